@@ -1,0 +1,144 @@
+/**
+ * Wires a server together: database → bootstrap → authentication → REST and GraphQL → background work. Reads no
+ * environment and handles no signals (main.ts does), so tests run as many as they like.
+ */
+import { mkdir } from 'node:fs/promises'
+import type { AddressInfo } from 'node:net'
+import type { FastifyInstance } from 'fastify'
+import type { Logger } from 'pino'
+import { createApiKeys } from './auth/api-key.ts'
+import { createAuthenticator } from './auth/authenticate.ts'
+import { type Config, ConfigError } from './config.ts'
+import type { Database } from './database/client.ts'
+import type { Core } from './domain/context.ts'
+import { bootstrap } from './domain/workspaces/bootstrap.ts'
+import { mountGraphql } from './graphql/mount.ts'
+import { createGraphql } from './graphql/yoga.ts'
+import { createLogger } from './log.ts'
+import { openCore } from './open.ts'
+import { createRelay, type Relay } from './realtime/relay.ts'
+import { restPlugin } from './rest/plugin.ts'
+import { checkKeyRing } from './secrets-file.ts'
+import { type Background, startBackground } from './server/background.ts'
+import { closeHttp, createHttp } from './server/http.ts'
+import { mountMetrics } from './server/metrics.ts'
+import { databaseCheck } from './server/readiness.ts'
+
+export interface App {
+  config: Config
+  core: Core
+  database: Database
+  fastify: FastifyInstance
+  relay: Relay
+  /** the admin key that the first start made: show it once, never log it. Null on every other start. */
+  generatedKey: string | null
+  /** Resolves, with why, if the server's own Postgres ended and can't be started again: nothing works any more. */
+  lost: Promise<Error>
+  /** how clients reach it; known for certain once it is started */
+  publicUrl(): string
+  /** Listens and begins its background work. */
+  start(): Promise<void>
+  /** Drains: finishes what was begun, takes nothing new, ends streams, gives leases back. May be called again. */
+  close(): Promise<void>
+}
+
+export interface Overrides {
+  log?: Logger
+  clock?: () => Date
+}
+
+/** Throws ConfigError and MigrationError, whose messages are for the operator. */
+export async function buildApp(config: Config, overrides: Overrides = {}): Promise<App> {
+  const log = overrides.log ?? createLogger(config.LOG_LEVEL)
+  const opened = await openCore(config, log, overrides.clock)
+  try {
+    return await assemble(config, log, opened)
+  } catch (error) {
+    await opened.close()
+    throw error
+  }
+}
+
+async function assemble(config: Config, log: Logger, opened: Awaited<ReturnType<typeof openCore>>): Promise<App> {
+  const { core, database, url } = opened
+  await mkdir(config.GIT_DIRECTORY, { recursive: true }).catch((cause) => {
+    throw new ConfigError(`The folder of GIT_DIRECTORY can't be used: ${cause.message}.`, { cause })
+  })
+  const { generatedKey } = await bootstrap(core, config.CONTROL_PLANE_API_KEY)
+  await checkKeyRing(core.db, core.keyring)
+
+  const apiKeys = createApiKeys(core)
+  core.onKeyRevoked = apiKeys.forget
+  const authenticate = createAuthenticator(core, { apiKeys, jwt: jwtOf(config) })
+  const databaseAnswers = databaseCheck(database)
+  const relay = createRelay({ core, listenUrl: url })
+  let background: Background | null = null
+  let starting: Promise<void> | null = null
+  let draining = false
+  const fastify = createHttp({
+    log,
+    async notReady() {
+      if (draining) return 'shutting down'
+      if (!background) return 'starting'
+      return databaseAnswers()
+    },
+  })
+  mountMetrics(fastify)
+  await fastify.register(restPlugin, { core, authenticate, publicUrl })
+  mountGraphql(
+    fastify,
+    createGraphql({
+      core,
+      authenticate,
+      relay,
+      graphiql: config.GRAPHIQL,
+      introspection: config.INTROSPECTION,
+    }),
+  )
+
+  async function start(): Promise<void> {
+    await fastify.listen({ host: config.HOST, port: config.PORT })
+    relay.start()
+    background = await startBackground({ core, config, log, url, apiKeys })
+  }
+
+  async function drain(): Promise<void> {
+    draining = true
+    await starting?.catch(() => {})
+    await Promise.all([relay.stop(), background?.stop(), closeHttp(fastify)])
+    await opened.close()
+  }
+
+  let closed: Promise<void> | null = null
+  return {
+    config,
+    core,
+    database,
+    fastify,
+    relay,
+    generatedKey,
+    lost: opened.lost,
+    publicUrl,
+    start() {
+      starting ??= start()
+      return starting
+    },
+    close() {
+      closed ??= drain()
+      return closed
+    },
+  }
+
+  function publicUrl(): string {
+    if (config.PUBLIC_URL) return config.PUBLIC_URL.replace(/\/$/, '')
+    const address = fastify.server.address() as AddressInfo | null
+    // an address for all interfaces is none that a client can use
+    const host = ['0.0.0.0', '::'].includes(config.HOST) ? 'localhost' : config.HOST
+    return `http://${host.includes(':') ? `[${host}]` : host}:${address?.port ?? config.PORT}`
+  }
+}
+
+function jwtOf({ JWT_ISSUER, JWT_AUDIENCE, JWT_JWKS_URL }: Config) {
+  if (!JWT_ISSUER) return null
+  return { issuer: JWT_ISSUER, audience: JWT_AUDIENCE!, jwksUrl: JWT_JWKS_URL! }
+}

@@ -1,0 +1,42 @@
+/** `workspaces create`, `workspaces list`: the tenants of this installation. */
+import { transaction } from '../domain/context.ts'
+import { printableName } from '../domain/fields.ts'
+import { createWorkspace } from '../domain/workspaces/create.ts'
+import { type Command, printTable, readOptions, theOrganization, UsageError, withCore } from './command.ts'
+
+export const createWorkspaces: Command = {
+  usage: '--name NAME [--git-directory] [--organization-id ID]',
+  summary: 'makes a workspace and prints its id; --git-directory: with the repositories below GIT_DIRECTORY',
+  async run(args) {
+    const { values } = readOptions(args, {
+      name: { type: 'string' },
+      'git-directory': { type: 'boolean', default: false },
+      'organization-id': { type: 'string' },
+    })
+    const name = printableName.safeParse(values.name)
+    if (!name.success) throw new UsageError('--name must have 1 to 128 printable characters.')
+    await withCore(async (core) => {
+      const organization = await theOrganization(core, values['organization-id'])
+      const workspace = await transaction(core, (tx) =>
+        createWorkspace(tx, {
+          organizationId: organization.id,
+          name: name.data,
+          directoryIntegration: values['git-directory'],
+        }),
+      )
+      process.stdout.write(`${workspace.id}\n`)
+    })
+  },
+}
+
+export const listWorkspaces: Command = {
+  usage: '',
+  summary: 'lists the workspaces; the id is what X-Tenant-Id takes',
+  async run(args) {
+    readOptions(args, {})
+    await withCore(async (core) => {
+      const all = await core.db.workspace.findMany({ include: { organization: true }, orderBy: { createdAt: 'asc' } })
+      printTable([['ID', 'ORGANIZATION', 'NAME'], ...all.map((row) => [row.id, row.organization.name, row.name])])
+    })
+  },
+}

@@ -1,0 +1,103 @@
+/**
+ * LISTEN that heals itself: one connection of its own, watched by a heartbeat, opened again with back-off when it
+ * breaks. A notification is only ever a hint that comes early: those sent while there was no connection are lost,
+ * so callers read their state again at every `onConnect`.
+ */
+import { setTimeout as delay } from 'node:timers/promises'
+import pg from 'pg'
+import type { Log } from '../domain/context.ts'
+
+export interface ListenOptions {
+  url: string
+  channels: readonly string[]
+  onNotify(channel: string, payload: string): void
+  /** after every connect, the first too, once the channels are listened to: read again what they are about */
+  onConnect(): void
+  log: Log
+  /** how often the connection is checked, and how long an answer may take, in ms; default 10 s and 5 s */
+  heartbeat?: { every: number; patience: number }
+}
+
+export interface Listening {
+  /** No callback is called after this. */
+  close(): Promise<void>
+}
+
+const SHORTEST_PAUSE = 100
+const LONGEST_PAUSE = 10_000
+
+/** Begins at once and never gives up. */
+export function listen(options: ListenOptions): Listening {
+  const abort = new AbortController()
+  const done = keepListening(options, abort.signal)
+  return {
+    async close() {
+      abort.abort()
+      await done
+    },
+  }
+}
+
+async function keepListening(options: ListenOptions, signal: AbortSignal): Promise<void> {
+  let failures = 0
+  while (!signal.aborted) {
+    try {
+      await session(options, signal, () => {
+        failures = 0
+      })
+    } catch (error) {
+      if (signal.aborted) return
+      options.log.warn({ error: (error as Error).message }, 'the LISTEN connection broke; connecting again')
+    }
+    const pause = Math.min(LONGEST_PAUSE, SHORTEST_PAUSE * 2 ** failures++)
+    // jitter: the replicas of a restarted database shall not all come at once
+    await delay(pause * (0.5 + Math.random() / 2), undefined, { signal }).catch(() => {})
+  }
+}
+
+/** One connection, from its opening to its end: returns when `signal` aborts, throws when it breaks. */
+async function session(options: ListenOptions, signal: AbortSignal, connected: () => void): Promise<void> {
+  const { every, patience } = options.heartbeat ?? { every: 10_000, patience: 5_000 }
+  const client = new pg.Client({
+    connectionString: options.url,
+    application_name: 'pilothouse listen',
+    keepAlive: true,
+    connectionTimeoutMillis: patience,
+    // a half-open connection shows only in that nobody answers
+    query_timeout: patience,
+  })
+  const broken = new Promise<never>((_, reject) => {
+    client.on('error', reject)
+    client.on('end', () => reject(new Error('the connection was closed')))
+  })
+  broken.catch(() => {}) // it may break while nobody waits for it
+  client.on('notification', ({ channel, payload }) => {
+    if (!signal.aborted) guarded(options.log, () => options.onNotify(channel, payload ?? ''))
+  })
+  // not end(): it waits for an answer that a half-open connection never gives
+  const cut = () => client.connection.stream.destroy()
+  signal.addEventListener('abort', cut)
+  try {
+    await client.connect()
+    for (const channel of options.channels) await client.query(`LISTEN ${pg.escapeIdentifier(channel)}`)
+    if (signal.aborted) return
+    connected()
+    guarded(options.log, options.onConnect)
+    while (!signal.aborted) {
+      await Promise.race([broken, delay(every, undefined, { signal }).catch(() => {})])
+      if (!signal.aborted) await client.query('SELECT 1')
+    }
+  } finally {
+    signal.removeEventListener('abort', cut)
+    cut()
+  }
+}
+
+/** A fault of the caller's must not look like one of the connection. */
+function guarded(log: Log, callback: () => void): void {
+  try {
+    callback()
+  } catch (error) {
+    log.error({ error: (error as Error).message }, 'a listener of database notifications failed')
+  }
+}

@@ -1,0 +1,89 @@
+/**
+ * One try of a build, in a folder of its own: fetch, check, install, build. Knows nothing of accounts and
+ * processes: `run` and `own` are the runtime's.
+ */
+import fs from 'node:fs'
+import path from 'node:path'
+import type { RevisionWork } from '../../domain/work/protocol.ts'
+import { StepFailure } from '../failure.ts'
+import { Tail } from '../lines.ts'
+import { fetchSource } from './fetch.ts'
+import { createGit } from './git.ts'
+import { checkGraphConfig } from './graph-config.ts'
+import { detectInstall } from './install.ts'
+import { findStartScript, type StartScript } from './package.ts'
+import { allowedRemote, fullRef } from './repository.ts'
+import type { RunCommand } from './run.ts'
+
+export interface BuildRequest {
+  revision: RevisionWork
+  /** empty and only the server's; the build fills its `tree` and writes its `artifact.json` */
+  folder: string
+  gitDirectory: string
+  /** PATH of all commands */
+  searchPath: string
+  has: (program: string) => boolean
+  /** environment of install and build command */
+  env: Record<string, string>
+  run: RunCommand
+  /** gives a folder with all that is in it to the account of the build */
+  own: (folder: string) => Promise<void>
+  log: (line: string) => void
+}
+
+/** What a start needs to know of an artifact; written by us next to its tree, where its own code can't reach. */
+export interface ArtifactManifest extends StartScript {
+  repoCommitSha: string
+}
+
+/** Returns what was built. Throws StepFailure with what to do about it. */
+export async function buildSource(request: BuildRequest): Promise<ArtifactManifest> {
+  const { revision, folder, run, log } = request
+  if (!revision.repoUrl || !revision.repoRef || !revision.graphConfigPath)
+    throw new StepFailure('repo_url, repo_ref and graph_config_path are all needed for a build.')
+  const tree = path.join(folder, 'tree')
+  const repository = path.join(folder, 'git')
+  const remote = allowedRemote(revision.repoUrl, request.gitDirectory)
+  const ref = fullRef(revision.repoRef)
+  log(`Fetching ${revision.repoCommitSha ?? ref}`)
+  const configFile = path.join(folder, 'gitconfig')
+  const git = createGit({ remote, folder: repository, configFile, searchPath: request.searchPath, run, log })
+  const commit = await fetchSource(git, { remote, ref, commit: revision.repoCommitSha }, repository, tree)
+  log(`Commit ${commit}`)
+  for (const file of [repository, configFile]) await fs.promises.rm(file, { recursive: true })
+
+  // all that is read from the tree is read before any of its own code has run
+  const configFolder = checkGraphConfig(tree, revision.graphConfigPath)
+  const script = findStartScript(tree, configFolder)
+  const install = revision.installCommand
+    ? { folder: '.', command: ['sh', '-c', revision.installCommand] }
+    : detectInstall(tree, configFolder, request.has)
+  await request.own(tree)
+
+  if (install) {
+    const shown = revision.installCommand ?? install.command.join(' ')
+    await execute(request, 'Install', shown, install.command, path.join(tree, install.folder))
+  }
+  if (revision.buildCommand)
+    await execute(
+      request,
+      'Build',
+      revision.buildCommand,
+      ['sh', '-c', revision.buildCommand],
+      path.join(tree, configFolder),
+    )
+
+  const manifest = { ...script, repoCommitSha: commit }
+  await fs.promises.writeFile(path.join(folder, 'artifact.json'), JSON.stringify(manifest), { mode: 0o600 })
+  return manifest
+
+  async function execute(of: BuildRequest, what: string, shown: string, command: string[], cwd: string): Promise<void> {
+    log(`$ ${shown}`)
+    const tail = new Tail()
+    const [program, ...args] = command
+    const exit = await run({ command: program!, args, cwd, env: of.env }, (line) => tail.add(line))
+    if (exit.code === 0) return
+    const how = exit.signal ? `was ended by ${exit.signal}` : `failed with exit code ${exit.code}`
+    throw new StepFailure(tail.under(`${what} command "${shown}" ${how}: the build log has its output.`))
+  }
+}

@@ -1,0 +1,91 @@
+/**
+ * Runs git with a configuration of ours alone: no hooks, no prompts, no protocol but the one that is needed.
+ */
+import fs from 'node:fs'
+import { StepFailure } from '../failure.ts'
+import { Tail } from '../lines.ts'
+import type { Remote } from './repository.ts'
+import type { RunCommand } from './run.ts'
+
+export interface Git {
+  /** Runs git on this build's bare repository; gives its output. Throws StepFailure when it fails. */
+  run(args: string[]): Promise<string>
+}
+
+export interface GitOptions {
+  remote: Remote
+  /** the bare repository to work on */
+  folder: string
+  /** is written here */
+  configFile: string
+  searchPath: string
+  run: RunCommand
+  log: (line: string) => void
+}
+
+/** What git prints is kept for answers and failures; only a failure's is logged. */
+export function createGit(options: GitOptions): Git {
+  const { remote, folder, configFile, searchPath, run, log } = options
+  fs.writeFileSync(configFile, configuration(remote), { mode: 0o600 })
+  const env = {
+    PATH: searchPath,
+    LC_ALL: 'C',
+    GIT_DIR: folder,
+    GIT_CONFIG_NOSYSTEM: '1',
+    GIT_CONFIG_GLOBAL: configFile,
+    GIT_ATTR_NOSYSTEM: '1',
+    GIT_TERMINAL_PROMPT: '0',
+    GIT_PROTOCOL_FROM_USER: '0',
+    GIT_SSH_COMMAND: 'ssh -o BatchMode=yes -o StrictHostKeyChecking=accept-new',
+  }
+  return {
+    async run(args) {
+      const output: string[] = []
+      const tail = new Tail(5)
+      const exit = await run({ command: 'git', args, cwd: '/', env, asServer: true }, (line) => {
+        if (output.length < 1000) output.push(line)
+        tail.add(line)
+      })
+      if (exit.code === 0) return output.join('\n')
+      if (exit.code === 127) throw new StepFailure('git is not installed on this machine: install it and redeploy.')
+      for (const line of output.slice(-20)) log(line)
+      throw new StepFailure(tail.under(explain(output.join('\n'))))
+    },
+  }
+}
+
+// As a file, not as -c options: git doesn't pass those on to the process that reads a local repository, which
+// would refuse one that belongs to another account.
+function configuration({ protocol }: Remote): string {
+  return [
+    '[core]',
+    '\thooksPath = /dev/null',
+    '\tfsmonitor = false',
+    '[safe]',
+    '\tdirectory = *',
+    '[protocol]',
+    '\tallow = never',
+    `[protocol "${protocol}"]`,
+    '\tallow = always',
+    '[advice]',
+    '\tdetachedHead = false',
+    '',
+  ].join('\n')
+}
+
+const REASONS: [RegExp, string][] = [
+  [/couldn't find remote ref/i, 'The repository has no such branch or tag: check repo_ref.'],
+  [
+    /authentication failed|could not read (username|password)|terminal prompts disabled|permission denied|error: 40[13]/i,
+    'The repository could not be read without credentials: make it public, or use one below GIT_DIRECTORY.',
+  ],
+  [
+    /could not resolve host|unable to access|connection (refused|timed out)/i,
+    'The repository host could not be reached.',
+  ],
+  [/not found|does not appear to be a git repository|could not read from remote/i, 'The repository was not found.'],
+]
+
+function explain(output: string): string {
+  return REASONS.find(([pattern]) => pattern.test(output))?.[1] ?? 'The repository could not be fetched.'
+}

@@ -1,0 +1,27 @@
+/**
+ * The graph configuration file: a JSON object whose `graphs` maps names to `path:export` strings.
+ */
+import path from 'node:path'
+import { StepFailure } from '../failure.ts'
+import { readTreeJson } from './tree.ts'
+
+/** Checks the file at `graphConfigPath` (relative to the repository's root); returns its folder, `.` for the root. */
+export function checkGraphConfig(tree: string, graphConfigPath: string): string {
+  const file = path.posix.normalize(graphConfigPath)
+  if (path.posix.isAbsolute(file) || file === '..' || file.startsWith('../'))
+    throw new StepFailure(`graph_config_path "${graphConfigPath}" must be a path within the repository.`)
+  const config = readTreeJson(tree, file)
+  if (!config)
+    throw new StepFailure(`The repository has no file "${graphConfigPath}": check graph_config_path and repo_ref.`)
+  const { graphs } = config
+  const wrong = (what: string) =>
+    new StepFailure(`"${graphConfigPath}": ${what}. Example: {"graphs": {"agent": "./agent.js:graph"}}`)
+  if (typeof graphs !== 'object' || graphs === null || Array.isArray(graphs))
+    throw wrong('"graphs" must be an object that maps names to "path:export"')
+  const entries = Object.entries(graphs)
+  if (entries.length === 0) throw wrong('"graphs" names no graph')
+  for (const [name, value] of entries)
+    if (typeof value !== 'string' || !/^[^:]+:[^:/\\\s]+$/.test(value))
+      throw wrong(`graph "${name}" must be a string like "path:export"`)
+  return path.posix.dirname(file)
+}

@@ -1,0 +1,224 @@
+/**
+ * One deployment that this worker holds: a small state machine that compares what the control plane wants
+ * (`run`, `step`, `stop`) with what is under way, and acts. At most one step at a time; a step that was
+ * withdrawn is stopped, and reported only when everything it had started is over.
+ */
+import type { Logger } from 'pino'
+import { ClaimLostError } from '../domain/errors.ts'
+import type { Assignment, Claim, ControlPlane, HeartbeatItem, Step } from '../domain/work/protocol.ts'
+import { backoff, sleep } from './backoff.ts'
+import { LogSink } from './log-sink.ts'
+import { performStep, type StepResult, Withdrawn } from './perform.ts'
+import type { Runtime } from './runtime/runtime.ts'
+
+export interface HoldingOptions {
+  controlPlane: ControlPlane
+  runtime: Runtime
+  log: Logger
+  claim: Claim
+  /** performance.now() of when the lease was asked for: it lasts at least from then on */
+  leasedAt: number
+  /** an earlier holding of the same deployment that is still being wound up */
+  after?: Promise<void>
+}
+
+interface Active {
+  step: Step
+  abort: AbortController
+  done: Promise<void>
+}
+
+export class Holding {
+  readonly claim: Claim
+  /** resolves when nothing of it is left here: processes have ended, the claim is lost or released */
+  readonly over: Promise<void>
+  readonly #options: HoldingOptions
+  readonly #log: Logger
+  readonly #sink: LogSink
+  readonly #end = new AbortController()
+  #assignment: Assignment
+  #ready = false
+  #active: Active | null = null
+  /** the step (and which try of it) that was last begun here: it is not begun again */
+  #begun: { id: string; tries: number } | null = null
+  #stopReported = -1
+  /** performance.now() of the last answer to a report: what was asked before that may be told by events since */
+  #reportedAt = 0
+  /** all that the control plane has told has arrived; otherwise it has to tell everything once more */
+  #upToDate = true
+  /** a hand-over is under way: what runs is about to change by our own doing */
+  #handingOver = false
+  #pruning: Promise<void> = Promise.resolve()
+  #leaseTimer: NodeJS.Timeout | null = null
+  #finish!: () => void
+
+  constructor(options: HoldingOptions) {
+    const { claim, controlPlane, log } = options
+    this.#options = options
+    this.claim = claim
+    this.#assignment = claim
+    this.#log = log.child({ deploymentId: claim.deployment.id, claimId: claim.claimId })
+    this.#sink = new LogSink(controlPlane, { claimId: claim.claimId, token: claim.token })
+    this.over = new Promise((resolve) => {
+      this.#finish = resolve
+    })
+    this.renewed(options.leasedAt, claim.leaseSeconds)
+    void Promise.resolve(options.after).then(() => {
+      this.#ready = true
+      this.#act()
+    })
+  }
+
+  /** It is being wound up, or is over. */
+  get ended(): boolean {
+    return this.#end.signal.aborted
+  }
+
+  /** What to say of it in the next heartbeat. */
+  heartbeat(): HeartbeatItem {
+    const health = this.#options.runtime.health(this.claim.deployment.id)
+    const { claimId, token } = this.claim
+    const known = this.#upToDate ? { generation: this.#assignment.generation } : {}
+    this.#upToDate = false
+    return { claimId, token, ...known, ...(health ? { health } : {}) }
+  }
+
+  /** The lease lasts `leaseSeconds` from `since` (performance.now()). It is given up shortly before its end. */
+  renewed(since: number, leaseSeconds: number): void {
+    if (this.ended) return
+    this.#upToDate = true
+    if (this.#leaseTimer) clearTimeout(this.#leaseTimer)
+    // to end processes takes a moment, and must be over when somebody else may start
+    const margin = Math.min(5000, leaseSeconds * 250)
+    const left = since + leaseSeconds * 1000 - margin - performance.now()
+    this.#leaseTimer = setTimeout(() => {
+      this.#log.warn('The lease could not be renewed: everything of this deployment is stopped here')
+      void this.lost()
+    }, left)
+  }
+
+  /** News in the answer to a heartbeat that was sent at `since` (performance.now()). */
+  update(assignment: Assignment, since: number): void {
+    // it crossed with the answer to a report, and may be the older of the two: let it be told again
+    if (assignment.generation < this.#assignment.generation || since < this.#reportedAt) {
+      this.#upToDate = false
+      return
+    }
+    this.#assignment = assignment
+    this.#act()
+  }
+
+  /** The claim is gone: ends everything at once, and tells nobody. */
+  async lost(): Promise<void> {
+    await this.#wind(0, async () => undefined)
+  }
+
+  /** The worker stops: ends everything (requests in flight have `drainMs`), then gives the claim back. False: nobody heard that. */
+  release(drainMs: number): Promise<boolean> {
+    const { claimId, token } = this.claim
+    return this.#wind(drainMs, async () => {
+      await this.#sink.flush(1000)
+      await this.#options.controlPlane.release({ claimId, token })
+    })
+  }
+
+  /** False: `last` failed. */
+  async #wind(drainMs: number, last: () => Promise<void>): Promise<boolean> {
+    if (this.ended) return this.over.then(() => true)
+    let done = true
+    this.#end.abort()
+    if (this.#leaseTimer) clearTimeout(this.#leaseTimer)
+    this.#active?.abort.abort(new Error('This worker does not hold the deployment any more'))
+    const { runtime, after } = this.#options
+    try {
+      await Promise.all([after, this.#active?.done, runtime.drop(this.claim.deployment.id, drainMs)])
+      await last()
+    } catch (error) {
+      done = error instanceof ClaimLostError
+      if (!done) this.#log.error({ err: error }, 'Giving up a claim failed')
+    }
+    this.#sink.close()
+    this.#finish()
+    return done
+  }
+
+  /** Level-based: does what is due; may be called at any time. */
+  #act(): void {
+    if (this.ended || !this.#ready) return
+    const { run, step, stop, generation } = this.#assignment
+    if (this.#active && (stop || step?.id !== this.#active.step.id)) this.#active.abort.abort(new Withdrawn())
+    if (!this.#handingOver) this.#options.runtime.ensure(this.claim, run, run && this.#sink.of(run.revision))
+    if (this.#active) return
+    if (stop) {
+      // the answer to our report of that step must have been lost
+      if (!this.#begun || this.#stopReported === generation) return
+      this.#stopReported = generation
+      void this.#report(this.#begun.id, { outcome: 'stopped' }).then(() => this.#act())
+    } else if (step && !(step.id === this.#begun?.id && step.tries === this.#begun.tries)) this.#begin(step)
+    else if (!step) this.#prune()
+  }
+
+  #begin(step: Step): void {
+    const abort = new AbortController()
+    this.#begun = { id: step.id, tries: step.tries }
+    let tornDown = false
+    const work = async () => {
+      await this.#pruning
+      await performStep({
+        runtime: this.#options.runtime,
+        claim: this.claim,
+        step,
+        log: step.revision && this.#sink.of(step.revision),
+        signal: abort.signal,
+        report: async (result) => {
+          const recorded = await this.#report(step.id, result)
+          // nothing is left to hold
+          tornDown = recorded && step.kind === 'TEARDOWN' && result.outcome === 'succeeded'
+          return recorded
+        },
+        onHandOver: () => {
+          this.#handingOver = true
+        },
+        logger: this.#log,
+      })
+      this.#active = null
+      this.#handingOver = false
+    }
+    this.#active = { step, abort, done: work() }
+    void this.#active.done.then(() => (tornDown ? this.lost() : this.#act()))
+  }
+
+  /** Tells the control plane until it has heard; true: the result counts. Never throws. */
+  async #report(stepId: string, result: StepResult): Promise<boolean> {
+    const { claimId, token } = this.claim
+    await this.#sink.flush()
+    for (let tries = 0; !this.ended; tries++) {
+      try {
+        const { recorded, assignment } = await this.#options.controlPlane.complete({
+          claimId,
+          token,
+          stepId,
+          ...result,
+        })
+        this.#reportedAt = performance.now()
+        if (assignment.generation >= this.#assignment.generation) this.#assignment = assignment
+        return recorded
+      } catch (error) {
+        if (error instanceof ClaimLostError) {
+          void this.lost()
+          return false
+        }
+        this.#log.warn({ err: error, stepId }, 'The result of a step could not be reported yet')
+        await sleep(backoff(tries, 200, 5000), this.#end.signal)
+      }
+    }
+    return false
+  }
+
+  #prune(): void {
+    const { keepArtifacts } = this.#assignment
+    this.#pruning = this.#pruning
+      .then(() => this.#options.runtime.prune(this.claim.deployment.id, keepArtifacts))
+      .catch((error) => this.#log.warn({ err: error }, 'Old artifacts could not be removed'))
+  }
+}

@@ -1,0 +1,110 @@
+/**
+ * Carries out one step with the runtime and reports how it went.
+ */
+import type { Logger } from 'pino'
+import type { Claim, CompleteRequest, Step } from '../domain/work/protocol.ts'
+import { backoff, sleep } from './backoff.ts'
+import { StepFailure } from './failure.ts'
+import type { RevisionLog, RevisionStep, Runtime } from './runtime/runtime.ts'
+
+export type StepResult = Omit<CompleteRequest, 'claimId' | 'token' | 'stepId'>
+
+/** The control plane has taken the step back: it has to be stopped and then reported as such. */
+export class Withdrawn extends Error {
+  constructor() {
+    super('The step was withdrawn')
+  }
+}
+
+export interface Work {
+  runtime: Runtime
+  claim: Claim
+  step: Step
+  /** of the step's revision */
+  log: RevisionLog | null
+  /** aborted with Withdrawn, or with anything else when nobody is interested in the result any more */
+  signal: AbortSignal
+  /** true: the result was recorded and counts. Never throws. */
+  report: (result: StepResult) => Promise<boolean>
+  /** called right before a deploy hands over */
+  onHandOver: () => void
+  logger: Logger
+}
+
+/** how often provisioning is tried while Postgres is away, with 1, 2, 4, 8 s between */
+const PROVISION_TRIES = 5
+
+/** Resolves when the step is over and reported. Never throws. */
+export async function performStep(work: Work): Promise<void> {
+  const { signal, report, step, logger } = work
+  try {
+    await perform(work)
+  } catch (error) {
+    if (signal.aborted) {
+      if (signal.reason instanceof Withdrawn) await report({ outcome: 'stopped' })
+      return
+    }
+    if (error instanceof StepFailure) {
+      await report({
+        outcome: 'failed',
+        message: error.message,
+        ...(error.artifactLost ? { artifactLost: true } : {}),
+      })
+      return
+    }
+    logger.error({ err: error, stepId: step.id, kind: step.kind }, 'A step failed unexpectedly')
+    const { code } = error as NodeJS.ErrnoException
+    const hint = typeof code === 'string' && /^[A-Z0-9_]+$/.test(code) ? ` (${code})` : ''
+    await report({
+      outcome: 'failed',
+      message: `${step.kind} failed unexpectedly${hint}: the server's log has the cause.`,
+    })
+  }
+}
+
+async function perform({ runtime, claim, step, log, signal, report, onHandOver }: Work): Promise<void> {
+  switch (step.kind) {
+    case 'PROVISION':
+      await provision(runtime, claim, signal)
+      await report({ outcome: 'succeeded' })
+      return
+    case 'TEARDOWN':
+      await runtime.teardown(claim, signal)
+      await report({ outcome: 'succeeded' })
+      return
+    case 'BUILD': {
+      const built = await runtime.build(claim, ofRevision(step), log!, signal)
+      signal.throwIfAborted()
+      await report({ outcome: 'succeeded', ...built })
+      return
+    }
+    case 'DEPLOY': {
+      const candidate = await runtime.deploy(claim, ofRevision(step), log!, signal)
+      if (signal.aborted) {
+        await candidate.discard()
+        throw signal.reason
+      }
+      onHandOver()
+      const { url, imageVersion } = candidate
+      await candidate.commit(() => report({ outcome: 'succeeded', url, ...(imageVersion ? { imageVersion } : {}) }))
+    }
+  }
+}
+
+async function provision(runtime: Runtime, claim: Claim, signal: AbortSignal): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    try {
+      await runtime.provision(claim, signal)
+      signal.throwIfAborted()
+      return
+    } catch (error) {
+      if (signal.aborted || error instanceof StepFailure || tries === PROVISION_TRIES) throw error
+      await sleep(backoff(tries - 1, 1000, 8000), signal)
+    }
+  }
+}
+
+function ofRevision(step: Step): RevisionStep {
+  if (!step.revision) throw new Error(`A ${step.kind} step came without its revision`)
+  return step as RevisionStep
+}

@@ -1,0 +1,84 @@
+/**
+ * One running agent: started, waited for until `GET /ok` answers 200, ended.
+ */
+import http from 'node:http'
+import { sleep } from '../../backoff.ts'
+import { StepFailure } from '../../failure.ts'
+import { Tail } from '../../lines.ts'
+import type { Mask } from '../../mask.ts'
+import type { RevisionLog } from '../runtime.ts'
+import { type Command, describeExit, type Exit, startGroup } from './group.ts'
+import type { Guard } from './guard.ts'
+import { Target } from './target.ts'
+
+/** an agent that is asked to end has this long until it is killed */
+const GRACE_MS = 5000
+
+export interface AgentPlan {
+  /** without PORT */
+  command: Command
+  log: RevisionLog
+  mask: Mask
+  /** gives a free port of the loopback */
+  port: () => Promise<number>
+}
+
+export interface Agent {
+  target: Target
+  ended: Promise<Exit>
+  end(graceMs?: number): Promise<Exit>
+}
+
+/**
+ * Starts an agent and resolves when it is ready. Throws StepFailure with its last lines when it exits before
+ * that or the signal aborts for being too late (a TimeoutError); then no process is left.
+ */
+export async function startAgent(guard: Guard, plan: AgentPlan, signal: AbortSignal): Promise<Agent> {
+  signal.throwIfAborted()
+  const port = await plan.port()
+  const tail = new Tail()
+  const { command, mask } = plan
+  const group = await startGroup(guard, { ...command, env: { ...command.env, PORT: String(port) } }, (line, cut) => {
+    const shown = cut ? mask.cut(line) : mask(line)
+    tail.add(shown)
+    plan.log.write('deploy', shown)
+  })
+  const gone = new AbortController()
+  void group.ended.then((exit) => gone.abort(exit))
+  const stop = AbortSignal.any([signal, gone.signal])
+  let answered: number | null = null
+  for (let wait = 50; !stop.aborted; wait = Math.min(500, wait * 1.5)) {
+    for (const host of ['127.0.0.1', '::1']) {
+      const status = await ask(host, port, stop)
+      if (status === 200)
+        return { target: new Target(host, port), ended: group.ended, end: (ms = GRACE_MS) => group.end(ms) }
+      answered = status ?? answered
+    }
+    await sleep(wait, stop)
+  }
+  if (gone.signal.aborted) {
+    const how = describeExit(gone.signal.reason as Exit)
+    throw new StepFailure(tail.under(`The agent ${how} before GET /ok answered 200.`))
+  }
+  await group.end(GRACE_MS)
+  if ((signal.reason as Error).name !== 'TimeoutError') throw signal.reason
+  throw new StepFailure(
+    tail.under(
+      answered === null
+        ? 'GET /ok was not answered in time: the agent has to listen on the port in PORT.'
+        : `GET /ok was still answered with ${answered} when the time was up: 200 says that the agent is ready.`,
+    ),
+  )
+}
+
+/** The status of GET /ok, or null when nobody answers. */
+function ask(host: string, port: number, signal: AbortSignal): Promise<number | null> {
+  return new Promise((resolve) => {
+    const request = http.get({ host, port, path: '/ok', agent: false, timeout: 5000, signal }, (response) => {
+      response.resume()
+      resolve(response.statusCode ?? null)
+    })
+    request.on('timeout', () => request.destroy())
+    request.on('error', () => resolve(null))
+  })
+}

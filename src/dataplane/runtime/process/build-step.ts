@@ -1,0 +1,73 @@
+/**
+ * The BUILD step on this machine: gives a build its folder, account and process groups.
+ */
+import { randomUUID } from 'node:crypto'
+import fs from 'node:fs'
+import path from 'node:path'
+import { buildSource } from '../../build/build.ts'
+import type { Built, RevisionLog, RevisionStep } from '../runtime.ts'
+import { keepArtifact } from './artifacts.ts'
+import { runGroup } from './group.ts'
+import { type Host, openContext } from './host.ts'
+import { masking } from './masking.ts'
+import { giveAll, removeAll } from './remove.ts'
+import { requireRunnable } from './sources.ts'
+import { inPath } from './toolchain.ts'
+
+/** Settings that keep package managers from asking, advertising and phoning home. */
+const BUILD_ENV = {
+  CI: 'true',
+  npm_config_update_notifier: 'false',
+  npm_config_fund: 'false',
+  npm_config_audit: 'false',
+  COREPACK_ENABLE_DOWNLOAD_PROMPT: '0',
+}
+
+/** Rejects when the signal aborts, after all processes of the build have ended. */
+export async function runBuild(
+  host: Host,
+  deploymentId: string,
+  step: RevisionStep,
+  log: RevisionLog,
+  signal: AbortSignal,
+): Promise<Built> {
+  const { revision } = step
+  requireRunnable(revision)
+  const { app, env, mask } = await openContext(host, deploymentId, revision)
+  const folder = path.join(app.builds, randomUUID())
+  fs.mkdirSync(folder, { mode: 0o711 })
+  try {
+    return await masking(
+      mask,
+      (reason) => log.write('build', reason, 'error'),
+      async () => {
+        const { repoCommitSha } = await buildSource({
+          revision,
+          folder,
+          gitDirectory: host.options.gitDirectory,
+          searchPath: host.searchPath,
+          has: (program) => inPath(host.searchPath, program),
+          env: { ...BUILD_ENV, ...env },
+          async run(command, onLine) {
+            const account = command.asServer ? null : host.account
+            const print = (line: string, cut: boolean) => {
+              onLine(line, cut)
+              if (!command.asServer) log.write('build', cut ? mask.cut(line) : mask(line))
+            }
+            return runGroup(host.guard, { ...command, account }, print, signal)
+          },
+          async own(tree) {
+            if (host.account) await giveAll(tree, host.account)
+          },
+          log: (line) => log.write('build', mask(line)),
+        })
+        signal.throwIfAborted()
+        const artifact = `${revision.id}.${revision.attempt}.${step.tries}`
+        await keepArtifact(app, folder, artifact)
+        return { repoCommitSha, artifact }
+      },
+    )
+  } finally {
+    await removeAll(folder)
+  }
+}

@@ -1,0 +1,101 @@
+/**
+ * A PostgreSQL database for each deployment, with a role of the same name that may connect to no other.
+ * Both are on the server's own Postgres. The password is kept in a file that only the server can read.
+ */
+import { randomBytes } from 'node:crypto'
+import fs from 'node:fs'
+import path from 'node:path'
+import pg from 'pg'
+
+/** connections that one deployment may use, so that it can't use up everybody's */
+const CONNECTION_LIMIT = 50
+/** Postgres fails concurrent changes of one database's privileges, so servers take turns. Any fixed number does. */
+const LOCK = 7_265_137_001
+
+export interface DatabaseAdmin {
+  /** of the server's own database, with the right to create databases and roles */
+  adminUrl: string
+}
+
+/** `app_` and the id's hexadecimal digits: needs no quoting, and is the same after any crash. */
+function databaseName(deploymentId: string): string {
+  if (!/^[0-9a-f-]{36}$/.test(deploymentId)) throw new Error('A deployment ID is a UUID in lower case')
+  return `app_${deploymentId.replaceAll('-', '')}`
+}
+
+/** Creates what is missing of role and database. Can be repeated at any time. */
+export async function createDatabase({ adminUrl }: DatabaseAdmin, deploymentId: string, file: string): Promise<void> {
+  const name = databaseName(deploymentId)
+  const password = readPassword(file) ?? newPassword(file)
+  await withAdmin(adminUrl, async (query) => {
+    const login = `LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS`
+    const verb = (await query('SELECT 1 FROM pg_roles WHERE rolname = $1', [name])).length > 0 ? 'ALTER' : 'CREATE'
+    await query(`${verb} ROLE ${name} ${login} CONNECTION LIMIT ${CONNECTION_LIMIT} PASSWORD '${password}'`)
+    if ((await query('SELECT 1 FROM pg_database WHERE datname = $1', [name])).length === 0) {
+      // an administrator who is not a superuser has to be a member of the role to give it a database
+      const [me] = await query('SELECT rolsuper FROM pg_roles WHERE rolname = current_user')
+      if (!me?.rolsuper) await query(`GRANT ${name} TO CURRENT_USER`)
+      await query(`CREATE DATABASE ${name} OWNER ${name} TEMPLATE template0`)
+    }
+    const [server] = await query('SELECT current_database() AS name')
+    for (const database of [name, String(server?.name)]) {
+      const [open] = await query("SELECT has_database_privilege('public', $1, 'CONNECT') AS open", [database])
+      if (open?.open) await query(`REVOKE CONNECT, TEMPORARY ON DATABASE ${pg.escapeIdentifier(database)} FROM PUBLIC`)
+    }
+  })
+}
+
+/** Drops database and role, also with clients connected. Can be repeated. */
+export async function dropDatabase({ adminUrl }: DatabaseAdmin, deploymentId: string): Promise<void> {
+  const name = databaseName(deploymentId)
+  await withAdmin(adminUrl, async (query) => {
+    await query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
+    await query(`DROP ROLE IF EXISTS ${name}`)
+  })
+}
+
+/** What the deployment connects with, or null before `createDatabase`. Made anew each time: the server's port may change. */
+export function databaseUri({ adminUrl }: DatabaseAdmin, deploymentId: string, file: string): string | null {
+  const password = readPassword(file)
+  if (password === null) return null
+  const url = new URL(adminUrl)
+  const name = databaseName(deploymentId)
+  url.username = name
+  url.password = password
+  url.pathname = `/${name}`
+  const sslmode = url.searchParams.get('sslmode')
+  url.search = sslmode ? `?sslmode=${encodeURIComponent(sslmode)}` : ''
+  return url.href
+}
+
+export function readPassword(file: string): string | null {
+  try {
+    return (JSON.parse(fs.readFileSync(file, 'utf8')) as { password: string }).password
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw error
+  }
+}
+
+function newPassword(file: string): string {
+  const password = randomBytes(24).toString('hex')
+  const temporary = path.join(path.dirname(file), `.${path.basename(file)}.new`)
+  fs.writeFileSync(temporary, JSON.stringify({ password }), { mode: 0o600 })
+  fs.renameSync(temporary, file)
+  return password
+}
+
+type Query = (sql: string, values?: unknown[]) => Promise<Record<string, unknown>[]>
+
+async function withAdmin(adminUrl: string, work: (query: Query) => Promise<void>): Promise<void> {
+  const client = new pg.Client({ connectionString: adminUrl, connectionTimeoutMillis: 10_000 })
+  // a connection that breaks fails the query under way; without a listener it would end the server
+  client.on('error', () => undefined)
+  await client.connect()
+  try {
+    await client.query('SELECT pg_advisory_lock($1)', [LOCK])
+    await work(async (sql, values) => (await client.query(sql, values)).rows)
+  } finally {
+    await client.end().catch(() => undefined)
+  }
+}

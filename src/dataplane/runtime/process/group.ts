@@ -1,0 +1,106 @@
+/**
+ * Processes of builds and agents. Each is the leader of a process group of its own, so that it can be ended
+ * together with everything it started, and is known to the guard before it runs its first instruction.
+ */
+import { type ChildProcessByStdio, spawn } from 'node:child_process'
+import type { Readable, Writable } from 'node:stream'
+import type { Account } from '../../../database/embedded/account.ts'
+import { within } from '../../backoff.ts'
+import type { CommandExit } from '../../build/run.ts'
+import { type OnLine, readLines } from '../../lines.ts'
+import { endGroup } from './group-end.ts'
+import type { Guard } from './guard.ts'
+
+/** The gate: nothing happens before a line is read; the end of the pipe instead means that the server died meanwhile. */
+const GATE = 'umask 077; read -r _ && exec "$@"'
+
+export interface Command {
+  command: string
+  args: string[]
+  cwd: string
+  env: Record<string, string>
+  /** null: the server's own account */
+  account: Account | null
+}
+
+export type Exit = CommandExit
+
+export interface Group {
+  pid: number
+  /** when its leader has exited and nobody of the group is left, and all output has been read */
+  ended: Promise<Exit>
+  /** SIGTERM, after `graceMs` SIGKILL, to the whole group. Resolves with `ended`. */
+  end(graceMs: number): Promise<Exit>
+}
+
+/** Starts a command. `onLine` gets what it prints. Throws if it can't be started at all. */
+export async function startGroup(guard: Guard, command: Command, onLine: OnLine): Promise<Group> {
+  const child: ChildProcessByStdio<Writable, Readable, Readable> = spawn(
+    '/bin/sh',
+    ['-c', GATE, 'sh', command.command, ...command.args],
+    {
+      cwd: command.cwd,
+      env: command.env,
+      // with a uid Node also drops all supplementary groups
+      ...(command.account ? { uid: command.account.uid, gid: command.account.gid } : {}),
+      detached: true,
+      stdio: ['pipe', 'pipe', 'pipe'],
+    },
+  )
+  const { pid } = child
+  if (pid === undefined) {
+    const [error] = await new Promise<[Error]>((resolve) => child.once('error', (cause) => resolve([cause])))
+    throw error
+  }
+  child.on('error', () => undefined)
+  child.stdin.on('error', () => undefined)
+  const exited = new Promise<Exit>((resolve) => child.once('exit', (code, signal) => resolve({ code, signal })))
+  const output = Promise.all([readLines(child.stdout, onLine), readLines(child.stderr, onLine)])
+  let grace = 1000
+  let over = false
+  const ended = exited.then(async (exit) => {
+    // whatever the leader left behind belongs to what has ended
+    await endGroup(pid, grace)
+    over = true
+    guard.remove(pid)
+    // a process that left the group can hold the pipes open for ever
+    await within(1000, output)
+    child.stdout.destroy()
+    child.stderr.destroy()
+    return exit
+  })
+  await guard.add(pid)
+  child.stdin.end('go\n')
+  return {
+    pid,
+    ended,
+    async end(graceMs) {
+      grace = graceMs
+      // once it is over, its number may be another group's
+      if (!over) await endGroup(pid, graceMs)
+      return ended
+    },
+  }
+}
+
+/** Runs a command to its end. When the signal aborts, the group is ended (SIGKILL after 5 s), then the reason is thrown. */
+export async function runGroup(guard: Guard, command: Command, onLine: OnLine, signal: AbortSignal): Promise<Exit> {
+  signal.throwIfAborted()
+  const group = await startGroup(guard, command, onLine)
+  const stop = () => void group.end(5000)
+  signal.addEventListener('abort', stop, { once: true })
+  if (signal.aborted) stop()
+  try {
+    const exit = await group.ended
+    signal.throwIfAborted()
+    return exit
+  } finally {
+    signal.removeEventListener('abort', stop)
+  }
+}
+
+/** `exited with code 1`. A shell reports that its command was killed as 128 + 9. */
+export function describeExit({ code, signal }: Exit): string {
+  if (signal === 'SIGKILL' || code === 137) return 'was killed (SIGKILL): it may have run out of memory'
+  return signal ? `was ended by ${signal}` : `exited with code ${code}`
+}

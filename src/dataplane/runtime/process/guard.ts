@@ -1,0 +1,72 @@
+/**
+ * Processes must end with their server, also after `kill -9`: then nothing of the server is left that could
+ * end them. So a small process of its own, the guard, is told every process group before it runs anything,
+ * and ends them all when its pipe to the server closes, which the kernel sees to.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+
+const MAIN = fileURLToPath(new URL('./guard-main.mjs', import.meta.url))
+
+export class Guard {
+  readonly #groups = new Set<number>()
+  #child: ChildProcess | null = null
+  #closed = false
+
+  /** The guard's process id while it runs. */
+  get pid(): number | undefined {
+    return this.#child?.pid
+  }
+
+  /** Resolves when the group is sure to end with this server. */
+  async add(group: number): Promise<void> {
+    this.#groups.add(group)
+    if (this.#child) await this.#tell(`add ${group}\n`)
+    else await this.#start()
+  }
+
+  /** To be called when no process of the group is left: its number may then be given to another. */
+  remove(group: number): void {
+    if (this.#groups.delete(group)) void this.#tell(`remove ${group}\n`)
+  }
+
+  /** Ends the guard, and with it any group that is left. */
+  close(): void {
+    this.#closed = true
+    this.#child?.stdin?.end()
+  }
+
+  async #start(): Promise<void> {
+    // detached: a Ctrl-C in the terminal goes to the server's process group, and must not reach the guard
+    const child = spawn(process.execPath, [MAIN], {
+      cwd: '/',
+      env: {},
+      detached: true,
+      stdio: ['pipe', 'ignore', 'ignore'],
+    })
+    this.#child = child
+    const lost = () => {
+      if (this.#child !== child) return
+      this.#child = null
+      // not at once: a guard that can't run must not be tried in a tight loop
+      setTimeout(() => {
+        if (!this.#child && !this.#closed && this.#groups.size > 0) void this.#start()
+      }, 100)
+    }
+    child.on('exit', lost)
+    child.on('error', lost)
+    child.stdin.on('error', () => undefined)
+    child.unref()
+    ;(child.stdin as unknown as { unref(): void }).unref()
+    await this.#tell([...this.#groups].map((group) => `add ${group}\n`).join(''))
+  }
+
+  /** Resolves when the text is in the pipe: what is there is read, even if this process dies in the next moment. */
+  #tell(text: string): Promise<void> {
+    return new Promise((resolve) => {
+      const pipe = this.#child?.stdin
+      if (!pipe?.writable) return resolve()
+      pipe.write(text, () => resolve())
+    })
+  }
+}

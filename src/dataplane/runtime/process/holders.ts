@@ -1,0 +1,79 @@
+/**
+ * Who works on this machine: `workers/<holder>.json` for each worker. When one was killed, the next one sees
+ * that its process is gone and releases its claims, instead of waiting for the leases to end.
+ */
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+
+interface Entry {
+  holder: string
+  machine: string
+  pid: number
+  /** when the process started, as the kernel counts; a number can be given to another process later */
+  started: string
+}
+
+/** Makes this process known as `holder`; returns how to take that back. */
+export async function enlistHolder(folder: string, holder: string): Promise<() => Promise<void>> {
+  const file = path.join(folder, `${encodeURIComponent(holder)}.json`)
+  const entry: Entry = { holder, machine: machine(), pid: process.pid, started: startOf(process.pid) }
+  fs.writeFileSync(`${file}.new`, JSON.stringify(entry), { mode: 0o600 })
+  fs.renameSync(`${file}.new`, file)
+  return async () => fs.rmSync(file, { force: true })
+}
+
+/** Calls `release` for each holder whose process is gone, then forgets it. */
+export async function recoverHolders(folder: string, release: (holder: string) => Promise<void>): Promise<void> {
+  // without the folder nobody is known: leases run out by themselves
+  for (const name of fs.existsSync(folder) ? fs.readdirSync(folder) : []) {
+    if (!name.endsWith('.json')) continue
+    const file = path.join(folder, name)
+    const entry = readEntry(file)
+    if (!entry || entry.machine !== machine() || isAlive(entry)) continue
+    await release(entry.holder)
+    fs.rmSync(file, { force: true })
+  }
+}
+
+function readEntry(file: string): Entry | null {
+  try {
+    return JSON.parse(fs.readFileSync(file, 'utf8')) as Entry
+  } catch {
+    return null // another worker has just removed it
+  }
+}
+
+function isAlive({ pid, started }: Entry): boolean {
+  try {
+    process.kill(pid, 0)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false
+  }
+  return startOf(pid) === started
+}
+
+/** Process numbers mean something only within one boot and one container: elsewhere the lease has to run out. */
+function machine(): string {
+  const read = (of: () => string) => {
+    try {
+      return of().trim()
+    } catch {
+      return ''
+    }
+  }
+  const boot = read(() => fs.readFileSync('/proc/sys/kernel/random/boot_id', 'utf8'))
+  const namespace = read(() => fs.readlinkSync('/proc/self/ns/pid'))
+  return [os.hostname(), boot, namespace].join(' ')
+}
+
+/** Field 22 of proc(5)'s `stat`; empty where there is no /proc, then the number alone has to do. */
+function startOf(pid: number): string {
+  try {
+    const stat = fs.readFileSync(`/proc/${pid}/stat`, 'utf8')
+    // the second field is the program's name in parentheses and may itself contain spaces
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? ''
+  } catch {
+    return ''
+  }
+}

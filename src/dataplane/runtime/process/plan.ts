@@ -1,0 +1,56 @@
+/**
+ * How the agent of a revision is started: its start script, as `npm run start` would run it, without npm.
+ */
+import path from 'node:path'
+import type { RevisionWork } from '../../../domain/work/protocol.ts'
+import type { RevisionLog } from '../runtime.ts'
+import type { AgentPlan } from './agent.ts'
+import { openArtifact } from './artifacts.ts'
+import { type Host, openContext } from './host.ts'
+import type { Supervised } from './supervisor.ts'
+
+/** Opens artifact and database anew at each start: both may have moved since the last one. */
+export function supervised(host: Host, deploymentId: string, revision: RevisionWork, log: RevisionLog): Supervised {
+  return {
+    revisionId: revision.id,
+    artifact: revision.artifact ?? '',
+    note: (message) => log.write('deploy', message, 'error'),
+    plan: () => agentPlan(host, deploymentId, revision, log),
+  }
+}
+
+async function agentPlan(
+  host: Host,
+  deploymentId: string,
+  revision: RevisionWork,
+  log: RevisionLog,
+): Promise<AgentPlan> {
+  const { app, env, mask } = await openContext(host, deploymentId, revision)
+  const { cwd, prestart, start } = openArtifact(app, revision.artifact)
+  return {
+    log,
+    mask,
+    port: host.agentPort,
+    command: {
+      command: '/bin/sh',
+      args: prestart ? ['-c', 'sh -c "$1" && exec sh -c "$2"', 'sh', prestart, start] : ['-c', start],
+      cwd,
+      account: host.account,
+      env: {
+        ...env,
+        PATH: `${binFolders(cwd, app.root)}:${env.PATH}`,
+        npm_lifecycle_event: 'start',
+        npm_package_json: path.join(cwd, 'package.json'),
+        INIT_CWD: cwd,
+      },
+    },
+  }
+}
+
+/** Scripts find the programs of their packages, of their own folder and those above. */
+function binFolders(cwd: string, root: string): string {
+  const folders: string[] = []
+  for (let folder = cwd; folder.startsWith(root + path.sep); folder = path.dirname(folder))
+    folders.push(path.join(folder, 'node_modules/.bin'))
+  return folders.join(':')
+}

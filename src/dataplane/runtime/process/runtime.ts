@@ -1,0 +1,118 @@
+/**
+ * The process runtime: deployments as processes of this machine, for one server or several that share a
+ * machine and a DATA_DIR.
+ */
+import os from 'node:os'
+import type { Claim, Run } from '../../../domain/work/protocol.ts'
+import { Limit } from '../../limit.ts'
+import type { Candidate, RevisionLog, RevisionStep, Runtime } from '../runtime.ts'
+import { pruneArtifacts } from './artifacts.ts'
+import { runBuild } from './build-step.ts'
+import { createDatabase, dropDatabase } from './database.ts'
+import { enlistHolder, recoverHolders } from './holders.ts'
+import { createHost, openContext, type ProcessRuntimeOptions, urlOf } from './host.ts'
+import { openApp } from './layout.ts'
+import { masking } from './masking.ts'
+import { supervised } from './plan.ts'
+import { freePort, reservePort } from './ports.ts'
+import { removeAll } from './remove.ts'
+import { Serving } from './serving.ts'
+import { requireRunnable } from './sources.ts'
+
+/** a deploy that is not ready this long before its deadline fails with what was wrong, instead of being cut off */
+const DEADLINE_MARGIN_MS = 3000
+
+/** Throws when the account for builds and agents does not exist. */
+export function createProcessRuntime(options: ProcessRuntimeOptions): Runtime {
+  const host = createHost(options)
+  const atATime = Math.max(2, os.availableParallelism())
+  const builds = new Limit(atATime)
+  const servings = new Map<string, Serving>()
+
+  function servingOf(deploymentId: string): Serving {
+    let serving = servings.get(deploymentId)
+    if (!serving) {
+      serving = new Serving(host.guard, async () => ({
+        port: await reservePort(host.ports, deploymentId),
+        bindAddress: host.ports.bindAddress,
+      }))
+      servings.set(deploymentId, serving)
+    }
+    return serving
+  }
+
+  async function drop(deploymentId: string, drainMs = 0): Promise<void> {
+    const serving = servings.get(deploymentId)
+    if (!serving) return
+    await serving.close(drainMs)
+    if (servings.get(deploymentId) === serving) servings.delete(deploymentId)
+  }
+
+  return {
+    async provision(claim, signal) {
+      signal.throwIfAborted()
+      const app = openApp(host.layout, claim.deployment.id, host.account)
+      await createDatabase(options, claim.deployment.id, app.database)
+    },
+
+    build: (claim, step, log, signal) =>
+      builds.run(
+        signal,
+        () => runBuild(host, claim.deployment.id, step, log, signal),
+        () => log.write('build', `Waiting for its turn: this machine builds ${atATime} at a time`),
+      ),
+
+    async deploy(claim: Claim, step: RevisionStep, log: RevisionLog, signal: AbortSignal): Promise<Candidate> {
+      const { id } = claim.deployment
+      const { revision } = step
+      requireRunnable(revision)
+      const { mask } = await openContext(host, id, revision)
+      return masking(
+        mask,
+        (reason) => log.write('deploy', reason, 'error'),
+        async () => {
+          const serving = servingOf(id)
+          const port = await serving.open(signal)
+          const left = Math.max(1000, step.deadlineAt.getTime() - Date.now() - DEADLINE_MARGIN_MS)
+          const inTime = AbortSignal.any([signal, AbortSignal.timeout(left)])
+          const candidate = await serving.prepare(supervised(host, id, revision, log), inTime)
+          return {
+            url: urlOf(host, port),
+            commit: (record) => serving.handOver(candidate, record),
+            discard: () => candidate.end(),
+          }
+        },
+      )
+    },
+
+    async teardown(claim, signal) {
+      const { id } = claim.deployment
+      await drop(id)
+      signal.throwIfAborted()
+      await dropDatabase(options, id)
+      freePort(host.ports, id)
+      await removeAll(host.layout.app(id).root)
+    },
+
+    ensure(claim: Claim, run: Run | null, log: RevisionLog | null) {
+      const { id } = claim.deployment
+      if (run && log) servingOf(id).keep(supervised(host, id, run.revision, log))
+      else servings.get(id)?.keep(null)
+    },
+
+    async prune(deploymentId, keepArtifacts) {
+      const used = servings.get(deploymentId)?.artifacts ?? []
+      await pruneArtifacts(host.layout.app(deploymentId), new Set([...keepArtifacts, ...used]))
+    },
+
+    drop,
+    health: (deploymentId) => servings.get(deploymentId)?.health,
+    enlist: (holder) => enlistHolder(host.layout.workers, holder),
+    recoverHolders: (release) => recoverHolders(host.layout.workers, release),
+
+    async close() {
+      await Promise.all([...servings.keys()].map((id) => drop(id)))
+      host.guard.close()
+    },
+  }
+}

@@ -1,0 +1,106 @@
+/**
+ * Keeps one revision's agent running: starts it again, with back-off, whenever it exits, until it is ended.
+ */
+import type { Health } from '../../../domain/work/protocol.ts'
+import { backoff, sleep } from '../../backoff.ts'
+import { StepFailure } from '../../failure.ts'
+import { type Agent, type AgentPlan, startAgent } from './agent.ts'
+import { describeExit } from './group.ts'
+import type { Guard } from './guard.ts'
+import type { Target } from './target.ts'
+
+/** a restarted agent that is not ready by then is taken for stuck and started anew */
+const START_LIMIT_MS = 120_000
+/** an agent that was up for that long has recovered: the next back-off begins anew */
+const RECOVERED_MS = 60_000
+
+export interface Supervised {
+  revisionId: string
+  artifact: string
+  /** makes the plan anew for every start. May throw StepFailure. */
+  plan: () => Promise<AgentPlan>
+  /** for lines of our own about the agent */
+  note: (message: string) => void
+}
+
+export class Supervisor {
+  readonly of: Supervised
+  readonly #guard: Guard
+  readonly #stop = new AbortController()
+  #agent: Agent | null = null
+  #problem: string | null = null
+  #loop: Promise<void> = Promise.resolve()
+  /** is told whenever the agent can serve (its target), or can't (null) */
+  onTarget: (target: Target | null) => void = () => undefined
+
+  constructor(guard: Guard, of: Supervised) {
+    this.#guard = guard
+    this.of = of
+  }
+
+  get target(): Target | null {
+    return this.#agent?.target ?? null
+  }
+
+  get health(): Health {
+    return { ready: this.#agent ? 1 : 0, desired: 1, message: this.#agent ? null : (this.#problem ?? 'starting') }
+  }
+
+  /** The first start, as a candidate: resolves when it is ready, throws as startAgent does. Supervised from then on. */
+  async first(signal: AbortSignal): Promise<void> {
+    this.#agent = await startAgent(this.#guard, await this.of.plan(), AbortSignal.any([signal, this.#stop.signal]))
+    this.keep()
+  }
+
+  /** Supervises from now on. */
+  keep(): void {
+    this.#loop = this.#supervise()
+  }
+
+  /** From now on it is not started again; while it runs it goes on. */
+  release(): void {
+    this.#stop.abort()
+  }
+
+  /** Ends agent and supervision; resolves when no process is left. */
+  async end(graceMs?: number): Promise<void> {
+    this.#stop.abort()
+    await this.#agent?.end(graceMs)
+    await this.#loop
+  }
+
+  async #supervise(): Promise<void> {
+    const { signal } = this.#stop
+    for (let restarts = 0; ; ) {
+      let up = 0
+      try {
+        this.#agent ??= await this.#start()
+        const since = performance.now()
+        this.#problem = null
+        this.onTarget(this.#agent.target)
+        const exit = await this.#agent.ended
+        up = performance.now() - since
+        this.#problem = `The agent ${describeExit(exit)}`
+      } catch (error) {
+        if (!signal.aborted && !(error instanceof StepFailure)) this.#problem = 'The agent could not be started'
+        else if (error instanceof StepFailure) this.#problem = error.message.split('\n')[0]!
+      }
+      this.#agent = null
+      if (signal.aborted) return
+      this.onTarget(null)
+      if (up > RECOVERED_MS) restarts = 0
+      const wait = backoff(restarts++, 500, 30_000)
+      this.of.note(`${this.#problem}; restart ${restarts} in ${wait / 1000} s`)
+      await sleep(wait, signal)
+      if (signal.aborted) return
+    }
+  }
+
+  async #start(): Promise<Agent> {
+    return startAgent(
+      this.#guard,
+      await this.of.plan(),
+      AbortSignal.any([this.#stop.signal, AbortSignal.timeout(START_LIMIT_MS)]),
+    )
+  }
+}

@@ -1,0 +1,59 @@
+/**
+ * What a runtime is to the worker: the place where deployments live. The process runtime (this machine)
+ * implements it; a cluster's would stand beside it. Every call is idempotent and may follow a crash at any point.
+ */
+import type { Claim, Health, Run, Step } from '../../domain/work/protocol.ts'
+import type { LogLevel, LogType } from '../../generated/prisma/enums.ts'
+
+/** Where lines for people go: the build or deploy log of one attempt of a revision. Never blocks, never throws. */
+export interface RevisionLog {
+  write(type: LogType, message: string, level?: LogLevel): void
+}
+
+/** A step with the revision that BUILD and DEPLOY are about. */
+export type RevisionStep = Step & { revision: NonNullable<Step['revision']> }
+
+export interface Built {
+  /** the exact commit, 40 or 64 hex digits */
+  repoCommitSha: string
+  /** handed back in `RevisionWork.artifact` */
+  artifact: string
+}
+
+/** A new process that is healthy and serves nobody yet. Exactly one of `commit` and `discard` has to be called. */
+export interface Candidate {
+  /** the deployment's stable address */
+  url: string
+  imageVersion?: string
+  /**
+   * Hands over: holds new requests, calls `record`, and on true sends them, and all that follow, to the
+   * candidate; on false (or an error, which is passed on) the old process stays and the candidate is ended.
+   */
+  commit(record: () => Promise<boolean>): Promise<void>
+  discard(): Promise<void>
+}
+
+/**
+ * `signal` ends a step: the call then rejects, but only when everything the step had started is over.
+ * A failure for people is a StepFailure.
+ */
+export interface Runtime {
+  provision(claim: Claim, signal: AbortSignal): Promise<void>
+  build(claim: Claim, step: RevisionStep, log: RevisionLog, signal: AbortSignal): Promise<Built>
+  deploy(claim: Claim, step: RevisionStep, log: RevisionLog, signal: AbortSignal): Promise<Candidate>
+  teardown(claim: Claim, signal: AbortSignal): Promise<void>
+  /** Level-based: makes `run` what serves, in the background and for as long as it is wanted; null: nothing. */
+  ensure(claim: Claim, run: Run | null, log: RevisionLog | null): void
+  /** Removes artifacts other than these, and what broken tries left. Only called while no step is under way. */
+  prune(deploymentId: string, keepArtifacts: string[]): Promise<void>
+  /** Ends whatever runs for this deployment here: at once, or after requests in flight had `drainMs`. Resolves when it is over. */
+  drop(deploymentId: string, drainMs?: number): Promise<void>
+  /** undefined: nothing is supposed to run */
+  health(deploymentId: string): Health | undefined
+  /** Makes this holder known to others that share the machine; returns how to take that back. */
+  enlist(holder: string): Promise<() => Promise<void>>
+  /** Calls `release` for each holder that is known to be dead. */
+  recoverHolders(release: (holder: string) => Promise<void>): Promise<void>
+  /** Ends everything, also the runtime's own helpers. */
+  close(): Promise<void>
+}

@@ -1,0 +1,88 @@
+/**
+ * What every domain verb is given: who calls, for which workspace, and the database, clock and settings to
+ * work with (design rule 9: passed in, never imported as singletons); and `transaction()`, the only way to write.
+ */
+import type { Prisma, PrismaClient } from '../generated/prisma/client.ts'
+import type { Plan } from '../generated/prisma/enums.ts'
+import type { Actor } from './access.ts'
+import { appendEvents, type NewEvent } from './events/append.ts'
+import type { KeyRing } from './secrets/keyring.ts'
+
+export type Db = PrismaClient
+export type Sql = Prisma.TransactionClient
+
+/** The little of pino that the domain uses. */
+export interface Log {
+  info(fields: object, message: string): void
+  warn(fields: object, message: string): void
+  error(fields: object, message: string): void
+}
+
+/** Settings that domain rules depend on. */
+export interface DomainSettings {
+  /** which sources are offered: `cloud` → gitprovider, `self_hosted` → external_container */
+  deploymentModes: readonly ('cloud' | 'self_hosted')[]
+  /** what serves deployments that name no listener */
+  runtime: 'process' | 'none'
+  /** how long a step may take once it was first taken, in minutes */
+  deadlineMinutes: { PROVISION: number; BUILD: number; DEPLOY: number; TEARDOWN: number }
+  /** folder of the `directory` integration */
+  gitDirectory: string
+}
+
+/** The installation: what there is without a caller. Work of the system itself (leases, sweeps) needs no more. */
+export interface Core {
+  db: Db
+  keyring: KeyRing
+  settings: DomainSettings
+  clock: () => Date
+  log: Log
+  /** told at once when a key was revoked here, so that no cache of this server still takes it */
+  onKeyRevoked?: (keyId: string) => void
+}
+
+/** One workspace of one organization: the tenant of a call. */
+export interface Tenant {
+  id: string
+  organizationId: string
+  plan: Plan
+}
+
+/** A call by somebody, in a workspace. */
+export interface RequestContext extends Core {
+  actor: Actor
+  workspace: Tenant
+  requestId: string
+}
+
+/** An open transaction. Events said to it are appended, in order, as its last act before the commit. */
+export interface Tx {
+  sql: Sql
+  emit(event: NewEvent): void
+  /** whoever waits for work is woken at the commit */
+  wakeWorkers(): void
+}
+
+/** NOTIFY channel of workers: there may be news for holders. No payload. */
+export const WORK_CHANNEL = 'pilothouse_work'
+
+/**
+ * Runs `work` in one transaction. Everything it emitted is appended to the event logs just before the commit,
+ * so that sequence order is commit order (design rule 5).
+ */
+export function transaction<T>(core: Core, work: (tx: Tx) => Promise<T>): Promise<T> {
+  return core.db.$transaction(async (sql) => {
+    const events: NewEvent[] = []
+    let wake = false
+    const result = await work({
+      sql,
+      emit: (event) => events.push(event),
+      wakeWorkers: () => {
+        wake = true
+      },
+    })
+    if (wake) await sql.$executeRaw`SELECT pg_notify(${WORK_CHANNEL}, '')`
+    if (events.length > 0) await appendEvents(sql, events)
+    return result
+  })
+}

@@ -1,0 +1,105 @@
+/** Creates a deployment with its first revision, its secrets and its tracing project, in one transaction. */
+import { randomUUID } from 'node:crypto'
+import { z } from 'zod'
+import { Prisma } from '../../generated/prisma/client.ts'
+import { requireRole, tenant } from '../access.ts'
+import { type RequestContext, type Tx, transaction } from '../context.ts'
+import { ConflictError, NotFoundError, rejectIfAny } from '../errors.ts'
+import { parse, type RawInput } from '../parse.ts'
+import { rollOut } from '../revisions/rollout.ts'
+import { secretViolations } from '../secrets/rules.ts'
+import { storeSecrets } from '../secrets/secret-set.ts'
+import { adoptTracingProject } from '../workspaces/tracing-project.ts'
+import {
+  contentViolations,
+  listenerViolations,
+  offeredViolations,
+  referenceViolations,
+  refViolations,
+  requiredViolations,
+  sourceViolations,
+} from './rules.ts'
+import { createBody } from './schemas.ts'
+
+export const createInput = z.object({ body: createBody })
+
+/** Returns the new deployment's id; read it with `getDeployment`. Role: deployer. */
+export async function createDeployment(ctx: RequestContext, raw: RawInput): Promise<string> {
+  requireRole(ctx, 'deployer')
+  const { body } = parse(createInput, raw)
+  return transaction(ctx, (tx) => create(ctx, tx, body))
+}
+
+async function create(ctx: RequestContext, tx: Tx, body: z.output<typeof createBody>): Promise<string> {
+  const { source, source_config: config, source_revision_config: revision } = body
+  const git = source === 'gitprovider'
+  const buildOnPush = git ? (config.build_on_push ?? false) : null
+  const listener = await findListener(ctx, tx, config.listener_id)
+  await requireIntegration(ctx, tx, config.integration_id)
+  const namespace = config.listener_config?.k8s_namespace ?? null
+  const hasListener = source === 'external_container' && (await tx.sql.listener.count({ where: tenant(ctx) })) > 0
+
+  rejectIfAny([
+    ...offeredViolations(source, ctx.settings.deploymentModes),
+    ...requiredViolations(source, body),
+    ...sourceViolations(source, body),
+    ...contentViolations(body),
+    ...refViolations(revision.repo_ref ?? null, buildOnPush),
+    ...(source === 'external_container' ? listenerViolations(listener, namespace, hasListener) : []),
+    ...secretViolations(body.secrets, []),
+    ...referenceViolations(
+      body.secret_references,
+      body.secrets.map((secret) => secret.name),
+    ),
+  ])
+
+  const id = randomUUID()
+  await insert(tx, {
+    id,
+    workspaceId: ctx.workspace.id,
+    name: body.name,
+    source,
+    integrationId: config.integration_id ?? null,
+    repoUrl: config.repo_url ?? null,
+    deploymentType: git ? (config.deployment_type ?? 'dev') : null,
+    buildOnPush,
+    customUrl: config.custom_url ?? null,
+    resourceSpec: (config.resource_spec as Prisma.InputJsonObject | null | undefined) ?? Prisma.DbNull,
+    listenerId: listener?.id ?? null,
+    k8sNamespace: namespace ?? (listener ? (listener.k8sNamespaces[0] ?? null) : null),
+    installCommand: config.install_command ?? null,
+    buildCommand: config.build_command ?? null,
+    secretReferences: body.secret_references ?? Prisma.DbNull,
+    createdBy: ctx.actor.subject,
+  })
+  const secretSetId = await storeSecrets(tx.sql, ctx.keyring, id, body.secrets)
+  const tracingProjectId = await adoptTracingProject(ctx, tx, body.name)
+  const deployment = await tx.sql.deployment.update({ where: { id }, data: { secretSetId, tracingProjectId } })
+  tx.emit({ workspaceId: ctx.workspace.id, type: 'deployment.created', deploymentId: id, actor: ctx.actor.subject })
+  await rollOut(ctx, tx, deployment, {
+    repoRef: revision.repo_ref ?? null,
+    graphConfigPath: revision.graph_config_path ?? null,
+    imageUri: revision.image_uri ?? null,
+    sourceTarballPath: revision.source_tarball_path ?? null,
+  })
+  return id
+}
+
+/** The name is unique among the workspace's live deployments; a partial unique index holds it when two are made at once. */
+async function insert(tx: Tx, data: Prisma.DeploymentUncheckedCreateInput): Promise<void> {
+  const { count } = await tx.sql.deployment.createMany({ data: [data], skipDuplicates: true })
+  if (count === 0)
+    throw new ConflictError(`A deployment named '${data.name}' already exists in this workspace.`, 'ALREADY_EXISTS')
+}
+
+async function findListener(ctx: RequestContext, tx: Tx, id: string | null | undefined) {
+  if (id == null) return null
+  const listener = await tx.sql.listener.findFirst({ where: { id, ...tenant(ctx) } })
+  if (!listener) throw new NotFoundError('Listener', id)
+  return listener
+}
+
+async function requireIntegration(ctx: RequestContext, tx: Tx, id: string | null | undefined): Promise<void> {
+  if (id != null && (await tx.sql.integration.count({ where: { id, ...tenant(ctx) } })) === 0)
+    throw new NotFoundError('Integration', id)
+}

@@ -1,0 +1,119 @@
+/** Reads deployments: one, a page by offset (REST), a window by cursor (GraphQL). Newest first unless asked otherwise. */
+import { z } from 'zod'
+import type { Prisma } from '../../generated/prisma/client.ts'
+import { liveDeployment, requireRole } from '../access.ts'
+import type { RequestContext } from '../context.ts'
+import { NotFoundError } from '../errors.ts'
+import { escapeLike } from '../like.ts'
+import { cut, type OffsetPage, type Slice, type Window, windowSize } from '../page.ts'
+import { parse, type RawInput } from '../parse.ts'
+import { type DeploymentOrder, keysetOf, orderOf } from './order.ts'
+import { deploymentFilter, deploymentPath, offsetQuery } from './schemas.ts'
+import { STATUS_FIELDS, whereStatus } from './status.ts'
+
+/** What an answer about a deployment is made of. */
+const DEPLOYMENT_PARTS = {
+  latestRevision: true,
+  secretSet: true,
+  listener: STATUS_FIELDS.listener,
+} as const satisfies Prisma.DeploymentInclude
+
+export type DeploymentView = Prisma.DeploymentGetPayload<{ include: typeof DEPLOYMENT_PARTS }>
+
+export const getInput = z.object({ path: deploymentPath })
+
+/** One deployment. Role: viewer. Throws NotFoundError. */
+export async function getDeployment(ctx: RequestContext, raw: RawInput): Promise<DeploymentView> {
+  requireRole(ctx, 'viewer')
+  const { path } = parse(getInput, raw)
+  return readDeployment(ctx, path.deployment_id)
+}
+
+/** For GraphQL: the same with the selection's own part (select or include). Role: viewer. Throws NotFoundError. */
+export async function selectDeployment<
+  Q extends { include?: Prisma.DeploymentInclude; select?: Prisma.DeploymentSelect },
+>(ctx: RequestContext, raw: RawInput, query: Q): Promise<Prisma.DeploymentGetPayload<Q>> {
+  requireRole(ctx, 'viewer')
+  const { path } = parse(getInput, raw)
+  const where = { id: path.deployment_id, ...liveDeployment(ctx) }
+  const found = await ctx.db.deployment.findFirst({ ...query, where })
+  if (!found) throw new NotFoundError('Deployment', path.deployment_id)
+  return found as Prisma.DeploymentGetPayload<Q>
+}
+
+/** For verbs that have written: the deployment as it stands now. */
+export async function readDeployment(ctx: RequestContext, id: string): Promise<DeploymentView> {
+  const found = await ctx.db.deployment.findFirst({ where: { id, ...liveDeployment(ctx) }, include: DEPLOYMENT_PARTS })
+  if (!found) throw new NotFoundError('Deployment', id)
+  return found
+}
+
+export const listInput = z.object({ query: z.object({ ...offsetQuery, ...deploymentFilter }) })
+
+/** An offset page, newest first. Role: viewer. */
+export async function listDeployments(ctx: RequestContext, raw: RawInput): Promise<OffsetPage<DeploymentView>> {
+  requireRole(ctx, 'viewer')
+  const { query } = parse(listInput, raw)
+  const orderBy = orderOf({ by: 'CREATED_AT', direction: 'desc' })
+  // the page's ids first: Postgres would put together the parts of every row that is skipped
+  const page = await ctx.db.deployment.findMany({
+    where: whereFilter(ctx, query),
+    select: { id: true },
+    orderBy,
+    take: query.limit,
+    skip: query.offset,
+  })
+  const ids = page.map((row) => row.id)
+  const where = { id: { in: ids }, ...liveDeployment(ctx) }
+  const resources = await ctx.db.deployment.findMany({ where, include: DEPLOYMENT_PARTS, orderBy })
+  return { resources, offset: query.offset + ids.length }
+}
+
+const filterSchema = z.object(deploymentFilter)
+export type DeploymentFilter = z.output<typeof filterSchema>
+
+/** Parses a filter that did not come from a query string. */
+export function parseFilter(raw: unknown): DeploymentFilter {
+  return parse(z.object({ query: filterSchema }), { query: raw ?? {} }).query
+}
+
+/** The tenant's deployments that match. */
+function whereFilter(ctx: RequestContext, filter: DeploymentFilter): Prisma.DeploymentWhereInput {
+  const and: Prisma.DeploymentWhereInput[] = [liveDeployment(ctx)]
+  if (filter.name !== undefined) and.push({ name: filter.name })
+  if (filter.name_contains !== undefined)
+    and.push({ name: { contains: escapeLike(filter.name_contains), mode: 'insensitive' } })
+  if (filter.status !== undefined) and.push(whereStatus(filter.status, ctx.clock()))
+  if (filter.remote_reconciled !== undefined) and.push({ listenerId: filter.remote_reconciled ? { not: null } : null })
+  if (filter.tag_value_ids) and.push({ tags: { some: { tagId: { in: filter.tag_value_ids } } } })
+  if (filter.image_version !== undefined) and.push({ imageVersion: filter.image_version })
+  if (filter.deployment_type !== undefined) and.push({ deploymentType: filter.deployment_type })
+  if (filter.deployment_ids) and.push({ id: { in: filter.deployment_ids } })
+  return { AND: and }
+}
+
+/** A window of the list for GraphQL. `query` is the selection's own part (select or include). Role: viewer. */
+export async function windowDeployments<
+  Q extends { include?: Prisma.DeploymentInclude; select?: Prisma.DeploymentSelect },
+>(
+  ctx: RequestContext,
+  window: Window,
+  filter: DeploymentFilter,
+  order: DeploymentOrder,
+  query: Q,
+): Promise<Slice<Prisma.DeploymentGetPayload<Q>>> {
+  requireRole(ctx, 'viewer')
+  const { take, backward } = windowSize(window)
+  const found = await ctx.db.deployment.findMany({
+    ...query,
+    where: { AND: [whereFilter(ctx, filter), ...keysetOf(order, window)] },
+    orderBy: orderOf(order, backward),
+    take: take + 1,
+  })
+  return cut(window, found as Prisma.DeploymentGetPayload<Q>[])
+}
+
+export async function countDeployments(ctx: RequestContext, filter: DeploymentFilter): Promise<number> {
+  requireRole(ctx, 'viewer')
+  return ctx.db.deployment.count({ where: whereFilter(ctx, filter) })
+}

@@ -1,0 +1,206 @@
+/**
+ * The field rules by source (spec 2.1 to 2.3, contract 3). Pure: each function returns the list of what is
+ * wrong, so that a caller hears everything at once.
+ */
+import type { Source } from '../../generated/prisma/enums.ts'
+import type { DomainSettings } from '../context.ts'
+import type { Violation } from '../errors.ts'
+import { violation } from '../parse.ts'
+import { resourceSpecViolations } from './resource-spec.ts'
+import type { SecretReference, SourceConfig, SourceRevisionConfig } from './schemas.ts'
+
+/** field → the sources it may be set for. What is not named may be set for all. */
+const ONLY_FOR: Record<string, readonly Source[]> = {
+  'source_config.integration_id': ['gitprovider'],
+  'source_config.repo_url': ['gitprovider'],
+  'source_config.deployment_type': ['gitprovider'],
+  'source_config.build_on_push': ['gitprovider'],
+  'source_config.custom_url': ['external_container'],
+  'source_config.listener_id': ['external_container'],
+  'source_config.listener_config.k8s_namespace': ['external_container'],
+  'source_revision_config.repo_ref': ['gitprovider'],
+  'source_revision_config.graph_config_path': ['gitprovider', 'internal_source'],
+  'source_revision_config.image_uri': ['external_container', 'internal_container'],
+  'source_revision_config.source_tarball_path': ['internal_source'],
+  secret_references: ['external_container'],
+}
+
+/** What the rules look at: the body's members, null where nothing was said. */
+export interface Said {
+  source_config?: SourceConfig | null
+  source_revision_config?: SourceRevisionConfig | null
+  secret_references?: SecretReference[] | null
+}
+
+/** Null where nothing was said; an empty list says nothing about a field that is not for the source. */
+function valueAt(said: Said, field: string): unknown {
+  const value = field
+    .split('.')
+    .reduce<unknown>((part, key) => (part as Record<string, unknown> | null | undefined)?.[key], said)
+  return Array.isArray(value) && value.length === 0 ? null : (value ?? null)
+}
+
+/** "only for …": `judged` names fields that another rule speaks for. */
+export function sourceViolations(source: Source, said: Said, judged: readonly string[] = []): Violation[] {
+  return Object.entries(ONLY_FOR)
+    .filter(([field, sources]) => valueAt(said, field) !== null && !sources.includes(source) && !judged.includes(field))
+    .map(([field, sources]) =>
+      violation(field, `Only for ${sources.join(' and ')} sources; this deployment's source is ${source}.`),
+    )
+}
+
+/** What each source needs on create. */
+const REQUIRED: Record<Source, readonly string[]> = {
+  gitprovider: [
+    'source_config.integration_id',
+    'source_config.repo_url',
+    'source_revision_config.repo_ref',
+    'source_revision_config.graph_config_path',
+  ],
+  external_container: ['source_revision_config.image_uri'],
+  internal_container: [],
+  internal_source: ['source_revision_config.graph_config_path'],
+}
+
+export function requiredViolations(source: Source, said: Said): Violation[] {
+  return REQUIRED[source]
+    .filter((field) => valueAt(said, field) === null)
+    .map((field) => violation(field, `Required for ${source} sources.`, 'missing'))
+}
+
+/** Which sources this installation offers. */
+export function offeredViolations(source: Source, modes: DomainSettings['deploymentModes']): Violation[] {
+  if (source === 'gitprovider' && !modes.includes('cloud'))
+    return [violation('source', 'gitprovider is not offered by this installation (DEPLOYMENT_MODES lacks cloud).')]
+  if (source === 'external_container' && !modes.includes('self_hosted'))
+    return [
+      violation(
+        'source',
+        'external_container is not offered by this installation (DEPLOYMENT_MODES lacks self_hosted).',
+      ),
+    ]
+  return []
+}
+
+/** With a tag, build_on_push must be false; both are the values that will be stored. */
+export function refViolations(repoRef: string | null, buildOnPush: boolean | null): Violation[] {
+  if (repoRef?.startsWith('refs/tags/') && buildOnPush)
+    return [
+      violation('source_config.build_on_push', 'Cannot be enabled when repo_ref is a tag (starts with refs/tags/).'),
+    ]
+  return []
+}
+
+/** A branch by its name only, or a tag by its full path. Git's own rules for names, so that a ref is never an option. */
+function refNameViolations(repoRef: string | null | undefined): Violation[] {
+  if (repoRef == null) return []
+  const name = repoRef.startsWith('refs/tags/') ? repoRef.slice('refs/tags/'.length) : repoRef
+  const field = 'source_revision_config.repo_ref'
+  if (name.startsWith('refs/')) return [violation(field, 'Must be a branch name only, or a tag as refs/tags/….')]
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: git forbids them in names
+  const bad = /[\u0000-\u0020\u007f~^:?*[\\]|\.\.|@\{|\/\/|^[-/.]|\/\.|[/.]$|\.lock(\/|$)|^@$|^$/.test(name)
+  return bad ? [violation(field, 'Not a valid git branch or tag name.')] : []
+}
+
+/** A path below the repository's root. */
+function pathViolations(graphConfigPath: string | null | undefined): Violation[] {
+  if (graphConfigPath == null) return []
+  const outside =
+    graphConfigPath.startsWith('/') || graphConfigPath.split('/').includes('..') || /[\r\n]/.test(graphConfigPath)
+  return outside
+    ? [
+        violation(
+          'source_revision_config.graph_config_path',
+          'Must be a path inside the repository, relative to its root.',
+        ),
+      ]
+    : []
+}
+
+/** Tarballs are accepted only from this deployment's upload-url, and nothing was uploaded. */
+function tarballViolations(path: string | null | undefined): Violation[] {
+  return path == null
+    ? []
+    : [
+        violation(
+          'source_revision_config.source_tarball_path',
+          'Must be a path obtained from the upload-url of this deployment, to which a tarball was uploaded.',
+        ),
+      ]
+}
+
+/** An image reference has no blanks and no scheme. */
+function imageViolations(imageUri: string | null | undefined): Violation[] {
+  if (imageUri == null) return []
+  const fine = /^[A-Za-z0-9][A-Za-z0-9._:/@+-]*$/.test(imageUri) && !imageUri.includes('://')
+  return fine
+    ? []
+    : [
+        violation(
+          'source_revision_config.image_uri',
+          'Must be an image reference: registry/repository:tag or …@sha256:digest, without a scheme.',
+        ),
+      ]
+}
+
+/** Names of secret references are environment variables: unique, and none that is a secret too. */
+export function referenceViolations(
+  references: readonly SecretReference[] | null | undefined,
+  secretNames: readonly string[],
+): Violation[] {
+  const found: Violation[] = []
+  references?.forEach(({ name }, i) => {
+    const field = `secret_references.${i}.name`
+    if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name))
+      found.push(violation(field, 'Must be the name of an environment variable.'))
+    if (references.findIndex((other) => other.name === name) !== i)
+      found.push(violation(field, `The name ${name} occurs twice.`))
+    if (secretNames.includes(name)) found.push(violation(field, `There is a secret named ${name} too.`))
+  })
+  return found
+}
+
+/** All rules that hold for what is said, on create and on PATCH alike. */
+export function contentViolations(said: Said): Violation[] {
+  const revision = said.source_revision_config
+  return [
+    ...refNameViolations(revision?.repo_ref),
+    ...pathViolations(revision?.graph_config_path),
+    ...imageViolations(revision?.image_uri),
+    ...tarballViolations(revision?.source_tarball_path),
+    ...resourceSpecViolations(said.source_config?.resource_spec),
+  ]
+}
+
+/** A listener is required once the workspace has one; its namespaces bound the deployment's. */
+export function listenerViolations(
+  listener: { k8sNamespaces: string[] } | null,
+  namespace: string | null,
+  workspaceHasListener: boolean,
+): Violation[] {
+  if (!listener) {
+    if (workspaceHasListener)
+      return [violation('source_config.listener_id', 'Required: this workspace has listeners.', 'missing')]
+    return namespace === null
+      ? []
+      : [violation('source_config.listener_config.k8s_namespace', 'Only together with listener_id.')]
+  }
+  if (namespace === null)
+    return listener.k8sNamespaces.length === 1
+      ? []
+      : [
+          violation(
+            'source_config.listener_config.k8s_namespace',
+            `Required: one of ${listener.k8sNamespaces.join(', ')}.`,
+            'missing',
+          ),
+        ]
+  return listener.k8sNamespaces.includes(namespace)
+    ? []
+    : [
+        violation(
+          'source_config.listener_config.k8s_namespace',
+          `Must be one of the listener's namespaces: ${listener.k8sNamespaces.join(', ')}.`,
+        ),
+      ]
+}

@@ -1,0 +1,127 @@
+/**
+ * PATCH of a deployment: merges what was said, and makes a revision exactly on the triggers of spec 3. The same
+ * merge makes the explicit new revision of `POST …/revisions`.
+ */
+import { z } from 'zod'
+import type { Deployment, Prisma, Revision, SecretSet } from '../../generated/prisma/client.ts'
+import { requireRole } from '../access.ts'
+import { type RequestContext, type Tx, transaction } from '../context.ts'
+import { rejectIfAny } from '../errors.ts'
+import { parse, type RawInput } from '../parse.ts'
+import { type RevisionSource, rollOut } from '../revisions/rollout.ts'
+import { secretViolations, unmask } from '../secrets/rules.ts'
+import { openSecrets, storeSecrets } from '../secrets/secret-set.ts'
+import { touch } from '../work/steps.ts'
+import { immutableFields, immutableViolations } from './immutable.ts'
+import { lockDeployment, refuseDeleted } from './lock.ts'
+import { contentViolations, referenceViolations, refViolations, sourceViolations } from './rules.ts'
+import { deploymentPath, type SecretReference, type UpdateBody, updateBody } from './schemas.ts'
+
+export const updateInput = z.object({ path: deploymentPath, body: updateBody })
+
+/** PATCH. Returns the deployment's id; read it with `getDeployment`. Role: deployer. */
+export async function updateDeployment(ctx: RequestContext, raw: RawInput): Promise<string> {
+  requireRole(ctx, 'deployer')
+  const { path, body } = parse(updateInput, raw)
+  await transaction(ctx, async (tx) => {
+    const deployment = await lockDeployment(tx, ctx, path.deployment_id)
+    await merge(ctx, tx, deployment, body, triggersRevision(body))
+  })
+  return path.deployment_id
+}
+
+/** A new revision, whatever the body says. Role: deployer. */
+export async function createRevision(ctx: RequestContext, raw: RawInput): Promise<Revision> {
+  requireRole(ctx, 'deployer')
+  const { path, body } = parse(updateInput, raw)
+  return transaction(ctx, async (tx) => {
+    const deployment = await lockDeployment(tx, ctx, path.deployment_id)
+    return (await merge(ctx, tx, deployment, body, true))!
+  })
+}
+
+/** The triggers of spec 3: a non-null member of these makes a revision, even if its value is the stored one. */
+function triggersRevision(body: UpdateBody): boolean {
+  const revision = body.source_revision_config
+  return [
+    revision?.repo_ref,
+    revision?.graph_config_path,
+    revision?.image_uri,
+    revision?.source_tarball_path,
+    body.secrets,
+  ].some((value) => value != null)
+}
+
+async function merge(
+  ctx: RequestContext,
+  tx: Tx,
+  deployment: Deployment,
+  body: UpdateBody,
+  revise: boolean,
+): Promise<Revision | null> {
+  const latest = await tx.sql.revision.findUniqueOrThrow({ where: { id: deployment.latestRevisionId! } })
+  const set = await tx.sql.secretSet.findUnique({ where: { id: deployment.secretSetId ?? '' } })
+  const config = body.source_config
+  const said = body.source_revision_config
+  const buildOnPush = config?.build_on_push ?? deployment.buildOnPush
+  const repoRef = said?.repo_ref ?? latest.repoRef
+  rejectIfAny([
+    ...immutableViolations(deployment, body),
+    ...sourceViolations(deployment.source, body, immutableFields(deployment)),
+    ...contentViolations(body),
+    ...refViolations(repoRef, buildOnPush),
+    ...secretViolations(body.secrets ?? [], set?.names ?? []),
+    ...referenceViolations(
+      referencesAfter(deployment, body),
+      body.secrets?.map((secret) => secret.name) ?? set?.names ?? [],
+    ),
+  ])
+  refuseDeleted(deployment)
+
+  const changes: Prisma.DeploymentUncheckedUpdateInput = {
+    ...(config?.build_on_push == null ? {} : { buildOnPush: config.build_on_push }),
+    ...(config?.custom_url == null ? {} : { customUrl: config.custom_url }),
+    ...(config?.resource_spec == null ? {} : { resourceSpec: config.resource_spec as Prisma.InputJsonObject }),
+    ...(config?.install_command == null ? {} : { installCommand: config.install_command }),
+    ...(config?.build_command == null ? {} : { buildCommand: config.build_command }),
+    ...(body.secret_references == null ? {} : { secretReferences: body.secret_references }),
+    ...(body.secrets == null ? {} : { secretSetId: await replaceSecrets(ctx, tx, deployment, body.secrets, set) }),
+    updatedAt: new Date(),
+  }
+  Object.assign(deployment, await tx.sql.deployment.update({ where: { id: deployment.id }, data: changes }))
+  tx.emit({
+    workspaceId: deployment.workspaceId,
+    type: 'deployment.updated',
+    deploymentId: deployment.id,
+    actor: ctx.actor.subject,
+  })
+  // what makes no revision is carried out on the running one: its holder hears of it
+  if (config?.custom_url != null || config?.resource_spec != null || body.secret_references != null)
+    await touch(tx, deployment)
+  return revise ? rollOut(ctx, tx, deployment, sourceAfter(latest, body)) : null
+}
+
+/** The newest revision's values, with what was said put over them. */
+function sourceAfter(latest: Revision, body: UpdateBody): RevisionSource {
+  const said = body.source_revision_config
+  return {
+    repoRef: said?.repo_ref ?? latest.repoRef,
+    graphConfigPath: said?.graph_config_path ?? latest.graphConfigPath,
+    imageUri: said?.image_uri ?? latest.imageUri,
+    sourceTarballPath: said?.source_tarball_path ?? latest.sourceTarballPath,
+  }
+}
+
+function referencesAfter(deployment: Deployment, body: UpdateBody): SecretReference[] | null {
+  return body.secret_references ?? (deployment.secretReferences as unknown as SecretReference[] | null)
+}
+
+async function replaceSecrets(
+  ctx: RequestContext,
+  tx: Tx,
+  deployment: Deployment,
+  secrets: NonNullable<UpdateBody['secrets']>,
+  set: SecretSet | null,
+): Promise<string> {
+  return storeSecrets(tx.sql, ctx.keyring, deployment.id, unmask(secrets, openSecrets(ctx.keyring, set)))
+}

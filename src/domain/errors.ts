@@ -1,0 +1,105 @@
+/**
+ * The one catalogue of errors, for REST and GraphQL alike (contract 2). A verb throws a DomainError; each
+ * transport has exactly one function that presents it. Anything else that is thrown is INTERNAL: masked
+ * for the caller, logged once with its cause.
+ */
+
+/** code → HTTP status, and whether the same call may succeed if it is simply made again. */
+export const CATALOGUE = {
+  MALFORMED_REQUEST: { status: 400, retryable: false },
+  UNAUTHENTICATED: { status: 401, retryable: false },
+  FORBIDDEN: { status: 403, retryable: false },
+  TENANT_REQUIRED: { status: 403, retryable: false },
+  PLAN_REQUIRED: { status: 403, retryable: false },
+  NOT_REDEPLOYABLE: { status: 400, retryable: false },
+  NOT_FOUND: { status: 404, retryable: false },
+  METHOD_NOT_ALLOWED: { status: 405, retryable: false },
+  REQUEST_TIMEOUT: { status: 408, retryable: true },
+  CONFLICT: { status: 409, retryable: false },
+  ALREADY_EXISTS: { status: 409, retryable: false },
+  CLAIM_LOST: { status: 409, retryable: false },
+  PAYLOAD_TOO_LARGE: { status: 413, retryable: false },
+  UNSUPPORTED_MEDIA_TYPE: { status: 415, retryable: false },
+  VALIDATION_FAILED: { status: 422, retryable: false },
+  HEADERS_TOO_LARGE: { status: 431, retryable: false },
+  STREAM_OVERFLOW: { status: 503, retryable: true },
+  UNAVAILABLE: { status: 503, retryable: true },
+  INTERNAL: { status: 500, retryable: false },
+} as const satisfies Record<string, { status: number; retryable: boolean }>
+
+export type ErrorCode = keyof typeof CATALOGUE
+
+/** Anything that is the caller's to know. `message` is written for people and says what they can do. */
+export class DomainError extends Error {
+  readonly code: ErrorCode
+  constructor(code: ErrorCode, message: string) {
+    super(message)
+    this.name = new.target.name
+    this.code = code
+  }
+  get status(): number {
+    return CATALOGUE[this.code].status
+  }
+}
+
+export class UnauthenticatedError extends DomainError {
+  constructor(message = 'A valid API key is required: send it in the X-Api-Key header.') {
+    super('UNAUTHENTICATED', message)
+  }
+}
+
+export class ForbiddenError extends DomainError {
+  constructor(message: string, code: 'FORBIDDEN' | 'TENANT_REQUIRED' | 'PLAN_REQUIRED' = 'FORBIDDEN') {
+    super(code, message)
+  }
+}
+
+export class NotFoundError extends DomainError {
+  /** `new NotFoundError('Deployment', id)` → «Deployment ID … not found.» (contract 2) */
+  constructor(what: string, id: string) {
+    super('NOT_FOUND', `${what} ID ${id} not found.`)
+  }
+}
+
+export class ConflictError extends DomainError {
+  constructor(message: string, code: 'CONFLICT' | 'ALREADY_EXISTS' = 'CONFLICT') {
+    super(code, message)
+  }
+}
+
+/** Redeploy of a revision that can't be redeployed: the one rule violation that is a 400 (spec 7). */
+export class NotRedeployableError extends DomainError {
+  constructor(message: string) {
+    super('NOT_REDEPLOYABLE', message)
+  }
+}
+
+/** The caller's lease is over or its fencing token is old. Nothing was changed. */
+export class ClaimLostError extends DomainError {
+  constructor() {
+    super('CLAIM_LOST', 'This claim is no longer yours: stop its work.')
+  }
+}
+
+/** One thing that the caller has to mend. Shape: spec 2.11. */
+export interface Violation {
+  /** starts with `path`, `query`, `body` or `header`; then the field's path, snake_case */
+  loc: (string | number)[]
+  /** says what is allowed */
+  msg: string
+  /** a stable machine word: `missing`, `uuid_parsing`, `less_than_equal`, `value_error`, … */
+  type: string
+}
+
+export class ValidationError extends DomainError {
+  readonly violations: Violation[]
+  constructor(violations: Violation[]) {
+    super('VALIDATION_FAILED', violations.map((v) => `${v.loc.join('.')}: ${v.msg}`).join('; '))
+    this.violations = violations
+  }
+}
+
+/** Throws all violations of the rules together, if there are any. */
+export function rejectIfAny(violations: Violation[]): void {
+  if (violations.length > 0) throw new ValidationError(violations)
+}

@@ -1,0 +1,48 @@
+/**
+ * Writes to the event log. One statement raises the workspace's counter by the number of events and inserts
+ * them; the counter's row lock is held until the commit, so sequence order is commit order, without gaps.
+ */
+import type { RevisionStatus } from '../../generated/prisma/enums.ts'
+import type { Sql } from '../context.ts'
+
+/** NOTIFY channel of the relay; the payload is the workspace's id. A hint only: the log is the truth. */
+export const EVENT_CHANNEL = 'pilothouse_events'
+
+export interface NewEvent {
+  workspaceId: string
+  /** `revision.status` for a transition, otherwise `<resource>.<verb in the past>` */
+  type: string
+  deploymentId?: string | null
+  revisionId?: string | null
+  /** id of what changed, when it is neither deployment nor revision */
+  subjectId?: string | null
+  from?: RevisionStatus | null
+  to?: RevisionStatus | null
+  message?: string | null
+  attempt?: number | null
+  /** who did it; null: the system */
+  actor?: string | null
+}
+
+/** Appends `events`, which must all be of one workspace, in their order. Call it last in a transaction. */
+export async function appendEvents(sql: Sql, events: readonly NewEvent[]): Promise<void> {
+  const workspaceId = events[0]!.workspaceId
+  if (events.some((event) => event.workspaceId !== workspaceId))
+    throw new Error('one transaction writes the log of one workspace')
+  const written = await sql.$executeRaw`
+    WITH counter AS (
+      UPDATE event_counters SET sequence = sequence + ${events.length}::int
+      WHERE workspace_id = ${workspaceId}::uuid RETURNING sequence
+    ), inserted AS (
+      INSERT INTO events (workspace_id, sequence, type, deployment_id, revision_id, subject_id,
+                          from_status, to_status, message, attempt, actor)
+      SELECT ${workspaceId}::uuid, counter.sequence - ${events.length}::int + e.position, e.type, e."deploymentId", e."revisionId",
+             e."subjectId", e."from"::"RevisionStatus", e."to"::"RevisionStatus", e.message, e.attempt, e.actor
+      FROM counter, ROWS FROM (jsonb_to_recordset(${JSON.stringify(events)}::jsonb) AS (
+             type text, "deploymentId" uuid, "revisionId" uuid, "subjectId" text,
+             "from" text, "to" text, message text, attempt int, actor text
+           )) WITH ORDINALITY AS e(type, "deploymentId", "revisionId", "subjectId", "from", "to", message, attempt, actor, position)
+    )
+    SELECT pg_notify(${EVENT_CHANNEL}, ${workspaceId}) FROM counter`
+  if (written === 0) throw new Error(`workspace ${workspaceId} has no event counter`)
+}

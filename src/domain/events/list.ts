@@ -1,0 +1,60 @@
+/** Lists the events of deployments or revisions for GraphQL, by keyset, oldest first: as they happened. */
+import { Prisma } from '../../generated/prisma/client.ts'
+import { requireRole, tenant } from '../access.ts'
+import type { RequestContext } from '../context.ts'
+import { type Slice, type Window, windowSize } from '../page.ts'
+import { readEventCursor } from './cursor.ts'
+import type { StoredEvent } from './read.ts'
+
+/** Whose events: of which deployments, or of which revisions. */
+export interface EventSubjects {
+  by: 'deploymentId' | 'revisionId'
+  ids: readonly string[]
+}
+
+const COLUMN = { deploymentId: Prisma.sql`deployment_id`, revisionId: Prisma.sql`revision_id` }
+
+/**
+ * The same window of all events (not only of status) of each subject, by sequence, oldest first; the newest ones are
+ * `last: n`. One statement for all. Cursors are `eventCursor`s, so each is an `after` of the stream too. Another
+ * tenant's ids have empty windows. Role: viewer.
+ */
+export async function listEvents(
+  ctx: RequestContext,
+  window: Window,
+  { by, ids }: EventSubjects,
+): Promise<Map<string, Slice<StoredEvent>>> {
+  requireRole(ctx, 'viewer')
+  const { take, backward } = windowSize(window)
+  const after = window.after ? readEventCursor(ctx, window.after, 'after') : null
+  const before = window.before ? readEventCursor(ctx, window.before, 'before') : null
+  const found = await ctx.db.$queryRaw<(StoredEvent & { subject: string })[]>`
+    SELECT subject::text, e.workspace_id AS "workspaceId", e.sequence, e.type, e.deployment_id AS "deploymentId",
+           e.revision_id AS "revisionId", e.subject_id AS "subjectId", e.from_status AS "fromStatus",
+           e.to_status AS "toStatus", e.message, e.attempt, e.actor, e.occurred_at AS "occurredAt"
+    FROM unnest(${ids}::uuid[]) AS subject, LATERAL (
+      SELECT * FROM events
+      WHERE ${COLUMN[by]} = subject AND workspace_id = ${ctx.workspace.id}::uuid
+        AND (${after}::bigint IS NULL OR sequence > ${after}) AND (${before}::bigint IS NULL OR sequence < ${before})
+      ORDER BY sequence ${backward ? Prisma.sql`DESC` : Prisma.sql`ASC`}
+      LIMIT ${take + 1}
+    ) AS e
+    ORDER BY e.sequence`
+  const slices = new Map<string, Slice<StoredEvent>>()
+  for (const id of ids) {
+    const own = found.filter((row) => row.subject === id).map(({ subject: _, ...event }) => event)
+    const hasMore = own.length > take
+    // the row too many is the one farthest from where the window begins
+    const rows = backward ? own.slice(hasMore ? 1 : 0) : own.slice(0, take)
+    slices.set(id, { rows, hasMore, backward })
+  }
+  return slices
+}
+
+/** How many there are of each in all; those without any are not in the map. Role: viewer. */
+export async function countEvents(ctx: RequestContext, { by, ids }: EventSubjects): Promise<Map<string, number>> {
+  requireRole(ctx, 'viewer')
+  const where = { ...tenant(ctx), [by]: { in: [...ids] } }
+  const groups = await ctx.db.event.groupBy({ by: [by], where, _count: true })
+  return new Map(groups.map((group) => [group[by]!, group._count]))
+}

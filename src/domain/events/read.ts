@@ -1,0 +1,102 @@
+/** Reads the event log: forward from a sequence number (the relay, a stream that catches up), and its counters. */
+import type { Event } from '../../generated/prisma/client.ts'
+import type { RevisionStatus } from '../../generated/prisma/enums.ts'
+import type { Db } from '../context.ts'
+
+/** A row of the log. `sequence` is gap-free within the workspace, in commit order (design rule 5). */
+export type StoredEvent = Event
+
+/** Which of a workspace's events; every member that is there must match. */
+export interface EventScope {
+  type?: string
+  deploymentId?: string
+  revisionId?: string
+}
+
+/** The oldest `limit` events after `after` that are in the scope, in sequence order. One statement. */
+export function readEvents(
+  db: Db,
+  workspaceId: string,
+  after: bigint,
+  limit: number,
+  scope: EventScope = {},
+): Promise<StoredEvent[]> {
+  return db.event.findMany({
+    where: { workspaceId, sequence: { gt: after }, ...scope },
+    orderBy: { sequence: 'asc' },
+    take: limit,
+  })
+}
+
+/** Whether `readEvents` would find the event in this scope. */
+export function inScope(event: StoredEvent, scope: EventScope): boolean {
+  return (
+    (scope.type === undefined || event.type === scope.type) &&
+    (scope.deploymentId === undefined || event.deploymentId === scope.deploymentId) &&
+    (scope.revisionId === undefined || event.revisionId === scope.revisionId)
+  )
+}
+
+/** The last sequence number of each workspace's log. One statement. */
+export async function currentSequences(db: Db, workspaceIds: readonly string[]): Promise<Map<string, bigint>> {
+  const rows = await db.$queryRaw<{ workspace_id: string; sequence: bigint }[]>`
+    SELECT workspace_id::text, sequence FROM event_counters WHERE workspace_id = ANY(${workspaceIds}::uuid[])`
+  return new Map(rows.map((row) => [row.workspace_id, row.sequence]))
+}
+
+/** A revision's status as of `sequence` of the log. */
+export interface LogSnapshot {
+  sequence: bigint
+  /** null: none was asked for, or there is none in this workspace */
+  deploymentId: string | null
+  /** null: none was asked for, or there is none of that deployment */
+  revision: {
+    id: string
+    deploymentId: string
+    status: RevisionStatus
+    message: string | null
+    attempt: number
+    since: Date
+  } | null
+}
+
+/**
+ * The log's last sequence number together with the status of the revision, or of the deployment's latest, as of
+ * exactly that event: one statement has one snapshot, and a status and its event commit together. With both ids
+ * the revision must be the deployment's. What is torn down counts as not there.
+ */
+export async function readSnapshot(
+  db: Db,
+  workspaceId: string,
+  ids: { deploymentId?: string; revisionId?: string },
+): Promise<LogSnapshot> {
+  const { deploymentId = null, revisionId = null } = ids
+  const [row] = await db.$queryRaw<SnapshotRow[]>`
+    SELECT c.sequence, d.id::text AS deployment_id, r.id::text AS revision_id, r.status::text AS status,
+           r.status_message, r.attempt, r.status_since
+    FROM event_counters c
+    LEFT JOIN deployments d ON d.workspace_id = c.workspace_id AND d.torn_down_at IS NULL
+      AND d.id = COALESCE(${deploymentId}::uuid, (SELECT deployment_id FROM revisions WHERE id = ${revisionId}::uuid))
+    LEFT JOIN revisions r ON r.deployment_id = d.id AND r.id = COALESCE(${revisionId}::uuid, d.latest_revision_id)
+    WHERE c.workspace_id = ${workspaceId}::uuid`
+  if (!row) throw new Error(`workspace ${workspaceId} has no event counter`)
+  const { sequence, deployment_id, revision_id } = row
+  if (deployment_id === null || revision_id === null) return { sequence, deploymentId: deployment_id, revision: null }
+  const { status, status_message: message, attempt, status_since: since } = row
+  return {
+    sequence,
+    deploymentId: deployment_id,
+    revision: { id: revision_id, deploymentId: deployment_id, status, message, attempt, since },
+  }
+}
+
+interface SnapshotRow {
+  sequence: bigint
+  deployment_id: string | null
+  /** null together with everything below it */
+  revision_id: string | null
+  status: RevisionStatus
+  status_message: string | null
+  attempt: number
+  status_since: Date
+}

@@ -1,0 +1,82 @@
+/** Small zod types that several resources' schemas share. Query values arrive as strings, or as their own type from GraphQL. */
+import { z } from 'zod'
+
+/** 8-4-4-4-12 hexadecimal digits, of whatever version: what Postgres takes for a uuid. In lower case, as Postgres writes it. */
+export const uuid = z.guid().toLowerCase()
+
+/** A whole number from 0 on that an integer column takes. */
+export const count = z.int().min(0).max(2_147_483_647)
+
+/** A point in time: ISO 8601 with its zone, as the Date that Postgres takes. */
+export const time = z.iso
+  .datetime({ offset: true })
+  .transform((text) => new Date(text))
+  .refine((time) => time.getUTCFullYear() >= 1 && time.getUTCFullYear() <= 9999, {
+    error: 'Must be in the years 1 to 9999, in UTC.',
+    // Postgres has no year 0, and ISO 8601 needs a sign beyond 9999
+    params: { type: 'datetime_parsing' },
+  })
+
+/** 1–128 printable characters: no control characters, no line breaks. */
+export const printableName = z
+  .string()
+  .min(1)
+  .max(128)
+  .regex(/^[\p{L}\p{M}\p{N}\p{P}\p{S} ]*$/u, 'Must be printable characters only.')
+
+/** Absent and null mean the same: nothing was said (contract 3: PATCH keeps what is stored). */
+export const optional = <T extends z.ZodType>(type: T) => type.nullish()
+
+/** An integer in a query string, in decimal digits. `"abc"` is int_parsing. An empty string counts as absent. */
+export const queryInt = (min: number, max: number, preset: number) =>
+  z
+    .preprocess(
+      (raw) =>
+        typeof raw === 'string' && /^-?\d+$/.test(raw) ? Number(raw) : raw === '' || raw === null ? undefined : raw,
+      z.number().int().min(min).max(max).default(preset),
+    )
+    .meta({ type: 'integer', minimum: min, maximum: max, default: preset })
+
+/** A boolean in a query string: true/false/1/0. */
+export const queryBool = z
+  .preprocess((raw) => {
+    if (raw === '' || raw === null) return undefined
+    return typeof raw === 'string' ? (QUERY_BOOL[raw.toLowerCase()] ?? raw) : raw
+  }, z.boolean().optional())
+  .meta({ type: 'boolean' })
+
+const QUERY_BOOL: Record<string, boolean> = { true: true, false: false, '1': true, '0': false }
+
+/** `?ids=a,b`, or an array from GraphQL. An empty string means no filter (contract 3). `what`: for the document. */
+export const queryList = <T extends z.ZodType>(item: T, what: string) =>
+  z
+    .preprocess((raw) => {
+      const parts = Array.isArray(raw)
+        ? raw.flatMap((part) => String(part).split(','))
+        : typeof raw === 'string'
+          ? raw.split(',')
+          : raw
+      const kept = Array.isArray(parts)
+        ? parts.map((part) => part.trim()).filter((part) => part !== '')
+        : (parts ?? undefined)
+      return Array.isArray(kept) && kept.length === 0 ? undefined : kept
+    }, z.array(item).optional())
+    .meta({ type: 'string', items: undefined, description: `${what} Comma-separated.` })
+
+/** A plain filter; an empty string means no filter. */
+export const queryText = z
+  .preprocess((raw) => (raw === '' || raw === null ? undefined : raw), z.string().optional())
+  .meta({ type: 'string' })
+
+export const queryEnum = <const V extends readonly [string, ...string[]]>(values: V) =>
+  z
+    .preprocess((raw) => (raw === '' || raw === null ? undefined : raw), z.enum(values).optional())
+    .meta({ type: 'string', enum: [...values] })
+
+/** A point in time in a query string, or a Date from GraphQL. */
+export const queryTime = z
+  .preprocess(
+    (raw) => (raw === '' || raw === null ? undefined : raw instanceof Date ? raw.toISOString() : raw),
+    time.optional(),
+  )
+  .meta({ type: 'string', format: 'date-time' })

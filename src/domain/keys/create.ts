@@ -1,0 +1,45 @@
+/** Creates an API key. Its text is in this answer and nowhere else, ever. */
+import { z } from 'zod'
+import { requireRole } from '../access.ts'
+import { type RequestContext, transaction } from '../context.ts'
+import { ForbiddenError, rejectIfAny } from '../errors.ts'
+import { optional, printableName, time } from '../fields.ts'
+import { parse, type RawInput, violation } from '../parse.ts'
+import { type IssuedKey, issueKey, KEY_ROLES } from './issue.ts'
+
+const createKeyBody = z.object({
+  name: printableName,
+  role: z.enum(KEY_ROLES),
+  /** may read the values of secrets; admin keys always may */
+  secrets_read: optional(z.boolean()),
+  /** absent: it does not expire */
+  expires_at: optional(time),
+  /** valid in every workspace of the organization; only for a caller who is so, too */
+  organization_wide: optional(z.boolean()),
+})
+
+export const createInput = z.object({ body: createKeyBody })
+
+/** Role: admin, so that nobody can grant more than they have. Throws ForbiddenError, ValidationError. */
+export async function createKey(ctx: RequestContext, raw: RawInput): Promise<IssuedKey> {
+  requireRole(ctx, 'admin')
+  const { body } = parse(createInput, raw)
+  const organizationWide = body.organization_wide ?? false
+  if (organizationWide && ctx.actor.workspaceId !== null) {
+    throw new ForbiddenError('Only an organization-wide credential can create an organization-wide key.')
+  }
+  const expiresAt = body.expires_at ?? null
+  if (expiresAt && expiresAt <= ctx.clock()) rejectIfAny([violation('expires_at', 'Must be in the future.')])
+  return transaction(ctx, (tx) =>
+    issueKey(tx, {
+      organizationId: ctx.workspace.organizationId,
+      workspaceId: ctx.workspace.id,
+      organizationWide,
+      name: body.name,
+      role: body.role,
+      secretsRead: body.secrets_read ?? false,
+      expiresAt,
+      createdBy: ctx.actor.subject,
+    }),
+  )
+}

@@ -1,0 +1,43 @@
+/** Which resource an id belongs to: ids are UUIDs, unique across all tables, so one look-up over all of them tells. */
+import { requireRole } from '../access.ts'
+import type { RequestContext } from '../context.ts'
+import { uuid } from '../fields.ts'
+
+export type NodeType =
+  | 'Organization'
+  | 'Workspace'
+  | 'Deployment'
+  | 'Revision'
+  | 'Listener'
+  | 'TracingProject'
+  | 'Tag'
+  | 'GitIntegration'
+  | 'ApiKey'
+
+/**
+ * The type of each id that the caller may see; what is unknown, another tenant's, or no UUID is not in the map. One
+ * statement. Keys are seen by admins, listeners where the plan has them. Role: viewer.
+ */
+export async function identifyNodes(ctx: RequestContext, ids: readonly string[]): Promise<Map<string, NodeType>> {
+  requireRole(ctx, 'viewer')
+  const known = ids.filter((id) => uuid.safeParse(id).success)
+  if (known.length === 0) return new Map()
+  const { id: workspace, organizationId: organization, plan } = ctx.workspace
+  const rows = await ctx.db.$queryRaw<{ type: NodeType; id: string }[]>`
+    WITH asked AS (SELECT unnest(${known}::uuid[]) AS id), own AS (SELECT ${workspace}::uuid AS id)
+    SELECT 'Organization' AS type, id FROM organizations JOIN asked USING (id) WHERE id = ${organization}::uuid
+    UNION ALL SELECT 'Workspace', id FROM workspaces JOIN asked USING (id) JOIN own USING (id)
+    UNION ALL SELECT 'Deployment', d.id FROM deployments d JOIN asked USING (id), own
+      WHERE d.workspace_id = own.id AND d.torn_down_at IS NULL
+    UNION ALL SELECT 'Revision', r.id FROM revisions r JOIN asked USING (id) JOIN deployments d ON d.id = r.deployment_id, own
+      WHERE d.workspace_id = own.id AND d.torn_down_at IS NULL
+    UNION ALL SELECT 'Listener', l.id FROM listeners l JOIN asked USING (id), own
+      WHERE l.workspace_id = own.id AND ${plan === 'self_hosted_enterprise'}::boolean
+    UNION ALL SELECT 'TracingProject', p.id FROM tracing_projects p JOIN asked USING (id), own WHERE p.workspace_id = own.id
+    UNION ALL SELECT 'Tag', t.id FROM tags t JOIN asked USING (id), own WHERE t.workspace_id = own.id
+    UNION ALL SELECT 'GitIntegration', i.id FROM integrations i JOIN asked USING (id), own WHERE i.workspace_id = own.id
+    UNION ALL SELECT 'ApiKey', k.id FROM api_keys k JOIN asked USING (id), own
+      WHERE k.organization_id = ${organization}::uuid AND (k.workspace_id = own.id OR k.workspace_id IS NULL)
+        AND ${ctx.actor.role === 'admin'}::boolean`
+  return new Map(rows.map((row) => [row.id, row.type]))
+}

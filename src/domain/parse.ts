@@ -1,0 +1,140 @@
+/**
+ * Shape first (contract 2): a verb parses the raw parts of a call (path, query, body) in one go, so that all
+ * violations are reported together, with the machine words that clients of such APIs know.
+ */
+import type { z } from 'zod'
+import { rejectIfAny, ValidationError, type Violation } from './errors.ts'
+
+/** What a transport hands to a verb: the raw parts, snake_case, unparsed. */
+export interface RawInput {
+  path?: unknown
+  query?: unknown
+  body?: unknown
+}
+
+/** Stands for a body that was no JSON at all: `position` is where reading it failed. */
+export class MalformedJson {
+  readonly message: string
+  constructor(message: string) {
+    this.message = message
+  }
+}
+
+/** An issue tells its input, so that what is missing can be told from what is wrong. Nobody shows or logs it. */
+const REPORT = { reportInput: true }
+
+/** Parses raw parts; throws ValidationError with every violation of the shape. */
+export function parse<S extends z.ZodType>(schema: S, raw: RawInput): z.output<S> {
+  if (raw.body instanceof MalformedJson) {
+    const rest = schema.safeParse({ ...raw, body: {} }, REPORT)
+    const others = rest.success ? [] : violationsOf(rest.error).filter((v) => v.loc[0] !== 'body')
+    throw new ValidationError([
+      ...others,
+      { loc: ['body'], msg: `The body is not valid JSON: ${raw.body.message}`, type: 'json_invalid' },
+    ])
+  }
+  const result = schema.safeParse(raw, REPORT)
+  if (!result.success) throw new ValidationError(violationsOf(result.error))
+  rejectIfAny(unstorable(result.data, []))
+  return result.data
+}
+
+/** Levels of nesting that are taken, counted from the call's parts. Whoever reads it back must be able to walk it, too. */
+const MAX_DEPTH = 32
+
+/** What JSON can carry and Postgres can't store: NUL, half a surrogate pair, a number beyond all bounds, any depth. */
+function unstorable(value: unknown, loc: (string | number)[]): Violation[] {
+  if (loc.length > MAX_DEPTH)
+    return [{ loc, msg: `Must not be nested deeper than ${MAX_DEPTH} levels.`, type: 'recursion_depth' }]
+  if (typeof value === 'number')
+    return Number.isFinite(value) ? [] : [{ loc, msg: 'Is too large a number.', type: 'finite_number' }]
+  if (typeof value === 'string')
+    return /\0|\p{Surrogate}/u.test(value)
+      ? [{ loc, msg: 'Must not contain a NUL character or half a surrogate pair.', type: 'value_error' }]
+      : []
+  if (Array.isArray(value)) return value.flatMap((item, i) => unstorable(item, [...loc, i]))
+  if (value === null || typeof value !== 'object' || value instanceof Date) return []
+  return Object.entries(value).flatMap(([key, item]) => [...unstorable(key, loc), ...unstorable(item, [...loc, key])])
+}
+
+/** A rule's violation, for the `rules.ts` files. `field` is dotted, below `body`; digits are an index. */
+export function violation(field: string, msg: string, type = 'value_error'): Violation {
+  const path = field.split('.').map((part) => (/^\d+$/.test(part) ? Number(part) : part))
+  return { loc: ['body', ...path], msg, type }
+}
+
+/** Before a bound of ours zod reports that of safe integers: of one kind of mistake in one place the last word counts. */
+function violationsOf({ issues }: z.ZodError): Violation[] {
+  const found = issues.map(toViolation)
+  return [...new Map(found.map((one) => [JSON.stringify([one.loc, one.type]), one])).values()]
+}
+
+function toViolation(issue: z.core.$ZodIssue): Violation {
+  const loc = issue.path.map((part) => (typeof part === 'symbol' ? String(part) : part))
+  return { loc, ...describe(issue) }
+}
+
+function describe(issue: z.core.$ZodIssue): { msg: string; type: string } {
+  const absent = issue.input === undefined
+  switch (issue.code) {
+    case 'invalid_type':
+      if (!absent && issue.path[0] === 'query' && UNREADABLE[issue.expected]) return UNREADABLE[issue.expected]!
+      return absent
+        ? { msg: 'This field is required.', type: 'missing' }
+        : { msg: `Must be ${article(issue.expected)}.`, type: TYPE_WORD[issue.expected] ?? 'type_error' }
+    case 'invalid_value':
+      return absent
+        ? { msg: 'This field is required.', type: 'missing' }
+        : { msg: `Must be one of: ${issue.values.map(String).join(', ')}.`, type: 'enum' }
+    case 'too_small':
+      return size(issue.origin, 'small', Number(issue.minimum), issue.inclusive ?? true)
+    case 'too_big':
+      return size(issue.origin, 'big', Number(issue.maximum), issue.inclusive ?? true)
+    case 'invalid_format':
+      if (issue.format === 'uuid' || issue.format === 'guid') return { msg: 'Must be a UUID.', type: 'uuid_parsing' }
+      if (issue.format === 'datetime')
+        return {
+          msg: 'Must be an ISO 8601 date-time with its zone, as 2026-01-31T12:00:00Z.',
+          type: 'datetime_parsing',
+        }
+      return { msg: issue.message, type: 'string_pattern_mismatch' }
+    case 'custom':
+      return { msg: issue.message, type: (issue.params?.type as string | undefined) ?? 'value_error' }
+    default:
+      return { msg: issue.message, type: 'value_error' }
+  }
+}
+
+/** A query string is text, and this one can't be read as what it should be. Its numbers are all integers. */
+const UNREADABLE: Record<string, { msg: string; type: string }> = {
+  number: { msg: 'Must be an integer.', type: 'int_parsing' },
+  int: { msg: 'Must be an integer.', type: 'int_parsing' },
+  boolean: { msg: 'Must be true or false.', type: 'bool_parsing' },
+}
+
+const TYPE_WORD: Record<string, string> = {
+  string: 'string_type',
+  number: 'float_type',
+  int: 'int_type',
+  boolean: 'bool_type',
+  array: 'list_type',
+  object: 'dict_type',
+  record: 'dict_type',
+}
+
+const article = (word: string) => (word === 'int' ? 'an integer' : /^[aeiou]/.test(word) ? `an ${word}` : `a ${word}`)
+
+function size(origin: string, side: 'small' | 'big', limit: number, inclusive: boolean): { msg: string; type: string } {
+  if (origin === 'string')
+    return side === 'small'
+      ? { msg: `Must have at least ${limit} characters.`, type: 'string_too_short' }
+      : { msg: `Must have at most ${limit} characters.`, type: 'string_too_long' }
+  if (origin === 'array')
+    return side === 'small'
+      ? { msg: `Must have at least ${limit} items.`, type: 'too_short' }
+      : { msg: `Must have at most ${limit} items.`, type: 'too_long' }
+  const word = side === 'small' ? 'greater_than' : 'less_than'
+  return inclusive
+    ? { msg: `Must be ${side === 'small' ? 'at least' : 'at most'} ${limit}.`, type: `${word}_equal` }
+    : { msg: `Must be ${side === 'small' ? 'greater' : 'less'} than ${limit}.`, type: word }
+}

@@ -1,0 +1,37 @@
+/** Stops a revision at once (contract 4). Its worker is told to stop; the next step starts when it has. */
+import { z } from 'zod'
+import type { Revision } from '../../generated/prisma/client.ts'
+import { requireRole } from '../access.ts'
+import { type RequestContext, transaction } from '../context.ts'
+import { lockDeployment, refuseDeleted } from '../deployments/lock.ts'
+import { revisionPath } from '../deployments/schemas.ts'
+import { ConflictError, NotFoundError } from '../errors.ts'
+import { parse, type RawInput } from '../parse.ts'
+import { advance } from '../work/advance.ts'
+import { cancelStepOf } from '../work/steps.ts'
+import { isTerminal } from './lifecycle.ts'
+import { transition } from './transition.ts'
+
+export const interruptInput = z.object({ path: revisionPath })
+
+/** Role: deployer. Throws ConflictError when the revision has ended already. */
+export async function interruptRevision(ctx: RequestContext, raw: RawInput): Promise<Revision> {
+  requireRole(ctx, 'deployer')
+  const { path } = parse(interruptInput, raw)
+  return transaction(ctx, async (tx) => {
+    const deployment = await lockDeployment(tx, ctx, path.deployment_id)
+    const revision = await tx.sql.revision.findFirst({ where: { id: path.revision_id, deploymentId: deployment.id } })
+    if (!revision) throw new NotFoundError('Revision', path.revision_id)
+    refuseDeleted(deployment)
+    if (isTerminal(revision.status))
+      throw new ConflictError(`Revision ID ${revision.id} has ended already (${revision.status}).`)
+    await cancelStepOf(tx, deployment, revision.id)
+    await transition(tx, deployment.workspaceId, revision, {
+      to: 'INTERRUPTED',
+      message: `Interrupted by ${ctx.actor.subject}.`,
+      actor: ctx.actor.subject,
+    })
+    await advance(ctx, tx, deployment)
+    return tx.sql.revision.findUniqueOrThrow({ where: { id: revision.id } })
+  })
+}

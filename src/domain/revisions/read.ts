@@ -1,0 +1,126 @@
+/** Reads revisions: one, a page by offset, a window by cursor. Newest first, by number. */
+import { z } from 'zod'
+import type { Prisma, Revision } from '../../generated/prisma/client.ts'
+import { liveDeployment, requireRole } from '../access.ts'
+import type { RequestContext } from '../context.ts'
+import { deploymentPath, offsetQuery, revisionFilter, revisionPath } from '../deployments/schemas.ts'
+import { NotFoundError } from '../errors.ts'
+import { count, uuid } from '../fields.ts'
+import { decodeCursor, encodeCursor, type OffsetPage, type Window, windowSize } from '../page.ts'
+import { parse, type RawInput } from '../parse.ts'
+
+export const getRevisionInput = z.object({ path: revisionPath })
+
+/** One revision of a deployment. Role: viewer. Throws NotFoundError for either id. */
+export async function getRevision(ctx: RequestContext, raw: RawInput): Promise<Revision> {
+  requireRole(ctx, 'viewer')
+  const { path } = parse(getRevisionInput, raw)
+  return readRevision(ctx, path.deployment_id, path.revision_id)
+}
+
+/** The revision, or the NotFoundError that names which of the two ids is wrong. */
+export async function readRevision(ctx: RequestContext, deploymentId: string, revisionId: string): Promise<Revision> {
+  const found = await ctx.db.revision.findFirst({
+    where: { id: revisionId, deploymentId, deployment: liveDeployment(ctx) },
+  })
+  if (found) return found
+  await requireDeployment(ctx, deploymentId)
+  throw new NotFoundError('Revision', revisionId)
+}
+
+const findRevisionInput = z.object({ path: z.object({ revision_id: uuid }) })
+
+/** For GraphQL, which names a revision without its deployment; with the selection's own part. Role: viewer. Throws NotFoundError. */
+export async function selectRevision<Q extends { include?: Prisma.RevisionInclude; select?: Prisma.RevisionSelect }>(
+  ctx: RequestContext,
+  raw: RawInput,
+  query: Q,
+): Promise<Prisma.RevisionGetPayload<Q>> {
+  requireRole(ctx, 'viewer')
+  const { path } = parse(findRevisionInput, raw)
+  const where = { id: path.revision_id, deployment: liveDeployment(ctx) }
+  const found = await ctx.db.revision.findFirst({ ...query, where })
+  if (!found) throw new NotFoundError('Revision', path.revision_id)
+  return found as Prisma.RevisionGetPayload<Q>
+}
+
+/** How many revisions of each deployment match; those without any are not in the map. One statement. Role: viewer. */
+export async function countRevisions(
+  ctx: RequestContext,
+  deploymentIds: readonly string[],
+  filter: RevisionFilter,
+): Promise<Map<string, number>> {
+  requireRole(ctx, 'viewer')
+  const groups = await ctx.db.revision.groupBy({
+    by: ['deploymentId'],
+    where: {
+      deploymentId: { in: [...deploymentIds] },
+      deployment: liveDeployment(ctx),
+      ...(filter.status ? { status: { in: filter.status } } : {}),
+    },
+    _count: true,
+  })
+  return new Map(groups.map((group) => [group.deploymentId, group._count]))
+}
+
+async function requireDeployment(ctx: RequestContext, id: string): Promise<void> {
+  if ((await ctx.db.deployment.count({ where: { id, ...liveDeployment(ctx) } })) === 0)
+    throw new NotFoundError('Deployment', id)
+}
+
+const filterSchema = z.object(revisionFilter)
+export type RevisionFilter = z.output<typeof filterSchema>
+export const listRevisionsInput = z.object({
+  path: deploymentPath,
+  query: z.object({ ...offsetQuery, ...revisionFilter }),
+})
+
+/** An offset page of a deployment's revisions, newest first. Role: viewer. */
+export async function listRevisions(ctx: RequestContext, raw: RawInput): Promise<OffsetPage<Revision>> {
+  requireRole(ctx, 'viewer')
+  const { path, query } = parse(listRevisionsInput, raw)
+  const resources = await ctx.db.revision.findMany({
+    where: whereRevisions(ctx, path.deployment_id, query),
+    orderBy: { number: 'desc' },
+    take: query.limit,
+    skip: query.offset,
+  })
+  // an empty page is the rare case in which it has to be told whether the deployment is there at all
+  if (resources.length === 0) await requireDeployment(ctx, path.deployment_id)
+  return { resources, offset: query.offset + resources.length }
+}
+
+/** Parses a filter that did not come from a query string. */
+export function parseRevisionFilter(raw: unknown): RevisionFilter {
+  return parse(z.object({ query: filterSchema }), { query: raw ?? {} }).query
+}
+
+function whereRevisions(ctx: RequestContext, deploymentId: string, filter: RevisionFilter): Prisma.RevisionWhereInput {
+  return {
+    deploymentId,
+    deployment: {
+      ...liveDeployment(ctx),
+      ...(filter.remote_reconciled === undefined
+        ? {}
+        : { listenerId: filter.remote_reconciled ? { not: null } : null }),
+    },
+    ...(filter.status ? { status: { in: filter.status } } : {}),
+  }
+}
+
+export const revisionCursor = (row: { number: number }) => encodeCursor([row.number])
+
+/** What a window of revisions asks of the database; for one deployment here, for many at once as a nested selection. */
+export function revisionWindow(window: Window, filter: RevisionFilter) {
+  const { take, backward } = windowSize(window)
+  const at = (cursor: string, name: string) => decodeCursor(cursor, z.tuple([count]), ['query', name])[0]
+  const number = {
+    ...(window.after ? { lt: at(window.after, 'after') } : {}),
+    ...(window.before ? { gt: at(window.before, 'before') } : {}),
+  }
+  return {
+    where: { ...(filter.status ? { status: { in: filter.status } } : {}), number } satisfies Prisma.RevisionWhereInput,
+    orderBy: { number: backward ? ('asc' as const) : ('desc' as const) },
+    take: take + 1,
+  }
+}

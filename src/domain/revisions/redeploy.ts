@@ -1,0 +1,40 @@
+/** Runs a given revision again and makes it active when it succeeds: this is the rollback (contract 4). */
+import { z } from 'zod'
+import { requireRole } from '../access.ts'
+import { type RequestContext, transaction } from '../context.ts'
+import { lockDeployment } from '../deployments/lock.ts'
+import { revisionPath } from '../deployments/schemas.ts'
+import { NotFoundError, NotRedeployableError } from '../errors.ts'
+import { parse, type RawInput } from '../parse.ts'
+import { advance } from '../work/advance.ts'
+import { isTerminal, missingContent } from './lifecycle.ts'
+import { takeRollout } from './rollout.ts'
+import { transition } from './transition.ts'
+
+export const redeployInput = z.object({ path: revisionPath })
+
+/** Returns the deployment's id; read it with `getDeployment`. Role: deployer. Throws NotRedeployableError (400). */
+export async function redeployRevision(ctx: RequestContext, raw: RawInput): Promise<string> {
+  requireRole(ctx, 'deployer')
+  const { path } = parse(redeployInput, raw)
+  await transaction(ctx, async (tx) => {
+    const deployment = await lockDeployment(tx, ctx, path.deployment_id)
+    const revision = await tx.sql.revision.findFirst({ where: { id: path.revision_id, deploymentId: deployment.id } })
+    if (!revision) throw new NotFoundError('Revision', path.revision_id)
+    const refuse = (why: string) => new NotRedeployableError(`Revision ID ${revision.id} can't be redeployed: ${why}.`)
+    if (deployment.deletedAt) throw refuse('its deployment is being deleted')
+    if (!isTerminal(revision.status)) throw refuse(`it is in progress (${revision.status})`)
+    const missing = missingContent(revision)
+    if (missing) throw refuse(`it has nothing to build or run; it lacks ${missing}`)
+
+    const rollout = await takeRollout(ctx, tx, deployment, revision.id)
+    await tx.sql.deployment.update({ where: { id: deployment.id }, data: { rollout } })
+    await transition(tx, deployment.workspaceId, revision, {
+      to: deployment.provisionedAt ? 'QUEUED' : 'CREATING',
+      actor: ctx.actor.subject,
+      rollout,
+    })
+    await advance(ctx, tx, deployment)
+  })
+  return path.deployment_id
+}

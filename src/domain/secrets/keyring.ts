@@ -1,0 +1,67 @@
+/**
+ * The key ring that wraps the keys of secret sets (contract 5). The first key encrypts, all can decrypt, so a
+ * key is rotated by putting a new one in front.
+ */
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+
+const IV_BYTES = 12
+const TAG_BYTES = 16
+
+export class KeyRing {
+  readonly #keys: Map<string, Buffer>
+  /** id of the key that encrypts */
+  readonly currentId: string
+
+  /** `keys`: [id, 32 bytes], the one that encrypts first. */
+  constructor(keys: readonly (readonly [string, Buffer])[]) {
+    const first = keys[0]
+    if (!first) throw new Error('a key ring needs a key')
+    this.#keys = new Map(keys)
+    this.currentId = first[0]
+  }
+
+  /** Reads `id:base64,id:base64` (SECRETS_KEYS), newest first. */
+  static parse(text: string): KeyRing {
+    return new KeyRing(
+      text.split(',').map((entry) => {
+        const at = entry.indexOf(':')
+        return [entry.slice(0, at), Buffer.from(entry.slice(at + 1), 'base64')] as const
+      }),
+    )
+  }
+
+  has(id: string): boolean {
+    return this.#keys.has(id)
+  }
+
+  /** Encrypts a data key; the result is bound to `context`. */
+  wrap(dataKey: Buffer, context: string): Buffer {
+    return encrypt(this.#key(this.currentId), dataKey, context)
+  }
+
+  /** Throws when the ring lacks the key, or the bytes or the context are not the ones that were wrapped. */
+  unwrap(keyId: string, wrapped: Uint8Array, context: string): Buffer {
+    return decrypt(this.#key(keyId), wrapped, context)
+  }
+
+  #key(id: string): Buffer {
+    const key = this.#keys.get(id)
+    if (!key) throw new Error(`the key ring has no key ${id}`)
+    return key
+  }
+}
+
+/** AES-256-GCM; iv, tag and ciphertext in one. `context` is authenticated with it. */
+export function encrypt(key: Buffer, plain: Buffer, context: string): Buffer {
+  const iv = randomBytes(IV_BYTES)
+  const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(Buffer.from(context))
+  const body = Buffer.concat([cipher.update(plain), cipher.final()])
+  return Buffer.concat([iv, cipher.getAuthTag(), body])
+}
+
+export function decrypt(key: Buffer, sealed: Uint8Array, context: string): Buffer {
+  const bytes = Buffer.from(sealed)
+  const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, IV_BYTES)).setAAD(Buffer.from(context))
+  decipher.setAuthTag(bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES))
+  return Buffer.concat([decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES)), decipher.final()])
+}

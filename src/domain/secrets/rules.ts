@@ -1,0 +1,51 @@
+/** The rules for secrets (contract 5): their names, sizes, and what the mask means when it is sent back. */
+import type { Secret } from '../deployments/schemas.ts'
+import type { Violation } from '../errors.ts'
+import { violation } from '../parse.ts'
+import { MASK } from './secret-set.ts'
+
+/** Environment variables that the server sets for every agent, so that no secret may. The one list. */
+const RESERVED_NAMES: ReadonlySet<string> = new Set([
+  'PATH',
+  'HOME',
+  'PORT',
+  'HOST',
+  'POSTGRES_URI',
+  'DATABASE_URI',
+  'REDIS_URI',
+  'PILOTHOUSE_DEPLOYMENT_ID',
+  'PILOTHOUSE_REVISION_ID',
+])
+
+const MAX_NAME = 256
+const MAX_VALUE_BYTES = 64 * 1024
+
+/** `stored`: the names of the current set, for which the mask may be sent back. */
+export function secretViolations(secrets: readonly Secret[], stored: readonly string[]): Violation[] {
+  const found: Violation[] = []
+  const seen = new Set<string>()
+  secrets.forEach(({ name, value }, i) => {
+    if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) || name.length > MAX_NAME)
+      found.push(
+        violation(
+          `secrets.${i}.name`,
+          `Must be the name of an environment variable ([A-Za-z_][A-Za-z0-9_]*, at most ${MAX_NAME} characters).`,
+        ),
+      )
+    else if (RESERVED_NAMES.has(name))
+      found.push(violation(`secrets.${i}.name`, `${name} is set by the server itself; choose another name.`))
+    if (seen.has(name)) found.push(violation(`secrets.${i}.name`, `The name ${name} occurs twice.`))
+    seen.add(name)
+    if (Buffer.byteLength(value) > MAX_VALUE_BYTES)
+      found.push(violation(`secrets.${i}.value`, 'Must be at most 64 KiB.'))
+    if (value === MASK && !stored.includes(name))
+      found.push(violation(`secrets.${i}.value`, `${MASK} keeps a stored value, and there is none named ${name}.`))
+  })
+  return found
+}
+
+/** Puts the stored values where the mask was sent back. */
+export function unmask(secrets: readonly Secret[], stored: readonly Secret[]): Secret[] {
+  const values = new Map(stored.map((secret) => [secret.name, secret.value]))
+  return secrets.map(({ name, value }) => ({ name, value: value === MASK ? (values.get(name) ?? value) : value }))
+}

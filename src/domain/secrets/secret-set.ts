@@ -1,0 +1,49 @@
+/**
+ * Sets of secrets at rest: each set is encrypted under a random key of its own, which the key ring wraps. A set
+ * is never changed; PATCH makes a new one, and every revision keeps pointing at the set it was made with.
+ */
+import { randomBytes, randomUUID } from 'node:crypto'
+import type { SecretSet } from '../../generated/prisma/client.ts'
+import type { RequestContext, Sql } from '../context.ts'
+import type { Secret } from '../deployments/schemas.ts'
+import { decrypt, encrypt, type KeyRing } from './keyring.ts'
+
+/** What callers without `secrets:read` see instead of a value. */
+export const MASK = '••••••••'
+
+/** Stores a set for `deploymentId` and returns its id. */
+export async function storeSecrets(
+  sql: Sql,
+  keyring: KeyRing,
+  deploymentId: string,
+  secrets: readonly Secret[],
+): Promise<string> {
+  const id = randomUUID()
+  const dataKey = randomBytes(32)
+  const values = Object.fromEntries(secrets.map((secret) => [secret.name, secret.value]))
+  await sql.secretSet.create({
+    data: {
+      id,
+      deploymentId,
+      names: secrets.map((secret) => secret.name),
+      keyId: keyring.currentId,
+      wrappedKey: new Uint8Array(keyring.wrap(dataKey, id)),
+      ciphertext: new Uint8Array(encrypt(dataKey, Buffer.from(JSON.stringify(values)), id)),
+    },
+  })
+  return id
+}
+
+/** Decrypts a set, in the order in which its secrets were given. No set: no secrets. */
+export function openSecrets(keyring: KeyRing, set: SecretSet | null): Secret[] {
+  if (!set || set.names.length === 0) return []
+  const dataKey = keyring.unwrap(set.keyId, set.wrappedKey, set.id)
+  const values = JSON.parse(decrypt(dataKey, set.ciphertext, set.id).toString('utf8')) as Record<string, string>
+  return set.names.map((name) => ({ name, value: values[name] ?? '' }))
+}
+
+/** What this caller may see of a set: values only with `secrets:read`. */
+export function presentSecrets(ctx: Pick<RequestContext, 'actor' | 'keyring'>, set: SecretSet | null): Secret[] {
+  if (ctx.actor.secretsRead) return openSecrets(ctx.keyring, set)
+  return (set?.names ?? []).map((name) => ({ name, value: MASK }))
+}

@@ -1,0 +1,93 @@
+/**
+ * Moves a deployment on as far as the rules let it go right now: into the queue, to its turn, a step opened for
+ * whoever holds it. Every write ends with this, in its own transaction and under the deployment's lock, so the
+ * next turn is given in the transaction that freed it (contract 4). Level-based: calling it twice changes nothing.
+ */
+import type { Deployment, Revision, Step } from '../../generated/prisma/client.ts'
+import type { StepKind } from '../../generated/prisma/enums.ts'
+import type { Core, Tx } from '../context.ts'
+import { isInTurn, missingContent, needsBuild, OPEN } from '../revisions/lifecycle.ts'
+import { explain, transition } from '../revisions/transition.ts'
+import { closeStep, openStep } from './steps.ts'
+import { isServed, NO_RUNTIME, waitsFor } from './waits-for.ts'
+
+/** `deployment` must be locked and current; it is not changed by this, apart from its generation. */
+export async function advance(core: Core, tx: Tx, deployment: Deployment): Promise<void> {
+  if (deployment.tornDownAt) return
+  const step = await tx.sql.step.findFirst({ where: { deploymentId: deployment.id, finishedAt: null } })
+  if (deployment.deletedAt) return advanceTeardown(core, tx, deployment, step)
+  const open = await tx.sql.revision.findMany({
+    where: { deploymentId: deployment.id, status: { in: [...OPEN] } },
+    orderBy: { rollout: 'asc' },
+  })
+  const served = isServed(core, deployment)
+
+  for (const revision of open.filter((r) => r.status === 'CREATING')) {
+    if (!served) await transition(tx, deployment.workspaceId, revision, { to: 'CREATE_FAILED', message: NO_RUNTIME })
+    else if (!deployment.provisionedAt)
+      await explain(tx, revision, step?.firstTakenAt ? null : waitsFor(deployment, 'PROVISION'))
+    else if (missingContent(revision)) await explain(tx, revision, `Waiting for ${missingContent(revision)}.`)
+    else await transition(tx, deployment.workspaceId, revision, { to: 'QUEUED' })
+  }
+  await advanceProvisioning(tx, deployment, open, step)
+
+  const current = open.find((r) => isInTurn(r.status)) ?? (await giveTurn(tx, deployment, open))
+  if (current && (current.status === 'AWAITING_BUILD' || current.status === 'AWAITING_DEPLOY')) {
+    const kind: StepKind = current.status === 'AWAITING_BUILD' ? 'BUILD' : 'DEPLOY'
+    if (!served) {
+      await transition(tx, deployment.workspaceId, current, {
+        to: kind === 'BUILD' ? 'BUILD_FAILED' : 'DEPLOY_FAILED',
+        message: NO_RUNTIME,
+      })
+      return advance(core, tx, deployment)
+    }
+    await explain(tx, current, waitsFor(deployment, kind))
+    if (step?.revisionId !== current.id) await openStep(tx, deployment, kind, current.id)
+  }
+  for (const revision of open.filter((r) => r.status === 'QUEUED')) {
+    if (current && current.id !== revision.id)
+      await explain(tx, revision, `Waiting for revision ${current.id} to finish.`)
+  }
+}
+
+/** A PROVISION step is open exactly while a revision waits for it. */
+async function advanceProvisioning(tx: Tx, deployment: Deployment, open: Revision[], step: Step | null): Promise<void> {
+  const wanted = !deployment.provisionedAt && open.some((r) => r.status === 'CREATING')
+  if (wanted && !step) await openStep(tx, deployment, 'PROVISION', null)
+  if (!wanted && step?.kind === 'PROVISION') await closeStep(tx, deployment, step, { outcome: 'cancelled' })
+}
+
+/** Nobody has the turn: the lowest rollout that is queued gets it. */
+async function giveTurn(tx: Tx, deployment: Deployment, open: Revision[]): Promise<Revision | undefined> {
+  const next = open.find((r) => r.status === 'QUEUED')
+  if (next)
+    await transition(tx, deployment.workspaceId, next, { to: needsBuild(next) ? 'AWAITING_BUILD' : 'AWAITING_DEPLOY' })
+  return next
+}
+
+/** What was never begun needs no teardown; the rest gets a TEARDOWN step, with back-off after a failed one. */
+async function advanceTeardown(core: Core, tx: Tx, deployment: Deployment, step: Step | null): Promise<void> {
+  if (step?.kind === 'TEARDOWN') return
+  if (step) await closeStep(tx, deployment, step, { outcome: 'cancelled' })
+  const begun = await tx.sql.step.findMany({
+    where: { deploymentId: deployment.id, firstTakenAt: { not: null } },
+    select: { kind: true, outcome: true },
+  })
+  if (begun.length === 0) {
+    await tx.sql.deployment.update({
+      where: { id: deployment.id },
+      data: { tornDownAt: new Date(), statusMessage: null },
+    })
+    tx.emit({ workspaceId: deployment.workspaceId, type: 'deployment.torn_down', deploymentId: deployment.id })
+    return
+  }
+  const failures = begun.filter((s) => s.kind === 'TEARDOWN' && s.outcome === 'failed').length
+  const served = isServed(core, deployment)
+  await openStep(tx, deployment, 'TEARDOWN', null, failures)
+  if (failures === 0) {
+    await tx.sql.deployment.update({
+      where: { id: deployment.id },
+      data: { statusMessage: served ? waitsFor(deployment, 'TEARDOWN') : NO_RUNTIME },
+    })
+  }
+}

@@ -1,0 +1,120 @@
+/**
+ * Tells a holder what to do: what must be serving, and the step, which it takes for it. A step that was
+ * withdrawn while the holder works on it comes first: the next one is handed out only when that has stopped.
+ */
+import type { Deployment, Prisma, Step as StepRow } from '../../generated/prisma/client.ts'
+import type { Core, Tx } from '../context.ts'
+import { effectiveSpec, type ResourceSpec } from '../deployments/resource-spec.ts'
+import type { SecretReference } from '../deployments/schemas.ts'
+import { transition } from '../revisions/transition.ts'
+import { openSecrets } from '../secrets/secret-set.ts'
+import { failStep } from './fail.ts'
+import type { Assignment, RevisionWork, Run, Step } from './protocol.ts'
+import { MAX_TRIES, takeStep } from './steps.ts'
+
+/** `deployment` must be locked, current, and held by the one who asks. */
+export async function assign(core: Core, tx: Tx, deployment: Deployment): Promise<Assignment> {
+  const due = await dueStep(tx, deployment)
+  const stop = deployment.busyStepId !== null && deployment.busyStepId !== due?.id
+  const step = stop || !due ? null : await take(core, tx, deployment, due)
+  const kept = await tx.sql.revision.findMany({
+    where: { deploymentId: deployment.id, artifact: { not: null } },
+    select: { artifact: true },
+  })
+  return {
+    run: await runOf(core, tx, deployment),
+    step,
+    stop,
+    keepArtifacts: kept.map((r) => r.artifact!),
+    generation: deployment.generation,
+  }
+}
+
+/** The open step, unless its back-off is still running. */
+async function dueStep(tx: Tx, deployment: Deployment): Promise<StepRow | null> {
+  const [row] = await tx.sql.$queryRaw<{ id: string }[]>`
+    SELECT id FROM steps WHERE deployment_id = ${deployment.id}::uuid AND finished_at IS NULL AND (not_before IS NULL OR not_before <= now())`
+  return row ? tx.sql.step.findUniqueOrThrow({ where: { id: row.id } }) : null
+}
+
+async function take(core: Core, tx: Tx, deployment: Deployment, due: StepRow): Promise<Step | null> {
+  let step = due
+  if (deployment.busyStepId === null) {
+    if (due.tries >= MAX_TRIES) {
+      await failStep(core, tx, deployment, due, `Its worker was lost ${MAX_TRIES} times.`)
+      const next = await dueStep(tx, deployment)
+      return next ? take(core, tx, deployment, next) : null
+    }
+    step = await takeStep(core, tx, due)
+    deployment.busyStepId = step.id
+    await tx.sql.$executeRaw`UPDATE deployments SET busy_step_id = ${step.id}::uuid WHERE id = ${deployment.id}::uuid`
+    await begin(tx, deployment, step)
+  }
+  const revision = step.revisionId === null ? null : await readWork(core, tx, step.revisionId)
+  return {
+    id: step.id,
+    kind: step.kind,
+    tries: step.tries,
+    deadlineAt: step.deadlineAt!,
+    revision,
+    spec: specOf(deployment),
+    secretReferences: referencesOf(deployment),
+  }
+}
+
+/** The statuses in which somebody works. A second try finds the revision there already. */
+async function begin(tx: Tx, deployment: Deployment, step: StepRow): Promise<void> {
+  if (step.revisionId === null) {
+    if (step.kind === 'PROVISION')
+      await tx.sql.revision.updateMany({
+        where: { deploymentId: deployment.id, status: 'CREATING' },
+        data: { statusMessage: null },
+      })
+    // nobody has to wait for it any more; why an earlier try failed stays to be read
+    else
+      await tx.sql.$executeRaw`
+        UPDATE deployments SET status_message = NULL WHERE id = ${deployment.id}::uuid AND NOT EXISTS (
+          SELECT 1 FROM steps WHERE deployment_id = ${deployment.id}::uuid AND kind = 'TEARDOWN' AND outcome = 'failed')`
+    return
+  }
+  const revision = await tx.sql.revision.findUniqueOrThrow({ where: { id: step.revisionId } })
+  if (revision.status === 'AWAITING_BUILD') await transition(tx, deployment.workspaceId, revision, { to: 'BUILDING' })
+  if (revision.status === 'AWAITING_DEPLOY') await transition(tx, deployment.workspaceId, revision, { to: 'DEPLOYING' })
+}
+
+async function runOf(core: Core, tx: Tx, deployment: Deployment): Promise<Run | null> {
+  if (deployment.activeRevisionId === null || deployment.deletedAt) return null
+  return {
+    revision: await readWork(core, tx, deployment.activeRevisionId),
+    spec: specOf(deployment),
+    secretReferences: referencesOf(deployment),
+    customUrl: deployment.customUrl,
+  }
+}
+
+/** What a worker is told of a revision. */
+const WORK_FIELDS = {
+  id: true,
+  number: true,
+  attempt: true,
+  source: true,
+  repoUrl: true,
+  repoRef: true,
+  repoCommitSha: true,
+  graphConfigPath: true,
+  imageUri: true,
+  sourceTarballPath: true,
+  installCommand: true,
+  buildCommand: true,
+  artifact: true,
+} as const satisfies Partial<Record<keyof RevisionWork, true>> & Prisma.RevisionSelect
+
+async function readWork(core: Core, tx: Tx, id: string): Promise<RevisionWork> {
+  const select = { ...WORK_FIELDS, secretSet: true } as const
+  const { secretSet, ...work } = await tx.sql.revision.findUniqueOrThrow({ where: { id }, select })
+  return { ...work, secrets: openSecrets(core.keyring, secretSet) }
+}
+
+const specOf = (deployment: Deployment) => effectiveSpec(deployment.resourceSpec as ResourceSpec | null)
+const referencesOf = (deployment: Deployment) =>
+  (deployment.secretReferences as unknown as SecretReference[] | null) ?? []

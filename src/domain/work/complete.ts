@@ -1,0 +1,118 @@
+/**
+ * A holder reports how its step ended. Recorded once, under its fencing token, only by who took the step and only while it
+ * is open: a step that was interrupted, superseded or ran out of time in the meantime records nothing.
+ */
+import type { Deployment, Revision, Step } from '../../generated/prisma/client.ts'
+import { type Core, type Tx, transaction } from '../context.ts'
+import { transition } from '../revisions/transition.ts'
+import { advance } from './advance.ts'
+import { pruneArtifacts } from './artifacts.ts'
+import { assign } from './assign.ts'
+import { deadlineMessage } from './expire.ts'
+import { failStep } from './fail.ts'
+import { NO_LEASE, type Scope, withClaim } from './lease.ts'
+import type { Assignment, CompleteAnswer, CompleteRequest } from './protocol.ts'
+import { closeStep } from './steps.ts'
+
+/** Throws ClaimLostError. Said twice (a lost answer), the second is answered like the first. */
+export async function complete(core: Core, scope: Scope, request: CompleteRequest): Promise<CompleteAnswer> {
+  return transaction(core, (tx) =>
+    withClaim(tx, scope, request, async (deployment) => {
+      const step = await tx.sql.step.findFirst({ where: { id: request.stepId, deploymentId: deployment.id } })
+      const working = deployment.busyStepId === request.stepId
+      if (working) {
+        deployment.busyStepId = null
+        await tx.sql.$executeRaw`UPDATE deployments SET busy_step_id = NULL WHERE id = ${deployment.id}::uuid`
+      }
+      const recorded =
+        step !== null &&
+        (step.finishedAt === null
+          ? working && (await record(core, tx, deployment, step, request))
+          : step.finishedBy === BigInt(request.token))
+      const assignment = deployment.tornDownAt ? NOTHING(deployment) : await assign(core, tx, deployment)
+      return { recorded, assignment }
+    }),
+  )
+}
+
+const NOTHING = (deployment: Deployment): Assignment => ({
+  generation: deployment.generation,
+  run: null,
+  step: null,
+  stop: false,
+  keepArtifacts: [],
+})
+
+async function record(
+  core: Core,
+  tx: Tx,
+  deployment: Deployment,
+  step: Step,
+  request: CompleteRequest,
+): Promise<boolean> {
+  if (request.outcome === 'stopped') return false
+  const token = BigInt(request.token)
+  const [late] = await tx.sql.$queryRaw<
+    { late: boolean }[]
+  >`SELECT deadline_at < now() AS late FROM steps WHERE id = ${step.id}::uuid`
+  if (late?.late) {
+    await failStep(core, tx, deployment, step, deadlineMessage(core, step.kind))
+    return false
+  }
+  if (request.outcome === 'failed') {
+    if (request.artifactLost && step.revisionId)
+      await tx.sql.revision.update({ where: { id: step.revisionId }, data: { artifact: null } })
+    await failStep(core, tx, deployment, step, request.message ?? 'The worker gave no reason.', token)
+    return true
+  }
+  await closeStep(tx, deployment, step, { outcome: 'succeeded', token })
+  await succeed(tx, deployment, step, request)
+  await advance(core, tx, deployment)
+  return true
+}
+
+async function succeed(tx: Tx, deployment: Deployment, step: Step, request: CompleteRequest): Promise<void> {
+  if (step.kind === 'PROVISION') {
+    deployment.provisionedAt = new Date()
+    await tx.sql.deployment.update({ where: { id: deployment.id }, data: { provisionedAt: deployment.provisionedAt } })
+    tx.emit({ workspaceId: deployment.workspaceId, type: 'deployment.provisioned', deploymentId: deployment.id })
+    return
+  }
+  if (step.kind === 'TEARDOWN') {
+    deployment.tornDownAt = new Date()
+    await tx.sql.deployment.update({
+      where: { id: deployment.id },
+      data: { tornDownAt: deployment.tornDownAt, statusMessage: null, ...NO_LEASE },
+    })
+    tx.emit({ workspaceId: deployment.workspaceId, type: 'deployment.torn_down', deploymentId: deployment.id })
+    return
+  }
+  const revision = await tx.sql.revision.findUniqueOrThrow({ where: { id: step.revisionId! } })
+  if (step.kind === 'BUILD') await built(tx, deployment, revision, request)
+  else await deployed(tx, deployment, revision, request)
+}
+
+async function built(tx: Tx, deployment: Deployment, revision: Revision, request: CompleteRequest): Promise<void> {
+  await tx.sql.revision.update({
+    where: { id: revision.id },
+    data: { repoCommitSha: request.repoCommitSha ?? revision.repoCommitSha, artifact: request.artifact ?? null },
+  })
+  await transition(tx, deployment.workspaceId, revision, { to: 'AWAITING_DEPLOY' })
+}
+
+async function deployed(tx: Tx, deployment: Deployment, revision: Revision, request: CompleteRequest): Promise<void> {
+  await transition(tx, deployment.workspaceId, revision, { to: 'DEPLOYED' })
+  deployment.activeRevisionId = revision.id
+  // external_container: its custom_url is the user's own
+  const url = deployment.source === 'external_container' ? undefined : request.url
+  await tx.sql.deployment.update({
+    where: { id: deployment.id },
+    data: {
+      activeRevisionId: revision.id,
+      idle: false,
+      ...(url ? { customUrl: url } : {}),
+      ...(request.imageVersion ? { imageVersion: request.imageVersion } : {}),
+    },
+  })
+  await pruneArtifacts(tx, deployment)
+}

@@ -1,0 +1,84 @@
+/**
+ * The sweep: nothing stays stuck (contract 4). Everything that waits has a deadline, a cause and a way out, and
+ * this enforces it, through the same transitions as everything else. Safe to run on several servers at once.
+ */
+import type { Deployment, Step } from '../../generated/prisma/client.ts'
+import type { StepKind } from '../../generated/prisma/enums.ts'
+import { type Core, type Tx, transaction } from '../context.ts'
+import { missingContent } from '../revisions/lifecycle.ts'
+import { transition } from '../revisions/transition.ts'
+import { advance } from './advance.ts'
+import { failStep } from './fail.ts'
+import { purge } from './purge.ts'
+import { MAX_TRIES } from './steps.ts'
+import { holderOf } from './waits-for.ts'
+
+/** One round. Each deployment is a transaction of its own; one that fails is logged and does not stop the others. */
+export async function expire(core: Core): Promise<void> {
+  for (const { id } of await overdue(core)) {
+    try {
+      await transaction(core, (tx) => expireOne(core, tx, id))
+    } catch (error) {
+      core.log.error({ err: error, deploymentId: id }, 'could not enforce the deadlines of a deployment')
+    }
+  }
+  await purge(core)
+}
+
+/** Deployments with something that is over its time. Conditions are checked again under the lock. */
+function overdue(core: Core): Promise<{ id: string }[]> {
+  return core.db.$queryRaw`
+    SELECT DISTINCT d.id FROM deployments d JOIN steps s ON s.deployment_id = d.id AND s.finished_at IS NULL
+    WHERE d.torn_down_at IS NULL AND (
+      s.deadline_at < now()
+      OR (s.first_taken_at IS NULL AND s.kind <> 'TEARDOWN' AND s.created_at < now() - interval '24 hours')
+      OR (s.tries >= ${MAX_TRIES} AND (d.lease_expires_at IS NULL OR d.lease_expires_at < now())))
+    UNION
+    SELECT d.id FROM deployments d JOIN revisions r ON r.deployment_id = d.id
+    WHERE d.torn_down_at IS NULL AND d.provisioned_at IS NOT NULL AND r.status = 'CREATING' AND r.status_since < now() - interval '24 hours'`
+}
+
+async function expireOne(core: Core, tx: Tx, id: string): Promise<void> {
+  const locked = await tx.sql.$queryRaw<
+    unknown[]
+  >`SELECT 1 FROM deployments WHERE id = ${id}::uuid AND torn_down_at IS NULL FOR NO KEY UPDATE`
+  if (locked.length === 0) return
+  const deployment = await tx.sql.deployment.findUniqueOrThrow({ where: { id } })
+  const step = await tx.sql.step.findFirst({ where: { deploymentId: id, finishedAt: null } })
+  if (step) {
+    const why = await overdueBecause(core, tx, deployment, step)
+    if (why) await failStep(core, tx, deployment, step, why)
+  }
+  const empty = await tx.sql.$queryRaw<{ id: string }[]>`
+    SELECT id FROM revisions WHERE deployment_id = ${id}::uuid AND status = 'CREATING' AND status_since < now() - interval '24 hours'`
+  if (!deployment.provisionedAt || empty.length === 0) return
+  for (const revision of await tx.sql.revision.findMany({ where: { id: { in: empty.map((row) => row.id) } } })) {
+    await transition(tx, deployment.workspaceId, revision, {
+      to: 'CREATE_FAILED',
+      message: `Nothing to build or run came within 24 h: it lacks ${missingContent(revision)}.`,
+    })
+  }
+  await advance(core, tx, deployment)
+}
+
+async function overdueBecause(core: Core, tx: Tx, deployment: Deployment, step: Step): Promise<string | null> {
+  const [row] = await tx.sql.$queryRaw<{ late: boolean | null; untaken: boolean; held: boolean }[]>`
+    SELECT s.deadline_at < now() AS late, s.first_taken_at IS NULL AND s.created_at < now() - interval '24 hours' AS untaken,
+           coalesce(d.lease_expires_at > now(), false) AS held
+    FROM steps s JOIN deployments d ON d.id = s.deployment_id WHERE s.id = ${step.id}::uuid`
+  if (row?.late) return deadlineMessage(core, step.kind)
+  if (row?.untaken && step.kind !== 'TEARDOWN') return `Nobody took it for 24 h: ${holderOf(deployment)} should have.`
+  if (step.tries >= MAX_TRIES && !row?.held) return `Its worker was lost ${MAX_TRIES} times.`
+  return null
+}
+
+const NOUN: Record<StepKind, string> = {
+  PROVISION: 'Provisioning',
+  BUILD: 'The build',
+  DEPLOY: 'The deploy',
+  TEARDOWN: 'The teardown',
+}
+
+export function deadlineMessage(core: Core, kind: StepKind): string {
+  return `${NOUN[kind]} passed its deadline of ${core.settings.deadlineMinutes[kind]} min.`
+}

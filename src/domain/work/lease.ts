@@ -1,0 +1,37 @@
+/** Whose claim it is: every call of the data plane is checked here against lease, fencing token and scope. */
+import type { Deployment } from '../../generated/prisma/client.ts'
+import type { Tx } from '../context.ts'
+import { ClaimLostError } from '../errors.ts'
+
+/** Whose deployments a holder may have: those of one listener, or (null) those without one, for the built-in worker. */
+export interface Scope {
+  listenerId: string | null
+}
+
+export interface HeldClaim {
+  claimId: string
+  /** fencing token, decimal */
+  token: string
+}
+
+/**
+ * Locks the claim's deployment and runs `work` on it. Throws ClaimLostError when the lease is over, the token is
+ * old or the deployment is not of this scope; nothing was changed then.
+ */
+export async function withClaim<T>(
+  tx: Tx,
+  scope: Scope,
+  claim: HeldClaim,
+  work: (deployment: Deployment) => Promise<T>,
+): Promise<T> {
+  const [row] = await tx.sql.$queryRaw<{ id: string }[]>`
+    SELECT id FROM deployments
+    WHERE claim_id = ${claim.claimId}::uuid AND lease_token = ${claim.token}::bigint AND lease_expires_at > now()
+      AND torn_down_at IS NULL AND listener_id IS NOT DISTINCT FROM ${scope.listenerId}::uuid
+    FOR NO KEY UPDATE`
+  if (!row) throw new ClaimLostError()
+  return work(await tx.sql.deployment.findUniqueOrThrow({ where: { id: row.id } }))
+}
+
+/** Gives the lease up, whoever has it. The fencing token stays: it only grows. */
+export const NO_LEASE = { claimId: null, leaseHolder: null, leaseExpiresAt: null, busyStepId: null } as const

@@ -1,0 +1,23 @@
+/** The control plane for the built-in worker: the same verbs that listeners use, called in process. */
+import type { Core } from '../context.ts'
+import { claim } from './claim.ts'
+import { complete } from './complete.ts'
+import { heartbeat } from './heartbeat.ts'
+import type { Scope } from './lease.ts'
+import { appendLogs } from './logs.ts'
+import type { ControlPlane } from './protocol.ts'
+import { release, releaseHolder } from './release.ts'
+
+/** The built-in worker has the deployments that name no listener. `waitForNews`: see ControlPlane. */
+export function localControlPlane(core: Core, waitForNews: ControlPlane['waitForNews']): ControlPlane {
+  const scope: Scope = { listenerId: null }
+  return {
+    claim: (request) => claim(core, scope, request),
+    heartbeat: (request) => heartbeat(core, scope, request),
+    logs: (request) => appendLogs(core, scope, request),
+    complete: (request) => complete(core, scope, request),
+    release: (held) => release(core, scope, held),
+    releaseHolder: (holder) => releaseHolder(core, scope, holder),
+    waitForNews,
+  }
+}

@@ -1,0 +1,173 @@
+/**
+ * The data-plane protocol (contract 7): what a holder of claims is told and what it says. The built-in
+ * worker speaks it in process; listeners will speak the same over HTTP.
+ *
+ * A claim is a lease on a deployment. It tells its holder two things: `run`, what must be serving now, and
+ * `step`, what moves the deployment on. The holder compares and acts, again and again (level-based), so a
+ * restart needs no special case. Every call carries the fencing token; an old one is ClaimLostError.
+ */
+import type { LogLevel, LogType, Source, StepKind } from '../../generated/prisma/enums.ts'
+import type { EffectiveSpec } from '../deployments/resource-spec.ts'
+import type { SecretReference } from '../deployments/schemas.ts'
+
+/** A revision with all that is needed to build or run it. `secrets` are in clear: never log this. */
+export interface RevisionWork {
+  id: string
+  number: number
+  attempt: number
+  source: Source
+  repoUrl: string | null
+  repoRef: string | null
+  /** the exact commit of an earlier build; a rebuild uses it instead of `repoRef` */
+  repoCommitSha: string | null
+  graphConfigPath: string | null
+  imageUri: string | null
+  sourceTarballPath: string | null
+  installCommand: string | null
+  buildCommand: string | null
+  /** what BUILD reported, null before it */
+  artifact: string | null
+  secrets: { name: string; value: string }[]
+}
+
+/** What must be serving now. */
+export interface Run {
+  revision: RevisionWork
+  spec: EffectiveSpec
+  secretReferences: SecretReference[]
+  customUrl: string | null
+}
+
+/** What moves the deployment on. `revision` is there for BUILD and DEPLOY, which also carry the current spec. */
+export interface Step {
+  id: string
+  kind: StepKind
+  /** 1 at the first try */
+  tries: number
+  /** when the control plane will fail the step by itself */
+  deadlineAt: Date
+  revision: RevisionWork | null
+  spec: EffectiveSpec
+  secretReferences: SecretReference[]
+}
+
+/** What the holder has to do as of `generation`. */
+export interface Assignment {
+  /** grows with every change of run or step; hand it back in the heartbeat to be told only of news */
+  generation: number
+  run: Run | null
+  /** null: nothing to do, or the step given earlier was withdrawn and has to be stopped first (`stop`) */
+  step: Step | null
+  /** the step being worked on was withdrawn (interrupted, superseded, past its deadline): stop it, then `complete` it as `stopped` */
+  stop: boolean
+  /** artifacts that must stay: of the active revision, the last five deployed and any in progress. Others may be removed. */
+  keepArtifacts: string[]
+}
+
+export interface Claim extends Assignment {
+  claimId: string
+  /** fencing token: only grows, per deployment. Decimal digits of a 64-bit integer. */
+  token: string
+  deployment: { id: string; workspaceId: string; name: string; k8sNamespace: string | null; provisioned: boolean }
+  /** how long the lease lasts from this answer on, unless a heartbeat extends it */
+  leaseSeconds: number
+}
+
+export interface ClaimRequest {
+  /** who asks: one id for each process of a worker */
+  holder: string
+  /** 1 to 1,000 */
+  max: number
+  /** 1 to 600 */
+  leaseSeconds: number
+}
+
+export interface Health {
+  /** replicas that serve */
+  ready: number
+  /** replicas that should */
+  desired: number
+  message: string | null
+}
+
+export interface HeartbeatItem {
+  claimId: string
+  token: string
+  /** the newest generation this holder has been told; absent: tell everything */
+  generation?: number
+  health?: Health
+  /** serves nobody */
+  idle?: boolean
+}
+
+export interface HeartbeatAnswer {
+  claimId: string
+  /** the lease is gone: stop everything of this claim at once */
+  lost: boolean
+  /** only when something changed since the generation that was named */
+  assignment: Assignment | null
+}
+
+export interface HeartbeatRequest {
+  leaseSeconds: number
+  claims: HeartbeatItem[]
+}
+
+export interface LogEntry {
+  type: LogType
+  level?: LogLevel
+  /** one line, without its newline */
+  message: string
+  time: Date
+}
+
+export interface LogsRequest {
+  claimId: string
+  token: string
+  revisionId: string
+  attempt: number
+  entries: LogEntry[]
+}
+
+export interface CompleteRequest {
+  claimId: string
+  token: string
+  stepId: string
+  /** `stopped`: the step was withdrawn and has been stopped */
+  outcome: 'succeeded' | 'failed' | 'stopped'
+  /** why it failed, for people; becomes `status_message` */
+  message?: string
+  /** BUILD */
+  repoCommitSha?: string
+  /** BUILD */
+  artifact?: string
+  /** DEPLOY, failed: the artifact is gone, so that the next attempt has to build again */
+  artifactLost?: boolean
+  /** DEPLOY: the deployment's address, becomes `custom_url` of a `gitprovider` or `internal_*` source */
+  url?: string
+  /** DEPLOY */
+  imageVersion?: string
+}
+
+export interface CompleteAnswer {
+  /** false: the step had been closed in the meantime (deadline, interrupt); nothing was recorded */
+  recorded: boolean
+  /** what to do next */
+  assignment: Assignment
+}
+
+/** The control plane as a data plane sees it. Any call may throw ClaimLostError, except `claim` and `heartbeat`. */
+export interface ControlPlane {
+  /** Leases deployments that have no holder and need one; an empty list when there are none. Takes their steps. */
+  claim(request: ClaimRequest): Promise<Claim[]>
+  /** One call for all of a holder's claims: extends leases, reports health, answers what is new. Takes new steps. */
+  heartbeat(request: HeartbeatRequest): Promise<HeartbeatAnswer[]>
+  logs(request: LogsRequest): Promise<void>
+  complete(request: CompleteRequest): Promise<CompleteAnswer>
+  /** Gives the lease back; the try of a step under way is not counted. */
+  release(claim: { claimId: string; token: string }): Promise<void>
+  /** Releases every claim of a holder that is known to be dead (same machine, process gone). */
+  releaseHolder(holder: string): Promise<void>
+  /** Resolves when there may be news (new work, a withdrawn step), at the latest after `ms`, or when the signal aborts. */
+  waitForNews(ms: number, signal: AbortSignal): Promise<void>
+}

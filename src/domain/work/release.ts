@@ -1,0 +1,30 @@
+/** Gives leases back, so that somebody else can take them at once. */
+import { type Core, transaction } from '../context.ts'
+import { type HeldClaim, NO_LEASE, type Scope, withClaim } from './lease.ts'
+
+/** A holder lets go in good order: the try of a step under way is not counted. Throws ClaimLostError. */
+export async function release(core: Core, scope: Scope, claim: HeldClaim): Promise<void> {
+  await transaction(core, (tx) =>
+    withClaim(tx, scope, claim, async (deployment) => {
+      if (deployment.busyStepId) {
+        await tx.sql
+          .$executeRaw`UPDATE steps SET tries = greatest(tries - 1, 0) WHERE id = ${deployment.busyStepId}::uuid AND finished_at IS NULL`
+      }
+      await tx.sql.deployment.update({
+        where: { id: deployment.id },
+        data: { ...NO_LEASE, updatedAt: deployment.updatedAt },
+      })
+      tx.wakeWorkers()
+    }),
+  )
+}
+
+/** A holder that is known to be dead (its process is gone from this machine): nobody has to wait for its leases. The tries count. */
+export async function releaseHolder(core: Core, scope: Scope, holder: string): Promise<void> {
+  await transaction(core, async (tx) => {
+    const count = await tx.sql.$executeRaw`
+      UPDATE deployments SET claim_id = NULL, lease_holder = NULL, lease_expires_at = NULL, busy_step_id = NULL
+      WHERE lease_holder = ${holder} AND listener_id IS NOT DISTINCT FROM ${scope.listenerId}::uuid`
+    if (count > 0) tx.wakeWorkers()
+  })
+}

@@ -1,0 +1,64 @@
+/** Opens, takes and closes steps: the pieces of work of the data plane. At most one per deployment is open (a unique index holds it). */
+import type { Deployment, Step } from '../../generated/prisma/client.ts'
+import type { StepKind, StepOutcome } from '../../generated/prisma/enums.ts'
+import type { Core, Tx } from '../context.ts'
+
+/** Tries of one step: a lost worker costs one, a release none. */
+export const MAX_TRIES = 3
+
+/** Seconds before a failed teardown is tried again: 5, 10, 20 … 600. */
+const backOff = (failures: number) => Math.min(600, 5 * 2 ** (failures - 1))
+
+/** Opens a step. `failures`: how often the same was tried in vain; it is not handed out before its back-off is over. */
+export async function openStep(
+  tx: Tx,
+  deployment: Deployment,
+  kind: StepKind,
+  revisionId: string | null,
+  failures = 0,
+): Promise<void> {
+  await tx.sql.$executeRaw`
+    INSERT INTO steps (id, deployment_id, kind, revision_id, created_at, not_before)
+    VALUES (gen_random_uuid(), ${deployment.id}::uuid, ${kind}::"StepKind", ${revisionId}::uuid, now(),
+            CASE WHEN ${failures}::int > 0 THEN now() + make_interval(secs => ${backOff(failures)}) END)`
+  await touch(tx, deployment)
+}
+
+/** Closes a step, whoever works on it: a holder is told to stop with its next heartbeat. */
+export async function closeStep(
+  tx: Tx,
+  deployment: Deployment,
+  step: Step,
+  how: { outcome: StepOutcome; token?: bigint },
+): Promise<void> {
+  await tx.sql.step.update({
+    where: { id: step.id },
+    data: { finishedAt: new Date(), outcome: how.outcome, finishedBy: how.token ?? null },
+  })
+  await touch(tx, deployment)
+}
+
+/** Closes the open step of a revision, if there is one. */
+export async function cancelStepOf(tx: Tx, deployment: Deployment, revisionId: string): Promise<void> {
+  const step = await tx.sql.step.findFirst({ where: { deploymentId: deployment.id, revisionId, finishedAt: null } })
+  if (step) await closeStep(tx, deployment, step, { outcome: 'cancelled' })
+}
+
+/** There is news for the holder: the generation grows and whoever waits is woken. */
+export async function touch(tx: Tx, deployment: Deployment): Promise<void> {
+  // raw, so that `updated_at` stays what it says: when somebody changed the deployment
+  const [row] = await tx.sql.$queryRaw<{ generation: number }[]>`
+    UPDATE deployments SET generation = generation + 1 WHERE id = ${deployment.id}::uuid RETURNING generation`
+  deployment.generation = row!.generation
+  tx.wakeWorkers()
+}
+
+/** Begins a try: the first one starts the deadline. Times are the database's. */
+export async function takeStep(core: Core, tx: Tx, step: Step): Promise<Step> {
+  const minutes = core.settings.deadlineMinutes[step.kind]
+  await tx.sql.$executeRaw`
+    UPDATE steps SET tries = tries + 1, first_taken_at = coalesce(first_taken_at, now()),
+           deadline_at = coalesce(deadline_at, now() + make_interval(secs => ${minutes * 60}::float8))
+    WHERE id = ${step.id}::uuid`
+  return tx.sql.step.findUniqueOrThrow({ where: { id: step.id } })
+}

@@ -1,0 +1,48 @@
+/**
+ * The first start on an empty database (contract 1): one organization, one workspace with a git integration, one
+ * admin key. Several servers that start at once on one database make them once.
+ */
+import { type Core, type Tx, transaction } from '../context.ts'
+import { issueKey } from '../keys/issue.ts'
+import { hashKey } from '../keys/key.ts'
+import { createWorkspace } from './create.ts'
+
+/** Advisory lock of the bootstrap; any number that no one else takes. */
+const LOCK = 4_172_036_158
+
+export interface Bootstrapped {
+  /** the text of the key made now because the operator gave none: to be shown once. Null: there is nothing to show. */
+  generatedKey: string | null
+}
+
+/** `apiKey`: what the operator wants as the first admin key (CONTROL_PLANE_API_KEY). It counts only on an empty database. */
+export async function bootstrap(core: Core, apiKey: string | undefined): Promise<Bootstrapped> {
+  return transaction(core, async (tx) => {
+    await tx.sql.$executeRaw`SELECT pg_advisory_xact_lock(${LOCK})`
+    if ((await tx.sql.organization.count()) === 0) return first(core, tx, apiKey)
+    if (apiKey !== undefined && (await tx.sql.apiKey.count({ where: { hash: hashKey(apiKey) } })) === 0) {
+      core.log.warn({}, 'CONTROL_PLANE_API_KEY is ignored: this database has keys already, and it is none of them')
+    }
+    return { generatedKey: null }
+  })
+}
+
+async function first(core: Core, tx: Tx, apiKey: string | undefined): Promise<Bootstrapped> {
+  const organization = await tx.sql.organization.create({ data: { name: 'Default', plan: 'self_hosted_enterprise' } })
+  const workspace = await createWorkspace(tx, {
+    organizationId: organization.id,
+    name: 'Default',
+    directoryIntegration: true,
+  })
+  await tx.sql.installation.create({ data: { keyId: core.keyring.currentId } })
+  // of the workspace, not of the organization: so it works without X-Tenant-Id
+  const { text } = await issueKey(tx, {
+    organizationId: organization.id,
+    workspaceId: workspace.id,
+    name: 'first admin key',
+    role: 'admin',
+    createdBy: null,
+    text: apiKey,
+  })
+  return { generatedKey: apiKey === undefined ? text : null }
+}

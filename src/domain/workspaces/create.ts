@@ -1,0 +1,23 @@
+/** Creates a workspace. The system's own doing: the bootstrap and the command line, not an API. */
+import type { Workspace } from '../../generated/prisma/client.ts'
+import type { Tx } from '../context.ts'
+
+export interface NewWorkspace {
+  organizationId: string
+  name: string
+  /** give it the repositories below the server's GIT_DIRECTORY */
+  directoryIntegration: boolean
+}
+
+/** A workspace with its event log, so that every writer finds the counter's row. */
+export async function createWorkspace(
+  tx: Tx,
+  { organizationId, name, directoryIntegration }: NewWorkspace,
+): Promise<Workspace> {
+  const workspace = await tx.sql.workspace.create({ data: { organizationId, name, eventCounter: { create: {} } } })
+  tx.emit({ workspaceId: workspace.id, type: 'workspace.created' })
+  if (directoryIntegration) {
+    await tx.sql.integration.create({ data: { workspaceId: workspace.id, kind: 'directory', name: 'directory' } })
+  }
+  return workspace
+}

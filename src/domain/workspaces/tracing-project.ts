@@ -1,0 +1,21 @@
+/** Tracing projects: one of a deployment's name, made with it; one left over from a deleted deployment is taken up again. */
+import type { RequestContext, Tx } from '../context.ts'
+
+/** Returns the id of the workspace's tracing project of that name, which is made if there is none. */
+export async function adoptTracingProject(ctx: RequestContext, tx: Tx, name: string): Promise<string> {
+  const key = { workspaceId: ctx.workspace.id, name }
+  const { count } = await tx.sql.tracingProject.createMany({ data: [key], skipDuplicates: true })
+  const { id } = await tx.sql.tracingProject.findUniqueOrThrow({
+    where: { workspaceId_name: key },
+    select: { id: true },
+  })
+  if (count > 0)
+    tx.emit({ workspaceId: key.workspaceId, type: 'tracing_project.created', subjectId: id, actor: ctx.actor.subject })
+  return id
+}
+
+export async function deleteTracingProject(ctx: RequestContext, tx: Tx, id: string): Promise<void> {
+  const { count } = await tx.sql.tracingProject.deleteMany({ where: { id, workspaceId: ctx.workspace.id } })
+  if (count > 0)
+    tx.emit({ workspaceId: ctx.workspace.id, type: 'tracing_project.deleted', subjectId: id, actor: ctx.actor.subject })
+}

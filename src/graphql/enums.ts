@@ -1,0 +1,53 @@
+/** The schema's enums, with the values of spec.md as they are spelled there. */
+
+import { DEPLOYMENT_STATUSES } from '../domain/deployments/schemas.ts'
+import { CATALOGUE, type ErrorCode } from '../domain/errors.ts'
+import * as prisma from '../generated/prisma/enums.ts'
+import { builder } from './builder.ts'
+
+function enumOf<V extends string>(name: string, values: Record<string, V>, description: string) {
+  return builder.enumType(name, { description, values: Object.values(values) as [V, ...V[]] })
+}
+
+export const DeploymentSource = enumOf('DeploymentSource', prisma.Source, 'What a deployment is made from.')
+export const DeploymentType = enumOf('DeploymentType', prisma.DeploymentType, 'Size class of a git deployment.')
+export const DeploymentStatus = builder.enumType('DeploymentStatus', {
+  description: 'Derived from what is known of the deployment at the moment of the answer.',
+  values: DEPLOYMENT_STATUSES,
+})
+export const RevisionStatus = enumOf(
+  'RevisionStatus',
+  prisma.RevisionStatus,
+  'Terminal are DEPLOYED, the FAILED ones, SKIPPED and INTERRUPTED; only a redeploy leads on from them.',
+)
+export const Plan = enumOf('Plan', prisma.Plan, 'What an organization has subscribed to.')
+export const Role = enumOf(
+  'Role',
+  prisma.Role,
+  'viewer reads, deployer writes deployments, admin everything; listener and agent are for machines.',
+)
+export const LogType = enumOf('LogType', prisma.LogType, 'Which of a revision’s two logs.')
+export const LogLevel = enumOf('LogLevel', prisma.LogLevel, 'Severity of a log line, least first.')
+export const IntegrationKind = enumOf('GitIntegrationKind', prisma.IntegrationKind, 'Where repositories come from.')
+export const ErrorCodeEnum = builder.enumType('ErrorCode', {
+  description: 'One catalogue of codes serves GraphQL and REST.',
+  values: Object.keys(CATALOGUE) as [ErrorCode, ...ErrorCode[]],
+})
+
+const BY_VALUES = [
+  [DeploymentSource, prisma.Source],
+  [DeploymentType, prisma.DeploymentType],
+  [Role, prisma.Role],
+] as const
+
+/** Whether it is spelled like this in the schema, too. */
+export function isEnumValue(word: string): boolean {
+  return BY_VALUES.some(([, own]) => Object.values<unknown>(own).includes(word))
+}
+
+/** The enum that has all of `values`: which of the schema's a JSON schema means. */
+export function enumWithValues(values: readonly unknown[]): (typeof BY_VALUES)[number][0] {
+  const found = BY_VALUES.find(([, own]) => values.every((value) => Object.values<unknown>(own).includes(value)))
+  if (!found) throw new Error(`no enum of the schema has the values ${values.join(', ')}`)
+  return found[0]
+}

@@ -1,0 +1,98 @@
+/** The writes of deployments: create, update, delete (one or many), tags. */
+import { createDeployment, createInput } from '../../domain/deployments/create.ts'
+import { type BulkResult, deleteDeployment, deleteDeployments, deleteInput } from '../../domain/deployments/delete.ts'
+import { selectDeployment } from '../../domain/deployments/read.ts'
+import { updateDeployment, updateInput } from '../../domain/deployments/update.ts'
+import { ConflictError, NotFoundError } from '../../domain/errors.ts'
+import { setDeploymentTags, setTagsInput } from '../../domain/tags/set.ts'
+import { builder } from '../builder.ts'
+import { toSnake } from '../naming.ts'
+import { verbInput } from '../verb-input.ts'
+import { Deployment } from './deployment.ts'
+
+/** What a mutation that leaves a deployment behind answers; each has a type of its own, so that it can grow. */
+const success = (name: string) =>
+  builder.objectRef<{ deploymentId: string }>(name).implement({
+    fields: (t) => ({
+      deployment: t.prismaField({
+        type: Deployment,
+        resolve: (query, { deploymentId }, _args, ctx) =>
+          selectDeployment(ctx, { path: { deployment_id: deploymentId } }, query),
+      }),
+    }),
+  })
+
+const DeleteDeploymentSuccess = builder.objectRef<{ deploymentId: string }>('DeleteDeploymentSuccess').implement({
+  description: 'The deletion has begun: until the runtime is torn down the status is AWAITING_DELETE.',
+  fields: (t) => ({ deploymentId: t.exposeID('deploymentId') }),
+})
+
+const DeleteDeploymentOutcome = builder.objectRef<BulkResult>('DeleteDeploymentOutcome').implement({
+  description: 'What came of one of many.',
+  fields: (t) => ({
+    deploymentId: t.exposeID('deploymentId'),
+    deleted: t.boolean({ resolve: ({ detail }) => detail === null }),
+    message: t.exposeString('detail', { nullable: true, description: 'Why it was not deleted; null if it was.' }),
+  }),
+})
+
+const DeleteDeploymentsSuccess = builder.objectRef<BulkResult[]>('DeleteDeploymentsSuccess').implement({
+  fields: (t) => ({ results: t.field({ type: [DeleteDeploymentOutcome], resolve: (results) => results }) }),
+})
+
+const create = verbInput('CreateDeploymentInput', createInput)
+const update = verbInput('UpdateDeploymentInput', updateInput)
+const remove = verbInput('DeleteDeploymentInput', deleteInput)
+const tag = verbInput('SetDeploymentTagsInput', setTagsInput)
+
+const DeleteDeploymentsInput = builder.inputType('DeleteDeploymentsInput', {
+  fields: (t) => ({
+    deploymentIds: t.idList({ required: true, description: 'At most 100.' }),
+    deleteTracingProject: t.boolean({
+      description: 'Delete the tracing projects of the same names too. Default: false.',
+    }),
+    force: t.boolean({ description: 'Drop deployments whose runtime cannot be torn down. For admins.' }),
+  }),
+})
+
+builder.mutationFields((t) => ({
+  createDeployment: t.field({
+    type: success('CreateDeploymentSuccess'),
+    description: 'Creates a deployment with its first revision.',
+    errors: { types: [NotFoundError, ConflictError] },
+    args: { input: t.arg({ type: create.type, required: true }) },
+    resolve: async (_root, { input }, ctx) => ({ deploymentId: await createDeployment(ctx, create.raw(input)) }),
+  }),
+  updateDeployment: t.field({
+    type: success('UpdateDeploymentSuccess'),
+    description:
+      'Changes what is given and keeps the rest. A git ref, a configuration path, an image, a tarball or secrets make a new revision.',
+    errors: { types: [NotFoundError, ConflictError] },
+    args: { input: t.arg({ type: update.type, required: true }) },
+    resolve: async (_root, { input }, ctx) => ({ deploymentId: await updateDeployment(ctx, update.raw(input)) }),
+  }),
+  deleteDeployment: t.field({
+    type: DeleteDeploymentSuccess,
+    description: 'Deletes a deployment. Its name is free at once. A second time changes nothing.',
+    errors: { types: [NotFoundError] },
+    args: { input: t.arg({ type: remove.type, required: true }) },
+    resolve: async (_root, { input }, ctx) => {
+      await deleteDeployment(ctx, remove.raw(input))
+      return { deploymentId: input.deploymentId as string }
+    },
+  }),
+  deleteDeployments: t.field({
+    type: DeleteDeploymentsSuccess,
+    description: 'Deletes many, each on its own, and says of each what came of it.',
+    errors: {},
+    args: { input: t.arg({ type: DeleteDeploymentsInput, required: true }) },
+    resolve: (_root, { input }, ctx) => deleteDeployments(ctx, { query: toSnake(input) }),
+  }),
+  setDeploymentTags: t.field({
+    type: success('SetDeploymentTagsSuccess'),
+    description: 'Replaces the tags of a deployment. Tags that the workspace does not have yet are made.',
+    errors: { types: [NotFoundError, ConflictError] },
+    args: { input: t.arg({ type: tag.type, required: true }) },
+    resolve: async (_root, { input }, ctx) => ({ deploymentId: await setDeploymentTags(ctx, tag.raw(input)) }),
+  }),
+}))

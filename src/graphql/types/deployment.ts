@@ -1,0 +1,132 @@
+/** Deployments: the type with everything around it, and the look-up of one. The list and the writes are next door. */
+import { selectDeployment } from '../../domain/deployments/read.ts'
+import type { SecretReference as Reference } from '../../domain/deployments/schemas.ts'
+import { deploymentStatus, STATUS_FIELDS } from '../../domain/deployments/status.ts'
+import { cut } from '../../domain/page.ts'
+import { countRevisions, parseRevisionFilter, revisionCursor, revisionWindow } from '../../domain/revisions/read.ts'
+import { presentSecrets } from '../../domain/secrets/secret-set.ts'
+import type { Revision as RevisionRow } from '../../generated/prisma/client.ts'
+import { batched } from '../batch.ts'
+import { builder } from '../builder.ts'
+import { connectionOf, nodesOf } from '../connection.ts'
+import { pageCost } from '../cost.ts'
+import { DeploymentSource, DeploymentStatus, RevisionStatus } from '../enums.ts'
+import { Event, EventConnection, eventsOf } from './event.ts'
+import { Revision } from './revision.ts'
+import { Secret, SecretReference, SourceConfig, SourceRevisionConfig } from './source-config.ts'
+import { Tag } from './tag.ts'
+
+interface Health {
+  ready: number
+  desired: number
+  message: string | null
+  observedAt: string
+}
+
+const DeploymentHealth = builder.objectRef<Health>('DeploymentHealth').implement({
+  description: 'What serves the deployment, as it was last reported.',
+  fields: (t) => ({
+    ready: t.exposeInt('ready', { description: 'Replicas that serve.' }),
+    desired: t.exposeInt('desired', { description: 'Replicas that should.' }),
+    message: t.exposeString('message', { nullable: true }),
+    observedAt: t.field({ type: 'DateTime', resolve: ({ observedAt }) => new Date(observedAt) }),
+  }),
+})
+
+export const Deployment = builder.prismaObject('Deployment', {
+  description: 'An agent server: what it is made from, its revisions, and what serves it.',
+  interfaces: [builder.nodeInterfaceRef()],
+  fields: (t) => ({
+    id: t.exposeID('id'),
+    tenantId: t.exposeID('workspaceId', { description: 'The workspace that it belongs to.' }),
+    name: t.exposeString('name'),
+    source: t.expose('source', { type: DeploymentSource }),
+    sourceConfig: t.field({ type: SourceConfig, resolve: (deployment) => deployment }),
+    sourceRevisionConfig: t.field({
+      type: SourceRevisionConfig,
+      select: { latestRevision: true },
+      resolve: ({ latestRevision }) => latestRevision ?? {},
+    }),
+    secrets: t.field({
+      type: [Secret],
+      select: { secretSet: true },
+      resolve: ({ secretSet }, _args, ctx) => presentSecrets(ctx, secretSet),
+    }),
+    secretReferences: t.field({
+      type: [SecretReference],
+      nullable: true,
+      resolve: ({ secretReferences }) => secretReferences as Reference[] | null,
+    }),
+    status: t.field({
+      type: DeploymentStatus,
+      select: STATUS_FIELDS,
+      resolve: (deployment, _args, { clock }) => deploymentStatus(deployment, clock()),
+    }),
+    statusMessage: t.exposeString('statusMessage', { nullable: true }),
+    health: t.field({
+      type: DeploymentHealth,
+      nullable: true,
+      description: 'Null until something was reported.',
+      resolve: ({ health }) => health as unknown as Health | null,
+    }),
+    imageVersion: t.exposeString('imageVersion', { nullable: true }),
+    createdBy: t.exposeString('createdBy', { nullable: true }),
+    createdAt: t.expose('createdAt', { type: 'DateTime' }),
+    updatedAt: t.expose('updatedAt', { type: 'DateTime' }),
+    latestRevision: t.relation('latestRevision', { nullable: true }),
+    activeRevision: t.relation('activeRevision', {
+      nullable: true,
+      description: 'What serves, whatever its status.',
+    }),
+    revisions: t.connection(
+      {
+        type: Revision,
+        description: 'Newest first.',
+        complexity: pageCost,
+        args: { status: t.arg({ type: [RevisionStatus], description: 'Only those with one of these.' }) },
+        select: (args, _ctx, nested) => {
+          const window = revisionWindow(args, parseRevisionFilter({ status: args.status }))
+          // a page of which no node is selected still has cursors
+          return { revisions: nested({ ...window, select: { number: true } }, nodesOf('Revision')) }
+        },
+        resolve: (deployment, args, ctx) => {
+          // whole rows, whenever a node is selected
+          const slice = cut(args, deployment.revisions as RevisionRow[])
+          return connectionOf(slice, args, revisionCursor, async () => {
+            const filter = parseRevisionFilter({ status: args.status })
+            const count = (ids: readonly string[]) => countRevisions(ctx, ids, filter)
+            return (await batched(ctx, `revisions ${JSON.stringify(filter)}`, deployment.id, count)) ?? 0
+          })
+        },
+      },
+      { name: 'RevisionConnection' },
+      { name: 'RevisionEdge' },
+    ),
+    listener: t.relation('listener', { nullable: true }),
+    tracingProject: t.relation('tracingProject', { nullable: true }),
+    tags: t.field({
+      type: [Tag],
+      select: { tags: { select: { tag: true }, orderBy: [{ tag: { key: 'asc' } }, { tag: { value: 'asc' } }] } },
+      resolve: ({ tags }) => tags.map(({ tag }) => tag),
+    }),
+    events: t.connection(
+      {
+        type: Event,
+        description: 'What happened to it and its revisions, oldest first.',
+        complexity: pageCost,
+        resolve: (deployment, args, ctx) => eventsOf('deploymentId', deployment.id, args, ctx),
+      },
+      EventConnection,
+    ),
+  }),
+})
+
+builder.queryField('deployment', (t) =>
+  t.prismaField({
+    type: Deployment,
+    nullable: true,
+    description: 'One deployment; NOT_FOUND if there is none of this id.',
+    args: { id: t.arg.id({ required: true }) },
+    resolve: (query, _root, { id }, ctx) => selectDeployment(ctx, { path: { deployment_id: id } }, query),
+  }),
+)

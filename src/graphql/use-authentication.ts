@@ -1,0 +1,56 @@
+/**
+ * Yoga plugin: who calls is found out once for a request, before its body is read; without a credential nothing else
+ * happens. A stream outlives that moment, so before each event it is asked again: what was revoked hears no more.
+ */
+import { randomUUID } from 'node:crypto'
+import { isAsyncIterable, mapAsyncIterator, type Plugin } from 'graphql-yoga'
+import { type Authenticate, CHALLENGE } from '../auth/authenticate.ts'
+import type { Log } from '../domain/context.ts'
+import type { Relay } from '../realtime/relay.ts'
+import type { GraphQLContext } from './context.ts'
+import { presentError } from './errors.ts'
+
+/** What the HTTP server knows of a request. */
+export interface ServerContext {
+  requestId?: string
+}
+
+/** Puts the caller's RequestContext and the relay into the GraphQL context. */
+export function useAuthentication(
+  authenticate: Authenticate,
+  relay: Relay,
+  log: Log,
+): Plugin<GraphQLContext, ServerContext> {
+  return {
+    async onRequestParse({ request, serverContext, fetchAPI, endResponse }) {
+      const requestId = serverContext.requestId ?? randomUUID()
+      try {
+        const caller = await authenticate(Object.fromEntries(request.headers), requestId)
+        Object.assign(serverContext, caller, { relay } satisfies Partial<GraphQLContext>)
+      } catch (error) {
+        const presented = presentError(error, log, requestId)
+        const { status, http: _http, ...extensions } = presented.extensions as { status: number; http?: unknown }
+        const headers = {
+          'content-type': 'application/json; charset=utf-8',
+          ...(status === 401 ? { 'www-authenticate': CHALLENGE } : {}),
+        }
+        const body = { errors: [{ message: presented.message, extensions: { ...extensions, status } }] }
+        endResponse(new fetchAPI.Response(JSON.stringify(body), { status, headers }))
+      }
+    },
+    onSubscribe({ args: { contextValue } }) {
+      const { request, requestId } = contextValue
+      const headers = Object.fromEntries(request.headers)
+      return {
+        onSubscribeResult({ result, setResult }) {
+          if (!isAsyncIterable(result)) return
+          const allowed = async <E>(event: E): Promise<E> => {
+            await authenticate(headers, requestId)
+            return event
+          }
+          setResult(mapAsyncIterator(result, allowed))
+        },
+      }
+    },
+  }
+}

@@ -1,0 +1,69 @@
+/** The GraphQL server: GraphQL over HTTP, subscriptions over SSE, GraphiQL in a browser (contract 10). */
+import { NoSchemaIntrospectionCustomRule } from 'graphql'
+import { createYoga, type Plugin, type YogaServerInstance } from 'graphql-yoga'
+import type { Authenticate } from '../auth/authenticate.ts'
+import type { Core } from '../domain/context.ts'
+import type { Relay } from '../realtime/relay.ts'
+import { limits, MAX_BODY_BYTES } from './limits.ts'
+import { schema } from './schema.ts'
+import { type ServerContext, useAuthentication } from './use-authentication.ts'
+import { usePresentedErrors } from './use-presented-errors.ts'
+import { useReadableRequests } from './use-readable-requests.ts'
+
+export interface GraphQLOptions {
+  core: Core
+  authenticate: Authenticate
+  relay: Relay
+  /** GraphiQL for a browser's GET; it needs no credential, what it sends does */
+  graphiql: boolean
+  introspection: boolean
+}
+
+export type GraphQLServer = YogaServerInstance<ServerContext, object>
+
+export const GRAPHQL_PATH = '/graphql'
+
+/** What GraphiQL begins with. */
+const FIRST_QUERY = `# Put your API key into the headers below, then press the button.
+{
+  viewer { role workspace { id name } }
+  deployments(first: 10) {
+    nodes { id name status latestRevision { number status statusMessage } }
+  }
+}
+`
+
+const withoutIntrospection: Plugin = {
+  onValidate: ({ addValidationRule }) => addValidationRule(NoSchemaIntrospectionCustomRule),
+}
+
+export function createGraphql({ core, authenticate, relay, graphiql, introspection }: GraphQLOptions): GraphQLServer {
+  return createYoga<ServerContext>({
+    schema,
+    graphqlEndpoint: GRAPHQL_PATH,
+    graphiql: graphiql && {
+      title: 'Pilothouse',
+      headers: '{\n  "X-Api-Key": ""\n}',
+      defaultQuery: FIRST_QUERY,
+      subscriptionsProtocol: 'SSE',
+    },
+    // GraphiQL out of a package: the page in which keys are typed loads nothing from elsewhere. Nine megabytes, so
+    // only when somebody opens it.
+    renderGraphiQL: async (options) => (await import('@graphql-yoga/render-graphiql')).renderGraphiQL(options),
+    landingPage: false,
+    batching: false,
+    multipart: false,
+    cors: false,
+    maxRequestBodySize: MAX_BODY_BYTES,
+    // presented, masked and logged by the last plugin, which knows the request
+    maskedErrors: false,
+    logging: false,
+    plugins: [
+      useAuthentication(authenticate, relay, core.log),
+      useReadableRequests,
+      ...limits(),
+      ...(introspection ? [] : [withoutIntrospection]),
+      usePresentedErrors(core.log),
+    ],
+  })
+}

@@ -1,0 +1,91 @@
+/** Opens what every process of ours works on: the database, up to date, and the core on top of it. For the server and the command line. */
+import type { Logger } from 'pino'
+import { type Config, ConfigError } from './config.ts'
+import { type Database, openDatabase } from './database/client.ts'
+import { type Embedded, startEmbedded } from './database/embedded.ts'
+import { MigrationError, migrate } from './database/migrate.ts'
+import type { Core, DomainSettings } from './domain/context.ts'
+import { loadKeyRing } from './secrets-file.ts'
+
+/** Minutes for one try of taking a deployment down; a failed one is tried again. */
+const TEARDOWN_DEADLINE = 10
+
+export interface Opened {
+  core: Core
+  database: Database
+  /** of the database, with its password: never log it */
+  url: string
+  /** names of the migrations that were applied now */
+  migrated: string[]
+  /** Resolves, with why, if the embedded Postgres ended under us and can't be started again. */
+  lost: Promise<Error>
+  /** Waits for running queries; stops an embedded Postgres that nobody else uses. */
+  close(): Promise<void>
+}
+
+/** Starts or joins the embedded Postgres unless there is a DATABASE_URL. Throws ConfigError and MigrationError, whose messages are for the operator. */
+export async function openCore(config: Config, log: Logger, clock: () => Date = () => new Date()): Promise<Opened> {
+  // Postgres, builds and agents run under other accounts then, and have to get at what is made for them; what is
+  // nobody's business is made with a mode of its own
+  if (process.getuid?.() === 0) process.umask(0o022)
+  const keyring = await loadKeyRing(config)
+  const embedded = config.DATABASE_URL ? null : await startOwnPostgres(config, log)
+  const url = config.DATABASE_URL ?? embedded!.url
+  try {
+    const migrated = await bringUpToDate(url, log)
+    const database = openDatabase({ url, poolSize: config.DATABASE_POOL, log })
+    return {
+      core: { db: database.prisma, keyring, settings: settingsOf(config), clock, log },
+      database,
+      url,
+      migrated,
+      lost: embedded ? embedded.lost.then((cause) => cantBeUsed(config, cause)) : new Promise(() => {}),
+      async close() {
+        await database.close()
+        await embedded?.stop()
+      },
+    }
+  } catch (error) {
+    await embedded?.stop()
+    throw error
+  }
+}
+
+async function startOwnPostgres(config: Config, log: Logger): Promise<Embedded> {
+  try {
+    return await startEmbedded({ dataDir: config.DATA_DIR, log })
+  } catch (cause) {
+    throw cantBeUsed(config, cause)
+  }
+}
+
+function cantBeUsed({ DATA_DIR }: Config, cause: unknown): ConfigError {
+  return new ConfigError(`The embedded Postgres in ${DATA_DIR} can't be used: ${said(cause)}`, { cause })
+}
+
+/** The first use of the database: whatever goes wrong with reaching it shows here. */
+async function bringUpToDate(url: string, log: Logger): Promise<string[]> {
+  try {
+    return await migrate(url, { log })
+  } catch (cause) {
+    if (cause instanceof MigrationError) throw cause
+    throw new ConfigError(`The database can't be used: ${said(cause)}. See DATABASE_URL.`, { cause })
+  }
+}
+
+/** Of several addresses that were tried in vain only the code is common, and there is no message. */
+const said = (error: unknown) => (error as Error).message || (error as NodeJS.ErrnoException).code
+
+function settingsOf(config: Config): DomainSettings {
+  return {
+    deploymentModes: config.DEPLOYMENT_MODES,
+    runtime: config.RUNTIME,
+    deadlineMinutes: {
+      PROVISION: config.PROVISION_DEADLINE_MINUTES,
+      BUILD: config.BUILD_DEADLINE_MINUTES,
+      DEPLOY: config.DEPLOY_DEADLINE_MINUTES,
+      TEARDOWN: TEARDOWN_DEADLINE,
+    },
+    gitDirectory: config.GIT_DIRECTORY,
+  }
+}

@@ -1,0 +1,48 @@
+/** What a subscriber is told of a change of status, and of the status a stream begins with. */
+import { eventCursor } from '../domain/events/cursor.ts'
+import type { LogSnapshot, StoredEvent } from '../domain/events/read.ts'
+import type { RevisionStatus } from '../generated/prisma/enums.ts'
+
+export interface RevisionStatusEvent {
+  /** where it is in the log: an `after` that continues behind it */
+  cursor: string
+  revisionId: string
+  deploymentId: string
+  /** null: the first status of a revision, or the snapshot a stream begins with */
+  from: RevisionStatus | null
+  to: RevisionStatus
+  message: string | null
+  attempt: number
+  occurredAt: Date
+}
+
+export function snapshotEvent(
+  workspaceId: string,
+  sequence: bigint,
+  revision: NonNullable<LogSnapshot['revision']>,
+): RevisionStatusEvent {
+  return {
+    cursor: eventCursor({ workspaceId, sequence }),
+    revisionId: revision.id,
+    deploymentId: revision.deploymentId,
+    from: null,
+    to: revision.status,
+    message: revision.message,
+    attempt: revision.attempt,
+    occurredAt: revision.since,
+  }
+}
+
+/** The columns are nullable for other types of events; one of `revision.status` has them all. */
+export function statusEvent(event: StoredEvent): RevisionStatusEvent {
+  return {
+    cursor: eventCursor(event),
+    revisionId: event.revisionId!,
+    deploymentId: event.deploymentId!,
+    from: event.fromStatus,
+    to: event.toStatus!,
+    message: event.message,
+    attempt: event.attempt!,
+    occurredAt: event.occurredAt,
+  }
+}

@@ -1,0 +1,77 @@
+/**
+ * The OpenAPI 3.1 document, made from the operations and the very zod schemas that the verbs parse with, and a page
+ * to read it. Both are for everybody: they need no credential. The page loads nothing from elsewhere.
+ */
+import swagger from '@fastify/swagger'
+import swaggerUi from '@fastify/swagger-ui'
+import type { FastifyInstance } from 'fastify'
+import { createJsonSchemaTransform, createJsonSchemaTransformObject } from 'fastify-type-provider-zod'
+import { prune } from './prune.ts'
+
+/** The API description's own version (spec 9). */
+const API_VERSION = '0.1.0'
+
+const DESCRIPTION = `Creates and manages deployments of agent servers. Send an API key in \`X-Api-Key\`; with a key
+of an organization, name the workspace in \`X-Tenant-Id\`. Every answer carries \`X-Request-Id\`.`
+
+const securitySchemes = {
+  ApiKey: { type: 'apiKey', in: 'header', name: 'X-Api-Key', description: 'An API key.' },
+  TenantId: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'X-Tenant-Id',
+    description: "The workspace's id: selects it, beside a credential. Required for a key of a whole organization.",
+  },
+  BearerAuth: { type: 'http', scheme: 'bearer', description: 'An API key, or a JWT of the configured issuer.' },
+} as const
+
+const tags = [
+  { name: 'Deployments', description: 'Agent servers, each with revisions.' },
+  { name: 'Revisions', description: 'What a deployment was made of at one time: built, run, and run again.' },
+  { name: 'Git integrations', description: 'Where the repositories of `gitprovider` deployments come from.' },
+]
+
+const zodToJsonConfig = {
+  override: ({ jsonSchema }: { jsonSchema: { additionalProperties?: unknown; format?: string; pattern?: string } }) => {
+    // objects may gain members: answers are not closed to them
+    if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties
+    // zod says in a pattern what the format says already
+    if (jsonSchema.format) delete jsonSchema.pattern
+  },
+}
+
+/** Registers the collector of routes, /openapi.json and /docs. Register the operations after it. */
+export async function documentation(
+  fastify: FastifyInstance,
+  { publicUrl }: { publicUrl: () => string },
+): Promise<void> {
+  const components = createJsonSchemaTransformObject({ zodToJsonConfig })
+  await fastify.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: { title: 'Pilothouse', version: API_VERSION, description: DESCRIPTION },
+      tags,
+      components: { securitySchemes },
+      security: [{ ApiKey: [] }, { ApiKey: [], TenantId: [] }, { BearerAuth: [] }, { BearerAuth: [], TenantId: [] }],
+    },
+    transform: createJsonSchemaTransform({ zodToJsonConfig }),
+    transformObject: (found) => prune(components(found)),
+  })
+  const current = () => ({ ...fastify.swagger(), servers: [{ url: publicUrl() }] })
+  fastify.get('/openapi.json', { schema: { hide: true } }, async () => current())
+  await fastify.register(swaggerUi, {
+    routePrefix: '/docs',
+    // no call to the validator that Swagger UI uses by default
+    uiConfig: { deepLinking: true, layout: 'BaseLayout', validatorUrl: null },
+    staticCSP: {
+      'default-src': ["'self'"],
+      'img-src': ["'self'", 'data:'],
+      'style-src': ["'self'", "'unsafe-inline'"],
+      'frame-ancestors': ["'none'"],
+    },
+    theme: { title: 'Pilothouse API' },
+    transformSpecification: (document) => ({ ...document, servers: [{ url: publicUrl() }] }),
+  })
+}
+// @fastify/swagger must collect the routes of the plugin that registers this, not of a scope of its own
+Object.assign(documentation, { [Symbol.for('skip-override')]: true })

@@ -1,0 +1,103 @@
+/**
+ * One operation of the REST API, declared once: where it is, which domain verb it calls, what it answers. The
+ * route and the OpenAPI document are both made from this declaration. No validation happens here: the verb is
+ * handed the raw parts and parses them, after it has checked the role (contract 2).
+ */
+import type { FastifyRequest, RouteOptions } from 'fastify'
+import { z } from 'zod'
+import type { RequestContext } from '../domain/context.ts'
+import type { RawInput } from '../domain/parse.ts'
+import { errorAnswer, errorBody, validationErrorBody } from './schemas.ts'
+
+export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
+
+/** status → what it means and the body's schema; null: no body. */
+export type Answers = Record<number, { means: string; schema: z.ZodType | null }>
+
+/** What a handler returns: one of the declared statuses with a body of its schema. */
+export type Answer<A extends Answers> = {
+  [S in keyof A & number]: { status: S; body: BodyOf<A[S]> }
+}[keyof A & number]
+
+type BodyOf<D extends Answers[number]> = D['schema'] extends z.ZodType ? z.output<D['schema']> : null
+
+/** Errors that only some operations give. All of them give 401, 403, 422 and 500. */
+type SpecialError = 400 | 404 | 409
+
+export interface Operation<A extends Answers = Answers> {
+  method: Method
+  /** parameters in braces, as in the document */
+  path: `/${string}`
+  operationId: string
+  summary: string
+  description?: string
+  tag: string
+  /** the verb's own schema: its members are `path`, `query`, `body` */
+  input: z.ZodObject
+  answers: A
+  errors: readonly SpecialError[]
+  handle(ctx: RequestContext, raw: RawInput): Promise<Answer<NoInfer<A>>>
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** who calls, in which workspace; set before the body is read, so that 401 comes first */
+    caller: RequestContext | null
+  }
+}
+
+/** Keeps the types of `answers` and `handle` together. */
+export function operation<const A extends Answers>(declared: Operation<A>): Operation {
+  return declared as unknown as Operation
+}
+
+/** `/v2/deployments/{deployment_id}` → `/v2/deployments/:deployment_id` */
+export function routePath(path: string): string {
+  return path.replace(/\{(\w+)\}/g, ':$1')
+}
+
+/** The operation as a route of Fastify. Its `schema` only serves the document. */
+export function toRoute(
+  declared: Operation,
+  authenticate: (request: FastifyRequest) => Promise<RequestContext>,
+): RouteOptions {
+  const { path, query, body } = declared.input.shape
+  return {
+    method: declared.method,
+    url: routePath(declared.path),
+    schema: {
+      operationId: declared.operationId,
+      summary: declared.summary,
+      ...(declared.description ? { description: declared.description } : {}),
+      tags: [declared.tag],
+      ...(path ? { params: path } : {}),
+      ...(query ? { querystring: query } : {}),
+      ...(body ? { body } : {}),
+      response: responses(declared, body !== undefined),
+    },
+    onRequest: async (request) => {
+      request.caller = await authenticate(request)
+    },
+    handler: async (request, reply) => {
+      const raw = { path: request.params, query: request.query, body: request.body ?? undefined }
+      const answer = await declared.handle(request.caller!, raw)
+      reply.code(answer.status)
+      return answer.body === null ? reply.send() : answer.body
+    },
+  }
+}
+
+function responses(declared: Operation, hasBody: boolean): Record<number, unknown> {
+  const success = Object.entries(declared.answers).map(([status, { means, schema }]) => [
+    status,
+    schema ? json(means, schema) : z.null().describe(means),
+  ])
+  const statuses = [401, 403, ...declared.errors, ...(hasBody ? [413, 415] : []), 422, 500].sort()
+  const errors = statuses.map((status) => [
+    status,
+    json(errorAnswer[status]!, status === 422 ? validationErrorBody : errorBody),
+  ])
+  return Object.fromEntries([...success, ...errors])
+}
+
+const json = (description: string, schema: z.ZodType) => ({ description, content: { 'application/json': { schema } } })

@@ -1,0 +1,7 @@
+/** Every operation of the REST API: a new resource's file is added here. */
+import type { Operation } from './operation.ts'
+import { integrations } from './v1/integrations.ts'
+import { deployments } from './v2/deployments.ts'
+import { revisions } from './v2/revisions.ts'
+
+export const operations: readonly Operation[] = [...deployments, ...revisions, ...integrations]

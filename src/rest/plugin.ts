@@ -1,0 +1,38 @@
+/**
+ * The REST API as a Fastify plugin: every operation of v1 and v2 as a route, one mapping of errors, the OpenAPI
+ * document at /openapi.json and a page to read it at /docs.
+ */
+import type { FastifyPluginAsync } from 'fastify'
+import type { Authenticate } from '../auth/authenticate.ts'
+import type { Core } from '../domain/context.ts'
+import { DomainError } from '../domain/errors.ts'
+import { readBodies } from './body.ts'
+import { documentation } from './document.ts'
+import { errorHandler } from './errors.ts'
+import { methodNotAllowed } from './method-not-allowed.ts'
+import { toRoute } from './operation.ts'
+import { operations } from './operations.ts'
+
+export interface RestOptions {
+  core: Core
+  authenticate: Authenticate
+  /** how clients reach this server; asked for at each request, since a port may only be known once it listens */
+  publicUrl: () => string
+}
+
+export const restPlugin: FastifyPluginAsync<RestOptions> = async (fastify, { core, authenticate, publicUrl }) => {
+  // the verbs validate, and presenters are typed by the schemas: here the schemas only serve the document
+  fastify.setValidatorCompiler(() => (value) => ({ value }))
+  fastify.setSerializerCompiler(() => (body) => JSON.stringify(body))
+  fastify.setErrorHandler(errorHandler(core.log))
+  fastify.setNotFoundHandler((request) => {
+    throw new DomainError('NOT_FOUND', `There is nothing at ${request.method} ${request.url.split('?')[0]}.`)
+  })
+  readBodies(fastify)
+  fastify.decorateRequest('caller', null)
+  await fastify.register(documentation, { publicUrl })
+  for (const operation of operations) {
+    fastify.route(toRoute(operation, (request) => authenticate(request.headers, request.id)))
+  }
+  methodNotAllowed(fastify, operations)
+}

@@ -1,0 +1,99 @@
+/** Revisions and their logs over REST (spec 4, contract 3 and 4). */
+import { readDeployment } from '../../domain/deployments/read.ts'
+import { createRevision, updateInput } from '../../domain/deployments/update.ts'
+import { readLogs, readLogsInput } from '../../domain/logs/read.ts'
+import { interruptInput, interruptRevision } from '../../domain/revisions/interrupt.ts'
+import { getRevision, getRevisionInput, listRevisions, listRevisionsInput } from '../../domain/revisions/read.ts'
+import { redeployInput, redeployRevision } from '../../domain/revisions/redeploy.ts'
+import { type Operation, operation } from '../operation.ts'
+import { presentDeployment } from '../present/deployment.ts'
+import { presentRevision } from '../present/revision.ts'
+import { deployment, logPage, revision, revisionList } from '../schemas.ts'
+
+const tag = 'Revisions'
+
+export const revisions: Operation[] = [
+  operation({
+    method: 'POST',
+    path: '/v2/deployments/{deployment_id}/revisions',
+    operationId: 'createRevision',
+    summary: 'Make a new revision',
+    description: 'Takes the same body as the update of a deployment, and makes a revision whatever the body says.',
+    tag,
+    input: updateInput,
+    answers: { 201: { means: 'The new revision.', schema: revision } },
+    errors: [404, 409],
+    handle: async (ctx, raw) => ({ status: 201, body: presentRevision(await createRevision(ctx, raw)) }),
+  }),
+  operation({
+    method: 'GET',
+    path: '/v2/deployments/{deployment_id}/revisions',
+    operationId: 'listRevisions',
+    summary: "List a deployment's revisions, newest first",
+    tag,
+    input: listRevisionsInput,
+    answers: { 200: { means: 'A page.', schema: revisionList } },
+    errors: [404],
+    handle: async (ctx, raw) => {
+      const { resources, offset } = await listRevisions(ctx, raw)
+      return { status: 200, body: { resources: resources.map(presentRevision), offset } }
+    },
+  }),
+  operation({
+    method: 'GET',
+    path: '/v2/deployments/{deployment_id}/revisions/{revision_id}',
+    operationId: 'getRevision',
+    summary: 'Get a revision',
+    tag,
+    input: getRevisionInput,
+    answers: { 200: { means: 'The revision.', schema: revision } },
+    errors: [404],
+    handle: async (ctx, raw) => ({ status: 200, body: presentRevision(await getRevision(ctx, raw)) }),
+  }),
+  operation({
+    method: 'POST',
+    path: '/v2/deployments/{deployment_id}/revisions/{revision_id}/redeploy',
+    operationId: 'redeployRevision',
+    summary: 'Run a revision again',
+    description: 'It becomes the active one when it succeeds: this is the rollback.',
+    tag,
+    input: redeployInput,
+    answers: { 200: { means: 'The deployment.', schema: deployment } },
+    errors: [400, 404],
+    handle: async (ctx, raw) => {
+      const id = await redeployRevision(ctx, raw)
+      return { status: 200, body: presentDeployment(ctx, await readDeployment(ctx, id)) }
+    },
+  }),
+  operation({
+    method: 'POST',
+    path: '/v2/deployments/{deployment_id}/revisions/{revision_id}/interrupt',
+    operationId: 'interruptRevision',
+    summary: 'Stop a revision that is in progress',
+    tag,
+    input: interruptInput,
+    answers: { 200: { means: 'The revision.', schema: revision } },
+    errors: [404, 409],
+    handle: async (ctx, raw) => ({ status: 200, body: presentRevision(await interruptRevision(ctx, raw)) }),
+  }),
+  operation({
+    method: 'GET',
+    path: '/v2/deployments/{deployment_id}/revisions/{revision_id}/logs',
+    operationId: 'readLogs',
+    summary: 'Read the log of a build or of the running agent',
+    tag,
+    input: readLogsInput,
+    answers: { 200: { means: 'A page.', schema: logPage } },
+    errors: [404],
+    handle: async (ctx, raw) => {
+      const { lines, nextOffset } = await readLogs(ctx, raw)
+      const logs = lines.map(({ time, level, message, attempt }) => ({
+        timestamp: time.toISOString(),
+        level,
+        message,
+        attempt,
+      }))
+      return { status: 200, body: { logs, next_offset: nextOffset } }
+    },
+  }),
+]

@@ -1,0 +1,95 @@
+/** What a server does without being asked: keeps up with what other servers say, enforces deadlines, works. */
+import type { Logger } from 'pino'
+import type { ApiKeys } from '../auth/api-key.ts'
+import { type Config, ConfigError } from '../config.ts'
+import { type Listening, listen } from '../database/listen.ts'
+import { createProcessRuntime } from '../dataplane/runtime/process/runtime.ts'
+import type { Runtime } from '../dataplane/runtime/runtime.ts'
+import { startWorker } from '../dataplane/worker.ts'
+import { type Core, WORK_CHANNEL } from '../domain/context.ts'
+import { KEY_CHANNEL } from '../domain/keys/revoke.ts'
+import { expire } from '../domain/work/expire.ts'
+import { localControlPlane } from '../domain/work/local.ts'
+import { startSweep } from './sweep.ts'
+import { createWakeup } from './wakeup.ts'
+
+export interface BackgroundOptions {
+  core: Core
+  config: Config
+  log: Logger
+  /** of the database */
+  url: string
+  apiKeys: ApiKeys
+}
+
+export interface Background {
+  /** Stops taking work and gives every lease back; agents of this process end. At most some 8 s. */
+  stop(): Promise<void>
+}
+
+/** Resolves when the server hears what others say and its worker is there. */
+export async function startBackground({ core, config, log, url, apiKeys }: BackgroundOptions): Promise<Background> {
+  const news = createWakeup()
+  const listening = await new Promise<Listening>((resolve) => {
+    const started = listen({
+      url,
+      channels: [WORK_CHANNEL, KEY_CHANNEL],
+      onNotify: (channel, payload) => (channel === KEY_CHANNEL ? apiKeys.forget(payload) : news.ring()),
+      onConnect() {
+        // whatever was said while there was no connection was missed
+        apiKeys.forgetAll()
+        news.ring()
+        resolve(started)
+      },
+      log,
+    })
+  })
+  let worker: Background | null = null
+  try {
+    if (config.WORKER && config.RUNTIME === 'process') worker = await startOwnWorker()
+  } catch (error) {
+    await listening.close()
+    throw error
+  }
+  const sweep = startSweep(() => expire(core), config.SWEEP_SECONDS, log)
+  return {
+    async stop() {
+      await Promise.all([sweep.stop(), worker?.stop()])
+      await listening.close()
+    },
+  }
+
+  async function startOwnWorker(): Promise<Background> {
+    const runtime = openRuntime(config, url)
+    const started = await startWorker({
+      controlPlane: localControlPlane(core, news.wait),
+      runtime,
+      leaseSeconds: config.LEASE_SECONDS,
+      log,
+    })
+    return {
+      async stop() {
+        await started.stop()
+        await runtime.close()
+      },
+    }
+  }
+}
+
+/** Throws ConfigError: what can be wrong here is the account that builds and agents run under, or the folder. */
+function openRuntime(config: Config, adminUrl: string): Runtime {
+  try {
+    return createProcessRuntime({
+      dataDir: config.DATA_DIR,
+      gitDirectory: config.GIT_DIRECTORY,
+      adminUrl,
+      appHost: config.APP_HOST,
+      appPorts: config.APP_PORTS,
+      appUser: config.APP_USER,
+    })
+  } catch (cause) {
+    throw new ConfigError(`The process runtime can't be used: ${(cause as Error).message}. Or set RUNTIME=none.`, {
+      cause,
+    })
+  }
+}

@@ -1,0 +1,83 @@
+/** The HTTP server around the API: request ids, one log line for each request, health, and an end that hangs on no connection. */
+import { randomUUID } from 'node:crypto'
+import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
+import type { Logger } from 'pino'
+import { errorHandler } from '../rest/errors.ts'
+import { refuseUnreadable } from './unreadable.ts'
+
+/** Of a request's body. Uploads come another way (contract 2). */
+const BODY_LIMIT = 1024 * 1024
+/** A caller's own request id is taken if it looks like one. */
+const SANE_ID = /^[\w.-]{1,128}$/
+/** ms for the headers and body of a request to arrive. */
+const REQUEST_TIMEOUT = 60_000
+/** ms that open requests have to finish when the server stops; less than the process has (main.ts). */
+const CLOSING_TIME = 6_000
+
+export interface HttpOptions {
+  log: Logger
+  /** Why not to send requests here now; null: all is well. */
+  notReady: () => Promise<string | null>
+}
+
+export function createHttp({ log, notReady }: HttpOptions): FastifyInstance {
+  const onError = errorHandler(log)
+  const fastify = Fastify({
+    loggerInstance: log as FastifyBaseLogger,
+    // Fastify's own lines have addresses in them; ours are below
+    logController: new LogController({ disableRequestLogging: true }),
+    bodyLimit: BODY_LIMIT,
+    trustProxy: false,
+    requestTimeout: REQUEST_TIMEOUT,
+    requestIdHeader: false,
+    // a longer part of a path is answered by the operation it is sent to, as any other that is no id
+    routerOptions: { maxParamLength: 2048 },
+    // what goes wrong before a route is found; the routes have a handler of their own
+    frameworkErrors: onError,
+    clientErrorHandler: refuseUnreadable,
+    genReqId: (request) => {
+      const sent = request.headers['x-request-id']
+      return typeof sent === 'string' && SANE_ID.test(sent) ? sent : randomUUID()
+    },
+  })
+  fastify.setErrorHandler(onError)
+  fastify.addHook('onRequest', async (request, reply) => {
+    reply.header('x-request-id', request.id)
+    // also for answers that are written past Fastify (GraphQL)
+    reply.raw.setHeader('x-request-id', request.id)
+    const began = performance.now()
+    reply.raw.once('close', () => {
+      log.info(
+        {
+          requestId: request.id,
+          method: request.method,
+          // the pattern, not the address: no caller's text in the log
+          route: request.routeOptions.url ?? null,
+          status: reply.raw.statusCode,
+          ms: Math.round(performance.now() - began),
+        },
+        'request',
+      )
+    })
+  })
+  fastify.get('/healthz', async () => ({ status: 'ok' }))
+  fastify.get('/readyz', async (_request, reply) => {
+    const reason = await notReady()
+    if (reason === null) return { status: 'ready' }
+    return reply.code(503).send({ status: 'not ready', reason })
+  })
+  return fastify
+}
+
+/** Stops accepting, lets open requests finish, and doesn't wait for keep-alive connections that nobody uses. */
+export async function closeHttp(fastify: FastifyInstance, closingTime = CLOSING_TIME): Promise<void> {
+  const closed = fastify.close()
+  // Node closes those that are idle now; the ones that become idle later would stay for their keep-alive time
+  const idle = setInterval(() => fastify.server.closeIdleConnections(), 50)
+  // a client that has stopped reading would keep its answer open for good, and with it the server and its database
+  const limit = setTimeout(() => fastify.server.closeAllConnections(), closingTime)
+  await closed.finally(() => {
+    clearInterval(idle)
+    clearTimeout(limit)
+  })
+}

@@ -1,0 +1,129 @@
+/** The command line, on the database of a running server. */
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { hashKey } from '../../src/domain/keys/key.ts'
+import { type TestApp, testApp } from '../support/app.ts'
+import { testDatabase } from '../support/database.ts'
+import { cli, temporaryFolder } from '../support/process.ts'
+
+vi.setConfig({ testTimeout: 60_000 })
+
+let app: TestApp
+beforeAll(async () => {
+  app = await testApp()
+})
+afterAll(() => app.close())
+
+const command = (...args: string[]) =>
+  cli(args, { DATABASE_URL: app.databaseUrl, DATA_DIR: app.dataDir, SECRETS_KEYS: app.secretsKeys })
+const statusOf = async (key: string, tenant?: string) =>
+  (await app.rest('GET', '/v2/deployments', { key, tenant })).status
+const here = () => ['--workspace', app.tenant.workspaceId]
+
+describe('keys', () => {
+  test('are made for a workspace, and the key alone goes to stdout', async () => {
+    const made = await command(
+      'keys',
+      'create',
+      '--role',
+      'deployer',
+      '--name',
+      'ci',
+      '--expires-in-days',
+      '7',
+      ...here(),
+    )
+    expect(made).toMatchObject({ code: 0, stdout: expect.stringMatching(/^cpk_[\w-]{43}\n$/) })
+    const key = made.stdout.trim()
+    expect(await statusOf(key)).toBe(200)
+    const row = await app.app.core.db.apiKey.findUniqueOrThrow({ where: { hash: hashKey(key) } })
+    expect(row).toMatchObject({ role: 'deployer', name: 'ci', createdBy: null, workspaceId: app.tenant.workspaceId })
+    expect(Math.round((row.expiresAt!.getTime() - Date.now()) / 3_600_000)).toBe(7 * 24)
+  })
+
+  test('are made for the organization, with the permission to read secrets', async () => {
+    const how = ['--role', 'viewer', '--name', 'audit', '--organization', '--secrets-read', ...here()]
+    const key = (await command('keys', 'create', ...how)).stdout.trim()
+    expect(await statusOf(key)).toBe(403)
+    expect(await statusOf(key, app.sibling.workspaceId)).toBe(200)
+    expect((await app.context(key, app.sibling.workspaceId)).actor.secretsRead).toBe(true)
+  })
+
+  test('are listed without what would let one use them', async () => {
+    const { stdout, code } = await command('keys', 'list')
+    expect(code).toBe(0)
+    const row = await app.app.core.db.apiKey.findUniqueOrThrow({ where: { hash: hashKey(app.keys.viewer) } })
+    expect(stdout).toMatch(new RegExp(`^${row.id} +${row.prefix}… +viewer `, 'm'))
+    for (const secret of [app.keys.viewer, row.hash]) expect(stdout).not.toContain(secret)
+  })
+
+  test('are revoked, and the running server hears of it', async () => {
+    const key = (await command('keys', 'create', '--role', 'viewer', '--name', 'gone', ...here())).stdout.trim()
+    expect(await statusOf(key)).toBe(200)
+    const { id } = await app.app.core.db.apiKey.findUniqueOrThrow({ where: { hash: hashKey(key) } })
+    expect(await command('keys', 'revoke', id)).toMatchObject({ code: 0, stdout: `Revoked ${id}\n` })
+    await expect.poll(() => statusOf(key)).toBe(401)
+    expect(await command('keys', 'list')).toMatchObject({
+      stdout: expect.stringMatching(new RegExp(`^${id}.* revoked`, 'm')),
+    })
+  })
+})
+
+describe('workspaces', () => {
+  test('are made in the organization, ready to be used by an organization key', async () => {
+    const name = `Team ${randomUUID()}`
+    const made = await command('workspaces', 'create', '--name', name, '--organization-id', app.tenant.organizationId)
+    const id = made.stdout.trim()
+    expect(await statusOf(app.keys.organization, id)).toBe(200)
+    expect(await command('workspaces', 'list')).toMatchObject({
+      stdout: expect.stringContaining(`${id}  Default       ${name}`),
+    })
+  })
+})
+
+describe('a wrong call ends with 2 and says what is right', () => {
+  const wrong: [args: string[], says: RegExp][] = [
+    [['bogus'], /There is no command bogus/],
+    [['keys'], /There is no command keys/],
+    [['keys', 'create', '--role', 'root', '--name', 'x'], /--role must be one of: viewer, deployer, admin\./],
+    [
+      ['keys', 'create', '--role', 'viewer'],
+      /--name must have 1 to 128 printable characters\.\nUsage: npm run cli -- keys create/,
+    ],
+    [['keys', 'create', '--role', 'viewer', '--name', 'x', '--expires-in-days', '-1'], /expires-in-days/],
+    [['keys', 'create', '--role', 'viewer', '--name', 'x'], /Which workspace\? Name it with --workspace:\n {2}/],
+    [['keys', 'revoke'], /Something is missing/],
+    [['keys', 'revoke', randomUUID()], /There is no API key/],
+    [['keys', 'revoke', 'cpk_itself'], /not the key itself/],
+    [['keys', 'list', 'all'], /Unexpected: all/],
+    [['keys', 'list', '--json'], /--json/],
+  ]
+  test.each(wrong)('%j', async (args, says) => {
+    const ran = await command(...args)
+    expect(ran).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(says) })
+  })
+})
+
+test('help names every command', async () => {
+  const { stdout, code } = await command('help')
+  expect(code).toBe(0)
+  for (const name of ['keys create', 'keys list', 'keys revoke', 'workspaces create', 'migrate']) {
+    expect(stdout).toContain(`  ${name}`)
+  }
+})
+
+test('migrate says what it did, and a database that no server has used has no workspaces', async () => {
+  const folder = await temporaryFolder()
+  const database = await testDatabase()
+  const env = { DATABASE_URL: database.url, DATA_DIR: folder.path }
+  expect(await cli(['migrate'], env)).toMatchObject({ code: 0, stdout: 'The database is up to date.\n' })
+  const early = await cli(['keys', 'create', '--role', 'admin', '--name', 'x'], env)
+  expect(early).toMatchObject({ code: 2, stderr: expect.stringContaining('start the server once') })
+  await database.drop()
+  await folder.remove()
+})
+
+test('a setting that is wrong is said in one line', async () => {
+  const ran = await cli(['keys', 'list'], { DATABASE_URL: 'nonsense' })
+  expect(ran).toMatchObject({ code: 1, stderr: 'Wrong settings: DATABASE_URL must be a postgresql:// URL\n' })
+})

@@ -1,0 +1,87 @@
+/** Where the key ring comes from, and that no server starts that could not read the secrets (contract 5). */
+import { randomBytes } from 'node:crypto'
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { buildApp } from '../../src/app.ts'
+import { ConfigError, readConfig } from '../../src/config.ts'
+import { createLogger } from '../../src/log.ts'
+import { loadKeyRing } from '../../src/secrets-file.ts'
+import { type TestApp, testApp } from '../support/app.ts'
+import { imageDeployment } from '../support/factories.ts'
+import { temporaryFolder } from '../support/process.ts'
+
+const newKey = () => randomBytes(32).toString('base64')
+
+describe('the key file', () => {
+  test('is made once, for its owner only, by however many start at once', async () => {
+    const folder = await temporaryFolder()
+    const DATA_DIR = path.join(folder.path, 'not', 'there', 'yet')
+    const load = () => loadKeyRing({ DATA_DIR, SECRETS_KEYS: undefined })
+    const rings = await Promise.all(Array.from({ length: 10 }, load))
+    expect(new Set(rings.map((ring) => ring.currentId)).size).toBe(1)
+    const sealed = rings[0]!.wrap(Buffer.from('data key'), 'context')
+    for (const ring of [...rings, await load()]) {
+      expect(ring.unwrap(ring.currentId, sealed, 'context').toString()).toBe('data key')
+    }
+    expect(await readdir(DATA_DIR)).toEqual(['secrets.key'])
+    expect((await stat(path.join(DATA_DIR, 'secrets.key'))).mode & 0o777).toBe(0o600)
+    await folder.remove()
+  })
+
+  test('that was damaged is not used', async () => {
+    const folder = await temporaryFolder()
+    await writeFile(path.join(folder.path, 'secrets.key'), 'file-1:tooshort\n')
+    const loading = loadKeyRing({ DATA_DIR: folder.path, SECRETS_KEYS: undefined })
+    await expect(loading).rejects.toThrow(ConfigError)
+    await expect(loading).rejects.toThrow(/secrets\.key can't be used.*SECRETS_KEYS/)
+    expect(await readFile(path.join(folder.path, 'secrets.key'), 'utf8')).toBe('file-1:tooshort\n')
+    await folder.remove()
+  })
+
+  test('is not needed with SECRETS_KEYS', async () => {
+    const folder = await temporaryFolder()
+    const ring = await loadKeyRing({ DATA_DIR: folder.path, SECRETS_KEYS: `b:${newKey()},a:${newKey()}` })
+    expect([ring.currentId, ring.has('a')]).toEqual(['b', true])
+    expect(await readdir(folder.path)).toEqual([])
+    await folder.remove()
+  })
+})
+
+describe('a server', () => {
+  const old = `old:${newKey()}`
+  let app: TestApp
+  let deploymentId: string
+  beforeAll(async () => {
+    app = await testApp({ settings: { SECRETS_KEYS: old } })
+    deploymentId = (await imageDeployment(app, { secrets: [{ name: 'TOKEN', value: 's3cret-value' }] })).id
+  })
+  afterAll(() => app.close())
+
+  const start = (SECRETS_KEYS: string) =>
+    buildApp(
+      readConfig({ PORT: '0', WORKER: 'off', DATABASE_URL: app.databaseUrl, DATA_DIR: app.dataDir, SECRETS_KEYS }),
+      { log: createLogger('silent') },
+    )
+
+  test('does not start without the key that the first start encrypted with', async () => {
+    const starting = start(`another:${newKey()}`)
+    await expect(starting).rejects.toThrow(ConfigError)
+    await expect(starting).rejects.toThrow(/need the key old: put it into SECRETS_KEYS/)
+  })
+
+  test('does not start with other bytes under the same id', async () => {
+    await expect(start(`old:${newKey()}`)).rejects.toThrow(/SECRETS_KEYS has another key under the id old/)
+  })
+
+  test('reads what an older key encrypted, and needs both keys from then on', async () => {
+    const both = `new:${newKey()},${old}`
+    const rotated = await testApp({ beside: app, settings: { SECRETS_KEYS: both } })
+    const read = await rotated.rest('GET', `/v2/deployments/${deploymentId}`)
+    expect(read.body.secrets).toEqual([{ name: 'TOKEN', value: 's3cret-value' }])
+    await imageDeployment(rotated, { secrets: [{ name: 'TOKEN', value: 'newer' }] })
+    await rotated.close()
+    await expect(start(old)).rejects.toThrow(/need the key new: put it into SECRETS_KEYS/)
+    await (await start(both)).close()
+  })
+})

@@ -1,0 +1,198 @@
+/** Managing API keys: create, list, revoke, and how soon a revocation counts. */
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { RequestContext } from '../../src/domain/context.ts'
+import { createKey } from '../../src/domain/keys/create.ts'
+import { hashKey } from '../../src/domain/keys/key.ts'
+import { countKeys, windowKeys } from '../../src/domain/keys/list.ts'
+import { revokeKey } from '../../src/domain/keys/revoke.ts'
+import { newestCursor } from '../../src/domain/newest-first.ts'
+import { newKey, type TestApp, testApp } from '../support/app.ts'
+
+let app: TestApp
+let admin: RequestContext
+let organizationAdmin: RequestContext
+beforeAll(async () => {
+  app = await testApp()
+  admin = await app.context(app.keys.admin)
+  organizationAdmin = await app.context(app.keys.organization, app.tenant.workspaceId)
+})
+afterAll(() => app.close())
+
+const statusOf = async (key: string, on = app, tenant?: string) =>
+  (await on.rest('GET', '/v2/deployments', { key, tenant })).status
+const body = (more: object = {}) => ({ body: { name: 'ci', role: 'deployer', ...more } })
+const revoke = (ctx: RequestContext, id: string) => revokeKey(ctx, { path: { api_key_id: id } })
+const lastEvent = () =>
+  app.app.core.db.event.findFirstOrThrow({
+    where: { workspaceId: app.tenant.workspaceId },
+    orderBy: { sequence: 'desc' },
+  })
+
+describe('creating a key', () => {
+  test('answers its text once and stores only its hash', async () => {
+    const { row, text } = await createKey(admin, body())
+    expect(text).toMatch(/^cpk_[\w-]{43}$/)
+    expect(row).toMatchObject({ name: 'ci', role: 'deployer', secretsRead: false, prefix: text.slice(0, 12) })
+    expect(row).toMatchObject({ workspaceId: app.tenant.workspaceId, createdBy: admin.actor.subject, expiresAt: null })
+    expect(row).not.toHaveProperty('hash')
+    const stored = await app.app.core.db.apiKey.findUniqueOrThrow({ where: { id: row.id } })
+    expect(stored.hash).toBe(hashKey(text))
+    expect(JSON.stringify(stored)).not.toContain(text)
+    expect(await statusOf(text)).toBe(200)
+  })
+
+  test('is in the event log, without the key', async () => {
+    const { row } = await createKey(admin, body())
+    expect(await lastEvent()).toMatchObject({
+      type: 'api_key.created',
+      subjectId: row.id,
+      actor: admin.actor.subject,
+      message: null,
+    })
+  })
+
+  test('takes an expiry and the permission to read secrets', async () => {
+    const expires_at = new Date(Date.now() + 3_600_000).toISOString()
+    const { row, text } = await createKey(admin, body({ role: 'viewer', secrets_read: true, expires_at }))
+    expect(row.expiresAt?.toISOString()).toBe(expires_at)
+    expect((await app.context(text)).actor.secretsRead).toBe(true)
+  })
+
+  test('says everything that is wrong at once', async () => {
+    await expect(createKey(admin, { body: { name: '', role: 'listener', expires_at: 'soon' } })).rejects.toMatchObject({
+      violations: [
+        { loc: ['body', 'name'], type: 'string_too_short' },
+        { loc: ['body', 'role'], type: 'enum', msg: 'Must be one of: viewer, deployer, admin.' },
+        { loc: ['body', 'expires_at'], type: 'datetime_parsing' },
+      ],
+    })
+    await expect(createKey(admin, body({ role: 'agent' }))).rejects.toMatchObject({ code: 'VALIDATION_FAILED' })
+    await expect(createKey(admin, body({ name: 'a\u0000b' }))).rejects.toMatchObject({ code: 'VALIDATION_FAILED' })
+    await expect(createKey(admin, body({ name: 'x'.repeat(129) }))).rejects.toMatchObject({ code: 'VALIDATION_FAILED' })
+    await expect(createKey(admin, body({ expires_at: '2020-01-01T00:00:00Z' }))).rejects.toMatchObject({
+      violations: [{ loc: ['body', 'expires_at'], msg: 'Must be in the future.' }],
+    })
+  })
+
+  test('needs an admin', async () => {
+    for (const key of [app.keys.deployer, app.keys.secretsReader]) {
+      await expect(createKey(await app.context(key), body())).rejects.toMatchObject({ code: 'FORBIDDEN' })
+    }
+  })
+
+  test('for the whole organization needs a credential for the whole organization', async () => {
+    const wide = body({ organization_wide: true })
+    await expect(createKey(admin, wide)).rejects.toMatchObject({ code: 'FORBIDDEN' })
+    const { row, text } = await createKey(organizationAdmin, wide)
+    expect(row.workspaceId).toBeNull()
+    expect(await statusOf(text, app, app.sibling.workspaceId)).toBe(200)
+  })
+})
+
+describe('listing keys', () => {
+  test('shows those of the workspace and the organization-wide ones, newest first, never a hash', async () => {
+    const { rows } = await windowKeys(admin, { first: 100 })
+    expect(rows.length).toBe(await countKeys(admin))
+    expect(rows.every((row) => [app.tenant.workspaceId, null].includes(row.workspaceId))).toBe(true)
+    expect(rows.every((row) => row.organizationId === app.tenant.organizationId)).toBe(true)
+    expect(rows[0]).not.toHaveProperty('hash')
+    const times = rows.map((row) => row.createdAt.getTime())
+    expect(times).toEqual(times.toSorted((a, b) => b - a))
+  })
+
+  test('goes forward and back by cursor', async () => {
+    const all = (await windowKeys(admin, { first: 100 })).rows.map((row) => row.id)
+    const first = await windowKeys(admin, { first: 2 })
+    const second = await windowKeys(admin, { first: 2, after: newestCursor(first.rows[1]!) })
+    expect([...first.rows, ...second.rows].map((row) => row.id)).toEqual(all.slice(0, 4))
+    expect(first.hasMore).toBe(true)
+    const back = await windowKeys(admin, { last: 1, before: newestCursor(second.rows[0]!) })
+    expect(back.rows.map((row) => row.id)).toEqual([all[1]])
+  })
+
+  test('refuses a cursor that is none', async () => {
+    const forged = Buffer.from(JSON.stringify(['never', 'nobody'])).toString('base64url')
+    for (const after of ['nonsense', forged]) {
+      await expect(windowKeys(admin, { after })).rejects.toMatchObject({ code: 'VALIDATION_FAILED' })
+    }
+  })
+
+  test('needs an admin', async () => {
+    await expect(windowKeys(await app.context(app.keys.deployer), {})).rejects.toMatchObject({ code: 'FORBIDDEN' })
+  })
+})
+
+describe('revoking a key', () => {
+  test('counts at once, and a second time changes nothing', async () => {
+    const { row, text } = await createKey(admin, body())
+    expect(await statusOf(text)).toBe(200)
+    const revoked = await revoke(admin, row.id)
+    expect(await statusOf(text)).toBe(401)
+    const event = await lastEvent()
+    expect(event).toMatchObject({ type: 'api_key.revoked', subjectId: row.id, actor: admin.actor.subject })
+    expect((await revoke(admin, row.id)).revokedAt).toEqual(revoked.revokedAt)
+    expect((await lastEvent()).sequence).toBe(event.sequence)
+  })
+
+  test('counts on the other servers as soon as they hear of it', async () => {
+    const replica = await testApp({ beside: app })
+    try {
+      const { row, text } = await createKey(admin, body())
+      expect(await statusOf(text, replica)).toBe(200)
+      const revokedAt = performance.now()
+      await revoke(admin, row.id)
+      await expect.poll(() => statusOf(text, replica), { interval: 20 }).toBe(401)
+      expect(performance.now() - revokedAt).toBeLessThan(5_000)
+    } finally {
+      await replica.close()
+    }
+  })
+
+  test('of another tenant finds no such key', async () => {
+    const others = [await app.context(app.sibling.keys.admin), await app.context(app.other.keys.admin)]
+    const { row, text } = await createKey(admin, body())
+    for (const ctx of others) {
+      await expect(revoke(ctx, row.id)).rejects.toMatchObject({ message: `API key ID ${row.id} not found.` })
+    }
+    await expect(revoke(admin, randomUUID())).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    await expect(revoke(admin, 'x')).rejects.toMatchObject({ code: 'VALIDATION_FAILED' })
+    expect(await statusOf(text)).toBe(200)
+  })
+
+  test('that is organization-wide needs a credential that is so, too', async () => {
+    const { organizationId, workspaceId } = app.tenant
+    const text = await newKey(app.app.core, { organizationId, workspaceId, organizationWide: true })
+    const { id } = await app.app.core.db.apiKey.findUniqueOrThrow({ where: { hash: hashKey(text) } })
+    await expect(revoke(admin, id)).rejects.toMatchObject({ code: 'FORBIDDEN' })
+    await revoke(organizationAdmin, id)
+    expect(await statusOf(text, app, workspaceId)).toBe(401)
+  })
+
+  test('needs an admin', async () => {
+    const { row } = await createKey(admin, body())
+    await expect(revoke(await app.context(app.keys.deployer), row.id)).rejects.toMatchObject({ code: 'FORBIDDEN' })
+  })
+})
+
+test('GraphQL creates, lists and revokes them', async () => {
+  const created = await app.gql(
+    `mutation ($input: CreateApiKeyInput!) {
+      createApiKey(input: $input) { ... on CreateApiKeySuccess { key apiKey { id prefix role organizationWide } } }
+    }`,
+    { input: { name: 'ci', role: 'viewer' } },
+  )
+  const { key, apiKey } = created.data.createApiKey
+  expect(apiKey).toMatchObject({ prefix: key.slice(0, 12), role: 'viewer', organizationWide: false })
+  expect(await statusOf(key)).toBe(200)
+  const listed = await app.gql('{ apiKeys(first: 1) { nodes { id revokedAt } } }')
+  expect(listed.data.apiKeys.nodes).toEqual([{ id: apiKey.id, revokedAt: null }])
+  const revoked = await app.gql(
+    `mutation ($input: RevokeApiKeyInput!) {
+      revokeApiKey(input: $input) { ... on RevokeApiKeySuccess { apiKey { revokedAt } } }
+    }`,
+    { input: { apiKeyId: apiKey.id } },
+  )
+  expect(revoked.data.revokeApiKey.apiKey.revokedAt).toEqual(expect.any(String))
+  expect(await statusOf(key)).toBe(401)
+})

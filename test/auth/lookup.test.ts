@@ -1,0 +1,56 @@
+/** The cache in front of key look-ups: small, and never the reason why a revoked key works. */
+import { expect, test } from 'vitest'
+import { type Found, LookupCache } from '../../src/auth/lookup.ts'
+
+const found = (value: string, holdsFor: number | null = null): Found<string> => ({
+  value,
+  id: `id of ${value}`,
+  holdsFor,
+})
+
+test('keeps no more than its size, the oldest goes first', async () => {
+  const cache = new LookupCache<string>({ ttl: 60_000, size: 2 })
+  const asked: string[] = []
+  const get = (key: string) =>
+    cache.get(key, async () => {
+      asked.push(key)
+      return found(key)
+    })
+  for (const key of ['a', 'b', 'c', 'c', 'b', 'a']) expect(await get(key)).toBe(key)
+  expect(asked).toEqual(['a', 'b', 'c', 'a'])
+})
+
+test('does not keep that nothing was found: a key that is made now works now', async () => {
+  const cache = new LookupCache<string>({ ttl: 60_000, size: 2 })
+  expect(await cache.get('a', async () => null)).toBeNull()
+  expect(await cache.get('a', async () => found('now'))).toBe('now')
+})
+
+test('keeps nothing for longer than it holds', async () => {
+  const cache = new LookupCache<string>({ ttl: 60_000, size: 2 })
+  await cache.get('a', async () => found('old', 0))
+  expect(await cache.get('a', async () => found('new'))).toBe('new')
+})
+
+test('does not keep what was looked up before it was told to forget', async () => {
+  const cache = new LookupCache<string>({ ttl: 60_000, size: 2 })
+  let answer: (found: Found<string>) => void = () => {}
+  const looking = new Promise<Found<string>>((resolve) => {
+    answer = resolve
+  })
+  const slow = cache.get('a', () => looking)
+  cache.forget('id of good')
+  const later = cache.get('a', async () => null)
+  answer(found('good'))
+  expect(await slow).toBe('good')
+  // neither the one that came after, nor the next
+  expect(await later).toBeNull()
+  expect(await cache.get('a', async () => null)).toBeNull()
+})
+
+test('that fails once is asked again', async () => {
+  const cache = new LookupCache<string>({ ttl: 60_000, size: 2 })
+  const failing = cache.get('a', () => Promise.reject(new Error('no connection')))
+  await expect(failing).rejects.toThrow('no connection')
+  expect(await cache.get('a', async () => found('there'))).toBe('there')
+})

@@ -1,0 +1,140 @@
+/**
+ * `npm run bench`: speed and memory of a real server with thousands of deployments, on an embedded Postgres of its
+ * own. Prints one line for each figure, in ms unless it says otherwise; judges nothing.
+ */
+import { randomBytes } from 'node:crypto'
+import { rm } from 'node:fs/promises'
+import os from 'node:os'
+import path from 'node:path'
+import { createClient } from 'graphql-sse'
+import { type App, buildApp } from '../../src/app.ts'
+import { readConfig } from '../../src/config.ts'
+
+const DEPLOYMENTS = Number(process.env.BENCH_DEPLOYMENTS ?? 5_000)
+const SUBSCRIBERS = 200
+const key = `cpk_bench_${randomBytes(16).toString('hex')}`
+const dataDir = path.join(os.tmpdir(), `pilothouse-bench-${randomBytes(4).toString('hex')}`)
+
+function say(what: string, figure: string): void {
+  process.stdout.write(`${what.padEnd(62)} ${figure}\n`)
+}
+
+/** Runs `work` again and again; says median and 95th percentile. */
+async function time(what: string, times: number, work: (i: number) => Promise<unknown>): Promise<void> {
+  for (let i = 0; i < 5; i++) await work(i)
+  const took: number[] = []
+  for (let i = 0; i < times; i++) {
+    const began = performance.now()
+    await work(i + 5)
+    took.push(performance.now() - began)
+  }
+  took.sort((a, b) => a - b)
+  const at = (share: number) => took[Math.floor(share * (took.length - 1))]!.toFixed(1)
+  say(what, `p50 ${at(0.5)}  p95 ${at(0.95)}`)
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: bodies as the API presents them
+async function call(method: string, target: string, body?: unknown): Promise<any> {
+  const response = await fetch(app.publicUrl() + target, {
+    method,
+    headers: { 'x-api-key': key, 'content-type': 'application/json' },
+    body: body === undefined ? undefined : JSON.stringify(body),
+  })
+  const answer = await response.json()
+  if (!response.ok || answer.errors) throw new Error(JSON.stringify(answer))
+  return answer
+}
+const ask = async (query: string, variables: object = {}) => (await call('POST', '/graphql', { query, variables })).data
+
+/** Rows written directly: what is measured is how they are read. */
+async function seed({ core }: App): Promise<void> {
+  await core.db.$executeRaw`
+    INSERT INTO deployments (id, workspace_id, name, source, revision_count, rollout, created_at, updated_at)
+    SELECT gen_random_uuid(), w.id, 'agent-' || n, 'internal_container', 20, 20, now() - n * interval '1 minute', now()
+    FROM workspaces w, generate_series(1, ${DEPLOYMENTS}::int) n`
+  await core.db.$executeRaw`
+    INSERT INTO revisions (id, deployment_id, number, status, attempt, rollout, source, image_uri, created_at, updated_at)
+    SELECT gen_random_uuid(), d.id, n, 'DEPLOYED', 1, n, d.source, 'agent:' || n, now(), now()
+    FROM deployments d, generate_series(1, 20) n`
+  await core.db.$executeRaw`
+    UPDATE deployments d SET latest_revision_id = r.id, active_revision_id = r.id, provisioned_at = now()
+    FROM revisions r WHERE r.deployment_id = d.id AND r.number = 20`
+  await core.db.$executeRaw`ANALYZE`
+  say('deployments', `${DEPLOYMENTS} with 20 revisions each`)
+}
+
+const PAGE = `query($after: String) { deployments(first: 50, after: $after) { pageInfo { endCursor } nodes { id name status
+  latestRevision { id status } activeRevision { id status } listener { id } } } }`
+
+async function reads(): Promise<void> {
+  await time('REST: first page of 100', 50, () => call('GET', '/v2/deployments?limit=100'))
+  await time(`REST: page at offset ${DEPLOYMENTS - 100}`, 50, () =>
+    call('GET', `/v2/deployments?limit=100&offset=${DEPLOYMENTS - 100}`),
+  )
+  await time('GraphQL: first 50 with latest, active revision and listener', 50, () => ask(PAGE))
+  let after: string | null = null
+  for (let seen = 0; seen < DEPLOYMENTS - 100; seen += 100) {
+    const page: { deployments: { pageInfo: { endCursor: string } } } = await ask(
+      'query($after: String) { deployments(first: 100, after: $after) { pageInfo { endCursor } } }',
+      { after },
+    )
+    after = page.deployments.pageInfo.endCursor
+  }
+  await time(`GraphQL: the same by cursor, ${DEPLOYMENTS - 100} rows further down`, 50, () => ask(PAGE, { after }))
+}
+
+async function create(name: string): Promise<string> {
+  const body = {
+    name,
+    source: 'internal_container',
+    source_config: {},
+    source_revision_config: { image_uri: 'agent:1' },
+    secrets: [],
+  }
+  return (await call('POST', '/v2/deployments', body)).id
+}
+
+async function writes(): Promise<void> {
+  await time('REST: create a deployment', 50, (i) => create(`bench-${i}`))
+  const id = await create('bench-patch')
+  const patch = () => call('PATCH', `/v2/deployments/${id}`, { source_revision_config: { image_uri: 'agent:2' } })
+  await time('REST: PATCH with a new revision', 50, patch)
+  const began = performance.now()
+  await Promise.all(Array.from({ length: 100 }, patch))
+  say('REST: 100 concurrent PATCHes of one deployment, all of them', `${Math.round(performance.now() - began)}`)
+}
+
+async function fanOut(): Promise<void> {
+  const id = await create('bench-fan-out')
+  const before = process.memoryUsage.rss()
+  const client = createClient({ url: `${app.publicUrl()}/graphql`, headers: { 'x-api-key': key }, retryAttempts: 0 })
+  const query = 'subscription($id: ID!) { revisionStatusChanged(deploymentId: $id) { to } }'
+  const streams = Array.from({ length: SUBSCRIBERS }, () => client.iterate({ query, variables: { id } }))
+  await Promise.all(streams.map((stream) => stream.next()))
+  const began = performance.now()
+  await Promise.all([
+    call('PATCH', `/v2/deployments/${id}`, { source_revision_config: { image_uri: 'agent:3' } }),
+    ...streams.map((stream) => stream.next()),
+  ])
+  say(`a PATCH until ${SUBSCRIBERS} subscribers over SSE have heard of it`, `${Math.round(performance.now() - began)}`)
+  say(
+    'memory for each subscriber, both ends',
+    `${Math.round((process.memoryUsage.rss() - before) / SUBSCRIBERS / 1024)} KiB`,
+  )
+  client.dispose()
+}
+
+const app = await buildApp(
+  readConfig({ PORT: '0', DATA_DIR: dataDir, CONTROL_PLANE_API_KEY: key, LOG_LEVEL: 'silent', WORKER: 'off' }),
+)
+await app.start()
+try {
+  await seed(app)
+  await reads()
+  await writes()
+  await fanOut()
+  say('memory of the server (RSS)', `${Math.round(process.memoryUsage.rss() / 2 ** 20)} MiB`)
+} finally {
+  await app.close()
+  await rm(dataDir, { recursive: true, force: true })
+}

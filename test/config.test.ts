@@ -1,0 +1,54 @@
+/** The settings, one by one: a wrong value is one line that names the setting and says what is allowed. */
+import { describe, expect, test } from 'vitest'
+import { readConfig, SETTINGS } from '../src/config.ts'
+
+const KEY = `${'A'.repeat(43)}=`
+
+test('without any setting, every default is right', () => {
+  expect(Object.keys(readConfig({})).sort()).toEqual(Object.keys(SETTINGS).sort())
+})
+
+test('an empty variable is one that was not set', () => {
+  expect(readConfig({ PORT: '', PUBLIC_URL: '' })).toEqual(readConfig({}))
+})
+
+describe('a wrong value', () => {
+  test.each([
+    ['PORT', 'abc', 'must be a whole number from 0 to 65535'],
+    ['PORT', ' ', 'must be a whole number from 0 to 65535'],
+    ['PORT', '0x50', 'must be a whole number from 0 to 65535'],
+    ['PORT', '65536', 'must be a whole number from 0 to 65535'],
+    ['HOST', 'localhost:8080', 'must be a host name or an address, without scheme and port'],
+    ['PUBLIC_URL', 'localhost:8080', 'must be an http(s) URL'],
+    ['DATABASE_URL', 'mysql://x', 'must be a postgresql:// URL'],
+    ['DATABASE_POOL', '1', 'must be a whole number from 2 to 500'],
+    ['CONTROL_PLANE_API_KEY', 'short', 'must be 20 to 256 printable characters without spaces'],
+    ['SECRETS_KEYS', 'a:b', 'must be id:base64-of-32-bytes, comma-separated, newest first'],
+    ['SECRETS_KEYS', `a:${KEY},a:${KEY}`, 'must have each id once'],
+    ['LOG_LEVEL', 'verbose', 'must be debug, info, warn, error or silent'],
+    ['JWT_JWKS_URL', 'x', 'must be an http(s) URL'],
+    ['DEPLOYMENT_MODES', 'cloud,x', 'must be cloud, self_hosted or both'],
+    ['DEPLOYMENT_MODES', ',', 'must be cloud, self_hosted or both'],
+    ['WORKER', 'true', 'must be on or off'],
+    ['RUNTIME', 'docker', 'must be process or none'],
+    ['APP_HOST', 'http://agents.example', 'must be a host name or an address, without scheme and port'],
+    ['APP_PORTS', '3100', 'must look like 3100-3999'],
+    ['APP_PORTS', '3999-3100', 'must be two ports, the lower one first'],
+    ['LEASE_SECONDS', '0', 'must be a whole number from 1 to 600'],
+    ['BUILD_DEADLINE_MINUTES', '1e300', 'must be a number from 0.01 to 10080'],
+    ['SWEEP_SECONDS', '99999999', 'must be a whole number from 1 to 3600'],
+    ['GRAPHIQL', 'yes', 'must be on or off'],
+  ])('%s=%s', (name, value, allowed) => {
+    expect(() => readConfig({ [name]: value })).toThrow(new Error(`Wrong settings: ${name} ${allowed}`))
+  })
+
+  test.each(['JWT_ISSUER', 'JWT_AUDIENCE', 'JWT_JWKS_URL'])('%s alone', (name) => {
+    expect(() => readConfig({ [name]: 'https://issuer.example' })).toThrow(
+      'Wrong settings: JWT_ISSUER, JWT_AUDIENCE and JWT_JWKS_URL need each other',
+    )
+  })
+})
+
+test.each(['127.0.0.1', 'agents.example.com', '::1', '[::1]'])('APP_HOST=%s is right', (APP_HOST) => {
+  expect(readConfig({ APP_HOST }).APP_HOST).toBe(APP_HOST)
+})

@@ -1,0 +1,76 @@
+// The Prisma client as the server uses it: its time zone, its patience, its robustness, and how it is observed.
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Database, openDatabase } from '../../src/database/client.ts'
+import { asAdmin, countStatements, type TestDatabase, testDatabase } from '../support/database.ts'
+
+let database: TestDatabase
+let db: Database
+beforeAll(async () => {
+  database = await testDatabase()
+  db = openDatabase({ url: database.url, poolSize: 2 })
+})
+afterAll(async () => {
+  await db.close()
+  await database.drop()
+})
+
+const terminateAll = () =>
+  asAdmin(database.url, (admin) =>
+    admin.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE application_name = 'pilothouse' AND datname = current_database()`,
+    ),
+  )
+
+test('a time comes back as it was stored, whatever zone and options the URL names', async () => {
+  const url = new URL(database.url)
+  url.searchParams.set('options', '-c TimeZone=Europe/Berlin -c statement_timeout=1234')
+  const berlin = openDatabase({ url: url.toString(), poolSize: 1 })
+  try {
+    const createdAt = new Date('2026-07-01T12:00:00.123Z')
+    const { id } = await berlin.prisma.organization.create({ data: { name: 'Time', plan: 'plus', createdAt } })
+    expect((await berlin.prisma.organization.findUniqueOrThrow({ where: { id } })).createdAt).toEqual(createdAt)
+    const [row] = await berlin.prisma.$queryRaw<object[]>`
+      SELECT extract(epoch FROM created_at)::float8 * 1000 AS ms, current_setting('statement_timeout') AS timeout
+        FROM organizations WHERE id = ${id}::uuid`
+    expect(row).toEqual({ ms: createdAt.getTime(), timeout: '1234ms' })
+  } finally {
+    await berlin.close()
+  }
+})
+
+test('statements are counted as they reach Postgres, without those that control transactions', async () => {
+  const statements = await countStatements(db, () =>
+    db.prisma.$transaction(async (tx) => {
+      await tx.$queryRaw`SELECT 1 AS one`
+      await tx.organization.count()
+    }),
+  )
+  expect(statements).toHaveLength(2)
+  expect(statements[0]).toBe('SELECT 1 AS one')
+  expect(await countStatements(db, async () => {})).toEqual([])
+})
+
+test('fifty transactions that queue for two connections all get their turn', async () => {
+  const name = 'Queue'
+  await Promise.all(
+    Array.from({ length: 50 }, () =>
+      db.prisma.$transaction(async (tx) => {
+        await tx.organization.create({ data: { name, plan: 'plus' } })
+      }),
+    ),
+  )
+  expect(await db.prisma.organization.count({ where: { name } })).toBe(50)
+})
+
+test('connections that Postgres ends, idle or in a transaction, are replaced and the process lives on', async () => {
+  await db.prisma.organization.count()
+  await terminateAll()
+  const broken = db.prisma.$transaction(async (tx) => {
+    await tx.organization.create({ data: { name: 'Broken', plan: 'plus' } })
+    await terminateAll()
+    await tx.organization.count()
+  })
+  await expect(broken).rejects.toThrow()
+  expect(await db.prisma.organization.count({ where: { name: 'Broken' } })).toBe(0)
+})

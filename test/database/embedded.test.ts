@@ -1,0 +1,222 @@
+// The embedded Postgres: who starts it, who stops it, and who is let in.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import fs from 'node:fs'
+import { rm } from 'node:fs/promises'
+import path from 'node:path'
+import type pg from 'pg'
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { startEmbedded } from '../../src/database/embedded.ts'
+import { NOT_DURABLE, newDataDir } from '../support/data-dir.ts'
+import { asAdmin, atDatabase } from '../support/database.ts'
+import { useInProcess } from '../support/embedded-process.ts'
+
+// one cluster for the whole file, but for the test of a fresh one: each test leaves it stopped
+const dataDir = newDataDir()
+const start = () => startEmbedded({ dataDir, settings: NOT_DURABLE })
+beforeAll(async () => (await start()).stop())
+afterAll(() => rm(dataDir, { recursive: true, force: true }))
+
+/** Null when it lets us in, otherwise the error's code. */
+const refusal = (url: string) =>
+  asAdmin(url, (client) => client.query('SELECT 1')).then(
+    () => null,
+    (error: pg.DatabaseError) => error.code ?? error.message,
+  )
+
+/** How many count as its users; null while it does not answer. */
+const usersOf = (url: string) =>
+  asAdmin(url, (client) =>
+    client.query(`SELECT FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ShareLock'`),
+  ).then(
+    ({ rowCount }) => rowCount,
+    () => null,
+  )
+
+const postmaster = () => Number.parseInt(fs.readFileSync(path.join(dataDir, 'postgres/postmaster.pid'), 'utf8'), 10)
+
+const withPassword = (url: string, user: string, password: string) => {
+  const other = new URL(url)
+  other.username = user
+  other.password = password
+  return other.toString()
+}
+
+test('four servers that start at once on a fresh DATA_DIR share one Postgres, and the last to stop stops it', async () => {
+  const fresh = newDataDir()
+  onTestFinished(() => rm(fresh, { recursive: true, force: true }))
+  const servers = await Promise.all([1, 2, 3, 4].map(() => useInProcess(fresh)))
+  const [{ url }] = servers as [(typeof servers)[0]]
+  expect(servers.map((server) => server.url)).toEqual([url, url, url, url])
+  expect(servers.filter((server) => server.started)).toHaveLength(1)
+
+  const last = servers.pop()!
+  await Promise.all(servers.map((server) => server.end('stop')))
+  expect(await refusal(url)).toBeNull()
+  await last.end('stop')
+  expect(await refusal(url)).toBe('ECONNREFUSED')
+})
+
+test('a server that starts while the last one stops Postgres starts it anew', async () => {
+  const first = await start()
+  const stopping = first.stop()
+  const second = await start()
+  await stopping
+  expect(await refusal(second.url)).toBeNull()
+  await second.stop()
+  expect(await refusal(second.url)).toBe('ECONNREFUSED')
+})
+
+test('Postgres outlives kill -9 of the server that started it, and whoever is last then stops it', async () => {
+  const starter = await useInProcess(dataDir)
+  expect(starter.started).toBe(true)
+  await starter.end('kill -9')
+
+  const [joined, another] = [await start(), await start()]
+  expect([joined.started, another.started, joined.url]).toEqual([false, false, starter.url])
+  await joined.stop()
+  expect(await refusal(another.url)).toBeNull()
+  await another.stop()
+  await another.stop()
+  expect(await refusal(another.url)).toBe('ECONNREFUSED')
+})
+
+test('a server whose connection for being counted broke is counted again', async () => {
+  const first = await start()
+  await asAdmin(first.url, (admin) =>
+    admin.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'pilothouse embedded'`,
+    ),
+  )
+  await vi.waitFor(async () => expect(await usersOf(first.url)).toBe(1), { timeout: 5_000 })
+  const second = await start()
+  await second.stop()
+  expect(await refusal(first.url)).toBeNull()
+  await first.stop()
+  expect(await refusal(first.url)).toBe('ECONNREFUSED')
+})
+
+test('a Postgres that is killed is there again, on its port, for all who used it', async () => {
+  const servers = [await start(), await start()]
+  const [{ url }] = servers as [(typeof servers)[0]]
+  process.kill(postmaster(), 'SIGKILL')
+  await vi.waitFor(async () => expect(await usersOf(url)).toBe(2), { timeout: 20_000 })
+  for (const server of servers) {
+    expect(await refusal(url)).toBeNull()
+    await server.stop()
+  }
+  expect(await refusal(url)).toBe('ECONNREFUSED')
+  // and whoever starts it next time finds it there
+  const next = await start()
+  expect(next.url).toBe(url)
+  await next.stop()
+})
+
+test('a server whose Postgres can’t be started again is told why', async () => {
+  const server = await start()
+  const [folder, aside] = [path.join(dataDir, 'postgres'), path.join(dataDir, 'aside')]
+  const pid = postmaster()
+  fs.renameSync(folder, aside)
+  try {
+    process.kill(pid, 'SIGKILL')
+    expect((await server.lost).message).toMatch(/^Postgres did not start: .*No such file or directory/)
+    await server.stop()
+  } finally {
+    fs.renameSync(aside, folder)
+  }
+})
+
+test('a server that stops while its Postgres is away does not wait for it', async () => {
+  const server = await start()
+  process.kill(postmaster(), 'SIGKILL')
+  await server.stop()
+  const next = await start()
+  await next.stop()
+  expect(await refusal(next.url)).toBe('ECONNREFUSED')
+})
+
+test('a pid file left by a crash whose pid now is that of another process is no obstacle', async () => {
+  const { uid, gid } = fs.statSync(path.join(dataDir, 'postgres'))
+  const bystander = spawn('sleep', ['60'], process.getuid?.() === 0 ? { uid, gid } : {})
+  await once(bystander, 'spawn')
+  const folder = path.join(dataDir, 'postgres')
+  const file = path.join(folder, 'postmaster.pid')
+  fs.writeFileSync(file, `${bystander.pid}\n${folder}\n1700000000\n5432\n\n127.0.0.1\n  1 1\nready   \n`)
+  fs.chownSync(file, uid, gid)
+  try {
+    const server = await start()
+    expect(server.started).toBe(true)
+    await server.stop()
+  } finally {
+    bystander.kill()
+  }
+})
+
+test('nobody gets in without a password, and a role gets into its own database only', async () => {
+  const server = await start()
+  try {
+    expect(await refusal(withPassword(server.url, 'postgres', ''))).toMatch(/password/)
+    expect(await refusal(withPassword(server.url, 'postgres', 'guess'))).toBe('28P01')
+
+    await asAdmin(server.url, async (admin) => {
+      for (const name of ['one', 'two']) {
+        await admin.query(`CREATE ROLE ${name} LOGIN PASSWORD 'pw-${name}'`)
+        await admin.query(`CREATE DATABASE ${name} OWNER ${name}`)
+      }
+    })
+    const asOne = (database: string) => refusal(withPassword(atDatabase(server.url, database), 'one', 'pw-one'))
+    expect(await asOne('one')).toBeNull()
+    for (const database of ['two', 'pilothouse', 'postgres', 'template1'])
+      expect(await asOne(database), database).toBe('28000')
+    // and should the rules of access ever be loosened, ours is still closed to it
+    const { rows } = await asAdmin(server.url, (admin) =>
+      admin.query(
+        `SELECT datname FROM pg_database WHERE has_database_privilege('one', datname, 'CONNECT') AND datname <> 'template0' ORDER BY 1`,
+      ),
+    )
+    expect(rows.map((row) => row.datname)).toEqual(['one', 'two'])
+  } finally {
+    await server.stop()
+  }
+})
+
+test('roles can’t use up the connections: some are left for us', async () => {
+  const server = await start()
+  const settings = await asAdmin(server.url, (admin) => admin.query('SHOW superuser_reserved_connections'))
+  expect(settings.rows).toEqual([{ superuser_reserved_connections: '50' }])
+  await server.stop()
+})
+
+test('the password is readable by the server only, and the log has neither it nor that of a role', async () => {
+  const server = await start()
+  const role = (password: string) => `CREATE ROLE three LOGIN PASSWORD '${password}'`
+  await asAdmin(server.url, async (admin) => {
+    await admin.query(role('first-secret'))
+    await expect(admin.query(role('second-secret'))).rejects.toThrow('already exists')
+  })
+  await server.stop()
+
+  const mode = (name: string) => (fs.statSync(path.join(dataDir, name)).mode & 0o777).toString(8)
+  expect([mode('.'), mode('postgres-password'), mode('postgres.log')]).toEqual(['711', '600', '600'])
+  const log = fs.readFileSync(path.join(dataDir, 'postgres.log'), 'utf8')
+  expect(log).toContain('already exists')
+  expect(log).not.toContain('secret')
+  expect(log).not.toContain(new URL(server.url).password)
+})
+
+test('the start says in one line what is wrong with a setting, a missing password or a wrong one', async () => {
+  await expect(startEmbedded({ dataDir, settings: { max_connections: 'many' } })).rejects.toThrow(
+    /Postgres did not start: .*max_connections/,
+  )
+  const file = path.join(dataDir, 'postgres-password')
+  const password = fs.readFileSync(file, 'utf8')
+  try {
+    fs.writeFileSync(file, 'wrong')
+    await expect(start()).rejects.toThrow('does not accept the password')
+    fs.rmSync(file)
+    await expect(start()).rejects.toThrow('postgres-password is missing')
+  } finally {
+    fs.writeFileSync(file, password, { mode: 0o600 })
+  }
+  await (await start()).stop()
+})

@@ -1,0 +1,87 @@
+// Migrations at the start of a server, on databases in every state that one can be found in.
+import { once } from 'node:events'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import net from 'node:net'
+import os from 'node:os'
+import path from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { MigrationError, migrate } from '../../src/database/migrate.ts'
+import { asAdmin, type TestDatabase, testDatabase } from '../support/database.ts'
+
+let database: TestDatabase
+let directory: string
+beforeEach(async () => {
+  directory = await mkdtemp(path.join(os.tmpdir(), 'pilothouse-migrations-'))
+  database = await testDatabase({ migrated: false })
+})
+afterEach(async () => {
+  await rm(directory, { recursive: true })
+  await database.drop()
+})
+
+async function migration(name: string, script: string): Promise<void> {
+  await mkdir(path.join(directory, name), { recursive: true })
+  await writeFile(path.join(directory, name, 'migration.sql'), script)
+}
+
+const rows = (sql: string) => asAdmin(database.url, async (client) => (await client.query(sql)).rows)
+const history = () =>
+  rows(
+    `SELECT migration_name AS name, finished_at IS NOT NULL AS finished, rolled_back_at IS NOT NULL AS rolled_back, logs
+       FROM _prisma_migrations ORDER BY started_at`,
+  )
+
+test('three servers that start at once apply each migration once', async () => {
+  const applied = await Promise.all([1, 2, 3].map(() => migrate(database.url)))
+  expect(applied.filter((names) => names.length > 0)).toEqual([['20261121000000_init']])
+  expect(await history()).toEqual([{ name: '20261121000000_init', finished: true, rolled_back: false, logs: null }])
+})
+
+test('something that accepts connections and is no Postgres is given up on', async () => {
+  const mute = net.createServer().listen(0, '127.0.0.1')
+  await once(mute, 'listening')
+  const { port } = mute.address() as net.AddressInfo
+  await expect(migrate(`postgresql://u:p@127.0.0.1:${port}/d`, { connectMs: 100 })).rejects.toThrow('timeout')
+  mute.close()
+})
+
+test('a migration that fails leaves nothing behind, is on record, and is tried again at the next start', async () => {
+  await migration('1_good', 'CREATE TABLE good (id int)')
+  await migration('2_bad', 'CREATE TABLE half (id int); CREATE TABLE good (id int)')
+  await expect(migrate(database.url, { directory })).rejects.toThrow(
+    new MigrationError('Migration 2_bad failed and was rolled back: relation "good" already exists'),
+  )
+  expect(await history()).toEqual([
+    { name: '1_good', finished: true, rolled_back: false, logs: null },
+    { name: '2_bad', finished: false, rolled_back: true, logs: 'error: relation "good" already exists' },
+  ])
+  expect(await rows(`SELECT to_regclass('half') AS half`)).toEqual([{ half: null }])
+
+  await migration('2_bad', 'CREATE TABLE half (id int)')
+  expect(await migrate(database.url, { directory })).toEqual(['2_bad'])
+})
+
+test('a migration that somebody else began and did not finish stops the start', async () => {
+  await migration('1_good', 'CREATE TABLE good (id int)')
+  await migrate(database.url, { directory })
+  await rows('UPDATE _prisma_migrations SET finished_at = NULL')
+  await expect(migrate(database.url, { directory })).rejects.toThrow(/1_good was begun earlier and did not finish/)
+})
+
+test('a database that a newer version has migrated is left as it is', async () => {
+  await migration('1_good', 'CREATE TABLE good (id int)')
+  await migration('2_newer', 'CREATE TABLE newer (id int)')
+  await migrate(database.url, { directory })
+  await rm(path.join(directory, '2_newer'), { recursive: true })
+  expect(await migrate(database.url, { directory })).toEqual([])
+})
+
+test('a migration that was changed after it was applied is not applied again, and the log says so', async () => {
+  await migration('1_good', 'CREATE TABLE good (id int)')
+  await migrate(database.url, { directory })
+  await migration('1_good', 'CREATE TABLE good (id bigint)')
+  const warnings: object[] = []
+  const log = { info() {}, error() {}, warn: (fields: object) => warnings.push(fields) }
+  expect(await migrate(database.url, { directory, log })).toEqual([])
+  expect(warnings).toEqual([{ migration: '1_good' }])
+})

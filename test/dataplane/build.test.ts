@@ -1,0 +1,239 @@
+// BUILD on the process runtime: real git, real package managers, real processes.
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { RevisionWork } from '../../src/domain/work/protocol.ts'
+import { alive, claimOf, eventually, memoryLog, never, openPlace, type Place, revisionOf, stepOf } from './support.ts'
+
+let place: Place
+beforeAll(async () => {
+  place = await openPlace()
+})
+afterAll(() => place.close())
+
+async function build(revision: RevisionWork, signal = never) {
+  const claim = claimOf()
+  const log = memoryLog()
+  const built = await place.runtime.build(claim, stepOf('BUILD', revision), log, signal)
+  const app = path.join(place.options.dataDir, 'apps', claim.deployment.id)
+  return { ...built, log, app, tree: path.join(app, 'artifacts', built.artifact, 'tree') }
+}
+
+test('a branch is built at its exact commit', async () => {
+  const repository = place.repository()
+  const { repoCommitSha, tree, app, log } = await build(revisionOf(repository))
+  expect(repoCommitSha).toBe(repository.head())
+  expect(fs.readFileSync(path.join(tree, 'greeting.txt'), 'utf8')).toBe('Hello from version 1\n')
+  expect(fs.existsSync(path.join(tree, '.git'))).toBe(false)
+  expect(fs.readdirSync(path.join(app, 'builds'))).toEqual([])
+  expect(log.lines).toContain('$ npm ci')
+})
+
+test('a tag is built even where a branch has the same name', async () => {
+  const repository = place.repository()
+  const tagged = repository.push({ 'greeting.txt': 'tagged\n' }, { tag: 'v1' })
+  repository.push({ 'greeting.txt': 'branch\n' }, { branch: 'v1' })
+  const built = await build(revisionOf(repository, { repoRef: 'refs/tags/v1' }))
+  expect(built.repoCommitSha).toBe(tagged)
+  const branch = await build(revisionOf(repository, { repoRef: 'v1' }))
+  expect(fs.readFileSync(path.join(branch.tree, 'greeting.txt'), 'utf8')).toBe('branch\n')
+})
+
+test('a rebuild takes the recorded commit, not what the branch points to now', async () => {
+  const repository = place.repository()
+  const first = repository.head()
+  repository.push({ 'greeting.txt': 'newer\n' })
+  const built = await build(revisionOf(repository, { repoCommitSha: first }))
+  expect(built.repoCommitSha).toBe(first)
+  const gone = revisionOf(repository, { repoCommitSha: 'c0ffee'.padEnd(40, '0') })
+  await expect(build(gone)).rejects.toThrow(/is not in the repository any more/)
+})
+
+test('a missing start script fails the build and says so', async () => {
+  const repository = place.repository({ 'package.json': '{"name":"x"}', 'package-lock.json': null })
+  await expect(build(revisionOf(repository))).rejects.toThrow(/"package.json" has no "start" script/)
+})
+
+test.each([
+  ['{', /not valid JSON/],
+  ['[]', /must hold a JSON object/],
+  ['{}', /"graphs" must be an object/],
+  ['{"graphs":{}}', /names no graph/],
+  ['{"graphs":{"a":{"path":"./a:b"}}}', /graph "a" must be a string like "path:export"/],
+  ['{"graphs":{"a":"./a.js"}}', /graph "a" must be a string/],
+])('a graph configuration of %s is refused', async (text, message) => {
+  await expect(build(revisionOf(place.repository({ 'graph.json': text })))).rejects.toThrow(message)
+})
+
+test('a missing branch or configuration file is named', async () => {
+  const repository = place.repository()
+  await expect(build(revisionOf(repository, { repoRef: 'nowhere' }))).rejects.toThrow(/no such branch or tag/)
+  await expect(build(revisionOf(repository, { graphConfigPath: 'other.json' }))).rejects.toThrow(/no file "other.json"/)
+})
+
+test.each(['--upload-pack=touch x', '-x', 'a..b', 'a b', 'refs/tags/', 'a/-b', 'x.lock', '@{-1}', 'a:b', ''])(
+  'the ref %j is refused',
+  async (repoRef) => {
+    await expect(build(revisionOf(place.repository(), { repoRef }))).rejects.toThrow(/repo_ref/)
+  },
+)
+
+test.each([
+  '--upload-pack=x',
+  'ext::sh -c id',
+  'git://example.com/x',
+  'http://example.com/x',
+  'ssh://-oProxyCommand=id/x',
+  '-oProxyCommand=id@host:x',
+  'file://host/x',
+  'nonsense',
+])('the URL %j is refused', async (repoUrl) => {
+  await expect(build(revisionOf(place.repository(), { repoUrl }))).rejects.toThrow(/not allowed/)
+})
+
+test('a repository outside of GIT_DIRECTORY is refused, also by way of a symlink or of dots', async () => {
+  const repository = place.repository()
+  const outside = fs.mkdtempSync(path.join(os.tmpdir(), 'pilothouse-outside-'))
+  fs.cpSync(repository.folder, path.join(outside, 'repo.git'), { recursive: true })
+  const link = path.join(place.options.gitDirectory, 'link.git')
+  fs.symlinkSync(path.join(outside, 'repo.git'), link)
+  const dots = `${place.options.gitDirectory}/../../${path.basename(outside)}/repo.git`
+  for (const repoUrl of [`file://${outside}/repo.git`, `file://${link}`, dots, `file://${place.options.gitDirectory}`])
+    await expect(build(revisionOf(repository, { repoUrl }))).rejects.toThrow(/below GIT_DIRECTORY/)
+  fs.rmSync(outside, { recursive: true })
+})
+
+test('a symlink in the repository leads nowhere', async () => {
+  const secret = path.join(place.options.dataDir, 'secret.json')
+  fs.writeFileSync(secret, '{"graphs":{"a":"x:y"}}', { mode: 0o600 })
+  await expect(build(revisionOf(place.repository({ 'graph.json': `-> ${secret}` })))).rejects.toThrow(/is outside/)
+  await expect(build(revisionOf(place.repository({ 'package.json': `-> ${secret}` })))).rejects.toThrow(/is outside/)
+  const up = revisionOf(place.repository(), { graphConfigPath: '../../database.json' })
+  await expect(build(up)).rejects.toThrow(/must be a path within the repository/)
+})
+
+test('hooks and filters of a repository are not run', async () => {
+  const repository = place.repository({ '.gitattributes': '*.txt filter=evil export-ignore\n' })
+  const marker = path.join(place.options.dataDir, 'ran')
+  fs.mkdirSync(path.join(repository.folder, 'hooks'), { recursive: true })
+  for (const hook of ['post-checkout', 'pre-upload'])
+    fs.writeFileSync(path.join(repository.folder, 'hooks', hook), `#!/bin/sh\ntouch ${marker}\n`, { mode: 0o755 })
+  fs.appendFileSync(path.join(repository.folder, 'config'), `[filter "evil"]\n\tsmudge = touch ${marker}\n`)
+  const { tree } = await build(revisionOf(repository))
+  expect(fs.existsSync(marker)).toBe(false)
+  expect(fs.existsSync(path.join(tree, 'greeting.txt'))).toBe(true)
+})
+
+test('install and build commands run where they belong, and their output is logged line by line', async () => {
+  const repository = place.repository({
+    'agents/one/graph.json': '{"graphs":{"a":"./a.js:g"}}',
+    'agents/one/package.json': '{"scripts":{"start":"node x"}}',
+  })
+  const { log, tree } = await build(
+    revisionOf(repository, {
+      graphConfigPath: 'agents/one/graph.json',
+      installCommand: 'basename "$PWD"; printf "one\\ntwo"; touch installed',
+      buildCommand: 'basename "$PWD"; touch built',
+    }),
+  )
+  expect(log.lines).toEqual(expect.arrayContaining(['tree', 'one', 'two']))
+  expect(fs.existsSync(path.join(tree, 'installed'))).toBe(true)
+  expect(fs.existsSync(path.join(tree, 'agents/one/built'))).toBe(true)
+})
+
+test('a command that fails is named with its exit code and its last lines', async () => {
+  const revision = revisionOf(place.repository(), { buildCommand: 'echo almost; echo broken >&2; exit 3' })
+  await expect(build(revision)).rejects.toThrow(/Build command "[^"]*" failed with exit code 3: .*\nalmost\nbroken$/s)
+})
+
+test('the values of secrets appear in no log and no message', async () => {
+  const secrets = [
+    { name: 'TOKEN', value: 'hunter2-hunter2' },
+    { name: 'KEY', value: 'first-line\nsecond-line' },
+  ]
+  const log = memoryLog()
+  const revision = revisionOf(place.repository(), {
+    secrets,
+    buildCommand: 'echo "a $TOKEN b"; echo "$KEY"; echo "$DATABASE_URI"; printf "%8190s" x; echo "$TOKEN"; exit 1',
+  })
+  const claim = claimOf()
+  const failure = await place.runtime.build(claim, stepOf('BUILD', revision), log, never).catch((error) => error)
+  const file = path.join(place.options.dataDir, 'apps', claim.deployment.id, 'database.json')
+  const { password } = JSON.parse(fs.readFileSync(file, 'utf8'))
+  const everything = [...log.lines, failure.message].join('\n')
+  expect(everything).toContain('a •••••••• b')
+  for (const value of ['hunter2', 'first-line', 'second-line', password]) expect(everything).not.toContain(value)
+})
+
+test('a cancelled build ends with everything it has started', async () => {
+  const cancel = new AbortController()
+  const log = memoryLog()
+  const revision = revisionOf(place.repository(), {
+    // a grandchild that ignores the first signal
+    installCommand: "sh -c 'trap : TERM; echo child $$; while :; do sleep 1; done' & wait",
+  })
+  const building = place.runtime.build(claimOf(), stepOf('BUILD', revision), log, cancel.signal)
+  const pid = Number((await log.seen(/^child \d+/)).split(' ')[1])
+  cancel.abort(new Error('withdrawn'))
+  await expect(building).rejects.toThrow('withdrawn')
+  expect(await eventually(() => !alive(pid), 1000)).toBe(true)
+})
+
+test('what this server runs with is not in the environment of a build', async () => {
+  process.env.SERVER_ONLY = 'server-only'
+  const revision = revisionOf(place.repository(), {
+    secrets: [{ name: 'MINE', value: 'mine' }],
+    buildCommand: 'env > env',
+  })
+  const { tree } = await build(revision)
+  const names = fs
+    .readFileSync(path.join(tree, 'env'), 'utf8')
+    .split('\n')
+    .flatMap((line) => line.split('=')[0] || [])
+  const own = [
+    'CI',
+    'COREPACK_ENABLE_DOWNLOAD_PROMPT',
+    'npm_config_audit',
+    'npm_config_fund',
+    'npm_config_update_notifier',
+  ]
+  const ours = [
+    'DATABASE_URI',
+    'HOME',
+    'MINE',
+    'PATH',
+    'PILOTHOUSE_DEPLOYMENT_ID',
+    'PILOTHOUSE_REVISION_ID',
+    'POSTGRES_URI',
+  ]
+  // the shell adds the last two
+  expect(names.sort()).toEqual([...own, ...ours, 'PWD', 'OLDPWD'].filter((name) => names.includes(name)).sort())
+  expect(names).toEqual(expect.arrayContaining(ours))
+})
+
+test('a build that has to wait for others on this machine says so', async () => {
+  const most = Math.max(2, os.availableParallelism())
+  const abort = new AbortController()
+  const revision = revisionOf(place.repository(), { buildCommand: 'echo begun; sleep 60' })
+  const logs = Array.from({ length: most + 1 }, () => memoryLog())
+  const builds = logs.map((log) => place.runtime.build(claimOf(), stepOf('BUILD', revision), log, abort.signal))
+  expect(await logs.at(-1)!.seen(/./)).toBe(`Waiting for its turn: this machine builds ${most} at a time`)
+  await logs[0]!.seen(/^begun$/)
+  expect(logs.map((log) => log.lines.some((line) => line.startsWith('Waiting'))).filter(Boolean)).toHaveLength(1)
+  abort.abort(new Error('enough'))
+  const ends = await Promise.allSettled(builds)
+  expect(ends.map(({ status }) => status)).toEqual(builds.map(() => 'rejected'))
+})
+
+test('artifacts that need not be kept are removed', async () => {
+  const claim = claimOf()
+  const names: string[] = []
+  for (let i = 0; i < 2; i++) {
+    const revision = revisionOf(place.repository())
+    names.push((await place.runtime.build(claim, stepOf('BUILD', revision), memoryLog(), never)).artifact)
+  }
+  await place.runtime.prune(claim.deployment.id, [names[1]!])
+  const folder = path.join(place.options.dataDir, 'apps', claim.deployment.id, 'artifacts')
+  expect(fs.readdirSync(folder)).toEqual([names[1]])
+})

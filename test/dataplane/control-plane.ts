@@ -1,0 +1,112 @@
+/**
+ * The other side of the data-plane protocol for one deployment: hands out what the test says is to be done,
+ * and remembers what it is told.
+ */
+import { ClaimLostError } from '../../src/domain/errors.ts'
+import type {
+  Assignment,
+  Claim,
+  CompleteAnswer,
+  CompleteRequest,
+  ControlPlane,
+  HeartbeatAnswer,
+} from '../../src/domain/work/protocol.ts'
+import { claimOf, eventually } from './support.ts'
+
+export interface ScriptedControlPlane extends ControlPlane {
+  claim1: Claim
+  completed: CompleteRequest[]
+  logged: string[]
+  released: string[]
+  releasedHolders: string[]
+  heartbeats: number
+  /** thrown by every call while set: the database is away */
+  outage: Error | null
+  /** how often `complete` was called during an outage */
+  refused: number
+  /** the claim belongs to somebody else now */
+  lost: boolean
+  /** Changes what is to be done, and tells the worker that there is news. */
+  assign(changes: Partial<Assignment>): void
+  /** What comes after a step was completed; default: nothing. */
+  next: (request: CompleteRequest) => Partial<Assignment>
+  done(stepId: string): Promise<CompleteRequest>
+}
+
+export function scriptedControlPlane(assignment: Partial<Claim> = {}): ScriptedControlPlane {
+  const claim1 = claimOf(assignment)
+  const news = new EventTarget()
+  let claimed = false
+  const check = () => {
+    if (plane.outage) throw plane.outage
+  }
+  const current = (): Assignment => {
+    const { generation, run, step, stop, keepArtifacts } = claim1
+    return { generation, run, step, stop, keepArtifacts }
+  }
+  const plane: ScriptedControlPlane = {
+    claim1,
+    completed: [],
+    logged: [],
+    released: [],
+    releasedHolders: [],
+    heartbeats: 0,
+    outage: null,
+    refused: 0,
+    lost: false,
+    next: () => ({ step: null }),
+    assign(changes) {
+      Object.assign(claim1, changes, { generation: claim1.generation + 1 })
+      news.dispatchEvent(new Event('news'))
+    },
+    done: (stepId) => eventually(() => plane.completed.find((request) => request.stepId === stepId)!, 20_000),
+
+    async claim({ leaseSeconds }) {
+      check()
+      if (claimed) return []
+      claimed = true
+      return [{ ...claim1, leaseSeconds }]
+    },
+    async heartbeat({ claims }): Promise<HeartbeatAnswer[]> {
+      check()
+      plane.heartbeats++
+      return claims.map(({ claimId, generation }) => ({
+        claimId,
+        lost: plane.lost,
+        assignment: generation === claim1.generation ? null : current(),
+      }))
+    },
+    async logs({ entries }) {
+      check()
+      plane.logged.push(...entries.map(({ message }) => message))
+    },
+    async complete(request): Promise<CompleteAnswer> {
+      if (plane.outage) plane.refused++
+      check()
+      if (plane.lost) throw new ClaimLostError()
+      const recorded = claim1.step?.id === request.stepId
+      plane.completed.push(request)
+      plane.assign({ stop: false, ...plane.next(request) })
+      return { recorded, assignment: current() }
+    },
+    async release({ claimId }) {
+      check()
+      plane.released.push(claimId)
+    },
+    async releaseHolder(holder) {
+      plane.releasedHolders.push(holder)
+    },
+    waitForNews(ms, signal) {
+      return new Promise((resolve) => {
+        const timer = setTimeout(resolve, ms)
+        const wake = () => {
+          clearTimeout(timer)
+          resolve()
+        }
+        news.addEventListener('news', wake, { once: true })
+        signal.addEventListener('abort', wake, { once: true })
+      })
+    },
+  }
+  return plane
+}

@@ -1,0 +1,75 @@
+// The worker, the process runtime and the real control plane together: from a created deployment to nothing left.
+import pino from 'pino'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { sleep } from '../../src/dataplane/backoff.ts'
+import { startWorker, type Worker } from '../../src/dataplane/worker.ts'
+import type { RequestContext } from '../../src/domain/context.ts'
+import { createDeployment } from '../../src/domain/deployments/create.ts'
+import { deleteDeployment } from '../../src/domain/deployments/delete.ts'
+import { updateDeployment } from '../../src/domain/deployments/update.ts'
+import { interruptRevision } from '../../src/domain/revisions/interrupt.ts'
+import { redeployRevision } from '../../src/domain/revisions/redeploy.ts'
+import { localControlPlane } from '../../src/domain/work/local.ts'
+import { gitBody, type TestDomain, testDomain } from '../support/domain.ts'
+import { eventually, openPlace, type Place } from './support.ts'
+
+let place: Place
+let domain: TestDomain
+let worker: Worker
+let ctx: RequestContext
+beforeAll(async () => {
+  domain = await testDomain()
+  place = await openPlace({ adminUrl: domain.url })
+  const controlPlane = localControlPlane(domain.core, (ms, signal) => sleep(Math.min(ms, 50), signal))
+  worker = await startWorker({ controlPlane, runtime: place.runtime, leaseSeconds: 15, log: pino({ level: 'silent' }) })
+  ctx = await domain.tenant()
+})
+afterAll(async () => {
+  await worker.stop()
+  await place.close()
+  await domain.close()
+})
+
+const read = (id: string) => ctx.db.deployment.findUniqueOrThrow({ where: { id }, include: { latestRevision: true } })
+const status = async (id: string) => (await read(id)).latestRevision!.status
+const reaches = (id: string, wanted: string) => eventually(async () => (await status(id)) === wanted, 20_000)
+
+test('a deployment is created, changed, rolled back and deleted', async () => {
+  const repository = place.repository()
+  const body = await gitBody(ctx)
+  body.source_config.repo_url = repository.url
+  const id = await createDeployment(ctx, { body })
+  expect(await reaches(id, 'DEPLOYED')).toBe(true)
+  const first = await read(id)
+  expect(first.latestRevision!.repoCommitSha).toBe(repository.head())
+  const url = first.customUrl!
+  const text = async () => (await fetch(url)).text()
+  expect(await text()).toBe('Hello from version 1\n')
+
+  repository.push({ 'greeting.txt': 'Hello from version 2\n' })
+  await updateDeployment(ctx, { path: { deployment_id: id }, body: { source_revision_config: { repo_ref: 'main' } } })
+  expect(await reaches(id, 'DEPLOYED')).toBe(true)
+  expect(await text()).toBe('Hello from version 2\n')
+
+  await redeployRevision(ctx, { path: { deployment_id: id, revision_id: first.latestRevisionId! } })
+  expect(await eventually(async () => (await read(id)).activeRevisionId === first.latestRevisionId)).toBe(true)
+  expect(await text()).toBe('Hello from version 1\n')
+
+  await deleteDeployment(ctx, { path: { deployment_id: id } })
+  expect(await eventually(async () => (await read(id)).tornDownAt !== null)).toBe(true)
+  await expect(fetch(url)).rejects.toThrow()
+})
+
+test('an interrupted build gives way to the next one', async () => {
+  const repository = place.repository()
+  const body = await gitBody(ctx)
+  Object.assign(body.source_config, { repo_url: repository.url, install_command: 'sleep 100' })
+  const id = await createDeployment(ctx, { body })
+  expect(await reaches(id, 'BUILDING')).toBe(true)
+  const { latestRevisionId } = await read(id)
+  await interruptRevision(ctx, { path: { deployment_id: id, revision_id: latestRevisionId! } })
+  expect(await reaches(id, 'INTERRUPTED')).toBe(true)
+  const change = { source_config: { install_command: 'true' }, source_revision_config: { repo_ref: 'main' } }
+  await updateDeployment(ctx, { path: { deployment_id: id }, body: change })
+  expect(await reaches(id, 'DEPLOYED')).toBe(true)
+})

@@ -1,0 +1,399 @@
+// DEPLOY, hand-over, `run` and TEARDOWN on the process runtime: real agents behind the real proxy.
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import fs from 'node:fs'
+import http from 'node:http'
+import os from 'node:os'
+import path from 'node:path'
+import pg from 'pg'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { createProcessRuntime } from '../../src/dataplane/runtime/process/runtime.ts'
+import type { Claim, RevisionWork } from '../../src/domain/work/protocol.ts'
+import {
+  alive,
+  claimOf,
+  eventually,
+  type Files,
+  memoryLog,
+  never,
+  openPlace,
+  type Place,
+  revisionOf,
+  runOf,
+  stepOf,
+} from './support.ts'
+
+/** Answers with its text and pid, slowly on /slow; echoes what comes over an upgraded connection; ends on /crash. */
+const SERVER = `
+import http from 'node:http'
+import fs from 'node:fs'
+const text = fs.readFileSync('greeting.txt', 'utf8').trim()
+http.createServer((req, res) => {
+  if (req.url === '/crash') process.exit(7)
+  if (req.url === '/env') return res.end(JSON.stringify({ env: process.env, uid: process.getuid(), groups: process.getgroups() }))
+  if (req.url === '/headers') return res.end(JSON.stringify(req.headers))
+  if (req.url.startsWith('/read?')) return fs.readFile(decodeURIComponent(req.url.slice(6)), (e, d) => res.end(e ? e.code : d))
+  if (req.url === '/slow') { res.write(text); return setTimeout(() => res.end(' done'), 1500) }
+  res.end(req.url === '/pid' ? String(process.pid) : text)
+}).on('upgrade', (req, socket) => {
+  socket.write('HTTP/1.1 101 Switching Protocols\\r\\nUpgrade: websocket\\r\\nConnection: Upgrade\\r\\n\\r\\n')
+  socket.on('error', () => {}).pipe(socket)
+}).listen(process.env.PORT, '127.0.0.1', () => console.log('up'))
+`
+
+let place: Place
+const claims: Claim[] = []
+beforeAll(async () => {
+  place = await openPlace()
+})
+afterEach(async () => {
+  for (const claim of claims.splice(0)) await place.runtime.drop(claim.deployment.id)
+})
+afterAll(() => place.close())
+
+function newClaim(): Claim {
+  const claim = claimOf()
+  claims.push(claim)
+  return claim
+}
+
+async function built(claim: Claim, greeting: string, changes: Partial<RevisionWork> = {}, files: Files = {}) {
+  const repository = place.repository({ 'greeting.txt': greeting, 'server.mjs': SERVER, ...files })
+  const revision = revisionOf(repository, changes)
+  const { artifact } = await place.runtime.build(claim, stepOf('BUILD', revision), memoryLog(), never)
+  return { ...revision, artifact }
+}
+
+async function deploy(claim: Claim, revision: RevisionWork, log = memoryLog(), record = async () => true) {
+  const candidate = await place.runtime.deploy(claim, stepOf('DEPLOY', revision), log, never)
+  await candidate.commit(record)
+  return candidate.url
+}
+
+const text = async (url: string) => (await fetch(url)).text()
+
+test('a deployed agent answers at the address of its deployment', async () => {
+  const claim = newClaim()
+  const url = await deploy(claim, await built(claim, 'one'))
+  expect(await text(url)).toBe('one')
+  expect(place.runtime.health(claim.deployment.id)).toEqual({ ready: 1, desired: 1, message: null })
+  const [low, high] = place.options.appPorts
+  const port = Number(new URL(url).port)
+  expect(port >= low && port <= high).toBe(true)
+  const headers = JSON.parse(await text(`${url}/headers`))
+  expect(headers).toMatchObject({ host: `127.0.0.1:${port}`, 'x-forwarded-host': `127.0.0.1:${port}` })
+})
+
+test('a new revision takes over without one failed request, and nobody who saw it deployed meets the old one', async () => {
+  const claim = newClaim()
+  const url = await deploy(claim, await built(claim, 'one'))
+  const next = await built(claim, 'two')
+  const answers: { text: string; sentAfterSwitch: boolean }[] = []
+  const failures: unknown[] = []
+  let recorded = false
+  let over = false
+  const agent = new http.Agent({ keepAlive: true })
+  const load = Array.from({ length: 4 }, async () => {
+    while (!over) {
+      const sentAfterSwitch = recorded
+      try {
+        answers.push({ text: await get(url, agent), sentAfterSwitch })
+      } catch (error) {
+        failures.push(error)
+      }
+    }
+  })
+  const slow = text(`${url}/slow`)
+  await deploy(claim, next, memoryLog(), async () => {
+    recorded = true
+    return true
+  })
+  await eventually(() => answers.filter((answer) => answer.text === 'two').length > 100)
+  over = true
+  await Promise.all(load)
+  agent.destroy()
+  expect(failures).toEqual([])
+  expect(await slow).toBe('one done')
+  expect(new Set(answers.map((answer) => answer.text))).toEqual(new Set(['one', 'two']))
+  expect(answers.filter((answer) => answer.sentAfterSwitch && answer.text !== 'two')).toEqual([])
+})
+
+test('when the switch is not recorded the old agent goes on and the candidate is gone', async () => {
+  const claim = newClaim()
+  const url = await deploy(claim, await built(claim, 'one'))
+  const candidateLog = memoryLog()
+  const next = await built(claim, 'two')
+  await deploy(claim, next, candidateLog, async () => false)
+  expect(await text(url)).toBe('one')
+  const broken = deploy(claim, next, candidateLog, async () => {
+    throw new Error('no answer')
+  })
+  await expect(broken).rejects.toThrow('no answer')
+  expect(await text(url)).toBe('one')
+})
+
+test('a WebSocket goes through the address, and is let finish when its agent is replaced', async () => {
+  const claim = newClaim()
+  const url = await deploy(claim, await built(claim, 'one'))
+  const socket = await upgrade(url)
+  const next = await built(claim, 'two')
+  await deploy(claim, next)
+  expect(await text(url)).toBe('two')
+  socket.write('still here')
+  expect(String(await new Promise((resolve) => socket.once('data', resolve)))).toBe('still here')
+  socket.destroy()
+})
+
+test('an agent that exits before it is ready fails the deploy with its exit code and last lines', async () => {
+  const claim = newClaim()
+  const files = { 'server.mjs': 'console.log("no luck"); process.exit(4)' }
+  await expect(deploy(claim, await built(claim, 'x', {}, files))).rejects.toThrow(
+    'The agent exited with code 4 before GET /ok answered 200.\nno luck',
+  )
+})
+
+test('an agent that never answers GET /ok fails the deploy in time and says what it answered', async () => {
+  const claim = newClaim()
+  const files = {
+    'server.mjs': `import http from 'node:http'
+http.createServer((q, s) => { s.statusCode = 404; s.end() }).listen(process.env.PORT)`,
+  }
+  const revision = await built(claim, 'x', {}, files)
+  const deploying = place.runtime.deploy(claim, stepOf('DEPLOY', revision, 4500), memoryLog(), never)
+  await expect(deploying).rejects.toThrow('GET /ok was still answered with 404')
+})
+
+test('a crashed agent is started again, and the deploy log shows it', async () => {
+  const claim = newClaim()
+  const log = memoryLog()
+  const url = await deploy(claim, await built(claim, 'one'), log)
+  const crash = await fetch(`${url}/crash`)
+  expect(crash.status).toBe(502)
+  expect(await log.seen(/restart 1/)).toBe('The agent exited with code 7; restart 1 in 0.5 s')
+  const down = await fetch(url)
+  expect([down.status, down.headers.get('retry-after')]).toEqual([503, '2'])
+  await eventually(async () => (await fetch(url)).status === 200)
+  expect(await text(url)).toBe('one')
+})
+
+test('a claim on a machine that runs nothing yet brings the active revision back, and null ends it', async () => {
+  const claim = newClaim()
+  const revision = await built(claim, 'one')
+  const url = await deploy(claim, revision)
+  await place.runtime.drop(claim.deployment.id)
+  await expect(fetch(url)).rejects.toThrow()
+  place.runtime.ensure(claim, runOf(revision), memoryLog())
+  const up = () =>
+    fetch(url).then(
+      (response) => response.status === 200,
+      () => false,
+    )
+  expect(await eventually(up)).toBe(true)
+  const pid = Number(await text(`${url}/pid`))
+  // a redeploy of the active revision raises its attempt before it has been carried out: nothing to do yet
+  place.runtime.ensure(claim, runOf({ ...revision, attempt: 2 }), memoryLog())
+  expect(Number(await text(`${url}/pid`))).toBe(pid)
+  place.runtime.ensure(claim, null, null)
+  expect(await eventually(() => !alive(pid))).toBe(true)
+  expect((await fetch(url)).status).toBe(503)
+})
+
+test('a redeploy of the active revision is a new process', async () => {
+  const claim = newClaim()
+  const revision = await built(claim, 'one')
+  const url = await deploy(claim, revision)
+  const before = await text(`${url}/pid`)
+  await deploy(claim, { ...revision, attempt: 2 })
+  expect(await text(`${url}/pid`)).not.toBe(before)
+})
+
+test('an artifact that is gone is reported as lost', async () => {
+  const claim = newClaim()
+  const revision = await built(claim, 'one')
+  const missing = { ...revision, artifact: `${randomUUID()}.1.1` }
+  await expect(deploy(claim, missing)).rejects.toMatchObject({ artifactLost: true })
+})
+
+test.each([
+  ['external_container', /listener with a Kubernetes cluster/],
+  ['internal_container', /listener with a Kubernetes cluster/],
+  ['internal_source', /git repositories only/],
+] as const)('a source of kind %s fails with what would run it', async (source, message) => {
+  const revision = revisionOf(place.repository(), { source })
+  await expect(deploy(newClaim(), revision)).rejects.toThrow(message)
+})
+
+test('a deployment keeps its port, and two never share one', async () => {
+  const [one, two] = [newClaim(), newClaim()]
+  const revision = await built(one, 'one')
+  const url = await deploy(one, revision)
+  const other = await deploy(two, await built(two, 'two'))
+  expect(other).not.toBe(url)
+  await place.runtime.drop(one.deployment.id)
+  expect(await deploy(one, revision)).toBe(url)
+})
+
+test('a deployment keeps its port also when APP_PORTS is another range now', async () => {
+  const claim = newClaim()
+  const revision = await built(claim, 'one')
+  const url = await deploy(claim, revision)
+  await place.runtime.drop(claim.deployment.id)
+  const [, high] = place.options.appPorts
+  const restarted = createProcessRuntime({ ...place.options, appPorts: [high + 1, high + 1] })
+  restarted.ensure(claim, runOf(revision), memoryLog())
+  expect(
+    await eventually(() =>
+      text(url).then(
+        (said) => said === 'one',
+        () => false,
+      ),
+    ),
+  ).toBe(true)
+  await restarted.close()
+})
+
+test('an address that another program has taken is named in the deploy log, and served as soon as it is free', async () => {
+  const claim = newClaim()
+  const revision = await built(claim, 'one')
+  const url = await deploy(claim, revision)
+  await place.runtime.drop(claim.deployment.id)
+  const port = Number(new URL(url).port)
+  const warnings: Error[] = []
+  const warn = (warning: Error) => warnings.push(warning)
+  process.on('warning', warn)
+  const other = http.createServer((_, response) => response.end('other')).listen(port, '127.0.0.1')
+  await once(other, 'listening')
+  const log = memoryLog()
+  place.runtime.ensure(claim, runOf(revision), log)
+  const said = await log.seen(/another program/)
+  expect(said).toContain(`Port ${port}`)
+  expect(place.runtime.health(claim.deployment.id)).toEqual({ ready: 0, desired: 1, message: said })
+  expect(warnings).toEqual([])
+  process.off('warning', warn)
+  other.close()
+  other.closeAllConnections()
+  expect(
+    await eventually(() =>
+      text(url).then(
+        (said) => said === 'one',
+        () => false,
+      ),
+    ),
+  ).toBe(true)
+})
+
+test('an agent finds nothing of the server: not in its environment, not in files, not in the database', async () => {
+  process.env.SERVER_ONLY = 'server-only'
+  const claim = newClaim()
+  const url = await deploy(claim, await built(claim, 'one', { secrets: [{ name: 'MINE', value: 'my-own-value' }] }))
+  const { env, uid, groups } = JSON.parse(await text(`${url}/env`))
+  const shell = ['PWD', 'OLDPWD', 'SHLVL', '_']
+  expect(
+    Object.keys(env)
+      .filter((name) => !shell.includes(name))
+      .sort(),
+  ).toEqual(
+    [
+      'DATABASE_URI',
+      'HOME',
+      'INIT_CWD',
+      'MINE',
+      'PATH',
+      'PILOTHOUSE_DEPLOYMENT_ID',
+      'PILOTHOUSE_REVISION_ID',
+      'PORT',
+      'POSTGRES_URI',
+      'npm_lifecycle_event',
+      'npm_package_json',
+    ].sort(),
+  )
+  const own = new pg.Client({ connectionString: env.DATABASE_URI })
+  await own.connect()
+  await own.query('CREATE TABLE mine (id int)')
+  await own.end()
+  const other = newClaim()
+  await place.runtime.provision(other, never)
+  const names = [new URL(place.options.adminUrl).pathname, `/app_${other.deployment.id.replaceAll('-', '')}`]
+  for (const pathname of names) {
+    const foreign = new pg.Client({ connectionString: Object.assign(new URL(env.DATABASE_URI), { pathname }).href })
+    await expect(foreign.connect()).rejects.toThrow(/permission denied for database|no pg_hba.conf entry/)
+  }
+  if (process.getuid?.() !== 0) return
+  expect(uid).not.toBe(0)
+  expect(groups.filter((group: number) => group === 0)).toEqual([])
+  const key = path.join(place.options.dataDir, 'secrets.key')
+  fs.writeFileSync(key, 'the key', { mode: 0o600 })
+  const password = path.join(place.options.dataDir, 'apps', claim.deployment.id, 'database.json')
+  for (const file of [key, password, `/proc/${process.pid}/environ`])
+    expect(await text(`${url}/read?${encodeURIComponent(file)}`)).toBe('EACCES')
+})
+
+test.skipIf(process.getuid?.() !== 0)(
+  'agents run also when DATA_DIR is in a home directory that is closed to them',
+  async () => {
+    const closed = fs.mkdtempSync(path.join(os.tmpdir(), 'pilothouse-closed-'))
+    const home = await openPlace({ dataDir: path.join(closed, 'data') })
+    const claim = newClaim()
+    const repository = home.repository({ 'server.mjs': SERVER })
+    const revision = revisionOf(repository)
+    const { artifact } = await home.runtime.build(claim, stepOf('BUILD', revision), memoryLog(), never)
+    const log = memoryLog()
+    const step = stepOf('DEPLOY', { ...revision, artifact })
+    const candidate = await home.runtime.deploy(claim, step, log, never)
+    await candidate.commit(async () => true)
+    const { env } = JSON.parse(await text(`${candidate.url}/env`))
+    expect(env.HOME.startsWith(closed)).toBe(false)
+    await home.runtime.teardown(claim, never)
+    expect(fs.existsSync(env.HOME)).toBe(false)
+    await home.close()
+    fs.rmSync(closed, { recursive: true })
+    fs.rmSync(path.dirname(path.dirname(path.dirname(env.HOME))), { recursive: true })
+  },
+)
+
+test('teardown leaves nothing, and can be repeated', async () => {
+  const claim = newClaim()
+  await place.runtime.provision(claim, never)
+  await place.runtime.provision(claim, never)
+  const url = await deploy(claim, await built(claim, 'one'))
+  const pid = Number(await text(`${url}/pid`))
+  for (let i = 0; i < 2; i++) await place.runtime.teardown(claim, never)
+  expect(alive(pid)).toBe(false)
+  await expect(fetch(url)).rejects.toThrow()
+  const { dataDir, adminUrl } = place.options
+  expect(fs.existsSync(path.join(dataDir, 'apps', claim.deployment.id))).toBe(false)
+  expect(fs.existsSync(path.join(dataDir, 'ports', new URL(url).port))).toBe(false)
+  const admin = new pg.Client({ connectionString: adminUrl })
+  await admin.connect()
+  const name = `app_${claim.deployment.id.replaceAll('-', '')}`
+  const left =
+    'SELECT datname FROM pg_database WHERE datname = $1 UNION SELECT rolname FROM pg_roles WHERE rolname = $1'
+  expect((await admin.query(left, [name])).rows).toEqual([])
+  await admin.end()
+})
+
+function get(url: string, agent: http.Agent): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const request = http.get(url, { agent }, (response) => {
+      let body = ''
+      response.on('data', (chunk) => {
+        body += chunk
+      })
+      response.on('error', reject)
+      response.on('end', () =>
+        response.statusCode === 200 ? resolve(body) : reject(new Error(`${response.statusCode} ${body}`)),
+      )
+    })
+    request.on('error', reject)
+  })
+}
+
+function upgrade(url: string): Promise<import('node:stream').Duplex> {
+  return new Promise((resolve, reject) => {
+    const headers = { connection: 'Upgrade', upgrade: 'websocket' }
+    http
+      .get(url, { headers })
+      .on('upgrade', (_response, socket) => resolve(socket))
+      .on('error', reject)
+  })
+}

@@ -1,0 +1,199 @@
+/**
+ * A place to test the process runtime in: folders, a database server, git repositories made from the demo's
+ * agent, and claims as a control plane would hand them out.
+ */
+import { execFileSync } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { ProcessRuntimeOptions } from '../../src/dataplane/runtime/process/host.ts'
+import { createProcessRuntime } from '../../src/dataplane/runtime/process/runtime.ts'
+import type { RevisionLog, RevisionStep, Runtime } from '../../src/dataplane/runtime/runtime.ts'
+import type { Claim, RevisionWork, Run, Step } from '../../src/domain/work/protocol.ts'
+import type { StepKind } from '../../src/generated/prisma/enums.ts'
+import { testDatabase } from '../support/database.ts'
+
+const AGENT = fileURLToPath(new URL('../fixtures/agent', import.meta.url))
+
+export interface Place {
+  options: ProcessRuntimeOptions
+  runtime: Runtime
+  /** A bare repository below GIT_DIRECTORY, on branch `main`: the demo's agent with these files changed (null: removed). */
+  repository(files?: Files): Repository
+  close(): Promise<void>
+}
+
+export type Files = Record<string, string | null>
+
+export interface Repository {
+  /** absolute path of the bare repository */
+  folder: string
+  url: string
+  /** the newest commit */
+  head(): string
+  push(files: Files, options?: { tag?: string; branch?: string }): string
+}
+
+export async function openPlace(changes: Partial<ProcessRuntimeOptions> = {}): Promise<Place> {
+  const root = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'pilothouse-dataplane-')))
+  fs.chmodSync(root, 0o755)
+  const database = await testDatabase()
+  const gitDirectory = path.join(root, 'git')
+  fs.mkdirSync(gitDirectory)
+  const low = 21_000 + Math.floor(Math.random() * 9000)
+  const options: ProcessRuntimeOptions = {
+    dataDir: path.join(root, 'data'),
+    gitDirectory,
+    adminUrl: database.url,
+    appHost: '127.0.0.1',
+    appPorts: [low, low + 50],
+    ...changes,
+  }
+  const runtime = createProcessRuntime(options)
+  return {
+    options,
+    runtime,
+    repository: (files = {}) => createRepository(root, gitDirectory, files),
+    async close() {
+      await runtime.close()
+      await database.drop()
+      fs.rmSync(root, { recursive: true, force: true })
+    },
+  }
+}
+
+function createRepository(root: string, gitDirectory: string, files: Files): Repository {
+  const folder = path.join(gitDirectory, `${randomUUID()}.git`)
+  const work = fs.mkdtempSync(path.join(root, 'work-'))
+  git(work, 'init', '--quiet', '--initial-branch=main')
+  git(work, 'init', '--quiet', '--bare', '--initial-branch=main', folder)
+  fs.cpSync(AGENT, work, { recursive: true })
+  const head = () => git(work, 'rev-parse', 'HEAD')
+  const push: Repository['push'] = (changes, { tag, branch = 'main' } = {}) => {
+    for (const [name, text] of Object.entries(changes)) {
+      const file = path.join(work, name)
+      fs.rmSync(file, { force: true, recursive: true })
+      if (text?.startsWith('-> ')) fs.symlinkSync(text.slice(3), file)
+      else if (text !== null) {
+        fs.mkdirSync(path.dirname(file), { recursive: true })
+        fs.writeFileSync(file, text)
+      }
+    }
+    git(work, 'add', '--all')
+    git(work, 'commit', '--quiet', '--allow-empty', '--message=change')
+    if (tag) git(work, 'tag', '--force', tag)
+    git(work, 'push', '--quiet', '--force', folder, tag ? `refs/tags/${tag}` : `HEAD:refs/heads/${branch}`)
+    return head()
+  }
+  push(files)
+  return { folder, url: `file://${folder}`, head, push }
+}
+
+function git(cwd: string, ...args: string[]): string {
+  const identity = ['-c', 'user.name=Test', '-c', 'user.email=test@example.com']
+  return execFileSync('git', [...identity, ...args], {
+    cwd,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'pipe'],
+  }).trim()
+}
+
+/** A revision of a repository, as a step carries it. */
+export function revisionOf(repository: Repository, changes: Partial<RevisionWork> = {}): RevisionWork {
+  return {
+    id: randomUUID(),
+    number: 1,
+    attempt: 1,
+    source: 'gitprovider',
+    repoUrl: repository.url,
+    repoRef: 'main',
+    repoCommitSha: null,
+    graphConfigPath: 'graph.json',
+    imageUri: null,
+    sourceTarballPath: null,
+    installCommand: null,
+    buildCommand: null,
+    artifact: null,
+    secrets: [],
+    ...changes,
+  }
+}
+
+// the process runtime gives no resources out, so the spec's values don't matter here
+const spec = {} as Step['spec']
+
+export function stepOf(kind: StepKind, revision: RevisionWork | null, deadlineMs = 60_000): RevisionStep {
+  const deadlineAt = new Date(Date.now() + deadlineMs)
+  return { id: randomUUID(), kind, tries: 1, deadlineAt, revision, spec, secretReferences: [] } as Step as RevisionStep
+}
+
+export function runOf(revision: RevisionWork): Run {
+  return { revision, spec, secretReferences: [], customUrl: null }
+}
+
+export function claimOf(changes: Partial<Claim> = {}): Claim {
+  return {
+    claimId: randomUUID(),
+    token: '1',
+    generation: 1,
+    run: null,
+    step: null,
+    stop: false,
+    keepArtifacts: [],
+    leaseSeconds: 60,
+    deployment: { id: randomUUID(), workspaceId: randomUUID(), name: 'agent', k8sNamespace: null, provisioned: true },
+    ...changes,
+  }
+}
+
+/** A log that can be read, and waited on. */
+export function memoryLog(): RevisionLog & { lines: string[]; seen(pattern: RegExp): Promise<string> } {
+  const lines: string[] = []
+  const waiting = new Set<() => void>()
+  return {
+    lines,
+    write(_type, message) {
+      lines.push(message)
+      for (const check of waiting) check()
+    },
+    seen: (pattern) =>
+      new Promise((resolve) => {
+        const check = () => {
+          const line = lines.find((text) => pattern.test(text))
+          if (line === undefined) return
+          waiting.delete(check)
+          resolve(line)
+        }
+        waiting.add(check)
+        check()
+      }),
+  }
+}
+
+export const never = new AbortController().signal
+
+/** Waits until `check` gives something that is true. */
+export async function eventually<T>(check: () => T | Promise<T>, ms = 10_000): Promise<T> {
+  const until = performance.now() + ms
+  for (;;) {
+    const value = await check()
+    if (value || performance.now() > until) return value
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}
+
+export function alive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+  } catch {
+    return false
+  }
+  try {
+    // what is only waiting for its parent to take notice is dead
+    return !/^\d+ \(.*\) Z/.test(fs.readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  } catch {
+    return process.platform !== 'linux'
+  }
+}

@@ -1,0 +1,78 @@
+// A server dies by kill -9, in the middle of whatever it did: the next one goes on at once.
+import { type ChildProcess, spawn } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import type { RequestContext } from '../../src/domain/context.ts'
+import { createDeployment } from '../../src/domain/deployments/create.ts'
+import { KeyRing } from '../../src/domain/secrets/keyring.ts'
+import { gitBody, type TestDomain, testDomain } from '../support/domain.ts'
+import { alive, eventually, openPlace, type Place } from './support.ts'
+
+let place: Place
+let domain: TestDomain
+let ctx: RequestContext
+const servers: ChildProcess[] = []
+beforeAll(async () => {
+  domain = await testDomain()
+  domain.core.keyring = new KeyRing([['test', Buffer.alloc(32, 1)]])
+  place = await openPlace({ adminUrl: domain.url })
+  ctx = await domain.tenant()
+})
+afterEach(() => {
+  for (const server of servers.splice(0)) server.kill('SIGKILL')
+})
+afterAll(async () => {
+  await place.close()
+  await domain.close()
+})
+
+function startServer(): ChildProcess {
+  const script = fileURLToPath(new URL('worker-process.ts', import.meta.url))
+  const server = spawn(process.execPath, ['--import', 'tsx', script, JSON.stringify(place.options)], {
+    stdio: 'inherit',
+  })
+  servers.push(server)
+  return server
+}
+
+const read = (id: string) => ctx.db.deployment.findUniqueOrThrow({ where: { id }, include: { latestRevision: true } })
+const reaches = (id: string, status: string) =>
+  eventually(async () => (await read(id)).latestRevision!.status === status, 20_000)
+
+test('killed while it builds: the next server builds again', async () => {
+  const body = await gitBody(ctx)
+  Object.assign(body.source_config, { repo_url: place.repository().url, install_command: 'echo building; sleep 1' })
+  const first = startServer()
+  const id = await createDeployment(ctx, { body })
+  expect(await reaches(id, 'BUILDING')).toBe(true)
+  first.kill('SIGKILL')
+  startServer()
+  expect(await reaches(id, 'DEPLOYED')).toBe(true)
+  const steps = await ctx.db.step.findMany({ where: { deploymentId: id, kind: 'BUILD' } })
+  expect(steps.map(({ tries, outcome }) => [tries, outcome])).toEqual([[2, 'succeeded']])
+})
+
+test('killed while it serves: its agents end, and the next server brings them back at the same address', async () => {
+  const body = await gitBody(ctx)
+  const server = `import http from 'node:http'
+http.createServer((q, s) => s.end(String(process.pid))).listen(process.env.PORT, '127.0.0.1')`
+  body.source_config.repo_url = place.repository({ 'server.mjs': server }).url
+  const first = startServer()
+  const id = await createDeployment(ctx, { body })
+  expect(await reaches(id, 'DEPLOYED')).toBe(true)
+  const url = (await read(id)).customUrl!
+  const ask = () =>
+    fetch(url).then(
+      async (response) => (response.ok ? Number(await response.text()) : 0),
+      () => 0,
+    )
+  const before = await ask()
+  const second = startServer()
+  first.kill('SIGKILL')
+  expect(await eventually(() => !alive(before))).toBe(true)
+  const after = await eventually(ask, 20_000)
+  expect(after).toBeGreaterThan(0)
+  expect(after).not.toBe(before)
+  second.kill('SIGKILL')
+  expect(await eventually(() => !alive(after))).toBe(true)
+})

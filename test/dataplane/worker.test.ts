@@ -1,0 +1,164 @@
+// The worker with the real process runtime, against a control plane that does what the test says.
+import { spawnSync } from 'node:child_process'
+import fs from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import pino from 'pino'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { startWorker, type Worker } from '../../src/dataplane/worker.ts'
+import { type ScriptedControlPlane, scriptedControlPlane } from './control-plane.ts'
+import { alive, eventually, openPlace, type Place, revisionOf, runOf, stepOf } from './support.ts'
+
+let place: Place
+let worker: Worker | null = null
+beforeAll(async () => {
+  place = await openPlace()
+})
+afterEach(() => worker?.stop())
+afterAll(() => place.close())
+
+async function start(controlPlane: ScriptedControlPlane, leaseSeconds = 15): Promise<Worker> {
+  worker = await startWorker({ controlPlane, runtime: place.runtime, leaseSeconds, log: pino({ level: 'silent' }) })
+  return worker
+}
+
+/** Brings a deployment to where its agent serves; gives its address and the agent's process. */
+async function running(leaseSeconds = 15) {
+  const repository = place.repository({
+    'server.mjs': `import http from 'node:http'
+http.createServer((q, s) => s.end(String(process.pid))).listen(process.env.PORT, '127.0.0.1')`,
+  })
+  const revision = revisionOf(repository)
+  const build = stepOf('BUILD', revision)
+  const plane = scriptedControlPlane({ step: stepOf('PROVISION', null) })
+  plane.next = (request) => {
+    if (request.artifact) {
+      const artifact = { ...revision, artifact: request.artifact }
+      return { step: stepOf('DEPLOY', artifact), keepArtifacts: [request.artifact] }
+    }
+    if (request.url) return { step: null, run: runOf(plane.claim1.step!.revision!) }
+    return { step: build }
+  }
+  await start(plane, leaseSeconds)
+  const deployed = await eventually(() => plane.completed.find((request) => request.url), 20_000)
+  const url = deployed!.url!
+  const pid = Number(await (await fetch(url)).text())
+  return { plane, url, pid, repository }
+}
+
+test('a deployment goes step by step from its claim to an agent that serves, and ends with the worker', async () => {
+  const { plane, url, pid, repository } = await running()
+  expect(plane.completed.map(({ outcome }) => outcome)).toEqual(['succeeded', 'succeeded', 'succeeded'])
+  expect(plane.completed[1]!.repoCommitSha).toBe(repository.head())
+  expect(plane.logged).toContain('$ npm ci')
+  const begin = performance.now()
+  await worker!.stop()
+  expect(performance.now() - begin).toBeLessThan(8000)
+  expect(plane.released).toEqual([plane.claim1.claimId])
+  expect(alive(pid)).toBe(false)
+  await expect(fetch(url)).rejects.toThrow()
+})
+
+test('a step that fails is reported with what to do about it, and the same step is not begun again', async () => {
+  const step = stepOf('BUILD', revisionOf(place.repository({ 'graph.json': null })))
+  const plane = scriptedControlPlane({ step })
+  await start(plane)
+  expect(await plane.done(step.id)).toMatchObject({ outcome: 'failed', message: expect.stringMatching(/no file/) })
+  const before = plane.heartbeats
+  plane.assign({ step })
+  await eventually(() => plane.heartbeats > before)
+  expect(plane.completed).toHaveLength(1)
+})
+
+test('a withdrawn step is stopped, and reported when it is over', async () => {
+  const step = stepOf('BUILD', revisionOf(place.repository(), { installCommand: 'echo pid $$; sleep 100' }))
+  const plane = scriptedControlPlane({ step })
+  await start(plane)
+  const line = await eventually(() => plane.logged.find((text) => text.startsWith('pid ')))
+  const pid = Number(line!.slice(4))
+  plane.assign({ step: null, stop: true })
+  expect(await plane.done(step.id)).toMatchObject({ outcome: 'stopped' })
+  expect(alive(pid)).toBe(false)
+})
+
+test('a step that replaces another one is begun when that one is over', async () => {
+  const first = stepOf('BUILD', revisionOf(place.repository(), { installCommand: 'echo begun; sleep 100' }))
+  const second = stepOf('BUILD', revisionOf(place.repository()))
+  const plane = scriptedControlPlane({ step: first })
+  plane.next = (request) => ({ step: request.stepId === first.id ? second : null })
+  await start(plane)
+  await eventually(() => plane.logged.includes('begun'))
+  plane.assign({ step: null, stop: true })
+  expect(await plane.done(second.id)).toMatchObject({ outcome: 'succeeded' })
+  expect(plane.completed.map(({ stepId }) => stepId)).toEqual([first.id, second.id])
+})
+
+test('when a claim is lost everything of it ends at once, and nothing is reported', async () => {
+  const { plane, url, pid } = await running()
+  const reported = plane.completed.length
+  plane.lost = true
+  plane.assign({})
+  expect(await eventually(() => !alive(pid))).toBe(true)
+  await expect(fetch(url)).rejects.toThrow()
+  await worker!.stop()
+  expect(plane.completed).toHaveLength(reported)
+  expect(plane.released).toEqual([])
+})
+
+test('a worker that cannot renew its lease stops its agents before the lease ends', async () => {
+  const { plane, pid } = await running(3)
+  const lastHeartbeat = plane.heartbeats
+  await eventually(() => plane.heartbeats > lastHeartbeat)
+  const renewed = performance.now()
+  plane.outage = new Error('database away')
+  expect(await eventually(() => !alive(pid))).toBe(true)
+  expect(performance.now() - renewed).toBeLessThan(3000)
+  plane.outage = null
+})
+
+test('a result that cannot be reported is kept until the control plane is back', async () => {
+  const step = stepOf('BUILD', revisionOf(place.repository(), { installCommand: 'echo begun; sleep 1' }))
+  const plane = scriptedControlPlane({ step })
+  await start(plane)
+  await eventually(() => plane.logged.includes('begun'))
+  plane.outage = new Error('database away')
+  await eventually(() => plane.refused > 2)
+  plane.outage = null
+  expect(await plane.done(step.id)).toMatchObject({ outcome: 'succeeded' })
+  expect(plane.completed).toHaveLength(1)
+})
+
+test('a worker that could not give its claims back stays on record, for the next one to release them', async () => {
+  const folder = `${place.options.dataDir}/workers`
+  const plane = scriptedControlPlane()
+  await start(plane, 1)
+  await eventually(() => plane.heartbeats > 0)
+  await worker!.stop()
+  expect(fs.readdirSync(folder)).toEqual([])
+
+  const away = scriptedControlPlane()
+  const { holder } = await start(away, 1)
+  await eventually(() => away.heartbeats > 0)
+  away.outage = new Error('database away')
+  await worker!.stop()
+  const [file, ...others] = fs.readdirSync(folder)
+  expect([decodeURIComponent(file!), others]).toEqual([`${holder}.json`, []])
+  fs.rmSync(`${folder}/${file}`)
+})
+
+test('a worker goes on when the folder of who works on this machine is removed under it', async () => {
+  const folder = `${place.options.dataDir}/workers`
+  fs.rmSync(folder, { recursive: true })
+  await expect(place.runtime.recoverHolders(async () => {})).resolves.toBeUndefined()
+  fs.mkdirSync(folder)
+})
+
+test('a killed worker’s claims are released by the next one on the same machine', async () => {
+  const script = fileURLToPath(new URL('killed-worker.ts', import.meta.url))
+  const killed = spawnSync(process.execPath, ['--import', 'tsx', script, place.options.dataDir], { encoding: 'utf8' })
+  expect(killed.signal).toBe('SIGKILL')
+  const plane = scriptedControlPlane()
+  const { holder } = await start(plane)
+  await eventually(() => plane.releasedHolders.length > 0)
+  expect(plane.releasedHolders).toEqual(['the-killed-one'])
+  expect(plane.releasedHolders).not.toContain(holder)
+})

@@ -1,0 +1,279 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { RequestContext } from '../../src/domain/context.ts'
+import { updateDeployment } from '../../src/domain/deployments/update.ts'
+import { claim } from '../../src/domain/work/claim.ts'
+import { expire } from '../../src/domain/work/expire.ts'
+import type { Claim } from '../../src/domain/work/protocol.ts'
+import { gitDeployment, type TestDomain, testDomain } from '../support/domain.ts'
+import { claimOne, settle, succeed, workOff } from '../support/holder.ts'
+
+let domain: TestDomain
+let ctx: RequestContext
+beforeAll(async () => {
+  domain = await testDomain()
+  ctx = await domain.tenant()
+})
+afterAll(() => domain.close())
+
+const row = (id: string) => domain.core.db.deployment.findUniqueOrThrow({ where: { id } })
+const latest = async (id: string) =>
+  domain.core.db.revision.findUniqueOrThrow({ where: { id: (await row(id)).latestRevisionId! } })
+const loseWorker = (id: string) =>
+  domain.core.db
+    .$executeRaw`UPDATE deployments SET lease_expires_at = now() - interval '1 second' WHERE id = ${id}::uuid`
+const beat = (held: Claim, generation?: number) =>
+  domain.plane.heartbeat({ leaseSeconds: 60, claims: [{ claimId: held.claimId, token: held.token, generation }] })
+
+test('two workers that claim at once never get the same deployment', async () => {
+  const ids = await Promise.all(Array.from({ length: 10 }, () => gitDeployment(ctx)))
+  const claims = await Promise.all(
+    ['a', 'b', 'c'].map((holder) => domain.plane.claim({ holder, max: 10, leaseSeconds: 60 })),
+  )
+  const got = claims.flat().map((c) => c.deployment.id)
+  expect(got).toHaveLength(new Set(got).size)
+  expect(ids.every((id) => got.includes(id))).toBe(true)
+  for (const held of claims.flat()) await domain.plane.release(held)
+  await settle(domain.plane)
+})
+
+test('the fencing token only grows, and an old one changes nothing', async () => {
+  const id = await gitDeployment(ctx)
+  const first = await claimOne(domain.plane, id)
+  await loseWorker(id)
+  const second = await claimOne(domain.plane, id)
+  expect(BigInt(second.token)).toBeGreaterThan(BigInt(first.token))
+  await expect(succeed(domain.plane, first, first.step!)).rejects.toMatchObject({ code: 'CLAIM_LOST' })
+  await expect(domain.plane.release(first)).rejects.toMatchObject({ code: 'CLAIM_LOST' })
+  await expect(
+    domain.plane.logs({
+      claimId: first.claimId,
+      token: first.token,
+      revisionId: (await latest(id)).id,
+      attempt: 1,
+      entries: [],
+    }),
+  ).rejects.toMatchObject({ code: 'CLAIM_LOST' })
+  expect(await beat(first)).toEqual([{ claimId: first.claimId, lost: true, assignment: null }])
+  expect((await row(id)).provisionedAt).toBeNull()
+  await workOff(domain.plane, second)
+  await domain.plane.release(second)
+})
+
+test('a lease that ran out is lost even when nobody took it', async () => {
+  const id = await gitDeployment(ctx)
+  const held = await claimOne(domain.plane, id)
+  await loseWorker(id)
+  expect((await beat(held))[0]!.lost).toBe(true)
+  await settle(domain.plane)
+})
+
+test('a lost worker keeps the status; the third loss fails the step and says so', async () => {
+  const id = await gitDeployment(ctx)
+  const held = await claimOne(domain.plane, id)
+  await succeed(domain.plane, held, held.step!)
+  for (const tries of [2, 3]) {
+    await loseWorker(id)
+    await expire(domain.core)
+    expect((await latest(id)).status).toBe('BUILDING')
+    expect((await claimOne(domain.plane, id)).step).toMatchObject({ kind: 'BUILD', tries })
+  }
+  await loseWorker(id)
+  await expire(domain.core)
+  expect(await latest(id)).toMatchObject({
+    status: 'BUILD_FAILED',
+    statusMessage: expect.stringContaining('lost 3 times'),
+  })
+})
+
+test('a step that was not handed out can not be completed', async () => {
+  const id = await gitDeployment(ctx)
+  const held = await claimOne(domain.plane, id)
+  const failed = await domain.plane.complete({
+    claimId: held.claimId,
+    token: held.token,
+    stepId: held.step!.id,
+    outcome: 'failed',
+  })
+  expect(failed.assignment.step).toBeNull()
+  await updateDeployment(ctx, { path: { deployment_id: id }, body: { source_revision_config: { repo_ref: 'next' } } })
+  const { id: stepId } = await domain.core.db.step.findFirstOrThrow({ where: { deploymentId: id, finishedAt: null } })
+  const early = await domain.plane.complete({
+    claimId: held.claimId,
+    token: held.token,
+    stepId,
+    outcome: 'succeeded',
+  })
+  expect(early).toMatchObject({ recorded: false, assignment: { step: { id: stepId, tries: 1 } } })
+  expect((await row(id)).provisionedAt).toBeNull()
+  await domain.plane.release(held)
+})
+
+test('a release counts no try and hands the step to the next worker at once', async () => {
+  const id = await gitDeployment(ctx)
+  for (let i = 0; i < 5; i++) {
+    const held = await claimOne(domain.plane, id)
+    expect(held.step).toMatchObject({ kind: 'PROVISION', tries: 1 })
+    await domain.plane.release(held)
+  }
+  await settle(domain.plane)
+})
+
+test('the deadline runs from the first take, across workers, and passing it fails the step at once', async () => {
+  const id = await gitDeployment(ctx)
+  const first = await claimOne(domain.plane, id)
+  await domain.plane.release(first)
+  const second = await claimOne(domain.plane, id)
+  expect(second.step!.deadlineAt).toEqual(first.step!.deadlineAt)
+  await domain.core.db
+    .$executeRaw`UPDATE steps SET deadline_at = now() - interval '1 second' WHERE deployment_id = ${id}::uuid`
+  // the worker reports success too late: what counts is the deadline, not when the sweep comes round
+  expect((await succeed(domain.plane, second, second.step!)).recorded).toBe(false)
+  expect(await latest(id)).toMatchObject({
+    status: 'CREATE_FAILED',
+    statusMessage: 'Provisioning passed its deadline of 10 min.',
+  })
+})
+
+test.each([
+  ['PROVISION', 'CREATE_FAILED', 10],
+  ['BUILD', 'BUILD_FAILED', 30],
+  ['DEPLOY', 'DEPLOY_FAILED', 10],
+] as const)(
+  'the sweep fails a %s that passed its deadline, and the worker is told to stop',
+  async (kind, status, minutes) => {
+    const id = await gitDeployment(ctx)
+    const held = await claimOne(domain.plane, id)
+    let step = held.step!
+    let generation = held.generation
+    while (step.kind !== kind) {
+      const { assignment } = await succeed(domain.plane, held, step)
+      step = assignment.step!
+      generation = assignment.generation
+    }
+    await domain.core.db
+      .$executeRaw`UPDATE steps SET deadline_at = now() - interval '1 second' WHERE id = ${step.id}::uuid`
+    await expire(domain.core)
+    expect(await latest(id)).toMatchObject({
+      status,
+      statusMessage: expect.stringContaining(`deadline of ${minutes} min`),
+    })
+    expect((await beat(held, generation))[0]!.assignment).toMatchObject({ stop: true, step: null })
+  },
+)
+
+test('a step that nobody takes for a day fails, and the message says who should have taken it', async () => {
+  const id = await gitDeployment(ctx)
+  await domain.core.db
+    .$executeRaw`UPDATE steps SET created_at = now() - interval '25 hours' WHERE deployment_id = ${id}::uuid`
+  await expire(domain.core)
+  expect(await latest(id)).toMatchObject({
+    status: 'CREATE_FAILED',
+    statusMessage: expect.stringContaining('built-in worker'),
+  })
+})
+
+test('a heartbeat tells only what is new, and costs one statement when nothing is', async () => {
+  const id = await gitDeployment(ctx)
+  const held = await claimOne(domain.plane, id)
+  await workOff(domain.plane, held)
+  const [news] = await beat(held)
+  expect(news!.assignment).toMatchObject({ run: { revision: { id: (await latest(id)).id } }, step: null })
+  const { generation } = news!.assignment!
+  expect((await beat(held, generation))[0]!.assignment).toBeNull()
+
+  await updateDeployment(ctx, {
+    path: { deployment_id: id },
+    body: { source_config: { resource_spec: { cpu: 1.26, memory_mb: 512 } } },
+  })
+  const [changed] = await beat(held, generation)
+  expect(changed!.assignment!.run!.spec).toMatchObject({
+    cpu: 1.3,
+    cpu_limit: 2.6,
+    memory_limit_mb: 1024,
+    min_scale: 1,
+  })
+  await domain.plane.release(held)
+})
+
+test('health and idleness that a holder reports show on the deployment', async () => {
+  const id = await gitDeployment(ctx)
+  const held = await claimOne(domain.plane, id)
+  await workOff(domain.plane, held)
+  const report = (ready: number, idle: boolean) =>
+    domain.plane.heartbeat({
+      leaseSeconds: 60,
+      claims: [{ claimId: held.claimId, token: held.token, health: { ready, desired: 1, message: null }, idle }],
+    })
+  await report(1, true)
+  expect(await row(id)).toMatchObject({ idle: true, health: { ready: 1, desired: 1, observedAt: expect.any(String) } })
+  await report(0, false)
+  expect(await row(id)).toMatchObject({ idle: false, health: { ready: 0 } })
+  await domain.plane.release(held)
+})
+
+test('a deployment that can’t be handed out, or told its news, does not keep the others from theirs', async () => {
+  const [broken, whole] = [await gitDeployment(ctx), await gitDeployment(ctx)]
+  const request = { holder: 'h', max: 1000, leaseSeconds: 60 }
+  const body = { secrets: [{ name: 'TOKEN', value: 'sealed' }] }
+  const claims = await domain.plane.claim(request)
+  const of = (id: string) => claims.find((claim) => claim.deployment.id === id)!
+  for (const id of [broken, whole]) {
+    await workOff(domain.plane, of(id))
+    await updateDeployment(ctx, { path: { deployment_id: id }, body })
+  }
+  // sealed with a key that another server has put into its ring already
+  await domain.core.db.secretSet.updateMany({ where: { deploymentId: broken }, data: { keyId: 'newer' } })
+  const news = await domain.plane.heartbeat({
+    leaseSeconds: 60,
+    claims: [broken, whole].map((id) => ({ claimId: of(id).claimId, token: of(id).token })),
+  })
+  expect(news).toMatchObject([
+    { lost: false, assignment: null },
+    { lost: false, assignment: { step: { kind: 'BUILD' } } },
+  ])
+  for (const held of claims) await domain.plane.release(held)
+  const next = await domain.plane.claim(request)
+  expect(next.map((claim) => claim.deployment.id)).toContain(whole)
+  expect(next.map((claim) => claim.deployment.id)).not.toContain(broken)
+  for (const held of next) await domain.plane.release(held)
+  await domain.core.db.secretSet.updateMany({ where: { deploymentId: broken }, data: { keyId: 'test' } })
+  await loseWorker(broken)
+  await settle(domain.plane)
+})
+
+test('a listener gets only its own deployments, the built-in worker only those without one', async () => {
+  const make = (computeId: string) =>
+    domain.core.db.listener.create({
+      data: { workspaceId: ctx.workspace.id, computeType: 'k8s', computeId, k8sNamespaces: ['default'] },
+    })
+  const [mine, other] = [await make('mine'), await make('other')]
+  const id = await gitDeployment(ctx)
+  await domain.core.db.deployment.update({ where: { id }, data: { listenerId: mine.id } })
+  const request = { holder: 'l', max: 10, leaseSeconds: 60 }
+  expect(await domain.plane.claim(request)).not.toContainEqual(
+    expect.objectContaining({ deployment: expect.objectContaining({ id }) }),
+  )
+  expect(await claim(domain.core, { listenerId: other.id }, request)).toEqual([])
+  expect(await claim(domain.core, { listenerId: mine.id }, request)).toMatchObject([{ deployment: { id } }])
+})
+
+test('the claims of a holder that is known to be dead are free at once', async () => {
+  const id = await gitDeployment(ctx)
+  await domain.plane.claim({ holder: 'dead', max: 1000, leaseSeconds: 600 })
+  await domain.plane.releaseHolder('dead')
+  expect((await claimOne(domain.plane, id)).deployment.id).toBe(id)
+})
+
+test('thirty days after its teardown a deployment is gone with its revisions, logs and events', async () => {
+  const id = await gitDeployment(ctx)
+  await domain.core.db
+    .$executeRaw`UPDATE deployments SET deleted_at = now(), torn_down_at = now() - interval '29 days' WHERE id = ${id}::uuid`
+  await expire(domain.core)
+  expect(await domain.core.db.deployment.count({ where: { id } })).toBe(1)
+  await domain.core.db
+    .$executeRaw`UPDATE deployments SET torn_down_at = now() - interval '31 days' WHERE id = ${id}::uuid`
+  await expire(domain.core)
+  expect(await domain.core.db.deployment.count({ where: { id } })).toBe(0)
+  expect(await domain.core.db.event.count({ where: { deploymentId: id } })).toBe(0)
+  expect(await domain.core.db.revision.count({ where: { deploymentId: id } })).toBe(0)
+})

@@ -1,0 +1,275 @@
+/**
+ * Model-checks the state table: random interleavings of what people, workers, stale workers and time do, against
+ * the real database. After every single step the invariants of contract 4 must hold.
+ */
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { RequestContext } from '../../src/domain/context.ts'
+import { deleteDeployment } from '../../src/domain/deployments/delete.ts'
+import { updateDeployment } from '../../src/domain/deployments/update.ts'
+import { DomainError } from '../../src/domain/errors.ts'
+import { interruptRevision } from '../../src/domain/revisions/interrupt.ts'
+import { canMove, isInTurn, isTerminal } from '../../src/domain/revisions/lifecycle.ts'
+import { redeployRevision } from '../../src/domain/revisions/redeploy.ts'
+import { expire } from '../../src/domain/work/expire.ts'
+import type { Assignment, Claim, CompleteRequest } from '../../src/domain/work/protocol.ts'
+import { gitDeployment, type TestDomain, testDomain } from '../support/domain.ts'
+import { settle, successOf } from '../support/holder.ts'
+
+let domain: TestDomain
+let ctx: RequestContext
+beforeAll(async () => {
+  domain = await testDomain()
+  ctx = await domain.tenant()
+})
+afterAll(() => domain.close())
+
+const ACTIONS = [
+  'patch',
+  'patch',
+  'redeploy',
+  'interrupt',
+  'delete',
+  'claim',
+  'claim',
+  'beat',
+  'succeed',
+  'succeed',
+  'succeed',
+  'fail',
+  'stopped',
+  'release',
+  'lose the worker',
+  'stale worker completes',
+  'stale worker beats',
+  'stale worker releases',
+  'the deadline passes',
+  'a day passes',
+  'sweep',
+] as const
+type Action = (typeof ACTIONS)[number]
+
+/** One run: a deployment, its present holder, and the holders it had before. */
+class World {
+  readonly id: string
+  held: { claim: Claim; assignment: Assignment } | null = null
+  stale: { claim: Claim; assignment: Assignment }[] = []
+  constructor(id: string) {
+    this.id = id
+  }
+
+  async act(action: Action, pick: number): Promise<void> {
+    try {
+      await this.#do(action, pick)
+    } catch (error) {
+      // a refusal is a fine answer; anything else is a fault
+      if (!(error instanceof DomainError)) throw error
+      if (error.code === 'CLAIM_LOST') this.#lost()
+    }
+  }
+
+  async #do(action: Action, pick: number): Promise<unknown> {
+    const path = { deployment_id: this.id, revision_id: await this.#someRevision(pick) }
+    switch (action) {
+      case 'patch':
+        return updateDeployment(ctx, { path, body: { source_revision_config: { repo_ref: `branch-${pick}` } } })
+      case 'redeploy':
+        return redeployRevision(ctx, { path })
+      case 'interrupt':
+        return interruptRevision(ctx, { path })
+      case 'delete':
+        // rarely: it ends the run
+        return pick % 5 === 0 ? deleteDeployment(ctx, { path }) : undefined
+      case 'claim':
+        return this.#claim()
+      case 'beat':
+        return this.held && this.#beat(this.held)
+      case 'succeed':
+        return (
+          this.held?.assignment.step &&
+          this.#complete(this.held, { outcome: 'succeeded', ...successOf(this.held.assignment.step) })
+        )
+      case 'fail':
+        return this.held?.assignment.step && this.#complete(this.held, { outcome: 'failed', message: 'it failed' })
+      case 'stopped':
+        return this.held?.assignment.step && this.#complete(this.held, { outcome: 'stopped' })
+      case 'release':
+        if (this.held) await domain.plane.release(this.held.claim)
+        return this.#lost()
+      case 'lose the worker':
+        await this
+          .#sql`UPDATE deployments SET lease_expires_at = now() - interval '1 second' WHERE id = ${this.id}::uuid AND claim_id IS NOT NULL`
+        return this.#lost()
+      case 'stale worker completes':
+        return this.#stale(pick, (old) =>
+          this.#complete(old, { outcome: pick % 2 ? 'succeeded' : 'failed', artifact: 'stale', url: 'http://stale' }),
+        )
+      case 'stale worker beats':
+        return this.#stale(pick, (old) => this.#beat(old))
+      case 'stale worker releases':
+        return this.#stale(pick, (old) => domain.plane.release(old.claim))
+      case 'the deadline passes':
+        await this
+          .#sql`UPDATE steps SET deadline_at = now() - interval '1 second' WHERE deployment_id = ${this.id}::uuid AND deadline_at IS NOT NULL AND finished_at IS NULL`
+        return pick % 2 ? expire(domain.core) : undefined
+      case 'a day passes':
+        await this
+          .#sql`UPDATE steps SET created_at = created_at - interval '25 hours', not_before = NULL WHERE deployment_id = ${this.id}::uuid AND finished_at IS NULL`
+        await this
+          .#sql`UPDATE revisions SET status_since = status_since - interval '25 hours' WHERE deployment_id = ${this.id}::uuid`
+        return pick % 2 ? expire(domain.core) : undefined
+      case 'sweep':
+        return expire(domain.core)
+    }
+  }
+
+  async #claim(): Promise<void> {
+    if (this.held) return
+    const claims = await domain.plane.claim({ holder: 'model', max: 100, leaseSeconds: 600 })
+    const mine = claims.find((claim) => claim.deployment.id === this.id)
+    if (mine) this.held = { claim: mine, assignment: mine }
+  }
+
+  async #beat(who: NonNullable<World['held']>): Promise<void> {
+    const { claim, assignment } = who
+    const [answer] = await domain.plane.heartbeat({
+      leaseSeconds: 600,
+      claims: [{ claimId: claim.claimId, token: claim.token, generation: assignment.generation }],
+    })
+    if (answer!.lost && who === this.held) this.#lost()
+    if (!answer!.assignment) return
+    // a withdrawn step stays the one that the worker has to stop
+    who.assignment = answer!.assignment.stop ? { ...answer!.assignment, step: assignment.step } : answer!.assignment
+  }
+
+  async #complete(
+    who: NonNullable<World['held']>,
+    how: Pick<CompleteRequest, 'outcome'> & Partial<CompleteRequest>,
+  ): Promise<void> {
+    const { claim, assignment } = who
+    const answer = await domain.plane.complete({
+      claimId: claim.claimId,
+      token: claim.token,
+      stepId: assignment.step?.id ?? this.id,
+      ...how,
+    })
+    who.assignment = answer.assignment
+  }
+
+  /** Whatever a stale holder says changes nothing at all. */
+  async #stale(pick: number, say: (old: NonNullable<World['held']>) => Promise<unknown>): Promise<void> {
+    const old = this.stale[pick % Math.max(1, this.stale.length)]
+    if (!old) return
+    const before = await this.state()
+    await say(old).catch((error) => expect(error).toMatchObject({ code: 'CLAIM_LOST' }))
+    expect(await this.state()).toEqual(before)
+  }
+
+  #lost(): void {
+    if (this.held) this.stale.push(this.held)
+    this.held = null
+  }
+
+  #sql = domain.core.db.$executeRaw.bind(domain.core.db)
+
+  async #someRevision(pick: number): Promise<string> {
+    const all = await domain.core.db.revision.findMany({
+      where: { deploymentId: this.id },
+      orderBy: { number: 'desc' },
+      take: 4,
+    })
+    return all[pick % all.length]!.id
+  }
+
+  async state() {
+    const [deployment, revisions, steps, events] = await Promise.all([
+      domain.core.db.deployment.findUniqueOrThrow({ where: { id: this.id } }),
+      domain.core.db.revision.findMany({ where: { deploymentId: this.id }, orderBy: { number: 'asc' } }),
+      domain.core.db.step.findMany({ where: { deploymentId: this.id }, orderBy: { id: 'asc' } }),
+      domain.core.db.event.findMany({ where: { deploymentId: this.id }, orderBy: { sequence: 'asc' } }),
+    ])
+    return { deployment, revisions, steps, events }
+  }
+
+  async check(): Promise<void> {
+    const { deployment, revisions, steps, events } = await this.state()
+    const open = revisions.filter((r) => !isTerminal(r.status))
+    const inTurn = open.filter((r) => isInTurn(r.status))
+    const openStep = steps.find((s) => s.finishedAt === null)
+
+    expect(inTurn.length, 'one turn').toBeLessThanOrEqual(1)
+    expect(open.length - inTurn.length, 'one waits').toBeLessThanOrEqual(1)
+    expect(deployment.latestRevisionId).toBe(revisions.at(-1)!.id)
+    expect(Math.max(...revisions.map((r) => r.rollout))).toBe(deployment.rollout)
+    for (const waiting of open) {
+      // nobody waits behind somebody newer
+      if (inTurn[0] && waiting !== inTurn[0]) expect(waiting.rollout).toBeGreaterThan(inTurn[0].rollout)
+    }
+    expect(steps.every((s) => s.tries <= 3)).toBe(true)
+
+    // everything that is open has a step, a place behind one that has, or a name for what it lacks
+    if (deployment.deletedAt) {
+      expect(open).toEqual([])
+      expect(openStep?.kind ?? 'none').toBe(deployment.tornDownAt ? 'none' : 'TEARDOWN')
+    } else if (inTurn[0]) {
+      expect(openStep).toMatchObject({
+        revisionId: inTurn[0].id,
+        kind: inTurn[0].status.includes('BUILD') ? 'BUILD' : 'DEPLOY',
+      })
+      const working = ['BUILDING', 'DEPLOYING'].includes(inTurn[0].status)
+      expect(openStep!.deadlineAt !== null, 'its deadline runs once it was taken').toBe(working)
+    } else if (open[0]) {
+      expect(open[0].status).toBe('CREATING')
+      expect(openStep?.kind).toBe('PROVISION')
+    } else {
+      expect(openStep).toBeUndefined()
+    }
+
+    // the log tells the same story, and only moves of the table
+    const told = new Map<string, { status: string; attempt: number }>()
+    const becameActive: string[] = []
+    for (const event of events.filter((e) => e.type === 'revision.status')) {
+      const before = told.get(event.revisionId!)
+      expect(event.fromStatus).toBe(before?.status ?? null)
+      if (event.fromStatus) expect(canMove(event.fromStatus, event.toStatus!)).toBe(true)
+      told.set(event.revisionId!, { status: event.toStatus!, attempt: event.attempt! })
+      if (event.toStatus === 'DEPLOYED') becameActive.push(event.revisionId!)
+    }
+    for (const revision of revisions)
+      expect(told.get(revision.id)).toEqual({ status: revision.status, attempt: revision.attempt })
+    expect(deployment.activeRevisionId).toBe(deployment.deletedAt ? null : (becameActive.at(-1) ?? null))
+    expect(steps.filter((s) => s.kind === 'DEPLOY' && s.outcome === 'succeeded').length).toBe(becameActive.length)
+  }
+}
+
+test('whatever people, workers and time do, the invariants of the contract hold in every state', async () => {
+  const script = fc.array(fc.record({ action: fc.constantFrom(...ACTIONS), pick: fc.nat(20) }), {
+    minLength: 10,
+    maxLength: 40,
+  })
+  await fc.assert(
+    fc.asyncProperty(script, async (steps) => {
+      const world = new World(await gitDeployment(ctx))
+      for (const { action, pick } of steps) {
+        await world.act(action, pick)
+        await world.check()
+      }
+      // and it always comes to an end: with a good worker everything gets terminal, the newest rollout last
+      await domain.core.db
+        .$executeRaw`UPDATE deployments SET lease_expires_at = now() - interval '1 second' WHERE claim_id IS NOT NULL`
+      await domain.core.db.$executeRaw`UPDATE steps SET not_before = NULL`
+      await expire(domain.core)
+      await settle(domain.plane)
+      await world.check()
+      expect((await world.state()).revisions.filter((r) => !isTerminal(r.status))).toEqual([])
+    }),
+    { numRuns: Number(process.env.MODEL_RUNS ?? 25), endOnFailure: false },
+  )
+  // every event of the workspace, over all runs: gap-free
+  const log = await domain.core.db.event.findMany({
+    where: { workspaceId: ctx.workspace.id },
+    orderBy: { sequence: 'asc' },
+    select: { sequence: true },
+  })
+  expect(log.map((e) => Number(e.sequence))).toEqual(log.map((_, i) => i + 1))
+}, 180_000)

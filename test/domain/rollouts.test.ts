@@ -1,0 +1,327 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { RequestContext } from '../../src/domain/context.ts'
+import { createDeployment } from '../../src/domain/deployments/create.ts'
+import { deleteDeployment } from '../../src/domain/deployments/delete.ts'
+import { getDeployment } from '../../src/domain/deployments/read.ts'
+import { updateDeployment } from '../../src/domain/deployments/update.ts'
+import { interruptRevision } from '../../src/domain/revisions/interrupt.ts'
+import { redeployRevision } from '../../src/domain/revisions/redeploy.ts'
+import { gitBody, gitDeployment, type TestDomain, testDomain } from '../support/domain.ts'
+import { claimOne, settle, succeed, workOff } from '../support/holder.ts'
+
+let domain: TestDomain
+let ctx: RequestContext
+beforeAll(async () => {
+  domain = await testDomain()
+})
+afterAll(() => domain.close())
+
+const patch = (id: string) =>
+  updateDeployment(ctx, { path: { deployment_id: id }, body: { source_revision_config: { repo_ref: 'main' } } })
+const row = (id: string) => domain.core.db.deployment.findUniqueOrThrow({ where: { id } })
+const revisions = (deploymentId: string) =>
+  domain.core.db.revision.findMany({ where: { deploymentId }, orderBy: { number: 'asc' } })
+const latest = async (id: string) => (await row(id)).latestRevisionId!
+const statuses = async (id: string) => (await revisions(id)).map((r) => r.status)
+const of = (deployment_id: string, revision_id: string) => ({ path: { deployment_id, revision_id } })
+
+async function history(deploymentId: string) {
+  const events = await domain.core.db.event.findMany({
+    where: { deploymentId, type: 'revision.status' },
+    orderBy: { sequence: 'asc' },
+  })
+  return events.map((e) => `${e.fromStatus ?? '–'} → ${e.toStatus}`)
+}
+
+describe('A deployment from request to running', () => {
+  beforeAll(async () => {
+    ctx = await domain.tenant()
+  })
+
+  test('a first revision goes through every status of its source, one event each', async () => {
+    const id = await gitDeployment(ctx)
+    expect(await workOff(domain.plane, await claimOne(domain.plane, id))).toEqual(['PROVISION', 'BUILD', 'DEPLOY'])
+    expect(await history(id)).toEqual([
+      '– → CREATING',
+      'CREATING → QUEUED',
+      'QUEUED → AWAITING_BUILD',
+      'AWAITING_BUILD → BUILDING',
+      'BUILDING → AWAITING_DEPLOY',
+      'AWAITING_DEPLOY → DEPLOYING',
+      'DEPLOYING → DEPLOYED',
+    ])
+    const deployment = await row(id)
+    expect(deployment.activeRevisionId).toBe(deployment.latestRevisionId)
+    expect(deployment).toMatchObject({ customUrl: 'http://127.0.0.1:3100', imageVersion: '1.0.0' })
+  })
+
+  test('an image is deployed without a build', async () => {
+    const id = await createDeployment(ctx, {
+      body: {
+        name: 'image',
+        source: 'internal_container',
+        source_config: {},
+        source_revision_config: { image_uri: 'agent:1' },
+        secrets: [],
+      },
+    })
+    await settle(domain.plane)
+    expect(await history(id)).not.toContain('QUEUED → AWAITING_BUILD')
+    expect(await statuses(id)).toEqual(['DEPLOYED'])
+  })
+
+  test('a revision without an image waits, says for what, and is skipped by the one that brings it', async () => {
+    const id = await createDeployment(ctx, {
+      body: {
+        name: 'late image',
+        source: 'internal_container',
+        source_config: {},
+        source_revision_config: {},
+        secrets: [],
+      },
+    })
+    await settle(domain.plane)
+    expect((await revisions(id))[0]).toMatchObject({
+      status: 'CREATING',
+      statusMessage: expect.stringContaining('image_uri'),
+    })
+    await updateDeployment(ctx, {
+      path: { deployment_id: id },
+      body: { source_revision_config: { image_uri: 'agent:2' } },
+    })
+    await settle(domain.plane)
+    expect(await statuses(id)).toEqual(['SKIPPED', 'DEPLOYED'])
+  })
+
+  test('with no runtime it fails at once and names the setting', async () => {
+    const none = { ...ctx, settings: { ...ctx.settings, runtime: 'none' as const } }
+    const id = await createDeployment(none, { body: await gitBody(ctx) })
+    expect((await revisions(id))[0]).toMatchObject({
+      status: 'CREATE_FAILED',
+      statusMessage: expect.stringContaining('RUNTIME'),
+    })
+  })
+})
+
+describe('Rollouts', () => {
+  beforeAll(async () => {
+    ctx = await domain.tenant()
+  })
+
+  test('the newest waits, what waited before it is skipped, what is being built goes on to its end', async () => {
+    const id = await gitDeployment(ctx)
+    const claim = await claimOne(domain.plane, id)
+    const build = (await succeed(domain.plane, claim, claim.step!)).assignment.step!
+    expect(build.kind).toBe('BUILD')
+    await patch(id)
+    await patch(id)
+    await patch(id)
+    expect(await statuses(id)).toEqual(['BUILDING', 'SKIPPED', 'SKIPPED', 'QUEUED'])
+    expect((await revisions(id))[3]!.statusMessage).toContain('Waiting for revision')
+    await workOff(domain.plane, { ...claim, step: build })
+    expect(await statuses(id)).toEqual(['DEPLOYED', 'SKIPPED', 'SKIPPED', 'DEPLOYED'])
+    expect((await row(id)).activeRevisionId).toBe(await latest(id))
+  })
+
+  test('a hundred concurrent PATCHes make a hundred revisions in a strict order', async () => {
+    const id = await gitDeployment(ctx)
+    const seen = new Set<string>()
+    let patching = true
+    const working = (async () => {
+      while (patching) {
+        for (const claim of await domain.plane.claim({ holder: 'w', max: 10, leaseSeconds: 60 })) {
+          await workOff(domain.plane, claim)
+          await domain.plane.release(claim)
+        }
+      }
+    })()
+    await Promise.all(Array.from({ length: 100 }, () => patch(id)))
+    patching = false
+    await working
+    await settle(domain.plane)
+
+    const all = await revisions(id)
+    expect(all.map((r) => r.number)).toEqual(Array.from({ length: 101 }, (_, i) => i + 1))
+    expect(all.map((r) => r.rollout)).toEqual(all.map((r) => r.number))
+    expect(all.at(-1)).toMatchObject({ status: 'DEPLOYED', id: await latest(id) })
+    expect((await row(id)).activeRevisionId).toBe(await latest(id))
+    const events = await domain.core.db.event.findMany({
+      where: { workspaceId: ctx.workspace.id },
+      orderBy: { sequence: 'asc' },
+    })
+    expect(events.map((e) => Number(e.sequence))).toEqual(events.map((_, i) => i + 1))
+
+    // replay: never more than one in its turn and one waiting; rollouts become active in their order
+    const now = new Map<string, string>()
+    const deployed: number[] = []
+    for (const event of events.filter((e) => e.deploymentId === id && e.type === 'revision.status')) {
+      now.set(event.revisionId!, event.toStatus!)
+      if (event.toStatus === 'DEPLOYED') deployed.push(all.find((r) => r.id === event.revisionId)!.rollout)
+      const inTurn = [...now].filter(([, s]) =>
+        ['AWAITING_BUILD', 'BUILDING', 'AWAITING_DEPLOY', 'DEPLOYING'].includes(s),
+      )
+      for (const [revision] of inTurn) seen.add(revision)
+      expect(inTurn.length).toBeLessThanOrEqual(1)
+    }
+    expect(deployed).toEqual([...deployed].sort((a, b) => a - b))
+    expect(all.filter((r) => !['DEPLOYED', 'SKIPPED'].includes(r.status))).toEqual([])
+  }, 60_000)
+
+  test('redeploy rolls back: same revision, next attempt, its artifact, and latest stays', async () => {
+    const id = await gitDeployment(ctx)
+    await settle(domain.plane)
+    const first = await latest(id)
+    await patch(id)
+    await settle(domain.plane)
+    const second = await latest(id)
+    expect(await redeployRevision(ctx, of(id, first))).toBe(id)
+    await settle(domain.plane)
+    expect(await row(id)).toMatchObject({ activeRevisionId: first, latestRevisionId: second })
+    expect((await revisions(id))[0]).toMatchObject({ status: 'DEPLOYED', attempt: 2, rollout: 3 })
+    expect((await history(id)).slice(-4)).toEqual([
+      'DEPLOYED → QUEUED',
+      'QUEUED → AWAITING_DEPLOY',
+      'AWAITING_DEPLOY → DEPLOYING',
+      'DEPLOYING → DEPLOYED',
+    ])
+  })
+
+  test('a revision in progress, an empty one and one of a deleted deployment can not be redeployed', async () => {
+    const id = await gitDeployment(ctx)
+    await expect(redeployRevision(ctx, of(id, await latest(id)))).rejects.toMatchObject({
+      code: 'NOT_REDEPLOYABLE',
+      message: expect.stringContaining('in progress'),
+    })
+    await settle(domain.plane)
+    await deleteDeployment(ctx, { path: { deployment_id: id } })
+    await expect(redeployRevision(ctx, of(id, await latest(id)))).rejects.toMatchObject({
+      code: 'NOT_REDEPLOYABLE',
+      message: expect.stringContaining('being deleted'),
+    })
+  })
+
+  test('the last five deployed and the active one keep their artifacts; an older one is built again from its commit', async () => {
+    const id = await gitDeployment(ctx)
+    await settle(domain.plane)
+    const first = await latest(id)
+    for (let i = 0; i < 5; i++) {
+      await patch(id)
+      await settle(domain.plane)
+    }
+    expect((await revisions(id)).map((r) => r.artifact !== null)).toEqual([false, true, true, true, true, true])
+    await redeployRevision(ctx, of(id, first))
+    const claim = await claimOne(domain.plane, id)
+    expect(claim.step).toMatchObject({ kind: 'BUILD', revision: { repoCommitSha: 'c0ffee'.padEnd(40, '0') } })
+    expect(claim.keepArtifacts).toHaveLength(5)
+    await workOff(domain.plane, claim)
+    await domain.plane.release(claim)
+    expect((await row(id)).activeRevisionId).toBe(first)
+  })
+})
+
+describe('Interrupt', () => {
+  beforeAll(async () => {
+    ctx = await domain.tenant()
+  })
+
+  test('is at once, and the next step starts only when the worker has stopped', async () => {
+    const id = await gitDeployment(ctx)
+    const claim = await claimOne(domain.plane, id)
+    const { assignment } = await succeed(domain.plane, claim, claim.step!)
+    const first = await latest(id)
+    await patch(id)
+    expect((await interruptRevision(ctx, of(id, first))).status).toBe('INTERRUPTED')
+    expect(await statuses(id)).toEqual(['INTERRUPTED', 'AWAITING_BUILD'])
+
+    const held = { claimId: claim.claimId, token: claim.token, generation: assignment.generation }
+    const [beat] = await domain.plane.heartbeat({ leaseSeconds: 60, claims: [held] })
+    expect(beat!.assignment).toMatchObject({ stop: true, step: null })
+    const late = await succeed(domain.plane, claim, assignment.step!)
+    expect(late.recorded).toBe(false)
+    expect(late.assignment.step).toMatchObject({ kind: 'BUILD', revision: { id: await latest(id) } })
+    await workOff(domain.plane, { ...claim, step: late.assignment.step })
+    expect(await statuses(id)).toEqual(['INTERRUPTED', 'DEPLOYED'])
+    await domain.plane.release(claim)
+  })
+
+  test('leaves the active revision serving, and is refused for one that has ended', async () => {
+    const id = await gitDeployment(ctx)
+    await settle(domain.plane)
+    const first = await latest(id)
+    await patch(id)
+    await interruptRevision(ctx, of(id, await latest(id)))
+    expect((await row(id)).activeRevisionId).toBe(first)
+    await expect(interruptRevision(ctx, of(id, first))).rejects.toMatchObject({ code: 'CONFLICT' })
+  })
+})
+
+describe('Delete', () => {
+  beforeAll(async () => {
+    ctx = await domain.tenant()
+  })
+
+  test('frees the name at once, interrupts what is open, tears down, and is a success twice', async () => {
+    const body = await gitBody(ctx, 'again')
+    const id = await createDeployment(ctx, { body })
+    const claim = await claimOne(domain.plane, id)
+    await deleteDeployment(ctx, { path: { deployment_id: id } })
+    await deleteDeployment(ctx, { path: { deployment_id: id } })
+    expect(await statuses(id)).toEqual(['INTERRUPTED'])
+    await expect(patch(id)).rejects.toMatchObject({ code: 'CONFLICT' })
+    const again = await createDeployment(ctx, { body })
+    expect((await row(again)).tracingProjectId).toBe((await row(id)).tracingProjectId)
+
+    const { assignment } = await domain.plane.complete({
+      claimId: claim.claimId,
+      token: claim.token,
+      stepId: claim.step!.id,
+      outcome: 'stopped',
+    })
+    expect(assignment).toMatchObject({ run: null, step: { kind: 'TEARDOWN' } })
+    await succeed(domain.plane, claim, assignment.step!)
+    expect((await row(id)).tornDownAt).not.toBeNull()
+    await expect(getDeployment(ctx, { path: { deployment_id: id } })).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    await deleteDeployment(ctx, { path: { deployment_id: id } })
+  })
+
+  test('a teardown that fails shows why, and is tried again after a while', async () => {
+    const id = await gitDeployment(ctx)
+    await settle(domain.plane)
+    await deleteDeployment(ctx, { path: { deployment_id: id } })
+    const claim = await claimOne(domain.plane, id)
+    expect(claim.deployment.id).toBe(id)
+    const failed = await domain.plane.complete({
+      claimId: claim.claimId,
+      token: claim.token,
+      stepId: claim.step!.id,
+      outcome: 'failed',
+      message: 'disk on fire',
+    })
+    expect(failed.assignment.step).toBeNull()
+    expect((await row(id)).statusMessage).toContain('disk on fire')
+    await domain.core.db
+      .$executeRaw`UPDATE steps SET not_before = now() - interval '1 second' WHERE deployment_id = ${id}::uuid AND finished_at IS NULL`
+    const [beat] = await domain.plane.heartbeat({
+      leaseSeconds: 60,
+      claims: [{ claimId: claim.claimId, token: claim.token, generation: failed.assignment.generation }],
+    })
+    expect(beat!.assignment?.step?.kind).toBe('TEARDOWN')
+    expect((await row(id)).statusMessage).toContain('disk on fire')
+  })
+
+  test('force drops a deployment whose runtime is gone', async () => {
+    const id = await gitDeployment(ctx)
+    await claimOne(domain.plane, id)
+    await deleteDeployment(ctx, {
+      path: { deployment_id: id },
+      query: { force: 'true', delete_tracing_project: 'true' },
+    })
+    expect(await row(id)).toMatchObject({ tornDownAt: expect.any(Date), tracingProjectId: null })
+  })
+
+  test('what was never begun needs no teardown', async () => {
+    const id = await gitDeployment(ctx)
+    await deleteDeployment(ctx, { path: { deployment_id: id } })
+    expect((await row(id)).tornDownAt).not.toBeNull()
+  })
+})

@@ -1,0 +1,150 @@
+/**
+ * Two real servers with workers on one database and one machine. In each working status, whichever of them holds the
+ * deployment is killed with SIGKILL; the other one, and the killed one when it is back, carry on.
+ */
+import { mkdir, rm } from 'node:fs/promises'
+import path from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Database, openDatabase } from '../../src/database/client.ts'
+import { newDataDir } from '../support/data-dir.ts'
+import { type TestDatabase, testDatabase } from '../support/database.ts'
+import { Follower } from '../support/follower.ts'
+import { type RunningServer, startServer } from '../support/process.ts'
+import { type AgentRepository, agentRepository } from '../support/repository.ts'
+
+const KEY = 'cpk_two_servers_admin_key'
+let database: TestDatabase
+let db: Database
+const dataDir = newDataDir()
+let repository: AgentRepository
+const servers: (RunningServer | null)[] = [null, null]
+
+const start = async (index: number) => {
+  servers[index] = await startServer({
+    DATABASE_URL: database.url,
+    DATA_DIR: dataDir,
+    GIT_DIRECTORY: path.join(dataDir, 'git'),
+    SECRETS_KEYS: `k:${Buffer.alloc(32, 1).toString('base64')}`,
+    CONTROL_PLANE_API_KEY: KEY,
+    RUNTIME: 'process',
+    WORKER: 'on',
+    LEASE_SECONDS: '3',
+    SWEEP_SECONDS: '1',
+    APP_PORTS: '21900-21949',
+    LOG_LEVEL: 'warn',
+  })
+}
+const alive = () => servers.filter((server) => server !== null).map((server) => server.url)
+
+beforeAll(async () => {
+  database = await testDatabase()
+  db = openDatabase({ url: database.url, poolSize: 2 })
+  // an unprivileged account has to get through it
+  await mkdir(dataDir, { mode: 0o711 })
+  // slow enough to be caught at it
+  const pause = `node -e "setTimeout(() => {}, 1200)"`
+  repository = await agentRepository(path.join(dataDir, 'git'), 'agent', `${pause} && node server.mjs`)
+  await Promise.all([start(0), start(1)])
+})
+afterAll(async () => {
+  for (const server of servers) server?.child.kill('SIGTERM')
+  await Promise.all(servers.map((server) => server?.ended))
+  await repository?.remove()
+  await db?.close()
+  await database?.drop()
+  await rm(dataDir, { recursive: true, force: true })
+})
+
+async function rest(method: string, target: string, body?: unknown) {
+  const response = await fetch(alive()[0] + target, {
+    method,
+    headers: { 'x-api-key': KEY, 'content-type': 'application/json' },
+    body: body === undefined ? undefined : JSON.stringify(body),
+  })
+  // biome-ignore lint/suspicious/noExplicitAny: a body as REST presents it
+  return (response.status === 204 ? null : await response.json()) as any
+}
+
+async function create(name: string) {
+  const [integration] = await rest('GET', '/v1/integrations/gitprovider/install')
+  return rest('POST', '/v2/deployments', {
+    name,
+    source: 'gitprovider',
+    source_config: {
+      integration_id: integration.id,
+      repo_url: repository.url,
+      install_command: 'node -e "setTimeout(() => {}, 1200)"',
+    },
+    source_revision_config: { repo_ref: 'main', graph_config_path: 'graph.json' },
+    secrets: [],
+  })
+}
+
+/** Kills whoever holds the deployment, as soon as somebody does. Returns which one it was. */
+async function killHolder(deploymentId: string): Promise<number> {
+  for (;;) {
+    const { leaseHolder } = await db.prisma.deployment.findUniqueOrThrow({ where: { id: deploymentId } })
+    const index = servers.findIndex((server) => server && leaseHolder?.split(':')[1] === String(server.child.pid))
+    if (index === -1) continue
+    const victim = servers[index]!
+    servers[index] = null
+    victim.child.kill('SIGKILL')
+    await victim.ended
+    return index
+  }
+}
+
+async function answer(deploymentId: string): Promise<string> {
+  const { source_config } = await rest('GET', `/v2/deployments/${deploymentId}`)
+  for (;;) {
+    try {
+      const response = await fetch(source_config.custom_url, { signal: AbortSignal.timeout(2000) })
+      if (response.status === 200) return (await response.text()).trim()
+    } catch {
+      // nobody has the port at this moment: the next holder binds it
+    }
+  }
+}
+
+async function checkLog(deploymentId: string, follower: Follower) {
+  const workspace = await db.prisma.workspace.findFirstOrThrow()
+  const log = await db.prisma.event.findMany({ where: { workspaceId: workspace.id }, orderBy: { sequence: 'asc' } })
+  expect(log.map((event) => Number(event.sequence))).toEqual(log.map((_, i) => i + 1))
+  // the subscriber, across the kill: a snapshot, then every change, none twice and none missing
+  const told = log
+    .filter((event) => event.deploymentId === deploymentId && event.type === 'revision.status')
+    .map((event) => event.toStatus)
+  const heard = follower.events.map((event) => event.to)
+  expect(told.slice(-heard.length)).toEqual(heard)
+  expect(follower.events.slice(1).every((event) => event.from !== null)).toBe(true)
+  expect(new Set(follower.events.map((event) => event.cursor)).size).toBe(follower.events.length)
+  const steps = await db.prisma.step.findMany({ where: { deploymentId } })
+  expect(steps.map((step) => [step.kind, step.outcome])).toEqual(
+    expect.arrayContaining([
+      ['PROVISION', 'succeeded'],
+      ['BUILD', 'succeeded'],
+      ['DEPLOY', 'succeeded'],
+    ]),
+  )
+  expect(steps).toHaveLength(3)
+}
+
+test.each(['CREATING', 'BUILDING', 'DEPLOYING', 'DEPLOYED'])(
+  'the holder is killed while a revision is %s: it still gets DEPLOYED, once, and serves',
+  async (status) => {
+    const deployment = await create(`killed-${status}`)
+    const follower = new Follower(alive, KEY, deployment.id)
+    try {
+      await follower.until((event) => event.to === status)
+      const killed = await killHolder(deployment.id)
+      await follower.until((event) => event.to === 'DEPLOYED')
+      expect(await answer(deployment.id)).toBe('Hello')
+      await checkLog(deployment.id, follower)
+      await start(killed)
+      expect(await answer(deployment.id)).toBe('Hello')
+    } finally {
+      await follower.close()
+    }
+  },
+  60_000,
+)

@@ -1,0 +1,165 @@
+/** API keys and tags, which only GraphQL has; and the logs of a revision. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { appendLog } from '../../src/domain/logs/append.ts'
+import { type TestApp, testApp } from '../support/app.ts'
+import { gitDeployment } from '../support/factories.ts'
+
+let app: TestApp
+beforeAll(async () => {
+  app = await testApp()
+})
+afterAll(() => app.close())
+
+const CREATE_KEY = `mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { __typename
+  ... on CreateApiKeySuccess { key apiKey { id name role prefix secretsRead organizationWide expiresAt revokedAt } }
+  ... on Error { code message } ... on ValidationError { issues { path code } } } }`
+
+describe('API keys', () => {
+  test('a new key works until it is revoked, and its text is never shown again', async () => {
+    const input = { name: 'ci', role: 'deployer', expiresAt: '2999-01-01T00:00:00Z' }
+    const { key, apiKey } = (await app.gql(CREATE_KEY, { input })).data.createApiKey
+    expect(apiKey).toMatchObject({ name: 'ci', role: 'deployer', secretsRead: false, revokedAt: null })
+    expect(apiKey.expiresAt).toBe('2999-01-01T00:00:00.000Z')
+    expect(key.startsWith(apiKey.prefix)).toBe(true)
+    expect((await app.gql('{ viewer { subject } }', {}, { key })).data.viewer.subject).toBe(apiKey.id)
+
+    const list = await app.gql(
+      '{ apiKeys(first: 1) { totalCount nodes { id name lastUsedAt } pageInfo { hasNextPage } } }',
+    )
+    expect(list.data.apiKeys.nodes).toMatchObject([{ id: apiKey.id, name: 'ci' }])
+    expect(list.text).not.toContain(key)
+
+    const revoke = `mutation ($id: ID!) { revokeApiKey(input: { apiKeyId: $id }) {
+      ... on RevokeApiKeySuccess { apiKey { revokedAt } } ... on Error { code } } }`
+    const { data } = await app.gql(revoke, { id: apiKey.id })
+    expect(data.revokeApiKey.apiKey.revokedAt).not.toBeNull()
+    expect((await app.gql('{ viewer { subject } }', {}, { key })).status).toBe(401)
+  })
+
+  test('are for admins', async () => {
+    const key = app.keys.deployer
+    const created = await app.gql(CREATE_KEY, { input: { name: 'x', role: 'admin' } }, { key })
+    expect(created.data.createApiKey).toMatchObject({ __typename: 'ForbiddenError', code: 'FORBIDDEN' })
+    expect((await app.gql('{ apiKeys { totalCount } }', {}, { key })).errors?.[0].extensions.code).toBe('FORBIDDEN')
+  })
+
+  test('a role that cannot be given and an expiry in the past are told with their paths', async () => {
+    const issues = async (input: object) => (await app.gql(CREATE_KEY, { input })).data.createApiKey.issues
+    expect(await issues({ name: '', role: 'listener' })).toEqual([
+      { path: ['input', 'name'], code: 'string_too_short' },
+      { path: ['input', 'role'], code: 'enum' },
+    ])
+    expect(await issues({ name: 'x', role: 'viewer', expiresAt: '2001-01-01T00:00:00Z' })).toEqual([
+      { path: ['input', 'expiresAt'], code: 'value_error' },
+    ])
+  })
+})
+
+describe('tags', () => {
+  const SET = `mutation ($id: ID!, $tags: [DeploymentTagInput!]!) {
+    setDeploymentTags(input: { deploymentId: $id, tags: $tags }) { __typename
+      ... on SetDeploymentTagsSuccess { deployment { tags { id key value } } }
+      ... on Error { code } ... on ValidationError { issues { path code } } } }`
+  const set = async (id: string, tags: object[], key = app.keys.deployer) =>
+    (await app.gql(SET, { id, tags }, { key })).data.setDeploymentTags
+
+  test('replace each other, are shared by the workspace’s deployments, and find them', async () => {
+    const [one, two] = [await gitDeployment(app), await gitDeployment(app)]
+    const team = { key: 'team', value: 'search' }
+    const { tags } = (await set(one.id, [{ key: 'stage', value: 'prod' }, team, team])).deployment
+    expect(tags).toMatchObject([{ key: 'stage', value: 'prod' }, team])
+    const again = (await set(two.id, [team])).deployment.tags
+    expect(again).toEqual([tags[1]])
+
+    const find = async (tag: { id: string }) => {
+      const graphql = await app.gql(
+        'query ($filter: DeploymentFilter) { deployments(filter: $filter) { nodes { id } } }',
+        {
+          filter: { tagValueIds: [tag.id] },
+        },
+      )
+      const rest = await app.rest('GET', `/v2/deployments?tag_value_ids=${tag.id}`)
+      const ids = graphql.data.deployments.nodes.map((node: { id: string }) => node.id)
+      expect(rest.body.resources.map((resource: { id: string }) => resource.id)).toEqual(ids)
+      return ids
+    }
+    expect(await find(tags[1])).toEqual([two.id, one.id])
+    await set(one.id, [])
+    expect(await find(tags[1])).toEqual([two.id])
+    expect(await find(tags[0])).toEqual([])
+
+    const { data } = await app.gql('{ tags(first: 1) { totalCount nodes { key } pageInfo { hasNextPage } } }')
+    expect(data.tags).toMatchObject({ totalCount: 2, pageInfo: { hasNextPage: true } })
+  })
+
+  test('are events of the deployment, unless nothing changed', async () => {
+    const { id } = await gitDeployment(app)
+    for (const _ of [1, 2]) await set(id, [{ key: 'a', value: 'b' }])
+    const { data } = await app.gql('query ($id: ID!) { deployment(id: $id) { events(last: 2) { nodes { type } } } }', {
+      id,
+    })
+    expect(data.deployment.events.nodes).toEqual([{ type: 'revision.status' }, { type: 'deployment.tagged' }])
+  })
+
+  test('have bounds, and need the role deployer', async () => {
+    const { id } = await gitDeployment(app)
+    expect(await set(id, [{ key: '', value: 'x'.repeat(129) }])).toMatchObject({
+      __typename: 'ValidationError',
+      issues: [
+        { path: ['input', 'tags', '0', 'key'], code: 'string_too_short' },
+        { path: ['input', 'tags', '0', 'value'], code: 'string_too_long' },
+      ],
+    })
+    const many = Array.from({ length: 51 }, (_, i) => ({ key: 'k', value: String(i) }))
+    expect((await set(id, many)).issues).toEqual([{ path: ['input', 'tags'], code: 'too_long' }])
+    expect(await set(id, [], app.keys.viewer)).toMatchObject({ __typename: 'ForbiddenError' })
+    await app.app.core.db.deployment.update({ where: { id }, data: { deletedAt: new Date() } })
+    expect(await set(id, [])).toMatchObject({ __typename: 'ConflictError' })
+  })
+
+  test('made by many at once are made once', async () => {
+    const deployments = await Promise.all(Array.from({ length: 8 }, () => gitDeployment(app)))
+    const tags = Array.from({ length: 10 }, (_, i) => ({ key: 'at-once', value: String(i) }))
+    const results = await Promise.all(deployments.map(({ id }, i) => set(id, i % 2 ? tags : [...tags].reverse())))
+    for (const { deployment } of results) expect(deployment.tags).toEqual(results[0].deployment.tags)
+    expect(results[0].deployment.tags).toHaveLength(10)
+  })
+})
+
+describe('logs of a revision', () => {
+  const LOGS = `query ($id: ID!, $type: LogType!, $query: String, $level: LogLevel, $first: Int, $after: String) {
+    revision(id: $id) { logs(type: $type, query: $query, level: $level, first: $first, after: $after) {
+      nodes { message level attempt } edges { cursor } pageInfo { hasNextPage endCursor } } } }`
+
+  test('are read page by page, filtered by text and level', async () => {
+    const { latest_revision_id: revisionId } = await gitDeployment(app)
+    const lines = ['first', 'second: Error', 'third'].map((message, i) => ({
+      ...{ revisionId, attempt: 1, type: 'build' as const, message, time: new Date() },
+      level: i === 1 ? ('error' as const) : ('info' as const),
+    }))
+    await appendLog(app.app.core, lines)
+    const read = async (variables: object) => {
+      const { data, errors } = await app.gql(LOGS, { id: revisionId, type: 'build', ...variables })
+      expect(errors).toBeUndefined()
+      const { nodes, pageInfo } = data.revision.logs
+      return { messages: nodes.map((node: { message: string }) => node.message), pageInfo }
+    }
+    const page = await read({ first: 2 })
+    expect(page).toMatchObject({ messages: ['first', 'second: Error'], pageInfo: { hasNextPage: true } })
+    expect(await read({ first: 2, after: page.pageInfo.endCursor })).toMatchObject({
+      messages: ['third'],
+      pageInfo: { hasNextPage: false },
+    })
+    expect((await read({ query: 'ERROR' })).messages).toEqual(['second: Error'])
+    expect((await read({ level: 'warning' })).messages).toEqual(['second: Error'])
+    expect((await read({ type: 'deploy' })).messages).toEqual([])
+  })
+
+  test('a wrong page size and a wrong cursor name their arguments', async () => {
+    const { latest_revision_id: id } = await gitDeployment(app)
+    const paths = async (variables: object) =>
+      (await app.gql(LOGS, { id, type: 'build', ...variables })).errors?.[0].extensions.issues[0].path
+    expect(await paths({ first: 0 })).toEqual(['first'])
+    expect(await paths({ after: 'nonsense' })).toEqual(['after'])
+  })
+})

@@ -1,0 +1,172 @@
+/** The list of deployments: keyset pages, filters, orders, and exactly how many SQL statements each shape of query takes. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createDeployment } from '../../src/domain/deployments/create.ts'
+import { createRevision } from '../../src/domain/deployments/update.ts'
+import { type TestApp, testApp } from '../support/app.ts'
+import { countStatements } from '../support/database.ts'
+import { gitBody, imageBody, listener } from '../support/factories.ts'
+
+const SIZE = 50
+let app: TestApp
+/** ids, newest first */
+const ids: string[] = []
+
+beforeAll(async () => {
+  // no sweep: its statements would be counted
+  app = await testApp({ settings: { SWEEP_SECONDS: '3600' } })
+  // the first call notes that the key is used, which happens beside the call
+  await app.gql('{ __typename }')
+  const ctx = await app.context(app.keys.admin)
+  const { id: listenerId } = await listener(app)
+  for (let i = 0; i < SIZE; i++) {
+    const name = `app-${String(i).padStart(2, '0')}`
+    const body = i % 2 ? gitBody(app.tenant, { name }) : imageBody({ name, source_config: { listener_id: listenerId } })
+    const id = await createDeployment(ctx, { body })
+    for (let n = 0; n < 3; n++) await createRevision(ctx, { path: { deployment_id: id }, body: {} })
+    ids.unshift(id)
+  }
+})
+afterAll(() => app.close())
+
+/** Runs a query and counts its statements, authentication (cached) left out by warming it up first. */
+async function counted(query: string, variables: Record<string, unknown> = {}) {
+  await app.gql('{ __typename }')
+  let answer = { data: undefined } as Awaited<ReturnType<TestApp['gql']>>
+  const statements = await countStatements(app.app.database, async () => {
+    answer = await app.gql(query, variables)
+  })
+  expect(answer.errors).toBeUndefined()
+  return { data: answer.data, statements: statements.length }
+}
+
+describe('how many SQL statements a list takes', () => {
+  test('50 deployments with latest revision, active revision and listener: one', async () => {
+    const { data, statements } = await counted(`{ deployments(first: 50) { edges { cursor node {
+      id name status sourceConfig { repoUrl } sourceRevisionConfig { repoRef } secrets { name }
+      latestRevision { id status } activeRevision { id } listener { id status } } } pageInfo { hasNextPage } } }`)
+    expect(data.deployments.edges).toHaveLength(SIZE)
+    expect(data.deployments.edges[1].node.listener).not.toBeNull()
+    expect(statements).toBe(1)
+  })
+
+  test('the same with the total: two', async () => {
+    const { data, statements } = await counted(
+      `{ deployments(first: 50) { totalCount nodes { latestRevision { id } activeRevision { id } listener { id } } } }`,
+    )
+    expect(data.deployments.totalCount).toBe(SIZE)
+    expect(statements).toBe(2)
+  })
+
+  test('a page far behind, by cursor: one', async () => {
+    const page = `query ($after: String) { deployments(first: 20, after: $after) {
+      nodes { id latestRevision { id } activeRevision { id } listener { id } } pageInfo { endCursor } } }`
+    const second = (await app.gql(page, { after: (await app.gql(page)).data.deployments.pageInfo.endCursor })).data
+    const { data, statements } = await counted(page, { after: second.deployments.pageInfo.endCursor })
+    expect(data.deployments.nodes.map((node: { id: string }) => node.id)).toEqual(ids.slice(40))
+    expect(statements).toBe(1)
+  })
+
+  test('50 deployments with their last two revisions each: one', async () => {
+    const { data, statements } = await counted(
+      `{ deployments(first: 50) { nodes { revisions(first: 2) { nodes { number } pageInfo { hasNextPage } } } } }`,
+    )
+    for (const { revisions } of data.deployments.nodes)
+      expect(revisions).toEqual({ nodes: [{ number: 4 }, { number: 3 }], pageInfo: { hasNextPage: true } })
+    expect(statements).toBe(1)
+  })
+
+  test('the same with how many revisions each has: two', async () => {
+    const { data, statements } = await counted(
+      `{ deployments(first: 50) { nodes { revisions(first: 2, status: [SKIPPED]) { totalCount nodes { number } } } } }`,
+    )
+    for (const { revisions } of data.deployments.nodes)
+      expect(revisions).toEqual({ totalCount: 3, nodes: [{ number: 3 }, { number: 2 }] })
+    expect(statements).toBe(2)
+  })
+
+  test('the revisions of each twice, with different arguments: few, not fifty more', async () => {
+    const { data, statements } = await counted(`{ deployments(first: 50) { nodes {
+      newest: revisions(first: 1) { nodes { number } } oldest: revisions(last: 1) { nodes { number } } } } }`)
+    for (const node of data.deployments.nodes)
+      expect(node).toEqual({ newest: { nodes: [{ number: 4 }] }, oldest: { nodes: [{ number: 1 }] } })
+    expect(statements).toBe(2)
+  })
+
+  test('tags, tracing project and what is around a revision: one', async () => {
+    const { statements } = await counted(`{ deployments(first: 50) { nodes {
+      tags { key value } tracingProject { name } latestRevision { deployment { listener { id } latestRevision { id } } } } } }`)
+    expect(statements).toBe(1)
+  })
+
+  test('the last events of each with their totals: two more', async () => {
+    const { data, statements } = await counted(
+      `{ deployments(first: 50) { nodes { events(last: 2) { totalCount nodes { type } } } } }`,
+    )
+    expect(data.deployments.nodes[0].events.nodes).toHaveLength(2)
+    expect(statements).toBe(3)
+  })
+})
+
+describe('pages', () => {
+  const PAGE = `query ($first: Int, $after: String, $last: Int, $before: String, $orderBy: DeploymentOrder, $filter: DeploymentFilter) {
+    deployments(first: $first, after: $after, last: $last, before: $before, orderBy: $orderBy, filter: $filter) {
+      totalCount nodes { id name } pageInfo { startCursor endCursor hasNextPage hasPreviousPage } } }`
+  const page = async (variables: Record<string, unknown>) => {
+    const { data, errors } = await app.gql(PAGE, variables)
+    expect(errors).toBeUndefined()
+    return data.deployments
+  }
+
+  test.each([undefined, { field: 'NAME', direction: 'ASC' }, { field: 'UPDATED_AT', direction: 'DESC' }])(
+    'forwards and backwards they are the whole list, in order (%o)',
+    async (orderBy) => {
+      const all = (await page({ first: 100, orderBy })).nodes
+      expect(all).toHaveLength(SIZE)
+      const forwards = []
+      for (let after: string | undefined, more = true; more; ) {
+        const { nodes, pageInfo } = await page({ first: 7, after, orderBy })
+        forwards.push(...nodes)
+        after = pageInfo.endCursor
+        more = pageInfo.hasNextPage
+      }
+      expect(forwards).toEqual(all)
+      const backwards = []
+      for (let before: string | undefined, more = true; more; ) {
+        const { nodes, pageInfo } = await page({ last: 7, before, orderBy })
+        backwards.unshift(...nodes)
+        before = pageInfo.startCursor
+        more = pageInfo.hasPreviousPage
+      }
+      expect(backwards).toEqual(all)
+    },
+  )
+
+  test('there are 20 on a page unless it is said otherwise', async () => {
+    expect((await page({})).nodes).toHaveLength(20)
+  })
+
+  test('filters narrow the list and its total', async () => {
+    const filtered = async (filter: object) => {
+      const { totalCount, nodes } = await page({ first: 3, filter })
+      return { totalCount, names: nodes.map((node: { name: string }) => node.name) }
+    }
+    expect(await filtered({ name: 'app-07' })).toEqual({ totalCount: 1, names: ['app-07'] })
+    expect(await filtered({ nameContains: 'APP-4' })).toEqual({ totalCount: 10, names: ['app-49', 'app-48', 'app-47'] })
+    expect(await filtered({ remoteReconciled: true })).toMatchObject({ totalCount: 25 })
+    expect(await filtered({ deploymentType: 'dev' })).toMatchObject({ totalCount: 25 })
+    expect(await filtered({ status: 'READY' })).toMatchObject({ totalCount: 0 })
+    expect(await filtered({ deploymentIds: [ids[3], ids[5]] })).toEqual({ totalCount: 2, names: ['app-46', 'app-44'] })
+    expect(await filtered({ deploymentIds: [], name: '' })).toMatchObject({ totalCount: SIZE })
+  })
+
+  test('a cursor of another order, a wrong size, and first with last are broken shapes that name the argument', async () => {
+    const { pageInfo } = await page({ first: 1, orderBy: { field: 'NAME', direction: 'ASC' } })
+    const paths = async (variables: Record<string, unknown>) =>
+      (await app.gql(PAGE, variables)).errors?.[0].extensions.issues.map((issue: { path: string[] }) => issue.path)
+    expect(await paths({ after: pageInfo.endCursor })).toEqual([['after']])
+    expect(await paths({ before: 'nonsense' })).toEqual([['before']])
+    expect(await paths({ first: 101 })).toEqual([['first']])
+    expect(await paths({ first: 1, last: 1 })).toEqual([['last']])
+    expect(await paths({ filter: { deploymentIds: ['nonsense'] } })).toEqual([['filter', 'deploymentIds', 0]])
+  })
+})

@@ -1,0 +1,110 @@
+/** The schema itself: the file at the top level is current, and Relay's conventions hold everywhere. */
+import { isInterfaceType, isObjectType, isUnionType } from 'graphql'
+import { describe, expect, test } from 'vitest'
+import { resourceSpec } from '../../src/domain/deployments/resource-spec.ts'
+import { camel, snake, toCamelPath, toSnake } from '../../src/graphql/naming.ts'
+import { firstDifference, staleness } from '../../src/graphql/print-schema.ts'
+import { schema } from '../../src/graphql/schema.ts'
+
+const types = Object.values(schema.getTypeMap()).filter((type) => !type.name.startsWith('__'))
+const objects = types.filter(isObjectType)
+
+test('schema.graphql is what the code makes', () => {
+  expect(staleness()).toBeNull()
+})
+
+test('a stale schema.graphql is told by its first different line', () => {
+  expect(firstDifference('a\nb\n', 'a\nc\n')).toBe('line 2: the file has «c», the code makes «b»')
+  expect(firstDifference('a\nb', 'a')).toBe('line 2: the file has «», the code makes «b»')
+  expect(firstDifference('a', 'a\nb')).toContain('line 2')
+})
+
+describe('Relay', () => {
+  test('Node has an id, and every type that has one and is found by it is a Node', () => {
+    const node = schema.getType('Node')
+    expect(isInterfaceType(node) && String(node.getFields().id?.type)).toBe('ID!')
+    for (const type of objects.filter((one) => one.getFields().id))
+      expect([type.name, type.getInterfaces().map(String)]).toEqual([type.name, ['Node']])
+  })
+
+  test.each(objects.filter((type) => type.name.endsWith('Connection')).map((type) => [type.name, type] as const))(
+    '%s has edges, nodes and page info',
+    (_name, type) => {
+      const fields = type.getFields()
+      expect(String(fields.pageInfo?.type)).toBe('PageInfo!')
+      expect(String(fields.edges?.type)).toMatch(/^\[\w+Edge!]!$/)
+      const edge = schema.getType(String(fields.edges?.type).replace(/\W/g, ''))
+      expect(isObjectType(edge) && Object.keys(edge.getFields()).sort()).toEqual(['cursor', 'node'])
+      expect(fields.nodes).toBeDefined()
+    },
+  )
+})
+
+test('every mutation has one argument, input, and answers with a union of its success and errors', () => {
+  for (const field of Object.values(schema.getMutationType()!.getFields())) {
+    const name = field.name[0]!.toUpperCase() + field.name.slice(1)
+    expect(field.args.map((arg) => `${arg.name}: ${arg.type}`)).toEqual([`input: ${name}Input!`])
+    expect(String(field.type)).toBe(`${name}Result!`)
+    const result = schema.getType(`${name}Result`)
+    if (!isUnionType(result)) throw new Error(`${name}Result is no union`)
+    const [success, ...errors] = [...result.getTypes()].sort(
+      (a, b) => Number(b.name.endsWith('Success')) - Number(a.name.endsWith('Success')),
+    )
+    expect(success!.name).toBe(`${name}Success`)
+    expect(errors.map((type) => type.name)).toEqual(expect.arrayContaining(['ValidationError', 'ForbiddenError']))
+    for (const error of errors) expect(error.getInterfaces().map(String)).toEqual(['Error'])
+  }
+})
+
+test('every root field says what it does', () => {
+  const roots = [schema.getQueryType()!, schema.getMutationType()!, schema.getSubscriptionType()!]
+  const fields = roots.flatMap((root) => Object.values(root.getFields()))
+  expect(fields.filter((field) => !field.description).map((field) => field.name)).toEqual([])
+})
+
+test('the resource fields that are not to be used are deprecated, as input and as output', () => {
+  for (const name of ['ResourceSpec', 'ResourceSpecInput']) {
+    const fields = Object.values((schema.getType(name) as (typeof objects)[number]).getFields())
+    const deprecated = fields.filter((field) => field.deprecationReason).map((field) => field.name)
+    expect(deprecated).toHaveLength(10)
+    expect(deprecated.every((field) => /^(orchestrator|executor)/.test(field))).toBe(true)
+    expect(fields).toHaveLength(Object.keys(resourceSpec.shape).length)
+  }
+})
+
+describe('names', () => {
+  test('go to snake_case and back for every field of a ResourceSpec', () => {
+    for (const key of Object.keys(resourceSpec.shape)) expect(snake(camel(key))).toBe(key)
+    expect(camel('k8s_namespace')).toBe('k8sNamespace')
+    expect(snake('k8sNamespaces')).toBe('k8s_namespaces')
+  })
+
+  test('are changed all the way down, but not inside maps and Kubernetes objects', () => {
+    const input = {
+      sourceConfig: {
+        resourceSpec: { cpuLimit: 1, labels: { myKey: 'aB' }, volumes: [{ configMap: { defaultMode: 1 } }] },
+      },
+      secretReferences: [{ secretName: 'a', secretKey: 'bC' }],
+      expiresAt: new Date(0),
+      nothing: null,
+    }
+    expect(toSnake(input)).toEqual({
+      source_config: {
+        resource_spec: { cpu_limit: 1, labels: { myKey: 'aB' }, volumes: [{ configMap: { defaultMode: 1 } }] },
+      },
+      secret_references: [{ secret_name: 'a', secret_key: 'bC' }],
+      expires_at: '1970-01-01T00:00:00.000Z',
+      nothing: null,
+    })
+  })
+
+  test('in the path of a violation are GraphQL’s, the user’s own stay as they are', () => {
+    expect(toCamelPath(['source_config', 'resource_spec', 'cpu_limit'])).toEqual([
+      'sourceConfig',
+      'resourceSpec',
+      'cpuLimit',
+    ])
+    expect(toCamelPath(['secret_references', 0, 'secret_key'])).toEqual(['secretReferences', 0, 'secretKey'])
+    expect(toCamelPath(['resource_spec', 'labels', 'my_key'])).toEqual(['resourceSpec', 'labels', 'my_key'])
+  })
+})

@@ -1,0 +1,70 @@
+/** A client that opens a stream and stops reading: what waits for it is bounded, and it is told where to go on. */
+import { once } from 'node:events'
+import http from 'node:http'
+import { text } from 'node:stream/consumers'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Mailbox } from '../../src/realtime/mailbox.ts'
+import { announce } from '../realtime/support.ts'
+import { type TestApp, testApp } from '../support/app.ts'
+
+let app: TestApp
+beforeAll(async () => {
+  app = await testApp()
+})
+afterAll(() => app.close())
+
+/** What the server holds for its streams: mailboxes, and bytes that no client took. */
+function watchServer() {
+  const { relay, fastify } = app.app
+  const mailboxes: Mailbox[] = []
+  const subscribeTo = relay.subscribe.bind(relay)
+  relay.subscribe = (...args) => {
+    mailboxes.push(subscribeTo(...args))
+    return mailboxes.at(-1)!
+  }
+  const answers: http.ServerResponse[] = []
+  fastify.server.on('request', (_request, answer: http.ServerResponse) => answers.push(answer))
+  return { mailboxes, unsent: () => answers.map((answer) => answer.writableLength) }
+}
+
+/** Opens a stream of the workspace. Nothing is read of it until the caller does. */
+async function subscribe(after?: string): Promise<http.IncomingMessage> {
+  const headers = { accept: 'text/event-stream', 'content-type': 'application/json', 'x-api-key': app.keys.viewer }
+  const request = http.request(`${app.url}/graphql`, { method: 'POST', headers, agent: false })
+  const query = 'subscription ($after: String) { revisionStatusChanged(after: $after) { cursor message } }'
+  request.end(JSON.stringify({ query, variables: { after } }))
+  const [response] = (await once(request, 'response')) as [http.IncomingMessage]
+  return response
+}
+
+test('the server keeps a bounded part for it, and it goes on without loss where it was ended', async () => {
+  const { mailboxes, unsent } = watchServer()
+  const response = await subscribe()
+  // large, so that the sockets' own buffers are soon full
+  const padding = 'x'.repeat(8_000)
+  let said = 0
+  while (!mailboxes[0]!.overflowed) {
+    const messages = Array.from({ length: 250 }, () => `${said++} ${padding}`)
+    await announce(app.app.core, app.tenant.workspaceId, messages)
+    expect(mailboxes[0]!.size).toBeLessThanOrEqual(mailboxes[0]!.capacity)
+    expect(Math.max(...unsent())).toBeLessThan(100_000)
+  }
+  expect(mailboxes[0]!.size).toBe(0)
+
+  const results = [...(await text(response)).matchAll(/^data: (\{.*)$/gm)].map(([, data]) => JSON.parse(data!))
+  const { errors } = results.pop()
+  const heard = results.map(({ data }) => data.revisionStatusChanged)
+  const { cursor } = heard.at(-1)
+  expect(errors[0].extensions).toEqual({ code: 'STREAM_OVERFLOW', status: 503, retryable: true, cursor })
+  expect(heard.map(({ message }) => Number.parseInt(message, 10))).toEqual(heard.map((_, i) => i))
+
+  const again = await subscribe(cursor)
+  let begun = ''
+  for await (const chunk of again.setEncoding('utf8').iterator({ destroyOnReturn: true })) {
+    begun += chunk
+    const next = /"message":"(\d+) /.exec(begun)?.[1]
+    if (next === undefined) continue
+    expect(Number(next)).toBe(heard.length)
+    break
+  }
+})

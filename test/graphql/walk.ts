@@ -1,0 +1,140 @@
+/**
+ * Walks the schema: makes an operation for every root field, with every argument that names a resource filled in and
+ * everything selected that it can return. An argument that it does not know how to fill is an error, so that an
+ * operation that is added later is covered, or says so.
+ */
+import {
+  type GraphQLArgument,
+  type GraphQLField,
+  type GraphQLInputField,
+  type GraphQLInputType,
+  type GraphQLNamedType,
+  type GraphQLObjectType,
+  getNamedType,
+  isAbstractType,
+  isEnumType,
+  isInputObjectType,
+  isListType,
+  isNonNullType,
+  isObjectType,
+  type OperationTypeNode,
+} from 'graphql'
+import { schema } from '../../src/graphql/schema.ts'
+
+/** What fills the arguments: ids by the argument's name, and `id` by the type that the field returns. */
+export interface Victims {
+  byName: Record<string, string | string[]>
+  byType: Record<string, string>
+}
+
+export interface Operation {
+  name: string
+  text: string
+  variables: Record<string, unknown>
+  /** whether one of the victims' ids is in it */
+  named: boolean
+}
+
+/** Values for required members that name no resource. */
+const PLAIN: Record<string, unknown> = {
+  name: 'walk',
+  key: 'walk',
+  value: 'walk',
+  source: 'gitprovider',
+  role: 'viewer',
+  type: 'build',
+  secrets: [],
+  tags: [],
+  field: 'NAME',
+  direction: 'ASC',
+}
+
+const MAX_DEPTH = 3
+
+export function operations(kind: OperationTypeNode, victims: Victims): Operation[] {
+  return Object.values(schema.getRootType(kind)!.getFields()).map((field) => operation(kind, field, victims))
+}
+
+function operation(kind: OperationTypeNode, field: GraphQLField<unknown, unknown>, victims: Victims): Operation {
+  const declared: string[] = []
+  const variables: Record<string, unknown> = {}
+  let named = false
+  const call = (from: GraphQLField<unknown, unknown>) => {
+    const passed = from.args.flatMap((arg) => {
+      const value = fillingOf(arg, arg.type, from, victims)
+      if (value === undefined) return []
+      const variable = `v${declared.length}`
+      declared.push(`$${variable}: ${arg.type}`)
+      variables[variable] = value
+      named ||= containsVictim(value, victims)
+      return [`${arg.name}: $${variable}`]
+    })
+    return passed.length > 0 ? `${from.name}(${passed.join(', ')})` : from.name
+  }
+  const root = call(field)
+  const selected = selection(getNamedType(field.type), MAX_DEPTH, call)
+  const head = declared.length > 0 ? `(${declared.join(', ')})` : ''
+  return { name: field.name, text: `${kind} ${head} { ${root} ${selected} }`, variables, named }
+}
+
+/** Everything below a type, `depth` levels down. */
+function selection(
+  type: GraphQLNamedType,
+  depth: number,
+  call: (field: GraphQLField<unknown, unknown>) => string,
+  siblings: readonly GraphQLObjectType[] = [],
+): string {
+  if (isAbstractType(type)) {
+    const members = schema.getPossibleTypes(type)
+    // many types side by side: less deep, to stay within the limits
+    const parts = members.map((one) => `... on ${one.name} ${selection(one, Math.min(depth, 2), call, members)}`)
+    return `{ __typename ${parts.join(' ')} }`
+  }
+  if (!isObjectType(type)) return ''
+  const fields = Object.values(type.getFields()).flatMap((field) => {
+    const below = getNamedType(field.type)
+    const composite = isObjectType(below) || isAbstractType(below)
+    if (composite && depth === 0) return []
+    // members may disagree on what a field is
+    const clash = siblings.some((one) => String(one.getFields()[field.name]?.type ?? field.type) !== String(field.type))
+    const alias = clash ? `${type.name}_${field.name}: ` : ''
+    return [`${alias}${call(field)} ${composite ? selection(below, depth - 1, call) : ''}`]
+  })
+  return `{ __typename ${fields.join(' ')} }`
+}
+
+/** undefined: an optional argument that names no resource is left out. */
+function fillingOf(
+  arg: GraphQLArgument | GraphQLInputField,
+  type: GraphQLInputType,
+  field: GraphQLField<unknown, unknown>,
+  victims: Victims,
+): unknown {
+  const bare = isNonNullType(type) ? type.ofType : type
+  const named = getNamedType(type)
+  if (named.name === 'ID') {
+    const id = arg.name === 'id' ? victims.byType[getNamedType(field.type).name] : victims.byName[arg.name]
+    if (id === undefined) throw new Error(`the walk has no id for the argument ${arg.name} of ${field.name}`)
+    return isListType(bare) ? [id].flat() : id
+  }
+  if (arg.name === 'first') return 3
+  const required = isNonNullType(type)
+  if (isInputObjectType(named) && !isListType(bare)) {
+    const members = Object.values(named.getFields()).map((member) => [
+      member.name,
+      fillingOf(member, member.type, field, victims),
+    ])
+    const filled = Object.fromEntries(members.filter(([, value]) => value !== undefined))
+    return required || containsVictim(filled, victims) ? filled : undefined
+  }
+  if (!required) return undefined
+  const value = PLAIN[arg.name]
+  if (value === undefined || (isEnumType(named) && !named.getValue(String(value))))
+    throw new Error(`the walk has no value for the argument ${arg.name} of ${field.name}`)
+  return value
+}
+
+function containsVictim(value: unknown, { byName, byType }: Victims): boolean {
+  const text = JSON.stringify(value)
+  return [...Object.values(byName), ...Object.values(byType)].flat().some((id) => text.includes(id))
+}

@@ -1,0 +1,306 @@
+/** Design rule 5 under stress: nothing lost, nothing twice, in order, whatever happens to writers, servers and connections. */
+import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
+import { openDatabase } from '../../src/database/client.ts'
+import { type Log, type RequestContext, transaction } from '../../src/domain/context.ts'
+import { createRelay, type RelayOptions } from '../../src/realtime/relay.ts'
+import type { RevisionStatusEvent } from '../../src/realtime/status-event.ts'
+import { streamRevisionStatus } from '../../src/realtime/stream.ts'
+import { asAdmin, countStatements } from '../support/database.ts'
+import { type TestDomain, testDomain } from '../support/domain.ts'
+import { announce, endOfLog, imageDeployment, loggedCursors, move, ROLLOUT, take, takeUntil, until } from './support.ts'
+
+let domain: TestDomain
+let ctx: RequestContext
+const cleanups: (() => Promise<unknown>)[] = []
+
+beforeAll(async () => {
+  domain = await testDomain()
+})
+afterAll(async () => {
+  for (const clean of cleanups.reverse()) await clean()
+  await domain.close()
+})
+beforeEach(async () => {
+  ctx = await domain.tenant()
+})
+
+/** A relay that runs until the end of the file. */
+function relayWith(options: Partial<RelayOptions> = {}) {
+  const relay = createRelay({ core: domain.core, listenUrl: domain.url, ...options })
+  relay.start()
+  cleanups.push(() => relay.stop())
+  return relay
+}
+type Relay = ReturnType<typeof relayWith>
+
+/** Another server on the same database: a pool and a relay of its own. */
+function server({ poolSize = 2, log = domain.core.log, ...options }: ServerOptions = {}) {
+  const database = openDatabase({ url: domain.url, poolSize })
+  cleanups.push(() => database.close())
+  const relay = relayWith({ ...options, core: { db: database.prisma, log } })
+  return { database, relay, as: (who: RequestContext) => ({ ...who, db: database.prisma }) }
+}
+type ServerOptions = Pick<RelayOptions, 'pollEvery' | 'capacity'> & { listenUrl?: string; poolSize?: number; log?: Log }
+
+/** Events need no revision that exists. */
+const NOBODY = '00000000-0000-4000-8000-000000000000'
+const NEVER = 3_600_000
+/** A database in which no notification of ours can be heard. */
+const deaf = () => inject('postgres').url
+
+const subscribe = (relay: Relay, args = {}, who = ctx) =>
+  streamRevisionStatus(who, relay, args, new AbortController().signal)
+const cursors = (events: RevisionStatusEvent[]) => events.map((e) => e.cursor)
+const say = (...messages: string[]) => announce(domain.core, ctx.workspace.id, messages)
+const messages = (events: RevisionStatusEvent[]) => events.map((e) => e.message)
+const numbered = (count: number, from = 0) => Array.from({ length: count }, (_, i) => `${from + i}`)
+
+describe('Under concurrent writers', () => {
+  test('a stream is the log: 50 transactions at once, some of which roll back, in commit order without gap or double', async () => {
+    const stream = await subscribe(relayWith())
+    const writes = numbered(50).map((name, i) =>
+      transaction(domain.core, async (tx) => {
+        for (let n = 0; n <= i % 4; n++)
+          tx.emit({
+            workspaceId: ctx.workspace.id,
+            type: 'revision.status',
+            to: 'QUEUED',
+            message: `${name}/${n}`,
+            deploymentId: NOBODY,
+            revisionId: NOBODY,
+            attempt: 1,
+          })
+        if (i % 3 === 0) tx.emit({ workspaceId: ctx.workspace.id, type: 'tag.created', subjectId: name })
+        await tx.sql.$queryRaw`SELECT 1 / ${i % 5}::int` // every fifth fails
+      }),
+    )
+    const outcomes = await Promise.allSettled(writes)
+    expect(outcomes.filter((o) => o.status === 'rejected')).toHaveLength(10)
+    await say('last')
+    const events = await takeUntil(stream, (e) => e.message === 'last')
+    expect(cursors(events)).toEqual(await loggedCursors(ctx))
+
+    const log = await domain.core.db.event.findMany({
+      where: { workspaceId: ctx.workspace.id },
+      orderBy: { sequence: 'asc' },
+    })
+    expect(log.map((e) => e.sequence)).toEqual(log.map((_, i) => BigInt(i + 1)))
+    await stream.return!()
+  })
+
+  test('a snapshot and what follows it fit together, whenever the stream begins', async () => {
+    const relay = relayWith()
+    const app = await imageDeployment(ctx)
+    let done = false
+    const writing = (async () => {
+      while (!done) await move(ctx, app.revisionId, ROLLOUT)
+    })()
+    const heard: RevisionStatusEvent[][] = []
+    for (let i = 0; i < 40; i++) {
+      const stream = await subscribe(relay, { deploymentId: app.deploymentId })
+      heard.push(await take(stream, 1 + (i % 12)))
+      await stream.return!()
+    }
+    done = true
+    await writing
+    const log = await loggedCursors(ctx, { deploymentId: app.deploymentId })
+    for (const [snapshot, ...changes] of heard) {
+      for (const [i, change] of changes.entries()) expect(change.from).toBe((changes[i - 1] ?? snapshot)!.to)
+      const start = log.indexOf(snapshot!.cursor)
+      expect(start).toBeGreaterThanOrEqual(0)
+      expect(cursors(changes)).toEqual(log.slice(start + 1, start + 1 + changes.length))
+    }
+  })
+
+  test('a subscriber who goes from server to server with its cursor misses nothing and sees nothing twice', async () => {
+    const servers = [server(), server()]
+    const start = await endOfLog(ctx)
+    const writing = (async () => {
+      for (const name of numbered(300)) await say(name)
+    })()
+    const heard: RevisionStatusEvent[] = []
+    for (let turn = 0; heard.length < 300; turn++) {
+      const { relay, as } = servers[turn % 2]!
+      const stream = await subscribe(relay, { after: heard.at(-1)?.cursor ?? start }, as(ctx))
+      heard.push(...(await take(stream, Math.min(1 + (turn % 20), 300 - heard.length))))
+      await stream.return!()
+    }
+    await writing
+    expect(messages(heard)).toEqual(numbered(300))
+  })
+})
+
+describe('A relay', () => {
+  test('hands each event out once and in order, while news come faster than it reads', async () => {
+    const relay = relayWith()
+    const mailbox = relay.subscribe(ctx.workspace.id, {})
+    relay.began(ctx.workspace.id, 0n)
+    await Promise.all(numbered(200).map((name) => say(name)))
+    const sequences: bigint[] = []
+    while (sequences.at(-1) !== 200n) sequences.push((await mailbox.next())!.sequence)
+    expect(sequences).toEqual(numbered(200, 1).map(BigInt))
+    mailbox.close()
+  })
+
+  test('brings all of one large transaction, for which there is one NOTIFY', async () => {
+    const stream = await subscribe(server({ pollEvery: NEVER, capacity: 3_000 }).relay)
+    await say('warm')
+    await take(stream, 1)
+    await say(...numbered(2_500))
+    expect(messages(await take(stream, 2_500))).toEqual(numbered(2_500))
+    await stream.return!()
+  })
+})
+
+describe('When notifications do not come', () => {
+  test('because the LISTEN connection was killed: nothing is lost', async () => {
+    const { relay } = server({ pollEvery: NEVER })
+    const stream = await subscribe(relay)
+    await say('before')
+    expect(messages(await take(stream, 1))).toEqual(['before'])
+    for (const name of numbered(5)) {
+      await asAdmin(domain.url, (admin) =>
+        admin.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+                     WHERE application_name = 'pilothouse listen' AND datname = current_database()`),
+      )
+      await say(name) // while nobody listens
+      expect(messages(await take(stream, 1))).toEqual([name])
+    }
+    await stream.return!()
+  })
+
+  test('at all: the poll brings the events', async () => {
+    const { relay } = server({ listenUrl: deaf(), pollEvery: 20 })
+    const stream = await subscribe(relay)
+    await say('1', '2')
+    expect(messages(await take(stream, 2))).toEqual(['1', '2'])
+    await say('3')
+    expect(messages(await take(stream, 1))).toEqual(['3'])
+    await stream.return!()
+  })
+
+  test('because the database is away: streams wait for it, and the log says so once', async () => {
+    const said: string[] = []
+    const keep = (_: object, message: string) => void said.push(message)
+    const log = { info: keep, warn: keep, error: keep }
+    const { database, relay } = server({ poolSize: 1, pollEvery: 20, log })
+    const stream = await subscribe(relay)
+    const { rows } = await database.pool.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
+    const { pathname } = new URL(domain.url)
+    await asAdmin(deaf(), async (admin) => {
+      await admin.query(`ALTER DATABASE ${pathname.slice(1)} ALLOW_CONNECTIONS false`)
+      await admin.query(
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = $1
+                         OR application_name = 'pilothouse listen' AND datname = $2`,
+        [rows[0]!.pid, pathname.slice(1)],
+      )
+      await say('meanwhile')
+      await until(() => said.filter((m) => m.includes('LISTEN')).length >= 3)
+      await until(() => said.some((m) => m.includes('cannot be read')))
+      await admin.query(`ALTER DATABASE ${pathname.slice(1)} ALLOW_CONNECTIONS true`)
+    })
+    expect(messages(await take(stream, 1))).toEqual(['meanwhile'])
+    expect(said.filter((m) => m.includes('event log'))).toEqual([
+      'the event log cannot be read; streams wait, trying again',
+      'the event log can be read again',
+    ])
+    await stream.return!()
+  })
+})
+
+describe('A slow subscriber', () => {
+  test('is ended alone, and goes on without loss from the cursor it is given', async () => {
+    const relay = relayWith({ capacity: 20 })
+    const slow = await subscribe(relay)
+    const quick = await subscribe(relay)
+    await say('first')
+    const read = await take(slow, 1)
+    const all = take(quick, 101)
+    for (const name of numbered(100)) await say(name)
+    expect(messages(await all)).toEqual(['first', ...numbered(100)])
+
+    const error = await slow.next().catch((e: unknown) => e)
+    expect(error).toMatchObject({ code: 'STREAM_OVERFLOW', cursor: read[0]!.cursor })
+    expect(await slow.next()).toMatchObject({ done: true })
+    const again = await subscribe(relay, { after: (error as { cursor: string }).cursor })
+    expect(messages(await take(again, 100))).toEqual(numbered(100))
+    await say('on')
+    expect(messages(await take(quick, 1))).toEqual(['on'])
+    expect(messages(await take(again, 1))).toEqual(['on'])
+    await Promise.all([quick.return!(), again.return!()])
+  })
+
+  test('may take its time with an old cursor: catching up does not fill its mailbox', async () => {
+    const relay = relayWith({ capacity: 5 })
+    const start = await endOfLog(ctx)
+    await say(...numbered(450))
+    const stream = await subscribe(relay, { after: start })
+    const witness = await subscribe(relay)
+    const heard = await take(stream, 420) // in the middle of the last page
+    for (const name of numbered(60, 450)) {
+      await say(name)
+      await take(witness, 1) // handed out, so the other mailbox has had it too
+    }
+    heard.push(...(await take(stream, 90)))
+    await say('live')
+    heard.push(...(await take(stream, 1)))
+    expect(messages(heard)).toEqual([...numbered(510), 'live'])
+    await Promise.all([stream.return!(), witness.return!()])
+  })
+})
+
+describe('What it costs', () => {
+  test('nothing while nobody subscribes, however often it could poll', async () => {
+    const idle = server({ pollEvery: 1 })
+    const busy = await subscribe(server({ listenUrl: deaf(), pollEvery: 30 }).relay)
+    const statements = await countStatements(idle.database, async () => {
+      for (const name of numbered(5)) {
+        await say(name)
+        await take(busy, 1)
+      }
+    })
+    expect(statements).toEqual([])
+    await busy.return!()
+  })
+
+  test('the same for an event that 100 streams of a workspace wait for as for one: at most two reads of the log', async () => {
+    const { database, relay } = server({ pollEvery: NEVER })
+    const streams = await Promise.all(numbered(100).map(() => subscribe(relay)))
+    await say('warm')
+    for (const stream of streams) await take(stream, 1)
+    const statements = await countStatements(database, async () => {
+      await say('one')
+      for (const stream of streams) expect(messages(await take(stream, 1))).toEqual(['one'])
+    })
+    expect(statements.length).toBeLessThanOrEqual(2) // the second for a NOTIFY whose event is already known
+    await Promise.all(streams.map((stream) => stream.return!()))
+  })
+
+  test('one statement to compare the counters of all workspaces with subscribers', async () => {
+    const { database, relay } = server({ listenUrl: deaf(), pollEvery: 20 })
+    const tenants = await Promise.all(numbered(10).map(() => domain.tenant()))
+    const streams = await Promise.all(tenants.map((tenant) => subscribe(relay, {}, tenant)))
+    const statements = await countStatements(database, async () => {
+      await announce(domain.core, tenants[3]!.workspace.id, ['news'])
+      await take(streams[3]!, 1)
+    })
+    expect(statements.filter((sql) => !sql.includes('event_counters'))).toHaveLength(1)
+    await Promise.all(streams.map((stream) => stream.return!()))
+  })
+
+  test('one statement to subscribe', async () => {
+    const { database, as } = server()
+    const relay = createRelay({ core: domain.core, listenUrl: domain.url }) // not started: it does nothing by itself
+    const app = await imageDeployment(ctx)
+    const end = await endOfLog(ctx)
+    for (const args of [{}, app, { after: end }]) {
+      const statements = await countStatements(database, async () => {
+        const stream = await subscribe(relay, args, as(ctx))
+        if (args === app) await take(stream, 1)
+        await stream.return!()
+      })
+      expect(statements).toHaveLength(1)
+    }
+    await relay.stop()
+  })
+})

@@ -1,0 +1,219 @@
+/** Contract 10: what a subscriber of revisionStatusChanged gets, when, and when it ends. */
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { RequestContext } from '../../src/domain/context.ts'
+import { deleteDeployment } from '../../src/domain/deployments/delete.ts'
+import { NotFoundError, ValidationError } from '../../src/domain/errors.ts'
+import { eventCursor } from '../../src/domain/events/cursor.ts'
+import { createRelay, type Relay } from '../../src/realtime/relay.ts'
+import { type StreamArgs, streamRevisionStatus } from '../../src/realtime/stream.ts'
+import { as, type TestDomain, testDomain } from '../support/domain.ts'
+import { endOfLog, imageDeployment, move, ROLLOUT, take, takeUntil } from './support.ts'
+
+let domain: TestDomain
+let relay: Relay
+let ctx: RequestContext
+let app: { deploymentId: string; revisionId: string }
+
+beforeAll(async () => {
+  domain = await testDomain()
+  relay = createRelay({ core: domain.core, listenUrl: domain.url })
+  relay.start()
+})
+afterAll(async () => {
+  await relay.stop()
+  await domain.close()
+})
+beforeEach(async () => {
+  ctx = await domain.tenant()
+  app = await imageDeployment(ctx)
+})
+
+const subscribe = (args: StreamArgs, who = ctx) => streamRevisionStatus(who, relay, args, new AbortController().signal)
+const all = async (args: StreamArgs) => takeUntil(await subscribe(args), () => false)
+const statuses = (events: { from: string | null; to: string }[]) => events.map((e) => `${e.from ?? '–'} → ${e.to}`)
+
+describe('A stream of one revision', () => {
+  test('begins with the current status, then brings every change, and completes when the revision is deployed', async () => {
+    const stream = await subscribe({ revisionId: app.revisionId })
+    await move(ctx, app.revisionId, ROLLOUT)
+    const events = await takeUntil(stream, () => false)
+    expect(statuses(events)).toEqual([
+      '– → CREATING',
+      'CREATING → QUEUED',
+      'QUEUED → AWAITING_DEPLOY',
+      'AWAITING_DEPLOY → DEPLOYING',
+      'DEPLOYING → DEPLOYED',
+    ])
+    expect(events.at(-1)).toEqual({
+      cursor: await endOfLog(ctx),
+      revisionId: app.revisionId,
+      deploymentId: app.deploymentId,
+      from: 'DEPLOYING',
+      to: 'DEPLOYED',
+      message: null,
+      attempt: 1,
+      occurredAt: expect.any(Date),
+    })
+  })
+
+  test('of a revision that has ended is the one status', async () => {
+    await move(ctx, app.revisionId, ROLLOUT)
+    expect(statuses(await all({ revisionId: app.revisionId }))).toEqual(['– → DEPLOYED'])
+  })
+
+  test('completes at once when nothing happened since the cursor and the revision has ended', async () => {
+    await move(ctx, app.revisionId, ROLLOUT)
+    expect(await all({ revisionId: app.revisionId, after: await endOfLog(ctx) })).toEqual([])
+  })
+
+  test('completes at the end of the attempt that the cursor was in, and goes on with the next one from there', async () => {
+    const start = await endOfLog(ctx)
+    await move(ctx, app.revisionId, [...ROLLOUT, ...ROLLOUT])
+    const first = await all({ revisionId: app.revisionId, after: start })
+    expect(first.map((e) => e.to)).toEqual(ROLLOUT)
+    const second = await all({ revisionId: app.revisionId, after: first.at(-1)!.cursor })
+    expect(statuses(second)[0]).toBe('DEPLOYED → QUEUED')
+    expect(second.map((e) => e.attempt)).toEqual([2, 2, 2, 2])
+  })
+
+  test('may name the deployment too, which must be the one it belongs to', async () => {
+    const other = await imageDeployment(ctx)
+    expect(await take(await subscribe(app), 1)).toHaveLength(1)
+    await expect(subscribe({ ...app, deploymentId: other.deploymentId })).rejects.toThrow(
+      new NotFoundError('Revision', app.revisionId),
+    )
+  })
+})
+
+describe('A stream of a deployment', () => {
+  test("begins with its latest revision's status and goes on over redeploys", async () => {
+    const stream = await subscribe({ deploymentId: app.deploymentId })
+    await move(ctx, app.revisionId, [...ROLLOUT, 'QUEUED'])
+    expect((await take(stream, 6)).map((e) => e.to)).toEqual(['CREATING', ...ROLLOUT, 'QUEUED'])
+    await stream.return!()
+  })
+
+  test('leaves out other deployments and what is no change of status', async () => {
+    const stream = await subscribe({ deploymentId: app.deploymentId })
+    const other = await imageDeployment(ctx)
+    await move(ctx, other.revisionId, ROLLOUT)
+    await deleteDeployment(ctx, { path: { deployment_id: app.deploymentId }, query: {} })
+    expect(statuses(await take(stream, 2))).toEqual(['– → CREATING', 'CREATING → INTERRUPTED'])
+    await stream.return!()
+  })
+})
+
+describe('A stream of the workspace', () => {
+  test('has no snapshot: it begins with the next change of any revision', async () => {
+    const stream = await subscribe({})
+    const other = await imageDeployment(ctx)
+    await move(ctx, app.revisionId, ['QUEUED'])
+    expect((await take(stream, 2)).map((e) => [e.revisionId, e.to])).toEqual([
+      [other.revisionId, 'CREATING'],
+      [app.revisionId, 'QUEUED'],
+    ])
+    await stream.return!()
+  })
+
+  test('keeps what happens before the first read', async () => {
+    const stream = await subscribe({})
+    await move(ctx, app.revisionId, ROLLOUT)
+    expect((await take(stream, 4)).map((e) => e.to)).toEqual(ROLLOUT)
+    await stream.return!()
+  })
+})
+
+describe('Subscribing is refused', () => {
+  test.each(['deploymentId', 'revisionId'] as const)('for an unknown %s, before anything is streamed', async (name) => {
+    await expect(subscribe({ [name]: randomUUID() })).rejects.toBeInstanceOf(NotFoundError)
+  })
+
+  test.each(['deploymentId', 'revisionId'] as const)(
+    "for another tenant's %s, as if it did not exist",
+    async (name) => {
+      const stranger = await domain.tenant()
+      await expect(subscribe({ [name]: app[name] }, stranger)).rejects.toBeInstanceOf(NotFoundError)
+    },
+  )
+
+  test('for a deployment that is gone', async () => {
+    await deleteDeployment(ctx, { path: { deployment_id: app.deploymentId }, query: {} })
+    await ctx.db.deployment.update({ where: { id: app.deploymentId }, data: { tornDownAt: new Date() } })
+    await expect(subscribe({ deploymentId: app.deploymentId })).rejects.toBeInstanceOf(NotFoundError)
+    await expect(subscribe({ revisionId: app.revisionId })).rejects.toBeInstanceOf(NotFoundError)
+  })
+
+  test('for an id that is no UUID', async () => {
+    await expect(subscribe({ revisionId: 'one' })).rejects.toMatchObject({
+      violations: [{ loc: ['query', 'revision_id'], type: 'uuid_parsing' }],
+    })
+  })
+
+  test('for a role below viewer', async () => {
+    await expect(subscribe({}, as(ctx, 'agent'))).rejects.toMatchObject({ code: 'FORBIDDEN' })
+    const stream = await subscribe({}, as(ctx, 'viewer'))
+    await stream.return!()
+  })
+
+  test('for a cursor that is malformed, of another workspace, or ahead of the log', async () => {
+    const workspaceId = ctx.workspace.id
+    const cursors = [
+      '',
+      'nonsense',
+      Buffer.from('{"a":1}').toString('base64url'),
+      eventCursor({ workspaceId, sequence: -1n }),
+      eventCursor({ workspaceId: randomUUID(), sequence: 1n }),
+      eventCursor({ workspaceId, sequence: 1_000_000n }),
+    ]
+    for (const after of cursors) {
+      const error = await subscribe({ after }).catch((e: unknown) => e)
+      expect(error).toBeInstanceOf(ValidationError)
+      expect((error as ValidationError).violations).toMatchObject([{ loc: ['query', 'after'], type: 'cursor_invalid' }])
+    }
+  })
+})
+
+describe('A stream ends', () => {
+  test('at once when the client goes away while it waits', async () => {
+    const client = new AbortController()
+    const stream = await streamRevisionStatus(ctx, relay, {}, client.signal)
+    const waiting = stream.next()
+    client.abort()
+    expect(await waiting).toEqual({ done: true, value: undefined })
+  })
+
+  test('at once for a client that has already gone', async () => {
+    const stream = await streamRevisionStatus(ctx, relay, {}, AbortSignal.abort())
+    expect(await stream.next()).toEqual({ done: true, value: undefined })
+  })
+
+  test('when its reader returns, even if a read is pending', async () => {
+    const stream = await subscribe({})
+    const waiting = stream.next()
+    await stream.return!()
+    expect(await waiting).toEqual({ done: true, value: undefined })
+  })
+
+  test('when the server stops, with the cursor to go on from', async () => {
+    const stopping = createRelay({ core: domain.core, listenUrl: domain.url })
+    stopping.start()
+    const stream = await streamRevisionStatus(ctx, stopping, {}, new AbortController().signal)
+    const waiting = stream.next()
+    const cursor = await endOfLog(ctx)
+    await Promise.all([expect(waiting).rejects.toMatchObject({ code: 'UNAVAILABLE', cursor }), stopping.stop()])
+    const late = await streamRevisionStatus(ctx, stopping, {}, new AbortController().signal)
+    await expect(late.next()).rejects.toMatchObject({ code: 'UNAVAILABLE', cursor })
+    expect(await late.next()).toEqual({ done: true, value: undefined })
+  })
+})
+
+test("another tenant's changes never show", async () => {
+  const stranger = await domain.tenant()
+  const theirs = await imageDeployment(stranger)
+  const stream = await subscribe({})
+  await Promise.all([move(stranger, theirs.revisionId, ROLLOUT), move(ctx, app.revisionId, ROLLOUT)])
+  const events = await take(stream, 4)
+  expect(new Set(events.map((e) => e.deploymentId))).toEqual(new Set([app.deploymentId]))
+  await stream.return!()
+})

@@ -1,0 +1,100 @@
+/** Helpers for tests of streams: reading from them, and writing the changes that they carry. */
+import { randomUUID } from 'node:crypto'
+import type { Core, RequestContext } from '../../src/domain/context.ts'
+import { transaction } from '../../src/domain/context.ts'
+import { createDeployment } from '../../src/domain/deployments/create.ts'
+import { lockDeployment } from '../../src/domain/deployments/lock.ts'
+import { eventCursor } from '../../src/domain/events/cursor.ts'
+import { transition } from '../../src/domain/revisions/transition.ts'
+import type { RevisionStatus } from '../../src/generated/prisma/enums.ts'
+
+/** Reads the next `count` elements, or fewer if the stream ends before. */
+export async function take<T>(stream: AsyncIterator<T>, count: number): Promise<T[]> {
+  const taken: T[] = []
+  while (taken.length < count) {
+    const { done, value } = await stream.next()
+    if (done) break
+    taken.push(value)
+  }
+  return taken
+}
+
+/** Reads until `last` says so; that element is included. */
+export async function takeUntil<T>(stream: AsyncIterator<T>, last: (value: T) => boolean): Promise<T[]> {
+  const taken: T[] = []
+  for (;;) {
+    const { done, value } = await stream.next()
+    if (done) return taken
+    taken.push(value)
+    if (last(value)) return taken
+  }
+}
+
+/** Resolves when `condition` holds; the test's own time limit is the limit. */
+export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 5))
+}
+
+/** A deployment of an image, whose first revision waits to be provisioned. */
+export async function imageDeployment(ctx: RequestContext): Promise<{ deploymentId: string; revisionId: string }> {
+  const deploymentId = await createDeployment(ctx, {
+    body: {
+      name: `app-${randomUUID()}`,
+      source: 'external_container',
+      source_config: {},
+      source_revision_config: { image_uri: 'registry.example.com/agent:1' },
+      secrets: [],
+    },
+  })
+  const { latestRevisionId } = await ctx.db.deployment.findUniqueOrThrow({ where: { id: deploymentId } })
+  return { deploymentId, revisionId: latestRevisionId! }
+}
+
+/** From provisioned to deployed. */
+export const ROLLOUT = ['QUEUED', 'AWAITING_DEPLOY', 'DEPLOYING', 'DEPLOYED'] as const satisfies RevisionStatus[]
+
+/** Moves a revision along, one transaction for each status; a move out of a terminal status is a redeploy. */
+export async function move(ctx: RequestContext, revisionId: string, statuses: readonly RevisionStatus[]) {
+  for (const to of statuses) {
+    await transaction(ctx, async (tx) => {
+      const { deploymentId } = await tx.sql.revision.findUniqueOrThrow({ where: { id: revisionId } })
+      const { rollout } = await lockDeployment(tx, ctx, deploymentId)
+      const revision = await tx.sql.revision.findUniqueOrThrow({ where: { id: revisionId } })
+      const redeploy = revision.status === 'DEPLOYED' ? { rollout: rollout + 1 } : {}
+      await transition(tx, ctx.workspace.id, revision, { to, ...redeploy })
+    })
+  }
+}
+
+/** Appends `count` status changes of made-up revisions in one transaction; `message` tells them apart. */
+export function announce(core: Core, workspaceId: string, messages: readonly string[]): Promise<void> {
+  return transaction(core, async (tx) => {
+    for (const message of messages)
+      tx.emit({
+        workspaceId,
+        type: 'revision.status',
+        deploymentId: randomUUID(),
+        revisionId: randomUUID(),
+        from: 'BUILDING',
+        to: 'AWAITING_DEPLOY',
+        message,
+        attempt: 1,
+      })
+  })
+}
+
+/** Where the workspace's log ends now, as a cursor. */
+export async function endOfLog(ctx: RequestContext): Promise<string> {
+  const workspaceId = ctx.workspace.id
+  const { sequence } = await ctx.db.eventCounter.findUniqueOrThrow({ where: { workspaceId } })
+  return eventCursor({ workspaceId, sequence })
+}
+
+/** The cursors of all status events in the workspace's log, in order. */
+export async function loggedCursors(ctx: RequestContext, where: { deploymentId?: string } = {}): Promise<string[]> {
+  const events = await ctx.db.event.findMany({
+    where: { workspaceId: ctx.workspace.id, type: 'revision.status', ...where },
+    orderBy: { sequence: 'asc' },
+  })
+  return events.map(eventCursor)
+}

@@ -1,0 +1,106 @@
+/** What no sane client sends is refused in the shape of every other error, and never a 500. */
+import { once } from 'node:events'
+import net from 'node:net'
+import { text } from 'node:stream/consumers'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { bodies, type RestApp, restApp, set, violations } from './support.ts'
+
+let app: RestApp
+beforeAll(async () => {
+  app = await restApp()
+})
+afterAll(() => app.close())
+
+const post = (body: unknown) => app.call('POST', '/v2/deployments', { body })
+const SPEC = 'source_config.resource_spec'
+
+describe('numbers', () => {
+  /** JSON can write numbers that JavaScript can't. */
+  const huge = (field: string, digits: string) =>
+    post(JSON.stringify(set(bodies.internal_container(), `${SPEC}.${field}`, '#')).replace('"#"', digits))
+
+  test.each([
+    ['min_scale', '1e30', 'less_than_equal'],
+    ['min_scale', '-1e30', 'greater_than_equal'],
+    ['memory_mb', '3000000000', 'less_than_equal'],
+    ['db_cpu', '1e308', 'less_than_equal'],
+    ['orchestrator_cpu', '1e308', 'less_than_equal'],
+    ['cpu', '1e400', 'float_type'],
+  ])('%s %s is one violation', async (field, digits, type) => {
+    expect(violations(await huge(field, digits))).toEqual([`body.${SPEC}.${field} ${type}`])
+  })
+
+  test('one beyond all bounds is refused also where anything is taken', async () => {
+    const body = set(bodies.internal_container(), `${SPEC}.volumes`, [{ name: 'v', emptyDir: { sizeLimit: '#' } }])
+    expect(violations(await post(JSON.stringify(body).replace('"#"', '1e400')))).toEqual([
+      `body.${SPEC}.volumes.0.emptyDir.sizeLimit finite_number`,
+    ])
+  })
+
+  test.each(['0x10', '1e1', ' 5', '1.0', '٣'])('a limit of «%s» is no integer', async (limit) => {
+    expect(violations(await app.call('GET', '/v2/deployments', { query: { limit } }))).toEqual([
+      'query.limit int_parsing',
+    ])
+  })
+})
+
+describe('nesting', () => {
+  const nested = (depth: number) =>
+    JSON.stringify(set(bodies.internal_container(), `${SPEC}.volumes`, [{ name: 'v', configMap: { x: '#' } }])).replace(
+      '"#"',
+      `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`,
+    )
+
+  test('as deep as a volume needs is stored as it is', async () => {
+    const answer = await post(nested(20))
+    expect(answer.status).toBe(201)
+    expect(JSON.stringify(answer.body)).toContain('{"a":'.repeat(20))
+  })
+
+  test.each([100, 5_000, 150_000])('%d levels are refused', async (depth) => {
+    const { status, body } = await post(nested(depth))
+    expect([status, body.detail.map((v: { type: string }) => v.type)]).toEqual([422, ['recursion_depth']])
+  })
+})
+
+test('an index in a violation’s place is a number, of shape and of rules alike', async () => {
+  const places = async (secrets: unknown) =>
+    (await post({ ...bodies.internal_container(), secrets })).body.detail.map((v: { loc: unknown }) => v.loc)
+  expect(await places([{ name: 'A', value: 1 }])).toEqual([['body', 'secrets', 0, 'value']])
+  expect(await places([{ name: 'PORT', value: '1' }])).toEqual([['body', 'secrets', 0, 'name']])
+})
+
+test('an id may be written in upper case', async () => {
+  const git = bodies.gitprovider(app.tenant.integrationId.toUpperCase())
+  const { id, source_config } = await app.create(git)
+  expect(source_config.integration_id).toBe(app.tenant.integrationId)
+  const same = await app.call('PATCH', `/v2/deployments/${id.toUpperCase()}`, {
+    body: { source_config: git.source_config },
+  })
+  expect(same.status, same.text).toBe(200)
+  const deployment_ids = [id, id.toUpperCase()]
+  const { body } = await app.call('DELETE', '/v2/deployments', { query: { deployment_ids } })
+  expect(body.results).toEqual([{ deployment_id: id, status: 204, detail: null }])
+})
+
+describe('what can’t be read as a request', () => {
+  async function send(request: string): Promise<{ head: string; body: { code: string; request_id: string } }> {
+    const socket = net.connect(Number(new URL(app.url).port), '127.0.0.1')
+    await once(socket, 'connect')
+    socket.write(request)
+    const [head, body] = (await text(socket)).split('\r\n\r\n') as [string, string]
+    return { head, body: JSON.parse(body) }
+  }
+
+  test.each([
+    ['no HTTP', 'HELLO\r\n\r\n', 400, 'MALFORMED_REQUEST'],
+    ['a length that is no number', 'POST / HTTP/1.1\r\nContent-Length: x\r\n\r\n', 400, 'MALFORMED_REQUEST'],
+    ['an address of 20 KiB', `GET /?${'x'.repeat(20_000)} HTTP/1.1\r\n\r\n`, 431, 'HEADERS_TOO_LARGE'],
+  ])('%s', async (_what, request, status, code) => {
+    const { head, body } = await send(request)
+    expect(head).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
+    expect(head).toContain('Content-Type: application/json')
+    expect(head).toContain(`X-Request-Id: ${body.request_id}`)
+    expect(body).toEqual({ detail: expect.any(String), code, request_id: expect.any(String) })
+  })
+})

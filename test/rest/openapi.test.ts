@@ -1,0 +1,81 @@
+/** The OpenAPI document and the page that shows it: complete, public, made from the operations. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { operations } from '../../src/rest/operations.ts'
+import { type RestApp, restApp } from './support.ts'
+
+let app: RestApp
+// biome-ignore lint/suspicious/noExplicitAny: an OpenAPI document
+let document: any
+beforeAll(async () => {
+  app = await restApp()
+  const answer = await app.rest('GET', '/openapi.json', { key: null })
+  expect(answer.status).toBe(200)
+  document = answer.body
+})
+afterAll(() => app.close())
+
+test('it is the one that was reviewed', async () => {
+  // the port is another one in each run
+  const reviewed = { ...document, servers: [{ url: 'https://control.example.com' }] }
+  await expect(`${JSON.stringify(reviewed, null, 2)}\n`).toMatchFileSnapshot('__snapshots__/openapi.json')
+})
+
+test('it is OpenAPI 3.1 of API version 0.1.0 at the public URL, with the three security schemes', () => {
+  expect(document.openapi).toBe('3.1.0')
+  expect(document.info).toMatchObject({ title: 'Pilothouse', version: '0.1.0' })
+  expect(document.servers).toEqual([{ url: app.url }])
+  expect(document.components.securitySchemes).toMatchObject({
+    ApiKey: { type: 'apiKey', in: 'header', name: 'X-Api-Key' },
+    TenantId: { type: 'apiKey', in: 'header', name: 'X-Tenant-Id' },
+    BearerAuth: { type: 'http', scheme: 'bearer' },
+  })
+})
+
+describe('every operation', () => {
+  test('is there, under an id of its own, and nothing else is', () => {
+    const documented = Object.entries<object>(document.paths).flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+    )
+    expect(documented.sort()).toEqual(operations.map(({ method, path }) => `${method} ${path}`).sort())
+    const ids = operations.map((operation) => operation.operationId)
+    expect(new Set(ids).size).toBe(ids.length)
+  })
+
+  test.each(operations.map((operation) => [operation.operationId, operation] as const))(
+    '%s has a summary, a tag, its parameters and all its answers',
+    (operationId, { method, path, input, answers, errors }) => {
+      const found = document.paths[path][method.toLowerCase()]
+      expect(found).toMatchObject({ operationId, summary: expect.any(String), tags: [expect.any(String)] })
+      const names = (place: string) =>
+        (found.parameters ?? []).filter((p: { in: string }) => p.in === place).map((p: { name: string }) => p.name)
+      expect(names('path')).toEqual([...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]))
+      const query = (input.shape.query as { shape?: object } | undefined)?.shape ?? {}
+      expect(names('query')).toEqual(Object.keys(query))
+      expect('requestBody' in found).toBe('body' in input.shape)
+      const statuses = [...Object.keys(answers), ...errors, 401, 403, 422, 500].map(String)
+      expect(Object.keys(found.responses)).toEqual(expect.arrayContaining(statuses))
+      for (const answer of Object.values<{ description: string }>(found.responses))
+        expect(answer.description).toBeTruthy()
+    },
+  )
+})
+
+test('every reference leads somewhere', () => {
+  for (const [, name] of JSON.stringify(document).matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
+    expect(document.components.schemas).toHaveProperty([name!])
+  }
+})
+
+test('/docs is a page that loads nothing from elsewhere and needs no credential', async () => {
+  const page = await app.rest('GET', '/docs', { key: null })
+  expect(page.status).toBe(200)
+  expect(page.headers.get('content-security-policy')).toContain("default-src 'self'")
+  const loaded = [...page.text.matchAll(/(?:src|href)="([^"]+)"/g)].map((match) => match[1]!)
+  expect(loaded.length).toBeGreaterThan(2)
+  for (const file of loaded) {
+    expect(file).toMatch(/^\/docs\//)
+    expect((await app.rest('GET', file, { key: null })).status).toBe(200)
+  }
+  const own = await app.rest('GET', '/docs/json', { key: null })
+  expect(own.body).toEqual(document)
+})

@@ -1,0 +1,144 @@
+/** Revisions over REST: reading, redeploy, interrupt (spec 4 and 7, contract 3 and 4). */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { bodies, putStatus, type RestApp, restApp, violations } from './support.ts'
+
+let app: RestApp
+beforeAll(async () => {
+  app = await restApp()
+})
+afterAll(() => app.close())
+
+const NOWHERE = '11111111-1111-1111-1111-111111111111'
+const git = () => app.create(bodies.gitprovider(app.tenant.integrationId))
+const list = (id: string, query = {}) => app.call('GET', `/v2/deployments/${id}/revisions`, { query })
+const get = (id: string, rid: string) => app.call('GET', `/v2/deployments/${id}/revisions/${rid}`)
+const act = (verb: 'redeploy' | 'interrupt', id: string, rid: string, key?: string) =>
+  app.call('POST', `/v2/deployments/${id}/revisions/${rid}/${verb}`, { key })
+const revise = async (id: string) => (await app.call('POST', `/v2/deployments/${id}/revisions`, { body: {} })).body.id
+
+describe('reading', () => {
+  test('a revision shows every field of contract 4', async () => {
+    const deployment = await git()
+    const { body } = await get(deployment.id, deployment.latest_revision_id)
+    expect(body).toEqual({
+      id: deployment.latest_revision_id,
+      deployment_id: deployment.id,
+      status: 'CREATING',
+      status_message:
+        'Waiting for a built-in worker (a server with WORKER=on and a RUNTIME) to provision the deployment.',
+      source: 'gitprovider',
+      source_revision_config: deployment.source_revision_config,
+      attempt: 1,
+      created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+      updated_at: expect.any(String),
+    })
+  })
+
+  test('the list is newest first; its offset fetches the next page; filters narrow it', async () => {
+    const { id, latest_revision_id: first } = await git()
+    const second = await revise(id)
+    const third = await revise(id)
+    const seen = async (query: object) => (await list(id, query)).body.resources.map((r: { id: string }) => r.id)
+    expect(await seen({})).toEqual([third, second, first])
+    const page = await list(id, { limit: 2 })
+    expect(page.body.resources.map((r: { id: string }) => r.id)).toEqual([third, second])
+    expect(await seen({ limit: 2, offset: page.body.offset })).toEqual([first])
+    expect(await seen({ status: 'CREATING' })).toEqual([third])
+    expect(await seen({ status: 'SKIPPED' })).toEqual([second, first])
+    expect(await seen({ status: 'CREATING,SKIPPED' })).toEqual([third, second, first])
+    expect(await seen({ status: 'DEPLOYED' })).toEqual([])
+    expect(await seen({ status: '' })).toEqual([third, second, first])
+    expect(await seen({ remote_reconciled: 'false' })).toEqual([third, second, first])
+    expect(await seen({ remote_reconciled: 'true' })).toEqual([])
+  })
+
+  test.each([
+    ['limit', '0', 'query.limit greater_than_equal'],
+    ['limit', '101', 'query.limit less_than_equal'],
+    ['offset', '-1', 'query.offset greater_than_equal'],
+    ['status', 'FINE', 'query.status.0 enum'],
+    ['remote_reconciled', 'x', 'query.remote_reconciled bool_parsing'],
+  ])('the list with %s=%s is 422', async (name, value, expected) => {
+    const { id } = await git()
+    expect(violations(await list(id, { [name]: value }))).toEqual([expected])
+  })
+
+  test('either id may be unknown (404) or no UUID (422)', async () => {
+    const { id, latest_revision_id } = await git()
+    const other = await git()
+    expect((await list(NOWHERE)).body.detail).toBe(`Deployment ID ${NOWHERE} not found.`)
+    expect((await get(NOWHERE, latest_revision_id)).body.detail).toBe(`Deployment ID ${NOWHERE} not found.`)
+    expect((await get(id, NOWHERE)).body.detail).toBe(`Revision ID ${NOWHERE} not found.`)
+    expect((await get(other.id, latest_revision_id)).body.detail).toBe(`Revision ID ${latest_revision_id} not found.`)
+    expect(violations(await get('a', 'b'))).toEqual([
+      'path.deployment_id uuid_parsing',
+      'path.revision_id uuid_parsing',
+    ])
+    expect(violations(await list('a'))).toEqual(['path.deployment_id uuid_parsing'])
+  })
+})
+
+describe('redeploy', () => {
+  test('runs an ended revision again and answers the deployment, whose latest revision does not move', async () => {
+    const { id, latest_revision_id: first } = await git()
+    await putStatus(app.core, first, 'DEPLOYED')
+    const second = await revise(id)
+    await putStatus(app.core, second, 'BUILD_FAILED')
+    const answer = await act('redeploy', id, first)
+    expect(answer.status).toBe(200)
+    expect(answer.body).toMatchObject({ id, latest_revision_id: second })
+    expect((await get(id, first)).body).toMatchObject({ id: first, attempt: 2, status: 'AWAITING_BUILD' })
+  })
+
+  test('is 400 when it is in progress, when there is nothing to run, and when the deployment is being deleted', async () => {
+    const running = await git()
+    const answer = await act('redeploy', running.id, running.latest_revision_id)
+    expect([answer.status, answer.body.code]).toEqual([400, 'NOT_REDEPLOYABLE'])
+    expect(answer.body.detail).toContain('in progress (CREATING)')
+
+    const empty = await app.create(bodies.internal_container())
+    await putStatus(app.core, empty.latest_revision_id, 'DEPLOY_FAILED')
+    expect((await act('redeploy', empty.id, empty.latest_revision_id)).body.detail).toContain('nothing to build or run')
+
+    await app.core.db.deployment.update({ where: { id: running.id }, data: { deletedAt: new Date() } })
+    const deleted = await act('redeploy', running.id, running.latest_revision_id)
+    expect([deleted.status, deleted.body.detail]).toEqual([400, expect.stringContaining('being deleted')])
+  })
+})
+
+describe('interrupt', () => {
+  test('stops a revision at once and answers it', async () => {
+    const { id, latest_revision_id } = await git()
+    const answer = await act('interrupt', id, latest_revision_id)
+    expect(answer.status).toBe(200)
+    expect(answer.body).toMatchObject({ id: latest_revision_id, status: 'INTERRUPTED' })
+  })
+
+  test('is 409 when it has ended', async () => {
+    const { id, latest_revision_id } = await git()
+    await putStatus(app.core, latest_revision_id, 'DEPLOYED')
+    const answer = await act('interrupt', id, latest_revision_id)
+    expect([answer.status, answer.body.code]).toEqual([409, 'CONFLICT'])
+  })
+})
+
+describe.each(['redeploy', 'interrupt'] as const)('%s', (verb) => {
+  test('viewers get 403, unknown ids 404, ids that are no UUIDs 422', async () => {
+    const { id, latest_revision_id } = await git()
+    expect((await act(verb, id, latest_revision_id, app.keys.viewer)).status).toBe(403)
+    expect((await act(verb, NOWHERE, latest_revision_id)).body.detail).toBe(`Deployment ID ${NOWHERE} not found.`)
+    expect((await act(verb, id, NOWHERE)).body.detail).toBe(`Revision ID ${NOWHERE} not found.`)
+    expect(violations(await act(verb, 'a', 'b'))).toEqual([
+      'path.deployment_id uuid_parsing',
+      'path.revision_id uuid_parsing',
+    ])
+  })
+
+  test('takes no body, but an empty one with any content type', async () => {
+    const { id, latest_revision_id } = await git()
+    if (verb === 'redeploy') await putStatus(app.core, latest_revision_id, 'DEPLOYED')
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+    const path = `/v2/deployments/${id}/revisions/${latest_revision_id}/${verb}`
+    expect((await app.call('POST', path, { headers, body: '' })).status).toBe(200)
+  })
+})

@@ -1,0 +1,148 @@
+/** What REST itself answers for (contract 1 and 2): credentials, bodies, unknown paths, request ids, hidden causes. */
+import { request } from 'node:http'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createLogger } from '../../src/log.ts'
+import { operations } from '../../src/rest/operations.ts'
+import { bodies, type RestApp, restApp, violations } from './support.ts'
+
+let app: RestApp
+beforeAll(async () => {
+  app = await restApp()
+})
+afterAll(() => app.close())
+
+describe('credentials', () => {
+  test('none, or an unknown one, is 401 with a challenge, before anything else is looked at', async () => {
+    for (const key of [null, 'cpk_unknown']) {
+      const answer = await app.call('POST', '/v2/deployments', { key, body: '{"malformed' })
+      expect([answer.status, answer.body.code]).toEqual([401, 'UNAUTHENTICATED'])
+      expect(answer.headers.get('www-authenticate')).toMatch(/realm/)
+    }
+  })
+
+  const id = '11111111-1111-1111-1111-111111111111'
+  test.each(operations.map(({ operationId, method, path }) => [operationId, method, path.replace(/\{\w+\}/g, id)]))(
+    '%s: 401 without one; 403 for viewers exactly if it writes',
+    async (_id, method, path) => {
+      expect((await app.call(method!, path!, { key: null })).status).toBe(401)
+      const viewer = await app.call(method!, path!, { key: app.keys.viewer })
+      if (method === 'GET') expect([200, 404, 422]).toContain(viewer.status)
+      else expect([viewer.status, viewer.body.code]).toEqual([403, 'FORBIDDEN'])
+    },
+  )
+
+  test('the key may also come as a bearer token', async () => {
+    const headers = { authorization: `Bearer ${app.keys.viewer}` }
+    expect((await app.call('GET', '/v2/deployments', { key: null, headers })).status).toBe(200)
+  })
+
+  test('a key of the organization needs X-Tenant-Id', async () => {
+    const key = app.keys.organization
+    const answer = await app.call('GET', '/v2/deployments', { key })
+    expect([answer.status, answer.body.detail]).toEqual([
+      403,
+      "This API key is org-scoped and requires workspace specification. Please provide the 'X-Tenant-Id' header.",
+    ])
+    const headers = { 'x-tenant-id': app.sibling.workspaceId }
+    expect((await app.call('GET', '/v2/deployments', { key, headers })).status).toBe(200)
+  })
+
+  test('a workspace that is not the key’s is 403; one that is no UUID is 422', async () => {
+    const asked = (id: string) => app.call('GET', '/v2/deployments', { headers: { 'x-tenant-id': id } })
+    expect((await asked(app.sibling.workspaceId)).status).toBe(403)
+    expect(violations(await asked('nope'))).toEqual(['header.X-Tenant-Id uuid_parsing'])
+  })
+})
+
+describe('bodies', () => {
+  const post = (body: string, contentType: string, key?: string) =>
+    app.call('POST', '/v2/deployments', { body, key, headers: { 'content-type': contentType } })
+
+  test.each(['application/json', 'application/json; charset=utf-8', 'application/merge-patch+json'])(
+    '%s is JSON',
+    async (type) => {
+      expect((await post(JSON.stringify(bodies.internal_container()), type)).status).toBe(201)
+    },
+  )
+
+  test.each(['text/plain', 'application/x-www-form-urlencoded', 'nonsense'])('%s is 415', async (type) => {
+    const answer = await post('{}', type)
+    expect([answer.status, answer.body.code]).toEqual([415, 'UNSUPPORTED_MEDIA_TYPE'])
+  })
+
+  test('over 1 MiB is 413', async () => {
+    const answer = await post(JSON.stringify({ name: 'x'.repeat(1024 * 1024) }), 'application/json')
+    expect([answer.status, answer.body.code]).toEqual([413, 'PAYLOAD_TOO_LARGE'])
+  })
+
+  test('malformed JSON is 422 together with what is wrong in the path, and after 403', async () => {
+    const answer = await app.call('PATCH', '/v2/deployments/nope', { body: '{"a": }' })
+    expect(violations(answer)).toEqual(['body json_invalid', 'path.deployment_id uuid_parsing'])
+    expect((await post('{', 'application/json', app.keys.viewer)).status).toBe(403)
+  })
+})
+
+describe('paths', () => {
+  test('an unknown one is 404 in JSON, with and without a credential', async () => {
+    for (const key of [undefined, null]) {
+      const answer = await app.call('GET', '/v2/nothing', { key })
+      expect([answer.status, answer.body.code]).toEqual([404, 'NOT_FOUND'])
+      expect(answer.body.detail).toBe('There is nothing at GET /v2/nothing.')
+    }
+  })
+
+  test('a method that a path does not have is 405 and says which it has', async () => {
+    const answer = await app.rest('PUT', '/v2/deployments')
+    expect([answer.status, answer.body.code]).toEqual([405, 'METHOD_NOT_ALLOWED'])
+    expect(answer.headers.get('allow')).toBe('HEAD, POST, GET, DELETE')
+    const id = '11111111-1111-1111-1111-111111111111'
+    const redeploy = await app.rest('GET', `/v2/deployments/${id}/revisions/${id}/redeploy`)
+    expect([redeploy.status, redeploy.headers.get('allow')]).toEqual([405, 'POST'])
+  })
+
+  test('HEAD is GET without the body', async () => {
+    const answer = await app.rest('HEAD', '/v2/deployments')
+    expect([answer.status, answer.text]).toEqual([200, ''])
+  })
+
+  test('one that can’t be decoded, or has a very long part, is 422', async () => {
+    // fetch would mend the path
+    const status = await new Promise((resolve, reject) => {
+      request(`${app.url}/v2/deployments/`, { path: '/v2/deployments/%zz' }, (response) => {
+        response.resume()
+        resolve([response.statusCode, response.headers['content-type'], response.headers['x-request-id']])
+      })
+        .on('error', reject)
+        .end()
+    })
+    expect(status).toEqual([422, expect.stringMatching(/^application\/json/), expect.any(String)])
+    expect(violations(await app.call('GET', `/v2/deployments/${'a'.repeat(500)}`))).toEqual([
+      'path.deployment_id uuid_parsing',
+    ])
+    expect(violations(await app.call('GET', `/v2/deployments/${'a'.repeat(3000)}`))).toEqual(['path value_error'])
+  })
+})
+
+test('the caller’s request id is answered, in the header and in errors, if it is a sane one', async () => {
+  const sane = await app.call('GET', '/v2/nothing', { headers: { 'x-request-id': 'ci-42' } })
+  expect([sane.headers.get('x-request-id'), sane.body.request_id]).toEqual(['ci-42', 'ci-42'])
+  const insane = await app.call('GET', '/v2/nothing', { headers: { 'x-request-id': 'a b"c' } })
+  expect(insane.body.request_id).not.toBe('a b"c')
+})
+
+test('what nobody foresaw is «Internal error», and the log has the cause under the request’s id, once', async () => {
+  const lines: { requestId?: string; msg: string; err?: { message: string } }[] = []
+  const log = createLogger('error', { write: (line: string) => void lines.push(JSON.parse(line)) })
+  const broken = await restApp({ overrides: { log } })
+  await broken.core.db.$executeRaw`DROP TABLE integrations CASCADE`
+  const answer = await broken.rest('GET', '/v1/integrations/gitprovider/install')
+  const requestId = answer.headers.get('x-request-id')
+  expect([answer.status, answer.body]).toEqual([
+    500,
+    { detail: 'Internal error', code: 'INTERNAL', request_id: requestId },
+  ])
+  const mine = lines.filter((line) => line.requestId === requestId)
+  expect(mine).toHaveLength(1)
+  expect(mine[0]!.err!.message).toContain('integrations')
+  await broken.close()
+})

@@ -1,0 +1,253 @@
+/** PATCH /v2/deployments/{id} and POST …/revisions: merging, the triggers of spec 3, what can't be changed. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { bodies, type RestApp, restApp, set, violations } from './support.ts'
+
+let app: RestApp
+beforeAll(async () => {
+  app = await restApp()
+})
+afterAll(() => app.close())
+
+const NOWHERE = '11111111-1111-1111-1111-111111111111'
+const git = () => app.create(bodies.gitprovider(app.tenant.integrationId))
+const image = () => app.create(bodies.external_container())
+const patch = (id: string, body: unknown, key?: string) => app.call('PATCH', `/v2/deployments/${id}`, { body, key })
+const revise = (id: string, body: unknown, key?: string) =>
+  app.call('POST', `/v2/deployments/${id}/revisions`, { body, key })
+
+describe('which changes make a revision', () => {
+  test.each([
+    ['repo_ref', 'gitprovider', { source_revision_config: { repo_ref: 'next' } }, true],
+    ['the repo_ref it has already', 'gitprovider', { source_revision_config: { repo_ref: 'main' } }, true],
+    ['graph_config_path', 'gitprovider', { source_revision_config: { graph_config_path: 'a/graph.json' } }, true],
+    ['image_uri', 'external_container', { source_revision_config: { image_uri: 'a/b:2' } }, true],
+    [
+      'image_uri of an internal container',
+      'internal_container',
+      { source_revision_config: { image_uri: 'a/b:2' } },
+      true,
+    ],
+    ['secrets', 'gitprovider', { secrets: [{ name: 'A', value: 'b' }] }, true],
+    ['an empty set of secrets', 'gitprovider', { secrets: [] }, true],
+    ['nothing', 'gitprovider', {}, false],
+    [
+      'nulls',
+      'gitprovider',
+      { source_config: null, source_revision_config: null, secrets: null, secret_references: null },
+      false,
+    ],
+    [
+      'null triggers',
+      'gitprovider',
+      {
+        source_revision_config: { repo_ref: null, graph_config_path: null, image_uri: null, source_tarball_path: null },
+      },
+      false,
+    ],
+    ['a commit, which is read-only', 'gitprovider', { source_revision_config: { repo_commit_sha: 'abc' } }, false],
+    ['resource_spec', 'gitprovider', { source_config: { resource_spec: { cpu: 1 } } }, false],
+    ['build_on_push', 'gitprovider', { source_config: { build_on_push: true } }, false],
+    ['install_command', 'gitprovider', { source_config: { install_command: 'npm ci' } }, false],
+    ['build_command', 'gitprovider', { source_config: { build_command: 'make' } }, false],
+    ['custom_url', 'external_container', { source_config: { custom_url: 'https://a.example' } }, false],
+    [
+      'secret_references',
+      'external_container',
+      { secret_references: [{ name: 'A', secret_name: 'b', secret_key: 'c' }] },
+      false,
+    ],
+  ] as const)('%s (%s)', async (_what, source, body, makes) => {
+    const before = await app.create(
+      source === 'gitprovider' ? bodies.gitprovider(app.tenant.integrationId) : bodies[source](),
+    )
+    const answer = await patch(before.id, body)
+    expect(answer.status).toBe(200)
+    expect(answer.body.latest_revision_id !== before.latest_revision_id).toBe(makes)
+    const list = await app.call('GET', `/v2/deployments/${before.id}/revisions`)
+    expect(list.body.resources).toHaveLength(makes ? 2 : 1)
+    expect(list.body.resources[0].id).toBe(answer.body.latest_revision_id)
+  })
+
+  test('POST …/revisions makes one whatever it says, and answers it', async () => {
+    const deployment = await git()
+    const answer = await revise(deployment.id, {})
+    expect(answer.status).toBe(201)
+    expect(answer.body).toMatchObject({ deployment_id: deployment.id, attempt: 1, source: 'gitprovider' })
+    expect(answer.body.source_revision_config).toEqual(deployment.source_revision_config)
+    const now = (await app.call('GET', `/v2/deployments/${deployment.id}`)).body
+    expect(now.latest_revision_id).toBe(answer.body.id)
+    const named = await revise(deployment.id, { source_revision_config: { repo_ref: 'next' } })
+    expect(named.body.source_revision_config.repo_ref).toBe('next')
+  })
+})
+
+describe('what a PATCH changes', () => {
+  test('it keeps what it does not name', async () => {
+    const before = await app.create(
+      set(bodies.gitprovider(app.tenant.integrationId), 'source_config.install_command', 'npm ci'),
+    )
+    const { body } = await patch(before.id, { source_revision_config: { repo_ref: 'next' } })
+    expect(body).toEqual({
+      ...before,
+      source_revision_config: { ...before.source_revision_config, repo_ref: 'next' },
+      latest_revision_id: body.latest_revision_id,
+      updated_at: body.updated_at,
+    })
+    expect(body.updated_at > before.updated_at).toBe(true)
+  })
+
+  test('resource_spec replaces the whole spec', async () => {
+    const { id } = await git()
+    await patch(id, { source_config: { resource_spec: { cpu: 1, memory_mb: 512 } } })
+    const { body } = await patch(id, { source_config: { resource_spec: { cpu: 2 } } })
+    expect(body.source_config.resource_spec).toEqual({ cpu: 2 })
+  })
+
+  test('secrets replaces the whole set, and [] empties it', async () => {
+    const { id } = await git()
+    await patch(id, {
+      secrets: [
+        { name: 'A', value: '1' },
+        { name: 'B', value: '2' },
+      ],
+    })
+    expect((await patch(id, { secrets: [{ name: 'C', value: '3' }] })).body.secrets).toEqual([
+      { name: 'C', value: '3' },
+    ])
+    expect((await patch(id, { secrets: [] })).body.secrets).toEqual([])
+  })
+
+  test('secret_references replaces the whole list, and [] empties it', async () => {
+    const { id } = await image()
+    const reference = { name: 'A', secret_name: 'b', secret_key: 'c' }
+    expect((await patch(id, { secret_references: [reference] })).body.secret_references).toEqual([reference])
+    expect((await patch(id, { secret_references: [] })).body.secret_references).toEqual([])
+  })
+
+  test('unknown fields are ignored', async () => {
+    const before = await git()
+    const { status, body } = await patch(before.id, { color: 'red', tenant_id: NOWHERE })
+    expect([status, body.tenant_id]).toEqual([200, before.tenant_id])
+  })
+
+  test.each(['gitprovider', 'external_container', 'internal_container', 'internal_source'] as const)(
+    'what any role was answered can be sent back as it is, by whoever may write (%s)',
+    async (source) => {
+      const body = source === 'gitprovider' ? bodies.gitprovider(app.tenant.integrationId) : bodies[source]()
+      const secrets = [{ name: 'TOKEN', value: 'of old' }]
+      const { id } = await app.create(set({ ...body, secrets }, 'source_config.resource_spec', { cpu: 1.25 }))
+      // as the data plane and a finished build leave it
+      const running = source === 'external_container' ? {} : { customUrl: 'http://127.0.0.1:3100' }
+      await app.core.db.deployment.update({ where: { id }, data: { ...running, imageVersion: '1.2.3' } })
+      await app.core.db.revision.updateMany({ where: { deploymentId: id }, data: { repoCommitSha: 'a'.repeat(40) } })
+      for (const key of [app.keys.admin, app.keys.deployer]) {
+        const before = (await app.call('GET', `/v2/deployments/${id}`, { key })).body
+        const answer = await patch(id, before, key)
+        expect(answer.status, answer.text).toBe(200)
+        expect(answer.body.source_config).toEqual(before.source_config)
+        expect((await app.call('GET', `/v2/deployments/${id}`)).body.secrets).toEqual(secrets)
+      }
+    },
+  )
+})
+
+describe('what a PATCH can’t change', () => {
+  test.each([
+    ['name', { name: 'other' }, 'body.name value_error'],
+    ['source', { source: 'external_container' }, 'body.source value_error'],
+    ['integration_id', { source_config: { integration_id: NOWHERE } }, 'body.source_config.integration_id value_error'],
+    ['repo_url', { source_config: { repo_url: 'https://b.example' } }, 'body.source_config.repo_url value_error'],
+    [
+      'deployment_type',
+      { source_config: { deployment_type: 'prod' } },
+      'body.source_config.deployment_type value_error',
+    ],
+  ])('%s: another value is 422, the stored one passes', async (_field, body, expected) => {
+    const { id } = await git()
+    expect(violations(await patch(id, body))).toContain(expected)
+  })
+
+  test('custom_url of a git source, listener_id and k8s_namespace', async () => {
+    const { id } = await git()
+    const url = { source_config: { custom_url: 'https://a.example' } }
+    expect(violations(await patch(id, url))).toContain('body.source_config.custom_url value_error')
+    const other = await image()
+    const listener = { source_config: { listener_id: NOWHERE } }
+    expect(violations(await patch(other.id, listener))).toContain('body.source_config.listener_id value_error')
+    const namespace = { source_config: { listener_config: { k8s_namespace: 'a' } } }
+    expect(violations(await patch(other.id, namespace))).toContain(
+      'body.source_config.listener_config.k8s_namespace value_error',
+    )
+  })
+
+  test('build_on_push can’t be switched on where the ref is a tag, nor a tag set where it is on', async () => {
+    const { id } = await git()
+    const tag = { source_revision_config: { repo_ref: 'refs/tags/v1' } }
+    const push = { source_config: { build_on_push: true } }
+    await patch(id, push)
+    expect(violations(await patch(id, tag))).toEqual(['body.source_config.build_on_push value_error'])
+    expect((await patch(id, { ...tag, source_config: { build_on_push: false } })).status).toBe(200)
+    expect(violations(await patch(id, push))).toEqual(['body.source_config.build_on_push value_error'])
+  })
+
+  test.each([
+    [
+      'an image for git',
+      { source_revision_config: { image_uri: 'a:1' } },
+      'body.source_revision_config.image_uri value_error',
+    ],
+    [
+      'an arbitrary tarball',
+      { source_revision_config: { source_tarball_path: 'a' } },
+      'body.source_revision_config.source_tarball_path value_error',
+    ],
+    [
+      'references for git',
+      { secret_references: [{ name: 'A', secret_name: 'b', secret_key: 'c' }] },
+      'body.secret_references value_error',
+    ],
+    [
+      'a bad bound',
+      { source_config: { resource_spec: { cpu: 9 } } },
+      'body.source_config.resource_spec.cpu less_than_equal',
+    ],
+    ['a secret without value', { secrets: [{ name: 'A' }] }, 'body.secrets.0.value missing'],
+  ])('%s is 422 for both calls and makes no revision', async (_what, body, expected) => {
+    const { id } = await git()
+    expect(violations(await patch(id, body))).toContain(expected)
+    expect(violations(await revise(id, body))).toContain(expected)
+    expect((await app.call('GET', `/v2/deployments/${id}/revisions`)).body.resources).toHaveLength(1)
+  })
+})
+
+describe('who may, and when not', () => {
+  test('a viewer gets 403 from both', async () => {
+    const { id } = await git()
+    expect((await patch(id, {}, app.keys.viewer)).status).toBe(403)
+    expect((await revise(id, {}, app.keys.viewer)).status).toBe(403)
+    expect((await patch(id, {}, app.keys.deployer)).status).toBe(200)
+  })
+
+  test('an unknown id is 404, one that is no UUID 422', async () => {
+    for (const write of [patch, revise]) {
+      const answer = await write(NOWHERE, {})
+      expect([answer.status, answer.body.detail]).toEqual([404, `Deployment ID ${NOWHERE} not found.`])
+      expect(violations(await write('nope', {}))).toEqual(['path.deployment_id uuid_parsing'])
+      expect(violations(await write('nope', { secrets: 1 }))).toEqual([
+        'body.secrets list_type',
+        'path.deployment_id uuid_parsing',
+      ])
+    }
+  })
+
+  test('a deployment that is being deleted is 409', async () => {
+    const { id } = await git()
+    // begun, so that there is something to tear down
+    await app.core.db.step.updateMany({ where: { deploymentId: id }, data: { firstTakenAt: new Date() } })
+    await app.call('DELETE', `/v2/deployments/${id}`)
+    for (const write of [patch, revise]) {
+      const answer = await write(id, {})
+      expect([answer.status, answer.body.code]).toEqual([409, 'CONFLICT'])
+    }
+  })
+})

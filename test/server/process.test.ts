@@ -1,0 +1,409 @@
+/** The server as a process: first start, health, drain on SIGTERM, kill -9, and starts that fail with one clear line. */
+import { once } from 'node:events'
+import { mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
+import http from 'node:http'
+import net from 'node:net'
+import path from 'node:path'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { testApp } from '../support/app.ts'
+import { asAdmin, type TestDatabase, testDatabase } from '../support/database.ts'
+import { gitBody, imageBody } from '../support/factories.ts'
+import { cli, type RunningServer, run, startInVain, startServer, temporaryFolder } from '../support/process.ts'
+import { agentRepository } from '../support/repository.ts'
+
+let folder: Awaited<ReturnType<typeof temporaryFolder>>
+let servers: RunningServer[]
+// every test here starts processes
+vi.setConfig({ testTimeout: 60_000 })
+beforeEach(async () => {
+  folder = await temporaryFolder()
+  servers = []
+})
+afterEach(async () => {
+  for (const { child, ended } of servers) {
+    child.kill('SIGTERM')
+    await ended
+  }
+  await folder.remove()
+})
+
+async function start(env: Record<string, string> = {}): Promise<RunningServer> {
+  const server = await startServer({ DATA_DIR: folder.path, ...env })
+  servers.push(server)
+  return server
+}
+
+const get = async (url: string, key?: string) => fetch(url, { headers: key === undefined ? {} : { 'x-api-key': key } })
+
+/** A POST whose body is half sent: open until the rest is. */
+async function halfRequest(server: RunningServer, key: string) {
+  const body = JSON.stringify(imageBody())
+  const request = http.request(`${server.url}/v2/deployments`, {
+    method: 'POST',
+    headers: { 'x-api-key': key, 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) },
+  })
+  request.on('error', () => {})
+  request.write(body.slice(0, 10))
+  // another request has its answer, so this one, which was sent before, is there too
+  await get(`${server.url}/healthz`)
+  return {
+    async finish() {
+      const answered = once(request, 'response') as Promise<[http.IncomingMessage]>
+      request.end(body.slice(10))
+      const [response] = await answered
+      response.resume()
+      return response
+    },
+  }
+}
+
+/** Whether nothing accepts connections there any more. */
+async function refuses(url: string): Promise<boolean> {
+  const { port, hostname } = new URL(url)
+  const socket = net.connect(Number(port), hostname)
+  return new Promise((resolve) => {
+    socket.on('connect', () => {
+      socket.destroy()
+      resolve(false)
+    })
+    socket.on('error', () => resolve(true))
+  })
+}
+
+describe('with a Postgres of its own', () => {
+  test('the first start shows where it is and the admin key, once and to people only', async () => {
+    const first = await start()
+    expect(first.output.stderr).toContain(`${first.url}/graphql`)
+    expect(first.output.stderr).toContain(`${first.url}/docs`)
+    const key = first.key!
+    expect(first.output.stderr.split(key)).toHaveLength(2)
+    expect((await get(`${first.url}/v2/deployments`, key)).status).toBe(200)
+    expect((await get(`${first.url}/healthz`)).status).toBe(200)
+    expect((await get(`${first.url}/readyz`)).status).toBe(200)
+
+    // a second server on the same folder joins, and the command line too
+    const second = await start()
+    expect(second.key).toBeUndefined()
+    expect((await get(`${second.url}/v2/deployments`, key)).status).toBe(200)
+    const made = await cli(['keys', 'create', '--role', 'viewer', '--name', 'dashboard'], { DATA_DIR: folder.path })
+    expect(made).toMatchObject({ code: 0 })
+    expect((await get(`${first.url}/v2/deployments`, made.stdout.trim())).status).toBe(200)
+
+    // the one that started Postgres goes, the other goes on
+    first.child.kill('SIGTERM')
+    expect((await first.ended).code).toBe(0)
+    expect((await get(`${second.url}/v2/deployments`, key)).status).toBe(200)
+    second.child.kill('SIGINT')
+    expect((await second.ended).code).toBe(0)
+
+    for (const { output } of [first, second]) {
+      const lines = output.stdout.trim().split('\n')
+      expect(lines.map((line) => JSON.parse(line).level)).not.toContain('error')
+      expect(output.stdout).not.toContain(key)
+      expect(output.stdout).not.toContain(made.stdout.trim())
+    }
+  })
+
+  test.skipIf(process.getuid?.() !== 0)(
+    'a umask that closes all to others does not hinder those that root starts',
+    async () => {
+      const umask = process.umask(0o077)
+      const DATA_DIR = path.join(folder.path, 'data')
+      const starting = start({ DATA_DIR, WORKER: 'on' })
+      process.umask(umask)
+      await starting
+      const mode = async (name: string) => ((await stat(path.join(DATA_DIR, name))).mode & 0o777).toString(8)
+      expect(await Promise.all(['.', 'apps', 'secrets.key', 'workers'].map(mode))).toEqual(['711', '711', '600', '700'])
+    },
+  )
+
+  test('a terminal that is closed ends the server with its Postgres', async () => {
+    const server = await start()
+    server.child.kill('SIGHUP')
+    expect((await server.ended).code).toBe(0)
+    expect(await readdir(path.join(folder.path, 'postgres'))).not.toContain('postmaster.pid')
+  })
+
+  test('what was there before a kill -9 is there after it', async () => {
+    const killed = await start()
+    const key = killed.key!
+    const made = await fetch(`${killed.url}/v2/deployments`, {
+      method: 'POST',
+      headers: { 'x-api-key': key, 'content-type': 'application/json' },
+      body: JSON.stringify(imageBody()),
+    })
+    expect(made.status).toBe(201)
+    const { id } = (await made.json()) as { id: string }
+    killed.child.kill('SIGKILL')
+    await killed.ended
+    const next = await start()
+    expect(next.key).toBeUndefined()
+    expect((await get(`${next.url}/v2/deployments/${id}`, key)).status).toBe(200)
+    next.child.kill('SIGTERM')
+    expect((await next.ended).code).toBe(0)
+  })
+})
+
+describe('whose own Postgres ends under it', () => {
+  const files = () => path.join(folder.path, 'postgres')
+  const postmaster = async () => Number.parseInt(await readFile(path.join(files(), 'postmaster.pid'), 'utf8'), 10)
+
+  test('a server starts it again and goes on', async () => {
+    const server = await start()
+    process.kill(await postmaster(), 'SIGKILL')
+    await expect
+      .poll(async () => (await get(`${server.url}/v2/deployments`, server.key)).status, { timeout: 20_000 })
+      .toBe(200)
+    server.child.kill('SIGTERM')
+    expect((await server.ended).code).toBe(0)
+  })
+
+  test('a server that can’t start it again ends and says why, for its supervisor to act', async () => {
+    const server = await start()
+    const pid = await postmaster()
+    await rename(files(), `${files()}.gone`)
+    process.kill(pid, 'SIGKILL')
+    const { code, stderr } = await server.ended
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/^The embedded Postgres in .* can't be used: Postgres did not start: /m)
+  })
+})
+
+describe('on a database', () => {
+  const key = 'the-operators-own-admin-key'
+  let database: TestDatabase
+  beforeEach(async () => {
+    database = await testDatabase()
+  })
+  afterEach(async () => {
+    for (const { child, ended } of servers) {
+      child.kill('SIGKILL')
+      await ended
+    }
+    await database.drop()
+  })
+  const here = () => start({ DATABASE_URL: database.url, CONTROL_PLANE_API_KEY: key })
+
+  test('SIGTERM lets an open request finish and takes no new one', async () => {
+    const server = await here()
+    const open = await halfRequest(server, key)
+    server.child.kill('SIGTERM')
+    await expect.poll(() => refuses(server.url)).toBe(true)
+    const response = await open.finish()
+    expect(response.statusCode).toBe(201)
+    expect(await server.ended).toMatchObject({ code: 0, signal: null })
+  })
+
+  test('SIGTERM ends the agents that it runs and gives its leases back', async () => {
+    const GIT_DIRECTORY = path.join(folder.path, 'git')
+    const repository = await agentRepository(GIT_DIRECTORY, 'agent')
+    const server = await start({
+      DATABASE_URL: database.url,
+      CONTROL_PLANE_API_KEY: key,
+      GIT_DIRECTORY,
+      WORKER: 'on',
+      RUNTIME: 'process',
+      APP_PORTS: '21700-21799',
+    })
+    const integrations = await (await get(`${server.url}/v1/integrations/gitprovider/install`, key)).json()
+    const [{ id: integrationId }] = integrations as [{ id: string }]
+    const made = await fetch(`${server.url}/v2/deployments`, {
+      method: 'POST',
+      headers: { 'x-api-key': key, 'content-type': 'application/json' },
+      body: JSON.stringify(gitBody({ integrationId }, { source_config: { repo_url: repository.url } })),
+    })
+    const { id } = (await made.json()) as { id: string }
+    const addressOf = async () => {
+      const body = await (await get(`${server.url}/v2/deployments/${id}`, key)).json()
+      const { active_revision_id, source_config } = body as {
+        active_revision_id: string | null
+        source_config: { custom_url: string }
+      }
+      return active_revision_id && source_config.custom_url
+    }
+    await expect.poll(addressOf, { timeout: 40_000 }).toMatch(/^http/)
+    const address = (await addressOf())!
+    expect((await get(`${address}/ok`)).status).toBe(200)
+
+    server.child.kill('SIGTERM')
+    expect((await server.ended).code).toBe(0)
+    expect(await refuses(address)).toBe(true)
+    await asAdmin(database.url, async (admin) => {
+      const { rows } = await admin.query('SELECT lease_holder, lease_expires_at FROM deployments')
+      expect(rows).toEqual([{ lease_holder: null, lease_expires_at: null }])
+    })
+    await repository.remove()
+  })
+
+  test('connections that are kept alive do not delay the end', async () => {
+    const server = await here()
+    const agent = new http.Agent({ keepAlive: true })
+    const request = http.get(`${server.url}/healthz`, { agent })
+    const [response] = (await once(request, 'response')) as [http.IncomingMessage]
+    response.resume()
+    await once(response, 'end')
+    const signalled = performance.now()
+    server.child.kill('SIGTERM')
+    expect((await server.ended).code).toBe(0)
+    expect(performance.now() - signalled).toBeLessThan(4_000)
+    agent.destroy()
+  })
+
+  test('a stream of status changes ends cleanly', async () => {
+    const server = await here()
+    const response = await fetch(`${server.url}/graphql`, {
+      method: 'POST',
+      headers: { 'x-api-key': key, 'content-type': 'application/json', accept: 'text/event-stream' },
+      body: JSON.stringify({ query: 'subscription { revisionStatusChanged { cursor } }' }),
+    })
+    expect(response.status).toBe(200)
+    const text = response.text()
+    server.child.kill('SIGTERM')
+    expect(await text).toContain('event: complete')
+    expect((await server.ended).code).toBe(0)
+  })
+
+  test('a second signal ends it at once', async () => {
+    const server = await here()
+    await halfRequest(server, key)
+    server.child.kill('SIGTERM')
+    // two in quick succession are one Ctrl-C, handed on by npm; so it is asked until it hears
+    const insist = setInterval(() => server.child.kill('SIGTERM'), 300)
+    const signalled = performance.now()
+    expect(await server.ended).toMatchObject({ code: 1, signal: null })
+    clearInterval(insist)
+    expect(performance.now() - signalled).toBeLessThan(6_000)
+  })
+
+  test('a request that never ends is cut after a while, and the rest of the server ends as it should', async () => {
+    const server = await here()
+    await halfRequest(server, key)
+    const signalled = performance.now()
+    server.child.kill('SIGTERM')
+    expect((await server.ended).code).toBe(0)
+    expect(performance.now() - signalled).toBeLessThan(10_000)
+  })
+
+  test('a signal during the start ends it, too', async () => {
+    const env = { DATABASE_URL: database.url, DATA_DIR: folder.path, PORT: '0', WORKER: 'off' }
+    const running = run('src/main.ts', [], env)
+    // the first thing that the start leaves behind, once the signals are handled
+    await expect.poll(() => readdir(folder.path), { interval: 5, timeout: 20_000 }).toContain('secrets.key')
+    running.child.kill('SIGTERM')
+    expect((await running.ended).code).toBe(0)
+  })
+
+  test('a signal ends a start that waits for its database', async () => {
+    const mute = net.createServer().listen(0, '127.0.0.1')
+    const connected = once(mute, 'connection')
+    await once(mute, 'listening')
+    const { port } = mute.address() as net.AddressInfo
+    const env = { DATABASE_URL: `postgresql://u:p@127.0.0.1:${port}/d`, DATA_DIR: folder.path, PORT: '0' }
+    const { child, ended } = run('src/main.ts', [], env)
+    await connected
+    const signalled = performance.now()
+    child.kill('SIGTERM')
+    expect((await ended).code).toBe(1)
+    expect(performance.now() - signalled).toBeLessThan(12_000)
+    mute.close()
+  })
+
+  test('is ready while the database answers, and alive without it', async () => {
+    const app = await testApp()
+    expect((await app.rest('GET', '/readyz', { key: null })).status).toBe(200)
+    const metrics = await app.rest('GET', '/metrics', { key: null })
+    expect(metrics.text).toContain('http_request_duration_seconds_count{method="GET",route="/readyz",status="200"} 1')
+    await app.dropDatabase()
+    const answer = await app.rest('GET', '/readyz', { key: null })
+    expect(answer.status).toBe(503)
+    expect(answer.body).toEqual({ status: 'not ready', reason: 'the database does not answer' })
+    expect((await app.rest('GET', '/healthz', { key: null })).status).toBe(200)
+    await app.close()
+  })
+})
+
+describe('a start that can’t succeed says why in one line', () => {
+  const lineOf = async (env: Record<string, string>) => {
+    const { code, stderr, stdout } = await startInVain({ DATA_DIR: folder.path, ...env })
+    expect(code).toBe(1)
+    expect(stdout).toBe('')
+    expect(stderr.trim().split('\n')).toHaveLength(1)
+    return stderr
+  }
+
+  test('for wrong settings, all of them', async () => {
+    expect(await lineOf({ SWEEP_SECONDS: 'soon', WORKER: 'maybe' })).toMatch(
+      /^Wrong settings: WORKER must be on or off; SWEEP_SECONDS /,
+    )
+  })
+
+  test('for a database that can’t be reached, without its password', async () => {
+    const DATABASE_URL = 'postgresql://someone:pa55word@127.0.0.1:1/nothing'
+    const line = await lineOf({ DATABASE_URL })
+    expect(line).toMatch(/^The database can't be used: .*ECONNREFUSED.* See DATABASE_URL\.$/m)
+    expect(line).not.toContain('pa55word')
+  })
+
+  test('for a database whose password is another', async () => {
+    const database = await testDatabase()
+    const url = new URL(database.url)
+    url.username = 'nobody_of_that_name'
+    url.password = 'pa55word'
+    const line = await lineOf({ DATABASE_URL: url.toString() })
+    expect(line).toMatch(/^The database can't be used: .* See DATABASE_URL\.$/m)
+    expect(line).not.toContain('pa55word')
+    await database.drop()
+  })
+
+  test('for a folder that can’t be written', async () => {
+    const file = path.join(folder.path, 'a-file')
+    await writeFile(file, '')
+    expect(await lineOf({ DATA_DIR: path.join(file, 'data') })).toMatch(/^The key file .* can't be used: ENOTDIR/)
+    const DATA_DIR = path.join(folder.path, 'data')
+    await mkdir(DATA_DIR)
+    await writeFile(path.join(DATA_DIR, 'postgres-password'), '')
+    await mkdir(path.join(DATA_DIR, 'postgres'))
+    expect(await lineOf({ DATA_DIR })).toMatch(/^The embedded Postgres in .* can't be used: /)
+  })
+
+  test('for a host name that has no address, or a folder that is a file', async () => {
+    const database = await testDatabase()
+    const env = { DATABASE_URL: database.url, CONTROL_PLANE_API_KEY: 'an-operators-own-key' }
+    expect(await lineOf({ ...env, HOST: 'nowhere.invalid' })).toMatch(/^No address is known for nowhere.invalid .*HOST/)
+    const GIT_DIRECTORY = path.join(folder.path, 'a-git-file')
+    await writeFile(GIT_DIRECTORY, '')
+    expect(await lineOf({ ...env, GIT_DIRECTORY })).toMatch(/^The folder of GIT_DIRECTORY can't be used: EEXIST/)
+    await database.drop()
+  })
+
+  test('for an account that builds and agents can’t have', async () => {
+    if (process.getuid?.() !== 0) return
+    const database = await testDatabase()
+    const env = {
+      DATABASE_URL: database.url,
+      RUNTIME: 'process',
+      WORKER: 'on',
+      CONTROL_PLANE_API_KEY: 'an-operators-own-key',
+    }
+    const { code, stderr } = await startInVain({ DATA_DIR: folder.path, ...env, APP_USER: 'no_such_account' })
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/^The process runtime can't be used: The account no_such_account .*\n$/)
+    await database.drop()
+  })
+
+  test('for a port that is in use', async () => {
+    const database = await testDatabase()
+    const other = net.createServer().listen(0, '127.0.0.1')
+    await once(other, 'listening')
+    const { port } = other.address() as net.AddressInfo
+    const says = `Port ${port} of 127.0.0.1 is in use: stop what uses it, or set PORT.\n`
+    const env = { DATABASE_URL: database.url, PORT: String(port), DATA_DIR: folder.path }
+    // the first start made a key all the same, and it must not get lost
+    const first = await startInVain(env)
+    expect(first).toMatchObject({ code: 1, stderr: expect.stringMatching(/Admin key +cpk_/) })
+    expect(first.stderr.endsWith(says)).toBe(true)
+    expect(await lineOf(env)).toBe(says)
+    other.close()
+    await database.drop()
+  })
+})

@@ -1,0 +1,223 @@
+/**
+ * A real server for a test: on a database of its own, listening on a free port, with keys of every role. Its tenants:
+ * workspace A (`tenant`), a second workspace of the same organization (`sibling`), and another organization (`other`).
+ */
+import { randomUUID } from 'node:crypto'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import os from 'node:os'
+import path from 'node:path'
+import { type App, buildApp, type Overrides } from '../../src/app.ts'
+import { createAuthenticator } from '../../src/auth/authenticate.ts'
+import { readConfig } from '../../src/config.ts'
+import { type RequestContext, transaction } from '../../src/domain/context.ts'
+import { issueKey, type NewKey } from '../../src/domain/keys/issue.ts'
+import { createWorkspace } from '../../src/domain/workspaces/create.ts'
+import { testDatabase } from './database.ts'
+
+/** Keys of one workspace, by role. */
+export interface RoleKeys {
+  admin: string
+  deployer: string
+  viewer: string
+  /** a viewer who may read the values of secrets */
+  secretsReader: string
+  /** an admin of the whole organization: needs `tenant` in every call */
+  organization: string
+}
+
+export interface TestTenant {
+  organizationId: string
+  workspaceId: string
+  /** of the `directory` integration */
+  integrationId: string
+  keys: RoleKeys
+}
+
+export interface Call {
+  /** an API key, or null for none; default: the admin of workspace A */
+  key?: string | null
+  /** X-Tenant-Id */
+  tenant?: string
+  headers?: Record<string, string>
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: an answer has whatever shape the test expects of it
+type Any = any
+
+export interface Answer {
+  status: number
+  headers: Headers
+  /** the body's text */
+  text: string
+  /** the body as JSON; undefined if it is none */
+  body: Any
+}
+
+export interface GraphQLAnswer extends Answer {
+  data: Any
+  errors: Any[] | undefined
+}
+
+export interface TestApp {
+  app: App
+  /** `http://127.0.0.1:port` */
+  url: string
+  databaseUrl: string
+  dataDir: string
+  /** its SECRETS_KEYS */
+  secretsKeys: string
+  /** workspace A, with its keys */
+  tenant: TestTenant
+  keys: RoleKeys
+  /** a second workspace of the same organization */
+  sibling: TestTenant
+  /** a workspace of another organization */
+  other: TestTenant
+  /** `body`: sent as JSON; a string is sent as it is */
+  rest(method: string, path: string, call?: Call & { body?: unknown }): Promise<Answer>
+  gql(query: string, variables?: Record<string, unknown>, call?: Call): Promise<GraphQLAnswer>
+  /** What a verb is given when this key calls it directly. */
+  context(key: string, tenantId?: string): Promise<RequestContext>
+  /** Removes the database under the running server. */
+  dropDatabase(): Promise<void>
+  /** Stops the server; the database goes with the server that made it. */
+  close(): Promise<void>
+}
+
+export interface TestAppOptions {
+  /** settings by name, over those of a test: no worker, nothing logged */
+  settings?: Record<string, string>
+  /** another server on this one's database, with the same tenants */
+  beside?: TestApp
+  overrides?: Overrides
+}
+
+const SECRETS_KEYS = `test:${Buffer.alloc(32, 7).toString('base64')}`
+
+export async function testApp(options: TestAppOptions = {}): Promise<TestApp> {
+  const { beside } = options
+  const database = beside ? null : await testDatabase()
+  const databaseUrl = beside?.databaseUrl ?? database!.url
+  const dataDir = beside?.dataDir ?? (await dataFolder())
+  const secretsKeys = beside?.secretsKeys ?? SECRETS_KEYS
+  const config = readConfig({
+    PORT: '0',
+    DATABASE_URL: databaseUrl,
+    DATA_DIR: dataDir,
+    SECRETS_KEYS: secretsKeys,
+    LOG_LEVEL: 'silent',
+    WORKER: 'off',
+    RUNTIME: 'process',
+    ...options.settings,
+  })
+  const app = await buildApp(config, options.overrides)
+  await app.start()
+  const tenants = beside ?? (await makeTenants(app))
+  const url = `http://127.0.0.1:${new URL(app.publicUrl()).port}`
+
+  async function send(method: string, target: string, call: Call, body?: string): Promise<Answer> {
+    const key = call.key === undefined ? tenants.tenant.keys.admin : call.key
+    const response = await fetch(url + target, {
+      method,
+      body,
+      headers: {
+        ...(key === null ? {} : { 'x-api-key': key }),
+        ...(call.tenant === undefined ? {} : { 'x-tenant-id': call.tenant }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...call.headers,
+      },
+    })
+    const text = await response.text()
+    return { status: response.status, headers: response.headers, text, body: asJson(text) }
+  }
+
+  return {
+    app,
+    url,
+    databaseUrl,
+    dataDir,
+    secretsKeys: config.SECRETS_KEYS ?? '',
+    tenant: tenants.tenant,
+    keys: tenants.tenant.keys,
+    sibling: tenants.sibling,
+    other: tenants.other,
+    rest(method, target, { body, ...call } = {}) {
+      return send(method, target, call, body === undefined || typeof body === 'string' ? body : JSON.stringify(body))
+    },
+    async gql(query, variables = {}, call = {}) {
+      const answer = await send('POST', '/graphql', call, JSON.stringify({ query, variables }))
+      return { ...answer, data: answer.body?.data, errors: answer.body?.errors }
+    },
+    context(key, tenantId) {
+      const headers = { 'x-api-key': key, ...(tenantId === undefined ? {} : { 'x-tenant-id': tenantId }) }
+      return createAuthenticator(app.core, { jwt: null })(headers, 'test')
+    },
+    dropDatabase: async () => database?.drop(),
+    async close() {
+      await app.close()
+      if (beside) return
+      await database!.drop()
+      await rm(dataDir, { recursive: true, force: true })
+    },
+  }
+}
+
+/** As the server would make it itself: an unprivileged account can get through, but not look around. */
+async function dataFolder(): Promise<string> {
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'pilothouse-app-'))
+  await chmod(folder, 0o711)
+  return folder
+}
+
+function asJson(text: string): Any {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+async function makeTenants({ core }: App): Promise<Pick<TestApp, 'tenant' | 'sibling' | 'other'>> {
+  const first = await core.db.workspace.findFirstOrThrow()
+  const organization = await core.db.organization.create({
+    data: { name: 'Other', plan: 'self_hosted_enterprise' },
+  })
+  return {
+    tenant: await equip(core, first),
+    sibling: await equip(core, await newWorkspace(core, first.organizationId, 'Sibling')),
+    other: await equip(core, await newWorkspace(core, organization.id, 'Other')),
+  }
+}
+
+function newWorkspace(core: App['core'], organizationId: string, name: string) {
+  return transaction(core, (tx) => createWorkspace(tx, { organizationId, name, directoryIntegration: true }))
+}
+
+async function equip(core: App['core'], workspace: { id: string; organizationId: string }): Promise<TestTenant> {
+  const { id: workspaceId, organizationId } = workspace
+  const key = (how: Partial<NewKey>) => newKey(core, { organizationId, workspaceId, ...how })
+  const integration = await core.db.integration.findFirstOrThrow({ where: { workspaceId } })
+  return {
+    organizationId,
+    workspaceId,
+    integrationId: integration.id,
+    keys: {
+      admin: await key({ role: 'admin' }),
+      deployer: await key({ role: 'deployer' }),
+      viewer: await key({ role: 'viewer' }),
+      secretsReader: await key({ role: 'viewer', secretsRead: true }),
+      organization: await key({ role: 'admin', organizationWide: true }),
+    },
+  }
+}
+
+/** Makes a key as the system would; default: a viewer's. Answers its text. */
+export async function newKey(
+  core: App['core'],
+  how: Partial<NewKey> & Pick<NewKey, 'organizationId' | 'workspaceId'>,
+): Promise<string> {
+  const issued = await transaction(core, (tx) =>
+    issueKey(tx, { name: `test ${randomUUID()}`, role: 'viewer', createdBy: null, ...how }),
+  )
+  return issued.text
+}

@@ -1,0 +1,19 @@
+#!/usr/bin/env node
+// The options of curl that the README's examples use, so that they can be tested on a machine without curl.
+import { parseArgs } from 'node:util'
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    silent: { type: 'boolean', short: 's' },
+    'show-error': { type: 'boolean', short: 'S' },
+    'no-buffer': { type: 'boolean', short: 'N' },
+    request: { type: 'string', short: 'X' },
+    header: { type: 'string', short: 'H', multiple: true },
+    data: { type: 'string', short: 'd' },
+  },
+})
+const headers = (values.header ?? []).map((line) => line.split(/:\s*/, 2))
+const method = values.request ?? (values.data === undefined ? 'GET' : 'POST')
+const response = await fetch(positionals[0], { method, headers, body: values.data })
+for await (const chunk of response.body ?? []) process.stdout.write(chunk)

@@ -1,0 +1,95 @@
+/**
+ * The domain on a database of its own, without any transport: tenants with their contexts, and a scripted holder
+ * that speaks the data-plane protocol by hand, step by step, where a test wants to decide what a worker does.
+ */
+import { randomBytes, randomUUID } from 'node:crypto'
+import { type Database, openDatabase } from '../../src/database/client.ts'
+import type { Actor } from '../../src/domain/access.ts'
+import type { Core, DomainSettings, RequestContext } from '../../src/domain/context.ts'
+import { createDeployment } from '../../src/domain/deployments/create.ts'
+import { KeyRing } from '../../src/domain/secrets/keyring.ts'
+import { localControlPlane } from '../../src/domain/work/local.ts'
+import type { ControlPlane } from '../../src/domain/work/protocol.ts'
+import type { Plan, Role } from '../../src/generated/prisma/enums.ts'
+import { testDatabase } from './database.ts'
+
+export interface TestDomain {
+  core: Core
+  database: Database
+  url: string
+  plane: ControlPlane
+  /** a new organization with one workspace; the context of an admin in it */
+  tenant(plan?: Plan): Promise<RequestContext>
+  close(): Promise<void>
+}
+
+export const SETTINGS: DomainSettings = {
+  deploymentModes: ['cloud', 'self_hosted'],
+  runtime: 'process',
+  deadlineMinutes: { PROVISION: 10, BUILD: 30, DEPLOY: 10, TEARDOWN: 10 },
+  gitDirectory: '/nonexistent',
+}
+
+const silent = { info: () => {}, warn: () => {}, error: () => {} }
+
+export async function testDomain(settings: Partial<DomainSettings> = {}): Promise<TestDomain> {
+  const { url, drop } = await testDatabase()
+  const database = openDatabase({ url, poolSize: 10 })
+  const core: Core = {
+    db: database.prisma,
+    keyring: new KeyRing([['test', randomBytes(32)]]),
+    settings: { ...SETTINGS, ...settings },
+    clock: () => new Date(),
+    log: silent,
+  }
+  return {
+    core,
+    database,
+    url,
+    plane: localControlPlane(core, async () => {}),
+    async tenant(plan = 'self_hosted_enterprise') {
+      const organization = await core.db.organization.create({ data: { name: 'Org', plan } })
+      const workspace = await core.db.workspace.create({
+        data: { organizationId: organization.id, name: 'Main', eventCounter: { create: {} } },
+      })
+      return {
+        ...core,
+        requestId: randomUUID(),
+        workspace: { id: workspace.id, organizationId: organization.id, plan },
+        actor: actor(organization.id, workspace.id, 'admin'),
+      }
+    },
+    async close() {
+      await database.close()
+      await drop()
+    },
+  }
+}
+
+function actor(organizationId: string, workspaceId: string, role: Role): Actor {
+  return { subject: `test-${role}`, organizationId, workspaceId, role, secretsRead: role === 'admin' }
+}
+
+/** The same workspace, another role. */
+export function as(ctx: RequestContext, role: Role): RequestContext {
+  return { ...ctx, actor: actor(ctx.workspace.organizationId, ctx.workspace.id, role) }
+}
+
+/** A valid body for each source; `gitprovider` gets an integration of its own. */
+export async function gitBody(ctx: RequestContext, name = `app-${randomUUID().slice(0, 8)}`) {
+  const integration = await ctx.db.integration.create({
+    data: { workspaceId: ctx.workspace.id, kind: 'directory', name: 'repos' },
+  })
+  return {
+    name,
+    source: 'gitprovider' as const,
+    source_config: { integration_id: integration.id, repo_url: 'https://git.example.com/acme/agent' },
+    source_revision_config: { repo_ref: 'main', graph_config_path: 'graph.json' },
+    secrets: [] as { name: string; value: string }[],
+  }
+}
+
+/** A deployment of a git repository; returns its id. Nothing has been provisioned yet. */
+export async function gitDeployment(ctx: RequestContext): Promise<string> {
+  return createDeployment(ctx, { body: await gitBody(ctx) })
+}

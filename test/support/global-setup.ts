@@ -1,0 +1,51 @@
+/**
+ * Before all tests: one Postgres for the run (embedded, without fsync; or TEST_DATABASE_URL, whose user may create
+ * databases) and in it a migrated template that each test's database is cloned from. After all: nothing is left.
+ */
+import { randomBytes } from 'node:crypto'
+import { rm } from 'node:fs/promises'
+import type { TestProject } from 'vitest/node'
+import { startEmbedded } from '../../src/database/embedded.ts'
+import { migrate } from '../../src/database/migrate.ts'
+import { NOT_DURABLE, newDataDir } from './data-dir.ts'
+import { asAdmin, atDatabase, dropDatabase } from './database.ts'
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** the run's Postgres: an administrator's URL, the start of its databases' names, and the template's name */
+    postgres: { url: string; prefix: string; template: string }
+  }
+}
+
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const server = process.env.TEST_DATABASE_URL
+    ? { url: process.env.TEST_DATABASE_URL, stop: async () => {} }
+    : await embeddedForTests()
+  const prefix = `pilothouse_test_${randomBytes(4).toString('hex')}`
+  const template = `${prefix}_template`
+  await asAdmin(server.url, (admin) => admin.query(`CREATE DATABASE ${template}`))
+  await migrate(atDatabase(server.url, template))
+  project.provide('postgres', { url: server.url, prefix, template })
+  return async () => {
+    await asAdmin(server.url, async (admin) => {
+      const { rows } = await admin.query<{ datname: string }>(
+        'SELECT datname FROM pg_database WHERE starts_with(datname, $1)',
+        [prefix],
+      )
+      for (const { datname } of rows) await dropDatabase(admin, datname)
+    })
+    await server.stop()
+  }
+}
+
+async function embeddedForTests(): Promise<{ url: string; stop(): Promise<void> }> {
+  const dataDir = newDataDir()
+  const { url, stop } = await startEmbedded({ dataDir, settings: NOT_DURABLE })
+  return {
+    url,
+    async stop() {
+      await stop()
+      await rm(dataDir, { recursive: true, force: true })
+    },
+  }
+}

@@ -1,0 +1,51 @@
+/** A scripted holder: claims and completes through the real protocol, exactly when the test says so. */
+import { randomUUID } from 'node:crypto'
+import type { Claim, CompleteRequest, ControlPlane, Step } from '../../src/domain/work/protocol.ts'
+
+/** What a worker that succeeds reports for each kind of step. */
+export function successOf(step: Step): Partial<CompleteRequest> {
+  if (step.kind === 'BUILD')
+    return { repoCommitSha: 'c0ffee'.padEnd(40, '0'), artifact: `artifact-${step.revision!.id}` }
+  if (step.kind === 'DEPLOY') return { url: 'http://127.0.0.1:3100', imageVersion: '1.0.0' }
+  return {}
+}
+
+/** Claims this deployment and lets go of whatever else was free. */
+export async function claimOne(plane: ControlPlane, deploymentId: string, leaseSeconds = 60): Promise<Claim> {
+  const claims = await plane.claim({ holder: randomUUID(), max: 1000, leaseSeconds })
+  const mine = claims.find((claim) => claim.deployment.id === deploymentId)
+  for (const claim of claims) if (claim !== mine) await plane.release(claim)
+  if (!mine) throw new Error('the deployment was not to be had')
+  return mine
+}
+
+export function succeed(plane: ControlPlane, claim: Claim, step: Step) {
+  return plane.complete({
+    claimId: claim.claimId,
+    token: claim.token,
+    stepId: step.id,
+    outcome: 'succeeded',
+    ...successOf(step),
+  })
+}
+
+/** Works off every step of a claim until there is none, all of them with success. Returns the kinds done. */
+export async function workOff(plane: ControlPlane, claim: Claim): Promise<string[]> {
+  const done: string[] = []
+  let step = claim.step
+  while (step) {
+    done.push(step.kind)
+    step = (await succeed(plane, claim, step)).assignment.step
+  }
+  return done
+}
+
+/** Claims whatever there is and works it off, then lets go: the data plane on a good day. */
+export async function settle(plane: ControlPlane): Promise<void> {
+  for (;;) {
+    const claims = await plane.claim({ holder: randomUUID(), max: 100, leaseSeconds: 60 })
+    const worked = await Promise.all(claims.map((claim) => workOff(plane, claim)))
+    for (const claim of claims) await plane.release(claim).catch(() => {}) // torn down: there is nothing to release
+    if (worked.every((kinds) => kinds.length === 0)) return
+  }
+}

@@ -1,0 +1,82 @@
+/** A real OpenID provider on a free port, which issues JWT access tokens for our audience to a client of its own. */
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { exportJWK, generateKeyPair } from 'jose'
+// @ts-expect-error it comes without types, and these few lines need none
+import Provider from 'oidc-provider'
+
+export const AUDIENCE = 'urn:pilothouse:test'
+
+export interface Issuer {
+  url: string
+  jwksUrl: string
+  /** the id of the key it signs with */
+  keyId: string
+  /** Lets the provider issue a token with these claims, by the client-credentials grant. Its `sub` is `ci-client`. */
+  token(claims: Record<string, unknown>, how?: { audience?: string }): Promise<string>
+  close(): Promise<void>
+}
+
+export async function startIssuer(): Promise<Issuer> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const keyId = `key-${Math.random().toString(36).slice(2)}`
+  const { privateKey } = await generateKeyPair('ES256', { extractable: true })
+  // what the next token is made of
+  let claims: Record<string, unknown> = {}
+  let audience = AUDIENCE
+  const provider = new Provider(url, {
+    jwks: { keys: [{ ...(await exportJWK(privateKey)), alg: 'ES256', use: 'sig', kid: keyId }] },
+    clients: [
+      {
+        client_id: 'ci-client',
+        client_secret: 'ci-client-secret',
+        id_token_signed_response_alg: 'ES256',
+        grant_types: ['client_credentials'],
+        redirect_uris: [],
+        response_types: [],
+      },
+    ],
+    features: {
+      clientCredentials: { enabled: true },
+      devInteractions: { enabled: false },
+      resourceIndicators: {
+        enabled: true,
+        defaultResource: () => AUDIENCE,
+        getResourceServerInfo: () => ({
+          audience,
+          scope: '',
+          accessTokenFormat: 'jwt',
+          accessTokenTTL: 600,
+          jwt: { sign: { alg: 'ES256' } },
+        }),
+      },
+    },
+    extraTokenClaims: () => claims,
+  })
+  server.on('request', provider.callback())
+  return {
+    url,
+    jwksUrl: `${url}/jwks`,
+    keyId,
+    async token(wanted, how = {}) {
+      claims = wanted
+      audience = how.audience ?? AUDIENCE
+      const response = await fetch(`${url}/token`, {
+        method: 'POST',
+        headers: { authorization: `Basic ${Buffer.from('ci-client:ci-client-secret').toString('base64')}` },
+        body: new URLSearchParams({ grant_type: 'client_credentials' }),
+      })
+      const body = (await response.json()) as { access_token?: string }
+      if (!body.access_token) throw new Error(`the provider issued no token: ${JSON.stringify(body)}`)
+      return body.access_token
+    },
+    close: () => closeServer(server),
+  }
+}
+
+async function closeServer(server: Server): Promise<void> {
+  server.closeAllConnections()
+  await new Promise((resolve) => server.close(resolve))
+}

@@ -1,0 +1,82 @@
+/** Real processes of ours for tests: the server and the command line, with an environment of their own. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import os from 'node:os'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+
+export interface Ran {
+  /** null: ended by a signal */
+  code: number | null
+  signal: NodeJS.Signals | null
+  stdout: string
+  stderr: string
+}
+
+export interface Running {
+  child: ChildProcess
+  /** what it has written so far */
+  output: Ran
+  /** resolves when it has ended */
+  ended: Promise<Ran>
+}
+
+export interface RunningServer extends Running {
+  url: string
+  /** the admin key that it printed, if it did */
+  key: string | undefined
+}
+
+/** Starts `node --import tsx FILE …`, with nothing of our environment but PATH and HOME. */
+export function run(file: string, args: string[], env: Record<string, string>): Running {
+  const child = spawn(process.execPath, ['--import', 'tsx', file, ...args], {
+    cwd: ROOT,
+    env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const output: Ran = { code: null, signal: null, stdout: '', stderr: '' }
+  child.stdout!.setEncoding('utf8').on('data', (text: string) => {
+    output.stdout += text
+  })
+  child.stderr!.setEncoding('utf8').on('data', (text: string) => {
+    output.stderr += text
+  })
+  const ended = once(child, 'close').then(([code, signal]) => Object.assign(output, { code, signal }))
+  return { child, output, ended }
+}
+
+/** Runs the command line to its end. */
+export function cli(args: string[], env: Record<string, string>): Promise<Ran> {
+  return run('src/cli/main.ts', args, env).ended
+}
+
+/** Starts a server that ends by itself, for settings that stop the start. */
+export function startInVain(env: Record<string, string>): Promise<Ran> {
+  return run('src/main.ts', [], { PORT: '0', WORKER: 'off', ...env }).ended
+}
+
+/** Starts a server on a free port and waits until it has said where it is. Throws with what it wrote if it ends before. */
+export async function startServer(env: Record<string, string>): Promise<RunningServer> {
+  const running = run('src/main.ts', [], { PORT: '0', WORKER: 'off', ...env })
+  const { child, output, ended } = running
+  const said = new Promise<string>((resolve) => {
+    child.stderr!.on('data', () => {
+      // the banner is written as a whole
+      const url = /Pilothouse +(http\S+)/.exec(output.stderr)?.[1]
+      if (url) resolve(url)
+    })
+  })
+  const url = await Promise.race([said, ended.then(() => null)])
+  if (url === null) throw new Error(`the server ended:\n${output.stdout}\n${output.stderr}`)
+  return { ...running, url, key: /Admin key +(\S+)/.exec(output.stderr)?.[1] }
+}
+
+/** A folder for DATA_DIR, with the mode that the server gives it, that goes when `remove` is called. */
+export async function temporaryFolder(): Promise<{ path: string; remove(): Promise<void> }> {
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'pilothouse-process-'))
+  await chmod(folder, 0o711)
+  return { path: folder, remove: () => rm(folder, { recursive: true, force: true }) }
+}

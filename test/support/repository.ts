@@ -1,0 +1,57 @@
+/** Real git repositories with a small agent in them, in the folder that a server serves. */
+import { execFile } from 'node:child_process'
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import os from 'node:os'
+import path from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { promisify } from 'node:util'
+
+const AGENT = fileURLToPath(new URL('../fixtures/agent', import.meta.url))
+const run = promisify(execFile)
+
+export interface AgentRepository {
+  /** `file://…` */
+  url: string
+  /** Commits a new greeting and pushes it; returns the commit. */
+  push(greeting: string): Promise<string>
+  remove(): Promise<void>
+}
+
+/** `start`: the package's start script, if not the agent's own. */
+export async function agentRepository(gitDirectory: string, name: string, start?: string): Promise<AgentRepository> {
+  const bare = path.join(gitDirectory, 'acme', `${name}.git`)
+  const work = await mkdtemp(path.join(os.tmpdir(), 'pilothouse-repo-'))
+  const git = (...args: string[]) => run('git', args, { cwd: work })
+  await mkdir(path.dirname(bare), { recursive: true })
+  await cp(AGENT, work, { recursive: true })
+  if (start) {
+    const manifest = path.join(work, 'package.json')
+    const json = JSON.parse(await readFile(manifest, 'utf8'))
+    await writeFile(manifest, JSON.stringify({ ...json, scripts: { start } }))
+  }
+  await git('init', '--quiet', '--bare', '--initial-branch=main', bare)
+  await git('init', '--quiet', '--initial-branch=main')
+  const repository: AgentRepository = {
+    url: pathToFileURL(bare).href,
+    async push(greeting) {
+      await writeFile(path.join(work, 'greeting.txt'), `${greeting}\n`)
+      await git('add', '--all')
+      await git(
+        '-c',
+        'user.name=Test',
+        '-c',
+        'user.email=test@localhost',
+        'commit',
+        '--quiet',
+        '--allow-empty',
+        '-m',
+        greeting,
+      )
+      await git('push', '--quiet', bare, 'main')
+      return (await git('rev-parse', 'HEAD')).stdout.trim()
+    },
+    remove: () => rm(work, { recursive: true, force: true }),
+  }
+  await repository.push('Hello')
+  return repository
+}
