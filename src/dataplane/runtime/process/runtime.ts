@@ -4,6 +4,7 @@
  */
 import os from 'node:os'
 import type { Claim, Run } from '../../../domain/work/protocol.ts'
+import { limited } from '../../backoff.ts'
 import { Limit } from '../../limit.ts'
 import type { Candidate, RevisionLog, RevisionStep, Runtime } from '../runtime.ts'
 import { pruneArtifacts } from './artifacts.ts'
@@ -74,8 +75,9 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): Runtime {
           const serving = servingOf(id)
           const port = await serving.open(signal)
           const left = Math.max(1000, step.deadlineAt.getTime() - Date.now() - DEADLINE_MARGIN_MS)
-          const inTime = AbortSignal.any([signal, AbortSignal.timeout(left)])
-          const candidate = await serving.prepare(supervised(host, id, revision, log), inTime)
+          const candidate = await limited(left, signal, (inTime) =>
+            serving.prepare(supervised(host, id, revision, log), inTime),
+          )
           return {
             url: urlOf(host, port),
             commit: (record) => serving.handOver(candidate, record),

@@ -2,7 +2,7 @@
  * Keeps one revision's agent running: starts it again, with back-off, whenever it exits, until it is ended.
  */
 import type { Health } from '../../../domain/work/protocol.ts'
-import { backoff, sleep } from '../../backoff.ts'
+import { backoff, limited, sleep } from '../../backoff.ts'
 import { StepFailure } from '../../failure.ts'
 import { type Agent, type AgentPlan, startAgent } from './agent.ts'
 import { describeExit } from './group.ts'
@@ -97,10 +97,7 @@ export class Supervisor {
   }
 
   async #start(): Promise<Agent> {
-    return startAgent(
-      this.#guard,
-      await this.of.plan(),
-      AbortSignal.any([this.#stop.signal, AbortSignal.timeout(START_LIMIT_MS)]),
-    )
+    const plan = await this.of.plan()
+    return limited(START_LIMIT_MS, this.#stop.signal, (signal) => startAgent(this.#guard, plan, signal))
   }
 }
