@@ -126,7 +126,7 @@ const spec = {} as Step['spec']
 
 export function stepOf(kind: StepKind, revision: RevisionWork | null, deadlineMs = 60_000): RevisionStep {
   const deadlineAt = new Date(Date.now() + deadlineMs)
-  return { id: randomUUID(), kind, tries: 1, deadlineAt, revision, spec, secretReferences: [] } as Step as RevisionStep
+  return { id: randomUUID(), kind, tries: 1, deadlineAt, revision, spec, secretReferences: [], customUrl: null } as Step as RevisionStep
 }
 
 export function runOf(revision: RevisionWork): Run {

@@ -59,6 +59,7 @@ async function take(core: Core, tx: Tx, deployment: Deployment, due: StepRow): P
     revision,
     spec: specOf(deployment),
     secretReferences: referencesOf(deployment),
+    customUrl: deployment.customUrl,
   }
 }
 

@@ -1,6 +1,6 @@
 /**
  * The data-plane protocol (contract 7): what a holder of claims is told and what it says. The built-in
- * worker speaks it in process; listeners will speak the same over HTTP.
+ * worker speaks it in process, listeners the same over HTTP (wire.ts has the JSON).
  *
  * A claim is a lease on a deployment. It tells its holder two things: `run`, what must be serving now, and
  * `step`, what moves the deployment on. The holder compares and acts, again and again (level-based), so a
@@ -9,6 +9,8 @@
 import type { LogLevel, LogType, Source, StepKind } from '../../generated/prisma/enums.ts'
 import type { EffectiveSpec } from '../deployments/resource-spec.ts'
 import type { SecretReference } from '../deployments/schemas.ts'
+
+export type { EffectiveSpec, SecretReference }
 
 /** A revision with all that is needed to build or run it. `secrets` are in clear: never log this. */
 export interface RevisionWork {
@@ -49,6 +51,7 @@ export interface Step {
   revision: RevisionWork | null
   spec: EffectiveSpec
   secretReferences: SecretReference[]
+  customUrl: string | null
 }
 
 /** What the holder has to do as of `generation`. */
@@ -80,6 +83,10 @@ export interface ClaimRequest {
   max: number
   /** 1 to 600 */
   leaseSeconds: number
+  /** when there is nothing to claim: waits up to so long for something, 0 to 60. Default: 0 */
+  waitSeconds?: number
+  /** of the program that asks; a listener shows it */
+  version?: string
 }
 
 export interface Health {
@@ -110,6 +117,9 @@ export interface HeartbeatAnswer {
 
 export interface HeartbeatRequest {
   leaseSeconds: number
+  /** when there is no news of any claim: waits up to so long for some, 0 to 60; the leases run meanwhile. Default: 0 */
+  waitSeconds?: number
+  /** at most 1,000 */
   claims: HeartbeatItem[]
 }
 
@@ -156,18 +166,19 @@ export interface CompleteAnswer {
   assignment: Assignment
 }
 
-/** The control plane as a data plane sees it. Any call may throw ClaimLostError, except `claim` and `heartbeat`. */
+/**
+ * The control plane as a data plane sees it. Any call may throw ClaimLostError, except `claim` and `heartbeat`.
+ * `signal` ends a wait: the call then answers what there is, or rejects.
+ */
 export interface ControlPlane {
   /** Leases deployments that have no holder and need one; an empty list when there are none. Takes their steps. */
-  claim(request: ClaimRequest): Promise<Claim[]>
+  claim(request: ClaimRequest, signal?: AbortSignal): Promise<Claim[]>
   /** One call for all of a holder's claims: extends leases, reports health, answers what is new. Takes new steps. */
-  heartbeat(request: HeartbeatRequest): Promise<HeartbeatAnswer[]>
+  heartbeat(request: HeartbeatRequest, signal?: AbortSignal): Promise<HeartbeatAnswer[]>
   logs(request: LogsRequest): Promise<void>
   complete(request: CompleteRequest): Promise<CompleteAnswer>
   /** Gives the lease back; the try of a step under way is not counted. */
   release(claim: { claimId: string; token: string }): Promise<void>
   /** Releases every claim of a holder that is known to be dead (same machine, process gone). */
   releaseHolder(holder: string): Promise<void>
-  /** Resolves when there may be news (new work, a withdrawn step), at the latest after `ms`, or when the signal aborts. */
-  waitForNews(ms: number, signal: AbortSignal): Promise<void>
 }

@@ -1,0 +1,358 @@
+/**
+ * The data-plane protocol as JSON (contract 7): zod schemas of what is sent over HTTP and what is answered, and
+ * the conversions to and from the types of protocol.ts. The server's verbs parse with them, the OpenAPI document
+ * is made from them, and the listener program reads answers with them, so the two sides can't drift apart.
+ */
+import { z } from 'zod'
+import { LogLevel, LogType, Source, StepKind } from '../../generated/prisma/enums.ts'
+import type { EffectiveSpec } from '../deployments/resource-spec.ts'
+import { resourceSpec } from '../deployments/resource-spec.ts'
+import { secret, secretReference } from '../deployments/schemas.ts'
+import { optional, time, uuid } from '../fields.ts'
+import type {
+  Assignment,
+  Claim,
+  CompleteAnswer,
+  HeartbeatAnswer,
+  HeartbeatItem,
+  RevisionWork,
+  Run,
+  Step,
+} from './protocol.ts'
+
+const token = z
+  .string()
+  .regex(/^\d{1,19}$/, 'Must be the token of the claim: decimal digits.')
+  .describe('Fencing token of the claim: decimal digits of a 64-bit integer.')
+const leaseSeconds = z
+  .int()
+  .min(1)
+  .max(600)
+  .default(30)
+  .describe('How long the lease lasts from the beginning of this call on.')
+const waitSeconds = z.int().min(0).max(60).default(0)
+const text = (max: number) => z.string().max(max)
+
+export const claimBody = z
+  .object({
+    holder: text(256)
+      .min(1)
+      .optional()
+      .describe('Names the process that asks, for people. Default: the id of the API key.'),
+    max: z.int().min(1).max(1000).default(20).describe('Claims at most in this answer.'),
+    lease_seconds: leaseSeconds,
+    wait_seconds: waitSeconds.describe('When there is nothing to claim: waits up to so long for something.'),
+    version: text(128).min(1).optional().describe('Version of the listener program; the listener shows it.'),
+  })
+  .meta({ id: 'ClaimRequest' })
+
+export const health = z
+  .object({
+    ready: z.int().min(0).describe('Replicas that serve.'),
+    desired: z.int().min(0).describe('Replicas that should.'),
+    message: text(1024).nullable().default(null),
+  })
+  .meta({ id: 'Health' })
+
+export const heartbeatItem = z
+  .object({
+    claim_id: uuid,
+    token,
+    generation: z
+      .int()
+      .min(0)
+      .optional()
+      .describe('The newest generation this holder was told; absent: tell everything.'),
+    progress: optional(text(1024)).describe('Accepted and ignored.'),
+    health: optional(health),
+    idle: optional(z.boolean()).describe('It serves nobody: the status of the deployment becomes UNUSED.'),
+  })
+  .meta({ id: 'HeartbeatItem' })
+
+export const heartbeatBody = z
+  .object({
+    lease_seconds: leaseSeconds,
+    wait_seconds: waitSeconds.describe('When there is no news of any of the claims: waits up to so long for some.'),
+    claims: z.array(heartbeatItem).max(1000),
+  })
+  .meta({ id: 'HeartbeatRequest' })
+
+export const logsBody = z
+  .object({
+    token,
+    revision_id: uuid,
+    attempt: z.int().min(1).max(2_147_483_647),
+    entries: z
+      .array(
+        z.object({
+          type: z.enum(LogType),
+          level: optional(z.enum(LogLevel)).describe('Default: info.'),
+          message: text(65_536).describe('One line, without its newline.'),
+          time,
+        }),
+      )
+      .min(1)
+      .max(1000),
+  })
+  .meta({ id: 'LogsRequest' })
+
+export const completeBody = z
+  .object({
+    token,
+    step_id: uuid,
+    outcome: z
+      .enum(['succeeded', 'failed', 'stopped'])
+      .describe('`stopped`: the step was withdrawn (`stop`), and nothing of it is under way any more.'),
+    message: optional(text(65_536)).describe('Why it failed, for people: the status_message of the revision.'),
+    repo_commit_sha: optional(z.string().regex(/^([0-9a-f]{40}|[0-9a-f]{64})$/, 'Must be a full commit id.')).describe(
+      'BUILD: the exact commit.',
+    ),
+    artifact: optional(text(1024).min(1)).describe('BUILD: what was built, in the words of whoever built it.'),
+    artifact_lost: optional(z.boolean()).describe(
+      'DEPLOY, failed: the artifact is gone; the next attempt builds again.',
+    ),
+    url: optional(z.url({ protocol: /^https?$/, error: 'Must be an http(s) URL.' }).max(2048)).describe(
+      'DEPLOY: the address of the deployment.',
+    ),
+    image_version: optional(text(256)).describe('DEPLOY: becomes the image_version of the deployment.'),
+  })
+  .meta({ id: 'CompleteRequest' })
+
+export const releaseBody = z.object({ token }).meta({ id: 'ReleaseRequest' })
+
+const stamp = z.iso.datetime()
+
+const revisionWork = z
+  .object({
+    id: uuid,
+    number: z.int().describe('1, 2, 3 … within the deployment.'),
+    attempt: z.int().describe('1, and one more at each redeploy.'),
+    source: z.enum(Source),
+    repo_url: z.string().nullable(),
+    repo_ref: z.string().nullable(),
+    repo_commit_sha: z.string().nullable(),
+    graph_config_path: z.string().nullable(),
+    image_uri: z.string().nullable(),
+    source_tarball_path: z.string().nullable(),
+    install_command: z.string().nullable(),
+    build_command: z.string().nullable(),
+    artifact: z.string().nullable().describe('What BUILD reported.'),
+    secrets: z.array(secret).describe('In clear: never log them.'),
+  })
+  .meta({ id: 'RevisionWork' })
+
+const spec = resourceSpec.describe('The effective values: defaults are filled in.')
+
+const run = z
+  .object({
+    revision: revisionWork,
+    spec,
+    secret_references: z.array(secretReference),
+    custom_url: z.string().nullable(),
+  })
+  .meta({ id: 'Run', description: 'What must be serving now.' })
+
+const step = z
+  .object({
+    id: uuid,
+    kind: z.enum(StepKind),
+    tries: z.int().describe('1 at the first try.'),
+    deadline_at: stamp.describe('When the control plane fails it by itself.'),
+    revision: revisionWork.nullable().describe('For BUILD and DEPLOY.'),
+    spec,
+    secret_references: z.array(secretReference),
+    custom_url: z.string().nullable(),
+  })
+  .meta({ id: 'Step', description: 'What moves the deployment on.' })
+
+export const assignment = z
+  .object({
+    generation: z.int().describe('Grows with every change of run or step.'),
+    run: run.nullable().describe('null: nothing must be serving.'),
+    step: step.nullable(),
+    stop: z.boolean().describe('The step under way was withdrawn: stop it, then complete it as `stopped`.'),
+    keep_artifacts: z.array(z.string()).describe('Others may be removed.'),
+  })
+  .meta({ id: 'Assignment' })
+
+export const claim = assignment
+  .extend({
+    claim_id: uuid,
+    token: z.string(),
+    deployment: z.object({
+      id: uuid,
+      workspace_id: uuid,
+      name: z.string(),
+      k8s_namespace: z.string().nullable(),
+      provisioned: z.boolean(),
+    }),
+    lease_seconds: z.int(),
+  })
+  .meta({ id: 'Claim' })
+
+export const claimAnswer = z.object({ claims: z.array(claim) }).meta({ id: 'ClaimAnswer' })
+
+export const heartbeatAnswer = z
+  .object({
+    claims: z
+      .array(
+        z.object({
+          claim_id: uuid,
+          lost: z.boolean().describe('The lease is gone: stop everything of this claim at once.'),
+          assignment: assignment
+            .nullable()
+            .describe('Only when something changed since the generation that was named.'),
+        }),
+      )
+      .describe('One for each that was asked, in the order asked.'),
+  })
+  .meta({ id: 'HeartbeatAnswer' })
+
+export const completeAnswer = z
+  .object({
+    recorded: z.boolean().describe('false: the step had been closed in the meantime; nothing was recorded.'),
+    assignment,
+  })
+  .meta({ id: 'CompleteAnswer' })
+
+type Wire<S extends z.ZodType> = z.output<S>
+
+// ── to JSON ──────────────────────────────────────────────────────────────────────────────────────────────
+
+const revisionToWire = (r: RevisionWork): Wire<typeof revisionWork> => ({
+  id: r.id,
+  number: r.number,
+  attempt: r.attempt,
+  source: r.source,
+  repo_url: r.repoUrl,
+  repo_ref: r.repoRef,
+  repo_commit_sha: r.repoCommitSha,
+  graph_config_path: r.graphConfigPath,
+  image_uri: r.imageUri,
+  source_tarball_path: r.sourceTarballPath,
+  install_command: r.installCommand,
+  build_command: r.buildCommand,
+  artifact: r.artifact,
+  secrets: r.secrets,
+})
+
+export function assignmentToWire({ generation, run, step, stop, keepArtifacts }: Assignment): Wire<typeof assignment> {
+  return {
+    generation,
+    run: run && {
+      revision: revisionToWire(run.revision),
+      spec: run.spec,
+      secret_references: run.secretReferences,
+      custom_url: run.customUrl,
+    },
+    step: step && {
+      id: step.id,
+      kind: step.kind,
+      tries: step.tries,
+      deadline_at: step.deadlineAt.toISOString(),
+      revision: step.revision && revisionToWire(step.revision),
+      spec: step.spec,
+      secret_references: step.secretReferences,
+      custom_url: step.customUrl,
+    },
+    stop,
+    keep_artifacts: keepArtifacts,
+  }
+}
+
+export function claimToWire(claim: Claim): Wire<typeof claimAnswer>['claims'][number] {
+  const { id, workspaceId, name, k8sNamespace, provisioned } = claim.deployment
+  return {
+    ...assignmentToWire(claim),
+    claim_id: claim.claimId,
+    token: claim.token,
+    deployment: { id, workspace_id: workspaceId, name, k8s_namespace: k8sNamespace, provisioned },
+    lease_seconds: claim.leaseSeconds,
+  }
+}
+
+export const heartbeatAnswerToWire = (answer: HeartbeatAnswer): Wire<typeof heartbeatAnswer>['claims'][number] => ({
+  claim_id: answer.claimId,
+  lost: answer.lost,
+  assignment: answer.assignment && assignmentToWire(answer.assignment),
+})
+
+export const completeAnswerToWire = (answer: CompleteAnswer): Wire<typeof completeAnswer> => ({
+  recorded: answer.recorded,
+  assignment: assignmentToWire(answer.assignment),
+})
+
+export const heartbeatItemToWire = (item: HeartbeatItem): z.input<typeof heartbeatItem> => ({
+  claim_id: item.claimId,
+  token: item.token,
+  ...(item.generation === undefined ? {} : { generation: item.generation }),
+  ...(item.health ? { health: item.health } : {}),
+  ...(item.idle === undefined ? {} : { idle: item.idle }),
+})
+
+// ── from JSON ────────────────────────────────────────────────────────────────────────────────────────────
+
+const revisionFromWire = (r: Wire<typeof revisionWork>): RevisionWork => ({
+  id: r.id,
+  number: r.number,
+  attempt: r.attempt,
+  source: r.source,
+  repoUrl: r.repo_url,
+  repoRef: r.repo_ref,
+  repoCommitSha: r.repo_commit_sha,
+  graphConfigPath: r.graph_config_path,
+  imageUri: r.image_uri,
+  sourceTarballPath: r.source_tarball_path,
+  installCommand: r.install_command,
+  buildCommand: r.build_command,
+  artifact: r.artifact,
+  secrets: r.secrets,
+})
+
+const runFromWire = (r: Wire<typeof run>): Run => ({
+  revision: revisionFromWire(r.revision),
+  spec: r.spec as EffectiveSpec,
+  secretReferences: r.secret_references,
+  customUrl: r.custom_url,
+})
+
+const stepFromWire = (s: Wire<typeof step>): Step => ({
+  id: s.id,
+  kind: s.kind,
+  tries: s.tries,
+  deadlineAt: new Date(s.deadline_at),
+  revision: s.revision && revisionFromWire(s.revision),
+  spec: s.spec as EffectiveSpec,
+  secretReferences: s.secret_references,
+  customUrl: s.custom_url,
+})
+
+export const assignmentFromWire = (a: Wire<typeof assignment>): Assignment => ({
+  generation: a.generation,
+  run: a.run && runFromWire(a.run),
+  step: a.step && stepFromWire(a.step),
+  stop: a.stop,
+  keepArtifacts: a.keep_artifacts,
+})
+
+export const claimFromWire = (c: Wire<typeof claim>): Claim => ({
+  ...assignmentFromWire(c),
+  claimId: c.claim_id,
+  token: c.token,
+  deployment: {
+    id: c.deployment.id,
+    workspaceId: c.deployment.workspace_id,
+    name: c.deployment.name,
+    k8sNamespace: c.deployment.k8s_namespace,
+    provisioned: c.deployment.provisioned,
+  },
+  leaseSeconds: c.lease_seconds,
+})
+
+export const heartbeatItemFromWire = (item: Wire<typeof heartbeatItem>): HeartbeatItem => ({
+  claimId: item.claim_id,
+  token: item.token,
+  ...(item.generation === undefined ? {} : { generation: item.generation }),
+  ...(item.health ? { health: item.health } : {}),
+  ...(item.idle == null ? {} : { idle: item.idle }),
+})
