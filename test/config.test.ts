@@ -30,7 +30,12 @@ describe('a wrong value', () => {
     ['DEPLOYMENT_MODES', 'cloud,x', 'must be cloud, self_hosted or both'],
     ['DEPLOYMENT_MODES', ',', 'must be cloud, self_hosted or both'],
     ['WORKER', 'true', 'must be on or off'],
-    ['RUNTIME', 'docker', 'must be process or none'],
+    ['RUNTIME', 'docker', 'must be process, kubernetes or none'],
+    ['K8S_NAMESPACE', 'Agents', 'must be the name of a Kubernetes namespace'],
+    ['POSTGRES_IMAGE', 'postgres 17', 'must be an image reference: registry/repository:tag or …@sha256:digest'],
+    ['STORAGE_CLASS', 'Fast!', 'must be the name of a Kubernetes object'],
+    ['VOLUME_POLICY', 'retain', 'must be delete or keep'],
+    ['INGRESS_DOMAIN', 'https://agents.example.com', 'must be a domain name'],
     ['APP_HOST', 'http://agents.example', 'must be a host name or an address, without scheme and port'],
     ['APP_PORTS', '3100', 'must look like 3100-3999'],
     ['APP_PORTS', '3999-3100', 'must be two ports, the lower one first'],
@@ -47,6 +52,13 @@ describe('a wrong value', () => {
       'Wrong settings: JWT_ISSUER, JWT_AUDIENCE and JWT_JWKS_URL need each other',
     )
   })
+})
+
+test('RUNTIME=kubernetes alone', () => {
+  expect(() => readConfig({ RUNTIME: 'kubernetes' })).toThrow(
+    'Wrong settings: RUNTIME=kubernetes needs K8S_NAMESPACE, the namespace of the deployments',
+  )
+  expect(readConfig({ RUNTIME: 'kubernetes', K8S_NAMESPACE: 'agents' }).RUNTIME).toBe('kubernetes')
 })
 
 test.each(['127.0.0.1', 'agents.example.com', '::1', '[::1]'])('APP_HOST=%s is right', (APP_HOST) => {

@@ -23,7 +23,7 @@ export interface DomainSettings {
   /** which sources are offered: `cloud` → gitprovider, `self_hosted` → external_container */
   deploymentModes: readonly ('cloud' | 'self_hosted')[]
   /** what serves deployments that name no listener */
-  runtime: 'process' | 'none'
+  runtime: 'process' | 'kubernetes' | 'none'
   /** how long a step may take once it was first taken, in minutes */
   deadlineMinutes: { PROVISION: number; BUILD: number; DEPLOY: number; TEARDOWN: number }
   /** folder of the `directory` integration */
