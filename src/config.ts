@@ -19,7 +19,7 @@ const list = z.string().transform((text) =>
     .map((part) => part.trim())
     .filter(Boolean),
 )
-const url = z.url({ protocol: /^https?$/, error: 'must be an http(s) URL' })
+export const url = z.url({ protocol: /^https?$/, error: 'must be an http(s) URL' })
 /** Digits, with a fraction if `pattern` allows one; both bounds are inclusive. */
 function numeric(min: number, max: number, pattern: RegExp, what: string) {
   const error = `must be ${what} from ${min} to ${max}`
@@ -29,10 +29,10 @@ function numeric(min: number, max: number, pattern: RegExp, what: string) {
     .transform(Number)
     .refine((value) => value >= min && value <= max, error)
 }
-const integer = (min: number, max: number) => numeric(min, max, /^\d+$/, 'a whole number')
+export const integer = (min: number, max: number) => numeric(min, max, /^\d+$/, 'a whole number')
 /** at most a week */
 const minutes = numeric(0.01, 10_080, /^\d+(\.\d+)?$/, 'a number')
-const host = z
+export const host = z
   .string()
   .refine(
     (text) => /^[\w.-]+$/.test(text) || isIPv6(text.replace(/^\[(.*)\]$/, '$1')),

@@ -5,15 +5,16 @@ import { DomainError } from './domain/errors.ts'
 
 type SystemError = NodeJS.ErrnoException & { address?: string; port?: number; hostname?: string }
 
-export function explain(error: unknown): string {
+/** `prefix`: of the settings that say where to listen. */
+export function explain(error: unknown, prefix = ''): string {
   if (error instanceof ConfigError || error instanceof MigrationError || error instanceof DomainError)
     return error.message
   const { code, message, path, syscall, address, port, hostname } = error as SystemError
   if (syscall === 'listen') {
-    if (code === 'EADDRINUSE') return `Port ${port} of ${address} is in use: stop what uses it, or set PORT.`
-    return `Can't listen on ${address}:${port} (${code}): see HOST and PORT.`
+    if (code === 'EADDRINUSE') return `Port ${port} of ${address} is in use: stop what uses it, or set ${prefix}PORT.`
+    return `Can't listen on ${address}:${port} (${code}): see ${prefix}HOST and ${prefix}PORT.`
   }
-  if (syscall === 'getaddrinfo') return `No address is known for ${hostname} (${code}): see HOST.`
+  if (syscall === 'getaddrinfo') return `No address is known for ${hostname} (${code}): see ${prefix}HOST.`
   // of the file system: it names the file
   if (code !== undefined && path !== undefined) return message
   return `Pilothouse failed: ${error instanceof Error ? (error.stack ?? message) : String(error)}`

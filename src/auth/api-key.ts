@@ -34,6 +34,7 @@ interface Row {
   workspaceId: string | null
   role: Role
   secretsRead: boolean
+  listenerId: string | null
   /** ms until it expires, by the database's clock; null: never */
   holdsFor: number | null
   /** its last use was written a while ago, or never */
@@ -57,6 +58,7 @@ export function createApiKeys(core: Core): ApiKeys {
 async function look(core: Core, hash: string, tenantId: string | null): Promise<Found<Identity> | null> {
   const [row] = await core.db.$queryRaw<Row[]>`
     SELECT k.id, k.organization_id AS "organizationId", k.workspace_id AS "workspaceId", k.role, k.secrets_read AS "secretsRead",
+           k.listener_id AS "listenerId",
            (extract(epoch FROM k.expires_at - now()) * 1000)::float8 AS "holdsFor",
            (k.last_used_at IS NULL OR k.last_used_at < now() - interval '1 minute') AS stale, o.plan, w.id AS "tenantId"
     FROM api_keys k
@@ -76,6 +78,7 @@ async function look(core: Core, hash: string, tenantId: string | null): Promise<
         workspaceId: row.workspaceId,
         role,
         secretsRead: row.secretsRead || role === 'admin',
+        listenerId: row.listenerId,
       },
       workspace: row.tenantId === null ? null : { id: row.tenantId, organizationId, plan },
     },

@@ -1,10 +1,9 @@
 /** JWT → who calls: the signature against the issuer's published keys, then what the claims say (contract 1). */
 import { createRemoteJWKSet, errors, type JWTPayload, jwtVerify } from 'jose'
 import { z } from 'zod'
-import type { Actor } from '../domain/access.ts'
+import { type Actor, RANKED_ROLES } from '../domain/access.ts'
 import type { Core } from '../domain/context.ts'
 import { DomainError, UnauthenticatedError } from '../domain/errors.ts'
-import { KEY_ROLES } from '../domain/keys/issue.ts'
 import type { Plan } from '../generated/prisma/enums.ts'
 import type { Identity } from './api-key.ts'
 import { type Found, LookupCache } from './lookup.ts'
@@ -40,7 +39,7 @@ const claimsSchema = z.object({
   [CLAIMS.subject]: z.string().min(1),
   [CLAIMS.organization]: z.uuid().toLowerCase(),
   [CLAIMS.workspace]: z.uuid().toLowerCase().nullish(),
-  [CLAIMS.role]: z.enum(KEY_ROLES),
+  [CLAIMS.role]: z.enum(RANKED_ROLES),
 })
 
 /** `find` throws UnauthenticatedError for a token that is no good, UNAVAILABLE when the issuer's keys can't be had. */
@@ -86,6 +85,7 @@ export function createJwts(core: Core, options: JwtOptions) {
         workspaceId: workspace,
         role,
         secretsRead: role === 'admin',
+        listenerId: null,
       }
       return {
         actor,

@@ -1,20 +1,24 @@
 /** `keys create`, `keys list`, `keys revoke`: API keys, by whoever may run commands on the server's machine. */
 import { z } from 'zod'
-import { transaction } from '../domain/context.ts'
-import { printableName } from '../domain/fields.ts'
+import { type Core, transaction } from '../domain/context.ts'
+import { printableName, uuid } from '../domain/fields.ts'
 import { issueKey, KEY_ROLES, WITHOUT_HASH } from '../domain/keys/issue.ts'
 import { markRevoked } from '../domain/keys/revoke.ts'
-import type { ApiKey } from '../generated/prisma/client.ts'
+import { keyViolations } from '../domain/keys/rules.ts'
+import { shareListener } from '../domain/listeners/lock.ts'
+import type { ApiKey, Listener } from '../generated/prisma/client.ts'
 import { type Command, printTable, readOptions, theWorkspace, UsageError, withCore } from './command.ts'
 
 export const createKeys: Command = {
   usage:
-    '--role viewer|deployer|admin --name NAME [--secrets-read] [--expires-in-days N] [--organization] [--workspace ID]',
-  summary: 'makes an API key and prints it, once; --organization: valid in every workspace',
+    '--role viewer|deployer|admin|listener --name NAME [--listener ID] [--secrets-read] [--expires-in-days N] [--organization] [--workspace ID]',
+  summary:
+    'makes an API key and prints it, once; --organization: valid in every workspace; --listener: the one that a listener’s key is for',
   async run(args) {
     const { values } = readOptions(args, {
       role: { type: 'string' },
       name: { type: 'string' },
+      listener: { type: 'string' },
       'secrets-read': { type: 'boolean', default: false },
       'expires-in-days': { type: 'string' },
       organization: { type: 'boolean', default: false },
@@ -25,25 +29,57 @@ export const createKeys: Command = {
     const name = printableName.safeParse(values.name)
     if (!name.success) throw new UsageError('--name must have 1 to 128 printable characters.')
     const expiresAt = inDays(values['expires-in-days'])
+    const listenerId = listenerOf(values)
     await withCore(async (core) => {
-      const workspace = await theWorkspace(core, values.workspace)
-      const { row, text } = await transaction(core, (tx) =>
-        issueKey(tx, {
+      const workspace = await theWorkspace(core, values.workspace ?? (await workspaceOf(core, listenerId)))
+      const { row, text } = await transaction(core, async (tx) => {
+        if (listenerId !== null) await shareListener(tx, workspace.id, listenerId)
+        return issueKey(tx, {
           organizationId: workspace.organizationId,
           workspaceId: workspace.id,
           organizationWide: values.organization,
           name: name.data,
           role: role.data,
           secretsRead: values['secrets-read'],
+          listenerId,
           expiresAt,
           createdBy: null,
-        }),
-      )
+        })
+      })
       // the key alone on stdout, so that a script can take it
       process.stderr.write(`Key ${row.id}; it is shown this once:\n`)
       process.stdout.write(`${text}\n`)
     })
   },
+}
+
+/** The listener that the key is for; null for every other role. Throws UsageError for options that don't go together. */
+function listenerOf(values: Record<string, string | boolean | undefined>): string | null {
+  const wrong = keyViolations({
+    role: values.role as (typeof KEY_ROLES)[number],
+    listener_id: values.listener as string | undefined,
+    organization_wide: values.organization as boolean,
+    secrets_read: values['secrets-read'] as boolean,
+  })[0]
+  if (wrong) throw new UsageError(`${OPTION[String(wrong.loc[1])]}: ${wrong.msg}`)
+  if (values.listener === undefined) return null
+  const id = uuid.safeParse(values.listener)
+  if (!id.success) throw new UsageError('--listener must be the ID of a listener, as GET /v2/listeners shows it.')
+  return id.data
+}
+
+const OPTION: Record<string, string> = {
+  listener_id: '--listener',
+  organization_wide: '--organization',
+  secrets_read: '--secrets-read',
+}
+
+/** The listener knows its workspace: it need not be named. */
+async function workspaceOf(core: Core, listenerId: string | null): Promise<string | undefined> {
+  if (listenerId === null) return undefined
+  const listener = await core.db.listener.findUnique({ where: { id: listenerId } })
+  if (!listener) throw new UsageError(`There is no listener ${listenerId}.`)
+  return listener.workspaceId
 }
 
 function inDays(text: string | undefined): Date | null {
@@ -60,7 +96,7 @@ export const listKeys: Command = {
     readOptions(args, {})
     await withCore(async (core) => {
       const keys = await core.db.apiKey.findMany({
-        include: { workspace: true },
+        include: { workspace: true, listener: true },
         omit: WITHOUT_HASH,
         orderBy: [{ createdAt: 'asc' }, { id: 'asc' }],
       })
@@ -69,7 +105,7 @@ export const listKeys: Command = {
         ...keys.map((key) => [
           key.id,
           `${key.prefix}…`,
-          key.secretsRead ? `${key.role} +secrets` : key.role,
+          roleOf(key),
           key.workspace?.name ?? '(all)',
           stateOf(key),
           key.lastUsedAt?.toISOString() ?? '-',
@@ -78,6 +114,15 @@ export const listKeys: Command = {
       ])
     })
   },
+}
+
+function roleOf({
+  role,
+  secretsRead,
+  listener,
+}: Pick<ApiKey, 'role' | 'secretsRead'> & { listener: Listener | null }): string {
+  if (secretsRead) return `${role} +secrets`
+  return listener ? `${role} of ${listener.computeId}` : role
 }
 
 function stateOf({ revokedAt, expiresAt }: Pick<ApiKey, 'revokedAt' | 'expiresAt'>): string {

@@ -3,6 +3,7 @@ import { explain } from '../explain.ts'
 import { type Command, CommandError, UsageError } from './command.ts'
 import { runDemo } from './demo.ts'
 import { createKeys, listKeys, revokeKeys } from './keys.ts'
+import { printListenerManifest, runListener } from './listener.ts'
 import { migrateDatabase } from './migrate.ts'
 import { createWorkspaces, listWorkspaces } from './workspaces.ts'
 
@@ -13,6 +14,8 @@ const COMMANDS: Record<string, Command> = {
   'keys revoke': revokeKeys,
   'workspaces create': createWorkspaces,
   'workspaces list': listWorkspaces,
+  'listener manifest': printListenerManifest,
+  listener: runListener,
   migrate: migrateDatabase,
   demo: runDemo,
 }

@@ -9,7 +9,7 @@ import type { Assignment, Claim, ControlPlane, HeartbeatItem, Step } from '../do
 import { backoff, sleep } from './backoff.ts'
 import { LogSink } from './log-sink.ts'
 import { performStep, type StepResult, Withdrawn } from './perform.ts'
-import type { Runtime } from './runtime/runtime.ts'
+import type { HeldClaim, Runtime } from './runtime/runtime.ts'
 
 export interface HoldingOptions {
   controlPlane: ControlPlane
@@ -29,7 +29,7 @@ interface Active {
 }
 
 export class Holding {
-  readonly claim: Claim
+  readonly claim: HeldClaim
   /** resolves when nothing of it is left here: processes have ended, the claim is lost or released */
   readonly over: Promise<void>
   readonly #options: HoldingOptions
@@ -42,20 +42,18 @@ export class Holding {
   /** the step (and which try of it) that was last begun here: it is not begun again */
   #begun: { id: string; tries: number } | null = null
   #stopReported = -1
-  /** performance.now() of the last answer to a report: what was asked before that may be told by events since */
-  #reportedAt = 0
-  /** all that the control plane has told has arrived; otherwise it has to tell everything once more */
-  #upToDate = true
   /** a hand-over is under way: what runs is about to change by our own doing */
   #handingOver = false
   #pruning: Promise<void> = Promise.resolve()
+  /** performance.now() of when the lease is given up */
+  #leaseEnd = 0
   #leaseTimer: NodeJS.Timeout | null = null
   #finish!: () => void
 
   constructor(options: HoldingOptions) {
     const { claim, controlPlane, log } = options
     this.#options = options
-    this.claim = claim
+    this.claim = { ...claim, held: () => !this.ended && performance.now() < this.#leaseEnd }
     this.#assignment = claim
     this.#log = log.child({ deploymentId: claim.deployment.id, claimId: claim.claimId })
     this.#sink = new LogSink(controlPlane, { claimId: claim.claimId, token: claim.token })
@@ -78,32 +76,26 @@ export class Holding {
   heartbeat(): HeartbeatItem {
     const health = this.#options.runtime.health(this.claim.deployment.id)
     const { claimId, token } = this.claim
-    const known = this.#upToDate ? { generation: this.#assignment.generation } : {}
-    this.#upToDate = false
-    return { claimId, token, ...known, ...(health ? { health } : {}) }
+    return { claimId, token, generation: this.#assignment.generation, ...(health ? { health } : {}) }
   }
 
   /** The lease lasts `leaseSeconds` from `since` (performance.now()). It is given up shortly before its end. */
   renewed(since: number, leaseSeconds: number): void {
     if (this.ended) return
-    this.#upToDate = true
     if (this.#leaseTimer) clearTimeout(this.#leaseTimer)
     // to end processes takes a moment, and must be over when somebody else may start
     const margin = Math.min(5000, leaseSeconds * 250)
-    const left = since + leaseSeconds * 1000 - margin - performance.now()
+    this.#leaseEnd = since + leaseSeconds * 1000 - margin
     this.#leaseTimer = setTimeout(() => {
       this.#log.warn('The lease could not be renewed: everything of this deployment is stopped here')
       void this.lost()
-    }, left)
+    }, this.#leaseEnd - performance.now())
   }
 
-  /** News in the answer to a heartbeat that was sent at `since` (performance.now()). */
-  update(assignment: Assignment, since: number): void {
-    // it crossed with the answer to a report, and may be the older of the two: let it be told again
-    if (assignment.generation < this.#assignment.generation || since < this.#reportedAt) {
-      this.#upToDate = false
-      return
-    }
+  /** News in the answer to a heartbeat. */
+  update(assignment: Assignment): void {
+    // it crossed with the answer to a report, which told the same or more
+    if (assignment.generation <= this.#assignment.generation) return
     this.#assignment = assignment
     this.#act()
   }
@@ -200,7 +192,6 @@ export class Holding {
           stepId,
           ...result,
         })
-        this.#reportedAt = performance.now()
         if (assignment.generation >= this.#assignment.generation) this.#assignment = assignment
         return recorded
       } catch (error) {

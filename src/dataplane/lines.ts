@@ -12,17 +12,20 @@ export const LONGEST = 8192
 /** `cut`: the line went on, but the rest was dropped. */
 export type OnLine = (line: string, cut: boolean) => void
 
+/** One line without colours and NUL, as a person would have seen it. */
+export function clean(raw: string): string {
+  // a progress bar rewrites its line with \r: what stood there last is what stays
+  const shown = raw.replace(/\r+$/, '')
+  const text = shown.slice(shown.lastIndexOf('\r') + 1)
+  return stripVTControlCharacters(text).replaceAll('\0', '\ufffd')
+}
+
 /** Calls `onLine` for each line until the stream has ended, also for a last one without newline. Memory is bounded. */
 export async function readLines(stream: Readable, onLine: OnLine): Promise<void> {
   const decoder = new StringDecoder('utf8')
   let pending = ''
   let skipping = false
-  const emit = (raw: string, cut: boolean) => {
-    // a progress bar rewrites its line with \r: what stood there last is what a person would have seen
-    const shown = raw.replace(/\r+$/, '')
-    const text = shown.slice(shown.lastIndexOf('\r') + 1)
-    onLine(stripVTControlCharacters(text).replaceAll('\0', '\ufffd'), cut)
-  }
+  const emit = (raw: string, cut: boolean) => onLine(clean(raw), cut)
   const take = (text: string) => {
     const parts = text.split('\n')
     for (const [index, part] of parts.entries()) {

@@ -2,10 +2,10 @@
  * Carries out one step with the runtime and reports how it went.
  */
 import type { Logger } from 'pino'
-import type { Claim, CompleteRequest, Step } from '../domain/work/protocol.ts'
+import type { CompleteRequest, Step } from '../domain/work/protocol.ts'
 import { backoff, sleep } from './backoff.ts'
 import { StepFailure } from './failure.ts'
-import type { RevisionLog, RevisionStep, Runtime } from './runtime/runtime.ts'
+import type { HeldClaim, RevisionLog, RevisionStep, Runtime } from './runtime/runtime.ts'
 
 export type StepResult = Omit<CompleteRequest, 'claimId' | 'token' | 'stepId'>
 
@@ -18,7 +18,7 @@ export class Withdrawn extends Error {
 
 export interface Work {
   runtime: Runtime
-  claim: Claim
+  claim: HeldClaim
   step: Step
   /** of the step's revision */
   log: RevisionLog | null
@@ -65,11 +65,11 @@ export async function performStep(work: Work): Promise<void> {
 async function perform({ runtime, claim, step, log, signal, report, onHandOver }: Work): Promise<void> {
   switch (step.kind) {
     case 'PROVISION':
-      await provision(runtime, claim, signal)
+      await provision(runtime, claim, step, signal)
       await report({ outcome: 'succeeded' })
       return
     case 'TEARDOWN':
-      await runtime.teardown(claim, signal)
+      await runtime.teardown(claim, step, signal)
       await report({ outcome: 'succeeded' })
       return
     case 'BUILD': {
@@ -91,10 +91,10 @@ async function perform({ runtime, claim, step, log, signal, report, onHandOver }
   }
 }
 
-async function provision(runtime: Runtime, claim: Claim, signal: AbortSignal): Promise<void> {
+async function provision(runtime: Runtime, claim: HeldClaim, step: Step, signal: AbortSignal): Promise<void> {
   for (let tries = 1; ; tries++) {
     try {
-      await runtime.provision(claim, signal)
+      await runtime.provision(claim, step, signal)
       signal.throwIfAborted()
       return
     } catch (error) {

@@ -3,7 +3,7 @@
  */
 import type { Role } from '../generated/prisma/enums.ts'
 import type { RequestContext } from './context.ts'
-import { ForbiddenError } from './errors.ts'
+import { ForbiddenError, NotFoundError } from './errors.ts'
 
 /** Who calls. `subject` is the JWT's `sub` or the key's id: what `created_by` and ownership of tokens mean. */
 export interface Actor {
@@ -12,18 +12,33 @@ export interface Actor {
   /** null: every workspace of the organization */
   workspaceId: string | null
   role: Role
+  /** of a key of role `listener`: the one listener whose work it does; null for everybody else */
+  listenerId: string | null
   /** may read the values of secrets */
   secretsRead: boolean
 }
 
 /** The roles of people and CI, each including the ones before it. `listener` and `agent` are none of them. */
-const RANK: Partial<Record<Role, number>> = { viewer: 1, deployer: 2, admin: 3 }
+export const RANKED_ROLES = ['viewer', 'deployer', 'admin'] as const satisfies Role[]
+
+const rankOf = (role: Role) => (RANKED_ROLES as readonly Role[]).indexOf(role)
 
 /** Throws ForbiddenError unless the caller has `role` or a higher one. First line of every verb. */
-export function requireRole(ctx: RequestContext, role: 'viewer' | 'deployer' | 'admin'): void {
-  if ((RANK[ctx.actor.role] ?? 0) < RANK[role]!) {
+export function requireRole(ctx: RequestContext, role: (typeof RANKED_ROLES)[number]): void {
+  if (rankOf(ctx.actor.role) < rankOf(role)) {
     throw new ForbiddenError(`This needs the role ${role}; the credential has the role ${ctx.actor.role}.`)
   }
+}
+
+/**
+ * First line of the data-plane calls: throws ForbiddenError unless the caller has a listener's key, and NotFoundError
+ * unless it is this listener's. `listenerId`: parsed, in lower case.
+ */
+export function requireListener(ctx: RequestContext, listenerId: string): void {
+  if (ctx.actor.role !== 'listener') {
+    throw new ForbiddenError(`This needs a listener's own key; the credential has the role ${ctx.actor.role}.`)
+  }
+  if (ctx.actor.listenerId !== listenerId) throw new NotFoundError('Listener', listenerId)
 }
 
 /** The tenant boundary: every look-up of a workspace's resource spreads this into its where-clause. */

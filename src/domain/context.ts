@@ -7,6 +7,7 @@ import type { Plan } from '../generated/prisma/enums.ts'
 import type { Actor } from './access.ts'
 import { appendEvents, type NewEvent } from './events/append.ts'
 import type { KeyRing } from './secrets/keyring.ts'
+import type { WorkNews } from './work/news.ts'
 
 export type Db = PrismaClient
 export type Sql = Prisma.TransactionClient
@@ -39,6 +40,8 @@ export interface Core {
   log: Log
   /** told at once when a key was revoked here, so that no cache of this server still takes it */
   onKeyRevoked?: (keyId: string) => void
+  /** wakes who waits for work; without it nobody waits */
+  news?: WorkNews
 }
 
 /** One workspace of one organization: the tenant of a call. */
@@ -53,17 +56,19 @@ export interface RequestContext extends Core {
   actor: Actor
   workspace: Tenant
   requestId: string
+  /** aborts when the client is gone before it had its answer; absent: nobody can tell */
+  signal?: AbortSignal
 }
 
 /** An open transaction. Events said to it are appended, in order, as its last act before the commit. */
 export interface Tx {
   sql: Sql
   emit(event: NewEvent): void
-  /** whoever waits for work is woken at the commit */
-  wakeWorkers(): void
+  /** holders of this scope (a listener's id, or null: the built-in worker) who wait for news are woken at the commit */
+  wakeWorkers(listenerId: string | null): void
 }
 
-/** NOTIFY channel of workers: there may be news for holders. No payload. */
+/** NOTIFY channel of workers: there may be news for holders. Payload: the listener's id, or nothing for the built-in worker. */
 export const WORK_CHANNEL = 'pilothouse_work'
 
 /**
@@ -73,15 +78,14 @@ export const WORK_CHANNEL = 'pilothouse_work'
 export function transaction<T>(core: Core, work: (tx: Tx) => Promise<T>): Promise<T> {
   return core.db.$transaction(async (sql) => {
     const events: NewEvent[] = []
-    let wake = false
+    const woken = new Set<string>()
     const result = await work({
       sql,
       emit: (event) => events.push(event),
-      wakeWorkers: () => {
-        wake = true
-      },
+      wakeWorkers: (listenerId) => woken.add(listenerId ?? ''),
     })
-    if (wake) await sql.$executeRaw`SELECT pg_notify(${WORK_CHANNEL}, '')`
+    if (woken.size > 0)
+      await sql.$executeRaw`SELECT pg_notify(${WORK_CHANNEL}, scope) FROM unnest(${[...woken]}::text[]) AS scope`
     if (events.length > 0) await appendEvents(sql, events)
     return result
   })

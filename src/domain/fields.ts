@@ -17,12 +17,15 @@ export const time = z.iso
     params: { type: 'datetime_parsing' },
   })
 
-/** 1–128 printable characters: no control characters, no line breaks. */
-export const printableName = z
-  .string()
-  .min(1)
-  .max(128)
-  .regex(/^[\p{L}\p{M}\p{N}\p{P}\p{S} ]*$/u, 'Must be printable characters only.')
+/** 1 to `max` printable characters: no control characters, no line breaks. */
+export const printable = (max: number) =>
+  z
+    .string()
+    .min(1)
+    .max(max)
+    .regex(/^[\p{L}\p{M}\p{N}\p{P}\p{S} ]*$/u, 'Must be printable characters only.')
+
+export const printableName = printable(128)
 
 /** Absent and null mean the same: nothing was said (contract 3: PATCH keeps what is stored). */
 export const optional = <T extends z.ZodType>(type: T) => type.nullish()

@@ -2,6 +2,8 @@
 
 import { DEPLOYMENT_STATUSES } from '../domain/deployments/schemas.ts'
 import { CATALOGUE, type ErrorCode } from '../domain/errors.ts'
+import { COMPUTE_TYPES } from '../domain/listeners/schemas.ts'
+import { LISTENER_STATUSES } from '../domain/listeners/status.ts'
 import * as prisma from '../generated/prisma/enums.ts'
 import { builder } from './builder.ts'
 
@@ -20,6 +22,14 @@ export const RevisionStatus = enumOf(
   prisma.RevisionStatus,
   'Terminal are DEPLOYED, the FAILED ones, SKIPPED and INTERRUPTED; only a redeploy leads on from them.',
 )
+export const ComputeType = builder.enumType('ComputeType', {
+  description: 'Kinds of compute infrastructure. k8s: a Kubernetes cluster.',
+  values: COMPUTE_TYPES,
+})
+export const ListenerStatus = builder.enumType('ListenerStatus', {
+  description: 'OFFLINE: it was not heard from for 90 seconds.',
+  values: LISTENER_STATUSES,
+})
 export const Plan = enumOf('Plan', prisma.Plan, 'What an organization has subscribed to.')
 export const Role = enumOf(
   'Role',
@@ -38,6 +48,7 @@ const BY_VALUES = [
   [DeploymentSource, prisma.Source],
   [DeploymentType, prisma.DeploymentType],
   [Role, prisma.Role],
+  [ComputeType, COMPUTE_TYPES],
 ] as const
 
 /** Whether it is spelled like this in the schema, too. */

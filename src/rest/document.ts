@@ -7,6 +7,7 @@ import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance } from 'fastify'
 import { createJsonSchemaTransform, createJsonSchemaTransformObject } from 'fastify-type-provider-zod'
 import { prune } from './prune.ts'
+import { DATA_PLANE_GUIDE } from './v2/claims.ts'
 
 /** The API description's own version (spec 9). */
 const API_VERSION = '0.1.0'
@@ -28,6 +29,11 @@ const securitySchemes = {
 const tags = [
   { name: 'Deployments', description: 'Agent servers, each with revisions.' },
   { name: 'Revisions', description: 'What a deployment was made of at one time: built, run, and run again.' },
+  {
+    name: 'Listeners',
+    description: 'Compute infrastructures, as clusters, that pull the work of the deployments that name them.',
+  },
+  { name: 'Data plane', description: DATA_PLANE_GUIDE },
   { name: 'Git integrations', description: 'Where the repositories of `gitprovider` deployments come from.' },
 ]
 

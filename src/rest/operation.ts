@@ -75,8 +75,12 @@ export function toRoute(
       ...(body ? { body } : {}),
       response: responses(declared, body !== undefined),
     },
-    onRequest: async (request) => {
-      request.caller = await authenticate(request)
+    onRequest: async (request, reply) => {
+      const gone = new AbortController()
+      reply.raw.once('close', () => {
+        if (!reply.raw.writableFinished) gone.abort()
+      })
+      request.caller = { ...(await authenticate(request)), signal: gone.signal }
     },
     handler: async (request, reply) => {
       const raw = { path: request.params, query: request.query, body: request.body ?? undefined }

@@ -11,6 +11,8 @@ import {
   sourceRevisionConfig,
 } from '../domain/deployments/schemas.ts'
 import { uuid } from '../domain/fields.ts'
+import { COMPUTE_TYPES, computeConfig } from '../domain/listeners/schemas.ts'
+import { LISTENER_STATUSES } from '../domain/listeners/status.ts'
 import { LogLevel, RevisionStatus, Source } from '../generated/prisma/enums.ts'
 
 const time = z.iso.datetime()
@@ -105,6 +107,22 @@ export const repository = z
   })
   .meta({ id: 'Repository' })
 
+export const listener = z
+  .object({
+    id: uuid.describe('Use it as `source_config.listener_id`.'),
+    compute_type: z.enum(COMPUTE_TYPES),
+    compute_id: z.string(),
+    compute_config: computeConfig,
+    version: z.string().nullable().describe('Of the listener program, as it last reported it.'),
+    status: z.enum(LISTENER_STATUSES).describe('OFFLINE: it was not heard from for 90 seconds.'),
+    last_seen_at: time.nullable().describe('null: it never called.'),
+    created_at: time,
+    updated_at: time,
+  })
+  .meta({ id: 'Listener' })
+
+export const listenerList = z.object({ resources: z.array(listener), offset: nextPage }).meta({ id: 'ListenerList' })
+
 const code = z.string().describe('A stable word for programs.')
 const requestId = z.string().describe("Also in the header X-Request-Id and in the server's log.")
 
@@ -130,9 +148,9 @@ export const validationErrorBody = z
 export const errorAnswer: Record<number, string> = {
   400: "The revision can't be redeployed.",
   401: 'The credential is missing, unknown, expired or revoked.',
-  403: "The credential's role is too low, or it does not reach this workspace.",
+  403: "The credential's role is too low, it does not reach this workspace, or the plan does not allow this.",
   404: 'There is no such resource in this workspace.',
-  409: 'The name is taken, or the state of the resource forbids this.',
+  409: 'The name or id is taken, the claim is lost, or the state of the resource forbids this.',
   413: 'The body is larger than 1 MiB.',
   415: 'The body is not JSON.',
   422: 'Path, query or body is not valid: everything that is wrong, at once.',

@@ -10,6 +10,7 @@ import { type Core, WORK_CHANNEL } from '../domain/context.ts'
 import { KEY_CHANNEL } from '../domain/keys/revoke.ts'
 import { expire } from '../domain/work/expire.ts'
 import { localControlPlane } from '../domain/work/local.ts'
+import { openPlace } from '../listener/place.ts'
 import { startSweep } from './sweep.ts'
 import { createWakeup } from './wakeup.ts'
 
@@ -30,15 +31,16 @@ export interface Background {
 /** Resolves when the server hears what others say and its worker is there. */
 export async function startBackground({ core, config, log, url, apiKeys }: BackgroundOptions): Promise<Background> {
   const news = createWakeup()
+  core.news = news
   const listening = await new Promise<Listening>((resolve) => {
     const started = listen({
       url,
       channels: [WORK_CHANNEL, KEY_CHANNEL],
-      onNotify: (channel, payload) => (channel === KEY_CHANNEL ? apiKeys.forget(payload) : news.ring()),
+      onNotify: (channel, payload) => (channel === KEY_CHANNEL ? apiKeys.forget(payload) : news.ring(payload || null)),
       onConnect() {
         // whatever was said while there was no connection was missed
         apiKeys.forgetAll()
-        news.ring()
+        news.ringAll()
         resolve(started)
       },
       log,
@@ -46,7 +48,7 @@ export async function startBackground({ core, config, log, url, apiKeys }: Backg
   })
   let worker: Background | null = null
   try {
-    if (config.WORKER && config.RUNTIME === 'process') worker = await startOwnWorker()
+    if (config.WORKER && config.RUNTIME !== 'none') worker = await startOwnWorker()
   } catch (error) {
     await listening.close()
     throw error
@@ -54,15 +56,20 @@ export async function startBackground({ core, config, log, url, apiKeys }: Backg
   const sweep = startSweep(() => expire(core), config.SWEEP_SECONDS, log)
   return {
     async stop() {
+      // listeners that wait here for work are told at once that there is none
+      news.close()
       await Promise.all([sweep.stop(), worker?.stop()])
       await listening.close()
     },
   }
 
   async function startOwnWorker(): Promise<Background> {
-    const runtime = openRuntime(config, url)
+    const runtime =
+      config.RUNTIME === 'kubernetes'
+        ? (await openPlace(config, config.K8S_NAMESPACE ?? null, log)).runtime
+        : openProcessRuntime(config, url)
     const started = await startWorker({
-      controlPlane: localControlPlane(core, news.wait),
+      controlPlane: localControlPlane(core),
       runtime,
       leaseSeconds: config.LEASE_SECONDS,
       log,
@@ -77,7 +84,7 @@ export async function startBackground({ core, config, log, url, apiKeys }: Backg
 }
 
 /** Throws ConfigError: what can be wrong here is the account that builds and agents run under, or the folder. */
-function openRuntime(config: Config, adminUrl: string): Runtime {
+function openProcessRuntime(config: Config, adminUrl: string): Runtime {
   try {
     return createProcessRuntime({
       dataDir: config.DATA_DIR,

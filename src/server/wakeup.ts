@@ -1,35 +1,65 @@
-/** A door bell within the process: whoever waits is woken by the next ring, at the latest after a while. */
+/**
+ * News for holders within this server: counts what was heard for each scope (NOTIFY's payload), so that whoever
+ * looked before it waits misses nothing, and wakes only those whom it concerns.
+ */
+import type { WorkNews } from '../domain/work/news.ts'
 
-export interface Wakeup {
-  ring(): void
-  /** Resolves at the next ring, after `ms`, or when `signal` aborts. A ring that nobody waited for counts for the next to wait. */
-  wait(ms: number, signal: AbortSignal): Promise<void>
+export interface Wakeup extends WorkNews {
+  /** There is news for this scope: a listener's id, or null for the built-in worker. */
+  ring(listenerId: string | null): void
+  /** Whatever was said for a while was missed: there may be news for everybody. */
+  ringAll(): void
+  /** The server stops: every wait ends now, and none begins. */
+  close(): void
 }
 
 export function createWakeup(): Wakeup {
-  const waiting = new Set<() => void>()
-  let missed = false
+  /** rings by scope; those for everybody count in each */
+  const rings = new Map<string | null, number>()
+  let forAll = 0
+  const waiting = new Map<string | null, Set<() => void>>()
+  let closed = false
+
+  const mark = (listenerId: string | null) => forAll + (rings.get(listenerId) ?? 0)
+  const wake = (those: Set<() => void> | undefined) => {
+    for (const one of [...(those ?? [])]) one()
+  }
+  const wakeAll = () => {
+    for (const those of [...waiting.values()]) wake(those)
+  }
+
   return {
-    ring() {
-      missed = waiting.size === 0
-      for (const wake of [...waiting]) wake()
-    },
-    wait(ms, signal) {
-      if (missed || signal.aborted) {
-        missed = false
-        return Promise.resolve()
-      }
+    mark,
+    wait(listenerId, seen, ms, signal) {
+      if (closed || signal?.aborted || mark(listenerId) !== seen) return Promise.resolve()
       return new Promise((resolve) => {
-        const wake = () => {
+        const those = waiting.get(listenerId) ?? new Set()
+        const done = () => {
           clearTimeout(timer)
-          signal.removeEventListener('abort', wake)
-          waiting.delete(wake)
+          signal?.removeEventListener('abort', done)
+          those.delete(done)
+          if (those.size === 0) waiting.delete(listenerId)
           resolve()
         }
-        const timer = setTimeout(wake, ms)
-        signal.addEventListener('abort', wake)
-        waiting.add(wake)
+        const timer = setTimeout(done, ms)
+        signal?.addEventListener('abort', done)
+        waiting.set(listenerId, those.add(done))
       })
+    },
+    get closed() {
+      return closed
+    },
+    ring(listenerId) {
+      rings.set(listenerId, (rings.get(listenerId) ?? 0) + 1)
+      wake(waiting.get(listenerId))
+    },
+    ringAll() {
+      forAll++
+      wakeAll()
+    },
+    close() {
+      closed = true
+      wakeAll()
     },
   }
 }

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { hashKey } from '../../src/domain/keys/key.ts'
 import { type TestApp, testApp } from '../support/app.ts'
 import { testDatabase } from '../support/database.ts'
+import { listener } from '../support/factories.ts'
 import { cli, temporaryFolder } from '../support/process.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
@@ -49,6 +50,23 @@ describe('keys', () => {
     expect((await app.context(key, app.sibling.workspaceId)).actor.secretsRead).toBe(true)
   })
 
+  test('are made for a listener, whose workspace need not be named', async () => {
+    const { id, computeId } = await listener(app)
+    const made = await command('keys', 'create', '--role', 'listener', '--name', 'cluster', '--listener', id)
+    expect(made, made.stderr).toMatchObject({ code: 0 })
+    const { actor } = await app.context(made.stdout.trim())
+    expect(actor).toMatchObject({ role: 'listener', listenerId: id, workspaceId: app.tenant.workspaceId })
+    expect((await command('keys', 'list')).stdout).toMatch(
+      new RegExp(`^${actor.subject} .* listener of ${computeId} `, 'm'),
+    )
+    const elsewhere = ['--listener', id, '--workspace', app.sibling.workspaceId]
+    expect(await command('keys', 'create', '--role', 'listener', '--name', 'x', ...elsewhere)).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: `Listener ID ${id} not found.\n`,
+    })
+  })
+
   test('are listed without what would let one use them', async () => {
     const { stdout, code } = await command('keys', 'list')
     expect(code).toBe(0)
@@ -85,13 +103,24 @@ describe('a wrong call ends with 2 and says what is right', () => {
   const wrong: [args: string[], says: RegExp][] = [
     [['bogus'], /There is no command bogus/],
     [['keys'], /There is no command keys/],
-    [['keys', 'create', '--role', 'root', '--name', 'x'], /--role must be one of: viewer, deployer, admin\./],
+    [['keys', 'create', '--role', 'root', '--name', 'x'], /--role must be one of: viewer, deployer, admin, listener\./],
     [
       ['keys', 'create', '--role', 'viewer'],
       /--name must have 1 to 128 printable characters\.\nUsage: npm run cli -- keys create/,
     ],
     [['keys', 'create', '--role', 'viewer', '--name', 'x', '--expires-in-days', '-1'], /expires-in-days/],
     [['keys', 'create', '--role', 'viewer', '--name', 'x'], /Which workspace\? Name it with --workspace:\n {2}/],
+    [['keys', 'create', '--role', 'listener', '--name', 'x'], /--listener: Required for the role listener\./],
+    [
+      ['keys', 'create', '--role', 'viewer', '--name', 'x', '--listener', randomUUID()],
+      /--listener: Only for the role/,
+    ],
+    [['keys', 'create', '--role', 'listener', '--name', 'x', '--listener', 'x'], /--listener must be the ID/],
+    [['keys', 'create', '--role', 'listener', '--name', 'x', '--listener', randomUUID()], /There is no listener/],
+    [
+      ['keys', 'create', '--role', 'listener', '--name', 'x', '--listener', randomUUID(), '--organization'],
+      /--organization: Not for the role listener\./,
+    ],
     [['keys', 'revoke'], /Something is missing/],
     [['keys', 'revoke', randomUUID()], /There is no API key/],
     [['keys', 'revoke', 'cpk_itself'], /not the key itself/],

@@ -5,7 +5,7 @@ import { createAuthenticator } from '../../src/auth/authenticate.ts'
 import { generateKey, hashKey } from '../../src/domain/keys/key.ts'
 import { type Call, newKey, type TestApp, testApp } from '../support/app.ts'
 import { countStatements } from '../support/database.ts'
-import { imageBody, imageDeployment } from '../support/factories.ts'
+import { imageBody, imageDeployment, listener } from '../support/factories.ts'
 
 let app: TestApp
 beforeAll(async () => {
@@ -84,9 +84,10 @@ describe('a role', () => {
   })
 
   test('of a listener or agent can do none of these', async () => {
-    for (const role of ['listener', 'agent'] as const) {
+    const { id } = await listener(app, { workspaceId: app.other.workspaceId })
+    for (const data of [{ role: 'listener', listenerId: id }, { role: 'agent' }]) {
       const key = await newKey(app.app.core, mine())
-      await update(key, { role })
+      await update(key, data)
       expect((await list({ key })).status).toBe(403)
     }
   })

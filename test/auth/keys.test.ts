@@ -8,6 +8,7 @@ import { countKeys, windowKeys } from '../../src/domain/keys/list.ts'
 import { revokeKey } from '../../src/domain/keys/revoke.ts'
 import { newestCursor } from '../../src/domain/newest-first.ts'
 import { newKey, type TestApp, testApp } from '../support/app.ts'
+import { listener } from '../support/factories.ts'
 
 let app: TestApp
 let admin: RequestContext
@@ -60,10 +61,10 @@ describe('creating a key', () => {
   })
 
   test('says everything that is wrong at once', async () => {
-    await expect(createKey(admin, { body: { name: '', role: 'listener', expires_at: 'soon' } })).rejects.toMatchObject({
+    await expect(createKey(admin, { body: { name: '', role: 'root', expires_at: 'soon' } })).rejects.toMatchObject({
       violations: [
         { loc: ['body', 'name'], type: 'string_too_short' },
-        { loc: ['body', 'role'], type: 'enum', msg: 'Must be one of: viewer, deployer, admin.' },
+        { loc: ['body', 'role'], type: 'enum', msg: 'Must be one of: viewer, deployer, admin, listener.' },
         { loc: ['body', 'expires_at'], type: 'datetime_parsing' },
       ],
     })
@@ -87,6 +88,47 @@ describe('creating a key', () => {
     const { row, text } = await createKey(organizationAdmin, wide)
     expect(row.workspaceId).toBeNull()
     expect(await statusOf(text, app, app.sibling.workspaceId)).toBe(200)
+  })
+})
+
+describe('a listener’s key', () => {
+  const of = (listener_id: string | null, more: object = {}) => body({ role: 'listener', listener_id, ...more })
+
+  test('is made for one listener of the workspace, and knows it', async () => {
+    const { id } = await listener(app)
+    const { row, text } = await createKey(admin, of(id.toUpperCase()))
+    expect(row).toMatchObject({ role: 'listener', listenerId: id, workspaceId: app.tenant.workspaceId })
+    expect((await app.context(text)).actor).toMatchObject({ role: 'listener', listenerId: id, secretsRead: false })
+  })
+
+  test('is made for no other tenant’s listener', async () => {
+    for (const { workspaceId } of [app.sibling, app.other]) {
+      const { id } = await listener(app, { workspaceId })
+      await expect(createKey(admin, of(id))).rejects.toMatchObject({ message: `Listener ID ${id} not found.` })
+    }
+  })
+
+  test('names its listener, is of one workspace, and does not read secrets; no other role names a listener', async () => {
+    const { id } = await listener(app)
+    const wide = { organization_wide: true, secrets_read: true }
+    await expect(createKey(organizationAdmin, of(null, wide))).rejects.toMatchObject({
+      violations: [
+        { loc: ['body', 'listener_id'], type: 'missing' },
+        { loc: ['body', 'organization_wide'], type: 'value_error' },
+        { loc: ['body', 'secrets_read'], type: 'value_error' },
+      ],
+    })
+    await expect(createKey(admin, of(id, { role: 'viewer' }))).rejects.toMatchObject({
+      violations: [{ loc: ['body', 'listener_id'], type: 'value_error' }],
+    })
+    await expect(createKey(admin, of('x'))).rejects.toMatchObject({
+      violations: [{ loc: ['body', 'listener_id'], type: 'uuid_parsing' }],
+    })
+  })
+
+  test('is made by admins only', async () => {
+    const { id } = await listener(app)
+    await expect(createKey(await app.context(app.keys.deployer), of(id))).rejects.toMatchObject({ code: 'FORBIDDEN' })
   })
 })
 

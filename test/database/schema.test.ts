@@ -126,3 +126,30 @@ test('what only SQL can say holds: one live name, one open step, whole leases, a
          VALUES (gen_random_uuid(), '${deployment}', 1, 1, 0, 'gitprovider', now())`),
   ).rejects.toThrow('revisions_attempt_from_1')
 })
+
+test('a listener’s key is whole or revoked, and a deployment never loses its listener by the way', async () => {
+  const run = (sql: string) => asAdmin(database.url, (client) => client.query(sql))
+  const id = '00000000-0000-7000-8000-0000000000aa'
+  await run(`
+    INSERT INTO organizations (id, name, plan) VALUES ('${id}', 'o', 'plus');
+    INSERT INTO workspaces (id, organization_id, name) VALUES ('${id}', '${id}', 'w');
+    INSERT INTO listeners (id, workspace_id, compute_type, compute_id, updated_at) VALUES ('${id}', '${id}', 'k8s', 'c', now());
+    INSERT INTO deployments (id, workspace_id, name, source, updated_at, listener_id)
+      VALUES ('${id}', '${id}', 'd', 'external_container', now(), '${id}')`)
+  const insertKey = (hash: string, role: string, listener: string, workspace: string, more = 'false, NULL') =>
+    run(`INSERT INTO api_keys (id, organization_id, name, prefix, hash, role, listener_id, workspace_id, secrets_read, revoked_at)
+         VALUES (gen_random_uuid(), '${id}', 'k', 'p', '${hash}', '${role}', ${listener}, ${workspace}, ${more})`)
+  const own = `'${id}'`
+  for (const wrong of [
+    () => insertKey('1', 'listener', 'NULL', own),
+    () => insertKey('2', 'listener', own, 'NULL'),
+    () => insertKey('3', 'listener', own, own, 'true, NULL'),
+    () => insertKey('4', 'viewer', own, own),
+  ])
+    await expect(wrong()).rejects.toThrow('api_keys_listener_whole')
+  await expect(run(`DELETE FROM listeners`)).rejects.toThrow('deployments_listener_id_fkey')
+  await insertKey('5', 'listener', own, own)
+  await run(`DELETE FROM deployments WHERE id = '${id}'`)
+  await expect(run(`DELETE FROM listeners`)).rejects.toThrow('api_keys_listener_whole')
+  await run(`UPDATE api_keys SET revoked_at = now(); DELETE FROM listeners`)
+})

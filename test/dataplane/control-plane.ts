@@ -2,6 +2,7 @@
  * The other side of the data-plane protocol for one deployment: hands out what the test says is to be done,
  * and remembers what it is told.
  */
+import { sleep } from '../../src/dataplane/backoff.ts'
 import { ClaimLostError } from '../../src/domain/errors.ts'
 import type {
   Assignment,
@@ -11,6 +12,7 @@ import type {
   ControlPlane,
   HeartbeatAnswer,
 } from '../../src/domain/work/protocol.ts'
+import { createWakeup } from '../../src/server/wakeup.ts'
 import { claimOf, eventually } from './support.ts'
 
 export interface ScriptedControlPlane extends ControlPlane {
@@ -35,7 +37,7 @@ export interface ScriptedControlPlane extends ControlPlane {
 
 export function scriptedControlPlane(assignment: Partial<Claim> = {}): ScriptedControlPlane {
   const claim1 = claimOf(assignment)
-  const news = new EventTarget()
+  const news = createWakeup()
   let claimed = false
   const check = () => {
     if (plane.outage) throw plane.outage
@@ -57,19 +59,26 @@ export function scriptedControlPlane(assignment: Partial<Claim> = {}): ScriptedC
     next: () => ({ step: null }),
     assign(changes) {
       Object.assign(claim1, changes, { generation: claim1.generation + 1 })
-      news.dispatchEvent(new Event('news'))
+      news.ring(null)
     },
     done: (stepId) => eventually(() => plane.completed.find((request) => request.stepId === stepId)!, 20_000),
 
-    async claim({ leaseSeconds }) {
+    async claim({ leaseSeconds, waitSeconds = 0 }, signal) {
       check()
-      if (claimed) return []
+      if (claimed) {
+        await sleep(waitSeconds * 1000, signal)
+        return []
+      }
       claimed = true
       return [{ ...claim1, leaseSeconds }]
     },
-    async heartbeat({ claims }): Promise<HeartbeatAnswer[]> {
+    async heartbeat({ claims, waitSeconds = 0 }, signal): Promise<HeartbeatAnswer[]> {
       check()
       plane.heartbeats++
+      const seen = news.mark(null)
+      if (claims.every(({ generation }) => generation === claim1.generation))
+        await news.wait(null, seen, waitSeconds * 1000, signal)
+      check()
       return claims.map(({ claimId, generation }) => ({
         claimId,
         lost: plane.lost,
@@ -95,17 +104,6 @@ export function scriptedControlPlane(assignment: Partial<Claim> = {}): ScriptedC
     },
     async releaseHolder(holder) {
       plane.releasedHolders.push(holder)
-    },
-    waitForNews(ms, signal) {
-      return new Promise((resolve) => {
-        const timer = setTimeout(resolve, ms)
-        const wake = () => {
-          clearTimeout(timer)
-          resolve()
-        }
-        news.addEventListener('news', wake, { once: true })
-        signal.addEventListener('abort', wake, { once: true })
-      })
     },
   }
   return plane

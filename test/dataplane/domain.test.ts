@@ -1,7 +1,6 @@
 // The worker, the process runtime and the real control plane together: from a created deployment to nothing left.
 import pino from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { sleep } from '../../src/dataplane/backoff.ts'
 import { startWorker, type Worker } from '../../src/dataplane/worker.ts'
 import type { RequestContext } from '../../src/domain/context.ts'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
@@ -20,7 +19,7 @@ let ctx: RequestContext
 beforeAll(async () => {
   domain = await testDomain()
   place = await openPlace({ adminUrl: domain.url })
-  const controlPlane = localControlPlane(domain.core, (ms, signal) => sleep(Math.min(ms, 50), signal))
+  const controlPlane = localControlPlane(domain.core)
   worker = await startWorker({ controlPlane, runtime: place.runtime, leaseSeconds: 15, log: pino({ level: 'silent' }) })
   ctx = await domain.tenant()
 })

@@ -8,7 +8,8 @@ import path from 'node:path'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { createProcessRuntime } from '../../src/dataplane/runtime/process/runtime.ts'
-import type { Claim, RevisionWork } from '../../src/domain/work/protocol.ts'
+import type { HeldClaim } from '../../src/dataplane/runtime/runtime.ts'
+import type { RevisionWork } from '../../src/domain/work/protocol.ts'
 import {
   alive,
   claimOf,
@@ -42,7 +43,7 @@ http.createServer((req, res) => {
 `
 
 let place: Place
-const claims: Claim[] = []
+const claims: HeldClaim[] = []
 beforeAll(async () => {
   place = await openPlace()
 })
@@ -51,20 +52,20 @@ afterEach(async () => {
 })
 afterAll(() => place.close())
 
-function newClaim(): Claim {
+function newClaim(): HeldClaim {
   const claim = claimOf()
   claims.push(claim)
   return claim
 }
 
-async function built(claim: Claim, greeting: string, changes: Partial<RevisionWork> = {}, files: Files = {}) {
+async function built(claim: HeldClaim, greeting: string, changes: Partial<RevisionWork> = {}, files: Files = {}) {
   const repository = place.repository({ 'greeting.txt': greeting, 'server.mjs': SERVER, ...files })
   const revision = revisionOf(repository, changes)
   const { artifact } = await place.runtime.build(claim, stepOf('BUILD', revision), memoryLog(), never)
   return { ...revision, artifact }
 }
 
-async function deploy(claim: Claim, revision: RevisionWork, log = memoryLog(), record = async () => true) {
+async function deploy(claim: HeldClaim, revision: RevisionWork, log = memoryLog(), record = async () => true) {
   const candidate = await place.runtime.deploy(claim, stepOf('DEPLOY', revision), log, never)
   await candidate.commit(record)
   return candidate.url
@@ -312,7 +313,7 @@ test('an agent finds nothing of the server: not in its environment, not in files
   await own.query('CREATE TABLE mine (id int)')
   await own.end()
   const other = newClaim()
-  await place.runtime.provision(other, never)
+  await place.runtime.provision(other, stepOf('PROVISION', null), never)
   const names = [new URL(place.options.adminUrl).pathname, `/app_${other.deployment.id.replaceAll('-', '')}`]
   for (const pathname of names) {
     const foreign = new pg.Client({ connectionString: Object.assign(new URL(env.DATABASE_URI), { pathname }).href })
@@ -343,7 +344,7 @@ test.skipIf(process.getuid?.() !== 0)(
     await candidate.commit(async () => true)
     const { env } = JSON.parse(await text(`${candidate.url}/env`))
     expect(env.HOME.startsWith(closed)).toBe(false)
-    await home.runtime.teardown(claim, never)
+    await home.runtime.teardown(claim, stepOf('TEARDOWN', null), never)
     expect(fs.existsSync(env.HOME)).toBe(false)
     await home.close()
     fs.rmSync(closed, { recursive: true })
@@ -353,11 +354,11 @@ test.skipIf(process.getuid?.() !== 0)(
 
 test('teardown leaves nothing, and can be repeated', async () => {
   const claim = newClaim()
-  await place.runtime.provision(claim, never)
-  await place.runtime.provision(claim, never)
+  await place.runtime.provision(claim, stepOf('PROVISION', null), never)
+  await place.runtime.provision(claim, stepOf('PROVISION', null), never)
   const url = await deploy(claim, await built(claim, 'one'))
   const pid = Number(await text(`${url}/pid`))
-  for (let i = 0; i < 2; i++) await place.runtime.teardown(claim, never)
+  for (let i = 0; i < 2; i++) await place.runtime.teardown(claim, stepOf('TEARDOWN', null), never)
   expect(alive(pid)).toBe(false)
   await expect(fetch(url)).rejects.toThrow()
   const { dataDir, adminUrl } = place.options

@@ -10,8 +10,8 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { ProcessRuntimeOptions } from '../../src/dataplane/runtime/process/host.ts'
 import { createProcessRuntime } from '../../src/dataplane/runtime/process/runtime.ts'
-import type { RevisionLog, RevisionStep, Runtime } from '../../src/dataplane/runtime/runtime.ts'
-import type { Claim, RevisionWork, Run, Step } from '../../src/domain/work/protocol.ts'
+import type { HeldClaim, RevisionLog, RevisionStep, Runtime } from '../../src/dataplane/runtime/runtime.ts'
+import type { RevisionWork, Run, Step } from '../../src/domain/work/protocol.ts'
 import type { StepKind } from '../../src/generated/prisma/enums.ts'
 import { testDatabase } from '../support/database.ts'
 
@@ -126,15 +126,25 @@ const spec = {} as Step['spec']
 
 export function stepOf(kind: StepKind, revision: RevisionWork | null, deadlineMs = 60_000): RevisionStep {
   const deadlineAt = new Date(Date.now() + deadlineMs)
-  return { id: randomUUID(), kind, tries: 1, deadlineAt, revision, spec, secretReferences: [], customUrl: null } as Step as RevisionStep
+  return {
+    id: randomUUID(),
+    kind,
+    tries: 1,
+    deadlineAt,
+    revision,
+    spec,
+    secretReferences: [],
+    customUrl: null,
+  } as Step as RevisionStep
 }
 
 export function runOf(revision: RevisionWork): Run {
   return { revision, spec, secretReferences: [], customUrl: null }
 }
 
-export function claimOf(changes: Partial<Claim> = {}): Claim {
+export function claimOf(changes: Partial<HeldClaim> = {}): HeldClaim {
   return {
+    held: () => true,
     claimId: randomUUID(),
     token: '1',
     generation: 1,

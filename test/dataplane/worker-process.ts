@@ -1,7 +1,6 @@
 // A server of which there is only the worker, to be killed. Arguments: the process runtime's options, as JSON.
 import pino from 'pino'
 import { openDatabase } from '../../src/database/client.ts'
-import { sleep } from '../../src/dataplane/backoff.ts'
 import { createProcessRuntime } from '../../src/dataplane/runtime/process/runtime.ts'
 import { startWorker } from '../../src/dataplane/worker.ts'
 import { KeyRing } from '../../src/domain/secrets/keyring.ts'
@@ -17,6 +16,6 @@ const core = {
   clock: () => new Date(),
   log,
 }
-const controlPlane = localControlPlane(core, (ms, signal) => sleep(Math.min(ms, 50), signal))
+const controlPlane = localControlPlane(core)
 // a lease so long that nobody can be waiting for its end
 await startWorker({ controlPlane, runtime: createProcessRuntime(options), leaseSeconds: 600, log })

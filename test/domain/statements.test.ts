@@ -1,4 +1,5 @@
 /** What each hot verb asks of Postgres, as exact numbers: a change that adds a statement has to say so here. */
+import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { RequestContext } from '../../src/domain/context.ts'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
@@ -7,6 +8,9 @@ import { updateDeployment } from '../../src/domain/deployments/update.ts'
 import { interruptRevision } from '../../src/domain/revisions/interrupt.ts'
 import { listRevisions } from '../../src/domain/revisions/read.ts'
 import { redeployRevision } from '../../src/domain/revisions/redeploy.ts'
+import { claim } from '../../src/domain/work/claim.ts'
+import { heartbeat } from '../../src/domain/work/heartbeat.ts'
+import { createWakeup } from '../../src/server/wakeup.ts'
 import { countStatements } from '../support/database.ts'
 import { gitBody, type TestDomain, testDomain } from '../support/domain.ts'
 import { claimOne, workOff } from '../support/holder.ts'
@@ -48,4 +52,57 @@ test('reads are one or two statements each, writes a handful, a quiet heartbeat 
   const quiet = { ...held, generation: news!.assignment!.generation }
   expect(await count(() => domain.plane.heartbeat({ leaseSeconds: 60, claims: [quiet] }))).toBe(1)
   expect(await count(() => domain.plane.claim({ holder: 'idle', max: 100, leaseSeconds: 60 }))).toBe(1)
+})
+
+/** A thousand deployments of one listener, all held and serving; what their holder says in a heartbeat. */
+async function thousandHeld(listenerId: string) {
+  await domain.core.db.$executeRaw`
+    INSERT INTO deployments (id, workspace_id, name, source, listener_id, claim_id, lease_holder, lease_token, lease_expires_at, generation, updated_at)
+    SELECT gen_random_uuid(), ${ctx.workspace.id}::uuid, 'held-' || n, 'external_container', ${listenerId}::uuid,
+           gen_random_uuid(), 'holder', 1, now() + interval '1 hour', 7, now()
+    FROM generate_series(1, 1000) AS n`
+  const rows = await domain.core.db.deployment.findMany({ where: { listenerId }, select: { claimId: true } })
+  return rows.map(({ claimId }) => ({
+    claimId: claimId!,
+    token: '1',
+    generation: 7,
+    health: { ready: 1, desired: 1, message: null },
+  }))
+}
+
+test('a listener’s thousand claims are one statement while nothing changes, and one more for each look while it waits', async () => {
+  const listener = await domain.core.db.listener.create({
+    data: { workspaceId: ctx.workspace.id, computeType: 'k8s', computeId: randomUUID(), k8sNamespaces: [] },
+  })
+  const scope = { listenerId: listener.id }
+  const claims = await thousandHeld(listener.id)
+  const core = { ...domain.core, news: createWakeup() }
+  expect(await count(() => heartbeat(core, scope, { leaseSeconds: 60, claims }))).toBe(1)
+  expect(await count(() => claim(core, scope, { holder: 'idle', max: 100, leaseSeconds: 60, version: '1' }))).toBe(1)
+  const seen = await domain.core.db.listener.findUniqueOrThrow({ where: { id: listener.id } })
+  expect(seen).toMatchObject({ version: '1', updatedAt: listener.updatedAt, lastSeenAt: expect.any(Date) })
+
+  // a hundred rings in a row, as when a hundred others are being worked on, are looked at together
+  const stop = new AbortController()
+  let looks = 0
+  const ringing = domain.database.onQuery((sql) => {
+    if (sql.includes('jsonb_to_recordset') && ++looks === 1) for (let i = 0; i < 100; i++) core.news.ring(listener.id)
+    if (looks === 2) stop.abort()
+  })
+  const request = { leaseSeconds: 60, waitSeconds: 30, claims }
+  expect(await count(() => heartbeat(core, scope, request, stop.signal))).toBe(2)
+  ringing()
+
+  // one of them has news: what it costs does not depend on the others
+  const one = claims[500]!
+  await domain.core.db.deployment.updateMany({ where: { claimId: one.claimId }, data: { generation: 8 } })
+  let answers: Awaited<ReturnType<typeof heartbeat>> = []
+  expect(
+    await count(async () => {
+      answers = await heartbeat(core, scope, { leaseSeconds: 60, claims })
+    }),
+  ).toBe(5)
+  expect(answers.filter(({ assignment }) => assignment)).toMatchObject([
+    { claimId: one.claimId, assignment: { generation: 8 } },
+  ])
 })

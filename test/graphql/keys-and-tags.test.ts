@@ -45,7 +45,7 @@ describe('API keys', () => {
 
   test('a role that cannot be given and an expiry in the past are told with their paths', async () => {
     const issues = async (input: object) => (await app.gql(CREATE_KEY, { input })).data.createApiKey.issues
-    expect(await issues({ name: '', role: 'listener' })).toEqual([
+    expect(await issues({ name: '', role: 'agent' })).toEqual([
       { path: ['input', 'name'], code: 'string_too_short' },
       { path: ['input', 'role'], code: 'enum' },
     ])

@@ -42,6 +42,8 @@ const PLAIN: Record<string, unknown> = {
   value: 'walk',
   source: 'gitprovider',
   role: 'viewer',
+  computeType: 'k8s',
+  computeId: 'walk',
   type: 'build',
   secrets: [],
   tags: [],

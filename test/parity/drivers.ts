@@ -23,6 +23,11 @@ export interface Driver {
   remove(id: string, options?: { force?: boolean }, key?: string): Promise<Outcome>
   get(id: string, key?: string): Promise<Outcome>
   list(filter: Body, key?: string): Promise<Outcome>
+  createListener(body: Body, key?: string): Promise<Outcome>
+  updateListener(id: string, body: Body, key?: string): Promise<Outcome>
+  removeListener(id: string, key?: string): Promise<Outcome>
+  getListener(id: string, key?: string): Promise<Outcome>
+  listListeners(key?: string): Promise<Outcome>
 }
 
 export function restDriver(app: TestApp): Driver {
@@ -46,6 +51,14 @@ export function restDriver(app: TestApp): Driver {
       const outcome = await call('GET', `/v2/deployments?${new URLSearchParams(filter)}`, key)
       return outcome.ok ? { ok: true, value: outcome.value.resources } : outcome
     },
+    createListener: (body, key) => call('POST', '/v2/listeners', key, body),
+    updateListener: (id, body, key) => call('PATCH', `/v2/listeners/${id}`, key, body),
+    removeListener: (id, key) => call('DELETE', `/v2/listeners/${id}`, key),
+    getListener: (id, key) => call('GET', `/v2/listeners/${id}`, key),
+    listListeners: async (key) => {
+      const outcome = await call('GET', '/v2/listeners', key)
+      return outcome.ok ? { ok: true, value: outcome.value.resources } : outcome
+    },
   }
 }
 
@@ -55,6 +68,8 @@ const DEPLOYMENT = `id tenantId name source status statusMessage imageVersion cr
   sourceConfig { integrationId repoUrl deploymentType buildOnPush customUrl listenerId installCommand buildCommand
     listenerConfig { k8sNamespace } resourceSpec { cpu cpuLimit memoryMb minScale maxScale labels } }
   latestRevision { id } activeRevision { id }`
+const LISTENER =
+  'id computeType computeId computeConfig { k8sNamespaces } version status lastSeenAt createdAt updatedAt'
 const REVISION = 'id status statusMessage source attempt deployment { id }'
 
 export function graphqlDriver(app: TestApp): Driver {
@@ -105,6 +120,18 @@ export function graphqlDriver(app: TestApp): Driver {
         { filter },
         key,
       )
+      return outcome.ok ? { ok: true, value: snake(outcome.value.nodes) } : outcome
+    },
+    createListener: (body, key) => change('createListener', body, `listener { ${LISTENER} }`, key),
+    updateListener: (listener_id, body, key) =>
+      change('updateListener', { listener_id, ...body }, `listener { ${LISTENER} }`, key),
+    removeListener: (listener_id, key) => change('deleteListener', { listener_id }, 'listenerId', key),
+    getListener: async (id, key) => {
+      const outcome = await ask(`query($id: ID!) { listener(id: $id) { ${LISTENER} } }`, { id }, key)
+      return outcome.ok ? { ok: true, value: snake(outcome.value) } : outcome
+    },
+    listListeners: async (key) => {
+      const outcome = await ask(`query { listeners { nodes { ${LISTENER} } } }`, {}, key)
       return outcome.ok ? { ok: true, value: snake(outcome.value.nodes) } : outcome
     },
   }

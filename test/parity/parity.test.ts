@@ -274,3 +274,45 @@ describe('A refused change is refused alike', () => {
     })
   })
 })
+
+describe('Listeners', () => {
+  const body = (more: object = {}) => ({
+    compute_type: 'k8s',
+    compute_id: randomUUID(),
+    compute_config: { k8s_namespaces: ['agents'] },
+    ...more,
+  })
+
+  test('are answered alike, however they were made', async () => {
+    for (const driver of [rest, graphql]) {
+      const { value } = await driver.createListener(body({ version: '1' }))
+      const changed = await driver.updateListener(value.id, { version: '2', compute_config: { k8s_namespaces: [] } })
+      expect(changed.value).toMatchObject({ version: '2', compute_config: { k8s_namespaces: [] } })
+      expect(await same((reader) => reader.getListener(value.id))).toEqual(changed)
+      expect((await same((reader) => reader.listListeners())).value[0]).toEqual(changed.value)
+      expect((await driver.removeListener(value.id)).ok).toBe(true)
+    }
+  })
+
+  test.each<[string, object, string[]]>([
+    ['no compute ID', { compute_id: '' }, ['compute_id string_too_short']],
+    [
+      'bad and repeated namespaces',
+      { compute_config: { k8s_namespaces: ['A', 'b', 'b'] } },
+      ['compute_config.k8s_namespaces.0 value_error', 'compute_config.k8s_namespaces.2 value_error'],
+    ],
+  ])('with %s are refused alike', async (_what, more, issues) => {
+    expect(await same((driver) => driver.createListener(body(more)))).toMatchObject({ ok: false, issues })
+  })
+
+  test('are refused alike when they exist, are unknown, or the role is too low', async () => {
+    const one = body()
+    await rest.createListener(one)
+    expect((await same((driver) => driver.createListener(one))).code).toBe('ALREADY_EXISTS')
+    const unknown = randomUUID()
+    expect((await same((driver) => driver.getListener(unknown))).code).toBe('NOT_FOUND')
+    expect((await same((driver) => driver.updateListener(unknown, {}))).code).toBe('NOT_FOUND')
+    expect((await same((driver) => driver.removeListener(unknown))).code).toBe('NOT_FOUND')
+    expect((await same((driver) => driver.createListener(body(), app.keys.deployer))).code).toBe('FORBIDDEN')
+  })
+})

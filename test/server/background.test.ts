@@ -47,25 +47,49 @@ test('a sweep never overlaps itself, and its end waits for the round under way',
   expect([underWay, most]).toEqual([0, 1])
 })
 
-test('a ring wakes everybody who waits', async () => {
+test('news of a listener wakes everybody who waits for it, and nobody else', async () => {
   const bell = createWakeup()
-  const both = Promise.all([bell.wait(60_000, never), bell.wait(60_000, never)])
-  bell.ring()
+  const woken: string[] = []
+  const wait = (who: string, scope: string | null) =>
+    bell.wait(scope, bell.mark(scope), 60_000, never).then(() => woken.push(who))
+  const both = Promise.all([wait('a1', 'a'), wait('a2', 'a')])
+  const others = Promise.all([wait('b', 'b'), wait('built-in', null)])
+  bell.ring('a')
   await both
+  expect(woken).toEqual(['a1', 'a2'])
+  bell.ring(null)
+  bell.ring('b')
+  await others
 })
 
-test('a ring that nobody waited for is not lost', async () => {
+test('after a time in which nothing was heard everybody looks again', async () => {
   const bell = createWakeup()
-  bell.ring()
-  await bell.wait(60_000, never)
+  const seen = bell.mark('a')
+  const waiting = [bell.wait('b', bell.mark('b'), 60_000, never), bell.wait(null, bell.mark(null), 60_000, never)]
+  bell.ringAll()
+  await Promise.all(waiting)
+  await bell.wait('a', seen, 60_000, never)
 })
 
-test('whoever waits goes on after a while, or when it is told to stop', async () => {
+test('news that comes between the look and the wait is not lost', async () => {
   const bell = createWakeup()
-  await bell.wait(1, never)
+  const seen = bell.mark(null)
+  bell.ring(null)
+  await bell.wait(null, seen, 60_000, never)
+})
+
+test('whoever waits goes on after a while, when it is told to stop, and when the server stops', async () => {
+  const bell = createWakeup()
+  await bell.wait(null, bell.mark(null), 1, never)
   const stop = new AbortController()
-  const waiting = bell.wait(60_000, stop.signal)
+  const waiting = bell.wait(null, bell.mark(null), 60_000, stop.signal)
   stop.abort()
   await waiting
-  await bell.wait(60_000, stop.signal)
+  await bell.wait(null, bell.mark(null), 60_000, stop.signal)
+  const last = bell.wait(null, bell.mark(null), 60_000, never)
+  expect(bell.closed).toBe(false)
+  bell.close()
+  await last
+  await bell.wait(null, bell.mark(null), 60_000, never)
+  expect(bell.closed).toBe(true)
 })

@@ -46,7 +46,7 @@ export async function testDomain(settings: Partial<DomainSettings> = {}): Promis
     core,
     database,
     url,
-    plane: localControlPlane(core, async () => {}),
+    plane: localControlPlane(core),
     async tenant(plan = 'self_hosted_enterprise') {
       const organization = await core.db.organization.create({ data: { name: 'Org', plan } })
       const workspace = await core.db.workspace.create({
@@ -67,7 +67,7 @@ export async function testDomain(settings: Partial<DomainSettings> = {}): Promis
 }
 
 function actor(organizationId: string, workspaceId: string, role: Role): Actor {
-  return { subject: `test-${role}`, organizationId, workspaceId, role, secretsRead: role === 'admin' }
+  return { subject: `test-${role}`, organizationId, workspaceId, role, secretsRead: role === 'admin', listenerId: null }
 }
 
 /** The same workspace, another role. */

@@ -1,7 +1,7 @@
 /** Things that tests start from, made through the API where there is one. */
 import { randomUUID } from 'node:crypto'
 import type { Listener } from '../../src/generated/prisma/client.ts'
-import type { Call, TestApp, TestTenant } from './app.ts'
+import { type Call, newKey, type TestApp, type TestTenant } from './app.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: a deployment as REST presents it
 export type DeploymentBody = any
@@ -71,4 +71,14 @@ export function listener(app: TestApp, overrides: Partial<Listener> = {}): Promi
       ...overrides,
     },
   })
+}
+
+/** A key that is good for nothing but the work of this listener. `tenant`: whose the listener is. */
+export function listenerKey(
+  app: TestApp,
+  { id, workspaceId }: Pick<Listener, 'id' | 'workspaceId'>,
+  tenant: TestTenant = app.tenant,
+): Promise<string> {
+  const { organizationId } = tenant
+  return newKey(app.app.core, { organizationId, workspaceId, role: 'listener', listenerId: id })
 }

@@ -10,6 +10,12 @@ export interface RevisionLog {
   write(type: LogType, message: string, level?: LogLevel): void
 }
 
+/** A claim as the worker hands it to the runtime. */
+export interface HeldClaim extends Claim {
+  /** Whether the lease holds by this process's own clock, with a margin: to be asked right before each write. */
+  held(): boolean
+}
+
 /** A step with the revision that BUILD and DEPLOY are about. */
 export type RevisionStep = Step & { revision: NonNullable<Step['revision']> }
 
@@ -38,12 +44,12 @@ export interface Candidate {
  * A failure for people is a StepFailure.
  */
 export interface Runtime {
-  provision(claim: Claim, signal: AbortSignal): Promise<void>
-  build(claim: Claim, step: RevisionStep, log: RevisionLog, signal: AbortSignal): Promise<Built>
-  deploy(claim: Claim, step: RevisionStep, log: RevisionLog, signal: AbortSignal): Promise<Candidate>
-  teardown(claim: Claim, signal: AbortSignal): Promise<void>
+  provision(claim: HeldClaim, step: Step, signal: AbortSignal): Promise<void>
+  build(claim: HeldClaim, step: RevisionStep, log: RevisionLog, signal: AbortSignal): Promise<Built>
+  deploy(claim: HeldClaim, step: RevisionStep, log: RevisionLog, signal: AbortSignal): Promise<Candidate>
+  teardown(claim: HeldClaim, step: Step, signal: AbortSignal): Promise<void>
   /** Level-based: makes `run` what serves, in the background and for as long as it is wanted; null: nothing. */
-  ensure(claim: Claim, run: Run | null, log: RevisionLog | null): void
+  ensure(claim: HeldClaim, run: Run | null, log: RevisionLog | null): void
   /** Removes artifacts other than these, and what broken tries left. Only called while no step is under way. */
   prune(deploymentId: string, keepArtifacts: string[]): Promise<void>
   /** Ends whatever runs for this deployment here: at once, or after requests in flight had `drainMs`. Resolves when it is over. */

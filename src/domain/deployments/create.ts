@@ -5,6 +5,7 @@ import { Prisma } from '../../generated/prisma/client.ts'
 import { requireRole, tenant } from '../access.ts'
 import { type RequestContext, type Tx, transaction } from '../context.ts'
 import { ConflictError, NotFoundError, rejectIfAny } from '../errors.ts'
+import { shareListener } from '../listeners/lock.ts'
 import { parse, type RawInput } from '../parse.ts'
 import { rollOut } from '../revisions/rollout.ts'
 import { secretViolations } from '../secrets/rules.ts'
@@ -34,7 +35,7 @@ async function create(ctx: RequestContext, tx: Tx, body: z.output<typeof createB
   const { source, source_config: config, source_revision_config: revision } = body
   const git = source === 'gitprovider'
   const buildOnPush = git ? (config.build_on_push ?? false) : null
-  const listener = await findListener(ctx, tx, config.listener_id)
+  const listener = config.listener_id == null ? null : await shareListener(tx, ctx.workspace.id, config.listener_id)
   await requireIntegration(ctx, tx, config.integration_id)
   const namespace = config.listener_config?.k8s_namespace ?? null
   const hasListener = source === 'external_container' && (await tx.sql.listener.count({ where: tenant(ctx) })) > 0
@@ -66,7 +67,7 @@ async function create(ctx: RequestContext, tx: Tx, body: z.output<typeof createB
     customUrl: config.custom_url ?? null,
     resourceSpec: (config.resource_spec as Prisma.InputJsonObject | null | undefined) ?? Prisma.DbNull,
     listenerId: listener?.id ?? null,
-    k8sNamespace: namespace ?? (listener ? (listener.k8sNamespaces[0] ?? null) : null),
+    k8sNamespace: namespace ?? listener?.k8sNamespaces[0] ?? null,
     installCommand: config.install_command ?? null,
     buildCommand: config.build_command ?? null,
     secretReferences: body.secret_references ?? Prisma.DbNull,
@@ -90,13 +91,6 @@ async function insert(tx: Tx, data: Prisma.DeploymentUncheckedCreateInput): Prom
   const { count } = await tx.sql.deployment.createMany({ data: [data], skipDuplicates: true })
   if (count === 0)
     throw new ConflictError(`A deployment named '${data.name}' already exists in this workspace.`, 'ALREADY_EXISTS')
-}
-
-async function findListener(ctx: RequestContext, tx: Tx, id: string | null | undefined) {
-  if (id == null) return null
-  const listener = await tx.sql.listener.findFirst({ where: { id, ...tenant(ctx) } })
-  if (!listener) throw new NotFoundError('Listener', id)
-  return listener
 }
 
 async function requireIntegration(ctx: RequestContext, tx: Tx, id: string | null | undefined): Promise<void> {

@@ -6,6 +6,7 @@ import type { Source } from '../../generated/prisma/enums.ts'
 import type { DomainSettings } from '../context.ts'
 import type { Violation } from '../errors.ts'
 import { violation } from '../parse.ts'
+import { RESERVED_NAMES } from '../secrets/rules.ts'
 import { resourceSpecViolations } from './resource-spec.ts'
 import type { SecretReference, SourceConfig, SourceRevisionConfig } from './schemas.ts'
 
@@ -143,7 +144,7 @@ function imageViolations(imageUri: string | null | undefined): Violation[] {
       ]
 }
 
-/** Names of secret references are environment variables: unique, and none that is a secret too. */
+/** Names of secret references are environment variables: unique, none that is a secret too, none that the server sets. */
 export function referenceViolations(
   references: readonly SecretReference[] | null | undefined,
   secretNames: readonly string[],
@@ -153,6 +154,8 @@ export function referenceViolations(
     const field = `secret_references.${i}.name`
     if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name))
       found.push(violation(field, 'Must be the name of an environment variable.'))
+    else if (RESERVED_NAMES.has(name))
+      found.push(violation(field, `${name} is set by the server itself; choose another name.`))
     if (references.findIndex((other) => other.name === name) !== i)
       found.push(violation(field, `The name ${name} occurs twice.`))
     if (secretNames.includes(name)) found.push(violation(field, `There is a secret named ${name} too.`))
@@ -185,6 +188,13 @@ export function listenerViolations(
       ? []
       : [violation('source_config.listener_config.k8s_namespace', 'Only together with listener_id.')]
   }
+  if (listener.k8sNamespaces.length === 0)
+    return [
+      violation(
+        'source_config.listener_id',
+        'This listener has no namespaces yet: add them to compute_config.k8s_namespaces of the listener first.',
+      ),
+    ]
   if (namespace === null)
     return listener.k8sNamespaces.length === 1
       ? []

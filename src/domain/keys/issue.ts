@@ -1,6 +1,7 @@
 /** Stores a new API key: the one way in which keys come to be, by an admin, by the bootstrap or by the command line. */
 import type { ApiKey } from '../../generated/prisma/client.ts'
 import type { Role } from '../../generated/prisma/enums.ts'
+import { RANKED_ROLES } from '../access.ts'
 import type { Tx } from '../context.ts'
 import { generateKey, hashKey, prefixOf } from './key.ts'
 
@@ -10,8 +11,8 @@ export type KeyView = Omit<ApiKey, 'hash'>
 /** What a look-up of keys leaves out. */
 export const WITHOUT_HASH = { hash: true } as const
 
-/** The roles that can be given today; keys of listeners and agents come with what they belong to. */
-export const KEY_ROLES = ['viewer', 'deployer', 'admin'] as const satisfies Role[]
+/** The roles that a key can be given. */
+export const KEY_ROLES = [...RANKED_ROLES, 'listener'] as const satisfies Role[]
 
 export interface NewKey {
   organizationId: string
@@ -21,6 +22,8 @@ export interface NewKey {
   name: string
   role: (typeof KEY_ROLES)[number]
   secretsRead?: boolean
+  /** for the role `listener`, and only for it (rules.ts): a listener of the workspace */
+  listenerId?: string | null
   expiresAt?: Date | null
   /** who made it; null: the system */
   createdBy: string | null
@@ -43,6 +46,7 @@ export async function issueKey(tx: Tx, key: NewKey): Promise<IssuedKey> {
       name: key.name,
       role: key.role,
       secretsRead: key.secretsRead ?? false,
+      listenerId: key.listenerId ?? null,
       prefix: prefixOf(text),
       hash: hashKey(text),
       createdBy: key.createdBy,

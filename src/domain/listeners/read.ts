@@ -1,42 +1,70 @@
-/** Reads listeners: one, or a window of the workspace's. Only for organizations whose plan has listeners (contract 2). */
+/** Reads listeners: one, a page by offset (REST), a window by cursor (GraphQL). Newest first. Only where the plan has them. */
 import { z } from 'zod'
-import type { Listener } from '../../generated/prisma/client.ts'
+import type { Listener, Prisma } from '../../generated/prisma/client.ts'
 import { requireRole, tenant } from '../access.ts'
 import type { RequestContext } from '../context.ts'
-import { ForbiddenError, NotFoundError } from '../errors.ts'
-import { uuid } from '../fields.ts'
+import { offsetQuery } from '../deployments/schemas.ts'
+import { NotFoundError } from '../errors.ts'
 import { newestFirst } from '../newest-first.ts'
-import { cut, type Slice, type Window } from '../page.ts'
+import { cut, type OffsetPage, type Slice, type Window } from '../page.ts'
 import { parse, type RawInput } from '../parse.ts'
+import { requireListenerPlan } from './plan.ts'
+import { listenerPath } from './schemas.ts'
 
-/** Throws ForbiddenError unless the organization's plan has listeners. */
-function requireListenerPlan(ctx: RequestContext): void {
-  if (ctx.workspace.plan === 'self_hosted_enterprise') return
-  throw new ForbiddenError(
-    `Listeners cannot be created for workspace ID '${ctx.workspace.id}'. ` +
-      'Creating listeners is only allowed for organizations with self-hosted enterprise plans.',
-    'PLAN_REQUIRED',
-  )
+/** Prisma's part of a GraphQL selection. */
+interface Selection {
+  include?: Prisma.ListenerInclude
+  select?: Prisma.ListenerSelect
 }
 
-const getListenerInput = z.object({ path: z.object({ listener_id: uuid }) })
+export const getInput = z.object({ path: listenerPath })
 
 /** Role: viewer. Throws NotFoundError. */
 export async function getListener(ctx: RequestContext, raw: RawInput): Promise<Listener> {
-  requireRole(ctx, 'viewer')
-  requireListenerPlan(ctx)
-  const { path } = parse(getListenerInput, raw)
-  const found = await ctx.db.listener.findFirst({ where: { id: path.listener_id, ...tenant(ctx) } })
-  if (!found) throw new NotFoundError('Listener', path.listener_id)
-  return found
+  return selectListener(ctx, raw, {})
 }
 
-/** Newest first. Role: viewer. */
-export async function windowListeners(ctx: RequestContext, window: Window): Promise<Slice<Listener>> {
+/** For GraphQL: the same with the selection's own part. Role: viewer. Throws NotFoundError. */
+export async function selectListener<Q extends Selection>(
+  ctx: RequestContext,
+  raw: RawInput,
+  query: Q,
+): Promise<Prisma.ListenerGetPayload<Q>> {
+  requireRole(ctx, 'viewer')
+  requireListenerPlan(ctx)
+  const { path } = parse(getInput, raw)
+  const found = await ctx.db.listener.findFirst({ ...query, where: { id: path.listener_id, ...tenant(ctx) } })
+  if (!found) throw new NotFoundError('Listener', path.listener_id)
+  return found as Prisma.ListenerGetPayload<Q>
+}
+
+export const listInput = z.object({ query: z.object(offsetQuery) })
+
+/** An offset page. Role: viewer. */
+export async function listListeners(ctx: RequestContext, raw: RawInput): Promise<OffsetPage<Listener>> {
+  requireRole(ctx, 'viewer')
+  requireListenerPlan(ctx)
+  const { query } = parse(listInput, raw)
+  const resources = await ctx.db.listener.findMany({
+    where: tenant(ctx),
+    orderBy: [{ createdAt: 'desc' }, { id: 'desc' }],
+    take: query.limit,
+    skip: query.offset,
+  })
+  return { resources, offset: query.offset + resources.length }
+}
+
+/** A window of the list for GraphQL. `query` is the selection's own part. Role: viewer. */
+export async function windowListeners<Q extends Selection>(
+  ctx: RequestContext,
+  window: Window,
+  query: Q,
+): Promise<Slice<Prisma.ListenerGetPayload<Q>>> {
   requireRole(ctx, 'viewer')
   requireListenerPlan(ctx)
   const { keyset, ...page } = newestFirst(window)
-  return cut(window, await ctx.db.listener.findMany({ where: { ...tenant(ctx), ...keyset }, ...page }))
+  const found = await ctx.db.listener.findMany({ ...query, where: { ...tenant(ctx), ...keyset }, ...page })
+  return cut(window, found as Prisma.ListenerGetPayload<Q>[])
 }
 
 /** Role: viewer. */

@@ -1,5 +1,5 @@
 /** Writes log lines of a revision's build or of its running agent. For the data plane: whoever calls has checked the claim. */
-import type { Core } from '../context.ts'
+import type { Sql } from '../context.ts'
 import type { LogEntry } from '../work/protocol.ts'
 
 /** A line is cut to this many bytes of UTF-8: a runaway line must not fill the table. */
@@ -14,7 +14,7 @@ export interface LogLineOf extends LogEntry {
 }
 
 /** Appends `lines` in their order, in one statement. NUL bytes, which Postgres can't store, are left out. */
-export async function appendLog(core: Pick<Core, 'db'>, lines: readonly LogLineOf[]): Promise<void> {
+export async function appendLog(core: { db: Sql }, lines: readonly LogLineOf[]): Promise<void> {
   if (lines.length === 0) return
   const revisions = lines.map((line) => line.revisionId)
   const types = lines.map((line) => line.type as string)

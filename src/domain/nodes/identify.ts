@@ -2,6 +2,7 @@
 import { requireRole } from '../access.ts'
 import type { RequestContext } from '../context.ts'
 import { uuid } from '../fields.ts'
+import { hasListeners } from '../listeners/plan.ts'
 
 export type NodeType =
   | 'Organization'
@@ -32,7 +33,7 @@ export async function identifyNodes(ctx: RequestContext, ids: readonly string[])
     UNION ALL SELECT 'Revision', r.id FROM revisions r JOIN asked USING (id) JOIN deployments d ON d.id = r.deployment_id, own
       WHERE d.workspace_id = own.id AND d.torn_down_at IS NULL
     UNION ALL SELECT 'Listener', l.id FROM listeners l JOIN asked USING (id), own
-      WHERE l.workspace_id = own.id AND ${plan === 'self_hosted_enterprise'}::boolean
+      WHERE l.workspace_id = own.id AND ${hasListeners(plan)}::boolean
     UNION ALL SELECT 'TracingProject', p.id FROM tracing_projects p JOIN asked USING (id), own WHERE p.workspace_id = own.id
     UNION ALL SELECT 'Tag', t.id FROM tags t JOIN asked USING (id), own WHERE t.workspace_id = own.id
     UNION ALL SELECT 'GitIntegration', i.id FROM integrations i JOIN asked USING (id), own WHERE i.workspace_id = own.id

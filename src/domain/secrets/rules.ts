@@ -5,7 +5,7 @@ import { violation } from '../parse.ts'
 import { MASK } from './secret-set.ts'
 
 /** Environment variables that the server sets for every agent, so that no secret may. The one list. */
-const RESERVED_NAMES: ReadonlySet<string> = new Set([
+export const RESERVED_NAMES: ReadonlySet<string> = new Set([
   'PATH',
   'HOME',
   'PORT',
@@ -13,6 +13,7 @@ const RESERVED_NAMES: ReadonlySet<string> = new Set([
   'POSTGRES_URI',
   'DATABASE_URI',
   'REDIS_URI',
+  'AGENT_SERVER_ROLE',
   'PILOTHOUSE_DEPLOYMENT_ID',
   'PILOTHOUSE_REVISION_ID',
 ])

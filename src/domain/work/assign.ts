@@ -47,7 +47,10 @@ async function take(core: Core, tx: Tx, deployment: Deployment, due: StepRow): P
     }
     step = await takeStep(core, tx, due)
     deployment.busyStepId = step.id
-    await tx.sql.$executeRaw`UPDATE deployments SET busy_step_id = ${step.id}::uuid WHERE id = ${deployment.id}::uuid`
+    // a holder whose answer got lost names an older generation, and is told again what it has taken
+    deployment.generation++
+    await tx.sql.$executeRaw`
+      UPDATE deployments SET busy_step_id = ${step.id}::uuid, generation = generation + 1 WHERE id = ${deployment.id}::uuid`
     await begin(tx, deployment, step)
   }
   const revision = step.revisionId === null ? null : await readWork(core, tx, step.revisionId)

@@ -6,8 +6,11 @@ import type { Core } from '../context.ts'
 import { transaction } from '../context.ts'
 import { ClaimLostError } from '../errors.ts'
 import { assign } from './assign.ts'
-import { type Scope, withClaim } from './lease.ts'
+import { ofScope, type Scope, withClaim } from './lease.ts'
+import { lookUntil } from './news.ts'
 import type { Claim, ClaimRequest } from './protocol.ts'
+import { release } from './release.ts'
+import { seen } from './seen.ts'
 
 interface Leased {
   id: string
@@ -19,11 +22,50 @@ interface Leased {
   token: bigint
 }
 
-/** Returns at most `max` new claims, each with its run and its step taken; an empty list when there is nothing. */
-export async function claim(core: Core, scope: Scope, request: ClaimRequest): Promise<Claim[]> {
-  const leased = await lease(core, scope, request)
+/** In one answer: so many are handed out long before the first of their leases ends, and fit into memory. */
+const MOST_AT_ONCE = 100
+
+/**
+ * Returns at most `max` new claims (and at most 100), each with its run and its step taken; an empty list when there is
+ * nothing, not even after `waitSeconds`. `signal`: the holder is gone; what was leased for it is free again.
+ */
+export async function claim(core: Core, scope: Scope, request: ClaimRequest, signal?: AbortSignal): Promise<Claim[]> {
+  const claims = await lookUntil(core, scope, request.waitSeconds ?? 0, signal, async () => {
+    for (;;) {
+      if (signal?.aborted) return null
+      const leased = await lease(core, scope, request)
+      const handedOut = await handOut(core, scope, leased, request.leaseSeconds, signal)
+      // when none of these could be handed out, others may wait behind them
+      if (handedOut.length > 0) return handedOut
+      if (leased.length === 0) return null
+    }
+  })
+  return claims ?? []
+}
+
+/** Nobody has heard of these claims: they are free again at once, and no try is counted. */
+export async function giveBack(core: Core, scope: Scope, claims: readonly { claimId: string; token: string }[]) {
+  for (const held of claims) {
+    await release(core, scope, held).catch((error) => {
+      if (!(error instanceof ClaimLostError))
+        core.log.error(
+          { err: error, claimId: held.claimId },
+          'a claim could not be given back; its lease has to run out',
+        )
+    })
+  }
+}
+
+async function handOut(
+  core: Core,
+  scope: Scope,
+  leased: Leased[],
+  leaseSeconds: number,
+  signal: AbortSignal | undefined,
+): Promise<Claim[]> {
   const claims: Claim[] = []
   for (const { id, workspaceId, name, k8sNamespace, provisioned, claimId, token } of leased) {
+    if (signal?.aborted) break
     const held = { claimId, token: String(token) }
     try {
       const assignment = await transaction(core, (tx) =>
@@ -32,7 +74,7 @@ export async function claim(core: Core, scope: Scope, request: ClaimRequest): Pr
       claims.push({
         ...held,
         deployment: { id, workspaceId, name, k8sNamespace, provisioned },
-        leaseSeconds: request.leaseSeconds,
+        leaseSeconds,
         ...assignment,
       })
     } catch (error) {
@@ -41,22 +83,28 @@ export async function claim(core: Core, scope: Scope, request: ClaimRequest): Pr
         core.log.error({ err: error, deploymentId: id }, 'a deployment could not be handed to a worker')
     }
   }
-  return claims
+  if (!signal?.aborted) return claims
+  await giveBack(
+    core,
+    scope,
+    leased.map(({ claimId, token }) => ({ claimId, token: String(token) })),
+  )
+  return []
 }
 
-function lease(core: Core, scope: Scope, request: ClaimRequest): Promise<Leased[]> {
+/** Those that had the fewest leases first, then the oldest: one that is leased again and again keeps nobody waiting. */
+function lease(core: Core, scope: Scope, { holder, max, leaseSeconds, version }: ClaimRequest): Promise<Leased[]> {
   return core.db.$queryRaw<Leased[]>`
-    WITH free AS MATERIALIZED (
-      SELECT c.id FROM deployments c
-      WHERE c.torn_down_at IS NULL AND c.listener_id IS NOT DISTINCT FROM ${scope.listenerId}::uuid
-        AND (c.lease_expires_at IS NULL OR c.lease_expires_at < now())
-        AND (c.active_revision_id IS NOT NULL OR EXISTS (
-          SELECT 1 FROM steps s WHERE s.deployment_id = c.id AND s.finished_at IS NULL AND (s.not_before IS NULL OR s.not_before <= now())))
-      ORDER BY c.created_at, c.id LIMIT ${request.max} FOR NO KEY UPDATE SKIP LOCKED
+    WITH ${seen(scope, version)} free AS MATERIALIZED (
+      SELECT d.id FROM deployments d
+      WHERE d.torn_down_at IS NULL AND ${ofScope(scope)} AND (d.lease_expires_at IS NULL OR d.lease_expires_at < now())
+        AND (d.active_revision_id IS NOT NULL OR EXISTS (
+          SELECT 1 FROM steps s WHERE s.deployment_id = d.id AND s.finished_at IS NULL AND (s.not_before IS NULL OR s.not_before <= now())))
+      ORDER BY d.lease_token, d.created_at, d.id LIMIT ${Math.min(max, MOST_AT_ONCE)} FOR NO KEY UPDATE SKIP LOCKED
     )
     UPDATE deployments d
-    SET claim_id = gen_random_uuid(), lease_holder = ${request.holder}, lease_token = d.lease_token + 1,
-        lease_expires_at = now() + make_interval(secs => ${request.leaseSeconds}::float8), busy_step_id = NULL
+    SET claim_id = gen_random_uuid(), lease_holder = ${holder}, lease_token = d.lease_token + 1,
+        lease_expires_at = now() + make_interval(secs => ${leaseSeconds}::float8), busy_step_id = NULL
     FROM free WHERE d.id = free.id
     RETURNING d.id, d.workspace_id AS "workspaceId", d.name, d.k8s_namespace AS "k8sNamespace",
               d.provisioned_at IS NOT NULL AS provisioned, d.claim_id AS "claimId", d.lease_token AS token`

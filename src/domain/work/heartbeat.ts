@@ -1,33 +1,62 @@
 /**
  * One call for all of a holder's claims: one statement extends every lease and records health; only claims with
- * news cost more.
+ * news cost more. A holder that has heard everything may wait here for what is new.
  */
+import { Prisma } from '../../generated/prisma/client.ts'
 import { type Core, transaction } from '../context.ts'
 import { ClaimLostError } from '../errors.ts'
 import { assign } from './assign.ts'
-import { type Scope, withClaim } from './lease.ts'
+import { ofScope, type Scope, withClaim } from './lease.ts'
+import { lookUntil } from './news.ts'
 import type { Assignment, HeartbeatAnswer, HeartbeatItem, HeartbeatRequest } from './protocol.ts'
+import { seen } from './seen.ts'
 
-interface Beat {
+/** A claim of which there may be something to tell. */
+interface News {
   claimId: string
-  generation: number
-  /** an open step waits that nobody was given yet (its back-off is over) */
-  stepDue: boolean
+  /** its lease is over, or somebody else's */
+  lost: boolean
 }
 
-/** Answers for each claim, in the order asked: lost, or what is new since the generation it named. */
-export async function heartbeat(core: Core, scope: Scope, request: HeartbeatRequest): Promise<HeartbeatAnswer[]> {
-  if (request.claims.length === 0) return []
-  const beats = new Map((await extend(core, scope, request)).map((beat) => [beat.claimId, beat]))
-  const answers: HeartbeatAnswer[] = []
-  for (const item of request.claims) {
-    const beat = beats.get(item.claimId)
-    if (!beat) answers.push({ claimId: item.claimId, lost: true, assignment: null })
-    else if (beat.generation === item.generation && !beat.stepDue)
-      answers.push({ claimId: item.claimId, lost: false, assignment: null })
-    else answers.push(await tell(core, scope, item))
+/**
+ * Answers for each claim, in the order asked: lost, or what is new since the generation it named. When very much is new,
+ * the rest is told the next time. `signal` ends the wait.
+ */
+export async function heartbeat(
+  core: Core,
+  scope: Scope,
+  request: HeartbeatRequest,
+  signal?: AbortSignal,
+): Promise<HeartbeatAnswer[]> {
+  const { leaseSeconds, waitSeconds = 0 } = request
+  let extended = false
+  const told = await lookUntil(core, scope, Math.min(waitSeconds, leaseSeconds / 2), signal, async () => {
+    const news = await (extended ? look(core, scope, request) : extend(core, scope, request))
+    extended = true
+    return tellAll(core, scope, request, news)
+  })
+  return request.claims.map(({ claimId }) => told?.get(claimId) ?? quiet(claimId))
+}
+
+const quiet = (claimId: string): HeartbeatAnswer => ({ claimId, lost: false, assignment: null })
+
+/** Null: there was nothing that could be told. */
+async function tellAll(
+  core: Core,
+  scope: Scope,
+  { claims, leaseSeconds }: HeartbeatRequest,
+  news: News[],
+): Promise<Map<string, HeartbeatAnswer> | null> {
+  const told = new Map<string, HeartbeatAnswer>()
+  const items = new Map(claims.map((item) => [item.claimId, item]))
+  // the holder must hear in good time that its leases were extended
+  const until = performance.now() + (leaseSeconds * 1000) / 8
+  for (const { claimId, lost } of news) {
+    if (!lost && performance.now() > until) continue
+    const answer = lost ? { claimId, lost, assignment: null } : await tell(core, scope, items.get(claimId)!)
+    if (answer.lost || answer.assignment) told.set(claimId, answer)
   }
-  return answers
+  return told.size > 0 ? told : null
 }
 
 async function tell(core: Core, scope: Scope, item: HeartbeatItem): Promise<HeartbeatAnswer> {
@@ -40,28 +69,46 @@ async function tell(core: Core, scope: Scope, item: HeartbeatItem): Promise<Hear
     if (error instanceof ClaimLostError) return { claimId: item.claimId, lost: true, assignment: null }
     // one that can't be told its news keeps what it has, and must not cost the others their leases
     core.log.error({ err: error, claimId: item.claimId }, 'a worker could not be told what is new')
-    return { claimId: item.claimId, lost: false, assignment: null }
+    return quiet(item.claimId)
   }
 }
 
-function extend(core: Core, scope: Scope, request: HeartbeatRequest): Promise<Beat[]> {
-  const items = request.claims.map(({ claimId, token, health, idle }) => ({
-    claimId,
-    token,
-    idle: idle ?? null,
-    health: health ?? null,
-  }))
-  return core.db.$queryRaw<Beat[]>`
-    UPDATE deployments d
-    SET lease_expires_at = now() + make_interval(secs => ${request.leaseSeconds}::float8),
-        idle = coalesce(b.idle, d.idle),
-        health = CASE WHEN b.health IS NULL OR b.health = 'null'::jsonb THEN d.health
-                      WHEN d.health - 'observedAt' = b.health THEN d.health
-                      ELSE b.health || jsonb_build_object('observedAt', to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) END
-    FROM jsonb_to_recordset(${JSON.stringify(items)}::jsonb) AS b("claimId" uuid, token bigint, idle boolean, health jsonb)
-    WHERE d.claim_id = b."claimId" AND d.lease_token = b.token AND d.lease_expires_at > now() AND d.torn_down_at IS NULL
-      AND d.listener_id IS NOT DISTINCT FROM ${scope.listenerId}::uuid
-    RETURNING d.claim_id AS "claimId", d.generation,
-      d.busy_step_id IS NULL AND EXISTS (SELECT 1 FROM steps s WHERE s.deployment_id = d.id AND s.finished_at IS NULL
-        AND (s.not_before IS NULL OR s.not_before <= now())) AS "stepDue"`
+function extend(core: Core, scope: Scope, request: HeartbeatRequest): Promise<News[]> {
+  return core.db.$queryRaw<News[]>`
+    WITH ${seen(scope)} asked AS (${asked(request)}),
+    held AS (
+      UPDATE deployments d
+      SET lease_expires_at = now() + make_interval(secs => ${request.leaseSeconds}::float8),
+          idle = coalesce(a.idle, d.idle),
+          health = CASE WHEN a.health IS NULL OR a.health = 'null'::jsonb THEN d.health
+                        WHEN d.health - 'observedAt' = a.health THEN d.health
+                        ELSE a.health || jsonb_build_object('observedAt', to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) END
+      FROM asked a WHERE ${isHeld(scope)}
+      RETURNING d.claim_id, d.generation, ${STEP_DUE} AS step_due
+    )
+    SELECT a."claimId", h.claim_id IS NULL AS lost FROM asked a LEFT JOIN held h ON h.claim_id = a."claimId"
+    WHERE h.claim_id IS NULL OR h.generation IS DISTINCT FROM a.generation OR h.step_due`
 }
+
+/** The same without a write: whoever waits looks again and again. */
+function look(core: Core, scope: Scope, request: HeartbeatRequest): Promise<News[]> {
+  return core.db.$queryRaw<News[]>`
+    WITH ${seen(scope)} asked AS (${asked(request)})
+    SELECT a."claimId", d.id IS NULL AS lost FROM asked a LEFT JOIN deployments d ON ${isHeld(scope)}
+    WHERE d.id IS NULL OR d.generation IS DISTINCT FROM a.generation OR ${STEP_DUE}`
+}
+
+/** Numbers as wide as whoever asks can write them. */
+function asked({ claims }: HeartbeatRequest): Prisma.Sql {
+  return Prisma.sql`
+    SELECT * FROM jsonb_to_recordset(${JSON.stringify(claims)}::jsonb)
+      AS c("claimId" uuid, token numeric, generation bigint, idle boolean, health jsonb)`
+}
+
+const isHeld = (scope: Scope) => Prisma.sql`
+  d.claim_id = a."claimId" AND d.lease_token = a.token AND d.lease_expires_at > now() AND d.torn_down_at IS NULL AND ${ofScope(scope)}`
+
+/** An open step waits that nobody was given yet: its back-off is over. */
+const STEP_DUE = Prisma.sql`(
+  d.busy_step_id IS NULL AND EXISTS (
+    SELECT 1 FROM steps s WHERE s.deployment_id = d.id AND s.finished_at IS NULL AND (s.not_before IS NULL OR s.not_before <= now())))`

@@ -1,11 +1,16 @@
 /** Whose claim it is: every call of the data plane is checked here against lease, fencing token and scope. */
-import type { Deployment } from '../../generated/prisma/client.ts'
+import { type Deployment, Prisma } from '../../generated/prisma/client.ts'
 import type { Tx } from '../context.ts'
 import { ClaimLostError } from '../errors.ts'
 
 /** Whose deployments a holder may have: those of one listener, or (null) those without one, for the built-in worker. */
 export interface Scope {
   listenerId: string | null
+}
+
+/** A condition on deployments `d`, in a form that an index answers (IS NOT DISTINCT FROM is none). */
+export function ofScope({ listenerId }: Scope): Prisma.Sql {
+  return listenerId === null ? Prisma.sql`d.listener_id IS NULL` : Prisma.sql`d.listener_id = ${listenerId}::uuid`
 }
 
 export interface HeldClaim {
@@ -25,9 +30,9 @@ export async function withClaim<T>(
   work: (deployment: Deployment) => Promise<T>,
 ): Promise<T> {
   const [row] = await tx.sql.$queryRaw<{ id: string }[]>`
-    SELECT id FROM deployments
-    WHERE claim_id = ${claim.claimId}::uuid AND lease_token = ${claim.token}::bigint AND lease_expires_at > now()
-      AND torn_down_at IS NULL AND listener_id IS NOT DISTINCT FROM ${scope.listenerId}::uuid
+    SELECT d.id FROM deployments d
+    WHERE d.claim_id = ${claim.claimId}::uuid AND d.lease_token = ${claim.token}::numeric AND d.lease_expires_at > now()
+      AND d.torn_down_at IS NULL AND ${ofScope(scope)}
     FOR NO KEY UPDATE`
   if (!row) throw new ClaimLostError()
   return work(await tx.sql.deployment.findUniqueOrThrow({ where: { id: row.id } }))

@@ -8,16 +8,15 @@ import { appendLogs } from './logs.ts'
 import type { ControlPlane } from './protocol.ts'
 import { release, releaseHolder } from './release.ts'
 
-/** The built-in worker has the deployments that name no listener. `waitForNews`: see ControlPlane. */
-export function localControlPlane(core: Core, waitForNews: ControlPlane['waitForNews']): ControlPlane {
+/** The built-in worker has the deployments that name no listener. */
+export function localControlPlane(core: Core): ControlPlane {
   const scope: Scope = { listenerId: null }
   return {
-    claim: (request) => claim(core, scope, request),
-    heartbeat: (request) => heartbeat(core, scope, request),
+    claim: (request, signal) => claim(core, scope, request, signal),
+    heartbeat: (request, signal) => heartbeat(core, scope, request, signal),
     logs: (request) => appendLogs(core, scope, request),
     complete: (request) => complete(core, scope, request),
     release: (held) => release(core, scope, held),
     releaseHolder: (holder) => releaseHolder(core, scope, holder),
-    waitForNews,
   }
 }

@@ -1,20 +1,25 @@
 /** A holder hands on what its build or its agent printed. */
-import type { Core } from '../context.ts'
-import { ClaimLostError } from '../errors.ts'
+import { type Core, transaction } from '../context.ts'
+import { ClaimLostError, NotFoundError } from '../errors.ts'
 import { appendLog } from '../logs/append.ts'
-import type { Scope } from './lease.ts'
+import { ofScope, type Scope } from './lease.ts'
 import type { LogsRequest } from './protocol.ts'
 
-/** Appends lines to the log of a revision of the claim's deployment. Throws ClaimLostError. */
+/** Appends lines to the log of a revision of the claim's deployment. Throws ClaimLostError, and NotFoundError for the revision. */
 export async function appendLogs(core: Core, scope: Scope, request: LogsRequest): Promise<void> {
-  const [held] = await core.db.$queryRaw<unknown[]>`
-    SELECT 1 FROM deployments d JOIN revisions r ON r.deployment_id = d.id
-    WHERE d.claim_id = ${request.claimId}::uuid AND d.lease_token = ${request.token}::bigint AND d.lease_expires_at > now()
-      AND d.listener_id IS NOT DISTINCT FROM ${scope.listenerId}::uuid AND r.id = ${request.revisionId}::uuid`
-  if (!held) throw new ClaimLostError()
-  const { revisionId, attempt } = request
-  await appendLog(
-    core,
-    request.entries.map((entry) => ({ ...entry, revisionId, attempt })),
-  )
+  const { claimId, token, revisionId, attempt, entries } = request
+  await transaction(core, async (tx) => {
+    // locked, so that nobody else is given the lease before the lines are there
+    const [held] = await tx.sql.$queryRaw<{ known: boolean }[]>`
+      SELECT EXISTS (SELECT 1 FROM revisions r WHERE r.id = ${revisionId}::uuid AND r.deployment_id = d.id) AS known
+      FROM deployments d
+      WHERE d.claim_id = ${claimId}::uuid AND d.lease_token = ${token}::numeric AND d.lease_expires_at > now() AND ${ofScope(scope)}
+      FOR SHARE OF d`
+    if (!held) throw new ClaimLostError()
+    if (!held.known) throw new NotFoundError('Revision', revisionId)
+    await appendLog(
+      { db: tx.sql },
+      entries.map((entry) => ({ ...entry, revisionId, attempt })),
+    )
+  })
 }

@@ -1,6 +1,6 @@
 /** Gives leases back, so that somebody else can take them at once. */
 import { type Core, transaction } from '../context.ts'
-import { type HeldClaim, NO_LEASE, type Scope, withClaim } from './lease.ts'
+import { type HeldClaim, NO_LEASE, ofScope, type Scope, withClaim } from './lease.ts'
 
 /** A holder lets go in good order: the try of a step under way is not counted. Throws ClaimLostError. */
 export async function release(core: Core, scope: Scope, claim: HeldClaim): Promise<void> {
@@ -14,7 +14,7 @@ export async function release(core: Core, scope: Scope, claim: HeldClaim): Promi
         where: { id: deployment.id },
         data: { ...NO_LEASE, updatedAt: deployment.updatedAt },
       })
-      tx.wakeWorkers()
+      tx.wakeWorkers(deployment.listenerId)
     }),
   )
 }
@@ -23,8 +23,8 @@ export async function release(core: Core, scope: Scope, claim: HeldClaim): Promi
 export async function releaseHolder(core: Core, scope: Scope, holder: string): Promise<void> {
   await transaction(core, async (tx) => {
     const count = await tx.sql.$executeRaw`
-      UPDATE deployments SET claim_id = NULL, lease_holder = NULL, lease_expires_at = NULL, busy_step_id = NULL
-      WHERE lease_holder = ${holder} AND listener_id IS NOT DISTINCT FROM ${scope.listenerId}::uuid`
-    if (count > 0) tx.wakeWorkers()
+      UPDATE deployments d SET claim_id = NULL, lease_holder = NULL, lease_expires_at = NULL, busy_step_id = NULL
+      WHERE lease_holder = ${holder} AND ${ofScope(scope)}`
+    if (count > 0) tx.wakeWorkers(scope.listenerId)
   })
 }

@@ -50,7 +50,7 @@ export async function touch(tx: Tx, deployment: Deployment): Promise<void> {
   const [row] = await tx.sql.$queryRaw<{ generation: number }[]>`
     UPDATE deployments SET generation = generation + 1 WHERE id = ${deployment.id}::uuid RETURNING generation`
   deployment.generation = row!.generation
-  tx.wakeWorkers()
+  tx.wakeWorkers(deployment.listenerId)
 }
 
 /** Begins a try: the first one starts the deadline. Times are the database's. */

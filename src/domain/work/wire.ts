@@ -8,7 +8,7 @@ import { LogLevel, LogType, Source, StepKind } from '../../generated/prisma/enum
 import type { EffectiveSpec } from '../deployments/resource-spec.ts'
 import { resourceSpec } from '../deployments/resource-spec.ts'
 import { secret, secretReference } from '../deployments/schemas.ts'
-import { optional, time, uuid } from '../fields.ts'
+import { count, optional, time, uuid } from '../fields.ts'
 import type {
   Assignment,
   Claim,
@@ -48,8 +48,8 @@ export const claimBody = z
 
 export const health = z
   .object({
-    ready: z.int().min(0).describe('Replicas that serve.'),
-    desired: z.int().min(0).describe('Replicas that should.'),
+    ready: count.describe('Replicas that serve.'),
+    desired: count.describe('Replicas that should.'),
     message: text(1024).nullable().default(null),
   })
   .meta({ id: 'Health' })

@@ -20,6 +20,10 @@ export const ApiKey = builder.objectRef<KeyView>('ApiKey').implement({
     name: t.exposeString('name'),
     role: t.expose('role', { type: Role }),
     secretsRead: t.exposeBoolean('secretsRead', { description: 'May read the values of secrets.' }),
+    listenerId: t.exposeID('listenerId', {
+      nullable: true,
+      description: 'The one listener whose work it does. Only for the role `listener`; null again when that is gone.',
+    }),
     prefix: t.exposeString('prefix', { description: 'How its text begins.' }),
     organizationWide: t.boolean({
       description: 'Valid in every workspace of the organization.',
@@ -66,7 +70,7 @@ builder.mutationFields((t) => ({
   createApiKey: t.field({
     type: CreateApiKeySuccess,
     description: 'Creates an API key of this workspace. For admins.',
-    errors: {},
+    errors: { types: [NotFoundError] },
     args: { input: t.arg({ type: create.type, required: true }) },
     resolve: (_root, { input }, ctx) => createKey(ctx, create.raw(input)),
   }),

@@ -8,7 +8,7 @@ import { connectionOf, NODE_PATHS } from '../connection.ts'
 import { pageCost } from '../cost.ts'
 import { DeploymentStatus, DeploymentType } from '../enums.ts'
 import { toSnake } from '../naming.ts'
-import { Deployment } from './deployment.ts'
+import { Deployment, DeploymentConnection } from './deployment.ts'
 
 const DeploymentFilter = builder.inputType('DeploymentFilter', {
   description: 'All that is given must match. An empty text or list is no filter.',
@@ -61,7 +61,6 @@ builder.queryField('deployments', (t) =>
         return connectionOf(slice, args, cursorOf, () => countDeployments(ctx, filter))
       },
     },
-    { name: 'DeploymentConnection' },
-    { name: 'DeploymentEdge' },
+    DeploymentConnection,
   ),
 )

@@ -121,6 +121,11 @@ export const Deployment = builder.prismaObject('Deployment', {
   }),
 })
 
+export const DeploymentConnection = builder.connectionObject(
+  { type: Deployment, name: 'DeploymentConnection' },
+  { name: 'DeploymentEdge' },
+)
+
 builder.queryField('deployment', (t) =>
   t.prismaField({
     type: Deployment,

@@ -1,18 +1,27 @@
-/** Listeners: the compute infrastructures that pull work (spec 2.7). */
-import { isSilent } from '../../domain/deployments/status.ts'
-import { countListeners, getListener, windowListeners } from '../../domain/listeners/read.ts'
+/** Listeners: the compute infrastructures that pull work (spec 2.7). Their writes are next door. */
+import { queryFromInfo } from '@pothos/plugin-prisma'
+import { countListeners, selectListener, windowListeners } from '../../domain/listeners/read.ts'
+import type { ComputeType as ComputeTypeValue } from '../../domain/listeners/schemas.ts'
+import { listenerStatus } from '../../domain/listeners/status.ts'
+import { countUsers, usersWindow } from '../../domain/listeners/users.ts'
 import { newestCursor } from '../../domain/newest-first.ts'
+import { cut } from '../../domain/page.ts'
+import type { Deployment as DeploymentRow } from '../../generated/prisma/client.ts'
+import { batched } from '../batch.ts'
 import { builder } from '../builder.ts'
-import { connectionOf } from '../connection.ts'
+import { connectionOf, NODE_PATHS, nodesOf } from '../connection.ts'
 import { pageCost } from '../cost.ts'
-
-const ListenerStatus = builder.enumType('ListenerStatus', {
-  description: 'OFFLINE: it was not heard from for 90 seconds.',
-  values: ['ONLINE', 'OFFLINE'] as const,
-})
+import { ComputeType, ListenerStatus } from '../enums.ts'
+import { Deployment, DeploymentConnection } from './deployment.ts'
 
 const ListenerComputeConfig = builder.objectRef<{ k8sNamespaces: string[] }>('ListenerComputeConfig').implement({
-  fields: (t) => ({ k8sNamespaces: t.exposeStringList('k8sNamespaces', { nullable: true }) }),
+  description: 'What is particular to the compute type.',
+  fields: (t) => ({
+    k8sNamespaces: t.exposeStringList('k8sNamespaces', {
+      nullable: true,
+      description: 'Namespaces that deployments may be put into.',
+    }),
+  }),
 })
 
 export const Listener = builder.prismaObject('Listener', {
@@ -20,35 +29,59 @@ export const Listener = builder.prismaObject('Listener', {
   interfaces: [builder.nodeInterfaceRef()],
   fields: (t) => ({
     id: t.exposeID('id'),
-    computeType: t.exposeString('computeType'),
+    computeType: t.field({ type: ComputeType, resolve: ({ computeType }) => computeType as ComputeTypeValue }),
     computeId: t.exposeString('computeId', { description: 'Given by the user; unique in the workspace.' }),
     computeConfig: t.field({ type: ListenerComputeConfig, resolve: (listener) => listener }),
-    version: t.exposeString('version', { nullable: true }),
+    version: t.exposeString('version', {
+      nullable: true,
+      description: 'Of the listener program, as it last reported it.',
+    }),
     status: t.field({
       type: ListenerStatus,
-      resolve: (listener, _args, { clock }) => (isSilent(listener, clock()) ? 'OFFLINE' : 'ONLINE'),
+      resolve: (listener, _args, { clock }) => listenerStatus(listener, clock()),
     }),
-    lastSeenAt: t.expose('lastSeenAt', { type: 'DateTime', nullable: true }),
+    lastSeenAt: t.expose('lastSeenAt', { type: 'DateTime', nullable: true, description: 'Null: it never called.' }),
+    createdBy: t.exposeString('createdBy', { nullable: true }),
     createdAt: t.expose('createdAt', { type: 'DateTime' }),
     updatedAt: t.expose('updatedAt', { type: 'DateTime' }),
+    deployments: t.connection(
+      {
+        type: Deployment,
+        description: 'Those that name it, also those that are being deleted. Newest first.',
+        complexity: pageCost,
+        // a page of which no node is selected still has cursors
+        select: (args, _ctx, nested) => ({
+          deployments: nested({ ...usersWindow(args), select: { id: true, createdAt: true } }, nodesOf('Deployment')),
+        }),
+        resolve: (listener, args, ctx) =>
+          // whole rows, whenever a node is selected
+          connectionOf(cut(args, listener.deployments as DeploymentRow[]), args, newestCursor, async () => {
+            const count = (ids: readonly string[]) => countUsers(ctx, ids)
+            return (await batched(ctx, 'deployments of listeners', listener.id, count)) ?? 0
+          }),
+      },
+      DeploymentConnection,
+    ),
   }),
 })
 
 builder.queryFields((t) => ({
-  listener: t.field({
+  listener: t.prismaField({
     type: Listener,
     nullable: true,
     description: 'One listener; NOT_FOUND if there is none of this id.',
     args: { id: t.arg.id({ required: true }) },
-    resolve: (_root, { id }, ctx) => getListener(ctx, { path: { listener_id: id } }),
+    resolve: (query, _root, { id }, ctx) => selectListener(ctx, { path: { listener_id: id } }, query),
   }),
   listeners: t.connection(
     {
       type: Listener,
       description: 'The workspace’s listeners, newest first.',
       complexity: pageCost,
-      resolve: async (_root, args, ctx) =>
-        connectionOf(await windowListeners(ctx, args), args, newestCursor, () => countListeners(ctx)),
+      resolve: async (_root, args, ctx, info) => {
+        const query = queryFromInfo({ context: ctx, info, typeName: 'Listener', paths: NODE_PATHS })
+        return connectionOf(await windowListeners(ctx, args, query), args, newestCursor, () => countListeners(ctx))
+      },
     },
     { name: 'ListenerConnection' },
     { name: 'ListenerEdge' },

@@ -1,4 +1,5 @@
 /** `viewer`: who calls, with which rights, in which workspace of which organization. */
+import { requireRole } from '../../domain/access.ts'
 import type { RequestContext } from '../../domain/context.ts'
 import { readNodes } from '../../domain/nodes/read.ts'
 import type { Organization as OrganizationRow, Workspace as WorkspaceRow } from '../../generated/prisma/client.ts'
@@ -52,5 +53,13 @@ const Viewer = builder.objectRef<RequestContext>('Viewer').implement({
 })
 
 builder.queryField('viewer', (t) =>
-  t.field({ type: Viewer, description: 'Who calls.', resolve: (_root, _args, ctx) => ctx }),
+  t.field({
+    type: Viewer,
+    description: 'Who calls.',
+    resolve: (_root, _args, ctx) => {
+      // a machine's key is told nothing about the organization
+      requireRole(ctx, 'viewer')
+      return ctx
+    },
+  }),
 )

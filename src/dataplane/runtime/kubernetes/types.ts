@@ -64,9 +64,9 @@ export interface Replicas {
 }
 
 export interface RenderOptions {
-  /** image of the deployments' Postgres */
+  /** image of the deployments' Postgres: the official one or like it, with a user whose id is 999 (as Debian variants) */
   postgresImage: string
-  /** image of the deployments' Redis */
+  /** image of the deployments' Redis: the official one or like it */
   redisImage: string
   /** deployments are reached at `<name>.<domain>`; null: no Ingress, but for those that have a custom URL */
   ingressDomain: string | null

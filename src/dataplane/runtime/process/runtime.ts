@@ -50,7 +50,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): Runtime {
   }
 
   return {
-    async provision(claim, signal) {
+    async provision(claim, _step, signal) {
       signal.throwIfAborted()
       const app = openApp(host.layout, claim.deployment.id, host.account)
       await createDatabase(options, claim.deployment.id, app.database)
@@ -87,7 +87,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): Runtime {
       )
     },
 
-    async teardown(claim, signal) {
+    async teardown(claim, _step, signal) {
       const { id } = claim.deployment
       await drop(id)
       signal.throwIfAborted()

@@ -1,0 +1,43 @@
+/**
+ * Times as they stand in front of log lines: RFC 3339 with up to nine digits of a second, in any time zone.
+ */
+
+export interface LogTime {
+  /** as it was written */
+  text: string
+  /** to the millisecond */
+  at: Date
+  /** since 1970 */
+  nanoseconds: bigint
+}
+
+const TIME = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)(?: |$)/
+
+/** What a line begins with, and the rest of it. null: it does not begin with a time, those are words of the kubelet. */
+export function readTime(line: string): { time: LogTime | null; rest: string } {
+  const [whole, seconds, fraction = '', zone] = TIME.exec(line) ?? []
+  if (whole === undefined) return { time: null, rest: line }
+  const nanoseconds = BigInt(Date.parse(`${seconds}${zone}`)) * 1_000_000n + BigInt(fraction.padEnd(9, '0'))
+  const at = new Date(Number(nanoseconds / 1_000_000n))
+  return { time: { text: whole.trimEnd(), at, nanoseconds }, rest: line.slice(whole.length) }
+}
+
+/** Names the lines of one log, so that reading it can go on after any of them: its time, and which line of that time it is. */
+export class Stamps {
+  #time: LogTime | null = null
+  #nth = 0
+
+  /** The stamp of the next line of the log. */
+  next(time: LogTime): string {
+    this.#nth = time.nanoseconds === this.#time?.nanoseconds ? this.#nth + 1 : 1
+    this.#time = time
+    return `${time.text} ${this.#nth}`
+  }
+}
+
+/** Whether a line comes after another. Both are stamps, of one log. */
+export function isLater(stamp: string, than: string): boolean {
+  const [a, b] = [readTime(stamp), readTime(than)]
+  const difference = (a.time?.nanoseconds ?? 0n) - (b.time?.nanoseconds ?? 0n)
+  return difference > 0n || (difference === 0n && Number(a.rest) > Number(b.rest))
+}

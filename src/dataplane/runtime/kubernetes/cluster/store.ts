@@ -1,0 +1,86 @@
+/**
+ * What the watches have seen: our objects, found by deployment. Only watches write here, so that what is known
+ * never goes back in time.
+ */
+import { LABEL_DEPLOYMENT } from '../render/names.ts'
+import type { LiveObject } from '../types.ts'
+import type { Kind, ObjectRef } from './kinds.ts'
+import { strip } from './strip.ts'
+
+const keyOf = (ref: ObjectRef) => `${ref.kind}/${ref.namespace}/${ref.name}`
+
+export class Store {
+  readonly #objects = new Map<string, LiveObject>()
+  readonly #byDeployment = new Map<string, Map<string, LiveObject>>()
+  readonly #listeners = new Set<(deploymentId: string) => void>()
+  #changed = new Set<string>()
+
+  get(ref: ObjectRef): LiveObject | undefined {
+    return this.#objects.get(keyOf(ref))
+  }
+
+  of(deploymentId: string): LiveObject[] {
+    return [...(this.#byDeployment.get(deploymentId)?.values() ?? [])]
+  }
+
+  /** It was seen like this. */
+  put(object: LiveObject): void {
+    const key = keyOf({ ...object, ...object.metadata })
+    const before = this.#objects.get(key)
+    const { uid, resourceVersion } = object.metadata
+    if (before?.metadata.uid === uid && before.metadata.resourceVersion === resourceVersion) return
+    if (before) this.#forget(key, before)
+    const kept = strip(object)
+    this.#objects.set(key, kept)
+    const owner = ownerOf(kept)
+    const siblings = this.#byDeployment.get(owner) ?? new Map<string, LiveObject>()
+    this.#byDeployment.set(owner, siblings.set(key, kept))
+    this.#tell(owner)
+  }
+
+  /** It was seen removed, or is not ours any more. */
+  remove(ref: ObjectRef): void {
+    const key = keyOf(ref)
+    const before = this.#objects.get(key)
+    if (before) this.#forget(key, before)
+  }
+
+  /** All of a kind and namespace were listed: what is not in `keep` (names) was removed while nobody watched. */
+  retain(kind: Kind, namespace: string, keep: Set<string>): void {
+    for (const [key, object] of this.#objects) {
+      const { metadata } = object
+      if (object.kind === kind.kind && metadata.namespace === namespace && !keep.has(metadata.name))
+        this.#forget(key, object)
+    }
+  }
+
+  onChange(told: (deploymentId: string) => void): () => void {
+    this.#listeners.add(told)
+    return () => this.#listeners.delete(told)
+  }
+
+  #forget(key: string, object: LiveObject): void {
+    const owner = ownerOf(object)
+    const siblings = this.#byDeployment.get(owner)
+    this.#objects.delete(key)
+    siblings?.delete(key)
+    if (siblings?.size === 0) this.#byDeployment.delete(owner)
+    this.#tell(owner)
+  }
+
+  #tell(owner: string): void {
+    if (this.#changed.size === 0) {
+      setImmediate(() => {
+        const changed = this.#changed
+        this.#changed = new Set()
+        for (const deploymentId of changed) for (const told of this.#listeners) told(deploymentId)
+      })
+    }
+    this.#changed.add(owner)
+  }
+}
+
+/** Objects with our label but of no deployment are kept under '': nobody asks for them. */
+function ownerOf(object: LiveObject): string {
+  return object.metadata.labels?.[LABEL_DEPLOYMENT] ?? ''
+}

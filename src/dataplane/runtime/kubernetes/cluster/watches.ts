@@ -1,0 +1,87 @@
+/**
+ * Which namespaces are watched: one watcher for each kind, however many deployments there are.
+ */
+import type { Logger } from 'pino'
+import type { ClusterAccess } from './access.ts'
+import { KINDS } from './kinds.ts'
+import { Scope } from './scope.ts'
+import { Watcher } from './watcher.ts'
+
+interface Namespace {
+  watchers: Watcher[]
+  ready: Promise<unknown>
+}
+
+export class Watches {
+  readonly #access: ClusterAccess
+  readonly #log: Logger
+  readonly #namespaces = new Map<string, Namespace>()
+  #failing = false
+
+  constructor(access: ClusterAccess, log: Logger) {
+    this.#access = access
+    this.#log = log
+  }
+
+  /** See Cluster.open. */
+  async open(namespace: string, signal: AbortSignal): Promise<void> {
+    const waiting = new Scope(signal, () => undefined)
+    try {
+      const { ready } = this.#namespaces.get(namespace) ?? this.#begin(namespace)
+      await waiting.unlessAborted(ready)
+    } finally {
+      waiting.end()
+    }
+  }
+
+  /** Connections may be dead. */
+  renew(): void {
+    for (const { watchers } of this.#namespaces.values()) for (const watcher of watchers) watcher.renew()
+  }
+
+  /** What is wrong with one of them; null: nothing. */
+  problem(): string | null {
+    for (const { watchers } of this.#namespaces.values()) {
+      const failing = watchers.find(({ failure }) => failure !== null)
+      if (failing) return failing.failure
+    }
+    return null
+  }
+
+  close(): void {
+    for (const namespace of [...this.#namespaces.keys()]) this.#end(namespace)
+  }
+
+  #begin(namespace: string): Namespace {
+    const access = this.#access
+    const onFailure = (error: unknown) => this.#failed(error)
+    const onRecovery = () => this.#recovered()
+    const watchers = KINDS.map((kind) => new Watcher({ access, kind, namespace, onFailure, onRecovery }))
+    const ready = Promise.all(watchers.map((watcher) => watcher.ready))
+    const begun = { watchers, ready }
+    this.#namespaces.set(namespace, begun)
+    // without the rights for all of it nothing can be done there; who asks again may have them by then
+    ready.catch(() => {
+      this.#end(namespace)
+      for (const kind of KINDS) access.store.retain(kind, namespace, new Set())
+    })
+    return begun
+  }
+
+  /** Said once, not for each kind and try. */
+  #failed(error: unknown): void {
+    if (!this.#failing) this.#log.warn({ err: error }, "Can't follow what happens in the cluster; trying again")
+    this.#failing = true
+  }
+
+  #recovered(): void {
+    if (!this.#failing || this.problem() !== null) return
+    this.#failing = false
+    this.#log.info('Everything that happens in the cluster is followed again')
+  }
+
+  #end(namespace: string): void {
+    for (const watcher of this.#namespaces.get(namespace)?.watchers ?? []) watcher.close()
+    this.#namespaces.delete(namespace)
+  }
+}

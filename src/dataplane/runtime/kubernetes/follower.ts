@@ -1,0 +1,133 @@
+/**
+ * Follows the logs of containers, only so many at a time, those of the newest pods first. After a cut it goes on
+ * behind the last line, so that each line comes once.
+ */
+import type { Logger } from 'pino'
+import { backoff } from '../../backoff.ts'
+import type { Cluster } from './cluster/cluster.ts'
+import { ApiRefused, Unreachable } from './cluster/errors.ts'
+
+/** One run of one container. */
+export interface Source {
+  /** the same for the same run */
+  key: string
+  namespace: string
+  pod: string
+  container: string
+  /** it runs still; otherwise its log does not grow any more */
+  running: boolean
+  /** it is the run before the container's last restart */
+  previous: boolean
+  /** of the pod, ms since 1970 */
+  createdAt: number
+  /** lines from then on, undefined: all */
+  since?: Date
+  onLine: (line: string) => void
+}
+
+interface Entry {
+  source: Source
+  deploymentId: string
+  abort: AbortController | null
+  /** stamp of the last line that came */
+  after?: string
+  tries: number
+  /** performance.now() of the next try */
+  notBefore: number
+  done: boolean
+}
+
+const RETRY_MS = [1000, 30_000] as const
+
+export class Follower {
+  readonly #cluster: Cluster
+  readonly #most: number
+  readonly #log: Logger
+  readonly #entries = new Map<string, Entry>()
+  readonly #byDeployment = new Map<string, Set<string>>()
+  readonly #timers = new Set<NodeJS.Timeout>()
+  #filling = false
+
+  constructor(cluster: Cluster, most: number, log: Logger) {
+    this.#cluster = cluster
+    this.#most = most
+    this.#log = log
+  }
+
+  /** From now on these are followed for a deployment, and no others. */
+  set(deploymentId: string, sources: readonly Source[]): void {
+    const before = this.#byDeployment.get(deploymentId)
+    const keys = new Set(sources.map(({ key }) => key))
+    for (const key of before ?? [])
+      if (!keys.has(key)) {
+        this.#entries.get(key)?.abort?.abort()
+        this.#entries.delete(key)
+      }
+    for (const source of sources) {
+      const entry = this.#entries.get(source.key)
+      if (entry) entry.source = source
+      else this.#entries.set(source.key, { source, deploymentId, abort: null, tries: 0, notBefore: 0, done: false })
+    }
+    if (keys.size > 0) this.#byDeployment.set(deploymentId, keys)
+    else this.#byDeployment.delete(deploymentId)
+    if (before || keys.size > 0) this.#fillSoon()
+  }
+
+  close(): void {
+    for (const { abort } of this.#entries.values()) abort?.abort()
+    for (const timer of this.#timers) clearTimeout(timer)
+    this.#entries.clear()
+    this.#byDeployment.clear()
+  }
+
+  #fillSoon(): void {
+    if (this.#filling) return
+    this.#filling = true
+    setImmediate(() => {
+      this.#filling = false
+      this.#fill()
+    })
+  }
+
+  #fill(): void {
+    const open = [...this.#entries.values()].filter(({ done }) => !done)
+    if (open.length > this.#most) open.sort((a, b) => b.source.createdAt - a.source.createdAt)
+    for (const { abort } of open.slice(this.#most)) abort?.abort()
+    const now = performance.now()
+    for (const entry of open.slice(0, this.#most)) if (!entry.abort && entry.notBefore <= now) void this.#follow(entry)
+  }
+
+  async #follow(entry: Entry): Promise<void> {
+    const abort = new AbortController()
+    entry.abort = abort
+    const { namespace, pod, container, previous, since } = entry.source
+    const options = {
+      ...(previous ? { previous } : {}),
+      ...(entry.after === undefined ? (since ? { since } : {}) : { after: entry.after }),
+    }
+    const onLine = (line: string, _at: Date, stamp: string) => {
+      entry.after = stamp
+      entry.tries = 0
+      entry.source.onLine(line)
+    }
+    try {
+      await this.#cluster.followLog({ namespace, name: pod }, container, options, onLine, abort.signal)
+      // a proxy on the way may end a stream as if it were the container
+      if (!abort.signal.aborted) entry.done = !entry.source.running
+    } catch (error) {
+      entry.done = !(error instanceof Unreachable) && !(error instanceof ApiRefused && error.status === 400)
+      if (entry.done && !(error instanceof ApiRefused && error.status === 404))
+        this.#log.warn({ err: error, pod, container }, 'The log of a container can not be followed')
+    }
+    entry.abort = null
+    if (entry.done || this.#entries.get(entry.source.key) !== entry) return this.#fillSoon()
+    const wait = abort.signal.aborted ? 0 : backoff(entry.tries++, ...RETRY_MS)
+    entry.notBefore = performance.now() + wait
+    if (wait === 0) return this.#fillSoon()
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer)
+      this.#fillSoon()
+    }, wait)
+    this.#timers.add(timer)
+  }
+}

@@ -1,0 +1,127 @@
+/**
+ * Judges a workload: is exactly what was applied rolled out, and if not, what is it waiting for and what is wrong?
+ * Pure; the live objects come from the watch.
+ */
+import type { V1Deployment, V1Pod, V1StatefulSet } from '@kubernetes/client-node'
+import { isGoing, isReady, type Problem, podActivity, podProblems } from './pod-problems.ts'
+import { ANNOTATION_ATTEMPT, LABEL_REVISION } from './render/names.ts'
+import type { LiveObject } from './types.ts'
+
+/** What is looked at. */
+export interface Sight {
+  /** in a sentence: `server`, `queue`, `cache`, `database` */
+  component: string
+  /** as last seen; undefined: not yet */
+  workload: LiveObject | undefined
+  /** `metadata.generation` that our apply was answered with */
+  generation: number
+  /** all pods of the component, older ones too */
+  pods: readonly V1Pod[]
+  /** revision and attempt that new pods are marked with; null: pods of this component bear no such mark */
+  mark: Mark | null
+  /** how long a pod may find no node, in ms */
+  unschedulableMs: number
+}
+
+/** Which attempt of which revision a pod belongs to. */
+export interface Mark {
+  revisionId: string
+  attempt: number
+}
+
+type Workload = V1Deployment & V1StatefulSet
+
+export interface Judgement {
+  done: boolean
+  /** what it is waiting for, in words */
+  waiting: string
+  problems: Problem[]
+  /** new pods that are not ready */
+  unready: V1Pod[]
+}
+
+/** a quota that is about to be raised, an account that is made at the same time */
+const MOMENT_MS = 5000
+
+/** `done`: seen by its controller, every replica is new and ready, and no older pod is left that is not going. */
+export function judge(sight: Sight): Judgement {
+  const { component, workload, generation } = sight
+  const problems: Problem[] = []
+  const unready: V1Pod[] = []
+  const answer = (done: boolean, waiting: string): Judgement => ({
+    done,
+    waiting: `${component}: ${waiting}`,
+    problems,
+    unready,
+  })
+  if (!workload) return answer(false, 'it is being made')
+  const { spec, status = {} as NonNullable<Workload['status']> } = workload as unknown as Workload
+  if ((status.observedGeneration ?? 0) < generation) return answer(false, 'the cluster has not seen the change yet')
+  problems.push(...conditionProblems(component, workload))
+
+  const pods = sight.pods.filter((pod) => !isGoing(pod))
+  const fresh = newPods(pods, sight)
+  unready.push(...fresh.filter((pod) => !isReady(pod)))
+  for (const pod of fresh) problems.push(...podProblems(pod, sight.unschedulableMs))
+  const desired = spec?.replicas ?? 1
+  const updated = status.updatedReplicas ?? 0
+  const ready = Math.min(updated, status.readyReplicas ?? 0, fresh.filter(isReady).length)
+  // a StatefulSet has no such count before 1.22
+  const available = workload.kind === 'Deployment' ? (status.availableReplicas ?? 0) : ready
+  if (ready < desired || available < desired) {
+    const [busy] = unready
+    const why = busy ? `; pod ${busy.metadata?.name} ${podActivity(busy)}` : ''
+    return answer(false, fresh.length ? `${ready} of ${desired} replicas are ready${why}` : 'it has no new pod yet')
+  }
+  if (pods.length > fresh.length || (status.replicas ?? 0) > updated) return answer(false, 'old pods have to go yet')
+  return answer(true, 'ready')
+}
+
+/**
+ * The pods that were made from what was applied. Their mark says so; where a template was changed without a new
+ * mark, the hash does that the newest pod has, once the workload itself counts an updated one.
+ */
+function newPods(pods: readonly V1Pod[], { workload, mark }: Sight): V1Pod[] {
+  const { updateRevision, updatedReplicas } = (workload as unknown as V1StatefulSet).status ?? {}
+  if (workload?.kind === 'StatefulSet')
+    return pods.filter((pod) => pod.metadata?.labels?.['controller-revision-hash'] === updateRevision)
+  const marked = pods.filter((pod) => !mark || sameMark(markOf(pod), mark))
+  if (!updatedReplicas) return []
+  const newest = Math.max(...marked.map(createdAt))
+  const hashes = marked.filter((pod) => createdAt(pod) === newest).map(templateHash)
+  return marked.filter((pod) => hashes.includes(templateHash(pod)))
+}
+
+const templateHash = (pod: V1Pod) => pod.metadata?.labels?.['pod-template-hash']
+const createdAt = (pod: V1Pod) => new Date(pod.metadata?.creationTimestamp ?? 0).getTime()
+
+/** Of a pod, or of a workload's template. */
+export function markOf(template: { metadata?: V1Pod['metadata'] } | undefined): Mark | null {
+  const revisionId = template?.metadata?.labels?.[LABEL_REVISION]
+  const attempt = Number(template?.metadata?.annotations?.[ANNOTATION_ATTEMPT])
+  return revisionId && Number.isInteger(attempt) ? { revisionId, attempt } : null
+}
+
+export function sameMark(one: Mark | null, other: Mark | null): boolean {
+  return one?.revisionId === other?.revisionId && one?.attempt === other?.attempt
+}
+
+function conditionProblems(component: string, workload: LiveObject): Problem[] {
+  const { status, metadata } = workload as unknown as V1Deployment
+  const found: Problem[] = []
+  for (const { type, status: is, reason, message } of status?.conditions ?? []) {
+    if (type === 'ReplicaFailure' && is === 'True')
+      found.push({
+        key: `${metadata?.uid}/replicas`,
+        message: `The cluster refuses pods of ${component}: ${message ?? reason}`,
+        graceMs: MOMENT_MS,
+      })
+    if (type === 'Progressing' && is === 'False' && reason === 'ProgressDeadlineExceeded')
+      found.push({
+        key: `${metadata?.uid}/progress`,
+        message: `The rollout of ${component} made no progress in time: ${message ?? reason}`,
+        graceMs: 0,
+      })
+  }
+  return found
+}

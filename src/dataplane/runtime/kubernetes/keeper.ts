@@ -1,0 +1,295 @@
+/**
+ * Keeps a deployment's objects as they are wished: applies what differs, removes what is not wished any more, and
+ * does so again whenever the watch shows a difference. Level-based: there is one wish, and the last one wins.
+ * Nothing is called while nothing changes.
+ */
+import type { Logger } from 'pino'
+import { backoff } from '../../backoff.ts'
+import { StepFailure } from '../../failure.ts'
+import { type Applied, appliedAs, differs, digestOf, keyOf } from './applied.ts'
+import type { Cluster, Fence } from './cluster/cluster.ts'
+import { ApiRefused, LeaseOverError, NotNowError, StaleError, Unreachable } from './cluster/errors.ts'
+import type { LiveObject, Manifest } from './types.ts'
+
+export interface Wish {
+  /** done before each round; what it throws is the round's failure */
+  prepare(): Promise<void>
+  /** Everything that should be there, in order: Secrets are applied first. May throw StepFailure. */
+  manifests(live: readonly LiveObject[]): Manifest[]
+  /** whether an object of ours that is not among them may go now */
+  mayGo(object: LiveObject): boolean
+}
+
+/** Why the wish is not in force. */
+export interface Trouble {
+  /** for people */
+  message: string
+  /** trying the same again is not expected to help */
+  refused: boolean
+}
+
+export interface KeeperOptions {
+  cluster: Cluster
+  deploymentId: string
+  namespace: string
+  fence: Fence
+  log: Logger
+  /** called when `inForce`, `trouble` or `ended` may have changed */
+  onState: () => void
+}
+
+/** somebody who changes an object back again and again is answered ever more slowly */
+const FIRST_REPAIR_MS = 1000
+const SLOWEST_REPAIR_MS = 60_000
+/** an object that was left alone for so long is repaired at once again */
+const CALM_MS = 120_000
+/** the watch should have shown a new object by then; otherwise it was removed between two looks */
+const UNSEEN_MS = 10_000
+const REFUSED_MS = [5000, 300_000] as const
+const UNREACHABLE_MS = [250, 10_000] as const
+const NOT_NOW_MS = 5000
+
+export class Keeper {
+  readonly #options: KeeperOptions
+  readonly #stop = new AbortController()
+  readonly #applied = new Map<string, Applied>()
+  readonly #repairs = new Map<string, { count: number; last: number }>()
+  /** what was refused is not tried at every event */
+  readonly #refusals = new Map<string, { error: ApiRefused; until: number; count: number }>()
+  /** by uid: what was told to go */
+  readonly #removed = new Set<string>()
+  #wish: Wish | null = null
+  #inForce: Wish | null = null
+  #trouble: Trouble | null = null
+  #failures = 0
+  #dirty = false
+  #running: Promise<void> | null = null
+  #timer: { at: number; handle: NodeJS.Timeout } | null = null
+  /** no more writes are ours to make: another holder is newer, or the lease is over */
+  ended: Error | null = null
+
+  constructor(options: KeeperOptions) {
+    this.#options = options
+  }
+
+  /** The wish was carried out, wholly, at least once. */
+  get inForce(): boolean {
+    return this.#wish !== null && this.#inForce === this.#wish
+  }
+
+  /** Something is wished that is not in force yet, and may come into force without anybody's doing. */
+  get busy(): boolean {
+    return this.#wish !== null && !this.inForce && !this.ended && !this.#trouble?.refused
+  }
+
+  get trouble(): Trouble | null {
+    return this.#trouble
+  }
+
+  /** What was applied. With the wish in force, exactly what is wished. */
+  get applied(): Applied[] {
+    return [...this.#applied.values()]
+  }
+
+  /** From now on this is wished. Carried out in a later tick, so that of several in one tick only the last counts. */
+  want(wish: Wish): void {
+    this.#wish = wish
+    this.#trouble = null
+    this.#failures = 0
+    this.#refusals.clear()
+    this.look()
+  }
+
+  /** Something has changed: compares, and acts if need be. */
+  look(): void {
+    if (this.#dirty || this.ended || this.#stop.signal.aborted) return
+    this.#dirty = true
+    setImmediate(() => this.#start())
+  }
+
+  /** No more calls; resolves when the one under way is over. */
+  async stop(): Promise<void> {
+    this.#stop.abort()
+    this.#clearTimer()
+    await this.#running
+  }
+
+  #start(): void {
+    this.#running ??= this.#run().finally(() => {
+      this.#running = null
+      if (this.#dirty && !this.ended && !this.#stop.signal.aborted) this.#start()
+    })
+  }
+
+  async #run(): Promise<void> {
+    while (this.#dirty && this.#wish && !this.ended && !this.#stop.signal.aborted) {
+      this.#dirty = false
+      const wish = this.#wish
+      try {
+        await this.#round(wish)
+        this.#inForce = wish
+        this.#trouble = null
+        this.#failures = 0
+      } catch (error) {
+        if (this.#stop.signal.aborted) return
+        if (wish === this.#wish) this.#fail(error)
+        else this.#dirty = true
+      }
+      this.#options.onState()
+    }
+  }
+
+  async #round(wish: Wish): Promise<void> {
+    const { cluster, deploymentId, namespace } = this.#options
+    await cluster.open(namespace, this.#stop.signal)
+    await wish.prepare()
+    if (this.#stop.signal.aborted || wish !== this.#wish) return this.look()
+    this.#clearTimer()
+    const live = cluster.objects(deploymentId)
+    if (wish === this.#inForce && !this.#isNews(live)) return
+    const manifests = wish.manifests(live)
+    const byKey = new Map(live.map((object) => [keyOf(object), object]))
+    const autoscaled = autoscaledOf(manifests)
+    const due = manifests.filter((manifest) => this.#isDue(wish, manifest, byKey.get(keyOf(manifest)), autoscaled))
+    const apply = (manifest: Manifest) => this.#apply(manifest, autoscaled.has(keyOf(manifest)))
+    for (const manifest of due) if (manifest.kind === 'Secret') await apply(manifest)
+    await all(due.filter(({ kind }) => kind !== 'Secret').map(apply))
+    if (wish === this.#wish) await this.#removeOthers(wish, manifests, live)
+  }
+
+  /** Whether anything is other than when it was last compared. Spares the rendering when only pods have changed. */
+  #isNews(live: readonly LiveObject[]): boolean {
+    const isKnown = (object: LiveObject) =>
+      this.#applied.get(keyOf(object))?.resourceVersion === object.metadata.resourceVersion
+    return live.length !== this.#applied.size || !live.every(isKnown)
+  }
+
+  async #apply(manifest: Manifest, autoscaled: boolean): Promise<void> {
+    const key = keyOf(manifest)
+    const { error, until = 0, count = 0 } = this.#refusals.get(key) ?? {}
+    const now = performance.now()
+    if (error && now < until) {
+      this.#lookIn(until - now)
+      throw error
+    }
+    if (this.#stop.signal.aborted) return
+    try {
+      this.#applied.set(
+        key,
+        appliedAs(manifest, await this.#options.cluster.apply(manifest, this.#options.fence), autoscaled),
+      )
+      this.#refusals.delete(key)
+    } catch (error) {
+      if (error instanceof ApiRefused)
+        this.#refusals.set(key, { error, until: now + backoff(count, ...REFUSED_MS), count: count + 1 })
+      throw error
+    }
+  }
+
+  #isDue(wish: Wish, manifest: Manifest, live: LiveObject | undefined, autoscaled: Set<string>): boolean {
+    const key = keyOf(manifest)
+    const applied = this.#applied.get(key)
+    if (!applied) return true
+    if (wish !== this.#inForce && digestOf(manifest, autoscaled.has(key)) !== applied.digest) return true
+    if (live) return differs(applied, manifest, live, autoscaled.has(key)) && this.#mayRepair(key, live)
+    if (applied.seen) return this.#mayRepair(key, live)
+    const unseen = applied.at + UNSEEN_MS - performance.now()
+    if (unseen > 0) this.#lookIn(unseen)
+    return unseen <= 0
+  }
+
+  /** Takes note of a repair that is due; false: it has to wait, because there were so many. */
+  #mayRepair(key: string, live: LiveObject | undefined): boolean {
+    // it can't be made anew before it is gone, and the watch will tell
+    if (live?.metadata.deletionTimestamp) return false
+    const now = performance.now()
+    const { count, last } = this.#repairs.get(key) ?? { count: 0, last: 0 }
+    const calm = count === 0 || now - last > CALM_MS
+    const wait = calm ? 0 : last + backoff(count - 1, FIRST_REPAIR_MS, SLOWEST_REPAIR_MS) - now
+    if (wait > 0) {
+      this.#lookIn(wait)
+      return false
+    }
+    this.#repairs.set(key, { count: calm ? 1 : count + 1, last: now })
+    this.#options.log.info({ object: key }, 'An object was changed or removed by somebody else: repairing it')
+    return true
+  }
+
+  async #removeOthers(wish: Wish, manifests: Manifest[], live: readonly LiveObject[]): Promise<void> {
+    const wanted = new Set(manifests.map(keyOf))
+    for (const key of this.#applied.keys()) if (!wanted.has(key)) this.#applied.delete(key)
+    const { cluster, fence } = this.#options
+    const others = live.filter(
+      (object) =>
+        !wanted.has(keyOf(object)) &&
+        !object.metadata.deletionTimestamp &&
+        !this.#removed.has(object.metadata.uid) &&
+        wish.mayGo(object),
+    )
+    for (const uid of this.#removed) if (!live.some(({ metadata }) => metadata.uid === uid)) this.#removed.delete(uid)
+    await all(
+      others.map(async (object) => {
+        if (this.#stop.signal.aborted) return
+        await cluster.remove(object, fence)
+        this.#removed.add(object.metadata.uid)
+      }),
+    )
+  }
+
+  #fail(error: unknown): void {
+    const { log, deploymentId } = this.#options
+    const message = error instanceof Error ? error.message : String(error)
+    if (error instanceof StaleError || error instanceof LeaseOverError) {
+      this.ended = error
+      log.warn({ err: error, deploymentId }, 'This deployment is not ours to write any more')
+    } else if (error instanceof Unreachable) {
+      this.#trouble = { message, refused: false }
+      this.#lookIn(error.retryAfterMs ?? backoff(this.#failures++, ...UNREACHABLE_MS))
+    } else if (error instanceof NotNowError) {
+      this.#trouble = { message, refused: false }
+      this.#lookIn(NOT_NOW_MS)
+    } else {
+      const known = error instanceof ApiRefused || error instanceof StepFailure
+      if (!known) log.error({ err: error, deploymentId }, 'Manifests could not be applied')
+      this.#trouble = {
+        message: known ? message : 'Applying its manifests failed: the log of the listener has the cause.',
+        refused: true,
+      }
+      this.#lookIn(backoff(this.#failures++, ...REFUSED_MS))
+    }
+  }
+
+  #lookIn(ms: number): void {
+    if (this.#stop.signal.aborted) return
+    const at = performance.now() + ms
+    if (this.#timer && this.#timer.at <= at) return
+    this.#clearTimer()
+    const handle = setTimeout(() => {
+      this.#timer = null
+      this.look()
+    }, ms)
+    this.#timer = { at, handle }
+  }
+
+  #clearTimer(): void {
+    if (this.#timer) clearTimeout(this.#timer.handle)
+    this.#timer = null
+  }
+}
+
+/** Keys of Deployments whose replicas an autoscaler among the manifests decides. */
+function autoscaledOf(manifests: readonly Manifest[]): Set<string> {
+  const scalers = manifests.filter(({ kind }) => kind === 'HorizontalPodAutoscaler')
+  return new Set(
+    scalers.map(({ spec }) => `Deployment/${(spec as { scaleTargetRef: { name: string } }).scaleTargetRef.name}`),
+  )
+}
+
+/** Waits for all, also when one fails; then throws what matters most: that we must not write, else the first refusal. */
+async function all(calls: Promise<void>[]): Promise<void> {
+  const results = await Promise.allSettled(calls)
+  const errors = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []))
+  const worst = [StaleError, LeaseOverError, ApiRefused].map((kind) => errors.find((error) => error instanceof kind))
+  const error = worst.find(Boolean) ?? errors[0]
+  if (error) throw error
+}

@@ -1,0 +1,34 @@
+/**
+ * What a container printed last, for the message of a failure.
+ */
+import { limited } from '../../backoff.ts'
+import { Tail } from '../../lines.ts'
+import type { Cluster } from './cluster/cluster.ts'
+import type { Problem } from './pod-problems.ts'
+
+const LINES = 10
+/** the message must not wait long for it */
+const LIMIT_MS = 3000
+
+/** `headline`, and below it the last lines of output if there are any. Never throws. */
+export async function withOutput(
+  cluster: Cluster,
+  headline: string,
+  output: Problem['output'],
+  signal: AbortSignal,
+): Promise<string> {
+  if (!output) return headline
+  const { namespace, pod, container, previous } = output
+  const tail = new Tail(LINES)
+  const follow = (inTime: AbortSignal) =>
+    cluster.followLog(
+      { namespace, name: pod },
+      container,
+      { tailLines: LINES, ...(previous ? { previous } : {}) },
+      (line) => tail.add(line),
+      inTime,
+    )
+  // no output is better than no reason: whoever may not read logs, or whose pod is gone, has the headline
+  await limited(LIMIT_MS, signal, follow).catch(() => undefined)
+  return tail.under(headline)
+}

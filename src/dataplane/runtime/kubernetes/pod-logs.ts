@@ -1,0 +1,73 @@
+/**
+ * Which containers' logs belong to a revision's deploy log, and how their lines look there.
+ */
+import type { V1ContainerStatus, V1Pod } from '@kubernetes/client-node'
+import { LONGEST } from '../../lines.ts'
+import type { Mask } from '../../mask.ts'
+import type { RevisionLog } from '../runtime.ts'
+import type { Source } from './follower.ts'
+import { type Mark, markOf, sameMark } from './judge.ts'
+import { AGENT_CONTAINER } from './render/names.ts'
+
+/** A revision whose pods are followed. */
+export interface Logged {
+  mark: Mark
+  log: RevisionLog
+  mask: Mask
+}
+
+/**
+ * The agent's containers, and init containers that failed. Of pods that had started before `heldSince` only what
+ * they print from then on: whoever held the deployment before has sent the rest.
+ */
+export function sourcesOf(pods: readonly V1Pod[], revisions: readonly Logged[], heldSince: Date): Source[] {
+  return revisions.flatMap(({ mark, log, mask }) => {
+    const its = pods.filter((pod) => sameMark(markOf(pod), mark))
+    return its.flatMap((pod) =>
+      sourcesOfPod(pod, heldSince, (line) => {
+        const text = line.length < LONGEST ? mask(line) : mask.cut(line)
+        log.write('deploy', its.length > 1 ? `[${shortName(pod)}] ${text}` : text)
+      }),
+    )
+  })
+}
+
+function sourcesOfPod(pod: V1Pod, heldSince: Date, onLine: (line: string) => void): Source[] {
+  const failed = (pod.status?.initContainerStatuses ?? []).filter(
+    ({ state, lastState }) => failedEnd(state) || failedEnd(lastState),
+  )
+  const agents = (pod.status?.containerStatuses ?? []).filter(({ name }) => name === AGENT_CONTAINER)
+  return [...failed, ...agents].flatMap((container) => sourceOf(pod, container, heldSince, onLine) ?? [])
+}
+
+function sourceOf(
+  pod: V1Pod,
+  container: V1ContainerStatus,
+  heldSince: Date,
+  onLine: (line: string) => void,
+): Source | null {
+  const { name, restartCount, state, lastState } = container
+  const started = state?.running?.startedAt ?? state?.terminated?.startedAt ?? lastState?.terminated?.startedAt
+  if (!state?.running && !state?.terminated && !lastState?.terminated) return null
+  const { uid, name: podName = '', namespace = '', creationTimestamp } = pod.metadata ?? {}
+  return {
+    key: `${uid}/${name}/${restartCount}`,
+    namespace,
+    pod: podName,
+    container: name,
+    running: Boolean(state?.running),
+    previous: Boolean(state?.waiting),
+    createdAt: new Date(creationTimestamp ?? 0).getTime(),
+    ...(started && new Date(started) < heldSince ? { since: heldSince } : {}),
+    onLine,
+  }
+}
+
+function failedEnd(state: V1ContainerStatus['state']): boolean {
+  return state?.terminated !== undefined && state.terminated.exitCode !== 0
+}
+
+/** Without the deployment's id, which all of them have. */
+function shortName({ metadata }: V1Pod): string {
+  return metadata?.name?.replace(/^ph-[0-9a-f-]{36}-/, '') ?? ''
+}

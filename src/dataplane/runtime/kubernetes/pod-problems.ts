@@ -1,0 +1,138 @@
+/**
+ * What is wrong with a pod, read from its status, in words for people. Pure and without a clock: each problem
+ * says how long it may last before it is taken for a failure (patience.ts counts).
+ */
+import type { V1ContainerStatus, V1Pod } from '@kubernetes/client-node'
+
+export interface Problem {
+  /** the same for as long as it is the same problem */
+  key: string
+  message: string
+  /** how long it may go on before it is a failure, in ms; 0: it is one at once */
+  graceMs: number
+  /** whose last lines of output say more */
+  output?: { namespace: string; pod: string; container: string; previous: boolean }
+  /** only repeats what an earlier message under the same key said better */
+  vague?: boolean
+}
+
+/** a registry that stumbles once, a Secret that arrives a moment after its pod */
+const MOMENT_MS = 5000
+/** so many restarts are a crash loop, whatever the kubelet calls it just then */
+const RESTARTS = 2
+
+/** Problems of a pod that is not terminating. `unschedulableMs`: how long it may find no node. */
+export function podProblems(pod: V1Pod, unschedulableMs: number): Problem[] {
+  const name = pod.metadata?.name ?? ''
+  const uid = pod.metadata?.uid ?? name
+  const found: Problem[] = []
+  for (const { type, status, reason, message } of pod.status?.conditions ?? [])
+    if (type === 'PodScheduled' && status === 'False' && reason === 'Unschedulable')
+      found.push({
+        key: `${uid}/schedule`,
+        message: `No node can take pod ${name}: ${message ?? reason}`,
+        // some storage is made only for the pod, and takes its time
+        graceMs: /persistentvolumeclaim/i.test(message ?? '') ? 4 * unschedulableMs : unschedulableMs,
+      })
+  for (const [statuses, kind] of [
+    [pod.status?.initContainerStatuses, 'Init container'],
+    [pod.status?.containerStatuses, 'Container'],
+  ] as const)
+    for (const container of statuses ?? []) {
+      const problem = containerProblem(container, `${kind} ${container.name} of pod ${name}`)
+      if (!problem) continue
+      const output = outputOf(pod, container)
+      found.push({
+        ...problem,
+        key: `${uid}/${container.name}/${problem.key}`,
+        ...(problem.key === 'crash' && output ? { output } : {}),
+      })
+    }
+  return found
+}
+
+type Short = Omit<Problem, 'output'>
+
+function containerProblem(container: V1ContainerStatus, what: string): Short | null {
+  const { reason = '', message = '' } = container.state?.waiting ?? {}
+  const because = message ? `: ${message}` : ''
+  switch (reason) {
+    case 'InvalidImageName':
+    case 'ErrImageNeverPull':
+      return {
+        key: 'image',
+        graceMs: 0,
+        message: `${what} has an image that can't be used, ${container.image}${because}`,
+      }
+    case 'ErrImagePull':
+    case 'RegistryUnavailable':
+    case 'ImageInspectError':
+    case 'SignatureValidationFailed':
+      return { key: 'image', graceMs: MOMENT_MS, message: cannotPull(container, what, because) }
+    case 'ImagePullBackOff':
+      return {
+        key: 'image',
+        graceMs: 0,
+        message: cannotPull(container, what, because),
+        vague: /^: Back-off /.test(because),
+      }
+    case 'CreateContainerConfigError':
+    case 'CreateContainerError':
+    case 'RunContainerError':
+      return { key: 'create', graceMs: MOMENT_MS, message: `${what} can't be started (${reason})${because}` }
+  }
+  // an init container that has done its work is ready; one that runs for long is not, and is no problem
+  const crashes = !container.ready && container.restartCount >= RESTARTS && container.state?.terminated?.exitCode !== 0
+  if (reason !== 'CrashLoopBackOff' && !crashes) return null
+  return { key: 'crash', graceMs: 0, message: `${what} keeps crashing: it ${describeEnd(container)}` }
+}
+
+function cannotPull(container: V1ContainerStatus, what: string, because: string): string {
+  return `The image ${container.image} of ${what[0]!.toLowerCase()}${what.slice(1)} can't be pulled${because}`
+}
+
+function describeEnd(container: V1ContainerStatus): string {
+  const end = container.state?.terminated ?? container.lastState?.terminated
+  if (!end) return `was restarted ${container.restartCount} times`
+  if (end.reason === 'OOMKilled') return 'was killed because it used more memory than its limit (OOMKilled)'
+  const how = end.signal ? `was ended by signal ${end.signal}` : `exited with code ${end.exitCode}`
+  const reason = end.reason && end.reason !== 'Error' && end.reason !== 'Completed' ? ` (${end.reason})` : ''
+  const said = end.message?.trim()
+  return `${how}${reason}${said ? `: ${said}` : ''}`
+}
+
+/** Null when nothing has run yet. */
+function outputOf(pod: V1Pod, container: V1ContainerStatus): Problem['output'] | null {
+  const { state, lastState } = container
+  if (!state?.terminated && !lastState?.terminated) return null
+  const { namespace = '', name = '' } = pod.metadata ?? {}
+  return { namespace, pod: name, container: container.name, previous: !state?.terminated }
+}
+
+/** What a pod that is not ready is doing, in few words. */
+export function podActivity({ status }: V1Pod): string {
+  if (status?.phase === 'Failed')
+    return `failed (${[status.reason, status.message].filter(Boolean).join(': ') || 'no reason given'})`
+  const scheduled = status?.conditions?.find(({ type }) => type === 'PodScheduled')
+  if (scheduled && scheduled.status !== 'True') return `has no node yet (${scheduled.reason ?? 'Pending'})`
+  for (const { name, state, ready } of [
+    ...(status?.initContainerStatuses ?? []),
+    ...(status?.containerStatuses ?? []),
+  ]) {
+    if (ready || state?.terminated?.exitCode === 0) continue
+    if (state?.waiting && state.waiting.reason !== 'PodInitializing')
+      return `container ${name} is waiting (${state.waiting.reason ?? 'no reason given'})`
+    if (state?.running) return `container ${name} runs, but is not ready`
+  }
+  return `is ${status?.phase?.toLowerCase() ?? 'not seen by any node yet'}`
+}
+
+/** By its own condition. */
+export function isReady(pod: V1Pod): boolean {
+  return pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ?? false
+}
+
+/** Deleted and on its way out, or ended for good: it serves nobody and will not. */
+export function isGoing(pod: V1Pod): boolean {
+  return Boolean(pod.metadata?.deletionTimestamp) || pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed'
+}

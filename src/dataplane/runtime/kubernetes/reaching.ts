@@ -1,0 +1,33 @@
+/**
+ * Calls that are made again until the API server is reached or the time is up.
+ */
+import { backoff, limited, sleep } from '../../backoff.ts'
+import { StepFailure } from '../../failure.ts'
+import { ApiRefused, Unreachable } from './cluster/errors.ts'
+
+const RETRY_MS = [250, 10_000] as const
+
+/** What `work` gives. A refusal, and an API server that is away until the deadline, are StepFailure. */
+export async function reaching<T>(
+  signal: AbortSignal,
+  deadlineAt: Date,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const left = Math.max(0, deadlineAt.getTime() - Date.now())
+  let problem = 'it has not answered yet'
+  return limited(left, signal, async (inTime) => {
+    for (let tries = 0; ; tries++) {
+      try {
+        return await work(inTime)
+      } catch (error) {
+        signal.throwIfAborted()
+        if (error instanceof ApiRefused) throw new StepFailure(error.message)
+        if (error instanceof Unreachable) problem = error.message
+        else if (!inTime.aborted) throw error
+      }
+      if (!inTime.aborted) await sleep(backoff(tries, ...RETRY_MS), inTime)
+      signal.throwIfAborted()
+      if (inTime.aborted) throw new StepFailure(`The API server was not reached in time: ${problem}`)
+    }
+  })
+}

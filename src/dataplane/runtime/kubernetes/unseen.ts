@@ -1,0 +1,56 @@
+/**
+ * Problems that no status tells, only warnings: a database whose pod is not allowed, a volume that can't be
+ * mounted. Asked for only when a workload has been getting nowhere for a while.
+ */
+import type { V1Pod } from '@kubernetes/client-node'
+import type { Cluster } from './cluster/cluster.ts'
+import type { Problem } from './pod-problems.ts'
+import type { Component, LiveObject } from './types.ts'
+
+/** Something that gets nowhere, and how long a warning about it may last. */
+export interface Stuck {
+  uid: string
+  namespace: string
+  what: string
+  graceMs: number
+}
+
+/** it may be no more than what is left of an earlier try */
+const MOMENT_MS = 2000
+
+/** What of a workload shows no reason for being not ready. */
+export function stuckOf(
+  component: Component,
+  workload: LiveObject,
+  unready: readonly V1Pod[],
+  pods: readonly V1Pod[],
+  failAfterMs: number,
+): Stuck[] {
+  const { uid, namespace } = workload.metadata
+  if (workload.kind === 'StatefulSet' && pods.length === 0)
+    return [{ uid, namespace, what: `The cluster refuses the pod of ${component}`, graceMs: MOMENT_MS }]
+  return unready.filter(isBeingMade).map(({ metadata }) => ({
+    uid: metadata?.uid ?? '',
+    namespace,
+    what: `Pod ${metadata?.name} can't be started`,
+    graceMs: failAfterMs,
+  }))
+}
+
+/** It has a node, and none of its containers has ever run. */
+function isBeingMade({ status, spec }: V1Pod): boolean {
+  const containers = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])]
+  return (
+    Boolean(spec?.nodeName) &&
+    containers.every(({ state, lastState }) => !state?.running && !state?.terminated && !lastState?.terminated)
+  )
+}
+
+/** The newest warning about each, as a problem. Never throws: who may not read events does without. */
+export async function askWarnings(cluster: Cluster, stuck: readonly Stuck[]): Promise<Problem[]> {
+  const asked = stuck.slice(0, 3).map(async ({ uid, namespace, what, graceMs }): Promise<Problem[]> => {
+    const [newest] = await cluster.warnings(namespace, uid).catch(() => [])
+    return newest === undefined ? [] : [{ key: `${uid}/warning`, message: `${what}: ${newest}`, graceMs }]
+  })
+  return (await Promise.all(asked)).flat()
+}

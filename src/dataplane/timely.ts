@@ -1,0 +1,25 @@
+/** Calls that have to be answered in time: one that hangs must not keep the next one from being tried. */
+
+/**
+ * Makes a call with a signal that aborts with `signal`, or after `ms`; then it rejects, whether the call heeds its signal
+ * or not. Forwards by hand: AbortSignal.any keeps something of every call for as long as its sources live.
+ */
+export function timely<T>(ms: number, signal: AbortSignal, call: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const cut = new AbortController()
+    const forward = () => cut.abort(signal.reason)
+    const timer = setTimeout(() => {
+      const late = new Error('The control plane did not answer in time')
+      cut.abort(late)
+      reject(late)
+    }, ms)
+    signal.addEventListener('abort', forward)
+    if (signal.aborted) forward()
+    call(cut.signal)
+      .then(resolve, reject)
+      .finally(() => {
+        clearTimeout(timer)
+        signal.removeEventListener('abort', forward)
+      })
+  })
+}

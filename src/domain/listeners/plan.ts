@@ -1,0 +1,16 @@
+/** Which organizations have listeners: those of the self-hosted enterprise plan (spec 5, contract 2). */
+import type { Plan } from '../../generated/prisma/enums.ts'
+import type { RequestContext } from '../context.ts'
+import { ForbiddenError } from '../errors.ts'
+
+export const hasListeners = (plan: Plan): boolean => plan === 'self_hosted_enterprise'
+
+/** Throws ForbiddenError (PLAN_REQUIRED) unless the organization's plan has listeners. */
+export function requireListenerPlan(ctx: RequestContext): void {
+  if (hasListeners(ctx.workspace.plan)) return
+  throw new ForbiddenError(
+    `Listeners cannot be created for workspace ID '${ctx.workspace.id}'. ` +
+      'Creating listeners is only allowed for organizations with self-hosted enterprise plans.',
+    'PLAN_REQUIRED',
+  )
+}

@@ -1,0 +1,41 @@
+/** The shapes of what is said about listeners (spec 2.7, 4): verbs parse with them, both transports are made from them. */
+import { z } from 'zod'
+import { optional, printable, uuid } from '../fields.ts'
+
+/** The kinds of compute infrastructure that there are. */
+export const COMPUTE_TYPES = ['k8s'] as const
+export type ComputeType = (typeof COMPUTE_TYPES)[number]
+
+/** Room for the ARN of a cluster. */
+const computeId = printable(255).describe(
+  'Given by you, for example the name of the cluster. Unique in the workspace; cannot be changed.',
+)
+const computeType = z.enum(COMPUTE_TYPES).describe('Cannot be changed.')
+const version = optional(z.string().min(1).max(128)).describe('Version of the listener program.')
+
+/** What each compute type allows in it is for rules.ts. */
+export const computeConfig = z
+  .object({
+    k8s_namespaces: optional(z.array(z.string()).max(1000)).describe(
+      'Namespaces that deployments may be put into. Without one the listener can have no deployments.',
+    ),
+  })
+  .meta({ id: 'ListenerComputeConfig' })
+export type ComputeConfig = z.output<typeof computeConfig>
+
+export const createBody = z
+  .object({ compute_type: computeType, compute_id: computeId, compute_config: computeConfig, version })
+  .meta({ id: 'ListenerCreate' })
+
+/** `compute_type` and `compute_id` may be sent back as they are; another value is a violation (contract 2). */
+export const updateBody = z
+  .object({
+    compute_type: optional(computeType),
+    compute_id: optional(z.string()),
+    compute_config: optional(computeConfig),
+    version,
+  })
+  .meta({ id: 'ListenerUpdate' })
+export type UpdateBody = z.output<typeof updateBody>
+
+export const listenerPath = z.object({ listener_id: uuid })

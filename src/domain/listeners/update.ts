@@ -1,0 +1,58 @@
+/** PATCH of a listener: its version and its compute_config; an absent or null member keeps what is stored (contract 3). */
+import { z } from 'zod'
+import type { Listener } from '../../generated/prisma/client.ts'
+import { requireRole } from '../access.ts'
+import { type RequestContext, type Tx, transaction } from '../context.ts'
+import { rejectIfAny } from '../errors.ts'
+import { parse, type RawInput } from '../parse.ts'
+import { lockListener } from './lock.ts'
+import { requireListenerPlan } from './plan.ts'
+import { configViolations, immutableViolations } from './rules.ts'
+import { listenerPath, updateBody } from './schemas.ts'
+import { refuseIfUsed } from './users.ts'
+
+export const updateInput = z.object({ path: listenerPath, body: updateBody })
+
+/**
+ * Role: admin. Throws ForbiddenError (also for the plan), ValidationError, NotFoundError; ConflictError when a namespace
+ * that a deployment is in would go.
+ */
+export async function updateListener(ctx: RequestContext, raw: RawInput): Promise<Listener> {
+  requireRole(ctx, 'admin')
+  requireListenerPlan(ctx)
+  const { path, body } = parse(updateInput, raw)
+  return transaction(ctx, async (tx) => {
+    const listener = await lockListener(tx, ctx, path.listener_id)
+    rejectIfAny([
+      ...immutableViolations(listener, body),
+      ...configViolations(listener.computeType, body.compute_config),
+    ])
+    const namespaces = body.compute_config?.k8s_namespaces
+    if (namespaces != null) await refuseRemovingUsed(tx, listener, namespaces)
+    const updated = await tx.sql.listener.update({
+      where: { id: listener.id },
+      data: {
+        ...(namespaces == null ? {} : { k8sNamespaces: namespaces }),
+        ...(body.version == null ? {} : { version: body.version }),
+        updatedAt: new Date(),
+      },
+    })
+    const { workspaceId, id: subjectId } = listener
+    tx.emit({ workspaceId, type: 'listener.updated', subjectId, actor: ctx.actor.subject })
+    return updated
+  })
+}
+
+/** Namespaces can be added at any time; one that a deployment is in can't be taken away. */
+async function refuseRemovingUsed(tx: Tx, listener: Listener, kept: readonly string[]): Promise<void> {
+  const k8sNamespace = { in: listener.k8sNamespaces.filter((one) => !kept.includes(one)) }
+  const used = await tx.sql.deployment.findMany({
+    where: { listenerId: listener.id, tornDownAt: null, k8sNamespace },
+    select: { k8sNamespace: true },
+    distinct: ['k8sNamespace'],
+  })
+  if (used.length === 0) return
+  const names = used.map((deployment) => `'${deployment.k8sNamespace}'`).sort()
+  const what = `${names.length === 1 ? 'namespace' : 'namespaces'} ${names.join(', ')}, which would be removed`
+  await refuseIfUsed(tx, listener.id, what, { k8sNamespace })
+}

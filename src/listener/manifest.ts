@@ -1,0 +1,163 @@
+/**
+ * What installs a listener in a cluster: a Deployment of the program and, in each namespace that it works in, a Role
+ * with exactly the rights that the Kubernetes runtime uses. Nothing is cluster-wide, and no key is in it: that is in
+ * a Secret which is made apart.
+ */
+import type {
+  V1Container,
+  V1Deployment,
+  V1EnvVar,
+  V1PolicyRule,
+  V1Role,
+  V1RoleBinding,
+  V1ServiceAccount,
+} from '@kubernetes/client-node'
+
+export interface ManifestOptions {
+  /** of everything, and of the namespace's Secret with the key unless `secretName` is given */
+  name: string
+  /** where the listener itself runs */
+  namespace: string
+  /** the namespaces of the deployments: the listener's `k8s_namespaces` */
+  watched: string[]
+  listenerId: string
+  controlPlaneUrl: string
+  /** with this program in it, in its working directory */
+  image: string
+  replicas: number
+  /** Secret in `namespace` that has the API key */
+  secretName: string
+  /** other settings by name, as they would stand in the environment */
+  settings: Record<string, string>
+}
+
+/** Key of the Secret's data, and the setting that it is for. */
+export const SECRET_KEY = 'CONTROL_PLANE_API_KEY'
+const PORT = 8081
+/** a server-side apply of an object that is absent needs `create`, of one that is there `patch` */
+const MANAGE = ['get', 'list', 'watch', 'create', 'patch', 'delete']
+
+/** The rights of a listener in a namespace that it works in: a rule for each API group, or for fewer verbs. */
+export const LISTENER_RULES = [
+  { apiGroups: [''], resources: ['secrets', 'services', 'persistentvolumeclaims'], verbs: MANAGE },
+  { apiGroups: ['apps'], resources: ['deployments', 'statefulsets'], verbs: MANAGE },
+  { apiGroups: ['autoscaling'], resources: ['horizontalpodautoscalers'], verbs: MANAGE },
+  { apiGroups: ['networking.k8s.io'], resources: ['ingresses'], verbs: MANAGE },
+  { apiGroups: [''], resources: ['pods'], verbs: ['get', 'list', 'watch'] },
+  { apiGroups: [''], resources: ['pods/log'], verbs: ['get'] },
+  { apiGroups: [''], resources: ['events'], verbs: ['list'] },
+] satisfies V1PolicyRule[]
+
+export type ListenerObject = V1ServiceAccount | V1Role | V1RoleBinding | V1Deployment
+
+/** In the order in which they are to be applied. */
+export function listenerManifest(options: ManifestOptions): ListenerObject[] {
+  const { name, namespace, watched } = options
+  const account: V1ServiceAccount = {
+    apiVersion: 'v1',
+    kind: 'ServiceAccount',
+    metadata: { name, namespace, labels: labelsOf(options) },
+  }
+  return [account, ...watched.flatMap((where) => rightsIn(where, options)), deploymentOf(options)]
+}
+
+/** Not `managed-by: pilothouse`: that is what the listener knows its deployments' objects by. */
+const labelsOf = ({ name, listenerId }: ManifestOptions) => ({
+  'app.kubernetes.io/name': 'pilothouse-listener',
+  'app.kubernetes.io/instance': name,
+  'pilothouse.dev/listener-id': listenerId,
+})
+
+function rightsIn(where: string, options: ManifestOptions): [V1Role, V1RoleBinding] {
+  const { name, namespace } = options
+  const metadata = { name, namespace: where, labels: labelsOf(options) }
+  const apiVersion = 'rbac.authorization.k8s.io/v1'
+  return [
+    { apiVersion, kind: 'Role', metadata, rules: LISTENER_RULES },
+    {
+      apiVersion,
+      kind: 'RoleBinding',
+      metadata,
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name },
+      subjects: [{ kind: 'ServiceAccount', name, namespace }],
+    },
+  ]
+}
+
+function deploymentOf(options: ManifestOptions): V1Deployment {
+  const { name, namespace, replicas } = options
+  const labels = labelsOf(options)
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name, namespace, labels },
+    spec: {
+      replicas,
+      selector: { matchLabels: { 'app.kubernetes.io/instance': name } },
+      template: {
+        metadata: { labels },
+        spec: {
+          serviceAccountName: name,
+          // it gives its leases back within 10 s
+          terminationGracePeriodSeconds: 30,
+          securityContext: {
+            runAsNonRoot: true,
+            runAsUser: 1000,
+            runAsGroup: 1000,
+            seccompProfile: { type: 'RuntimeDefault' },
+          },
+          affinity: {
+            podAntiAffinity: {
+              preferredDuringSchedulingIgnoredDuringExecution: [
+                {
+                  weight: 100,
+                  podAffinityTerm: {
+                    topologyKey: 'kubernetes.io/hostname',
+                    labelSelector: { matchLabels: { 'app.kubernetes.io/instance': name } },
+                  },
+                },
+              ],
+            },
+          },
+          containers: [containerOf(options)],
+          volumes: [{ name: 'tmp', emptyDir: { sizeLimit: '64Mi' } }],
+        },
+      },
+    },
+  }
+}
+
+function containerOf(options: ManifestOptions): V1Container {
+  return {
+    name: 'listener',
+    image: options.image,
+    command: ['node', '--import', 'tsx', 'src/cli/main.ts', 'listener'],
+    env: environmentOf(options),
+    ports: [{ name: 'health', containerPort: PORT }],
+    startupProbe: { httpGet: { path: '/healthz', port: 'health' }, periodSeconds: 2, failureThreshold: 60 },
+    livenessProbe: { httpGet: { path: '/healthz', port: 'health' }, periodSeconds: 20, timeoutSeconds: 5 },
+    readinessProbe: { httpGet: { path: '/readyz', port: 'health' }, periodSeconds: 10, timeoutSeconds: 5 },
+    resources: { requests: { cpu: '100m', memory: '256Mi' }, limits: { memory: '1Gi' } },
+    securityContext: {
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'] },
+    },
+    // tsx keeps what it has compiled there
+    volumeMounts: [{ name: 'tmp', mountPath: '/tmp' }],
+  }
+}
+
+function environmentOf({ controlPlaneUrl, listenerId, secretName, settings }: ManifestOptions): V1EnvVar[] {
+  const values = {
+    NODE_ENV: 'production',
+    CONTROL_PLANE_URL: controlPlaneUrl,
+    LISTENER_ID: listenerId,
+    ...settings,
+    LISTENER_PORT: String(PORT),
+  }
+  return [
+    ...Object.entries(values).map(([name, value]) => ({ name, value })),
+    { name: SECRET_KEY, valueFrom: { secretKeyRef: { name: secretName, key: SECRET_KEY } } },
+  ]
+}

@@ -1,0 +1,85 @@
+/**
+ * A control plane whose calls are counted, and which tells the status whether it is there. While it is not known to
+ * be there no call waits for news, so that its return is noticed with its first answer.
+ */
+import { ClaimLostError } from '../domain/errors.ts'
+import type { ControlPlane } from '../domain/work/protocol.ts'
+import { ControlPlaneRefused } from './errors.ts'
+import type { HeldClaims } from './held.ts'
+import type { ListenerMetrics } from './metrics.ts'
+import type { Status } from './status.ts'
+
+export interface Observers {
+  metrics: Pick<ListenerMetrics, 'steps' | 'calls'>
+  status: Status
+  held: HeldClaims
+}
+
+export function observed(plane: ControlPlane, { metrics, status, held }: Observers): ControlPlane {
+  async function watch<T>(call: string, work: Promise<T>, signal?: AbortSignal): Promise<T> {
+    const end = metrics.calls.startTimer({ call })
+    try {
+      const answer = await work
+      end({ outcome: 'ok' })
+      status.answered()
+      return answer
+    } catch (error) {
+      if (error instanceof ClaimLostError) {
+        end({ outcome: 'claim_lost' })
+        status.answered()
+      } else if (signal?.aborted && (error as Error).name === 'AbortError') end({ outcome: 'given_up' })
+      else {
+        end({ outcome: error instanceof ControlPlaneRefused ? 'refused' : 'unreachable' })
+        status.failed((error as Error).message)
+      }
+      throw error
+    }
+  }
+
+  async function ofClaim<T>(call: string, claimId: string, work: Promise<T>): Promise<T> {
+    try {
+      return await watch(call, work)
+    } catch (error) {
+      if (error instanceof ClaimLostError) held.drop(claimId)
+      throw error
+    }
+  }
+
+  const patient = <R extends { waitSeconds?: number }>(request: R): R =>
+    status.problem() === null ? request : { ...request, waitSeconds: 0 }
+
+  return {
+    async claim(request, signal) {
+      const since = performance.now()
+      const claims = await watch('claim', plane.claim(patient(request), signal), signal)
+      for (const claim of claims) held.add(claim, since + claim.leaseSeconds * 1000)
+      return claims
+    },
+    async heartbeat(request, signal) {
+      const since = performance.now()
+      const answers = await watch('heartbeat', plane.heartbeat(patient(request), signal), signal)
+      for (const { claimId, lost, assignment } of answers) {
+        if (lost) held.drop(claimId)
+        else held.renewed(claimId, since + request.leaseSeconds * 1000)
+        if (assignment) held.assigned(claimId, assignment)
+      }
+      return answers
+    },
+    logs: (request) => ofClaim('logs', request.claimId, plane.logs(request)),
+    async complete(request) {
+      const { claimId, stepId, outcome } = request
+      const answer = await ofClaim('complete', claimId, plane.complete(request))
+      const kind = held.kindOf(claimId, stepId)
+      // one that was withdrawn is closed already when its end is reported
+      const counts = answer.recorded || outcome === 'stopped'
+      if (kind) metrics.steps.inc({ kind, outcome: counts ? outcome : 'too_late' })
+      held.assigned(claimId, answer.assignment)
+      return answer
+    },
+    async release(claim) {
+      await ofClaim('release', claim.claimId, plane.release(claim))
+      held.drop(claim.claimId)
+    },
+    releaseHolder: (holder) => plane.releaseHolder(holder),
+  }
+}

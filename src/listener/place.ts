@@ -1,0 +1,60 @@
+/** Opens the cluster of the settings, and the runtime in it: what a listener works on. */
+import type { Logger } from 'pino'
+import { ConfigError, type KUBERNETES_SETTINGS, type ParsedSettings } from '../config.ts'
+import type { Cluster } from '../dataplane/runtime/kubernetes/cluster/cluster.ts'
+import { openCluster } from '../dataplane/runtime/kubernetes/cluster/open.ts'
+import { createKubernetesRuntime } from '../dataplane/runtime/kubernetes/runtime.ts'
+import type { Runtime } from '../dataplane/runtime/runtime.ts'
+
+/** Where deployments live. */
+export interface Place {
+  /** its `close` ends the connection to the cluster, too */
+  runtime: Runtime
+  /** What is wrong with it now, for people; null: nothing. */
+  problem(): string | null
+}
+
+/**
+ * `namespace`: of deployments that name none; null: those can't be worked on. Throws ConfigError when the kubeconfig is
+ * of no use; the API server need not be there yet.
+ */
+export async function openPlace(
+  settings: ParsedSettings<typeof KUBERNETES_SETTINGS>,
+  namespace: string | null,
+  log: Logger,
+): Promise<Place> {
+  const cluster = await open(settings.KUBECONFIG, log)
+  const runtime = createKubernetesRuntime({
+    cluster,
+    render: {
+      postgresImage: settings.POSTGRES_IMAGE,
+      redisImage: settings.REDIS_IMAGE,
+      ingressDomain: settings.INGRESS_DOMAIN ?? null,
+      ingressClass: settings.INGRESS_CLASS ?? null,
+      ingressTlsSecret: settings.INGRESS_TLS_SECRET ?? null,
+      storageClass: settings.STORAGE_CLASS ?? null,
+    },
+    volumePolicy: settings.VOLUME_POLICY,
+    namespace,
+    log,
+  })
+  return {
+    problem: () => cluster.problem(),
+    runtime: {
+      ...runtime,
+      async close() {
+        await runtime.close()
+        await cluster.close()
+      },
+    },
+  }
+}
+
+async function open(kubeconfig: string | undefined, log: Logger): Promise<Cluster> {
+  try {
+    return await openCluster({ ...(kubeconfig ? { kubeconfig } : {}), log })
+  } catch (cause) {
+    const said = (cause as Error).message.replace(/\.$/, '')
+    throw new ConfigError(`The cluster can't be used: ${said}. See KUBECONFIG.`, { cause })
+  }
+}

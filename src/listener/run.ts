@@ -1,0 +1,72 @@
+/**
+ * The listener program, without its process: the worker with the control plane over HTTP and the Kubernetes runtime,
+ * and its health. Neither the control plane nor the cluster has to be there when it starts: it goes on trying, and
+ * `/readyz` and the log say what is wrong. A key that is refused is no reason to end either: a pod that crashes again
+ * and again says no more, and what it waits for can be mended without it (a listener that is made, a plan that is
+ * changed).
+ */
+import { readFileSync } from 'node:fs'
+import type { Logger } from 'pino'
+import { startWorker } from '../dataplane/worker.ts'
+import { remoteControlPlane } from './control-plane.ts'
+import { startHealthServer } from './health.ts'
+import { HeldClaims } from './held.ts'
+import { createMetrics } from './metrics.ts'
+import { observed } from './observed.ts'
+import { openPlace, type Place } from './place.ts'
+import type { ListenerSettings } from './settings.ts'
+import { createStatus } from './status.ts'
+
+export interface Listener {
+  /** how it names itself to the control plane */
+  holder: string
+  /** of its health */
+  port: number
+  /** Gives every claim back and ends; what runs in the cluster goes on. At most some 8 s. */
+  close(): Promise<void>
+}
+
+/** Of package.json: the control plane shows it. */
+export const VERSION: string = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version
+
+/** `place`: for tests; default: the cluster of the settings. Throws ConfigError, and what listening throws. */
+export async function startListener(settings: ListenerSettings, log: Logger, place?: Place): Promise<Listener> {
+  const { runtime, problem } = place ?? (await openPlace(settings, null, log))
+  const status = createStatus(log)
+  const held = new HeldClaims()
+  let ending = false
+  const metrics = createMetrics(() => held.count(), problem)
+  const controlPlane = remoteControlPlane({
+    url: settings.CONTROL_PLANE_URL,
+    apiKey: settings.CONTROL_PLANE_API_KEY,
+    listenerId: settings.LISTENER_ID,
+    log,
+  })
+  const health = await startHealthServer({
+    host: settings.LISTENER_HOST,
+    port: settings.LISTENER_PORT,
+    problem: () => (ending ? 'The listener ends' : (status.problem() ?? problem())),
+    registry: metrics.registry,
+  }).catch(async (error) => {
+    await runtime.close()
+    throw error
+  })
+  const worker = await startWorker({
+    controlPlane: observed(controlPlane, { metrics, status, held }),
+    runtime,
+    leaseSeconds: settings.LEASE_SECONDS,
+    maxClaims: settings.MAX_CLAIMS,
+    version: VERSION,
+    log,
+  })
+  log.info({ holder: worker.holder, version: VERSION, healthPort: health.port }, 'The listener runs')
+  return { holder: worker.holder, port: health.port, close }
+
+  async function close(): Promise<void> {
+    ending = true
+    await worker.stop()
+    await runtime.close()
+    controlPlane.close()
+    await health.close()
+  }
+}

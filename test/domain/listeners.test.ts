@@ -1,0 +1,198 @@
+/** What happens to a listener at the same moment as something that names it, and who may do its work. */
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { requireListener } from '../../src/domain/access.ts'
+import { type RequestContext, transaction } from '../../src/domain/context.ts'
+import { createDeployment } from '../../src/domain/deployments/create.ts'
+import { createKey } from '../../src/domain/keys/create.ts'
+import { createListener } from '../../src/domain/listeners/create.ts'
+import { deleteListener } from '../../src/domain/listeners/delete.ts'
+import { lockListener, shareListener } from '../../src/domain/listeners/lock.ts'
+import { updateListener } from '../../src/domain/listeners/update.ts'
+import type { Listener } from '../../src/generated/prisma/client.ts'
+import { as, type TestDomain, testDomain } from '../support/domain.ts'
+
+let domain: TestDomain
+let ctx: RequestContext
+let stranger: RequestContext
+beforeAll(async () => {
+  domain = await testDomain()
+  ctx = await domain.tenant()
+  stranger = await domain.tenant()
+})
+afterAll(() => domain.close())
+
+const made = (k8s_namespaces = ['agents']): Promise<Listener> =>
+  createListener(ctx, {
+    body: { compute_type: 'k8s', compute_id: randomUUID(), compute_config: { k8s_namespaces } },
+  })
+const path = ({ id }: Listener) => ({ path: { listener_id: id } })
+const deploy = ({ id }: Listener, k8s_namespace = 'agents') =>
+  createDeployment(ctx, {
+    body: {
+      name: `on-${randomUUID()}`,
+      source: 'external_container',
+      source_config: { listener_id: id, listener_config: { k8s_namespace } },
+      source_revision_config: { image_uri: 'registry.example.com/agent:1' },
+      secrets: [],
+    },
+  })
+const outcomeOf = async (call: Promise<unknown>): Promise<string> =>
+  call.then(
+    () => 'done',
+    (error) => error.code ?? String(error),
+  )
+/** Both at once, again and again: every pair of outcomes that occurred. */
+async function race(first: (one: Listener) => Promise<unknown>, second: (one: Listener) => Promise<unknown>) {
+  const seen = new Set<string>()
+  for (let round = 0; round < 6; round++) {
+    const listeners = await Promise.all(Array.from({ length: 4 }, () => made(['agents', 'other'])))
+    for (const pair of await Promise.all(
+      listeners.map((one) => Promise.all([outcomeOf(first(one)), outcomeOf(second(one))])),
+    ))
+      seen.add(pair.join(' + '))
+  }
+  return [...seen]
+}
+/** Resolves once somebody waits for a row lock. */
+const somebodyWaits = () =>
+  expect
+    .poll(async () => {
+      const [row] = await domain.core.db.$queryRaw<{ waiting: boolean }[]>`
+        SELECT count(*) > 0 AS waiting FROM pg_stat_activity
+        WHERE datname = current_database() AND wait_event_type = 'Lock'`
+      return row!.waiting
+    })
+    .toBe(true)
+
+describe('a deletion', () => {
+  test('and a new deployment at the same moment: one of them is refused', async () => {
+    const seen = await race(deploy, (one) => deleteListener(ctx, path(one)))
+    for (const outcome of seen) expect(['done + CONFLICT', 'NOT_FOUND + done']).toContain(outcome)
+  })
+
+  test('waits for whoever is putting a deployment on it, and is refused then', async () => {
+    const one = await made()
+    let deletion: Promise<string> | undefined
+    await transaction(ctx, async (tx) => {
+      await shareListener(tx, ctx.workspace.id, one.id)
+      deletion = outcomeOf(deleteListener(ctx, path(one)))
+      await somebodyWaits()
+      await tx.sql.deployment.create({
+        data: { workspaceId: ctx.workspace.id, name: randomUUID(), source: 'external_container', listenerId: one.id },
+      })
+    })
+    expect(await deletion).toBe('CONFLICT')
+  })
+
+  test('that came first is waited for, and the deployment finds no listener', async () => {
+    const one = await made()
+    let creation: Promise<string> | undefined
+    await transaction(ctx, async (tx) => {
+      await lockListener(tx, ctx, one.id)
+      creation = outcomeOf(deploy(one))
+      await somebodyWaits()
+      await tx.sql.listener.delete({ where: { id: one.id } })
+    })
+    expect(await creation).toBe('NOT_FOUND')
+  })
+
+  test('leaves no key behind that is good, also of those made at the same moment', async () => {
+    const body = (one: Listener) => ({ body: { name: 'k', role: 'listener', listener_id: one.id } })
+    const seen = await race(
+      (one) => createKey(ctx, body(one)),
+      (one) => deleteListener(ctx, path(one)),
+    )
+    for (const outcome of seen) expect(['done + done', 'NOT_FOUND + done']).toContain(outcome)
+    expect(await ctx.db.apiKey.count({ where: { role: 'listener', listenerId: null, revokedAt: null } })).toBe(0)
+  })
+
+  test('tells this server at once which keys are no longer good', async () => {
+    const one = await made()
+    const { row } = await createKey(ctx, { body: { name: 'k', role: 'listener', listener_id: one.id } })
+    const told: string[] = []
+    await deleteListener({ ...ctx, onKeyRevoked: (id) => told.push(id) }, path(one))
+    expect(told).toEqual([row.id])
+    expect(await ctx.db.apiKey.findUniqueOrThrow({ where: { id: row.id } })).toMatchObject({
+      listenerId: null,
+      revokedAt: expect.any(Date),
+    })
+  })
+
+  test('leaves the rows of torn-down deployments, for as long as they are kept', async () => {
+    const one = await made()
+    const id = await deploy(one)
+    await ctx.db.deployment.update({ where: { id }, data: { deletedAt: new Date(), tornDownAt: new Date() } })
+    await deleteListener(ctx, path(one))
+    expect(await ctx.db.deployment.findUniqueOrThrow({ where: { id } })).toMatchObject({ listenerId: null })
+  })
+})
+
+test('a namespace does not go at the moment in which a deployment comes into it', async () => {
+  const seen = await race(
+    (one) => deploy(one),
+    (one) => updateListener(ctx, { ...path(one), body: { compute_config: { k8s_namespaces: ['other'] } } }),
+  )
+  for (const outcome of seen) expect(['done + CONFLICT', 'VALIDATION_FAILED + done']).toContain(outcome)
+})
+
+test('what the data plane notes of a listener waits for nobody who puts deployments on it', async () => {
+  const one = await made()
+  await transaction(ctx, async (tx) => {
+    await shareListener(tx, ctx.workspace.id, one.id)
+    await ctx.db.listener.update({ where: { id: one.id }, data: { lastSeenAt: new Date() } })
+  })
+})
+
+test('changes at the same moment are all there in the end', async () => {
+  const one = await made()
+  await Promise.all([
+    updateListener(ctx, { ...path(one), body: { version: '2' } }),
+    updateListener(ctx, { ...path(one), body: { compute_config: { k8s_namespaces: ['agents', 'more'] } } }),
+  ])
+  expect(await ctx.db.listener.findUniqueOrThrow({ where: { id: one.id } })).toMatchObject({
+    version: '2',
+    k8sNamespaces: ['agents', 'more'],
+  })
+})
+
+describe('the work of a listener', () => {
+  const key = (listenerId: string): RequestContext => {
+    const caller = as(ctx, 'listener')
+    return { ...caller, actor: { ...caller.actor, listenerId } }
+  }
+  const id = randomUUID()
+
+  test('is done with its own key', () => {
+    expect(() => requireListener(key(id), id)).not.toThrow()
+  })
+
+  test.each(['viewer', 'deployer', 'admin', 'agent'] as const)('is not for the role %s', (role) => {
+    expect(() => requireListener(as(ctx, role), id)).toThrow(
+      expect.objectContaining({
+        code: 'FORBIDDEN',
+        message: `This needs a listener's own key; the credential has the role ${role}.`,
+      }),
+    )
+  })
+
+  test('is not for the key of another listener: for that one it does not exist', () => {
+    expect(() => requireListener(key(randomUUID()), id)).toThrow(
+      expect.objectContaining({ code: 'NOT_FOUND', message: `Listener ID ${id} not found.` }),
+    )
+  })
+})
+
+describe('another workspace', () => {
+  test('reaches no listener of ours', async () => {
+    const one = await made()
+    const calls = [
+      () => updateListener(stranger, { ...path(one), body: { version: 'x' } }),
+      () => deleteListener(stranger, path(one)),
+      () => createKey(stranger, { body: { name: 'k', role: 'listener', listener_id: one.id } }),
+    ]
+    for (const call of calls)
+      await expect(call()).rejects.toMatchObject({ code: 'NOT_FOUND', message: `Listener ID ${one.id} not found.` })
+    expect(await ctx.db.listener.findUniqueOrThrow({ where: { id: one.id } })).toEqual(one)
+  })
+})

@@ -1,0 +1,232 @@
+/**
+ * From REST call to pods: a real server, the real listener with the rights of its manifest, and a cluster (the
+ * stand-in, or the one that TEST_KUBECONFIG names; there pods whose image tag starts with `bad` must never pull and
+ * `crash` must crash).
+ */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { eventually } from '../dataplane/support.ts'
+import { type ClusterPlace, type Deployed, openClusterPlace } from './cluster-place.ts'
+
+const image = (tag: string) => `registry.example.com/acme/agent:${tag}`
+/** more than any machine has: such a pod is never scheduled */
+const HUGE = { memory_mb: 900_000_000 }
+
+let place: ClusterPlace
+beforeAll(async () => {
+  place = await openClusterPlace()
+  await Promise.all([place.startListener(), place.startListener()])
+})
+afterAll(() => place?.close())
+
+// biome-ignore lint/suspicious/noExplicitAny: objects of Kubernetes as the API server presents them
+type Any = any
+
+/** What is there of a deployment, straight from the API server; pods that are on their way out left out. */
+async function pods({ id }: Deployed): Promise<Any[]> {
+  const all = await place.objects.list('v1', 'Pod', place.namespace, `pilothouse.dev/deployment-id=${id}`)
+  return all.filter((pod: Any) => !pod.metadata.deletionTimestamp)
+}
+const ofComponent = (list: Any[], component: string) =>
+  list.filter((object) => object.metadata.labels['app.kubernetes.io/component'] === component)
+const uids = (list: Any[]) => list.map((object) => object.metadata.uid).sort()
+const images = (list: Any[]) => [
+  ...new Set(
+    list.flatMap((pod) => pod.spec.containers.filter((c: Any) => c.name === 'agent').map((c: Any) => c.image)),
+  ),
+]
+async function agents(deployed: Deployed): Promise<Any[]> {
+  const all = await pods(deployed)
+  return [...ofComponent(all, 'server'), ...ofComponent(all, 'queue')]
+}
+
+async function running(tag: string, more?: Parameters<ClusterPlace['create']>[1]): Promise<[Deployed, string]> {
+  const deployed = await place.create(image(tag), more)
+  const first = await deployed.latest()
+  await deployed.deployed(first)
+  return [deployed, first]
+}
+
+test.concurrent('an image becomes pods, with a database and a cache, and the deployment says how many serve', async () => {
+  const [deployed, first] = await running('1', { secrets: [{ name: 'TOKEN', value: 'canary-of-the-cluster' }] })
+  expect(deployed.events.map((event) => event.to)).toEqual([
+    'CREATING',
+    'QUEUED',
+    'AWAITING_DEPLOY',
+    'DEPLOYING',
+    'DEPLOYED',
+  ])
+  const all = await pods(deployed)
+  for (const component of ['server', 'queue', 'cache', 'database'])
+    expect(ofComponent(all, component), component).toHaveLength(1)
+  expect(images(await agents(deployed))).toEqual([image('1')])
+  expect(await deployed.read()).toMatchObject({ status: 'READY', active_revision_id: first, image_version: '1' })
+  expect(await eventually(async () => (await deployed.health())?.ready === 1)).toBe(true)
+  expect(await deployed.health()).toMatchObject({ ready: 1, desired: 1, message: null })
+  for (const { output } of place.listeners) expect(output.stdout + output.stderr).not.toContain('canary-of-the-cluster')
+})
+
+test.concurrent('when an update is DEPLOYED only its own pods serve', async () => {
+  const [deployed] = await running('1')
+  const second = await deployed.update(image('2'))
+  await deployed.deployed(second)
+  expect(images(await agents(deployed))).toEqual([image('2')])
+})
+
+test.concurrent('a bad image fails early and says why, the pods before it were never touched, and the next one recovers', async () => {
+  const [deployed, first] = await running('1')
+  const before = uids(await agents(deployed))
+  const bad = await deployed.update(image('bad-2'))
+  const failure = await deployed.until(bad, 'DEPLOY_FAILED', 'DEPLOYED')
+  expect(failure).toMatchObject({ to: 'DEPLOY_FAILED', message: expect.stringMatching(/pull.*bad-2|bad-2.*pull/is) })
+  expect(await deployed.read()).toMatchObject({ active_revision_id: first, status: 'READY' })
+  expect(await eventually(async () => uids(await agents(deployed)).join() === before.join())).toBe(true)
+  const good = await deployed.update(image('3'))
+  await deployed.deployed(good)
+  expect(images(await agents(deployed))).toEqual([image('3')])
+})
+
+test.concurrent('a first image that crashes fails with what it said, and leaves nothing running', async () => {
+  const deployed = await place.create(image('crash-1'))
+  const first = await deployed.latest()
+  const failure = await deployed.until(first, 'DEPLOY_FAILED', 'DEPLOYED')
+  expect(failure).toMatchObject({ to: 'DEPLOY_FAILED', message: expect.stringMatching(/exit(ed)?( with)? code 1/i) })
+  expect(await eventually(async () => (await agents(deployed)).length === 0)).toBe(true)
+})
+
+test.concurrent('redeploying an earlier revision is the rollback', async () => {
+  const [deployed, first] = await running('1')
+  await deployed.deployed(await deployed.update(image('2')))
+  const seen = deployed.events.length
+  await place.app.rest('POST', `/v2/deployments/${deployed.id}/revisions/${first}/redeploy`)
+  await deployed.follower.until((event) => event.revision.id === first && event.to === 'DEPLOYED', seen)
+  expect(images(await agents(deployed))).toEqual([image('1')])
+  expect((await deployed.read()).active_revision_id).toBe(first)
+})
+
+test.concurrent('scale is carried out on the running revision, without a new one', async () => {
+  const [deployed, first] = await running('1')
+  await deployed.patch({ source_config: { resource_spec: { min_scale: 3, max_scale: 3 } } })
+  const scaled = async () => ofComponent(await pods(deployed), 'server').length === 3
+  expect(await eventually(scaled)).toBe(true)
+  expect(await deployed.latest()).toBe(first)
+  expect(await eventually(async () => (await deployed.health())?.ready === 3)).toBe(true)
+})
+
+test.concurrent('secrets by reference come from the namespace; one that is missing is named', async () => {
+  const reference = { name: 'MODEL_KEY', secret_name: 'model', secret_key: 'key' }
+  const early = await place.create(image('1'), { secret_references: [reference] })
+  const failure = await early.until(await early.latest(), 'DEPLOY_FAILED', 'DEPLOYED')
+  expect(failure).toMatchObject({ to: 'DEPLOY_FAILED', message: expect.stringContaining('model') })
+  await place.objects.create({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'model', namespace: place.namespace },
+    data: { key: Buffer.from('from the cluster').toString('base64') },
+  })
+  const [deployed] = await running('1', { secret_references: [reference] })
+  const [server] = ofComponent(await pods(deployed), 'server')
+  const env = server.spec.containers.find((c: Any) => c.name === 'agent').env
+  expect(env).toContainEqual({ name: 'MODEL_KEY', valueFrom: { secretKeyRef: { name: 'model', key: 'key' } } })
+})
+
+test.concurrent('a rollout that is interrupted is undone, and the next one goes on', async () => {
+  const [deployed, first] = await running('1')
+  const before = uids(await agents(deployed))
+  await deployed.patch({ source_config: { resource_spec: HUGE } }) // carried out on the running one: its new pod waits
+  const second = await deployed.update(image('2'))
+  await deployed.until(second, 'DEPLOYING')
+  await place.app.rest('POST', `/v2/deployments/${deployed.id}/revisions/${second}/interrupt`)
+  await deployed.patch({ source_config: { resource_spec: {} } })
+  expect(await eventually(async () => uids(await agents(deployed)).join() === before.join(), 20_000)).toBe(true)
+  expect((await deployed.read()).active_revision_id).toBe(first)
+  await deployed.deployed(await deployed.update(image('3')))
+  expect(images(await agents(deployed))).toEqual([image('3')])
+})
+
+test.concurrent('of many updates the newest wins, and what was overtaken is skipped', async () => {
+  const [deployed] = await running('1')
+  const ids: string[] = []
+  for (let n = 2; n <= 6; n++) ids.push(await deployed.update(image(String(n))))
+  await deployed.deployed(ids.at(-1)!)
+  const states = await Promise.all(ids.map(async (id) => (await deployed.revision(id)).status))
+  expect(states.at(-1)).toBe('DEPLOYED')
+  expect(states).toContain('SKIPPED')
+  expect(images(await agents(deployed))).toEqual([image('6')])
+})
+
+test.concurrent('a deployment that is deleted leaves nothing, and its neighbour everything', async () => {
+  const [[gone], [stays]] = await Promise.all([running('1'), running('1')])
+  const neighbours = uids(await pods(stays))
+  expect((await gone.remove()).status).toBe(204)
+  expect(await eventually(async () => (await place.app.rest('GET', `/v2/deployments/${gone.id}`)).status === 404)).toBe(
+    true,
+  )
+  const kinds = [
+    ['v1', 'Pod'],
+    ['v1', 'Service'],
+    ['v1', 'Secret'],
+    ['v1', 'PersistentVolumeClaim'],
+    ['apps/v1', 'Deployment'],
+    ['apps/v1', 'StatefulSet'],
+    ['autoscaling/v1', 'HorizontalPodAutoscaler'],
+    ['networking.k8s.io/v1', 'Ingress'],
+  ] as const
+  for (const [apiVersion, kind] of kinds) {
+    const left = await place.objects.list(apiVersion, kind, place.namespace, `pilothouse.dev/deployment-id=${gone.id}`)
+    expect(left, kind).toEqual([])
+  }
+  expect(uids(await pods(stays))).toEqual(neighbours)
+})
+
+test.concurrent('a namespace without rights fails the deployment with what is missing', async () => {
+  const deployed = await place.create(image('1'), { namespace: place.forbidden })
+  const failure = await deployed.until(await deployed.latest(), 'CREATE_FAILED', 'DEPLOYED')
+  expect(failure).toMatchObject({ to: 'CREATE_FAILED', message: expect.stringContaining(place.forbidden) })
+  expect(failure.message).toMatch(/forbidden|rights/i)
+})
+
+test.concurrent('what somebody deletes or changes by hand is repaired', async () => {
+  const [deployed] = await running('1')
+  const name = `ph-${deployed.id}`
+  await place.objects.remove('v1', 'Service', place.namespace, name)
+  await place.objects.patch('apps/v1', 'Deployment', place.namespace, `${name}-server`, {
+    metadata: { annotations: { 'acme.example/owner': 'somebody' } },
+    spec: { template: { spec: { containers: [{ name: 'agent', image: image('by-hand') }] } } },
+  })
+  const repaired = async () => {
+    const service = await place.objects.get('v1', 'Service', place.namespace, name)
+    const server = await place.objects.get('apps/v1', 'Deployment', place.namespace, `${name}-server`)
+    return service && server.spec.template.spec.containers[0].image === image('1') && server
+  }
+  const server = await eventually(repaired)
+  expect(server?.metadata.annotations['acme.example/owner']).toBe('somebody')
+})
+
+test.concurrent("the agent's lines are in the deploy log", async () => {
+  const [deployed, first] = await running('1')
+  expect(await eventually(async () => (await deployed.log(first)).length > 0)).toBe(true)
+})
+
+// not beside the others: it takes their API server away
+test('an API server that is away for ten seconds, whatever was under way, costs only the time', async () => {
+  const [[serving], [updated], [deleted]] = await Promise.all([running('1'), running('1'), running('1')])
+  const provisioned = await place.create(image('1'))
+  const second = await updated.update(image('2'))
+  await updated.until(second, 'DEPLOYING')
+  await deleted.remove()
+  place.proxy.cut()
+  try {
+    await place.objects.remove('v1', 'Service', place.namespace, `ph-${serving.id}`)
+    await new Promise((resolve) => setTimeout(resolve, 10_000)) // as long as the outage lasts
+  } finally {
+    place.proxy.heal()
+  }
+  await Promise.all([
+    provisioned.deployed(await provisioned.latest()),
+    updated.deployed(second),
+    eventually(async () => (await place.app.rest('GET', `/v2/deployments/${deleted.id}`)).status === 404, 20_000),
+    eventually(() => place.objects.get('v1', 'Service', place.namespace, `ph-${serving.id}`), 20_000),
+  ])
+  expect((await place.app.rest('GET', `/v2/deployments/${deleted.id}`)).status).toBe(404)
+  expect(await place.objects.get('v1', 'Service', place.namespace, `ph-${serving.id}`)).not.toBeNull()
+}, 90_000)

@@ -1,0 +1,62 @@
+/**
+ * Two replicas of one listener. The one that holds a deployment is stopped with SIGSTOP past the end of its lease and
+ * resumed when the other one has made a newer revision serve.
+ */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { eventually } from '../dataplane/support.ts'
+import { type ClusterPlace, openClusterPlace } from './cluster-place.ts'
+
+const image = (tag: string) => `registry.example.com/acme/agent:${tag}`
+
+let place: ClusterPlace
+beforeAll(async () => {
+  place = await openClusterPlace()
+  await Promise.all([place.startListener({ LEASE_SECONDS: '5' }), place.startListener({ LEASE_SECONDS: '5' })])
+})
+afterAll(() => place?.close())
+
+const holderOf = async (id: string) => {
+  const { leaseHolder } = await place.app.app.core.db.deployment.findUniqueOrThrow({ where: { id } })
+  return place.listeners.find(({ child }) => leaseHolder?.includes(`:${child.pid}:`))
+}
+
+test.each(['DEPLOYING', 'DEPLOYED'])(
+  'a replica stopped in %s and resumed past its lease undoes nothing and reports nothing',
+  async (status) => {
+    const deployed = await place.create(image('1'))
+    await deployed.deployed(await deployed.latest())
+    const second = await deployed.update(image('2'))
+    await deployed.until(second, status)
+    const stale = (await holderOf(deployed.id))!
+    stale.child.kill('SIGSTOP')
+    try {
+      const third = await deployed.update(image('3'))
+      const other = await eventually(async () => {
+        const holder = await holderOf(deployed.id)
+        return holder !== stale && holder
+      }, 20_000)
+      expect(other).toBeTruthy()
+      await deployed.deployed(third)
+      const told = deployed.events.length
+      const before = await server(deployed.id)
+      stale.child.kill('SIGCONT')
+      // it has found out, and takes part again
+      const rejoined = await eventually(async () => {
+        const another = await place.create(image('1'))
+        await another.deployed(await another.latest())
+        return (await holderOf(another.id)) === stale
+      }, 30_000)
+      expect(rejoined).toBe(true)
+      expect(deployed.events.slice(told)).toEqual([])
+      const after = await server(deployed.id)
+      expect(after.spec.template.spec.containers[0].image).toBe(image('3'))
+      expect(after.metadata.generation).toBe(before.metadata.generation)
+      expect((await deployed.read()).active_revision_id).toBe(third)
+    } finally {
+      stale.child.kill('SIGCONT')
+    }
+  },
+  90_000,
+)
+
+const server = (id: string) => place.objects.get('apps/v1', 'Deployment', place.namespace, `ph-${id}-server`)

@@ -1,0 +1,182 @@
+/** Listeners over GraphQL: the same rules as over REST, the errors as members of the results, and their deployments. */
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type TestApp, testApp } from '../support/app.ts'
+import { countStatements } from '../support/database.ts'
+import { imageDeployment, listener as stored } from '../support/factories.ts'
+
+let app: TestApp
+beforeAll(async () => {
+  app = await testApp()
+})
+afterAll(() => app.close())
+
+const LISTENER = `id computeType computeId computeConfig { k8sNamespaces } version status lastSeenAt createdBy
+  createdAt updatedAt deployments { totalCount nodes { id } }`
+const ERRORS = '... on Error { code message } ... on ValidationError { issues { path code } }'
+
+async function change(name: string, input: object, call = {}) {
+  const type = name[0]!.toUpperCase() + name.slice(1)
+  const selection = name === 'deleteListener' ? 'listenerId' : `listener { ${LISTENER} }`
+  const { data, errors } = await app.gql(
+    `mutation ($input: ${type}Input!) { ${name}(input: $input) { __typename ... on ${type}Success { ${selection} } ${ERRORS} } }`,
+    { input },
+    call,
+  )
+  expect(errors).toBeUndefined()
+  return data[name]
+}
+const body = (more: object = {}) => ({
+  computeType: 'k8s',
+  computeId: `cluster-${randomUUID()}`,
+  computeConfig: { k8sNamespaces: ['agents'] },
+  ...more,
+})
+const made = async (more?: object) => (await change('createListener', body(more))).listener
+const on = (listener_id: string, more: object = {}) => imageDeployment(app, { source_config: { listener_id, ...more } })
+
+test('a listener is registered, read, changed and deleted', async () => {
+  const one = await made({ version: '1' })
+  expect(one).toMatchObject({
+    computeType: 'k8s',
+    computeConfig: { k8sNamespaces: ['agents'] },
+    version: '1',
+    status: 'ONLINE',
+    lastSeenAt: null,
+    createdBy: (await app.context(app.keys.admin)).actor.subject,
+    deployments: { totalCount: 0, nodes: [] },
+  })
+  const read = await app.gql(`query ($id: ID!) { listener(id: $id) { ${LISTENER} } node(id: $id) { __typename id } }`, {
+    id: one.id,
+  })
+  expect(read.data).toEqual({ listener: one, node: { __typename: 'Listener', id: one.id } })
+  const rest = await app.rest('GET', `/v2/listeners/${one.id}`)
+  expect(rest.body).toMatchObject({ id: one.id, compute_id: one.computeId, updated_at: one.updatedAt })
+
+  const computeConfig = { k8sNamespaces: ['agents', 'more'] }
+  const next = (await change('updateListener', { listenerId: one.id, computeConfig })).listener
+  expect(next).toEqual({ ...one, computeConfig, updatedAt: expect.any(String) })
+  expect(await change('deleteListener', { listenerId: one.id })).toEqual({
+    __typename: 'DeleteListenerSuccess',
+    listenerId: one.id,
+  })
+  expect((await app.gql('query ($id: ID!) { node(id: $id) { id } }', { id: one.id })).data.node).toBeNull()
+})
+
+describe('what is refused', () => {
+  test('says where in the input it is wrong', async () => {
+    const wrong = await change('createListener', body({ computeConfig: { k8sNamespaces: ['ok', 'NOT'] } }))
+    expect(wrong).toMatchObject({
+      __typename: 'ValidationError',
+      issues: [{ path: ['input', 'computeConfig', 'k8sNamespaces', '1'], code: 'value_error' }],
+    })
+    const { id } = await made()
+    expect(await change('updateListener', { listenerId: id, computeId: 'another' })).toMatchObject({
+      __typename: 'ValidationError',
+      issues: [{ path: ['input', 'computeId'], code: 'value_error' }],
+    })
+  })
+
+  test('is a conflict when the ID is taken or a deployment uses it', async () => {
+    const one = await made()
+    expect(await change('createListener', body({ computeId: one.computeId }))).toMatchObject({
+      __typename: 'ConflictError',
+      code: 'ALREADY_EXISTS',
+    })
+    await on(one.id)
+    expect(await change('deleteListener', { listenerId: one.id })).toMatchObject({ __typename: 'ConflictError' })
+    const computeConfig = { k8sNamespaces: [] }
+    expect(await change('updateListener', { listenerId: one.id, computeConfig })).toMatchObject({
+      __typename: 'ConflictError',
+      message: expect.stringContaining("1 deployment uses namespace 'agents'"),
+    })
+  })
+
+  test('is not found under an ID that there is not', async () => {
+    const listenerId = randomUUID()
+    for (const name of ['updateListener', 'deleteListener'])
+      expect(await change(name, { listenerId })).toMatchObject({
+        __typename: 'NotFoundError',
+        message: `Listener ID ${listenerId} not found.`,
+      })
+  })
+
+  test('is forbidden to all but admins, and to everybody on another plan', async () => {
+    const { id } = await made()
+    const calls = [
+      ['createListener', body()],
+      ['updateListener', { listenerId: id }],
+      ['deleteListener', { listenerId: id }],
+    ] as const
+    for (const [name, input] of calls)
+      expect(await change(name, input, { key: app.keys.deployer })).toMatchObject({ code: 'FORBIDDEN' })
+    await app.app.core.db.organization.update({ where: { id: app.other.organizationId }, data: { plan: 'enterprise' } })
+    for (const [name, input] of calls)
+      expect(await change(name, input, { key: app.other.keys.admin })).toMatchObject({
+        __typename: 'ForbiddenError',
+        code: 'PLAN_REQUIRED',
+        message: expect.stringMatching(/^Listeners cannot be created for workspace ID/),
+      })
+  })
+})
+
+describe('its deployments', () => {
+  test('are a list, newest first, without what is torn down', async () => {
+    const one = await made()
+    const ids: string[] = []
+    for (let i = 0; i < 4; i++) ids.unshift((await on(one.id)).id)
+    await app.app.core.db.deployment.update({
+      where: { id: ids.pop()! },
+      data: { deletedAt: new Date(), tornDownAt: new Date() },
+    })
+    await on((await made()).id)
+    const page = async (args: string) => {
+      const { data, errors } = await app.gql(
+        `query ($id: ID!) { listener(id: $id) { deployments(${args}) {
+          totalCount nodes { id name latestRevision { status } } pageInfo { hasNextPage endCursor } } } }`,
+        { id: one.id },
+      )
+      expect(errors).toBeUndefined()
+      return data.listener.deployments
+    }
+    const first = await page('first: 2')
+    expect(first.nodes.map(({ id }: { id: string }) => id)).toEqual(ids.slice(0, 2))
+    expect(first).toMatchObject({ totalCount: 3, pageInfo: { hasNextPage: true } })
+    expect(first.nodes[0].latestRevision.status).toBe('CREATING')
+    const second = await page(`first: 2, after: "${first.pageInfo.endCursor}"`)
+    expect(second.nodes.map(({ id }: { id: string }) => id)).toEqual(ids.slice(2))
+    expect((await page('last: 1')).nodes.map(({ id }: { id: string }) => id)).toEqual(ids.slice(2))
+  })
+
+  test('of many listeners are read with them, not one by one', async () => {
+    for (let i = 0; i < 5; i++) await on((await stored(app)).id)
+    const query = '{ listeners(first: 20) { nodes { id deployments(first: 3) { totalCount nodes { name } } } } }'
+    const ask = () => app.gql(query)
+    await ask() // the key's look-up is cached from here on
+    const statements = await countStatements(app.app.database, ask)
+    // the page with its deployments, and the counts of all
+    expect(statements).toHaveLength(2)
+    const { data } = await ask()
+    const newest: { deployments: { totalCount: number } }[] = data.listeners.nodes.slice(0, 5)
+    expect(newest.map(({ deployments }) => deployments.totalCount)).toEqual([1, 1, 1, 1, 1])
+  })
+})
+
+test('an admin makes a key for a listener, which goes with it', async () => {
+  const { id } = await made()
+  const create = `mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { __typename
+    ... on CreateApiKeySuccess { key apiKey { id role listenerId } } ${ERRORS} } }`
+  const ask = async (input: object) => (await app.gql(create, { input })).data.createApiKey
+  const { key, apiKey } = await ask({ name: 'cluster', role: 'listener', listenerId: id })
+  expect(apiKey).toMatchObject({ role: 'listener', listenerId: id })
+  const status = async () => (await app.gql('{ viewer { role } }', {}, { key })).status
+  expect(await status()).toBe(200)
+  await change('deleteListener', { listenerId: id })
+  expect(await status()).toBe(401)
+
+  expect(await ask({ name: 'x', role: 'listener' })).toMatchObject({
+    __typename: 'ValidationError',
+    issues: [{ path: ['input', 'listenerId'], code: 'missing' }],
+  })
+  expect(await ask({ name: 'x', role: 'listener', listenerId: id })).toMatchObject({ __typename: 'NotFoundError' })
+})

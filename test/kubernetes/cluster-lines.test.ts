@@ -1,0 +1,43 @@
+/**
+ * Streams of lines as API servers send them: cut anywhere, with times in front.
+ */
+import { Readable } from 'node:stream'
+import { expect, test } from 'vitest'
+import { splitLines } from '../../src/dataplane/runtime/kubernetes/cluster/split.ts'
+import { isLater, readTime, Stamps } from '../../src/dataplane/runtime/kubernetes/cluster/stamp.ts'
+
+async function split(chunks: Buffer[], longest = 100): Promise<string[]> {
+  const lines: string[] = []
+  await splitLines(Readable.from(chunks), longest, (line) => lines.push(line))
+  return lines
+}
+
+test('lines arrive whole wherever the network cuts them, also within a character', async () => {
+  const text = Buffer.from('für\n\n{"a":"x\u2028y"}\nlast')
+  for (let cut = 0; cut <= text.length; cut++) {
+    expect(await split([text.subarray(0, cut), text.subarray(cut)])).toEqual(['für', '', '{"a":"x\u2028y"}', 'last'])
+  }
+})
+
+test('a line that never ends takes no more memory than its limit, and the next one is whole', async () => {
+  const chunks = [...Array.from({ length: 50 }, () => Buffer.from('x'.repeat(1000))), Buffer.from('\nnext\n')]
+  expect(await split(chunks, 10)).toEqual(['x'.repeat(10), 'next'])
+})
+
+test('the time of a line is read to the nanosecond and in any time zone', () => {
+  const { time, rest } = readTime('2026-11-21T12:00:00.123456789+02:00 hello  there')
+  expect(time?.at.toISOString()).toBe('2026-11-21T10:00:00.123Z')
+  expect(time!.nanoseconds % 1_000_000_000n).toBe(123456789n)
+  expect(rest).toBe('hello  there')
+  expect(readTime('2026-11-21T10:00:00Z').rest).toBe('')
+  expect(readTime('failed to open the log').time).toBeNull()
+})
+
+test('lines of the same time have an order', () => {
+  const stamps = new Stamps()
+  const times = ['10:00:00.1Z', '10:00:00.1Z', '10:00:00.10Z', '10:00:00.2Z', '11:00:00.3+01:00', '10:00:01Z']
+  const named = times.map((time) => stamps.next(readTime(`2026-11-21T${time} x`).time!))
+  for (const [index, stamp] of named.entries()) {
+    expect(named.filter((other) => isLater(other, stamp))).toEqual(named.slice(index + 1))
+  }
+})

@@ -1,0 +1,110 @@
+/**
+ * Logs of containers, followed over a network that is cut, and the warnings about a pod.
+ */
+import { expect, test } from 'vitest'
+import type { Cluster } from '../../src/dataplane/runtime/kubernetes/cluster/cluster.ts'
+import { fence, manifestsOf, never, seen, usePlace } from './cluster-support.ts'
+
+const place = usePlace()
+
+/** A pod that runs, and how to print in it; only the stand-in prints what a test wants. */
+async function running(cluster: Cluster, image = 'registry.example/agent:1') {
+  const { deploymentId, secret, deployment } = manifestsOf(place.namespace)
+  const container = { name: 'agent', image }
+  const spec = deployment.spec as { template: { spec: object } }
+  spec.template.spec = { containers: [container] }
+  await cluster.apply(secret, fence(1n))
+  await cluster.apply(deployment, fence(1n))
+  await cluster.open(place.namespace, never)
+  return await seen(cluster, () => {
+    const pod = cluster.pods(deploymentId)[0]
+    return (
+      pod?.status?.containerStatuses?.[0]?.state && { ...pod, namespace: place.namespace, name: pod.metadata!.name! }
+    )
+  })
+}
+
+test('a log is followed from its beginning, across a cut, with each line once', async ({ skip }) => {
+  const { standIn } = place.cluster
+  if (!standIn) return skip('a real pod prints what it wants')
+  const { cluster, proxy } = await place.connectThroughProxy()
+  const pod = await running(cluster)
+  const lines: { line: string; at: Date; stamp: string }[] = []
+  const follow = (after?: string) => {
+    const onLine = (line: string, at: Date, stamp: string) => {
+      // what the stand-in's containers print by themselves
+      if (!line.startsWith('agent: ')) lines.push({ line, at, stamp })
+    }
+    return cluster.followLog(pod, 'agent', after === undefined ? {} : { after }, onLine, never)
+  }
+  // several in one millisecond: they have the same time
+  for (const text of ['one', 'two', 'größer \u2028', 'x'.repeat(20_000)]) standIn.print(pod, text)
+  const first = follow()
+  await expect.poll(() => lines.length).toBe(4)
+  proxy.cut()
+  await expect(first).rejects.toMatchObject({ name: 'Unreachable' })
+  for (const text of ['\u001b[31mfive\u001b[0m', 'six']) standIn.print(pod, text)
+  proxy.heal()
+  const second = follow(lines.at(-1)!.stamp).catch((error: Error) => error.name)
+  await expect.poll(() => lines.at(-1)!.line === 'six').toBe(true)
+  const texts = lines.map(({ line }) => (line.startsWith('xx') ? 'long' : line))
+  expect(texts).toEqual(['one', 'two', 'größer \u2028', 'long', 'five', 'six'])
+  const long = lines.find(({ line }) => line.startsWith('xx'))!.line.length
+  expect(long).toBeGreaterThan(8000)
+  expect(long).toBeLessThanOrEqual(8192)
+  expect(Math.abs(lines.at(-1)!.at.getTime() - Date.now())).toBeLessThan(60_000)
+  await cluster.close()
+  expect(await second).toBe('Unreachable')
+})
+
+test('only lines since a time, or the last ones, are given', async ({ skip }) => {
+  const { standIn } = place.cluster
+  if (!standIn) return skip('a real pod prints what it wants')
+  const cluster = await place.connect()
+  const pod = await running(cluster)
+  for (let n = 0; n < 20; n++) standIn.print(pod, `line ${n}`)
+  const read = async (options: object, enough: number) => {
+    const lines: string[] = []
+    const stop = new AbortController()
+    const done = cluster.followLog(pod, 'agent', options, (line) => lines.push(line), stop.signal)
+    await expect.poll(() => lines.length).toBeGreaterThanOrEqual(enough)
+    stop.abort()
+    await done
+    return lines
+  }
+  expect(await read({ tailLines: 2 }, 2)).toEqual(['line 18', 'line 19'])
+  expect(await read({ since: new Date(Date.now() - 60_000) }, 20)).toContain('line 0')
+  const later = new Date(Date.now() + 5)
+  await expect.poll(() => Date.now()).toBeGreaterThan(later.getTime())
+  standIn.print(pod, 'later')
+  expect(await read({ since: later }, 1)).toEqual(['later'])
+})
+
+test('following ends when the pod is gone, and a pod that is not there is refused', async () => {
+  const cluster = await place.connect()
+  const pod = await running(cluster)
+  const owner = cluster
+    .objects(pod.metadata!.labels!['pilothouse.dev/deployment-id']!)
+    .find(({ kind }) => kind === 'Deployment')!
+  const ended = cluster.followLog(pod, 'agent', {}, () => undefined, never).catch(String)
+  await cluster.remove(owner, fence(1n), 'foreground')
+  await ended
+  await seen(cluster, () => cluster.pods(pod.metadata!.labels!['pilothouse.dev/deployment-id']!).length === 0)
+  const again = cluster.followLog(pod, 'agent', {}, () => undefined, never)
+  await expect(again).rejects.toMatchObject({ name: 'ApiRefused', status: 404 })
+})
+
+test('a container that has not started has no log yet', async () => {
+  const cluster = await place.connect()
+  const pod = await running(cluster, 'registry.example/agent:bad')
+  const follow = cluster.followLog(pod, 'agent', {}, () => undefined, never)
+  await expect(follow).rejects.toMatchObject({ name: 'ApiRefused', status: 400 })
+})
+
+test('warnings about a pod are told in words, the newest first', async () => {
+  const cluster = await place.connect()
+  const pod = await running(cluster, 'registry.example/agent:bad')
+  await expect
+    .poll(() => cluster.warnings(place.namespace, pod.metadata!.uid!), { timeout: 20_000 })
+    .toContainEqual(expect.stringMatching(/^Failed: .*registry\.example\/agent:bad/))
+})

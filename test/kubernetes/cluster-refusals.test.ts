@@ -1,0 +1,65 @@
+/**
+ * What is said of a call that failed, and whether it is tried again.
+ */
+import { expect, test } from 'vitest'
+import { ApiRefused, Unreachable } from '../../src/dataplane/runtime/kubernetes/cluster/errors.ts'
+import { pause, retrying } from '../../src/dataplane/runtime/kubernetes/cluster/retry.ts'
+import { refusal, unreachable } from '../../src/dataplane/runtime/kubernetes/cluster/status.ts'
+
+const times = { firstRetry: 1, longestRetry: 4 }
+const status = (code: number, reason: string, message: string) =>
+  JSON.stringify({ kind: 'Status', apiVersion: 'v1', status: 'Failure', code, reason, message })
+
+test('a refused manifest says why, in the words of the API server', () => {
+  const words = 'Deployment.apps "a" is invalid: spec.replicas: Invalid value: -1: must be greater than or equal to 0'
+  const error = refusal(422, {}, status(422, 'Invalid', words), 'apply Deployment a in namespace "n"', false)
+  expect(error).toMatchObject({ name: 'ApiRefused', status: 422, reason: 'Invalid' })
+  expect(error.message).toBe(`The API server refused to apply Deployment a in namespace "n": ${words}`)
+})
+
+test('a refused Secret does not show what is in it', () => {
+  const words = 'Secret "s" is invalid: data[a key!]: Invalid value: "hunter2"'
+  expect(refusal(422, {}, status(422, 'Invalid', words), 'apply Secret s', true).message).not.toMatch(/hunter2/)
+  const quota = status(403, 'Forbidden', 'secrets "s" is forbidden: exceeded quota: few')
+  expect(refusal(403, {}, quota, 'apply Secret s', true).message).toMatch(/exceeded quota: few/)
+})
+
+test('a server that is busy is asked again when it wants to be', () => {
+  const busy = refusal(429, { 'retry-after': '2' }, status(429, 'TooManyRequests', 'try again'), 'read x', false)
+  expect(busy).toBeInstanceOf(Unreachable)
+  expect(pause(times, 0, busy)).toBe(2000)
+  const starting = refusal(503, { 'retry-after': '7200' }, '<html>no healthy upstream</html>', 'read x', false)
+  expect(starting.message).toBe('The API server could not read x: HTTP 503')
+  expect(pause(times, 0, starting)).toBe(60_000)
+})
+
+test('a kept connection that the server had closed is replaced at once', () => {
+  const broken = Object.assign(new Error('socket hang up'), { code: 'ECONNRESET', reused: true })
+  expect(pause(times, 0, unreachable(broken, 'read x'))).toBe(0)
+})
+
+test('what the network or a busy server ate is tried again, what was refused is not', async () => {
+  const outcomes: (Error | string)[] = [new Unreachable('away'), new Unreachable('away'), 'done']
+  let calls = 0
+  const work = async () => {
+    const outcome = outcomes[calls++]
+    if (outcome instanceof Error) throw outcome
+    return outcome
+  }
+  expect(await retrying(times, work)).toBe('done')
+  expect(calls).toBe(3)
+  calls = 0
+  outcomes[0] = new ApiRefused(403, 'Forbidden', 'no')
+  await expect(retrying(times, work)).rejects.toThrow('no')
+  expect(calls).toBe(1)
+})
+
+test('nothing is tried again for a holder whose lease ended', async () => {
+  let calls = 0
+  const work = async () => {
+    calls++
+    throw new Unreachable('away')
+  }
+  await expect(retrying(times, work, () => calls < 2)).rejects.toThrow('away')
+  expect(calls).toBe(2)
+})

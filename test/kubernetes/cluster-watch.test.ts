@@ -1,0 +1,225 @@
+/**
+ * What is known of a cluster: that watches see everything, also after the network or the past was lost.
+ */
+import { randomUUID } from 'node:crypto'
+import { expect, test } from 'vitest'
+import type { Cluster } from '../../src/dataplane/runtime/kubernetes/cluster/cluster.ts'
+import { KINDS } from '../../src/dataplane/runtime/kubernetes/cluster/kinds.ts'
+import type { Manifest } from '../../src/dataplane/runtime/kubernetes/types.ts'
+import { fence, manifestsOf, never, seen, usePlace } from './cluster-support.ts'
+
+const place = usePlace()
+const quick = { firstRetry: 5, longestRetry: 50 }
+
+/** Everything is watched when it resolves. */
+async function throughProxy(times: object = {}) {
+  const { cluster, proxy } = await place.connectThroughProxy({ times: { ...quick, ...times } })
+  await cluster.open(place.namespace, never)
+  await expect.poll(() => proxy.connections).toBeGreaterThanOrEqual(KINDS.length)
+  const { deploymentId, secret, service } = manifestsOf(place.namespace)
+  await make([secret, service])
+  await seen(cluster, () => cluster.objects(deploymentId).length === 2)
+  return { cluster, proxy }
+}
+
+async function make(manifests: Manifest[]): Promise<Cluster> {
+  const cluster = await place.connect()
+  for (const manifest of manifests) await cluster.apply(manifest, fence(1n))
+  return cluster
+}
+
+const kinds = (cluster: Cluster, deploymentId: string) =>
+  cluster
+    .objects(deploymentId)
+    .map(({ kind }) => kind)
+    .sort()
+
+test('the objects and pods of a deployment are known, and those of others are not mixed in', async () => {
+  const { deploymentId, secret, service, deployment } = manifestsOf(place.namespace)
+  await make([secret, service, deployment])
+  await make([manifestsOf(place.namespace).secret])
+  const cluster = await place.connect()
+  await cluster.open(place.namespace, never)
+  expect(kinds(cluster, deploymentId)).toEqual(['Deployment', 'Secret', 'Service'])
+  const pod = await seen(cluster, () => cluster.pods(deploymentId).find(({ status }) => status?.phase === 'Running'))
+  expect(pod).toMatchObject({ kind: 'Pod', apiVersion: 'v1', spec: { containers: [{ name: 'agent' }] } })
+  expect(cluster.objects(randomUUID())).toEqual([])
+  expect(cluster.problem()).toBeNull()
+})
+
+test('applying the same twice is no event', async () => {
+  const { deploymentId, secret, service } = manifestsOf(place.namespace)
+  const cluster = await place.connect()
+  await cluster.open(place.namespace, never)
+  await cluster.apply(secret, fence(1n))
+  const { metadata } = await cluster.apply(service, fence(1n))
+  await seen(cluster, () => cluster.objects(deploymentId).length === 2)
+  const told: string[] = []
+  const stop = cluster.onChange((id) => told.push(id))
+  await cluster.apply(service, fence(1n))
+  // what comes after it in the same watch
+  const marker = manifestsOf(place.namespace)
+  await cluster.apply(marker.secret, fence(1n))
+  await cluster.apply(marker.service, fence(1n))
+  await seen(cluster, () => cluster.objects(marker.deploymentId).length === 2)
+  stop()
+  expect(told).not.toContain(deploymentId)
+  const known = cluster.objects(deploymentId).find(({ kind }) => kind === 'Service')
+  expect(known?.metadata.resourceVersion).toBe(metadata.resourceVersion)
+})
+
+test('many changes of a deployment are told once', async () => {
+  const { deploymentId, secret, service } = manifestsOf(place.namespace)
+  const other = await place.connect()
+  await make([secret, service])
+  const told: string[] = []
+  other.onChange((id) => told.push(id))
+  await other.open(place.namespace, never)
+  await expect.poll(() => told).toContain(deploymentId)
+  expect(told.filter((id) => id === deploymentId).length).toBeLessThanOrEqual(2)
+})
+
+test('an object that loses our label by hand is not ours any more, until it is applied again', async () => {
+  const { deploymentId, secret, service } = manifestsOf(place.namespace)
+  const cluster = await make([secret, service])
+  await cluster.open(place.namespace, never)
+  await place.edit(service, { metadata: { labels: { 'app.kubernetes.io/managed-by': null } } })
+  await seen(cluster, () => cluster.objects(deploymentId).length === 1)
+  await cluster.apply(service, fence(1n))
+  await seen(cluster, () => cluster.objects(deploymentId).length === 2)
+})
+
+test('what changed while the API server was away is seen when it is back', async () => {
+  const before = manifestsOf(place.namespace)
+  const others = await make([before.secret, before.service])
+  const { cluster, proxy } = await throughProxy()
+  const service = cluster.objects(before.deploymentId).find(({ kind }) => kind === 'Service')!
+  proxy.cut()
+  await expect.poll(() => cluster.problem()).toMatch(/not reachable|ECONN|hang up|aborted/)
+  await others.remove(service, fence(1n))
+  const after = manifestsOf(place.namespace)
+  await make([after.secret, after.service])
+  proxy.heal()
+  await seen(cluster, () => cluster.objects(after.deploymentId).length === 2)
+  await seen(cluster, () => kinds(cluster, before.deploymentId).join() === 'Secret')
+  await expect.poll(() => cluster.problem()).toBeNull()
+})
+
+test('a watch whose connection died silently is renewed', async () => {
+  const { cluster, proxy } = await throughProxy({ watch: 1000, silence: 200, call: 1000 })
+  const { deploymentId, secret } = manifestsOf(place.namespace)
+  proxy.freeze()
+  await make([secret])
+  const before = performance.now()
+  await expect.poll(() => cluster.problem(), { timeout: 10_000 }).toMatch(/did not answer in time/)
+  // not the call alone: nobody asked anything until the watch was overdue
+  expect(performance.now() - before).toBeGreaterThan(1500)
+  proxy.heal()
+  await seen(cluster, () => cluster.objects(deploymentId).length === 1)
+})
+
+test('a call that got no answer makes the watches look whether they are alive', async () => {
+  const { cluster, proxy } = await throughProxy({ call: 100 })
+  proxy.freeze()
+  await expect(cluster.warnings(place.namespace, randomUUID())).rejects.toMatchObject({ name: 'Unreachable' })
+  // long before the end of the watches
+  await expect.poll(() => cluster.problem()).toMatch(/did not answer in time/)
+})
+
+test('a namespace can be opened before the API server is there', async () => {
+  const { cluster, proxy } = await place.connectThroughProxy({ times: quick })
+  const { deploymentId, secret } = manifestsOf(place.namespace)
+  await make([secret])
+  proxy.cut()
+  const opened = cluster.open(place.namespace, never)
+  await expect.poll(() => cluster.problem()).not.toBeNull()
+  proxy.heal()
+  await opened
+  expect(cluster.objects(deploymentId)).toHaveLength(1)
+})
+
+test('who waits for a namespace can give up', async () => {
+  const { cluster, proxy } = await place.connectThroughProxy({ times: quick })
+  proxy.cut()
+  const given = new AbortController()
+  const opened = cluster.open(place.namespace, given.signal)
+  given.abort(new Error('the step was withdrawn'))
+  await expect(opened).rejects.toThrow('the step was withdrawn')
+})
+
+test('a namespace without rights is refused by name, verb and resource', async () => {
+  const home = await place.cluster.createNamespace()
+  const rules = [{ apiGroups: ['*'], resources: ['*'], verbs: ['get', 'list', 'watch'] }]
+  const kubeconfig = await place.cluster.limitedKubeconfig({ namespaces: [home], rules })
+  const cluster = await place.connect({ kubeconfig })
+  await cluster.open(home, never)
+  await expect(cluster.open(place.namespace, never)).rejects.toMatchObject({
+    name: 'ApiRefused',
+    status: 403,
+    message: expect.stringMatching(new RegExp(`list \\w+ in namespace "${place.namespace}"`)),
+  })
+  expect(cluster.problem()).toBeNull()
+  const { secret } = manifestsOf(home)
+  await expect(cluster.apply(secret, fence(1n))).rejects.toMatchObject({ name: 'ApiRefused', status: 403 })
+})
+
+test('a cluster that forgot the past is listed again, and removals are noticed', async ({ skip }) => {
+  const { standIn } = place.cluster
+  if (!standIn) return skip('only the stand-in forgets on request')
+  const { deploymentId, secret, service } = manifestsOf(place.namespace)
+  const others = await make([secret, service])
+  const { cluster, proxy } = await throughProxy()
+  const known = cluster.objects(deploymentId).find(({ kind }) => kind === 'Service')!
+  proxy.cut()
+  await others.remove(known, fence(1n))
+  await make([manifestsOf(place.namespace).secret])
+  standIn.compact()
+  standIn.requests.reset()
+  proxy.heal()
+  await seen(cluster, () => kinds(cluster, deploymentId).join() === 'Secret')
+  expect(standIn.requests.of('list', 'services')).toBe(1)
+})
+
+test('an outage shorter than what the cluster remembers costs no new list', async ({ skip }) => {
+  const { standIn } = place.cluster
+  if (!standIn) return skip('a real cluster does not count our calls')
+  const { cluster } = await throughProxy()
+  standIn.requests.reset()
+  standIn.disconnect()
+  const { deploymentId, secret } = manifestsOf(place.namespace)
+  await make([secret])
+  await seen(cluster, () => cluster.objects(deploymentId).length === 1)
+  expect(standIn.requests.of('list')).toBe(0)
+})
+
+test('1,000 objects cost eight watches and no call while nothing changes', async ({ skip }) => {
+  const { standIn } = place.cluster
+  if (!standIn) return skip('a real cluster does not count our calls')
+  const namespace = await place.cluster.createNamespace()
+  const writer = await place.connect()
+  const all = Array.from({ length: 1000 }, () => manifestsOf(namespace))
+  await Promise.all(all.map(({ secret }) => writer.apply(secret, fence(1n))))
+  const cluster = await place.connect()
+  standIn.requests.reset()
+  await cluster.open(namespace, never)
+  await expect.poll(() => standIn.requests.of('watch')).toBe(8)
+  // two pages of Secrets, one of everything else
+  expect(standIn.requests.of('list')).toBe(9)
+  expect(all.every(({ deploymentId }) => cluster.objects(deploymentId).length === 1)).toBe(true)
+  standIn.requests.reset()
+  const last = all.at(-1)!
+  await writer.apply({ ...last.secret, stringData: { POSTGRES_PASSWORD: 'other' } }, fence(2n))
+  await seen(
+    cluster,
+    () => cluster.objects(last.deploymentId)[0]?.metadata.annotations?.['pilothouse.dev/token'] === '2',
+  )
+  expect(standIn.requests.counts).toEqual({ 'get secrets': 1, 'patch secrets': 1 })
+})
+
+test('calls to the API server go over few connections, which are kept', async () => {
+  const { cluster, proxy } = await place.connectThroughProxy({ callsAtATime: 4 })
+  const all = Array.from({ length: 40 }, () => manifestsOf(place.namespace))
+  await Promise.all(all.map(({ secret }) => cluster.apply(secret, fence(1n))))
+  expect(proxy.connections).toBeLessThanOrEqual(4)
+  expect(proxy.connections).toBeGreaterThan(0)
+})

@@ -1,0 +1,112 @@
+/** Where a deployment is reached: Service, Ingress, the address that is told, and the version of an image. */
+import { describe, expect, test } from 'vitest'
+import { customUrlOf, urlOf } from '../../src/dataplane/runtime/kubernetes/render/address.ts'
+import { renderApplication } from '../../src/dataplane/runtime/kubernetes/render/application.ts'
+import { imageVersion } from '../../src/dataplane/runtime/kubernetes/render/image.ts'
+import type { Owner, RenderOptions } from '../../src/dataplane/runtime/kubernetes/types.ts'
+import { application, find, keyOf, options, owner, render, revision, schemaErrors } from './render-support.ts'
+
+const ingressOf = (customUrl: string | null, how: Partial<RenderOptions> = {}) => {
+  const manifests = render({}, { customUrl }, how)
+  expect(manifests.flatMap(schemaErrors)).toEqual([])
+  return manifests.map(keyOf).includes('Ingress/') ? find(manifests, 'Ingress/').spec : null
+}
+const hostIn = (by: Owner, how: Partial<RenderOptions>) =>
+  find(renderApplication(by, application(), { ...options, ...how }, {}), 'Ingress/').spec.rules[0].host
+const url = (customUrl: string | null, how: Partial<RenderOptions> = {}) =>
+  urlOf(owner, customUrl, { ...options, ...how })
+
+const BASE = `ph-${owner.deploymentId}`
+const backend = { service: { name: BASE, port: { number: 80 } } }
+const rule = (host: string, path = '/') => ({ host, http: { paths: [{ path, pathType: 'Prefix', backend }] } })
+
+test('without a domain and a custom URL it is reached inside the cluster only', () => {
+  const manifests = render()
+  expect(manifests.map(keyOf)).not.toContain('Ingress/')
+  expect(url(null)).toBe(`http://${BASE}.agents.svc`)
+  expect(find(manifests, 'Service/').spec).toEqual({
+    type: 'ClusterIP',
+    selector: { 'app.kubernetes.io/component': 'server', 'pilothouse.dev/deployment-id': owner.deploymentId },
+    ports: [{ name: 'http', port: 80, targetPort: 8000, protocol: 'TCP' }],
+  })
+})
+
+test('with a domain it gets a host of its own there, from its name and its id', () => {
+  const how = { ingressDomain: 'apps.example.com', ingressClass: 'nginx' }
+  const host = 'support-bot-0b0e3f8e.apps.example.com'
+  expect(ingressOf(null, how)).toEqual({ ingressClassName: 'nginx', rules: [rule(host)] })
+  expect(url(null, how)).toBe(`http://${host}`)
+  const secured = { ...how, ingressTlsSecret: 'wildcard' }
+  expect(ingressOf(null, secured).tls).toEqual([{ hosts: [host], secretName: 'wildcard' }])
+  expect(url(null, secured)).toBe(`https://${host}`)
+})
+
+describe('a custom URL', () => {
+  test('gives the host and the path, and TLS when it is https', () => {
+    expect(ingressOf('http://Bot.Example.com:8080/a/b/?q')).toEqual({ rules: [rule('bot.example.com', '/a/b')] })
+    expect(ingressOf('https://bot.example.com')).toEqual({
+      tls: [{ hosts: ['bot.example.com'] }],
+      rules: [rule('bot.example.com')],
+    })
+    expect(url('https://bot.example.com/x/')).toBe('https://bot.example.com/x/')
+  })
+
+  test('takes the TLS secret of the domain only where that domain is its own', () => {
+    const how = { ingressDomain: 'example.com', ingressTlsSecret: 'wildcard' }
+    expect(ingressOf('https://bot.example.com', how).tls).toEqual([
+      { hosts: ['bot.example.com'], secretName: 'wildcard' },
+    ])
+    expect(ingressOf('https://bot.example.org', how).tls).toEqual([{ hosts: ['bot.example.org'] }])
+    expect(ingressOf('https://badexample.com', how).tls).toEqual([{ hosts: ['badexample.com'] }])
+    expect(ingressOf('http://bot.example.com', how).tls).toBeUndefined()
+    const general = { ingressTlsSecret: 'general' }
+    expect(ingressOf('https://bot.example.org', general).tls[0].secretName).toBe('general')
+  })
+
+  test.each(['http://192.0.2.1/', 'https://[2001:db8::1]:8443/x'])(
+    'that is an address (%s) gets no Ingress',
+    (given) => {
+      expect(ingressOf(given, { ingressDomain: 'example.com' })).toBeNull()
+      expect(url(given)).toBe(given)
+    },
+  )
+
+  test('is only what a user chose, not what an earlier deploy had reported', () => {
+    const customUrl = `http://${BASE}.agents.svc`
+    for (const source of ['internal_container', 'gitprovider', 'internal_source'] as const) {
+      const app = { customUrl, revision: { ...revision, source } }
+      expect(customUrlOf(app)).toBeNull()
+      expect(render({}, app).map(keyOf)).not.toContain('Ingress/')
+      const host = find(render({}, app, { ingressDomain: 'example.com' }), 'Ingress/').spec.rules[0].host
+      expect(host).toBe('support-bot-0b0e3f8e.example.com')
+    }
+  })
+})
+
+test.each([
+  ['Grüße, Ärger & Co.', 'gru-e-arger-co'],
+  ['😀🎉', 'agent'],
+  ['../../etc/passwd', 'etc-passwd'],
+  ['ÅNGSTRÖM', 'angstrom'],
+  ['7up', '7up'],
+  ['xn--80ak6aa92e', 'xn-80ak6aa92e'],
+  [`${'a'.repeat(53)}-b`, 'a'.repeat(53)],
+  ['ab '.repeat(42), 'ab-'.repeat(18).slice(0, -1)],
+  ['日本語', 'agent'],
+])('whatever it is called (%s), its host is a valid one', (name, slug) => {
+  const host = hostIn({ ...owner, name }, { ingressDomain: 'example.com' })
+  expect(host).toBe(`${slug}-0b0e3f8e.example.com`)
+  expect(host.split('.')[0]).toMatch(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/)
+})
+
+test.each([
+  ['agent', undefined],
+  ['registry:5000/team/agent', undefined],
+  ['agent:1.2.3', '1.2.3'],
+  ['registry:5000/team/agent:v1', 'v1'],
+  ['agent@sha256:abc', 'sha256:abc'],
+  ['registry:5000/agent:v1@sha256:abc', 'v1'],
+  ['registry:5000/agent@sha256:abc', 'sha256:abc'],
+])('the version of %s is %s', (image, version) => {
+  expect(imageVersion(image)).toBe(version)
+})

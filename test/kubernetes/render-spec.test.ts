@@ -1,0 +1,381 @@
+/** Each field of spec 2.5 by itself and all together: where its value is found, and that nothing else changes. */
+import { describe, expect, test } from 'vitest'
+import { type ResourceSpec, resourceSpec } from '../../src/domain/deployments/resource-spec.ts'
+import { changes, owner, type Paths, pathsOf, render, schemaErrors } from './render-support.ts'
+
+const S = 'Deployment/server:spec'
+const Q = 'Deployment/queue:spec'
+const [SP, QP] = [`${S}.template.spec`, `${Q}.template.spec`]
+const [SA, QA] = [`${SP}.containers.agent`, `${QP}.containers.agent`]
+const C = 'Deployment/cache:spec.template.spec.containers.redis'
+const D = 'StatefulSet/database:spec.template.spec.containers.postgres'
+
+/** The same below the pods of server and queue. */
+const both = (paths: Paths): Paths =>
+  Object.fromEntries(
+    Object.entries(paths).flatMap(([path, value]) => [
+      [`${SP}.${path}`, value],
+      [`${QP}.${path}`, value],
+    ]),
+  )
+
+const hpa = (role: 'server' | 'queue', min: number, max: number): Paths => ({
+  [`HPA/${role}:apiVersion`]: 'autoscaling/v1',
+  [`HPA/${role}:kind`]: 'HorizontalPodAutoscaler',
+  [`HPA/${role}:metadata.name`]: `ph-${owner.deploymentId}-${role}`,
+  [`HPA/${role}:metadata.namespace`]: 'agents',
+  [`HPA/${role}:metadata.labels.app.kubernetes.io/managed-by`]: 'pilothouse',
+  [`HPA/${role}:metadata.labels.app.kubernetes.io/name`]: 'agent-server',
+  [`HPA/${role}:metadata.labels.app.kubernetes.io/component`]: role,
+  [`HPA/${role}:metadata.labels.pilothouse.dev/deployment-id`]: owner.deploymentId,
+  [`HPA/${role}:metadata.labels.pilothouse.dev/workspace-id`]: owner.workspaceId,
+  [`HPA/${role}:metadata.annotations.pilothouse.dev/name`]: 'Support bot',
+  [`HPA/${role}:spec.scaleTargetRef.apiVersion`]: 'apps/v1',
+  [`HPA/${role}:spec.scaleTargetRef.kind`]: 'Deployment',
+  [`HPA/${role}:spec.scaleTargetRef.name`]: `ph-${owner.deploymentId}-${role}`,
+  [`HPA/${role}:spec.minReplicas`]: min,
+  [`HPA/${role}:spec.maxReplicas`]: max,
+  [`HPA/${role}:spec.targetCPUUtilizationPercentage`]: 80,
+})
+
+const OBJECTS = [
+  'Secret/database',
+  'PersistentVolumeClaim/database',
+  'StatefulSet/database',
+  'Service/database',
+  'Deployment/cache',
+  'Service/cache',
+  'Secret/r4',
+  'Deployment/server',
+  'Deployment/queue',
+  'Service/',
+]
+const PODS = ['StatefulSet/database', 'Deployment/cache', 'Deployment/server', 'Deployment/queue']
+
+/** On all objects and on all pods. */
+const everywhere = (path: string, value: string, more: string[] = []): Paths =>
+  Object.fromEntries(
+    [
+      ...[...OBJECTS, ...more].map((object) => `${object}:metadata.${path}`),
+      ...PODS.map((object) => `${object}:spec.template.metadata.${path}`),
+    ].map((full) => [full, value]),
+  )
+
+const KEPT = ['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'KILL', 'SETGID', 'SETUID']
+const MOUNT = {
+  name: 'claim',
+  mountPath: '/claim',
+  subPath: 'a',
+  mountPropagation: 'None',
+  readOnly: true,
+  subPathExpr: '$(A)',
+}
+const VOLUMES = [
+  { name: 'config', configMap: { name: 'c' } },
+  { name: 'secret', secret: { secretName: 's', defaultMode: 256 } },
+  { name: 'empty', emptyDir: { medium: null, sizeLimit: '1Gi' } },
+  { name: 'claim', persistentVolumeClaim: { claimName: 'p' } },
+  { name: 'nfs', nfs: { server: 'nfs.example.com', path: '/' } },
+  { name: 'projected', projected: { sources: [{ secret: { name: 's' } }] } },
+  { name: 'downward', downwardAPI: { items: [{ path: 'l', fieldRef: { fieldPath: 'metadata.labels' } }] } },
+  { name: 'csi', csi: { driver: 'd.example.com' } },
+  { name: 'nothing' },
+]
+const VOLUME_PATHS = {
+  'volumes.config.name': 'config',
+  'volumes.config.configMap.name': 'c',
+  'volumes.config.configMap.defaultMode': 420,
+  'volumes.secret.name': 'secret',
+  'volumes.secret.secret.secretName': 's',
+  'volumes.secret.secret.defaultMode': 256,
+  'volumes.empty.name': 'empty',
+  'volumes.empty.emptyDir.sizeLimit': '1Gi',
+  'volumes.claim.name': 'claim',
+  'volumes.claim.persistentVolumeClaim.claimName': 'p',
+  'volumes.nfs.name': 'nfs',
+  'volumes.nfs.nfs.server': 'nfs.example.com',
+  'volumes.nfs.nfs.path': '/',
+  'volumes.projected.name': 'projected',
+  'volumes.projected.projected.sources.0.secret.name': 's',
+  'volumes.projected.projected.defaultMode': 420,
+  'volumes.downward.name': 'downward',
+  'volumes.downward.downwardAPI.items.0.path': 'l',
+  'volumes.downward.downwardAPI.items.0.fieldRef.fieldPath': 'metadata.labels',
+  'volumes.downward.downwardAPI.defaultMode': 420,
+  'volumes.csi.name': 'csi',
+  'volumes.csi.csi.driver': 'd.example.com',
+  'volumes.nothing.name': 'nothing',
+  'volumes.nothing.emptyDir': {},
+}
+const container = (name: string) => ({
+  name,
+  image: 'busybox:1',
+  imagePullPolicy: 'Always',
+  workingDir: '/w',
+  restartPolicy: 'Always',
+  command: ['sh'],
+  args: ['-c', 'true'],
+  env: [
+    { name: 'A', value: 'b' },
+    { name: 'C', value: null, valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } },
+    { name: 'E', valueFrom: { secretKeyRef: { name: 's', key: 'k' } } },
+  ],
+  envFrom: [{ configMapRef: { name: 'm' }, prefix: 'P_' }],
+  resources: { limits: { cpu: '1' }, requests: { cpu: '500m' } },
+  volumeMounts: [MOUNT],
+  securityContext: { runAsUser: 1000, capabilities: { drop: ['ALL'] } },
+})
+const mountPaths = (at: string): Paths => ({
+  [`${at}.volumeMounts./claim.name`]: 'claim',
+  [`${at}.volumeMounts./claim.mountPath`]: '/claim',
+  [`${at}.volumeMounts./claim.subPath`]: 'a',
+  [`${at}.volumeMounts./claim.mountPropagation`]: 'None',
+  [`${at}.volumeMounts./claim.readOnly`]: true,
+  [`${at}.volumeMounts./claim.subPathExpr`]: '$(A)',
+})
+const containerPaths = (at: string, name: string): Paths => ({
+  [`${at}.name`]: name,
+  [`${at}.image`]: 'busybox:1',
+  [`${at}.imagePullPolicy`]: 'Always',
+  [`${at}.workingDir`]: '/w',
+  [`${at}.restartPolicy`]: 'Always',
+  [`${at}.command`]: ['sh'],
+  [`${at}.args`]: ['-c', 'true'],
+  [`${at}.env.A.name`]: 'A',
+  [`${at}.env.A.value`]: 'b',
+  [`${at}.env.C.name`]: 'C',
+  [`${at}.env.C.valueFrom.fieldRef.fieldPath`]: 'metadata.name',
+  [`${at}.env.C.valueFrom.fieldRef.apiVersion`]: 'v1',
+  [`${at}.env.E.name`]: 'E',
+  [`${at}.env.E.valueFrom.secretKeyRef.name`]: 's',
+  [`${at}.env.E.valueFrom.secretKeyRef.key`]: 'k',
+  [`${at}.envFrom.0.configMapRef.name`]: 'm',
+  [`${at}.envFrom.0.prefix`]: 'P_',
+  [`${at}.resources.limits.cpu`]: '1',
+  [`${at}.resources.requests.cpu`]: '500m',
+  ...mountPaths(at),
+  [`${at}.securityContext.allowPrivilegeEscalation`]: false,
+  [`${at}.securityContext.runAsUser`]: 1000,
+  [`${at}.securityContext.capabilities.drop`]: ['ALL'],
+})
+
+interface Row {
+  field: keyof ResourceSpec
+  value: unknown
+  /** what has to be there too, so that the field may be set, or has anything to do */
+  beside?: ResourceSpec
+  expected: Paths
+}
+
+/** What depends on another field comes after it: so the rows also say what all of them together give. */
+const ROWS: Row[] = [
+  { field: 'max_scale', value: 7, expected: { ...hpa('server', 1, 7), ...hpa('queue', 1, 7) } },
+  {
+    field: 'min_scale',
+    value: 3,
+    beside: { max_scale: 7 },
+    expected: {
+      [`${S}.replicas`]: 3,
+      'HPA/server:spec.minReplicas': 3,
+      [`${Q}.replicas`]: 3,
+      'HPA/queue:spec.minReplicas': 3,
+    },
+  },
+  { field: 'queue_max_scale', value: 9, beside: { max_scale: 7 }, expected: { 'HPA/queue:spec.maxReplicas': 9 } },
+  {
+    field: 'queue_min_scale',
+    value: 2,
+    beside: { max_scale: 7 },
+    expected: { [`${Q}.replicas`]: 2, 'HPA/queue:spec.minReplicas': 2 },
+  },
+  {
+    field: 'cpu',
+    value: 1.26,
+    expected: {
+      [`${SA}.resources.requests.cpu`]: '1300m',
+      [`${SA}.resources.limits.cpu`]: '2600m',
+      [`${QA}.resources.requests.cpu`]: '1300m',
+      [`${QA}.resources.limits.cpu`]: '2600m',
+    },
+  },
+  { field: 'cpu_limit', value: 4, expected: { [`${SA}.resources.limits.cpu`]: '4' } },
+  {
+    field: 'memory_mb',
+    value: 512,
+    expected: {
+      [`${SA}.resources.requests.memory`]: '512M',
+      [`${SA}.resources.limits.memory`]: '1024M',
+      [`${QA}.resources.requests.memory`]: '512M',
+      [`${QA}.resources.limits.memory`]: '1024M',
+    },
+  },
+  { field: 'memory_limit_mb', value: 3000, expected: { [`${SA}.resources.limits.memory`]: '3G' } },
+  {
+    field: 'queue_cpu',
+    value: 0.5,
+    expected: { [`${QA}.resources.requests.cpu`]: '500m', [`${QA}.resources.limits.cpu`]: '1' },
+  },
+  { field: 'queue_cpu_limit', value: 1.5, expected: { [`${QA}.resources.limits.cpu`]: '1500m' } },
+  {
+    field: 'queue_memory_mb',
+    value: 100,
+    expected: { [`${QA}.resources.requests.memory`]: '100M', [`${QA}.resources.limits.memory`]: '200M' },
+  },
+  { field: 'queue_memory_limit_mb', value: 300, expected: { [`${QA}.resources.limits.memory`]: '300M' } },
+  ...(
+    [
+      ['orchestrator_cpu', 2],
+      ['orchestrator_cpu_limit', 4],
+      ['orchestrator_memory_mb', 10],
+      ['orchestrator_memory_limit_mb', 20],
+      ['orchestrator_min_scale', 2],
+      ['orchestrator_max_scale', 5],
+      ['executor_cpu', 2],
+      ['executor_cpu_limit', 4],
+      ['executor_memory_mb', 10],
+      ['executor_memory_limit_mb', 20],
+    ] as const
+  ).map(([field, value]): Row => ({ field, value, expected: {} })),
+  {
+    field: 'cache_cpu',
+    value: 0.1,
+    expected: { [`${C}.resources.requests.cpu`]: '100m', [`${C}.resources.limits.cpu`]: '200m' },
+  },
+  { field: 'cache_cpu_limit', value: 0.3, expected: { [`${C}.resources.limits.cpu`]: '300m' } },
+  {
+    field: 'cache_memory_mb',
+    value: 64,
+    expected: {
+      [`${C}.resources.requests.memory`]: '64M',
+      [`${C}.resources.limits.memory`]: '64M',
+      [`${C}.args`]: redisArgs('48000000'),
+    },
+  },
+  {
+    field: 'cache_memory_limit_mb',
+    value: 100,
+    expected: { [`${C}.resources.limits.memory`]: '100M', [`${C}.args`]: redisArgs('75000000') },
+  },
+  {
+    field: 'db_cpu',
+    value: 20,
+    expected: { [`${D}.resources.requests.cpu`]: '20', [`${D}.resources.limits.cpu`]: '40' },
+  },
+  { field: 'db_cpu_limit', value: 24.5, expected: { [`${D}.resources.limits.cpu`]: '24500m' } },
+  {
+    field: 'db_memory_mb',
+    value: 256,
+    expected: { [`${D}.resources.requests.memory`]: '256M', [`${D}.resources.limits.memory`]: '512M' },
+  },
+  { field: 'db_memory_limit_mb', value: 1000, expected: { [`${D}.resources.limits.memory`]: '1G' } },
+  {
+    field: 'db_storage_gi',
+    value: 2048,
+    expected: { 'PersistentVolumeClaim/database:spec.resources.requests.storage': '2Ti' },
+  },
+  { field: 'db_max_connections', value: 250, expected: { [`${D}.args`]: ['-c', 'max_connections=250'] } },
+  { field: 'volumes', value: VOLUMES, expected: both(VOLUME_PATHS) },
+  {
+    field: 'volume_mounts',
+    value: [MOUNT],
+    beside: { volumes: VOLUMES },
+    expected: both(mountPaths('containers.agent')),
+  },
+  {
+    field: 'init_containers',
+    value: [{ name: 'plain', image: null }, container('first')],
+    beside: { volumes: VOLUMES },
+    expected: both({
+      'initContainers.plain.name': 'plain',
+      'initContainers.plain.securityContext.allowPrivilegeEscalation': false,
+      'initContainers.plain.securityContext.capabilities.drop': ['ALL'],
+      'initContainers.plain.securityContext.capabilities.add': KEPT,
+      ...containerPaths('initContainers.first', 'first'),
+    }),
+  },
+  {
+    field: 'sidecars',
+    value: [{ ...container('beside'), restartPolicy: 'OnFailure' }, container('native')],
+    beside: { volumes: VOLUMES },
+    expected: both({
+      ...containerPaths('containers.beside', 'beside'),
+      'containers.beside.restartPolicy': 'OnFailure',
+      ...containerPaths('initContainers.native', 'native'),
+    }),
+  },
+  {
+    field: 'service_account_name',
+    value: 'agent',
+    expected: both({ serviceAccountName: 'agent', automountServiceAccountToken: undefined }),
+  },
+  {
+    field: 'image_pull_secrets',
+    value: [{ name: 'registry' }],
+    expected: Object.fromEntries(
+      PODS.map((o) => [`${o}:spec.template.spec.imagePullSecrets.registry.name`, 'registry']),
+    ),
+  },
+  { field: 'labels', value: { team: 'a' }, expected: everywhere('labels.team', 'a') },
+  { field: 'annotations', value: { 'a.b/note': 'Ü' }, expected: everywhere('annotations.a.b/note', 'Ü') },
+]
+
+function redisArgs(maxmemory: string): string[] {
+  const always = ['redis-server', '--dir', '/data', '--save', '', '--appendonly', 'no']
+  const password = ['--requirepass', '$(REDIS_PASSWORD)']
+  return [...always, ...password, '--maxmemory', maxmemory, '--maxmemory-policy', 'noeviction']
+}
+
+describe('a field of the resource spec', () => {
+  test.each(ROWS)('$field goes where it belongs, and nowhere else', ({ field, value, beside, expected }) => {
+    const manifests = render({ ...beside, [field]: value })
+    expect(changes(pathsOf(render(beside)), pathsOf(manifests))).toStrictEqual(expected)
+    expect(manifests.flatMap(schemaErrors)).toEqual([])
+  })
+
+  test.each(ROWS)('$field being null is as if it were not there', ({ field, beside }) => {
+    const rest = Object.fromEntries(Object.entries(beside ?? {}).filter(([name]) => name !== field))
+    expect(render({ ...rest, [field]: null })).toEqual(render(rest))
+  })
+})
+
+test('all fields together give what each gives by itself', () => {
+  const manifests = render(Object.fromEntries(ROWS.map(({ field, value }) => [field, value])))
+  const expected: Paths = {}
+  for (const row of ROWS) Object.assign(expected, row.expected)
+  // the autoscalers, which most rows don't have, are marked like everything else
+  for (const autoscaler of ['HPA/server', 'HPA/queue']) {
+    expected[`${autoscaler}:metadata.labels.team`] = 'a'
+    expected[`${autoscaler}:metadata.annotations.a.b/note`] = 'Ü'
+  }
+  expect(changes(pathsOf(render()), pathsOf(manifests))).toStrictEqual(expected)
+  expect(manifests.flatMap(schemaErrors)).toEqual([])
+})
+
+test('a spec without anything gives valid manifests with no requests and no limits', () => {
+  const manifests = render()
+  expect(manifests.flatMap(schemaErrors)).toEqual([])
+  expect(Object.keys(pathsOf(manifests)).filter((path) => /\.(limits|requests)\./.test(path))).toEqual([
+    'PersistentVolumeClaim/database:spec.resources.requests.storage',
+  ])
+})
+
+/** The members of a list's items in the schema. */
+function membersOf(field: 'volumes' | 'volume_mounts' | 'sidecars'): string[] {
+  const list = resourceSpec.shape[field].unwrap().unwrap() as unknown as { element: { shape: object } }
+  return Object.keys(list.element.shape).sort()
+}
+const valueIn = (name: string) => ROWS.find(({ field }) => field === name)!.value as object[]
+const said = (items: object[]) => [...new Set(items.flatMap(Object.keys))].sort()
+
+test('the table has a row for every field that a resource spec can have, and every member of its lists', () => {
+  expect(ROWS.map(({ field }) => field).sort()).toEqual(Object.keys(resourceSpec.shape).sort())
+  expect(said(valueIn('volumes'))).toEqual(membersOf('volumes'))
+  expect(said(valueIn('volume_mounts'))).toEqual(membersOf('volume_mounts'))
+  for (const list of ['init_containers', 'sidecars']) expect(said(valueIn(list))).toEqual(membersOf('sidecars'))
+})
+
+test('an empty list says as much as none', () => {
+  const lists = Object.entries(resourceSpec.shape).filter(([, type]) => type.safeParse([]).success)
+  expect(lists).toHaveLength(5)
+  expect(render(Object.fromEntries(lists.map(([field]) => [field, []])))).toEqual(render())
+})

@@ -1,0 +1,160 @@
+/**
+ * For the tests of the renderer: what is rendered, the check against Kubernetes' schemas (types by
+ * kubernetes-models, names of fields by the models of the client), and manifests as paths with values.
+ */
+import * as client from '@kubernetes/client-node'
+import { Deployment, StatefulSet } from 'kubernetes-models/apps/v1'
+import { HorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v1'
+import { Ingress } from 'kubernetes-models/networking.k8s.io/v1'
+import { PersistentVolumeClaim, Secret, Service } from 'kubernetes-models/v1'
+import { renderApplication } from '../../src/dataplane/runtime/kubernetes/render/application.ts'
+import { renderInfrastructure } from '../../src/dataplane/runtime/kubernetes/render/infrastructure.ts'
+import type { Application, Manifest, Owner, RenderOptions } from '../../src/dataplane/runtime/kubernetes/types.ts'
+import {
+  effectiveSpec,
+  type ResourceSpec,
+  resourceSpec,
+  resourceSpecViolations,
+} from '../../src/domain/deployments/resource-spec.ts'
+import type { RevisionWork } from '../../src/domain/work/protocol.ts'
+
+export const owner: Owner = {
+  deploymentId: '0b0e3f8e-6f0c-4c1e-9a57-2f5d3a1c9e11',
+  workspaceId: '7d1a8a53-52b0-4a43-8f0e-0f6c1f2f7a22',
+  name: 'Support bot',
+  namespace: 'agents',
+}
+
+export const options: RenderOptions = {
+  postgresImage: 'postgres:16',
+  redisImage: 'redis:7',
+  ingressDomain: null,
+  ingressClass: null,
+  ingressTlsSecret: null,
+  storageClass: null,
+}
+
+export const PASSWORD = 'p@ss/word:1'
+
+export const revision: RevisionWork = {
+  id: '3c9a9d0e-9c5b-4b44-8f7b-6d2b7a0a1b33',
+  number: 4,
+  attempt: 2,
+  source: 'external_container',
+  repoUrl: null,
+  repoRef: null,
+  repoCommitSha: null,
+  graphConfigPath: null,
+  imageUri: 'registry.example.com:5000/team/agent:1.2.3',
+  sourceTarballPath: null,
+  installCommand: null,
+  buildCommand: null,
+  artifact: null,
+  secrets: [{ name: 'API_KEY', value: 'the-value-of-the-secret' }],
+}
+
+/** As the control plane hands it out. Throws for a spec that it would refuse. */
+export function specOf(given: unknown) {
+  const parsed: ResourceSpec = resourceSpec.parse(given)
+  const violations = resourceSpecViolations(parsed)
+  if (violations.length > 0) throw new Error(JSON.stringify(violations))
+  return effectiveSpec(parsed)
+}
+
+export function application(given: unknown = {}, more: Partial<Application> = {}): Application {
+  return { revision, attempt: 2, spec: specOf(given), secretReferences: [], customUrl: null, ...more }
+}
+
+/** All manifests of a deployment with this spec. */
+export function render(given: unknown = {}, more: Partial<Application> = {}, how: Partial<RenderOptions> = {}) {
+  const app = application(given, more)
+  return [
+    ...renderInfrastructure(owner, { spec: app.spec, databasePassword: PASSWORD }, { ...options, ...how }),
+    ...renderApplication(owner, app, { ...options, ...how }, {}),
+  ]
+}
+
+/** `Deployment/server`, `Service/` … */
+export const keyOf = ({ kind, metadata }: Manifest) =>
+  `${kind}/${metadata.name.replace(/^ph-[0-9a-f-]{36}-?/, '')}`.replace('HorizontalPodAutoscaler', 'HPA')
+
+/** anything: tests reach into it */
+type Json = ReturnType<typeof JSON.parse>
+
+export function find(manifests: Manifest[], key: string): Json {
+  const found = manifests.find((manifest) => keyOf(manifest) === key)
+  if (!found) throw new Error(`no ${key} among ${manifests.map(keyOf).join(', ')}`)
+  return found
+}
+
+const MODELS: Record<string, new (data: never) => { validate(): void }> = {
+  Deployment,
+  StatefulSet,
+  HorizontalPodAutoscaler,
+  Ingress,
+  PersistentVolumeClaim,
+  Secret,
+  Service,
+}
+
+/** What is wrong with a manifest, as `path: why`; an empty list: nothing. */
+export function schemaErrors(manifest: Manifest): string[] {
+  const found = [...unknownFields(manifest, `V1${manifest.kind}`, ''), ...absent(manifest, '')]
+  const Model = MODELS[manifest.kind]
+  if (!Model) return [`: no schema for ${manifest.kind}`]
+  try {
+    new Model(manifest as never).validate()
+  } catch (error) {
+    const { errors } = error as { errors?: { instancePath: string; message: string }[] }
+    if (!errors) throw error
+    found.push(...errors.map(({ instancePath, message }) => `${instancePath}: ${message}`))
+  }
+  return found
+}
+
+type Field = { baseName: string; type: string }
+const models = client as unknown as Record<string, { attributeTypeMap?: Field[] } | undefined>
+
+/** The schemas of kubernetes-models let pass what they don't know; a misspelt field would be lost in a cluster. */
+function unknownFields(value: unknown, type: string, path: string): string[] {
+  const list = /^Array<(.+)>$/.exec(type)?.[1]
+  if (list) return Array.isArray(value) ? value.flatMap((item, i) => unknownFields(item, list, `${path}/${i}`)) : []
+  const fields = models[type]?.attributeTypeMap
+  if (!fields || value === null || typeof value !== 'object') return []
+  return Object.entries(value).flatMap(([name, member]) => {
+    const field = fields.find(({ baseName }) => baseName === name)
+    return field ? unknownFields(member, field.type, `${path}/${name}`) : [`${path}/${name}: no field of ${type}`]
+  })
+}
+
+function absent(value: unknown, path: string): string[] {
+  if (value === null || value === undefined) return [`${path}: ${value}`]
+  if (typeof value !== 'object') return []
+  return Object.entries(value).flatMap(([name, member]) => absent(member, `${path}/${name}`))
+}
+
+export type Paths = Record<string, unknown>
+
+/** Every value with its path, `Deployment/server:spec.replicas`; lists by the names of their items. */
+export function pathsOf(manifests: Manifest[]): Paths {
+  const paths: Paths = {}
+  const walk = (value: unknown, path: string): void => {
+    const isTree = value !== null && typeof value === 'object' && Object.keys(value).length > 0
+    if (!isTree || (Array.isArray(value) && typeof value[0] !== 'object')) paths[path] = value
+    else
+      for (const [name, member] of Object.entries(value))
+        walk(member, `${path}.${Array.isArray(value) ? (member.mountPath ?? member.name ?? name) : name}`)
+  }
+  for (const manifest of manifests)
+    for (const [name, member] of Object.entries(manifest)) walk(member, `${keyOf(manifest)}:${name}`)
+  return paths
+}
+
+/** What became different; undefined: is not there any more. */
+export function changes(before: Paths, after: Paths): Paths {
+  return Object.fromEntries(
+    [...new Set([...Object.keys(before), ...Object.keys(after)])]
+      .filter((path) => JSON.stringify(before[path]) !== JSON.stringify(after[path]))
+      .map((path) => [path, after[path]]),
+  )
+}

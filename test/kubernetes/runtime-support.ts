@@ -1,0 +1,230 @@
+/**
+ * For the tests of the Kubernetes runtime: a runtime in a cluster, deployments as a control plane would hand them
+ * out, and what there is of them in the cluster.
+ */
+import { randomUUID } from 'node:crypto'
+import { CoreV1Api, KubeConfig, KubernetesObjectApi, type V1Pod } from '@kubernetes/client-node'
+import { pino } from 'pino'
+import type { Cluster, ClusterTimes } from '../../src/dataplane/runtime/kubernetes/cluster/cluster.ts'
+import { openCluster } from '../../src/dataplane/runtime/kubernetes/cluster/open.ts'
+import { LABEL_COMPONENT, LABEL_DEPLOYMENT, namesOf } from '../../src/dataplane/runtime/kubernetes/render/names.ts'
+import {
+  createKubernetesRuntime,
+  type KubernetesRuntimeOptions,
+} from '../../src/dataplane/runtime/kubernetes/runtime.ts'
+import type { LiveObject } from '../../src/dataplane/runtime/kubernetes/types.ts'
+import type { Candidate, HeldClaim, RevisionStep, Runtime } from '../../src/dataplane/runtime/runtime.ts'
+import { effectiveSpec, type ResourceSpec } from '../../src/domain/deployments/resource-spec.ts'
+import type { RevisionWork, Run, SecretReference, Step } from '../../src/domain/work/protocol.ts'
+import type { StepKind } from '../../src/generated/prisma/enums.ts'
+import { claimOf, eventually, memoryLog, never } from '../dataplane/support.ts'
+import { openTestCluster, type TestCluster } from '../support/kubernetes/cluster.ts'
+import type { StandInOptions } from '../support/kubernetes/stand-in.ts'
+
+export { eventually, memoryLog, never }
+
+// the queue is off unless a test is about it: it counts as ready only after 5 s
+const QUICK: ResourceSpec = { queue_min_scale: 0, queue_max_scale: 0 }
+
+export interface Site {
+  test: TestCluster
+  namespace: string
+  cluster: Cluster
+  runtime: Runtime
+  /** Another process of the same listener. */
+  another(options?: Partial<KubernetesRuntimeOptions>, kubeconfig?: string): Promise<{ cluster: Cluster; runtime: Runtime }>
+  core: CoreV1Api
+  objects: KubernetesObjectApi
+  close(): Promise<void>
+}
+
+/** A namespace of its own and a runtime in it, with the rights of a listener. */
+export async function openSite(
+  { cluster, standIn, kubeconfig: through, ...changes }: Partial<KubernetesRuntimeOptions> & {
+    standIn?: StandInOptions
+    /** makes the kubeconfig that the runtime uses of the listener's own */
+    kubeconfig?: (file: string) => Promise<string>
+  } = {},
+  times?: Partial<ClusterTimes>,
+): Promise<Site> {
+  const test = await openTestCluster(standIn)
+  const namespace = await test.createNamespace()
+  const listeners = await test.limitedKubeconfig({ namespaces: [namespace] })
+  const kubeconfig = through ? await through(listeners) : listeners
+  const log = pino({ level: process.env.TEST_LOG ?? 'silent' })
+  const opened: { cluster: Cluster; runtime: Runtime }[] = []
+  const another: Site['another'] = async (options = {}, file = kubeconfig) => {
+    const cluster = await openCluster({ kubeconfig: file, log, ...(times ? { times } : {}) })
+    const runtime = createKubernetesRuntime({
+      cluster,
+      render: {
+        postgresImage: 'postgres:16',
+        redisImage: 'redis:7',
+        ingressDomain: null,
+        ingressClass: null,
+        ingressTlsSecret: null,
+        storageClass: null,
+      },
+      volumePolicy: 'delete',
+      namespace,
+      log,
+      ...changes,
+      ...options,
+    })
+    opened.push({ cluster, runtime })
+    return { cluster, runtime }
+  }
+  const first = await another()
+  const config = new KubeConfig()
+  config.loadFromFile(test.kubeconfig)
+  return {
+    test,
+    namespace,
+    ...first,
+    another,
+    core: config.makeApiClient(CoreV1Api),
+    objects: KubernetesObjectApi.makeApiClient(config),
+    async close() {
+      for (const { cluster, runtime } of opened) {
+        await runtime.close()
+        await cluster.close()
+      }
+      await test.close()
+    },
+  }
+}
+
+/** One deployment, worked on like a holder of its claim would. */
+export class Tenant {
+  readonly site: Site
+  readonly claim: HeldClaim
+  readonly log = memoryLog()
+  runtime: Runtime
+  run: Run | null = null
+  #number = 0
+
+  constructor(site: Site, claim: Partial<HeldClaim> = {}, runtime = site.runtime) {
+    this.site = site
+    this.claim = claimOf(claim)
+    this.runtime = runtime
+  }
+
+  get id(): string {
+    return this.claim.deployment.id
+  }
+
+  get names() {
+    return namesOf(this.id)
+  }
+
+  /** The same deployment in the hands of another process. */
+  takenOver(runtime: Runtime, token: string, changes: Partial<HeldClaim> = {}): Tenant {
+    const other = new Tenant(this.site, { ...this.claim, token, claimId: randomUUID(), ...changes }, runtime)
+    other.run = this.run
+    return other
+  }
+
+  revision(image: string, changes: Partial<RevisionWork> = {}): RevisionWork {
+    return {
+      id: randomUUID(),
+      number: ++this.#number,
+      attempt: 1,
+      source: 'external_container',
+      repoUrl: null,
+      repoRef: null,
+      repoCommitSha: null,
+      graphConfigPath: null,
+      imageUri: image,
+      sourceTarballPath: null,
+      installCommand: null,
+      buildCommand: null,
+      artifact: null,
+      secrets: [],
+      ...changes,
+    }
+  }
+
+  ensure(): void {
+    this.runtime.ensure(this.claim, this.run, this.run && this.log)
+  }
+
+  async provision(spec: ResourceSpec = {}, signal = never): Promise<void> {
+    await this.runtime.provision(this.claim, stepOf('PROVISION', null, { spec }), signal)
+  }
+
+  /** The step alone: the candidate is ready, and not yet recorded. */
+  prepare(revision: RevisionWork, how: How = {}, signal = never): Promise<Candidate> {
+    return this.runtime.deploy(this.claim, stepOf('DEPLOY', revision, how), this.log, signal)
+  }
+
+  /** Deploys and makes it what serves. */
+  async deploy(revision: RevisionWork, how: How = {}): Promise<Candidate> {
+    const candidate = await this.prepare(revision, how)
+    await candidate.commit(async () => true)
+    this.run = runOf(revision, how)
+    this.ensure()
+    return candidate
+  }
+
+  teardown(): Promise<void> {
+    return this.runtime.teardown(this.claim, stepOf('TEARDOWN', null), never)
+  }
+
+  /** Its pods as the cluster has them, oldest first, without those that are going. */
+  async pods(component = 'server'): Promise<V1Pod[]> {
+    const labelSelector = `${LABEL_DEPLOYMENT}=${this.id},${LABEL_COMPONENT}=${component}`
+    const { items } = await this.site.core.listNamespacedPod({ namespace: this.site.namespace, labelSelector })
+    return items.filter(({ metadata }) => !metadata?.deletionTimestamp)
+  }
+
+  async uids(component = 'server'): Promise<string[]> {
+    return (await this.pods(component)).map(({ metadata }) => metadata!.uid!).sort()
+  }
+
+  /** An object of it as the cluster has it, null: there is none. */
+  async object(apiVersion: string, kind: string, name: string): Promise<LiveObject | null> {
+    try {
+      const found = await this.site.objects.read({ apiVersion, kind, metadata: { name, namespace: this.site.namespace } })
+      return found as unknown as LiveObject
+    } catch (error) {
+      if ((error as { code?: number }).code === 404) return null
+      throw error
+    }
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: fields of any kind
+  async server(): Promise<any> {
+    return this.object('apps/v1', 'Deployment', this.names.server)
+  }
+
+  async image(): Promise<string> {
+    return (await this.server()).spec.template.spec.containers[0].image
+  }
+}
+
+export interface How {
+  spec?: ResourceSpec
+  secretReferences?: SecretReference[]
+  customUrl?: string | null
+  deadlineMs?: number
+}
+
+export function stepOf(kind: StepKind, revision: RevisionWork | null, how: How = {}): RevisionStep {
+  const { spec, secretReferences = [], customUrl = null, deadlineMs = 60_000 } = how
+  const deadlineAt = new Date(Date.now() + deadlineMs)
+  const step: Step = {
+    id: randomUUID(),
+    kind,
+    tries: 1,
+    deadlineAt,
+    revision,
+    spec: effectiveSpec({ ...QUICK, ...spec }),
+    secretReferences,
+    customUrl,
+  }
+  return step as RevisionStep
+}
+
+export function runOf(revision: RevisionWork, { spec, secretReferences = [], customUrl = null }: How = {}): Run {
+  return { revision, spec: effectiveSpec({ ...QUICK, ...spec }), secretReferences, customUrl }
+}

@@ -1,0 +1,165 @@
+/** What a deployment is made of in a cluster, from its first revision on: create, update, what is kept and repaired. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { eventually, openSite, runOf, type Site, Tenant } from './runtime-support.ts'
+
+let site: Site
+beforeAll(async () => {
+  site = await openSite()
+})
+afterAll(() => site.close())
+
+const V1 = 'registry.example.com/agent:1'
+const V2 = 'registry.example.com/agent:2'
+
+test('a new deployment gets a database and a cache, and then an image becomes pods', async () => {
+  const tenant = new Tenant(site)
+  await tenant.provision()
+  expect(await tenant.uids('database')).toHaveLength(1)
+  expect(await tenant.uids('cache')).toHaveLength(1)
+  expect(site.runtime.health(tenant.id)).toBeUndefined()
+
+  const candidate = await tenant.deploy(tenant.revision(V1))
+  expect(candidate.url).toBe(`http://${tenant.names.base}.${site.namespace}.svc`)
+  expect(candidate.imageVersion).toBe('1')
+  expect(await tenant.image()).toBe(V1)
+  expect(await tenant.uids()).toHaveLength(1)
+  await eventually(() => site.runtime.health(tenant.id)?.ready === 1)
+  expect(site.runtime.health(tenant.id)).toEqual({ ready: 1, desired: 1, message: null })
+})
+
+test('an update replaces the pods, and the revision before leaves nothing behind', async () => {
+  const tenant = new Tenant(site)
+  await tenant.provision()
+  await tenant.deploy(tenant.revision(V1, { secrets: [{ name: 'API_KEY', value: 'first-secret' }] }))
+  const before = await tenant.uids()
+  await tenant.deploy(tenant.revision(V2))
+  expect(await tenant.image()).toBe(V2)
+  expect((await tenant.uids()).some((uid) => before.includes(uid))).toBe(false)
+  await eventually(async () => (await tenant.object('v1', 'Secret', tenant.names.secrets(1))) === null)
+  expect(await tenant.object('v1', 'Secret', tenant.names.secrets(1))).toBeNull()
+  expect(await tenant.object('v1', 'Secret', tenant.names.secrets(2))).not.toBeNull()
+})
+
+test('the password of a database is made once and kept by whoever comes next', async () => {
+  const tenant = new Tenant(site)
+  const read = async () => (await tenant.object('v1', 'Secret', tenant.names.database))!.data
+  await tenant.provision()
+  const first = await read()
+  await tenant.provision()
+  const { runtime } = await site.another()
+  await tenant.takenOver(runtime, '2').provision()
+  expect(await read()).toEqual(first)
+})
+
+test('a redeploy of what serves makes new pods, but only when it is carried out', async () => {
+  const tenant = new Tenant(site)
+  await tenant.provision()
+  const revision = tenant.revision(V1)
+  await tenant.deploy(revision)
+  const before = await tenant.uids()
+  const next = { ...revision, attempt: 2 }
+  tenant.run = runOf(next)
+  tenant.ensure()
+  // a second look at it by another holder: the cluster alone tells which attempt serves
+  const { runtime, cluster } = await site.another()
+  const other = tenant.takenOver(runtime, '2')
+  other.ensure()
+  await eventually(() => tokenOf(cluster.objects(tenant.id)) === '2')
+  expect(await other.uids()).toEqual(before)
+
+  await other.deploy(next)
+  const after = await other.uids()
+  expect(after).toHaveLength(1)
+  expect(after).not.toEqual(before)
+})
+
+test('a redeploy of what serves that fails leaves the pods that serve', async () => {
+  const tenant = new Tenant(site)
+  await tenant.provision()
+  const revision = tenant.revision(V1)
+  await tenant.deploy(revision)
+  const before = await tenant.uids()
+  const next = { ...revision, attempt: 2 }
+  tenant.run = runOf(next)
+  const candidate = await tenant.prepare(next)
+  await candidate.commit(async () => false)
+  await eventually(async () => (await tenant.server()).spec.template.metadata.annotations['pilothouse.dev/attempt'] === '1')
+  expect((await tenant.server()).spec.template.metadata.annotations['pilothouse.dev/attempt']).toBe('1')
+  expect(before).toHaveLength(1)
+})
+
+test('a change of resources is carried out on the running revision', async () => {
+  const tenant = new Tenant(site)
+  await tenant.provision()
+  const revision = tenant.revision(V1)
+  await tenant.deploy(revision)
+  tenant.run = runOf(revision, { spec: { min_scale: 2, max_scale: 2, memory_mb: 256 }, customUrl: 'https://bot.example.com' })
+  tenant.ensure()
+  await eventually(async () => (await tenant.server()).status?.readyReplicas === 2)
+  const { spec } = await tenant.server()
+  expect(spec.replicas).toBe(2)
+  expect(spec.template.spec.containers[0].resources.requests.memory).toMatch(/^25[0-9]M/)
+  expect(await tenant.object('networking.k8s.io/v1', 'Ingress', tenant.names.base)).not.toBeNull()
+  tenant.run = runOf(revision, { spec: { min_scale: 2, max_scale: 2, memory_mb: 256 } })
+  tenant.ensure()
+  await eventually(async () => !(await tenant.object('networking.k8s.io/v1', 'Ingress', tenant.names.base)))
+  expect(await tenant.object('networking.k8s.io/v1', 'Ingress', tenant.names.base)).toBeNull()
+})
+
+test('a queue has pods of its own, which go when it is not wanted any more', async () => {
+  const tenant = new Tenant(site)
+  await tenant.provision()
+  const revision = tenant.revision(V1)
+  await tenant.deploy(revision, { spec: { queue_min_scale: 1, queue_max_scale: 1 } })
+  expect(await tenant.uids('queue')).toHaveLength(1)
+  tenant.run = runOf(revision)
+  tenant.ensure()
+  await eventually(async () => !(await tenant.object('apps/v1', 'Deployment', tenant.names.queue)))
+  expect(await tenant.object('apps/v1', 'Deployment', tenant.names.queue)).toBeNull()
+})
+
+test('several looks at the same thing cost no call', async () => {
+  const tenant = new Tenant(site)
+  await tenant.provision()
+  await tenant.deploy(tenant.revision(V1))
+  await eventually(() => site.runtime.health(tenant.id)?.ready === 1)
+  if (!site.test.standIn) return
+  await quiet()
+  site.test.standIn.requests.reset()
+  for (let i = 0; i < 5; i++) tenant.ensure()
+  await quiet()
+  expect(site.test.standIn.requests.total).toBe(0)
+})
+
+test('a deployment without a namespace, or with nothing to run, says what is missing', async () => {
+  const { runtime } = await site.another({ namespace: null })
+  const nowhere = new Tenant(site, {}, runtime)
+  await expect(nowhere.provision()).rejects.toThrow(/names no Kubernetes namespace/)
+  await nowhere.teardown()
+  const tenant = new Tenant(site)
+  await tenant.provision()
+  await expect(tenant.prepare(tenant.revision(V1, { source: 'gitprovider', imageUri: null }))).rejects.toThrow(
+    /Building images needs a builder/,
+  )
+  await expect(tenant.prepare(tenant.revision(V1, { imageUri: null }))).rejects.toThrow(/no image_uri/)
+})
+
+test('a namespace without rights, or that does not exist, fails at once and says what is missing', async () => {
+  const foreign = await site.test.createNamespace()
+  const deployment = { ...new Tenant(site).claim.deployment, k8sNamespace: foreign, provisioned: false }
+  const tenant = new Tenant(site, { deployment })
+  await expect(tenant.provision()).rejects.toThrow(new RegExp(`forbidden.*${foreign}`, 'i'))
+  await tenant.teardown()
+})
+
+const tokenOf = (objects: { kind: string; metadata: { annotations?: Record<string, string> } }[]) =>
+  objects.find(({ kind }) => kind === 'Deployment')?.metadata.annotations?.['pilothouse.dev/token']
+
+/** Until nothing was asked of the API server for a while. */
+async function quiet(): Promise<void> {
+  const { requests } = site.test.standIn!
+  for (let before = -1; before !== requests.total; ) {
+    before = requests.total
+    await new Promise((resolve) => setTimeout(resolve, 300))
+  }
+}

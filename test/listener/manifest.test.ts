@@ -1,0 +1,150 @@
+// What installs a listener: valid objects, the least rights, no key, and the settings it was asked for.
+import { randomUUID } from 'node:crypto'
+import { loadAllYaml } from '@kubernetes/client-node'
+import { Deployment } from 'kubernetes-models/apps/v1'
+import { Role, RoleBinding } from 'kubernetes-models/rbac.authorization.k8s.io/v1'
+import { ServiceAccount } from 'kubernetes-models/v1'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
+import { UsageError } from '../../src/cli/command.ts'
+import { printListenerManifest } from '../../src/cli/listener.ts'
+import { readListenerSettings } from '../../src/listener/settings.ts'
+import { cli } from '../support/process.ts'
+
+vi.setConfig({ testTimeout: 60_000 })
+
+const listenerId = randomUUID()
+const NAME = `pilothouse-listener-${listenerId.split('-').at(-1)}`
+const ARGS = [
+  ...['--namespaces', 'agents,more-agents', '--listener-id', listenerId],
+  ...['--control-plane-url', 'https://pilothouse.example.com', '--image', 'registry.example.com/pilothouse:1'],
+]
+const manifest = (...more: string[]) => cli(['listener', 'manifest', ...ARGS, ...more], {})
+
+// biome-ignore lint/suspicious/noExplicitAny: parsed YAML
+type Any = any
+const MODELS: Record<string, new (data: Any) => { validate(): void }> = {
+  ServiceAccount,
+  Role,
+  RoleBinding,
+  Deployment,
+}
+
+let standard: Awaited<ReturnType<typeof manifest>>
+beforeAll(async () => {
+  standard = await manifest()
+})
+
+test('is valid, in the order in which it is to be applied', async () => {
+  const { code, stdout } = standard
+  expect(code).toBe(0)
+  const objects = loadAllYaml(stdout) as Any[]
+  for (const object of objects) new MODELS[object.kind]!(object).validate()
+  expect(objects.map(({ kind, metadata }) => [kind, metadata.namespace, metadata.name])).toEqual([
+    ['ServiceAccount', 'pilothouse', NAME],
+    ['Role', 'agents', NAME],
+    ['RoleBinding', 'agents', NAME],
+    ['Role', 'more-agents', NAME],
+    ['RoleBinding', 'more-agents', NAME],
+    ['Deployment', 'pilothouse', NAME],
+  ])
+  const [account, , binding] = objects
+  expect(binding.subjects).toEqual([
+    { kind: 'ServiceAccount', name: account.metadata.name, namespace: account.metadata.namespace },
+  ])
+  expect(binding.roleRef).toMatchObject({ kind: 'Role', name: NAME })
+})
+
+test('gives the listener no right beyond its work: no other namespace, no wildcard, no rights of others', async () => {
+  const objects = loadAllYaml(standard.stdout) as Any[]
+  expect(objects.filter(({ kind }) => /Cluster/.test(kind))).toEqual([])
+  const [first, second] = objects.filter(({ kind }) => kind === 'Role')
+  expect(first.rules).toEqual(second.rules)
+  const rights = first.rules.flatMap(({ resources, verbs }: Any) =>
+    resources.flatMap((resource: string) => verbs.map((verb: string) => `${verb} ${resource}`)),
+  )
+  expect(rights.join()).not.toContain('*')
+  for (const forbidden of [
+    'create pods',
+    'delete pods',
+    'create pods/exec',
+    'update secrets',
+    'deletecollection secrets',
+  ])
+    expect(rights).not.toContain(forbidden)
+  for (const needed of ['patch deployments', 'create secrets', 'get pods/log', 'list events', 'watch ingresses'])
+    expect(rights).toContain(needed)
+})
+
+describe('the Deployment', () => {
+  const pod = async (...more: string[]) => {
+    const objects = loadAllYaml((more.length > 0 ? await manifest(...more) : standard).stdout) as Any[]
+    const deployment = objects.at(-1)
+    return { deployment, spec: deployment.spec.template.spec, container: deployment.spec.template.spec.containers[0] }
+  }
+
+  test('runs without privileges, with probes, and time to give its leases back', async () => {
+    const { deployment, spec, container } = await pod()
+    expect(deployment.spec.replicas).toBe(2)
+    expect(deployment.spec.selector.matchLabels).toEqual({ 'app.kubernetes.io/instance': NAME })
+    expect(deployment.spec.template.metadata.labels).toMatchObject(deployment.spec.selector.matchLabels)
+    // the listener would take it for one of its deployments
+    expect(JSON.stringify(deployment)).not.toContain('managed-by')
+    expect(spec).toMatchObject({
+      serviceAccountName: NAME,
+      terminationGracePeriodSeconds: 30,
+      securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+    })
+    expect(container).toMatchObject({
+      image: 'registry.example.com/pilothouse:1',
+      livenessProbe: { httpGet: { path: '/healthz', port: 'health' } },
+      readinessProbe: { httpGet: { path: '/readyz', port: 'health' } },
+      securityContext: {
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ['ALL'] },
+      },
+    })
+  })
+
+  test('has settings that the listener takes, and its key from a Secret that is made apart', async () => {
+    const { container } = await pod('--set', 'INGRESS_DOMAIN=agents.example.com', '--set', 'MAX_CLAIMS=50')
+    const { CONTROL_PLANE_API_KEY, ...rest } = Object.fromEntries(
+      container.env.map(({ name, value, valueFrom }: Any) => [name, value ?? valueFrom]),
+    )
+    expect(CONTROL_PLANE_API_KEY).toEqual({ secretKeyRef: { name: NAME, key: 'CONTROL_PLANE_API_KEY' } })
+    expect(readListenerSettings({ ...rest, CONTROL_PLANE_API_KEY: 'k'.repeat(20) })).toMatchObject({
+      LISTENER_ID: listenerId,
+      CONTROL_PLANE_URL: 'https://pilothouse.example.com',
+      INGRESS_DOMAIN: 'agents.example.com',
+      MAX_CLAIMS: 50,
+      LISTENER_PORT: container.ports[0].containerPort,
+    })
+  })
+
+  test('is where, as often and with the Secret that was asked for, and people are told how to make that', async () => {
+    const more = ['--namespace', 'ops', '--replicas', '3', '--secret-name', 'the-key']
+    const { stdout, stderr } = await manifest(...more)
+    const deployment = (loadAllYaml(stdout) as Any[]).at(-1)
+    expect([deployment.metadata.namespace, deployment.spec.replicas]).toEqual(['ops', 3])
+    expect(stdout).toContain('name: the-key')
+    expect(stderr).toContain('kubectl create secret generic the-key --namespace ops --from-file=CONTROL_PLANE_API_KEY=')
+  })
+})
+
+test.each([
+  [
+    'without what is required',
+    [],
+    /--namespaces is missing\.\n--listener-id is missing\.\n--control-plane-url is missing\.\n--image is missing\./,
+  ],
+  ['for no namespace', [...ARGS, '--namespaces', 'Agents'], /Agents is not the name of a namespace/],
+  ['for no replica', [...ARGS, '--replicas', '0'], /--replicas must be from 1 to 100/],
+  ['for no listener', [...ARGS, '--listener-id', 'prod'], /LISTENER_ID must be the id of a listener: a UUID/],
+  ['with the key', [...ARGS, '--set', 'CONTROL_PLANE_API_KEY=canary'], /with a setting other than/],
+  ['with a wrong setting', [...ARGS, '--set', 'VOLUME_POLICY=retain'], /VOLUME_POLICY must be delete or keep/],
+])('called %s it says what is wrong', async (_how, args, message) => {
+  const error = await printListenerManifest.run(args).catch((thrown: Error) => thrown)
+  expect(error).toBeInstanceOf(UsageError)
+  expect((error as Error).message).toMatch(message)
+  expect((error as Error).message).not.toContain('canary')
+})

@@ -1,0 +1,108 @@
+/**
+ * What tests of the listener start from: a real server with a listener and its key, a log that can be read, and a
+ * runtime that only remembers what it was asked for, so that a test sees the way between the two.
+ */
+import { randomUUID } from 'node:crypto'
+import type { RevisionLog, RevisionStep, Runtime } from '../../src/dataplane/runtime/runtime.ts'
+import type { Health, Run } from '../../src/domain/work/protocol.ts'
+import { readListenerSettings } from '../../src/listener/settings.ts'
+import { createLogger } from '../../src/log.ts'
+import { newKey, type TestApp } from '../support/app.ts'
+import { imageDeployment } from '../support/factories.ts'
+
+/** The real log, at its most talkative, kept in memory. */
+export function readableLog() {
+  const lines: string[] = []
+  return { log: createLogger('debug', { write: (line) => lines.push(line) }), lines, text: () => lines.join('') }
+}
+
+/** A listener of workspace A for one namespace, made through the API, and a key for it. */
+export async function registered(app: TestApp, namespace = 'agents'): Promise<{ listenerId: string; key: string }> {
+  const { status, body, text } = await app.rest('POST', '/v2/listeners', {
+    body: {
+      compute_type: 'k8s',
+      compute_id: `cluster-${randomUUID()}`,
+      compute_config: { k8s_namespaces: [namespace] },
+    },
+  })
+  if (status !== 201) throw new Error(text)
+  const listenerId: string = body.id
+  return { listenerId, key: await newKey(app.app.core, { ...app.tenant, role: 'listener', listenerId }) }
+}
+
+/** Settings of a listener for tests; `over`: as they would stand in the environment. */
+export function settingsFor(url: string, listener: { listenerId: string; key: string }, over = {}) {
+  return readListenerSettings({
+    CONTROL_PLANE_URL: url,
+    CONTROL_PLANE_API_KEY: listener.key,
+    LISTENER_ID: listener.listenerId,
+    LISTENER_HOST: '127.0.0.1',
+    LISTENER_PORT: '0',
+    LEASE_SECONDS: '6',
+    ...over,
+  })
+}
+
+/** Creates a deployment of an image that this listener is to serve; answers it as REST does. */
+export function deploymentOn(app: TestApp, listenerId: string, overrides: object = {}) {
+  return imageDeployment(app, {
+    source_config: { listener_id: listenerId, listener_config: { k8s_namespace: 'agents' } },
+    ...overrides,
+  })
+}
+
+export interface RecordingRuntime extends Runtime {
+  /** `provision <deployment>`, `deploy <revision>`, `teardown <deployment>`, in the order asked */
+  asked: string[]
+  /** what must be serving, by deployment, as far as this replica was told and holds it */
+  serving: Map<string, Run | null>
+  /** what each DEPLOY was given, by revision */
+  deployed: Map<string, RevisionStep>
+  /** health of every deployment */
+  healthy: Health
+  /** a deploy rejects or waits if this does */
+  deploying(step: RevisionStep, log: RevisionLog, signal: AbortSignal): Promise<void>
+}
+
+export function recordingRuntime(): RecordingRuntime {
+  const runtime: RecordingRuntime = {
+    asked: [],
+    serving: new Map(),
+    deployed: new Map(),
+    healthy: { ready: 1, desired: 1, message: null },
+    deploying: async () => {},
+    async provision(claim) {
+      runtime.asked.push(`provision ${claim.deployment.id}`)
+    },
+    async build() {
+      throw new Error('nothing is built here')
+    },
+    async deploy(_claim, step, log, signal) {
+      runtime.asked.push(`deploy ${step.revision.id}`)
+      runtime.deployed.set(step.revision.id, step)
+      log.write('deploy', `deploying ${step.revision.imageUri}`)
+      await runtime.deploying(step, log, signal)
+      return {
+        url: 'http://agent.example.com',
+        imageVersion: '1',
+        commit: async (record) => void (await record()),
+        discard: async () => {},
+      }
+    },
+    async teardown(claim) {
+      runtime.asked.push(`teardown ${claim.deployment.id}`)
+    },
+    ensure(claim, run) {
+      runtime.serving.set(claim.deployment.id, run)
+    },
+    async prune() {},
+    async drop(deploymentId) {
+      runtime.serving.delete(deploymentId)
+    },
+    health: (deploymentId) => (runtime.serving.get(deploymentId) ? runtime.healthy : undefined),
+    enlist: async () => async () => {},
+    async recoverHolders() {},
+    async close() {},
+  }
+  return runtime
+}

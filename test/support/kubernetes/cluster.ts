@@ -1,0 +1,120 @@
+/**
+ * The cluster that tests of the Kubernetes runtime use: the stand-in, or the one of the kubeconfig that
+ * TEST_KUBECONFIG names. Namespaces are of the test alone and go when it ends.
+ */
+import { randomUUID } from 'node:crypto'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import os from 'node:os'
+import path from 'node:path'
+import { CoreV1Api, dumpYaml, KubeConfig, RbacAuthorizationV1Api, type V1PolicyRule } from '@kubernetes/client-node'
+import { LISTENER_RULES } from '../../../src/listener/manifest.ts'
+import { type StandIn, type StandInOptions, startStandIn } from './stand-in.ts'
+
+export interface TestCluster {
+  /** path of the admin's kubeconfig */
+  kubeconfig: string
+  isStandIn: boolean
+  /** null for a real cluster */
+  standIn: StandIn | null
+  /** Makes a namespace; returns its name. */
+  createNamespace(): Promise<string>
+  /**
+   * Makes a ServiceAccount that may do in these namespaces what the rules say (default: a listener's), and nothing anywhere else. Its own
+   * home is the first of them. Returns the path of its kubeconfig.
+   */
+  limitedKubeconfig(options: { namespaces: string[]; rules?: readonly V1PolicyRule[] }): Promise<string>
+  close(): Promise<void>
+}
+
+export async function openTestCluster(options: StandInOptions = {}): Promise<TestCluster> {
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'pilothouse-cluster-'))
+  const real = process.env.TEST_KUBECONFIG
+  const standIn = real ? null : await startStandIn(options)
+  const kubeconfig = real ?? (await standIn!.writeKubeconfig(path.join(folder, 'admin')))
+  const config = new KubeConfig()
+  config.loadFromFile(kubeconfig)
+  const core = config.makeApiClient(CoreV1Api)
+  const namespaces: string[] = []
+
+  return {
+    kubeconfig,
+    isStandIn: standIn !== null,
+    standIn,
+    async createNamespace() {
+      const name = `ph-test-${randomUUID().slice(0, 13)}`
+      await core.createNamespace({ body: { metadata: { name } } })
+      namespaces.push(name)
+      await accountOf(core, name)
+      return name
+    },
+    async limitedKubeconfig({ namespaces: within, rules = LISTENER_RULES }) {
+      const name = `limited-${randomUUID().slice(0, 8)}`
+      const token = await limitedToken(config, name, within, rules)
+      const file = path.join(folder, name)
+      await writeFile(file, withToken(config, token, within[0]!), { mode: 0o600 })
+      return file
+    },
+    async close() {
+      if (!standIn) {
+        const background = { propagationPolicy: 'Background' }
+        await Promise.allSettled(namespaces.map((name) => core.deleteNamespace({ name, ...background })))
+      }
+      await standIn?.close()
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** A new namespace is of use when it has its service account: until then pods are refused. */
+async function accountOf(core: CoreV1Api, namespace: string): Promise<void> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      await core.readNamespacedServiceAccount({ namespace, name: 'default' })
+      return
+    } catch (error) {
+      if (attempt > 200) throw error
+      await new Promise((resolve) => setTimeout(resolve, attempt < 10 ? 5 : 100))
+    }
+  }
+}
+
+async function limitedToken(
+  config: KubeConfig,
+  name: string,
+  within: string[],
+  rules: readonly V1PolicyRule[],
+): Promise<string> {
+  const core = config.makeApiClient(CoreV1Api)
+  const rbac = config.makeApiClient(RbacAuthorizationV1Api)
+  const home = within[0]!
+  await core.createNamespacedServiceAccount({ namespace: home, body: { metadata: { name } } })
+  for (const namespace of within) {
+    await rbac.createNamespacedRole({ namespace, body: { metadata: { name }, rules: [...rules] } })
+    const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name }
+    const subjects = [{ kind: 'ServiceAccount', name, namespace: home }]
+    await rbac.createNamespacedRoleBinding({ namespace, body: { metadata: { name }, roleRef, subjects } })
+  }
+  const body = { spec: { audiences: [], expirationSeconds: 7200 } }
+  const request = await core.createNamespacedServiceAccountToken({ namespace: home, name, body })
+  return request.status!.token
+}
+
+/** The admin's kubeconfig with another user: the cluster's address and certificate stay. */
+function withToken(config: KubeConfig, token: string, namespace: string): string {
+  const { name, server, caData, caFile, skipTLSVerify, tlsServerName } = config.getCurrentCluster()!
+  const cluster = {
+    server,
+    ...(caData ? { 'certificate-authority-data': caData } : {}),
+    ...(caFile ? { 'certificate-authority': path.resolve(caFile) } : {}),
+    ...(skipTLSVerify ? { 'insecure-skip-tls-verify': true } : {}),
+    ...(tlsServerName ? { 'tls-server-name': tlsServerName } : {}),
+  }
+  return dumpYaml({
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name, cluster }],
+    users: [{ name: 'limited', user: { token } }],
+    contexts: [{ name: 'limited', context: { cluster: name, user: 'limited', namespace } }],
+    'current-context': 'limited',
+  })
+}

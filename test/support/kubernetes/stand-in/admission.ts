@@ -1,0 +1,35 @@
+/** What is checked and filled in at a write beyond the object itself: its namespace, service account and quota. */
+import { type Kind, kindNamed } from './kinds.ts'
+import type { KubeObject } from './objects.ts'
+import { charge } from './quota.ts'
+import { forbidden, notFound } from './status.ts'
+import type { Store } from './store.ts'
+
+const NAMESPACE = kindNamed('Namespace')
+const SERVICE_ACCOUNT = kindNamed('ServiceAccount')
+
+/** Refuses with 403 or 404, or returns the object as it goes on. `live` is null for a new one. */
+export function admit(store: Store, kind: Kind, object: KubeObject, live: KubeObject | null): KubeObject {
+  const { name, namespace } = object.metadata
+  if (live) {
+    if (kind.kind === 'PersistentVolumeClaim') charge(store, kind, object, live)
+    return object
+  }
+  if (kind.namespaced) {
+    const home = store.get(NAMESPACE, undefined, namespace!)
+    if (!home) throw notFound(NAMESPACE, namespace!)
+    if (home.metadata.deletionTimestamp) {
+      const why = `unable to create new content in namespace ${namespace} because it is being terminated`
+      throw forbidden(kind, name, why)
+    }
+  }
+  if (kind.kind === 'Pod') {
+    const account = object.spec.serviceAccountName
+    if (!store.get(SERVICE_ACCOUNT, namespace, account)) {
+      const why = `error looking up service account ${namespace}/${account}: serviceaccount "${account}" not found`
+      throw forbidden(kind, name, why)
+    }
+  }
+  charge(store, kind, object, null)
+  return object
+}

@@ -1,0 +1,149 @@
+/** What the controllers and the kubelet share: the API, the time that things take, events, and work that is due. */
+import { randomUUID } from 'node:crypto'
+import type { Api } from './api.ts'
+import { kindNamed } from './kinds.ts'
+import type { Logs } from './logs.ts'
+import { type KubeObject, timestamp } from './objects.ts'
+import type { Store } from './store.ts'
+
+/** Milliseconds that things take; all small, so that tests are quick. */
+export interface Delays {
+  /** until a controller looks at what changed */
+  controller: number
+  /** until a controller tries again what was refused; doubles up to 32 times this */
+  retry: number
+  /** to pull an image, or to fail to */
+  pull: number
+  /** of an init container */
+  init: number
+  /** from a running container to a ready one */
+  ready: number
+  /** from the start of a `crash` container to its end */
+  crash: number
+  /** of the first back-off of a crash loop; doubles up to 32 times this */
+  backOff: number
+  /** from a pod's deletion to its end */
+  terminate: number
+}
+
+export interface Context {
+  store: Store
+  api: Api
+  logs: Logs
+  delays: Delays
+  /** Runs after so many milliseconds, unless the stand-in was closed before. */
+  after(ms: number, run: () => void): NodeJS.Timeout
+  event(about: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string, component: string): void
+}
+
+const EVENT = kindNamed('Event')
+
+export function createContext(store: Store, api: Api, logs: Logs, delays: Delays): Context & { close(): void } {
+  const timers = new Set<NodeJS.Timeout>()
+  return {
+    store,
+    api,
+    logs,
+    delays,
+    after(ms, run) {
+      const timer = setTimeout(() => {
+        timers.delete(timer)
+        run()
+      }, ms)
+      timers.add(timer)
+      return timer
+    },
+    event(about, type, reason, message, component) {
+      record(store, about, { type, reason, message, component })
+    },
+    close() {
+      for (const timer of timers) clearTimeout(timer)
+      timers.clear()
+    },
+  }
+}
+
+/** The same event again counts up, as the real recorder does it. */
+function record(
+  store: Store,
+  about: KubeObject,
+  { type, reason, message, component }: { type: string; reason: string; message: string; component: string },
+): void {
+  const { name, namespace = 'default', uid, resourceVersion } = about.metadata
+  const home = store.get(kindNamed('Namespace'), undefined, namespace)
+  // nothing can be created in a namespace that is going
+  if (!home || home.metadata.deletionTimestamp) return
+  const same = store
+    .list(EVENT, namespace)
+    .find((e) => e.involvedObject.uid === uid && e.reason === reason && e.message === message)
+  if (same) {
+    store.put(EVENT, { ...same, count: same.count + 1, lastTimestamp: timestamp() })
+    return
+  }
+  const suffix = randomUUID().replaceAll('-', '').slice(0, 16)
+  store.put(EVENT, {
+    apiVersion: 'v1',
+    kind: 'Event',
+    metadata: {
+      name: `${name}.${suffix}`,
+      namespace,
+      uid: randomUUID(),
+      resourceVersion: '',
+      creationTimestamp: timestamp(),
+    },
+    involvedObject: { apiVersion: about.apiVersion, kind: about.kind, name, namespace, uid, resourceVersion },
+    type,
+    reason,
+    message,
+    count: 1,
+    firstTimestamp: timestamp(),
+    lastTimestamp: timestamp(),
+    eventTime: null,
+    source: { component },
+    reportingComponent: component,
+    reportingInstance: '',
+  })
+}
+
+/** Things to look at, each at most once at a time, soon after they were named. */
+export class WorkQueue {
+  readonly #context: Context
+  readonly #work: (key: string) => void
+  readonly #due = new Map<string, { timer: NodeJS.Timeout; at: number }>()
+  readonly #failures = new Map<string, number>()
+
+  constructor(context: Context, work: (key: string) => void) {
+    this.#context = context
+    this.#work = work
+  }
+
+  add(key: string, ms = this.#context.delays.controller): void {
+    const at = Date.now() + ms
+    const due = this.#due.get(key)
+    if (due && due.at <= at) return
+    if (due) clearTimeout(due.timer)
+    const timer = this.#context.after(ms, () => {
+      this.#due.delete(key)
+      this.#work(key)
+    })
+    this.#due.set(key, { timer, at })
+  }
+
+  /** Again later, and ever later. */
+  retry(key: string): void {
+    const failures = this.#failures.get(key) ?? 0
+    this.#failures.set(key, Math.min(failures + 1, 5))
+    this.add(key, this.#context.delays.retry * 2 ** failures)
+  }
+
+  succeeded(key: string): void {
+    this.#failures.delete(key)
+  }
+}
+
+export const keyOf = ({ metadata }: KubeObject): string => `${metadata.namespace ?? ''}/${metadata.name}`
+
+export const splitKey = (key: string): { namespace: string; name: string } => {
+  const [namespace = '', name = ''] = key.split('/')
+  return { namespace, name }
+}

@@ -1,0 +1,25 @@
+/** Starts everything that works on its own in the cluster. */
+import type { Context } from '../context.ts'
+import { type Kubelet, startKubelet } from '../kubelet/kubelet.ts'
+import { startAutoscalers } from './autoscalers.ts'
+import { startDeployments } from './deployments.ts'
+import { startGarbageCollector } from './garbage.ts'
+import { startNamespaces } from './namespaces.ts'
+import { startQuotas } from './quotas.ts'
+import { startReplicaSets } from './replicasets.ts'
+import { startScheduler } from './scheduler.ts'
+import { startStatefulSets } from './statefulsets.ts'
+import { startVolumes } from './volumes.ts'
+
+export function startControllers(context: Context): Kubelet {
+  startNamespaces(context)
+  startGarbageCollector(context)
+  startReplicaSets(context)
+  startDeployments(context)
+  startStatefulSets(context)
+  startAutoscalers(context)
+  startQuotas(context)
+  startVolumes(context)
+  startScheduler(context)
+  return startKubelet(context)
+}

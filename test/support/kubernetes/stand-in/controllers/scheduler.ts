@@ -1,0 +1,130 @@
+/** The scheduler: a node for each pod, by selector, by what pods request, and only when their volumes are there. */
+import { type Context, keyOf, splitKey, WorkQueue } from '../context.ts'
+import { kindNamed } from '../kinds.ts'
+import { type Json, type KubeObject, timestamp, withCondition } from '../objects.ts'
+import { nano } from '../quantity.ts'
+import { POD } from './pods.ts'
+
+const NODE = kindNamed('Node')
+const CLAIM = kindNamed('PersistentVolumeClaim')
+const BY = { manager: 'kube-scheduler' }
+
+type Amounts = Record<'cpu' | 'memory' | 'pods', bigint>
+
+export function startScheduler(context: Context): void {
+  const { store } = context
+  const waiting = new Set<string>()
+  const onNode = new Map<string, { node: string; amounts: Amounts }>()
+  const queue = new WorkQueue(context, (key) => {
+    const { namespace, name } = splitKey(key)
+    const pod = store.get(POD, namespace, name)
+    if (!pod || pod.spec.nodeName || pod.metadata.deletionTimestamp) waiting.delete(key)
+    else if (schedule(context, pod, used(onNode))) waiting.delete(key)
+    else waiting.add(key)
+  })
+  store.onChange(({ kind, type, object }) => {
+    if (kind === POD) {
+      const key = keyOf(object)
+      const ended = type === 'DELETED' || ['Succeeded', 'Failed'].includes(object.status?.phase)
+      if (ended) onNode.delete(key)
+      else if (object.spec.nodeName) onNode.set(key, { node: object.spec.nodeName, amounts: requested(object.spec) })
+      if (type === 'ADDED') queue.add(key)
+      if (!ended) return
+    } else if (kind !== NODE && kind !== CLAIM) return
+    // room was made, or a volume came
+    for (const key of waiting) queue.add(key)
+  })
+}
+
+function used(onNode: Map<string, { node: string; amounts: Amounts }>): Map<string, Amounts> {
+  const total = new Map<string, Amounts>()
+  for (const { node, amounts } of onNode.values()) {
+    const sum = total.get(node) ?? { cpu: 0n, memory: 0n, pods: 0n }
+    for (const name of ['cpu', 'memory', 'pods'] as const) sum[name] += amounts[name]
+    total.set(node, sum)
+  }
+  return total
+}
+
+function requested(spec: Json): Amounts {
+  const of = (name: string): bigint => {
+    const amount = (c: Json): bigint => nano(c.resources?.requests?.[name])
+    const together = spec.containers.reduce((sum: bigint, c: Json) => sum + amount(c), 0n)
+    return (spec.initContainers ?? []).reduce(
+      (most: bigint, c: Json) => (amount(c) > most ? amount(c) : most),
+      together,
+    )
+  }
+  return { cpu: of('cpu'), memory: of('memory'), pods: nano('1') }
+}
+
+/** Why a node does not take a pod; null: it does. */
+function unfit(node: KubeObject, pod: KubeObject, taken: Amounts | undefined): string | null {
+  const selector: Record<string, string> = pod.spec.nodeSelector ?? {}
+  if (Object.entries(selector).some(([name, value]) => node.metadata.labels?.[name] !== value)) {
+    return `node(s) didn't match Pod's node affinity/selector`
+  }
+  const wanted = requested(pod.spec)
+  for (const name of ['cpu', 'memory', 'pods'] as const) {
+    const room = nano(node.status?.allocatable?.[name])
+    if ((taken?.[name] ?? 0n) + wanted[name] > room) return name === 'pods' ? 'Too many pods' : `Insufficient ${name}`
+  }
+  return null
+}
+
+/** What is wrong with the volumes of a pod; null: nothing. */
+function volumesOf({ store }: Context, pod: KubeObject): string | null {
+  for (const { name, persistentVolumeClaim, ephemeral } of pod.spec.volumes ?? []) {
+    const claimName = persistentVolumeClaim?.claimName ?? (ephemeral ? `${pod.metadata.name}-${name}` : null)
+    if (!claimName) continue
+    const claim = store.get(CLAIM, pod.metadata.namespace, claimName)
+    if (!claim) return `persistentvolumeclaim "${claimName}" not found`
+    if (claim.metadata.deletionTimestamp) return `persistentvolumeclaim "${claimName}" is being deleted`
+    if (claim.status?.phase !== 'Bound') return 'pod has unbound immediate PersistentVolumeClaims'
+  }
+  return null
+}
+
+/** True when the pod has its node. */
+function schedule(context: Context, pod: KubeObject, taken: Map<string, Amounts>): boolean {
+  const { store, api, event } = context
+  const nodes = store.list(NODE).filter(({ spec }) => !spec?.unschedulable)
+  const volumes = volumesOf(context, pod)
+  const verdicts = nodes.map((node) => ({ node, why: unfit(node, pod, taken.get(node.metadata.name)) }))
+  const node = volumes ? undefined : verdicts.find(({ why }) => why === null)?.node
+  if (node) {
+    const bind = (copy: KubeObject) => {
+      copy.spec.nodeName = node.metadata.name
+    }
+    api.modify(POD, pod, bind, BY)
+    const scheduled = (copy: KubeObject) => {
+      const condition = { type: 'PodScheduled', status: 'True', lastProbeTime: null }
+      const others = (copy.status?.conditions ?? []).filter((c: Json) => c.type !== 'PodScheduled')
+      const before = copy.status?.conditions?.find((c: Json) => c.type === 'PodScheduled')
+      const lastTransitionTime = before?.status === 'True' ? before.lastTransitionTime : timestamp()
+      copy.status = { ...copy.status, conditions: [...others, { ...condition, lastTransitionTime }] }
+    }
+    api.modify(POD, pod, scheduled, { ...BY, subresource: 'status' })
+    const message = `Successfully assigned ${keyOf(pod)} to ${node.metadata.name}`
+    event(pod, 'Normal', 'Scheduled', message, 'default-scheduler')
+    return true
+  }
+  const message = `0/${nodes.length} nodes are available: ${volumes ?? reasons(verdicts.map(({ why }) => why!))}.`
+  const waits = (copy: KubeObject) => {
+    const condition = { type: 'PodScheduled', status: 'False', lastProbeTime: null, reason: 'Unschedulable', message }
+    copy.status = { ...copy.status, phase: 'Pending', conditions: withCondition(copy.status?.conditions, condition) }
+  }
+  api.modify(POD, pod, waits, { ...BY, subresource: 'status' })
+  event(pod, 'Warning', 'FailedScheduling', message, 'default-scheduler')
+  return false
+}
+
+/** `1 Insufficient cpu, 2 Too many pods`, with what preemption says since 1.24. */
+function reasons(all: string[]): string {
+  const counts = new Map<string, number>()
+  for (const why of all) counts.set(why, (counts.get(why) ?? 0) + 1)
+  return [...counts]
+    .map(([why, n]) => `${n} ${why}`)
+    .sort()
+    .join(', ')
+}

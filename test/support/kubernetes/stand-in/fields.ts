@@ -1,0 +1,182 @@
+/**
+ * Which fields an object has and who owns them, as server-side apply counts them (structured-merge-diff): a field
+ * set is a set of paths, kept flat here and written as the FieldsV1 of metadata.managedFields.
+ *
+ * A path is its elements (`f:name` for a member, `k:{…}` for an item of an associative list, `v:…` for one of a set)
+ * joined by a line break.
+ */
+import type { Json } from './objects.ts'
+
+/** Path → its value as JSON; '' for an item of a list, whose members have paths of their own. */
+export type Fields = Map<string, string>
+
+const SEPARATOR = '\n'
+
+/** Lists whose items are told apart by keys. Lists that are neither here nor in SETS are taken as one value. */
+function listKeys(path: string[]): string[] | null {
+  const name = path.at(-1)?.slice(2)
+  const within = path
+    .filter((element) => element.startsWith('f:'))
+    .at(-2)
+    ?.slice(2)
+  switch (name) {
+    case 'containers':
+    case 'initContainers':
+    case 'ephemeralContainers':
+    case 'volumes':
+    case 'env':
+      return ['name']
+    case 'imagePullSecrets':
+      // of a pod; a ServiceAccount's is one value
+      return within === 'spec' ? ['name'] : null
+    case 'secrets':
+      return within === undefined ? ['name'] : null
+    case 'ports':
+      if (within === 'containers' || within === 'initContainers') return ['containerPort', 'protocol']
+      return within === 'spec' ? ['port', 'protocol'] : null
+    case 'volumeMounts':
+      return ['mountPath']
+    case 'volumeDevices':
+      return ['devicePath']
+    case 'hostAliases':
+    case 'podIPs':
+      return ['ip']
+    case 'topologySpreadConstraints':
+      return ['topologyKey', 'whenUnsatisfiable']
+    case 'conditions':
+      return within === 'status' ? ['type'] : null
+    case 'claims':
+      return within === 'resources' ? ['name'] : null
+    case 'ownerReferences':
+      return ['uid']
+    default:
+      return null
+  }
+}
+
+/** What a missing key of an item stands for. */
+const KEY_DEFAULTS: Record<string, Json> = { protocol: 'TCP' }
+
+const SETS = new Set(['finalizers'])
+
+/** Objects that are one value for server-side apply (mapType or structType atomic). */
+const ATOMIC = new Set([
+  'selector',
+  'nodeSelector',
+  'labelSelector',
+  'matchLabels',
+  'secretKeyRef',
+  'configMapKeyRef',
+  'fieldRef',
+  'resourceFieldRef',
+  'roleRef',
+  'scaleTargetRef',
+  'secretRef',
+  'involvedObject',
+  'nodeSelectorTerms',
+])
+
+export type ListType = 'keyed' | 'set' | 'atomic'
+
+export function listType(path: string[]): ListType {
+  if (listKeys(path)) return 'keyed'
+  return SETS.has(path.at(-1)?.slice(2) ?? '') ? 'set' : 'atomic'
+}
+
+export function isMap(value: Json): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Whether the object at a path is merged by its members. */
+export function isGranular(path: string[], value: Json): boolean {
+  return isMap(value) && !(path.length > 0 && ATOMIC.has(path.at(-1)!.slice(2)))
+}
+
+/** The path element of an item of an associative list or a set. */
+export function itemElement(path: string[], item: Json): string {
+  const keys = listKeys(path)
+  if (!keys) return `v:${JSON.stringify(item)}`
+  const entries = keys.map((k) => [k, item?.[k] ?? KEY_DEFAULTS[k]]).filter(([, value]) => value !== undefined)
+  return `k:${JSON.stringify(Object.fromEntries(entries))}`
+}
+
+export const join = (path: string[]): string => path.join(SEPARATOR)
+export const split = (path: string): string[] => path.split(SEPARATOR)
+
+const UNTRACKED = new Set(
+  ['name', 'namespace', 'creationTimestamp', 'selfLink', 'uid', 'generation', 'managedFields', 'resourceVersion'].map(
+    (name) => join(['f:metadata', `f:${name}`]),
+  ),
+)
+
+/** Every field of an object with its value. Type, name and what the server keeps in metadata are nobody's. */
+export function fieldsOf(object: Json): Fields {
+  const fields: Fields = new Map()
+  const walk = (value: Json, path: string[]): void => {
+    const at = join(path)
+    if (UNTRACKED.has(at)) return
+    if (isGranular(path, value)) {
+      const members = Object.entries(value).filter(([, member]) => member !== undefined)
+      if (members.length === 0 && path.length > 0) fields.set(at, '{}')
+      for (const [name, member] of members) walk(member, [...path, `f:${name}`])
+    } else if (Array.isArray(value) && listType(path) !== 'atomic') {
+      for (const item of value) {
+        const below = [...path, itemElement(path, item)]
+        fields.set(join(below), '')
+        if (isMap(item)) for (const [name, member] of Object.entries(item)) walk(member, [...below, `f:${name}`])
+      }
+    } else {
+      fields.set(at, JSON.stringify(value))
+    }
+  }
+  const { apiVersion: _v, kind: _k, ...rest } = object
+  walk(rest, [])
+  return fields
+}
+
+/** The paths with those of the objects that they are in (not of list items: those are fields themselves). */
+export function withParents(paths: Iterable<string>): Set<string> {
+  const all = new Set<string>()
+  for (const path of paths) {
+    all.add(path)
+    const elements = split(path)
+    for (let n = elements.length - 1; n > 0; n--) {
+      const above = join(elements.slice(0, n))
+      if (all.has(above)) break
+      all.add(above)
+    }
+  }
+  return all
+}
+
+/** A field set as metadata.managedFields has it. */
+export function toFieldsV1(paths: Iterable<string>): Json {
+  const root: Json = {}
+  const sorted = [...paths].sort()
+  for (const path of sorted) {
+    let node = root
+    const elements = split(path)
+    elements.forEach((element) => {
+      node[element] ??= {}
+      node = node[element]
+    })
+    node['.'] = {}
+  }
+  const tidy = (node: Json): Json => {
+    const members = Object.entries(node).filter(([name]) => name !== '.')
+    if (members.length === 0) return {}
+    return Object.fromEntries([...('.' in node ? [['.', {}]] : []), ...members.map(([n, m]) => [n, tidy(m)])])
+  }
+  return tidy(root)
+}
+
+export function fromFieldsV1(fieldsV1: Json): Set<string> {
+  const paths = new Set<string>()
+  const walk = (node: Json, path: string[]): void => {
+    const members = Object.keys(node).filter((name) => name !== '.')
+    if (path.length > 0 && (members.length === 0 || '.' in node)) paths.add(join(path))
+    for (const name of members) walk(node[name], [...path, name])
+  }
+  walk(fieldsV1 ?? {}, [])
+  return paths
+}

@@ -1,0 +1,307 @@
+/** The API server's HTTP: paths and queries to verbs, who may do what, bodies in JSON or YAML, errors as Status. */
+import http from 'node:http'
+import { loadYaml } from '@kubernetes/client-node'
+import type { Access, User } from './access.ts'
+import type { Api, DeleteOptions } from './api.ts'
+import { discover } from './discovery.ts'
+import { groupVersion, KINDS, type Kind } from './kinds.ts'
+import type { Logs } from './logs.ts'
+import type { Json, KubeObject } from './objects.ts'
+import { patched } from './patch.ts'
+import type { Requests } from './requests.ts'
+import { readScale, withScale } from './scale.ts'
+import { fieldTest, labelTest } from './selectors.ts'
+import { ApiError, badRequest, gone } from './status.ts'
+import { watch } from './watch.ts'
+
+export interface ServerParts {
+  api: Api
+  access: Access
+  logs: Logs
+  requests: Requests
+  /** as `/version` tells it, like `1.32` */
+  version: string
+}
+
+/** A path, taken apart. */
+interface Target {
+  kind: Kind
+  namespace: string | undefined
+  name: string
+  subresource: string | null
+}
+
+interface Call extends Target {
+  user: User
+  query: URLSearchParams
+  request: http.IncomingMessage
+  response: http.ServerResponse
+}
+
+export function createServer(parts: ServerParts): http.Server {
+  const server = http.createServer((request, response) => {
+    response.on('error', () => {})
+    handle(parts, request, response).catch((error: unknown) => {
+      const known =
+        error instanceof ApiError ? error : new ApiError(500, 'InternalError', `Internal error occurred: ${error}`)
+      if (response.headersSent) response.destroy()
+      else send(response, known.code, known.status)
+    })
+  })
+  server.keepAliveTimeout = 60_000
+  return server
+}
+
+async function handle(parts: ServerParts, request: http.IncomingMessage, response: http.ServerResponse): Promise<void> {
+  const url = new URL(request.url ?? '/', 'http://stand-in')
+  const path = decodeURIComponent(url.pathname).replace(/\/+$/, '')
+  if (['/healthz', '/livez', '/readyz'].includes(path)) {
+    response.end('ok')
+    return
+  }
+  const user = parts.access.authenticate(request.headers.authorization)
+  const found = discover(path, request.headers.host ?? '', parts.version)
+  if (found) return send(response, 200, found)
+  const target = locate(path)
+  if (!target) throw new ApiError(404, 'NotFound', 'the server could not find the requested resource')
+  const verb = verbOf(request.method ?? '', target, url.searchParams)
+  parts.requests.count(verb, target.kind, target.subresource)
+  parts.access.authorize(user, { ...target, verb })
+  return serve(parts, verb, { ...target, user, query: url.searchParams, request, response })
+}
+
+/** `/api/v1/namespaces/a/pods/b/log` and the like. */
+function locate(path: string): Target | null {
+  const [, root, ...rest] = path.split('/')
+  const version = root === 'api' ? rest.splice(0, 1)[0] : rest.splice(0, 2).join('/')
+  if (root !== 'api' && root !== 'apis') return null
+  const find = (plural: string | undefined) => KINDS.find((k) => k.plural === plural && groupVersion(k) === version)
+  const namespaced = rest[0] === 'namespaces' && rest.length > 2 ? find(rest[2]) : undefined
+  if (namespaced?.namespaced) {
+    const [, namespace, , name = '', subresource = null] = rest
+    return { kind: namespaced, namespace, name, subresource }
+  }
+  const [plural, name = '', subresource = null] = rest
+  const kind = find(plural)
+  return kind ? { kind, namespace: undefined, name, subresource } : null
+}
+
+function verbOf(method: string, { name }: Target, query: URLSearchParams): string {
+  switch (method) {
+    case 'GET':
+      if (name) return 'get'
+      return isTrue(query.get('watch')) ? 'watch' : 'list'
+    case 'POST':
+      return 'create'
+    case 'PUT':
+      return 'update'
+    case 'PATCH':
+      return 'patch'
+    case 'DELETE':
+      return name ? 'delete' : 'deletecollection'
+    default:
+      throw new ApiError(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource')
+  }
+}
+
+async function serve(parts: ServerParts, verb: string, call: Call): Promise<void> {
+  const { api } = parts
+  const { kind, namespace, name, subresource, query, request, response } = call
+  if (subresource) return serveSubresource(parts, verb, call)
+  const options = { manager: managerOf(query, request), dryRun: query.get('dryRun') === 'All' }
+  switch (verb) {
+    case 'get':
+      return send(response, 200, api.get(kind, namespace, name))
+    case 'list':
+      return send(response, 200, list(api, call))
+    case 'watch':
+      return watch(api.store, response, {
+        kind,
+        namespace,
+        test: selection(query),
+        resourceVersion: query.get('resourceVersion'),
+        bookmarks: isTrue(query.get('allowWatchBookmarks')),
+        timeoutSeconds: query.has('timeoutSeconds') ? Number(query.get('timeoutSeconds')) : null,
+      })
+    case 'create':
+      return send(response, 201, api.create(kind, namespace, await body(request, call), options))
+    case 'update':
+      return send(response, 200, api.update(kind, namespace, name, await body(request, call), options))
+    case 'patch': {
+      const { object, created } = await patch(parts, call, options)
+      return send(response, created ? 201 : 200, object)
+    }
+    case 'delete': {
+      const { object, gone: isGone } = api.delete(kind, namespace, name, await deleteOptions(call))
+      return send(response, 200, isGone ? deleted(kind, object) : object)
+    }
+    case 'deletecollection': {
+      const wanted = await deleteOptions(call)
+      const objects = api.store.list(kind, namespace).filter(selection(query))
+      for (const { metadata } of objects) api.delete(kind, metadata.namespace, metadata.name, wanted)
+      return send(response, 200, listOf(kind, objects, { resourceVersion: String(api.store.version) }))
+    }
+  }
+}
+
+async function serveSubresource(parts: ServerParts, verb: string, call: Call): Promise<void> {
+  const { api, access, logs } = parts
+  const { kind, namespace, name, subresource, query, request, response } = call
+  const live = api.get(kind, namespace, name)
+  const options = { manager: managerOf(query, request), dryRun: query.get('dryRun') === 'All' }
+  if (subresource === 'log' && kind.kind === 'Pod' && verb === 'get') return logs.serve(live, query, response)
+  if (subresource === 'token' && kind.kind === 'ServiceAccount' && verb === 'create') {
+    const wanted = await body(request, call)
+    const seconds = wanted.spec?.expirationSeconds ?? 3600
+    const token = access.issue(namespace!, name, live.metadata.uid, seconds)
+    const status = { token, expirationTimestamp: new Date(Date.now() + seconds * 1000).toISOString() }
+    return send(response, 201, { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', ...wanted, status })
+  }
+  if (subresource === 'status' && kind.status) {
+    const sub = { ...options, subresource: 'status' }
+    if (verb === 'get') return send(response, 200, live)
+    if (verb === 'update') return send(response, 200, api.update(kind, namespace, name, await body(request, call), sub))
+    if (verb === 'patch') return send(response, 200, (await patch(parts, call, sub)).object)
+  }
+  if (subresource === 'scale' && kind.scale) {
+    if (verb === 'get') return send(response, 200, readScale(live))
+    const sent = await body(request, call)
+    const type = contentType(request)
+    const scale = verb === 'patch' ? patched(type, readScale(live), sent) : sent
+    const sub = { ...options, subresource: 'scale' }
+    return send(response, 200, readScale(api.update(kind, namespace, name, withScale(live, scale), sub)))
+  }
+  throw new ApiError(404, 'NotFound', 'the server could not find the requested resource')
+}
+
+async function patch(
+  { api, access }: ServerParts,
+  call: Call,
+  options: { manager: string; subresource?: string; dryRun: boolean },
+) {
+  const { kind, namespace, name, query, request } = call
+  const sent = await body(request, call)
+  const type = contentType(request)
+  if (type !== 'application/apply-patch+yaml') {
+    if (query.has('force'))
+      throw badRequest(
+        'PatchOptions.meta.k8s.io "" is invalid: force: Forbidden: may not be specified for non-apply patch',
+      )
+    // a patch without a version is made again on the newest one, so it cannot be stale
+    const next = patched(type, api.get(kind, namespace, name), sent)
+    return { object: api.update(kind, namespace, name, next, options), created: false }
+  }
+  if (!query.get('fieldManager')) {
+    const why = 'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch'
+    throw new ApiError(422, 'Invalid', why)
+  }
+  if (!api.store.get(kind, namespace, name)) access.authorize(call.user, { ...call, verb: 'create' })
+  return api.apply(kind, namespace, name, sent, { ...options, force: isTrue(query.get('force')) })
+}
+
+const selection = (query: URLSearchParams): ((object: KubeObject) => boolean) => {
+  const labels = labelTest(query.get('labelSelector'))
+  const fields = fieldTest(query.get('fieldSelector'))
+  return (object) => labels(object) && fields(object)
+}
+
+/** A page: the token to go on carries the version of the first page and the last name. */
+function list(api: Api, { kind, namespace, query }: Call): Json {
+  let objects = api.store.list(kind, namespace).filter(selection(query))
+  const limit = Number(query.get('limit') ?? 0)
+  let version = api.store.version
+  const token = query.get('continue')
+  const place = ({ metadata }: KubeObject): string => `${metadata.namespace ?? ''}/${metadata.name}`
+  if (token) {
+    const { v, after } = JSON.parse(Buffer.from(token, 'base64url').toString())
+    if (v < api.store.forgotten)
+      throw gone('The provided continue parameter is too old to display a consistent list result.')
+    version = v
+    objects = objects.filter((object) => place(object) > after)
+  }
+  const page = limit > 0 ? objects.slice(0, limit) : objects
+  const metadata: Json = { resourceVersion: String(version) }
+  if (page.length < objects.length) {
+    const next = JSON.stringify({ v: version, after: place(page.at(-1)!) })
+    metadata.continue = Buffer.from(next).toString('base64url')
+    metadata.remainingItemCount = objects.length - page.length
+  }
+  return listOf(kind, page, metadata)
+}
+
+const listOf = (kind: Kind, items: KubeObject[], metadata: Json): Json => ({
+  kind: `${kind.kind}List`,
+  apiVersion: groupVersion(kind),
+  metadata,
+  // items of a list do not say what they are
+  items: items.map(({ apiVersion: _v, kind: _k, ...rest }) => rest),
+})
+
+function deleted({ group, plural }: Kind, { metadata }: KubeObject): Json {
+  const details = { name: metadata.name, ...(group ? { group } : {}), kind: plural, uid: metadata.uid }
+  return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details }
+}
+
+async function deleteOptions({ query, request }: Call): Promise<DeleteOptions> {
+  const sent = (await read(request)) ?? {}
+  const grace =
+    sent.gracePeriodSeconds ?? (query.has('gracePeriodSeconds') ? Number(query.get('gracePeriodSeconds')) : undefined)
+  return {
+    gracePeriodSeconds: grace,
+    propagationPolicy: sent.propagationPolicy ?? query.get('propagationPolicy') ?? undefined,
+    preconditions: sent.preconditions,
+    dryRun: query.get('dryRun') === 'All' || sent.dryRun?.includes('All'),
+  }
+}
+
+const isTrue = (value: string | null): boolean => value === 'true' || value === '1' || value === ''
+
+const contentType = (request: http.IncomingMessage): string =>
+  (request.headers['content-type'] ?? '').split(';')[0]!.trim()
+
+/** Who writes: as the client says, else the program of its User-Agent. */
+function managerOf(query: URLSearchParams, request: http.IncomingMessage): string {
+  return query.get('fieldManager') || (request.headers['user-agent'] ?? 'unknown').split('/')[0]!
+}
+
+async function read(request: http.IncomingMessage): Promise<Json> {
+  const chunks: Buffer[] = []
+  for await (const chunk of request) chunks.push(chunk as Buffer)
+  const text = Buffer.concat(chunks).toString()
+  if (!text.trim()) return undefined
+  try {
+    return contentType(request).endsWith('yaml') ? loadYaml(text) : JSON.parse(text)
+  } catch {
+    throw badRequest(
+      "the object provided is unrecognized (must be of type Object): couldn't get version/kind; json parse error",
+    )
+  }
+}
+
+/** An object sent for a path has to be of its kind, name and namespace. */
+async function body(request: http.IncomingMessage, { kind, namespace, name, subresource }: Target): Promise<Json> {
+  const sent = await read(request)
+  if (typeof sent !== 'object' || sent === null) throw badRequest('the body of the request was empty')
+  if (Array.isArray(sent) || subresource === 'scale' || subresource === 'token') return sent
+  const type = contentType(request)
+  if (type.includes('patch') && !type.includes('apply')) return sent
+  if ((sent.kind && sent.kind !== kind.kind) || (sent.apiVersion && sent.apiVersion !== groupVersion(kind))) {
+    const is = `${sent.apiVersion}, Kind=${sent.kind}`
+    throw badRequest(`${is} in the object does not match the expected ${groupVersion(kind)}, Kind=${kind.kind}`)
+  }
+  sent.metadata ??= {}
+  if (name && sent.metadata.name && sent.metadata.name !== name) {
+    throw badRequest(`the name of the object (${sent.metadata.name}) does not match the name on the URL (${name})`)
+  }
+  if (name) sent.metadata.name = name
+  if (namespace && sent.metadata.namespace && sent.metadata.namespace !== namespace) {
+    throw badRequest('the namespace of the provided object does not match the namespace sent on the request')
+  }
+  return sent
+}
+
+function send(response: http.ServerResponse, code: number, value: unknown): void {
+  const text = `${JSON.stringify(value)}\n`
+  response.writeHead(code, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) })
+  response.end(text)
+}

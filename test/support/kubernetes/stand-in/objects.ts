@@ -1,0 +1,82 @@
+/** The objects of the stand-in as plain JSON, and the few helpers that everything here needs. */
+import { isDeepStrictEqual } from 'node:util'
+
+// Objects of some twenty kinds come in as JSON and are checked by validate.ts, not by the compiler
+// biome-ignore lint/suspicious/noExplicitAny: see above
+export type Json = any
+
+export interface OwnerReference {
+  apiVersion: string
+  kind: string
+  name: string
+  uid: string
+  controller?: boolean
+  blockOwnerDeletion?: boolean
+}
+
+export interface ManagedFieldsEntry {
+  manager: string
+  operation: 'Apply' | 'Update'
+  apiVersion: string
+  time: string
+  fieldsType: 'FieldsV1'
+  fieldsV1: Json
+  subresource?: string
+}
+
+export interface KubeObject {
+  apiVersion: string
+  kind: string
+  metadata: {
+    name: string
+    namespace?: string
+    generateName?: string
+    uid: string
+    resourceVersion: string
+    generation?: number
+    creationTimestamp: string
+    deletionTimestamp?: string
+    deletionGracePeriodSeconds?: number
+    labels?: Record<string, string>
+    annotations?: Record<string, string>
+    finalizers?: string[]
+    ownerReferences?: OwnerReference[]
+    managedFields?: ManagedFieldsEntry[]
+  }
+  spec?: Json
+  status?: Json
+  [member: string]: Json
+}
+
+export const clone = <T>(value: T): T => (value === undefined ? value : structuredClone(value))
+
+export const equal = isDeepStrictEqual
+
+/** Times of Kubernetes have whole seconds. */
+export function timestamp(at = Date.now()): string {
+  return new Date(at).toISOString().replace(/\.\d+Z$/, 'Z')
+}
+
+/** The object that controls another one, as its ownerReferences say. */
+export function controllerOf(object: KubeObject): OwnerReference | undefined {
+  return object.metadata.ownerReferences?.find((reference) => reference.controller)
+}
+
+export function ownerReference(owner: KubeObject): OwnerReference {
+  const { apiVersion, kind, metadata } = owner
+  return { apiVersion, kind, name: metadata.name, uid: metadata.uid, controller: true, blockOwnerDeletion: true }
+}
+
+/** Letters and digits as Kubernetes uses for generated names: no vowels, nothing that looks like another. */
+export function randomSuffix(length = 5): string {
+  const letters = 'bcdfghjklmnpqrstvwxz2456789'
+  return Array.from({ length }, () => letters[Math.floor(Math.random() * letters.length)]).join('')
+}
+
+/** Sets a condition: lastTransitionTime moves only when the status changes. Returns the new list. */
+export function withCondition(conditions: Json[] | undefined, condition: Json, extra: Json = {}): Json[] {
+  const before = conditions?.find((c) => c.type === condition.type)
+  const lastTransitionTime = before?.status === condition.status ? before.lastTransitionTime : timestamp()
+  const next = { ...condition, lastTransitionTime, ...extra }
+  return before ? conditions!.map((c) => (c === before ? next : c)) : [...(conditions ?? []), next]
+}

@@ -1,0 +1,118 @@
+/** ResourceQuota: what a namespace uses of what it may use, and the refusal of what would be too much. */
+import { type Kind, kindNamed } from './kinds.ts'
+import type { Json, KubeObject } from './objects.ts'
+import { format, nano } from './quantity.ts'
+import { forbidden } from './status.ts'
+import type { Store } from './store.ts'
+
+const QUOTA = kindNamed('ResourceQuota')
+const POD = kindNamed('Pod')
+const UNIT = 1_000_000_000n
+
+type Usage = Map<string, bigint>
+
+const COUNTED: Record<string, string> = {
+  Pod: 'pods',
+  Service: 'services',
+  Secret: 'secrets',
+  ConfigMap: 'configmaps',
+  PersistentVolumeClaim: 'persistentvolumeclaims',
+  ResourceQuota: 'resourcequotas',
+}
+
+const add = (usage: Usage, name: string, amount: bigint): Usage => usage.set(name, (usage.get(name) ?? 0n) + amount)
+
+/** What a pod counts: the larger of its containers together and of each init container. */
+function podUsage(spec: Json): Usage {
+  const usage: Usage = new Map()
+  for (const what of ['requests', 'limits']) {
+    for (const resource of ['cpu', 'memory', 'ephemeral-storage']) {
+      const of = (container: Json): bigint => nano(container.resources?.[what]?.[resource])
+      const together = (spec.containers ?? []).reduce((sum: bigint, c: Json) => sum + of(c), 0n)
+      const most = (spec.initContainers ?? []).reduce((m: bigint, c: Json) => (of(c) > m ? of(c) : m), together)
+      usage.set(`${what}.${resource}`, most)
+      if (what === 'requests') usage.set(resource, most)
+    }
+  }
+  return usage
+}
+
+function usageOf(kind: Kind, object: KubeObject): Usage {
+  const usage: Usage = kind.kind === 'Pod' ? podUsage(object.spec) : new Map()
+  if (COUNTED[kind.kind]) add(usage, COUNTED[kind.kind]!, UNIT)
+  add(usage, `count/${kind.plural}${kind.group ? `.${kind.group}` : ''}`, UNIT)
+  if (kind.kind === 'PersistentVolumeClaim') {
+    add(usage, 'requests.storage', nano(object.spec.resources?.requests?.storage))
+  }
+  return usage
+}
+
+/** Pods that have ended count no more. */
+const counts = (kind: Kind, object: KubeObject): boolean =>
+  kind !== POD || !['Succeeded', 'Failed'].includes(object.status?.phase)
+
+/** What all objects of a namespace use of a quota's resources. */
+export function used(store: Store, kinds: Kind[], namespace: string, names: string[]): Usage {
+  const total: Usage = new Map(names.map((name) => [name, 0n]))
+  for (const kind of kinds) {
+    for (const object of store.list(kind, namespace)) {
+      if (!counts(kind, object)) continue
+      const usage = usageOf(kind, object)
+      for (const name of names) if (usage.has(name)) add(total, name, usage.get(name)!)
+    }
+  }
+  return total
+}
+
+/** Refuses with 403 what would exceed a quota of its namespace. */
+export function charge(store: Store, kind: Kind, object: KubeObject, live: KubeObject | null): void {
+  if (!kind.namespaced || kind === QUOTA) return
+  for (const quota of store.list(QUOTA, object.metadata.namespace)) {
+    const hard: Record<string, string> = quota.spec?.hard ?? {}
+    const wanted = usageOf(kind, object)
+    const had = live ? usageOf(kind, live) : new Map<string, bigint>()
+    const concerned = Object.keys(hard).filter((name) => wanted.has(name))
+    const missing = kind === POD ? concerned.filter((name) => !isStated(name, object.spec)) : []
+    if (missing.length > 0) {
+      throw forbidden(
+        kind,
+        object.metadata.name,
+        `failed quota: ${quota.metadata.name}: must specify ${mustSpecify(missing, object.spec)}`,
+      )
+    }
+    const now = used(store, [kind], object.metadata.namespace!, concerned)
+    const over = concerned.filter((name) => {
+      const more = wanted.get(name)! - (had.get(name) ?? 0n)
+      return more > 0n && now.get(name)! + more > nano(hard[name])
+    })
+    if (over.length === 0) continue
+    over.sort()
+    const say = (of: (name: string) => bigint) =>
+      over.map((name) => `${name}=${format(of(name), hard[name])}`).join(',')
+    throw forbidden(
+      kind,
+      object.metadata.name,
+      `exceeded quota: ${quota.metadata.name}, requested: ${say((n) => wanted.get(n)! - (had.get(n) ?? 0n))}, ` +
+        `used: ${say((n) => now.get(n)!)}, limited: ${over.map((n) => `${n}=${hard[n]}`).join(',')}`,
+    )
+  }
+}
+
+/** A quota on a compute resource wants every container to state it. */
+function isStated(name: string, spec: Json): boolean {
+  return containersWithout(name, spec).length === 0
+}
+
+function containersWithout(name: string, spec: Json): string[] {
+  const [what, resource] = name.includes('.') ? name.split('.', 2) : ['requests', name]
+  if (!['cpu', 'memory', 'ephemeral-storage'].includes(resource!)) return []
+  const all = [...(spec.initContainers ?? []), ...(spec.containers ?? [])]
+  return all.filter((c) => c.resources?.[what!]?.[resource!] === undefined).map((c) => c.name)
+}
+
+function mustSpecify(names: string[], spec: Json): string {
+  return names
+    .sort()
+    .map((name) => `${name} for: ${[...new Set(containersWithout(name, spec))].sort().join(',')}`)
+    .join('; ')
+}

@@ -1,0 +1,34 @@
+/** A count of the calls that came in, by verb and resource. */
+import type { Kind } from './kinds.ts'
+
+export class Requests {
+  readonly #counts = new Map<string, number>()
+
+  count(verb: string, kind: Kind, subresource: string | null): void {
+    const name = `${verb} ${kind.plural}${subresource ? `/${subresource}` : ''}`
+    this.#counts.set(name, (this.#counts.get(name) ?? 0) + 1)
+  }
+
+  /** Like `{ 'patch deployments': 2, 'watch pods': 1 }`. */
+  get counts(): Record<string, number> {
+    return Object.fromEntries(this.#counts)
+  }
+
+  get total(): number {
+    return [...this.#counts.values()].reduce((sum, n) => sum + n, 0)
+  }
+
+  /** Of one verb, of one resource, or of both: `of('list')`, `of('list', 'pods')`, `of(null, 'pods')`. */
+  of(verb: string | null, resource?: string): number {
+    return [...this.#counts]
+      .filter(([name]) => {
+        const [v, r] = name.split(' ')
+        return (verb === null || v === verb) && (resource === undefined || r === resource)
+      })
+      .reduce((sum, [, n]) => sum + n, 0)
+  }
+
+  reset(): void {
+    this.#counts.clear()
+  }
+}
