@@ -5,17 +5,21 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { SETTINGS } from '../src/config.ts'
+import { LISTENER_SETTINGS } from '../src/listener/settings.ts'
 import { testApp } from './support/app.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const README = readFileSync(new URL('../README.md', import.meta.url), 'utf8')
 
-test('every setting is in the table, with its default and what it is for', () => {
-  const rows = Object.entries(SETTINGS).map(
+test.each([
+  ['settings', SETTINGS],
+  ['listener settings', LISTENER_SETTINGS],
+])('all %s are in their table, with their default and what they are for', (marker, settings) => {
+  const rows = Object.entries(settings).map(
     ([name, [, preset, what]]) => `| \`${name}\` | ${preset === null ? '' : `\`${preset}\``} | ${what} |`,
   )
   const table = ['| setting | default | what it is for |', '|---|---|---|', ...rows].join('\n')
-  expect(README.match(/<!-- settings -->\n(.*?)\n?<!-- \/settings -->/s)?.[1]).toBe(table)
+  expect(README.match(new RegExp(`<!-- ${marker} -->\n(.*?)\n?<!-- /${marker} -->`, 's'))?.[1]).toBe(table)
 })
 
 test('the examples work as they stand, from an empty folder to a running agent', async () => {

@@ -32,7 +32,10 @@ export interface Site {
   cluster: Cluster
   runtime: Runtime
   /** Another process of the same listener. */
-  another(options?: Partial<KubernetesRuntimeOptions>, kubeconfig?: string): Promise<{ cluster: Cluster; runtime: Runtime }>
+  another(
+    options?: Partial<KubernetesRuntimeOptions>,
+    kubeconfig?: string,
+  ): Promise<{ cluster: Cluster; runtime: Runtime }>
   core: CoreV1Api
   objects: KubernetesObjectApi
   close(): Promise<void>
@@ -40,7 +43,12 @@ export interface Site {
 
 /** A namespace of its own and a runtime in it, with the rights of a listener. */
 export async function openSite(
-  { cluster, standIn, kubeconfig: through, ...changes }: Partial<KubernetesRuntimeOptions> & {
+  {
+    cluster,
+    standIn,
+    kubeconfig: through,
+    ...changes
+  }: Partial<KubernetesRuntimeOptions> & {
     standIn?: StandInOptions
     /** makes the kubeconfig that the runtime uses of the listener's own */
     kubeconfig?: (file: string) => Promise<string>
@@ -184,7 +192,11 @@ export class Tenant {
   /** An object of it as the cluster has it, null: there is none. */
   async object(apiVersion: string, kind: string, name: string): Promise<LiveObject | null> {
     try {
-      const found = await this.site.objects.read({ apiVersion, kind, metadata: { name, namespace: this.site.namespace } })
+      const found = await this.site.objects.read({
+        apiVersion,
+        kind,
+        metadata: { name, namespace: this.site.namespace },
+      })
       return found as unknown as LiveObject
     } catch (error) {
       if ((error as { code?: number }).code === 404) return null

@@ -83,7 +83,9 @@ test('a redeploy of what serves that fails leaves the pods that serve', async ()
   tenant.run = runOf(next)
   const candidate = await tenant.prepare(next)
   await candidate.commit(async () => false)
-  await eventually(async () => (await tenant.server()).spec.template.metadata.annotations['pilothouse.dev/attempt'] === '1')
+  await eventually(
+    async () => (await tenant.server()).spec.template.metadata.annotations['pilothouse.dev/attempt'] === '1',
+  )
   expect((await tenant.server()).spec.template.metadata.annotations['pilothouse.dev/attempt']).toBe('1')
   expect(before).toHaveLength(1)
 })
@@ -93,7 +95,10 @@ test('a change of resources is carried out on the running revision', async () =>
   await tenant.provision()
   const revision = tenant.revision(V1)
   await tenant.deploy(revision)
-  tenant.run = runOf(revision, { spec: { min_scale: 2, max_scale: 2, memory_mb: 256 }, customUrl: 'https://bot.example.com' })
+  tenant.run = runOf(revision, {
+    spec: { min_scale: 2, max_scale: 2, memory_mb: 256 },
+    customUrl: 'https://bot.example.com',
+  })
   tenant.ensure()
   await eventually(async () => (await tenant.server()).status?.readyReplicas === 2)
   const { spec } = await tenant.server()

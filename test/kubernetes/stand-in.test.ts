@@ -19,6 +19,7 @@ import {
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openTestCluster, type TestCluster } from '../support/kubernetes/cluster.ts'
 import { proxyKubeconfig } from '../support/kubernetes/proxy.ts'
+import { startStandIn } from '../support/kubernetes/stand-in.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: objects of all kinds
 type Any = any
@@ -476,6 +477,30 @@ describe('workloads', () => {
     expect((await claim()).metadata!.deletionTimestamp).toBeUndefined()
   })
 
+  test('a stateful set does not replace a pod that never got ready: somebody has to delete it', async () => {
+    const body = (image: string) => ({
+      apiVersion: 'apps/v1',
+      kind: 'StatefulSet',
+      metadata: { name: 'broken', namespace },
+      spec: {
+        serviceName: 'broken',
+        selector: { matchLabels: { app: 'broken' } },
+        template: { metadata: { labels: { app: 'broken' } }, spec: { containers: [{ name: 'main', image }] } },
+      },
+    })
+    await apply(body('app:bad'))
+    await waiting('broken', 'ImagePullBackOff')
+    await apply(body('app:1'))
+    await until(async () => {
+      const { status, metadata } = await apps.readNamespacedStatefulSet({ name: 'broken', namespace })
+      return status!.observedGeneration === metadata!.generation
+    })
+    const [pod] = await podsOf('broken')
+    expect(pod!.spec!.containers[0]!.image).toBe('app:bad')
+    await core.deleteNamespacedPod({ name: 'broken-0', namespace, gracePeriodSeconds: 0 })
+    await until(async () => (await podsOf('broken')).some((p) => condition(p, 'Ready')?.status === 'True'))
+  })
+
   test.skipIf(process.env.TEST_KUBECONFIG)(
     'a pod is ready when the test says so, and its log can be followed',
     async () => {
@@ -495,9 +520,31 @@ describe('workloads', () => {
       cluster.standIn!.release(name)
       await rolledOut('slow')
       log.abort()
-      expect(await core.readNamespacedPodLog({ ...name, tailLines: 1 })).toBe('hello\n')
+      expect(await core.readNamespacedPodLog({ ...name, tailLines: 2 })).toBe('hello\nmain: listening\n')
     },
   )
+})
+
+test('volumes of a class that waits for the first pod are made when there is one', async () => {
+  const standIn = await startStandIn({ storageClasses: [{ name: 'late', volumeBindingMode: 'WaitForFirstConsumer' }] })
+  const own = new KubeConfig()
+  own.loadFromString(standIn.kubeconfig({ namespace: 'default' }))
+  const as = KubernetesObjectApi.makeApiClient(own)
+  const spec = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } }
+  const metadata = { name: 'data', namespace: 'default' }
+  await apply({ apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata, spec }, { as })
+  const claim = () => standIn.object('PersistentVolumeClaim', 'default', 'data')
+  const events = () => standIn.objects('Event').map((event) => event.reason)
+  await until(async () => events().includes('WaitForFirstConsumer'))
+  expect(claim()!.status.phase).toBe('Pending')
+  const volumes = [{ name: 'data', persistentVolumeClaim: { claimName: 'data' } }]
+  const pod = { metadata: { name: 'first' }, spec: { containers: [{ name: 'main', image: 'app:1' }], volumes } }
+  await until(async () => standIn.object('ServiceAccount', 'default', 'default'))
+  await own.makeApiClient(CoreV1Api).createNamespacedPod({ namespace: 'default', body: pod })
+  await until(async () => standIn.object('Pod', 'default', 'first')?.status?.phase === 'Running')
+  expect(claim()!.status.phase).toBe('Bound')
+  expect(events()).not.toContain('FailedScheduling')
+  await standIn.close()
 })
 
 describe('rights and the network', () => {

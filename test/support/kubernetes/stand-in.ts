@@ -27,10 +27,10 @@ export interface StandInOptions {
   /** as `/version` tells it; default `1.32` */
   version?: string
   delays?: Partial<Delays>
-  /** default: one with 64 CPUs and 256 GiB, for 1,000 pods */
+  /** default: one with 4,000 CPUs and 16 TiB, for 10,000 pods */
   nodes?: { name: string; cpu: string; memory: string; pods?: string; labels?: Record<string, string> }[]
-  /** those that provision volumes, the first of them for claims that name none; default `standard` */
-  storageClasses?: string[]
+  /** those that provision volumes, the first of them for claims that name none; default: `standard`, at once */
+  storageClasses?: { name: string; volumeBindingMode: 'Immediate' | 'WaitForFirstConsumer' }[]
   /** who sends no token is an admin: kubectl sends none over plain HTTP */
   open?: boolean
   /** how many changes watches can go back; default 10,000 */
@@ -71,6 +71,7 @@ export interface StandIn {
 const DELAYS: Delays = {
   controller: 2,
   retry: 50,
+  provision: 10,
   pull: 5,
   init: 5,
   ready: 10,
@@ -135,17 +136,20 @@ export async function startStandIn(options: StandInOptions = {}): Promise<StandI
 }
 
 /** What every cluster has: namespaces, nodes, a class of storage. */
-function furnish(api: Api, { nodes, storageClasses = ['standard'] }: StandInOptions): void {
+function furnish(
+  api: Api,
+  { nodes, storageClasses = [{ name: 'standard', volumeBindingMode: 'Immediate' }] }: StandInOptions,
+): void {
   const by = { manager: 'stand-in' }
   for (const name of ['default', 'kube-system'])
     api.create(kindNamed('Namespace'), undefined, { metadata: { name } }, by)
-  storageClasses.forEach((name, n) => {
+  storageClasses.forEach(({ name, volumeBindingMode }, n) => {
     const annotations = n === 0 ? { 'storageclass.kubernetes.io/is-default-class': 'true' } : {}
     const body = { metadata: { name, annotations }, provisioner: 'stand-in', reclaimPolicy: 'Delete' }
-    api.create(kindNamed('StorageClass'), undefined, { ...body, volumeBindingMode: 'Immediate' }, by)
+    api.create(kindNamed('StorageClass'), undefined, { ...body, volumeBindingMode }, by)
   })
-  for (const { name, cpu, memory, pods = '1000', labels } of nodes ?? [
-    { name: 'node-1', cpu: '64', memory: '256Gi' },
+  for (const { name, cpu, memory, pods = '10000', labels } of nodes ?? [
+    { name: 'node-1', cpu: '4000', memory: '16Ti' },
   ]) {
     const resources = { cpu, memory, pods }
     const metadata = { name, labels: { 'kubernetes.io/hostname': name, 'kubernetes.io/os': 'linux', ...labels } }

@@ -102,7 +102,7 @@ export class Keeper {
 
   /** Something has changed: compares, and acts if need be. */
   look(): void {
-    if (this.#dirty || this.ended || this.#stop.signal.aborted) return
+    if (!this.#wish || this.#dirty || this.ended || this.#stop.signal.aborted) return
     this.#dirty = true
     setImmediate(() => this.#start())
   }

@@ -9,6 +9,8 @@ import type { Problem } from './pod-problems.ts'
 const LINES = 10
 /** the message must not wait long for it */
 const LIMIT_MS = 3000
+/** the log of a container that runs does not end */
+const RUNNING_LIMIT_MS = 1000
 
 /** `headline`, and below it the last lines of output if there are any. Never throws. */
 export async function withOutput(
@@ -18,7 +20,7 @@ export async function withOutput(
   signal: AbortSignal,
 ): Promise<string> {
   if (!output) return headline
-  const { namespace, pod, container, previous } = output
+  const { namespace, pod, container, previous, running } = output
   const tail = new Tail(LINES)
   const follow = (inTime: AbortSignal) =>
     cluster.followLog(
@@ -29,6 +31,6 @@ export async function withOutput(
       inTime,
     )
   // no output is better than no reason: whoever may not read logs, or whose pod is gone, has the headline
-  await limited(LIMIT_MS, signal, follow).catch(() => undefined)
+  await limited(running ? RUNNING_LIMIT_MS : LIMIT_MS, signal, follow).catch(() => undefined)
   return tail.under(headline)
 }

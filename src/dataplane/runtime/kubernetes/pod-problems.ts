@@ -11,7 +11,7 @@ export interface Problem {
   /** how long it may go on before it is a failure, in ms; 0: it is one at once */
   graceMs: number
   /** whose last lines of output say more */
-  output?: { namespace: string; pod: string; container: string; previous: boolean }
+  output?: { namespace: string; pod: string; container: string; previous: boolean; running: boolean }
   /** only repeats what an earlier message under the same key said better */
   vague?: boolean
 }
@@ -106,7 +106,7 @@ function outputOf(pod: V1Pod, container: V1ContainerStatus): Problem['output'] |
   const { state, lastState } = container
   if (!state?.terminated && !lastState?.terminated) return null
   const { namespace = '', name = '' } = pod.metadata ?? {}
-  return { namespace, pod: name, container: container.name, previous: !state?.terminated }
+  return { namespace, pod: name, container: container.name, previous: !state?.terminated, running: false }
 }
 
 /** What a pod that is not ready is doing, in few words. */

@@ -109,6 +109,7 @@ function outputOf(unready: ReturnType<typeof judge>['unready']): Problem['output
         pod: metadata?.name ?? '',
         container: running.name,
         previous: false,
+        running: true,
       }
   }
   return undefined

@@ -83,7 +83,7 @@ export class Access {
 
   #rules(user: User, namespace: string): Json[] {
     return this.#store
-      .list(kindNamed('RoleBinding'), namespace)
+      .all(kindNamed('RoleBinding'), namespace)
       .filter(({ subjects }) => (subjects ?? []).some((subject: Json) => isSubject(user, subject, namespace)))
       .filter(({ roleRef }) => roleRef.kind === 'Role')
       .flatMap(({ roleRef }) => this.#store.get(kindNamed('Role'), namespace, roleRef.name)?.rules ?? [])

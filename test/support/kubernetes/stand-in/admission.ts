@@ -1,6 +1,6 @@
 /** What is checked and filled in at a write beyond the object itself: its namespace, service account and quota. */
 import { type Kind, kindNamed } from './kinds.ts'
-import type { KubeObject } from './objects.ts'
+import { type KubeObject, randomSuffix } from './objects.ts'
 import { charge } from './quota.ts'
 import { forbidden, notFound } from './status.ts'
 import type { Store } from './store.ts'
@@ -29,7 +29,26 @@ export function admit(store: Store, kind: Kind, object: KubeObject, live: KubeOb
       const why = `error looking up service account ${namespace}/${account}: serviceaccount "${account}" not found`
       throw forbidden(kind, name, why)
     }
+    if (object.spec.automountServiceAccountToken !== false) mountToken(object)
   }
   charge(store, kind, object, null)
   return object
+}
+
+const TOKEN_PATH = '/var/run/secrets/kubernetes.io/serviceaccount'
+
+/** Gives all containers of a pod the token of its account, as the admission of service accounts does. */
+function mountToken({ spec }: KubeObject): void {
+  const name = `kube-api-access-${randomSuffix()}`
+  const expirationSeconds = 3607
+  const fieldRef = { apiVersion: 'v1', fieldPath: 'metadata.namespace' }
+  const sources = [
+    { serviceAccountToken: { expirationSeconds, path: 'token' } },
+    { configMap: { name: 'kube-root-ca.crt', items: [{ key: 'ca.crt', path: 'ca.crt' }] } },
+    { downwardAPI: { items: [{ path: 'namespace', fieldRef }] } },
+  ]
+  spec.volumes = [...(spec.volumes ?? []), { name, projected: { sources, defaultMode: 420 } }]
+  for (const container of [...(spec.initContainers ?? []), ...spec.containers]) {
+    container.volumeMounts = [...(container.volumeMounts ?? []), { name, readOnly: true, mountPath: TOKEN_PATH }]
+  }
 }

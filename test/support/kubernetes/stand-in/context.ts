@@ -12,6 +12,8 @@ export interface Delays {
   controller: number
   /** until a controller tries again what was refused; doubles up to 32 times this */
   retry: number
+  /** to make a volume for a claim; until then its pod is unschedulable for a moment */
+  provision: number
   /** to pull an image, or to fail to */
   pull: number
   /** of an init container */
@@ -40,6 +42,7 @@ const EVENT = kindNamed('Event')
 
 export function createContext(store: Store, api: Api, logs: Logs, delays: Delays): Context & { close(): void } {
   const timers = new Set<NodeJS.Timeout>()
+  const told = new Map<string, string>()
   return {
     store,
     api,
@@ -54,7 +57,7 @@ export function createContext(store: Store, api: Api, logs: Logs, delays: Delays
       return timer
     },
     event(about, type, reason, message, component) {
-      record(store, about, { type, reason, message, component })
+      record(store, told, about, { type, reason, message, component })
     },
     close() {
       for (const timer of timers) clearTimeout(timer)
@@ -63,9 +66,10 @@ export function createContext(store: Store, api: Api, logs: Logs, delays: Delays
   }
 }
 
-/** The same event again counts up, as the real recorder does it. */
+/** The same event again counts up, as the real recorder does it. `told`: which object and words → name of the event. */
 function record(
   store: Store,
+  told: Map<string, string>,
   about: KubeObject,
   { type, reason, message, component }: { type: string; reason: string; message: string; component: string },
 ): void {
@@ -73,14 +77,14 @@ function record(
   const home = store.get(kindNamed('Namespace'), undefined, namespace)
   // nothing can be created in a namespace that is going
   if (!home || home.metadata.deletionTimestamp) return
-  const same = store
-    .list(EVENT, namespace)
-    .find((e) => e.involvedObject.uid === uid && e.reason === reason && e.message === message)
+  const words = `${uid}/${reason}/${message}`
+  const same = store.get(EVENT, namespace, told.get(words) ?? '')
   if (same) {
     store.put(EVENT, { ...same, count: same.count + 1, lastTimestamp: timestamp() })
     return
   }
   const suffix = randomUUID().replaceAll('-', '').slice(0, 16)
+  told.set(words, `${name}.${suffix}`)
   store.put(EVENT, {
     apiVersion: 'v1',
     kind: 'Event',

@@ -1,10 +1,10 @@
 /** The API server's HTTP: paths and queries to verbs, who may do what, bodies in JSON or YAML, errors as Status. */
 import http from 'node:http'
-import { loadYaml } from '@kubernetes/client-node'
 import type { Access, User } from './access.ts'
 import type { Api, DeleteOptions } from './api.ts'
+import { body, contentType, read, send } from './bodies.ts'
 import { discover } from './discovery.ts'
-import { groupVersion, KINDS, type Kind } from './kinds.ts'
+import { groupVersion, type Kind } from './kinds.ts'
 import type { Logs } from './logs.ts'
 import type { Json, KubeObject } from './objects.ts'
 import { patched } from './patch.ts'
@@ -12,6 +12,7 @@ import type { Requests } from './requests.ts'
 import { readScale, withScale } from './scale.ts'
 import { fieldTest, labelTest } from './selectors.ts'
 import { ApiError, badRequest, gone } from './status.ts'
+import { isTrue, locate, type Target, verbOf } from './target.ts'
 import { watch } from './watch.ts'
 
 export interface ServerParts {
@@ -21,14 +22,6 @@ export interface ServerParts {
   requests: Requests
   /** as `/version` tells it, like `1.32` */
   version: string
-}
-
-/** A path, taken apart. */
-interface Target {
-  kind: Kind
-  namespace: string | undefined
-  name: string
-  subresource: string | null
 }
 
 interface Call extends Target {
@@ -68,40 +61,6 @@ async function handle(parts: ServerParts, request: http.IncomingMessage, respons
   parts.requests.count(verb, target.kind, target.subresource)
   parts.access.authorize(user, { ...target, verb })
   return serve(parts, verb, { ...target, user, query: url.searchParams, request, response })
-}
-
-/** `/api/v1/namespaces/a/pods/b/log` and the like. */
-function locate(path: string): Target | null {
-  const [, root, ...rest] = path.split('/')
-  const version = root === 'api' ? rest.splice(0, 1)[0] : rest.splice(0, 2).join('/')
-  if (root !== 'api' && root !== 'apis') return null
-  const find = (plural: string | undefined) => KINDS.find((k) => k.plural === plural && groupVersion(k) === version)
-  const namespaced = rest[0] === 'namespaces' && rest.length > 2 ? find(rest[2]) : undefined
-  if (namespaced?.namespaced) {
-    const [, namespace, , name = '', subresource = null] = rest
-    return { kind: namespaced, namespace, name, subresource }
-  }
-  const [plural, name = '', subresource = null] = rest
-  const kind = find(plural)
-  return kind ? { kind, namespace: undefined, name, subresource } : null
-}
-
-function verbOf(method: string, { name }: Target, query: URLSearchParams): string {
-  switch (method) {
-    case 'GET':
-      if (name) return 'get'
-      return isTrue(query.get('watch')) ? 'watch' : 'list'
-    case 'POST':
-      return 'create'
-    case 'PUT':
-      return 'update'
-    case 'PATCH':
-      return 'patch'
-    case 'DELETE':
-      return name ? 'delete' : 'deletecollection'
-    default:
-      throw new ApiError(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource')
-  }
 }
 
 async function serve(parts: ServerParts, verb: string, call: Call): Promise<void> {
@@ -254,54 +213,7 @@ async function deleteOptions({ query, request }: Call): Promise<DeleteOptions> {
   }
 }
 
-const isTrue = (value: string | null): boolean => value === 'true' || value === '1' || value === ''
-
-const contentType = (request: http.IncomingMessage): string =>
-  (request.headers['content-type'] ?? '').split(';')[0]!.trim()
-
 /** Who writes: as the client says, else the program of its User-Agent. */
 function managerOf(query: URLSearchParams, request: http.IncomingMessage): string {
   return query.get('fieldManager') || (request.headers['user-agent'] ?? 'unknown').split('/')[0]!
-}
-
-async function read(request: http.IncomingMessage): Promise<Json> {
-  const chunks: Buffer[] = []
-  for await (const chunk of request) chunks.push(chunk as Buffer)
-  const text = Buffer.concat(chunks).toString()
-  if (!text.trim()) return undefined
-  try {
-    return contentType(request).endsWith('yaml') ? loadYaml(text) : JSON.parse(text)
-  } catch {
-    throw badRequest(
-      "the object provided is unrecognized (must be of type Object): couldn't get version/kind; json parse error",
-    )
-  }
-}
-
-/** An object sent for a path has to be of its kind, name and namespace. */
-async function body(request: http.IncomingMessage, { kind, namespace, name, subresource }: Target): Promise<Json> {
-  const sent = await read(request)
-  if (typeof sent !== 'object' || sent === null) throw badRequest('the body of the request was empty')
-  if (Array.isArray(sent) || subresource === 'scale' || subresource === 'token') return sent
-  const type = contentType(request)
-  if (type.includes('patch') && !type.includes('apply')) return sent
-  if ((sent.kind && sent.kind !== kind.kind) || (sent.apiVersion && sent.apiVersion !== groupVersion(kind))) {
-    const is = `${sent.apiVersion}, Kind=${sent.kind}`
-    throw badRequest(`${is} in the object does not match the expected ${groupVersion(kind)}, Kind=${kind.kind}`)
-  }
-  sent.metadata ??= {}
-  if (name && sent.metadata.name && sent.metadata.name !== name) {
-    throw badRequest(`the name of the object (${sent.metadata.name}) does not match the name on the URL (${name})`)
-  }
-  if (name) sent.metadata.name = name
-  if (namespace && sent.metadata.namespace && sent.metadata.namespace !== namespace) {
-    throw badRequest('the namespace of the provided object does not match the namespace sent on the request')
-  }
-  return sent
-}
-
-function send(response: http.ServerResponse, code: number, value: unknown): void {
-  const text = `${JSON.stringify(value)}\n`
-  response.writeHead(code, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) })
-  response.end(text)
 }

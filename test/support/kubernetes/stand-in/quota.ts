@@ -55,7 +55,7 @@ const counts = (kind: Kind, object: KubeObject): boolean =>
 export function used(store: Store, kinds: Kind[], namespace: string, names: string[]): Usage {
   const total: Usage = new Map(names.map((name) => [name, 0n]))
   for (const kind of kinds) {
-    for (const object of store.list(kind, namespace)) {
+    for (const object of store.all(kind, namespace)) {
       if (!counts(kind, object)) continue
       const usage = usageOf(kind, object)
       for (const name of names) if (usage.has(name)) add(total, name, usage.get(name)!)
@@ -67,7 +67,7 @@ export function used(store: Store, kinds: Kind[], namespace: string, names: stri
 /** Refuses with 403 what would exceed a quota of its namespace. */
 export function charge(store: Store, kind: Kind, object: KubeObject, live: KubeObject | null): void {
   if (!kind.namespaced || kind === QUOTA) return
-  for (const quota of store.list(QUOTA, object.metadata.namespace)) {
+  for (const quota of store.all(QUOTA, object.metadata.namespace)) {
     const hard: Record<string, string> = quota.spec?.hard ?? {}
     const wanted = usageOf(kind, object)
     const had = live ? usageOf(kind, live) : new Map<string, bigint>()

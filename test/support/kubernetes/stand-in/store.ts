@@ -2,7 +2,7 @@
  * What etcd and the watch cache are to the API server: the objects, one counter of versions for all of them, and
  * the recent changes, so that a watch can begin at a version. Objects in it are never changed, only replaced.
  */
-import { type Kind, kindNamed } from './kinds.ts'
+import type { Kind } from './kinds.ts'
 import type { KubeObject } from './objects.ts'
 
 export interface Change {
@@ -14,13 +14,12 @@ export interface Change {
   before: KubeObject | null
 }
 
-const key = (namespace: string | undefined, name: string): string => `${namespace ?? ''}/${name}`
-
 export class Store {
   version = 1000
   /** changes up to this version are forgotten: a watch from before gets 410 */
   forgotten = 1000
-  readonly #objects = new Map<Kind, Map<string, KubeObject>>()
+  /** kind → namespace ('' for cluster-wide ones) → name */
+  readonly #objects = new Map<Kind, Map<string, Map<string, KubeObject>>>()
   readonly #listeners = new Set<(change: Change) => void>()
   readonly #keep: number
   #changes: Change[] = []
@@ -30,38 +29,52 @@ export class Store {
     this.#keep = keep
   }
 
+  #home(kind: Kind, namespace = ''): Map<string, KubeObject> {
+    const namespaces = this.#objects.get(kind) ?? new Map<string, Map<string, KubeObject>>()
+    this.#objects.set(kind, namespaces)
+    const home = namespaces.get(namespace) ?? new Map<string, KubeObject>()
+    namespaces.set(namespace, home)
+    return home
+  }
+
   get(kind: Kind, namespace: string | undefined, name: string): KubeObject | undefined {
-    return this.#objects.get(kind)?.get(key(namespace, name))
+    return this.#objects
+      .get(kind)
+      ?.get(namespace ?? '')
+      ?.get(name)
   }
 
-  /** In the order of their keys, as etcd lists them. */
+  /** Of a namespace or of all, in no order. */
+  all(kind: Kind, namespace?: string): KubeObject[] {
+    const namespaces = this.#objects.get(kind)
+    if (namespace !== undefined) return [...(namespaces?.get(namespace)?.values() ?? [])]
+    return [...(namespaces?.values() ?? [])].flatMap((home) => [...home.values()])
+  }
+
+  /** In the order of namespaces and names, as etcd lists them. */
   list(kind: Kind, namespace?: string): KubeObject[] {
-    const all = [...(this.#objects.get(kind) ?? [])]
-    const mine = namespace === undefined ? all : all.filter(([k]) => k.startsWith(`${namespace}/`))
-    return mine.sort(([a], [b]) => (a < b ? -1 : 1)).map(([, object]) => object)
-  }
-
-  listNamed(kind: string): KubeObject[] {
-    return this.list(kindNamed(kind))
+    const key = ({ metadata }: KubeObject): string => `${metadata.namespace ?? ''}/${metadata.name}`
+    return this.all(kind, namespace)
+      .map((object) => ({ key: key(object), object }))
+      .sort((a, b) => (a.key < b.key ? -1 : 1))
+      .map(({ object }) => object)
   }
 
   put(kind: Kind, object: KubeObject): KubeObject {
-    const objects = this.#objects.get(kind) ?? new Map<string, KubeObject>()
-    this.#objects.set(kind, objects)
-    const k = key(object.metadata.namespace, object.metadata.name)
-    const before = objects.get(k) ?? null
+    const home = this.#home(kind, object.metadata.namespace)
+    const before = home.get(object.metadata.name) ?? null
     const version = ++this.version
     const stored = { ...object, metadata: { ...object.metadata, resourceVersion: String(version) } }
-    objects.set(k, stored)
+    home.set(object.metadata.name, stored)
     this.#tell({ version, type: before ? 'MODIFIED' : 'ADDED', kind, object: stored, before })
     return stored
   }
 
   delete(kind: Kind, object: KubeObject): KubeObject {
-    const k = key(object.metadata.namespace, object.metadata.name)
-    const before = this.#objects.get(kind)?.get(k)
+    const home = this.#home(kind, object.metadata.namespace)
+    const before = home.get(object.metadata.name)
     if (!before) return object
-    this.#objects.get(kind)!.delete(k)
+    home.delete(object.metadata.name)
     const version = ++this.version
     const last = { ...object, metadata: { ...object.metadata, resourceVersion: String(version) } }
     this.#tell({ version, type: 'DELETED', kind, object: last, before })

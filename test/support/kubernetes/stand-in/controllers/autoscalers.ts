@@ -19,7 +19,7 @@ export function startAutoscalers(context: Context): void {
   store.onChange(({ kind, type, object }) => {
     if (kind === AUTOSCALER && type !== 'DELETED') queue.add(keyOf(object))
     if (!kind.scale) return
-    for (const autoscaler of store.list(AUTOSCALER, object.metadata.namespace)) {
+    for (const autoscaler of store.all(AUTOSCALER, object.metadata.namespace)) {
       if (autoscaler.spec.scaleTargetRef.name === object.metadata.name) queue.add(keyOf(autoscaler))
     }
   })

@@ -1,21 +1,18 @@
 /** The status of a Deployment: its counts, and the conditions Available, Progressing and ReplicaFailure. */
 import type { Context } from '../context.ts'
-import { controllerOf, equal, type Json, type KubeObject, timestamp, withCondition } from '../objects.ts'
+import { equal, type Json, type KubeObject, timestamp, withCondition } from '../objects.ts'
 import { DEPLOYMENT, fenceposts } from './deployments.ts'
 import { CONTROLLER } from './pods.ts'
-import { REPLICA_SET } from './replicasets.ts'
 
 /** Writes it; returns in how many milliseconds the progress deadline has to be looked at, or null. */
 export function writeDeploymentStatus(
   { store, api }: Context,
   { metadata }: KubeObject,
+  sets: KubeObject[],
   isCurrent: (template: Json) => boolean,
 ): number | null {
   const deployment = store.get(DEPLOYMENT, metadata.namespace, metadata.name)
   if (!deployment) return null
-  const sets = store
-    .list(REPLICA_SET, metadata.namespace)
-    .filter((set) => controllerOf(set)?.uid === deployment.metadata.uid)
   const current = sets.find((set) => isCurrent(set.spec.template))
   const sum = (name: string): number => sets.reduce((n, set) => n + (set.status?.[name] ?? 0), 0)
   const counts = {

@@ -17,12 +17,11 @@ export function startDeployments(context: Context): void {
     const { namespace, name } = splitKey(key)
     const deployment = store.get(DEPLOYMENT, namespace, name)
     if (!deployment) return
-    const names = [...(setsOf.get(deployment.metadata.uid) ?? [])]
-    const sets = names.flatMap((n) => store.get(REPLICA_SET, namespace, n) ?? [])
-    if (!deployment.metadata.deletionTimestamp) reconcile(context, deployment, sets)
-    const wait = writeDeploymentStatus(context, deployment, (template) =>
-      sameTemplate(template, deployment.spec.template),
-    )
+    const sets = () =>
+      [...(setsOf.get(deployment.metadata.uid) ?? [])].flatMap((n) => store.get(REPLICA_SET, namespace, n) ?? [])
+    if (!deployment.metadata.deletionTimestamp) reconcile(context, deployment, sets())
+    const isCurrent = (template: Json) => sameTemplate(template, deployment.spec.template)
+    const wait = writeDeploymentStatus(context, deployment, sets(), isCurrent)
     if (wait !== null) queue.add(key, wait)
   })
   store.onChange(({ kind, type, object }) => {
@@ -99,7 +98,7 @@ function retire(context: Context, deployment: KubeObject, old: KubeObject[]): bo
   for (const set of old) scale(context, deployment, set, 0)
   const uids = new Set(old.map((set) => set.metadata.uid))
   return context.store
-    .list(POD, deployment.metadata.namespace)
+    .all(POD, deployment.metadata.namespace)
     .some((pod) => uids.has(controllerOf(pod)?.uid ?? '') && !['Succeeded', 'Failed'].includes(pod.status?.phase))
 }
 

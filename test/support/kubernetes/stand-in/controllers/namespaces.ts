@@ -12,10 +12,10 @@ export function startNamespaces(context: Context): void {
     const namespace = store.get(NAMESPACE, undefined, name)
     if (!namespace) return
     if (!namespace.metadata.deletionTimestamp) return furnish(context, name)
-    const left = NAMESPACED.flatMap((kind) => store.list(kind, name).map((object) => ({ kind, object })))
+    const left = NAMESPACED.flatMap((kind) => store.all(kind, name).map((object) => ({ kind, object })))
     for (const { kind, object } of left)
       api.delete(kind, name, object.metadata.name, { propagationPolicy: 'Background' })
-    if (NAMESPACED.some((kind) => store.list(kind, name).length > 0)) return
+    if (NAMESPACED.some((kind) => store.all(kind, name).length > 0)) return
     const change = (copy: typeof namespace) => {
       copy.spec.finalizers = []
     }

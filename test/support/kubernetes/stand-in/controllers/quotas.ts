@@ -12,7 +12,7 @@ const COUNTED = KINDS.filter((kind) => kind.namespaced && kind.kind !== 'Event')
 export function startQuotas(context: Context): void {
   const { store, api } = context
   const queue = new WorkQueue(context, (namespace) => {
-    for (const quota of store.list(QUOTA, namespace)) {
+    for (const quota of store.all(QUOTA, namespace)) {
       const hard: Record<string, string> = quota.spec?.hard ?? {}
       const usage = used(store, COUNTED, namespace, Object.keys(hard))
       const status = { hard, used: Object.fromEntries([...usage].map(([name, n]) => [name, format(n, hard[name])])) }
@@ -26,6 +26,6 @@ export function startQuotas(context: Context): void {
   store.onChange(({ kind, type, object }) => {
     const { namespace } = object.metadata
     if (!namespace || !COUNTED.includes(kind) || (kind !== QUOTA && type === 'MODIFIED' && kind.kind !== 'Pod')) return
-    if (store.list(QUOTA, namespace).length > 0) queue.add(namespace)
+    if (store.all(QUOTA, namespace).length > 0) queue.add(namespace)
   })
 }

@@ -3,31 +3,35 @@ import { type Context, keyOf, splitKey, WorkQueue } from '../context.ts'
 import { kindNamed } from '../kinds.ts'
 import { type Json, type KubeObject, timestamp, withCondition } from '../objects.ts'
 import { nano } from '../quantity.ts'
+import type { Store } from '../store.ts'
 import { POD } from './pods.ts'
 
 const NODE = kindNamed('Node')
 const CLAIM = kindNamed('PersistentVolumeClaim')
+const CLASS = kindNamed('StorageClass')
 const BY = { manager: 'kube-scheduler' }
+/** on a claim: the node that the scheduler chose for its pod */
+export const SELECTED_NODE = 'volume.kubernetes.io/selected-node'
 
 type Amounts = Record<'cpu' | 'memory' | 'pods', bigint>
 
 export function startScheduler(context: Context): void {
   const { store } = context
   const waiting = new Set<string>()
-  const onNode = new Map<string, { node: string; amounts: Amounts }>()
+  const usage = new Usage()
   const queue = new WorkQueue(context, (key) => {
     const { namespace, name } = splitKey(key)
     const pod = store.get(POD, namespace, name)
     if (!pod || pod.spec.nodeName || pod.metadata.deletionTimestamp) waiting.delete(key)
-    else if (schedule(context, pod, used(onNode))) waiting.delete(key)
+    else if (schedule(context, pod, usage)) waiting.delete(key)
     else waiting.add(key)
   })
   store.onChange(({ kind, type, object }) => {
     if (kind === POD) {
       const key = keyOf(object)
       const ended = type === 'DELETED' || ['Succeeded', 'Failed'].includes(object.status?.phase)
-      if (ended) onNode.delete(key)
-      else if (object.spec.nodeName) onNode.set(key, { node: object.spec.nodeName, amounts: requested(object.spec) })
+      if (ended) usage.remove(key)
+      else if (object.spec.nodeName) usage.add(key, object)
       if (type === 'ADDED') queue.add(key)
       if (!ended) return
     } else if (kind !== NODE && kind !== CLAIM) return
@@ -36,14 +40,37 @@ export function startScheduler(context: Context): void {
   })
 }
 
-function used(onNode: Map<string, { node: string; amounts: Amounts }>): Map<string, Amounts> {
-  const total = new Map<string, Amounts>()
-  for (const { node, amounts } of onNode.values()) {
-    const sum = total.get(node) ?? { cpu: 0n, memory: 0n, pods: 0n }
-    for (const name of ['cpu', 'memory', 'pods'] as const) sum[name] += amounts[name]
-    total.set(node, sum)
+/** What the pods of each node request. */
+class Usage {
+  readonly #pods = new Map<string, { node: string; amounts: Amounts }>()
+  readonly #totals = new Map<string, Amounts>()
+
+  of(node: string): Amounts {
+    return this.#totals.get(node) ?? { cpu: 0n, memory: 0n, pods: 0n }
   }
-  return total
+
+  add(key: string, { spec }: KubeObject): void {
+    if (this.#pods.has(key)) return
+    const entry = { node: spec.nodeName as string, amounts: requested(spec) }
+    this.#pods.set(key, entry)
+    this.#count(entry, 1n)
+  }
+
+  remove(key: string): void {
+    const entry = this.#pods.get(key)
+    if (entry) this.#count(entry, -1n)
+    this.#pods.delete(key)
+  }
+
+  #count({ node, amounts }: { node: string; amounts: Amounts }, sign: bigint): void {
+    const { cpu, memory, pods } = this.of(node)
+    const total = {
+      cpu: cpu + sign * amounts.cpu,
+      memory: memory + sign * amounts.memory,
+      pods: pods + sign * amounts.pods,
+    }
+    this.#totals.set(node, total)
+  }
 }
 
 function requested(spec: Json): Amounts {
@@ -59,7 +86,7 @@ function requested(spec: Json): Amounts {
 }
 
 /** Why a node does not take a pod; null: it does. */
-function unfit(node: KubeObject, pod: KubeObject, taken: Amounts | undefined): string | null {
+function unfit(node: KubeObject, pod: KubeObject, taken: Amounts): string | null {
   const selector: Record<string, string> = pod.spec.nodeSelector ?? {}
   if (Object.entries(selector).some(([name, value]) => node.metadata.labels?.[name] !== value)) {
     return `node(s) didn't match Pod's node affinity/selector`
@@ -67,7 +94,7 @@ function unfit(node: KubeObject, pod: KubeObject, taken: Amounts | undefined): s
   const wanted = requested(pod.spec)
   for (const name of ['cpu', 'memory', 'pods'] as const) {
     const room = nano(node.status?.allocatable?.[name])
-    if ((taken?.[name] ?? 0n) + wanted[name] > room) return name === 'pods' ? 'Too many pods' : `Insufficient ${name}`
+    if (taken[name] + wanted[name] > room) return name === 'pods' ? 'Too many pods' : `Insufficient ${name}`
   }
   return null
 }
@@ -80,18 +107,39 @@ function volumesOf({ store }: Context, pod: KubeObject): string | null {
     const claim = store.get(CLAIM, pod.metadata.namespace, claimName)
     if (!claim) return `persistentvolumeclaim "${claimName}" not found`
     if (claim.metadata.deletionTimestamp) return `persistentvolumeclaim "${claimName}" is being deleted`
-    if (claim.status?.phase !== 'Bound') return 'pod has unbound immediate PersistentVolumeClaims'
+    if (claim.status?.phase === 'Bound' || isLateBound(store, claim)) continue
+    return 'pod has unbound immediate PersistentVolumeClaims'
   }
   return null
 }
 
+const isLateBound = (store: Store, { spec }: KubeObject): boolean =>
+  store.get(CLASS, undefined, spec.storageClassName ?? '')?.volumeBindingMode === 'WaitForFirstConsumer'
+
+/** Claims that wait for their first pod get a node; true while one of them has no volume yet. */
+function awaitsVolumes({ store, api }: Context, pod: KubeObject, node: string): boolean {
+  const claims = (pod.spec.volumes ?? []).flatMap((volume: Json) => {
+    const name = volume.persistentVolumeClaim?.claimName
+    return name ? (store.get(CLAIM, pod.metadata.namespace, name) ?? []) : []
+  })
+  const open = claims.filter((claim: KubeObject) => claim.status?.phase !== 'Bound')
+  for (const claim of open) {
+    const select = ({ metadata }: KubeObject) => {
+      metadata.annotations = { ...metadata.annotations, [SELECTED_NODE]: node }
+    }
+    api.modify(CLAIM, claim, select, BY)
+  }
+  return open.length > 0
+}
+
 /** True when the pod has its node. */
-function schedule(context: Context, pod: KubeObject, taken: Map<string, Amounts>): boolean {
+function schedule(context: Context, pod: KubeObject, usage: Usage): boolean {
   const { store, api, event } = context
   const nodes = store.list(NODE).filter(({ spec }) => !spec?.unschedulable)
   const volumes = volumesOf(context, pod)
-  const verdicts = nodes.map((node) => ({ node, why: unfit(node, pod, taken.get(node.metadata.name)) }))
+  const verdicts = nodes.map((node) => ({ node, why: unfit(node, pod, usage.of(node.metadata.name)) }))
   const node = volumes ? undefined : verdicts.find(({ why }) => why === null)?.node
+  if (node && awaitsVolumes(context, pod, node.metadata.name)) return false
   if (node) {
     const bind = (copy: KubeObject) => {
       copy.spec.nodeName = node.metadata.name

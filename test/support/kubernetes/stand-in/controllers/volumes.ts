@@ -3,6 +3,7 @@ import { type Context, keyOf, splitKey, WorkQueue } from '../context.ts'
 import { kindNamed } from '../kinds.ts'
 import type { Json, KubeObject } from '../objects.ts'
 import { CONTROLLER, POD } from './pods.ts'
+import { SELECTED_NODE } from './scheduler.ts'
 
 const CLAIM = kindNamed('PersistentVolumeClaim')
 const CLASS = kindNamed('StorageClass')
@@ -22,7 +23,7 @@ export function startVolumes(context: Context): void {
     if (kind === POD && type === 'DELETED') {
       for (const name of claimsOf(object)) queue.add(`${object.metadata.namespace}/${name}`)
     }
-    if (kind === CLASS) for (const claim of store.list(CLAIM)) queue.add(keyOf(claim))
+    if (kind === CLASS) for (const claim of store.all(CLAIM)) queue.add(keyOf(claim))
   })
 }
 
@@ -31,7 +32,7 @@ const claimsOf = ({ spec }: KubeObject): string[] =>
 
 function letGo({ store, api }: Context, claim: KubeObject): void {
   const { namespace, name } = claim.metadata
-  const isUsed = store.list(POD, namespace).some((pod) => claimsOf(pod).includes(name))
+  const isUsed = store.all(POD, namespace).some((pod) => claimsOf(pod).includes(name))
   if (isUsed) return
   const change = ({ metadata }: KubeObject) => {
     metadata.finalizers = metadata.finalizers?.filter((finalizer) => finalizer !== PROTECTION)
@@ -39,23 +40,43 @@ function letGo({ store, api }: Context, claim: KubeObject): void {
   api.modify(CLAIM, claim, change, CONTROLLER)
 }
 
-function bind({ store, api, event }: Context, claim: KubeObject): void {
+function bind(context: Context, claim: KubeObject): void {
+  const { store, api, event } = context
   const wanted: string | undefined = claim.spec.storageClassName
-  if (!wanted || !store.get(CLASS, undefined, wanted)) {
+  const found = wanted ? store.get(CLASS, undefined, wanted) : undefined
+  const pend = () =>
+    api.modify(
+      CLAIM,
+      claim,
+      (copy) => {
+        copy.status = { phase: 'Pending' }
+      },
+      { ...CONTROLLER, subresource: 'status' },
+    )
+  if (!found) {
     const [reason, message] = wanted
       ? ['ProvisioningFailed', `storageclass.storage.k8s.io "${wanted}" not found`]
       : ['FailedBinding', 'no persistent volumes available for this claim and no storage class is set']
     event(claim, wanted ? 'Warning' : 'Normal', reason!, message!, 'persistentvolume-controller')
-    const pending = (copy: KubeObject) => {
-      copy.status = { phase: 'Pending' }
-    }
-    api.modify(CLAIM, claim, pending, { ...CONTROLLER, subresource: 'status' })
+    pend()
     return
   }
-  const provision = (copy: KubeObject) => {
+  const late = found.volumeBindingMode === 'WaitForFirstConsumer'
+  if (late && !claim.metadata.annotations?.[SELECTED_NODE]) {
+    const message = 'waiting for first consumer to be created before binding'
+    event(claim, 'Normal', 'WaitForFirstConsumer', message, 'persistentvolume-controller')
+    pend()
+    return
+  }
+  pend()
+  context.after(context.delays.provision, () => provision(context, claim))
+}
+
+function provision({ api }: Context, claim: KubeObject): void {
+  const name = (copy: KubeObject) => {
     copy.spec.volumeName = `pvc-${copy.metadata.uid}`
   }
-  api.modify(CLAIM, claim, provision, CONTROLLER)
+  api.modify(CLAIM, claim, name, CONTROLLER)
   const bound = (copy: KubeObject) => {
     const { accessModes, resources } = copy.spec
     copy.status = { phase: 'Bound', accessModes, capacity: { storage: resources.requests?.storage } }

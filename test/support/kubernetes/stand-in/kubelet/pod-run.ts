@@ -47,9 +47,7 @@ export class PodRun {
 
   release(): void {
     this.#released = true
-    for (const container of this.#containers) {
-      if (container.state.running && !container.init) container.ready = true
-    }
+    for (const container of this.#containers) if (container.state.running && !container.ready) this.#ready(container)
     this.#publish()
   }
 
@@ -157,12 +155,17 @@ export class PodRun {
       this.#after(delays.init, () => this.#ended(container, 0))
     } else {
       this.#after(delays.ready, () => {
-        logs.print(uid, name, `${name}: listening`)
-        container.ready = !tag.startsWith('slow') || this.#released
+        if (tag.startsWith('slow') && !this.#released) return
+        this.#ready(container)
         this.#publish()
       })
       if (container.init) this.#next()
     }
+  }
+
+  #ready(container: Container): void {
+    this.#context.logs.print(this.#pod.metadata.uid, container.spec.name, `${container.spec.name}: listening`)
+    container.ready = true
   }
 
   #ended(container: Container, exitCode: number): void {

@@ -1,0 +1,120 @@
+/** What others change of a deployment's objects: repaired where it is ours, left alone where it is not. */
+import { PatchStrategy } from '@kubernetes/client-node'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { eventually, openSite, runOf, type Site, Tenant } from './runtime-support.ts'
+
+let site: Site
+beforeAll(async () => {
+  site = await openSite()
+})
+afterAll(() => site.close())
+
+const V1 = 'registry.example.com/agent:1'
+
+async function serving(spec = {}): Promise<Tenant> {
+  const tenant = new Tenant(site)
+  await tenant.provision(spec)
+  await tenant.deploy(tenant.revision(V1), { spec })
+  return tenant
+}
+
+/** As somebody with kubectl would. */
+async function change(tenant: Tenant, kind: string, name: string, body: object): Promise<void> {
+  const apiVersion = kind === 'Deployment' ? 'apps/v1' : 'v1'
+  const object = { apiVersion, kind, metadata: { name, namespace: site.namespace }, ...body }
+  await site.objects.patch(object, undefined, undefined, 'kubectl-edit', undefined, PatchStrategy.MergePatch)
+}
+
+test('a Service that was deleted comes back', async () => {
+  const tenant = await serving()
+  const before = (await tenant.object('v1', 'Service', tenant.names.base))!.metadata.uid
+  await site.core.deleteNamespacedService({ namespace: site.namespace, name: tenant.names.base })
+  await eventually(async () => {
+    const uid = (await tenant.object('v1', 'Service', tenant.names.base))?.metadata.uid
+    return uid !== undefined && uid !== before
+  })
+  expect((await tenant.object('v1', 'Service', tenant.names.base))!.metadata.uid).not.toBe(before)
+})
+
+test('the Secret of the database comes back with the same password', async () => {
+  const tenant = await serving()
+  const before = (await tenant.object('v1', 'Secret', tenant.names.database))!
+  await site.core.deleteNamespacedSecret({ namespace: site.namespace, name: tenant.names.database })
+  await eventually(async () => (await tenant.object('v1', 'Secret', tenant.names.database)) !== null)
+  expect((await tenant.object('v1', 'Secret', tenant.names.database))!.data).toEqual(before.data)
+})
+
+test('an image and a number of replicas that were changed by hand are put right, and additions stay', async () => {
+  const tenant = await serving()
+  const { server } = tenant.names
+  await change(tenant, 'Deployment', server, {
+    metadata: { name: server, namespace: site.namespace, labels: { team: 'blue' }, annotations: { note: 'by hand' } },
+  })
+  await change(tenant, 'Deployment', server, { spec: { replicas: 3 } })
+  await eventually(async () => (await tenant.server()).spec.replicas === 1)
+  const [container] = (await tenant.server()).spec.template.spec.containers
+  await change(tenant, 'Deployment', server, {
+    spec: { template: { spec: { containers: [{ ...container, image: 'other:1' }] } } },
+  })
+  await eventually(async () => (await tenant.image()) === V1)
+  const { metadata, spec } = await tenant.server()
+  expect(spec.replicas).toBe(1)
+  expect(spec.template.spec.containers[0].image).toBe(V1)
+  expect(metadata.labels.team).toBe('blue')
+  expect(metadata.annotations.note).toBe('by hand')
+})
+
+test('secrets that were changed by hand are put right', async () => {
+  const tenant = new Tenant(site)
+  await tenant.provision()
+  await tenant.deploy(tenant.revision(V1, { secrets: [{ name: 'API_KEY', value: 'right' }] }))
+  const name = tenant.names.secrets(1)
+  const wrong = Buffer.from('wrong').toString('base64')
+  const right = Buffer.from('right').toString('base64')
+  await change(tenant, 'Secret', name, { data: { API_KEY: wrong } })
+  const value = async () => ((await tenant.object('v1', 'Secret', name))?.data as Record<string, string>)?.API_KEY
+  await eventually(async () => (await value()) === right)
+  expect(await value()).toBe(right)
+})
+
+test('what an autoscaler decided is not undone, but zero replicas are', async () => {
+  const spec = { min_scale: 1, max_scale: 4, cpu: 0.1 }
+  const tenant = await serving(spec)
+  const { server } = tenant.names
+  await change(tenant, 'Deployment', server, { spec: { replicas: 3 } })
+  await eventually(async () => (await tenant.pods()).length === 3)
+  tenant.run = runOf(tenant.run!.revision, { spec: { ...spec, memory_mb: 128 } })
+  tenant.ensure()
+  await eventually(async () => (await tenant.server()).spec.template.spec.containers[0].resources.requests.memory)
+  expect((await tenant.server()).spec.replicas).toBe(3)
+  await change(tenant, 'Deployment', server, { spec: { replicas: 0 } })
+  await eventually(async () => (await tenant.server()).spec.replicas === 1)
+  expect((await tenant.server()).spec.replicas).toBe(1)
+})
+
+test('somebody who changes it back again and again is answered ever more slowly', async () => {
+  const tenant = await serving()
+  const { server } = tenant.names
+  if (!site.test.standIn) return
+  site.test.standIn.requests.reset()
+  const until = performance.now() + 2500
+  for (let n = 0; performance.now() < until; n++) {
+    await change(tenant, 'Deployment', server, { spec: { replicas: 2 + (n % 2) } })
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  const others = site.test.standIn.requests.of('patch', 'deployments')
+  expect(others).toBeGreaterThan(20)
+  await eventually(async () => (await tenant.server()).spec.replicas === 1, 15_000)
+  expect((await tenant.server()).spec.replicas).toBe(1)
+  const generation = (await tenant.server()).metadata.generation as number
+  expect(generation - others).toBeLessThan(8)
+})
+
+test('who gave a deployment up leaves it as it is', async () => {
+  const tenant = await serving()
+  await site.runtime.drop(tenant.id)
+  await site.core.deleteNamespacedService({ namespace: site.namespace, name: tenant.names.base })
+  await new Promise((resolve) => setTimeout(resolve, 300))
+  expect(await tenant.object('v1', 'Service', tenant.names.base)).toBeNull()
+  expect(await tenant.uids()).toHaveLength(1)
+})

@@ -1,0 +1,197 @@
+/** Rollouts that don't go well: each says why, early, and what served before serves on. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { Withdrawn } from '../../src/dataplane/perform.ts'
+import { eventually, type How, openSite, runOf, type Site, Tenant } from './runtime-support.ts'
+
+let site: Site
+beforeAll(async () => {
+  site = await openSite({ failAfterMs: 1500 })
+})
+afterAll(() => site.close())
+
+const image = (tag: string) => `registry.example.com/agent:${tag}`
+
+async function serving(how: How = {}): Promise<Tenant> {
+  const tenant = new Tenant(site)
+  await tenant.provision(how.spec)
+  await tenant.deploy(tenant.revision(image('1')), how)
+  return tenant
+}
+
+/** What serves was not touched: the same pods, and the image is back. */
+async function untouched(tenant: Tenant, before: string[]): Promise<void> {
+  await eventually(async () => (await tenant.uids()).join() === before.join())
+  expect(await tenant.uids()).toEqual(before)
+  expect(await tenant.image()).toBe(image('1'))
+}
+
+test('an image that can not be pulled fails early with the reason, and the next one recovers', async () => {
+  const tenant = await serving()
+  const before = await tenant.uids()
+  await expect(tenant.prepare(tenant.revision(image('bad')))).rejects.toThrow(/image .*agent:bad.* can't be pulled: /)
+  await untouched(tenant, before)
+  await tenant.deploy(tenant.revision(image('2')))
+  expect(await tenant.image()).toBe(image('2'))
+})
+
+test('an agent that crashes fails with its exit code and its last words, without its secrets', async () => {
+  const tenant = await serving()
+  const before = await tenant.uids()
+  const secrets = [{ name: 'API_KEY', value: 'starting registry' }]
+  const failure = tenant.prepare(tenant.revision(image('crash'), { secrets }))
+  await expect(failure).rejects.toThrow(
+    /Container agent of pod .* keeps crashing: it exited with code 1[^]*agent: ••••/,
+  )
+  await untouched(tenant, before)
+})
+
+test('the first revision that fails leaves no workload, but the database stays', async () => {
+  const tenant = new Tenant(site)
+  await tenant.provision()
+  await expect(tenant.prepare(tenant.revision(image('bad')))).rejects.toThrow(/can't be pulled/)
+  await eventually(async () => !(await tenant.server()))
+  expect(await tenant.server()).toBeNull()
+  expect(await tenant.uids('database')).toHaveLength(1)
+  expect(site.runtime.health(tenant.id)).toBeUndefined()
+})
+
+test('a secret reference to what does not exist is named before anything is rolled out', async () => {
+  const tenant = await serving()
+  await site.core.createNamespacedSecret({
+    namespace: site.namespace,
+    body: { metadata: { name: 'there' }, stringData: { key: 'value' } },
+  })
+  const secretReferences = [
+    { name: 'ONE', secret_name: 'absent', secret_key: 'key' },
+    { name: 'TWO', secret_name: 'there', secret_key: 'other' },
+  ]
+  const failure = tenant.prepare(tenant.revision(image('2')), { secretReferences })
+  await expect(failure).rejects.toThrow(/Secret absent, which does not exist[^]*key other of Secret there/)
+  expect(await tenant.image()).toBe(image('1'))
+  await tenant.deploy(tenant.revision(image('2')), {
+    secretReferences: [{ name: 'TWO', secret_name: 'there', secret_key: 'key' }],
+  })
+})
+
+test('a pod that no node can take fails with the scheduler’s words', async () => {
+  const tenant = await serving()
+  const before = await tenant.uids()
+  const failure = tenant.prepare(tenant.revision(image('2')), { spec: { cpu: 8, memory_mb: 900_000_000 } })
+  await expect(failure).rejects.toThrow(/No node can take pod .*: .*Insufficient memory/)
+  await untouched(tenant, before)
+})
+
+test('a service account that does not exist fails with the cluster’s words', async () => {
+  const tenant = await serving()
+  const before = await tenant.uids()
+  const failure = tenant.prepare(tenant.revision(image('2')), { spec: { service_account_name: 'nobody' } })
+  await expect(failure).rejects.toThrow(/refuses pods of server: .*serviceaccount "nobody" not found/)
+  await untouched(tenant, before)
+})
+
+test('a manifest that the API server refuses fails with its words', async () => {
+  const tenant = await serving()
+  const before = await tenant.uids()
+  const spec = { volumes: [{ name: 'Not A Name', emptyDir: {} }] } as How['spec']
+  await expect(tenant.prepare(tenant.revision(image('2')), { spec })).rejects.toThrow(/invalid/i)
+  await untouched(tenant, before)
+})
+
+test('an exceeded quota fails with the cluster’s words', async () => {
+  const namespace = await site.test.createNamespace()
+  const kubeconfig = await site.test.limitedKubeconfig({ namespaces: [namespace] })
+  const { runtime } = await site.another({ namespace }, kubeconfig)
+  const tenant = new Tenant({ ...site, namespace, runtime })
+  await tenant.provision()
+  const body = { metadata: { name: 'pods' }, spec: { hard: { pods: '2' } } }
+  await site.core.createNamespacedResourceQuota({ namespace, body })
+  await expect(tenant.prepare(tenant.revision(image('1')))).rejects.toThrow(/exceeded quota: pods/)
+  const second = new Tenant({ ...site, namespace, runtime })
+  await expect(second.provision()).rejects.toThrow(/exceeded quota: pods/)
+})
+
+test('a rollout that gets nowhere fails at its deadline with what it was waiting for', async () => {
+  const tenant = await serving()
+  const before = await tenant.uids()
+  const failure = tenant.prepare(tenant.revision(image('slow')), { deadlineMs: 1500 })
+  await expect(failure).rejects.toThrow(/not ready in time.*server: 0 of 1 replicas are ready; pod .* container agent/s)
+  await untouched(tenant, before)
+})
+
+test('a rollout that is interrupted puts back what served, whose pods never went', async () => {
+  const tenant = await serving()
+  const before = await tenant.uids()
+  const abort = new AbortController()
+  const deploying = tenant.prepare(tenant.revision(image('slow')), {}, abort.signal)
+  await eventually(async () => (await tenant.pods()).length === 2)
+  expect(await tenant.image()).toBe(image('slow'))
+  abort.abort(new Withdrawn())
+  await expect(deploying).rejects.toThrow('withdrawn')
+  expect(await tenant.image()).toBe(image('1'))
+  await untouched(tenant, before)
+})
+
+test('the newest wins, also right after an interrupted one', async () => {
+  const tenant = await serving()
+  const abort = new AbortController()
+  const first = tenant.prepare(tenant.revision(image('slow')), {}, abort.signal)
+  await eventually(async () => (await tenant.pods()).length === 2)
+  abort.abort(new Withdrawn())
+  await expect(first).rejects.toThrow('withdrawn')
+  await tenant.deploy(tenant.revision(image('3')))
+  expect(await tenant.image()).toBe(image('3'))
+  expect(await tenant.uids()).toHaveLength(1)
+})
+
+test('who takes over in the middle of a rollout goes on with it, and rolls nothing back first', async () => {
+  const tenant = await serving()
+  const revision = tenant.revision(image('slow'))
+  const abort = new AbortController()
+  const first = tenant.prepare(revision, {}, abort.signal).catch((error: Error) => error.message)
+  await eventually(async () => (await tenant.pods()).length === 2)
+  // as a holder that loses its claim does it
+  abort.abort(new Error('not ours any more'))
+  await site.runtime.drop(tenant.id)
+  await first
+  const { generation } = (await tenant.server()).metadata
+  const pods = await tenant.uids()
+
+  const { runtime } = await site.another()
+  const other = tenant.takenOver(runtime, '2')
+  other.ensure()
+  const second = other.prepare(revision)
+  await other.log.seen(/Waiting for server: 0 of 1 replicas/)
+  expect((await other.server()).metadata.generation).toBe(generation)
+  expect(await other.uids()).toEqual(pods)
+  for (const { metadata } of await other.pods())
+    site.test.standIn?.release({ namespace: site.namespace, name: metadata!.name! })
+  await (await second).commit(async () => true)
+  expect(await other.image()).toBe(image('slow'))
+})
+
+test('a result that is not recorded puts back what served', async () => {
+  const tenant = await serving()
+  const candidate = await tenant.prepare(tenant.revision(image('2')))
+  await candidate.commit(async () => false)
+  expect(await tenant.image()).toBe(image('1'))
+  const again = await tenant.prepare(tenant.revision(image('2')))
+  const failing = again.commit(async () => {
+    throw new Error('nobody heard')
+  })
+  await expect(failing).rejects.toThrow('nobody heard')
+  expect(await tenant.image()).toBe(image('1'))
+})
+
+test('of two holders the one with the older token writes nothing any more', async () => {
+  const tenant = await serving()
+  const { runtime } = await site.another()
+  const newer = tenant.takenOver(runtime, '2')
+  await newer.deploy(newer.revision(image('2'), { number: 7 }))
+  // the older one does not know yet, and wants to roll out something else
+  await expect(tenant.prepare(tenant.revision(image('3')))).rejects.toThrow(/newer holder/)
+  tenant.run = runOf(tenant.revision(image('4')))
+  tenant.ensure()
+  await expect(tenant.teardown()).rejects.toThrow(/newer holder/)
+  expect(await newer.image()).toBe(image('2'))
+  expect((await newer.server()).metadata.annotations['pilothouse.dev/token']).toBe('2')
+})

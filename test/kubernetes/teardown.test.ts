@@ -1,0 +1,76 @@
+/** Tearing a deployment down: everything of it goes, and nothing else. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { LABEL_DEPLOYMENT } from '../../src/dataplane/runtime/kubernetes/render/names.ts'
+import { eventually, openSite, type Site, Tenant } from './runtime-support.ts'
+
+let site: Site
+beforeAll(async () => {
+  site = await openSite()
+})
+afterAll(() => site.close())
+
+const V1 = 'registry.example.com/agent:1'
+
+async function serving(runtime = site.runtime): Promise<Tenant> {
+  const tenant = new Tenant(site, {}, runtime)
+  await tenant.provision()
+  await tenant.deploy(tenant.revision(V1, { secrets: [{ name: 'KEY', value: 'value' }] }), {
+    spec: { min_scale: 1, max_scale: 2 },
+    customUrl: 'https://bot.example.com',
+  })
+  return tenant
+}
+
+/** `Kind/name` of all there is of a deployment, pods too. */
+async function left(tenant: Tenant): Promise<string[]> {
+  const kinds: [string, string][] = [
+    ['v1', 'Secret'],
+    ['v1', 'PersistentVolumeClaim'],
+    ['v1', 'Service'],
+    ['v1', 'Pod'],
+    ['apps/v1', 'StatefulSet'],
+    ['apps/v1', 'Deployment'],
+    ['apps/v1', 'ReplicaSet'],
+    ['autoscaling/v1', 'HorizontalPodAutoscaler'],
+    ['networking.k8s.io/v1', 'Ingress'],
+  ]
+  const lists = kinds.map(async ([apiVersion, kind]) => {
+    const selector = `${LABEL_DEPLOYMENT}=${tenant.id}`
+    const { items } = await site.objects.list(apiVersion, kind, site.namespace, undefined, undefined, undefined, undefined, selector)
+    return items.map(({ metadata }) => `${kind}/${metadata?.name}`)
+  })
+  return (await Promise.all(lists)).flat().sort()
+}
+
+test('nothing of it is left, its neighbours stay, and doing it again is no mistake', async () => {
+  const [tenant, neighbour] = [await serving(), await serving()]
+  const before = await left(neighbour)
+  expect((await left(tenant)).length).toBeGreaterThan(12)
+  await tenant.teardown()
+  expect(await left(tenant)).toEqual([])
+  expect(await left(neighbour)).toEqual(before)
+  await tenant.teardown()
+  const { runtime } = await site.another()
+  await neighbour.takenOver(runtime, '2').teardown()
+  expect(await left(neighbour)).toEqual([])
+})
+
+test('with the policy `keep` the volume stays, and the Secret with its password', async () => {
+  const { runtime } = await site.another({ volumePolicy: 'keep' })
+  const tenant = await serving(runtime)
+  await tenant.teardown()
+  const { database } = tenant.names
+  expect(await left(tenant)).toEqual([`PersistentVolumeClaim/${database}`, `Secret/${database}`])
+})
+
+test('what is torn down right after it was made leaves nothing either', async () => {
+  const tenant = new Tenant(site)
+  await tenant.provision()
+  const abort = new AbortController()
+  const deploying = tenant.prepare(tenant.revision('registry.example.com/agent:slow'), {}, abort.signal)
+  await eventually(async () => (await tenant.server()) !== null)
+  abort.abort(new Error('deleted'))
+  await expect(deploying).rejects.toThrow('deleted')
+  await tenant.teardown()
+  expect(await left(tenant)).toEqual([])
+})

@@ -1,0 +1,55 @@
+/** Bodies of requests and answers: JSON, or YAML for an apply, checked against the path that they were sent to. */
+import type http from 'node:http'
+import { loadYaml } from '@kubernetes/client-node'
+import { groupVersion } from './kinds.ts'
+import type { Json } from './objects.ts'
+import { badRequest } from './status.ts'
+import type { Target } from './target.ts'
+
+export const contentType = (request: http.IncomingMessage): string =>
+  (request.headers['content-type'] ?? '').split(';')[0]!.trim()
+
+export async function read(request: http.IncomingMessage): Promise<Json> {
+  const chunks: Buffer[] = []
+  for await (const chunk of request) chunks.push(chunk as Buffer)
+  const text = Buffer.concat(chunks).toString()
+  if (!text.trim()) return undefined
+  try {
+    return contentType(request).endsWith('yaml') ? loadYaml(text) : JSON.parse(text)
+  } catch {
+    throw badRequest(
+      "the object provided is unrecognized (must be of type Object): couldn't get version/kind; json parse error",
+    )
+  }
+}
+
+/** An object sent for a path has to be of its kind, name and namespace. */
+export async function body(
+  request: http.IncomingMessage,
+  { kind, namespace, name, subresource }: Target,
+): Promise<Json> {
+  const sent = await read(request)
+  if (typeof sent !== 'object' || sent === null) throw badRequest('the body of the request was empty')
+  if (Array.isArray(sent) || subresource === 'scale' || subresource === 'token') return sent
+  const type = contentType(request)
+  if (type.includes('patch') && !type.includes('apply')) return sent
+  if ((sent.kind && sent.kind !== kind.kind) || (sent.apiVersion && sent.apiVersion !== groupVersion(kind))) {
+    const is = `${sent.apiVersion}, Kind=${sent.kind}`
+    throw badRequest(`${is} in the object does not match the expected ${groupVersion(kind)}, Kind=${kind.kind}`)
+  }
+  sent.metadata ??= {}
+  if (name && sent.metadata.name && sent.metadata.name !== name) {
+    throw badRequest(`the name of the object (${sent.metadata.name}) does not match the name on the URL (${name})`)
+  }
+  if (name) sent.metadata.name = name
+  if (namespace && sent.metadata.namespace && sent.metadata.namespace !== namespace) {
+    throw badRequest('the namespace of the provided object does not match the namespace sent on the request')
+  }
+  return sent
+}
+
+export function send(response: http.ServerResponse, code: number, value: unknown): void {
+  const text = `${JSON.stringify(value)}\n`
+  response.writeHead(code, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) })
+  response.end(text)
+}
