@@ -10,6 +10,7 @@ import { backoff, sleep } from './backoff.ts'
 import { LogSink } from './log-sink.ts'
 import { performStep, type StepResult, Withdrawn } from './perform.ts'
 import type { HeldClaim, Runtime } from './runtime/runtime.ts'
+import { storable } from './storable.ts'
 
 export interface HoldingOptions {
   controlPlane: ControlPlane
@@ -76,7 +77,12 @@ export class Holding {
   heartbeat(): HeartbeatItem {
     const health = this.#options.runtime.health(this.claim.deployment.id)
     const { claimId, token } = this.claim
-    return { claimId, token, generation: this.#assignment.generation, ...(health ? { health } : {}) }
+    return {
+      claimId,
+      token,
+      generation: this.#assignment.generation,
+      ...(health && { health: { ...health, message: health.message && storable(health.message) } }),
+    }
   }
 
   /** The lease lasts `leaseSeconds` from `since` (performance.now()). It is given up shortly before its end. */
@@ -142,10 +148,9 @@ export class Holding {
     if (!this.#handingOver) this.#options.runtime.ensure(this.claim, run, run && this.#sink.of(run.revision))
     if (this.#active) return
     if (stop) {
-      // the answer to our report of that step must have been lost
-      if (!this.#begun || this.#stopReported === generation) return
+      if (this.#stopReported === generation) return
       this.#stopReported = generation
-      void this.#report(this.#begun.id, { outcome: 'stopped' }).then(() => this.#act())
+      void this.#reportStopped()
     } else if (step && !(step.id === this.#begun?.id && step.tries === this.#begun.tries)) this.#begin(step)
     else if (!step) this.#prune()
   }
@@ -183,6 +188,7 @@ export class Holding {
   /** Tells the control plane until it has heard; true: the result counts. Never throws. */
   async #report(stepId: string, result: StepResult): Promise<boolean> {
     const { claimId, token } = this.claim
+    const said = result.message === undefined ? result : { ...result, message: storable(result.message) }
     await this.#sink.flush()
     for (let tries = 0; !this.ended; tries++) {
       try {
@@ -190,7 +196,7 @@ export class Holding {
           claimId,
           token,
           stepId,
-          ...result,
+          ...said,
         })
         if (assignment.generation >= this.#assignment.generation) this.#assignment = assignment
         return recorded
@@ -204,6 +210,15 @@ export class Holding {
       }
     }
     return false
+  }
+
+  /** Nothing is under way here, and the control plane waits for the end of a step. */
+  async #reportStopped(): Promise<void> {
+    // the answer to our report of that step must have been lost
+    if (this.#begun) await this.#report(this.#begun.id, { outcome: 'stopped' })
+    // or it is one that never got here, or was not understood: then only a new lease sets the deployment free
+    if (this.#assignment.stop && !this.#active) await this.release(0)
+    else this.#act()
   }
 
   #prune(): void {

@@ -6,11 +6,15 @@ import { ClaimLostError } from '../domain/errors.ts'
 import type { ControlPlane, LogEntry } from '../domain/work/protocol.ts'
 import { within } from './backoff.ts'
 import type { RevisionLog } from './runtime/runtime.ts'
+import { storable } from './storable.ts'
 
 const FLUSH_MS = 200
+const RETRY_MS = 2000
 const BATCH = 100
 /** lines kept while they can't be sent */
 const MOST = 5000
+/** and characters of them: a worker holds many claims */
+const MOST_CHARACTERS = 1_000_000
 
 interface Pending extends LogEntry {
   revisionId: string
@@ -21,9 +25,13 @@ export class LogSink {
   readonly #controlPlane: ControlPlane
   readonly #claim: { claimId: string; token: string }
   #pending: Pending[] = []
+  /** characters in what is pending */
+  #size = 0
   #dropped = 0
   #sending: Promise<void> | null = null
   #timer: NodeJS.Timeout | null = null
+  /** the last call failed: the next one comes with the timer, however much is printed meanwhile */
+  #failed = false
   #closed = false
 
   constructor(controlPlane: ControlPlane, claim: { claimId: string; token: string }) {
@@ -37,13 +45,16 @@ export class LogSink {
     return {
       write: (type, message, level = 'info') => {
         if (this.#closed) return
-        if (this.#pending.length >= MOST) {
+        if (this.#pending.length >= MOST || this.#size >= MOST_CHARACTERS) {
           this.#dropped++
           return
         }
-        this.#noteDropped()
-        this.#pending.push({ revisionId, attempt, type, level, message, time: new Date() })
-        if (this.#pending.length >= BATCH) this.#send()
+        const line = { revisionId, attempt, type, level, message: storable(message), time: new Date() }
+        if (this.#dropped > 0)
+          this.#keep({ ...line, level: 'warning', message: `… ${this.#dropped} lines were dropped` })
+        this.#dropped = 0
+        this.#keep(line)
+        if (this.#pending.length >= BATCH && !this.#failed) this.#send()
         else this.#timer ??= setTimeout(() => this.#send(), FLUSH_MS)
       },
     }
@@ -59,19 +70,13 @@ export class LogSink {
   close(): void {
     this.#closed = true
     this.#pending = []
+    this.#size = 0
     if (this.#timer) clearTimeout(this.#timer)
   }
 
-  #noteDropped(): void {
-    const last = this.#pending.at(-1)
-    if (this.#dropped === 0 || !last) return
-    this.#pending.push({
-      ...last,
-      level: 'warning',
-      message: `… ${this.#dropped} lines were dropped`,
-      time: new Date(),
-    })
-    this.#dropped = 0
+  #keep(line: Pending): void {
+    this.#size += line.message.length
+    this.#pending.push(line)
   }
 
   #send(): void {
@@ -97,10 +102,13 @@ export class LogSink {
       } catch (error) {
         if (error instanceof ClaimLostError) return this.close()
         // try again later; what is new meanwhile is dropped once MOST is reached
-        if (!this.#closed) this.#timer ??= setTimeout(() => this.#send(), 2000)
+        this.#failed = true
+        if (this.#timer) clearTimeout(this.#timer)
+        this.#timer = this.#closed ? null : setTimeout(() => this.#send(), RETRY_MS)
         return
       }
-      this.#pending.splice(0, batch.length)
+      this.#failed = false
+      for (const { message } of this.#pending.splice(0, batch.length)) this.#size -= message.length
     }
   }
 }

@@ -6,6 +6,7 @@
 import type { Logger } from 'pino'
 import { z } from 'zod'
 import { backoff, sleep } from '../dataplane/backoff.ts'
+import { storable } from '../dataplane/storable.ts'
 import type { ControlPlane, HeartbeatAnswer, LogsRequest } from '../domain/work/protocol.ts'
 import {
   assignment,
@@ -31,8 +32,15 @@ const LONGEST_LINE = 8193
 const LONGEST_HEALTH_MESSAGE = 1024
 const LONGEST_MESSAGE = 65_536
 const RELEASE_TRIES = 4
-/** of HTTP: what was sent is at fault, or the revision is not there any more */
-const NOT_TAKEN: readonly (number | null)[] = [404, 413, 422]
+/** of HTTP: what was sent is at fault */
+const UNFIT: readonly (number | null)[] = [413, 422]
+/** or the revision is not there any more */
+const NOT_TAKEN: readonly (number | null)[] = [404, ...UNFIT]
+/** What is reported of a step whose own report was unfit. */
+const REFUSED = {
+  outcome: 'failed',
+  message: 'The control plane did not take the report of its listener: the listener’s log has the reason.',
+} as const
 
 // What is about one deployment is left unread at first, so that one of which a newer control plane says something
 // new does not keep the listener from all others.
@@ -57,7 +65,7 @@ export function remoteControlPlane({ log, ...address }: RemoteOptions): RemoteCo
 
   const plane: RemoteControlPlane = {
     async claim({ holder, max, leaseSeconds, version, ...request }, signal) {
-      const waitSeconds = Math.ceil(request.waitSeconds ?? 0)
+      const waitSeconds = wholeSeconds(request.waitSeconds)
       const body: z.input<typeof claimBody> = {
         holder,
         max,
@@ -76,12 +84,14 @@ export function remoteControlPlane({ log, ...address }: RemoteOptions): RemoteCo
     },
 
     async heartbeat({ leaseSeconds, claims, ...request }, signal) {
-      const waitSeconds = Math.ceil(request.waitSeconds ?? 0)
+      const waitSeconds = wholeSeconds(request.waitSeconds)
       const parts = batches(
         claims.map(({ health, ...item }) =>
           heartbeatItemToWire({
             ...item,
-            ...(health && { health: { ...health, message: health.message?.slice(0, LONGEST_HEALTH_MESSAGE) ?? null } }),
+            ...(health && {
+              health: { ...health, message: health.message && storable(health.message, LONGEST_HEALTH_MESSAGE) },
+            }),
           }),
         ),
       )
@@ -122,15 +132,24 @@ export function remoteControlPlane({ log, ...address }: RemoteOptions): RemoteCo
         token,
         step_id: stepId,
         outcome,
-        message: message?.slice(0, LONGEST_MESSAGE),
+        message: message && storable(message, LONGEST_MESSAGE),
         repo_commit_sha: repoCommitSha,
         artifact,
         artifact_lost: artifactLost,
         url: deployed.url,
         image_version: deployed.imageVersion,
       }
-      const answer = read(completeAnswer, await call(`claims/${claimId}/complete`, body))
-      return { recorded: answer.recorded, assignment: assignmentFromWire(answer.assignment) }
+      const path = `claims/${claimId}/complete`
+      let taken = true
+      const answer = await call(path, body).catch((error) => {
+        if (!(error instanceof ControlPlaneRefused) || !UNFIT.includes(error.status)) throw error
+        // the same report would never be taken, and the step, and all that come after it, would wait for it
+        log.error({ claimId, stepId, reason: error.message }, 'The report of a step was refused: the step fails')
+        taken = false
+        return call(path, { ...REFUSED, token, step_id: stepId })
+      })
+      const { recorded, assignment } = read(completeAnswer, answer)
+      return { recorded: taken && recorded, assignment: assignmentFromWire(assignment) }
     },
 
     async release({ claimId, token }) {
@@ -155,10 +174,13 @@ export function remoteControlPlane({ log, ...address }: RemoteOptions): RemoteCo
 
 const UNREADABLE = 'The control plane said something of a deployment that this listener does not understand: update it'
 
+/** HTTP takes whole seconds. Rounded down: who asks does not wait much longer for the answer than it said. */
+const wholeSeconds = (seconds = 0) => Math.floor(seconds)
+
 const lineOf = ({ type, level, message, time }: LogsRequest['entries'][number]) => ({
   type,
   level,
-  message: message.slice(0, LONGEST_LINE),
+  message: storable(message, LONGEST_LINE),
   time: time.toISOString(),
 })
 

@@ -80,6 +80,15 @@ test('a withdrawn step is stopped, and reported when it is over', async () => {
   expect(alive(pid)).toBe(false)
 })
 
+test('a step that never got here, and is withdrawn, costs the claim and not the deployment’s next step', async () => {
+  const plane = scriptedControlPlane({ step: null })
+  await start(plane)
+  await eventually(() => plane.heartbeats > 0)
+  plane.assign({ step: null, stop: true })
+  expect(await eventually(() => plane.released[0])).toBe(plane.claim1.claimId)
+  expect(plane.completed).toEqual([])
+})
+
 test('a step that replaces another one is begun when that one is over', async () => {
   const first = stepOf('BUILD', revisionOf(place.repository(), { installCommand: 'echo begun; sleep 100' }))
   const second = stepOf('BUILD', revisionOf(place.repository()))

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { RequestContext } from '../../src/domain/context.ts'
 import { updateDeployment } from '../../src/domain/deployments/update.ts'
+import type { Violation } from '../../src/domain/errors.ts'
 import { claim } from '../../src/domain/work/claim.ts'
 import { expire } from '../../src/domain/work/expire.ts'
 import type { Claim } from '../../src/domain/work/protocol.ts'
@@ -105,6 +106,23 @@ test('a step that was not handed out can not be completed', async () => {
   })
   expect(early).toMatchObject({ recorded: false, assignment: { step: { id: stepId, tries: 1 } } })
   expect((await row(id)).provisionedAt).toBeNull()
+  await domain.plane.release(held)
+})
+
+test('a build that succeeded brings what was built, and of which commit', async () => {
+  const id = await gitDeployment(ctx)
+  const held = await claimOne(domain.plane, id)
+  const { step } = (await succeed(domain.plane, held, held.step!)).assignment
+  const report = { claimId: held.claimId, token: held.token, stepId: step!.id, outcome: 'succeeded' as const }
+  const violations = async (more: object) =>
+    domain.plane.complete({ ...report, ...more }).then(
+      () => [],
+      (error) => error.violations.map(({ loc, type }: Violation) => `${loc.join('.')} ${type}`),
+    )
+  expect(await violations({})).toEqual(['body.artifact missing', 'body.repo_commit_sha missing'])
+  expect(await violations({ artifact: 'a' })).toEqual(['body.repo_commit_sha missing'])
+  expect(await latest(id)).toMatchObject({ status: 'BUILDING', artifact: null })
+  expect(await succeed(domain.plane, held, step!)).toMatchObject({ recorded: true })
   await domain.plane.release(held)
 })
 

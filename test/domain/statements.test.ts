@@ -54,6 +54,30 @@ test('reads are one or two statements each, writes a handful, a quiet heartbeat 
   expect(await count(() => domain.plane.claim({ holder: 'idle', max: 100, leaseSeconds: 60 }))).toBe(1)
 })
 
+test('what waits for a listener costs one statement more, for the listener’s name', async () => {
+  const listener = await domain.core.db.listener.create({
+    data: { workspaceId: ctx.workspace.id, computeType: 'k8s', computeId: 'prod-eu', k8sNamespaces: ['agents'] },
+  })
+  const body = {
+    name: `on-${randomUUID()}`,
+    source: 'external_container',
+    source_config: { listener_id: listener.id, listener_config: { k8s_namespace: 'agents' } },
+    source_revision_config: { image_uri: 'registry.example.com/agent:1' },
+    secrets: [],
+  }
+  const named: string[] = []
+  const stop = domain.database.onQuery((sql) => {
+    if (/compute_id/.test(sql)) named.push(sql)
+  })
+  const id = await createDeployment(ctx, { body })
+  expect(named).toHaveLength(1)
+  const scope = { listenerId: listener.id }
+  const [held] = await claim(domain.core, scope, { holder: 'x', max: 1, leaseSeconds: 60 })
+  expect(held!.deployment.id).toBe(id)
+  expect(named).toHaveLength(1)
+  stop()
+})
+
 /** A thousand deployments of one listener, all held and serving; what their holder says in a heartbeat. */
 async function thousandHeld(listenerId: string) {
   await domain.core.db.$executeRaw`

@@ -3,13 +3,16 @@
  * stand-in, or the one that TEST_KUBECONFIG names; there pods whose image tag starts with `bad` must never pull and
  * `crash` must crash).
  */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { eventually } from '../dataplane/support.ts'
 import { type ClusterPlace, type Deployed, openClusterPlace } from './cluster-place.ts'
 
 const image = (tag: string) => `registry.example.com/acme/agent:${tag}`
 /** more than any machine has: such a pod is never scheduled */
 const HUGE = { memory_mb: 900_000_000 }
+
+// real pods of a real cluster take their time
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 let place: ClusterPlace
 beforeAll(async () => {
@@ -229,4 +232,4 @@ test('an API server that is away for ten seconds, whatever was under way, costs 
   ])
   expect((await place.app.rest('GET', `/v2/deployments/${deleted.id}`)).status).toBe(404)
   expect(await place.objects.get('v1', 'Service', place.namespace, `ph-${serving.id}`)).not.toBeNull()
-}, 90_000)
+})

@@ -2,11 +2,14 @@
  * Two replicas of one listener. The one that holds a deployment is stopped with SIGSTOP past the end of its lease and
  * resumed when the other one has made a newer revision serve.
  */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { eventually } from '../dataplane/support.ts'
 import { type ClusterPlace, openClusterPlace } from './cluster-place.ts'
 
 const image = (tag: string) => `registry.example.com/acme/agent:${tag}`
+
+// real pods of a real cluster take their time
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 let place: ClusterPlace
 beforeAll(async () => {
@@ -56,7 +59,6 @@ test.each(['DEPLOYING', 'DEPLOYED'])(
       stale.child.kill('SIGCONT')
     }
   },
-  90_000,
 )
 
 const server = (id: string) => place.objects.get('apps/v1', 'Deployment', place.namespace, `ph-${id}-server`)

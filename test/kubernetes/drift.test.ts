@@ -19,7 +19,7 @@ async function serving(spec = {}): Promise<Tenant> {
 }
 
 /** As somebody with kubectl would. */
-async function change(tenant: Tenant, kind: string, name: string, body: object): Promise<void> {
+async function change(kind: string, name: string, body: object): Promise<void> {
   const apiVersion = kind === 'Deployment' ? 'apps/v1' : 'v1'
   const object = { apiVersion, kind, metadata: { name, namespace: site.namespace }, ...body }
   await site.objects.patch(object, undefined, undefined, 'kubectl-edit', undefined, PatchStrategy.MergePatch)
@@ -47,13 +47,13 @@ test('the Secret of the database comes back with the same password', async () =>
 test('an image and a number of replicas that were changed by hand are put right, and additions stay', async () => {
   const tenant = await serving()
   const { server } = tenant.names
-  await change(tenant, 'Deployment', server, {
+  await change('Deployment', server, {
     metadata: { name: server, namespace: site.namespace, labels: { team: 'blue' }, annotations: { note: 'by hand' } },
   })
-  await change(tenant, 'Deployment', server, { spec: { replicas: 3 } })
+  await change('Deployment', server, { spec: { replicas: 3 } })
   await eventually(async () => (await tenant.server()).spec.replicas === 1)
   const [container] = (await tenant.server()).spec.template.spec.containers
-  await change(tenant, 'Deployment', server, {
+  await change('Deployment', server, {
     spec: { template: { spec: { containers: [{ ...container, image: 'other:1' }] } } },
   })
   await eventually(async () => (await tenant.image()) === V1)
@@ -71,7 +71,7 @@ test('secrets that were changed by hand are put right', async () => {
   const name = tenant.names.secrets(1)
   const wrong = Buffer.from('wrong').toString('base64')
   const right = Buffer.from('right').toString('base64')
-  await change(tenant, 'Secret', name, { data: { API_KEY: wrong } })
+  await change('Secret', name, { data: { API_KEY: wrong } })
   const value = async () => ((await tenant.object('v1', 'Secret', name))?.data as Record<string, string>)?.API_KEY
   await eventually(async () => (await value()) === right)
   expect(await value()).toBe(right)
@@ -81,13 +81,13 @@ test('what an autoscaler decided is not undone, but zero replicas are', async ()
   const spec = { min_scale: 1, max_scale: 4, cpu: 0.1 }
   const tenant = await serving(spec)
   const { server } = tenant.names
-  await change(tenant, 'Deployment', server, { spec: { replicas: 3 } })
+  await change('Deployment', server, { spec: { replicas: 3 } })
   await eventually(async () => (await tenant.pods()).length === 3)
   tenant.run = runOf(tenant.run!.revision, { spec: { ...spec, memory_mb: 128 } })
   tenant.ensure()
   await eventually(async () => (await tenant.server()).spec.template.spec.containers[0].resources.requests.memory)
   expect((await tenant.server()).spec.replicas).toBe(3)
-  await change(tenant, 'Deployment', server, { spec: { replicas: 0 } })
+  await change('Deployment', server, { spec: { replicas: 0 } })
   await eventually(async () => (await tenant.server()).spec.replicas === 1)
   expect((await tenant.server()).spec.replicas).toBe(1)
 })
@@ -99,7 +99,7 @@ test('somebody who changes it back again and again is answered ever more slowly'
   site.test.standIn.requests.reset()
   const until = performance.now() + 2500
   for (let n = 0; performance.now() < until; n++) {
-    await change(tenant, 'Deployment', server, { spec: { replicas: 2 + (n % 2) } })
+    await change('Deployment', server, { spec: { replicas: 2 + (n % 2) } })
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
   const others = site.test.standIn.requests.of('patch', 'deployments')

@@ -149,7 +149,7 @@ test('a deployment without a namespace, or with nothing to run, says what is mis
   await expect(tenant.prepare(tenant.revision(V1, { imageUri: null }))).rejects.toThrow(/no image_uri/)
 })
 
-test('a namespace without rights, or that does not exist, fails at once and says what is missing', async () => {
+test('a namespace without rights fails at once and says what is missing; tearing down what was never made there succeeds', async () => {
   const foreign = await site.test.createNamespace()
   const deployment = { ...new Tenant(site).claim.deployment, k8sNamespace: foreign, provisioned: false }
   const tenant = new Tenant(site, { deployment })

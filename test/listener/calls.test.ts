@@ -223,6 +223,46 @@ test('log lines that are refused do not keep the next ones from being sent', asy
   expect(log.text()).not.toContain('canary')
 })
 
+test('a report that the control plane can’t take is reported as failed, so that nothing waits for it', async () => {
+  const { step: _step, ...nothing } = claimToWire(claimOf())
+  const answer = { recorded: true, assignment: { ...nothing, step: null } }
+  server.answer = ({ body }) =>
+    body.outcome === 'failed' ? { body: answer } : { status: 422, body: error('VALIDATION_FAILED', []) }
+  const stepId = randomUUID()
+  const { recorded } = await plane.complete({ ...held, stepId, outcome: 'succeeded', url: 'canary' })
+  expect(recorded).toBe(false)
+  expect(server.asked[1]!.body).toMatchObject({ token: held.token, step_id: stepId, outcome: 'failed' })
+  expect(server.asked).toHaveLength(2)
+  expect(log.text()).toContain('The report of a step was refused')
+  expect(log.text()).not.toContain('canary')
+})
+
+test('text that can’t be stored does not have a whole heartbeat, report or batch of lines refused', async () => {
+  server.answer = () => ({ status: 503 })
+  const strange = 'a\0b\ud800c'
+  // the cut goes through the pair
+  const long = `${'x'.repeat(1023)}😀`
+  const claims = [strange, long].map((message) => ({ ...held, health: { ready: 0, desired: 1, message } }))
+  await thrownBy(plane.heartbeat({ leaseSeconds: 30, claims }))
+  await thrownBy(plane.complete({ ...held, stepId: randomUUID(), outcome: 'failed', message: strange }))
+  const entries = [{ type: 'deploy' as const, message: strange, time: new Date() }]
+  await thrownBy(plane.logs({ ...held, revisionId: randomUUID(), attempt: 1, entries }))
+  const [beat, report, logs] = server.asked.map(({ body }) => body)
+  expect(beat.claims.map((one: { health: { message: string } }) => one.health.message)).toEqual([
+    'a\ufffdb\ufffdc',
+    `${'x'.repeat(1023)}\ufffd`,
+  ])
+  expect(report.message).toBe('a\ufffdb\ufffdc')
+  expect(logs.entries[0].message).toBe('a\ufffdb\ufffdc')
+})
+
+test('what is waited for is whole seconds, and no longer than was asked for', async () => {
+  server.answer = () => ({ body: { claims: [] } })
+  await plane.claim({ holder: 'a', max: 1, leaseSeconds: 3, waitSeconds: 0.75 })
+  await plane.heartbeat({ leaseSeconds: 7, waitSeconds: 1.75, claims: [held] })
+  expect(server.asked.map(({ body }) => body.wait_seconds)).toEqual([0, 1])
+})
+
 test('a release is tried until it is heard', async () => {
   server.answer = () => (server.asked.length < 3 ? { status: 503 } : { status: 204 })
   await plane.release(held)

@@ -196,7 +196,7 @@ describe('a control plane that is away', () => {
   })
 
   test('through the end of a lease costs the deployment no replica, only the hold of it', async () => {
-    const one = await start({ settings: { LEASE_SECONDS: '3' } })
+    const one = await start({ settings: { LEASE_SECONDS: '5' } })
     const made = await deployment()
     expect(await reaches(made.id, 'DEPLOYED')).toBe(true)
     proxy.cut()

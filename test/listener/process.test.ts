@@ -80,12 +80,12 @@ test('SIGTERM gives its claims back and ends it well, having written no secret',
 
 test('what a killed listener held, another one has when the lease is over', async () => {
   listener = await registered(app, namespace)
-  const one = await start({ LEASE_SECONDS: '3' })
+  const one = await start({ LEASE_SECONDS: '5' })
   const made = await deployment()
   expect(await heldBy(one, made.id)).toBe(true)
   one.child.kill('SIGKILL')
   await one.ended
-  const other = await start({ LEASE_SECONDS: '3' })
+  const other = await start({ LEASE_SECONDS: '5' })
   expect(await heldBy(other, made.id)).toBe(true)
   expect(await eventually(async () => (await row(made.id)).latestRevision!.status === 'DEPLOYED', 30_000)).toBe(true)
 })

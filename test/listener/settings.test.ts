@@ -36,7 +36,7 @@ describe('a wrong value stops the start with its name', () => {
     ['CONTROL_PLANE_API_KEY', 'short', 'must be an API key: 20 to 256 printable characters without spaces'],
     ['LISTENER_ID', 'prod-eu', 'must be the id of a listener: a UUID'],
     ['LISTENER_PORT', '80800', 'must be a whole number from 0 to 65535'],
-    ['LEASE_SECONDS', '1', 'must be a whole number from 3 to 600'],
+    ['LEASE_SECONDS', '4', 'must be a whole number from 5 to 600'],
     ['MAX_CLAIMS', '1001', 'must be a whole number from 1 to 1000'],
     ['VOLUME_POLICY', 'retain', 'must be delete or keep'],
   ])('%s=%s', (name, value, why) => {

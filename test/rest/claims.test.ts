@@ -257,6 +257,31 @@ test('an old token changes nothing: 409 everywhere, and lost in a heartbeat', as
   expect(await state()).toEqual(before)
 })
 
+test('what was dropped by force is lost to its holder at once, and nothing more is taken of it', async () => {
+  const listener = await connect()
+  const deployment = await create(listener)
+  const [claim] = await listener.claim({ lease_seconds: 600 })
+  const [call] = await waiting(listener, () =>
+    listener.post('heartbeat', { wait_seconds: 60, lease_seconds: 600, claims: [held(claim)] }),
+  )
+  const begun = performance.now()
+  await app.call('DELETE', `/v2/deployments/${deployment.id}`, { query: { force: 'true' } })
+  expect((await call!).body.claims).toMatchObject([{ lost: true }])
+  // sooner than one that waits looks again by itself
+  expect(performance.now() - begun).toBeLessThan(4000)
+  const { token } = claim
+  const entries = [{ type: 'deploy', message: 'x', time: new Date().toISOString() }]
+  for (const [path, body] of [
+    ['logs', { revision_id: deployment.latest_revision_id, attempt: 1, entries }],
+    ['complete', { step_id: claim.step.id, outcome: 'succeeded' }],
+    ['release', {}],
+  ] as const) {
+    const answer = await listener.post(`claims/${claim.claim_id}/${path}`, { token, ...body })
+    expect([answer.status, answer.body.code], path).toEqual([409, 'CLAIM_LOST'])
+  }
+  expect(await listener.claim()).toEqual([])
+})
+
 test('a report whose answer was lost is answered again like the first time', async () => {
   const listener = await connect()
   await create(listener)

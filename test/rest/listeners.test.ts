@@ -1,6 +1,7 @@
 /** Listeners as a REST client sees them (spec 2.7, contract 7). */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { expire } from '../../src/domain/work/expire.ts'
 import type { Answer } from '../support/app.ts'
 import { listenerKey, listener as stored } from '../support/factories.ts'
 import { bodies, type CallOptions, type RestApp, restApp, violations } from './support.ts'
@@ -289,16 +290,56 @@ describe('while it is silent', () => {
 
   test('a revision that waits for it says so', async () => {
     const one = await made()
-    const { body } = await deploy(one.id)
+    const { body } = await deploy(one.id, 'agents')
+    const path = `/v2/deployments/${body.id}`
+    const message = async () =>
+      (await app.call('GET', `${path}/revisions/${body.latest_revision_id}`)).body.status_message
+    const which = `Waiting for listener ${one.compute_id} (${one.id})`
+    expect(await message()).toBe(`${which} to provision the deployment.`)
+
     await heard(one.id, 1000)
+    const { lastSeenAt } = await app.core.db.listener.findUniqueOrThrow({ where: { id: one.id } })
+    const since = lastSeenAt!.toISOString().replace(/\.\d+/, '')
+    await expire(app.core)
+    expect(await message()).toBe(`${which}, not heard from since ${since}, to provision the deployment.`)
+    await heard(one.id, 0)
+    await expire(app.core)
+    expect(await message()).toBe(`${which} to provision the deployment.`)
+  })
+
+  test('a deletion that waits for it says so, and force drops it when it does not come back', async () => {
+    const one = await made()
+    const key = await listenerKey(app, { id: one.id, workspaceId: app.tenant.workspaceId })
+    const post = (path: string, body: object) => app.call('POST', `/v2/listeners/${one.id}/${path}`, { key, body })
+    const { body } = await deploy(one.id, 'agents')
+    const [claim] = (await post('claims', {})).body.claims
+    await post(`claims/${claim.claim_id}/release`, { token: claim.token })
+    const path = `/v2/deployments/${body.id}`
+    expect((await app.call('DELETE', path)).status).toBe(204)
+    const message = async () => (await app.call('GET', path)).body.status_message
+    expect(await message()).toBe(`Waiting for listener ${one.compute_id} (${one.id}) to tear it down.`)
+    await heard(one.id, 1000)
+    await expire(app.core)
+    expect(await message()).toMatch(/, not heard from since \S+, to tear it down\.$/)
+    expect((await app.call('DELETE', `/v2/listeners/${one.id}`)).status).toBe(409)
+    expect((await app.call('DELETE', path, { query: { force: 'true' } })).status).toBe(204)
+    expect((await app.call('GET', path)).status).toBe(404)
+    expect((await app.call('DELETE', `/v2/listeners/${one.id}`)).status).toBe(204)
+  })
+
+  test('one that never came is named as such', async () => {
+    const one = await stored(app, { lastSeenAt: null, createdAt: new Date(Date.now() - 100_000) })
+    const { body } = await deploy(one.id, 'agents')
     const { body: revision } = await app.call('GET', `/v2/deployments/${body.id}/revisions/${body.latest_revision_id}`)
-    expect(revision.status_message).toBe(`Waiting for listener ${one.id} to provision the deployment.`)
+    expect(revision.status_message).toBe(
+      `Waiting for listener ${one.computeId} (${one.id}), never heard from, to provision the deployment.`,
+    )
   })
 })
 
 test('a deployment can’t be put on a listener that has no namespaces yet', async () => {
   const one = await made({ compute_config: {} })
-  for (const answer of [await deploy(one.id), await deploy(one.id, 'agents')]) {
+  for (const answer of [await deploy(one.id, 'agents'), await deploy(one.id, 'agents')]) {
     expect(violations(answer)).toEqual(['body.source_config.listener_id value_error'])
     expect(answer.body.detail[0].msg).toContain('add them to compute_config.k8s_namespaces of the listener first')
   }

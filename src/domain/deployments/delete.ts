@@ -12,6 +12,7 @@ import { parse, type RawInput } from '../parse.ts'
 import { OPEN } from '../revisions/lifecycle.ts'
 import { transition } from '../revisions/transition.ts'
 import { advance } from '../work/advance.ts'
+import { NO_LEASE } from '../work/lease.ts'
 import { cancelStepOf, touch } from '../work/steps.ts'
 import { deleteTracingProject } from '../workspaces/tracing-project.ts'
 import { lockDeployment } from './lock.ts'
@@ -97,7 +98,7 @@ async function deleteOne(ctx: RequestContext, id: string, how: HowToDelete): Pro
       await touch(tx, deployment)
       await advance(ctx, tx, deployment)
     }
-    if (how.force) await drop(ctx, tx, id)
+    if (how.force) await drop(ctx, tx, deployment)
   })
 }
 
@@ -129,13 +130,14 @@ function requireForce(ctx: RequestContext): void {
     throw new ForbiddenError(`force needs the role admin; the credential has the role ${ctx.actor.role}.`)
 }
 
-/** Gives up on the runtime: whatever is left there is left. */
-async function drop(ctx: RequestContext, tx: Tx, id: string): Promise<void> {
+/** Gives up on the runtime: whatever is left there is left, and a holder that still works there is told that its claim is lost. */
+async function drop(ctx: RequestContext, tx: Tx, { id, listenerId }: Deployment): Promise<void> {
   const { count } = await tx.sql.deployment.updateMany({
     where: { id, tornDownAt: null },
-    data: { tornDownAt: new Date(), statusMessage: null },
+    data: { tornDownAt: new Date(), statusMessage: null, ...NO_LEASE },
   })
   if (count === 0) return
+  tx.wakeWorkers(listenerId)
   await tx.sql.step.updateMany({
     where: { deploymentId: id, finishedAt: null },
     data: { finishedAt: new Date(), outcome: 'cancelled' },

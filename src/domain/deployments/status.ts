@@ -18,9 +18,12 @@ export const STATUS_FIELDS = {
 
 export type StatusFields = Prisma.DeploymentGetPayload<{ select: typeof STATUS_FIELDS }>
 
+/** Who was last heard from before this is silent. */
+export const silentBefore = (now: Date): Date => new Date(now.getTime() - LISTENER_SILENT_MS)
+
 /** A listener that never called counts from its creation. */
 export function isSilent(listener: { lastSeenAt: Date | null; createdAt: Date }, now: Date): boolean {
-  return now.getTime() - (listener.lastSeenAt ?? listener.createdAt).getTime() > LISTENER_SILENT_MS
+  return (listener.lastSeenAt ?? listener.createdAt) < silentBefore(now)
 }
 
 export function deploymentStatus(deployment: StatusFields, now: Date): DeploymentStatus {
@@ -31,7 +34,7 @@ export function deploymentStatus(deployment: StatusFields, now: Date): Deploymen
 }
 
 export function whereStatus(status: DeploymentStatus, now: Date): Prisma.DeploymentWhereInput {
-  const before = new Date(now.getTime() - LISTENER_SILENT_MS)
+  const before = silentBefore(now)
   if (status === 'AWAITING_DELETE') return { deletedAt: { not: null } }
   if (status === 'UNKNOWN') return { deletedAt: null, listener: lastHeard({ lt: before }) }
   // spelled out, not `NOT silent`: in SQL the negation of an unknown comparison is unknown too

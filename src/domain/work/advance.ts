@@ -25,7 +25,7 @@ export async function advance(core: Core, tx: Tx, deployment: Deployment): Promi
   for (const revision of open.filter((r) => r.status === 'CREATING')) {
     if (!served) await transition(tx, deployment.workspaceId, revision, { to: 'CREATE_FAILED', message: NO_RUNTIME })
     else if (!deployment.provisionedAt)
-      await explain(tx, revision, step?.firstTakenAt ? null : waitsFor(deployment, 'PROVISION'))
+      await explain(tx, revision, step?.firstTakenAt ? null : await waitsFor(core, tx, deployment, 'PROVISION'))
     else if (missingContent(revision)) await explain(tx, revision, `Waiting for ${missingContent(revision)}.`)
     else await transition(tx, deployment.workspaceId, revision, { to: 'QUEUED' })
   }
@@ -41,7 +41,7 @@ export async function advance(core: Core, tx: Tx, deployment: Deployment): Promi
       })
       return advance(core, tx, deployment)
     }
-    await explain(tx, current, waitsFor(deployment, kind))
+    await explain(tx, current, await waitsFor(core, tx, deployment, kind))
     if (step?.revisionId !== current.id) await openStep(tx, deployment, kind, current.id)
   }
   for (const revision of open.filter((r) => r.status === 'QUEUED')) {
@@ -67,7 +67,12 @@ async function giveTurn(tx: Tx, deployment: Deployment, open: Revision[]): Promi
 
 /** What was never begun needs no teardown; the rest gets a TEARDOWN step, with back-off after a failed one. */
 async function advanceTeardown(core: Core, tx: Tx, deployment: Deployment, step: Step | null): Promise<void> {
-  if (step?.kind === 'TEARDOWN') return
+  if (step?.kind === 'TEARDOWN') {
+    // why an earlier try failed stays to be read
+    if (!step.firstTakenAt && deployment.statusMessage?.startsWith('Waiting'))
+      await explainTeardown(core, tx, deployment)
+    return
+  }
   if (step) await closeStep(tx, deployment, step, { outcome: 'cancelled' })
   const begun = await tx.sql.step.findMany({
     where: { deploymentId: deployment.id, firstTakenAt: { not: null } },
@@ -82,12 +87,12 @@ async function advanceTeardown(core: Core, tx: Tx, deployment: Deployment, step:
     return
   }
   const failures = begun.filter((s) => s.kind === 'TEARDOWN' && s.outcome === 'failed').length
-  const served = isServed(core, deployment)
   await openStep(tx, deployment, 'TEARDOWN', null, failures)
-  if (failures === 0) {
-    await tx.sql.deployment.update({
-      where: { id: deployment.id },
-      data: { statusMessage: served ? waitsFor(deployment, 'TEARDOWN') : NO_RUNTIME },
-    })
-  }
+  if (failures === 0) await explainTeardown(core, tx, deployment)
+}
+
+async function explainTeardown(core: Core, tx: Tx, deployment: Deployment): Promise<void> {
+  const statusMessage = isServed(core, deployment) ? await waitsFor(core, tx, deployment, 'TEARDOWN') : NO_RUNTIME
+  if (statusMessage !== deployment.statusMessage)
+    await tx.sql.deployment.update({ where: { id: deployment.id }, data: { statusMessage } })
 }

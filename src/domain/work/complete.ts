@@ -4,6 +4,8 @@
  */
 import type { Deployment, Revision, Step } from '../../generated/prisma/client.ts'
 import { type Core, type Tx, transaction } from '../context.ts'
+import { rejectIfAny, type Violation } from '../errors.ts'
+import { violation } from '../parse.ts'
 import { transition } from '../revisions/transition.ts'
 import { advance } from './advance.ts'
 import { pruneArtifacts } from './artifacts.ts'
@@ -14,11 +16,12 @@ import { NO_LEASE, type Scope, withClaim } from './lease.ts'
 import type { Assignment, CompleteAnswer, CompleteRequest } from './protocol.ts'
 import { closeStep } from './steps.ts'
 
-/** Throws ClaimLostError. Said twice (a lost answer), the second is answered like the first. */
+/** Throws ClaimLostError, and ValidationError for what this kind of step has to bring. Said twice (a lost answer), the second is answered like the first. */
 export async function complete(core: Core, scope: Scope, request: CompleteRequest): Promise<CompleteAnswer> {
   return transaction(core, (tx) =>
     withClaim(tx, scope, request, async (deployment) => {
       const step = await tx.sql.step.findFirst({ where: { id: request.stepId, deploymentId: deployment.id } })
+      if (step) rejectIfAny(await reportViolations(tx, step, request))
       const working = deployment.busyStepId === request.stepId
       if (working) {
         deployment.busyStepId = null
@@ -33,6 +36,26 @@ export async function complete(core: Core, scope: Scope, request: CompleteReques
       return { recorded, assignment }
     }),
   )
+}
+
+/** What only the step can tell of a report. */
+async function reportViolations(
+  tx: Tx,
+  step: Step,
+  { outcome, artifact, repoCommitSha }: CompleteRequest,
+): Promise<Violation[]> {
+  if (step.kind !== 'BUILD' || outcome !== 'succeeded') return []
+  const missing = (field: string) => violation(field, 'Required for a BUILD that succeeded.', 'missing')
+  return [
+    ...(artifact ? [] : [missing('artifact')]),
+    ...(repoCommitSha || !(await isOfGit(tx, step)) ? [] : [missing('repo_commit_sha')]),
+  ]
+}
+
+/** Whether its source has commits at all. */
+async function isOfGit(tx: Tx, step: Step): Promise<boolean> {
+  const { source } = await tx.sql.revision.findUniqueOrThrow({ where: { id: step.revisionId! } })
+  return source === 'gitprovider'
 }
 
 const NOTHING = (deployment: Deployment): Assignment => ({

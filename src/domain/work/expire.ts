@@ -2,16 +2,17 @@
  * The sweep: nothing stays stuck (contract 4). Everything that waits has a deadline, a cause and a way out, and
  * this enforces it, through the same transitions as everything else. Safe to run on several servers at once.
  */
-import type { Deployment, Step } from '../../generated/prisma/client.ts'
+import { type Deployment, Prisma, type Step } from '../../generated/prisma/client.ts'
 import type { StepKind } from '../../generated/prisma/enums.ts'
 import { type Core, type Tx, transaction } from '../context.ts'
+import { silentBefore } from '../deployments/status.ts'
 import { missingContent } from '../revisions/lifecycle.ts'
 import { transition } from '../revisions/transition.ts'
 import { advance } from './advance.ts'
 import { failStep } from './fail.ts'
 import { purge } from './purge.ts'
 import { MAX_TRIES } from './steps.ts'
-import { holderOf } from './waits-for.ts'
+import { holderOf, WAITS_FOR_LISTENER, WAITS_FOR_SILENT } from './waits-for.ts'
 
 /** One round. Each deployment is a transaction of its own; one that fails is logged and does not stop the others. */
 export async function expire(core: Core): Promise<void> {
@@ -35,7 +36,23 @@ function overdue(core: Core): Promise<{ id: string }[]> {
       OR (s.tries >= ${MAX_TRIES} AND (d.lease_expires_at IS NULL OR d.lease_expires_at < now())))
     UNION
     SELECT d.id FROM deployments d JOIN revisions r ON r.deployment_id = d.id
-    WHERE d.torn_down_at IS NULL AND d.provisioned_at IS NOT NULL AND r.status = 'CREATING' AND r.status_since < now() - interval '24 hours'`
+    WHERE d.torn_down_at IS NULL AND d.provisioned_at IS NOT NULL AND r.status = 'CREATING' AND r.status_since < now() - interval '24 hours'
+    UNION (${mistaken(core)} LIMIT ${MISTAKEN_AT_ONCE})`
+}
+
+/** In one round: many wait for a listener that has just gone silent, or come back. */
+const MISTAKEN_AT_ONCE = 500
+
+/** Deployments that wait for a listener of which their message does not say, or says no more rightly, that it is silent. */
+function mistaken(core: Core): Prisma.Sql {
+  return Prisma.sql`
+    SELECT d.id FROM steps s JOIN deployments d ON d.id = s.deployment_id JOIN listeners l ON l.id = d.listener_id
+    LEFT JOIN revisions r ON r.deployment_id = d.id
+      AND (r.id = s.revision_id OR (s.kind = 'PROVISION' AND r.status = 'CREATING'))
+    WHERE s.finished_at IS NULL AND s.first_taken_at IS NULL AND d.torn_down_at IS NULL
+      AND coalesce(r.status_message, d.status_message) LIKE ${WAITS_FOR_LISTENER}
+      AND (coalesce(r.status_message, d.status_message) LIKE ${WAITS_FOR_SILENT})
+        <> (coalesce(l.last_seen_at, l.created_at) < ${silentBefore(core.clock())})`
 }
 
 async function expireOne(core: Core, tx: Tx, id: string): Promise<void> {
@@ -51,8 +68,9 @@ async function expireOne(core: Core, tx: Tx, id: string): Promise<void> {
   }
   const empty = await tx.sql.$queryRaw<{ id: string }[]>`
     SELECT id FROM revisions WHERE deployment_id = ${id}::uuid AND status = 'CREATING' AND status_since < now() - interval '24 hours'`
-  if (!deployment.provisionedAt || empty.length === 0) return
-  for (const revision of await tx.sql.revision.findMany({ where: { id: { in: empty.map((row) => row.id) } } })) {
+  // while it is not provisioned, that is what they wait for
+  const ids = deployment.provisionedAt ? empty.map((row) => row.id) : []
+  for (const revision of await tx.sql.revision.findMany({ where: { id: { in: ids } } })) {
     await transition(tx, deployment.workspaceId, revision, {
       to: 'CREATE_FAILED',
       message: `Nothing to build or run came within 24 h: it lacks ${missingContent(revision)}.`,
@@ -67,7 +85,10 @@ async function overdueBecause(core: Core, tx: Tx, deployment: Deployment, step: 
            coalesce(d.lease_expires_at > now(), false) AS held
     FROM steps s JOIN deployments d ON d.id = s.deployment_id WHERE s.id = ${step.id}::uuid`
   if (row?.late) return deadlineMessage(core, step.kind)
-  if (row?.untaken && step.kind !== 'TEARDOWN') return `Nobody took it for 24 h: ${holderOf(deployment)} should have.`
+  if (row?.untaken && step.kind !== 'TEARDOWN') {
+    const { who, silent } = await holderOf(core, tx, deployment)
+    return `Nobody took it for 24 h: ${who}${silent} should have.`
+  }
   if (step.tries >= MAX_TRIES && !row?.held) return `Its worker was lost ${MAX_TRIES} times.`
   return null
 }

@@ -21,9 +21,10 @@ export async function failStep(
   const text = message.slice(0, MAX_MESSAGE)
   await closeStep(tx, deployment, step, { outcome: 'failed', token })
   if (step.kind === 'TEARDOWN') {
+    deployment.statusMessage = `Teardown failed and will be tried again: ${text}`
     await tx.sql.deployment.update({
       where: { id: deployment.id },
-      data: { statusMessage: `Teardown failed and will be tried again: ${text}` },
+      data: { statusMessage: deployment.statusMessage },
     })
   } else {
     const which =

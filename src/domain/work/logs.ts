@@ -13,7 +13,8 @@ export async function appendLogs(core: Core, scope: Scope, request: LogsRequest)
     const [held] = await tx.sql.$queryRaw<{ known: boolean }[]>`
       SELECT EXISTS (SELECT 1 FROM revisions r WHERE r.id = ${revisionId}::uuid AND r.deployment_id = d.id) AS known
       FROM deployments d
-      WHERE d.claim_id = ${claimId}::uuid AND d.lease_token = ${token}::numeric AND d.lease_expires_at > now() AND ${ofScope(scope)}
+      WHERE d.claim_id = ${claimId}::uuid AND d.lease_token = ${token}::numeric AND d.lease_expires_at > now()
+        AND d.torn_down_at IS NULL AND ${ofScope(scope)}
       FOR SHARE OF d`
     if (!held) throw new ClaimLostError()
     if (!held.known) throw new NotFoundError('Revision', revisionId)

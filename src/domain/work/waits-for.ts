@@ -1,10 +1,15 @@
 /** Says for whom a deployment waits: the text of `status_message` while nobody has taken its step. */
 import type { StepKind } from '../../generated/prisma/enums.ts'
-import type { Core } from '../context.ts'
+import type { Core, Tx } from '../context.ts'
+import { isSilent } from '../deployments/status.ts'
 
 /** What needs a runtime fails at once with this when none is configured. */
 export const NO_RUNTIME =
   'No runtime is configured: start a server with RUNTIME=process, or name a listener in source_config.listener_id.'
+
+/** Of a message that says for which listener something waits, as patterns of LIKE: any, and one that has gone silent. */
+export const WAITS_FOR_LISTENER = 'Waiting for listener %'
+export const WAITS_FOR_SILENT = 'Waiting for listener %heard from%, to %'
 
 /** Whether there is a runtime for it at all: its listener's, or this installation's. */
 export function isServed({ settings }: Core, deployment: { listenerId: string | null }): boolean {
@@ -18,13 +23,35 @@ const TO: Record<StepKind, string> = {
   TEARDOWN: 'tear it down',
 }
 
-/** Who should take the deployment's steps. */
-export function holderOf(deployment: { listenerId: string | null }): string {
-  return deployment.listenerId === null
-    ? 'a built-in worker (a server with WORKER=on and a RUNTIME)'
-    : `listener ${deployment.listenerId}`
+/** Who should take the deployment's steps. One statement for a listener's deployment, none for any other. */
+export async function holderOf(
+  core: Core,
+  tx: Tx,
+  { listenerId }: { listenerId: string | null },
+): Promise<{ who: string; silent: string }> {
+  if (listenerId === null) return { who: 'a built-in worker (a server with WORKER=on and a RUNTIME)', silent: '' }
+  const listener = await tx.sql.listener.findUniqueOrThrow({
+    where: { id: listenerId },
+    select: { computeId: true, lastSeenAt: true, createdAt: true },
+  })
+  const since = listener.lastSeenAt?.toISOString().replace(/\.\d+/, '')
+  return {
+    who: `listener ${listener.computeId} (${listenerId})`,
+    silent: isSilent(listener, core.clock())
+      ? since
+        ? `, not heard from since ${since},`
+        : ', never heard from,'
+      : '',
+  }
 }
 
-export function waitsFor(deployment: { listenerId: string | null }, kind: StepKind): string {
-  return `Waiting for ${holderOf(deployment)} to ${TO[kind]}.`
+/** Names a listener by its compute_id and id, and since when it is silent if it is. */
+export async function waitsFor(
+  core: Core,
+  tx: Tx,
+  deployment: { listenerId: string | null },
+  kind: StepKind,
+): Promise<string> {
+  const { who, silent } = await holderOf(core, tx, deployment)
+  return `Waiting for ${who}${silent} to ${TO[kind]}.`
 }

@@ -105,9 +105,11 @@ export const completeBody = z
       .describe('`stopped`: the step was withdrawn (`stop`), and nothing of it is under way any more.'),
     message: optional(text(65_536)).describe('Why it failed, for people: the status_message of the revision.'),
     repo_commit_sha: optional(z.string().regex(/^([0-9a-f]{40}|[0-9a-f]{64})$/, 'Must be a full commit id.')).describe(
-      'BUILD: the exact commit.',
+      'BUILD: the exact commit. Required when one of a `gitprovider` source succeeded.',
     ),
-    artifact: optional(text(1024).min(1)).describe('BUILD: what was built, in the words of whoever built it.'),
+    artifact: optional(text(1024).min(1)).describe(
+      'BUILD: what was built, in the words of whoever built it. Required when it succeeded.',
+    ),
     artifact_lost: optional(z.boolean()).describe(
       'DEPLOY, failed: the artifact is gone; the next attempt builds again.',
     ),
@@ -143,12 +145,14 @@ const revisionWork = z
 
 const spec = resourceSpec.describe('The effective values: defaults are filled in.')
 
+const customUrl = z.string().nullable().describe('The address that it is to have; null: yours to choose.')
+
 const run = z
   .object({
     revision: revisionWork,
     spec,
     secret_references: z.array(secretReference),
-    custom_url: z.string().nullable(),
+    custom_url: customUrl,
   })
   .meta({ id: 'Run', description: 'What must be serving now.' })
 
@@ -161,7 +165,7 @@ const step = z
     revision: revisionWork.nullable().describe('For BUILD and DEPLOY.'),
     spec,
     secret_references: z.array(secretReference),
-    custom_url: z.string().nullable(),
+    custom_url: customUrl,
   })
   .meta({ id: 'Step', description: 'What moves the deployment on.' })
 
@@ -171,7 +175,7 @@ export const assignment = z
     run: run.nullable().describe('null: nothing must be serving.'),
     step: step.nullable(),
     stop: z.boolean().describe('The step under way was withdrawn: stop it, then complete it as `stopped`.'),
-    keep_artifacts: z.array(z.string()).describe('Others may be removed.'),
+    keep_artifacts: z.array(z.string()).describe('Of what BUILD reported; others may be removed.'),
   })
   .meta({ id: 'Assignment' })
 
@@ -183,8 +187,8 @@ export const claim = assignment
       id: uuid,
       workspace_id: uuid,
       name: z.string(),
-      k8s_namespace: z.string().nullable(),
-      provisioned: z.boolean(),
+      k8s_namespace: z.string().nullable().describe('Where it has to be: one of the listener’s.'),
+      provisioned: z.boolean().describe('Its PROVISION succeeded once.'),
     }),
     lease_seconds: z.int(),
   })

@@ -42,22 +42,25 @@ Put it on whatever you write elsewhere, and write nothing over what has a larger
 revision's source (revisions with an \`image_uri\` need none); \`DEPLOY\` makes the revision the one that serves and is done when it
 serves and the old one does not any more; \`TEARDOWN\` removes everything. A \`DEPLOY\` that fails leaves \`run\` serving.
 Report each with \`complete\`; its answer has the next step. After a \`TEARDOWN\` that succeeded the claim is over.
+What is deployed gets its secrets and secret references as environment variables, and from you \`DATABASE_URI\` and \`POSTGRES_URI\` (the same),
+\`REDIS_URI\` and \`PORT\`. Names of what you make come from \`deployment.id\`: \`name\` is for people.
 
 **Generation.** It grows with every change of run, step or \`stop\`. Name the newest you know in the heartbeat: you are told only of what is newer. Of two
 answers that crossed, the one with the larger generation counts.
 
 **Stop.** \`stop: true\`: the step that you work on was withdrawn (interrupted, superseded, or past its deadline). End it, bring \`run\` back, and complete it as
-\`stopped\`; only then the next step is handed out.
+\`stopped\`; only then the next step is handed out. If you know of no such step, release the claim.
 
 **Deadlines and tries.** A step's deadline runs from its first try, across holders; at \`deadline_at\` the control plane fails it by itself. A lease that runs out costs a
 try of its step; after three the step fails. A release costs none. A failed \`TEARDOWN\` comes again by itself, later.
 
-**When an answer is lost.** Ask again. Heartbeats can be repeated. A \`complete\` that is repeated is answered as the first time. A \`release\` that worked answers
+**When an answer is lost.** Ask again. Heartbeats can be repeated. A \`complete\` that is repeated is answered as the first time, only that of a \`TEARDOWN\` with 409. A \`release\` that worked answers
 409 the second time. Log lines that are sent twice are there twice. The claims of a claim call whose connection broke before the answer was written are
 free again at once; of any other lost answer, when their lease ends.
 
 **When to give up.** On 401, 403 and 404 somebody has to look at the key or the listener's id: ask again, but slowly. On 422 this listener and
-the control plane don't understand each other: don't repeat the same call. On 429, 5xx, or no answer at all: ask again, with pauses that grow; the lease decides how long the work goes on.`
+the control plane don't understand each other: don't repeat the same call; a step whose report was refused is best reported as failed, with
+nothing but a \`message\`. Text with a NUL character or half a surrogate pair is refused too, with the whole call: replace them first. On 429, 5xx, or no answer at all: ask again, with pauses that grow; the lease decides how long the work goes on.`
 
 const CLAIM_LOST = '409 with code `CLAIM_LOST`: the lease is over or the token is old; nothing was changed.'
 

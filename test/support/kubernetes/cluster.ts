@@ -9,6 +9,7 @@ import path from 'node:path'
 import { CoreV1Api, dumpYaml, KubeConfig, RbacAuthorizationV1Api, type V1PolicyRule } from '@kubernetes/client-node'
 import { LISTENER_RULES } from '../../../src/listener/manifest.ts'
 import { type StandIn, type StandInOptions, startStandIn } from './stand-in.ts'
+import { provideVolumes } from './volumes.ts'
 
 export interface TestCluster {
   /** path of the admin's kubeconfig */
@@ -35,6 +36,7 @@ export async function openTestCluster(options: StandInOptions = {}): Promise<Tes
   config.loadFromFile(kubeconfig)
   const core = config.makeApiClient(CoreV1Api)
   const namespaces: string[] = []
+  const stopVolumes = standIn ? null : await provideVolumes(config, core, namespaces)
 
   return {
     kubeconfig,
@@ -56,6 +58,7 @@ export async function openTestCluster(options: StandInOptions = {}): Promise<Tes
     },
     async close() {
       if (!standIn) {
+        await stopVolumes?.()
         const background = { propagationPolicy: 'Background' }
         await Promise.allSettled(namespaces.map((name) => core.deleteNamespace({ name, ...background })))
       }

@@ -11,17 +11,17 @@ export class Bell {
   }
 
   /** Resolves at the next ring, after `ms`, or when the signal aborts. One waits at a time. */
-  async wait(ms: number, signal: AbortSignal): Promise<void> {
-    if (!this.#rung && !signal.aborted)
+  async wait(ms: number, signal?: AbortSignal): Promise<void> {
+    if (!this.#rung && !signal?.aborted)
       await new Promise<void>((resolve) => {
         const wake = () => {
           clearTimeout(timer)
-          signal.removeEventListener('abort', wake)
+          signal?.removeEventListener('abort', wake)
           this.#wake = null
           resolve()
         }
         const timer = setTimeout(wake, ms)
-        signal.addEventListener('abort', wake, { once: true })
+        signal?.addEventListener('abort', wake, { once: true })
         this.#wake = wake
       })
     this.#rung = false

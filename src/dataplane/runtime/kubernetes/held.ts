@@ -237,7 +237,7 @@ export class Held {
     this.#renew()
     const until = performance.now() + RESTORE_MS
     while (!this.#stopped && this.#keeper.busy && performance.now() < until)
-      await this.#bell.wait(until - performance.now(), NEVER)
+      await this.#bell.wait(until - performance.now())
   }
 
   /** Only when the namespace is open: before, nobody knows what serves there. */
@@ -286,8 +286,6 @@ export class Held {
     follower.set(deploymentId, sourcesOf(cluster.pods(deploymentId), logged, this.#since))
   }
 }
-
-const NEVER = new AbortController().signal
 
 function beforeDeadline({ deadlineAt }: Step): Date {
   const left = deadlineAt.getTime() - Date.now()

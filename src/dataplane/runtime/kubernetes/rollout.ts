@@ -34,16 +34,14 @@ interface View {
   output?: Problem['output']
 }
 
-/** so long nothing may be known of why it gets nowhere, before warnings are asked for */
-const QUIET_MS = 5000
-
 /** Resolves when all of it is ready and nothing older is left; throws StepFailure, or the signal's reason. */
 export async function rolledOut(rollout: Rollout, signal: AbortSignal): Promise<void> {
   const { cluster, bell, deadlineAt, failAfterMs, onWaiting } = rollout
   const patience = new Patience()
   let warned: Problem[] = []
   let told = ''
-  let askAt = performance.now() + QUIET_MS
+  const begun = performance.now()
+  let askedAt: number | null = null
   for (;;) {
     signal.throwIfAborted()
     const { done, waiting, problems, stuck, output } = look(rollout)
@@ -51,9 +49,12 @@ export async function rolledOut(rollout: Rollout, signal: AbortSignal): Promise<
     if (waiting !== told) onWaiting(waiting)
     told = waiting
     const now = performance.now()
-    if (now >= askAt && stuck.length > 0 && problems.length === 0) {
-      warned = await askWarnings(cluster, stuck)
-      askAt = performance.now() + failAfterMs
+    const silent = problems.length === 0 ? stuck : []
+    const askAt = askedAt === null ? begun + Math.min(...silent.map(({ quietMs }) => quietMs)) : askedAt + failAfterMs
+    if (silent.length > 0 && now >= askAt) {
+      warned = await askWarnings(cluster, silent)
+      askedAt = performance.now()
+      continue
     }
     const unseen = warned.filter(({ key }) => stuck.some(({ uid }) => key === `${uid}/warning`))
     const { failed, againInMs } = patience.look([...problems, ...unseen], now)
@@ -63,7 +64,7 @@ export async function rolledOut(rollout: Rollout, signal: AbortSignal): Promise<
       const why = [`It was not ready in time. ${waiting}`, ...[...problems, ...unseen].map(({ message }) => message)]
       throw new StepFailure(await withOutput(cluster, why.join('\n'), output, signal))
     }
-    const asking = stuck.length > 0 && problems.length === 0 ? askAt - performance.now() : left
+    const asking = silent.length > 0 ? askAt - now : left
     await bell.wait(Math.max(1, Math.min(left, againInMs ?? left, asking)), signal)
   }
 }

@@ -12,9 +12,14 @@ export interface Stuck {
   uid: string
   namespace: string
   what: string
+  /** so long it is left alone before it is asked about */
+  quietMs: number
   graceMs: number
 }
 
+/** a controller makes a pod in a moment; a node may have to pull a large image first */
+const QUIET_MS = 5000
+const QUIET_POD_MS = 20_000
 /** it may be no more than what is left of an earlier try */
 const MOMENT_MS = 2000
 
@@ -28,11 +33,14 @@ export function stuckOf(
 ): Stuck[] {
   const { uid, namespace } = workload.metadata
   if (workload.kind === 'StatefulSet' && pods.length === 0)
-    return [{ uid, namespace, what: `The cluster refuses the pod of ${component}`, graceMs: MOMENT_MS }]
+    return [
+      { uid, namespace, what: `The cluster refuses the pod of ${component}`, quietMs: QUIET_MS, graceMs: MOMENT_MS },
+    ]
   return unready.filter(isBeingMade).map(({ metadata }) => ({
     uid: metadata?.uid ?? '',
     namespace,
     what: `Pod ${metadata?.name} can't be started`,
+    quietMs: QUIET_POD_MS,
     graceMs: failAfterMs,
   }))
 }

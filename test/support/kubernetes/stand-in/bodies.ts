@@ -3,13 +3,19 @@ import type http from 'node:http'
 import { loadYaml } from '@kubernetes/client-node'
 import { groupVersion } from './kinds.ts'
 import type { Json } from './objects.ts'
-import { badRequest } from './status.ts'
+import { ApiError, badRequest } from './status.ts'
 import type { Target } from './target.ts'
 
 export const contentType = (request: http.IncomingMessage): string =>
   (request.headers['content-type'] ?? '').split(';')[0]!.trim()
 
 export async function read(request: http.IncomingMessage): Promise<Json> {
+  // kubectl sends what it makes itself, as by `create deployment`, in protobuf; files it sends as JSON
+  if (contentType(request).includes('protobuf')) {
+    const known = 'application/json, application/yaml'
+    const why = `the body of the request was in an unknown format - accepted media types include: ${known}`
+    throw new ApiError(415, 'UnsupportedMediaType', why)
+  }
   const chunks: Buffer[] = []
   for await (const chunk of request) chunks.push(chunk as Buffer)
   const text = Buffer.concat(chunks).toString()

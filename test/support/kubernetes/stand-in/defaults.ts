@@ -73,8 +73,8 @@ const BY_KIND: Record<string, (object: Json, live: KubeObject | null, store: Sto
   PersistentVolumeClaim(object, live, store) {
     claim(object.spec)
     if (live) {
-      object.spec.volumeName ??= live.spec.volumeName
-      object.spec.storageClassName ??= live.spec.storageClassName
+      for (const field of ['volumeName', 'storageClassName'])
+        if (live.spec[field] !== undefined) fill(object.spec, { [field]: live.spec[field] })
       return
     }
     object.spec.storageClassName ??= defaultClass(store)

@@ -32,6 +32,7 @@ export const KINDS: Kind[] = [
   kind('', 'v1', 'Service', 'services', { shortNames: ['svc'], status: true }),
   kind('', 'v1', 'ServiceAccount', 'serviceaccounts', { shortNames: ['sa'] }),
   kind('', 'v1', 'PersistentVolumeClaim', 'persistentvolumeclaims', { shortNames: ['pvc'], status: true }),
+  kind('', 'v1', 'PersistentVolume', 'persistentvolumes', { shortNames: ['pv'], status: true, cluster: true }),
   kind('', 'v1', 'ResourceQuota', 'resourcequotas', { shortNames: ['quota'], status: true }),
   kind('', 'v1', 'Namespace', 'namespaces', { shortNames: ['ns'], status: true, cluster: true }),
   kind('', 'v1', 'Node', 'nodes', { shortNames: ['no'], status: true, cluster: true }),

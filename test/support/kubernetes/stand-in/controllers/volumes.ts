@@ -1,4 +1,4 @@
-/** Claims of volumes: provisioned when their class is there, and kept while a pod uses them. */
+/** Claims of volumes: provisioned when their class is there, or bound to the volume made for them; kept while a pod uses them. */
 import { type Context, keyOf, splitKey, WorkQueue } from '../context.ts'
 import { kindNamed } from '../kinds.ts'
 import type { Json, KubeObject } from '../objects.ts'
@@ -7,6 +7,7 @@ import { SELECTED_NODE } from './scheduler.ts'
 
 const CLAIM = kindNamed('PersistentVolumeClaim')
 const CLASS = kindNamed('StorageClass')
+const VOLUME = kindNamed('PersistentVolume')
 const PROTECTION = 'kubernetes.io/pvc-protection'
 
 export function startVolumes(context: Context): void {
@@ -23,7 +24,7 @@ export function startVolumes(context: Context): void {
     if (kind === POD && type === 'DELETED') {
       for (const name of claimsOf(object)) queue.add(`${object.metadata.namespace}/${name}`)
     }
-    if (kind === CLASS) for (const claim of store.all(CLAIM)) queue.add(keyOf(claim))
+    if (kind === CLASS || kind === VOLUME) for (const claim of store.all(CLAIM)) queue.add(keyOf(claim))
   })
 }
 
@@ -43,6 +44,8 @@ function letGo({ store, api }: Context, claim: KubeObject): void {
 function bind(context: Context, claim: KubeObject): void {
   const { store, api, event } = context
   const wanted: string | undefined = claim.spec.storageClassName
+  const given = store.all(VOLUME).find(({ spec }) => spec.claimRef?.uid === claim.metadata.uid)
+  if (given) return bindTo(context, claim, given.metadata.name)
   const found = wanted ? store.get(CLASS, undefined, wanted) : undefined
   const pend = () =>
     api.modify(
@@ -69,12 +72,12 @@ function bind(context: Context, claim: KubeObject): void {
     return
   }
   pend()
-  context.after(context.delays.provision, () => provision(context, claim))
+  context.after(context.delays.provision, () => bindTo(context, claim, `pvc-${claim.metadata.uid}`))
 }
 
-function provision({ api }: Context, claim: KubeObject): void {
+function bindTo({ api }: Context, claim: KubeObject, volume: string): void {
   const name = (copy: KubeObject) => {
-    copy.spec.volumeName = `pvc-${copy.metadata.uid}`
+    copy.spec.volumeName = volume
   }
   api.modify(CLAIM, claim, name, CONTROLLER)
   const bound = (copy: KubeObject) => {

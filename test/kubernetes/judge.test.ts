@@ -1,0 +1,251 @@
+/** When a rollout is done, what it waits for, and when it has failed: a table of what clusters show. */
+import type { V1ContainerStatus, V1Pod } from '@kubernetes/client-node'
+import { expect, test } from 'vitest'
+import { judge, type Sight } from '../../src/dataplane/runtime/kubernetes/judge.ts'
+import { Patience } from '../../src/dataplane/runtime/kubernetes/patience.ts'
+import type { LiveObject } from '../../src/dataplane/runtime/kubernetes/types.ts'
+
+const REVISION = 'rev-2'
+const mark = { revisionId: REVISION, attempt: 1 }
+const UNSCHEDULABLE_MS = 30_000
+
+const READY: Partial<V1ContainerStatus> = { ready: true, started: true, state: { running: {} } }
+
+/** A new pod on a node; `agent` is its container's status. */
+function pod(agent: Partial<V1ContainerStatus> = READY, change: Partial<V1Pod> = {}, revision = REVISION): V1Pod {
+  const status = { name: 'agent', image: 'agent:2', imageID: '', ready: false, restartCount: 0, ...agent }
+  return {
+    metadata: {
+      name: `server-${revision}`,
+      uid: `uid-${revision}`,
+      namespace: 'agents',
+      creationTimestamp: '2026-01-01T00:00:00Z' as unknown as Date,
+      labels: { 'pilothouse.dev/revision-id': revision, 'pod-template-hash': revision },
+      annotations: { 'pilothouse.dev/attempt': '1' },
+    },
+    spec: { nodeName: 'node-1', containers: [] },
+    status: {
+      phase: 'Running',
+      conditions: [
+        { type: 'PodScheduled', status: 'True' },
+        { type: 'Ready', status: status.ready ? 'True' : 'False' },
+      ],
+      containerStatuses: [status],
+    },
+    ...change,
+  }
+}
+
+const DONE = { observedGeneration: 3, replicas: 1, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1 }
+
+function deployment(status: object = DONE, replicas = 1): LiveObject {
+  const metadata = { name: 'server', namespace: 'agents', uid: 'd', resourceVersion: '9', generation: 3 }
+  return { apiVersion: 'apps/v1', kind: 'Deployment', metadata, spec: { replicas }, status }
+}
+
+function see(pods: V1Pod[], workload: LiveObject | undefined = deployment(), change: Partial<Sight> = {}) {
+  return judge({
+    component: 'server',
+    workload,
+    generation: 3,
+    pods,
+    mark,
+    unschedulableMs: UNSCHEDULABLE_MS,
+    ...change,
+  })
+}
+
+/** After how many milliseconds it has failed, and with what; null: never. */
+function failure(pods: V1Pod[], workload?: LiveObject): { after: number; message: string } | null {
+  const patience = new Patience()
+  for (let now = 0; ; ) {
+    const { failed, againInMs } = patience.look(see(pods, workload).problems, now)
+    if (failed) return { after: now, message: failed.message }
+    if (againInMs === null) return null
+    now += againInMs
+  }
+}
+
+test('it is done when every replica is new and ready and no older pod is left', () => {
+  expect(see([pod()])).toMatchObject({ done: true, problems: [] })
+  expect(see([], deployment({ observedGeneration: 3 }, 0)).done).toBe(true)
+})
+
+const old = pod(READY, {}, 'rev-1')
+const going = { ...old, metadata: { ...old.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' as unknown as Date } }
+
+test.each<[string, V1Pod[], LiveObject | undefined, RegExp]>([
+  ['nothing is there', [], undefined, /being made/],
+  [
+    'its controller has not seen the change',
+    [pod()],
+    deployment({ ...DONE, observedGeneration: 2 }),
+    /not seen the change/,
+  ],
+  ['only old pods are there', [old], deployment({ ...DONE, updatedReplicas: 0 }), /no new pod/],
+  ['old pods still serve', [pod(), old], deployment({ ...DONE, replicas: 2, readyReplicas: 2 }), /old pods/],
+  ['old pods are not counted as gone', [pod()], deployment({ ...DONE, replicas: 2 }), /old pods/],
+  ['one of two is ready', [pod()], deployment({ ...DONE, updatedReplicas: 2, replicas: 2 }, 2), /1 of 2 replicas/],
+  ['it is ready, but not for long enough', [pod()], deployment({ ...DONE, availableReplicas: 0 }), /1 of 1 replicas/],
+  [
+    'a pod of the same revision is of an earlier attempt',
+    [{ ...pod(), metadata: { ...pod().metadata, annotations: { 'pilothouse.dev/attempt': '0' } } }],
+    deployment(),
+    /no new pod/,
+  ],
+  [
+    'the container runs and is not ready',
+    [pod({ state: { running: {} } })],
+    deployment({ ...DONE, readyReplicas: 0 }),
+    /0 of 1 replicas are ready; pod server-rev-2 container agent runs, but is not ready/,
+  ],
+])('it is not done while %s', (_, pods, workload, waiting) => {
+  const judgement = judge({ component: 'server', workload, generation: 3, pods, mark, unschedulableMs: 0 })
+  expect(judgement).toMatchObject({ done: false, problems: [] })
+  expect(judgement.waiting).toMatch(waiting)
+})
+
+test('old pods that are going don’t matter', () => {
+  expect(see([pod(), going]).done).toBe(true)
+})
+
+const NOT_READY = { ...DONE, readyReplicas: 0, availableReplicas: 0 }
+const waits = (reason: string, message?: string) => ({
+  state: { waiting: { reason, ...(message ? { message } : {}) } },
+})
+const condition = (type: string, status: string, reason: string, message: string) =>
+  deployment({ ...NOT_READY, conditions: [{ type, status, reason, message }] })
+const unschedulable = (message: string): V1Pod => ({
+  ...pod(),
+  spec: { containers: [] },
+  status: {
+    phase: 'Pending',
+    conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message }],
+  },
+})
+const exited = (exitCode: number, reason = 'Error') => ({ terminated: { exitCode, reason } })
+
+test.each<[string, V1Pod[], LiveObject, number, RegExp]>([
+  [
+    'an invalid image',
+    [pod(waits('InvalidImageName', 'bad reference'))],
+    deployment(NOT_READY),
+    0,
+    /can't be used, agent:2: bad reference/,
+  ],
+  [
+    'an image that is not found',
+    [pod(waits('ErrImagePull', 'not found'))],
+    deployment(NOT_READY),
+    5000,
+    /The image agent:2 of container agent .* can't be pulled: not found/,
+  ],
+  [
+    'an image that is not found again',
+    [pod(waits('ImagePullBackOff', 'Back-off pulling image'))],
+    deployment(NOT_READY),
+    0,
+    /can't be pulled/,
+  ],
+  [
+    'a missing key',
+    [pod(waits('CreateContainerConfigError', 'secret "x" not found'))],
+    deployment(NOT_READY),
+    5000,
+    /secret "x" not found/,
+  ],
+  [
+    'a crash loop',
+    [pod({ ...waits('CrashLoopBackOff'), restartCount: 1, lastState: exited(3) })],
+    deployment(NOT_READY),
+    0,
+    /keeps crashing: it exited with code 3$/,
+  ],
+  [
+    'crashes between which it runs',
+    [pod({ state: { running: {} }, restartCount: 2, lastState: exited(1) })],
+    deployment(NOT_READY),
+    0,
+    /keeps crashing/,
+  ],
+  [
+    'too little memory',
+    [pod({ ...waits('CrashLoopBackOff'), restartCount: 3, lastState: exited(137, 'OOMKilled') })],
+    deployment(NOT_READY),
+    0,
+    /more memory than its limit/,
+  ],
+  [
+    'no node',
+    [unschedulable('0/3 nodes are available')],
+    deployment(NOT_READY),
+    UNSCHEDULABLE_MS,
+    /0\/3 nodes are available/,
+  ],
+  [
+    'a volume that is being made',
+    [unschedulable('pod has unbound immediate PersistentVolumeClaims')],
+    deployment(NOT_READY),
+    4 * UNSCHEDULABLE_MS,
+    /unbound/,
+  ],
+  [
+    'a quota',
+    [],
+    condition('ReplicaFailure', 'True', 'FailedCreate', 'exceeded quota: pods'),
+    5000,
+    /refuses pods of server: exceeded quota/,
+  ],
+  [
+    'the cluster’s own deadline',
+    [pod(waits('ContainerCreating'))],
+    condition('Progressing', 'False', 'ProgressDeadlineExceeded', 'has timed out'),
+    0,
+    /made no progress in time/,
+  ],
+])('it fails with %s, after so long', (_, pods, workload, after, message) => {
+  expect(see(pods, workload).done).toBe(false)
+  expect(failure(pods, workload)).toEqual({ after, message: expect.stringMatching(message) })
+})
+
+test('an init container that fails is named as such, and one that has done its work is no problem', () => {
+  const init = (status: Partial<V1ContainerStatus>) => {
+    const made = pod(waits('PodInitializing'))
+    made.status!.initContainerStatuses = [
+      { name: 'setup', image: 'i', imageID: '', ready: false, restartCount: 0, ...status },
+    ]
+    return made
+  }
+  const crashing = init({ ...waits('CrashLoopBackOff'), restartCount: 2, lastState: exited(1) })
+  const found = see([crashing], deployment(NOT_READY)).problems
+  expect(found[0]!.message).toMatch(/^Init container setup of pod/)
+  expect(found[0]!.output).toMatchObject({ container: 'setup', previous: true })
+  expect(
+    failure([init({ ready: true, state: exited(0, 'Completed'), restartCount: 3 })], deployment(NOT_READY)),
+  ).toBeNull()
+  expect(failure([init({ state: { running: {} }, restartCount: 1 })], deployment(NOT_READY))).toBeNull()
+})
+
+test('a container that crashed once, and pods of older revisions that crash, are no failure', () => {
+  expect(
+    failure([pod({ state: { running: {} }, restartCount: 1, lastState: exited(1) })], deployment(NOT_READY)),
+  ).toBeNull()
+  const crash = { ...waits('CrashLoopBackOff'), restartCount: 9, lastState: exited(1) }
+  expect(failure([pod(crash, {}, 'rev-1')], deployment(NOT_READY))).toBeNull()
+})
+
+test('of an image that can’t be pulled the cause is told, not that it is tried again', () => {
+  const patience = new Patience()
+  const first = see([pod(waits('ErrImagePull', 'manifest unknown'))], deployment(NOT_READY))
+  expect(patience.look(first.problems, 0).failed).toBeNull()
+  const then = see([pod(waits('ImagePullBackOff', 'Back-off pulling image "agent:2"'))], deployment(NOT_READY))
+  expect(patience.look(then.problems, 100).failed?.message).toMatch(/manifest unknown/)
+})
+
+test('a problem that went away begins anew when it comes back', () => {
+  const patience = new Patience()
+  const { problems } = see([unschedulable('0/3 nodes')], deployment(NOT_READY))
+  expect(patience.look(problems, 0)).toEqual({ failed: null, againInMs: UNSCHEDULABLE_MS })
+  patience.look([], 20_000)
+  expect(patience.look(problems, 40_000)).toEqual({ failed: null, againInMs: UNSCHEDULABLE_MS })
+})

@@ -1,0 +1,83 @@
+/** What pods print reaches the deploy log of their revision: each line once, and no secret. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openSite, type Site, Tenant } from './runtime-support.ts'
+
+let site: Site
+beforeAll(async () => {
+  site = await openSite({ followedLogs: 3 })
+})
+afterAll(() => site.close())
+
+const V1 = 'registry.example.com/agent:1'
+const SECRET = 'sk-very-secret-value'
+
+/** Prints a line in each server pod; only a stand-in can be told to. */
+async function print(tenant: Tenant, line: string): Promise<void> {
+  for (const { metadata } of await tenant.pods())
+    site.test.standIn?.print({ namespace: site.namespace, name: metadata!.name!, container: 'agent' }, line)
+}
+
+async function serving(spec = {}): Promise<Tenant> {
+  const tenant = new Tenant(site)
+  await tenant.provision()
+  await tenant.deploy(tenant.revision(V1, { secrets: [{ name: 'KEY', value: SECRET }] }), { spec })
+  return tenant
+}
+
+test('lines arrive once and without secrets, also after the connection was cut', async () => {
+  const tenant = await serving()
+  if (!site.test.standIn) return
+  await print(tenant, `one ${SECRET}`)
+  await tenant.log.seen(/^one /)
+  site.test.standIn.disconnect()
+  await print(tenant, 'two')
+  await tenant.log.seen(/^two$/)
+  await print(tenant, 'three')
+  await tenant.log.seen(/^three$/)
+  const printed = tenant.log.lines.filter((line) => /^(one|two|three)/.test(line))
+  expect(printed).toEqual(['one ••••••••', 'two', 'three'])
+  expect(tenant.log.lines.join('\n')).not.toContain(SECRET)
+  // from the start of the pod on
+  expect(tenant.log.lines.filter((line) => /starting/.test(line))).toHaveLength(1)
+})
+
+test('with several pods a line says whose it is', async () => {
+  const tenant = await serving({ min_scale: 2, max_scale: 2 })
+  if (!site.test.standIn) return
+  await print(tenant, 'hello')
+  const [one, two] = (await tenant.pods()).map(({ metadata }) => metadata!.name!.replace(`${tenant.names.base}-`, ''))
+  await tenant.log.seen(new RegExp(`^\\[${one}\\] hello$`))
+  await tenant.log.seen(new RegExp(`^\\[${two}\\] hello$`))
+})
+
+test('a crash leaves its words in the log', async () => {
+  const tenant = await serving()
+  await expect(tenant.prepare(tenant.revision('registry.example.com/agent:crash'))).rejects.toThrow('keeps crashing')
+  await tenant.log.seen(/it crashed/)
+})
+
+test('a new holder goes on where it took over', async () => {
+  const tenant = await serving()
+  if (!site.test.standIn) return
+  await print(tenant, 'before')
+  await tenant.log.seen(/^before$/)
+  await site.runtime.drop(tenant.id)
+  const { runtime } = await site.another()
+  const other = tenant.takenOver(runtime, '2')
+  other.ensure()
+  await new Promise((resolve) => setTimeout(resolve, 200))
+  await print(tenant, 'after')
+  await other.log.seen(/^after$/)
+  expect(other.log.lines.filter((line) => /before|starting/.test(line))).toEqual([])
+  expect(tenant.log.lines).not.toContain('after')
+})
+
+test('only so many logs are followed at a time, those of the newest pods', async () => {
+  if (!site.test.standIn) return
+  const tenant = await serving({ min_scale: 4, max_scale: 4 })
+  await print(tenant, 'line')
+  await tenant.log.seen(/line$/)
+  await new Promise((resolve) => setTimeout(resolve, 300))
+  const newest = tenant.log.lines.filter((line) => /line$/.test(line))
+  expect(newest.length).toBeLessThanOrEqual(3)
+})
