@@ -1,6 +1,5 @@
 /** `listener`: works for a control plane in a cluster. `listener manifest`: prints what installs it there. */
 import type { ParseArgsConfig } from 'node:util'
-import { dumpYaml } from '@kubernetes/client-node'
 import { explain } from '../explain.ts'
 import { Lifetime, say } from '../lifetime.ts'
 import { type ListenerObject, listenerManifest, type ManifestOptions, SECRET_KEY } from '../listener/manifest.ts'
@@ -49,12 +48,16 @@ export const printListenerManifest: Command = {
     'prints the YAML that installs a listener; --namespaces: of the deployments; --namespace: of the listener itself (pilothouse)',
   async run(args) {
     const options = manifestOptions(readOptions(args, OPTIONS).values)
-    process.stdout.write(yamlOf(listenerManifest(options)))
+    process.stdout.write(await yamlOf(listenerManifest(options)))
     say(secretHint(options))
   },
 }
 
-const yamlOf = (objects: ListenerObject[]) => objects.map((object) => `---\n${dumpYaml(object)}`).join('')
+async function yamlOf(objects: ListenerObject[]): Promise<string> {
+  // it takes a second to load, which no other command has to wait for
+  const { dumpYaml } = await import('@kubernetes/client-node')
+  return objects.map((object) => `---\n${dumpYaml(object)}`).join('')
+}
 
 function secretHint({ secretName, namespace, watched }: ManifestOptions): string {
   const all = [...new Set([namespace, ...watched])].join(', ')

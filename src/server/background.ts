@@ -10,7 +10,6 @@ import { type Core, WORK_CHANNEL } from '../domain/context.ts'
 import { KEY_CHANNEL } from '../domain/keys/revoke.ts'
 import { expire } from '../domain/work/expire.ts'
 import { localControlPlane } from '../domain/work/local.ts'
-import { openPlace } from '../listener/place.ts'
 import { startSweep } from './sweep.ts'
 import { createWakeup } from './wakeup.ts'
 
@@ -65,9 +64,7 @@ export async function startBackground({ core, config, log, url, apiKeys }: Backg
 
   async function startOwnWorker(): Promise<Background> {
     const runtime =
-      config.RUNTIME === 'kubernetes'
-        ? (await openPlace(config, config.K8S_NAMESPACE ?? null, log)).runtime
-        : openProcessRuntime(config, url)
+      config.RUNTIME === 'kubernetes' ? await openKubernetesRuntime(config, log) : openProcessRuntime(config, url)
     const started = await startWorker({
       controlPlane: localControlPlane(core),
       runtime,
@@ -81,6 +78,13 @@ export async function startBackground({ core, config, log, url, apiKeys }: Backg
       },
     }
   }
+}
+
+/** Throws ConfigError when the kubeconfig is of no use. */
+async function openKubernetesRuntime(config: Config, log: Logger): Promise<Runtime> {
+  // its client takes a second to load, which no other server has to wait for
+  const { openPlace } = await import('../listener/place.ts')
+  return (await openPlace(config, config.K8S_NAMESPACE ?? null, log)).runtime
 }
 
 /** Throws ConfigError: what can be wrong here is the account that builds and agents run under, or the folder. */

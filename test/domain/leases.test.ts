@@ -109,6 +109,22 @@ test('a step that was not handed out can not be completed', async () => {
   await domain.plane.release(held)
 })
 
+test('what was leased for a holder that is gone before it was told is free again, and no try counted', async () => {
+  await settle(domain.plane)
+  const id = await gitDeployment(ctx)
+  const gone = new AbortController()
+  const stop = domain.database.onQuery((sql) => {
+    if (sql.includes('lease_token = d.lease_token + 1')) gone.abort()
+  })
+  expect(
+    await claim(domain.core, { listenerId: null }, { holder: 'x', max: 5, leaseSeconds: 600 }, gone.signal),
+  ).toEqual([])
+  stop()
+  expect(gone.signal.aborted).toBe(true)
+  expect((await claimOne(domain.plane, id)).step).toMatchObject({ kind: 'PROVISION', tries: 1 })
+  await loseWorker(id)
+})
+
 test('a build that succeeded brings what was built, and of which commit', async () => {
   const id = await gitDeployment(ctx)
   const held = await claimOne(domain.plane, id)

@@ -9,6 +9,7 @@ import { createListener } from '../../src/domain/listeners/create.ts'
 import { deleteListener } from '../../src/domain/listeners/delete.ts'
 import { lockListener, shareListener } from '../../src/domain/listeners/lock.ts'
 import { updateListener } from '../../src/domain/listeners/update.ts'
+import { claimForListener } from '../../src/domain/work/remote.ts'
 import type { Listener } from '../../src/generated/prisma/client.ts'
 import { as, type TestDomain, testDomain } from '../support/domain.ts'
 
@@ -165,6 +166,21 @@ describe('the work of a listener', () => {
 
   test('is done with its own key', () => {
     expect(() => requireListener(key(id), id)).not.toThrow()
+  })
+
+  test('that was handed out is free again when its answer did not get there', async () => {
+    const one = await made()
+    const { row } = await createKey(ctx, { body: { name: 'k', role: 'listener', listener_id: one.id } })
+    const caller = key(one.id)
+    const deployment = await deploy(one)
+    const gone = new AbortController()
+    const call = { ...caller, actor: { ...caller.actor, subject: row.id }, signal: gone.signal }
+    const asked = { path: { listener_id: one.id }, body: { lease_seconds: 600 } }
+    expect(await claimForListener(call, asked)).toMatchObject([{ deployment: { id: deployment }, step: { tries: 1 } }])
+    gone.abort()
+    const leased = async () => (await ctx.db.deployment.findUniqueOrThrow({ where: { id: deployment } })).claimId
+    await expect.poll(leased).toBeNull()
+    expect(await ctx.db.step.findFirst({ where: { deploymentId: deployment } })).toMatchObject({ tries: 0 })
   })
 
   test.each(['viewer', 'deployer', 'admin', 'agent'] as const)('is not for the role %s', (role) => {

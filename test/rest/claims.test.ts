@@ -217,6 +217,18 @@ describe('waiting', () => {
   })
 })
 
+test('a key that is revoked while its holder waits is told nothing of the next revision', async () => {
+  const listener = await connect()
+  const deployment = await create(listener)
+  const [claim] = await listener.claim({ lease_seconds: 600 })
+  const [call] = await waiting(listener, () =>
+    listener.post('heartbeat', { wait_seconds: 60, lease_seconds: 600, claims: [held(claim)] }),
+  )
+  await app.core.db.apiKey.updateMany({ where: { listenerId: listener.id }, data: { revokedAt: new Date() } })
+  await app.call('DELETE', `/v2/deployments/${deployment.id}`)
+  expect((await call!).status).toBe(401)
+})
+
 test('an old token changes nothing: 409 everywhere, and lost in a heartbeat', async () => {
   const listener = await connect()
   const deployment = await create(listener)
@@ -261,8 +273,15 @@ test('what was dropped by force is lost to its holder at once, and nothing more 
   const listener = await connect()
   const deployment = await create(listener)
   const [claim] = await listener.claim({ lease_seconds: 600 })
+  await app.call('DELETE', `/v2/deployments/${deployment.id}`)
+  await listener.post(`claims/${claim.claim_id}/complete`, {
+    token: claim.token,
+    step_id: claim.step.id,
+    outcome: 'stopped',
+  })
+  const { generation } = (await listener.beat([{ claim_id: claim.claim_id, token: claim.token }]))[0].assignment
   const [call] = await waiting(listener, () =>
-    listener.post('heartbeat', { wait_seconds: 60, lease_seconds: 600, claims: [held(claim)] }),
+    listener.post('heartbeat', { wait_seconds: 60, lease_seconds: 600, claims: [{ ...held(claim), generation }] }),
   )
   const begun = performance.now()
   await app.call('DELETE', `/v2/deployments/${deployment.id}`, { query: { force: 'true' } })

@@ -307,6 +307,21 @@ describe('while it is silent', () => {
     expect(await message()).toBe(`${which} to provision the deployment.`)
   })
 
+  test('that stays away for a day fails what waits for it, and is named', async () => {
+    const one = await made()
+    const { body } = await deploy(one.id, 'agents')
+    await heard(one.id, 25 * 3600)
+    await app.core.db
+      .$executeRaw`UPDATE steps SET created_at = now() - interval '25 hours' WHERE deployment_id = ${body.id}::uuid`
+    await expire(app.core)
+    const path = `/v2/deployments/${body.id}/revisions/${body.latest_revision_id}`
+    const { status, status_message } = (await app.call('GET', path)).body
+    expect(status).toBe('CREATE_FAILED')
+    expect(status_message).toMatch(
+      /^Nobody took it for 24 h: listener cluster-\S+ \([0-9a-f-]{36}\), not heard from since \S+Z, should have\.$/,
+    )
+  })
+
   test('a deletion that waits for it says so, and force drops it when it does not come back', async () => {
     const one = await made()
     const key = await listenerKey(app, { id: one.id, workspaceId: app.tenant.workspaceId })

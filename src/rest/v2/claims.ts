@@ -31,6 +31,7 @@ export const DATA_PLANE_GUIDE = `How a listener gets its work. The control plane
 extended it. Only its holder works on the deployment. Extend all of them with one \`heartbeat\` each third or fourth of that time, or more often.
 By your own clock, count a lease from before you sent the call, and stop everything of a claim shortly before its lease ends if no
 heartbeat was answered in the meantime: from the end on somebody else may have it. What runs as a pod needn't stop: only stop changing it.
+So let no call wait longer than a quarter of its \`lease_seconds\`: the time that it waited is not yours to count.
 
 **Token.** \`token\` grows with each claim of a deployment. Send it with every call of the claim. When lease or token are not valid any
 more the answer is 409 with code \`CLAIM_LOST\` (in a heartbeat: \`lost\`), and nothing was changed: stop all work of this claim, report nothing, and never use the token again.

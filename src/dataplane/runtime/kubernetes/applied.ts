@@ -7,6 +7,7 @@ import { project } from './cluster/project.ts'
 import { componentOf } from './component.ts'
 import { type Mark, markOf } from './judge.ts'
 import type { Component, LiveObject, Manifest } from './types.ts'
+import { withoutClass, withoutFitted } from './volume.ts'
 
 /** Names an object within a deployment, whose objects are all in one namespace. */
 export function keyOf({ kind, metadata }: Pick<Manifest, 'kind' | 'metadata'>): string {
@@ -55,7 +56,7 @@ export function appliedAs(manifest: Manifest, live: LiveObject, autoscaled: bool
 
 /** `autoscaled`: how many replicas there are is not ours to say. */
 export function digestOf(manifest: Manifest, autoscaled: boolean): string {
-  return hash(JSON.stringify(autoscaled ? withoutReplicas(manifest) : manifest))
+  return hash(JSON.stringify(autoscaled ? withoutReplicas(manifest) : withoutClass(manifest)))
 }
 
 /**
@@ -76,7 +77,7 @@ export function differs(applied: Applied, manifest: Manifest, live: LiveObject, 
 }
 
 function projectionOf(manifest: Manifest, live: LiveObject, autoscaled: boolean): string {
-  return hash(project(autoscaled ? withoutReplicas(manifest) : manifest, live))
+  return hash(project(withoutFitted(autoscaled ? withoutReplicas(manifest) : manifest), live))
 }
 
 function withoutReplicas(manifest: Manifest): Manifest {

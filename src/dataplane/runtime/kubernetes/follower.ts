@@ -35,9 +35,14 @@ interface Entry {
   /** performance.now() of the next try */
   notBefore: number
   done: boolean
+  timer: NodeJS.Timeout | null
 }
 
 const RETRY_MS = [1000, 30_000] as const
+/** a log that can't be had although the API server is there may never be: some nodes have none to give */
+const FRUITLESS_MS = [1000, 3_600_000] as const
+/** what ends before this without a line was no use; longer than a call may take to be answered */
+const SHORT_MS = 30_000
 
 export class Follower {
   readonly #cluster: Cluster
@@ -45,7 +50,6 @@ export class Follower {
   readonly #log: Logger
   readonly #entries = new Map<string, Entry>()
   readonly #byDeployment = new Map<string, Set<string>>()
-  readonly #timers = new Set<NodeJS.Timeout>()
   #filling = false
 
   constructor(cluster: Cluster, most: number, log: Logger) {
@@ -60,13 +64,23 @@ export class Follower {
     const keys = new Set(sources.map(({ key }) => key))
     for (const key of before ?? [])
       if (!keys.has(key)) {
-        this.#entries.get(key)?.abort?.abort()
+        const entry = this.#entries.get(key)
+        if (entry) end(entry)
         this.#entries.delete(key)
       }
     for (const source of sources) {
       const entry = this.#entries.get(source.key)
       if (entry) entry.source = source
-      else this.#entries.set(source.key, { source, deploymentId, abort: null, tries: 0, notBefore: 0, done: false })
+      else
+        this.#entries.set(source.key, {
+          source,
+          deploymentId,
+          abort: null,
+          tries: 0,
+          notBefore: 0,
+          done: false,
+          timer: null,
+        })
     }
     if (keys.size > 0) this.#byDeployment.set(deploymentId, keys)
     else this.#byDeployment.delete(deploymentId)
@@ -74,8 +88,7 @@ export class Follower {
   }
 
   close(): void {
-    for (const { abort } of this.#entries.values()) abort?.abort()
-    for (const timer of this.#timers) clearTimeout(timer)
+    for (const entry of this.#entries.values()) end(entry)
     this.#entries.clear()
     this.#byDeployment.clear()
   }
@@ -105,11 +118,14 @@ export class Follower {
       ...(previous ? { previous } : {}),
       ...(entry.after === undefined ? (since ? { since } : {}) : { after: entry.after }),
     }
+    let fruitful = false
     const onLine = (line: string, _at: Date, stamp: string) => {
       entry.after = stamp
       entry.tries = 0
+      fruitful = true
       entry.source.onLine(line)
     }
+    const begun = performance.now()
     try {
       await this.#cluster.followLog({ namespace, name: pod }, container, options, onLine, abort.signal)
       // a proxy on the way may end a stream as if it were the container
@@ -121,13 +137,16 @@ export class Follower {
     }
     entry.abort = null
     if (entry.done || this.#entries.get(entry.source.key) !== entry) return this.#fillSoon()
-    const wait = abort.signal.aborted ? 0 : backoff(entry.tries++, ...RETRY_MS)
+    if (performance.now() - begun > SHORT_MS) fruitful = true
+    const [first, longest] = fruitful || this.#cluster.problem() !== null ? RETRY_MS : FRUITLESS_MS
+    const wait = abort.signal.aborted ? 0 : backoff(entry.tries++, first, longest)
     entry.notBefore = performance.now() + wait
     if (wait === 0) return this.#fillSoon()
-    const timer = setTimeout(() => {
-      this.#timers.delete(timer)
-      this.#fillSoon()
-    }, wait)
-    this.#timers.add(timer)
+    entry.timer = setTimeout(() => this.#fillSoon(), wait)
   }
+}
+
+function end({ abort, timer }: Entry): void {
+  abort?.abort()
+  if (timer) clearTimeout(timer)
 }

@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto'
 import type { Logger } from 'pino'
 import type { EffectiveSpec, Health, Run, Step } from '../../../domain/work/protocol.ts'
 import { within } from '../../backoff.ts'
-import { masking } from '../process/masking.ts'
+import { masking } from '../../masking.ts'
 import type { Candidate, HeldClaim, RevisionLog, RevisionStep } from '../runtime.ts'
 import { Bell } from './bell.ts'
 import type { Cluster, Fence } from './cluster/cluster.ts'
@@ -24,6 +24,7 @@ import { rolledOut } from './rollout.ts'
 import { applicationOf, markOfServing, type Serving, servingAttempt, servingOf } from './serving.ts'
 import { tearDown } from './teardown.ts'
 import type { Owner, RenderOptions, VolumePolicy } from './types.ts'
+import { volumeNote } from './volume.ts'
 import { createWish, type Password } from './wish.ts'
 
 /** What all deployments share. */
@@ -163,6 +164,8 @@ export class Held {
     this.#renew()
     await this.#rolledOut(deadlineAt, signal, note)
     note('All replicas are ready')
+    const volume = this.#volumeNote()
+    if (volume) candidate.log.write('deploy', candidate.mask(volume), 'warning')
   }
 
   /** Repeatable. Afterwards nothing is kept here any more. */
@@ -200,7 +203,14 @@ export class Held {
     const { min_scale } = serving.run.spec
     const [objects, pods] = [cluster.objects(deploymentId), cluster.pods(deploymentId)]
     const { ready, desired, message } = healthOf(deploymentId, objects, pods, mark, min_scale, trouble)
-    return { ready, desired, message: message === null ? null : serving.mask(message).slice(0, LONGEST_MESSAGE) }
+    const said = message ?? this.#keeper.fight ?? this.#volumeNote()
+    return { ready, desired, message: said && serving.mask(said).slice(0, LONGEST_MESSAGE) }
+  }
+
+  #volumeNote(): string | null {
+    if (!this.#infrastructure) return null
+    const objects = this.#host.cluster.objects(this.#owner.deploymentId)
+    return volumeNote(this.#infrastructure.db_storage_gi, objects, this.#keeper.volumeRefusal)
   }
 
   /** Nothing of the cluster is touched or looked at any more. */

@@ -3,8 +3,8 @@
  * Pure; the live objects come from the watch.
  */
 import type { V1Deployment, V1Pod, V1StatefulSet } from '@kubernetes/client-node'
-import { isGoing, isReady, type Problem, podActivity, podProblems } from './pod-problems.ts'
-import { ANNOTATION_ATTEMPT, LABEL_REVISION } from './render/names.ts'
+import { failedPods, isGoing, isReady, type Problem, podActivity, podProblems } from './pod-problems.ts'
+import { ANNOTATION_ATTEMPT, ANNOTATION_TEMPLATE, LABEL_REVISION } from './render/names.ts'
 import type { LiveObject } from './types.ts'
 
 /** What is looked at. */
@@ -57,7 +57,7 @@ export function judge(sight: Sight): Judgement {
   if (!workload) return answer(false, 'it is being made')
   const { spec, status = {} as NonNullable<Workload['status']> } = workload as unknown as Workload
   if ((status.observedGeneration ?? 0) < generation) return answer(false, 'the cluster has not seen the change yet')
-  problems.push(...conditionProblems(component, workload))
+  problems.push(...conditionProblems(sight, workload))
 
   const pods = sight.pods.filter((pod) => !isGoing(pod))
   const fresh = newPods(pods, sight)
@@ -69,6 +69,7 @@ export function judge(sight: Sight): Judgement {
   // a StatefulSet has no such count before 1.22
   const available = workload.kind === 'Deployment' ? (status.availableReplicas ?? 0) : ready
   if (ready < desired || available < desired) {
+    problems.push(...failedPods(component, newPods(sight.pods, sight), sight.unschedulableMs))
     const [busy] = unready
     const why = busy ? `; pod ${busy.metadata?.name} ${podActivity(busy)}` : ''
     return answer(false, fresh.length ? `${ready} of ${desired} replicas are ready${why}` : 'it has no new pod yet')
@@ -78,22 +79,18 @@ export function judge(sight: Sight): Judgement {
 }
 
 /**
- * The pods that were made from what was applied. Their mark says so; where a template was changed without a new
- * mark, the hash does that the newest pod has, once the workload itself counts an updated one.
+ * The pods that were made from what was applied. Of a Deployment: those of the mark, with the hash of its template,
+ * because a template may be changed without a new mark.
  */
 function newPods(pods: readonly V1Pod[], { workload, mark }: Sight): V1Pod[] {
-  const { updateRevision, updatedReplicas } = (workload as unknown as V1StatefulSet).status ?? {}
+  const { spec, status } = workload as unknown as Workload
   if (workload?.kind === 'StatefulSet')
-    return pods.filter((pod) => pod.metadata?.labels?.['controller-revision-hash'] === updateRevision)
-  const marked = pods.filter((pod) => !mark || sameMark(markOf(pod), mark))
-  if (!updatedReplicas) return []
-  const newest = Math.max(...marked.map(createdAt))
-  const hashes = marked.filter((pod) => createdAt(pod) === newest).map(templateHash)
-  return marked.filter((pod) => hashes.includes(templateHash(pod)))
+    return pods.filter((pod) => pod.metadata?.labels?.['controller-revision-hash'] === status?.updateRevision)
+  const hash = templateHash(spec?.template)
+  return pods.filter((pod) => (!mark || sameMark(markOf(pod), mark)) && templateHash(pod) === hash)
 }
 
-const templateHash = (pod: V1Pod) => pod.metadata?.labels?.['pod-template-hash']
-const createdAt = (pod: V1Pod) => new Date(pod.metadata?.creationTimestamp ?? 0).getTime()
+const templateHash = (of: Pick<V1Pod, 'metadata'> | undefined) => of?.metadata?.annotations?.[ANNOTATION_TEMPLATE]
 
 /** Of a pod, or of a workload's template. */
 export function markOf(template: { metadata?: V1Pod['metadata'] } | undefined): Mark | null {
@@ -106,7 +103,7 @@ export function sameMark(one: Mark | null, other: Mark | null): boolean {
   return one?.revisionId === other?.revisionId && one?.attempt === other?.attempt
 }
 
-function conditionProblems(component: string, workload: LiveObject): Problem[] {
+function conditionProblems({ component, unschedulableMs }: Sight, workload: LiveObject): Problem[] {
   const { status, metadata } = workload as unknown as V1Deployment
   const found: Problem[] = []
   for (const { type, status: is, reason, message } of status?.conditions ?? []) {
@@ -120,7 +117,8 @@ function conditionProblems(component: string, workload: LiveObject): Problem[] {
       found.push({
         key: `${metadata?.uid}/progress`,
         message: `The rollout of ${component} made no progress in time: ${message ?? reason}`,
-        graceMs: 0,
+        // it may be left of an earlier try, until the first new pod is ready
+        graceMs: unschedulableMs,
       })
   }
   return found

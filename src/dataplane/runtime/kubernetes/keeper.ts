@@ -9,6 +9,7 @@ import { StepFailure } from '../../failure.ts'
 import { type Applied, appliedAs, differs, digestOf, keyOf } from './applied.ts'
 import type { Cluster, Fence } from './cluster/cluster.ts'
 import { ApiRefused, LeaseOverError, NotNowError, StaleError, Unreachable } from './cluster/errors.ts'
+import { Repairs } from './repairs.ts'
 import type { LiveObject, Manifest } from './types.ts'
 
 export interface Wish {
@@ -38,26 +39,24 @@ export interface KeeperOptions {
   onState: () => void
 }
 
-/** somebody who changes an object back again and again is answered ever more slowly */
-const FIRST_REPAIR_MS = 1000
-const SLOWEST_REPAIR_MS = 60_000
-/** an object that was left alone for so long is repaired at once again */
-const CALM_MS = 120_000
 /** the watch should have shown a new object by then; otherwise it was removed between two looks */
 const UNSEEN_MS = 10_000
 const REFUSED_MS = [5000, 300_000] as const
 const UNREACHABLE_MS = [250, 10_000] as const
 const NOT_NOW_MS = 5000
+const VOLUME = 'PersistentVolumeClaim'
 
 export class Keeper {
   readonly #options: KeeperOptions
   readonly #stop = new AbortController()
   readonly #applied = new Map<string, Applied>()
-  readonly #repairs = new Map<string, { count: number; last: number }>()
+  readonly #repairs = new Repairs()
   /** what was refused is not tried at every event */
   readonly #refusals = new Map<string, { error: ApiRefused; until: number; count: number }>()
   /** by uid: what was told to go */
   readonly #removed = new Set<string>()
+  /** why the volume is left as it is */
+  #volumeRefusal: string | null = null
   #wish: Wish | null = null
   #inForce: Wish | null = null
   #trouble: Trouble | null = null
@@ -84,6 +83,16 @@ export class Keeper {
 
   get trouble(): Trouble | null {
     return this.#trouble
+  }
+
+  /** Why the database's volume could not be changed. It is no trouble: the rest is carried out all the same. */
+  get volumeRefusal(): string | null {
+    return this.#volumeRefusal
+  }
+
+  /** For people: what somebody else changes again and again; null: nothing. */
+  get fight(): string | null {
+    return this.#repairs.fight()
   }
 
   /** What was applied. With the wish in force, exactly what is wished. */
@@ -151,7 +160,8 @@ export class Keeper {
     const byKey = new Map(live.map((object) => [keyOf(object), object]))
     const autoscaled = autoscaledOf(manifests)
     const due = manifests.filter((manifest) => this.#isDue(wish, manifest, byKey.get(keyOf(manifest)), autoscaled))
-    const apply = (manifest: Manifest) => this.#apply(manifest, autoscaled.has(keyOf(manifest)))
+    const apply = (manifest: Manifest) =>
+      this.#apply(manifest, byKey.get(keyOf(manifest)), autoscaled.has(keyOf(manifest)))
     for (const manifest of due) if (manifest.kind === 'Secret') await apply(manifest)
     await all(due.filter(({ kind }) => kind !== 'Secret').map(apply))
     if (wish === this.#wish) await this.#removeOthers(wish, manifests, live)
@@ -164,7 +174,7 @@ export class Keeper {
     return live.length !== this.#applied.size || !live.every(isKnown)
   }
 
-  async #apply(manifest: Manifest, autoscaled: boolean): Promise<void> {
+  async #apply(manifest: Manifest, live: LiveObject | undefined, autoscaled: boolean): Promise<void> {
     const key = keyOf(manifest)
     const { error, until = 0, count = 0 } = this.#refusals.get(key) ?? {}
     const now = performance.now()
@@ -179,7 +189,14 @@ export class Keeper {
         appliedAs(manifest, await this.#options.cluster.apply(manifest, this.#options.fence), autoscaled),
       )
       this.#refusals.delete(key)
+      if (manifest.kind === VOLUME) this.#volumeRefusal = null
     } catch (error) {
+      if (error instanceof ApiRefused && manifest.kind === VOLUME && live && error.status !== 401) {
+        this.#volumeRefusal = error.message
+        // tried again with the next wish
+        this.#applied.set(key, { ...appliedAs(manifest, live, autoscaled), digest: '' })
+        return
+      }
       if (error instanceof ApiRefused)
         this.#refusals.set(key, { error, until: now + backoff(count, ...REFUSED_MS), count: count + 1 })
       throw error
@@ -202,15 +219,11 @@ export class Keeper {
   #mayRepair(key: string, live: LiveObject | undefined): boolean {
     // it can't be made anew before it is gone, and the watch will tell
     if (live?.metadata.deletionTimestamp) return false
-    const now = performance.now()
-    const { count, last } = this.#repairs.get(key) ?? { count: 0, last: 0 }
-    const calm = count === 0 || now - last > CALM_MS
-    const wait = calm ? 0 : last + backoff(count - 1, FIRST_REPAIR_MS, SLOWEST_REPAIR_MS) - now
+    const wait = this.#repairs.begin(key)
     if (wait > 0) {
       this.#lookIn(wait)
       return false
     }
-    this.#repairs.set(key, { count: calm ? 1 : count + 1, last: now })
     this.#options.log.info({ object: key }, 'An object was changed or removed by somebody else: repairing it')
     return true
   }

@@ -20,6 +20,8 @@ export interface Problem {
 const MOMENT_MS = 5000
 /** so many restarts are a crash loop, whatever the kubelet calls it just then */
 const RESTARTS = 2
+/** what a container waits with as long as nothing is wrong, as far as its kubelet knows */
+const PATIENT = ['ContainerCreating', 'PodInitializing']
 
 /** Problems of a pod that is not terminating. `unschedulableMs`: how long it may find no node. */
 export function podProblems(pod: V1Pod, unschedulableMs: number): Problem[] {
@@ -27,7 +29,7 @@ export function podProblems(pod: V1Pod, unschedulableMs: number): Problem[] {
   const uid = pod.metadata?.uid ?? name
   const found: Problem[] = []
   for (const { type, status, reason, message } of pod.status?.conditions ?? [])
-    if (type === 'PodScheduled' && status === 'False' && reason === 'Unschedulable')
+    if (type === 'PodScheduled' && status === 'False' && reason !== 'SchedulingGated')
       found.push({
         key: `${uid}/schedule`,
         message: `No node can take pod ${name}: ${message ?? reason}`,
@@ -39,13 +41,15 @@ export function podProblems(pod: V1Pod, unschedulableMs: number): Problem[] {
     [pod.status?.containerStatuses, 'Container'],
   ] as const)
     for (const container of statuses ?? []) {
-      const problem = containerProblem(container, `${kind} ${container.name} of pod ${name}`)
+      const image = container.image || imageOf(pod, container.name)
+      const what = `${kind} ${container.name} of pod ${name}`
+      const problem = containerProblem({ ...container, image }, what, unschedulableMs)
       if (!problem) continue
       const output = outputOf(pod, container)
       found.push({
         ...problem,
         key: `${uid}/${container.name}/${problem.key}`,
-        ...(problem.key === 'crash' && output ? { output } : {}),
+        ...((problem.key === 'crash' || problem.key === 'end') && output ? { output } : {}),
       })
     }
   return found
@@ -53,7 +57,7 @@ export function podProblems(pod: V1Pod, unschedulableMs: number): Problem[] {
 
 type Short = Omit<Problem, 'output'>
 
-function containerProblem(container: V1ContainerStatus, what: string): Short | null {
+function containerProblem(container: V1ContainerStatus, what: string, longMs: number): Short | null {
   const { reason = '', message = '' } = container.state?.waiting ?? {}
   const because = message ? `: ${message}` : ''
   switch (reason) {
@@ -82,9 +86,45 @@ function containerProblem(container: V1ContainerStatus, what: string): Short | n
       return { key: 'create', graceMs: MOMENT_MS, message: `${what} can't be started (${reason})${because}` }
   }
   // an init container that has done its work is ready; one that runs for long is not, and is no problem
-  const crashes = !container.ready && container.restartCount >= RESTARTS && container.state?.terminated?.exitCode !== 0
-  if (reason !== 'CrashLoopBackOff' && !crashes) return null
-  return { key: 'crash', graceMs: 0, message: `${what} keeps crashing: it ${describeEnd(container)}` }
+  const { ready, restartCount, state } = container
+  const crashes = !ready && restartCount >= RESTARTS && state?.terminated?.exitCode !== 0
+  if (reason === 'CrashLoopBackOff' || crashes)
+    return { key: 'crash', graceMs: 0, message: `${what} keeps crashing: it ${describeEnd(container)}` }
+  // a kubelet restarts it at once, or calls it a crash loop
+  if (state?.terminated && state.terminated.exitCode !== 0)
+    return { key: 'end', graceMs: MOMENT_MS, message: `${what} has ended: it ${describeEnd(container)}` }
+  if (reason && !PATIENT.includes(reason))
+    return { key: 'wait', graceMs: longMs, message: `${what} can't be started (${reason})${because}` }
+  return null
+}
+
+/**
+ * Pods that the cluster has given up: evicted, refused by their node, or ended by a kubelet that restarts nothing.
+ * Others are made in their place, so that one alone proves little. `pods`: those of what was applied.
+ */
+export function failedPods(component: string, pods: readonly V1Pod[], longMs: number): Problem[] {
+  const failed = pods.filter(({ status }) => status?.phase === 'Failed')
+  const newest = failed.reduce<V1Pod | null>((last, pod) => (last && madeAt(last) > madeAt(pod) ? last : pod), null)
+  if (!newest) return []
+  const name = newest.metadata?.name ?? ''
+  const ended = newest.status?.containerStatuses?.find(({ state }) => (state?.terminated?.exitCode ?? 0) !== 0)
+  const why = ended ? `its container ${ended.name} ${describeEnd(ended)}` : podActivity(newest)
+  const output = ended && outputOf(newest, ended)
+  return [
+    {
+      key: `${component}/failed`,
+      message: `Pods of ${component} fail. Pod ${name}: ${why}`,
+      graceMs: failed.length >= RESTARTS ? MOMENT_MS : longMs,
+      ...(output ? { output } : {}),
+    },
+  ]
+}
+
+const madeAt = ({ metadata }: V1Pod) => new Date(metadata?.creationTimestamp ?? 0).getTime()
+
+function imageOf({ spec }: V1Pod, container: string): string {
+  const all = [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])]
+  return all.find(({ name }) => name === container)?.image ?? 'without a name'
 }
 
 function cannotPull(container: V1ContainerStatus, what: string, because: string): string {
@@ -93,7 +133,7 @@ function cannotPull(container: V1ContainerStatus, what: string, because: string)
 
 function describeEnd(container: V1ContainerStatus): string {
   const end = container.state?.terminated ?? container.lastState?.terminated
-  if (!end) return `was restarted ${container.restartCount} times`
+  if (!end) return `was restarted (${container.restartCount} times so far)`
   if (end.reason === 'OOMKilled') return 'was killed because it used more memory than its limit (OOMKilled)'
   const how = end.signal ? `was ended by signal ${end.signal}` : `exited with code ${end.exitCode}`
   const reason = end.reason && end.reason !== 'Error' && end.reason !== 'Completed' ? ` (${end.reason})` : ''

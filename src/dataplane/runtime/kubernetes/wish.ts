@@ -3,7 +3,7 @@
  * password, which is made once and then only read.
  */
 import { randomBytes } from 'node:crypto'
-import type { V1Deployment, V1PersistentVolumeClaim, V1Pod } from '@kubernetes/client-node'
+import type { V1Deployment, V1Pod } from '@kubernetes/client-node'
 import type { EffectiveSpec } from '../../../domain/work/protocol.ts'
 import { StepFailure } from '../../failure.ts'
 import type { Cluster } from './cluster/cluster.ts'
@@ -13,7 +13,8 @@ import { renderApplication } from './render/application.ts'
 import { renderInfrastructure } from './render/infrastructure.ts'
 import { namesOf } from './render/names.ts'
 import { databasePasswordOf } from './render/secrets.ts'
-import type { Application, LiveObject, Manifest, Owner, RenderOptions, Replicas } from './types.ts'
+import type { Application, LiveObject, Owner, RenderOptions, Replicas } from './types.ts'
+import { fitted } from './volume.ts'
 
 /** The password of a deployment's database, once it is known. */
 export interface Password {
@@ -47,7 +48,7 @@ export function createWish(
           : []
       const serving = application()
       const above = serving ? renderApplication(owner, serving, render, replicasOf(owner, live)) : []
-      return [...below.map((manifest) => onItsStorage(manifest, live)), ...above]
+      return [...below.map((manifest) => fitted(manifest, live)), ...above]
     },
     mayGo(object) {
       if (keepOthers || !['server', 'queue'].includes(componentOf(object) ?? '')) return false
@@ -79,16 +80,6 @@ function replicasOf({ deploymentId }: Owner, live: readonly LiveObject[]): Repli
   }
   const [server, queue] = [of(names.server), of(names.queue)]
   return { ...(server === undefined ? {} : { server }), ...(queue === undefined ? {} : { queue }) }
-}
-
-/** A volume stays in the storage class it was made in, whatever new ones are made in. */
-function onItsStorage(manifest: Manifest, live: readonly LiveObject[]): Manifest {
-  if (manifest.kind !== 'PersistentVolumeClaim') return manifest
-  const there = live.find(({ kind, metadata }) => kind === manifest.kind && metadata.name === manifest.metadata.name)
-  if (!there) return manifest
-  const { storageClassName } = (there as unknown as V1PersistentVolumeClaim).spec ?? {}
-  const { storageClassName: _, ...spec } = manifest.spec as { storageClassName?: string }
-  return { ...manifest, spec: { ...spec, ...(storageClassName === undefined ? {} : { storageClassName }) } }
 }
 
 /** Whether a pod has a Secret of this name anywhere in it: an environment variable, a volume. */

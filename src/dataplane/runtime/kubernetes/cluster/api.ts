@@ -26,6 +26,8 @@ export interface ApiRequest {
   what: string
   /** the body, or the answer, has values that no message may show */
   secret?: boolean
+  /** it says nothing about the API server when this is slow: logs come from the node of their pod */
+  fromNode?: boolean
   /** for a write: asked when the connection is there, in the tick in which the request goes out */
   held?: () => boolean
 }
@@ -148,7 +150,7 @@ export class Api {
 
   #sorted(error: unknown, request: ApiRequest, scope: Scope): unknown {
     if (scope.late) {
-      this.#options.onTimeout()
+      if (!request.fromNode) this.#options.onTimeout()
       return new Unreachable(`The API server did not answer in time (to ${request.what})`)
     }
     if (scope.signal.aborted) return scope.signal.reason

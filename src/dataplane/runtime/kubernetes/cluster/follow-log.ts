@@ -41,6 +41,7 @@ export async function followLog(
           tailLines: tailLines?.toString(),
         },
         what,
+        fromNode: true,
       },
       signal,
     )

@@ -8,6 +8,11 @@ import { ApiRefused, Unreachable } from './errors.ts'
 const LONGEST = 1000
 /** nobody waits longer than this because a server said so */
 const LONGEST_WAIT_MS = 60_000
+/**
+ * How API servers of all versions answer, with a plain 500, to an apply that does not fit the schema: a field that they
+ * don't know, a list where there should be a text, a key given twice (kubernetes/kubernetes#122480).
+ */
+const MISFIT = /^failed to (create typed patch object|convert new typed object)|quantities must match/
 
 /**
  * The error for an answer that is not 2xx. `what` says what was tried, like `list pods in namespace "a"`.
@@ -21,8 +26,11 @@ export function refusal(
   secret: boolean,
 ): ApiRefused | Unreachable {
   const said = statusOf(body)
-  const words = secret && (status === 400 || status === 422) ? 'it is not valid' : said.message.slice(0, LONGEST)
+  const misfit = status === 500 && MISFIT.test(said.message)
+  const invalid = misfit || status === 400 || status === 422
+  const words = secret && invalid ? 'it is not valid' : said.message.slice(0, LONGEST)
   const message = `The API server refused to ${what}: ${words || `HTTP ${status}`}`
+  if (misfit) return new ApiRefused(status, 'Invalid', message)
   if (status >= 500 || status === 429 || status === 408) {
     return new Unreachable(`The API server could not ${what}: ${words || `HTTP ${status}`}`, retryAfter(headers))
   }

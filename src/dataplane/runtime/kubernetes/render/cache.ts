@@ -11,6 +11,7 @@ import { resources } from './quantity.ts'
 import { CACHE_PORT } from './secrets.ts'
 import { lockedDown, onlyUser } from './security.ts'
 import { service } from './service.ts'
+import { hashed } from './template.ts'
 
 const USER_ID = 999
 /** Bytes for data of each MB of the limit; the rest is for buffers and fragmentation, or the kernel ends Redis. */
@@ -31,7 +32,7 @@ export function cache(owner: Owner, spec: EffectiveSpec, options: RenderOptions)
         // two at once would be two different memories behind one address
         strategy: { type: 'Recreate' },
         selector: { matchLabels: selectorOf(owner.deploymentId, 'cache') },
-        template: { metadata: podMetadata(marked), spec: pod(database, spec, options) },
+        template: hashed({ metadata: podMetadata(marked), spec: pod(database, spec, options) }),
       },
     },
     service(name, marked, { name: 'redis', port: CACHE_PORT, target: CACHE_PORT }),

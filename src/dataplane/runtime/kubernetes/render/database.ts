@@ -54,6 +54,12 @@ function volumeClaim(name: string, marked: Marked, { storageClass }: RenderOptio
   }
 }
 
+/** By default three connections are kept for superusers, and Postgres does not start when there are no others. */
+function connections(most: number): string[] {
+  const reserved = most > 3 ? [] : ['-c', 'superuser_reserved_connections=0']
+  return ['-c', `max_connections=${most}`, ...reserved]
+}
+
 function pod(name: string, spec: EffectiveSpec, { postgresImage }: RenderOptions) {
   return {
     ...infrastructurePod(spec),
@@ -64,7 +70,7 @@ function pod(name: string, spec: EffectiveSpec, { postgresImage }: RenderOptions
       {
         name: 'postgres',
         image: postgresImage,
-        args: ['-c', `max_connections=${spec.db_max_connections}`],
+        args: connections(spec.db_max_connections),
         env: [
           { name: 'PGDATA', value: `${MOUNT}/pgdata` },
           { name: 'POSTGRES_USER', value: DATABASE_USER },

@@ -19,6 +19,8 @@ export const LABEL_REVISION = `${OUR_PREFIX}revision-id`
 export const ANNOTATION_NAME = `${OUR_PREFIX}name`
 /** On pods: which attempt of the revision they are. */
 export const ANNOTATION_ATTEMPT = `${OUR_PREFIX}attempt`
+/** On pods of Deployments: which template they were made from (template.ts). */
+export const ANNOTATION_TEMPLATE = `${OUR_PREFIX}template`
 /** Fencing token of the last holder that applied the object. Never in pod templates: it would make new pods. */
 export const ANNOTATION_TOKEN = `${OUR_PREFIX}token`
 

@@ -48,3 +48,13 @@ function amount(cpu: number | null | undefined, memory: number | null | undefine
   if (cpu == null && memory == null) return null
   return { ...(cpu == null ? {} : { cpu: cores(cpu) }), ...(memory == null ? {} : { memory: megabytes(memory) }) }
 }
+
+/** Bytes of a quantity as an API server writes it; NaN when it is none. */
+export function bytesOf(quantity: string): number {
+  const [, number, unit = ''] = /^([0-9.]+(?:e[0-9]+)?)([A-Za-z]*)$/.exec(quantity) ?? []
+  if (number === undefined) return Number.NaN
+  const binary = BINARY.indexOf(unit)
+  if (binary >= 0) return Number(number) * 1024 ** (binary + 1)
+  const decimal = DECIMAL.indexOf(unit)
+  return decimal < 0 ? Number.NaN : Number(number) * 1000 ** (decimal - 1)
+}

@@ -6,6 +6,7 @@ import { type Marked, objectMetadata, podMetadata } from './metadata.ts'
 import { AGENT_CONTAINER, AGENT_PORT, selectorOf } from './names.ts'
 import { agentPod } from './pod.ts'
 import { resources } from './quantity.ts'
+import { hashed } from './template.ts'
 
 /** What differs between the two. */
 interface Kind {
@@ -75,13 +76,13 @@ export function workload(name: string, owner: Owner, app: Application, kind: Kin
       // the old ones serve until as many new ones are ready
       strategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 0, maxSurge: '25%' } },
       selector: { matchLabels: selectorOf(owner.deploymentId, kind.role) },
-      template: {
+      template: hashed({
         metadata: podMetadata(marked, app.attempt),
         spec: {
           terminationGracePeriodSeconds: kind.terminationGracePeriodSeconds,
           ...agentPod(spec, agent),
         },
-      },
+      }),
     },
   }
 }

@@ -1,8 +1,8 @@
 /**
  * Failures carry output and commands to people: hides secrets in their messages, and ends the log with the reason.
  */
-import { StepFailure } from '../../failure.ts'
-import type { Mask } from '../../mask.ts'
+import { StepFailure } from './failure.ts'
+import type { Mask } from './mask.ts'
 
 /** longest message of a failure, in characters */
 const LONGEST = 2000
