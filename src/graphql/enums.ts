@@ -27,7 +27,7 @@ export const ComputeType = builder.enumType('ComputeType', {
   values: COMPUTE_TYPES,
 })
 export const ListenerStatus = builder.enumType('ListenerStatus', {
-  description: 'OFFLINE: it was not heard from for 90 seconds.',
+  description: 'OFFLINE: it has never called, or was not heard from for 90 seconds.',
   values: LISTENER_STATUSES,
 })
 export const Plan = enumOf('Plan', prisma.Plan, 'What an organization has subscribed to.')

@@ -114,7 +114,7 @@ export const listener = z
     compute_id: z.string(),
     compute_config: computeConfig,
     version: z.string().nullable().describe('Of the listener program, as it last reported it.'),
-    status: z.enum(LISTENER_STATUSES).describe('OFFLINE: it was not heard from for 90 seconds.'),
+    status: z.enum(LISTENER_STATUSES).describe('OFFLINE: it has never called, or was not heard from for 90 seconds.'),
     last_seen_at: time.nullable().describe('null: it never called.'),
     created_at: time,
     updated_at: time,

@@ -41,7 +41,7 @@ test('a listener is registered, read, changed and deleted', async () => {
     computeType: 'k8s',
     computeConfig: { k8sNamespaces: ['agents'] },
     version: '1',
-    status: 'ONLINE',
+    status: 'OFFLINE',
     lastSeenAt: null,
     createdBy: (await app.context(app.keys.admin)).actor.subject,
     deployments: { totalCount: 0, nodes: [] },

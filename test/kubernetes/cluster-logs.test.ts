@@ -62,6 +62,8 @@ test('only lines since a time, or the last ones, are given', async ({ skip }) =>
   if (!standIn) return skip('a real pod prints what it wants')
   const cluster = await place.connect()
   const pod = await running(cluster)
+  // what the agent says when it starts comes first
+  await expect.poll(() => standIn.object('Pod', pod.namespace, pod.name)?.status.containerStatuses[0].ready).toBe(true)
   for (let n = 0; n < 20; n++) standIn.print(pod, `line ${n}`)
   const read = async (options: object, enough: number) => {
     const lines: string[] = []

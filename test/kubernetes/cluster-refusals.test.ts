@@ -24,6 +24,19 @@ test('a refused Secret does not show what is in it', () => {
   expect(refusal(403, {}, quota, 'apply Secret s', true).message).toMatch(/exceeded quota: few/)
 })
 
+test('a manifest that does not fit the schema is refused, although API servers call that an error of theirs', () => {
+  const words =
+    'failed to create typed patch object (n/a; apps/v1, Kind=Deployment): .spec.template.spec.containers[name="a"].x: field not declared in schema'
+  const answer = JSON.stringify({ kind: 'Status', status: 'Failure', code: 500, message: words })
+  const error = refusal(500, {}, answer, 'apply Deployment a', false)
+  expect(error).toBeInstanceOf(ApiRefused)
+  expect(error.message).toContain('.x: field not declared in schema')
+  expect(refusal(500, {}, answer, 'apply Secret s', true).message).not.toContain('declared')
+  expect(refusal(500, {}, status(500, '', 'etcdserver: request timed out'), 'read x', false)).toBeInstanceOf(
+    Unreachable,
+  )
+})
+
 test('a server that is busy is asked again when it wants to be', () => {
   const busy = refusal(429, { 'retry-after': '2' }, status(429, 'TooManyRequests', 'try again'), 'read x', false)
   expect(busy).toBeInstanceOf(Unreachable)

@@ -104,6 +104,8 @@ test('somebody who changes it back again and again is answered ever more slowly'
   }
   const others = site.test.standIn.requests.of('patch', 'deployments')
   expect(others).toBeGreaterThan(20)
+  await eventually(() => /keeps changing .*-server/.test(site.runtime.health(tenant.id)?.message ?? ''), 10_000)
+  expect(site.runtime.health(tenant.id)?.message).toMatch(/keeps changing what is ours: Deployment\/.*-server/)
   await eventually(async () => (await tenant.server()).spec.replicas === 1, 15_000)
   expect((await tenant.server()).spec.replicas).toBe(1)
   const generation = (await tenant.server()).metadata.generation as number

@@ -20,10 +20,10 @@ function pod(agent: Partial<V1ContainerStatus> = READY, change: Partial<V1Pod> =
       uid: `uid-${revision}`,
       namespace: 'agents',
       creationTimestamp: '2026-01-01T00:00:00Z' as unknown as Date,
-      labels: { 'pilothouse.dev/revision-id': revision, 'pod-template-hash': revision },
-      annotations: { 'pilothouse.dev/attempt': '1' },
+      labels: { 'pilothouse.dev/revision-id': revision },
+      annotations: { 'pilothouse.dev/attempt': '1', 'pilothouse.dev/template': 'hash' },
     },
-    spec: { nodeName: 'node-1', containers: [] },
+    spec: { nodeName: 'node-1', containers: [{ name: 'agent', image: 'agent:from-spec' }] },
     status: {
       phase: 'Running',
       conditions: [
@@ -38,9 +38,11 @@ function pod(agent: Partial<V1ContainerStatus> = READY, change: Partial<V1Pod> =
 
 const DONE = { observedGeneration: 3, replicas: 1, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1 }
 
+const template = { metadata: { annotations: { 'pilothouse.dev/template': 'hash' } } }
+
 function deployment(status: object = DONE, replicas = 1): LiveObject {
   const metadata = { name: 'server', namespace: 'agents', uid: 'd', resourceVersion: '9', generation: 3 }
-  return { apiVersion: 'apps/v1', kind: 'Deployment', metadata, spec: { replicas }, status }
+  return { apiVersion: 'apps/v1', kind: 'Deployment', metadata, spec: { replicas, template }, status }
 }
 
 function see(pods: V1Pod[], workload: LiveObject | undefined = deployment(), change: Partial<Sight> = {}) {
@@ -105,6 +107,31 @@ test.each<[string, V1Pod[], LiveObject | undefined, RegExp]>([
   expect(judgement.waiting).toMatch(waiting)
 })
 
+test('pods of an earlier template of the same revision are old, also when they were made in the same second', () => {
+  const before = pod()
+  before.metadata = {
+    ...before.metadata,
+    annotations: { ...before.metadata?.annotations, 'pilothouse.dev/template': 'x' },
+  }
+  const both = { ...DONE, replicas: 2, readyReplicas: 2, availableReplicas: 2 }
+  expect(see([before], deployment({ ...DONE, updatedReplicas: 0 }))).toMatchObject({
+    done: false,
+    waiting: expect.stringMatching(/no new pod/),
+  })
+  expect(see([pod(), before], deployment(both))).toMatchObject({
+    done: false,
+    waiting: expect.stringMatching(/old pods/),
+  })
+  expect(see([before], deployment()).done).toBe(false)
+  expect(see([pod()]).done).toBe(true)
+  // a cache has no revision
+  expect(see([before], deployment(), { mark: null }).done).toBe(false)
+})
+
+test('failed pods that were replaced don’t matter', () => {
+  expect(see([pod(), failed('one'), failed('two')])).toMatchObject({ done: true, problems: [] })
+})
+
 test('old pods that are going don’t matter', () => {
   expect(see([pod(), going]).done).toBe(true)
 })
@@ -123,6 +150,14 @@ const unschedulable = (message: string): V1Pod => ({
     conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message }],
   },
 })
+const failed = (name: string, state?: V1ContainerStatus['state']): V1Pod => {
+  const made = pod(state ? { state } : {})
+  made.metadata = { ...made.metadata, name }
+  made.status = state
+    ? { ...made.status, phase: 'Failed' }
+    : { phase: 'Failed', reason: 'Evicted', message: 'low on disk' }
+  return made
+}
 const exited = (exitCode: number, reason = 'Error') => ({ terminated: { exitCode, reason } })
 
 test.each<[string, V1Pod[], LiveObject, number, RegExp]>([
@@ -200,8 +235,50 @@ test.each<[string, V1Pod[], LiveObject, number, RegExp]>([
     'the cluster’s own deadline',
     [pod(waits('ContainerCreating'))],
     condition('Progressing', 'False', 'ProgressDeadlineExceeded', 'has timed out'),
-    0,
+    UNSCHEDULABLE_MS,
     /made no progress in time/,
+  ],
+  [
+    'a kubelet that does not say which image it can’t pull, nor why',
+    [pod({ ...waits('ErrImagePull'), image: '' })],
+    deployment(NOT_READY),
+    5000,
+    /The image agent:from-spec of container agent of pod server-rev-2 can't be pulled$/,
+  ],
+  [
+    'a crash loop of which nothing more is told',
+    [pod(waits('CrashLoopBackOff'))],
+    deployment(NOT_READY),
+    0,
+    /keeps crashing: it was restarted/,
+  ],
+  [
+    'a container that has ended and is not restarted',
+    [pod({ state: exited(1) })],
+    deployment(NOT_READY),
+    5000,
+    /Container agent of pod server-rev-2 has ended: it exited with code 1/,
+  ],
+  [
+    'a reason that only its kubelet knows',
+    [pod(waits('CreatePodSandboxError', 'no address left'))],
+    deployment(NOT_READY),
+    UNSCHEDULABLE_MS,
+    /can't be started \(CreatePodSandboxError\): no address left/,
+  ],
+  [
+    'pods that end instead of being restarted',
+    [failed('one', exited(1)), failed('two', exited(2))],
+    deployment(NOT_READY),
+    5000,
+    /Pods of server fail. Pod two: its container agent exited with code 2/,
+  ],
+  [
+    'one pod that was evicted and not replaced',
+    [failed('one')],
+    deployment(NOT_READY),
+    UNSCHEDULABLE_MS,
+    /Pod one: failed \(Evicted: low on disk\)/,
   ],
 ])('it fails with %s, after so long', (_, pods, workload, after, message) => {
   expect(see(pods, workload).done).toBe(false)

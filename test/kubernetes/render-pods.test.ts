@@ -152,6 +152,16 @@ describe('a rollout', () => {
     })
   })
 
+  test('marks its pods with a hash that changes whenever they have to be new ones, and only then', () => {
+    const hash = (...given: Parameters<typeof render>) =>
+      find(render(...given), 'Deployment/server').spec.template.metadata.annotations['pilothouse.dev/template']
+    expect(hash()).toMatch(/^[0-9a-f]{16}$/)
+    expect(hash({ labels: { a: '1', b: '2' } })).toBe(hash({ labels: { b: '2', a: '1' } }))
+    expect(hash({ min_scale: 3, max_scale: 5 })).toBe(hash())
+    expect(hash({ cpu: 0.3 })).not.toBe(hash())
+    expect(hash({}, { attempt: 3 })).not.toBe(hash())
+  })
+
   test('of another revision leaves database and cache alone, and the secrets of the one before too', () => {
     const next = { ...revision, id: '5e0c2f0a-7a64-4e3e-8b39-1b5a6c7d8e44', number: 5, imageUri: 'agent:2' }
     const paths = Object.keys(changes(pathsOf(render()), pathsOf(render({}, { revision: next }))))

@@ -367,6 +367,12 @@ function membersOf(field: 'volumes' | 'volume_mounts' | 'sidecars'): string[] {
 const valueIn = (name: string) => ROWS.find(({ field }) => field === name)!.value as object[]
 const said = (items: object[]) => [...new Set(items.flatMap(Object.keys))].sort()
 
+test('so few connections that Postgres would keep all of them for superusers are for everybody', () => {
+  expect(pathsOf(render({ db_max_connections: 3 }))).toMatchObject({
+    [`${D}.args`]: ['-c', 'max_connections=3', '-c', 'superuser_reserved_connections=0'],
+  })
+})
+
 test('the table has a row for every field that a resource spec can have, and every member of its lists', () => {
   expect(ROWS.map(({ field }) => field).sort()).toEqual(Object.keys(resourceSpec.shape).sort())
   expect(said(valueIn('volumes'))).toEqual(membersOf('volumes'))

@@ -135,10 +135,14 @@ function absent(value: unknown, path: string): string[] {
 
 export type Paths = Record<string, unknown>
 
-/** Every value with its path, `Deployment/server:spec.replicas`; lists by the names of their items. */
+/**
+ * Every value with its path, `Deployment/server:spec.replicas`; lists by the names of their items. Without the hash of
+ * a template, which changes with everything in it.
+ */
 export function pathsOf(manifests: Manifest[]): Paths {
   const paths: Paths = {}
   const walk = (value: unknown, path: string): void => {
+    if (path.endsWith('.pilothouse.dev/template')) return
     const isTree = value !== null && typeof value === 'object' && Object.keys(value).length > 0
     if (!isTree || (Array.isArray(value) && typeof value[0] !== 'object')) paths[path] = value
     else

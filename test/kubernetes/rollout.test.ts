@@ -172,6 +172,45 @@ heldBack('who takes over in the middle of a rollout goes on with it, and rolls n
   expect(await other.image()).toBe(image('slow'))
 })
 
+heldBack('who takes over in the middle of a redeploy of what serves goes on with it, and can go back', async () => {
+  const tenant = new Tenant(site)
+  await tenant.provision()
+  const revision = tenant.revision(image('slow'))
+  const release = async (of: Tenant) => {
+    for (const { metadata } of await of.pods())
+      site.test.standIn?.release({ namespace: site.namespace, name: metadata!.name! })
+  }
+  const deploying = tenant.prepare(revision)
+  await eventually(async () => (await tenant.pods()).length === 1)
+  await release(tenant)
+  await (await deploying).commit(async () => true)
+  const before = await tenant.uids()
+  // the control plane has raised the attempt of what it wants to serve
+  const next = { ...revision, attempt: 2 }
+  tenant.run = runOf(next)
+  tenant.ensure()
+  const abort = new AbortController()
+  const first = tenant.prepare(next, {}, abort.signal).catch((error: Error) => error.message)
+  await eventually(async () => (await tenant.pods()).length === 2)
+  abort.abort(new Error('not ours any more'))
+  await site.runtime.drop(tenant.id)
+  await first
+  const { generation } = (await tenant.server()).metadata
+
+  const { runtime } = await site.another()
+  const other = tenant.takenOver(runtime, '2')
+  other.ensure()
+  const withdraw = new AbortController()
+  const second = other.prepare(next, {}, withdraw.signal)
+  await other.log.seen(/Waiting for server: 0 of 1 replicas/)
+  expect((await other.server()).metadata.generation).toBe(generation)
+  withdraw.abort(new Withdrawn())
+  await expect(second).rejects.toThrow('withdrawn')
+  await eventually(async () => (await other.uids()).join() === before.join())
+  expect(await other.uids()).toEqual(before)
+  expect((await other.server()).spec.template.metadata.annotations['pilothouse.dev/attempt']).toBe('1')
+})
+
 test('a result that is not recorded puts back what served', async () => {
   const tenant = await serving()
   const candidate = await tenant.prepare(tenant.revision(image('2')))

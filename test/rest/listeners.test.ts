@@ -54,7 +54,7 @@ describe('registering one', () => {
     expect(answer.body).toEqual({
       ...sent,
       id: expect.any(String),
-      status: 'ONLINE',
+      status: 'OFFLINE',
       last_seen_at: null,
       created_at: expect.any(String),
       updated_at: expect.any(String),
@@ -270,7 +270,8 @@ describe('while it is silent', () => {
       (await get(one.id)).body.status,
       (await app.call('GET', `/v2/deployments/${deployment.id}`)).body.status,
     ]
-    expect(await seen()).toEqual(['ONLINE', 'AWAITING_DATABASE'])
+    // it has not called yet; its deployments get the time in which one is installed
+    expect(await seen()).toEqual(['OFFLINE', 'AWAITING_DATABASE'])
     await heard(one.id, 89)
     expect(await seen()).toEqual(['ONLINE', 'AWAITING_DATABASE'])
     await heard(one.id, 91)
@@ -283,9 +284,10 @@ describe('while it is silent', () => {
     expect((await get(one.id)).body.last_seen_at).toEqual(expect.any(String))
   })
 
-  test('one that never called counts from its creation', async () => {
+  test('for the deployments of one that never called, the time counts from its creation', async () => {
     const { id } = await stored(app, { lastSeenAt: null, createdAt: new Date(Date.now() - 100_000) })
     expect((await get(id)).body).toMatchObject({ status: 'OFFLINE', last_seen_at: null })
+    expect((await deploy(id)).body.status).toBe('UNKNOWN')
   })
 
   test('a revision that waits for it says so', async () => {

@@ -4,7 +4,7 @@ import { isSilent } from '../deployments/status.ts'
 export const LISTENER_STATUSES = ['ONLINE', 'OFFLINE'] as const
 export type ListenerStatus = (typeof LISTENER_STATUSES)[number]
 
-/** OFFLINE exactly when its deployments are UNKNOWN. A listener that never called counts from its creation. */
+/** OFFLINE: it has never called, or was not heard from for 90 s; then its deployments are UNKNOWN. */
 export function listenerStatus(listener: { lastSeenAt: Date | null; createdAt: Date }, now: Date): ListenerStatus {
-  return isSilent(listener, now) ? 'OFFLINE' : 'ONLINE'
+  return listener.lastSeenAt === null || isSilent(listener, now) ? 'OFFLINE' : 'ONLINE'
 }

@@ -30,7 +30,12 @@ export interface StandInOptions {
   /** default: one with 4,000 CPUs and 16 TiB, for 10,000 pods */
   nodes?: { name: string; cpu: string; memory: string; pods?: string; labels?: Record<string, string> }[]
   /** those that provision volumes, the first of them for claims that name none; default: `standard`, at once */
-  storageClasses?: { name: string; volumeBindingMode: 'Immediate' | 'WaitForFirstConsumer' }[]
+  storageClasses?: {
+    name: string
+    volumeBindingMode: 'Immediate' | 'WaitForFirstConsumer'
+    /** default: volumes can't grow */
+    allowVolumeExpansion?: boolean
+  }[]
   /** who sends no token is an admin: kubectl sends none over plain HTTP */
   open?: boolean
   /** how many changes watches can go back; default 10,000 */
@@ -143,10 +148,10 @@ function furnish(
   const by = { manager: 'stand-in' }
   for (const name of ['default', 'kube-system'])
     api.create(kindNamed('Namespace'), undefined, { metadata: { name } }, by)
-  storageClasses.forEach(({ name, volumeBindingMode }, n) => {
+  storageClasses.forEach(({ name, ...settings }, n) => {
     const annotations = n === 0 ? { 'storageclass.kubernetes.io/is-default-class': 'true' } : {}
     const body = { metadata: { name, annotations }, provisioner: 'stand-in', reclaimPolicy: 'Delete' }
-    api.create(kindNamed('StorageClass'), undefined, { ...body, volumeBindingMode }, by)
+    api.create(kindNamed('StorageClass'), undefined, { ...body, ...settings }, by)
   })
   for (const { name, cpu, memory, pods = '10000', labels } of nodes ?? [
     { name: 'node-1', cpu: '4000', memory: '16Ti' },

@@ -7,9 +7,12 @@ import type { Logger } from 'pino'
 import { backoff } from '../../backoff.ts'
 import { StepFailure } from '../../failure.ts'
 import { type Applied, appliedAs, differs, digestOf, keyOf } from './applied.ts'
+import { autoscaledOf } from './autoscaled.ts'
 import type { Cluster, Fence } from './cluster/cluster.ts'
 import { ApiRefused, LeaseOverError, NotNowError, StaleError, Unreachable } from './cluster/errors.ts'
+import { REFUSED_MS, Refusals } from './refusals.ts'
 import { Repairs } from './repairs.ts'
+import { together } from './together.ts'
 import type { LiveObject, Manifest } from './types.ts'
 
 export interface Wish {
@@ -41,7 +44,6 @@ export interface KeeperOptions {
 
 /** the watch should have shown a new object by then; otherwise it was removed between two looks */
 const UNSEEN_MS = 10_000
-const REFUSED_MS = [5000, 300_000] as const
 const UNREACHABLE_MS = [250, 10_000] as const
 const NOT_NOW_MS = 5000
 const VOLUME = 'PersistentVolumeClaim'
@@ -51,8 +53,7 @@ export class Keeper {
   readonly #stop = new AbortController()
   readonly #applied = new Map<string, Applied>()
   readonly #repairs = new Repairs()
-  /** what was refused is not tried at every event */
-  readonly #refusals = new Map<string, { error: ApiRefused; until: number; count: number }>()
+  readonly #refusals = new Refusals()
   /** by uid: what was told to go */
   readonly #removed = new Set<string>()
   /** why the volume is left as it is */
@@ -105,7 +106,7 @@ export class Keeper {
     this.#wish = wish
     this.#trouble = null
     this.#failures = 0
-    this.#refusals.clear()
+    this.#refusals.forget()
     this.look()
   }
 
@@ -163,7 +164,7 @@ export class Keeper {
     const apply = (manifest: Manifest) =>
       this.#apply(manifest, byKey.get(keyOf(manifest)), autoscaled.has(keyOf(manifest)))
     for (const manifest of due) if (manifest.kind === 'Secret') await apply(manifest)
-    await all(due.filter(({ kind }) => kind !== 'Secret').map(apply))
+    await together(due.filter(({ kind }) => kind !== 'Secret').map(apply))
     if (wish === this.#wish) await this.#removeOthers(wish, manifests, live)
   }
 
@@ -176,11 +177,10 @@ export class Keeper {
 
   async #apply(manifest: Manifest, live: LiveObject | undefined, autoscaled: boolean): Promise<void> {
     const key = keyOf(manifest)
-    const { error, until = 0, count = 0 } = this.#refusals.get(key) ?? {}
-    const now = performance.now()
-    if (error && now < until) {
-      this.#lookIn(until - now)
-      throw error
+    const pending = this.#refusals.pending(key)
+    if (pending) {
+      this.#lookIn(pending.ms)
+      throw pending.error
     }
     if (this.#stop.signal.aborted) return
     try {
@@ -188,7 +188,7 @@ export class Keeper {
         key,
         appliedAs(manifest, await this.#options.cluster.apply(manifest, this.#options.fence), autoscaled),
       )
-      this.#refusals.delete(key)
+      this.#refusals.forget(key)
       if (manifest.kind === VOLUME) this.#volumeRefusal = null
     } catch (error) {
       if (error instanceof ApiRefused && manifest.kind === VOLUME && live && error.status !== 401) {
@@ -197,8 +197,7 @@ export class Keeper {
         this.#applied.set(key, { ...appliedAs(manifest, live, autoscaled), digest: '' })
         return
       }
-      if (error instanceof ApiRefused)
-        this.#refusals.set(key, { error, until: now + backoff(count, ...REFUSED_MS), count: count + 1 })
+      if (error instanceof ApiRefused) this.#refusals.add(key, error)
       throw error
     }
   }
@@ -240,7 +239,7 @@ export class Keeper {
         wish.mayGo(object),
     )
     for (const uid of this.#removed) if (!live.some(({ metadata }) => metadata.uid === uid)) this.#removed.delete(uid)
-    await all(
+    await together(
       others.map(async (object) => {
         if (this.#stop.signal.aborted) return
         await cluster.remove(object, fence)
@@ -288,21 +287,4 @@ export class Keeper {
     if (this.#timer) clearTimeout(this.#timer.handle)
     this.#timer = null
   }
-}
-
-/** Keys of Deployments whose replicas an autoscaler among the manifests decides. */
-function autoscaledOf(manifests: readonly Manifest[]): Set<string> {
-  const scalers = manifests.filter(({ kind }) => kind === 'HorizontalPodAutoscaler')
-  return new Set(
-    scalers.map(({ spec }) => `Deployment/${(spec as { scaleTargetRef: { name: string } }).scaleTargetRef.name}`),
-  )
-}
-
-/** Waits for all, also when one fails; then throws what matters most: that we must not write, else the first refusal. */
-async function all(calls: Promise<void>[]): Promise<void> {
-  const results = await Promise.allSettled(calls)
-  const errors = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []))
-  const worst = [StaleError, LeaseOverError, ApiRefused].map((kind) => errors.find((error) => error instanceof kind))
-  const error = worst.find(Boolean) ?? errors[0]
-  if (error) throw error
 }

@@ -9,7 +9,7 @@ const SLOWEST_MS = 60_000
 /** an object that was left alone for so long is repaired at once again */
 const CALM_MS = 120_000
 /** so many repairs without a calm are no accident */
-const FIGHT = 4
+const FIGHT = 3
 
 export class Repairs {
   readonly #repairs = new Map<string, { count: number; last: number }>()

@@ -1,6 +1,7 @@
 /** What is checked and filled in at a write beyond the object itself: its namespace, service account and quota. */
 import { type Kind, kindNamed } from './kinds.ts'
 import { type KubeObject, randomSuffix } from './objects.ts'
+import { nano } from './quantity.ts'
 import { charge } from './quota.ts'
 import { forbidden, notFound } from './status.ts'
 import type { Store } from './store.ts'
@@ -12,7 +13,10 @@ const SERVICE_ACCOUNT = kindNamed('ServiceAccount')
 export function admit(store: Store, kind: Kind, object: KubeObject, live: KubeObject | null): KubeObject {
   const { name, namespace } = object.metadata
   if (live) {
-    if (kind.kind === 'PersistentVolumeClaim') charge(store, kind, object, live)
+    if (kind.kind === 'PersistentVolumeClaim') {
+      resizable(store, kind, object, live)
+      charge(store, kind, object, live)
+    }
     return object
   }
   if (kind.namespaced) {
@@ -33,6 +37,16 @@ export function admit(store: Store, kind: Kind, object: KubeObject, live: KubeOb
   }
   charge(store, kind, object, null)
   return object
+}
+
+function resizable(store: Store, kind: Kind, claim: KubeObject, live: KubeObject): void {
+  const bytes = ({ spec }: KubeObject) => nano(spec.resources?.requests?.storage)
+  if (bytes(claim) <= bytes(live)) return
+  const storageClass = store.get(kindNamed('StorageClass'), undefined, live.spec.storageClassName)
+  if (storageClass?.allowVolumeExpansion) return
+  const why =
+    'only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize'
+  throw forbidden(kind, claim.metadata.name, why)
 }
 
 const TOKEN_PATH = '/var/run/secrets/kubernetes.io/serviceaccount'

@@ -1,7 +1,7 @@
 /** The checks of the API server that clients run into: 422 with the real one's words. */
 import type { Kind } from './kinds.ts'
 import { equal, type Json, type KubeObject } from './objects.ts'
-import { isQuantity } from './quantity.ts'
+import { isQuantity, nano } from './quantity.ts'
 import { type Cause, invalid } from './status.ts'
 import { podProblems, templateProblems } from './validate-pod.ts'
 import { DNS_LABEL, isQualifiedName, labels, Problems, SUBDOMAIN } from './validate-words.ts'
@@ -159,6 +159,8 @@ const BY_KIND: Record<string, Check> = {
     const storage = spec.resources?.requests?.storage
     if (storage === undefined) problems.required('spec.resources[storage]')
     else if (!isQuantity(storage)) problems.invalid('spec.resources.requests', storage, QUANTITY)
+    else if (live && nano(storage) < nano(live.spec.resources?.requests?.storage))
+      problems.forbidden('spec.resources.requests.storage', 'field can not be less than previous value')
     const fixed = ({ resources: _r, volumeName: _v, ...rest }: Json) => rest
     if (live && !equal(fixed(spec), fixed(live.spec))) {
       problems.forbidden(

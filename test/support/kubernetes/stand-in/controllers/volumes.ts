@@ -45,7 +45,10 @@ function bind(context: Context, claim: KubeObject): void {
   const { store, api, event } = context
   const wanted: string | undefined = claim.spec.storageClassName
   const given = store.all(VOLUME).find(({ spec }) => spec.claimRef?.uid === claim.metadata.uid)
-  if (given) return bindTo(context, claim, given.metadata.name)
+  if (given) {
+    bindTo(context, claim, given.metadata.name)
+    return
+  }
   const found = wanted ? store.get(CLASS, undefined, wanted) : undefined
   const pend = () =>
     api.modify(

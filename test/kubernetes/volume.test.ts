@@ -1,0 +1,89 @@
+/** The database's volume: what can't be changed of it keeps nobody from deploying, and is said. */
+import { pino } from 'pino'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { bytesOf } from '../../src/dataplane/runtime/kubernetes/render/quantity.ts'
+import { eventually, openSite, runOf, type Site, Tenant } from './runtime-support.ts'
+
+let site: Site
+const logged: string[] = []
+beforeAll(async () => {
+  site = await openSite({ standIn: { storageClasses: CLASSES }, log: pino({}, { write: (line) => logged.push(line) }) })
+})
+afterAll(() => site.close())
+
+const V1 = 'registry.example.com/agent:1'
+const RENDER = {
+  postgresImage: 'postgres:16',
+  redisImage: 'redis:7',
+  ingressDomain: null,
+  ingressClass: null,
+  ingressTlsSecret: null,
+}
+const V2 = 'registry.example.com/agent:2'
+const CLASSES = [
+  { name: 'standard', volumeBindingMode: 'Immediate' as const },
+  { name: 'growing', volumeBindingMode: 'Immediate' as const, allowVolumeExpansion: true },
+]
+// the classes of a real cluster are its own
+const ownClasses = test.skipIf(Boolean(process.env.TEST_KUBECONFIG))
+
+async function serving(spec: object, storageClass: string | null = null): Promise<Tenant> {
+  const render = { ...RENDER, storageClass }
+  const { runtime } = await site.another({ render })
+  const tenant = new Tenant(site, {}, runtime)
+  await tenant.provision(spec)
+  await tenant.deploy(tenant.revision(V1), { spec })
+  return tenant
+}
+
+async function size(tenant: Tenant): Promise<string> {
+  const claim = await tenant.object('v1', 'PersistentVolumeClaim', tenant.names.database)
+  return (claim!.spec as { resources: { requests: { storage: string } } }).resources.requests.storage
+}
+
+test('a fresh deployment is applied once, and nobody is blamed for what the cluster filled in', async () => {
+  logged.length = 0
+  const tenant = await serving({ db_storage_gi: 2 })
+  await eventually(() => tenant.runtime.health(tenant.id)?.ready === 1)
+  expect(logged.filter((line) => /changed or removed/.test(line))).toEqual([])
+})
+
+test('a volume that is asked to shrink keeps its size, and the deploy says so', async () => {
+  const tenant = await serving({ db_storage_gi: 3 })
+  await tenant.deploy(tenant.revision(V2), { spec: { db_storage_gi: 1 } })
+  expect(await tenant.image()).toBe(V2)
+  expect(await size(tenant)).toBe('3Gi')
+  await tenant.log.seen(/The volume of the database keeps its 3Gi/)
+  expect(tenant.runtime.health(tenant.id)?.message).toMatch(/keeps its 3Gi/)
+})
+
+ownClasses('a volume that can not grow keeps nobody from deploying, and the reason is told', async () => {
+  const tenant = await serving({ db_storage_gi: 1 })
+  await tenant.deploy(tenant.revision(V2), { spec: { db_storage_gi: 2 } })
+  expect(await tenant.image()).toBe(V2)
+  expect(await size(tenant)).toBe('1Gi')
+  await tenant.log.seen(/stays at 1Gi\. .*must support resize/)
+  await eventually(() => tenant.runtime.health(tenant.id)?.message != null)
+  expect(tenant.runtime.health(tenant.id)?.message).toMatch(/stays at 1Gi/)
+  tenant.run = runOf(tenant.run!.revision, { spec: { db_storage_gi: 1 } })
+  tenant.ensure()
+  await eventually(() => tenant.runtime.health(tenant.id)?.message === null)
+  expect(tenant.runtime.health(tenant.id)?.message).toBeNull()
+})
+
+ownClasses('a volume that can grow does, and stays in its class when new ones are made in another', async () => {
+  const tenant = await serving({ db_storage_gi: 1 }, 'growing')
+  const { runtime } = await site.another({ render: { ...RENDER, storageClass: 'standard' } })
+  const other = tenant.takenOver(runtime, '2')
+  await other.deploy(other.revision(V2, { number: 2 }), { spec: { db_storage_gi: 2 } })
+  expect(await size(other)).toBe('2Gi')
+  const claim = await other.object('v1', 'PersistentVolumeClaim', other.names.database)
+  expect((claim!.spec as { storageClassName: string }).storageClassName).toBe('growing')
+})
+
+test('sizes are compared, however they are written', () => {
+  expect(bytesOf('1Gi')).toBe(bytesOf('1073741824'))
+  expect(bytesOf('2Ti')).toBeGreaterThan(bytesOf('2T'))
+  expect(bytesOf('1500M')).toBe(bytesOf('1.5G'))
+  expect(bytesOf('12e6')).toBe(12_000_000)
+})
