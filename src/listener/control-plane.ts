@@ -7,17 +7,16 @@ import type { Logger } from 'pino'
 import { z } from 'zod'
 import { backoff, sleep } from '../dataplane/backoff.ts'
 import { storable } from '../dataplane/storable.ts'
+import { assignmentFromWire, claimFromWire } from '../domain/work/from-wire.ts'
 import type { ControlPlane, HeartbeatAnswer, LogsRequest } from '../domain/work/protocol.ts'
+import { heartbeatItemToWire } from '../domain/work/to-wire.ts'
 import {
   assignment,
-  assignmentFromWire,
   type claimBody,
-  claimFromWire,
   claim as claimSchema,
   completeAnswer,
   type completeBody,
   type heartbeatBody,
-  heartbeatItemToWire,
   type logsBody,
 } from '../domain/work/wire.ts'
 import { batches } from './batches.ts'

@@ -1,6 +1,12 @@
 /**
  * Logs of containers, followed over a network that is cut, and the warnings about a pod.
  */
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import http from 'node:http'
+import type { AddressInfo } from 'node:net'
+import os from 'node:os'
+import path from 'node:path'
 import { expect, test } from 'vitest'
 import type { Cluster } from '../../src/dataplane/runtime/kubernetes/cluster/cluster.ts'
 import { fence, manifestsOf, never, seen, usePlace } from './cluster-support.ts'
@@ -109,4 +115,39 @@ test('warnings about a pod are told in words, the newest first', async () => {
   await expect
     .poll(() => cluster.warnings(place.namespace, pod.metadata!.uid!), { timeout: 20_000 })
     .toContainEqual(expect.stringMatching(/^Failed: .*registry\.example\/agent:bad/))
+})
+
+test('a node that does not give its logs is no reason to think that the API server is gone', async ({ skip }) => {
+  const { standIn } = place.cluster
+  if (!standIn) return skip('only in front of a stand-in')
+  let watches = 0
+  const front = http.createServer((request, response) => {
+    const { url = '', method, headers } = request
+    if (url.includes('/log?')) return
+    if (url.includes('watch=true')) watches++
+    const behind = http.request(standIn.url + url, { method, headers }, (answer) => {
+      response.writeHead(answer.statusCode!, answer.headers).flushHeaders()
+      answer.pipe(response)
+    })
+    response.on('close', () => behind.destroy())
+    request.pipe(behind)
+  })
+  await once(front.listen(0, '127.0.0.1'), 'listening')
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'pilothouse-logs-'))
+  const kubeconfig = path.join(folder, 'config')
+  await writeFile(
+    kubeconfig,
+    standIn.kubeconfig({ server: `http://127.0.0.1:${(front.address() as AddressInfo).port}` }),
+  )
+  const cluster = await place.connect({ kubeconfig, times: { call: 300 } })
+  const pod = await running(cluster)
+  const before = watches
+  await expect(cluster.followLog(pod, 'agent', {}, () => undefined, never)).rejects.toThrow('did not answer in time')
+  await new Promise((resolve) => setTimeout(resolve, 100))
+  expect(watches).toBe(before)
+  expect(cluster.problem()).toBeNull()
+  await cluster.close()
+  front.closeAllConnections()
+  front.close()
+  await rm(folder, { recursive: true })
 })

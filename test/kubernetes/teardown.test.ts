@@ -1,6 +1,7 @@
 /** Tearing a deployment down: everything of it goes, and nothing else. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { LABEL_DEPLOYMENT } from '../../src/dataplane/runtime/kubernetes/render/names.ts'
+import type { LiveObject } from '../../src/dataplane/runtime/kubernetes/types.ts'
 import { eventually, openSite, type Site, Tenant } from './runtime-support.ts'
 
 let site: Site
@@ -65,6 +66,21 @@ test('nothing of it is left, its neighbours stay, and doing it again is no mista
   const { runtime } = await site.another()
   await neighbour.takenOver(runtime, '2').teardown()
   expect(await left(neighbour)).toEqual([])
+})
+
+test('the Secret of the database, by which others know that it exists, goes last', async () => {
+  const tenant = await serving()
+  const orphans: string[] = []
+  const look = () => {
+    const [objects, pods] = [site.cluster.objects(tenant.id), site.cluster.pods(tenant.id)]
+    const isAnchor = ({ kind, metadata }: LiveObject) => kind === 'Secret' && metadata.name === tenant.names.database
+    if (!objects.some(isAnchor)) orphans.push(...[...objects, ...pods].map(({ metadata }) => metadata!.name!))
+  }
+  const stop = site.cluster.onChange(look)
+  await tenant.teardown()
+  stop()
+  expect(site.cluster.objects(tenant.id)).toEqual([])
+  expect(orphans).toEqual([])
 })
 
 test('with the policy `keep` the volume stays, and the Secret with its password', async () => {

@@ -1,6 +1,6 @@
 /**
  * The data-plane protocol (contract 7): what a holder of claims is told and what it says. The built-in
- * worker speaks it in process, listeners the same over HTTP (wire.ts has the JSON).
+ * worker speaks it in process, listeners the same over HTTP (wire.ts has its JSON).
  *
  * A claim is a lease on a deployment. It tells its holder two things: `run`, what must be serving now, and
  * `step`, what moves the deployment on. The holder compares and acts, again and again (level-based), so a

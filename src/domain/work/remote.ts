@@ -10,12 +10,13 @@ import { uuid } from '../fields.ts'
 import { parse, type RawInput } from '../parse.ts'
 import { claim, giveBack } from './claim.ts'
 import { complete } from './complete.ts'
+import { heartbeatItemFromWire } from './from-wire.ts'
 import { heartbeat } from './heartbeat.ts'
 import type { Scope } from './lease.ts'
 import { appendLogs } from './logs.ts'
 import type { Claim, CompleteAnswer, HeartbeatAnswer } from './protocol.ts'
 import { release } from './release.ts'
-import { claimBody, completeBody, heartbeatBody, heartbeatItemFromWire, logsBody, releaseBody } from './wire.ts'
+import { claimBody, completeBody, heartbeatBody, logsBody, releaseBody } from './wire.ts'
 
 const listenerPath = z.object({ listener_id: uuid })
 const claimPath = listenerPath.extend({ claim_id: uuid })

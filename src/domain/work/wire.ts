@@ -1,24 +1,13 @@
 /**
- * The data-plane protocol as JSON (contract 7): zod schemas of what is sent over HTTP and what is answered, and
- * the conversions to and from the types of protocol.ts. The server's verbs parse with them, the OpenAPI document
- * is made from them, and the listener program reads answers with them, so the two sides can't drift apart.
+ * The data-plane protocol as JSON (contract 7): zod schemas of what is sent over HTTP and what is answered. The
+ * server's verbs parse with them, the OpenAPI document is made from them, and the listener program reads answers with
+ * them, so the two sides can't drift apart. to-wire.ts and from-wire.ts convert to and from the types of protocol.ts.
  */
 import { z } from 'zod'
 import { LogLevel, LogType, Source, StepKind } from '../../generated/prisma/enums.ts'
-import type { EffectiveSpec } from '../deployments/resource-spec.ts'
 import { resourceSpec } from '../deployments/resource-spec.ts'
 import { secret, secretReference } from '../deployments/schemas.ts'
 import { count, optional, time, uuid } from '../fields.ts'
-import type {
-  Assignment,
-  Claim,
-  CompleteAnswer,
-  HeartbeatAnswer,
-  HeartbeatItem,
-  RevisionWork,
-  Run,
-  Step,
-} from './protocol.ts'
 
 const token = z
   .string()
@@ -124,7 +113,7 @@ export const releaseBody = z.object({ token }).meta({ id: 'ReleaseRequest' })
 
 const stamp = z.iso.datetime()
 
-const revisionWork = z
+export const revisionWork = z
   .object({
     id: uuid,
     number: z.int().describe('1, 2, 3 … within the deployment.'),
@@ -147,7 +136,7 @@ const spec = resourceSpec.describe('The effective values: defaults are filled in
 
 const customUrl = z.string().nullable().describe('The address that it is to have; null: yours to choose.')
 
-const run = z
+export const run = z
   .object({
     revision: revisionWork,
     spec,
@@ -156,7 +145,7 @@ const run = z
   })
   .meta({ id: 'Run', description: 'What must be serving now.' })
 
-const step = z
+export const step = z
   .object({
     id: uuid,
     kind: z.enum(StepKind),
@@ -219,144 +208,5 @@ export const completeAnswer = z
   })
   .meta({ id: 'CompleteAnswer' })
 
-type Wire<S extends z.ZodType> = z.output<S>
-
-// ── to JSON ──────────────────────────────────────────────────────────────────────────────────────────────
-
-const revisionToWire = (r: RevisionWork): Wire<typeof revisionWork> => ({
-  id: r.id,
-  number: r.number,
-  attempt: r.attempt,
-  source: r.source,
-  repo_url: r.repoUrl,
-  repo_ref: r.repoRef,
-  repo_commit_sha: r.repoCommitSha,
-  graph_config_path: r.graphConfigPath,
-  image_uri: r.imageUri,
-  source_tarball_path: r.sourceTarballPath,
-  install_command: r.installCommand,
-  build_command: r.buildCommand,
-  artifact: r.artifact,
-  secrets: r.secrets,
-})
-
-export function assignmentToWire({ generation, run, step, stop, keepArtifacts }: Assignment): Wire<typeof assignment> {
-  return {
-    generation,
-    run: run && {
-      revision: revisionToWire(run.revision),
-      spec: run.spec,
-      secret_references: run.secretReferences,
-      custom_url: run.customUrl,
-    },
-    step: step && {
-      id: step.id,
-      kind: step.kind,
-      tries: step.tries,
-      deadline_at: step.deadlineAt.toISOString(),
-      revision: step.revision && revisionToWire(step.revision),
-      spec: step.spec,
-      secret_references: step.secretReferences,
-      custom_url: step.customUrl,
-    },
-    stop,
-    keep_artifacts: keepArtifacts,
-  }
-}
-
-export function claimToWire(claim: Claim): Wire<typeof claimAnswer>['claims'][number] {
-  const { id, workspaceId, name, k8sNamespace, provisioned } = claim.deployment
-  return {
-    ...assignmentToWire(claim),
-    claim_id: claim.claimId,
-    token: claim.token,
-    deployment: { id, workspace_id: workspaceId, name, k8s_namespace: k8sNamespace, provisioned },
-    lease_seconds: claim.leaseSeconds,
-  }
-}
-
-export const heartbeatAnswerToWire = (answer: HeartbeatAnswer): Wire<typeof heartbeatAnswer>['claims'][number] => ({
-  claim_id: answer.claimId,
-  lost: answer.lost,
-  assignment: answer.assignment && assignmentToWire(answer.assignment),
-})
-
-export const completeAnswerToWire = (answer: CompleteAnswer): Wire<typeof completeAnswer> => ({
-  recorded: answer.recorded,
-  assignment: assignmentToWire(answer.assignment),
-})
-
-export const heartbeatItemToWire = (item: HeartbeatItem): z.input<typeof heartbeatItem> => ({
-  claim_id: item.claimId,
-  token: item.token,
-  ...(item.generation === undefined ? {} : { generation: item.generation }),
-  ...(item.health ? { health: item.health } : {}),
-  ...(item.idle === undefined ? {} : { idle: item.idle }),
-})
-
-// ── from JSON ────────────────────────────────────────────────────────────────────────────────────────────
-
-const revisionFromWire = (r: Wire<typeof revisionWork>): RevisionWork => ({
-  id: r.id,
-  number: r.number,
-  attempt: r.attempt,
-  source: r.source,
-  repoUrl: r.repo_url,
-  repoRef: r.repo_ref,
-  repoCommitSha: r.repo_commit_sha,
-  graphConfigPath: r.graph_config_path,
-  imageUri: r.image_uri,
-  sourceTarballPath: r.source_tarball_path,
-  installCommand: r.install_command,
-  buildCommand: r.build_command,
-  artifact: r.artifact,
-  secrets: r.secrets,
-})
-
-const runFromWire = (r: Wire<typeof run>): Run => ({
-  revision: revisionFromWire(r.revision),
-  spec: r.spec as EffectiveSpec,
-  secretReferences: r.secret_references,
-  customUrl: r.custom_url,
-})
-
-const stepFromWire = (s: Wire<typeof step>): Step => ({
-  id: s.id,
-  kind: s.kind,
-  tries: s.tries,
-  deadlineAt: new Date(s.deadline_at),
-  revision: s.revision && revisionFromWire(s.revision),
-  spec: s.spec as EffectiveSpec,
-  secretReferences: s.secret_references,
-  customUrl: s.custom_url,
-})
-
-export const assignmentFromWire = (a: Wire<typeof assignment>): Assignment => ({
-  generation: a.generation,
-  run: a.run && runFromWire(a.run),
-  step: a.step && stepFromWire(a.step),
-  stop: a.stop,
-  keepArtifacts: a.keep_artifacts,
-})
-
-export const claimFromWire = (c: Wire<typeof claim>): Claim => ({
-  ...assignmentFromWire(c),
-  claimId: c.claim_id,
-  token: c.token,
-  deployment: {
-    id: c.deployment.id,
-    workspaceId: c.deployment.workspace_id,
-    name: c.deployment.name,
-    k8sNamespace: c.deployment.k8s_namespace,
-    provisioned: c.deployment.provisioned,
-  },
-  leaseSeconds: c.lease_seconds,
-})
-
-export const heartbeatItemFromWire = (item: Wire<typeof heartbeatItem>): HeartbeatItem => ({
-  claimId: item.claim_id,
-  token: item.token,
-  ...(item.generation === undefined ? {} : { generation: item.generation }),
-  ...(item.health ? { health: item.health } : {}),
-  ...(item.idle == null ? {} : { idle: item.idle }),
-})
+/** A schema's values. */
+export type Wire<S extends z.ZodType> = z.output<S>

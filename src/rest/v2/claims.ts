@@ -11,14 +11,8 @@ import {
   releaseForListener,
   releaseInput,
 } from '../../domain/work/remote.ts'
-import {
-  claimAnswer,
-  claimToWire,
-  completeAnswer,
-  completeAnswerToWire,
-  heartbeatAnswer,
-  heartbeatAnswerToWire,
-} from '../../domain/work/wire.ts'
+import { claimToWire, completeAnswerToWire, heartbeatAnswerToWire } from '../../domain/work/to-wire.ts'
+import { claimAnswer, completeAnswer, heartbeatAnswer } from '../../domain/work/wire.ts'
 import { type Operation, operation } from '../operation.ts'
 
 const tag = 'Data plane'

@@ -1,0 +1,68 @@
+/** The JSON of wire.ts as the types of the data-plane protocol. */
+import type { Assignment, Claim, EffectiveSpec, HeartbeatItem, RevisionWork, Run, Step } from './protocol.ts'
+import type { assignment, claim, heartbeatItem, revisionWork, run, step, Wire } from './wire.ts'
+
+const revisionFromWire = (r: Wire<typeof revisionWork>): RevisionWork => ({
+  id: r.id,
+  number: r.number,
+  attempt: r.attempt,
+  source: r.source,
+  repoUrl: r.repo_url,
+  repoRef: r.repo_ref,
+  repoCommitSha: r.repo_commit_sha,
+  graphConfigPath: r.graph_config_path,
+  imageUri: r.image_uri,
+  sourceTarballPath: r.source_tarball_path,
+  installCommand: r.install_command,
+  buildCommand: r.build_command,
+  artifact: r.artifact,
+  secrets: r.secrets,
+})
+
+const runFromWire = (r: Wire<typeof run>): Run => ({
+  revision: revisionFromWire(r.revision),
+  spec: r.spec as EffectiveSpec,
+  secretReferences: r.secret_references,
+  customUrl: r.custom_url,
+})
+
+const stepFromWire = (s: Wire<typeof step>): Step => ({
+  id: s.id,
+  kind: s.kind,
+  tries: s.tries,
+  deadlineAt: new Date(s.deadline_at),
+  revision: s.revision && revisionFromWire(s.revision),
+  spec: s.spec as EffectiveSpec,
+  secretReferences: s.secret_references,
+  customUrl: s.custom_url,
+})
+
+export const assignmentFromWire = (a: Wire<typeof assignment>): Assignment => ({
+  generation: a.generation,
+  run: a.run && runFromWire(a.run),
+  step: a.step && stepFromWire(a.step),
+  stop: a.stop,
+  keepArtifacts: a.keep_artifacts,
+})
+
+export const claimFromWire = (c: Wire<typeof claim>): Claim => ({
+  ...assignmentFromWire(c),
+  claimId: c.claim_id,
+  token: c.token,
+  deployment: {
+    id: c.deployment.id,
+    workspaceId: c.deployment.workspace_id,
+    name: c.deployment.name,
+    k8sNamespace: c.deployment.k8s_namespace,
+    provisioned: c.deployment.provisioned,
+  },
+  leaseSeconds: c.lease_seconds,
+})
+
+export const heartbeatItemFromWire = (item: Wire<typeof heartbeatItem>): HeartbeatItem => ({
+  claimId: item.claim_id,
+  token: item.token,
+  ...(item.generation === undefined ? {} : { generation: item.generation }),
+  ...(item.health ? { health: item.health } : {}),
+  ...(item.idle == null ? {} : { idle: item.idle }),
+})
