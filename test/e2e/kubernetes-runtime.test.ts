@@ -1,0 +1,69 @@
+/** A server that works on a cluster itself: RUNTIME=kubernetes, without any listener. */
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { eventually } from '../dataplane/support.ts'
+import { type TestApp, testApp } from '../support/app.ts'
+import { gitBody } from '../support/factories.ts'
+import { Follower } from '../support/follower.ts'
+import { openTestCluster, type TestCluster } from '../support/kubernetes/cluster.ts'
+import { adminView } from '../support/kubernetes/objects.ts'
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
+
+let cluster: TestCluster
+let app: TestApp
+let namespace: string
+beforeAll(async () => {
+  cluster = await openTestCluster()
+  namespace = await cluster.createNamespace()
+  app = await testApp({
+    settings: {
+      WORKER: 'on',
+      RUNTIME: 'kubernetes',
+      K8S_NAMESPACE: namespace,
+      KUBECONFIG: await cluster.limitedKubeconfig({ namespaces: [namespace] }),
+      INGRESS_DOMAIN: 'agents.example.com',
+    },
+  })
+})
+afterAll(async () => {
+  await app?.close()
+  await cluster?.close()
+})
+
+/** Creates it and waits for the end of its first revision. */
+async function ended(body: object): Promise<{ id: string; to: string; message: string | null }> {
+  const answer = await app.rest('POST', '/v2/deployments', { body })
+  expect(answer.status).toBe(201)
+  const follower = new Follower(() => [app.url], app.keys.admin, answer.body.id)
+  try {
+    const { to, message } = await follower.until(({ to }) => /FAILED|DEPLOYED/.test(to))
+    return { id: answer.body.id, to, message }
+  } finally {
+    await follower.close()
+  }
+}
+
+const image = (name: string) => ({
+  name,
+  source: 'internal_container',
+  source_config: { resource_spec: { queue_min_scale: 0, queue_max_scale: 0 } },
+  source_revision_config: { image_uri: 'registry.example.com/agent:7' },
+  secrets: [],
+})
+
+test('an image of the workspace is deployed, with an address below INGRESS_DOMAIN, and goes without a trace', async () => {
+  const { id, to, message } = await ended(image('Greeter No. 1'))
+  expect([to, message]).toEqual(['DEPLOYED', null])
+  const { body } = await app.rest('GET', `/v2/deployments/${id}`)
+  expect(body.source_config.custom_url).toMatch(/^http:\/\/greeter-no-1-[0-9a-f]+\.agents\.example\.com$/)
+  const ingress = await adminView(cluster.kubeconfig).get('networking.k8s.io/v1', 'Ingress', namespace, `ph-${id}`)
+  expect(`http://${ingress.spec.rules[0].host}`).toBe(body.source_config.custom_url)
+  await app.rest('DELETE', `/v2/deployments/${id}`)
+  expect(await eventually(async () => (await app.rest('GET', `/v2/deployments/${id}`)).status === 404)).toBe(true)
+})
+
+test('a git source fails its build and says that images need a builder', async () => {
+  const { to, message } = await ended(gitBody(app.tenant))
+  expect(to).toBe('BUILD_FAILED')
+  expect(message).toMatch(/builder/)
+})
