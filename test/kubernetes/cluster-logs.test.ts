@@ -9,6 +9,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import type { Cluster } from '../../src/dataplane/runtime/kubernetes/cluster/cluster.ts'
+import { KINDS } from '../../src/dataplane/runtime/kubernetes/cluster/kinds.ts'
 import { fence, manifestsOf, never, seen, usePlace } from './cluster-support.ts'
 
 const place = usePlace()
@@ -141,10 +142,10 @@ test('a node that does not give its logs is no reason to think that the API serv
   )
   const cluster = await place.connect({ kubeconfig, times: { call: 300 } })
   const pod = await running(cluster)
-  const before = watches
+  await expect.poll(() => watches).toBe(KINDS.length)
   await expect(cluster.followLog(pod, 'agent', {}, () => undefined, never)).rejects.toThrow('did not answer in time')
   await new Promise((resolve) => setTimeout(resolve, 100))
-  expect(watches).toBe(before)
+  expect(watches).toBe(KINDS.length)
   expect(cluster.problem()).toBeNull()
   await cluster.close()
   front.closeAllConnections()

@@ -44,6 +44,21 @@ test('the Secret of the database comes back with the same password', async () =>
   expect((await tenant.object('v1', 'Secret', tenant.names.database))!.data).toEqual(before.data)
 })
 
+test('a password that was lost while nobody held the deployment is not replaced by another, and that is said', async () => {
+  const tenant = await serving()
+  const before = await tenant.uids()
+  await site.runtime.drop(tenant.id)
+  await site.core.deleteNamespacedSecret({ namespace: site.namespace, name: tenant.names.database })
+  const { runtime } = await site.another()
+  const other = tenant.takenOver(runtime, '2')
+  other.ensure()
+  await eventually(() => /has lost the password/.test(runtime.health(other.id)?.message ?? ''))
+  expect(runtime.health(other.id)?.message).toMatch(/has lost the password .* Restore the Secret/)
+  await expect(other.prepare(other.revision(V1, { number: 2 }))).rejects.toThrow(/has lost the password/)
+  expect(await other.object('v1', 'Secret', other.names.database)).toBeNull()
+  expect(await other.uids()).toEqual(before)
+})
+
 test('an image and a number of replicas that were changed by hand are put right, and additions stay', async () => {
   const tenant = await serving()
   const { server } = tenant.names

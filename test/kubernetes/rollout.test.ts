@@ -48,6 +48,36 @@ test('an agent that crashes fails with its exit code and its last words, without
   await untouched(tenant, before)
 })
 
+test('a queue that the next revision does without is there until that serves', async () => {
+  const tenant = await serving({ spec: { queue_min_scale: 1, queue_max_scale: 1 } })
+  const before = await tenant.uids('queue')
+  await expect(tenant.prepare(tenant.revision(image('bad')))).rejects.toThrow(/can't be pulled/)
+  await untouched(tenant, await tenant.uids())
+  expect(await tenant.uids('queue')).toEqual(before)
+})
+
+heldBack('the secrets of a revision stay for as long as one of its pods is on its way out', async () => {
+  const draining = await openSite({ standIn: { delays: { terminate: 700 } } })
+  const tenant = new Tenant(draining)
+  await tenant.provision()
+  await tenant.deploy(tenant.revision(image('1'), { secrets: [{ name: 'KEY', value: 'old' }] }))
+  const { cluster, id, names } = { cluster: draining.cluster, id: tenant.id, names: tenant.names }
+  const has = (name: string) => cluster.objects(id).some(({ metadata }) => metadata.name === name)
+  let [without, drained] = [0, 0]
+  cluster.onChange(() => {
+    const using = cluster.pods(id).filter((pod) => JSON.stringify(pod.spec).includes(names.secrets(1)))
+    if (using.some(({ metadata }) => metadata?.deletionTimestamp)) drained++
+    if (using.length > 0 && !has(names.secrets(1))) without++
+  })
+  const secrets = [{ name: 'KEY', value: 'value' }]
+  await tenant.deploy(tenant.revision(image('2'), { secrets }))
+  await eventually(() => !has(names.secrets(1)))
+  expect(has(names.secrets(1))).toBe(false)
+  expect(drained).toBeGreaterThan(0)
+  expect(without).toBe(0)
+  await draining.close()
+})
+
 test('the first revision that fails leaves no workload, but the database stays', async () => {
   const tenant = new Tenant(site)
   await tenant.provision()
@@ -82,6 +112,18 @@ test('a pod that no node can take fails with the scheduler’s words', async () 
   const failure = tenant.prepare(tenant.revision(image('2')), { spec: { cpu: 8, memory_mb: 900_000_000 } })
   await expect(failure).rejects.toThrow(/No node can take pod .*: .*Insufficient memory/)
   await untouched(tenant, before)
+})
+
+test('what the cluster says of a deployment’s health shows no secret', async () => {
+  const tenant = await serving()
+  const secrets = [{ name: 'KEY', value: 'Insufficient memory' }]
+  const spec = { cpu: 8, memory_mb: 900_000_000 }
+  const failing = tenant.prepare(tenant.revision(image('2'), { secrets }), { spec }).catch(() => undefined)
+  const said = () => site.runtime.health(tenant.id)?.message ?? ''
+  await eventually(() => /No node can take pod/.test(said()))
+  expect(said()).toMatch(/No node can take pod .*••••/)
+  expect(said()).not.toContain('Insufficient memory')
+  await failing
 })
 
 test('a service account that does not exist fails with the cluster’s words', async () => {

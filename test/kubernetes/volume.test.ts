@@ -50,11 +50,16 @@ test('a fresh deployment is applied once, and nobody is blamed for what the clus
 
 test('a volume that is asked to shrink keeps its size, and the deploy says so', async () => {
   const tenant = await serving({ db_storage_gi: 3 })
-  await tenant.deploy(tenant.revision(V2), { spec: { db_storage_gi: 1 } })
-  expect(await tenant.image()).toBe(V2)
-  expect(await size(tenant)).toBe('3Gi')
-  await tenant.log.seen(/The volume of the database keeps its 3Gi/)
-  expect(tenant.runtime.health(tenant.id)?.message).toMatch(/keeps its 3Gi/)
+  const { runtime } = await site.another()
+  const other = tenant.takenOver(runtime, '2')
+  await other.deploy(other.revision(V2, { number: 2 }), { spec: { db_storage_gi: 1 } })
+  expect(await other.image()).toBe(V2)
+  expect(await size(other)).toBe('3Gi')
+  await other.log.seen(/The volume of the database keeps its 3Gi/)
+  expect(runtime.health(other.id)?.message).toMatch(/keeps its 3Gi/)
+  // it was not refused: all else of it was applied
+  const claim = await other.object('v1', 'PersistentVolumeClaim', other.names.database)
+  expect(claim!.metadata.annotations?.['pilothouse.dev/token']).toBe('2')
 })
 
 ownClasses('a volume that can not grow keeps nobody from deploying, and the reason is told', async () => {
