@@ -32,7 +32,7 @@ export function podProblems(pod: V1Pod, unschedulableMs: number): Problem[] {
     if (type === 'PodScheduled' && status === 'False' && reason !== 'SchedulingGated')
       found.push({
         key: `${uid}/schedule`,
-        message: `No node can take pod ${name}: ${message ?? reason}`,
+        message: `No node can take pod ${name}: ${message ?? reason ?? 'no reason given'}`,
         // some storage is made only for the pod, and takes its time
         graceMs: /persistentvolumeclaim/i.test(message ?? '') ? 4 * unschedulableMs : unschedulableMs,
       })

@@ -21,7 +21,7 @@ export interface Rollout {
   /** when it has failed, whatever it is doing */
   deadlineAt: Date
   failAfterMs: number
-  /** told what it waits for, whenever that changes */
+  /** told what it waits for, when that has changed, at most once a second: most of it passes in a moment */
   onWaiting: (message: string) => void
 }
 
@@ -34,6 +34,9 @@ interface View {
   output?: Problem['output']
 }
 
+/** ms until it is said what it waits for, and again until it is said that this has changed */
+const TELL_MS = 1000
+
 /** Resolves when all of it is ready and nothing older is left; throws StepFailure, or the signal's reason. */
 export async function rolledOut(rollout: Rollout, signal: AbortSignal): Promise<void> {
   const { cluster, bell, deadlineAt, failAfterMs, onWaiting } = rollout
@@ -41,14 +44,19 @@ export async function rolledOut(rollout: Rollout, signal: AbortSignal): Promise<
   let warned: Problem[] = []
   let told = ''
   const begun = performance.now()
+  let toldAt = begun
   let askedAt: number | null = null
   for (;;) {
     signal.throwIfAborted()
     const { done, waiting, problems, stuck, output } = look(rollout)
     if (done) return
-    if (waiting !== told) onWaiting(waiting)
-    told = waiting
     const now = performance.now()
+    const tellIn = waiting === told ? null : toldAt + TELL_MS - now
+    if (tellIn !== null && tellIn <= 0) {
+      onWaiting(waiting)
+      told = waiting
+      toldAt = now
+    }
     const silent = problems.length === 0 ? stuck : []
     const askAt = askedAt === null ? begun + Math.min(...silent.map(({ quietMs }) => quietMs)) : askedAt + failAfterMs
     if (silent.length > 0 && now >= askAt) {
@@ -65,7 +73,8 @@ export async function rolledOut(rollout: Rollout, signal: AbortSignal): Promise<
       throw new StepFailure(await withOutput(cluster, why.join('\n'), output, signal))
     }
     const asking = silent.length > 0 ? askAt - now : left
-    await bell.wait(Math.max(1, Math.min(left, againInMs ?? left, asking)), signal)
+    const telling = tellIn !== null && tellIn > 0 ? tellIn : left
+    await bell.wait(Math.max(1, Math.min(left, againInMs ?? left, asking, telling)), signal)
   }
 }
 
