@@ -104,7 +104,8 @@ export class Follower {
 
   #fill(): void {
     const open = [...this.#entries.values()].filter(({ done }) => !done)
-    if (open.length > this.#most) open.sort((a, b) => b.source.createdAt - a.source.createdAt)
+    // pods are dated to the second: of several, those that were heard of last are the newest
+    if (open.length > this.#most) open.reverse().sort((a, b) => b.source.createdAt - a.source.createdAt)
     for (const { abort } of open.slice(this.#most)) abort?.abort()
     const now = performance.now()
     for (const entry of open.slice(0, this.#most)) if (!entry.abort && entry.notBefore <= now) void this.#follow(entry)
