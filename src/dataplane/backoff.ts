@@ -10,7 +10,7 @@ export function backoff(retry: number, first: number, longest: number): number {
 
 /** Sleeps; returns early, without an error, when the signal aborts. */
 export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
-  await delay(ms, undefined, { signal }).catch(() => undefined)
+  await delay(Math.max(0, ms), undefined, { signal }).catch(() => undefined)
 }
 
 /** What the promise gives, or `undefined` when it takes longer than `ms` or the signal aborts. */

@@ -95,7 +95,7 @@ export class Holding {
     this.#leaseTimer = setTimeout(() => {
       this.#log.warn('The lease could not be renewed: everything of this deployment is stopped here')
       void this.lost()
-    }, this.#leaseEnd - performance.now())
+    }, Math.max(0, this.#leaseEnd - performance.now()))
   }
 
   /** News in the answer to a heartbeat. */
