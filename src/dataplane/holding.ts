@@ -92,10 +92,13 @@ export class Holding {
     // to end processes takes a moment, and must be over when somebody else may start
     const margin = Math.min(5000, leaseSeconds * 250)
     this.#leaseEnd = since + leaseSeconds * 1000 - margin
-    this.#leaseTimer = setTimeout(() => {
-      this.#log.warn('The lease could not be renewed: everything of this deployment is stopped here')
-      void this.lost()
-    }, Math.max(0, this.#leaseEnd - performance.now()))
+    this.#leaseTimer = setTimeout(
+      () => {
+        this.#log.warn('The lease could not be renewed: everything of this deployment is stopped here')
+        void this.lost()
+      },
+      Math.max(0, this.#leaseEnd - performance.now()),
+    )
   }
 
   /** News in the answer to a heartbeat. */
