@@ -6,6 +6,7 @@ import { expect, test } from 'vitest'
 import type { Cluster } from '../../src/dataplane/runtime/kubernetes/cluster/cluster.ts'
 import { KINDS } from '../../src/dataplane/runtime/kubernetes/cluster/kinds.ts'
 import type { Manifest } from '../../src/dataplane/runtime/kubernetes/types.ts'
+import { proxyKubeconfig } from '../support/kubernetes/proxy.ts'
 import { fence, manifestsOf, never, seen, usePlace } from './cluster-support.ts'
 
 const place = usePlace()
@@ -161,6 +162,22 @@ test('a namespace without rights is refused by name, verb and resource', async (
   expect(cluster.problem()).toBeNull()
   const { secret } = manifestsOf(home)
   await expect(cluster.apply(secret, fence(1n))).rejects.toMatchObject({ name: 'ApiRefused', status: 403 })
+})
+
+test('rights that are missing right after an outage may only not be loaded yet: they are asked for again', async () => {
+  const home = await place.cluster.createNamespace()
+  const { kubeconfig, proxy } = await proxyKubeconfig(await place.cluster.limitedKubeconfig({ namespaces: [home] }))
+  try {
+    const cluster = await place.connect({ kubeconfig, times: quick })
+    const read = () => cluster.read({ apiVersion: 'v1', kind: 'Secret', namespace: place.namespace, name: 'any' })
+    await expect(read()).rejects.toMatchObject({ name: 'ApiRefused', status: 403 })
+    proxy.cut()
+    await expect(read()).rejects.toMatchObject({ name: 'Unreachable' })
+    proxy.heal()
+    await expect(read()).rejects.toMatchObject({ name: 'Unreachable', message: expect.stringContaining('forbidden') })
+  } finally {
+    await proxy.close()
+  }
 })
 
 test('a cluster that forgot the past is listed again, and removals are noticed', async ({ skip }) => {

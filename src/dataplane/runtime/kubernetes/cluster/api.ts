@@ -43,8 +43,13 @@ export interface ApiOptions {
   onTimeout: () => void
 }
 
+/** ms after an outage in which a refusal may only mean that an API server has not loaded accounts and roles yet */
+const WAKING_MS = 30_000
+
 export class Api {
   readonly #options: ApiOptions
+  /** performance.now() of the last call that reached nobody */
+  #awayAt = Number.NEGATIVE_INFINITY
   readonly #limit: Limit
   /** what is under way */
   readonly #scopes = new Set<Scope>()
@@ -112,7 +117,10 @@ export class Api {
       const body = await text(response)
       if (status === 401) this.#options.credentials.expire()
       // the token may have been changed since it was read
-      if (status !== 401 || !first) throw refusal(status, response.headers, body, request.what, request.secret ?? false)
+      if (status === 401 && first) continue
+      const error = refusal(status, response.headers, body, request.what, request.secret ?? false)
+      const waking = performance.now() - this.#awayAt < WAKING_MS
+      throw waking && (status === 401 || status === 403) ? new Unreachable(error.message) : error
     }
   }
 
@@ -150,12 +158,17 @@ export class Api {
 
   #sorted(error: unknown, request: ApiRequest, scope: Scope): unknown {
     if (scope.late) {
-      if (!request.fromNode) this.#options.onTimeout()
+      if (!request.fromNode) {
+        this.#awayAt = performance.now()
+        this.#options.onTimeout()
+      }
       return new Unreachable(`The API server did not answer in time (to ${request.what})`)
     }
     if (scope.signal.aborted) return scope.signal.reason
     if (error instanceof ApiRefused || error instanceof Unreachable || error instanceof LeaseOverError) return error
-    return unreachable(error, request.what)
+    const lost = unreachable(error, request.what)
+    if (lost.retryAfterMs === null && !request.fromNode) this.#awayAt = performance.now()
+    return lost
   }
 }
 
