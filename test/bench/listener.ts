@@ -11,6 +11,7 @@ import { buildApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
 import { openTestCluster } from '../support/kubernetes/cluster.ts'
 import { run } from '../support/process.ts'
+import { caller, say } from './support.ts'
 
 const AT_ONCE = Number(process.env.BENCH_AT_ONCE ?? 200)
 const HELD = Number(process.env.BENCH_HELD ?? 1_000)
@@ -18,10 +19,6 @@ const LEASE_SECONDS = 30
 const QUIET_SECONDS = 30
 const key = `cpk_bench_${randomBytes(16).toString('hex')}`
 const dataDir = path.join(os.tmpdir(), `pilothouse-bench-${randomBytes(4).toString('hex')}`)
-
-function say(what: string, figure: string): void {
-  process.stdout.write(`${what.padEnd(62)} ${figure}\n`)
-}
 
 /** Calls of the listener to the control plane, by route, since they were last asked for. */
 let calls: Record<string, number> = {}
@@ -31,17 +28,7 @@ function takeCalls(): string {
   return taken.map(([route, count]) => `${route} ${count}`).join(', ') || 'none'
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: bodies as the API presents them
-async function call(method: string, target: string, body?: unknown): Promise<any> {
-  const response = await fetch(app.publicUrl() + target, {
-    method,
-    headers: { 'x-api-key': key, 'content-type': 'application/json' },
-    body: body === undefined ? undefined : JSON.stringify(body),
-  })
-  const answer = await response.json()
-  if (!response.ok || answer.errors) throw new Error(JSON.stringify(answer))
-  return answer
-}
+const call = caller(() => app.publicUrl(), key)
 
 const app = await buildApp(
   readConfig({ PORT: '0', DATA_DIR: dataDir, CONTROL_PLANE_API_KEY: key, LOG_LEVEL: 'silent', RUNTIME: 'none' }),

@@ -9,15 +9,12 @@ import path from 'node:path'
 import { createClient } from 'graphql-sse'
 import { type App, buildApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
+import { caller, say } from './support.ts'
 
 const DEPLOYMENTS = Number(process.env.BENCH_DEPLOYMENTS ?? 5_000)
 const SUBSCRIBERS = 200
 const key = `cpk_bench_${randomBytes(16).toString('hex')}`
 const dataDir = path.join(os.tmpdir(), `pilothouse-bench-${randomBytes(4).toString('hex')}`)
-
-function say(what: string, figure: string): void {
-  process.stdout.write(`${what.padEnd(62)} ${figure}\n`)
-}
 
 /** Runs `work` again and again; says median and 95th percentile. */
 async function time(what: string, times: number, work: (i: number) => Promise<unknown>): Promise<void> {
@@ -33,17 +30,7 @@ async function time(what: string, times: number, work: (i: number) => Promise<un
   say(what, `p50 ${at(0.5)}  p95 ${at(0.95)}`)
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: bodies as the API presents them
-async function call(method: string, target: string, body?: unknown): Promise<any> {
-  const response = await fetch(app.publicUrl() + target, {
-    method,
-    headers: { 'x-api-key': key, 'content-type': 'application/json' },
-    body: body === undefined ? undefined : JSON.stringify(body),
-  })
-  const answer = await response.json()
-  if (!response.ok || answer.errors) throw new Error(JSON.stringify(answer))
-  return answer
-}
+const call = caller(() => app.publicUrl(), key)
 const ask = async (query: string, variables: object = {}) => (await call('POST', '/graphql', { query, variables })).data
 
 /** Rows written directly: what is measured is how they are read. */

@@ -5,7 +5,7 @@ import { isSilent } from '../deployments/status.ts'
 
 /** What needs a runtime fails at once with this when none is configured. */
 export const NO_RUNTIME =
-  'No runtime is configured: start a server with RUNTIME=process, or name a listener in source_config.listener_id.'
+  'No runtime is configured: start a server with RUNTIME=process or RUNTIME=kubernetes, or name a listener in source_config.listener_id.'
 
 /** Of a message that says for which listener something waits, as patterns of LIKE: any, and one that has gone silent. */
 export const WAITS_FOR_LISTENER = 'Waiting for listener %'

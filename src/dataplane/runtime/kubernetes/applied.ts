@@ -2,9 +2,9 @@
  * What was applied, and how to tell that it is not so any more. Only digests are kept: there may be thousands
  * of these.
  */
-import { createHash } from 'node:crypto'
 import { project } from './cluster/project.ts'
 import { componentOf } from './component.ts'
+import { digest } from './digest.ts'
 import { type Mark, markOf } from './judge.ts'
 import type { Component, LiveObject, Manifest } from './types.ts'
 import { withoutClass, withoutFitted } from './volume.ts'
@@ -56,7 +56,7 @@ export function appliedAs(manifest: Manifest, live: LiveObject, autoscaled: bool
 
 /** `autoscaled`: how many replicas there are is not ours to say. */
 export function digestOf(manifest: Manifest, autoscaled: boolean): string {
-  return hash(JSON.stringify(autoscaled ? withoutReplicas(manifest) : withoutClass(manifest)))
+  return digest(JSON.stringify(autoscaled ? withoutReplicas(manifest) : withoutClass(manifest)))
 }
 
 /**
@@ -77,16 +77,12 @@ export function differs(applied: Applied, manifest: Manifest, live: LiveObject, 
 }
 
 function projectionOf(manifest: Manifest, live: LiveObject, autoscaled: boolean): string {
-  return hash(project(withoutFitted(autoscaled ? withoutReplicas(manifest) : manifest), live))
+  return digest(project(withoutFitted(autoscaled ? withoutReplicas(manifest) : manifest), live))
 }
 
 function withoutReplicas(manifest: Manifest): Manifest {
   const { replicas: _, ...spec } = manifest.spec as { replicas?: number }
   return { ...manifest, spec }
-}
-
-function hash(text: string): string {
-  return createHash('sha1').update(text).digest('base64')
 }
 
 /** The watch may lag behind our own writes. Versions are numbers that grow, in every API server there is. */

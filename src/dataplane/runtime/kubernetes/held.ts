@@ -3,15 +3,16 @@
  * it on, handed to the keeper as one wish. A deploy puts its candidate in force, and whatever ends it without
  * success puts back what serves.
  */
-import { createHash } from 'node:crypto'
 import type { Logger } from 'pino'
 import type { EffectiveSpec, Health, Run, Step } from '../../../domain/work/protocol.ts'
 import { within } from '../../backoff.ts'
 import { masking } from '../../masking.ts'
 import type { Candidate, HeldClaim, RevisionLog, RevisionStep } from '../runtime.ts'
+import { beforeDeadline } from './before-deadline.ts'
 import { Bell } from './bell.ts'
 import type { Cluster, Fence } from './cluster/cluster.ts'
 import { ApiRefused } from './cluster/errors.ts'
+import { digest } from './digest.ts'
 import type { Follower } from './follower.ts'
 import { healthOf } from './health.ts'
 import { Keeper } from './keeper.ts'
@@ -36,8 +37,6 @@ export interface Host {
   log: Logger
 }
 
-/** so long before its deadline a step that is not done fails with what it waited for, at most a quarter of its time */
-const MARGIN_MS = 10_000
 /** what serves is back in force by then, or goes on being put back in the background */
 const RESTORE_MS = 10_000
 /** a call under way is waited for so long when the deployment is given up */
@@ -266,9 +265,11 @@ export class Held {
     if (this.#stopped) return
     const serving = this.#candidate ?? this.#base
     if (!serving && !this.#infrastructure && !this.#provisioned) return
-    const digest = digestOf([this.#infrastructure, serving?.run, serving?.attempt, this.#candidate !== null])
-    if (digest === this.#digest) return
-    this.#digest = digest
+    const wished = digest(
+      JSON.stringify([this.#infrastructure, serving?.run, serving?.attempt, this.#candidate !== null]),
+    )
+    if (wished === this.#digest) return
+    this.#digest = wished
     const infrastructure = this.#infrastructure
     const keepOthers = this.#candidate !== null
     this.#keeper.want(
@@ -295,13 +296,4 @@ export class Held {
     })
     follower.set(deploymentId, sourcesOf(cluster.pods(deploymentId), logged, this.#since))
   }
-}
-
-function beforeDeadline({ deadlineAt }: Step): Date {
-  const left = deadlineAt.getTime() - Date.now()
-  return new Date(deadlineAt.getTime() - Math.max(0, Math.min(MARGIN_MS, left / 4)))
-}
-
-function digestOf(value: unknown): string {
-  return createHash('sha1').update(JSON.stringify(value)).digest('base64')
 }
