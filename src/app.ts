@@ -15,7 +15,7 @@ import { bootstrap } from './domain/workspaces/bootstrap.ts'
 import { mountGraphql } from './graphql/mount.ts'
 import { createGraphql } from './graphql/yoga.ts'
 import { createLogger } from './log.ts'
-import { openCore } from './open.ts'
+import { openCore, publicUrlOf } from './open.ts'
 import { createRelay, type Relay } from './realtime/relay.ts'
 import { restPlugin } from './rest/plugin.ts'
 import { checkKeyRing } from './secrets-file.ts'
@@ -69,6 +69,7 @@ async function assemble(config: Config, log: Logger, opened: Awaited<ReturnType<
 
   const apiKeys = createApiKeys(core)
   core.onKeyRevoked = apiKeys.forget
+  core.publicUrl = publicUrl
   const authenticate = createAuthenticator(core, { apiKeys, jwt: jwtOf(config) })
   const databaseAnswers = databaseCheck(database)
   const relay = createRelay({ core, listenUrl: url })
@@ -130,11 +131,8 @@ async function assemble(config: Config, log: Logger, opened: Awaited<ReturnType<
   }
 
   function publicUrl(): string {
-    if (config.PUBLIC_URL) return config.PUBLIC_URL.replace(/\/$/, '')
     const address = fastify.server.address() as AddressInfo | null
-    // an address for all interfaces is none that a client can use
-    const host = ['0.0.0.0', '::'].includes(config.HOST) ? 'localhost' : config.HOST
-    return `http://${host.includes(':') ? `[${host}]` : host}:${address?.port ?? config.PORT}`
+    return publicUrlOf(config, address?.port ?? config.PORT)
   }
 }
 

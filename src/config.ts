@@ -160,6 +160,71 @@ export const SETTINGS = {
     null,
     'folder of the bare repositories of the `directory` integration. Default: `git` in `DATA_DIR`',
   ],
+  GITPROVIDER_API_URL: [
+    url.optional(),
+    null,
+    'REST API of the git hosting provider, `https://api.github.com` or `https://HOST/api/v3`; with it and the next three, integrations of the kind `app` are on',
+  ],
+  GITPROVIDER_APP_ID: [
+    z
+      .string()
+      .regex(/^\d{1,15}$/, 'must be digits')
+      .optional(),
+    null,
+    'id of our app there',
+  ],
+  GITPROVIDER_PRIVATE_KEY: [
+    z.string().min(1).optional(),
+    null,
+    'private key of the app: PEM (line breaks may be written `\\n`), or the path of a PEM file',
+  ],
+  GITPROVIDER_WEBHOOK_SECRET: [z.string().min(8).optional(), null, 'secret that signs the webhooks of the app'],
+  GITPROVIDER_CLIENT_ID: [
+    z.string().min(1).optional(),
+    null,
+    'OAuth client of the app: with it, whoever connects an installation has to prove that it is theirs. Recommended',
+  ],
+  GITPROVIDER_CLIENT_SECRET: [z.string().min(1).optional(), null, 'secret of that client'],
+  STORAGE_S3_BUCKET: [
+    z.string().min(1).optional(),
+    null,
+    'bucket for uploaded source tarballs. None: the folder `uploads` in `DATA_DIR`, which all servers have to share',
+  ],
+  STORAGE_S3_ENDPOINT: [url.optional(), null, 'of an S3-compatible service. None: AWS'],
+  STORAGE_S3_REGION: [z.string().min(1), 'us-east-1', 'region of the bucket'],
+  STORAGE_S3_PREFIX: [
+    z.string().regex(/^([\w.-]+\/)*$/, 'must be folders, each with a slash behind it'),
+    'pilothouse/',
+    'begins the names of all objects',
+  ],
+  STORAGE_S3_ACCESS_KEY_ID: [
+    z.string().min(1).optional(),
+    null,
+    'credentials for the bucket. None: those of the environment, as the AWS SDK finds them',
+  ],
+  STORAGE_S3_SECRET_ACCESS_KEY: [z.string().min(1).optional(), null, 'goes with it'],
+  REGISTRY_URL: [url.optional(), null, 'container registry for `internal_container` deployments, without a path'],
+  REGISTRY_TOKEN_KEY: [
+    z.string().min(1).optional(),
+    null,
+    'PEM file of the private key (RSA or P-256) that signs tokens for it; required with `REGISTRY_URL`',
+  ],
+  REGISTRY_TOKEN_CERTIFICATE: [
+    z.string().min(1).optional(),
+    null,
+    'PEM file of the certificate of that key, which the registry trusts; required with `REGISTRY_URL`',
+  ],
+  REGISTRY_SERVICE: [
+    z.string().min(1).optional(),
+    null,
+    '`service` of the registry’s token settings. Default: its host',
+  ],
+  REGISTRY_ISSUER: [z.string().min(1), 'pilothouse', '`issuer` of the registry’s token settings'],
+  CONTAINER_ENGINE: [
+    z.enum(['auto', 'podman', 'docker', 'none'], { error: 'must be auto, podman, docker or none' }),
+    'auto',
+    'what the process runtime runs images with. `auto`: podman or docker, whichever works',
+  ],
   K8S_NAMESPACE: [
     z
       .string()
@@ -211,14 +276,40 @@ export function rejectWrong(wrong: string[]): void {
   if (wrong.length > 0) throw new ConfigError(`Wrong settings: ${wrong.join('; ')}`)
 }
 
+/** Settings that make sense only if all of them are given. */
+function together(wrong: string[], settings: Record<string, unknown>): void {
+  const values = Object.values(settings)
+  if (!values.some(Boolean) || values.every(Boolean)) return
+  const names = Object.keys(settings)
+  wrong.push(`${names.slice(0, -1).join(', ')} and ${names.at(-1)} need each other`)
+}
+
+/** Where a container engine finds its daemon, its settings, its log-ins and its proxy. */
+const ENGINE_VARIABLES =
+  /^(PATH|HOME|TMPDIR|XDG_\w+|DOCKER_\w+|CONTAINERS?_\w+|REGISTRY_AUTH_FILE|SSL_CERT_(FILE|DIR)|DBUS_SESSION_BUS_ADDRESS|(HTTPS?|NO)_PROXY)$/i
+
+/** What a container engine is run with of the server's own environment: its own variables, and nothing of ours. */
+export function engineEnvironment(env: Record<string, string | undefined> = process.env): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(env).filter((entry): entry is [string, string] => !!entry[1] && ENGINE_VARIABLES.test(entry[0])),
+  )
+}
+
 /** Parses an environment. Throws ConfigError with one line that names every wrong setting. */
 export function readConfig(env: Record<string, string | undefined>): Config {
   const wrong: string[] = []
   const config = parseSettings(SETTINGS, env, wrong)
   if (wrong.length === 0) {
-    const jwt = [config.JWT_ISSUER, config.JWT_AUDIENCE, config.JWT_JWKS_URL]
-    if (jwt.some(Boolean) && !jwt.every(Boolean))
-      wrong.push('JWT_ISSUER, JWT_AUDIENCE and JWT_JWKS_URL need each other')
+    const { JWT_ISSUER, JWT_AUDIENCE, JWT_JWKS_URL } = config
+    together(wrong, { JWT_ISSUER, JWT_AUDIENCE, JWT_JWKS_URL })
+    const { GITPROVIDER_API_URL, GITPROVIDER_APP_ID, GITPROVIDER_PRIVATE_KEY, GITPROVIDER_WEBHOOK_SECRET } = config
+    together(wrong, { GITPROVIDER_API_URL, GITPROVIDER_APP_ID, GITPROVIDER_PRIVATE_KEY, GITPROVIDER_WEBHOOK_SECRET })
+    const { GITPROVIDER_CLIENT_ID, GITPROVIDER_CLIENT_SECRET } = config
+    together(wrong, { GITPROVIDER_CLIENT_ID, GITPROVIDER_CLIENT_SECRET })
+    const { STORAGE_S3_ACCESS_KEY_ID, STORAGE_S3_SECRET_ACCESS_KEY } = config
+    together(wrong, { STORAGE_S3_ACCESS_KEY_ID, STORAGE_S3_SECRET_ACCESS_KEY })
+    const { REGISTRY_URL, REGISTRY_TOKEN_KEY, REGISTRY_TOKEN_CERTIFICATE } = config
+    together(wrong, { REGISTRY_URL, REGISTRY_TOKEN_KEY, REGISTRY_TOKEN_CERTIFICATE })
     if (config.RUNTIME === 'kubernetes' && !config.K8S_NAMESPACE)
       wrong.push('RUNTIME=kubernetes needs K8S_NAMESPACE, the namespace of the deployments')
   }

@@ -5,7 +5,10 @@ import { type Database, openDatabase } from './database/client.ts'
 import { type Embedded, startEmbedded } from './database/embedded.ts'
 import { MigrationError, migrate } from './database/migrate.ts'
 import type { Core, DomainSettings } from './domain/context.ts'
+import { openGitProvider } from './gitprovider/open.ts'
+import { openRegistry } from './registry/open.ts'
 import { loadKeyRing } from './secrets-file.ts'
+import { openStorage } from './storage/open.ts'
 
 /** Minutes for one try of taking a deployment down; a failed one is tried again. */
 const TEARDOWN_DEADLINE = 10
@@ -29,13 +32,29 @@ export async function openCore(config: Config, log: Logger, clock: () => Date = 
   // nobody's business is made with a mode of its own
   if (process.getuid?.() === 0) process.umask(0o022)
   const keyring = await loadKeyRing(config)
+  const gitProvider = await openGitProvider(config, log)
+  const registry = await openRegistry(config)
   const embedded = config.DATABASE_URL ? null : await startOwnPostgres(config, log)
   const url = config.DATABASE_URL ?? embedded!.url
   try {
     const migrated = await bringUpToDate(url, log)
     const database = openDatabase({ url, poolSize: config.DATABASE_POOL, log })
+    // a server that listens knows its port better, and says so
+    const publicUrl = () => publicUrlOf(config, config.PORT)
+    const tarballs = await openStorage({ config, keyring, publicUrl: () => core.publicUrl() })
+    const core: Core = {
+      db: database.prisma,
+      keyring,
+      settings: settingsOf(config),
+      clock,
+      log,
+      publicUrl,
+      gitProvider,
+      tarballs,
+      registry,
+    }
     return {
-      core: { db: database.prisma, keyring, settings: settingsOf(config), clock, log },
+      core,
       database,
       url,
       migrated,
@@ -49,6 +68,14 @@ export async function openCore(config: Config, log: Logger, clock: () => Date = 
     await embedded?.stop()
     throw error
   }
+}
+
+/** How clients reach a server of these settings. */
+export function publicUrlOf(config: Config, port: number): string {
+  if (config.PUBLIC_URL) return config.PUBLIC_URL.replace(/\/$/, '')
+  // an address for all interfaces is none that a client can use
+  const host = ['0.0.0.0', '::'].includes(config.HOST) ? 'localhost' : config.HOST
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
 async function startOwnPostgres(config: Config, log: Logger): Promise<Embedded> {

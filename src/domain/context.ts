@@ -6,7 +6,10 @@ import type { Prisma, PrismaClient } from '../generated/prisma/client.ts'
 import type { Plan } from '../generated/prisma/enums.ts'
 import type { Actor } from './access.ts'
 import { appendEvents, type NewEvent } from './events/append.ts'
+import type { GitProvider } from './integrations/provider.ts'
+import type { Registry } from './registry/registry.ts'
 import type { KeyRing } from './secrets/keyring.ts'
+import type { TarballStorage } from './uploads/storage.ts'
 import type { WorkNews } from './work/news.ts'
 
 export type Db = PrismaClient
@@ -38,6 +41,13 @@ export interface Core {
   settings: DomainSettings
   clock: () => Date
   log: Log
+  /** how clients reach this server, without a slash at the end */
+  publicUrl: () => string
+  /** null: none is configured, there are only `directory` integrations */
+  gitProvider: GitProvider | null
+  tarballs: TarballStorage
+  /** null: none is configured */
+  registry: Registry | null
   /** told at once when a key was revoked here, so that no cache of this server still takes it */
   onKeyRevoked?: (keyId: string) => void
   /** wakes who waits for work; without it nobody waits */

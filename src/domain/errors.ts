@@ -22,6 +22,7 @@ export const CATALOGUE = {
   UNSUPPORTED_MEDIA_TYPE: { status: 415, retryable: false },
   VALIDATION_FAILED: { status: 422, retryable: false },
   HEADERS_TOO_LARGE: { status: 431, retryable: false },
+  GITPROVIDER_UNAVAILABLE: { status: 502, retryable: true },
   STREAM_OVERFLOW: { status: 503, retryable: true },
   UNAVAILABLE: { status: 503, retryable: true },
   INTERNAL: { status: 500, retryable: false },
