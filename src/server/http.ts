@@ -3,14 +3,15 @@ import { randomUUID } from 'node:crypto'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import type { Logger } from 'pino'
 import { errorHandler } from '../rest/errors.ts'
+import { limitBodyTime } from './body-time.ts'
 import { refuseUnreadable } from './unreadable.ts'
 
 /** Of a request's body. Uploads come another way (contract 2). */
 const BODY_LIMIT = 1024 * 1024
 /** A caller's own request id is taken if it looks like one. */
 const SANE_ID = /^[\w.-]{1,128}$/
-/** ms for the headers and body of a request to arrive. */
-const REQUEST_TIMEOUT = 60_000
+/** ms for the body of a request to arrive; Node gives the headers as much. */
+const BODY_TIME = 60_000
 /** ms that open requests have to finish when the server stops; less than the process has (main.ts). */
 const CLOSING_TIME = 6_000
 
@@ -18,9 +19,11 @@ export interface HttpOptions {
   log: Logger
   /** Why not to send requests here now; null: all is well. */
   notReady: () => Promise<string | null>
+  /** ms for the body of a request to arrive */
+  bodyTime?: number
 }
 
-export function createHttp({ log, notReady }: HttpOptions): FastifyInstance {
+export function createHttp({ log, notReady, bodyTime = BODY_TIME }: HttpOptions): FastifyInstance {
   const onError = errorHandler(log)
   const fastify = Fastify({
     loggerInstance: log as FastifyBaseLogger,
@@ -28,7 +31,8 @@ export function createHttp({ log, notReady }: HttpOptions): FastifyInstance {
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: BODY_LIMIT,
     trustProxy: false,
-    requestTimeout: REQUEST_TIMEOUT,
+    // see limitBodyTime
+    requestTimeout: 0,
     requestIdHeader: false,
     // a longer part of a path is answered by the operation it is sent to, as any other that is no id
     routerOptions: { maxParamLength: 2048 },
@@ -60,6 +64,7 @@ export function createHttp({ log, notReady }: HttpOptions): FastifyInstance {
       )
     })
   })
+  limitBodyTime(fastify, bodyTime)
   fastify.get('/healthz', async () => ({ status: 'ok' }))
   fastify.get('/readyz', async (_request, reply) => {
     const reason = await notReady()

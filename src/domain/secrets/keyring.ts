@@ -2,7 +2,7 @@
  * The key ring that wraps the keys of secret sets (contract 5). The first key encrypts, all can decrypt, so a
  * key is rotated by putting a new one in front.
  */
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
 
 const IV_BYTES = 12
 const TAG_BYTES = 16
@@ -44,11 +44,32 @@ export class KeyRing {
     return decrypt(this.#key(keyId), wrapped, context)
   }
 
+  /** Signs `text` for one `purpose`; a signature for another purpose is none for this. */
+  sign(purpose: string, text: string): string {
+    return mac(this.#key(this.currentId), purpose, text).toString('base64url')
+  }
+
+  /** Whether any key of the ring has made this signature. Takes as long for a wrong one as for a right one. */
+  verify(purpose: string, text: string, signature: string): boolean {
+    const given = Buffer.from(signature, 'base64url')
+    const fits = [...this.#keys.values()].map((key) => {
+      const expected = mac(key, purpose, text)
+      return given.length === expected.length && timingSafeEqual(given, expected)
+    })
+    return fits.includes(true)
+  }
+
   #key(id: string): Buffer {
     const key = this.#keys.get(id)
     if (!key) throw new Error(`the key ring has no key ${id}`)
     return key
   }
+}
+
+/** By a key derived for the purpose, so that none that encrypts ever signs. */
+function mac(key: Buffer, purpose: string, text: string): Buffer {
+  const derived = Buffer.from(hkdfSync('sha256', key, '', `pilothouse ${purpose}`, 32))
+  return createHmac('sha256', derived).update(text).digest()
 }
 
 /** AES-256-GCM; iv, tag and ciphertext in one. `context` is authenticated with it. */

@@ -1,0 +1,58 @@
+/**
+ * Brings the source of a revision into the folder of a build: a commit of a repository, or an uploaded tarball.
+ */
+import fs from 'node:fs'
+import path from 'node:path'
+import { StepFailure } from '../failure.ts'
+import type { BuildRequest } from './build.ts'
+import { fetchSource } from './fetch.ts'
+import { createGit } from './git.ts'
+import { allowedRemote, fullRef } from './repository.ts'
+import { printable } from './tarball-entry.ts'
+import { unpackTarball } from './unpack.ts'
+
+export interface Source {
+  /** null: it has no commits */
+  commit: string | null
+  /** what to look at when a file is missing in it */
+  hint: string
+}
+
+/** `tree` must not be there yet. Throws StepFailure. */
+export function bringSource(request: BuildRequest, tree: string): Promise<Source> {
+  return request.revision.source === 'internal_source' ? unpack(request, tree) : checkOut(request, tree)
+}
+
+async function checkOut(request: BuildRequest, tree: string): Promise<Source> {
+  const { revision, folder, credentials, searchPath, run, log } = request
+  if (!revision.repoUrl || !revision.repoRef)
+    throw new StepFailure('repo_url, repo_ref and graph_config_path are all needed for a build.')
+  const repository = path.join(folder, 'git')
+  const remote = allowedRemote(revision.repoUrl, request.gitDirectory)
+  const ref = fullRef(revision.repoRef)
+  log(`Fetching ${revision.repoCommitSha ?? ref}`)
+  const configFile = path.join(folder, 'gitconfig')
+  const git = createGit({ remote, folder: repository, credentials, configFile, searchPath, run, log })
+  try {
+    const commit = await fetchSource(git, { remote, ref, commit: revision.repoCommitSha }, repository, tree)
+    log(`Commit ${commit}`)
+    return { commit, hint: 'check graph_config_path and repo_ref' }
+  } finally {
+    git.close()
+  }
+}
+
+async function unpack({ revision, sources, log, signal }: BuildRequest, tree: string): Promise<Source> {
+  log('Unpacking the source tarball')
+  await fs.promises.mkdir(tree, { mode: 0o711 })
+  await unpackTarball(await sources.tarball(revision.id, signal), tree, signal)
+  return { commit: null, hint: `check graph_config_path${await wrapping(tree)}` }
+}
+
+/** Whoever packs a folder instead of what is in it has one more name in all paths. */
+async function wrapping(tree: string): Promise<string> {
+  const [top, ...others] = await fs.promises.readdir(tree, { withFileTypes: true })
+  if (!top?.isDirectory() || others.length > 0) return ', which is relative to the root of the tarball'
+  const name = printable(top.name)
+  return `; all that is in the tarball is in the folder "${name}", so paths begin with "${name}/"`
+}

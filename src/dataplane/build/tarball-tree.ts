@@ -1,0 +1,147 @@
+/**
+ * Writes the entries of a tarball below a folder, one after the other. Keeps its own picture of what is there, and
+ * makes symbolic links only when all else is written: so while files are written there is no link on the
+ * disk that could lead anywhere.
+ */
+import fs from 'node:fs'
+import path from 'node:path'
+import { StepFailure } from '../failure.ts'
+import { linkTarget, MAX_ENTRIES, partsOf, refuse } from './tarball-entry.ts'
+
+/** as many links as Linux follows for one name */
+const MAX_HOPS = 40
+
+type Node = Folder | { kind: 'file' } | Link
+
+interface Folder {
+  kind: 'folder'
+  children: Map<string, Node>
+}
+
+interface Link {
+  kind: 'link'
+  name: string
+  parts: string[]
+  target: string
+}
+
+export class TarballTree {
+  readonly #folder: string
+  readonly #root: Folder = { kind: 'folder', children: new Map() }
+  #entries = 0
+
+  /** `folder` is empty, and nobody else writes to it. */
+  constructor(folder: string) {
+    this.#folder = folder
+  }
+
+  get empty(): boolean {
+    return this.#root.children.size === 0
+  }
+
+  async addFolder(name: string): Promise<void> {
+    this.#count()
+    await this.#openFolder(name, partsOf(name))
+  }
+
+  /** Opens a new file for writing: with the executable bit or without, and with no other of the packed mode's bits. */
+  async addFile(name: string, executable: boolean): Promise<fs.promises.FileHandle> {
+    const file = await this.#place(name, { kind: 'file' })
+    return fs.promises.open(file, 'wx', executable ? 0o755 : 0o644)
+  }
+
+  async addHardLink(name: string, target: string): Promise<void> {
+    const parts = partsOf(target)
+    let node: Node | undefined = this.#root
+    for (const part of parts) node = node?.kind === 'folder' ? node.children.get(part) : undefined
+    if (node?.kind !== 'file') throw refuse(name, 'is a hard link to what is no file before it in the tarball')
+    const source = path.join(this.#folder, ...parts)
+    if (source === path.join(this.#folder, ...partsOf(name))) return
+    await fs.promises.link(source, await this.#place(name, { kind: 'file' }))
+  }
+
+  /** The link is made by makeLinks(). */
+  async addSymlink(name: string, target: string): Promise<void> {
+    await this.#place(name, { kind: 'link', name, parts: partsOf(name), target: linkTarget(name, target) })
+  }
+
+  /** To be called once all entries are there: makes the symbolic links, each one only if it stays in the tree. */
+  async makeLinks(signal: AbortSignal): Promise<void> {
+    for (const link of linksBelow(this.#root)) {
+      signal.throwIfAborted()
+      this.#requireInside(link)
+      await fs.promises.symlink(link.target, path.join(this.#folder, ...link.parts))
+    }
+  }
+
+  /** Where a new file or link goes: its folders are there, and nothing is in its place. */
+  async #place(name: string, node: Node): Promise<string> {
+    this.#count()
+    const parts = partsOf(name)
+    const last = parts.pop()
+    if (last === undefined) throw refuse(name, 'is no folder, but names the root of the source')
+    const folder = await this.#openFolder(name, parts)
+    const file = path.join(this.#folder, ...parts, last)
+    const before = folder.children.get(last)
+    if (before && before.kind !== node.kind)
+      throw refuse(name, `is a ${node.kind}, but the tarball has a ${before.kind} of that name before it`)
+    // not written over: it may be a hard link to another one
+    if (before?.kind === 'file') await fs.promises.unlink(file)
+    folder.children.set(last, node)
+    return file
+  }
+
+  async #openFolder(name: string, parts: string[]): Promise<Folder> {
+    let folder = this.#root
+    for (const [i, part] of parts.entries()) {
+      let next = folder.children.get(part)
+      if (next?.kind === 'link') throw refuse(name, 'has a name that goes through a link of the same tarball')
+      if (next?.kind === 'file') throw refuse(name, 'has a name that goes through a file of the same tarball')
+      if (!next) {
+        this.#count()
+        next = { kind: 'folder', children: new Map() }
+        await fs.promises.mkdir(path.join(this.#folder, ...parts.slice(0, i + 1)), 0o755)
+        folder.children.set(part, next)
+      }
+      folder = next
+    }
+    return folder
+  }
+
+  #count(): void {
+    this.#entries += 1
+    if (this.#entries > MAX_ENTRIES)
+      throw new StepFailure(`The source tarball was refused: it has more than ${MAX_ENTRIES} entries.`)
+  }
+
+  /** Follows a link as the kernel would, through the other links of the tarball. What it leads to need not exist. */
+  #requireInside(link: Link): void {
+    let hops = 0
+    // null: what is not there, or no folder
+    const at: (Folder | null)[] = [this.#root]
+    for (const part of link.parts.slice(0, -1)) at.push(at.at(-1)!.children.get(part) as Folder)
+    const follow = (target: string): void => {
+      if (++hops > MAX_HOPS) throw refuse(link.name, `is a link through more than ${MAX_HOPS} links`)
+      if (target.startsWith('/')) throw refuse(link.name, 'is a link to an absolute path')
+      for (const part of target.split('/')) {
+        if (part === '' || part === '.') continue
+        if (part === '..') {
+          if (at.length === 1) throw refuse(link.name, 'is a link that leads outside of the source')
+          at.pop()
+          continue
+        }
+        const next = at.at(-1)?.children.get(part)
+        if (next?.kind === 'link') follow(next.target)
+        else at.push(next?.kind === 'folder' ? next : null)
+      }
+    }
+    follow(link.target)
+  }
+}
+
+function* linksBelow(folder: Folder): Generator<Link> {
+  for (const node of folder.children.values()) {
+    if (node.kind === 'link') yield node
+    if (node.kind === 'folder') yield* linksBelow(node)
+  }
+}

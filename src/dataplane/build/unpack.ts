@@ -1,0 +1,167 @@
+/**
+ * Unpacks an uploaded source tarball. It comes from strangers: everything in it is bounded and checked, and
+ * nothing is written outside of the folder.
+ */
+import type fs from 'node:fs'
+import { addAbortSignal, pipeline, type Readable } from 'node:stream'
+import { createGunzip } from 'node:zlib'
+import { Parser, type ReadEntry } from 'tar'
+import { StepFailure } from '../failure.ts'
+import { MAX_UNPACKED_BYTES, refuse } from './tarball-entry.ts'
+import { TarballTree } from './tarball-tree.ts'
+
+const BLOCK = 512
+
+/**
+ * Unpacks a gzip tarball into an empty folder; nothing is held in memory but a chunk. Throws StepFailure for
+ * a tarball that is refused or damaged; what is in the folder then is for the caller to remove. All writing has ended
+ * when it settles.
+ */
+export async function unpackTarball(source: Readable, folder: string, signal: AbortSignal): Promise<void> {
+  const tree = new TarballTree(folder)
+  const entries = new EntryReader(tree)
+  const unzipped = addAbortSignal(signal, createGunzip({ chunkSize: 64 * 1024 }))
+  // an error of either ends both, and comes out of the loop
+  pipeline(source, unzipped, () => {})
+  let bytes = 0
+  try {
+    for await (const chunk of unzipped as AsyncIterable<Buffer>) {
+      bytes += chunk.length
+      if (bytes > MAX_UNPACKED_BYTES) throw tooLarge()
+      await entries.read(chunk)
+    }
+    await entries.end()
+    if (tree.empty) throw new StepFailure('The source tarball is empty: pack the files of your source into it.')
+    await tree.makeLinks(signal)
+  } catch (error) {
+    signal.throwIfAborted()
+    throw explain(error)
+  } finally {
+    await entries.close()
+    source.destroy()
+    unzipped.destroy()
+  }
+}
+
+/** Turns bytes of a tar archive into files, in order: the parser says at once what is in a chunk, which is then done. */
+class EntryReader {
+  readonly #tree: TarballTree
+  readonly #parser = new Parser({ strict: true })
+  #todo: (() => Promise<void>)[] = []
+  #file: fs.promises.FileHandle | null = null
+  #ended = false
+  #some = false
+
+  constructor(tree: TarballTree) {
+    this.#tree = tree
+    this.#parser.on('entry', (entry) => this.#onEntry(entry))
+    this.#parser.on('ignoredEntry', ({ path, meta, type }) => {
+      const why = meta ? 'has a name that is too long' : `is of a type that is not unpacked (${type})`
+      this.#fail(refuse(path, why))
+    })
+    this.#parser.on('meta', (text: string) => {
+      if (/^\d+ GNU\.sparse\./m.test(text))
+        this.#fail(new StepFailure('The source tarball has sparse files: pack it without --sparse.'))
+    })
+    this.#parser.on('error', () => this.#fail(this.#damaged()))
+    this.#parser.on('eof', () => {
+      this.#ended = true
+    })
+    // what looks compressed the parser would decompress once more, unless it has begun with something else
+    this.#parser.write(Buffer.alloc(BLOCK))
+  }
+
+  async read(chunk: Buffer): Promise<void> {
+    // what follows the end mark the parser would only pile up
+    if (this.#ended) return
+    try {
+      this.#parser.write(chunk)
+    } catch {
+      this.#fail(this.#damaged())
+    }
+    await this.#work()
+  }
+
+  async end(): Promise<void> {
+    // after the end mark there is nothing left that could be cut off
+    if (!this.#ended) this.#parser.end()
+    await this.#work()
+  }
+
+  async close(): Promise<void> {
+    await this.#file?.close()
+    this.#file = null
+  }
+
+  #then(step: () => Promise<void>): void {
+    this.#todo.push(step)
+  }
+
+  /** Said in its turn: what came before it is dealt with first. */
+  #fail(failure: StepFailure): void {
+    this.#then(() => Promise.reject(failure))
+  }
+
+  async #work(): Promise<void> {
+    const todo = this.#todo
+    this.#todo = []
+    for (const step of todo) await step()
+  }
+
+  #onEntry(entry: ReadEntry): void {
+    this.#some = true
+    const { path: name, type, size, mode = 0, linkpath = '' } = entry
+    if (!(size >= 0)) this.#fail(this.#damaged())
+    if (size > MAX_UNPACKED_BYTES) this.#fail(tooLarge())
+    this.#then(async () => {
+      switch (type) {
+        case 'File':
+        case 'OldFile':
+        case 'ContiguousFile':
+          this.#file = await this.#tree.addFile(name, (mode & 0o111) !== 0)
+          return
+        case 'Directory':
+          return this.#tree.addFolder(name)
+        case 'SymbolicLink':
+          return this.#tree.addSymlink(name, linkpath)
+        case 'Link':
+          return this.#tree.addHardLink(name, linkpath)
+        default:
+          throw refuse(name, 'is a device, a pipe or the like: only files, folders and links are unpacked')
+      }
+    })
+    entry.on('data', (bytes: Buffer) =>
+      this.#then(async () => {
+        await this.#file?.writeFile(bytes)
+      }),
+    )
+    entry.on('end', () => this.#then(() => this.close()))
+  }
+
+  #damaged(): StepFailure {
+    return new StepFailure(
+      this.#some
+        ? 'The source tarball is damaged or cut off: pack and upload it again.'
+        : 'The source is not a tar archive in its gzip compression: upload a .tar.gz.',
+    )
+  }
+}
+
+function tooLarge(): StepFailure {
+  return new StepFailure(
+    `The source tarball was refused: unpacked it is larger than ${MAX_UNPACKED_BYTES / 1024 ** 2} MiB.`,
+  )
+}
+
+function explain(error: unknown): unknown {
+  if (!(error instanceof Error) || !('code' in error)) return error
+  if (error.code === 'Z_BUF_ERROR') return new StepFailure('The source tarball is cut off: upload it again.')
+  if (error.code === 'Z_DATA_ERROR')
+    return new StepFailure(
+      error.message.includes('header check')
+        ? 'The source tarball is not gzip-compressed: upload a .tar.gz.'
+        : 'The source tarball is damaged: pack and upload it again.',
+    )
+  if (error.code === 'ENOSPC') return new StepFailure('The disk of this machine is full: the source was not unpacked.')
+  return error
+}

@@ -1,0 +1,88 @@
+/** Takes the bytes of an upload, where they come to our own server. The signature of the address is the credential. */
+import type { Core } from '../context.ts'
+import { ConflictError, DomainError, ForbiddenError, ValidationError } from '../errors.ts'
+import { isSigned } from './signature.ts'
+import { MAX_TARBALL_BYTES, type Received, type StoredObject } from './storage.ts'
+
+export interface UploadRequest {
+  objectPath: string
+  /** of the address, as they came */
+  expires: string
+  signature: string
+  /** Content-Length; null: not told */
+  length: number | null
+  chunks: AsyncIterable<Uint8Array>
+}
+
+/** Throws DomainErrors; then nothing of what came is left, and what was there before still is. */
+export async function receiveUpload(core: Core, request: UploadRequest): Promise<StoredObject> {
+  requireSignature(core, request)
+  if ((request.length ?? 0) > MAX_TARBALL_BYTES) throw tooLarge()
+  await requireOpen(core, request.objectPath)
+  const received = await core.tarballs.receive!(gzip(request.chunks), request.objectPath)
+  try {
+    await keep(core, request.objectPath, received)
+  } catch (error) {
+    await received.discard()
+    throw error
+  }
+  return { size: received.size, checksum: received.checksum }
+}
+
+function requireSignature(core: Core, { objectPath, expires, signature }: UploadRequest): void {
+  const until = /^\d{1,11}$/.test(expires) ? Number(expires) : 0
+  if (!isSigned(core.keyring, objectPath, until, signature))
+    throw new ForbiddenError('The signature of this address is not valid: use the upload_url exactly as it was given.')
+  if (until * 1000 <= core.clock().getTime())
+    throw new ForbiddenError('This address has expired: get a new one from the upload-url of the deployment.')
+}
+
+/** Before the bytes come: spares the client from sending them in vain. */
+async function requireOpen(core: Core, objectPath: string): Promise<void> {
+  refuseClosed(
+    await core.db.upload.findFirst({
+      where: { objectPath, removedAt: null, deployment: { deletedAt: null } },
+      select: { usedAt: true },
+    }),
+  )
+}
+
+/** Under the lock of the row: what a revision has taken meanwhile stays as it is. */
+async function keep(core: Core, objectPath: string, received: Received): Promise<void> {
+  await core.db.$transaction(async (sql) => {
+    const [upload] = await sql.$queryRaw<{ usedAt: Date | null }[]>`
+      SELECT used_at AS "usedAt" FROM uploads WHERE object_path = ${objectPath} AND removed_at IS NULL FOR UPDATE`
+    refuseClosed(upload ?? null)
+    await received.keep()
+  })
+}
+
+function refuseClosed(upload: { usedAt: Date | null } | null): void {
+  if (!upload) throw new ConflictError('This upload is no longer awaited: its deployment is gone, or it was removed.')
+  if (upload.usedAt) throw new ConflictError('A revision uses this upload: get a new upload-url for another tarball.')
+}
+
+/** Passes on what begins as gzip does and stays within the limit. */
+async function* gzip(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let head = Buffer.alloc(0)
+  let size = 0
+  for await (const chunk of chunks) {
+    size += chunk.length
+    if (size > MAX_TARBALL_BYTES) throw tooLarge()
+    if (head.length < 3) {
+      head = Buffer.concat([head, chunk.subarray(0, 3)])
+      if (head.length >= 3) requireMagic(head)
+    }
+    yield chunk
+  }
+  if (head.length < 3) requireMagic(head)
+}
+
+function requireMagic(head: Buffer): void {
+  if (head.length >= 3 && head[0] === 0x1f && head[1] === 0x8b && head[2] === 8) return
+  throw new ValidationError([{ loc: ['body'], msg: 'Must be a gzip tarball (.tar.gz).', type: 'value_error' }])
+}
+
+function tooLarge(): DomainError {
+  return new DomainError('PAYLOAD_TOO_LARGE', `The tarball is larger than ${MAX_TARBALL_BYTES} bytes (200 MB).`)
+}

@@ -1,0 +1,111 @@
+// An `internal_source` revision on the process runtime: a real agent, built and run from an uploaded tarball.
+import { randomUUID } from 'node:crypto'
+import fs from 'node:fs'
+import path from 'node:path'
+import { Readable } from 'node:stream'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { StepFailure } from '../../src/dataplane/failure.ts'
+import type { RevisionWork } from '../../src/domain/work/protocol.ts'
+import { type TarEntry, tarball, tarballOf } from '../support/tarball.ts'
+import { claimOf, memoryLog, NO_SOURCES, never, openPlace, type Place, stepOf } from './support.ts'
+
+const AGENT = fileURLToPath(new URL('../fixtures/agent', import.meta.url))
+const uploads = new Map<string, Buffer>()
+
+let place: Place
+beforeAll(async () => {
+  place = await openPlace({
+    sources: {
+      ...NO_SOURCES,
+      async tarball(revisionId) {
+        const bytes = uploads.get(revisionId)
+        if (!bytes) throw new StepFailure('The source tarball is not there any more: upload it again.')
+        return Readable.from([bytes])
+      },
+    },
+  })
+})
+afterAll(() => place.close())
+
+function revisionOf(bytes: Buffer | null, changes: Partial<RevisionWork> = {}): RevisionWork {
+  const id = randomUUID()
+  if (bytes) uploads.set(id, bytes)
+  return {
+    id,
+    number: 1,
+    attempt: 1,
+    source: 'internal_source',
+    repoUrl: null,
+    repoRef: null,
+    repoCommitSha: null,
+    graphConfigPath: 'graph.json',
+    imageUri: null,
+    sourceTarballPath: 'uploads/x',
+    installCommand: null,
+    buildCommand: null,
+    artifact: null,
+    secrets: [],
+    ...changes,
+  }
+}
+
+async function build(revision: RevisionWork, claim = claimOf()) {
+  const log = memoryLog()
+  const app = path.join(place.options.dataDir, 'apps', claim.deployment.id)
+  const built = await place.runtime.build(claim, stepOf('BUILD', revision), log, never)
+  return { ...built, claim, log, tree: path.join(app, 'artifacts', built.artifact, 'tree') }
+}
+
+test('an agent is built from a tarball, deployed, and answers', async () => {
+  const revision = revisionOf(tarballOf(AGENT, { 'greeting.txt': 'Hello from a tarball\n' }))
+  const { repoCommitSha, artifact, claim, log, tree } = await build(revision)
+  expect(repoCommitSha).toBeNull()
+  expect(log.lines).toEqual(expect.arrayContaining(['Unpacking the source tarball', '$ npm ci']))
+  // what the server unpacked belongs to the account that runs it
+  const owners = fs.readdirSync(tree).map((name) => fs.statSync(path.join(tree, name)).uid)
+  expect(new Set(owners)).toEqual(new Set([fs.statSync(tree).uid]))
+  if (process.getuid!() === 0) expect(owners).not.toContain(0)
+
+  const step = stepOf('DEPLOY', { ...revision, artifact })
+  const candidate = await place.runtime.deploy(claim, step, memoryLog(), never)
+  await candidate.commit(async () => true)
+  const response = await fetch(candidate.url)
+  expect(await response.text()).toContain('Hello from a tarball')
+  await place.runtime.drop(claim.deployment.id)
+})
+
+test('install and build commands run as they do for a repository', async () => {
+  const revision = revisionOf(tarballOf(AGENT), {
+    installCommand: 'touch installed',
+    buildCommand: 'cp installed built',
+  })
+  const { tree } = await build(revision)
+  expect(fs.existsSync(path.join(tree, 'built'))).toBe(true)
+})
+
+test('a hostile tarball fails the build with its message, and leaves nothing behind', async () => {
+  const hostile: TarEntry[] = [
+    { name: 'graph.json', body: '{}' },
+    { name: 'up', type: '2', target: '../../database.json' },
+  ]
+  const claim = claimOf()
+  await expect(build(revisionOf(tarball(...hostile)), claim)).rejects.toThrow(
+    new StepFailure('The source tarball was refused: entry "up" is a link that leads outside of the source.'),
+  )
+  expect(fs.readdirSync(path.join(place.options.dataDir, 'apps', claim.deployment.id, 'builds'))).toEqual([])
+})
+
+test('a tarball of a folder is built as it is: a path without the folder is told so', async () => {
+  const bytes = tarballOf(AGENT, {}, 'agent-1.0/')
+  await expect(build(revisionOf(bytes))).rejects.toThrow(
+    'The source has no file "graph.json": check graph_config_path; all that is in the tarball is in the folder "agent-1.0", so paths begin with "agent-1.0/".',
+  )
+  await build(revisionOf(bytes, { graphConfigPath: 'agent-1.0/graph.json' }))
+  const other = revisionOf(tarballOf(AGENT), { graphConfigPath: 'other.json' })
+  await expect(build(other)).rejects.toThrow(/no file "other.json": .*relative to the root of the tarball/)
+})
+
+test('a tarball that is gone fails the build and says so', async () => {
+  await expect(build(revisionOf(null))).rejects.toThrow('upload it again')
+})

@@ -1,0 +1,105 @@
+/**
+ * The path of a CI job without a git provider, on a real server with its worker: create, ask for an address, PUT the
+ * tarball, PATCH, poll, use the agent. And what its user is told of a tarball that can't be taken.
+ */
+import { mkdir, rm } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { eventually } from '../dataplane/support.ts'
+import { newDataDir } from '../support/data-dir.ts'
+import { type TestDatabase, testDatabase } from '../support/database.ts'
+import { type RunningServer, startServer } from '../support/process.ts'
+import { tarball, tarballOf } from '../support/tarball.ts'
+
+const KEY = 'cpk_tarball_admin_key'
+const AGENT = fileURLToPath(new URL('../fixtures/agent', import.meta.url))
+const dataDir = newDataDir()
+let database: TestDatabase
+let server: RunningServer
+
+beforeAll(async () => {
+  database = await testDatabase()
+  // an unprivileged account has to get through it
+  await mkdir(dataDir, { mode: 0o711 })
+  server = await startServer({
+    DATABASE_URL: database.url,
+    DATA_DIR: dataDir,
+    SECRETS_KEYS: `k:${Buffer.alloc(32, 1).toString('base64')}`,
+    CONTROL_PLANE_API_KEY: KEY,
+    RUNTIME: 'process',
+    WORKER: 'on',
+    APP_PORTS: '21950-21969',
+    LOG_LEVEL: 'warn',
+  })
+})
+afterAll(async () => {
+  server?.child.kill('SIGTERM')
+  await server?.ended
+  await database?.drop()
+  await rm(dataDir, { recursive: true, force: true })
+})
+
+async function rest(method: string, target: string, body?: unknown) {
+  const response = await fetch(server.url + target, {
+    method,
+    headers: { 'x-api-key': KEY, 'content-type': 'application/json' },
+    body: body === undefined ? undefined : JSON.stringify(body),
+  })
+  // biome-ignore lint/suspicious/noExplicitAny: a body as REST presents it
+  const answer = (await response.json()) as any
+  if (!response.ok) throw new Error(`${method} ${target}: ${response.status} ${JSON.stringify(answer)}`)
+  return answer
+}
+
+const create = (name: string) =>
+  rest('POST', '/v2/deployments', {
+    name,
+    source: 'internal_source',
+    source_config: {},
+    source_revision_config: { graph_config_path: 'graph.json' },
+    secrets: [],
+  })
+
+/** Uploads, makes a revision of it, and waits for its end. */
+async function release(deploymentId: string, bytes: Buffer) {
+  const { upload_url, object_path } = await rest('POST', `/v2/deployments/${deploymentId}/upload-url`)
+  const put = await fetch(upload_url, { method: 'PUT', body: new Uint8Array(bytes) })
+  expect(put.ok).toBe(true)
+  const { latest_revision_id } = await rest('PATCH', `/v2/deployments/${deploymentId}`, {
+    source_revision_config: { source_tarball_path: object_path },
+  })
+  const target = `/v2/deployments/${deploymentId}/revisions/${latest_revision_id}`
+  return eventually(async () => {
+    const revision = await rest('GET', target)
+    return /^DEPLOYED$|_FAILED$/.test(revision.status) && revision
+  }, 60_000)
+}
+
+async function answer(deploymentId: string): Promise<string> {
+  const { source_config } = await rest('GET', `/v2/deployments/${deploymentId}`)
+  return (await fetch(source_config.custom_url)).text()
+}
+
+test('a client uploads a tarball, and its agent answers; the next tarball replaces it', async () => {
+  const { id } = await create('from-ci')
+  const first = await release(id, tarballOf(AGENT, { 'greeting.txt': 'Hello from CI\n' }))
+  expect(first).toMatchObject({ status: 'DEPLOYED', source: 'internal_source' })
+  expect(first.source_revision_config.repo_commit_sha ?? null).toBeNull()
+  expect(await answer(id)).toContain('Hello from CI')
+  const second = await release(id, tarballOf(AGENT, { 'greeting.txt': 'Hello again\n' }))
+  expect(second.status).toBe('DEPLOYED')
+  expect(await answer(id)).toContain('Hello again')
+}, 60_000)
+
+test('a tarball that leads out of its folder ends in BUILD_FAILED and its message; what ran goes on', async () => {
+  const { id } = await create('hostile')
+  await release(id, tarballOf(AGENT))
+  const before = await answer(id)
+  const hostile = tarball({ name: '../../../database.json', body: '{}' })
+  expect(await release(id, hostile)).toMatchObject({
+    status: 'BUILD_FAILED',
+    status_message:
+      'The source tarball was refused: entry "../../../database.json" leads outside of the source by "..".',
+  })
+  expect(await answer(id)).toBe(before)
+}, 60_000)

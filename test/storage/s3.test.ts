@@ -1,0 +1,100 @@
+/** Uploaded tarballs in a bucket: the real SDK against a server that speaks the API (but doesn't check signatures). */
+import { mkdtemp, rm } from 'node:fs/promises'
+import os from 'node:os'
+import path from 'node:path'
+import { buffer } from 'node:stream/consumers'
+import S3rver from 's3rver'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { readConfig } from '../../src/config.ts'
+import { KeyRing } from '../../src/domain/secrets/keyring.ts'
+import { ObjectChangedError, type TarballStorage } from '../../src/domain/uploads/storage.ts'
+import { openStorage } from '../../src/storage/open.ts'
+
+let server: S3rver
+let directory: string
+let endpoint: string
+let storage: TarballStorage
+
+const bucketAt = (url: string, bucket = 'tarballs') =>
+  openStorage({
+    config: readConfig({
+      STORAGE_S3_BUCKET: bucket,
+      STORAGE_S3_ENDPOINT: url,
+      STORAGE_S3_ACCESS_KEY_ID: 'S3RVER',
+      STORAGE_S3_SECRET_ACCESS_KEY: 'S3RVER',
+    }),
+    keyring: new KeyRing([['test', Buffer.alloc(32, 1)]]),
+    publicUrl: () => 'http://pilothouse.test',
+  })
+
+beforeAll(async () => {
+  directory = await mkdtemp(path.join(os.tmpdir(), 'pilothouse-s3-'))
+  const configureBuckets = [{ name: 'tarballs', configs: [] }]
+  server = new S3rver({ port: 0, address: '127.0.0.1', silent: true, directory, configureBuckets })
+  const { port } = await server.run()
+  endpoint = `http://127.0.0.1:${port}`
+  storage = await bucketAt(endpoint)
+})
+afterAll(async () => {
+  await server.close()
+  await rm(directory, { recursive: true, force: true })
+})
+
+const inAnHour = () => new Date(Date.now() + 3_600_000)
+
+/** As `curl -T` does: no header but the length. */
+async function put(objectPath: string, body: string): Promise<number> {
+  const url = await storage.uploadUrl(objectPath, inAnHour())
+  return (await fetch(url, { method: 'PUT', body })).status
+}
+
+test('a plain PUT to the address uploads, and the tarball comes back', async () => {
+  expect(await put('sources/one.tar.gz', 'hello')).toBe(200)
+  const stored = await storage.stat('sources/one.tar.gz')
+  expect(stored).toEqual({ size: 5, checksum: expect.stringMatching(/^etag:"/) })
+  expect(String(await buffer((await storage.open('sources/one.tar.gz', stored!.checksum))!))).toBe('hello')
+})
+
+test('the address asks for no checksum that a plain client would not send', async () => {
+  const { searchParams } = new URL(await storage.uploadUrl('sources/plain.tar.gz', inAnHour()))
+  expect([...searchParams.keys()].filter((name) => /checksum/i.test(name))).toEqual([])
+  expect(searchParams.get('X-Amz-SignedHeaders')).toBe('host')
+})
+
+test('what was never uploaded is not there', async () => {
+  expect(await storage.stat('sources/none.tar.gz')).toBeNull()
+  expect(await storage.open('sources/none.tar.gz', 'etag:"x"')).toBeNull()
+})
+
+test('another tarball in the place of the accepted one is not handed out', async () => {
+  await put('sources/two.tar.gz', 'first')
+  const accepted = (await storage.stat('sources/two.tar.gz'))!
+  await put('sources/two.tar.gz', 'second')
+  await expect(storage.open('sources/two.tar.gz', accepted.checksum)).rejects.toThrow(ObjectChangedError)
+})
+
+test('removing takes the object away, and may be done again', async () => {
+  await put('sources/three.tar.gz', 'x')
+  await storage.remove(['sources/three.tar.gz', 'sources/none.tar.gz'])
+  await storage.remove(['sources/three.tar.gz'])
+  expect(await storage.stat('sources/three.tar.gz')).toBeNull()
+})
+
+test('reading ends when its signal aborts', async () => {
+  await put('sources/four.tar.gz', 'x'.repeat(1_000_000))
+  const { checksum } = (await storage.stat('sources/four.tar.gz'))!
+  const over = new AbortController()
+  const body = (await storage.open('sources/four.tar.gz', checksum, over.signal))!
+  over.abort()
+  await expect(buffer(body)).rejects.toThrow(/abort/i)
+})
+
+test('a bucket that is not there is an error, and no missing object', async () => {
+  const wrong = await bucketAt(endpoint, 'nowhere')
+  await expect(wrong.open('sources/x.tar.gz', 'etag:"x"')).rejects.toThrow(/bucket/i)
+})
+
+test('a server that is not there is an error', async () => {
+  const away = await bucketAt('http://127.0.0.1:9')
+  await expect(away.stat('sources/x.tar.gz')).rejects.toThrow()
+})
