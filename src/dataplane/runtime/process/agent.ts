@@ -21,6 +21,10 @@ export interface AgentPlan {
   mask: Mask
   /** gives a free port of the loopback */
   port: () => Promise<number>
+  /** it serves: what only its start needed can go */
+  onReady?: () => void
+  /** no process of it is left: removes what else there is. Never throws. */
+  onEnd?: () => Promise<void>
 }
 
 export interface Agent {
@@ -34,24 +38,37 @@ export interface Agent {
  * that or the signal aborts for being too late (a TimeoutError); then no process is left.
  */
 export async function startAgent(guard: Guard, plan: AgentPlan, signal: AbortSignal): Promise<Agent> {
-  signal.throwIfAborted()
-  const port = await plan.port()
+  const port = await beginning(plan, async () => {
+    signal.throwIfAborted()
+    return plan.port()
+  })
   const tail = new Tail()
   const { command, mask } = plan
-  const group = await startGroup(guard, { ...command, env: { ...command.env, PORT: String(port) } }, (line, cut) => {
+  const started = startGroup(guard, { ...command, env: { ...command.env, PORT: String(port) } }, (line, cut) => {
     const shown = cut ? mask.cut(line) : mask(line)
     tail.add(shown)
     plan.log.write('deploy', shown)
   })
+  const group = await beginning(plan, () => started)
+  const ended = group.ended.then(async (exit) => {
+    await plan.onEnd?.()
+    return exit
+  })
+  const end = async (graceMs: number) => {
+    await group.end(graceMs)
+    return ended
+  }
   const gone = new AbortController()
-  void group.ended.then((exit) => gone.abort(exit))
+  void ended.then((exit) => gone.abort(exit))
   const stop = AbortSignal.any([signal, gone.signal])
   let answered: number | null = null
   for (let wait = 50; !stop.aborted; wait = Math.min(500, wait * 1.5)) {
     for (const host of ['127.0.0.1', '::1']) {
       const status = await ask(host, port, stop)
-      if (status === 200)
-        return { target: new Target(host, port), ended: group.ended, end: (ms = GRACE_MS) => group.end(ms) }
+      if (status === 200) {
+        plan.onReady?.()
+        return { target: new Target(host, port), ended, end: (ms = GRACE_MS) => end(ms) }
+      }
       answered = status ?? answered
     }
     await sleep(wait, stop)
@@ -60,7 +77,7 @@ export async function startAgent(guard: Guard, plan: AgentPlan, signal: AbortSig
     const how = describeExit(gone.signal.reason as Exit)
     throw new StepFailure(tail.under(`The agent ${how} before GET /ok answered 200.`))
   }
-  await group.end(GRACE_MS)
+  await end(GRACE_MS)
   if ((signal.reason as Error).name !== 'TimeoutError') throw signal.reason
   throw new StepFailure(
     tail.under(
@@ -69,6 +86,16 @@ export async function startAgent(guard: Guard, plan: AgentPlan, signal: AbortSig
         : `GET /ok was still answered with ${answered} when the time was up: 200 says that the agent is ready.`,
     ),
   )
+}
+
+/** What fails here leaves no process that could end. */
+async function beginning<T>(plan: AgentPlan, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    await plan.onEnd?.()
+    throw error
+  }
 }
 
 /** The status of GET /ok, or null when nobody answers. */

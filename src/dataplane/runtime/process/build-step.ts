@@ -11,7 +11,6 @@ import { keepArtifact } from './artifacts.ts'
 import { runGroup } from './group.ts'
 import { type Host, openContext } from './host.ts'
 import { giveAll, removeAll } from './remove.ts'
-import { requireRunnable } from './sources.ts'
 import { inPath } from './toolchain.ts'
 
 /** Settings that keep package managers from asking, advertising and phoning home. */
@@ -32,8 +31,9 @@ export async function runBuild(
   signal: AbortSignal,
 ): Promise<Built> {
   const { revision } = step
-  requireRunnable(revision)
-  const { app, env, mask } = await openContext(host, deploymentId, revision)
+  const credentials =
+    revision.source === 'gitprovider' ? await host.options.sources.gitCredentials(deploymentId, signal) : null
+  const { app, env, mask } = await openContext(host, deploymentId, revision, credentials ? [credentials.password] : [])
   const folder = path.join(app.builds, randomUUID())
   fs.mkdirSync(folder, { mode: 0o711 })
   try {
@@ -45,6 +45,8 @@ export async function runBuild(
           revision,
           folder,
           gitDirectory: host.options.gitDirectory,
+          sources: host.options.sources,
+          credentials,
           searchPath: host.searchPath,
           has: (program) => inPath(host.searchPath, program),
           env: { ...BUILD_ENV, ...env },
@@ -60,6 +62,7 @@ export async function runBuild(
             if (host.account) await giveAll(tree, host.account)
           },
           log: (line) => log.write('build', mask(line)),
+          signal,
         })
         signal.throwIfAborted()
         const artifact = `${revision.id}.${revision.attempt}.${step.tries}`

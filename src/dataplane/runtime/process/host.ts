@@ -4,8 +4,10 @@
 
 import type { Account } from '../../../database/embedded/account.ts'
 import type { RevisionWork } from '../../../domain/work/protocol.ts'
+import type { SourceAccess } from '../../build/source-access.ts'
 import { createMask, type Mask } from '../../mask.ts'
 import { appAccount } from './account.ts'
+import { Containers } from './container/containers.ts'
 import { createDatabase, databaseUri, readPassword } from './database.ts'
 import { appEnvironment } from './environment.ts'
 import { Guard } from './guard.ts'
@@ -24,6 +26,11 @@ export interface ProcessRuntimeOptions {
   appHost: string
   /** inclusive */
   appPorts: readonly [low: number, high: number]
+  sources: SourceAccess
+  /** what images are run with; `auto`: podman or docker, whichever works */
+  containerEngine?: 'auto' | 'podman' | 'docker' | 'none'
+  /** of the server's environment, what an engine is run with */
+  engineEnvironment?: Record<string, string>
   /** account of builds and agents when the server is root; default: `nobody` */
   appUser?: string
 }
@@ -33,6 +40,7 @@ export interface Host {
   account: Account | null
   layout: Layout
   guard: Guard
+  containers: Containers
   searchPath: string
   /** the deployments' addresses */
   ports: PortRange
@@ -50,19 +58,33 @@ export interface AppContext {
 export function createHost(options: ProcessRuntimeOptions): Host {
   const account = appAccount(options.appUser)
   const layout = createLayout(options.dataDir, account)
+  const guard = new Guard()
+  const searchPath = toolchainPath(layout.shared, account)
   return {
     options,
     account,
     layout,
-    guard: new Guard(),
-    searchPath: toolchainPath(layout.shared, account),
+    guard,
+    containers: new Containers({
+      guard,
+      wanted: options.containerEngine ?? 'auto',
+      env: { PATH: searchPath, ...options.engineEnvironment },
+      dataDir: options.dataDir,
+      app: layout.app,
+    }),
+    searchPath,
     agentPort: ephemeralPorts(options.appPorts),
     ports: { folder: layout.ports, range: options.appPorts, bindAddress: bindAddress(options.appHost) },
   }
 }
 
-/** Folders, environment and mask for the code of a revision; its database is there afterwards. */
-export async function openContext(host: Host, deploymentId: string, revision: RevisionWork): Promise<AppContext> {
+/** Folders, environment and mask for the code of a revision; its database is there afterwards. `hidden`: what else is never shown. */
+export async function openContext(
+  host: Host,
+  deploymentId: string,
+  revision: RevisionWork,
+  hidden: string[] = [],
+): Promise<AppContext> {
   const app = openApp(host.layout, deploymentId, host.account)
   if (!readPassword(app.database)) await createDatabase(host.options, deploymentId, app.database)
   const uri = databaseUri(host.options, deploymentId, app.database) ?? ''
@@ -76,7 +98,7 @@ export async function openContext(host: Host, deploymentId: string, revision: Re
       deploymentId,
       revisionId: revision.id,
     }),
-    mask: createMask([...revision.secrets.map(({ value }) => value), readPassword(app.database) ?? '']),
+    mask: createMask([...revision.secrets.map(({ value }) => value), readPassword(app.database) ?? '', ...hidden]),
   }
 }
 

@@ -2,20 +2,31 @@
  * How the agent of a revision is started: its start script, as `npm run start` would run it, without npm.
  */
 import path from 'node:path'
-import type { RevisionWork } from '../../../domain/work/protocol.ts'
+import type { EffectiveSpec, RevisionWork } from '../../../domain/work/protocol.ts'
 import type { RevisionLog } from '../runtime.ts'
 import type { AgentPlan } from './agent.ts'
 import { openArtifact } from './artifacts.ts'
+import { containerPlan } from './container/plan.ts'
 import { type Host, openContext } from './host.ts'
+import { isImage } from './sources.ts'
 import type { Supervised } from './supervisor.ts'
 
-/** Opens artifact and database anew at each start: both may have moved since the last one. */
-export function supervised(host: Host, deploymentId: string, revision: RevisionWork, log: RevisionLog): Supervised {
+/** Opens artifact or image and database anew at each start: all may have moved since the last one. `spec`: limits of a container. */
+export function supervised(
+  host: Host,
+  deploymentId: string,
+  revision: RevisionWork,
+  spec: EffectiveSpec,
+  log: RevisionLog,
+): Supervised {
   return {
     revisionId: revision.id,
     artifact: revision.artifact ?? '',
     note: (message) => log.write('deploy', message, 'error'),
-    plan: () => agentPlan(host, deploymentId, revision, log),
+    plan: (signal) =>
+      isImage(revision.source)
+        ? containerPlan(host, deploymentId, revision, spec, log, signal)
+        : agentPlan(host, deploymentId, revision, log),
   }
 }
 

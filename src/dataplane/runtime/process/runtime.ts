@@ -10,6 +10,8 @@ import { masking } from '../../masking.ts'
 import type { Candidate, RevisionLog, RevisionStep, Runtime } from '../runtime.ts'
 import { pruneArtifacts } from './artifacts.ts'
 import { runBuild } from './build-step.ts'
+import { prepareImage } from './container/plan.ts'
+import { imageVersionOf } from './container/reference.ts'
 import { createDatabase, dropDatabase } from './database.ts'
 import { enlistHolder, recoverHolders } from './holders.ts'
 import { createHost, openContext, type ProcessRuntimeOptions, urlOf } from './host.ts'
@@ -18,7 +20,7 @@ import { supervised } from './plan.ts'
 import { freePort, reservePort } from './ports.ts'
 import { removeAll } from './remove.ts'
 import { Serving } from './serving.ts'
-import { requireRunnable } from './sources.ts'
+import { isImage } from './sources.ts'
 
 /** a deploy that is not ready this long before its deadline fails with what was wrong, instead of being cut off */
 const DEADLINE_MARGIN_MS = 3000
@@ -66,7 +68,6 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): Runtime {
     async deploy(claim: Claim, step: RevisionStep, log: RevisionLog, signal: AbortSignal): Promise<Candidate> {
       const { id } = claim.deployment
       const { revision } = step
-      requireRunnable(revision)
       const { mask } = await openContext(host, id, revision)
       return masking(
         mask,
@@ -75,11 +76,13 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): Runtime {
           const serving = servingOf(id)
           const port = await serving.open(signal)
           const left = Math.max(1000, step.deadlineAt.getTime() - Date.now() - DEADLINE_MARGIN_MS)
-          const candidate = await limited(left, signal, (inTime) =>
-            serving.prepare(supervised(host, id, revision, log), inTime),
-          )
+          const { candidate, image } = await limited(left, signal, async (inTime) => {
+            const image = isImage(revision.source) ? await prepareImage(host, id, revision, log, inTime) : null
+            return { image, candidate: await serving.prepare(supervised(host, id, revision, step.spec, log), inTime) }
+          })
           return {
             url: urlOf(host, port),
+            ...(image ? { imageVersion: imageVersionOf(revision.imageUri, image.digest) } : {}),
             commit: (record) => serving.handOver(candidate, record),
             discard: () => candidate.end(),
           }
@@ -91,6 +94,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): Runtime {
       const { id } = claim.deployment
       await drop(id)
       signal.throwIfAborted()
+      await host.containers.sweep(id)
       await dropDatabase(options, id)
       freePort(host.ports, id)
       await removeAll(host.layout.app(id).root)
@@ -98,12 +102,14 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): Runtime {
 
     ensure(claim: Claim, run: Run | null, log: RevisionLog | null) {
       const { id } = claim.deployment
-      if (run && log) servingOf(id).keep(supervised(host, id, run.revision, log))
+      if (run && log) servingOf(id).keep(supervised(host, id, run.revision, run.spec, log))
       else servings.get(id)?.keep(null)
     },
 
     async prune(deploymentId, keepArtifacts) {
       const used = servings.get(deploymentId)?.artifacts ?? []
+      // of a server that was killed; what can't be removed now is tried again
+      await host.containers.sweep(deploymentId).catch(() => undefined)
       await pruneArtifacts(host.layout.app(deploymentId), new Set([...keepArtifacts, ...used]))
     },
 

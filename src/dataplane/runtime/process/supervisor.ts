@@ -17,8 +17,8 @@ const RECOVERED_MS = 60_000
 export interface Supervised {
   revisionId: string
   artifact: string
-  /** makes the plan anew for every start. May throw StepFailure. */
-  plan: () => Promise<AgentPlan>
+  /** makes the plan anew for every start, which `signal` ends. May throw StepFailure. */
+  plan: (signal: AbortSignal) => Promise<AgentPlan>
   /** for lines of our own about the agent */
   note: (message: string) => void
 }
@@ -48,7 +48,8 @@ export class Supervisor {
 
   /** The first start, as a candidate: resolves when it is ready, throws as startAgent does. Supervised from then on. */
   async first(signal: AbortSignal): Promise<void> {
-    this.#agent = await startAgent(this.#guard, await this.of.plan(), AbortSignal.any([signal, this.#stop.signal]))
+    const stop = AbortSignal.any([signal, this.#stop.signal])
+    this.#agent = await startAgent(this.#guard, await this.of.plan(stop), stop)
     this.keep()
   }
 
@@ -97,7 +98,7 @@ export class Supervisor {
   }
 
   async #start(): Promise<Agent> {
-    const plan = await this.of.plan()
+    const plan = await this.of.plan(this.#stop.signal)
     return limited(START_LIMIT_MS, this.#stop.signal, (signal) => startAgent(this.#guard, plan, signal))
   }
 }

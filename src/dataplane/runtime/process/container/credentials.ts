@@ -1,0 +1,35 @@
+/**
+ * Credentials for a registry, as engines take them: a file that only the server can read, there for as long as
+ * one pull takes. In an argument everybody on the machine could read them.
+ */
+import { randomUUID } from 'node:crypto'
+import fs from 'node:fs'
+import path from 'node:path'
+import type { Credentials } from '../../../build/source-access.ts'
+import type { EngineName } from './engine.ts'
+
+/** docker's own registry is known by an older name to docker, by its present one to podman */
+const DOCKER_HUB = ['docker.io', 'https://index.docker.io/v1/']
+
+/** Calls `work` with what has to stand before and after the word `pull`. The file is gone when it is over. */
+export async function withCredentials<T>(
+  folder: string,
+  engine: EngineName,
+  registry: string,
+  credentials: Credentials | null,
+  work: (before: string[], after: string[]) => Promise<T>,
+): Promise<T> {
+  if (!credentials) return work([], [])
+  const own = path.join(folder, `.pull-${randomUUID()}`)
+  const file = path.join(own, 'config.json')
+  const auth = Buffer.from(`${credentials.username}:${credentials.password}`).toString('base64')
+  const hosts = registry === 'docker.io' ? DOCKER_HUB : [registry]
+  fs.mkdirSync(own, { mode: 0o700 })
+  try {
+    const auths = Object.fromEntries(hosts.map((host) => [host, { auth }]))
+    fs.writeFileSync(file, JSON.stringify({ auths }), { mode: 0o600 })
+    return await (engine === 'podman' ? work([], ['--authfile', file]) : work(['--config', own], []))
+  } finally {
+    fs.rmSync(own, { recursive: true, force: true })
+  }
+}

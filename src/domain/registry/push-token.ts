@@ -1,0 +1,43 @@
+/** A short-lived token that pushes images to the one repository of a deployment (spec 2.3, contract 3). */
+import { z } from 'zod'
+import { liveDeployment, requireRole } from '../access.ts'
+import type { RequestContext } from '../context.ts'
+import { refuseDeleted } from '../deployments/lock.ts'
+import { deploymentPath } from '../deployments/schemas.ts'
+import { ConflictError, NotFoundError } from '../errors.ts'
+import { parse, type RawInput } from '../parse.ts'
+import { repositoryOf } from './registry.ts'
+
+export const pushTokenInput = z.object({ path: deploymentPath })
+
+/** Long enough for a large image. */
+const SECONDS = 15 * 60
+
+export interface PushToken {
+  /** never log it */
+  token: string
+  /** `host/repository`: a tag behind it makes the image's reference */
+  registryUrl: string
+}
+
+/** Role: deployer. Throws ConflictError for other sources, a deleted deployment, and where no registry is configured. */
+export async function createPushToken(ctx: RequestContext, raw: RawInput): Promise<PushToken> {
+  requireRole(ctx, 'deployer')
+  const { path } = parse(pushTokenInput, raw)
+  const id = path.deployment_id
+  const deployment = await ctx.db.deployment.findFirst({ where: { id, ...liveDeployment(ctx) } })
+  if (!deployment) throw new NotFoundError('Deployment', id)
+  refuseDeleted(deployment)
+  if (deployment.source !== 'internal_container')
+    throw new ConflictError(
+      `Only for internal_container sources; the source of deployment ID ${id} is ${deployment.source}.`,
+    )
+  const { registry } = ctx
+  if (!registry)
+    throw new ConflictError(
+      'No container registry is configured here: set REGISTRY_URL, REGISTRY_TOKEN_KEY and REGISTRY_TOKEN_CERTIFICATE.',
+    )
+  const repository = repositoryOf(deployment)
+  const token = await registry.sign(ctx.actor.subject, [{ repository, actions: ['pull', 'push'] }], SECONDS)
+  return { token, registryUrl: `${registry.host}/${repository}` }
+}

@@ -1,0 +1,30 @@
+/** Opens what signs tokens for the container registry that the settings name. */
+import { type Config, ConfigError } from '../config.ts'
+import type { Registry } from '../domain/registry/registry.ts'
+import { readSigningKey } from './signing-key.ts'
+import { signToken, verifyToken } from './token.ts'
+
+/** Null: none is configured. Throws ConfigError for a key or certificate that can't be used. */
+export async function openRegistry(config: Config): Promise<Registry | null> {
+  const { REGISTRY_URL, REGISTRY_TOKEN_KEY, REGISTRY_TOKEN_CERTIFICATE } = config
+  if (!REGISTRY_URL) return null
+  const host = hostOf(REGISTRY_URL)
+  const signing = {
+    ...(await readSigningKey(REGISTRY_TOKEN_KEY!, REGISTRY_TOKEN_CERTIFICATE!)),
+    service: config.REGISTRY_SERVICE ?? host,
+    issuer: config.REGISTRY_ISSUER,
+  }
+  return {
+    host,
+    service: signing.service,
+    sign: (subject, access, seconds) => signToken(signing, subject, access, seconds),
+    verify: (token) => verifyToken(signing, token),
+  }
+}
+
+function hostOf(address: string): string {
+  const { host, pathname, search, hash, username, password } = new URL(address)
+  if (pathname !== '/' || search || hash || username || password)
+    throw new ConfigError('REGISTRY_URL must be scheme and host only: no path, no query, no credentials')
+  return host
+}

@@ -1,0 +1,229 @@
+// Images on the process runtime, with a stand-in for podman; TEST_CONTAINER_ENGINE=podman (or docker) takes the real one.
+import { spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import fs from 'node:fs'
+import http from 'node:http'
+import type { AddressInfo } from 'node:net'
+import os from 'node:os'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { ProcessRuntimeOptions } from '../../src/dataplane/runtime/process/host.ts'
+import { createProcessRuntime } from '../../src/dataplane/runtime/process/runtime.ts'
+import type { HeldClaim } from '../../src/dataplane/runtime/runtime.ts'
+import type { RevisionWork } from '../../src/domain/work/protocol.ts'
+import { imageOf, REAL, type TestEngine, testEngine } from '../support/engine/engine.ts'
+import { claimOf, eventually, memoryLog, NO_SOURCES, never, openPlace, type Place, runOf, stepOf } from './support.ts'
+
+const SERVER = fileURLToPath(new URL('./container-server.ts', import.meta.url))
+let folder: string
+let engine: TestEngine
+let place: Place
+const places: Place[] = []
+
+beforeAll(async () => {
+  folder = fs.mkdtempSync(path.join(os.tmpdir(), 'pilothouse-engine-'))
+  engine = testEngine(folder)
+  place = await open()
+}, 120_000)
+afterAll(async () => {
+  await Promise.all(places.map((each) => each.close()))
+  engine.close()
+  fs.rmSync(folder, { recursive: true, force: true })
+})
+
+async function open(changes: Partial<ProcessRuntimeOptions> = {}): Promise<Place> {
+  const opened = await openPlace({ containerEngine: engine.name, engineEnvironment: engine.env, ...changes })
+  places.push(opened)
+  return opened
+}
+
+const image = (imageUri: string, changes: Partial<RevisionWork> = {}): RevisionWork => ({
+  id: randomUUID(),
+  number: 1,
+  attempt: 1,
+  source: 'external_container',
+  repoUrl: null,
+  repoRef: null,
+  repoCommitSha: null,
+  graphConfigPath: null,
+  imageUri,
+  sourceTarballPath: null,
+  installCommand: null,
+  buildCommand: null,
+  artifact: null,
+  secrets: [],
+  ...changes,
+})
+const ONE = 'localhost/pilothouse-test:one'
+const TWO = 'localhost/pilothouse-test:two'
+
+async function deploy(claim: HeldClaim, revision: RevisionWork, log = memoryLog(), { runtime } = place) {
+  const candidate = await runtime.deploy(claim, stepOf('DEPLOY', revision), log, never)
+  await candidate.commit(async () => true)
+  return candidate
+}
+const text = async (url: string) => (await fetch(url)).text()
+const mine = (claim: HeldClaim) => engine.containers(`pilothouse.deployment=${claim.deployment.id}`)
+const notes = ({ options }: Place, claim: HeldClaim) => {
+  const folder = path.join(options.dataDir, 'apps', claim.deployment.id, 'containers')
+  return fs.existsSync(folder) ? fs.readdirSync(folder) : []
+}
+
+test('an image answers at the address of its deployment, and its tag is its version', async () => {
+  const claim = claimOf()
+  const { url, imageVersion } = await deploy(claim, image(ONE))
+  expect(await text(url)).toBe('one')
+  expect(imageVersion).toBe('one')
+  expect(mine(claim)).toHaveLength(1)
+  expect(place.runtime.health(claim.deployment.id)).toEqual({ ready: 1, desired: 1, message: null })
+  await place.runtime.drop(claim.deployment.id)
+  expect(mine(claim)).toEqual([])
+  expect(notes(place, claim)).toEqual([])
+})
+
+test('secrets reach the container, of several lines too, and stand in no argument, no log and no file', async () => {
+  const claim = claimOf()
+  const log = memoryLog()
+  const secrets = [
+    { name: 'TOKEN', value: `"quoted" # ${randomUUID()} =x` },
+    { name: 'KEY', value: `first ${randomUUID()}\nsecond ${randomUUID()}\n` },
+    { name: 'LONG', value: 'a1b2'.repeat(16_000) },
+    { name: 'EMPTY', value: '' },
+  ]
+  const { url } = await deploy(claim, image(ONE, { secrets }), log)
+  const env = JSON.parse(await text(`${url}/env`))
+  for (const { name, value } of secrets) expect(env[name], name).toBe(value)
+  expect(env.DATABASE_URI).toMatch(/^postgres/)
+  expect(env.PILOTHOUSE_DEPLOYMENT_ID).toBe(claim.deployment.id)
+  await log.seen(/up with/)
+  const parts = secrets.flatMap(({ value }) => value.split('\n')).filter(Boolean)
+  const said = `${commandLines()}\n${log.lines.join('\n')}`
+  expect(parts.filter((part) => said.includes(part))).toEqual([])
+  expect(notes(place, claim).filter((name) => name.endsWith('.env'))).toEqual([])
+  await place.runtime.drop(claim.deployment.id)
+})
+
+test('a secret that would steer the engine itself is refused under that name', async () => {
+  const secrets = [{ name: 'LD_PRELOAD', value: '/tmp/x\n' }]
+  await expect(deploy(claimOf(), image(ONE, { secrets }))).rejects.toThrow('The secret LD_PRELOAD has line breaks')
+})
+
+test('a new image takes over from the old one, which is gone then', async () => {
+  const claim = claimOf()
+  const first = await deploy(claim, image(ONE))
+  const second = await deploy(claim, image(TWO))
+  expect(second.url).toBe(first.url)
+  expect(await text(second.url)).toBe('two')
+  expect(await eventually(() => mine(claim).length === 1)).toBe(true)
+  await place.runtime.drop(claim.deployment.id)
+})
+
+test('a container that crashes is started again', async () => {
+  const claim = claimOf()
+  const log = memoryLog()
+  const { url } = await deploy(claim, image(ONE), log)
+  await fetch(`${url}/crash`).catch(() => undefined)
+  await log.seen(/The agent exited with code 7; restart 1/)
+  expect(await eventually(async () => (await fetch(url)).status === 200)).toBe(true)
+  expect(mine(claim)).toHaveLength(1)
+  await place.runtime.drop(claim.deployment.id)
+})
+
+test('an image that is not there fails the deploy with a message that says so', async () => {
+  await expect(deploy(claimOf(), image('localhost/pilothouse-none:1'))).rejects.toThrow(
+    'There is no image localhost/pilothouse-none:1 on this machine',
+  )
+  await expect(deploy(claimOf(), image('127.0.0.1:1/nobody/none:1'))).rejects.toThrow(
+    "the registry 127.0.0.1:1 can't be reached",
+  )
+}, 30_000)
+
+test.skipIf(REAL)('a registry is given the credentials of the deployment, and what it refuses is told', async () => {
+  const password = randomUUID()
+  const registry = http.createServer((request, response) => {
+    const basic = `Basic ${Buffer.from(`robot:${password}`).toString('base64')}`
+    const status = request.headers.authorization !== basic ? 401 : request.url!.endsWith('/manifests/one') ? 200 : 404
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(imageOf('one')))
+  })
+  await once(registry.listen(0, '127.0.0.1'), 'listening')
+  const host = `127.0.0.1:${(registry.address() as AddressInfo).port}`
+  let given: { username: string; password: string } | null = { username: 'robot', password }
+  const other = await open({ sources: { ...NO_SOURCES, imageCredentials: async () => given } })
+  const claim = claimOf()
+  const log = memoryLog()
+  const { url } = await deploy(claim, image(`${host}/team/agent:one`), log, other)
+  expect(await text(url)).toBe('one')
+  expect(log.lines.join('\n')).not.toContain(password)
+  expect(fs.readdirSync(path.join(other.options.dataDir, 'containers'))).toEqual([])
+  await expect(deploy(claimOf(), image(`${host}/team/agent:none`), memoryLog(), other)).rejects.toThrow(
+    `There is no image ${host}/team/agent:none in the registry`,
+  )
+  given = null
+  await expect(deploy(claimOf(), image(`${host}/team/agent:one`), memoryLog(), other)).rejects.toThrow(
+    'does not give it to us. It is private, or does not exist.',
+  )
+  registry.close()
+})
+
+test('a server that is killed leaves a container that does not end by itself, and the next one removes it', async () => {
+  const own = await open()
+  const claim = claimOf()
+  const revision = image(ONE, { secrets: [{ name: 'STUBBORN', value: 'yes' }] })
+  const server = spawn(
+    process.execPath,
+    ['--import', 'tsx', SERVER, ...[own.options, claim, stepOf('DEPLOY', revision)].map((it) => JSON.stringify(it))],
+    { stdio: ['ignore', 'pipe', 'inherit'] },
+  )
+  await Promise.race([once(server.stdout, 'data'), once(server, 'exit')])
+  const left = mine(claim)
+  expect(left).toHaveLength(1)
+  server.kill('SIGKILL')
+  const next = createProcessRuntime(own.options)
+  next.ensure(claim, runOf(revision), memoryLog())
+  expect(await eventually(() => next.health(claim.deployment.id)?.ready === 1, 20_000)).toBe(true)
+  const now = mine(claim)
+  expect(now).toHaveLength(1)
+  expect(now).not.toEqual(left)
+  await next.teardown(claim, stepOf('TEARDOWN', null), never)
+  expect(mine(claim)).toEqual([])
+  await next.close()
+}, 60_000)
+
+test('teardown removes every container of the deployment', async () => {
+  const claim = claimOf()
+  await deploy(claim, image(ONE))
+  await place.runtime.teardown(claim, stepOf('TEARDOWN', null), never)
+  expect(mine(claim)).toEqual([])
+})
+
+test.each(['external_container', 'internal_container'] as const)(
+  'where no engine works, the message says what would run an %s',
+  async (source) => {
+    const none = await open({ containerEngine: 'auto', engineEnvironment: { PATH: '/nowhere' } })
+    await expect(deploy(claimOf(), image(ONE, { source }), memoryLog(), none)).rejects.toThrow(
+      /No container engine works on this machine \(podman is not installed; docker is not installed\).*install podman or docker.*listener/,
+    )
+    const off = await open({ containerEngine: 'none' })
+    await expect(deploy(claimOf(), image(ONE, { source }), memoryLog(), off)).rejects.toThrow(
+      'CONTAINER_ENGINE is none',
+    )
+  },
+)
+
+/** Of every process of this machine. */
+function commandLines(): string {
+  const read = (pid: string) => {
+    try {
+      return fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8')
+    } catch {
+      return '' // it is gone
+    }
+  }
+  return fs
+    .readdirSync('/proc')
+    .filter((pid) => /^\d+$/.test(pid))
+    .map(read)
+    .join('\n')
+}

@@ -1,0 +1,166 @@
+/**
+ * The real registry of distribution, set up to trust our tokens: an image is pushed to a deployment's repository with
+ * its push token, as container engines do it, and nothing else is let in.
+ */
+import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import path from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createSourceAccess } from '../../src/server/source-access.ts'
+import { type RegistrySettings, registrySettings } from '../registry/support.ts'
+import { type RestApp, restApp } from '../rest/support.ts'
+
+const installed = (program: string) => spawnSync(program, ['--version']).status === 0
+const TYPE = 'application/vnd.oci.image.manifest.v1+json'
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as { port: number }
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
+
+const digestOf = (bytes: string) => `sha256:${createHash('sha256').update(bytes).digest('hex')}`
+const CONFIG = JSON.stringify({ architecture: 'amd64', os: 'linux', rootfs: { type: 'layers', diff_ids: [] } })
+const MANIFEST = JSON.stringify({
+  schemaVersion: 2,
+  mediaType: TYPE,
+  config: {
+    mediaType: 'application/vnd.oci.image.config.v1+json',
+    digest: digestOf(CONFIG),
+    size: Buffer.byteLength(CONFIG),
+  },
+  layers: [],
+})
+
+describe.skipIf(!installed('docker-registry'))('a registry that trusts our tokens', () => {
+  let settings: RegistrySettings
+  let app: RestApp
+  let registry: ChildProcess
+  let address: string
+  let deploymentId: string
+  let repository: string
+  let pushToken: string
+
+  beforeAll(async () => {
+    const port = await freePort()
+    address = `http://127.0.0.1:${port}`
+    settings = registrySettings(address)
+    const { folder, ...named } = settings
+    app = await restApp({ settings: named })
+    const config = {
+      version: '0.1',
+      storage: { filesystem: { rootdirectory: path.join(folder, 'storage') } },
+      http: { addr: `127.0.0.1:${port}` },
+      auth: {
+        token: {
+          realm: `${app.url}/v1/registry/token`,
+          service: `127.0.0.1:${port}`,
+          issuer: 'pilothouse',
+          rootcertbundle: settings.REGISTRY_TOKEN_CERTIFICATE,
+        },
+      },
+    }
+    writeFileSync(path.join(folder, 'config.yml'), JSON.stringify(config))
+    registry = spawn('docker-registry', ['serve', path.join(folder, 'config.yml')], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    // it says so on standard error when it listens
+    await new Promise<void>((resolve, reject) => {
+      registry.stderr!.on('data', (text) => String(text).includes('listening on') && resolve())
+      registry.stdout!.on('data', (text) => String(text).includes('listening on') && resolve())
+      registry.once('exit', () => reject(new Error('the registry ended')))
+    })
+    deploymentId = (await app.create()).id
+    const { body } = await app.call('POST', `/v2/deployments/${deploymentId}/push-token`)
+    pushToken = body.token
+    repository = body.registry_url.replace(/^[^/]+\//, '')
+  })
+  afterAll(async () => {
+    await app?.close()
+    registry?.kill()
+    rmSync(settings.folder, { recursive: true, force: true })
+  })
+
+  /** As an engine does: a request; told where to get a token, it gets one there and asks again. */
+  async function request(method: string, target: string, password: string, body?: string, type?: string) {
+    const url = new URL(target, address)
+    const headers = { accept: TYPE, ...(type ? { 'content-type': type } : {}) }
+    const refused = await fetch(url, { method, headers, body })
+    expect(refused.status).toBe(401)
+    const challenge = Object.fromEntries(
+      [...refused.headers.get('www-authenticate')!.matchAll(/(\w+)="([^"]*)"/g)].map(([, name, value]) => [
+        name,
+        value,
+      ]),
+    )
+    const realm = new URL(challenge.realm!)
+    realm.searchParams.set('service', challenge.service!)
+    if (challenge.scope) realm.searchParams.append('scope', challenge.scope)
+    const basic = Buffer.from(`token:${password}`).toString('base64')
+    const answer = await fetch(realm, { headers: { authorization: `Basic ${basic}` } })
+    if (!answer.ok) return answer
+    const { token } = (await answer.json()) as { token: string }
+    return fetch(url, { method, body, headers: { ...headers, authorization: `Bearer ${token}` } })
+  }
+
+  async function push(name: string, password: string): Promise<number> {
+    const begun = await request('POST', `/v2/${name}/blobs/uploads/`, password)
+    if (begun.status !== 202) return begun.status
+    const upload = new URL(begun.headers.get('location')!, address)
+    upload.searchParams.set('digest', digestOf(CONFIG))
+    const uploaded = await request('PUT', upload.href, password, CONFIG, 'application/octet-stream')
+    if (uploaded.status !== 201) return uploaded.status
+    return (await request('PUT', `/v2/${name}/manifests/1`, password, MANIFEST, TYPE)).status
+  }
+
+  test('takes an image with the push token of the deployment, and gives it to who pulls for the deployment', async () => {
+    expect((await request('GET', '/v2/', pushToken)).status).toBe(200)
+    expect(await push(repository, pushToken)).toBe(201)
+    const image = `${new URL(address).host}/${repository}:1`
+    const access = createSourceAccess(app.core)
+    const pull = (await access.imageCredentials(deploymentId, image, new AbortController().signal))!
+    const pulled = await request('GET', `/v2/${repository}/manifests/1`, pull.password)
+    expect(await pulled.text()).toBe(MANIFEST)
+    expect(await push(repository, pull.password)).toBe(401)
+  })
+
+  test('takes nothing for another repository, and nothing from who has no token', async () => {
+    const other = await app.create()
+    expect(await push(`${app.tenant.workspaceId}/${other.id}`, pushToken)).toBe(401)
+    expect(await push('library/agent', pushToken)).toBe(401)
+    expect(await push(repository, app.keys.admin)).toBe(401)
+  })
+
+  test.skipIf(!installed('skopeo'))('works with a container engine’s own client', async () => {
+    const { folder } = settings
+    const layout = path.join(folder, 'layout')
+    mkdirSync(path.join(layout, 'blobs/sha256'), { recursive: true })
+    const blob = (bytes: string) =>
+      writeFileSync(path.join(layout, 'blobs', digestOf(bytes).replace(':', path.sep)), bytes)
+    for (const bytes of [CONFIG, MANIFEST]) blob(bytes)
+    writeFileSync(path.join(layout, 'oci-layout'), JSON.stringify({ imageLayoutVersion: '1.0.0' }))
+    const manifest = { mediaType: TYPE, digest: digestOf(MANIFEST), size: Buffer.byteLength(MANIFEST) }
+    writeFileSync(path.join(layout, 'index.json'), JSON.stringify({ schemaVersion: 2, manifests: [manifest] }))
+    const auths = { [new URL(address).host]: { auth: Buffer.from(`token:${pushToken}`).toString('base64') } }
+    const authfile = path.join(folder, 'auth.json')
+    writeFileSync(authfile, JSON.stringify({ auths }))
+    const copy = (to: string) =>
+      promisify(execFile)('skopeo', [
+        '--insecure-policy',
+        'copy',
+        '--dest-tls-verify=false',
+        `--authfile=${authfile}`,
+        `oci:${layout}`,
+        `docker://${new URL(address).host}/${to}`,
+      ])
+    await copy(`${repository}:by-skopeo`)
+    const found = await request('GET', `/v2/${repository}/tags/list`, pushToken)
+    expect(await found.json()).toMatchObject({ tags: expect.arrayContaining(['by-skopeo']) })
+    await expect(copy('library/agent:1')).rejects.toThrow(/denied|unauthorized/)
+  })
+})

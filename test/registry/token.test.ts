@@ -1,0 +1,126 @@
+/** Opening the registry by its settings, and the tokens that it signs. */
+import { execFileSync } from 'node:child_process'
+import { X509Certificate } from 'node:crypto'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ConfigError, readConfig } from '../../src/config.ts'
+import { openRegistry } from '../../src/registry/open.ts'
+import { type RegistrySettings, registrySettings } from './support.ts'
+
+const RSA = ['-newkey', 'rsa:2048']
+let settings: RegistrySettings
+let rsa: RegistrySettings
+beforeAll(() => {
+  settings = registrySettings()
+  rsa = registrySettings('https://registry.example.com', RSA)
+})
+afterAll(() => {
+  for (const { folder } of [settings, rsa]) rmSync(folder, { recursive: true })
+})
+
+const open = (changed: Record<string, string> = {}) => openRegistry(readConfig({ ...asSettings(settings), ...changed }))
+const asSettings = ({ folder: _, ...named }: RegistrySettings): Record<string, string> => named
+const access = [{ repository: 'w/d', actions: ['pull', 'push'] as const }]
+
+function file(name: string, text: string): string {
+  const to = path.join(settings.folder, name)
+  writeFileSync(to, text)
+  return to
+}
+
+test('without settings there is no registry', async () => {
+  expect(await openRegistry(readConfig({}))).toBeNull()
+})
+
+describe.each([
+  ['P-256', () => settings, 'ES256', 'registry.example.com:5000'],
+  ['RSA', () => rsa, 'RS256', 'registry.example.com'],
+] as const)('with a key of %s', (_kind, from, algorithm, host) => {
+  test('a token carries what the protocol asks for, and the certificate proves it', async () => {
+    const registry = (await open(asSettings(from())))!
+    expect(registry.host).toBe(host)
+    const token = await registry.sign('me', access, 900)
+    const certificate = new X509Certificate(readFileSync(from().REGISTRY_TOKEN_CERTIFICATE))
+    await jwtVerify(token, certificate.publicKey)
+    const chain = [certificate.raw.toString('base64')]
+    expect(decodeProtectedHeader(token)).toEqual({ alg: algorithm, typ: 'JWT', x5c: chain })
+    const claims = decodeJwt(token)
+    expect(claims).toMatchObject({
+      iss: 'pilothouse',
+      sub: 'me',
+      aud: host,
+      jti: expect.any(String),
+      access: [{ type: 'repository', name: 'w/d', actions: ['pull', 'push'] }],
+    })
+    expect(claims.exp! - claims.iat!).toBe(900)
+    expect(claims.nbf!).toBeLessThan(claims.iat!)
+  })
+})
+
+test('a token of ours is taken back with what it allows and when it ends', async () => {
+  const registry = (await open())!
+  const token = await registry.sign('me', access, 900)
+  const verified = await registry.verify(token)
+  expect(verified).toEqual({ subject: 'me', access, expiresAt: new Date(decodeJwt(token).exp! * 1000) })
+})
+
+test('a token is none of ours if it expired, was changed, is for another service or by another key', async () => {
+  const registry = (await open())!
+  const token = await registry.sign('me', access, 900)
+  const [head, , signature] = token.split('.')
+  const other = Buffer.from(JSON.stringify({ ...decodeJwt(token), sub: 'you' })).toString('base64url')
+  expect(await registry.verify(await registry.sign('me', access, -1))).toBeNull()
+  expect(await registry.verify(`${head}.${other}.${signature}`)).toBeNull()
+  expect(await registry.verify('nonsense')).toBeNull()
+  expect(await registry.verify('')).toBeNull()
+  expect(await (await open({ REGISTRY_SERVICE: 'another' }))!.verify(token)).toBeNull()
+  expect(await (await open({ REGISTRY_ISSUER: 'another' }))!.verify(token)).toBeNull()
+  expect(await (await open({ ...asSettings(rsa), REGISTRY_URL: settings.REGISTRY_URL }))!.verify(token)).toBeNull()
+})
+
+describe('a wrong setting stops the start with one line', () => {
+  const text = (name: string) => readFileSync(path.join(settings.folder, name), 'utf8')
+  test.each<[string, () => Record<string, string>, RegExp]>([
+    ['a file that is not there', () => ({ REGISTRY_TOKEN_KEY: '/nowhere/key' }), /^REGISTRY_TOKEN_KEY: .*ENOENT/],
+    [
+      'no certificate file',
+      () => ({ REGISTRY_TOKEN_CERTIFICATE: '/nowhere' }),
+      /^REGISTRY_TOKEN_CERTIFICATE: .*ENOENT/,
+    ],
+    ['a file without a key', () => ({ REGISTRY_TOKEN_KEY: file('no', 'hello') }), /no private key/],
+    ['a certificate as the key', () => ({ REGISTRY_TOKEN_KEY: settings.REGISTRY_TOKEN_CERTIFICATE }), /no private key/],
+    ['a key as the certificate', () => ({ REGISTRY_TOKEN_CERTIFICATE: settings.REGISTRY_TOKEN_KEY }), /no certificate/],
+    [
+      'a broken certificate',
+      () => ({ REGISTRY_TOKEN_CERTIFICATE: file('broken', text('certificate.pem').replace(/\n.{20}/, '\n')) }),
+      /no certificate/,
+    ],
+    [
+      'the certificate of another key',
+      () => ({ REGISTRY_TOKEN_CERTIFICATE: rsa.REGISTRY_TOKEN_CERTIFICATE }),
+      /not of the key/,
+    ],
+    ['a URL with a path', () => ({ REGISTRY_URL: 'https://registry.example.com/v2' }), /^REGISTRY_URL .*no path/],
+    ['a URL with credentials', () => ({ REGISTRY_URL: 'https://me:pw@registry.example.com' }), /no credentials/],
+  ])('%s', async (_what, changed, message) => {
+    const error = await open(changed()).catch((thrown) => thrown)
+    expect(error).toBeInstanceOf(ConfigError)
+    expect(error.message).toMatch(message)
+    expect(error.message).not.toMatch(/\n|BEGIN|pw/)
+  })
+
+  test('a key that is too weak', async () => {
+    const weak = registrySettings(undefined, ['-newkey', 'rsa:1024'])
+    await expect(open(asSettings(weak))).rejects.toThrow('RSA key of at least 2048 bits')
+    rmSync(weak.folder, { recursive: true })
+  })
+
+  test('a certificate that has expired', async () => {
+    const old = path.join(settings.folder, 'old.pem')
+    const again = ['x509', '-in', settings.REGISTRY_TOKEN_CERTIFICATE, '-signkey', settings.REGISTRY_TOKEN_KEY]
+    execFileSync('openssl', [...again, '-days', '-1', '-out', old], { stdio: 'ignore' })
+    await expect(open({ REGISTRY_TOKEN_CERTIFICATE: old })).rejects.toThrow('the certificate has expired')
+  })
+})

@@ -1,0 +1,167 @@
+/** Push tokens, the realm that takes them, and the credentials to pull by. */
+import { rmSync } from 'node:fs'
+import { decodeJwt } from 'jose'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createSourceAccess } from '../../src/server/source-access.ts'
+import { type RegistrySettings, registrySettings } from '../registry/support.ts'
+import { bodies, type RestApp, restApp } from './support.ts'
+
+const HOST = 'registry.example.com:5000'
+let settings: RegistrySettings
+let app: RestApp
+// biome-ignore lint/suspicious/noExplicitAny: a checked answer
+let deployment: any
+let repository: string
+
+beforeAll(async () => {
+  settings = registrySettings(`https://${HOST}`)
+  const { folder: _, ...named } = settings
+  app = await restApp({ settings: named })
+  deployment = await app.create()
+  repository = `${app.tenant.workspaceId}/${deployment.id}`
+})
+afterAll(async () => {
+  await app.close()
+  rmSync(settings.folder, { recursive: true })
+})
+
+const ask = (id = deployment.id, key = app.keys.deployer) =>
+  app.call('POST', `/v2/deployments/${id}/push-token`, { key })
+const accessOf = (token: string) => decodeJwt(token).access
+const granted = (...actions: string[]) => [{ type: 'repository', name: repository, actions }]
+
+describe('a push token', () => {
+  test('allows a deployer to push to the repository of the deployment for 15 minutes', async () => {
+    const { status, body } = await ask()
+    expect(status).toBe(200)
+    expect(body.registry_url).toBe(`${HOST}/${repository}`)
+    expect(accessOf(body.token)).toEqual(granted('pull', 'push'))
+    const { exp, iat, aud } = decodeJwt(body.token)
+    expect([exp! - iat!, aud]).toEqual([900, HOST])
+  })
+
+  test('can be asked for in GraphQL too', async () => {
+    const mutation = `mutation ($id: ID!) { createPushToken(input: { deploymentId: $id }) {
+      __typename ... on CreatePushTokenSuccess { token registryUrl } } }`
+    const { data, text } = await app.gql(mutation, { id: deployment.id })
+    expect(data?.createPushToken.registryUrl, text).toBe(`${HOST}/${repository}`)
+    expect(accessOf(data.createPushToken.token)).toEqual(granted('pull', 'push'))
+  })
+
+  test('is not for a viewer, not for strangers, not for no id', async () => {
+    expect((await ask(deployment.id, app.keys.viewer)).status).toBe(403)
+    expect((await ask(deployment.id, app.sibling.keys.admin)).status).toBe(404)
+    expect((await ask(deployment.id, app.other.keys.admin)).status).toBe(404)
+    expect((await ask('nonsense')).status).toBe(422)
+  })
+
+  test('is not for other sources', async () => {
+    const other = await app.create(bodies.external_container())
+    const { status, body } = await ask(other.id)
+    expect(status).toBe(409)
+    expect(body.detail).toContain('Only for internal_container sources')
+  })
+
+  test('is not for a deployment that is being deleted', async () => {
+    const gone = await app.create()
+    await app.core.db.deployment.update({ where: { id: gone.id }, data: { deletedAt: new Date() } })
+    const { status, body } = await ask(gone.id)
+    expect(status).toBe(409)
+    expect(body.detail).toContain('is being deleted')
+  })
+
+  test('needs a registry, and the answer says which settings make one', async () => {
+    const bare = await restApp({ beside: app })
+    const answer = await bare.call('POST', `/v2/deployments/${deployment.id}/push-token`)
+    expect(answer.status).toBe(409)
+    expect(answer.body.detail).toContain('REGISTRY_URL, REGISTRY_TOKEN_KEY and REGISTRY_TOKEN_CERTIFICATE')
+    expect((await bare.rest('GET', '/v1/registry/token', { key: null })).status).toBe(404)
+    await bare.close()
+  })
+})
+
+describe('the realm', () => {
+  const realm = (password: string | null, query = '', user = 'token') => {
+    const credentials = Buffer.from(`${user}:${password}`).toString('base64')
+    const headers: Record<string, string> = password === null ? {} : { authorization: `Basic ${credentials}` }
+    return app.rest('GET', `/v1/registry/token?service=${HOST}&account=token${query}`, { key: null, headers })
+  }
+  const scope = (name: string, actions: string) => `&scope=${encodeURIComponent(`repository:${name}:${actions}`)}`
+  let token: string
+  beforeAll(async () => {
+    token = (await ask()).body.token
+  })
+
+  test.each<[string, () => string, () => unknown]>([
+    ['nothing', () => '', () => []],
+    ['to push and pull', () => scope(repository, 'push,pull'), () => granted('pull', 'push')],
+    ['to pull', () => scope(repository, 'pull'), () => granted('pull')],
+    ['everything', () => scope(repository, '*'), () => []],
+    ['to delete, too', () => scope(repository, 'delete,push'), () => granted('push')],
+    ['another repository', () => scope('someone/else', 'pull,push'), () => []],
+    ['another one, too', () => scope('a/b', 'pull') + scope(repository, 'pull'), () => granted('pull')],
+    ['both in one', () => `&scope=repository:a:pull+repository:${repository}:pull`, () => granted('pull')],
+    ['the catalogue', () => '&scope=registry:catalog:*', () => []],
+    ['nonsense', () => '&scope=x&scope=', () => []],
+  ])('answers a request for %s with what the push token allows', async (_what, query, expected) => {
+    const { status, headers, body, text } = await realm(token, query())
+    expect(status, text).toBe(200)
+    expect(headers.get('cache-control')).toBe('no-store')
+    expect(body).toEqual({
+      token: body.access_token,
+      access_token: expect.any(String),
+      expires_in: expect.any(Number),
+      issued_at: expect.any(String),
+    })
+    expect(accessOf(body.token)).toEqual(expected())
+    expect(decodeJwt(body.token).exp).toBeLessThanOrEqual(decodeJwt(token).exp!)
+  })
+
+  test('takes any user name', async () => {
+    expect((await realm(token, '', 'someone')).status).toBe(200)
+  })
+
+  test('gives no more than before to what it gave itself', async () => {
+    const pull = (await realm(token, scope(repository, 'pull'))).body.token
+    expect(accessOf((await realm(pull, scope(repository, 'pull,push'))).body.token)).toEqual(granted('pull'))
+  })
+
+  test('refuses everything that is no push token', async () => {
+    const expired = await app.core.registry!.sign('me', [{ repository, actions: ['push'] }], -5)
+    for (const password of [null, '', 'wrong', app.keys.admin, expired]) {
+      const { status, headers, body } = await realm(password, scope(repository, 'push'))
+      expect(status).toBe(401)
+      expect(headers.get('www-authenticate')).toMatch(/^Basic /)
+      expect(body).toMatchObject({ code: 'UNAUTHENTICATED', request_id: headers.get('x-request-id') })
+    }
+    const bearer = { authorization: `Bearer ${token}` }
+    expect((await app.rest('GET', '/v1/registry/token', { key: null, headers: bearer })).status).toBe(401)
+  })
+})
+
+describe('the credentials of an image', () => {
+  const credentials = (id: string, uri: string) =>
+    createSourceAccess(app.core).imageCredentials(id, uri, new AbortController().signal)
+
+  test('let the own repository be pulled, no more', async () => {
+    const found = await credentials(deployment.id, `${HOST}/${repository}:1`)
+    expect(found?.username).toBe('token')
+    expect(accessOf(found!.password)).toEqual(granted('pull'))
+  })
+
+  test('are given for no other image and to no other deployment', async () => {
+    const other = await app.create()
+    const external = await app.create(bodies.external_container())
+    expect(await credentials(other.id, `${HOST}/${repository}:1`)).toBeNull()
+    expect(await credentials(external.id, `${HOST}/${app.tenant.workspaceId}/${external.id}:1`)).toBeNull()
+    expect(await credentials(deployment.id, `elsewhere.example.com/${repository}:1`)).toBeNull()
+    expect(await credentials(deployment.id, 'not an image')).toBeNull()
+  })
+})
+
+test('an image that is none is refused with the reason', async () => {
+  const body = { source_revision_config: { image_uri: 'https://registry.example.com/agent' } }
+  const { status, body: answer } = await app.call('PATCH', `/v2/deployments/${deployment.id}`, { body })
+  expect(status).toBe(422)
+  expect(answer.detail[0].msg).toBe('Must be without a scheme: registry/repository:tag.')
+})

@@ -1,0 +1,144 @@
+// A stand-in for podman, where there is none: knows just the commands and flags that we use, and fails at any
+// other. Its images are commands of this machine, its containers processes that outlive their client, as a real
+// engine's do. State is below STAND_IN_ENGINE: images/<name>.json, containers/<name>.json.
+import { spawn } from 'node:child_process'
+import fs from 'node:fs'
+import path from 'node:path'
+import { parseArgs } from 'node:util'
+
+const root = process.env.STAND_IN_ENGINE
+const file = (kind, name) => path.join(root, kind, `${encodeURIComponent(name)}.json`)
+const read = (kind, name) => {
+  try {
+    return JSON.parse(fs.readFileSync(file(kind, name), 'utf8'))
+  } catch {
+    return null
+  }
+}
+const fail = (message, code = 125) => {
+  console.error(`Error: ${message}`)
+  process.exit(code)
+}
+const text = { type: 'string' }
+const texts = { type: 'string', multiple: true }
+const flag = { type: 'boolean' }
+
+/** Everything from the first word that is no flag on belongs to the image, as in the real one. */
+function parse(args, options) {
+  const rewritten = args.map((arg) => (arg === '--http-proxy=false' ? '--no-http-proxy' : arg))
+  try {
+    return parseArgs({ args: rewritten, options, allowPositionals: true })
+  } catch (error) {
+    return fail(`unknown flag: ${error.message}`)
+  }
+}
+
+const only = (given, expected, what) => given === expected || fail(`${what} ${given} is not known here`)
+
+const commands = {
+  info(args) {
+    const { values } = parse(args, { format: text })
+    only(values.format, 'works {{.Version.Version}} {{.Host.CgroupControllers}}', 'template')
+    console.log('works 4.3.1 [cpu memory pids]')
+  },
+
+  async pull(args) {
+    const { values, positionals } = parse(args, { authfile: text })
+    const [image] = positionals
+    const [, registry, repository, tag] = /^([^/]+)\/(.+):([^:/]+)$/.exec(image) ?? fail(`invalid reference ${image}`)
+    const auths = values.authfile ? JSON.parse(fs.readFileSync(values.authfile, 'utf8')).auths : {}
+    const { auth } = auths[registry] ?? {}
+    console.error(`Trying to pull ${image}...`)
+    const source = `initializing source docker://${image}:`
+    const url = `http://${registry}/v2/${repository}/manifests/${tag}`
+    const answer = await fetch(url, { headers: auth ? { authorization: `Basic ${auth}` } : {} }).catch((error) =>
+      fail(
+        `${source} pinging container registry ${registry}: ${error.cause?.message ?? error.message}: connection refused`,
+      ),
+    )
+    if (answer.status === 401) fail(`${source} unable to retrieve auth token: invalid username/password: unauthorized`)
+    if (answer.status === 404) fail(`${source} reading manifest ${tag} in ${registry}/${repository}: manifest unknown`)
+    const stored = await answer.json()
+    for (const name of [image, stored.id]) fs.writeFileSync(file('images', name), JSON.stringify(stored))
+    console.log(stored.id)
+  },
+
+  image([verb, ...args]) {
+    only(verb, 'inspect', 'command image')
+    const { values, positionals } = parse(args, { format: text })
+    only(values.format, 'image {{.Id}} {{json .RepoDigests}}', 'template')
+    const image = read('images', positionals[0]) ?? fail(`inspecting object: ${positionals[0]}: image not known`)
+    console.log(`image ${image.id} ${JSON.stringify(image.digests)}`)
+  },
+
+  run(args) {
+    const { values, positionals } = parse(args, {
+      rm: flag,
+      name: text,
+      label: texts,
+      pull: text,
+      network: text,
+      'log-driver': text,
+      'stop-timeout': text,
+      'security-opt': text,
+      'no-http-proxy': flag,
+      cpus: text,
+      memory: text,
+      'env-file': text,
+      env: texts,
+    })
+    only(values.pull, 'never', '--pull')
+    only(values.network, 'host', '--network')
+    only(values['log-driver'], 'none', '--log-driver')
+    only(values['security-opt'], 'no-new-privileges', '--security-opt')
+    const image = read('images', positionals[0]) ?? fail(`${positionals[0]}: image not known`)
+    if (read('containers', values.name)) fail(`the container name "${values.name}" is already in use`)
+    const lines = fs.readFileSync(values['env-file'], 'utf8').split(/\r?\n/)
+    const given = lines
+      .filter((line) => line && !line.startsWith('#'))
+      .map((line) => /^([^=]*)=(.*)$/s.exec(line).slice(1))
+    const copied = values.env.filter((name) => name in process.env).map((name) => [name, process.env[name]])
+    const [program, ...rest] = [...image.command, ...positionals.slice(1)]
+    const child = spawn(program, rest, {
+      env: { ...image.env, ...Object.fromEntries([...given, ...copied]) },
+      detached: true,
+      stdio: ['ignore', 'inherit', 'inherit'],
+    })
+    fs.writeFileSync(file('containers', values.name), JSON.stringify({ pid: child.pid, labels: values.label }))
+    process.on('SIGTERM', () => child.kill('SIGTERM'))
+    child.on('exit', (code, signal) => {
+      if (values.rm) fs.rmSync(file('containers', values.name), { force: true })
+      process.exit(code ?? (signal === 'SIGKILL' ? 137 : 143))
+    })
+  },
+
+  ps(args) {
+    const { values } = parse(args, { all: flag, filter: texts, format: text })
+    only(values.format, '{{.Names}}', 'template')
+    for (const entry of fs.readdirSync(path.join(root, 'containers'))) {
+      const name = decodeURIComponent(entry.replace(/\.json$/, ''))
+      const labels = read('containers', name)?.labels.map((label) => `label=${label}`) ?? []
+      if ((values.filter ?? []).every((filter) => labels.includes(filter))) console.log(name)
+    }
+  },
+
+  rm(args) {
+    const { values, positionals } = parse(args, { force: flag })
+    if (!values.force) fail('without --force not known here')
+    for (const name of positionals) {
+      const container = read('containers', name)
+      if (!container) continue
+      try {
+        process.kill(-container.pid, 'SIGKILL')
+      } catch {
+        // it has ended by itself
+      }
+      fs.rmSync(file('containers', name), { force: true })
+      console.log(name)
+    }
+  },
+}
+
+const [command, ...args] = process.argv.slice(2)
+const known = commands[command] ?? fail(`unrecognized command \`podman ${command}\``)
+await known(args)
