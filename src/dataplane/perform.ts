@@ -73,9 +73,9 @@ async function perform({ runtime, claim, step, log, signal, report, onHandOver }
       await report({ outcome: 'succeeded' })
       return
     case 'BUILD': {
-      const built = await runtime.build(claim, ofRevision(step), log!, signal)
+      const { repoCommitSha, artifact } = await runtime.build(claim, ofRevision(step), log!, signal)
       signal.throwIfAborted()
-      await report({ outcome: 'succeeded', ...built })
+      await report({ outcome: 'succeeded', artifact, ...(repoCommitSha ? { repoCommitSha } : {}) })
       return
     }
     case 'DEPLOY': {

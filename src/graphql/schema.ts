@@ -13,6 +13,8 @@ import './types/listener-mutations.ts'
 import './types/tracing-project.ts'
 import './types/tag.ts'
 import './types/git-integration.ts'
+import './types/git-integration-mutations.ts'
+import './types/push-token-mutations.ts'
 import './types/api-key.ts'
 import './types/node.ts'
 

@@ -21,7 +21,8 @@ export function readBodies(fastify: FastifyInstance): void {
   })
 }
 
-function parseJson(body: Buffer): unknown {
+/** MalformedJson instead of an error: the verb reports it. */
+export function parseJson(body: Buffer): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body))
   } catch (error) {

@@ -22,7 +22,7 @@ export type Answer<A extends Answers> = {
 type BodyOf<D extends Answers[number]> = D['schema'] extends z.ZodType ? z.output<D['schema']> : null
 
 /** Errors that only some operations give. All of them give 401, 403, 422 and 500. */
-type SpecialError = 400 | 404 | 409
+type SpecialError = 400 | 404 | 409 | 502
 
 export interface Operation<A extends Answers = Answers> {
   method: Method

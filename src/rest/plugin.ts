@@ -12,6 +12,10 @@ import { errorHandler } from './errors.ts'
 import { methodNotAllowed } from './method-not-allowed.ts'
 import { toRoute } from './operation.ts'
 import { operations } from './operations.ts'
+import { registryRealm } from './v1/registry.ts'
+import { setupPage } from './v1/setup.ts'
+import { uploads } from './v1/uploads.ts'
+import { webhook } from './v1/webhook.ts'
 
 export interface RestOptions {
   core: Core
@@ -34,5 +38,9 @@ export const restPlugin: FastifyPluginAsync<RestOptions> = async (fastify, { cor
   for (const operation of operations) {
     fastify.route(toRoute(operation, (request) => authenticate(request.headers, request.id)))
   }
+  if (core.tarballs.receive) await fastify.register(uploads, { core })
+  setupPage(fastify, core)
+  registryRealm(fastify, core)
   methodNotAllowed(fastify, operations)
+  await fastify.register(webhook, { core })
 }

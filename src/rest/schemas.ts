@@ -28,7 +28,10 @@ export const deployment = z
     secrets: z.array(secret).describe('Values are masked for callers who may not read them.'),
     secret_references: z.array(secretReference).nullable(),
     status: z.enum(DEPLOYMENT_STATUSES),
-    status_message: z.string().nullable().describe('What it waits for or why its teardown failed.'),
+    status_message: z
+      .string()
+      .nullable()
+      .describe('What it waits for, why its teardown failed, or that its git integration is gone.'),
     image_version: z.string().nullable(),
     latest_revision_id: uuid.nullable(),
     active_revision_id: uuid.nullable().describe('The revision that serves.'),
@@ -57,6 +60,13 @@ export const deploymentList = z
   .meta({ id: 'DeploymentList' })
 export const revisionList = z.object({ resources: z.array(revision), offset: nextPage }).meta({ id: 'RevisionList' })
 
+export const uploadUrl = z
+  .object({
+    upload_url: z.url().describe('Takes one PUT of a gzip tarball, for an hour. No API key is needed.'),
+    object_path: z.string().describe('For source_revision_config.source_tarball_path.'),
+  })
+  .meta({ id: 'UploadUrl' })
+
 export const bulkDeletion = z
   .object({
     results: z.array(
@@ -68,6 +78,13 @@ export const bulkDeletion = z
     ),
   })
   .meta({ id: 'BulkDeletion' })
+
+export const pushToken = z
+  .object({
+    token: z.string().describe('The password of `docker login`; any user name will do. Valid for 15 minutes.'),
+    registry_url: z.string().describe('Registry and repository: push to it, with a tag behind it.'),
+  })
+  .meta({ id: 'PushToken' })
 
 export const logPage = z
   .object({
@@ -95,6 +112,13 @@ export const integration = z
     name: z.string(),
   })
   .meta({ id: 'Integration' })
+
+export const installation = z
+  .object({
+    install_url: z.string().describe('Where a person installs the app at the git provider; leads back here.'),
+    expires_at: time.describe('Until when they have to be back.'),
+  })
+  .meta({ id: 'Installation' })
 
 export const repository = z
   .object({
@@ -155,4 +179,5 @@ export const errorAnswer: Record<number, string> = {
   415: 'The body is not JSON.',
   422: 'Path, query or body is not valid: everything that is wrong, at once.',
   500: 'Internal error.',
+  502: 'The git provider can’t be reached.',
 }

@@ -1,17 +1,24 @@
 /** What a server does without being asked: keeps up with what other servers say, enforces deadlines, works. */
 import type { Logger } from 'pino'
 import type { ApiKeys } from '../auth/api-key.ts'
-import { type Config, ConfigError } from '../config.ts'
+import { type Config, ConfigError, engineEnvironment } from '../config.ts'
 import { type Listening, listen } from '../database/listen.ts'
 import { createProcessRuntime } from '../dataplane/runtime/process/runtime.ts'
 import type { Runtime } from '../dataplane/runtime/runtime.ts'
 import { startWorker } from '../dataplane/worker.ts'
 import { type Core, WORK_CHANNEL } from '../domain/context.ts'
 import { KEY_CHANNEL } from '../domain/keys/revoke.ts'
+import { GITPROVIDER_CHANNEL } from '../domain/pushes/receive.ts'
+import { removeUploads } from '../domain/uploads/remove.ts'
 import { expire } from '../domain/work/expire.ts'
 import { localControlPlane } from '../domain/work/local.ts'
+import { startGitProviderJobs } from './gitprovider-jobs.ts'
+import { createSourceAccess } from './source-access.ts'
 import { startSweep } from './sweep.ts'
 import { createWakeup } from './wakeup.ts'
+
+/** Uploads are kept for a day and more: nobody waits for their removal. */
+const UPLOAD_SWEEP_SECONDS = 300
 
 export interface BackgroundOptions {
   core: Core
@@ -31,15 +38,21 @@ export interface Background {
 export async function startBackground({ core, config, log, url, apiKeys }: BackgroundOptions): Promise<Background> {
   const news = createWakeup()
   core.news = news
+  const gitProviderJobs = core.gitProvider ? startGitProviderJobs(core) : null
   const listening = await new Promise<Listening>((resolve) => {
     const started = listen({
       url,
-      channels: [WORK_CHANNEL, KEY_CHANNEL],
-      onNotify: (channel, payload) => (channel === KEY_CHANNEL ? apiKeys.forget(payload) : news.ring(payload || null)),
+      channels: [WORK_CHANNEL, KEY_CHANNEL, ...(gitProviderJobs ? [GITPROVIDER_CHANNEL] : [])],
+      onNotify(channel, payload) {
+        if (channel === KEY_CHANNEL) apiKeys.forget(payload)
+        else if (channel === GITPROVIDER_CHANNEL) gitProviderJobs?.wake()
+        else news.ring(payload || null)
+      },
       onConnect() {
         // whatever was said while there was no connection was missed
         apiKeys.forgetAll()
         news.ringAll()
+        gitProviderJobs?.wake()
         resolve(started)
       },
       log,
@@ -49,22 +62,23 @@ export async function startBackground({ core, config, log, url, apiKeys }: Backg
   try {
     if (config.WORKER && config.RUNTIME !== 'none') worker = await startOwnWorker()
   } catch (error) {
-    await listening.close()
+    await Promise.all([listening.close(), gitProviderJobs?.stop()])
     throw error
   }
   const sweep = startSweep(() => expire(core), config.SWEEP_SECONDS, log)
+  const uploadSweep = startSweep(() => removeUploads(core), UPLOAD_SWEEP_SECONDS, log)
   return {
     async stop() {
       // listeners that wait here for work are told at once that there is none
       news.close()
-      await Promise.all([sweep.stop(), worker?.stop()])
+      await Promise.all([sweep.stop(), uploadSweep.stop(), worker?.stop(), gitProviderJobs?.stop()])
       await listening.close()
     },
   }
 
   async function startOwnWorker(): Promise<Background> {
     const runtime =
-      config.RUNTIME === 'kubernetes' ? await openKubernetesRuntime(config, log) : openProcessRuntime(config, url)
+      config.RUNTIME === 'kubernetes' ? await openKubernetesRuntime(config, log) : openProcessRuntime(core, config, url)
     const started = await startWorker({
       controlPlane: localControlPlane(core),
       runtime,
@@ -88,7 +102,7 @@ async function openKubernetesRuntime(config: Config, log: Logger): Promise<Runti
 }
 
 /** Throws ConfigError: what can be wrong here is the account that builds and agents run under, or the folder. */
-function openProcessRuntime(config: Config, adminUrl: string): Runtime {
+function openProcessRuntime(core: Core, config: Config, adminUrl: string): Runtime {
   try {
     return createProcessRuntime({
       dataDir: config.DATA_DIR,
@@ -97,6 +111,9 @@ function openProcessRuntime(config: Config, adminUrl: string): Runtime {
       appHost: config.APP_HOST,
       appPorts: config.APP_PORTS,
       appUser: config.APP_USER,
+      sources: createSourceAccess(core),
+      containerEngine: config.CONTAINER_ENGINE,
+      engineEnvironment: engineEnvironment(),
     })
   } catch (cause) {
     throw new ConfigError(`The process runtime can't be used: ${(cause as Error).message}. Or set RUNTIME=none.`, {

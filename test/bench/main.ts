@@ -3,9 +3,12 @@
  * own. Prints one line for each figure, in ms unless it says otherwise; judges nothing.
  */
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { rm } from 'node:fs/promises'
+import http from 'node:http'
 import os from 'node:os'
 import path from 'node:path'
+import { pipeline } from 'node:stream/promises'
 import { createClient } from 'graphql-sse'
 import { type App, buildApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
@@ -111,6 +114,39 @@ async function fanOut(): Promise<void> {
   client.dispose()
 }
 
+/** The largest upload there may be, over HTTP; the client's memory is in it. */
+async function upload(): Promise<void> {
+  const { id } = await call('POST', '/v2/deployments', {
+    name: 'bench-upload',
+    source: 'internal_source',
+    source_config: {},
+    source_revision_config: { graph_config_path: 'graph.json' },
+    secrets: [],
+  })
+  const { upload_url } = await call('POST', `/v2/deployments/${id}/upload-url`)
+  const before = process.memoryUsage.rss()
+  let peak = before
+  const watch = setInterval(() => {
+    peak = Math.max(peak, process.memoryUsage.rss())
+  }, 5)
+  const chunk = Buffer.alloc(1_000_000)
+  const bytes = (function* () {
+    yield Buffer.from([0x1f, 0x8b, 8])
+    for (let i = 0; i < 199; i++) yield chunk
+  })()
+  const began = performance.now()
+  const request = http.request(upload_url, { method: 'PUT' })
+  const answered = once(request, 'response') as Promise<[http.IncomingMessage]>
+  await pipeline(bytes, request)
+  const [response] = await answered
+  response.resume()
+  if (response.statusCode !== 200) throw new Error(`the upload was answered with ${response.statusCode}`)
+  clearInterval(watch)
+  const mib = (rss: number) => Math.round(rss / 2 ** 20)
+  say('an upload of 200 MB', `${Math.round(performance.now() - began)}`)
+  say('memory (RSS) before it, and at most while it lasts', `${mib(before)} MiB  ${mib(peak)} MiB`)
+}
+
 const app = await buildApp(
   readConfig({ PORT: '0', DATA_DIR: dataDir, CONTROL_PLANE_API_KEY: key, LOG_LEVEL: 'silent', WORKER: 'off' }),
 )
@@ -120,6 +156,7 @@ try {
   await reads()
   await writes()
   await fanOut()
+  await upload()
   say('memory of the server (RSS)', `${Math.round(process.memoryUsage.rss() / 2 ** 20)} MiB`)
 } finally {
   await app.close()

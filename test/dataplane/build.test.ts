@@ -110,7 +110,7 @@ test('a symlink in the repository leads nowhere', async () => {
   await expect(build(revisionOf(place.repository({ 'graph.json': `-> ${secret}` })))).rejects.toThrow(/is outside/)
   await expect(build(revisionOf(place.repository({ 'package.json': `-> ${secret}` })))).rejects.toThrow(/is outside/)
   const up = revisionOf(place.repository(), { graphConfigPath: '../../database.json' })
-  await expect(build(up)).rejects.toThrow(/must be a path within the repository/)
+  await expect(build(up)).rejects.toThrow(/must be a path within the source/)
 })
 
 test('hooks and filters of a repository are not run', async () => {

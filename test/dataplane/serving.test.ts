@@ -215,15 +215,6 @@ test('an artifact that is gone is reported as lost', async () => {
   await expect(deploy(claim, missing)).rejects.toMatchObject({ artifactLost: true })
 })
 
-test.each([
-  ['external_container', /listener with a Kubernetes cluster/],
-  ['internal_container', /listener with a Kubernetes cluster/],
-  ['internal_source', /git repositories only/],
-] as const)('a source of kind %s fails with what would run it', async (source, message) => {
-  const revision = revisionOf(place.repository(), { source })
-  await expect(deploy(newClaim(), revision)).rejects.toThrow(message)
-})
-
 test('a deployment keeps its port, and two never share one', async () => {
   const [one, two] = [newClaim(), newClaim()]
   const revision = await built(one, 'one')

@@ -8,12 +8,20 @@ import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { SourceAccess } from '../../src/dataplane/build/source-access.ts'
 import type { ProcessRuntimeOptions } from '../../src/dataplane/runtime/process/host.ts'
 import { createProcessRuntime } from '../../src/dataplane/runtime/process/runtime.ts'
 import type { HeldClaim, RevisionLog, RevisionStep, Runtime } from '../../src/dataplane/runtime/runtime.ts'
 import type { RevisionWork, Run, Step } from '../../src/domain/work/protocol.ts'
 import type { StepKind } from '../../src/generated/prisma/enums.ts'
 import { testDatabase } from '../support/database.ts'
+
+/** Git repositories that need no credentials, and nothing else. */
+export const NO_SOURCES: SourceAccess = {
+  gitCredentials: async () => null,
+  tarball: () => Promise.reject(new Error('no tarballs here')),
+  imageCredentials: async () => null,
+}
 
 const AGENT = fileURLToPath(new URL('../fixtures/agent', import.meta.url))
 
@@ -49,6 +57,7 @@ export async function openPlace(changes: Partial<ProcessRuntimeOptions> = {}): P
     adminUrl: database.url,
     appHost: '127.0.0.1',
     appPorts: [low, low + 50],
+    sources: NO_SOURCES,
     ...changes,
   }
   const runtime = createProcessRuntime(options)

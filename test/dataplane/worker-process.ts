@@ -1,21 +1,35 @@
 // A server of which there is only the worker, to be killed. Arguments: the process runtime's options, as JSON.
 import pino from 'pino'
+import { readConfig } from '../../src/config.ts'
 import { openDatabase } from '../../src/database/client.ts'
 import { createProcessRuntime } from '../../src/dataplane/runtime/process/runtime.ts'
 import { startWorker } from '../../src/dataplane/worker.ts'
+import type { Core } from '../../src/domain/context.ts'
 import { KeyRing } from '../../src/domain/secrets/keyring.ts'
 import { localControlPlane } from '../../src/domain/work/local.ts'
+import { createSourceAccess } from '../../src/server/source-access.ts'
+import { openStorage } from '../../src/storage/open.ts'
 import { SETTINGS } from '../support/domain.ts'
 
 const options = JSON.parse(process.argv[2]!)
 const log = pino({ level: 'silent' })
-const core = {
+const keyring = new KeyRing([['test', Buffer.alloc(32, 1)]])
+const core: Core = {
   db: openDatabase({ url: options.adminUrl, poolSize: 5 }).prisma,
-  keyring: new KeyRing([['test', Buffer.alloc(32, 1)]]),
+  keyring,
   settings: SETTINGS,
   clock: () => new Date(),
   log,
+  publicUrl: () => 'http://pilothouse.test',
+  gitProvider: null,
+  tarballs: await openStorage({ config: readConfig({ DATA_DIR: options.dataDir }), keyring, publicUrl: () => '' }),
+  registry: null,
 }
 const controlPlane = localControlPlane(core)
 // a lease so long that nobody can be waiting for its end
-await startWorker({ controlPlane, runtime: createProcessRuntime(options), leaseSeconds: 600, log })
+await startWorker({
+  controlPlane,
+  runtime: createProcessRuntime({ ...options, sources: createSourceAccess(core) }),
+  leaseSeconds: 600,
+  log,
+})

@@ -281,10 +281,10 @@ describe('reads', () => {
   })
 
   test('gitIntegrations lists the repositories that can be deployed', async () => {
-    const { data, errors } = await app.gql(`{ gitIntegrations { id kind name repositories { url } } }`)
+    const { data, errors } = await app.gql(`{ gitIntegrations { id kind name repositories { nodes { url } } } }`)
     expect(errors).toBeUndefined()
     expect(data.gitIntegrations).toEqual([
-      { id: app.tenant.integrationId, kind: 'directory', name: expect.any(String), repositories: [] },
+      { id: app.tenant.integrationId, kind: 'directory', name: expect.any(String), repositories: { nodes: [] } },
     ])
   })
 })

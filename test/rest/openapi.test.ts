@@ -36,7 +36,9 @@ describe('every operation', () => {
     const documented = Object.entries<object>(document.paths).flatMap(([path, methods]) =>
       Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
     )
-    expect(documented.sort()).toEqual(operations.map(({ method, path }) => `${method} ${path}`).sort())
+    // the realm of the container registry takes credentials of its own: it is no operation, but clients need to know it
+    const declared = [...operations.map(({ method, path }) => `${method} ${path}`), 'GET /v1/registry/token']
+    expect(documented.sort()).toEqual(declared.sort())
     const ids = operations.map((operation) => operation.operationId)
     expect(new Set(ids).size).toBe(ids.length)
   })

@@ -108,6 +108,8 @@ describe.each(['sibling', 'other'] as const)('an admin of the %s workspace', (st
       const answer = await app.call(method, target, { key, query, body })
       expect(await snapshot()).toEqual(before)
       if (answer.status === 404) return
+      // nothing of anybody's is in the question, and this server has no git provider
+      if (operation.operationId === 'startInstallation') return expect(answer.status).toBe(409)
       if (answer.status === 207) {
         expect(answer.body.results.map((result: { status: number }) => result.status)).toEqual([404])
         return

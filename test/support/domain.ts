@@ -3,6 +3,10 @@
  * that speaks the data-plane protocol by hand, step by step, where a test wants to decide what a worker does.
  */
 import { randomBytes, randomUUID } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import os from 'node:os'
+import path from 'node:path'
+import { readConfig } from '../../src/config.ts'
 import { type Database, openDatabase } from '../../src/database/client.ts'
 import type { Actor } from '../../src/domain/access.ts'
 import type { Core, DomainSettings, RequestContext } from '../../src/domain/context.ts'
@@ -11,6 +15,7 @@ import { KeyRing } from '../../src/domain/secrets/keyring.ts'
 import { localControlPlane } from '../../src/domain/work/local.ts'
 import type { ControlPlane } from '../../src/domain/work/protocol.ts'
 import type { Plan, Role } from '../../src/generated/prisma/enums.ts'
+import { openStorage } from '../../src/storage/open.ts'
 import { testDatabase } from './database.ts'
 
 export interface TestDomain {
@@ -35,12 +40,22 @@ const silent = { info: () => {}, warn: () => {}, error: () => {} }
 export async function testDomain(settings: Partial<DomainSettings> = {}): Promise<TestDomain> {
   const { url, drop } = await testDatabase()
   const database = openDatabase({ url, poolSize: 10 })
+  const keyring = new KeyRing([['test', randomBytes(32)]])
+  const dataDir = await mkdtemp(path.join(os.tmpdir(), 'pilothouse-domain-'))
   const core: Core = {
     db: database.prisma,
-    keyring: new KeyRing([['test', randomBytes(32)]]),
+    keyring,
     settings: { ...SETTINGS, ...settings },
     clock: () => new Date(),
     log: silent,
+    publicUrl: () => 'http://pilothouse.test',
+    gitProvider: null,
+    tarballs: await openStorage({
+      config: readConfig({ DATA_DIR: dataDir }),
+      keyring,
+      publicUrl: () => 'http://pilothouse.test',
+    }),
+    registry: null,
   }
   return {
     core,
@@ -62,6 +77,7 @@ export async function testDomain(settings: Partial<DomainSettings> = {}): Promis
     async close() {
       await database.close()
       await drop()
+      await rm(dataDir, { recursive: true, force: true })
     },
   }
 }

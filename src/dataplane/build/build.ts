@@ -1,5 +1,5 @@
 /**
- * One try of a build, in a folder of its own: fetch, check, install, build. Knows nothing of accounts and
+ * One try of a build, in a folder of its own: bring the source, check, install, build. Knows nothing of accounts and
  * processes: `run` and `own` are the runtime's.
  */
 import fs from 'node:fs'
@@ -7,19 +7,21 @@ import path from 'node:path'
 import type { RevisionWork } from '../../domain/work/protocol.ts'
 import { StepFailure } from '../failure.ts'
 import { Tail } from '../lines.ts'
-import { fetchSource } from './fetch.ts'
-import { createGit } from './git.ts'
 import { checkGraphConfig } from './graph-config.ts'
 import { detectInstall } from './install.ts'
 import { findStartScript, type StartScript } from './package.ts'
-import { allowedRemote, fullRef } from './repository.ts'
 import type { RunCommand } from './run.ts'
+import { bringSource } from './source.ts'
+import type { Credentials, SourceAccess } from './source-access.ts'
 
 export interface BuildRequest {
   revision: RevisionWork
   /** empty and only the server's; the build fills its `tree` and writes its `artifact.json` */
   folder: string
   gitDirectory: string
+  sources: SourceAccess
+  /** of the repository; null: it is read without */
+  credentials: Credentials | null
   /** PATH of all commands */
   searchPath: string
   has: (program: string) => boolean
@@ -29,31 +31,24 @@ export interface BuildRequest {
   /** gives a folder with all that is in it to the account of the build */
   own: (folder: string) => Promise<void>
   log: (line: string) => void
+  signal: AbortSignal
 }
 
 /** What a start needs to know of an artifact; written by us next to its tree, where its own code can't reach. */
 export interface ArtifactManifest extends StartScript {
-  repoCommitSha: string
+  /** null: the source has no commits */
+  repoCommitSha: string | null
 }
 
 /** Returns what was built. Throws StepFailure with what to do about it. */
 export async function buildSource(request: BuildRequest): Promise<ArtifactManifest> {
   const { revision, folder, run, log } = request
-  if (!revision.repoUrl || !revision.repoRef || !revision.graphConfigPath)
-    throw new StepFailure('repo_url, repo_ref and graph_config_path are all needed for a build.')
+  if (!revision.graphConfigPath) throw new StepFailure('graph_config_path is needed for a build.')
   const tree = path.join(folder, 'tree')
-  const repository = path.join(folder, 'git')
-  const remote = allowedRemote(revision.repoUrl, request.gitDirectory)
-  const ref = fullRef(revision.repoRef)
-  log(`Fetching ${revision.repoCommitSha ?? ref}`)
-  const configFile = path.join(folder, 'gitconfig')
-  const git = createGit({ remote, folder: repository, configFile, searchPath: request.searchPath, run, log })
-  const commit = await fetchSource(git, { remote, ref, commit: revision.repoCommitSha }, repository, tree)
-  log(`Commit ${commit}`)
-  for (const file of [repository, configFile]) await fs.promises.rm(file, { recursive: true })
+  const source = await bringSource(request, tree)
 
   // all that is read from the tree is read before any of its own code has run
-  const configFolder = checkGraphConfig(tree, revision.graphConfigPath)
+  const configFolder = checkGraphConfig(tree, revision.graphConfigPath, source.hint)
   const script = findStartScript(tree, configFolder)
   const install = revision.installCommand
     ? { folder: '.', command: ['sh', '-c', revision.installCommand] }
@@ -73,7 +68,7 @@ export async function buildSource(request: BuildRequest): Promise<ArtifactManife
       path.join(tree, configFolder),
     )
 
-  const manifest = { ...script, repoCommitSha: commit }
+  const manifest = { ...script, repoCommitSha: source.commit }
   await fs.promises.writeFile(path.join(folder, 'artifact.json'), JSON.stringify(manifest), { mode: 0o600 })
   return manifest
 

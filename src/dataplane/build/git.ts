@@ -4,19 +4,25 @@
 import fs from 'node:fs'
 import { StepFailure } from '../failure.ts'
 import { Tail } from '../lines.ts'
+import { storeCredentials } from './git-credentials.ts'
 import type { Remote } from './repository.ts'
 import type { RunCommand } from './run.ts'
+import type { Credentials } from './source-access.ts'
 
 export interface Git {
   /** Runs git on this build's bare repository; gives its output. Throws StepFailure when it fails. */
   run(args: string[]): Promise<string>
+  /** Removes all that was written here: for when its last run is over, however that ended. */
+  close(): Promise<void>
 }
 
 export interface GitOptions {
   remote: Remote
   /** the bare repository to work on */
   folder: string
-  /** is written here */
+  /** null: the repository is read without */
+  credentials: Credentials | null
+  /** is written here, and next to it what git needs for the credentials */
   configFile: string
   searchPath: string
   run: RunCommand
@@ -25,8 +31,10 @@ export interface GitOptions {
 
 /** What git prints is kept for answers and failures; only a failure's is logged. */
 export function createGit(options: GitOptions): Git {
-  const { remote, folder, configFile, searchPath, run, log } = options
-  fs.writeFileSync(configFile, configuration(remote), { mode: 0o600 })
+  const { remote, folder, credentials, configFile, searchPath, run, log } = options
+  const credentialsFile = `${configFile}-credentials`
+  const helper = credentials ? storeCredentials(credentialsFile, remote, credentials) : []
+  fs.writeFileSync(configFile, [...configuration(remote), ...helper, ''].join('\n'), { mode: 0o600 })
   const env = {
     PATH: searchPath,
     LC_ALL: 'C',
@@ -49,14 +57,18 @@ export function createGit(options: GitOptions): Git {
       if (exit.code === 0) return output.join('\n')
       if (exit.code === 127) throw new StepFailure('git is not installed on this machine: install it and redeploy.')
       for (const line of output.slice(-20)) log(line)
-      throw new StepFailure(tail.under(explain(output.join('\n'))))
+      throw new StepFailure(tail.under(explain(output.join('\n'), credentials ? WITH_CREDENTIALS : WITHOUT)))
+    },
+    async close() {
+      for (const file of [credentialsFile, configFile, folder])
+        await fs.promises.rm(file, { recursive: true, force: true })
     },
   }
 }
 
 // As a file, not as -c options: git doesn't pass those on to the process that reads a local repository, which
 // would refuse one that belongs to another account.
-function configuration({ protocol }: Remote): string {
+function configuration({ protocol }: Remote): string[] {
   return [
     '[core]',
     '\thooksPath = /dev/null',
@@ -69,23 +81,32 @@ function configuration({ protocol }: Remote): string {
     '\tallow = always',
     '[advice]',
     '\tdetachedHead = false',
-    '',
-  ].join('\n')
+  ]
 }
 
-const REASONS: [RegExp, string][] = [
-  [/couldn't find remote ref/i, 'The repository has no such branch or tag: check repo_ref.'],
-  [
-    /authentication failed|could not read (username|password)|terminal prompts disabled|permission denied|error: 40[13]/i,
-    'The repository could not be read without credentials: make it public, or use one below GIT_DIRECTORY.',
-  ],
-  [
-    /could not resolve host|unable to access|connection (refused|timed out)/i,
-    'The repository host could not be reached.',
-  ],
-  [/not found|does not appear to be a git repository|could not read from remote/i, 'The repository was not found.'],
+const NO_REF: Reason = [/couldn't find remote ref/i, 'The repository has no such branch or tag: check repo_ref.']
+const NO_ACCESS =
+  /authentication failed|could not read (username|password)|terminal prompts disabled|permission denied|error: 40[13]/i
+const NO_HOST: Reason = [
+  /could not resolve host|unable to access|connection (refused|timed out)/i,
+  'The repository host could not be reached.',
+]
+const NO_REPOSITORY = /not found|does not appear to be a git repository|could not read from remote/i
+
+type Reason = [RegExp, string]
+
+const WITHOUT: Reason[] = [
+  NO_REF,
+  [NO_ACCESS, 'The repository could not be read without credentials: make it public, or use one below GIT_DIRECTORY.'],
+  NO_HOST,
+  [NO_REPOSITORY, 'The repository was not found.'],
 ]
 
-function explain(output: string): string {
-  return REASONS.find(([pattern]) => pattern.test(output))?.[1] ?? 'The repository could not be fetched.'
+// a host says "not found" of what one may not see
+const NOT_REACHED =
+  'The installation does not reach this repository: add the repository to it at the git provider, then redeploy.'
+const WITH_CREDENTIALS: Reason[] = [NO_REF, [NO_ACCESS, NOT_REACHED], NO_HOST, [NO_REPOSITORY, NOT_REACHED]]
+
+function explain(output: string, reasons: Reason[]): string {
+  return reasons.find(([pattern]) => pattern.test(output))?.[1] ?? 'The repository could not be fetched.'
 }

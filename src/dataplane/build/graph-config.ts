@@ -5,14 +5,16 @@ import path from 'node:path'
 import { StepFailure } from '../failure.ts'
 import { readTreeJson } from './tree.ts'
 
-/** Checks the file at `graphConfigPath` (relative to the repository's root); returns its folder, `.` for the root. */
-export function checkGraphConfig(tree: string, graphConfigPath: string): string {
+/**
+ * Checks the file at `graphConfigPath` (relative to the root of the source); returns its folder, `.` for the root.
+ * `hint`: what to look at when there is no such file.
+ */
+export function checkGraphConfig(tree: string, graphConfigPath: string, hint: string): string {
   const file = path.posix.normalize(graphConfigPath)
   if (path.posix.isAbsolute(file) || file === '..' || file.startsWith('../'))
-    throw new StepFailure(`graph_config_path "${graphConfigPath}" must be a path within the repository.`)
+    throw new StepFailure(`graph_config_path "${graphConfigPath}" must be a path within the source.`)
   const config = readTreeJson(tree, file)
-  if (!config)
-    throw new StepFailure(`The repository has no file "${graphConfigPath}": check graph_config_path and repo_ref.`)
+  if (!config) throw new StepFailure(`The source has no file "${graphConfigPath}": ${hint}.`)
   const { graphs } = config
   const wrong = (what: string) =>
     new StepFailure(`"${graphConfigPath}": ${what}. Example: {"graphs": {"agent": "./agent.js:graph"}}`)

@@ -6,7 +6,7 @@ import { StepFailure } from '../failure.ts'
 import { readTreeFile, readTreeJson } from './tree.ts'
 
 export interface InstallCommand {
-  /** relative to the repository's root */
+  /** relative to the root of the source */
   folder: string
   command: string[]
 }

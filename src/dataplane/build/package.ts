@@ -6,7 +6,7 @@ import { StepFailure } from '../failure.ts'
 import { readTreeJson } from './tree.ts'
 
 export interface StartScript {
-  /** folder of the package.json, relative to the repository's root */
+  /** folder of the package.json, relative to the root of the source */
   folder: string
   prestart: string | null
   start: string
@@ -25,9 +25,7 @@ export function findStartScript(tree: string, folder: string): StartScript {
       `"${file}" has no "start" script: add one that starts an HTTP server on the port in PORT and answers GET /ok with 200.`,
     )
   }
-  throw new StepFailure(
-    'There is no package.json next to the graph configuration file or at the root of the repository.',
-  )
+  throw new StepFailure('There is no package.json next to the graph configuration file or at the root of the source.')
 }
 
 function scriptsOf(manifest: Record<string, unknown>): Record<string, unknown> {

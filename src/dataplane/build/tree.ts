@@ -1,5 +1,5 @@
 /**
- * Reads files of a checkout. They come from strangers: a symlink in it must not make us read anything else.
+ * Reads files of a source. They come from strangers: a symlink in it must not make us read anything else.
  */
 import fs from 'node:fs'
 import path from 'node:path'
@@ -16,7 +16,7 @@ export function readTreeFile(tree: string, file: string): string | null {
   } catch {
     return null
   }
-  if (!real.startsWith(root + path.sep)) throw new StepFailure(`"${file}" is outside of the repository.`)
+  if (!real.startsWith(root + path.sep)) throw new StepFailure(`"${file}" is outside of the source.`)
   const stat = fs.statSync(real)
   if (!stat.isFile()) return null
   if (stat.size > LARGEST) throw new StepFailure(`"${file}" is larger than 1 MiB.`)

@@ -20,8 +20,8 @@ export interface HeldClaim extends Claim {
 export type RevisionStep = Step & { revision: NonNullable<Step['revision']> }
 
 export interface Built {
-  /** the exact commit, 40 or 64 hex digits */
-  repoCommitSha: string
+  /** the exact commit, 40 or 64 hex digits; null: the source has no commits */
+  repoCommitSha: string | null
   /** handed back in `RevisionWork.artifact` */
   artifact: string
 }

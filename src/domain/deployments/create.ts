@@ -4,12 +4,14 @@ import { z } from 'zod'
 import { Prisma } from '../../generated/prisma/client.ts'
 import { requireRole, tenant } from '../access.ts'
 import { type RequestContext, type Tx, transaction } from '../context.ts'
-import { ConflictError, NotFoundError, rejectIfAny } from '../errors.ts'
+import { ConflictError, rejectIfAny, type Violation } from '../errors.ts'
+import { reachViolations } from '../integrations/reach.ts'
 import { shareListener } from '../listeners/lock.ts'
 import { parse, type RawInput } from '../parse.ts'
 import { rollOut } from '../revisions/rollout.ts'
 import { secretViolations } from '../secrets/rules.ts'
 import { storeSecrets } from '../secrets/secret-set.ts'
+import { unissuedViolations } from '../uploads/accept.ts'
 import { adoptTracingProject } from '../workspaces/tracing-project.ts'
 import {
   contentViolations,
@@ -28,15 +30,21 @@ export const createInput = z.object({ body: createBody })
 export async function createDeployment(ctx: RequestContext, raw: RawInput): Promise<string> {
   requireRole(ctx, 'deployer')
   const { body } = parse(createInput, raw)
-  return transaction(ctx, (tx) => create(ctx, tx, body))
+  const unreachable = await reachViolations(ctx, body)
+  return transaction(ctx, (tx) => create(ctx, tx, body, unreachable))
 }
 
-async function create(ctx: RequestContext, tx: Tx, body: z.output<typeof createBody>): Promise<string> {
+/** `unreachable`: what the git provider says against it; it was asked before the transaction. */
+async function create(
+  ctx: RequestContext,
+  tx: Tx,
+  body: z.output<typeof createBody>,
+  unreachable: Violation[],
+): Promise<string> {
   const { source, source_config: config, source_revision_config: revision } = body
   const git = source === 'gitprovider'
   const buildOnPush = git ? (config.build_on_push ?? false) : null
   const listener = config.listener_id == null ? null : await shareListener(tx, ctx.workspace.id, config.listener_id)
-  await requireIntegration(ctx, tx, config.integration_id)
   const namespace = config.listener_config?.k8s_namespace ?? null
   const hasListener = source === 'external_container' && (await tx.sql.listener.count({ where: tenant(ctx) })) > 0
 
@@ -45,6 +53,8 @@ async function create(ctx: RequestContext, tx: Tx, body: z.output<typeof createB
     ...requiredViolations(source, body),
     ...sourceViolations(source, body),
     ...contentViolations(body),
+    ...unreachable,
+    ...unissuedViolations(revision.source_tarball_path),
     ...refViolations(revision.repo_ref ?? null, buildOnPush),
     ...(source === 'external_container' ? listenerViolations(listener, namespace, hasListener) : []),
     ...secretViolations(body.secrets, []),
@@ -81,7 +91,8 @@ async function create(ctx: RequestContext, tx: Tx, body: z.output<typeof createB
     repoRef: revision.repo_ref ?? null,
     graphConfigPath: revision.graph_config_path ?? null,
     imageUri: revision.image_uri ?? null,
-    sourceTarballPath: revision.source_tarball_path ?? null,
+    sourceTarballPath: null,
+    repoCommitSha: null,
   })
   return id
 }
@@ -91,9 +102,4 @@ async function insert(tx: Tx, data: Prisma.DeploymentUncheckedCreateInput): Prom
   const { count } = await tx.sql.deployment.createMany({ data: [data], skipDuplicates: true })
   if (count === 0)
     throw new ConflictError(`A deployment named '${data.name}' already exists in this workspace.`, 'ALREADY_EXISTS')
-}
-
-async function requireIntegration(ctx: RequestContext, tx: Tx, id: string | null | undefined): Promise<void> {
-  if (id != null && (await tx.sql.integration.count({ where: { id, ...tenant(ctx) } })) === 0)
-    throw new NotFoundError('Integration', id)
 }

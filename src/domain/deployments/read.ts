@@ -9,13 +9,14 @@ import { cut, type OffsetPage, type Slice, type Window, windowSize } from '../pa
 import { parse, type RawInput } from '../parse.ts'
 import { type DeploymentOrder, keysetOf, orderOf } from './order.ts'
 import { deploymentFilter, deploymentPath, offsetQuery } from './schemas.ts'
-import { STATUS_FIELDS, whereStatus } from './status.ts'
+import { MESSAGE_FIELDS, STATUS_FIELDS, whereStatus } from './status.ts'
 
 /** What an answer about a deployment is made of. */
 const DEPLOYMENT_PARTS = {
   latestRevision: true,
   secretSet: true,
   listener: STATUS_FIELDS.listener,
+  integration: MESSAGE_FIELDS.integration,
 } as const satisfies Prisma.DeploymentInclude
 
 export type DeploymentView = Prisma.DeploymentGetPayload<{ include: typeof DEPLOYMENT_PARTS }>

@@ -7,6 +7,7 @@ import type { DomainSettings } from '../context.ts'
 import type { Violation } from '../errors.ts'
 import { violation } from '../parse.ts'
 import { RESERVED_NAMES } from '../secrets/rules.ts'
+import { parseImageReference } from './image-reference.ts'
 import { resourceSpecViolations } from './resource-spec.ts'
 import type { SecretReference, SourceConfig, SourceRevisionConfig } from './schemas.ts'
 
@@ -118,30 +119,9 @@ function pathViolations(graphConfigPath: string | null | undefined): Violation[]
     : []
 }
 
-/** Tarballs are accepted only from this deployment's upload-url, and nothing was uploaded. */
-function tarballViolations(path: string | null | undefined): Violation[] {
-  return path == null
-    ? []
-    : [
-        violation(
-          'source_revision_config.source_tarball_path',
-          'Must be a path obtained from the upload-url of this deployment, to which a tarball was uploaded.',
-        ),
-      ]
-}
-
-/** An image reference has no blanks and no scheme. */
 function imageViolations(imageUri: string | null | undefined): Violation[] {
-  if (imageUri == null) return []
-  const fine = /^[A-Za-z0-9][A-Za-z0-9._:/@+-]*$/.test(imageUri) && !imageUri.includes('://')
-  return fine
-    ? []
-    : [
-        violation(
-          'source_revision_config.image_uri',
-          'Must be an image reference: registry/repository:tag or …@sha256:digest, without a scheme.',
-        ),
-      ]
+  const parsed = imageUri == null ? null : parseImageReference(imageUri)
+  return typeof parsed === 'string' ? [violation('source_revision_config.image_uri', parsed)] : []
 }
 
 /** Names of secret references are environment variables: unique, none that is a secret too, none that the server sets. */
@@ -170,7 +150,6 @@ export function contentViolations(said: Said): Violation[] {
     ...refNameViolations(revision?.repo_ref),
     ...pathViolations(revision?.graph_config_path),
     ...imageViolations(revision?.image_uri),
-    ...tarballViolations(revision?.source_tarball_path),
     ...resourceSpecViolations(said.source_config?.resource_spec),
   ]
 }

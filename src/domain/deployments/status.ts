@@ -16,6 +16,24 @@ export const STATUS_FIELDS = {
   listener: { select: { lastSeenAt: true, createdAt: true } },
 } as const satisfies Prisma.DeploymentSelect
 
+/** What the message is derived from. */
+export const MESSAGE_FIELDS = {
+  statusMessage: true,
+  integration: { select: { name: true, removedAt: true, suspendedAt: true } },
+} as const satisfies Prisma.DeploymentSelect
+
+type MessageFields = Prisma.DeploymentGetPayload<{ select: typeof MESSAGE_FIELDS }>
+
+/** What it waits for, or why its teardown failed; otherwise that it can't be built from its repository any more. */
+export function deploymentMessage({ statusMessage, integration }: MessageFields): string | null {
+  if (statusMessage !== null || !integration) return statusMessage
+  if (integration.removedAt)
+    return `Its git integration '${integration.name}' was removed: what runs stays, but nothing new can be built. Install the app again, or create the deployment anew with another integration.`
+  if (integration.suspendedAt)
+    return `Its git integration '${integration.name}' is suspended at the git provider: nothing new can be built until that is lifted.`
+  return null
+}
+
 export type StatusFields = Prisma.DeploymentGetPayload<{ select: typeof STATUS_FIELDS }>
 
 /** Who was last heard from before this is silent. */

@@ -11,6 +11,7 @@ import { parse, type RawInput } from '../parse.ts'
 import { type RevisionSource, rollOut } from '../revisions/rollout.ts'
 import { secretViolations, unmask } from '../secrets/rules.ts'
 import { openSecrets, storeSecrets } from '../secrets/secret-set.ts'
+import { inspectTarball, type Tarball, tarballViolations, useTarball } from '../uploads/accept.ts'
 import { touch } from '../work/steps.ts'
 import { immutableFields, immutableViolations } from './immutable.ts'
 import { lockDeployment, refuseDeleted } from './lock.ts'
@@ -23,9 +24,10 @@ export const updateInput = z.object({ path: deploymentPath, body: updateBody })
 export async function updateDeployment(ctx: RequestContext, raw: RawInput): Promise<string> {
   requireRole(ctx, 'deployer')
   const { path, body } = parse(updateInput, raw)
+  const tarball = await tarballOf(ctx, path.deployment_id, body)
   await transaction(ctx, async (tx) => {
     const deployment = await lockDeployment(tx, ctx, path.deployment_id)
-    await merge(ctx, tx, deployment, body, triggersRevision(body))
+    await merge(ctx, tx, deployment, body, tarball, triggersRevision(body))
   })
   return path.deployment_id
 }
@@ -34,11 +36,15 @@ export async function updateDeployment(ctx: RequestContext, raw: RawInput): Prom
 export async function createRevision(ctx: RequestContext, raw: RawInput): Promise<Revision> {
   requireRole(ctx, 'deployer')
   const { path, body } = parse(updateInput, raw)
+  const tarball = await tarballOf(ctx, path.deployment_id, body)
   return transaction(ctx, async (tx) => {
     const deployment = await lockDeployment(tx, ctx, path.deployment_id)
-    return (await merge(ctx, tx, deployment, body, true))!
+    return (await merge(ctx, tx, deployment, body, tarball, true))!
   })
 }
+
+const tarballOf = (ctx: RequestContext, deploymentId: string, body: UpdateBody) =>
+  inspectTarball(ctx, deploymentId, body.source_revision_config?.source_tarball_path)
 
 /** The triggers of spec 3: a non-null member of these makes a revision, even if its value is the stored one. */
 function triggersRevision(body: UpdateBody): boolean {
@@ -57,6 +63,7 @@ async function merge(
   tx: Tx,
   deployment: Deployment,
   body: UpdateBody,
+  tarball: Tarball | null,
   revise: boolean,
 ): Promise<Revision | null> {
   const latest = await tx.sql.revision.findUniqueOrThrow({ where: { id: deployment.latestRevisionId! } })
@@ -69,6 +76,7 @@ async function merge(
     ...immutableViolations(deployment, body),
     ...sourceViolations(deployment.source, body, immutableFields(deployment)),
     ...contentViolations(body),
+    ...(await tarballViolations(tx, tarball)),
     ...refViolations(repoRef, buildOnPush),
     ...secretViolations(body.secrets ?? [], set?.names ?? []),
     ...referenceViolations(
@@ -77,6 +85,7 @@ async function merge(
     ),
   ])
   refuseDeleted(deployment)
+  await useTarball(tx, tarball)
 
   const changes: Prisma.DeploymentUncheckedUpdateInput = {
     ...(config?.build_on_push == null ? {} : { buildOnPush: config.build_on_push }),
@@ -109,6 +118,7 @@ function sourceAfter(latest: Revision, body: UpdateBody): RevisionSource {
     graphConfigPath: said?.graph_config_path ?? latest.graphConfigPath,
     imageUri: said?.image_uri ?? latest.imageUri,
     sourceTarballPath: said?.source_tarball_path ?? latest.sourceTarballPath,
+    repoCommitSha: null,
   }
 }
 

@@ -36,7 +36,8 @@ export async function identifyNodes(ctx: RequestContext, ids: readonly string[])
       WHERE l.workspace_id = own.id AND ${hasListeners(plan)}::boolean
     UNION ALL SELECT 'TracingProject', p.id FROM tracing_projects p JOIN asked USING (id), own WHERE p.workspace_id = own.id
     UNION ALL SELECT 'Tag', t.id FROM tags t JOIN asked USING (id), own WHERE t.workspace_id = own.id
-    UNION ALL SELECT 'GitIntegration', i.id FROM integrations i JOIN asked USING (id), own WHERE i.workspace_id = own.id
+    UNION ALL SELECT 'GitIntegration', i.id FROM integrations i JOIN asked USING (id), own
+      WHERE i.workspace_id = own.id AND i.removed_at IS NULL
     UNION ALL SELECT 'ApiKey', k.id FROM api_keys k JOIN asked USING (id), own
       WHERE k.organization_id = ${organization}::uuid AND (k.workspace_id = own.id OR k.workspace_id IS NULL)
         AND ${ctx.actor.role === 'admin'}::boolean`

@@ -1,6 +1,7 @@
 /** Reads resources of one type by their ids, tenant-scoped, with what the caller selects of them. */
 import { liveDeployment, tenant } from '../access.ts'
 import type { RequestContext } from '../context.ts'
+import { liveIntegration } from '../integrations/live.ts'
 import { WITHOUT_HASH } from '../keys/issue.ts'
 import { visibleKeys } from '../keys/list.ts'
 import type { NodeType } from './identify.ts'
@@ -29,7 +30,7 @@ const READ: Record<NodeType, Read> = {
     ctx.db.tracingProject.findMany({ ...selection, where: { id: { in: ids }, ...tenant(ctx) } }),
   Tag: (ctx, ids, selection) => ctx.db.tag.findMany({ ...selection, where: { id: { in: ids }, ...tenant(ctx) } }),
   GitIntegration: (ctx, ids, selection) =>
-    ctx.db.integration.findMany({ ...selection, where: { id: { in: ids }, ...tenant(ctx) } }),
+    ctx.db.integration.findMany({ ...selection, where: { id: { in: ids }, ...liveIntegration(ctx) } }),
   ApiKey: (ctx, ids) =>
     ctx.db.apiKey.findMany({ where: { id: { in: ids }, AND: visibleKeys(ctx) }, omit: WITHOUT_HASH }),
 }

@@ -6,8 +6,9 @@ import { lockDeployment } from '../deployments/lock.ts'
 import { revisionPath } from '../deployments/schemas.ts'
 import { NotFoundError, NotRedeployableError } from '../errors.ts'
 import { parse, type RawInput } from '../parse.ts'
+import { reuseTarball } from '../uploads/accept.ts'
 import { advance } from '../work/advance.ts'
-import { isTerminal, missingContent } from './lifecycle.ts'
+import { isTerminal, missingContent, needsBuild } from './lifecycle.ts'
 import { takeRollout } from './rollout.ts'
 import { transition } from './transition.ts'
 
@@ -26,6 +27,8 @@ export async function redeployRevision(ctx: RequestContext, raw: RawInput): Prom
     if (!isTerminal(revision.status)) throw refuse(`it is in progress (${revision.status})`)
     const missing = missingContent(revision)
     if (missing) throw refuse(`it has nothing to build or run; it lacks ${missing}`)
+    if (revision.sourceTarballPath && needsBuild(revision) && !(await reuseTarball(tx, revision.sourceTarballPath)))
+      throw refuse('its source tarball was removed; upload it again and make a new revision')
 
     const rollout = await takeRollout(ctx, tx, deployment, revision.id)
     await tx.sql.deployment.update({ where: { id: deployment.id }, data: { rollout } })

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { Deployment, Revision } from '../../generated/prisma/client.ts'
-import type { RequestContext, Tx } from '../context.ts'
+import type { Core, Tx } from '../context.ts'
 import { advance } from '../work/advance.ts'
 import { cancelStepOf } from '../work/steps.ts'
 import { WAITING } from './lifecycle.ts'
@@ -16,15 +16,17 @@ export interface RevisionSource {
   graphConfigPath: string | null
   imageUri: string | null
   sourceTarballPath: string | null
+  /** the commit to build; null: the one that `repoRef` names when the build begins */
+  repoCommitSha: string | null
+}
+
+/** On whose behalf: a caller, or with a null subject the system itself. */
+export interface Author extends Core {
+  actor: { subject: string | null }
 }
 
 /** Takes the next rollout number for `revisionId` and skips every other revision that waits. */
-export async function takeRollout(
-  ctx: RequestContext,
-  tx: Tx,
-  deployment: Deployment,
-  revisionId: string,
-): Promise<number> {
+export async function takeRollout(ctx: Author, tx: Tx, deployment: Deployment, revisionId: string): Promise<number> {
   const waiting = await tx.sql.revision.findMany({
     where: { deploymentId: deployment.id, status: { in: [...WAITING] }, id: { not: revisionId } },
     orderBy: { rollout: 'asc' },
@@ -43,13 +45,14 @@ export async function takeRollout(
 
 /**
  * Makes the deployment's next revision, with everything it pins, and moves the deployment on. The deployment
- * must be locked; its row is updated. Returns the revision as it stands afterwards.
+ * must be locked; its row is updated. Returns the revision as it stands afterwards. `why`: goes into its first event.
  */
 export async function rollOut(
-  ctx: RequestContext,
+  ctx: Author,
   tx: Tx,
   deployment: Deployment,
   source: RevisionSource,
+  why: string | null = null,
 ): Promise<Revision> {
   const id = randomUUID()
   const rollout = await takeRollout(ctx, tx, deployment, id)
@@ -80,6 +83,7 @@ export async function rollOut(
     revisionId: id,
     from: null,
     to: 'CREATING',
+    message: why,
     attempt: 1,
     actor: ctx.actor.subject,
   })

@@ -5,6 +5,7 @@ import { selectDeployment } from '../../domain/deployments/read.ts'
 import { updateDeployment, updateInput } from '../../domain/deployments/update.ts'
 import { ConflictError, NotFoundError } from '../../domain/errors.ts'
 import { setDeploymentTags, setTagsInput } from '../../domain/tags/set.ts'
+import { createUploadUrl, type UploadUrl, uploadUrlInput } from '../../domain/uploads/create-url.ts'
 import { builder } from '../builder.ts'
 import { toSnake } from '../naming.ts'
 import { verbInput } from '../verb-input.ts'
@@ -40,9 +41,19 @@ const DeleteDeploymentsSuccess = builder.objectRef<BulkResult[]>('DeleteDeployme
   fields: (t) => ({ results: t.field({ type: [DeleteDeploymentOutcome], resolve: (results) => results }) }),
 })
 
+const CreateUploadUrlSuccess = builder.objectRef<UploadUrl>('CreateUploadUrlSuccess').implement({
+  fields: (t) => ({
+    uploadUrl: t.exposeString('uploadUrl', {
+      description: 'Takes one PUT of a gzip tarball, for an hour. No API key is needed.',
+    }),
+    objectPath: t.exposeString('objectPath', { description: 'For `sourceRevisionConfig.sourceTarballPath`.' }),
+  }),
+})
+
 const create = verbInput('CreateDeploymentInput', createInput)
 const update = verbInput('UpdateDeploymentInput', updateInput)
 const remove = verbInput('DeleteDeploymentInput', deleteInput)
+const upload = verbInput('CreateUploadUrlInput', uploadUrlInput)
 const tag = verbInput('SetDeploymentTagsInput', setTagsInput)
 
 const DeleteDeploymentsInput = builder.inputType('DeleteDeploymentsInput', {
@@ -70,6 +81,13 @@ builder.mutationFields((t) => ({
     errors: { types: [NotFoundError, ConflictError] },
     args: { input: t.arg({ type: update.type, required: true }) },
     resolve: async (_root, { input }, ctx) => ({ deploymentId: await updateDeployment(ctx, update.raw(input)) }),
+  }),
+  createUploadUrl: t.field({
+    type: CreateUploadUrlSuccess,
+    description: 'Gives an address for the upload of a source tarball. For `internal_source` deployments.',
+    errors: { types: [NotFoundError, ConflictError] },
+    args: { input: t.arg({ type: upload.type, required: true }) },
+    resolve: (_root, { input }, ctx) => createUploadUrl(ctx, upload.raw(input)),
   }),
   deleteDeployment: t.field({
     type: DeleteDeploymentSuccess,

@@ -1,7 +1,7 @@
 /** Deployments: the type with everything around it, and the look-up of one. The list and the writes are next door. */
 import { selectDeployment } from '../../domain/deployments/read.ts'
 import type { SecretReference as Reference } from '../../domain/deployments/schemas.ts'
-import { deploymentStatus, STATUS_FIELDS } from '../../domain/deployments/status.ts'
+import { deploymentMessage, deploymentStatus, MESSAGE_FIELDS, STATUS_FIELDS } from '../../domain/deployments/status.ts'
 import { cut } from '../../domain/page.ts'
 import { countRevisions, parseRevisionFilter, revisionCursor, revisionWindow } from '../../domain/revisions/read.ts'
 import { presentSecrets } from '../../domain/secrets/secret-set.ts'
@@ -62,7 +62,12 @@ export const Deployment = builder.prismaObject('Deployment', {
       select: STATUS_FIELDS,
       resolve: (deployment, _args, { clock }) => deploymentStatus(deployment, clock()),
     }),
-    statusMessage: t.exposeString('statusMessage', { nullable: true }),
+    statusMessage: t.string({
+      nullable: true,
+      description: 'What it waits for, why its teardown failed, or that its git integration is gone.',
+      select: MESSAGE_FIELDS,
+      resolve: (deployment) => deploymentMessage(deployment),
+    }),
     health: t.field({
       type: DeploymentHealth,
       nullable: true,

@@ -1,7 +1,10 @@
 /** Git integrations and the repositories that they reach (contract 9): where `integrationId` and `repoUrl` come from. */
 import { listIntegrations } from '../../domain/integrations/list.ts'
 import { type Repository, repositoriesOf } from '../../domain/integrations/repositories.ts'
+import { repositoryCursor, searched, windowRepositories } from '../../domain/integrations/window.ts'
 import { builder } from '../builder.ts'
+import { connectionOf } from '../connection.ts'
+import { pageCost } from '../cost.ts'
 import { IntegrationKind } from '../enums.ts'
 
 const GitRepository = builder.objectRef<Repository>('GitRepository').implement({
@@ -23,14 +26,37 @@ export const GitIntegration = builder.prismaObject('Integration', {
     id: t.exposeID('id'),
     kind: t.expose('kind', { type: IntegrationKind }),
     name: t.exposeString('name'),
-    createdAt: t.expose('createdAt', { type: 'DateTime' }),
-    repositories: t.field({
-      type: [GitRepository],
-      description: 'All that it reaches now.',
-      // looked up outside the database
-      complexity: 50,
-      resolve: (integration, _args, ctx) => repositoriesOf(ctx, integration),
+    installationId: t.string({
+      nullable: true,
+      description: 'Of an app: the git provider’s id of the installation.',
+      resolve: ({ installationId }) => (installationId === null ? null : String(installationId)),
     }),
+    account: t.exposeString('account', { nullable: true, description: 'Of an app: whom it is installed for.' }),
+    suspended: t.boolean({
+      description: 'The git provider has suspended the installation: it reaches nothing now.',
+      resolve: ({ suspendedAt }) => suspendedAt !== null,
+    }),
+    createdAt: t.expose('createdAt', { type: 'DateTime' }),
+    repositories: t.connection(
+      {
+        type: GitRepository,
+        // the one integration whose provider does not answer must not hide the others
+        nullable: true,
+        description:
+          'All that it reaches now, by owner and name. Null, with an error, when the git provider can’t say.',
+        args: {
+          search: t.arg.string({ description: 'Only those with this in their `owner/name`, whatever the case.' }),
+        },
+        // looked up outside the database
+        complexity: (args) => ({ ...pageCost(args), field: 50 }),
+        resolve: async (integration, { search, ...window }, ctx) => {
+          const all = searched(await repositoriesOf(ctx, integration), search)
+          return connectionOf(windowRepositories(all, window), window, repositoryCursor, () => all.length)
+        },
+      },
+      { name: 'GitRepositoryConnection' },
+      { name: 'GitRepositoryEdge' },
+    ),
   }),
 })
 

@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import type { RequestContext } from '../../domain/context.ts'
 import type { DeploymentView } from '../../domain/deployments/read.ts'
 import type { SecretReference, SourceConfig } from '../../domain/deployments/schemas.ts'
-import { deploymentStatus } from '../../domain/deployments/status.ts'
+import { deploymentMessage, deploymentStatus } from '../../domain/deployments/status.ts'
 import { presentSecrets } from '../../domain/secrets/secret-set.ts'
 import type { deployment } from '../schemas.ts'
 import { NO_REVISION, presentRevisionConfig } from './revision.ts'
@@ -30,7 +30,7 @@ export function presentDeployment(ctx: RequestContext, view: DeploymentView): z.
     secrets: presentSecrets(ctx, view.secretSet),
     secret_references: view.secretReferences as SecretReference[] | null,
     status: deploymentStatus(view, ctx.clock()),
-    status_message: view.statusMessage,
+    status_message: deploymentMessage(view),
     image_version: view.imageVersion,
     latest_revision_id: view.latestRevisionId,
     active_revision_id: view.activeRevisionId,

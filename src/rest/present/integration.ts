@@ -5,8 +5,8 @@ import type { Integration } from '../../generated/prisma/client.ts'
 import type { integration, repository } from '../schemas.ts'
 
 /** A `directory` integration is nobody's installation: it has no installation's id. */
-export function presentIntegration({ id, name }: Integration): z.output<typeof integration> {
-  return { id, installation_id: null, name }
+export function presentIntegration({ id, installationId, name }: Integration): z.output<typeof integration> {
+  return { id, installation_id: installationId === null ? null : String(installationId), name }
 }
 
 export function presentRepository(found: Repository): z.output<typeof repository> {

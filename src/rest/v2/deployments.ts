@@ -18,7 +18,7 @@ export const deployments: Operation[] = [
     tag,
     input: createInput,
     answers: { 201: { means: 'The deployment. Its latest_revision_id is the first revision.', schema: deployment } },
-    errors: [404, 409],
+    errors: [404, 409, 502],
     handle: async (ctx, raw) => {
       const id = await createDeployment(ctx, raw)
       return { status: 201, body: presentDeployment(ctx, await readDeployment(ctx, id)) }

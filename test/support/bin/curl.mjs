@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 // The options of curl that the README's examples use, so that they can be tested on a machine without curl.
+import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 
 const { values, positionals } = parseArgs({
@@ -11,9 +12,12 @@ const { values, positionals } = parseArgs({
     request: { type: 'string', short: 'X' },
     header: { type: 'string', short: 'H', multiple: true },
     data: { type: 'string', short: 'd' },
+    'data-binary': { type: 'string' },
   },
 })
 const headers = (values.header ?? []).map((line) => line.split(/:\s*/, 2))
 const method = values.request ?? (values.data === undefined ? 'GET' : 'POST')
-const response = await fetch(positionals[0], { method, headers, body: values.data })
+const file = values['data-binary']?.replace(/^@/, '')
+const body = file === undefined ? values.data : readFileSync(file)
+const response = await fetch(positionals[0], { method, headers, body })
 for await (const chunk of response.body ?? []) process.stdout.write(chunk)

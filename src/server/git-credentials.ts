@@ -1,0 +1,66 @@
+/** Credentials for the repository of a deployment: a token of its integration that lives for an hour at most. */
+import { backoff, limited, sleep } from '../dataplane/backoff.ts'
+import type { Credentials } from '../dataplane/build/source-access.ts'
+import { StepFailure } from '../dataplane/failure.ts'
+import type { Core } from '../domain/context.ts'
+import { ProviderUnavailableError } from '../domain/integrations/provider.ts'
+
+/** What the provider takes beside a token of an installation, instead of a person's name. */
+const USERNAME = 'x-access-token'
+
+/** how long a build waits for a provider that is down, in milliseconds */
+const PATIENCE = 60_000
+
+/** Null: the repository is read without. Throws StepFailure with what to do about it. */
+export async function gitCredentials(
+  core: Core,
+  deploymentId: string,
+  signal: AbortSignal,
+  patience = PATIENCE,
+): Promise<Credentials | null> {
+  const { integration, repoUrl } = await core.db.deployment.findUniqueOrThrow({
+    where: { id: deploymentId },
+    select: { repoUrl: true, integration: true },
+  })
+  if (!integration || integration.kind === 'directory') return null
+  if (integration.removedAt)
+    throw new StepFailure(
+      'Its git integration was removed: install it again, and create the deployment anew with the new one.',
+    )
+  if (integration.suspendedAt)
+    throw new StepFailure('Its git integration is suspended at the git provider: resume it there, then redeploy.')
+  const provider = core.gitProvider
+  if (!provider) throw new StepFailure('No git provider is configured on this server: see its GITPROVIDER_ settings.')
+  const repository = provider.repositoryOf(repoUrl ?? '')
+  if (!repository)
+    throw new StepFailure(`${repoUrl} is not at the git provider of its integration: use one of its repositories.`)
+  const token = await insist(patience, signal, (over) =>
+    provider.cloneToken(Number(integration.installationId), repository, over),
+  )
+  if (token === null)
+    throw new StepFailure(
+      `The installation does not reach the repository ${repository}: add the repository to it at the git provider, then redeploy.`,
+    )
+  return { username: USERNAME, password: token }
+}
+
+/** Asks again while the provider is unavailable; when the time is up, its last answer is why the step failed. */
+async function insist<T>(patience: number, signal: AbortSignal, ask: (over: AbortSignal) => Promise<T>): Promise<T> {
+  const giveUpAt = performance.now() + patience
+  for (let tries = 0; ; tries++) {
+    try {
+      return await limited(Math.max(1000, giveUpAt - performance.now()), signal, ask)
+    } catch (error) {
+      signal.throwIfAborted()
+      if (!(error instanceof ProviderUnavailableError) && (error as Error).name !== 'TimeoutError') throw error
+      const wait = backoff(tries, 1000, 10_000)
+      if (performance.now() + wait >= giveUpAt)
+        throw new StepFailure(
+          error instanceof ProviderUnavailableError ? error.message : new ProviderUnavailableError(SILENT).message,
+        )
+      await sleep(wait, signal)
+    }
+  }
+}
+
+const SILENT = 'did not answer in time'

@@ -1,0 +1,255 @@
+/** What follows from a delivery of the git provider: leases on deliveries, one look for many, and what is written. */
+import { randomBytes, randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import type { RequestContext } from '../../src/domain/context.ts'
+import { createDeployment } from '../../src/domain/deployments/create.ts'
+import { type GitProvider, ProviderUnavailableError } from '../../src/domain/integrations/provider.ts'
+import { handleDeliveries } from '../../src/domain/pushes/handle.ts'
+import { leaseGroup, roundBegins } from '../../src/domain/pushes/lease.ts'
+import { purgeDeliveries } from '../../src/domain/pushes/purge.ts'
+import { receiveDelivery } from '../../src/domain/pushes/receive.ts'
+import { type TestDomain, testDomain } from '../support/domain.ts'
+
+const INSTALLATION = 4711
+const running = new AbortController().signal
+const commit = () => randomBytes(20).toString('hex')
+
+let domain: TestDomain
+let ctx: RequestContext
+/** The provider: what it answers, and how often it was asked. */
+let asked: number
+let answer: () => Promise<string | null>
+let known: { suspended: boolean } | null
+let deploymentId: string
+
+const not = () => Promise.reject(new Error('is not asked for here'))
+const provider: GitProvider = {
+  installUrl: not,
+  mayUse: null,
+  repositories: not,
+  createStatus: not,
+  cloneToken: async () => 'of no use',
+  installation: async (id) => known && { id, account: 'acme', createdAt: new Date(0), ...known },
+  branchHead() {
+    asked++
+    return answer()
+  },
+  repositoryOf: (url) => /^https:\/\/git\.example\.com\/(.+?)(\.git)?$/.exec(url)?.[1] ?? null,
+  verifyWebhook: async () => true,
+}
+
+beforeAll(async () => {
+  domain = await testDomain()
+  domain.core.gitProvider = provider
+})
+afterAll(() => domain.close())
+
+beforeEach(async () => {
+  await domain.core.db.webhookDelivery.deleteMany()
+  await domain.core.db.deployment.updateMany({ data: { buildOnPush: false } })
+  await domain.core.db.integration.deleteMany({ where: { kind: 'app', deployments: { none: {} } } })
+  asked = 0
+  known = { suspended: false }
+  ctx = await domain.tenant()
+  deploymentId = await follower(ctx)
+})
+
+/** A deployment that builds on each push to acme/agent's main. */
+async function follower(owner: RequestContext, installationId = INSTALLATION): Promise<string> {
+  const { id: workspaceId } = owner.workspace
+  const integration = await domain.core.db.integration.create({
+    data: { workspaceId, kind: 'app', name: 'acme', account: 'acme', installationId },
+  })
+  return createDeployment(owner, {
+    body: {
+      name: `agent-${randomUUID()}`,
+      source: 'gitprovider',
+      source_config: {
+        integration_id: integration.id,
+        repo_url: 'https://git.example.com/Acme/agent.git',
+        build_on_push: true,
+      },
+      source_revision_config: { repo_ref: 'main', graph_config_path: 'graph.json' },
+      secrets: [],
+    },
+  })
+}
+
+function pushed(after: string, id = randomUUID()) {
+  return receiveDelivery(domain.core, {
+    header: { 'x-github-delivery': id, 'x-github-event': 'push' },
+    body: {
+      ref: 'refs/heads/main',
+      after,
+      repository: { full_name: 'acme/agent' },
+      installation: { id: INSTALLATION },
+    },
+  })
+}
+
+const heard = (action: string) =>
+  receiveDelivery(domain.core, {
+    header: { 'x-github-delivery': randomUUID(), 'x-github-event': 'installation' },
+    body: { action, installation: { id: INSTALLATION } },
+  })
+
+const commits = async (id = deploymentId) =>
+  (await domain.core.db.revision.findMany({ where: { deploymentId: id }, orderBy: { number: 'asc' } })).map(
+    ({ repoCommitSha }) => repoCommitSha,
+  )
+const open = () => domain.core.db.webhookDelivery.findMany({ where: { finishedAt: null } })
+/** The time until the next look is over. */
+const later = () =>
+  domain.core.db.$executeRaw`UPDATE webhook_deliveries SET not_before = now() - interval '1 s', leased_until = NULL`
+const handle = () => handleDeliveries(domain.core, running)
+
+test('a push makes a revision of the very commit that the branch points to, and says so', async () => {
+  const head = commit()
+  answer = async () => head
+  await pushed(head)
+  await handle()
+  expect(await commits()).toEqual([null, head])
+  const event = await domain.core.db.event.findFirstOrThrow({
+    where: { deploymentId, message: { contains: head } },
+  })
+  expect(event).toMatchObject({
+    type: 'revision.status',
+    toStatus: 'CREATING',
+    actor: null,
+    message: `Commit ${head} was pushed to main.`,
+  })
+  expect(await open()).toEqual([])
+})
+
+test('five hundred deliveries that wait are one look, and a replay is none', async () => {
+  const head = commit()
+  answer = async () => head
+  const id = randomUUID()
+  for (let n = 0; n < 499; n++) await pushed(commit())
+  expect(await pushed(head, id)).toEqual({ duplicate: false })
+  expect(await pushed(head, id)).toEqual({ duplicate: true })
+  await handle()
+  expect(asked).toBe(1)
+  // the older ones don't agree with the answer: they are worth one more look, together
+  expect(await open()).toHaveLength(499)
+  await later()
+  await handle()
+  expect([asked, await open(), await commits()]).toEqual([2, [], [null, head]])
+})
+
+test('an answer that is older than the push is asked for once more', async () => {
+  const [before, head] = [commit(), commit()]
+  answer = async () => before
+  await pushed(before)
+  await handle()
+  await pushed(head)
+  await handle()
+  answer = async () => head
+  await later()
+  await handle()
+  expect(await commits()).toEqual([null, before, head])
+})
+
+test('two servers take what is about one branch one after the other', async () => {
+  await pushed(commit())
+  await pushed(commit())
+  const until = (await roundBegins(domain.core))!
+  const taken = await Promise.all([1, 2, 3].map(() => leaseGroup(domain.core, until)))
+  expect(taken.filter(Boolean).map((group) => group!.deliveries.length)).toEqual([2])
+  await pushed(commit())
+  expect(await leaseGroup(domain.core, (await roundBegins(domain.core))!)).toBeNull()
+})
+
+test('a server that was away for so long that another took over writes nothing', async () => {
+  const [stale, head] = [commit(), commit()]
+  await pushed(head)
+  answer = async () => {
+    // while this one waits for its answer, its lease runs out and another server does the work
+    answer = async () => head
+    await later()
+    await handle()
+    return stale
+  }
+  await handle()
+  expect(await commits()).toEqual([null, head])
+})
+
+test('while the provider is away the delivery waits, and longer each time; after a day it is given up', async () => {
+  const head = commit()
+  answer = () => Promise.reject(new ProviderUnavailableError('answered 503'))
+  await pushed(head)
+  const pauses: number[] = []
+  for (let n = 0; n < 9; n++) {
+    await handle()
+    const [delivery] = await open()
+    pauses.push(Math.round((delivery!.notBefore.getTime() - Date.now()) / 1000))
+    await later()
+  }
+  expect(pauses).toEqual([5, 10, 20, 40, 80, 160, 320, 600, 600])
+  expect(await commits()).toEqual([null])
+  await domain.core.db.$executeRaw`UPDATE webhook_deliveries SET received_at = now() - interval '25 hours'`
+  await handle()
+  expect(await open()).toEqual([])
+})
+
+test('a server that stops gives back what it has begun, and no try is counted', async () => {
+  const stopping = new AbortController()
+  answer = () => {
+    stopping.abort()
+    return Promise.reject(new Error('aborted'))
+  }
+  await pushed(commit())
+  await handleDeliveries(domain.core, stopping.signal)
+  expect(await open()).toMatchObject([{ tries: 0, leasedUntil: null }])
+})
+
+test('a branch that is gone, a repository that nobody follows: nothing', async () => {
+  answer = async () => null
+  await pushed(commit())
+  await handle()
+  expect([asked, await commits(), await open()]).toEqual([1, [null], []])
+  await domain.core.db.deployment.updateMany({ data: { buildOnPush: false } })
+  await pushed(commit())
+  await handle()
+  expect([asked, await commits(), await open()]).toEqual([1, [null], []])
+})
+
+test('of an installation that is suspended, taken up again and removed every workspace hears', async () => {
+  const second = await domain.tenant()
+  await follower(second)
+  const where = { installationId: INSTALLATION, workspaceId: { in: [ctx.workspace.id, second.workspace.id] } }
+  const states = async () =>
+    (await domain.core.db.integration.findMany({ where })).map(({ removedAt, suspendedAt }) =>
+      removedAt ? 'removed' : suspendedAt ? 'suspended' : 'live',
+    )
+  for (const [action, there, state] of [
+    ['suspend', { suspended: true }, 'suspended'],
+    ['unsuspend', { suspended: false }, 'live'],
+    ['new_permissions_accepted', { suspended: false }, 'live'],
+    ['deleted', null, 'removed'],
+  ] as const) {
+    known = there
+    await heard(action)
+    await handle()
+    expect([await states(), await open()]).toEqual([[state, state], []])
+  }
+  const events = await domain.core.db.event.findMany({
+    where: { workspaceId: second.workspace.id, type: { startsWith: 'integration.' } },
+    orderBy: { sequence: 'asc' },
+  })
+  expect(events.map(({ type }) => type)).toEqual([
+    'integration.suspended',
+    'integration.unsuspended',
+    'integration.removed',
+  ])
+})
+
+test('a delivery is remembered for seven days after it was handled', async () => {
+  await pushed(commit())
+  await pushed(commit())
+  const [kept] = await open()
+  await domain.core.db.$executeRaw`UPDATE webhook_deliveries SET received_at = now() - interval '9 days',
+    finished_at = CASE WHEN id = ${kept!.id} THEN now() - interval '6 days' ELSE now() - interval '8 days' END`
+  await purgeDeliveries(domain.core)
+  expect(await domain.core.db.webhookDelivery.findMany()).toMatchObject([{ id: kept!.id }])
+})

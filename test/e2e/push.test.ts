@@ -1,0 +1,79 @@
+// From a push at the git provider to an agent that answers: a real server with its worker, git over http, webhooks.
+import fs from 'node:fs'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type TestApp, testApp } from '../support/app.ts'
+import { type FakeGitProvider, openGitProvider } from '../support/gitprovider/open.ts'
+
+const AGENT = fileURLToPath(new URL('../fixtures/agent', import.meta.url))
+const FILES = Object.fromEntries(
+  fs
+    .readdirSync(AGENT, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => path.join(entry.parentPath, entry.name))
+    .map((file) => [path.relative(AGENT, file), fs.readFileSync(file, 'utf8')]),
+)
+
+let provider: FakeGitProvider
+let app: TestApp
+
+beforeAll(async () => {
+  provider = await openGitProvider()
+  app = await testApp({ settings: { ...provider.settings, WORKER: 'on', APP_PORTS: '21800-21849' } })
+})
+afterAll(async () => {
+  await app?.close()
+  await provider?.close()
+})
+
+test('a push is built at its exact commit, its agent answers, and the commit is told', async () => {
+  const repository = await provider.repository('acme/agent')
+  const first = await provider.push(repository, 'main', FILES)
+  const installed = provider.install('acme', { repositories: [repository], users: ['ada'] })
+
+  const started = await app.gql('mutation { startGitIntegration { ... on StartGitIntegrationSuccess { installUrl } } }')
+  const state = new URL(started.data.startGitIntegration.installUrl).searchParams.get('state')!
+  const back = new URLSearchParams({ state, installation_id: String(installed.id), code: provider.code('ada') })
+  expect((await app.rest('GET', `/v1/integrations/gitprovider/setup?${back}`, { key: null })).status).toBe(200)
+  const integrations = (await app.rest('GET', '/v1/integrations/gitprovider/install')).body
+  const integration = integrations.find(
+    (one: { installation_id: unknown }) => String(one.installation_id) === String(installed.id),
+  )
+
+  const created = await app.rest('POST', '/v2/deployments', {
+    body: {
+      name: 'agent',
+      source: 'gitprovider',
+      source_config: {
+        integration_id: integration.id,
+        repo_url: repository.url,
+        build_on_push: true,
+        deployment_type: 'dev',
+      },
+      source_revision_config: { repo_ref: 'main', graph_config_path: 'graph.json' },
+      secrets: [],
+    },
+  })
+  expect(created.status, created.text).toBe(201)
+  const { id } = created.body
+  const newest = async () => (await app.rest('GET', `/v2/deployments/${id}/revisions`)).body.resources[0]
+  const deployed = (sha: string) =>
+    expect
+      .poll(newest, { timeout: 60_000, interval: 200 })
+      .toMatchObject({ status: 'DEPLOYED', source_revision_config: { repo_commit_sha: sha } })
+  await deployed(first)
+
+  const pushed = await provider.push(repository, 'main', { 'greeting.txt': 'Pushed\n' })
+  const hook = `${app.url}/v1/integrations/gitprovider/webhook`
+  const payload = provider.payload.push(repository, installed, { branch: 'main', before: first, after: pushed })
+  expect((await provider.deliver(hook, 'push', payload)).status).toBe(202)
+  await deployed(pushed)
+
+  const { customUrl } = await app.app.core.db.deployment.findUniqueOrThrow({ where: { id } })
+  expect(await (await fetch(customUrl!)).text()).toContain('Pushed')
+  await expect
+    .poll(() => provider.statuses(repository, pushed).at(-1), { timeout: 15_000 })
+    .toMatchObject({ state: 'success', context: 'pilothouse/agent', targetUrl: customUrl })
+  expect(provider.statuses(repository, pushed)[0]).toMatchObject({ state: 'pending' })
+}, 120_000)

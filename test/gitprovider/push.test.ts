@@ -1,0 +1,185 @@
+/** Push to build: the branch's head at the provider is what is rolled out, however the webhooks come (issue 4). */
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { testApp } from '../support/app.ts'
+import { type Pushing, pushing } from './pushing.ts'
+
+let world: Pushing
+beforeAll(async () => {
+  world = await pushing()
+  await world.commit()
+})
+afterAll(() => world.close())
+
+test('a push makes a revision that is pinned to that very commit', async () => {
+  const id = await world.deploy()
+  const head = await world.commit()
+  await world.tell(head)
+  await world.settled()
+  const [revision] = (await world.app.rest('GET', `/v2/deployments/${id}/revisions`)).body.resources
+  expect(revision.source_revision_config).toMatchObject({ repo_ref: 'main', repo_commit_sha: head })
+  expect(await world.commits(id)).toEqual([null, head])
+})
+
+test('a PATCH after a push follows the branch again, and so does the next push', async () => {
+  const id = await world.deploy()
+  const head = await world.commit()
+  await world.tell(head)
+  await world.settled()
+  const body = { source_revision_config: { graph_config_path: 'graph.json' } }
+  expect((await world.app.rest('PATCH', `/v2/deployments/${id}`, { body })).status).toBe(200)
+  await world.tell(head)
+  await world.settled()
+  expect(await world.commits(id)).toEqual([null, head, null, head])
+})
+
+test('a delivery that is replayed, doubled or older makes nothing more', async () => {
+  const id = await world.deploy()
+  const before = await world.commit()
+  const head = await world.commit()
+  const delivery = randomUUID()
+  // the newer one comes first
+  await world.tell(head, { id: delivery })
+  await world.settled()
+  await world.tell(before)
+  await world.tell(head, { id: delivery })
+  await world.tell(head)
+  await world.settled()
+  await world.tell(before)
+  await world.settled()
+  expect(await world.commits(id)).toEqual([null, head])
+})
+
+test('a commit that the provider does not have is never rolled out, whatever a delivery says', async () => {
+  const id = await world.deploy()
+  const head = await world.commit()
+  await world.tell('f'.repeat(40))
+  await world.settled()
+  expect(await world.commits(id)).toEqual([null, head])
+})
+
+test('a tag, a deleted branch, another branch, another repository and another installation concern nobody', async () => {
+  const { provider } = world
+  const id = await world.deploy({ branch: 'quiet' })
+  const head = await world.commit('quiet')
+  const other = await provider.repository('acme/other')
+  world.installed.repositories.push(other)
+  const stranger = provider.install('stranger', { repositories: [world.repo] })
+  const looks = world.looks()
+  await world.tell(head, { branch: 'refs/tags/quiet' })
+  await world.tell(null, { branch: 'quiet' })
+  await world.tell(head, { branch: 'silent' })
+  await world.tell(head, { branch: 'quiet', repo: other })
+  await world.tell(head, { branch: 'quiet', installed: stranger })
+  await world.settled()
+  expect(await world.commits(id)).toEqual([null])
+  expect(world.looks()).toBe(looks)
+})
+
+test('a deployment that does not build on push, or is deleted, is left alone', async () => {
+  const manual = await world.deploy({ branch: 'held', buildOnPush: false })
+  const deleted = await world.deploy({ branch: 'held' })
+  await world.app.rest('DELETE', `/v2/deployments/${deleted}`)
+  await world.tell(await world.commit('held'), { branch: 'held' })
+  await world.settled()
+  expect(await world.commits(manual)).toEqual([null])
+  expect(await world.commits(deleted)).toEqual([null])
+})
+
+test('another tenant’s deployments of the same repository follow their own installation alone', async () => {
+  const { provider, app, repo } = world
+  const theirs = provider.install('acme', { repositories: [repo] })
+  const integrationId = await world.integrate(theirs, app.other)
+  const branch = 'shared'
+  const head = await world.commit(branch)
+  const mine = await world.deploy({ branch })
+  const other = await world.deploy({ branch, integrationId, key: app.other.keys.admin })
+  await world.tell(head, { branch })
+  await world.settled()
+  expect([await world.commits(mine), await world.commits(other)]).toEqual([[null, head], [null]])
+  await world.tell(head, { branch, installed: theirs })
+  await world.settled()
+  expect([await world.commits(mine), await world.commits(other)]).toEqual([
+    [null, head],
+    [null, head],
+  ])
+})
+
+test('while the provider is down the push waits; when it is back, the newest commit is built', async () => {
+  const branch = 'outage'
+  await world.commit(branch)
+  const id = await world.deploy({ branch })
+  world.provider.outage('500')
+  const delivery = randomUUID()
+  await world.tell(await world.commit(branch), { branch, id: delivery })
+  await world.eventually(async () => {
+    const kept = await world.core.db.webhookDelivery.findUniqueOrThrow({ where: { id: delivery } })
+    return kept.tries === 1 && kept.leasedUntil === null
+  })
+  const head = await world.commit(branch)
+  world.provider.outage(null)
+  await world.settled()
+  expect(await world.commits(id)).toEqual([null, head])
+})
+
+test('an installation that is suspended or deleted at the provider builds no more', async () => {
+  const { provider, webhook, repo, core } = world
+  const installed = provider.install('leaving', { repositories: [repo] })
+  const branch = 'leaving'
+  const integrationId = await world.integrate(installed)
+  await world.commit(branch)
+  const id = await world.deploy({ branch, integrationId })
+  const state = () => core.db.integration.findUniqueOrThrow({ where: { id: integrationId } })
+
+  installed.suspended = true
+  await provider.deliver(webhook, 'installation', provider.payload.installation(installed, 'suspend'))
+  await world.settled()
+  expect((await state()).suspendedAt).not.toBeNull()
+  await world.tell(await world.commit(branch), { branch, installed })
+  await world.settled()
+  expect(await world.commits(id)).toEqual([null])
+
+  installed.suspended = false
+  await provider.deliver(webhook, 'installation', provider.payload.installation(installed, 'unsuspend'))
+  await world.settled()
+  expect((await state()).suspendedAt).toBeNull()
+
+  const payload = provider.payload.installation(installed, 'deleted')
+  provider.uninstall(installed)
+  await provider.deliver(webhook, 'installation', payload)
+  await world.settled()
+  expect((await state()).removedAt).not.toBeNull()
+})
+
+test('a forged word of an uninstallation removes nothing that the provider still has', async () => {
+  const { provider, webhook, installed } = world
+  await provider.deliver(webhook, 'installation', provider.payload.installation(installed, 'deleted'))
+  await world.settled()
+  expect(await world.core.db.integration.count({ where: { installationId: installed.id, removedAt: null } })).toBe(1)
+})
+
+test('of 500 pushes in a burst to two servers the newest wins, and no commit is built twice', async () => {
+  const branch = 'burst'
+  await world.commit(branch)
+  const id = await world.deploy({ branch })
+  const second = await testApp({ settings: world.provider.settings, beside: world.app })
+  const urls = [world.webhook, `${second.url}/v1/integrations/gitprovider/webhook`]
+  const looks = world.looks()
+  let head = ''
+  const sent: Promise<Response>[] = []
+  for (let push = 0; push < 25; push++) {
+    head = await world.commit(branch)
+    const payload = world.provider.payload.push(world.repo, world.installed, { branch, after: head })
+    // each comes twenty times, under ids of its own, some here and some there
+    for (let n = 0; n < 20; n++) sent.push(world.provider.deliver(urls[n % 2]!, 'push', payload))
+  }
+  for (const answer of await Promise.all(sent)) expect(answer.status).toBe(202)
+  await world.settled()
+  const commits = await world.commits(id)
+  expect(commits.at(-1)).toBe(head)
+  expect(new Set(commits).size).toBe(commits.length)
+  expect(world.looks() - looks).toBeLessThan(100)
+  const open = await world.core.db.revision.findMany({ where: { deploymentId: id, status: { not: 'SKIPPED' } } })
+  expect(open.map(({ repoCommitSha }) => repoCommitSha)).toEqual([head])
+  await second.close()
+})

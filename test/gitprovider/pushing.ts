@@ -1,0 +1,117 @@
+/** A server, a stand-in of the git provider, and people who push: for the tests of webhooks. */
+import { randomUUID } from 'node:crypto'
+import type { Core } from '../../src/domain/context.ts'
+import { GITPROVIDER_CHANNEL } from '../../src/domain/pushes/receive.ts'
+import { type TestApp, type TestTenant, testApp } from '../support/app.ts'
+import {
+  type FakeGitProvider,
+  type FakeInstallation,
+  type FakeRepository,
+  openGitProvider,
+} from '../support/gitprovider/open.ts'
+
+export interface Pushing {
+  provider: FakeGitProvider
+  app: TestApp
+  core: Core
+  /** acme/agent, in an installation of workspace A */
+  repo: FakeRepository
+  installed: FakeInstallation
+  webhook: string
+  /** The integration of an installation in a workspace. */
+  integrate(installed: FakeInstallation, tenant?: TestTenant): Promise<string>
+  /** A deployment that builds on push to the branch; its id. */
+  deploy(how?: Deploy): Promise<string>
+  /** Commits to a branch; sends nothing. */
+  commit(branch?: string): Promise<string>
+  /** The provider tells of a push. */
+  tell(
+    after: string | null,
+    how?: { branch?: string; id?: string; repo?: FakeRepository; installed?: FakeInstallation },
+  ): Promise<Response>
+  /** Commits of the deployment's revisions, oldest first. */
+  commits(deploymentId: string): Promise<(string | null)[]>
+  /** Resolves when every delivery is handled. Pauses are cut short. */
+  settled(): Promise<void>
+  /** Resolves when it holds. */
+  eventually(holds: () => Promise<boolean>): Promise<void>
+  /** How often the provider was asked where a branch is. */
+  looks(): number
+  close(): Promise<void>
+}
+
+export interface Deploy {
+  integrationId?: string
+  repoUrl?: string
+  branch?: string
+  buildOnPush?: boolean
+  key?: string
+}
+
+export async function pushing(): Promise<Pushing> {
+  const provider = await openGitProvider()
+  const app = await testApp({ settings: provider.settings })
+  const { core } = app.app
+  const repo = await provider.repository('acme/agent')
+  const installed = provider.install('acme', { repositories: [repo] })
+  const webhook = `${app.url}/v1/integrations/gitprovider/webhook`
+
+  const integrate: Pushing['integrate'] = async ({ id, account }, tenant = app.tenant) => {
+    const { workspaceId } = tenant
+    const data = { workspaceId, kind: 'app', name: account, account, installationId: id } as const
+    return (await core.db.integration.create({ data })).id
+  }
+  const own = await integrate(installed)
+  let files = 0
+
+  async function eventually(holds: () => Promise<boolean>): Promise<void> {
+    const end = Date.now() + 30_000
+    while (!(await holds())) {
+      if (Date.now() > end) throw new Error('it did not come true')
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+  }
+
+  return {
+    provider,
+    app,
+    core,
+    repo,
+    installed,
+    webhook,
+    integrate,
+    eventually,
+    async deploy({ integrationId = own, repoUrl = repo.url, branch = 'main', buildOnPush = true, key } = {}) {
+      const body = {
+        name: `agent-${randomUUID()}`,
+        source: 'gitprovider',
+        source_config: { integration_id: integrationId, repo_url: repoUrl, build_on_push: buildOnPush },
+        source_revision_config: { repo_ref: branch, graph_config_path: 'graph.json' },
+        secrets: [],
+      }
+      const answer = await app.rest('POST', '/v2/deployments', { body, ...(key ? { key } : {}) })
+      if (answer.status !== 201) throw new Error(answer.text)
+      return answer.body.id
+    },
+    commit: (branch = 'main') => provider.push(repo, branch, { 'greeting.txt': `Hello ${++files}\n` }),
+    tell(after, { branch = 'main', id, repo: where = repo, installed: whose = installed } = {}) {
+      return provider.deliver(webhook, 'push', provider.payload.push(where, whose, { branch, after }), id ? { id } : {})
+    },
+    async commits(deploymentId) {
+      const found = await core.db.revision.findMany({ where: { deploymentId }, orderBy: { number: 'asc' } })
+      return found.map(({ repoCommitSha }) => repoCommitSha)
+    },
+    settled: () =>
+      eventually(async () => {
+        await core.db
+          .$executeRaw`UPDATE webhook_deliveries SET not_before = now() - interval '1 s' WHERE finished_at IS NULL`
+        await core.db.$executeRaw`SELECT pg_notify(${GITPROVIDER_CHANNEL}, '')`
+        return (await core.db.webhookDelivery.count({ where: { finishedAt: null } })) === 0
+      }),
+    looks: () => provider.calls.filter(({ path }) => path.includes('/git/ref/')).length,
+    async close() {
+      await app.close()
+      await provider.close()
+    },
+  }
+}

@@ -1,0 +1,202 @@
+/** Installing the app at the git provider: begun by an admin, finished by whoever comes back with the state, once. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type InstallApp, installApp } from './support.ts'
+
+let app: InstallApp
+const list = async (key?: string) => (await app.call('GET', '/v1/integrations/gitprovider/install', { key })).body
+const live = (installationId: number) =>
+  app.core.db.integration.findMany({ where: { installationId: BigInt(installationId), removedAt: null } })
+
+describe('without an OAuth client', () => {
+  beforeAll(async () => {
+    app = await installApp({ oauth: false })
+  })
+  afterAll(() => app.close())
+  beforeEach(() => app.provider.outage(null))
+
+  test('an admin begins, a person installs and comes back, and the integration is in the list', async () => {
+    const state = await app.begin()
+    const installed = app.provider.install('acme')
+    const page = await app.comeBack({ state, installation_id: String(installed.id), setup_action: 'install' })
+    expect(page.status).toBe(200)
+    expect(page.text).toContain('The repositories of acme can be deployed now.')
+    expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8')
+    expect(page.headers.get('cache-control')).toBe('no-store')
+    expect(page.headers.get('referrer-policy')).toBe('no-referrer')
+    expect(page.headers.get('content-security-policy')).toContain("default-src 'none'")
+    expect(await list(app.keys.viewer)).toContainEqual({
+      id: expect.any(String),
+      installation_id: String(installed.id),
+      name: 'acme',
+    })
+    const { id } = (await live(installed.id))[0]!
+    expect(await app.core.db.event.findMany({ where: { subjectId: id } })).toMatchObject([
+      { type: 'integration.created', workspaceId: app.tenant.workspaceId, actor: expect.any(String) },
+    ])
+  })
+
+  test('the state is stored as a hash, for 15 minutes', async () => {
+    const { body } = await app.call('POST', '/v1/integrations/gitprovider/install')
+    const left = Date.parse(body.expires_at) - Date.now()
+    expect(left).toBeGreaterThan(14 * 60_000)
+    expect(left).toBeLessThanOrEqual(15 * 60_000 + 1000)
+    const state = new URL(body.install_url).searchParams.get('state')!
+    expect(state.length).toBeGreaterThanOrEqual(40)
+    expect(JSON.stringify(await app.core.db.installState.findMany())).not.toContain(state)
+  })
+
+  test('only an admin begins one', async () => {
+    for (const key of [app.keys.viewer, app.keys.deployer])
+      expect((await app.call('POST', '/v1/integrations/gitprovider/install', { key })).status).toBe(403)
+    const refused = await app.gql('mutation { startGitIntegration { __typename } }', {}, { key: app.keys.deployer })
+    expect(refused.data.startGitIntegration.__typename).toBe('ForbiddenError')
+  })
+
+  test('GraphQL begins one as well', async () => {
+    const { data } = await app.gql(
+      'mutation { startGitIntegration { ... on StartGitIntegrationSuccess { installUrl expiresAt } } }',
+    )
+    const state = new URL(data.startGitIntegration.installUrl).searchParams.get('state')!
+    const installed = app.provider.install('by-graphql')
+    expect((await app.comeBack({ state, installation_id: String(installed.id) })).status).toBe(200)
+  })
+
+  test('a made-up, an expired and a used state connect nothing', async () => {
+    const installed = app.provider.install('states')
+    const installation_id = String(installed.id)
+    const refuse = async (state: string) => {
+      const page = await app.comeBack({ state, installation_id })
+      expect(page.status).toBe(403)
+      expect(page.text).toContain('was used already, or has expired')
+    }
+    await refuse('made-up')
+    const expired = await app.begin()
+    await app.core.db.installState.updateMany({ data: { expiresAt: new Date(Date.now() - 1000) } })
+    await refuse(expired)
+    const used = await app.begin()
+    expect((await app.comeBack({ state: used, installation_id })).status).toBe(200)
+    await refuse(used)
+    expect(await live(installed.id)).toHaveLength(1)
+  })
+
+  test('the state decides the workspace: nobody else’s gets the integration', async () => {
+    const installed = app.provider.install('sister')
+    await app.connect(installed, app.sibling.keys.admin)
+    expect(await live(installed.id)).toMatchObject([{ workspaceId: app.sibling.workspaceId }])
+    expect(JSON.stringify(await list())).not.toContain(String(installed.id))
+  })
+
+  test('an installation of another organization is refused, also when both come at once', async () => {
+    const installed = app.provider.install('contested')
+    const states = [await app.begin(), await app.begin(app.other.keys.admin)]
+    const pages = await Promise.all(
+      states.map((state) => app.comeBack({ state, installation_id: String(installed.id) })),
+    )
+    expect(pages.map(({ status }) => status).sort()).toEqual([200, 409])
+    expect(pages.find(({ status }) => status === 409)!.text).toContain('belongs to another organization')
+    expect(await live(installed.id)).toHaveLength(1)
+  })
+
+  test('two workspaces of one organization may have the same installation', async () => {
+    const installed = app.provider.install('shared')
+    await app.connect(installed)
+    await app.connect(installed, app.sibling.keys.admin)
+    expect(await live(installed.id)).toHaveLength(2)
+  })
+
+  test('two call-backs at once, of one state and of two, record it once', async () => {
+    const installed = app.provider.install('twice')
+    const [one, other] = [await app.begin(), await app.begin()]
+    const installation_id = String(installed.id)
+    const pages = await Promise.all([one, one, other].map((state) => app.comeBack({ state, installation_id })))
+    expect(pages.map(({ status }) => status).sort()).toEqual([200, 200, 403])
+    const rows = await live(installed.id)
+    expect(rows).toHaveLength(1)
+    expect(await app.core.db.event.count({ where: { subjectId: rows[0]!.id } })).toBe(1)
+  })
+
+  test('an installation that was there before is refused: its id proves nothing', async () => {
+    const installed = app.provider.install('victim')
+    installed.createdAt = new Date(Date.now() - 3_600_000)
+    const page = await app.comeBack({ state: await app.begin(), installation_id: String(installed.id) })
+    expect(page.status).toBe(403)
+    expect(page.text).toContain('GITPROVIDER_CLIENT_ID')
+    expect(await live(installed.id)).toEqual([])
+  })
+
+  test('an installation that the provider does not know is 404, an incomplete address 422', async () => {
+    expect((await app.comeBack({ state: await app.begin(), installation_id: '999999999' })).status).toBe(404)
+    for (const query of [{}, { state: 'x' }, { state: 'x', installation_id: '1 OR 1=1' }]) {
+      const page = await app.comeBack(query as Record<string, string>)
+      expect([page.status, page.headers.get('content-type')]).toEqual([422, 'text/html; charset=utf-8'])
+    }
+  })
+
+  test('who has to ask an owner, and who declines, are told so; the state is left', async () => {
+    const state = await app.begin()
+    const asked = await app.comeBack({ state, setup_action: 'request' })
+    expect([asked.status, asked.text.includes('An owner has to approve it')]).toEqual([202, true])
+    const declined = await app.comeBack({
+      state,
+      error: 'access_denied',
+      error_description: '<script>alert(1)</script>',
+    })
+    expect([declined.status, declined.text.includes('declined')]).toEqual([403, true])
+    expect(declined.text).not.toContain('<script>')
+    const installed = app.provider.install('after-all')
+    expect((await app.comeBack({ state, installation_id: String(installed.id) })).status).toBe(200)
+  })
+
+  test('the name of an account is shown as text', async () => {
+    const installed = app.provider.install('<b>&')
+    const page = await app.comeBack({ state: await app.begin(), installation_id: String(installed.id) })
+    expect(page.text).toContain('&lt;b&gt;&amp;')
+    expect(page.text).not.toContain('<b>')
+  })
+
+  test('a HEAD of the call-back does not use the state up', async () => {
+    const state = await app.begin()
+    const installed = app.provider.install('headed')
+    const query = new URLSearchParams({ state, installation_id: String(installed.id) })
+    expect((await app.rest('HEAD', `/v1/integrations/gitprovider/setup?${query}`, { key: null })).status).toBe(405)
+    expect((await app.comeBack({ state, installation_id: String(installed.id) })).status).toBe(200)
+  })
+
+  test('a provider that is away is a 502, for who begins and for who comes back', async () => {
+    const state = await app.begin()
+    const installed = app.provider.install('away')
+    app.provider.outage('500')
+    expect(await app.call('POST', '/v1/integrations/gitprovider/install')).toMatchObject({
+      status: 502,
+      body: { code: 'GITPROVIDER_UNAVAILABLE' },
+    })
+    const page = await app.comeBack({ state, installation_id: String(installed.id) })
+    expect([page.status, page.text.includes('Start the installation again then.')]).toEqual([502, true])
+    expect(await live(installed.id)).toEqual([])
+  })
+})
+
+describe('with an OAuth client', () => {
+  beforeAll(async () => {
+    app = await installApp({ oauth: true })
+  })
+  afterAll(() => app.close())
+
+  test('a person whose code proves it connects an installation, however old it is', async () => {
+    const installed = app.provider.install('acme', { users: ['ann'] })
+    installed.createdAt = new Date(Date.now() - 3_600_000)
+    await app.connect(installed)
+    expect(await live(installed.id)).toHaveLength(1)
+  })
+
+  test('without a code, with a made-up one or somebody else’s, nothing is connected', async () => {
+    const installed = app.provider.install('acme', { users: ['ann'] })
+    app.provider.install('evil', { users: ['eve'] })
+    for (const code of [undefined, 'made-up', app.provider.code('eve')]) {
+      const state = await app.begin()
+      const page = await app.comeBack({ state, installation_id: String(installed.id), ...(code ? { code } : {}) })
+      expect([page.status, page.text.includes('did not confirm')]).toEqual([403, true])
+    }
+    expect(await live(installed.id)).toEqual([])
+  })
+})

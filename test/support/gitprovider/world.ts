@@ -1,0 +1,116 @@
+/** What the stand-in for the git provider knows: repositories, installations, tokens, statuses, failures, calls. */
+import { generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
+
+export interface FakeRepository {
+  id: number
+  owner: string
+  name: string
+  fullName: string
+  archived: boolean
+  private: boolean
+  defaultBranch: string
+  /** path of the bare repository; null: listed, but without one on disk */
+  directory: string | null
+  /** for cloning */
+  url: string
+}
+
+export interface FakeInstallation {
+  id: number
+  account: string
+  createdAt: Date
+  suspended: boolean
+  repositories: FakeRepository[]
+  /** logins of those who may use it */
+  users: string[]
+}
+
+export interface FakeStatus {
+  id: number
+  state: string
+  context: string
+  description: string | null
+  targetUrl: string | null
+  at: Date
+}
+
+export interface FakeToken {
+  installation: FakeInstallation
+  /** null: all of the installation */
+  repositories: string[] | null
+  permissions: Record<string, string>
+  expiresAt: Date
+}
+
+/** One request, as it came. */
+export interface Call {
+  method: string
+  /** below the API's URL, with the query */
+  path: string
+  status: number
+  startedAt: number
+  endedAt: number
+}
+
+/** `down`: connections are closed; `slow`: no answer ever. */
+export type Outage = 'down' | '500' | 'html' | 'slow' | null
+
+export interface World {
+  readonly appId: number
+  readonly slug: string
+  readonly privateKey: KeyObject
+  readonly publicKey: KeyObject
+  readonly webhookSecret: string
+  readonly clientId: string
+  readonly clientSecret: string
+  webUrl: string
+  apiUrl: string
+  repositories: Map<string, FakeRepository>
+  installations: Map<number, FakeInstallation>
+  tokens: Map<string, FakeToken>
+  /** by `owner/name@sha` */
+  statuses: Map<string, FakeStatus[]>
+  /** one-time OAuth codes and the users' tokens made of them: login of the user */
+  codes: Map<string, string>
+  userTokens: Map<string, string>
+  calls: Call[]
+  outage: Outage
+  /** requests left before the limit; null: as many as one likes */
+  remaining: number | null
+  resetAt: Date
+  /** the next request of an installation gets a secondary limit with this Retry-After */
+  secondary: number | null
+  /** how long the API takes, so that concurrency shows */
+  latency: number
+}
+
+// across stand-ins of one process too: the client's libraries keep pending tokens by this id
+let last = 50_000_000
+export const newId = () => ++last
+
+export function newWorld(): World {
+  const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  return {
+    appId: newId(),
+    slug: 'pilothouse-test',
+    privateKey,
+    publicKey,
+    webhookSecret: `whsec-${randomBytes(16).toString('hex')}`,
+    clientId: `Iv1.${randomBytes(8).toString('hex')}`,
+    clientSecret: randomBytes(20).toString('hex'),
+    webUrl: '',
+    apiUrl: '',
+    repositories: new Map(),
+    installations: new Map(),
+    tokens: new Map(),
+    statuses: new Map(),
+    codes: new Map(),
+    userTokens: new Map(),
+    calls: [],
+    outage: null,
+    remaining: null,
+    resetAt: new Date(Date.now() + 3_600_000),
+    secondary: null,
+    latency: 0,
+  }
+}
