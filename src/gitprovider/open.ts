@@ -4,8 +4,6 @@ import { readFile } from 'node:fs/promises'
 import { type Config, ConfigError } from '../config.ts'
 import type { Log } from '../domain/context.ts'
 import type { GitProvider } from '../domain/integrations/provider.ts'
-import { createGitProvider } from './client.ts'
-import { Connection } from './connection.ts'
 
 /** Null: none is configured. Throws ConfigError for a private key that is none. */
 export async function openGitProvider(config: Config, log: Log): Promise<GitProvider | null> {
@@ -13,6 +11,8 @@ export async function openGitProvider(config: Config, log: Log): Promise<GitProv
   const { GITPROVIDER_WEBHOOK_SECRET: webhookSecret } = config
   if (!url || !appId || !key || !webhookSecret) return null
   const { GITPROVIDER_CLIENT_ID: id, GITPROVIDER_CLIENT_SECRET: secret } = config
+  // its packages take a while to load, which no server or command without a provider has to wait for
+  const [{ createGitProvider }, { Connection }] = await Promise.all([import('./client.ts'), import('./connection.ts')])
   const connection = new Connection({
     apiUrl: url.replace(/\/+$/, ''),
     appId,

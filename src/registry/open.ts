@@ -2,7 +2,6 @@
 import { type Config, ConfigError } from '../config.ts'
 import type { Registry } from '../domain/registry/registry.ts'
 import { readSigningKey } from './signing-key.ts'
-import { signToken, verifyToken } from './token.ts'
 
 /** Null: none is configured. Throws ConfigError for a key or certificate that can't be used. */
 export async function openRegistry(config: Config): Promise<Registry | null> {
@@ -14,6 +13,8 @@ export async function openRegistry(config: Config): Promise<Registry | null> {
     service: config.REGISTRY_SERVICE ?? host,
     issuer: config.REGISTRY_ISSUER,
   }
+  // what no command without a registry has to wait for
+  const { signToken, verifyToken } = await import('./token.ts')
   return {
     host,
     service: signing.service,

@@ -80,8 +80,11 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): Runtime {
             const image = isImage(revision.source) ? await prepareImage(host, id, revision, log, inTime) : null
             return { image, candidate: await serving.prepare(supervised(host, id, revision, step.spec, log), inTime) }
           })
+          const url = urlOf(host, port)
+          // of an external image nothing else tells it: its custom_url is the user's own
+          if (image) log.write('deploy', `The address of this deployment is ${url}`)
           return {
-            url: urlOf(host, port),
+            url,
             ...(image ? { imageVersion: imageVersionOf(revision.imageUri, image.digest) } : {}),
             commit: (record) => serving.handOver(candidate, record),
             discard: () => candidate.end(),
