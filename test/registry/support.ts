@@ -1,26 +1,36 @@
-/** A signing key with its certificate for the container registry, made by openssl as an operator would. */
-import { execFileSync } from 'node:child_process'
-import { mkdtempSync } from 'node:fs'
+/**
+ * A signing key with its certificate for the container registry. They were made once with `openssl req -x509 … -days
+ * 36500` and are good for tests alone, which so need no openssl.
+ */
+import { cpSync, mkdtempSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const MADE = fileURLToPath(new URL('../fixtures/registry', import.meta.url))
 
 export interface RegistrySettings {
-  /** holds both files */
+  /** holds all files */
   folder: string
   REGISTRY_URL: string
   REGISTRY_TOKEN_KEY: string
   REGISTRY_TOKEN_CERTIFICATE: string
+  /** a certificate of the key that was valid once; only of `ec` */
+  expired: string
 }
 
-/** `kind`: arguments of `-newkey`; `days`: how long the certificate is valid. */
+/** `weak`: RSA with 1024 bits. */
 export function registrySettings(
   address = 'https://registry.example.com:5000',
-  kind: readonly string[] = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256'],
+  kind: 'ec' | 'rsa' | 'weak' = 'ec',
 ): RegistrySettings {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'pilothouse-registry-'))
-  const key = path.join(folder, 'key.pem')
-  const certificate = path.join(folder, 'certificate.pem')
-  const fixed = ['-nodes', '-subj', '/CN=pilothouse', '-days', '2', '-keyout', key, '-out', certificate]
-  execFileSync('openssl', ['req', '-x509', ...kind, ...fixed], { stdio: 'ignore' })
-  return { folder, REGISTRY_URL: address, REGISTRY_TOKEN_KEY: key, REGISTRY_TOKEN_CERTIFICATE: certificate }
+  cpSync(MADE, folder, { recursive: true })
+  return {
+    folder,
+    REGISTRY_URL: address,
+    REGISTRY_TOKEN_KEY: path.join(folder, `${kind}.key.pem`),
+    REGISTRY_TOKEN_CERTIFICATE: path.join(folder, `${kind}.certificate.pem`),
+    expired: path.join(folder, `${kind}.expired.pem`),
+  }
 }

@@ -1,5 +1,4 @@
 /** Opening the registry by its settings, and the tokens that it signs. */
-import { execFileSync } from 'node:child_process'
 import { X509Certificate } from 'node:crypto'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
@@ -9,12 +8,11 @@ import { ConfigError, readConfig } from '../../src/config.ts'
 import { openRegistry } from '../../src/registry/open.ts'
 import { type RegistrySettings, registrySettings } from './support.ts'
 
-const RSA = ['-newkey', 'rsa:2048']
 let settings: RegistrySettings
 let rsa: RegistrySettings
 beforeAll(() => {
   settings = registrySettings()
-  rsa = registrySettings('https://registry.example.com', RSA)
+  rsa = registrySettings('https://registry.example.com', 'rsa')
 })
 afterAll(() => {
   for (const { folder } of [settings, rsa]) rmSync(folder, { recursive: true })
@@ -94,7 +92,7 @@ describe('a wrong setting stops the start with one line', () => {
     ['a key as the certificate', () => ({ REGISTRY_TOKEN_CERTIFICATE: settings.REGISTRY_TOKEN_KEY }), /no certificate/],
     [
       'a broken certificate',
-      () => ({ REGISTRY_TOKEN_CERTIFICATE: file('broken', text('certificate.pem').replace(/\n.{20}/, '\n')) }),
+      () => ({ REGISTRY_TOKEN_CERTIFICATE: file('broken', text('ec.certificate.pem').replace(/\n.{20}/, '\n')) }),
       /no certificate/,
     ],
     [
@@ -112,15 +110,12 @@ describe('a wrong setting stops the start with one line', () => {
   })
 
   test('a key that is too weak', async () => {
-    const weak = registrySettings(undefined, ['-newkey', 'rsa:1024'])
+    const weak = registrySettings(undefined, 'weak')
     await expect(open(asSettings(weak))).rejects.toThrow('RSA key of at least 2048 bits')
     rmSync(weak.folder, { recursive: true })
   })
 
   test('a certificate that has expired', async () => {
-    const old = path.join(settings.folder, 'old.pem')
-    const again = ['x509', '-in', settings.REGISTRY_TOKEN_CERTIFICATE, '-signkey', settings.REGISTRY_TOKEN_KEY]
-    execFileSync('openssl', [...again, '-days', '-1', '-out', old], { stdio: 'ignore' })
-    await expect(open({ REGISTRY_TOKEN_CERTIFICATE: old })).rejects.toThrow('the certificate has expired')
+    await expect(open({ REGISTRY_TOKEN_CERTIFICATE: settings.expired })).rejects.toThrow('the certificate has expired')
   })
 })
