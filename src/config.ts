@@ -2,55 +2,14 @@
  * Every setting of the server, from the environment. The only reader of process.env. A wrong value stops
  * the start with one clear line. README's table of settings is checked against SETTINGS by a test.
  */
-import { isIPv6 } from 'node:net'
 import path from 'node:path'
 import { z } from 'zod'
+import { domain, host, image, integer, k8sName, list, minutes, onOff, portRange, url } from './setting-types.ts'
 
-/** `1-5` → [1, 5], inclusive. */
-const portRange = z
-  .string()
-  .regex(/^\d{1,5}-\d{1,5}$/, 'must look like 3100-3999')
-  .transform((text) => text.split('-').map(Number) as [number, number])
-  .refine(([low, high]) => low >= 1 && high <= 65_535 && low <= high, 'must be two ports, the lower one first')
-
-const list = z.string().transform((text) =>
-  text
-    .split(',')
-    .map((part) => part.trim())
-    .filter(Boolean),
-)
-export const url = z.url({ protocol: /^https?$/, error: 'must be an http(s) URL' })
-/** Digits, with a fraction if `pattern` allows one; both bounds are inclusive. */
-function numeric(min: number, max: number, pattern: RegExp, what: string) {
-  const error = `must be ${what} from ${min} to ${max}`
-  return z
-    .string()
-    .regex(pattern, error)
-    .transform(Number)
-    .refine((value) => value >= min && value <= max, error)
-}
-export const integer = (min: number, max: number) => numeric(min, max, /^\d+$/, 'a whole number')
-/** at most a week */
-const minutes = numeric(0.01, 10_080, /^\d+(\.\d+)?$/, 'a number')
-export const host = z
-  .string()
-  .refine(
-    (text) => /^[\w.-]+$/.test(text) || isIPv6(text.replace(/^\[(.*)\]$/, '$1')),
-    'must be a host name or an address, without scheme and port',
-  )
 const MODES = { error: 'must be cloud, self_hosted or both' }
-const onOff = z.enum(['on', 'off'], { error: 'must be on or off' }).transform((text) => text === 'on')
 
 /** name → [schema, default as it would be written (null: none), what it is for] */
 export type SettingsTable = Record<string, readonly [z.ZodType, string | null, string]>
-
-const image = z
-  .string()
-  .regex(/^[a-z0-9][A-Za-z0-9._:/@-]*$/, 'must be an image reference: registry/repository:tag or …@sha256:digest')
-const k8sName = z.string().regex(/^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/, 'must be the name of a Kubernetes object')
-const domain = z
-  .string()
-  .regex(/^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, 'must be a domain name')
 
 /** What the Kubernetes runtime is set by, in a listener and in a server with RUNTIME=kubernetes alike. */
 export const KUBERNETES_SETTINGS = {

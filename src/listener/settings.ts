@@ -4,16 +4,14 @@
  */
 import { z } from 'zod'
 import {
-  host,
-  integer,
   KUBERNETES_SETTINGS,
   type ParsedSettings,
   parseSettings,
   rejectWrong,
   SETTINGS,
   type SettingsTable,
-  url,
 } from '../config.ts'
+import { host, integer, url } from '../setting-types.ts'
 
 const absent = (issue: { input?: unknown }) => issue.input === undefined
 
