@@ -21,6 +21,12 @@ const SECRET = new Set([
   'token',
   'key',
   'client_secret',
+  'clientsecret',
+  'access_token',
+  'accesstoken',
+  'refresh_token',
+  'refreshtoken',
+  'codeverifier',
 ])
 const REDACTED = '[redacted]'
 /** Deeper than this nothing is logged: a log line is no dump. */

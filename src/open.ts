@@ -5,7 +5,9 @@ import { type Database, openDatabase } from './database/client.ts'
 import { type Embedded, startEmbedded } from './database/embedded.ts'
 import { MigrationError, migrate } from './database/migrate.ts'
 import type { Core, DomainSettings } from './domain/context.ts'
+import { createUnderWay } from './domain/under-way.ts'
 import { openGitProvider } from './gitprovider/open.ts'
+import { openOAuth } from './oauth/open.ts'
 import { openRegistry } from './registry/open.ts'
 import { loadKeyRing } from './secrets-file.ts'
 import { openStorage } from './storage/open.ts'
@@ -50,6 +52,8 @@ export async function openCore(config: Config, log: Logger, clock: () => Date = 
       log,
       publicUrl,
       gitProvider,
+      oauth: openOAuth({ allow: config.OUTBOUND_ALLOW }),
+      underWay: createUnderWay(),
       tarballs,
       registry,
     }

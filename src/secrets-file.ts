@@ -8,6 +8,7 @@ import path from 'node:path'
 import { type Config, ConfigError } from './config.ts'
 import type { Db } from './domain/context.ts'
 import { KeyRing } from './domain/secrets/keyring.ts'
+import { unseal } from './domain/secrets/sealed.ts'
 
 const FILE = 'secrets.key'
 
@@ -59,17 +60,29 @@ async function makeKey(file: string): Promise<string> {
 export async function checkKeyRing(db: Db, keyring: KeyRing): Promise<void> {
   const installation = await db.installation.findFirst()
   if (installation && !keyring.has(installation.keyId)) throw missing(installation.keyId)
-  const samples = await db.$queryRaw<{ id: string; keyId: string; wrapped: Uint8Array }[]>`
+  const sets = await db.$queryRaw<{ id: string; keyId: string; wrapped: Uint8Array }[]>`
     SELECT DISTINCT ON (key_id) id, key_id AS "keyId", wrapped_key AS wrapped FROM secret_sets ORDER BY key_id, id`
-  for (const { id, keyId, wrapped } of samples) {
-    if (!keyring.has(keyId)) throw missing(keyId)
-    try {
-      keyring.unwrap(keyId, wrapped, id)
-    } catch {
-      throw new ConfigError(
-        `SECRETS_KEYS has another key under the id ${keyId} than the one this database was encrypted with.`,
-      )
-    }
+  for (const { id, keyId, wrapped } of sets) tryKey(keyring, keyId, () => keyring.unwrap(keyId, wrapped, id))
+  // what is sealed begins with its key's id, and was sealed for its place (domain/secrets/sealed.ts)
+  const sealed = await db.$queryRaw<{ keyId: string; place: string; text: string }[]>`
+    SELECT DISTINCT ON (split_part(text, '.', 1)) split_part(text, '.', 1) AS "keyId", place, text FROM (
+      SELECT 'oauth_providers.client_secret:' || id AS place, client_secret AS text FROM oauth_providers
+        WHERE client_secret IS NOT NULL
+      UNION ALL SELECT 'oauth_tokens.sealed:' || id, sealed FROM oauth_tokens
+      UNION ALL SELECT 'token_revocations.sealed:' || id, sealed FROM token_revocations
+    ) AS sealed ORDER BY split_part(text, '.', 1)`
+  for (const { keyId, place, text } of sealed) tryKey(keyring, keyId, () => unseal(keyring, place, text))
+}
+
+/** `open` opens something that was encrypted with this key. */
+function tryKey(keyring: KeyRing, keyId: string, open: () => unknown): void {
+  if (!keyring.has(keyId)) throw missing(keyId)
+  try {
+    open()
+  } catch {
+    throw new ConfigError(
+      `SECRETS_KEYS has another key under the id ${keyId} than the one this database was encrypted with.`,
+    )
   }
 }
 

@@ -35,6 +35,7 @@ interface Row {
   role: Role
   secretsRead: boolean
   listenerId: string | null
+  agentId: string | null
   /** ms until it expires, by the database's clock; null: never */
   holdsFor: number | null
   /** its last use was written a while ago, or never */
@@ -58,7 +59,7 @@ export function createApiKeys(core: Core): ApiKeys {
 async function look(core: Core, hash: string, tenantId: string | null): Promise<Found<Identity> | null> {
   const [row] = await core.db.$queryRaw<Row[]>`
     SELECT k.id, k.organization_id AS "organizationId", k.workspace_id AS "workspaceId", k.role, k.secrets_read AS "secretsRead",
-           k.listener_id AS "listenerId",
+           k.listener_id AS "listenerId", k.agent_id AS "agentId",
            (extract(epoch FROM k.expires_at - now()) * 1000)::float8 AS "holdsFor",
            (k.last_used_at IS NULL OR k.last_used_at < now() - interval '1 minute') AS stale, o.plan, w.id AS "tenantId"
     FROM api_keys k
@@ -79,6 +80,7 @@ async function look(core: Core, hash: string, tenantId: string | null): Promise<
         role,
         secretsRead: row.secretsRead || role === 'admin',
         listenerId: row.listenerId,
+        agentId: row.agentId,
       },
       workspace: row.tenantId === null ? null : { id: row.tenantId, organizationId, plan },
     },

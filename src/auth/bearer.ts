@@ -86,6 +86,7 @@ export function createJwts(core: Core, options: JwtOptions) {
         role,
         secretsRead: role === 'admin',
         listenerId: null,
+        agentId: null,
       }
       return {
         actor,

@@ -14,6 +14,8 @@ export interface Actor {
   role: Role
   /** of a key of role `listener`: the one listener whose work it does; null for everybody else */
   listenerId: string | null
+  /** of a key of role `agent`: the one agent whose tokens it gets; null for everybody else */
+  agentId: string | null
   /** may read the values of secrets */
   secretsRead: boolean
 }
@@ -39,6 +41,14 @@ export function requireListener(ctx: RequestContext, listenerId: string): void {
     throw new ForbiddenError(`This needs a listener's own key; the credential has the role ${ctx.actor.role}.`)
   }
   if (ctx.actor.listenerId !== listenerId) throw new NotFoundError('Listener', listenerId)
+}
+
+/** First line of what only agents do: throws ForbiddenError unless the caller has the key of this very agent. */
+export function requireAgent(ctx: RequestContext, agentId: string): void {
+  if (ctx.actor.role !== 'agent') {
+    throw new ForbiddenError(`This needs an agent's own key; the credential has the role ${ctx.actor.role}.`)
+  }
+  if (ctx.actor.agentId !== agentId) throw new ForbiddenError('This key is another agent’s.')
 }
 
 /** The tenant boundary: every look-up of a workspace's resource spreads this into its where-clause. */

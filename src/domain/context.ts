@@ -7,10 +7,12 @@ import type { Plan } from '../generated/prisma/enums.ts'
 import type { Actor } from './access.ts'
 import { appendEvents, type NewEvent } from './events/append.ts'
 import type { GitProvider } from './integrations/provider.ts'
+import type { News } from './news.ts'
+import type { OAuthClient } from './providers/client.ts'
 import type { Registry } from './registry/registry.ts'
 import type { KeyRing } from './secrets/keyring.ts'
+import type { UnderWay } from './under-way.ts'
 import type { TarballStorage } from './uploads/storage.ts'
-import type { WorkNews } from './work/news.ts'
 
 export type Db = PrismaClient
 export type Sql = Prisma.TransactionClient
@@ -45,13 +47,19 @@ export interface Core {
   publicUrl: () => string
   /** null: none is configured, there are only `directory` integrations */
   gitProvider: GitProvider | null
+  /** speaks to OAuth providers and MCP servers */
+  oauth: OAuthClient
+  /** calls at OAuth providers that have to be seen through, by what they concern */
+  underWay: UnderWay
   tarballs: TarballStorage
   /** null: none is configured */
   registry: Registry | null
   /** told at once when a key was revoked here, so that no cache of this server still takes it */
   onKeyRevoked?: (keyId: string) => void
   /** wakes who waits for work; without it nobody waits */
-  news?: WorkNews
+  news?: News
+  /** wakes who waits for an authorization or for a token's refresh; without it nobody waits */
+  oauthNews?: News
 }
 
 /** One workspace of one organization: the tenant of a call. */
@@ -77,6 +85,9 @@ export interface Tx {
   /** holders of this scope (a listener's id, or null: the built-in worker) who wait for news are woken at the commit */
   wakeWorkers(listenerId: string | null): void
 }
+
+/** NOTIFY channel of OAuth. Payload: the id of an authorization or a token that has changed. */
+export const OAUTH_CHANNEL = 'pilothouse_oauth'
 
 /** NOTIFY channel of workers: there may be news for holders. Payload: the listener's id, or nothing for the built-in worker. */
 export const WORK_CHANNEL = 'pilothouse_work'

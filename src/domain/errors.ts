@@ -17,12 +17,16 @@ export const CATALOGUE = {
   REQUEST_TIMEOUT: { status: 408, retryable: true },
   CONFLICT: { status: 409, retryable: false },
   ALREADY_EXISTS: { status: 409, retryable: false },
+  AUTHORIZATION_FAILED: { status: 409, retryable: false },
+  CONNECTION_REQUIRED: { status: 409, retryable: false },
+  TOKEN_EXPIRED: { status: 409, retryable: false },
   CLAIM_LOST: { status: 409, retryable: false },
   PAYLOAD_TOO_LARGE: { status: 413, retryable: false },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, retryable: false },
   VALIDATION_FAILED: { status: 422, retryable: false },
   HEADERS_TOO_LARGE: { status: 431, retryable: false },
   GITPROVIDER_UNAVAILABLE: { status: 502, retryable: true },
+  OAUTH_PROVIDER_UNAVAILABLE: { status: 502, retryable: true },
   STREAM_OVERFLOW: { status: 503, retryable: true },
   UNAVAILABLE: { status: 503, retryable: true },
   INTERNAL: { status: 500, retryable: false },
@@ -62,8 +66,10 @@ export class NotFoundError extends DomainError {
   }
 }
 
+type ConflictCode = 'CONFLICT' | 'ALREADY_EXISTS' | 'AUTHORIZATION_FAILED' | 'CONNECTION_REQUIRED' | 'TOKEN_EXPIRED'
+
 export class ConflictError extends DomainError {
-  constructor(message: string, code: 'CONFLICT' | 'ALREADY_EXISTS' = 'CONFLICT') {
+  constructor(message: string, code: ConflictCode = 'CONFLICT') {
     super(code, message)
   }
 }

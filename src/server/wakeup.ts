@@ -1,26 +1,35 @@
 /**
- * News for holders within this server: counts what was heard for each scope (NOTIFY's payload), so that whoever
- * looked before it waits misses nothing, and wakes only those whom it concerns.
+ * News within this server: counts what was heard for each key (NOTIFY's payload), so that whoever looked before it
+ * waits misses nothing, and wakes only those whom it concerns.
  */
-import type { WorkNews } from '../domain/work/news.ts'
+import type { News } from '../domain/news.ts'
 
-export interface Wakeup extends WorkNews {
-  /** There is news for this scope: a listener's id, or null for the built-in worker. */
-  ring(listenerId: string | null): void
+export interface Wakeup extends News {
+  /** There is news for this key. */
+  ring(key: string | null): void
   /** Whatever was said for a while was missed: there may be news for everybody. */
   ringAll(): void
   /** The server stops: every wait ends now, and none begins. */
   close(): void
 }
 
+/** Keys whose last ring is remembered by itself; there are as many as tokens and authorizations over the years. */
+const MOST_KEYS = 10_000
+
 export function createWakeup(): Wakeup {
-  /** rings by scope; those for everybody count in each */
-  const rings = new Map<string | null, number>()
+  let rings = 0
+  /** the number of each key's last ring; of all others it may have been `forAll` */
+  const last = new Map<string | null, number>()
   let forAll = 0
   const waiting = new Map<string | null, Set<() => void>>()
   let closed = false
 
-  const mark = (listenerId: string | null) => forAll + (rings.get(listenerId) ?? 0)
+  const mark = (key: string | null) => last.get(key) ?? forAll
+  // whoever looked before this looks again, at worst for nothing
+  const forget = () => {
+    last.clear()
+    forAll = ++rings
+  }
   const wake = (those: Set<() => void> | undefined) => {
     for (const one of [...(those ?? [])]) one()
   }
@@ -30,31 +39,32 @@ export function createWakeup(): Wakeup {
 
   return {
     mark,
-    wait(listenerId, seen, ms, signal) {
-      if (closed || signal?.aborted || mark(listenerId) !== seen) return Promise.resolve()
+    wait(key, seen, ms, signal) {
+      if (closed || signal?.aborted || mark(key) !== seen) return Promise.resolve()
       return new Promise((resolve) => {
-        const those = waiting.get(listenerId) ?? new Set()
+        const those = waiting.get(key) ?? new Set()
         const done = () => {
           clearTimeout(timer)
           signal?.removeEventListener('abort', done)
           those.delete(done)
-          if (those.size === 0) waiting.delete(listenerId)
+          if (those.size === 0) waiting.delete(key)
           resolve()
         }
         const timer = setTimeout(done, ms)
         signal?.addEventListener('abort', done)
-        waiting.set(listenerId, those.add(done))
+        waiting.set(key, those.add(done))
       })
     },
     get closed() {
       return closed
     },
-    ring(listenerId) {
-      rings.set(listenerId, (rings.get(listenerId) ?? 0) + 1)
-      wake(waiting.get(listenerId))
+    ring(key) {
+      if (last.size >= MOST_KEYS) forget()
+      last.set(key, ++rings)
+      wake(waiting.get(key))
     },
     ringAll() {
-      forAll++
+      forget()
       wakeAll()
     },
     close() {

@@ -1,12 +1,16 @@
 /** Where the key ring comes from, and that no server starts that could not read the secrets (contract 5). */
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { buildApp } from '../../src/app.ts'
 import { ConfigError, readConfig } from '../../src/config.ts'
+import { transaction } from '../../src/domain/context.ts'
+import { KeyRing } from '../../src/domain/secrets/keyring.ts'
+import { queueRevocation } from '../../src/domain/tokens/revocations.ts'
+import { sealToken } from '../../src/domain/tokens/token.ts'
 import { createLogger } from '../../src/log.ts'
-import { loadKeyRing } from '../../src/secrets-file.ts'
+import { checkKeyRing, loadKeyRing } from '../../src/secrets-file.ts'
 import { type TestApp, testApp } from '../support/app.ts'
 import { imageDeployment } from '../support/factories.ts'
 import { temporaryFolder } from '../support/process.ts'
@@ -83,5 +87,67 @@ describe('a server', () => {
     await rotated.close()
     await expect(start(old)).rejects.toThrow(/need the key new: put it into SECRETS_KEYS/)
     await (await start(both)).close()
+  })
+})
+
+describe('a server with nothing but OAuth', () => {
+  const old = `old:${newKey()}`
+  let app: TestApp
+  beforeAll(async () => {
+    app = await testApp({ settings: { SECRETS_KEYS: old } })
+    // so that it is not this that stops the start
+    await app.app.core.db.installation.deleteMany()
+  })
+  afterAll(() => app.close())
+
+  const check = (SECRETS_KEYS: string) => checkKeyRing(app.app.core.db, KeyRing.parse(SECRETS_KEYS))
+  /** What one row holds, and nothing else: needs the key that sealed it, as it was. */
+  async function needsItsKey(): Promise<void> {
+    await check(old)
+    await check(`new:${newKey()},${old}`)
+    await expect(check(`another:${newKey()}`)).rejects.toThrow(/^This database's secrets need the key old: put it into/)
+    await expect(check(`old:${newKey()}`)).rejects.toThrow(/^SECRETS_KEYS has another key under the id old/)
+  }
+
+  test('needs the key of a provider’s client secret, of a token, and of a token that is to be revoked', async () => {
+    const { core } = app.app
+    await check(`another:${newKey()}`)
+    const { db, keyring } = core
+    const made = await app.rest('POST', '/v2/auth/providers', {
+      body: {
+        provider_id: 'example',
+        name: 'Example',
+        client_id: 'our-client',
+        client_secret: 's3cret',
+        auth_url: 'https://accounts.example.com/authorize',
+        token_url: 'https://accounts.example.com/token',
+      },
+    })
+    expect(made.status, made.text).toBe(200)
+    await needsItsKey()
+
+    const oauthProviderId = made.body.id as string
+    await db.oAuthProvider.update({ where: { id: oauthProviderId }, data: { clientSecret: null } })
+    await check(`another:${newKey()}`)
+    const id = randomUUID()
+    const content = { accessToken: 'a', tokenType: 'bearer', refreshToken: 'r' }
+    await db.oAuthToken.create({
+      data: {
+        id,
+        workspaceId: app.tenant.workspaceId,
+        oauthProviderId,
+        subject: 'somebody',
+        sealed: sealToken(keyring, id, content),
+        refreshable: true,
+        tokenUrl: 'https://accounts.example.com/token',
+      },
+    })
+    await needsItsKey()
+
+    const token = await db.oAuthToken.delete({ where: { id } })
+    const provider = await db.oAuthProvider.findUniqueOrThrow({ where: { id: oauthProviderId } })
+    await check(`another:${newKey()}`)
+    await transaction(core, (tx) => queueRevocation(tx, keyring, provider, token, content))
+    await needsItsKey()
   })
 })

@@ -6,7 +6,9 @@ import { createProcessRuntime } from '../../src/dataplane/runtime/process/runtim
 import { startWorker } from '../../src/dataplane/worker.ts'
 import type { Core } from '../../src/domain/context.ts'
 import { KeyRing } from '../../src/domain/secrets/keyring.ts'
+import { createUnderWay } from '../../src/domain/under-way.ts'
 import { localControlPlane } from '../../src/domain/work/local.ts'
+import { openOAuth } from '../../src/oauth/open.ts'
 import { createSourceAccess } from '../../src/server/source-access.ts'
 import { openStorage } from '../../src/storage/open.ts'
 import { SETTINGS } from '../support/domain.ts'
@@ -22,6 +24,8 @@ const core: Core = {
   log,
   publicUrl: () => 'http://pilothouse.test',
   gitProvider: null,
+  oauth: openOAuth({ allow: [] }),
+  underWay: createUnderWay(),
   tarballs: await openStorage({ config: readConfig({ DATA_DIR: options.dataDir }), keyring, publicUrl: () => '' }),
   registry: null,
 }

@@ -78,6 +78,19 @@ test('news that comes between the look and the wait is not lost', async () => {
   await bell.wait(null, seen, 60_000, never)
 })
 
+test('news of ever new keys takes no ever growing memory, and still none is lost', async () => {
+  const bell = createWakeup()
+  const [rung, quiet] = [bell.mark('rung'), bell.mark('quiet')]
+  bell.ring('rung')
+  for (let i = 0; i < 25_000; i++) bell.ring(`key ${i}`)
+  await bell.wait('rung', rung, 60_000, never)
+  // too many were heard of to tell: it is worth a look
+  await bell.wait('quiet', quiet, 60_000, never)
+  const waiting = bell.wait('rung', bell.mark('rung'), 60_000, never)
+  bell.ring('rung')
+  await waiting
+})
+
 test('whoever waits goes on after a while, when it is told to stop, and when the server stops', async () => {
   const bell = createWakeup()
   await bell.wait(null, bell.mark(null), 1, never)

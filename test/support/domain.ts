@@ -12,9 +12,11 @@ import type { Actor } from '../../src/domain/access.ts'
 import type { Core, DomainSettings, RequestContext } from '../../src/domain/context.ts'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
 import { KeyRing } from '../../src/domain/secrets/keyring.ts'
+import { createUnderWay } from '../../src/domain/under-way.ts'
 import { localControlPlane } from '../../src/domain/work/local.ts'
 import type { ControlPlane } from '../../src/domain/work/protocol.ts'
 import type { Plan, Role } from '../../src/generated/prisma/enums.ts'
+import { openOAuth } from '../../src/oauth/open.ts'
 import { openStorage } from '../../src/storage/open.ts'
 import { testDatabase } from './database.ts'
 
@@ -50,6 +52,8 @@ export async function testDomain(settings: Partial<DomainSettings> = {}): Promis
     log: silent,
     publicUrl: () => 'http://pilothouse.test',
     gitProvider: null,
+    oauth: openOAuth({ allow: ['127.0.0.1'] }),
+    underWay: createUnderWay(),
     tarballs: await openStorage({
       config: readConfig({ DATA_DIR: dataDir }),
       keyring,
@@ -83,7 +87,15 @@ export async function testDomain(settings: Partial<DomainSettings> = {}): Promis
 }
 
 function actor(organizationId: string, workspaceId: string, role: Role): Actor {
-  return { subject: `test-${role}`, organizationId, workspaceId, role, secretsRead: role === 'admin', listenerId: null }
+  return {
+    subject: `test-${role}`,
+    organizationId,
+    workspaceId,
+    role,
+    secretsRead: role === 'admin',
+    listenerId: null,
+    agentId: null,
+  }
 }
 
 /** The same workspace, another role. */

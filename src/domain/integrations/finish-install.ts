@@ -8,9 +8,9 @@ import type { Integration } from '../../generated/prisma/client.ts'
 import { type Core, type Tx, transaction } from '../context.ts'
 import { ConflictError, ForbiddenError, NotFoundError } from '../errors.ts'
 import { parse, type RawInput } from '../parse.ts'
+import { hashState } from '../state.ts'
 import { requireProvider } from './live.ts'
 import type { GitProvider, ProviderInstallation } from './provider.ts'
-import { hashState } from './start-install.ts'
 
 /** ms that the provider's clock may be behind ours */
 const CLOCK_SKEW = 60_000

@@ -5,9 +5,9 @@
 import type { Core } from '../context.ts'
 import { transaction } from '../context.ts'
 import { ClaimLostError } from '../errors.ts'
+import { lookUntil } from '../news.ts'
 import { assign } from './assign.ts'
 import { ofScope, type Scope, withClaim } from './lease.ts'
-import { lookUntil } from './news.ts'
 import type { Claim, ClaimRequest } from './protocol.ts'
 import { release } from './release.ts'
 import { seen } from './seen.ts'
@@ -30,7 +30,7 @@ const MOST_AT_ONCE = 100
  * nothing, not even after `waitSeconds`. `signal`: the holder is gone; what was leased for it is free again.
  */
 export async function claim(core: Core, scope: Scope, request: ClaimRequest, signal?: AbortSignal): Promise<Claim[]> {
-  const claims = await lookUntil(core, scope, request.waitSeconds ?? 0, signal, async () => {
+  const claims = await lookUntil(core.news, scope.listenerId, request.waitSeconds ?? 0, signal, async () => {
     for (;;) {
       if (signal?.aborted) return null
       const leased = await lease(core, scope, request)

@@ -5,9 +5,9 @@
 import { Prisma } from '../../generated/prisma/client.ts'
 import { type Core, transaction } from '../context.ts'
 import { ClaimLostError } from '../errors.ts'
+import { lookUntil } from '../news.ts'
 import { assign } from './assign.ts'
 import { ofScope, type Scope, withClaim } from './lease.ts'
-import { lookUntil } from './news.ts'
 import type { Assignment, HeartbeatAnswer, HeartbeatItem, HeartbeatRequest } from './protocol.ts'
 import { seen } from './seen.ts'
 
@@ -30,11 +30,17 @@ export async function heartbeat(
 ): Promise<HeartbeatAnswer[]> {
   const { leaseSeconds, waitSeconds = 0 } = request
   let extended = false
-  const told = await lookUntil(core, scope, Math.min(waitSeconds, leaseSeconds / 2), signal, async () => {
-    const news = await (extended ? look(core, scope, request) : extend(core, scope, request))
-    extended = true
-    return tellAll(core, scope, request, news)
-  })
+  const told = await lookUntil(
+    core.news,
+    scope.listenerId,
+    Math.min(waitSeconds, leaseSeconds / 2),
+    signal,
+    async () => {
+      const news = await (extended ? look(core, scope, request) : extend(core, scope, request))
+      extended = true
+      return tellAll(core, scope, request, news)
+    },
+  )
   return request.claims.map(({ claimId }) => told?.get(claimId) ?? quiet(claimId))
 }
 

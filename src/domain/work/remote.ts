@@ -5,8 +5,8 @@
 import { z } from 'zod'
 import { requireListener } from '../access.ts'
 import type { RequestContext } from '../context.ts'
-import { UnauthenticatedError } from '../errors.ts'
 import { uuid } from '../fields.ts'
+import { refuseRevoked } from '../keys/refuse-revoked.ts'
 import { parse, type RawInput } from '../parse.ts'
 import { claim, giveBack } from './claim.ts'
 import { complete } from './complete.ts'
@@ -114,11 +114,4 @@ function open<S extends ListenerInput>(
   const { listener_id: listenerId, claim_id: claimId = '' } = input.path as { listener_id: string; claim_id?: string }
   requireListener(ctx, listenerId)
   return { input, scope: { listenerId }, claimId }
-}
-
-/** A call that waited may have outlived its key, and what it found has secrets in it. */
-async function refuseRevoked(ctx: RequestContext): Promise<void> {
-  const key = await ctx.db.apiKey.findUnique({ where: { id: ctx.actor.subject } })
-  if (!key || key.revokedAt || (key.expiresAt && key.expiresAt <= ctx.clock()))
-    throw new UnauthenticatedError('The API key is unknown, expired or revoked.')
 }

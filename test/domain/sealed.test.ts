@@ -1,0 +1,49 @@
+/** One secret value at rest: what is sealed opens in its own place alone, with the ring that has its key. */
+import { randomBytes } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { KeyRing } from '../../src/domain/secrets/keyring.ts'
+import { seal, unseal } from '../../src/domain/secrets/sealed.ts'
+
+const key = randomBytes(32)
+const ring = new KeyRing([['k1', key]])
+
+test('what was sealed opens again, whatever it is', () => {
+  for (const plain of ['', 'hunter2', 'ü – 🗝', 'x'.repeat(100_000)]) {
+    expect(unseal(ring, 'oauth_tokens.sealed:1', seal(ring, 'oauth_tokens.sealed:1', plain))).toBe(plain)
+  }
+})
+
+test('it shows nothing of its content, and never looks the same twice', () => {
+  const one = seal(ring, 'here', 'canary-value')
+  expect(one).not.toContain('canary')
+  expect(Buffer.from(one.split('.')[2]!, 'base64url').toString('latin1')).not.toContain('canary')
+  expect(seal(ring, 'here', 'canary-value')).not.toBe(one)
+})
+
+test('copied to another row it does not open', () => {
+  const sealed = seal(ring, 'oauth_tokens.sealed:1', 'secret')
+  expect(() => unseal(ring, 'oauth_tokens.sealed:2', sealed)).toThrow()
+})
+
+test('changed by one character it does not open', () => {
+  const sealed = seal(ring, 'here', 'secret')
+  const at = sealed.length - 4
+  const changed = sealed.slice(0, at) + (sealed[at] === 'A' ? 'B' : 'A') + sealed.slice(at + 1)
+  expect(() => unseal(ring, 'here', changed)).toThrow()
+  expect(() => unseal(ring, 'here', '')).toThrow('nothing sealed')
+})
+
+test('a new key in front of the ring seals from now on; what the old one sealed still opens', () => {
+  const old = seal(ring, 'here', 'secret')
+  const rotated = new KeyRing([
+    ['k2', randomBytes(32)],
+    ['k1', key],
+  ])
+  expect(unseal(rotated, 'here', old)).toBe('secret')
+  expect(seal(rotated, 'here', 'secret')).toMatch(/^k2\./)
+})
+
+test('a ring without its key does not open it', () => {
+  const other = new KeyRing([['k2', randomBytes(32)]])
+  expect(() => unseal(other, 'here', seal(ring, 'here', 'secret'))).toThrow('no key k1')
+})
