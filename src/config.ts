@@ -4,7 +4,19 @@
  */
 import path from 'node:path'
 import { z } from 'zod'
-import { domain, host, image, integer, k8sName, list, minutes, onOff, portRange, url } from './setting-types.ts'
+import {
+  domain,
+  host,
+  image,
+  integer,
+  k8sName,
+  list,
+  minutes,
+  onOff,
+  outboundAllow,
+  portRange,
+  url,
+} from './setting-types.ts'
 
 const MODES = { error: 'must be cloud, self_hosted or both' }
 
@@ -179,6 +191,11 @@ export const SETTINGS = {
     '`service` of the registry’s token settings. Default: its host',
   ],
   REGISTRY_ISSUER: [z.string().min(1), 'pilothouse', '`issuer` of the registry’s token settings'],
+  OUTBOUND_ALLOW: [
+    outboundAllow.prefault(''),
+    null,
+    'private addresses that calls to OAuth providers and MCP servers may go to, comma-separated: host names, IP addresses, ranges (`10.0.0.0/8`). None: no private, loopback or link-local address',
+  ],
   CONTAINER_ENGINE: [
     z.enum(['auto', 'podman', 'docker', 'none'], { error: 'must be auto, podman, docker or none' }),
     'auto',

@@ -1,5 +1,5 @@
 /** The kinds of values that settings have: zod schemas of their text in the environment, with what is said of a wrong one. */
-import { isIPv6 } from 'node:net'
+import { isIP, isIPv6 } from 'node:net'
 import { z } from 'zod'
 
 /** `1-5` → [1, 5], inclusive. */
@@ -14,6 +14,11 @@ export const list = z.string().transform((text) =>
     .split(',')
     .map((part) => part.trim())
     .filter(Boolean),
+)
+/** Host names, IP addresses and ranges in CIDR notation. */
+export const outboundAllow = list.refine(
+  (entries) => entries.every(isOutboundEntry),
+  'must be host names, IP addresses or ranges like 10.0.0.0/8, comma-separated',
 )
 export const url = z.url({ protocol: /^https?$/, error: 'must be an http(s) URL' })
 /** Digits, with a fraction if `pattern` allows one; both bounds are inclusive. */
@@ -45,3 +50,12 @@ export const k8sName = z
 export const domain = z
   .string()
   .regex(/^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, 'must be a domain name')
+
+/** Neither a scheme nor a port, no `*`, and nothing like `10.1` or `10.0.0.256`: the last part of a name is no number. */
+function isOutboundEntry(entry: string): boolean {
+  const [address = '', bits = ''] = entry.split('/')
+  const version = isIP(address)
+  if (entry.includes('/'))
+    return version > 0 && entry === `${address}/${Number(bits)}` && Number(bits) <= (version === 4 ? 32 : 128)
+  return version > 0 || /^([\w-]+\.)*(?!\d+\.?$)[\w-]+\.?$/.test(entry)
+}

@@ -43,6 +43,20 @@ describe('a wrong value', () => {
     ['BUILD_DEADLINE_MINUTES', '1e300', 'must be a number from 0.01 to 10080'],
     ['SWEEP_SECONDS', '99999999', 'must be a whole number from 1 to 3600'],
     ['GRAPHIQL', 'yes', 'must be on or off'],
+    ...[
+      'https://a.example',
+      'a.example:443',
+      '*.a.example',
+      '10.0.0',
+      '10.0.0.256',
+      '10.0.0.0/33',
+      'a.example/8',
+      '[::1]',
+    ].map((entry) => [
+      'OUTBOUND_ALLOW',
+      `b.example,${entry}`,
+      'must be host names, IP addresses or ranges like 10.0.0.0/8, comma-separated',
+    ]),
   ])('%s=%s', (name, value, allowed) => {
     expect(() => readConfig({ [name]: value })).toThrow(new Error(`Wrong settings: ${name} ${allowed}`))
   })
@@ -63,4 +77,10 @@ test('RUNTIME=kubernetes alone', () => {
 
 test.each(['127.0.0.1', 'agents.example.com', '::1', '[::1]'])('APP_HOST=%s is right', (APP_HOST) => {
   expect(readConfig({ APP_HOST }).APP_HOST).toBe(APP_HOST)
+})
+
+test('OUTBOUND_ALLOW takes names, addresses and ranges', () => {
+  const entries = ['localhost', 'idp.internal', 'keycloak_1', '10.1.2.3', '::1', '10.0.0.0/8', 'fd00::/8']
+  expect(readConfig({ OUTBOUND_ALLOW: entries.join(' , ') }).OUTBOUND_ALLOW).toEqual(entries)
+  expect(readConfig({}).OUTBOUND_ALLOW).toEqual([])
 })

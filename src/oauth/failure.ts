@@ -1,0 +1,68 @@
+/** Turns what goes wrong in the library into an OAuthFailure, so that nothing of a request or an answer gets out with it. */
+import {
+  AuthorizationResponseError,
+  OperationProcessingError,
+  ResponseBodyError,
+  UnsupportedOperationError,
+  WWWAuthenticateChallengeError,
+} from 'oauth4webapi'
+import { OAuthFailure } from '../domain/providers/client.ts'
+
+/** What an error code looks like, which is a word or some; anything else might be a secret that is sent back to us. */
+const ERROR_CODE = /^[a-z]{2,24}([_.-][a-z]{1,24}){0,5}$/
+
+/**
+ * `wanted`: what the answer should have been, "a token". The library's errors hold the whole answer: they are never
+ * passed on, not even as a cause.
+ */
+export function translated(error: unknown, wanted: string): OAuthFailure {
+  if (error instanceof OAuthFailure) return error
+  if (error instanceof ResponseBodyError || error instanceof AuthorizationResponseError) return refusedBy(error.error)
+  if (error instanceof WWWAuthenticateChallengeError)
+    return refusedBy(error.cause.find(({ parameters }) => parameters.error)?.parameters.error, error.status)
+  if (error instanceof OperationProcessingError || error instanceof UnsupportedOperationError)
+    return new OAuthFailure('unusable', `answered with something that is not ${wanted}`)
+  // not foreseen: then nobody knows what has happened at the provider, either
+  return new OAuthFailure('unanswered', 'could not be asked')
+}
+
+function refusedBy(code: unknown, status?: number): OAuthFailure {
+  if (typeof code === 'string' && ERROR_CODE.test(code)) return new OAuthFailure('refused', `answered: ${code}`, code)
+  return new OAuthFailure('refused', status ? `answered ${status}` : 'answered with an error')
+}
+
+/** Neither a redirect, which would take what is secret elsewhere, nor a server in trouble, whatever it says. */
+export function requireWell(response: Response): Response {
+  const { status } = response
+  if (status >= 300 && status < 400) throw new OAuthFailure('unusable', 'answered with a redirect')
+  // a gateway has passed it on, and nobody has told it what came of it
+  if (status === 504) throw new OAuthFailure('unanswered', `answered ${status}`)
+  if (status >= 500) throw new OAuthFailure('unusable', `answered ${status}`)
+  return response
+}
+
+/** The JSON object in an answer of a status below 500. `wanted`: as above. Throws OAuthFailure. */
+export async function jsonOf(response: Response, wanted: string): Promise<Record<string, unknown>> {
+  const text = await requireWell(response).text()
+  const parsed = objectIn(text)
+  if (parsed) return parsed
+  if (!response.ok) throw new OAuthFailure('unusable', `answered ${response.status}`)
+  throw new OAuthFailure('unusable', `answered with ${nameOf(response, text)} instead of ${wanted}`)
+}
+
+function objectIn(text: string): Record<string, unknown> | null {
+  try {
+    const parsed: unknown = JSON.parse(text)
+    const isObject = typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)
+    return isObject ? (parsed as Record<string, unknown>) : null
+  } catch {
+    return null
+  }
+}
+
+function nameOf(response: Response, text: string): string {
+  if (text.trim() === '') return 'nothing'
+  return response.headers.get('content-type')?.includes('html') || text.trimStart().startsWith('<')
+    ? 'HTML'
+    : 'something that is not JSON'
+}

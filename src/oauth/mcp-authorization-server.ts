@@ -1,0 +1,107 @@
+/** The authorization server of an MCP server: finds its metadata, and what of it we can't do without (RFC 8414, OpenID Connect Discovery). */
+import * as oauth from 'oauth4webapi'
+import { McpDiscoveryError, OAuthFailure } from '../domain/providers/client.ts'
+import { addressRefusal, urlRefusal } from './address.ts'
+import { type Asking, NAME, read, reading, requireUp } from './mcp-asking.ts'
+
+/** What was looked at and found usable. */
+export interface UsableServer {
+  issuer: string
+  authUrl: string
+  tokenUrl: string
+  registrationUrl: string
+  revocationUrl: string | null
+  userinfoUrl: string | null
+  /** null: it does not say, which means `client_secret_basic` (RFC 8414, 2) */
+  authMethods: readonly unknown[] | null
+  /** gives refresh tokens, as far as it says */
+  refreshes: boolean
+}
+
+/** Throws McpDiscoveryError, OAuthFailure. */
+export async function authorizationServer(asking: Asking, issuer: string): Promise<UsableServer> {
+  const refusal = addressRefusal(asking.rules, issuer)
+  if (refusal !== null) throw new McpDiscoveryError(`The authorization server of this MCP server ${refusal}.`)
+  const found = await published(asking, new URL(issuer))
+  if (!lists(found.code_challenge_methods_supported, 'S256'))
+    throw lacks('does not say that it supports PKCE with S256 (code_challenge_methods_supported), which MCP asks for')
+  if (found.response_types_supported != null && !lists(found.response_types_supported, 'code'))
+    throw lacks('does not offer the authorization code flow (response_types_supported)')
+  if (found.registration_endpoint == null)
+    throw lacks(
+      'registers no clients by itself. Register one there, and create the provider with it (POST /v2/auth/providers)',
+    )
+  const ours = (member: keyof oauth.AuthorizationServer) =>
+    endpoint(found, member, (url) => addressRefusal(asking.rules, url))
+  const optional = (member: keyof oauth.AuthorizationServer) => (found[member] == null ? null : ours(member))
+  return {
+    issuer: found.issuer,
+    authUrl: endpoint(found, 'authorization_endpoint', urlRefusal),
+    tokenUrl: ours('token_endpoint'),
+    registrationUrl: ours('registration_endpoint'),
+    revocationUrl: optional('revocation_endpoint'),
+    userinfoUrl: optional('userinfo_endpoint'),
+    authMethods: listed(found.token_endpoint_auth_methods_supported),
+    refreshes: found.grant_types_supported == null || lists(found.grant_types_supported, 'refresh_token'),
+  }
+}
+
+/** Looks at the places in the order of MCP authorization 2025-06-18, "Authorization Server Metadata Discovery". */
+async function published(asking: Asking, issuer: URL): Promise<oauth.AuthorizationServer> {
+  let wrong: Error = lacks('publishes no metadata (RFC 8414)')
+  for (const ask of places(asking, issuer)) {
+    try {
+      const found = await oauth.processDiscoveryResponse(issuer, requireUp(await ask()))
+      if (NAME.test(found.issuer)) return found
+    } catch (error) {
+      if (error instanceof OAuthFailure) {
+        // the other places are at the same server, which may have had trouble with this one only
+        if (error.kind !== 'unusable') throw error
+        wrong = error
+      } else if (error instanceof oauth.OperationProcessingError && error.code === oauth.JSON_ATTRIBUTE_COMPARISON)
+        // it must not be used (RFC 8414, 3.3)
+        wrong = lacks('publishes metadata of another issuer')
+    }
+  }
+  throw wrong
+}
+
+function places(asking: Asking, issuer: URL): (() => Promise<Response>)[] {
+  const options = reading(asking)
+  const openid = '/.well-known/openid-configuration'
+  const inserted = new URL(issuer)
+  inserted.pathname = `${openid}${issuer.pathname.replace(/\/$/, '')}`
+  return [
+    () => oauth.discoveryRequest(issuer, { ...options, algorithm: 'oauth2' }),
+    // the library only appends it; without a path it is the same
+    ...(issuer.pathname === '/' ? [] : [() => read(asking, inserted.href)]),
+    () => oauth.discoveryRequest(issuer, { ...options, algorithm: 'oidc' }),
+  ]
+}
+
+const WORDS: Partial<Record<keyof oauth.AuthorizationServer, string>> = {
+  authorization_endpoint: 'authorization endpoint',
+  token_endpoint: 'token endpoint',
+  registration_endpoint: 'registration endpoint',
+  revocation_endpoint: 'revocation endpoint',
+  userinfo_endpoint: 'userinfo endpoint',
+}
+
+/** Its address, which an MCP server may have aimed at anything. */
+function endpoint(
+  found: oauth.AuthorizationServer,
+  member: keyof oauth.AuthorizationServer,
+  refusalOf: (url: string) => string | null,
+): string {
+  const url: unknown = found[member]
+  if (typeof url !== 'string') throw lacks(`has no ${WORDS[member]}`)
+  const refusal = refusalOf(url)
+  if (refusal !== null)
+    throw new McpDiscoveryError(`The ${WORDS[member]} of this MCP server’s authorization server ${refusal}.`)
+  return new URL(url).href
+}
+
+const listed = (value: unknown): readonly unknown[] | null => (Array.isArray(value) ? value : null)
+const lists = (value: unknown, item: string) => listed(value)?.includes(item) ?? false
+
+const lacks = (what: string) => new McpDiscoveryError(`The authorization server of this MCP server ${what}.`)

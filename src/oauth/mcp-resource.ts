@@ -1,0 +1,105 @@
+/** What an MCP server publishes of itself as a protected resource: its identifier, and who issues tokens for it (RFC 9728). */
+import * as oauth from 'oauth4webapi'
+import { McpDiscoveryError, OAuthFailure } from '../domain/providers/client.ts'
+import { addressRefusal } from './address.ts'
+import { type Asking, NAME, read, reading, requireUp } from './mcp-asking.ts'
+
+export interface ProtectedResource {
+  /** as the server spells it */
+  resource: string
+  /** issuers of authorization servers, the preferred first; at least one */
+  issuers: string[]
+}
+
+/** An MCP server may name many, and each costs us calls. */
+const MAX_ISSUERS = 3
+
+/**
+ * Reads the metadata where the server's challenge says, otherwise at the well-known places (MCP authorization 2025-06-18,
+ * "Authorization Server Discovery"). Where it names no authorization server, the one at its own origin is meant (MCP
+ * authorization 2025-03-26). Throws McpDiscoveryError, OAuthFailure.
+ */
+export async function protectedResource(asking: Asking, server: URL): Promise<ProtectedResource> {
+  const published = await publishedBy(asking, server)
+  if (published && !covers(published.resource, server))
+    throw new McpDiscoveryError('The metadata of this MCP server is that of another resource.')
+  const issuers = Array.isArray(published?.authorization_servers) ? published.authorization_servers : []
+  const named = issuers.filter((issuer) => typeof issuer === 'string').slice(0, MAX_ISSUERS)
+  return { resource: published?.resource ?? identifier(server), issuers: named.length > 0 ? named : [server.origin] }
+}
+
+async function publishedBy(asking: Asking, server: URL): Promise<oauth.ResourceServer | null> {
+  const address = await challenged(asking, server)
+  if (address !== null) {
+    const refusal = addressRefusal(asking.rules, address)
+    if (refusal !== null) throw new McpDiscoveryError(`The address of this MCP server’s metadata ${refusal}.`)
+    const found = await metadataIn(await read(asking, address))
+    if (!found) throw new McpDiscoveryError('Where this MCP server says that its metadata is, there is none.')
+    return found
+  }
+  // at the root: where MCP servers put it that know of no path
+  for (const place of new Set([server.href, `${server.origin}/`])) {
+    const found = await metadataIn(await oauth.resourceDiscoveryRequest(new URL(place), reading(asking)))
+    if (found) return found
+  }
+  return null
+}
+
+/** A call that needs no session, and starts none (MCP, "Lifecycle"). */
+const PING = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
+
+/** The part of all the time that it is given: the well-known places may answer where the server itself never ends its answer. */
+const PING_SHARE = 1 / 4
+
+/** Where the server says that its metadata is, when it is called without a token; null: it doesn't say. */
+async function challenged({ outbound, patience, signal }: Asking, server: URL): Promise<string | null> {
+  const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+  const ping = { method: 'POST', headers, body: PING, signal, patience: patience * PING_SHARE }
+  const answer = await outbound.fetch(server.href, ping).catch((error) => {
+    if (error instanceof OAuthFailure && error.kind === 'unanswered') return null
+    throw error
+  })
+  const header = answer?.status === 401 ? answer.headers.get('www-authenticate') : null
+  if (!header) return null
+  const addresses = (await challengesIn(header)).map(({ parameters }) => parameters.resource_metadata)
+  return addresses.find((address) => address !== undefined) ?? null
+}
+
+/** The library has its parser behind the answers that it knows; that to a revocation has the least else to it. */
+async function challengesIn(header: string): Promise<oauth.WWWAuthenticateChallenge[]> {
+  const answer = new Response(null, { status: 401, headers: { 'www-authenticate': header } })
+  try {
+    await oauth.processRevocationResponse(answer)
+  } catch (error) {
+    if (error instanceof oauth.WWWAuthenticateChallengeError) return error.cause
+  }
+  return []
+}
+
+/** Null: it is none, but a 404, or a web page. */
+async function metadataIn(response: Response): Promise<oauth.ResourceServer | null> {
+  requireUp(response)
+  try {
+    // it may be of a parent of the server, so that what is to be expected is only known now; `covers` judges it
+    const { resource } = await response.clone().json()
+    return await oauth.processResourceDiscoveryResponse(new URL(resource), response)
+  } catch {
+    return null
+  }
+}
+
+/** Whether tokens for this resource are tokens for the server: it is the server itself, or a parent at the same origin. */
+function covers(resource: string, server: URL): boolean {
+  const { origin, pathname, search } = new URL(resource)
+  const folder = (path: string) => (path.endsWith('/') ? path : `${path}/`)
+  return (
+    NAME.test(resource) &&
+    origin === server.origin &&
+    folder(server.pathname).startsWith(folder(pathname)) &&
+    (search === '' || search === server.search) &&
+    !resource.includes('#')
+  )
+}
+
+/** What a server is called that does not say it itself (MCP authorization, "Canonical Server URI"): no slash where there is no path. */
+const identifier = ({ pathname, search, origin, href }: URL) => (pathname === '/' && search === '' ? origin : href)

@@ -1,0 +1,258 @@
+/** Revocation, userinfo, and what a provider publishes, against a real provider. */
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import type { OAuthFailure } from '../../src/domain/providers/client.ts'
+import { createOAuthClient } from '../../src/oauth/client.ts'
+import { issuersOf } from '../../src/oauth/published.ts'
+import { accessAt, tokensOf } from '../support/oauth-access.ts'
+import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
+import { type Reply, startTokenEndpoint } from '../support/token-endpoint.ts'
+
+const oauth = createOAuthClient({ allow: ['127.0.0.1'] })
+let server: OAuthServer
+
+beforeAll(async () => {
+  server = await startOAuthServer()
+})
+afterAll(() => server.close())
+
+const failure = (asked: Promise<unknown>): Promise<OAuthFailure> =>
+  asked.then(
+    () => Promise.reject(new Error('it went well')),
+    (error) => error,
+  )
+
+/** A server that answers every request alike. */
+async function answering(reply: Reply) {
+  const endpoint = await startTokenEndpoint(reply)
+  onTestFinished(() => endpoint.close())
+  return endpoint
+}
+
+describe('revocation', () => {
+  test.each(['none', 'client_secret_basic', 'client_secret_post'] as const)(
+    'ends the token at the provider (%s)',
+    async (method) => {
+      const access = await accessAt(server, { method })
+      const { refreshToken, accessToken } = await tokensOf(oauth, server, access)
+      await oauth.revoke(access, server.revocationUrl, { value: refreshToken, hint: 'refresh_token' })
+      expect([await server.isActive(refreshToken), await server.isActive(accessToken)]).toEqual([false, false])
+    },
+  )
+
+  test('of a token that the provider does not know is done', async () => {
+    const access = await accessAt(server)
+    await oauth.revoke(access, server.revocationUrl, { value: 'never-seen', hint: 'access_token' })
+  })
+
+  test('says which kind of token it is', async () => {
+    const endpoint = await answering({ body: '', status: 204 })
+    await oauth.revoke(await accessAt(server), endpoint.url, { value: 't', hint: 'access_token' })
+    expect(endpoint.requests[0]?.form).toMatchObject({ token: 't', token_type_hint: 'access_token' })
+  })
+
+  test.each([
+    ['invalid_token', 400],
+    ['invalid_token', 401],
+    ['unsupported_token_type', 400],
+  ])('is done where the provider answers %s (%i)', async (error, status) => {
+    const headers = { 'content-type': 'application/json', 'www-authenticate': 'Basic realm="x"' }
+    const endpoint = await answering({ body: { error }, status, headers })
+    await oauth.revoke(await accessAt(server), endpoint.url, { value: 't', hint: 'access_token' })
+  })
+
+  test.each([
+    [
+      { body: { error: 'invalid_client' }, status: 401 },
+      { kind: 'refused', error: 'invalid_client' },
+    ],
+    [
+      { body: '<h1>no</h1>', status: 500 },
+      { kind: 'unusable', message: 'answered 500' },
+    ],
+    [
+      { body: '<h1>no</h1>', status: 404 },
+      { kind: 'unusable', message: 'answered 404' },
+    ],
+    [
+      { body: {}, status: 400 },
+      { kind: 'unusable', message: 'answered 400' },
+    ],
+    [
+      { body: '', status: 302, headers: { location: '/' } },
+      { kind: 'unusable', message: 'answered with a redirect' },
+    ],
+  ])('is not done where the provider answers %j', async (reply, expected) => {
+    const endpoint = await answering(reply)
+    const revoked = oauth.revoke(await accessAt(server), endpoint.url, { value: 't', hint: 'access_token' })
+    expect(await failure(revoked)).toMatchObject(expected)
+  })
+})
+
+describe('userinfo', () => {
+  test('names the account by its e-mail address', async () => {
+    const access = await accessAt(server)
+    const { accessToken } = await tokensOf(oauth, server, access, { account: 'carol' })
+    const account = await oauth.userinfo(access, server.userinfoUrl, accessToken)
+    expect(account).toEqual({ id: 'carol', label: 'carol@example.com' })
+  })
+
+  test('refuses a token that it does not know', async () => {
+    const asked = oauth.userinfo(await accessAt(server), server.userinfoUrl, 'unknown')
+    expect(await failure(asked)).toMatchObject({ kind: 'refused', error: 'invalid_token' })
+  })
+
+  test('that says nothing of who it is tells nothing', async () => {
+    const endpoint = await answering({ body: { login: 'octocat' } })
+    expect(await oauth.userinfo(await accessAt(server), endpoint.url, 't')).toBeNull()
+  })
+
+  test.each([
+    [
+      { body: '<h1>hello</h1>', headers: { 'content-type': 'text/html' } },
+      'answered with something that is not an account',
+    ],
+    [{ body: {}, status: 502 }, 'answered 502'],
+    [{ body: '', status: 302, headers: { location: '/' } }, 'answered with a redirect'],
+  ])('that answers %j is unusable', async (reply, message) => {
+    const endpoint = await answering(reply)
+    const asked = oauth.userinfo(await accessAt(server), endpoint.url, 't')
+    expect(await failure(asked)).toMatchObject({ kind: 'unusable', message })
+  })
+})
+
+describe('what a provider publishes', () => {
+  const NOTHING = { issuer: null, revocationUrl: null, userinfoUrl: null }
+
+  /** A server whose metadata is at these paths; `{url}` in it stands for its own origin. */
+  async function publishing(metadata: Record<string, object | number>) {
+    const asked: string[] = []
+    const listener: RequestListener = (req, res) => {
+      asked.push(req.url ?? '')
+      const found = metadata[req.url ?? '']
+      if (typeof found === 'object')
+        res.setHeader('content-type', 'application/json').end(JSON.stringify(found).replaceAll('{url}', url))
+      else res.writeHead(found ?? 404).end('no')
+    }
+    const http = createServer(listener)
+    await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve))
+    const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}`
+    onTestFinished(() => void http.close())
+    return { url, asked }
+  }
+
+  test('is found from its endpoints alone', async () => {
+    expect(await oauth.published(await accessAt(server))).toEqual({
+      issuer: server.url,
+      revocationUrl: server.revocationUrl,
+      userinfoUrl: server.userinfoUrl,
+    })
+  })
+
+  test.each(['/.well-known/oauth-authorization-server/realms/a', '/realms/a/.well-known/openid-configuration'])(
+    'is found under the path of a tenant: %s',
+    async (path) => {
+      const tokenUrl = '{url}/realms/a/protocol/token'
+      const { url, asked } = await publishing({
+        '/.well-known/openid-configuration': { issuer: '{url}', token_endpoint: '{url}/another' },
+        [path]: { issuer: '{url}/realms/a', token_endpoint: tokenUrl, revocation_endpoint: '{url}/revoke' },
+      })
+      const access = await accessAt(server, {
+        authUrl: `${url}/realms/a/protocol/auth?kc_idp_hint=x`,
+        tokenUrl: tokenUrl.replace('{url}', url),
+      })
+      expect(await oauth.published(access)).toEqual({
+        issuer: `${url}/realms/a`,
+        revocationUrl: `${url}/revoke`,
+        userinfoUrl: null,
+      })
+      expect(asked.length).toBeLessThanOrEqual(10)
+    },
+  )
+
+  test.each([
+    ['of another token endpoint', { issuer: '{url}', token_endpoint: '{url}/token/' }],
+    ['of another issuer', { issuer: 'https://else.example.com', token_endpoint: '{url}/token' }],
+    ['without an issuer', { token_endpoint: '{url}/token' }],
+    ['that is none', 403],
+  ])('is not taken from metadata %s', async (_, metadata) => {
+    const { url } = await publishing({ '/.well-known/openid-configuration': metadata })
+    const access = await accessAt(server, { authUrl: `${url}/auth`, tokenUrl: `${url}/token` })
+    expect(await oauth.published(access)).toEqual(NOTHING)
+  })
+
+  test('is found where people sign in, but names no other place to send tokens to', async () => {
+    const { url } = await publishing({
+      '/.well-known/openid-configuration': {
+        issuer: '{url}',
+        token_endpoint: server.tokenUrl,
+        revocation_endpoint: server.revocationUrl,
+        userinfo_endpoint: '{url}/me',
+      },
+    })
+    const other = await publishing({})
+    const tokenAt = await accessAt(server, { authUrl: `${url}/auth` })
+    // the provider's own metadata is the first that fits
+    expect(await oauth.published(tokenAt)).toMatchObject({ issuer: server.url, userinfoUrl: server.userinfoUrl })
+    const silent = await publishing({
+      '/.well-known/openid-configuration': {
+        issuer: '{url}',
+        token_endpoint: `${other.url}/token`,
+        revocation_endpoint: `${other.url}/revoke`,
+        userinfo_endpoint: '{url}/me',
+      },
+    })
+    const access = await accessAt(server, { authUrl: `${silent.url}/auth`, tokenUrl: `${other.url}/token` })
+    expect(await oauth.published(access)).toEqual({
+      issuer: silent.url,
+      revocationUrl: `${other.url}/revoke`,
+      userinfoUrl: null,
+    })
+  })
+
+  test('may name addresses that are not allowed: they are left out', async () => {
+    const { url } = await publishing({
+      '/.well-known/openid-configuration': {
+        issuer: '{url}',
+        token_endpoint: '{url}/token',
+        revocation_endpoint: 'https://10.0.0.1/revoke',
+        userinfo_endpoint: 'http://example.com/me',
+      },
+    })
+    const access = await accessAt(server, { authUrl: `${url}/auth`, tokenUrl: `${url}/token` })
+    expect(await oauth.published(access)).toEqual({ ...NOTHING, issuer: url })
+  })
+
+  test('is not known while the provider is in trouble', async () => {
+    const { url } = await publishing({ '/.well-known/openid-configuration': 503 })
+    const access = await accessAt(server, { authUrl: `${url}/auth`, tokenUrl: `${url}/token` })
+    expect(await failure(oauth.published(access))).toMatchObject({ kind: 'unusable', message: 'answered 503' })
+  })
+
+  test('is not known where nobody can be asked', async () => {
+    const gone = await startOAuthServer()
+    await gone.close()
+    const access = await accessAt(server, { authUrl: gone.authUrl, tokenUrl: gone.tokenUrl })
+    expect(await failure(oauth.published(access))).toMatchObject({ kind: 'unreachable' })
+  })
+
+  test.each([
+    ['https://id.test/oauth/authorize', 'https://id.test/oauth/token', ['https://id.test/', 'https://id.test/oauth']],
+    [
+      'https://accounts.test/o/oauth2/v2/auth',
+      'https://oauth2.test/token',
+      ['https://oauth2.test/', 'https://accounts.test/', 'https://accounts.test/o', 'https://accounts.test/o/oauth2'],
+    ],
+    [
+      'https://kc.test/realms/a/protocol/openid-connect/auth',
+      'https://kc.test/realms/a/protocol/openid-connect/token',
+      ['https://kc.test/', 'https://kc.test/realms', 'https://kc.test/realms/a', 'https://kc.test/realms/a/protocol'],
+    ],
+    ['https://id.test/', 'https://id.test/', ['https://id.test/']],
+  ])('is looked for where %s and %s suggest', (authUrl, tokenUrl, first) => {
+    const guesses = issuersOf({ authUrl, tokenUrl }).map((url) => url.href)
+    expect(guesses.slice(0, first.length)).toEqual(first)
+    expect(guesses.length).toBeLessThanOrEqual(5)
+  })
+})

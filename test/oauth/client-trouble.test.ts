@@ -1,0 +1,222 @@
+/** What a client makes of a provider that does not answer as it should; and that nothing secret gets out with it. */
+import { inspect } from 'node:util'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { OAuthFailure, type ProviderAccess } from '../../src/domain/providers/client.ts'
+import { createOAuthClient } from '../../src/oauth/client.ts'
+import { accessAt, cameBack, tokensOf } from '../support/oauth-access.ts'
+import { type Disturbance, type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
+
+const oauth = createOAuthClient({ allow: ['127.0.0.1'] })
+let server: OAuthServer
+let access: ProviderAccess
+
+beforeAll(async () => {
+  server = await startOAuthServer({ rotate: false })
+  access = await accessAt(server)
+})
+afterAll(() => server.close())
+
+const failure = (asked: Promise<unknown>): Promise<OAuthFailure> =>
+  asked.then(
+    () => Promise.reject(new Error('it went well')),
+    (error) => error,
+  )
+
+const json = (body: unknown, status = 200): Disturbance => ({ status, body: JSON.stringify(body) })
+
+const TROUBLES: [string, Disturbance, string, string][] = [
+  ['answers 500', '500', 'unusable', 'answered 500'],
+  ['answers 503 with an error of OAuth', json({ error: 'invalid_grant' }, 503), 'unusable', 'answered 503'],
+  ['answers with HTML', 'html', 'unusable', 'answered with HTML instead of a token'],
+  ['answers 404 with HTML', { status: 404, body: '<p>no</p>', type: 'text/html' }, 'unusable', 'answered 404'],
+  ['redirects', 'redirect', 'unusable', 'answered with a redirect'],
+  ['answers with nothing', { status: 200, body: '' }, 'unusable', 'answered with nothing instead of a token'],
+  [
+    'answers with a form',
+    { status: 200, body: 'access_token=x' },
+    'unusable',
+    'answered with something that is not JSON instead of a token',
+  ],
+  ['answers with a list', json([]), 'unusable', 'answered with something that is not JSON instead of a token'],
+  ['leaves the token out', json({ token_type: 'bearer' }), 'unusable', 'answered with something that is not a token'],
+  ['leaves the type out', json({ access_token: 'x' }), 'unusable', 'answered with something that is not a token'],
+  [
+    'answers with an empty token',
+    json({ access_token: '', token_type: 'bearer' }),
+    'unusable',
+    'answered with something that is not a token',
+  ],
+  [
+    'answers with a bound token',
+    json({ access_token: 'x', token_type: 'DPoP' }),
+    'unusable',
+    'answered with a token that is not a bearer token',
+  ],
+  [
+    'answers with an unknown kind of token',
+    json({ access_token: 'x', token_type: 'mac' }),
+    'unusable',
+    'answered with something that is not a token',
+  ],
+  ['answers 400 without saying why', json({ message: 'no' }, 400), 'unusable', 'answered 400'],
+  ['answers 429', { status: 429, body: 'slow down', type: 'text/plain' }, 'unusable', 'answered 429'],
+  ['refuses', json({ error: 'invalid_scope', error_description: 'x' }, 400), 'refused', 'answered: invalid_scope'],
+  [
+    'refuses with a status of 200',
+    json({ error: 'bad_verification_code' }),
+    'refused',
+    'answered: bad_verification_code',
+  ],
+  [
+    'refuses with a long text',
+    json({ error: 'Dear client, this is no error code.' }, 400),
+    'refused',
+    'answered with an error',
+  ],
+  ['cuts the connection', 'reset', 'unanswered', 'cut the connection before its answer was complete'],
+]
+
+describe.each(TROUBLES)('a provider that %s', (_, what, kind, message) => {
+  test('with a code', async () => {
+    const grant = await cameBack(oauth, server, access)
+    server.next(what)
+    expect(await failure(oauth.exchange(access, grant))).toMatchObject({ kind, message })
+  })
+
+  test('with a refresh token', async () => {
+    const { refreshToken } = await tokensOf(oauth, server, access)
+    server.next(what)
+    expect(await failure(oauth.refresh(access, refreshToken, 5000))).toMatchObject({ kind, message })
+  })
+})
+
+test('a provider that does not answer in time: nobody knows whether it has refreshed', async () => {
+  const { refreshToken } = await tokensOf(oauth, server, access)
+  const hanging = server.next('hang')
+  const asked = failure(oauth.refresh(access, refreshToken, 300))
+  await hanging.reached
+  expect(await asked).toMatchObject({ kind: 'unanswered' })
+  hanging.release()
+})
+
+test('a provider that is not there is unreachable: nothing was sent', async () => {
+  const gone = await startOAuthServer()
+  await gone.close()
+  const refreshed = oauth.refresh({ ...access, tokenUrl: gone.tokenUrl }, 'a refresh token', 5000)
+  expect(await failure(refreshed)).toMatchObject({ kind: 'unreachable' })
+})
+
+test('a provider at a private address is not called', async () => {
+  const guarded = createOAuthClient({ allow: [] })
+  const before = server.tokenRequests.length
+  expect(await failure(guarded.refresh(access, 'a refresh token', 5000))).toMatchObject({ kind: 'unreachable' })
+  expect(server.tokenRequests.length).toBe(before)
+})
+
+describe('what a provider says loosely', () => {
+  const said = async (more: object) => {
+    const { refreshToken } = await tokensOf(oauth, server, access)
+    server.next(json({ access_token: 'x', token_type: 'Bearer', ...more }))
+    return oauth.refresh(access, refreshToken, 5000)
+  }
+
+  test.each([
+    ['a text', '3600', 3600],
+    ['a fraction', 59.5, 60],
+    ['nothing', undefined, null],
+    ['null', null, null],
+    ['zero', 0, null],
+    ['a negative number', -5, null],
+    ['words', 'soon', null],
+    ['an empty text', '', null],
+    ['a thousand years', 31_536_000_000, 315_360_000],
+  ])('its seconds may be %s', async (_, expires_in, expiresIn) => {
+    expect(await said({ expires_in })).toMatchObject({ expiresIn })
+  })
+
+  test.each([
+    ['spaces', 'a b', ['a', 'b']],
+    ['commas', 'repo,read:user', ['repo', 'read:user']],
+    ['the form of a list', ['a', 'b'], ['a', 'b']],
+    ['nothing, twice', 'a  a', ['a']],
+    ['nothing: there are none', '', []],
+    ['what is no scope', 'a "b" \u0000', ['a']],
+  ])('its scopes may be separated by %s', async (_, scope, scopes) => {
+    expect(await said({ scope })).toMatchObject({ scopes })
+  })
+
+  test('an empty refresh token is none', async () => {
+    expect(await said({ refresh_token: '' })).toMatchObject({ refreshToken: null })
+  })
+
+  test('without scopes it has granted what was asked for', async () => {
+    expect(await said({ refresh_token: null })).toEqual({
+      accessToken: 'x',
+      tokenType: 'bearer',
+      refreshToken: null,
+      expiresIn: null,
+      scopes: null,
+      account: null,
+    })
+  })
+
+  const idToken = (claims: object) => `e30.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.c2ln`
+
+  test.each([
+    ['by its address', { sub: '1', name: 'Ann', email: 'ann@example.com' }, { id: '1', label: 'ann@example.com' }],
+    ['by its user name', { sub: '1', name: 'Ann', preferred_username: 'ann' }, { id: '1', label: 'ann' }],
+    ['by its name', { sub: '1', name: 'Ann', email: 7 }, { id: '1', label: 'Ann' }],
+    ['by its id', { sub: '1', email: ' ' }, { id: '1', label: '1' }],
+    ['on one line', { sub: '1', name: 'Ann\r\nOther\u202e' }, { id: '1', label: 'AnnOther' }],
+    ['at a length that can be shown', { sub: '1', name: 'n'.repeat(999) }, { id: '1', label: 'n'.repeat(255) }],
+    ['not without an id', { email: 'ann@example.com' }, null],
+    ['not by an id that is too long', { sub: 's'.repeat(256) }, null],
+  ])('its id_token names the account %s', async (_, claims, account) => {
+    expect(await said({ id_token: idToken(claims) })).toMatchObject({ account })
+  })
+
+  test.each(['not a JWT', 'a.b.c', 7, {}])('an id_token that is none names nobody: %j', async (id_token) => {
+    expect(await said({ id_token })).toMatchObject({ account: null })
+  })
+})
+
+test('no failure has anything secret in it, not even deep inside', async () => {
+  const canary = 'canary-0b5e'
+  const secret: ProviderAccess = { ...access, clientSecret: `${canary}-secret` }
+  const callback = new URLSearchParams({ code: `${canary}-code`, state: `${canary}-state` })
+  const grant = {
+    callback,
+    state: `${canary}-state`,
+    redirectUri: 'https://x.test/',
+    codeVerifier: `${canary}-verifier`,
+  }
+  const echo = { error: `${canary} echoed`, error_description: canary, access_token: canary, refresh_token: canary }
+  const answers: Disturbance[] = [
+    '500',
+    'html',
+    'redirect',
+    'reset',
+    json(echo, 400),
+    json(echo),
+    json({ ...echo, error: undefined }),
+    json({ ...echo, error: undefined, token_type: canary }),
+    json({ ...echo, error: undefined, token_type: 'bearer', refresh_token: [canary] }),
+    { status: 200, body: canary },
+    { status: 401, body: canary, type: 'text/html' },
+  ]
+  const failures: OAuthFailure[] = []
+  for (const answer of answers) {
+    server.next(answer, 2)
+    failures.push(await failure(oauth.exchange(secret, grant)))
+    failures.push(await failure(oauth.refresh(secret, `${canary}-refresh`, 5000)))
+  }
+  const token = { value: `${canary}-token`, hint: 'refresh_token' } as const
+  failures.push(await failure(oauth.revoke(secret, `${server.url}/nowhere`, token)))
+  failures.push(await failure(oauth.userinfo(secret, server.userinfoUrl, `${canary}-token`)))
+  failures.push(await failure(oauth.exchange(secret, { ...grant, state: 'another' })))
+  for (const one of failures) {
+    expect(one).toBeInstanceOf(OAuthFailure)
+    const all = `${inspect(one, { depth: 20, showHidden: true })} ${JSON.stringify(one)} ${one.stack}`
+    expect(all).not.toContain(canary)
+  }
+})

@@ -1,0 +1,400 @@
+/** How the authorization server of an MCP server is found, and a client registered there. */
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { McpDiscoveryError, OAuthFailure } from '../../src/domain/providers/client.ts'
+import { createOutbound } from '../../src/oauth/fetch.ts'
+import { registerForMcp } from '../../src/oauth/mcp.ts'
+import {
+  type McpOptions,
+  type McpServer,
+  RESOURCE_METADATA,
+  SERVER_METADATA,
+  startMcpServer,
+} from '../support/mcp-server.ts'
+import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
+
+const OPENID = '/.well-known/openid-configuration'
+const REDIRECT = 'http://127.0.0.1:8123/v2/auth/callback/acme'
+const RULES = { allow: ['127.0.0.1'] }
+
+let oauth: OAuthServer
+const started: McpServer[] = []
+beforeAll(async () => {
+  oauth = await startOAuthServer({ registration: true })
+})
+afterEach(() => Promise.all(started.splice(0).map((server) => server.close())))
+afterAll(() => oauth.close())
+
+async function mcpServer(options?: McpOptions): Promise<McpServer> {
+  const server = await startMcpServer(options)
+  started.push(server)
+  return server
+}
+
+/** What discovery comes to: the client, or the error. */
+const discover = (url: string, { redirectUri = REDIRECT, patience = 10_000 } = {}) =>
+  registerForMcp(createOutbound(RULES), RULES, url, { name: 'Acme', redirectUri }, patience).catch((error) => error)
+
+const said = (text: string | RegExp) => (error: unknown) => {
+  expect(error).toBeInstanceOf(McpDiscoveryError)
+  expect((error as Error).message).toMatch(text)
+}
+const failed = (kind: string, text: string) => (error: unknown) => {
+  expect(error).toBeInstanceOf(OAuthFailure)
+  expect(error).toMatchObject({ kind, message: expect.stringContaining(text) })
+}
+
+/** What an authorization server at `issuer` publishes; its endpoints are the real one's, but registration is at the front. */
+const metadata = (issuer: string, more: object = {}) => ({
+  issuer,
+  authorization_endpoint: oauth.authUrl,
+  token_endpoint: oauth.tokenUrl,
+  registration_endpoint: `${new URL(issuer).origin}/register`,
+  response_types_supported: ['code'],
+  code_challenge_methods_supported: ['S256'],
+  ...more,
+})
+
+/** An MCP server that is its own authorization server, whose metadata and whose registration are as the test says. */
+async function ownServer(more: object = {}, registered: object = { client_id: 'registered' }): Promise<McpServer> {
+  const mcp = await mcpServer()
+  mcp.answer(SERVER_METADATA, { body: metadata(mcp.origin, more) })
+  mcp.answer('/register', { status: 201, body: registered })
+  return mcp
+}
+
+const asked = (mcp: McpServer) => mcp.requests.map(({ method, path }) => `${method} ${path}`)
+const registrations = (mcp: McpServer) =>
+  mcp.requests.filter(({ path }) => path === '/register').map(({ body }) => JSON.parse(body))
+
+test('the metadata is read where the challenge says, and a client is registered at the server that it names', async () => {
+  const mcp = await mcpServer({ named: true, authorizationServers: [oauth.url] })
+  expect(await discover(mcp.url)).toEqual({
+    clientId: expect.any(String),
+    clientSecret: expect.any(String),
+    tokenEndpointAuthMethod: 'client_secret_basic',
+    authUrl: oauth.authUrl,
+    tokenUrl: oauth.tokenUrl,
+    issuer: oauth.url,
+    revocationUrl: oauth.revocationUrl,
+    userinfoUrl: oauth.userinfoUrl,
+    resource: mcp.url,
+  })
+  expect(asked(mcp)).toEqual(['POST /mcp', 'GET /about-me'])
+})
+
+test('nothing that proves who we are is sent to the MCP server', async () => {
+  const mcp = await mcpServer({ named: true, authorizationServers: [oauth.url] })
+  await discover(mcp.url)
+  expect(mcp.requests.every(({ authorization }) => authorization === undefined)).toBe(true)
+})
+
+test('where the challenge names no metadata, it is looked for at the well-known place of the path', async () => {
+  const mcp = await mcpServer({ authorizationServers: [oauth.url] })
+  expect(await discover(mcp.url)).toMatchObject({ issuer: oauth.url, resource: mcp.url })
+  expect(asked(mcp)).toEqual(['POST /mcp', `GET ${RESOURCE_METADATA}/mcp`])
+})
+
+test('then at the root, where it may be of the whole origin', async () => {
+  const mcp = await mcpServer()
+  mcp.answer(RESOURCE_METADATA, { body: { resource: mcp.origin, authorization_servers: [oauth.url] } })
+  expect(await discover(mcp.url)).toMatchObject({ issuer: oauth.url, resource: mcp.origin })
+  expect(asked(mcp)).toEqual(['POST /mcp', `GET ${RESOURCE_METADATA}/mcp`, `GET ${RESOURCE_METADATA}`])
+})
+
+test('a server that answers without a token is asked for its metadata all the same', async () => {
+  const mcp = await mcpServer({ authorizationServers: [oauth.url] })
+  mcp.answer('/mcp', { body: { jsonrpc: '2.0', id: 1, result: {} } })
+  expect(await discover(mcp.url)).toMatchObject({ issuer: oauth.url })
+})
+
+test('a server that does not answer is asked for its metadata all the same', async () => {
+  const mcp = await mcpServer({ authorizationServers: [oauth.url] })
+  mcp.answer('/mcp', { hang: true })
+  expect(await discover(mcp.url, { patience: 4000 })).toMatchObject({ issuer: oauth.url })
+})
+
+test('a page for people at a well-known place counts as nothing', async () => {
+  const mcp = await mcpServer()
+  mcp.answer(`${RESOURCE_METADATA}/mcp`, { body: '<!doctype html><h1>Welcome</h1>' })
+  mcp.answer(RESOURCE_METADATA, { body: { resource: mcp.url, authorization_servers: [oauth.url] } })
+  expect(await discover(mcp.url)).toMatchObject({ issuer: oauth.url })
+})
+
+test('without metadata the server is its own authorization server, as MCP once had it', async () => {
+  const mcp = await ownServer()
+  expect(await discover(mcp.url)).toMatchObject({ issuer: mcp.origin, resource: mcp.url, clientId: 'registered' })
+})
+
+test('a server at the root is called by its origin', async () => {
+  const mcp = await ownServer()
+  expect(await discover(mcp.origin)).toMatchObject({ resource: mcp.origin })
+})
+
+test('metadata is followed to where it is redirected, but to no private address', async () => {
+  const mcp = await mcpServer({ authorizationServers: [oauth.url] })
+  mcp.answer('/there', { body: { resource: mcp.url, authorization_servers: [oauth.url] } })
+  mcp.answer(`${RESOURCE_METADATA}/mcp`, { status: 302, headers: { location: '/there' } })
+  expect(await discover(mcp.url)).toMatchObject({ issuer: oauth.url })
+  mcp.answer(`${RESOURCE_METADATA}/mcp`, { status: 302, headers: { location: 'https://169.254.169.254/latest' } })
+  failed('unreachable', 'redirects to')(await discover(mcp.url))
+})
+
+test.each([
+  ['another server', () => 'https://mcp.example.com/mcp'],
+  ['a neighbour', ({ origin }: McpServer) => `${origin}/mcp2`],
+  ['a child', ({ origin }: McpServer) => `${origin}/mcp/tools`],
+  ['a query of its own', ({ url }: McpServer) => `${url}?tenant=1`],
+  ['a fragment', ({ url }: McpServer) => `${url}#there`],
+])('metadata of %s is refused, and nothing is registered', async (_what, resource) => {
+  const mcp = await ownServer()
+  mcp.answer(RESOURCE_METADATA, { body: { resource: resource(mcp), authorization_servers: [mcp.origin] } })
+  said('is that of another resource')(await discover(mcp.url))
+  expect(registrations(mcp)).toEqual([])
+})
+
+test('a challenge that leads nowhere is said so, and nothing is guessed', async () => {
+  const mcp = await mcpServer({ authorizationServers: [oauth.url] })
+  const challenge = (address: string) =>
+    mcp.answer('/mcp', {
+      status: 401,
+      headers: { 'www-authenticate': `Basic, Bearer scope=a, resource_metadata="${address}"` },
+    })
+  challenge(`${mcp.origin}/nothing`)
+  said('there is none')(await discover(mcp.url))
+  challenge('http://mcp.example.com/metadata')
+  said('metadata must be an https address')(await discover(mcp.url))
+  challenge('https://10.0.0.1/metadata')
+  said(/metadata is at .*OUTBOUND_ALLOW/)(await discover(mcp.url))
+})
+
+test('of several authorization servers the first that works is taken', async () => {
+  const dead = await mcpServer()
+  await dead.close()
+  const closed = await ownServer({ registration_endpoint: undefined })
+  const mcp = await mcpServer({ authorizationServers: [dead.origin, closed.origin, oauth.url] })
+  expect(await discover(mcp.url)).toMatchObject({ issuer: oauth.url })
+})
+
+test('where none works, what was wrong with the first is said', async () => {
+  const closed = await ownServer({ registration_endpoint: undefined })
+  const mcp = await mcpServer({ authorizationServers: [closed.origin, 'https://10.0.0.1'] })
+  said('registers no clients by itself')(await discover(mcp.url))
+})
+
+test('a server can’t make us ask any number of others', async () => {
+  const others = await Promise.all(Array.from({ length: 5 }, () => mcpServer()))
+  const mcp = await mcpServer({ authorizationServers: others.map(({ origin }) => origin) })
+  said('publishes no metadata')(await discover(mcp.url))
+  expect(others.map(({ requests }) => requests.length)).toEqual([2, 2, 2, 0, 0])
+})
+
+test.each([
+  ['inserted, of OAuth', `${SERVER_METADATA}/tenant`, 1],
+  ['inserted, of OpenID Connect', `${OPENID}/tenant`, 2],
+  ['appended, of OpenID Connect', `/tenant${OPENID}`, 3],
+])('the metadata of an issuer with a path is found where the well-known part is %s', async (_what, path, calls) => {
+  const issuing = await mcpServer()
+  issuing.answer(path, { body: metadata(`${issuing.origin}/tenant`) })
+  issuing.answer('/register', { status: 201, body: { client_id: 'registered' } })
+  const mcp = await mcpServer({ authorizationServers: [`${issuing.origin}/tenant`] })
+  expect(await discover(mcp.url)).toMatchObject({ issuer: `${issuing.origin}/tenant` })
+  expect(asked(issuing)).toHaveLength(calls + 1)
+})
+
+test.each([
+  ['PKCE', { code_challenge_methods_supported: undefined }, /PKCE with S256 .* which MCP asks for/],
+  ['PKCE with S256', { code_challenge_methods_supported: ['plain'] }, 'PKCE with S256'],
+  ['a list of PKCE methods', { code_challenge_methods_supported: 'S256' }, 'PKCE with S256'],
+  ['the code flow', { response_types_supported: ['token'] }, 'does not offer the authorization code flow'],
+  ['registration', { registration_endpoint: undefined }, /Register one there.*POST \/v2\/auth\/providers/],
+  ['an authorization endpoint', { authorization_endpoint: undefined }, 'has no authorization endpoint'],
+  ['a token endpoint', { token_endpoint: 17 }, 'has no token endpoint'],
+  [
+    'an auth method of ours',
+    { token_endpoint_auth_methods_supported: ['private_key_jwt'] },
+    'takes clients by none of client_secret_basic, client_secret_post, none',
+  ],
+  ['its own issuer', { issuer: 'https://issuer.example.com' }, 'publishes metadata of another issuer'],
+  ['an issuer', { issuer: undefined }, 'publishes no metadata'],
+  ['an https page for people', { authorization_endpoint: 'javascript:alert(1)' }, 'authorization endpoint .* must be'],
+  ['an https token endpoint', { token_endpoint: 'http://as.example.com/token' }, 'token endpoint .* must be an https'],
+  ['a public token endpoint', { token_endpoint: 'https://10.0.0.1/token' }, 'token endpoint .* OUTBOUND_ALLOW'],
+  ['a public token endpoint by IPv6', { token_endpoint: 'https://[::ffff:10.0.0.1]/token' }, 'OUTBOUND_ALLOW'],
+  [
+    'a public registration',
+    { registration_endpoint: 'https://192.168.1.1/r' },
+    'registration endpoint .* OUTBOUND_ALLOW',
+  ],
+  ['a public revocation', { revocation_endpoint: 'https://172.16.0.1/r' }, 'revocation endpoint .* OUTBOUND_ALLOW'],
+  ['public userinfo', { userinfo_endpoint: 'https://169.254.169.254/' }, 'userinfo endpoint .* OUTBOUND_ALLOW'],
+])('an authorization server without %s is refused, and nothing is registered', async (_what, more, text) => {
+  const mcp = await ownServer(more)
+  said(typeof text === 'string' ? new RegExp(text) : text)(await discover(mcp.url))
+  expect(registrations(mcp)).toEqual([])
+})
+
+test('what is null counts as absent', async () => {
+  const names = ['revocation_endpoint', 'userinfo_endpoint', 'grant_types_supported', 'response_types_supported']
+  const mcp = await ownServer(Object.fromEntries(names.map((name) => [name, null])))
+  expect(await discover(mcp.url)).toMatchObject({ revocationUrl: null, userinfoUrl: null })
+})
+
+test('metadata is found although the server has trouble where it was looked for first', async () => {
+  const mcp = await ownServer()
+  mcp.answer(SERVER_METADATA, { status: 500 })
+  mcp.answer(OPENID, { body: metadata(mcp.origin) })
+  expect(await discover(mcp.url)).toMatchObject({ clientId: 'registered' })
+})
+
+test('people may be sent to an address that this server would not call', async () => {
+  const mcp = await ownServer({ authorization_endpoint: 'https://10.0.0.1/authorize' })
+  expect(await discover(mcp.url)).toMatchObject({ authUrl: 'https://10.0.0.1/authorize' })
+})
+
+test('an authorization server at a private address is not called', async () => {
+  const mcp = await mcpServer({ authorizationServers: ['https://10.0.0.1'] })
+  said(/authorization server of this MCP server is at .*OUTBOUND_ALLOW/)(await discover(mcp.url))
+})
+
+test('without any metadata of an authorization server there is nothing to register at', async () => {
+  const mcp = await mcpServer()
+  mcp.answer(SERVER_METADATA, { body: '<!doctype html><h1>Welcome</h1>' })
+  said('publishes no metadata')(await discover(mcp.url))
+})
+
+test('the client asks for what the flow needs', async () => {
+  const mcp = await ownServer()
+  await discover(mcp.url)
+  await discover(mcp.url, { redirectUri: 'https://pilothouse.example.com/v2/auth/callback/acme' })
+  const wanted = {
+    client_name: 'Pilothouse: Acme',
+    redirect_uris: [REDIRECT],
+    grant_types: ['authorization_code', 'refresh_token'],
+    response_types: ['code'],
+    token_endpoint_auth_method: 'client_secret_basic',
+    application_type: 'native',
+  }
+  expect(registrations(mcp)).toEqual([
+    wanted,
+    { ...wanted, redirect_uris: ['https://pilothouse.example.com/v2/auth/callback/acme'], application_type: 'web' },
+  ])
+})
+
+test('it asks for no refresh tokens where the server says that it has none', async () => {
+  const mcp = await ownServer({ grant_types_supported: ['authorization_code'] })
+  await discover(mcp.url)
+  expect(registrations(mcp)).toMatchObject([{ grant_types: ['authorization_code'] }])
+})
+
+test.each([
+  [['none', 'client_secret_post', 'client_secret_basic'], 'client_secret_basic'],
+  [['none', 'private_key_jwt', 'client_secret_post'], 'client_secret_post'],
+  [['none'], 'none'],
+])('of the auth methods %s it asks for %s', async (methods, method) => {
+  const mcp = await ownServer({ token_endpoint_auth_methods_supported: methods })
+  await discover(mcp.url)
+  expect(registrations(mcp)).toMatchObject([{ token_endpoint_auth_method: method }])
+})
+
+const SECRET = { client_id: 'id', client_secret: 'canary-secret', client_secret_expires_at: 0 }
+
+test.each([
+  ['a secret', SECRET, { clientSecret: 'canary-secret', tokenEndpointAuthMethod: 'client_secret_basic' }],
+  [
+    'another method than it was asked for',
+    { ...SECRET, token_endpoint_auth_method: 'client_secret_post' },
+    { clientSecret: 'canary-secret', tokenEndpointAuthMethod: 'client_secret_post' },
+  ],
+  [
+    'no secret after all',
+    { client_id: 'id', token_endpoint_auth_method: 'none' },
+    { clientSecret: null, tokenEndpointAuthMethod: 'none' },
+  ],
+  ['nothing but an id', { client_id: 'id' }, { clientSecret: null, tokenEndpointAuthMethod: 'none' }],
+  [
+    'a secret that lasts for years',
+    { ...SECRET, client_secret_expires_at: 4102444800 },
+    { clientSecret: 'canary-secret' },
+  ],
+])('what the answer says is what was registered: %s', async (_what, answer, expected) => {
+  const mcp = await ownServer({}, answer)
+  expect(await discover(mcp.url)).toMatchObject({ clientId: 'id', ...expected })
+})
+
+test('a registration that is answered with 200 counts as well', async () => {
+  const mcp = await ownServer()
+  mcp.answer('/register', { status: 200, body: SECRET })
+  expect(await discover(mcp.url)).toMatchObject({ clientSecret: 'canary-secret' })
+})
+
+test('where secrets expire, a client without one is registered instead, if it can be', async () => {
+  const soon = Math.floor(Date.now() / 1000) + 30 * 24 * 60 * 60
+  const expiring = { status: 201, body: { ...SECRET, client_secret_expires_at: soon } }
+  const mcp = await ownServer()
+  mcp.answer('/register', expiring)
+  said(/gives out client secrets that expire.*POST \/v2\/auth\/providers/)(await discover(mcp.url))
+  expect(registrations(mcp).map((one) => one.token_endpoint_auth_method)).toEqual(['client_secret_basic', 'none'])
+  mcp.answer('/register', (body) =>
+    JSON.parse(body).token_endpoint_auth_method === 'none' ? { status: 201, body: { client_id: 'public' } } : expiring,
+  )
+  expect(await discover(mcp.url)).toMatchObject({
+    clientId: 'public',
+    clientSecret: null,
+    tokenEndpointAuthMethod: 'none',
+  })
+})
+
+test.each([
+  ['a method that is not ours', { ...SECRET, token_endpoint_auth_method: 'tls_client_auth' }, 'not supported here'],
+  [
+    'no secret, though it needs one',
+    { client_id: 'id', token_endpoint_auth_method: 'client_secret_post' },
+    'without the secret',
+  ],
+  ['no id', { client_secret: 'canary-secret' }, 'did not answer with a client'],
+  ['an id that breaks out', { client_id: 'a\r\nb' }, 'can’t be used'],
+])('a registration that gives %s is refused', async (_what, answer, text) => {
+  const mcp = await ownServer({}, answer)
+  const error = await discover(mcp.url)
+  said(text)(error)
+  expect(JSON.stringify([error.message, error.cause, error.stack])).not.toContain('canary')
+})
+
+test.each([
+  [{ status: 400, body: { error: 'invalid_redirect_uri', error_description: 'canary' } }, '(invalid_redirect_uri)'],
+  [{ status: 400, body: { error: 'the canary says no' } }, 'refused to register a client|did not answer'],
+  [{ status: 401, body: { error: 'invalid_token' } }, 'registers no clients without credentials'],
+  [{ status: 403, body: '<h1>canary</h1>' }, 'registers no clients without credentials'],
+  [{ status: 302, headers: { location: 'https://canary.example.com/' } }, 'did not answer with a client'],
+  [{ status: 201, body: '<h1>canary</h1>' }, 'did not answer with a client'],
+])('a refused registration is said so, without what the server said: %j', async (reply, text) => {
+  const mcp = await ownServer()
+  mcp.answer('/register', reply)
+  const error = await discover(mcp.url)
+  said(new RegExp(text.replace(/[()]/g, '\\$&')))(error)
+  expect(JSON.stringify([error.message, error.cause, error.stack])).not.toContain('canary')
+})
+
+test('a server that is down, or busy, may be tried again', async () => {
+  const mcp = await ownServer()
+  mcp.answer('/register', { status: 503, body: { error: 'canary' } })
+  failed('unusable', 'answered 503')(await discover(mcp.url))
+  mcp.answer('/register', { status: 429 })
+  failed('unusable', 'answered 429')(await discover(mcp.url))
+  mcp.answer(SERVER_METADATA, { status: 502 })
+  failed('unusable', 'answered 502')(await discover(mcp.url))
+  mcp.answer(`${RESOURCE_METADATA}/mcp`, { status: 500 })
+  failed('unusable', 'answered 500')(await discover(mcp.url))
+})
+
+test('a server that can’t be reached is said so', async () => {
+  const mcp = await mcpServer()
+  await mcp.close()
+  failed('unreachable', 'refused the connection')(await discover(mcp.url))
+})
+
+test('all calls together have one deadline', async () => {
+  const mcp = await ownServer()
+  mcp.answer(SERVER_METADATA, { hang: true })
+  failed('unanswered', '')(await discover(mcp.url, { patience: 500 }))
+})

@@ -1,0 +1,65 @@
+/** A client at a provider of the tests, and a person who goes through its flow. */
+import type { OAuthClient, ProviderAccess, TokenSet } from '../../src/domain/providers/client.ts'
+import type { ClientAuth, OAuthServer } from './oauth-server.ts'
+
+export const REDIRECT_URI = 'https://pilothouse.test/v2/auth/callback/acme'
+
+/** Registers a client, and says what it takes to speak as it. */
+export async function accessAt(
+  server: OAuthServer,
+  how: { method?: ClientAuth; secret?: string } & Partial<ProviderAccess> = {},
+): Promise<ProviderAccess> {
+  const { method = 'client_secret_basic', secret, ...rest } = how
+  const requirePkce = rest.usesPkce ?? true
+  const registered = await server.client({
+    method,
+    redirectUri: REDIRECT_URI,
+    requirePkce,
+    ...(secret !== undefined && { secret }),
+  })
+  return {
+    providerType: null,
+    tokenEndpointAuthMethod: method,
+    authUrl: server.authUrl,
+    tokenUrl: server.tokenUrl,
+    usesPkce: true,
+    issuer: null,
+    resource: null,
+    ...registered,
+    ...rest,
+  }
+}
+
+/** What a call-back is made of: somebody was sent to the provider, and has come back. */
+export interface CameBack {
+  callback: URLSearchParams
+  state: string
+  redirectUri: string
+  codeVerifier: string | null
+}
+
+export async function cameBack(
+  oauth: OAuthClient,
+  server: OAuthServer,
+  access: ProviderAccess,
+  how: { scopes?: string[]; account?: string; decline?: boolean } = {},
+): Promise<CameBack> {
+  const state = 'state-of-this-request'
+  const codeVerifier = access.usesPkce ? await oauth.codeVerifier() : null
+  const { scopes = ['openid', 'email', 'read'], ...visit } = how
+  const request = { redirectUri: REDIRECT_URI, state, codeVerifier, scopes }
+  const landed = await server.visit(await oauth.authorizationUrl(access, request), visit)
+  return { callback: new URL(landed).searchParams, state, redirectUri: REDIRECT_URI, codeVerifier }
+}
+
+/** The tokens of somebody who has gone through all of it. */
+export async function tokensOf(
+  oauth: OAuthClient,
+  server: OAuthServer,
+  access: ProviderAccess,
+  how: { scopes?: string[]; account?: string } = {},
+): Promise<TokenSet & { refreshToken: string }> {
+  const tokens = await oauth.exchange(access, await cameBack(oauth, server, access, how))
+  if (tokens.refreshToken === null) throw new Error('the provider issued no refresh token')
+  return { ...tokens, refreshToken: tokens.refreshToken }
+}

@@ -1,0 +1,237 @@
+/**
+ * A real OAuth provider on a free port, with people who sign in to it and consent. Clients are added while it runs; its
+ * token endpoint can be disturbed.
+ */
+import { randomBytes } from 'node:crypto'
+import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { buffer } from 'node:stream/consumers'
+import { INSPECTOR, interact, type Options, openProvider, type Stored } from './oauth-provider.ts'
+
+export interface OAuthServer {
+  /** its issuer */
+  url: string
+  authUrl: string
+  tokenUrl: string
+  revocationUrl: string
+  userinfoUrl: string
+  /** Registers a client. Without `requirePkce` PKCE is possible; a client of the method `none` has no secret. */
+  client(how: {
+    method: ClientAuth
+    redirectUri: string
+    requirePkce?: boolean
+    /** made up unless given */
+    secret?: string
+  }): Promise<{ clientId: string; clientSecret: string | null }>
+  /**
+   * A person in a browser: opens the authorization URL, signs in as `account` (`alice`), consents or declines. Returns
+   * the call-back URL the browser is sent to, without opening it.
+   */
+  visit(authorizationUrl: string, how?: { account?: string; decline?: boolean }): Promise<string>
+  /** Every request that reached the token endpoint, in their order. `status`: of its answer; 0 while there is none. */
+  tokenRequests: TokenRequest[]
+  /**
+   * Answers the next `times` (1) token requests otherwise. `hang`: waits for `release()`, then lets the provider answer,
+   * if somebody still waits for it. `reset`: lets the provider answer, and cuts the connection instead of passing it on.
+   * `reached`: the first of these requests is there.
+   */
+  next(what: Disturbance, times?: number): { release(): void; reached: Promise<void> }
+  /** whether the provider still knows this token (introspection) */
+  isActive(token: string): Promise<boolean>
+  /** All codes that were issued until now have expired. */
+  expireCodes(): void
+  close(): Promise<void>
+}
+
+export type ClientAuth = 'none' | 'client_secret_basic' | 'client_secret_post'
+export type Disturbance =
+  | 'hang'
+  | 'reset'
+  | '500'
+  | 'html'
+  | 'redirect'
+  | { status: number; body: string; type?: string }
+
+export interface TokenRequest {
+  grantType: string
+  refreshToken?: string
+  code?: string
+  /** the resource it asked a token for (RFC 8707) */
+  resource?: string
+  auth: 'none' | 'basic' | 'post'
+  status: number
+}
+
+/** Scopes: openid email profile offline_access read write. E-mail addresses: `${account}@example.com`. */
+export async function startOAuthServer(options: Options = {}): Promise<OAuthServer> {
+  const front = await listening(createServer())
+  // what the front lets pass at the token endpoint; the front's address is the only one that clients know
+  const back = await listening(createServer())
+  const url = origin(front)
+  const store = new Map<string, Stored>()
+  const pkceRequired = new Set<string>()
+  const provider = await openProvider(url, options, store, pkceRequired)
+  const handle = provider.callback()
+  back.on('request', handle)
+
+  const tokenRequests: TokenRequest[] = []
+  const disturbances: { what: Disturbance; arrived(): void; released: Promise<void> }[] = []
+
+  async function token(req: IncomingMessage, res: ServerResponse): Promise<void> {
+    const body = await buffer(req)
+    const seen = tokenRequest(req, new URLSearchParams(body.toString()))
+    tokenRequests.push(seen)
+    const disturbance = disturbances.shift()
+    disturbance?.arrived()
+    const what = disturbance?.what
+    if (what === 'hang') {
+      await disturbance?.released
+      if (res.destroyed) return
+    } else if (what && what !== 'reset') {
+      const answer = strange(what)
+      seen.status = answer.status
+      res.writeHead(answer.status, answer.headers).end(answer.body)
+      return
+    }
+    const answer = await pass(back, req, body)
+    seen.status = answer.status
+    if (what === 'reset') req.socket.resetAndDestroy()
+    else res.writeHead(answer.status, answer.headers).end(answer.body)
+  }
+
+  front.on('request', (req: IncomingMessage, res: ServerResponse) => {
+    const path = new URL(req.url ?? '/', url).pathname
+    const done = (error: unknown) => res.writeHead(500).end(String(error))
+    if (path === '/token') token(req, res).catch(done)
+    else if (path.startsWith('/interaction/')) interact(provider, req, res).catch(done)
+    else handle(req, res)
+  })
+
+  return {
+    url,
+    authUrl: `${url}/auth`,
+    tokenUrl: `${url}/token`,
+    revocationUrl: `${url}/token/revocation`,
+    userinfoUrl: `${url}/me`,
+    tokenRequests,
+    async client({ method, redirectUri, requirePkce = false, secret = randomBytes(24).toString('base64url') }) {
+      const clientId = `client-${randomBytes(6).toString('hex')}`
+      const clientSecret = method === 'none' ? null : secret
+      store.set(`Client:${clientId}`, {
+        payload: {
+          client_id: clientId,
+          ...(clientSecret !== null && { client_secret: clientSecret }),
+          token_endpoint_auth_method: method,
+          id_token_signed_response_alg: 'ES256',
+          redirect_uris: [redirectUri],
+          grant_types: ['authorization_code', 'refresh_token'],
+        },
+      })
+      if (requirePkce) pkceRequired.add(clientId)
+      return { clientId, clientSecret }
+    },
+    visit: (authorizationUrl, how = {}) => visit(authorizationUrl, how),
+    next(what, times = 1) {
+      let release = () => {}
+      let arrived = () => {}
+      const released = new Promise<void>((resolve) => {
+        release = resolve
+      })
+      const reached = new Promise<void>((resolve) => {
+        arrived = resolve
+      })
+      for (let i = 0; i < times; i++) disturbances.push({ what, arrived, released })
+      return { release, reached }
+    },
+    async isActive(value) {
+      const response = await fetch(`${url}/token/introspection`, {
+        method: 'POST',
+        headers: { authorization: `Basic ${btoa(`${INSPECTOR.id}:${INSPECTOR.secret}`)}` },
+        body: new URLSearchParams({ token: value }),
+      })
+      return ((await response.json()) as { active: boolean }).active
+    },
+    expireCodes() {
+      for (const [key, { payload }] of store) if (key.startsWith('AuthorizationCode:')) payload.exp = 1
+    },
+    async close() {
+      for (const server of [front, back]) server.closeAllConnections()
+      await Promise.all([front, back].map((server) => new Promise((resolve) => server.close(resolve))))
+    },
+  }
+}
+
+async function visit(authorizationUrl: string, how: { account?: string; decline?: boolean }): Promise<string> {
+  const redirectUri = new URL(authorizationUrl).searchParams.get('redirect_uri')
+  const cookies = new Map<string, string>()
+  let next = authorizationUrl
+  for (let steps = 0; steps < 10; steps++) {
+    const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+    const response = await fetch(next, { redirect: 'manual', headers: { cookie } })
+    const text = await response.text()
+    for (const line of response.headers.getSetCookie()) {
+      const [name = '', value = ''] = (line.split(';')[0] ?? '').split(/=(.*)/s)
+      cookies.set(name, value)
+    }
+    const location = response.headers.get('location')
+    if (!location) throw new Error(`the provider answered ${response.status}: ${text}`)
+    const target = new URL(location, next)
+    if (redirectUri && target.href.startsWith(redirectUri)) return target.href
+    if (target.pathname.startsWith('/interaction/')) {
+      target.searchParams.set('account', how.account ?? 'alice')
+      if (how.decline) target.searchParams.set('decline', 'true')
+    }
+    next = target.href
+  }
+  throw new Error('the provider redirects for ever')
+}
+
+function tokenRequest(req: IncomingMessage, form: URLSearchParams): TokenRequest {
+  const [refreshToken, code, resource] = ['refresh_token', 'code', 'resource'].map((name) => form.get(name))
+  return {
+    grantType: form.get('grant_type') ?? '',
+    ...(refreshToken && { refreshToken }),
+    ...(code && { code }),
+    ...(resource && { resource }),
+    auth: req.headers.authorization ? 'basic' : form.has('client_secret') ? 'post' : 'none',
+    status: 0,
+  }
+}
+
+interface Answer {
+  status: number
+  headers: IncomingMessage['headers']
+  body: string | Buffer
+}
+
+function strange(what: Exclude<Disturbance, 'hang' | 'reset'>): Answer {
+  if (what === '500') return { status: 500, headers: { 'content-type': 'text/plain' }, body: 'Internal Server Error' }
+  if (what === 'html')
+    return { status: 200, headers: { 'content-type': 'text/html' }, body: '<!doctype html><h1>Please sign in</h1>' }
+  if (what === 'redirect') return { status: 307, headers: { location: '/elsewhere' }, body: '' }
+  return { status: what.status, headers: { 'content-type': what.type ?? 'application/json' }, body: what.body }
+}
+
+/** Lets the provider itself answer, under the front's name. */
+function pass(back: Server, req: IncomingMessage, body: Buffer): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const { port } = back.address() as AddressInfo
+    const { method = 'POST', url = '/', headers } = req
+    const passed = request({ host: '127.0.0.1', port, method, path: url, headers, agent: false }, (response) => {
+      const { statusCode = 0, headers: received } = response
+      const { 'transfer-encoding': _, connection: __, ...kept } = received
+      buffer(response).then((answer) => resolve({ status: statusCode, headers: kept, body: answer }), reject)
+    })
+    passed.on('error', reject)
+    passed.end(body)
+  })
+}
+
+async function listening(server: Server): Promise<Server> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return server
+}
+
+function origin(server: Server): string {
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
