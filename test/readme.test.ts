@@ -1,12 +1,17 @@
 /** The README is checked: its table of settings against config.ts, and its examples by running them. */
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { SETTINGS } from '../src/config.ts'
 import { LISTENER_SETTINGS } from '../src/listener/settings.ts'
+import { LOCAL } from './oauth/support.ts'
 import { testApp } from './support/app.ts'
+import { type OAuthServer, startOAuthServer } from './support/oauth-server.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const README = readFileSync(new URL('../README.md', import.meta.url), 'utf8')
@@ -22,8 +27,23 @@ test.each([
   expect(README.match(new RegExp(`<!-- ${marker} -->\n(.*?)\n?<!-- /${marker} -->`, 's'))?.[1]).toBe(table)
 })
 
+/** Opens what `support/bin/browser` is told to, as a person at the OAuth server who signs in and consents. */
+async function startBrowser(oauth: OAuthServer) {
+  const server = createServer(async (request, response) => {
+    const landed = await oauth.visit(await text(request))
+    response.end(await (await fetch(landed)).text())
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close: () => server.close() }
+}
+
 test('the examples work as they stand, from an empty folder to a running agent', async () => {
-  const server = await testApp({ settings: { WORKER: 'on', RUNTIME: 'process', APP_PORTS: '21800-21899' } })
+  const settings = { WORKER: 'on', RUNTIME: 'process', APP_PORTS: '21800-21899', ...LOCAL }
+  const server = await testApp({ settings })
+  const oauth = await startOAuthServer()
+  const redirectUri = `${server.url}/v2/auth/callback/acme`
+  const { clientId, clientSecret } = await oauth.client({ method: 'client_secret_post', redirectUri })
+  const browser = await startBrowser(oauth)
   try {
     const script = [...README.matchAll(/^```sh\n(.*?)^```$/gms)].map((block) => block[1]).join('\necho; echo ----\n')
     const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', script], {
@@ -35,15 +55,24 @@ test('the examples work as they stand, from an empty folder to a running agent',
         PILOTHOUSE_URL: server.url,
         CONTROL_PLANE_API_KEY: server.keys.admin,
         GIT_DIRECTORY: server.app.config.GIT_DIRECTORY,
+        OAUTH_AUTH_URL: oauth.authUrl,
+        OAUTH_TOKEN_URL: oauth.tokenUrl,
+        OAUTH_CLIENT_ID: clientId,
+        OAUTH_CLIENT_SECRET: clientSecret!,
+        BROWSER: fileURLToPath(new URL('support/bin/browser', import.meta.url)),
+        BROWSER_URL: browser.url,
       },
     })
     expect(stdout).toContain('"to":"DEPLOYED"')
     expect(stdout).toContain('Hello from version 1')
     expect(stdout).toContain('"url":"file://')
     expect(stdout).toContain('RedeployRevisionSuccess')
+    expect(stdout).toContain('"status":"completed"')
+    expect(stdout).toContain('"access_token":"')
     expect(stdout).not.toContain('"detail"')
     expect(stdout).not.toContain('"errors"')
   } finally {
-    await server.close()
+    browser.close()
+    await Promise.all([server.close(), oauth.close()])
   }
 }, 120_000)

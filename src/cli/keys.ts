@@ -1,24 +1,26 @@
 /** `keys create`, `keys list`, `keys revoke`: API keys, by whoever may run commands on the server's machine. */
 import { z } from 'zod'
 import { type Core, transaction } from '../domain/context.ts'
-import { printableName, uuid } from '../domain/fields.ts'
-import { issueKey, KEY_ROLES, WITHOUT_HASH } from '../domain/keys/issue.ts'
+import { optional, printableName, uuid } from '../domain/fields.ts'
+import { issueKey, KEY_ROLES, type NewKey, WITHOUT_HASH } from '../domain/keys/issue.ts'
 import { markRevoked } from '../domain/keys/revoke.ts'
 import { keyViolations } from '../domain/keys/rules.ts'
 import { shareListener } from '../domain/listeners/lock.ts'
+import { agentId as agentIdShape } from '../domain/tokens/schemas.ts'
 import type { ApiKey, Listener } from '../generated/prisma/client.ts'
 import { type Command, printTable, readOptions, theWorkspace, UsageError, withCore } from './command.ts'
 
 export const createKeys: Command = {
   usage:
-    '--role viewer|deployer|admin|listener --name NAME [--listener ID] [--secrets-read] [--expires-in-days N] [--organization] [--workspace ID]',
+    '--role viewer|deployer|admin|listener|agent --name NAME [--listener ID] [--agent ID] [--secrets-read] [--expires-in-days N] [--organization] [--workspace ID]',
   summary:
-    'makes an API key and prints it, once; --organization: valid in every workspace; --listener: the one that a listener’s key is for',
+    'makes an API key and prints it, once; --organization: valid in every workspace; --listener, --agent: the one that a listener’s or an agent’s key is for',
   async run(args) {
     const { values } = readOptions(args, {
       role: { type: 'string' },
       name: { type: 'string' },
       listener: { type: 'string' },
+      agent: { type: 'string' },
       'secrets-read': { type: 'boolean', default: false },
       'expires-in-days': { type: 'string' },
       organization: { type: 'boolean', default: false },
@@ -29,11 +31,11 @@ export const createKeys: Command = {
     const name = printableName.safeParse(values.name)
     if (!name.success) throw new UsageError('--name must have 1 to 128 printable characters.')
     const expiresAt = inDays(values['expires-in-days'])
-    const listenerId = listenerOf(values)
+    const { listenerId, agentId } = holderOf(values)
     await withCore(async (core) => {
       const workspace = await theWorkspace(core, values.workspace ?? (await workspaceOf(core, listenerId)))
       const { row, text } = await transaction(core, async (tx) => {
-        if (listenerId !== null) await shareListener(tx, workspace.id, listenerId)
+        if (listenerId != null) await shareListener(tx, workspace.id, listenerId)
         return issueKey(tx, {
           organizationId: workspace.organizationId,
           workspaceId: workspace.id,
@@ -42,6 +44,7 @@ export const createKeys: Command = {
           role: role.data,
           secretsRead: values['secrets-read'],
           listenerId,
+          agentId,
           expiresAt,
           createdBy: null,
         })
@@ -53,30 +56,33 @@ export const createKeys: Command = {
   },
 }
 
-/** The listener that the key is for; null for every other role. Throws UsageError for options that don't go together. */
-function listenerOf(values: Record<string, string | boolean | undefined>): string | null {
+/** The listener or the agent that the key is for. Throws UsageError for options that don't go together. */
+function holderOf(values: Record<string, string | boolean | undefined>): Pick<NewKey, 'listenerId' | 'agentId'> {
   const wrong = keyViolations({
     role: values.role as (typeof KEY_ROLES)[number],
     listener_id: values.listener as string | undefined,
+    agent_id: values.agent as string | undefined,
     organization_wide: values.organization as boolean,
     secrets_read: values['secrets-read'] as boolean,
   })[0]
   if (wrong) throw new UsageError(`${OPTION[String(wrong.loc[1])]}: ${wrong.msg}`)
-  if (values.listener === undefined) return null
-  const id = uuid.safeParse(values.listener)
-  if (!id.success) throw new UsageError('--listener must be the ID of a listener, as GET /v2/listeners shows it.')
-  return id.data
+  const listener = optional(uuid).safeParse(values.listener)
+  if (!listener.success) throw new UsageError('--listener must be the ID of a listener, as GET /v2/listeners shows it.')
+  const agent = optional(agentIdShape).safeParse(values.agent)
+  if (!agent.success) throw new UsageError('--agent must have 1 to 255 printable characters.')
+  return { listenerId: listener.data, agentId: agent.data }
 }
 
 const OPTION: Record<string, string> = {
   listener_id: '--listener',
+  agent_id: '--agent',
   organization_wide: '--organization',
   secrets_read: '--secrets-read',
 }
 
 /** The listener knows its workspace: it need not be named. */
-async function workspaceOf(core: Core, listenerId: string | null): Promise<string | undefined> {
-  if (listenerId === null) return undefined
+async function workspaceOf(core: Core, listenerId?: string | null): Promise<string | undefined> {
+  if (listenerId == null) return undefined
   const listener = await core.db.listener.findUnique({ where: { id: listenerId } })
   if (!listener) throw new UsageError(`There is no listener ${listenerId}.`)
   return listener.workspaceId
@@ -120,9 +126,11 @@ function roleOf({
   role,
   secretsRead,
   listener,
-}: Pick<ApiKey, 'role' | 'secretsRead'> & { listener: Listener | null }): string {
+  agentId,
+}: Pick<ApiKey, 'role' | 'secretsRead' | 'agentId'> & { listener: Listener | null }): string {
   if (secretsRead) return `${role} +secrets`
-  return listener ? `${role} of ${listener.computeId}` : role
+  const holder = listener?.computeId ?? agentId
+  return holder === null ? role : `${role} of ${holder}`
 }
 
 function stateOf({ revokedAt, expiresAt }: Pick<ApiKey, 'revokedAt' | 'expiresAt'>): string {

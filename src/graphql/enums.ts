@@ -1,9 +1,12 @@
 /** The schema's enums, with the values of spec.md as they are spelled there. */
 
+import { AUTHORIZATION_STATUSES } from '../domain/authorizations/schemas.ts'
 import { DEPLOYMENT_STATUSES } from '../domain/deployments/schemas.ts'
 import { CATALOGUE, type ErrorCode } from '../domain/errors.ts'
 import { COMPUTE_TYPES } from '../domain/listeners/schemas.ts'
 import { LISTENER_STATUSES } from '../domain/listeners/status.ts'
+import { AUTH_METHODS, CODE_CHALLENGE_METHODS, PROVIDER_TYPES } from '../domain/providers/schemas.ts'
+import { TOKEN_STATUSES } from '../domain/tokens/token.ts'
 import * as prisma from '../generated/prisma/enums.ts'
 import { builder } from './builder.ts'
 
@@ -39,6 +42,27 @@ export const Role = enumOf(
 export const LogType = enumOf('LogType', prisma.LogType, 'Which of a revision’s two logs.')
 export const LogLevel = enumOf('LogLevel', prisma.LogLevel, 'Severity of a log line, least first.')
 export const IntegrationKind = enumOf('GitIntegrationKind', prisma.IntegrationKind, 'Where repositories come from.')
+export const OAuthProviderType = builder.enumType('OAuthProviderType', {
+  description: 'Providers that depart from the standard.',
+  values: PROVIDER_TYPES,
+})
+export const TokenEndpointAuthMethod = builder.enumType('TokenEndpointAuthMethod', {
+  description: 'How the client proves itself at the token endpoint.',
+  values: AUTH_METHODS,
+})
+export const CodeChallengeMethod = builder.enumType('CodeChallengeMethod', {
+  description: 'How PKCE’s code challenge is made from the verifier.',
+  values: CODE_CHALLENGE_METHODS,
+})
+export const OAuthTokenStatus = builder.enumType('OAuthTokenStatus', {
+  description: 'EXPIRED: its owner has to authenticate again. One that is refreshed by itself is ACTIVE.',
+  values: TOKEN_STATUSES,
+})
+export const AuthorizationStatus = builder.enumType('AuthorizationStatus', {
+  description:
+    'completed: the token is there, and the agent, if one was named, may use it. pending: the person has to open the URL. connection_required: the agent is not connected to the token that is there. token_expired: the token has ended for good.',
+  values: AUTHORIZATION_STATUSES,
+})
 export const ErrorCodeEnum = builder.enumType('ErrorCode', {
   description: 'One catalogue of codes serves GraphQL and REST.',
   values: Object.keys(CATALOGUE) as [ErrorCode, ...ErrorCode[]],
@@ -49,6 +73,9 @@ const BY_VALUES = [
   [DeploymentType, prisma.DeploymentType],
   [Role, prisma.Role],
   [ComputeType, COMPUTE_TYPES],
+  [OAuthProviderType, PROVIDER_TYPES],
+  [TokenEndpointAuthMethod, AUTH_METHODS],
+  [CodeChallengeMethod, CODE_CHALLENGE_METHODS],
 ] as const
 
 /** Whether it is spelled like this in the schema, too. */

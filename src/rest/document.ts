@@ -35,6 +35,16 @@ const tags = [
   },
   { name: 'Data plane', description: DATA_PLANE_GUIDE },
   { name: 'Git integrations', description: 'Where the repositories of `gitprovider` deployments come from.' },
+  {
+    name: 'OAuth providers',
+    description: 'Clients of the organization at third parties, where agents’ tokens of people’s accounts come from.',
+  },
+  {
+    name: 'OAuth tokens',
+    description:
+      'A person’s consent at a provider, and the agents that may use it. Seen by nobody but the subject of the credential: the `sub` of a JWT, or the key.',
+  },
+  { name: 'Agents', description: 'What an agent calls itself, with a key of the role `agent` that is its own.' },
 ]
 
 const zodToJsonConfig = {

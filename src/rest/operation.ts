@@ -36,6 +36,8 @@ export interface Operation<A extends Answers = Answers> {
   input: z.ZodObject
   answers: A
   errors: readonly SpecialError[]
+  /** that every answer has */
+  headers?: Record<string, string>
   handle(ctx: RequestContext, raw: RawInput): Promise<Answer<NoInfer<A>>>
 }
 
@@ -84,6 +86,7 @@ export function toRoute(
     },
     handler: async (request, reply) => {
       const raw = { path: request.params, query: request.query, body: request.body ?? undefined }
+      if (declared.headers) reply.headers(declared.headers)
       const answer = await declared.handle(request.caller!, raw)
       reply.code(answer.status)
       return answer.body === null ? reply.send() : answer.body

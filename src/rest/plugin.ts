@@ -16,6 +16,7 @@ import { registryRealm } from './v1/registry.ts'
 import { setupPage } from './v1/setup.ts'
 import { uploads } from './v1/uploads.ts'
 import { webhook } from './v1/webhook.ts'
+import { oauthCallback } from './v2/oauth-callback.ts'
 
 export interface RestOptions {
   core: Core
@@ -43,4 +44,5 @@ export const restPlugin: FastifyPluginAsync<RestOptions> = async (fastify, { cor
   registryRealm(fastify, core)
   methodNotAllowed(fastify, operations)
   await fastify.register(webhook, { core })
+  await fastify.register(oauthCallback, { core })
 }

@@ -6,19 +6,23 @@ import { type Listening, listen } from '../database/listen.ts'
 import { createProcessRuntime } from '../dataplane/runtime/process/runtime.ts'
 import type { Runtime } from '../dataplane/runtime/runtime.ts'
 import { startWorker } from '../dataplane/worker.ts'
-import { type Core, WORK_CHANNEL } from '../domain/context.ts'
+import { type Core, OAUTH_CHANNEL, WORK_CHANNEL } from '../domain/context.ts'
 import { KEY_CHANNEL } from '../domain/keys/revoke.ts'
 import { GITPROVIDER_CHANNEL } from '../domain/pushes/receive.ts'
 import { removeUploads } from '../domain/uploads/remove.ts'
 import { expire } from '../domain/work/expire.ts'
 import { localControlPlane } from '../domain/work/local.ts'
 import { startGitProviderJobs } from './gitprovider-jobs.ts'
+import { startOAuthJobs } from './oauth-jobs.ts'
 import { createSourceAccess } from './source-access.ts'
 import { startSweep } from './sweep.ts'
 import { createWakeup } from './wakeup.ts'
 
 /** Uploads are kept for a day and more: nobody waits for their removal. */
 const UPLOAD_SWEEP_SECONDS = 300
+
+/** ms that the stop waits for calls at OAuth providers: what they answer can't be had a second time */
+const UNDER_WAY_PATIENCE = 6000
 
 export interface BackgroundOptions {
   core: Core
@@ -38,13 +42,16 @@ export interface Background {
 export async function startBackground({ core, config, log, url, apiKeys }: BackgroundOptions): Promise<Background> {
   const news = createWakeup()
   core.news = news
+  const oauthNews = createWakeup()
+  core.oauthNews = oauthNews
   const gitProviderJobs = core.gitProvider ? startGitProviderJobs(core) : null
   const listening = await new Promise<Listening>((resolve) => {
     const started = listen({
       url,
-      channels: [WORK_CHANNEL, KEY_CHANNEL, ...(gitProviderJobs ? [GITPROVIDER_CHANNEL] : [])],
+      channels: [WORK_CHANNEL, KEY_CHANNEL, OAUTH_CHANNEL, ...(gitProviderJobs ? [GITPROVIDER_CHANNEL] : [])],
       onNotify(channel, payload) {
         if (channel === KEY_CHANNEL) apiKeys.forget(payload)
+        else if (channel === OAUTH_CHANNEL) oauthNews.ring(payload)
         else if (channel === GITPROVIDER_CHANNEL) gitProviderJobs?.wake()
         else news.ring(payload || null)
       },
@@ -52,6 +59,7 @@ export async function startBackground({ core, config, log, url, apiKeys }: Backg
         // whatever was said while there was no connection was missed
         apiKeys.forgetAll()
         news.ringAll()
+        oauthNews.ringAll()
         gitProviderJobs?.wake()
         resolve(started)
       },
@@ -67,11 +75,20 @@ export async function startBackground({ core, config, log, url, apiKeys }: Backg
   }
   const sweep = startSweep(() => expire(core), config.SWEEP_SECONDS, log)
   const uploadSweep = startSweep(() => removeUploads(core), UPLOAD_SWEEP_SECONDS, log)
+  const oauthJobs = startOAuthJobs(core, config.SWEEP_SECONDS)
   return {
     async stop() {
       // listeners that wait here for work are told at once that there is none
       news.close()
-      await Promise.all([sweep.stop(), uploadSweep.stop(), worker?.stop(), gitProviderJobs?.stop()])
+      oauthNews.close()
+      await Promise.all([
+        sweep.stop(),
+        uploadSweep.stop(),
+        worker?.stop(),
+        gitProviderJobs?.stop(),
+        oauthJobs.stop(),
+        core.underWay.close(UNDER_WAY_PATIENCE),
+      ])
       await listening.close()
     },
   }

@@ -67,11 +67,20 @@ describe('keys', () => {
     })
   })
 
+  test('are made for an agent', async () => {
+    const how = ['--role', 'agent', '--name', 'bot', '--agent', 'support-bot', ...here()]
+    const made = await command('keys', 'create', ...how)
+    expect(made, made.stderr).toMatchObject({ code: 0 })
+    const { actor } = await app.context(made.stdout.trim())
+    expect(actor).toMatchObject({ role: 'agent', agentId: 'support-bot', workspaceId: app.tenant.workspaceId })
+  })
+
   test('are listed without what would let one use them', async () => {
     const { stdout, code } = await command('keys', 'list')
     expect(code).toBe(0)
     const row = await app.app.core.db.apiKey.findUniqueOrThrow({ where: { hash: hashKey(app.keys.viewer) } })
     expect(stdout).toMatch(new RegExp(`^${row.id} +${row.prefix}… +viewer `, 'm'))
+    expect(stdout).toMatch(/ agent of support-bot /)
     for (const secret of [app.keys.viewer, row.hash]) expect(stdout).not.toContain(secret)
   })
 
@@ -103,7 +112,10 @@ describe('a wrong call ends with 2 and says what is right', () => {
   const wrong: [args: string[], says: RegExp][] = [
     [['bogus'], /There is no command bogus/],
     [['keys'], /There is no command keys/],
-    [['keys', 'create', '--role', 'root', '--name', 'x'], /--role must be one of: viewer, deployer, admin, listener\./],
+    [
+      ['keys', 'create', '--role', 'root', '--name', 'x'],
+      /--role must be one of: viewer, deployer, admin, listener, agent\./,
+    ],
     [
       ['keys', 'create', '--role', 'viewer'],
       /--name must have 1 to 128 printable characters\.\nUsage: npm run cli -- keys create/,
@@ -121,6 +133,7 @@ describe('a wrong call ends with 2 and says what is right', () => {
       ['keys', 'create', '--role', 'listener', '--name', 'x', '--listener', randomUUID(), '--organization'],
       /--organization: Not for the role listener\./,
     ],
+    [['keys', 'create', '--role', 'agent', '--name', 'x'], /--agent: Required for the role agent\./],
     [['keys', 'revoke'], /Something is missing/],
     [['keys', 'revoke', randomUUID()], /There is no API key/],
     [['keys', 'revoke', 'cpk_itself'], /not the key itself/],

@@ -85,7 +85,10 @@ describe('a role', () => {
 
   test('of a listener or agent can do none of these', async () => {
     const { id } = await listener(app, { workspaceId: app.other.workspaceId })
-    for (const data of [{ role: 'listener', listenerId: id }, { role: 'agent' }]) {
+    for (const data of [
+      { role: 'listener', listenerId: id },
+      { role: 'agent', agentId: 'bot' },
+    ]) {
       const key = await newKey(app.app.core, mine())
       await update(key, data)
       expect((await list({ key })).status).toBe(403)

@@ -64,11 +64,10 @@ describe('creating a key', () => {
     await expect(createKey(admin, { body: { name: '', role: 'root', expires_at: 'soon' } })).rejects.toMatchObject({
       violations: [
         { loc: ['body', 'name'], type: 'string_too_short' },
-        { loc: ['body', 'role'], type: 'enum', msg: 'Must be one of: viewer, deployer, admin, listener.' },
+        { loc: ['body', 'role'], type: 'enum', msg: 'Must be one of: viewer, deployer, admin, listener, agent.' },
         { loc: ['body', 'expires_at'], type: 'datetime_parsing' },
       ],
     })
-    await expect(createKey(admin, body({ role: 'agent' }))).rejects.toMatchObject({ code: 'VALIDATION_FAILED' })
     await expect(createKey(admin, body({ name: 'a\u0000b' }))).rejects.toMatchObject({ code: 'VALIDATION_FAILED' })
     await expect(createKey(admin, body({ name: 'x'.repeat(129) }))).rejects.toMatchObject({ code: 'VALIDATION_FAILED' })
     await expect(createKey(admin, body({ expires_at: '2020-01-01T00:00:00Z' }))).rejects.toMatchObject({
@@ -129,6 +128,54 @@ describe('a listener’s key', () => {
   test('is made by admins only', async () => {
     const { id } = await listener(app)
     await expect(createKey(await app.context(app.keys.deployer), of(id))).rejects.toMatchObject({ code: 'FORBIDDEN' })
+  })
+})
+
+describe('an agent’s key', () => {
+  const of = (agent_id: unknown, more: object = {}) => body({ role: 'agent', agent_id, ...more })
+
+  test('is made for one agent, and knows it', async () => {
+    const { row, text } = await createKey(admin, of('support bot/2'))
+    expect(row).toMatchObject({ role: 'agent', agentId: 'support bot/2', workspaceId: app.tenant.workspaceId })
+    const { actor } = await app.context(text)
+    expect(actor).toMatchObject({ role: 'agent', agentId: 'support bot/2', listenerId: null, secretsRead: false })
+  })
+
+  test('names its agent, is of one workspace, and does not read secrets; no other role names an agent', async () => {
+    const wide = { organization_wide: true, secrets_read: true }
+    await expect(createKey(organizationAdmin, of(null, wide))).rejects.toMatchObject({
+      violations: [
+        { loc: ['body', 'agent_id'], type: 'missing' },
+        { loc: ['body', 'organization_wide'], type: 'value_error' },
+        { loc: ['body', 'secrets_read'], type: 'value_error' },
+      ],
+    })
+    const { id } = await listener(app)
+    for (const other of [{ role: 'viewer' }, { role: 'listener', listener_id: id }]) {
+      await expect(createKey(admin, of('bot', other))).rejects.toMatchObject({
+        violations: [{ loc: ['body', 'agent_id'], msg: 'Only for the role agent.', type: 'value_error' }],
+      })
+    }
+    await expect(createKey(admin, of('bot', { listener_id: id }))).rejects.toMatchObject({
+      violations: [{ loc: ['body', 'listener_id'], msg: 'Only for the role listener.', type: 'value_error' }],
+    })
+    for (const wrong of ['', 'a\nb', 'x'.repeat(256), 7]) {
+      await expect(createKey(admin, of(wrong))).rejects.toMatchObject({ violations: [{ loc: ['body', 'agent_id'] }] })
+    }
+  })
+
+  test('is made by admins only', async () => {
+    await expect(createKey(await app.context(app.keys.deployer), of('bot'))).rejects.toMatchObject({
+      code: 'FORBIDDEN',
+    })
+  })
+
+  test('is never without an agent, nor another’s with one: the database sees to it', async () => {
+    const { row } = await createKey(admin, of('bot'))
+    const change = (data: object) => app.app.core.db.apiKey.update({ where: { id: row.id }, data })
+    for (const data of [{ agentId: null }, { role: 'viewer' as const }]) {
+      await expect(change(data)).rejects.toThrow('api_keys_agent_check')
+    }
   })
 })
 
@@ -237,4 +284,14 @@ test('GraphQL creates, lists and revokes them', async () => {
   )
   expect(revoked.data.revokeApiKey.apiKey.revokedAt).toEqual(expect.any(String))
   expect(await statusOf(key)).toBe(401)
+})
+
+test('GraphQL shows which agent a key is for', async () => {
+  const { data } = await app.gql(
+    `mutation ($input: CreateApiKeyInput!) {
+      createApiKey(input: $input) { ... on CreateApiKeySuccess { apiKey { role agentId } } }
+    }`,
+    { input: { name: 'ci', role: 'agent', agentId: 'bot' } },
+  )
+  expect(data.createApiKey.apiKey).toEqual({ role: 'agent', agentId: 'bot' })
 })

@@ -12,26 +12,13 @@ import { pipeline } from 'node:stream/promises'
 import { createClient } from 'graphql-sse'
 import { type App, buildApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
-import { caller, say } from './support.ts'
+import { caller, say, time } from './support.ts'
+import { accessTokens } from './tokens.ts'
 
 const DEPLOYMENTS = Number(process.env.BENCH_DEPLOYMENTS ?? 5_000)
 const SUBSCRIBERS = 200
 const key = `cpk_bench_${randomBytes(16).toString('hex')}`
 const dataDir = path.join(os.tmpdir(), `pilothouse-bench-${randomBytes(4).toString('hex')}`)
-
-/** Runs `work` again and again; says median and 95th percentile. */
-async function time(what: string, times: number, work: (i: number) => Promise<unknown>): Promise<void> {
-  for (let i = 0; i < 5; i++) await work(i)
-  const took: number[] = []
-  for (let i = 0; i < times; i++) {
-    const began = performance.now()
-    await work(i + 5)
-    took.push(performance.now() - began)
-  }
-  took.sort((a, b) => a - b)
-  const at = (share: number) => took[Math.floor(share * (took.length - 1))]!.toFixed(1)
-  say(what, `p50 ${at(0.5)}  p95 ${at(0.95)}`)
-}
 
 const call = caller(() => app.publicUrl(), key)
 const ask = async (query: string, variables: object = {}) => (await call('POST', '/graphql', { query, variables })).data
@@ -148,7 +135,14 @@ async function upload(): Promise<void> {
 }
 
 const app = await buildApp(
-  readConfig({ PORT: '0', DATA_DIR: dataDir, CONTROL_PLANE_API_KEY: key, LOG_LEVEL: 'silent', WORKER: 'off' }),
+  readConfig({
+    PORT: '0',
+    DATA_DIR: dataDir,
+    CONTROL_PLANE_API_KEY: key,
+    LOG_LEVEL: 'silent',
+    WORKER: 'off',
+    OUTBOUND_ALLOW: '127.0.0.1',
+  }),
 )
 await app.start()
 try {
@@ -157,6 +151,7 @@ try {
   await writes()
   await fanOut()
   await upload()
+  await accessTokens(app)
   say('memory of the server (RSS)', `${Math.round(process.memoryUsage.rss() / 2 ** 20)} MiB`)
 } finally {
   await app.close()

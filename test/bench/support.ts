@@ -18,3 +18,17 @@ export function caller(url: () => string, key: string) {
     return answer
   }
 }
+
+/** Runs `work` again and again; says median and 95th percentile. */
+export async function time(what: string, times: number, work: (i: number) => Promise<unknown>): Promise<void> {
+  for (let i = 0; i < 5; i++) await work(i)
+  const took: number[] = []
+  for (let i = 0; i < times; i++) {
+    const began = performance.now()
+    await work(i + 5)
+    took.push(performance.now() - began)
+  }
+  took.sort((a, b) => a - b)
+  const at = (share: number) => took[Math.floor(share * (took.length - 1))]!.toFixed(1)
+  say(what, `p50 ${at(0.5)}  p95 ${at(0.95)}`)
+}

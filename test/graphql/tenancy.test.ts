@@ -3,30 +3,20 @@ import { OperationTypeNode } from 'graphql'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { schema } from '../../src/graphql/schema.ts'
 import { type TestApp, testApp } from '../support/app.ts'
-import { gitDeployment, listener } from '../support/factories.ts'
-import { operations, type Victims } from './walk.ts'
+import { agentKey, gitDeployment, listener } from '../support/factories.ts'
+import { storedAuthorization, storedConnection, storedProvider, storedToken } from '../support/oauth-tokens.ts'
+import { NODES, operations, type Victims, victimsOf } from './walk.ts'
 
 /** Is in every text that belongs to the victim. */
 const MARK = 'belongs-to-a'
+/** Is in every text that belongs to the victim's organization. */
+const ORGANIZATION_MARK = 'organization-of-a'
+/** Is nobody's: each tenant has its own of this name. */
+const AGENT = 'support-bot'
 let app: TestApp
 let victims: Victims
-
-/** The victim's ids as placeholders, so that tests can be listed before there is a server. */
-const byType = ['Deployment', 'Revision', 'Listener', 'TracingProject', 'Tag', 'GitIntegration', 'ApiKey'] as const
-const shape: Victims = {
-  byName: {
-    deploymentId: 'Deployment',
-    revisionId: 'Revision',
-    listenerId: 'Listener',
-    integrationId: 'GitIntegration',
-    apiKeyId: 'ApiKey',
-    deploymentIds: ['Deployment'],
-    tagValueIds: ['Tag'],
-    ids: [...byType, 'Workspace', 'Organization'],
-  },
-  byType: Object.fromEntries([...byType, 'Workspace', 'Organization'].map((type) => [type, type])),
-}
-shape.byType.Node = 'Deployment'
+/** keys of the strangers' own agents */
+let agents: Record<string, string>
 
 beforeAll(async () => {
   app = await testApp()
@@ -38,7 +28,13 @@ beforeAll(async () => {
     { id },
   )
   const { latestRevisionId, tracingProjectId } = await db.deployment.findUniqueOrThrow({ where: { id } })
-  const ids: Record<string, string> = {
+  const provider = await storedProvider(app, { providerId: ORGANIZATION_MARK, name: ORGANIZATION_MARK })
+  const token = await storedToken(app, { provider, key: app.keys.admin, row: { label: MARK } })
+  agents = {
+    [app.other.keys.admin]: await agentKey(app, AGENT, app.other),
+    [app.sibling.keys.admin]: await agentKey(app, AGENT, app.sibling),
+  }
+  victims = victimsOf({
     Deployment: id,
     Revision: latestRevisionId!,
     Listener: (await listener(app, { computeId: `${MARK}-cluster` })).id,
@@ -46,10 +42,14 @@ beforeAll(async () => {
     Tag: (await db.tag.findFirstOrThrow({ where: { workspaceId } })).id,
     GitIntegration: integrationId,
     ApiKey: (await db.apiKey.findFirstOrThrow({ where: { workspaceId }, orderBy: { createdAt: 'desc' } })).id,
+    OAuthProvider: provider.id,
+    OAuthToken: token.id,
+    AgentLink: (await storedConnection(app, token, AGENT)).id,
+    Authorization: (await storedAuthorization(app, token)).id,
+    Agent: AGENT,
     Workspace: workspaceId,
     Organization: organizationId,
-  }
-  victims = JSON.parse(JSON.stringify(shape), (_key, value) => ids[value] ?? value)
+  })
 })
 afterAll(() => app.close())
 
@@ -66,8 +66,26 @@ async function stored() {
     listeners: await db.listener.findMany({ where }),
     tags: await db.tag.findMany({ where }),
     keys: await db.apiKey.findMany({ where, omit: { lastUsedAt: true } }),
+    providers: await db.oAuthProvider.findMany({
+      where: { id: victims.byType.OAuthProvider },
+      omit: { updatedAt: true },
+    }),
+    tokens: await db.oAuthToken.findMany({ where, include: { connections: true } }),
+    authorizations: await db.oAuthAuthorization.findMany({ where }),
     events: await db.event.count({ where }),
   }
+}
+
+/** What the workspaces of the victim's organization have in common. */
+const sharedWith = (key: string) =>
+  key === app.sibling.keys.admin ? [app.tenant.organizationId, victims.byType.OAuthProvider!, ORGANIZATION_MARK] : []
+
+/** What is answered about a provider that belongs to the whole organization, and that a token of ours is of. */
+const OF_THE_ORGANIZATION: Record<string, string> = {
+  updateOAuthProvider: 'UpdateOAuthProviderSuccess',
+  deleteOAuthProvider: 'ConflictError',
+  authenticate: 'AuthenticateSuccess',
+  issueAccessToken: 'ConflictError',
 }
 
 describe.each([
@@ -78,22 +96,27 @@ describe.each([
     const { text, variables, named } = operationOf(OperationTypeNode.QUERY, name)
     const { data, errors } = await app.gql(text, variables, { key: key() })
     const shown = JSON.stringify(data)
-    const own = key() === app.sibling.keys.admin ? [app.tenant.organizationId] : []
-    for (const id of Object.values(victims.byType)) if (!own.includes(id)) expect(shown).not.toContain(id)
-    expect(shown).not.toContain(MARK)
+    const shared = sharedWith(key())
+    for (const text of [...Object.values(victims.byType), MARK, ORGANIZATION_MARK])
+      if (text !== AGENT && !shared.includes(text)) expect(shown).not.toContain(text)
     for (const { extensions } of errors ?? []) expect(extensions.code).toBe('NOT_FOUND')
-    // one resource by its id: nothing at all
-    if (named && typeof variables.v0 === 'string') expect(data[name]).toBeNull()
+    // of what is named by its id: nothing at all
+    if (!named || Array.isArray(data?.[name]) || (shared.length > 0 && name === 'oauthProvider')) return
+    if (data?.[name]?.nodes) expect(data[name]).toMatchObject({ totalCount: 0, nodes: [] })
+    else expect(data?.[name] ?? null).toBeNull()
   })
 
   test.each(fieldsOf(OperationTypeNode.MUTATION))('the mutation %s changes nothing', async (name) => {
     const before = await stored()
     const { text, variables, named } = operationOf(OperationTypeNode.MUTATION, name)
-    const { data, errors } = await app.gql(text, variables, { key: key() })
+    const caller = name === 'issueAccessToken' ? agents[key()]! : key()
+    const { data, errors } = await app.gql(text, variables, { key: caller })
     expect(errors).toBeUndefined()
     expect(await stored()).toEqual(before)
     const { __typename, results: outcomes } = data[name]
-    if (outcomes) expect(outcomes).toMatchObject([{ deleted: false }])
+    const answer = sharedWith(key()).length > 0 ? OF_THE_ORGANIZATION[name] : undefined
+    if (answer) expect(__typename).toBe(answer)
+    else if (outcomes) expect(outcomes).toMatchObject([{ deleted: false }])
     else if (named) expect(__typename).toBe('NotFoundError')
   })
 
@@ -117,13 +140,11 @@ describe('to the tenant itself', () => {
 })
 
 test('nodes gives each id’s resource its type, and null for what is unknown', async () => {
-  const ids = [...Object.values(victims.byType), '00000000-0000-4000-8000-000000000000', 'nonsense']
+  const types = [...NODES, 'Workspace', 'Organization']
+  const ids = [...types.map((type) => victims.byType[type]), '00000000-0000-4000-8000-000000000000', 'nonsense']
   const { data, errors } = await app.gql('query ($ids: [ID!]!) { nodes(ids: $ids) { __typename id } }', { ids })
   expect(errors).toBeUndefined()
-  const found = Object.entries(victims.byType).map(([type, id]) => ({
-    __typename: type === 'Node' ? 'Deployment' : type,
-    id,
-  }))
+  const found = types.map((type) => ({ __typename: type, id: victims.byType[type] }))
   expect(data.nodes).toEqual([...found, null, null])
   const key = app.keys.viewer
   const { id } = await app.app.core.db.apiKey.findFirstOrThrow({ where: { workspaceId: app.tenant.workspaceId } })

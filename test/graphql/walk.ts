@@ -27,6 +27,49 @@ export interface Victims {
   byType: Record<string, string>
 }
 
+/** The types whose things have an id for `node`, beside the tenant's own two. */
+export const NODES = [
+  'Deployment',
+  'Revision',
+  'Listener',
+  'TracingProject',
+  'Tag',
+  'GitIntegration',
+  'ApiKey',
+  'OAuthProvider',
+  'OAuthToken',
+  'AgentLink',
+] as const
+
+/** Which resource is meant where one is named. Agents are no resource of ours, but who has to do with which is told to few. */
+const MEANT: Record<string, string> = {
+  deploymentId: 'Deployment',
+  revisionId: 'Revision',
+  listenerId: 'Listener',
+  integrationId: 'GitIntegration',
+  apiKeyId: 'ApiKey',
+  providerId: 'OAuthProvider',
+  provider: 'OAuthProvider',
+  tokenId: 'OAuthToken',
+  oauthTokenId: 'OAuthToken',
+  connectionId: 'AgentLink',
+  agentId: 'Agent',
+}
+
+/** `ids`: by type; of NODES all, Workspace, Organization, Authorization, and Agent. */
+export function victimsOf(ids: Record<string, string>): Victims {
+  const id = (type: string) => ids[type]!
+  return {
+    byName: {
+      ...Object.fromEntries(Object.entries(MEANT).map(([name, type]) => [name, id(type)])),
+      deploymentIds: [id('Deployment')],
+      tagValueIds: [id('Tag')],
+      ids: [...NODES, 'Workspace', 'Organization'].map(id),
+    },
+    byType: { ...ids, Node: id('Deployment') },
+  }
+}
+
 export interface Operation {
   name: string
   text: string
@@ -49,7 +92,16 @@ const PLAIN: Record<string, unknown> = {
   tags: [],
   field: 'NAME',
   direction: 'ASC',
+  // refused, so that no walk leaves this machine
+  mcpServerUrl: 'http://walk.invalid',
+  authUrl: 'https://walk.invalid/authorize',
+  tokenUrl: 'https://walk.invalid/token',
+  clientId: 'walk',
+  scopes: ['read'],
 }
+
+/** Mutations whose `providerId` is a name that they give. */
+const NAMING = ['createOAuthProvider', 'discoverMcpProvider']
 
 const MAX_DEPTH = 3
 
@@ -130,7 +182,8 @@ function fillingOf(
     return required || containsVictim(filled, victims) ? filled : undefined
   }
   if (!required) return undefined
-  const value = PLAIN[arg.name]
+  const given = arg.name === 'providerId' && NAMING.includes(field.name) ? 'walk' : undefined
+  const value = given ?? PLAIN[arg.name] ?? victims.byName[arg.name]
   if (value === undefined || (isEnumType(named) && !named.getValue(String(value))))
     throw new Error(`the walk has no value for the argument ${arg.name} of ${field.name}`)
   return value

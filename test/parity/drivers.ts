@@ -28,6 +28,14 @@ export interface Driver {
   removeListener(id: string, key?: string): Promise<Outcome>
   getListener(id: string, key?: string): Promise<Outcome>
   listListeners(key?: string): Promise<Outcome>
+  createProvider(body: Body, key?: string): Promise<Outcome>
+  updateProvider(name: string, body: Body, key?: string): Promise<Outcome>
+  removeProvider(name: string, key?: string): Promise<Outcome>
+  getProvider(name: string, key?: string): Promise<Outcome>
+  listProviders(key?: string): Promise<Outcome>
+  connect(agent: string, body: Body, key?: string): Promise<Outcome>
+  disconnect(agent: string, id: string, key?: string): Promise<Outcome>
+  listConnections(agent: string, key?: string): Promise<Outcome>
 }
 
 export function restDriver(app: TestApp): Driver {
@@ -39,6 +47,7 @@ export function restDriver(app: TestApp): Driver {
     return { ok: false, code, issues: detail.map((d: Body) => `${d.loc.slice(1).join('.')} ${d.type}`).sort() }
   }
   const at = (id: string, revisionId?: string) => `/v2/deployments/${id}${revisionId ? `/revisions/${revisionId}` : ''}`
+  const connections = (agent: string) => `/v2/auth/agents/${encodeURIComponent(agent)}/connections`
   return {
     create: (body, key) => call('POST', '/v2/deployments', key, body),
     update: (id, body, key) => call('PATCH', at(id), key, body),
@@ -59,6 +68,17 @@ export function restDriver(app: TestApp): Driver {
       const outcome = await call('GET', '/v2/listeners', key)
       return outcome.ok ? { ok: true, value: outcome.value.resources } : outcome
     },
+    createProvider: (body, key) => call('POST', '/v2/auth/providers', key, body),
+    updateProvider: (name, body, key) => call('PATCH', `/v2/auth/providers/${name}`, key, body),
+    removeProvider: (name, key) => call('DELETE', `/v2/auth/providers/${name}`, key),
+    getProvider: (name, key) => call('GET', `/v2/auth/providers/${name}`, key),
+    listProviders: (key) => call('GET', '/v2/auth/providers', key),
+    connect: (agent, body, key) => call('POST', connections(agent), key, body),
+    disconnect: (agent, id, key) => call('DELETE', `${connections(agent)}/${id}`, key),
+    listConnections: async (agent, key) => {
+      const outcome = await call('GET', connections(agent), key)
+      return outcome.ok ? { ok: true, value: outcome.value.data } : outcome
+    },
   }
 }
 
@@ -70,6 +90,9 @@ const DEPLOYMENT = `id tenantId name source status statusMessage imageVersion cr
   latestRevision { id } activeRevision { id }`
 const LISTENER =
   'id computeType computeId computeConfig { k8sNamespaces } version status lastSeenAt createdAt updatedAt'
+const PROVIDER = `id organizationId providerId name clientId authUrl tokenUrl usesPkce codeChallengeMethod providerType
+  mcpServerUrl tokenEndpointAuthMethod isDynamicClient createdAt updatedAt`
+const CONNECTION = `id agentId token { id } provider { providerId } providerAccountLabel scopes expiresAt createdBy createdAt`
 const REVISION = 'id status statusMessage source attempt deployment { id }'
 
 export function graphqlDriver(app: TestApp): Driver {
@@ -134,8 +157,36 @@ export function graphqlDriver(app: TestApp): Driver {
       const outcome = await ask(`query { listeners { nodes { ${LISTENER} } } }`, {}, key)
       return outcome.ok ? { ok: true, value: snake(outcome.value.nodes) } : outcome
     },
+    createProvider: (body, key) => change('createOAuthProvider', body, `oauthProvider { ${PROVIDER} }`, key),
+    updateProvider: (provider_id, body, key) =>
+      change('updateOAuthProvider', { provider_id, ...body }, `oauthProvider { ${PROVIDER} }`, key),
+    removeProvider: (provider_id, key) => change('deleteOAuthProvider', { provider_id }, 'providerId', key),
+    getProvider: async (id, key) => {
+      const outcome = await ask(`query($id: ID!) { oauthProvider(id: $id) { ${PROVIDER} } }`, { id }, key)
+      return outcome.ok ? { ok: true, value: snake(outcome.value) } : outcome
+    },
+    listProviders: async (key) => {
+      const outcome = await ask(`query { oauthProviders { nodes { ${PROVIDER} } } }`, {}, key)
+      return outcome.ok ? { ok: true, value: snake(outcome.value.nodes) } : outcome
+    },
+    connect: async (agent_id, body, key) =>
+      asRest(await change('createConnection', { agent_id, ...body }, `connection { ${CONNECTION} }`, key)),
+    disconnect: (agent_id, connection_id, key) =>
+      change('deleteConnection', { agent_id, connection_id }, 'connectionId', key),
+    listConnections: async (agent, key) => {
+      const query = `query($agent: ID!) { connections(agentId: $agent) { nodes { ${CONNECTION} } } }`
+      const outcome = await ask(query, { agent }, key)
+      return outcome.ok ? { ok: true, value: outcome.value.nodes.map(flat) } : outcome
+    },
   }
 }
+
+/** REST has the ids of a connection's token and provider where GraphQL has the two themselves. */
+function flat(connection: Body): Body {
+  const { token, provider, ...own } = snake(connection) as Body
+  return { ...own, oauth_token_id: token.id, provider_id: provider.provider_id }
+}
+const asRest = (outcome: Outcome): Outcome => (outcome.ok ? { ok: true, value: flat(outcome.value) } : outcome)
 
 function failure(code: string, message: string, issues?: { path: string[]; code: string }[]): Outcome {
   if (code !== 'VALIDATION_FAILED') return { ok: false, code, message }

@@ -6,7 +6,8 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { operations } from '../../src/rest/operations.ts'
-import { listener, listenerKey } from '../support/factories.ts'
+import { agentKey, listener, listenerKey } from '../support/factories.ts'
+import { storedAuthorization, storedConnection, storedProvider, storedToken } from '../support/oauth-tokens.ts'
 import { bodies, putStatus, type RestApp, restApp } from './support.ts'
 
 let app: RestApp
@@ -14,8 +15,23 @@ let app: RestApp
 let VALUES: Record<string, string>
 /** required members of bodies, likewise */
 let BODY: Record<string, unknown>
-/** keys of the other tenants' own listeners */
-let LISTENER_KEYS: Record<'sibling' | 'other', string>
+/** by the tag of an operation that takes no admin: the keys of the other tenants' own listeners and agents */
+let KEYS: Record<string, Record<'sibling' | 'other', string>>
+/** Is nobody's: each tenant has its own of this name. */
+const AGENT = 'support-bot'
+
+/** What is answered about a provider that belongs to the whole organization, and that a token of ours is of. */
+const OF_THE_ORGANIZATION: Record<string, number> = {
+  listOAuthProviders: 200,
+  getOAuthProvider: 200,
+  updateOAuthProvider: 200,
+  deleteOAuthProvider: 409,
+  authenticate: 200,
+  issueAccessToken: 409,
+}
+
+/** Has nothing of anybody's in the question, and is refused: this server has no git provider, and the address is none. */
+const REFUSED: Record<string, number> = { startInstallation: 409, discoverMcpProvider: 422 }
 
 beforeAll(async () => {
   app = await restApp()
@@ -30,7 +46,12 @@ beforeAll(async () => {
     const own = await listener(app, { workspaceId: app[stranger].workspaceId })
     return listenerKey(app, own, app[stranger])
   }
-  LISTENER_KEYS = { sibling: await keyOf('sibling'), other: await keyOf('other') }
+  KEYS = {
+    'Data plane': { sibling: await keyOf('sibling'), other: await keyOf('other') },
+    Agents: { sibling: await agentKey(app, AGENT, app.sibling), other: await agentKey(app, AGENT, app.other) },
+  }
+  const provider = await storedProvider(app)
+  const token = await storedToken(app, { provider, key: app.keys.admin })
   VALUES = {
     listener_id: cluster.id,
     claim_id: randomUUID(),
@@ -39,6 +60,11 @@ beforeAll(async () => {
     deployment_ids: deployment.id,
     integration_id: app.tenant.integrationId,
     type: 'build',
+    provider_id: provider.providerId,
+    token_id: token.id,
+    connection_id: (await storedConnection(app, token, AGENT)).id,
+    auth_id: (await storedAuthorization(app, token)).id,
+    agent_id: AGENT,
   }
   BODY = {
     ...mine,
@@ -52,6 +78,14 @@ beforeAll(async () => {
     outcome: 'succeeded',
     attempt: 1,
     revision_id: deployment.latest_revision_id,
+    oauth_token_id: token.id,
+    provider: provider.providerId,
+    provider_id: 'theirs',
+    scopes: ['read'],
+    client_id: 'theirs',
+    auth_url: 'https://theirs.example/authorize',
+    token_url: 'https://theirs.example/token',
+    mcp_server_url: 'http://theirs.example',
     entries: [{ type: 'build', message: 'stolen', time: '2026-01-01T00:00:00Z' }],
   }
 })
@@ -66,6 +100,9 @@ const snapshot = async () => {
     await db.event.count({ where }),
     await db.listener.findMany({ where }),
     await db.logLine.count(),
+    await db.oAuthProvider.findMany({ where: { providerId: VALUES.provider_id! }, omit: { updatedAt: true } }),
+    await db.oAuthToken.findMany({ where, include: { connections: true } }),
+    await db.oAuthAuthorization.findMany({ where }),
   ]
 }
 
@@ -78,10 +115,10 @@ interface Parameter {
 describe.each(['sibling', 'other'] as const)('an admin of the %s workspace', (stranger) => {
   test.each(operations.map(({ method, path, operationId, tag }) => [operationId, method, path, tag] as const))(
     '%s reaches nothing of ours',
-    async (_id, method, path, tag) => {
+    async (id, method, path, tag) => {
       const { paths, components } = (await app.rest('GET', '/openapi.json')).body
       const operation = paths[path][method.toLowerCase()]
-      const key = tag === 'Data plane' ? LISTENER_KEYS[stranger] : app[stranger].keys.admin
+      const key = KEYS[tag]?.[stranger] ?? app[stranger].keys.admin
       let target = path as string
       const query: Record<string, string> = {}
       let named = false
@@ -95,8 +132,8 @@ describe.each(['sibling', 'other'] as const)('an admin of the %s workspace', (st
       }
       let body: Record<string, unknown> | undefined
       if (operation.requestBody) {
-        const { $ref } = operation.requestBody.content['application/json'].schema
-        const { required = [] } = components.schemas[$ref.split('/').pop()]
+        const { schema } = operation.requestBody.content['application/json']
+        const { required = [] } = schema.$ref ? components.schemas[schema.$ref.split('/').pop()] : schema
         body = {}
         for (const member of required) {
           expect(BODY, `the walk needs a value for ${member}`).toHaveProperty(member)
@@ -108,24 +145,32 @@ describe.each(['sibling', 'other'] as const)('an admin of the %s workspace', (st
       const answer = await app.call(method, target, { key, query, body })
       expect(await snapshot()).toEqual(before)
       if (answer.status === 404) return
-      // nothing of anybody's is in the question, and this server has no git provider
-      if (operation.operationId === 'startInstallation') return expect(answer.status).toBe(409)
+      if (REFUSED[id]) return expect(answer.status, answer.text).toBe(REFUSED[id])
+      const { provider_id: shared, agent_id: _agent, type: _type, ...ours } = VALUES
+      if (stranger === 'sibling' && OF_THE_ORGANIZATION[id]) {
+        for (const text of Object.values(ours)) expect(answer.text).not.toContain(text)
+        return expect(answer.status, answer.text).toBe(OF_THE_ORGANIZATION[id])
+      }
       if (answer.status === 207) {
         expect(answer.body.results.map((result: { status: number }) => result.status)).toEqual([404])
         return
       }
-      const created = answer.status === 201
-      if (!created) expect(answer.status, answer.text).toBe(200)
-      for (const ours of ['ours', ...Object.values(VALUES)].filter((value) => value !== 'build')) {
-        expect(answer.text).not.toContain(ours)
+      const created = answer.status === 201 || id === 'createOAuthProvider'
+      if (answer.status !== 201) expect(answer.status, answer.text).toBe(200)
+      for (const text of ['ours', shared!, ...Object.values(ours)]) {
+        expect(answer.text).not.toContain(text)
       }
       // without an id of ours in the question, the stranger may well make something of their own
       if (created) return expect(named).toBe(false)
-      const list = Array.isArray(answer.body) ? answer.body : answer.body.resources
+      const list = Array.isArray(answer.body) ? answer.body : (answer.body.resources ?? answer.body.data)
       // likewise, the stranger's own are fine
       const where = { workspaceId: app[stranger].workspaceId }
-      const own = (await app.core.db.listener.findMany({ where })).map(({ id }) => id)
-      own.push(app[stranger].integrationId)
+      const { organizationId, integrationId } = app[stranger]
+      const made = [
+        ...(await app.core.db.listener.findMany({ where })),
+        ...(await app.core.db.oAuthProvider.findMany({ where: { organizationId } })),
+      ]
+      const own = [integrationId, ...made.map(({ id }) => id)]
       expect(named ? list : list.filter((item: { id: string }) => !own.includes(item.id))).toEqual([])
     },
   )

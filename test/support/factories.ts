@@ -73,6 +73,11 @@ export function listener(app: TestApp, overrides: Partial<Listener> = {}): Promi
   })
 }
 
+/** A key that is good for nothing but getting this agent's access tokens. */
+export function agentKey(app: TestApp, agentId: string, { organizationId, workspaceId } = app.tenant): Promise<string> {
+  return newKey(app.app.core, { organizationId, workspaceId, role: 'agent', agentId })
+}
+
 /** A key that is good for nothing but the work of this listener. `tenant`: whose the listener is. */
 export function listenerKey(
   app: TestApp,

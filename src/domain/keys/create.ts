@@ -6,6 +6,7 @@ import { ForbiddenError, rejectIfAny } from '../errors.ts'
 import { optional, printableName, time, uuid } from '../fields.ts'
 import { shareListener } from '../listeners/lock.ts'
 import { parse, type RawInput, violation } from '../parse.ts'
+import { agentId } from '../tokens/schemas.ts'
 import { type IssuedKey, issueKey, KEY_ROLES } from './issue.ts'
 import { keyViolations } from './rules.ts'
 
@@ -13,6 +14,7 @@ const createKeyBody = z.object({
   name: printableName,
   role: z.enum(KEY_ROLES),
   listener_id: optional(uuid).describe('The one listener that it is for. Only for the role listener, there required.'),
+  agent_id: optional(agentId).describe('The one agent that it is for. Only for the role agent, there required.'),
   /** may read the values of secrets; admin keys always may */
   secrets_read: optional(z.boolean()),
   /** absent: it does not expire */
@@ -48,6 +50,7 @@ export async function createKey(ctx: RequestContext, raw: RawInput): Promise<Iss
       role: body.role,
       secretsRead: body.secrets_read ?? false,
       listenerId: body.listener_id,
+      agentId: body.agent_id,
       expiresAt,
       createdBy: ctx.actor.subject,
     })

@@ -12,7 +12,7 @@ export type KeyView = Omit<ApiKey, 'hash'>
 export const WITHOUT_HASH = { hash: true } as const
 
 /** The roles that a key can be given. */
-export const KEY_ROLES = [...RANKED_ROLES, 'listener'] as const satisfies Role[]
+export const KEY_ROLES = [...RANKED_ROLES, 'listener', 'agent'] as const satisfies Role[]
 
 export interface NewKey {
   organizationId: string
@@ -24,6 +24,8 @@ export interface NewKey {
   secretsRead?: boolean
   /** for the role `listener`, and only for it (rules.ts): a listener of the workspace */
   listenerId?: string | null
+  /** for the role `agent`, and only for it: the one agent that it is for */
+  agentId?: string | null
   expiresAt?: Date | null
   /** who made it; null: the system */
   createdBy: string | null
@@ -47,6 +49,7 @@ export async function issueKey(tx: Tx, key: NewKey): Promise<IssuedKey> {
       role: key.role,
       secretsRead: key.secretsRead ?? false,
       listenerId: key.listenerId ?? null,
+      agentId: key.agentId ?? null,
       prefix: prefixOf(text),
       hash: hashKey(text),
       createdBy: key.createdBy,

@@ -7,17 +7,27 @@ import { violation } from '../parse.ts'
 export interface SaidOfKey {
   role: Role
   listener_id?: string | null
+  agent_id?: string | null
   organization_wide?: boolean | null
   secrets_read?: boolean | null
 }
 
-/** A listener's key is of one listener, so of one workspace, and reads secrets only with the work it is handed. */
+/** The roles whose keys are of one thing, and the member that names it. */
+const OF_ONE = { listener: 'listener_id', agent: 'agent_id' } as const
+
+/**
+ * A listener's key is of one listener and an agent's of one agent, so of one workspace. Neither reads secrets: a listener
+ * gets them with the work it is handed, an agent with its revision.
+ */
 export function keyViolations(said: SaidOfKey): Violation[] {
-  if (said.role !== 'listener')
-    return said.listener_id == null ? [] : [violation('listener_id', 'Only for the role listener.')]
+  const own = said.role === 'listener' || said.role === 'agent'
   return [
-    ...(said.listener_id == null ? [violation('listener_id', 'Required for the role listener.', 'missing')] : []),
-    ...(said.organization_wide ? [violation('organization_wide', 'Not for the role listener.')] : []),
-    ...(said.secrets_read ? [violation('secrets_read', 'Not for the role listener.')] : []),
+    ...Object.entries(OF_ONE).flatMap(([role, member]) => {
+      const named = said[member] != null
+      if (role === said.role) return named ? [] : [violation(member, `Required for the role ${role}.`, 'missing')]
+      return named ? [violation(member, `Only for the role ${role}.`)] : []
+    }),
+    ...(own && said.organization_wide ? [violation('organization_wide', `Not for the role ${said.role}.`)] : []),
+    ...(own && said.secrets_read ? [violation('secrets_read', `Not for the role ${said.role}.`)] : []),
   ]
 }

@@ -14,6 +14,9 @@ export type NodeType =
   | 'Tag'
   | 'GitIntegration'
   | 'ApiKey'
+  | 'OAuthProvider'
+  | 'OAuthToken'
+  | 'AgentLink'
 
 /**
  * The type of each id that the caller may see; what is unknown, another tenant's, or no UUID is not in the map. One
@@ -40,6 +43,12 @@ export async function identifyNodes(ctx: RequestContext, ids: readonly string[])
       WHERE i.workspace_id = own.id AND i.removed_at IS NULL
     UNION ALL SELECT 'ApiKey', k.id FROM api_keys k JOIN asked USING (id), own
       WHERE k.organization_id = ${organization}::uuid AND (k.workspace_id = own.id OR k.workspace_id IS NULL)
-        AND ${ctx.actor.role === 'admin'}::boolean`
+        AND ${ctx.actor.role === 'admin'}::boolean
+    UNION ALL SELECT 'OAuthProvider', p.id FROM oauth_providers p JOIN asked USING (id)
+      WHERE p.organization_id = ${organization}::uuid
+    UNION ALL SELECT 'OAuthToken', t.id FROM oauth_tokens t JOIN asked USING (id), own
+      WHERE t.workspace_id = own.id AND t.subject = ${ctx.actor.subject}
+    UNION ALL SELECT 'AgentLink', c.id FROM agent_connections c JOIN asked USING (id) JOIN oauth_tokens t ON t.id = c.token_id, own
+      WHERE c.workspace_id = own.id AND t.subject = ${ctx.actor.subject}`
   return new Map(rows.map((row) => [row.id, row.type]))
 }

@@ -4,6 +4,7 @@ import type { RequestContext } from '../context.ts'
 import { liveIntegration } from '../integrations/live.ts'
 import { WITHOUT_HASH } from '../keys/issue.ts'
 import { visibleKeys } from '../keys/list.ts'
+import { ownTokens } from '../tokens/own.ts'
 import type { NodeType } from './identify.ts'
 
 /** Prisma's select or include; for API keys without effect. */
@@ -33,6 +34,12 @@ const READ: Record<NodeType, Read> = {
     ctx.db.integration.findMany({ ...selection, where: { id: { in: ids }, ...liveIntegration(ctx) } }),
   ApiKey: (ctx, ids) =>
     ctx.db.apiKey.findMany({ where: { id: { in: ids }, AND: visibleKeys(ctx) }, omit: WITHOUT_HASH }),
+  OAuthProvider: ({ db, workspace }, ids, selection) =>
+    db.oAuthProvider.findMany({ ...selection, where: { id: { in: ids }, organizationId: workspace.organizationId } }),
+  OAuthToken: (ctx, ids, selection) =>
+    ctx.db.oAuthToken.findMany({ ...selection, where: { id: { in: ids }, ...ownTokens(ctx) } }),
+  AgentLink: (ctx, ids, selection) =>
+    ctx.db.agentLink.findMany({ ...selection, where: { id: { in: ids }, token: ownTokens(ctx) } }),
 }
 
 /** In no particular order; what is unknown or another tenant's is left out. `identifyNodes` has checked the role. */

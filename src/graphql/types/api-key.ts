@@ -24,6 +24,10 @@ export const ApiKey = builder.objectRef<KeyView>('ApiKey').implement({
       nullable: true,
       description: 'The one listener whose work it does. Only for the role `listener`; null again when that is gone.',
     }),
+    agentId: t.exposeString('agentId', {
+      nullable: true,
+      description: 'The one agent that it is for. Only for the role `agent`.',
+    }),
     prefix: t.exposeString('prefix', { description: 'How its text begins.' }),
     organizationWide: t.boolean({
       description: 'Valid in every workspace of the organization.',

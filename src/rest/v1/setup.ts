@@ -6,7 +6,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Core, Log } from '../../domain/context.ts'
 import { DomainError, ValidationError } from '../../domain/errors.ts'
 import { finishInstall } from '../../domain/integrations/finish-install.ts'
-import { PAGE_HEADERS, page } from './setup-page.ts'
+import { PAGE_HEADERS, page } from '../page.ts'
 
 interface Shown {
   status: number

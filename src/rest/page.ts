@@ -1,4 +1,4 @@
-/** The page that a person sees who comes back from the git provider. Loads nothing, frames nothing, sends nothing on. */
+/** The page that a person sees who comes back from a provider. Loads nothing, frames nothing, sends nothing on. */
 import { createHash } from 'node:crypto'
 
 const STYLE = 'body{font:16px/1.5 system-ui,sans-serif;max-width:36rem;margin:4rem auto;padding:0 1rem}'

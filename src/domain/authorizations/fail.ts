@@ -1,0 +1,32 @@
+/** An authorization that comes to nothing: why, and whoever waits for it is told. */
+import { type Core, OAUTH_CHANNEL } from '../context.ts'
+import { ConflictError, DomainError } from '../errors.ts'
+import { OAuthFailure, OAuthProviderUnavailableError } from '../providers/client.ts'
+
+/** `reason`: for people. One that has ended already stays as it is. */
+export async function failAuthorization({ db }: Core, id: string, reason: string): Promise<void> {
+  await db.$executeRaw`
+    WITH failed AS (
+      UPDATE oauth_authorizations SET status = 'failed', failure = ${reason}, code_verifier = NULL, finished_at = now()
+      WHERE id = ${id}::uuid AND status = 'exchanging' RETURNING id
+    )
+    SELECT pg_notify(${OAUTH_CHANNEL}, id::text) FROM failed`
+}
+
+/** What is written down about it, and what is thrown. `provider`: its name. */
+export function explained(error: unknown, provider: string): { reason: string; shown: unknown } {
+  if (error instanceof DomainError) return { reason: error.message, shown: error }
+  if (!(error instanceof OAuthFailure)) return { reason: 'Something went wrong on this server.', shown: error }
+  const reason = `The OAuth provider '${provider}' ${error.message}.${HINTS[error.error ?? ''] ?? ''}`
+  const shown =
+    error.kind === 'refused'
+      ? new ConflictError(reason, 'AUTHORIZATION_FAILED')
+      : new OAuthProviderUnavailableError(provider, error)
+  return { reason, shown }
+}
+
+const HINTS: Record<string, string> = {
+  invalid_grant: ' The link was followed too late, or twice.',
+  invalid_client: ' An admin has to check the provider’s client_id and client_secret.',
+  unauthorized_client: ' An admin has to check how the client is registered there.',
+}

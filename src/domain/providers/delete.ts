@@ -1,0 +1,36 @@
+/** Deletes an OAuth provider that no token is of any more. Authorizations that are under way go with it. */
+import { z } from 'zod'
+import type { OAuthProvider } from '../../generated/prisma/client.ts'
+import { requireRole } from '../access.ts'
+import { OAUTH_CHANNEL, type RequestContext, transaction } from '../context.ts'
+import { ConflictError } from '../errors.ts'
+import { parse, type RawInput } from '../parse.ts'
+import { lockProvider } from './find.ts'
+import { providerPath } from './schemas.ts'
+
+export const deleteInput = z.object({ path: providerPath })
+
+/** Answers it as it was. Role: admin. Throws ForbiddenError, NotFoundError; ConflictError while tokens use it. */
+export async function deleteProvider(ctx: RequestContext, raw: RawInput): Promise<OAuthProvider> {
+  requireRole(ctx, 'admin')
+  const { path } = parse(deleteInput, raw)
+  return transaction(ctx, async (tx) => {
+    // a token that is stored at this moment shares the row: it is counted, or comes too late
+    const provider = await lockProvider(tx, ctx, path.provider_id)
+    const { id } = provider
+    const tokens = await tx.sql.oAuthToken.count({ where: { oauthProviderId: id } })
+    if (tokens > 0)
+      throw new ConflictError(
+        `${tokens === 1 ? '1 token is' : `${tokens} tokens are`} of OAuth provider ID ${path.provider_id}, ` +
+          'counted in all workspaces of the organization. Their owners have to delete them first.',
+      )
+    // its authorizations go with it: who waits for one finds it gone
+    await tx.sql.$executeRaw`
+      SELECT pg_notify(${OAUTH_CHANNEL}, id::text) FROM oauth_authorizations
+      WHERE oauth_provider_id = ${id}::uuid AND finished_at IS NULL`
+    await tx.sql.oAuthProvider.delete({ where: { id }, select: { id: true } })
+    const { id: workspaceId } = ctx.workspace
+    tx.emit({ workspaceId, type: 'oauth_provider.deleted', subjectId: id, actor: ctx.actor.subject })
+    return provider
+  })
+}

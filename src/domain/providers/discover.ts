@@ -1,0 +1,69 @@
+/**
+ * Makes an OAuth provider of an MCP server: finds its authorization server, registers a client there, and keeps both.
+ * From then on it is a provider like any other (contract 8).
+ */
+import { z } from 'zod'
+import type { OAuthProvider } from '../../generated/prisma/client.ts'
+import { requireRole } from '../access.ts'
+import type { RequestContext } from '../context.ts'
+import { rejectIfAny, ValidationError } from '../errors.ts'
+import { parse, type RawInput, violation } from '../parse.ts'
+import { McpDiscoveryError, OAuthFailure, OAuthProviderUnavailableError, type RegisteredClient } from './client.ts'
+import { insertProvider, requireUnused } from './create.ts'
+import { redirectUriOf } from './find.ts'
+import { asSentence } from './rules.ts'
+import { providerId, providerName, url } from './schemas.ts'
+
+const discoverBody = z
+  .object({
+    provider_id: providerId,
+    name: providerName,
+    mcp_server_url: url.describe('Of its MCP endpoint: https, or http on this very machine.'),
+  })
+  .meta({ id: 'McpDiscovery' })
+type DiscoverBody = z.output<typeof discoverBody>
+
+export const discoverInput = z.object({ body: discoverBody })
+
+/**
+ * Role: admin. Throws ForbiddenError; ValidationError, also for a server that lacks what is needed; ConflictError
+ * (ALREADY_EXISTS); OAuthProviderUnavailableError. Whoever loses against another one for the same `provider_id` leaves
+ * a registered client behind that nobody knows.
+ */
+export async function discoverMcpProvider(ctx: RequestContext, raw: RawInput): Promise<OAuthProvider> {
+  requireRole(ctx, 'admin')
+  const { body } = parse(discoverInput, raw)
+  const refusal = ctx.oauth.refusal(body.mcp_server_url)
+  rejectIfAny(refusal === null ? [] : [violation('mcp_server_url', asSentence(refusal))])
+  // before anything is registered; the insert looks again
+  await requireUnused(ctx, body.provider_id)
+  const client = await register(ctx, body)
+  return insertProvider(ctx, {
+    providerId: body.provider_id,
+    name: body.name,
+    clientId: client.clientId,
+    clientSecret: client.clientSecret,
+    authUrl: client.authUrl,
+    tokenUrl: client.tokenUrl,
+    usesPkce: true,
+    tokenEndpointAuthMethod: client.tokenEndpointAuthMethod,
+    mcpServerUrl: body.mcp_server_url,
+    isDynamicClient: true,
+    resource: client.resource,
+    issuer: client.issuer,
+    revocationUrl: client.revocationUrl,
+    userinfoUrl: client.userinfoUrl,
+    metadataReadAt: ctx.clock(),
+  })
+}
+
+async function register(ctx: RequestContext, body: DiscoverBody): Promise<RegisteredClient> {
+  const redirectUri = redirectUriOf(ctx, body.provider_id)
+  try {
+    return await ctx.oauth.registerForMcp(body.mcp_server_url, { name: body.name, redirectUri })
+  } catch (error) {
+    if (error instanceof McpDiscoveryError) throw new ValidationError([violation('mcp_server_url', error.message)])
+    if (error instanceof OAuthFailure) throw new OAuthProviderUnavailableError(body.name, error)
+    throw error
+  }
+}

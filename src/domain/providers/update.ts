@@ -1,0 +1,55 @@
+/** PATCH of an OAuth provider: an absent or null member keeps what is stored (contract 3). */
+import { z } from 'zod'
+import type { OAuthProvider, Prisma } from '../../generated/prisma/client.ts'
+import { requireRole } from '../access.ts'
+import { type RequestContext, transaction } from '../context.ts'
+import { rejectIfAny } from '../errors.ts'
+import { parse, type RawInput } from '../parse.ts'
+import { lockProvider, sealClientSecret } from './find.ts'
+import { updateViolations } from './rules.ts'
+import { providerPath, type UpdateBody, updateBody } from './schemas.ts'
+
+export const updateInput = z.object({ path: providerPath, body: updateBody })
+
+/** Tokens of it stay, but with a token_url of another origin they end. Role: admin. Throws ForbiddenError, ValidationError, NotFoundError. */
+export async function updateProvider(ctx: RequestContext, raw: RawInput): Promise<OAuthProvider> {
+  requireRole(ctx, 'admin')
+  const { path, body } = parse(updateInput, raw)
+  return transaction(ctx, async (tx) => {
+    const stored = await lockProvider(tx, ctx, path.provider_id)
+    rejectIfAny(updateViolations(ctx.oauth, stored, body))
+    const updated = await tx.sql.oAuthProvider.update({
+      where: { id: stored.id },
+      data: { ...said(body), ...secret(ctx, stored, body), ...forgotten(stored, body), updatedAt: new Date() },
+    })
+    const { id: workspaceId } = ctx.workspace
+    tx.emit({ workspaceId, type: 'oauth_provider.updated', subjectId: stored.id, actor: ctx.actor.subject })
+    return updated
+  })
+}
+
+/** To Prisma undefined is nothing said. */
+function said(body: UpdateBody): Prisma.OAuthProviderUpdateInput {
+  return {
+    name: body.name ?? undefined,
+    clientId: body.client_id ?? undefined,
+    authUrl: body.auth_url ?? undefined,
+    tokenUrl: body.token_url ?? undefined,
+    usesPkce: body.uses_pkce ?? undefined,
+    codeChallengeMethod: body.code_challenge_method ?? undefined,
+    tokenEndpointAuthMethod: body.token_endpoint_auth_method ?? undefined,
+  }
+}
+
+/** The stored secret goes when it is not used any more. */
+function secret(ctx: RequestContext, { id }: OAuthProvider, body: UpdateBody): Prisma.OAuthProviderUpdateInput {
+  if (body.token_endpoint_auth_method === 'none') return { clientSecret: null }
+  return body.client_secret == null ? {} : { clientSecret: sealClientSecret(ctx.keyring, id, body.client_secret) }
+}
+
+/** What another address publishes is not what this one did: it is looked for again. */
+function forgotten(stored: OAuthProvider, body: UpdateBody): Prisma.OAuthProviderUpdateInput {
+  const same =
+    (body.auth_url ?? stored.authUrl) === stored.authUrl && (body.token_url ?? stored.tokenUrl) === stored.tokenUrl
+  return same ? {} : { issuer: null, revocationUrl: null, userinfoUrl: null, metadataReadAt: null }
+}

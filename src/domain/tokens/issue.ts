@@ -1,0 +1,107 @@
+/** An agent gets an access token: only with its own key, and only of a token that it is connected to (contract 8). */
+import { z } from 'zod'
+import { Prisma } from '../../generated/prisma/client.ts'
+import { requireAgent } from '../access.ts'
+import type { Core, RequestContext } from '../context.ts'
+import { NotFoundError } from '../errors.ts'
+import { optional, printable, uuid } from '../fields.ts'
+import { refuseRevoked } from '../keys/refuse-revoked.ts'
+import { parse, type RawInput } from '../parse.ts'
+import { providerPath } from '../providers/schemas.ts'
+import { type Asked, choose } from './choose.ts'
+import { ensureFresh } from './fresh.ts'
+import { scopes } from './schemas.ts'
+import { STORED, type StoredToken } from './stored.ts'
+import { accountLabelOf, openToken } from './token.ts'
+
+export const issueInput = z.object({
+  path: z.object({ agent_id: z.string(), ...providerPath.shape }),
+  body: z
+    .object({
+      scopes: scopes.describe('What the token has to be good for, at least.'),
+      user_id: optional(printable(255)).describe(
+        'Whose token: the subject who owns it. Needed where the agent is connected to tokens of several people.',
+      ),
+    })
+    .meta({ id: 'IssueAccessToken' }),
+})
+
+export interface IssuedToken {
+  /** never log it */
+  accessToken: string
+  /** as the provider spells it; mostly `bearer` */
+  tokenType: string
+  expiresAt: Date | null
+  scopes: string[]
+  connectionId: string
+  accountLabel: string | null
+}
+
+type Connected = StoredToken & { connectionId: string }
+
+/**
+ * Key: the agent's own. A quiet call is one statement; where the access token has expired it is refreshed first, which may take as
+ * long as the provider does. Throws ConflictError (`choose`, `ensureFresh`) and OAuthProviderUnavailableError.
+ */
+export async function issueAccessToken(ctx: RequestContext, raw: RawInput): Promise<IssuedToken> {
+  // 403 comes before the shape (contract 2)
+  requireAgent(ctx, ctx.actor.agentId ?? '')
+  const { path, body } = parse(issueInput, raw)
+  requireAgent(ctx, path.agent_id)
+  const asked: Asked = {
+    agentId: path.agent_id,
+    providerId: path.provider_id,
+    scopes: body.scopes,
+    userId: body.user_id ?? null,
+  }
+  const found = await find(ctx, asked)
+  let token = choose(found.connected, asked)
+  if (!(await ensureFresh(ctx, found.provider, token))) {
+    // the call has waited: key, connection and scopes are as they are now
+    await refuseRevoked(ctx)
+    const { connected } = await find(ctx, asked)
+    const { id } = token
+    token = choose(
+      connected.filter((other) => other.id === id),
+      asked,
+    )
+  }
+  if (token.unused) noteUse(ctx, token.id)
+  const { accessToken, tokenType } = openToken(ctx.keyring, token)
+  return {
+    accessToken,
+    tokenType,
+    expiresAt: token.expiresAt,
+    scopes: token.scopes,
+    connectionId: token.connectionId,
+    accountLabel: accountLabelOf(token),
+  }
+}
+
+type Row = { provider: string } & (Connected | { [K in keyof Connected]: null })
+
+/** The provider's name, and what the agent is connected to there, the token to take first. Throws NotFoundError. */
+async function find(ctx: RequestContext, asked: Asked): Promise<{ provider: string; connected: Connected[] }> {
+  const { id: workspaceId, organizationId } = ctx.workspace
+  const id = uuid.safeParse(asked.providerId)
+  const named = id.success ? Prisma.sql`p.id = ${id.data}::uuid` : Prisma.sql`p.provider_id = ${asked.providerId}`
+  const rows = await ctx.db.$queryRaw<Row[]>`
+    SELECT p.name AS provider, c.id AS "connectionId", ${STORED}
+    FROM oauth_providers p
+    LEFT JOIN (agent_connections c JOIN oauth_tokens t ON t.id = c.token_id AND t.workspace_id = c.workspace_id)
+      ON t.oauth_provider_id = p.id AND c.workspace_id = ${workspaceId}::uuid AND c.agent_id = ${asked.agentId}
+    WHERE p.organization_id = ${organizationId}::uuid AND ${named}
+    ORDER BY t.is_default DESC, t.created_at, t.id`
+  const [first] = rows
+  if (!first) throw new NotFoundError('OAuth provider', asked.providerId)
+  return { provider: first.provider, connected: rows.filter((row) => row.connectionId !== null) }
+}
+
+/** Writes when an agent last got it, at most once a minute however many servers hand it out. No call waits for it. */
+function noteUse(core: Core, id: string): void {
+  core.db.$executeRaw`
+    UPDATE oauth_tokens SET used_at = clock_timestamp()
+    WHERE id = ${id}::uuid AND (used_at IS NULL OR used_at < clock_timestamp() - interval '1 minute')`.catch((error) =>
+    core.log.warn({ err: error }, 'the last use of a token could not be written'),
+  )
+}

@@ -1,0 +1,68 @@
+/** PATCH of a token's metadata: the name its owner gives it, and whether it is the one that is taken of several. */
+import { z } from 'zod'
+import { requireRole } from '../access.ts'
+import { type RequestContext, type Tx, transaction } from '../context.ts'
+import { NotFoundError, rejectIfAny } from '../errors.ts'
+import { optional, printable } from '../fields.ts'
+import { parse, type RawInput, violation } from '../parse.ts'
+import { LISTED, type ListedToken } from './list.ts'
+import { ownTokens } from './own.ts'
+import { tokenPath } from './schemas.ts'
+
+const isDefault = optional(z.boolean())
+
+export const relabelInput = z.object({
+  path: tokenPath,
+  body: z
+    .object({
+      label: optional(printable(128)).describe('Shown instead of what the provider calls the account.'),
+      is_default: isDefault.describe('true: taken where you have several tokens of the provider; the others are not.'),
+      default: isDefault.describe('The same as `is_default`.'),
+    })
+    .meta({ id: 'OAuthTokenMetadata' }),
+})
+
+/** An absent or null member keeps what is stored. Role: deployer. Throws ValidationError, NotFoundError. */
+export async function relabelToken(ctx: RequestContext, raw: RawInput): Promise<ListedToken> {
+  requireRole(ctx, 'deployer')
+  const { path, body } = parse(relabelInput, raw)
+  const { workspaceId, subject: actor } = ownTokens(ctx)
+  return transaction(ctx, async (tx) => {
+    const others = await lockWithSiblings(tx, ctx, path.token_id)
+    const chosen = body.is_default ?? body.default ?? null
+    if (body.default != null && body.default !== chosen)
+      rejectIfAny([violation('default', 'The same as is_default: leave one of them out.')])
+    // first: of a person's tokens of a provider one is the default at most, also within the transaction
+    const ousted = chosen
+      ? await tx.sql.oAuthToken.updateManyAndReturn({
+          where: { id: { in: others }, isDefault: true },
+          data: { isDefault: false },
+          select: { id: true },
+        })
+      : []
+    const token = await tx.sql.oAuthToken.update({
+      where: { id: path.token_id },
+      data: { label: body.label ?? undefined, isDefault: chosen ?? undefined },
+      ...LISTED,
+    })
+    for (const { id } of [...ousted, token]) tx.emit({ workspaceId, type: 'oauth_token.updated', subjectId: id, actor })
+    return token
+  })
+}
+
+/**
+ * Locks a token of the caller's, and those of the same provider, whose ids it returns: two that become the default at
+ * once come one after the other. In the order of their ids, or they would wait for each other. Throws NotFoundError.
+ */
+async function lockWithSiblings(tx: Tx, ctx: RequestContext, id: string): Promise<string[]> {
+  const { workspaceId, subject } = ownTokens(ctx)
+  const locked = await tx.sql.$queryRaw<{ id: string }[]>`
+    SELECT t.id FROM oauth_tokens t
+    WHERE t.workspace_id = ${workspaceId}::uuid AND t.subject = ${subject} AND t.oauth_provider_id = (
+      SELECT oauth_provider_id FROM oauth_tokens
+      WHERE id = ${id}::uuid AND workspace_id = ${workspaceId}::uuid AND subject = ${subject})
+    ORDER BY t.id FOR NO KEY UPDATE OF t`
+  const ids = locked.map((row) => row.id)
+  if (!ids.includes(id)) throw new NotFoundError('OAuth token', id)
+  return ids.filter((one) => one !== id)
+}

@@ -1,0 +1,71 @@
+/** OAuth tokens: each person sees their own (contract 8, 10). Their writes are next door. */
+import { queryFromInfo } from '@pothos/plugin-prisma'
+import { newestCursor } from '../../domain/newest-first.ts'
+import { countTokens, windowTokens } from '../../domain/tokens/list.ts'
+import { accountLabelOf, tokenStatus } from '../../domain/tokens/token.ts'
+import { builder } from '../builder.ts'
+import { connectionOf, NODE_PATHS } from '../connection.ts'
+import { pageCost } from '../cost.ts'
+import { OAuthTokenStatus } from '../enums.ts'
+import { OAuthProvider } from './oauth-provider.ts'
+
+// what is asked for and no more: a whole row would have the token
+const KEYS = { id: true, createdAt: true } as const
+
+export const OAuthToken = builder.prismaObject('OAuthToken', {
+  description:
+    'Your token of an account at an OAuth provider. The token itself is in no answer but the one that an agent gets.',
+  interfaces: [builder.nodeInterfaceRef()],
+  select: KEYS,
+  fields: (t) => ({
+    id: t.exposeID('id'),
+    provider: t.relation('provider', { type: OAuthProvider }),
+    providerAccountLabel: t.string({
+      nullable: true,
+      description: 'The name you gave it, or what the provider calls the account.',
+      select: { label: true, accountLabel: true },
+      resolve: accountLabelOf,
+    }),
+    scopes: t.exposeStringList('scopes'),
+    isDefault: t.exposeBoolean('isDefault', {
+      description: 'Taken where you have several tokens of the provider.',
+    }),
+    status: t.field({
+      type: OAuthTokenStatus,
+      description: 'EXPIRED: authenticate again.',
+      select: { endedAt: true, expiresAt: true, refreshable: true },
+      resolve: (token, _args, { clock }) => tokenStatus(token, clock()),
+    }),
+    statusMessage: t.exposeString('endedBecause', {
+      nullable: true,
+      description: 'Why it has expired for good.',
+    }),
+    expiresAt: t.expose('expiresAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When it is refreshed at the latest, or ends. Null: the provider does not say.',
+    }),
+    createdAt: t.expose('createdAt', { type: 'DateTime' }),
+    updatedAt: t.expose('updatedAt', { type: 'DateTime' }),
+  }),
+})
+
+builder.queryField('oauthTokens', (t) =>
+  t.connection(
+    {
+      type: OAuthToken,
+      description: 'Your OAuth tokens of this workspace, newest first.',
+      complexity: pageCost,
+      args: { providerId: t.arg.id({ description: 'Only those of this OAuth provider: its providerId, or its id.' }) },
+      resolve: async (_root, { providerId, ...window }, ctx, info) => {
+        const raw = { query: { provider_id: providerId } }
+        const selected = queryFromInfo({ context: ctx, info, typeName: 'OAuthToken', paths: NODE_PATHS })
+        // without a node nothing is selected, which would be everything
+        const slice = await windowTokens(ctx, raw, window, { select: KEYS, ...selected })
+        return connectionOf(slice, window, newestCursor, () => countTokens(ctx, raw))
+      },
+    },
+    { name: 'OAuthTokenConnection' },
+    { name: 'OAuthTokenEdge' },
+  ),
+)

@@ -1,0 +1,79 @@
+/**
+ * The call-back of an OAuth provider (contract 8): where a person's browser comes back to, by a redirect or by a form
+ * that the provider's page posts (response_mode=form_post). Without a key: the state that it brings is the credential,
+ * once. It answers a page.
+ */
+import type { FastifyError, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import { type Finished, finishAuthorization } from '../../domain/authorizations/finish.ts'
+import type { Core, Log } from '../../domain/context.ts'
+import { DomainError, ValidationError } from '../../domain/errors.ts'
+import { PAGE_HEADERS, page } from '../page.ts'
+
+const URL_PATH = '/v2/auth/callback/:provider_id'
+const LARGEST = 64 * 1024
+
+interface Shown {
+  status: number
+  title: string
+  text: string
+}
+
+const AGAIN = 'To try again, begin where you were given the link.'
+
+/** A Fastify scope of its own, for its own way to read bodies and to tell errors. */
+export const oauthCallback: FastifyPluginAsync<{ core: Core }> = async (fastify, { core }) => {
+  fastify.removeAllContentTypeParsers()
+  fastify.addContentTypeParser(
+    'application/x-www-form-urlencoded',
+    { parseAs: 'string', bodyLimit: LARGEST },
+    async (_: unknown, body: string) => new URLSearchParams(body),
+  )
+  fastify.setErrorHandler((error, request, reply) => show(reply, failure(error, core.log, request.id)))
+  const finish = async (request: FastifyRequest, reply: FastifyReply, parameters: URLSearchParams) => {
+    const { provider_id: providerId } = request.params as { provider_id: string }
+    return show(reply, success(await finishAuthorization(core, { providerId, parameters })))
+  }
+  fastify.get(URL_PATH, {
+    schema: { hide: true },
+    // a HEAD would use the state up
+    exposeHeadRoute: false,
+    handler: (request, reply) => finish(request, reply, new URLSearchParams(request.url.replace(/^[^?]*\??/, ''))),
+  })
+  fastify.post(URL_PATH, {
+    schema: { hide: true },
+    bodyLimit: LARGEST,
+    handler: (request, reply) =>
+      finish(request, reply, (request.body as URLSearchParams | undefined) ?? new URLSearchParams()),
+  })
+}
+
+function show(reply: FastifyReply, { status, title, text }: Shown) {
+  return reply.code(status).headers(PAGE_HEADERS).send(page(title, text))
+}
+
+function success({ provider, account, workspace, owner, agentId }: Finished): Shown {
+  const agent = agentId === null ? 'no agent may use it yet' : `the agent “${agentId}” may use it`
+  return {
+    status: 200,
+    title: 'Connected',
+    text: `The account ${account === null ? '' : `“${account}” `}at ${provider} is connected now. It is kept for ${owner} in the workspace “${workspace}”, and ${agent}. You can close this page.`,
+  }
+}
+
+function failure(error: unknown, log: Log, requestId: string): Shown {
+  const title = 'Nothing was connected'
+  if (error instanceof ValidationError)
+    return {
+      status: error.status,
+      title,
+      text: `This address is not complete, or not one that the provider has made. ${AGAIN}`,
+    }
+  if (error instanceof DomainError) return { status: error.status, title, text: `${error.message} ${AGAIN}` }
+  const { code, statusCode = 500 } = error as FastifyError
+  // the form can't be read: too large, of another type, shorter than it says
+  if (code?.startsWith('FST_ERR_CTP_') && statusCode < 500)
+    return { status: statusCode, title, text: `What the provider has sent can’t be read. ${AGAIN}` }
+  log.error({ err: error, requestId }, 'request failed')
+  const text = `Something went wrong here. ${AGAIN} If it happens again, tell the operator the request id ${requestId}.`
+  return { status: 500, title, text }
+}

@@ -1,0 +1,122 @@
+/**
+ * A listener's key can do nothing but its listener's work, and an agent's nothing but get its agent's tokens: every
+ * operation of REST and every field of GraphQL is tried with both, on their own workspace. What is added later is
+ * covered by itself.
+ */
+import { OperationTypeNode } from 'graphql'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { schema } from '../../src/graphql/schema.ts'
+import { operations } from '../../src/rest/operations.ts'
+import { operations as fields, victimsOf } from '../graphql/walk.ts'
+import { type TestApp, testApp } from '../support/app.ts'
+import { agentKey, gitDeployment, listener, listenerKey } from '../support/factories.ts'
+import { storedAuthorization, storedConnection, storedProvider, storedToken } from '../support/oauth-tokens.ts'
+
+const AGENT = 'support-bot'
+let app: TestApp
+let keys: Record<'listener' | 'agent', string>
+/** one of each, all of the workspace of the keys, and what they are for */
+let ids: Record<string, string>
+beforeAll(async () => {
+  app = await testApp()
+  const { db } = app.app.core
+  const { workspaceId, integrationId } = app.tenant
+  const { id } = await gitDeployment(app)
+  const { latestRevisionId, tracingProjectId } = await db.deployment.findUniqueOrThrow({ where: { id } })
+  const own = await listener(app)
+  keys = { listener: await listenerKey(app, own), agent: await agentKey(app, AGENT) }
+  const provider = await storedProvider(app)
+  // the agent's key being who it is, so that no ownership is in its way
+  const token = await storedToken(app, { provider, key: keys.agent })
+  ids = {
+    Deployment: id,
+    Revision: latestRevisionId!,
+    Listener: own.id,
+    TracingProject: tracingProjectId!,
+    Tag: (await db.tag.create({ data: { workspaceId, key: 'k', value: 'v' } })).id,
+    GitIntegration: integrationId,
+    ApiKey: (await db.apiKey.findFirstOrThrow({ where: { workspaceId } })).id,
+    OAuthProvider: provider.id,
+    OAuthToken: token.id,
+    AgentLink: (await storedConnection(app, token, AGENT)).id,
+    Authorization: (await storedAuthorization(app, token)).id,
+    Workspace: workspaceId,
+    Organization: app.tenant.organizationId,
+    Agent: AGENT,
+  }
+})
+afterAll(() => app.close())
+
+/** What each is for, which has tests of its own. */
+const OWN = { listener: { tag: 'Data plane', field: '' }, agent: { tag: 'Agents', field: 'issueAccessToken' } }
+
+describe.each(['listener', 'agent'] as const)('the key of a %s', (role) => {
+  const others = operations.filter(({ tag }) => tag !== OWN[role].tag)
+
+  test.each(others.map(({ method, path }) => [method, path] as const))('is refused %s %s', async (method, path) => {
+    const target = path
+      .replace('{deployment_id}', ids.Deployment!)
+      .replace('{revision_id}', ids.Revision!)
+      .replace('{integration_id}', ids.GitIntegration!)
+      .replace('{listener_id}', ids.Listener!)
+      .replace('{provider_id}', ids.OAuthProvider!)
+      .replace('{token_id}', ids.OAuthToken!)
+      .replace('{agent_id}', AGENT)
+      .replace('{connection_id}', ids.AgentLink!)
+      .replace('{auth_id}', ids.Authorization!)
+    const answer = await app.rest(method, target, {
+      key: keys[role],
+      ...(method === 'POST' || method === 'PATCH' ? { body: {} } : {}),
+    })
+    expect([answer.status, answer.body.code], answer.text).toEqual([403, 'FORBIDDEN'])
+  })
+
+  const of = (kind: OperationTypeNode) =>
+    Object.keys(schema.getRootType(kind)!.getFields()).filter((name) => name !== OWN[role].field)
+  const operationOf = (kind: OperationTypeNode, name: string) =>
+    fields(kind, victimsOf(ids)).find((one) => one.name === name)!
+
+  test.each(of(OperationTypeNode.QUERY))('is refused the query %s', async (name) => {
+    const { text, variables } = operationOf(OperationTypeNode.QUERY, name)
+    const { data, errors } = await app.gql(text, variables, { key: keys[role] })
+    expect(Object.values(data ?? {}).filter((value) => value !== null)).toEqual([])
+    expect(errors!.map(({ extensions }) => extensions.code)).toEqual(['FORBIDDEN'])
+  })
+
+  test.each(of(OperationTypeNode.MUTATION))('is refused the mutation %s', async (name) => {
+    const { text, variables } = operationOf(OperationTypeNode.MUTATION, name)
+    const { data, errors } = await app.gql(text, variables, { key: keys[role] })
+    expect(errors).toBeUndefined()
+    expect(data[name]).toMatchObject({ __typename: 'ForbiddenError', code: 'FORBIDDEN' })
+  })
+
+  test.each(of(OperationTypeNode.SUBSCRIPTION))('is refused the subscription %s', async (name) => {
+    const { text, variables } = operationOf(OperationTypeNode.SUBSCRIPTION, name)
+    const headers = { accept: 'text/event-stream' }
+    const answer = await app.gql(text, variables, { key: keys[role], headers })
+    expect(answer.text).toContain('"code":"FORBIDDEN"')
+    expect(answer.text).not.toContain('"data":{')
+  })
+
+  test('is good in its own workspace only', async () => {
+    const answer = await app.rest('GET', '/v2/deployments', { key: keys[role], tenant: app.sibling.workspaceId })
+    expect(answer.status).toBe(403)
+    expect((await app.context(keys[role])).actor).toMatchObject({
+      role,
+      listenerId: role === 'listener' ? ids.Listener : null,
+      agentId: role === 'agent' ? AGENT : null,
+      workspaceId: app.tenant.workspaceId,
+      secretsRead: false,
+    })
+  })
+})
+
+test('what each is for is there, once', () => {
+  expect(operations.filter(({ tag }) => tag === OWN.agent.tag).map(({ operationId }) => operationId)).toEqual([
+    'issueAccessToken',
+  ])
+  const dataPlane = operations.filter(({ tag }) => tag === OWN.listener.tag).map(({ path }) => path)
+  expect(dataPlane.length).toBeGreaterThan(0)
+  for (const path of dataPlane) expect(path).toMatch(/^\/v2\/listeners\/\{listener_id\}\/(claims|heartbeat)/)
+  expect(schema.getMutationType()!.getFields()).toHaveProperty(OWN.agent.field)
+})

@@ -1,0 +1,86 @@
+/** What it costs an agent to get an access token, among thousands of them; and what 100 that ask for an expired one wait. */
+import { randomUUID } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { App } from '../../src/app.ts'
+import { transaction } from '../../src/domain/context.ts'
+import { issueKey } from '../../src/domain/keys/issue.ts'
+import { sealToken } from '../../src/domain/tokens/token.ts'
+import { caller, say, time } from './support.ts'
+
+const TOKENS = 10_000
+const AGENTS_AT_ONCE = 100
+const AGENT = 'agent-1'
+
+/** Needs a server whose OUTBOUND_ALLOW has 127.0.0.1. */
+export async function accessTokens(app: App): Promise<void> {
+  let refreshes = 0
+  const provider = createServer((_request, response) => {
+    refreshes++
+    response.setHeader('content-type', 'application/json')
+    response.end(JSON.stringify({ access_token: 'new', token_type: 'bearer', expires_in: 3600, refresh_token: 'next' }))
+  })
+  await new Promise<void>((resolve) => provider.listen(0, '127.0.0.1', resolve))
+  try {
+    const ask = await seed(app, `http://127.0.0.1:${(provider.address() as AddressInfo).port}`)
+    await time(`REST: an agent gets its access token, ${TOKENS} tokens in all`, 200, ask)
+    const all = () => Promise.all(Array.from({ length: AGENTS_AT_ONCE }, ask))
+    let began = performance.now()
+    await all()
+    say(`${AGENTS_AT_ONCE} agents ask at once, all of them`, `${Math.round(performance.now() - began)}`)
+    await app.core.db.$executeRaw`
+      UPDATE oauth_tokens SET expires_at = now() FROM agent_connections c WHERE c.token_id = oauth_tokens.id AND c.agent_id = ${AGENT}`
+    began = performance.now()
+    await all()
+    const took = Math.round(performance.now() - began)
+    say(`${AGENTS_AT_ONCE} agents ask for one that has expired, all of them`, `${took}, refreshes: ${refreshes}`)
+  } finally {
+    provider.close()
+  }
+}
+
+/** Rows written directly. Answers an agent's call. */
+async function seed({ core, publicUrl }: App, url: string): Promise<() => Promise<unknown>> {
+  const { id: workspaceId, organizationId } = await core.db.workspace.findFirstOrThrow()
+  const { id: oauthProviderId } = await core.db.oAuthProvider.create({
+    data: {
+      organizationId,
+      providerId: 'bench',
+      name: 'Bench',
+      clientId: 'bench',
+      tokenEndpointAuthMethod: 'none',
+      authUrl: `${url}/authorize`,
+      tokenUrl: `${url}/token`,
+    },
+  })
+  const tokens = Array.from({ length: TOKENS }, (_, n) => {
+    const id = randomUUID()
+    return {
+      id,
+      workspaceId,
+      oauthProviderId,
+      subject: `person-${n}`,
+      scopes: ['read'],
+      sealed: sealToken(core.keyring, id, { accessToken: 'old', tokenType: 'bearer', refreshToken: `refresh-${n}` }),
+      refreshable: true,
+      tokenUrl: `${url}/token`,
+      expiresAt: new Date(Date.now() + 3_600_000),
+    }
+  })
+  for (let at = 0; at < TOKENS; at += 1000) await core.db.oAuthToken.createMany({ data: tokens.slice(at, at + 1000) })
+  await core.db.agentLink.createMany({
+    data: tokens.map(({ id }, n) => ({ workspaceId, agentId: `agent-${n}`, tokenId: id, createdBy: 'bench' })),
+  })
+  await core.db.$executeRaw`ANALYZE`
+  const how = {
+    organizationId,
+    workspaceId,
+    name: 'bench agent',
+    role: 'agent',
+    agentId: AGENT,
+    createdBy: null,
+  } as const
+  const { text } = await transaction(core, (tx) => issueKey(tx, how))
+  const call = caller(publicUrl, text)
+  return () => call('POST', `/v2/auth/agents/${AGENT}/providers/bench/tokens`, { scopes: ['read'] })
+}

@@ -1,0 +1,66 @@
+/** What OAuth providers ask of Postgres, as exact numbers, and never more of the secret than is needed. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createProvider } from '../../src/domain/providers/create.ts'
+import { deleteProvider } from '../../src/domain/providers/delete.ts'
+import { accessOf, requireProvider } from '../../src/domain/providers/find.ts'
+import { getProvider, listProviders } from '../../src/domain/providers/read.ts'
+import { missingSecret } from '../../src/domain/providers/rules.ts'
+import { updateProvider } from '../../src/domain/providers/update.ts'
+import { countStatements } from '../support/database.ts'
+import { type TestDomain, testDomain } from '../support/domain.ts'
+
+let domain: TestDomain
+beforeAll(async () => {
+  domain = await testDomain()
+})
+afterAll(() => domain.close())
+
+const body = {
+  provider_id: 'example',
+  name: 'Example',
+  client_id: 'our-client',
+  client_secret: 's3cret',
+  auth_url: 'https://accounts.example.com/authorize',
+  token_url: 'https://accounts.example.com/token',
+}
+const path = { provider_id: 'example' }
+
+test('a read is one statement, which leaves the secret where it is, and a write is a handful', async () => {
+  const ctx = await domain.tenant()
+  const sent = (work: () => Promise<unknown>) => countStatements(domain.database, work)
+  const create = await sent(() => createProvider(ctx, { body }))
+  const get = await sent(() => getProvider(ctx, { path }))
+  const list = await sent(() => listProviders(ctx, {}))
+  const patch = await sent(() => updateProvider(ctx, { path, body: { name: 'Another' } }))
+  const remove = await sent(() => deleteProvider(ctx, { path }))
+  const counted = { create, get, list, patch, remove }
+  expect(Object.fromEntries(Object.entries(counted).map(([name, { length }]) => [name, length]))).toEqual({
+    create: 2,
+    get: 1,
+    list: 1,
+    patch: 5,
+    remove: 7,
+  })
+  expect([...get, ...list].filter((sql) => sql.includes('client_secret'))).toEqual([])
+})
+
+test('the secret that was said last is the one that the provider is shown', async () => {
+  const ctx = await domain.tenant()
+  const shown = async () => accessOf(ctx.keyring, await requireProvider(ctx, ctx.db, 'example')).clientSecret
+  await createProvider(ctx, { body })
+  expect(await shown()).toBe('s3cret')
+  await updateProvider(ctx, { path, body: { client_secret: 'another', token_url: 'https://x.example.com/token' } })
+  expect(await shown()).toBe('another')
+  await updateProvider(ctx, { path, body: { token_endpoint_auth_method: 'none' } })
+  expect(await shown()).toBeNull()
+})
+
+test('a provider whose auth method needs a secret says so as long as it has none', () => {
+  const provider = { providerId: 'example', tokenEndpointAuthMethod: 'client_secret_basic', clientSecret: null }
+  expect(missingSecret(provider)).toBe(
+    "The OAuth provider 'example' has no client_secret, which its token_endpoint_auth_method client_secret_basic needs. " +
+      'PATCH its client_secret, or its token_endpoint_auth_method to none.',
+  )
+  expect(missingSecret({ ...provider, clientSecret: 'sealed' })).toBeNull()
+  expect(missingSecret({ ...provider, tokenEndpointAuthMethod: 'none' })).toBeNull()
+})

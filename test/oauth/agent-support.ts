@@ -1,0 +1,119 @@
+/** An agent with a key of its own, connected to a real token of the tests' OAuth server, without the flow through our own API. */
+import { randomUUID } from 'node:crypto'
+import { link } from '../../src/domain/connections/link.ts'
+import { transaction } from '../../src/domain/context.ts'
+import { accessOf, redirectUriOf } from '../../src/domain/providers/find.ts'
+import { openToken, sealToken, type TokenContent } from '../../src/domain/tokens/token.ts'
+import type { Prisma } from '../../src/generated/prisma/client.ts'
+import { type Answer, newKey, type TestApp, type TestTenant } from '../support/app.ts'
+import type { OAuthServer } from '../support/oauth-server.ts'
+import { LOCAL, oauthProvider, type TestProvider } from './support.ts'
+
+/** A server that refreshes nothing by itself. */
+export const SETTINGS = { ...LOCAL, SWEEP_SECONDS: '3600' }
+
+export interface Agent {
+  agentId: string
+  key: string
+}
+
+export interface Granted extends Agent {
+  provider: TestProvider
+  tokenId: string
+  connectionId: string
+  /** as it was granted */
+  content: TokenContent
+}
+
+export interface GrantOptions {
+  provider?: TestProvider
+  agent?: Agent
+  /** default: workspace A */
+  tenant?: TestTenant
+  /** whose token it is; default: alice */
+  subject?: string
+  scopes?: string[]
+  /** members of the token's row */
+  row?: Partial<Prisma.OAuthTokenUncheckedCreateInput>
+}
+
+/** A new agent of a workspace, with its key. */
+export async function newAgent({ app, tenant }: TestApp, of: TestTenant = tenant): Promise<Agent> {
+  const agentId = `agent-${randomUUID().slice(0, 8)}`
+  const { organizationId, workspaceId } = of
+  return { agentId, key: await newKey(app.core, { organizationId, workspaceId, role: 'agent', agentId }) }
+}
+
+/** A token that the server has granted to a person, and an agent that is connected to it. */
+export async function granted(app: TestApp, server: OAuthServer, how: GrantOptions = {}): Promise<Granted> {
+  const { core } = app.app
+  const { tenant = app.tenant, subject = 'alice', scopes = ['openid', 'read'] } = how
+  const { organizationId, workspaceId } = tenant
+  const provider = how.provider ?? (await oauthProvider(app, server, { organizationId }))
+  const agent = how.agent ?? (await newAgent(app, tenant))
+  const row = await core.db.oAuthProvider.findUniqueOrThrow({ where: { id: provider.id } })
+  const access = accessOf(core.keyring, row)
+  const redirectUri = redirectUriOf(core, provider.providerId)
+  const [state, codeVerifier] = [randomUUID(), await core.oauth.codeVerifier()]
+  const url = await core.oauth.authorizationUrl(access, { redirectUri, state, codeVerifier, scopes })
+  const callback = new URL(await server.visit(url, { account: subject })).searchParams
+  const set = await core.oauth.exchange(access, { callback, state, redirectUri, codeVerifier })
+  const { accessToken, tokenType, refreshToken } = set
+  const content = { accessToken, tokenType, refreshToken }
+  const id = randomUUID()
+  await core.db.oAuthToken.create({
+    data: {
+      id,
+      workspaceId,
+      oauthProviderId: provider.id,
+      subject,
+      scopes,
+      sealed: sealToken(core.keyring, id, content),
+      refreshable: refreshToken !== null,
+      tokenUrl: row.tokenUrl,
+      expiresAt: new Date(Date.now() + set.expiresIn! * 1000),
+      ...how.row,
+    },
+  })
+  const { id: connectionId } = await transaction(core, (tx) =>
+    link(tx, { workspaceId, agentId: agent.agentId, tokenId: id, subject }),
+  )
+  return { ...agent, provider, tokenId: id, connectionId, content }
+}
+
+/** The same, and the access token has expired. */
+export async function expired(app: TestApp, server: OAuthServer, how: GrantOptions = {}): Promise<Granted> {
+  return granted(app, server, { ...how, row: { expiresAt: new Date(Date.now() - 10_000), ...how.row } })
+}
+
+export const row = ({ app }: TestApp, { tokenId }: Pick<Granted, 'tokenId'>) =>
+  app.core.db.oAuthToken.findUniqueOrThrow({ where: { id: tokenId } })
+
+/** What is stored of it, decrypted. */
+export async function stored(app: TestApp, of: Pick<Granted, 'tokenId'>): Promise<TokenContent> {
+  return openToken(app.app.core.keyring, await row(app, of))
+}
+
+/** Moves time: its back-off is over, its access token has expired. */
+export async function later({ app }: TestApp, { tokenId }: Pick<Granted, 'tokenId'>): Promise<void> {
+  await app.core.db.$executeRaw`
+    UPDATE oauth_tokens SET refresh_after = now() - interval '1 second', expires_at = now() - interval '1 second'
+    WHERE id = ${tokenId}::uuid`
+}
+
+/** The agent asks for its access token. */
+export function ask(
+  app: TestApp,
+  { key, agentId, provider }: Pick<Granted, 'key' | 'agentId' | 'provider'>,
+  body: object = {},
+): Promise<Answer> {
+  return app.rest('POST', `/v2/auth/agents/${agentId}/providers/${provider.providerId}/tokens`, {
+    key,
+    body: { scopes: ['read'], ...body },
+  })
+}
+
+/** The refresh tokens that the server was sent for this one's client, in their order: first the one that was granted. */
+export function refreshes(server: OAuthServer): (string | undefined)[] {
+  return server.tokenRequests.filter(({ grantType }) => grantType === 'refresh_token').map((one) => one.refreshToken)
+}

@@ -1,0 +1,281 @@
+/** The call by which an agent gets its access tokens: with its own key, through a connection, and nothing else. */
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { openDatabase } from '../../src/database/client.ts'
+import { issueAccessToken } from '../../src/domain/tokens/issue.ts'
+import { newKey, type TestApp, testApp } from '../support/app.ts'
+import { countStatements } from '../support/database.ts'
+import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
+import { ask, type Granted, type GrantOptions, granted, newAgent, refreshes, row, SETTINGS } from './agent-support.ts'
+import { oauthProvider } from './support.ts'
+
+let server: OAuthServer
+let app: TestApp
+let held: Granted
+beforeAll(async () => {
+  ;[server, app] = await Promise.all([startOAuthServer(), testApp({ settings: SETTINGS })])
+  held = await granted(app, server, { scopes: ['openid', 'read'] })
+})
+afterAll(async () => {
+  await app.close()
+  await server.close()
+})
+beforeEach(() => {
+  server.tokenRequests.length = 0
+})
+
+const more = (how: GrantOptions = {}) => granted(app, server, { provider: held.provider, ...how })
+
+test('an agent gets an access token of the account that it is connected to', async () => {
+  const answer = await ask(app, held)
+  expect([answer.status, answer.body]).toEqual([
+    200,
+    {
+      access_token: held.content.accessToken,
+      token_type: 'bearer',
+      expires_at: (await row(app, held)).expiresAt!.toISOString(),
+      scopes: ['openid', 'read'],
+      connection_id: held.connectionId,
+      provider_account_label: null,
+    },
+  ])
+  expect(answer.headers.get('cache-control')).toBe('no-store')
+  expect(answer.text).not.toContain(held.content.refreshToken!)
+  expect(refreshes(server)).toEqual([])
+})
+
+test('it may name the provider by the id of its row, and ask for no scope at all', async () => {
+  const { agentId, key, provider } = held
+  const path = `/v2/auth/agents/${agentId}/providers/${provider.id}/tokens`
+  expect((await app.rest('POST', path, { key, body: { scopes: [] } })).status).toBe(200)
+})
+
+test('the account’s name comes with it: the owner’s own, if there is one', async () => {
+  const named = await more({ row: { accountLabel: 'alice@example.com' } })
+  expect((await ask(app, named)).body.provider_account_label).toBe('alice@example.com')
+  await app.app.core.db.oAuthToken.update({ where: { id: named.tokenId }, data: { label: 'Work' } })
+  expect((await ask(app, named)).body.provider_account_label).toBe('Work')
+})
+
+describe('nobody else gets it', () => {
+  test.each(['admin', 'deployer', 'viewer', 'secretsReader', 'organization'] as const)(
+    'no key of a person: %s',
+    async (role) => {
+      const answer = await app.rest('POST', `/v2/auth/agents/${held.agentId}/providers/x/tokens`, {
+        key: app.keys[role],
+        tenant: app.tenant.workspaceId,
+        body: 'this is not looked at',
+      })
+      expect([answer.status, answer.body.code]).toEqual([403, 'FORBIDDEN'])
+    },
+  )
+
+  test('no listener’s key', async () => {
+    const { organizationId, workspaceId } = app.tenant
+    const listener = await app.app.core.db.listener.create({
+      data: { workspaceId, computeType: 'k8s', computeId: `c-${randomUUID()}`, k8sNamespaces: ['a'] },
+    })
+    const key = await newKey(app.app.core, { organizationId, workspaceId, role: 'listener', listenerId: listener.id })
+    expect((await ask(app, { ...held, key })).status).toBe(403)
+  })
+
+  test('no other agent’s key, and no call without one', async () => {
+    const other = await newAgent(app)
+    expect(await ask(app, { ...held, key: other.key })).toMatchObject({ status: 403, body: { code: 'FORBIDDEN' } })
+    const { agentId, provider } = held
+    const path = `/v2/auth/agents/${agentId}/providers/${provider.providerId}/tokens`
+    expect((await app.rest('POST', path, { key: null, body: { scopes: [] } })).status).toBe(401)
+  })
+
+  test('no agent of the same name in another workspace, or in another organization', async () => {
+    const { agentId, provider } = held
+    for (const [tenant, status, code] of [
+      [app.sibling, 409, 'CONNECTION_REQUIRED'],
+      [app.other, 404, 'NOT_FOUND'],
+    ] as const) {
+      const { organizationId, workspaceId } = tenant
+      const key = await newKey(app.app.core, { organizationId, workspaceId, role: 'agent', agentId })
+      for (const named of [provider.providerId, provider.id]) {
+        const answer = await ask(app, { agentId, key, provider: { ...provider, providerId: named } })
+        expect([answer.status, answer.body.code]).toEqual([status, code])
+      }
+      const elsewhere = await app.rest('POST', `/v2/auth/agents/${agentId}/providers/${provider.providerId}/tokens`, {
+        key,
+        tenant: app.tenant.workspaceId,
+        body: { scopes: [] },
+      })
+      expect([401, 403]).toContain(elsewhere.status)
+    }
+  })
+})
+
+test.each([
+  [{}, ['body.scopes missing']],
+  [{ scopes: 'read' }, ['body.scopes list_type']],
+  [{ scopes: ['two words'] }, ['body.scopes.0 string_pattern_mismatch']],
+  [{ scopes: [], user_id: '' }, ['body.user_id string_too_short']],
+])('what is wrong with the body is said: %j', async (body, violations) => {
+  const { agentId, key, provider } = held
+  const path = `/v2/auth/agents/${agentId}/providers/${provider.providerId}/tokens`
+  const answer = await app.rest('POST', path, { key, body })
+  expect(answer.status).toBe(422)
+  const said = answer.body.detail.map(({ loc, type }: { loc: string[]; type: string }) => `${loc.join('.')} ${type}`)
+  expect(said).toEqual(expect.arrayContaining(violations))
+})
+
+test('a provider that is not there is a 404', async () => {
+  for (const providerId of ['nothing', randomUUID()])
+    expect(await ask(app, { ...held, provider: { ...held.provider, providerId } })).toMatchObject({
+      status: 404,
+      body: { code: 'NOT_FOUND', detail: `OAuth provider ID ${providerId} not found.` },
+    })
+})
+
+describe('what is missing is said', () => {
+  test('when the agent is connected to nothing', async () => {
+    const agent = await newAgent(app)
+    const answer = await ask(app, { ...agent, provider: held.provider })
+    expect([answer.status, answer.body.code, answer.body.detail]).toEqual([
+      409,
+      'CONNECTION_REQUIRED',
+      expect.stringContaining(`The agent ${agent.agentId} is not connected`),
+    ])
+  })
+
+  test('when it is connected, but to less than it asks for', async () => {
+    const answer = await ask(app, held, { scopes: ['read', 'write', 'email'] })
+    expect([answer.status, answer.body.code, answer.body.detail]).toEqual([
+      409,
+      'CONNECTION_REQUIRED',
+      expect.stringContaining('lack scopes: write email.'),
+    ])
+  })
+
+  test('when it is connected to a token of another provider', async () => {
+    const provider = await oauthProvider(app, server)
+    expect((await ask(app, { ...held, provider })).body.code).toBe('CONNECTION_REQUIRED')
+  })
+
+  test('when the token has ended, or has expired and can’t be refreshed', async () => {
+    const past = new Date(Date.now() - 1000)
+    for (const state of [
+      { endedAt: past, endedBecause: 'Why.' },
+      { refreshable: false, expiresAt: past },
+    ]) {
+      const ended = await more({ row: state })
+      const answer = await ask(app, ended)
+      expect([answer.status, answer.body.code]).toEqual([409, 'TOKEN_EXPIRED'])
+    }
+    expect(refreshes(server)).toEqual([])
+  })
+})
+
+describe('of several tokens', () => {
+  test('of one person the default one is taken, otherwise the oldest that covers the scopes', async () => {
+    const old = await more({ row: { createdAt: new Date(Date.now() - 60_000) } })
+    const { agentId, key } = old
+    const newer = await more({ agent: { agentId, key } })
+    const widest = await more({ agent: { agentId, key }, scopes: ['openid', 'read', 'write'] })
+    const taken = async (scopes: string[]) => (await ask(app, old, { scopes })).body.connection_id
+    expect(await taken(['read'])).toBe(old.connectionId)
+    expect(await taken(['write'])).toBe(widest.connectionId)
+    await app.app.core.db.oAuthToken.update({ where: { id: newer.tokenId }, data: { isDefault: true } })
+    expect(await taken(['read'])).toBe(newer.connectionId)
+    expect(await taken(['write'])).toBe(widest.connectionId)
+    await app.app.core.db.oAuthToken.update({ where: { id: newer.tokenId }, data: { endedAt: new Date() } })
+    expect(await taken(['read'])).toBe(old.connectionId)
+  })
+
+  test('of several people it has to be said whose, and nobody steps in for one whose token has ended', async () => {
+    const alices = await more()
+    const bobs = await more({ agent: alices, subject: 'bob' })
+    const unsaid = await ask(app, alices)
+    expect([unsaid.status, unsaid.body.code, unsaid.body.detail]).toEqual([
+      409,
+      'CONFLICT',
+      expect.stringContaining('user_id'),
+    ])
+    expect((await ask(app, alices, { user_id: 'bob' })).body.access_token).toBe(bobs.content.accessToken)
+    expect((await ask(app, alices, { user_id: 'alice' })).body.access_token).toBe(alices.content.accessToken)
+    expect((await ask(app, alices, { user_id: 'carol' })).body.code).toBe('CONNECTION_REQUIRED')
+    await app.app.core.db.oAuthToken.update({ where: { id: alices.tokenId }, data: { endedAt: new Date() } })
+    expect((await ask(app, alices)).body.code).toBe('CONFLICT')
+    expect((await ask(app, alices, { user_id: 'alice' })).body.code).toBe('TOKEN_EXPIRED')
+  })
+
+  test('somebody else’s is not taken because it is there: only what the agent is connected to', async () => {
+    const mine = await more()
+    await more({ subject: 'bob' })
+    expect((await ask(app, mine, { user_id: 'bob' })).body.code).toBe('CONNECTION_REQUIRED')
+  })
+})
+
+test('a token whose end nobody knows is handed out as it is', async () => {
+  const endless = await more({ row: { expiresAt: null } })
+  expect(await ask(app, endless)).toMatchObject({
+    status: 200,
+    body: { expires_at: null, access_token: endless.content.accessToken },
+  })
+})
+
+test('a quiet call is one statement, and notes its use once a minute', async () => {
+  const quiet = await more()
+  // apart from what the server does beside it
+  const database = openDatabase({ url: app.databaseUrl, poolSize: 2 })
+  const ctx = { ...(await app.context(quiet.key)), db: database.prisma }
+  const raw = {
+    path: { agent_id: quiet.agentId, provider_id: quiet.provider.providerId },
+    body: { scopes: ['read'] },
+  }
+  const call = () => countStatements(database, () => issueAccessToken(ctx, raw))
+  expect((await call()).filter((sql) => !/SET used_at/.test(sql))).toHaveLength(1)
+  await expect.poll(async () => (await row(app, quiet)).usedAt).not.toBeNull()
+  const { usedAt } = await row(app, quiet)
+  expect(await call()).toHaveLength(1)
+  expect((await row(app, quiet)).usedAt).toEqual(usedAt)
+  await database.close()
+})
+
+describe('by GraphQL', () => {
+  const ISSUE = `mutation ($input: IssueAccessTokenInput!) {
+    issueAccessToken(input: $input) {
+      __typename
+      ... on IssueAccessTokenSuccess { accessToken tokenType expiresAt scopes connectionId providerAccountLabel }
+      ... on Error { code message }
+    }
+  }`
+  const issue = (key: string, input: object) => app.gql(ISSUE, { input }, { key })
+
+  test('an agent gets the same', async () => {
+    const { agentId, provider, content, connectionId } = held
+    const answer = await issue(held.key, { agentId, providerId: provider.providerId, scopes: ['read'] })
+    expect(answer.data.issueAccessToken).toEqual({
+      __typename: 'IssueAccessTokenSuccess',
+      accessToken: content.accessToken,
+      tokenType: 'bearer',
+      expiresAt: (await row(app, held)).expiresAt!.toISOString(),
+      scopes: ['openid', 'read'],
+      connectionId,
+      providerAccountLabel: null,
+    })
+  })
+
+  test('what goes wrong is told by the same codes', async () => {
+    const { agentId, provider, key } = held
+    const right = { agentId, providerId: provider.providerId, scopes: ['read'] }
+    const code = async (by: string, input: object) => (await issue(by, input)).data.issueAccessToken.code
+    expect(await code(app.keys.admin, right)).toBe('FORBIDDEN')
+    expect(await code((await newAgent(app)).key, right)).toBe('FORBIDDEN')
+    expect(await code(key, { ...right, providerId: 'nothing' })).toBe('NOT_FOUND')
+    expect(await code(key, { ...right, scopes: ['write'] })).toBe('CONNECTION_REQUIRED')
+    expect(await code(key, { ...right, scopes: ['two words'] })).toBe('VALIDATION_FAILED')
+  })
+
+  test('a provider that can’t be asked is an error of its own, to be tried again', async () => {
+    const failing = await more({ row: { expiresAt: new Date(Date.now() - 1000) } })
+    server.next('500')
+    const { agentId, provider, key } = failing
+    const answer = await issue(key, { agentId, providerId: provider.providerId, scopes: ['read'] })
+    expect(answer.errors![0].extensions).toMatchObject({ code: 'OAUTH_PROVIDER_UNAVAILABLE', retryable: true })
+  })
+})

@@ -1,0 +1,172 @@
+/**
+ * Tokens are a person's own (contract 1, 8): another admin of the very same workspace sees nothing of them, of their
+ * connections and of how they came, and can do nothing with them. Every field of GraphQL is tried, and every operation
+ * of REST that has to do with tokens; what is added later is covered by itself.
+ */
+import { randomUUID } from 'node:crypto'
+import { OperationTypeNode } from 'graphql'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { schema } from '../../src/graphql/schema.ts'
+import { operations } from '../../src/rest/operations.ts'
+import { operations as fields, NODES, type Victims, victimsOf } from '../graphql/walk.ts'
+import { newKey, type TestApp, testApp } from '../support/app.ts'
+import { storedAuthorization, storedConnection, storedProvider, storedToken } from '../support/oauth-tokens.ts'
+
+/** Is in every text of the token. */
+const MARK = 'belongs-to-the-first'
+const AGENT = 'support-bot'
+let app: TestApp
+/** what is the first admin's */
+let ids: Record<'OAuthProvider' | 'OAuthToken' | 'AgentLink' | 'Authorization', string>
+let victims: Victims
+/** keys of everybody else in the workspace */
+let others: Record<string, string>
+/** of the first admin */
+let subject: string
+
+beforeAll(async () => {
+  app = await testApp()
+  const { keys, tenant } = app
+  const { organizationId, workspaceId } = tenant
+  others = {
+    'a second admin': await newKey(app.app.core, { organizationId, workspaceId, role: 'admin' }),
+    'an admin of the whole organization': keys.organization,
+    'a deployer': keys.deployer,
+    'a viewer': keys.viewer,
+  }
+  const provider = await storedProvider(app)
+  const row = { label: MARK, accountLabel: MARK, accountId: MARK, scopes: ['read', MARK], isDefault: true }
+  const token = await storedToken(app, { provider, key: keys.admin, row })
+  subject = token.subject
+  ids = {
+    OAuthProvider: provider.id,
+    OAuthToken: token.id,
+    AgentLink: (await storedConnection(app, token, AGENT)).id,
+    Authorization: (await storedAuthorization(app, token)).id,
+  }
+  const none = [...NODES, 'Workspace', 'Organization'].map((type) => [type, randomUUID()])
+  victims = victimsOf({ ...Object.fromEntries(none), ...ids, Agent: AGENT })
+})
+afterAll(() => app.close())
+
+async function stored() {
+  const { db } = app.app.core
+  return {
+    tokens: await db.oAuthToken.findMany({ where: { subject }, include: { connections: true } }),
+    authorizations: await db.oAuthAuthorization.findMany({ where: { subject } }),
+  }
+}
+
+function expectNothingIn(text: string) {
+  for (const one of [ids.OAuthToken, ids.AgentLink, ids.Authorization, MARK]) expect(text).not.toContain(one)
+}
+
+const WHO = ['a second admin', 'an admin of the whole organization', 'a deployer', 'a viewer']
+const ofTokens = operations.filter(({ tag }) => ['OAuth tokens', 'Agents'].includes(tag))
+
+describe.each(WHO)('%s', (who) => {
+  const call = () => ({ key: others[who]!, tenant: app.tenant.workspaceId })
+
+  test.each(ofTokens.map(({ operationId, method, path }) => [operationId, method, path] as const))(
+    'reaches nothing by %s',
+    async (operationId, method, path) => {
+      const before = await stored()
+      const target = path
+        .replace('{agent_id}', AGENT)
+        .replace('{provider_id}', ids.OAuthProvider)
+        .replace('{token_id}', ids.OAuthToken)
+        .replace('{connection_id}', ids.AgentLink)
+        .replace('{auth_id}', ids.Authorization)
+      expect(target).not.toContain('{')
+      const body = { provider: ids.OAuthProvider, scopes: ['read'], oauth_token_id: ids.OAuthToken, label: 'mine' }
+      const answer = await app.rest(method, target, { ...call(), ...(BODY.includes(method) ? { body } : {}) })
+      expect(await stored()).toEqual(before)
+      // what could not be found is named by its id
+      if (answer.status !== 404) expectNothingIn(answer.text)
+      const mayNot = answer.status === 403 && (who === 'a viewer' || operationId === 'issueAccessToken')
+      if (mayNot || answer.status === 404) return
+      expect([answer.status, answer.body]).toEqual([200, OF_THEIR_OWN[operationId]])
+    },
+  )
+
+  const fieldsOf = (kind: OperationTypeNode) => Object.keys(schema.getRootType(kind)!.getFields())
+  const operationOf = (kind: OperationTypeNode, name: string) => fields(kind, victims).find((one) => one.name === name)!
+
+  test.each(fieldsOf(OperationTypeNode.QUERY))('is shown nothing by the query %s', async (name) => {
+    const { text, variables } = operationOf(OperationTypeNode.QUERY, name)
+    const { data } = await app.gql(text, variables, call())
+    expectNothingIn(JSON.stringify(data))
+  })
+
+  test.each(fieldsOf(OperationTypeNode.MUTATION))('changes nothing by the mutation %s', async (name) => {
+    const before = await stored()
+    const { text, variables } = operationOf(OperationTypeNode.MUTATION, name)
+    const { data, errors } = await app.gql(text, variables, call())
+    expect(errors).toBeUndefined()
+    expect(await stored()).toEqual(before)
+    if (!['NotFoundError', 'ConflictError'].includes(data[name].__typename)) expectNothingIn(JSON.stringify(data))
+  })
+
+  test('finds none of it by its id alone', async () => {
+    const { data, errors } = await app.gql(
+      `query ($ids: [ID!]!, $token: ID!, $connection: ID!) {
+        nodes(ids: $ids) { id } token: node(id: $token) { id } connection: node(id: $connection) { id } }`,
+      {
+        ids: [ids.OAuthToken, ids.AgentLink, ids.Authorization],
+        token: ids.OAuthToken,
+        connection: ids.AgentLink,
+      },
+      call(),
+    )
+    expect(errors).toBeUndefined()
+    expect(data).toEqual({ nodes: [null, null, null], token: null, connection: null })
+  })
+})
+
+const BODY = ['POST', 'PATCH']
+
+/** What is answered to those who have nothing yet. */
+const OF_THEIR_OWN: Record<string, unknown> = {
+  listOAuthTokens: [],
+  listConnections: { data: [] },
+  authenticate: {
+    status: 'pending',
+    url: expect.stringMatching(/^https:\/\/provider\.example\/authorize\?/),
+    auth_id: expect.any(String),
+    oauth_token_id: null,
+  },
+}
+
+test('whose it is sees all of it', async () => {
+  const rest = await app.rest('GET', '/v2/auth/tokens')
+  expect(rest.body).toMatchObject([{ id: ids.OAuthToken }])
+  const linked = await app.rest('GET', `/v2/auth/agents/${AGENT}/connections`)
+  expect(linked.body).toMatchObject({ data: [{ id: ids.AgentLink }] })
+  expect((await app.rest('GET', `/v2/auth/wait/${ids.Authorization}`)).body).toMatchObject({
+    oauth_token_id: ids.OAuthToken,
+  })
+  const all = [ids.OAuthProvider, ids.OAuthToken, ids.AgentLink]
+  const { data } = await app.gql('query ($ids: [ID!]!) { nodes(ids: $ids) { __typename id } }', { ids: all })
+  expect(data.nodes.map(({ __typename }: { __typename: string }) => __typename)).toEqual([
+    'OAuthProvider',
+    'OAuthToken',
+    'AgentLink',
+  ])
+})
+
+test('an admin who asks for somebody else is told whether there is a token, and nothing of what it is', async () => {
+  const key = others['a second admin']!
+  const { body, text } = await app.rest('POST', '/v2/auth/authenticate', {
+    key,
+    body: { provider: ids.OAuthProvider, scopes: ['read'], agent_id: AGENT, user_id: subject },
+  })
+  expect(body).toEqual({ status: 'completed', url: null, auth_id: null, oauth_token_id: ids.OAuthToken })
+  expect(text).not.toContain(MARK)
+  const { data } = await app.gql(
+    `mutation ($input: AuthenticateInput!) { authenticate(input: $input) { ... on AuthenticateSuccess {
+      authorization { status oauthToken { id } } } } }`,
+    { input: { provider: ids.OAuthProvider, scopes: ['read'], agentId: AGENT, userId: subject } },
+    { key },
+  )
+  expect(data.authenticate.authorization).toEqual({ status: 'completed', oauthToken: null })
+})

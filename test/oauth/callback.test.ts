@@ -1,0 +1,388 @@
+/** The call-back of a provider, whatever comes back: what the person is told, what is written down, and what whoever waits hears. */
+import { request } from 'node:http'
+import { pino } from 'pino'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openToken } from '../../src/domain/tokens/token.ts'
+import { newKey, type TestApp, testApp } from '../support/app.ts'
+import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
+import { authenticate, connectedToken, LOCAL, oauthProvider, open, SCOPES, type TestProvider } from './support.ts'
+
+let server: OAuthServer
+let app: TestApp
+let provider: TestProvider
+const lines: string[] = []
+/** every state that was given out */
+const givenOut: string[] = []
+
+beforeAll(async () => {
+  server = await startOAuthServer()
+  const log = pino({ level: 'trace' }, { write: (line: string) => lines.push(line) })
+  app = await testApp({ settings: LOCAL, overrides: { log } })
+  provider = await oauthProvider(app, server, { name: 'Acme' })
+})
+afterAll(async () => {
+  await app?.close()
+  await server?.close()
+})
+
+const db = () => app.app.core.db
+const authorization = (id: string) => db().oAuthAuthorization.findUniqueOrThrow({ where: { id } })
+const wait = (authId: string, timeout = 0) =>
+  app.rest('GET', `/v2/auth/wait/${authId}?timeout=${timeout}`, { key: app.keys.deployer })
+const tokens = () => db().oAuthToken.count()
+
+/** Begins anew, so that what other tests have left changes nothing. */
+async function begin(how: { agentId?: string; provider?: TestProvider; scopes?: string[] } = {}) {
+  const asked = await authenticate(app, { provider, forceNew: true, ...how })
+  expect(asked.status, asked.text).toBe(200)
+  const { url, auth_id: authId } = asked.body as { url: string; auth_id: string }
+  const state = new URL(url).searchParams.get('state')!
+  givenOut.push(state)
+  return { url, authId, state }
+}
+
+const at = (parameters: Record<string, string> | string, providerId = provider.providerId) =>
+  `${app.url}/v2/auth/callback/${providerId}?${new URLSearchParams(parameters)}`
+
+/** It has failed for this reason, and whoever waits hears it. */
+async function failedWith(authId: string, reason: string) {
+  expect(await authorization(authId)).toMatchObject({ status: 'failed', failure: reason, codeVerifier: null })
+  expect(await wait(authId)).toMatchObject({
+    status: 409,
+    body: { code: 'AUTHORIZATION_FAILED', detail: `${reason} Authenticate again.` },
+  })
+}
+
+test('the page loads nothing, is kept nowhere and sends no address on', async () => {
+  const { url } = await begin()
+  const page = await open(await server.visit(url))
+  expect(page.status).toBe(200)
+  expect(Object.fromEntries(page.headers)).toMatchObject({
+    'content-type': 'text/html; charset=utf-8',
+    'cache-control': 'no-store',
+    'referrer-policy': 'no-referrer',
+    'x-content-type-options': 'nosniff',
+    'content-security-policy': expect.stringContaining("default-src 'none'"),
+  })
+})
+
+test('a person who declines is told that nothing was connected, and so is whoever waits, at once', async () => {
+  const before = await tokens()
+  const { url, authId } = await begin({ agentId: 'declined' })
+  const waiting = wait(authId, 60)
+  const page = await open(await server.visit(url, { decline: true }))
+  expect(page.status).toBe(403)
+  expect(page.text).toContain('Nothing was connected')
+  expect(page.text).toContain('Access was declined at Acme.')
+  expect(await waiting).toMatchObject({ status: 409, body: { code: 'AUTHORIZATION_FAILED' } })
+  await failedWith(authId, 'Access was declined at Acme.')
+  expect(await tokens()).toBe(before)
+})
+
+test('of an error nothing is shown but a plain code', async () => {
+  const known = await begin()
+  const page = await open(at({ state: known.state, error: 'invalid_scope', error_description: 'SECRET <b>' }))
+  expect([page.status, page.text.includes('SECRET')]).toEqual([409, false])
+  await failedWith(known.authId, "The OAuth provider 'Acme' answered with an error: invalid_scope.")
+  const strange = await begin()
+  const other = await open(at({ state: strange.state, error: '<script>alert(1)</script>' }))
+  expect([other.status, other.text.includes('script')]).toEqual([409, false])
+  await failedWith(strange.authId, "The OAuth provider 'Acme' answered with an error.")
+})
+
+test('a made-up, an expired and a used state connect nothing', async () => {
+  const refuse = async (url: string) => {
+    const page = await open(url)
+    expect(page.status).toBe(403)
+    expect(page.text).toContain('was used already, or has expired')
+  }
+  const before = await tokens()
+  await refuse(at({ state: 'made-up', code: 'x' }))
+
+  const expired = await begin()
+  const late = await server.visit(expired.url)
+  await db().$executeRaw`UPDATE oauth_authorizations SET expires_at = now() WHERE id = ${expired.authId}::uuid`
+  await refuse(late)
+  expect((await wait(expired.authId)).body.detail).toBe('Nobody finished it within 15 minutes. Authenticate again.')
+  expect(await tokens()).toBe(before)
+
+  const used = await begin()
+  const callback = await server.visit(used.url)
+  expect((await open(callback)).status).toBe(200)
+  const asked = server.tokenRequests.length
+  await refuse(callback)
+  expect(server.tokenRequests.length).toBe(asked)
+  expect((await wait(used.authId)).body.status).toBe('completed')
+})
+
+test('a state is good for its own provider only, and is not used up by the path of another', async () => {
+  const other = await oauthProvider(app, server)
+  const { url, authId } = await begin()
+  const callback = await server.visit(url)
+  for (const providerId of [other.providerId, 'unknown', provider.id, '%00', 'a'.repeat(300)])
+    expect((await open(callback.replace(provider.providerId, providerId))).status).toBeGreaterThanOrEqual(400)
+  expect(await authorization(authId)).toMatchObject({ status: 'pending' })
+  expect((await open(callback)).status).toBe(200)
+})
+
+test('a provider of the same name in another organization is another one', async () => {
+  const theirs = await oauthProvider(app, server, {
+    providerId: `${provider.providerId}`,
+    organizationId: app.other.organizationId,
+  })
+  const asked = await authenticate(app, { provider: theirs, key: app.other.keys.admin })
+  expect((await open(await server.visit(asked.body.url))).status).toBe(200)
+  expect(await db().oAuthToken.findMany({ where: { workspaceId: app.other.workspaceId } })).toMatchObject([
+    { oauthProviderId: theirs.id },
+  ])
+})
+
+test('an incomplete address, and one that says something twice, use nothing up', async () => {
+  const { url, authId, state } = await begin()
+  const callback = await server.visit(url)
+  const bad = [
+    at(''),
+    at({ state }),
+    at({ code: 'x' }),
+    at({ state: 'a\0b', code: 'x' }),
+    `${callback}&state=${state}`,
+    `${callback}&code=other`,
+  ]
+  for (const address of [...bad, `${callback}&extra=1&extra=2`]) {
+    const page = await open(address)
+    expect([page.status, page.headers.get('content-type')]).toEqual([422, 'text/html; charset=utf-8'])
+    expect(page.text).not.toContain(state)
+  }
+  expect(await authorization(authId)).toMatchObject({ status: 'pending' })
+  expect((await open(callback)).status).toBe(200)
+})
+
+test('a HEAD does not use the state up', async () => {
+  const { url } = await begin()
+  const callback = await server.visit(url)
+  expect((await open(callback, { method: 'HEAD' })).status).toBeGreaterThanOrEqual(400)
+  expect((await open(callback)).status).toBe(200)
+})
+
+test('a provider may post a form instead of redirecting', async () => {
+  const { url, authId } = await begin({ agentId: 'poster' })
+  const parameters = new URL(await server.visit(url)).searchParams
+  const path = `${app.url}/v2/auth/callback/${provider.providerId}`
+  const post = (body: string, type = 'application/x-www-form-urlencoded') =>
+    open(path, { method: 'POST', body, headers: { 'content-type': type } })
+  const refused = [
+    await post(''),
+    await post(JSON.stringify(Object.fromEntries(parameters)), 'application/json'),
+    await post(`${parameters}&padding=${'x'.repeat(65 * 1024)}`),
+    await post(`${parameters}&state=other`),
+  ]
+  expect(refused.map(({ status }) => status)).toEqual([422, 415, 413, 422])
+  for (const page of refused) expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8')
+  expect((await post(`${parameters}`)).text).toContain('the agent “poster” may use it')
+  expect((await wait(authId)).body.status).toBe('completed')
+})
+
+test('two tabs at once with the same call-back: one is connected, the other is told that it was used', async () => {
+  const { url } = await begin({ agentId: 'tabs' })
+  const callback = await server.visit(url)
+  const asked = server.tokenRequests.length
+  const pages = await Promise.all([open(callback), open(callback), open(callback)])
+  expect(pages.map(({ status }) => status).sort()).toEqual([200, 403, 403])
+  expect(server.tokenRequests.length).toBe(asked + 1)
+})
+
+test('two call-backs at once for the same account end in one token with both agents', async () => {
+  const fresh = await oauthProvider(app, server)
+  const begun = [await begin({ provider: fresh, agentId: 'one' }), await begin({ provider: fresh, agentId: 'two' })]
+  const callbacks = await Promise.all(begun.map(({ url }) => server.visit(url)))
+  const pages = await Promise.all(callbacks.map((callback) => open(callback)))
+  expect(pages.map(({ status }) => status)).toEqual([200, 200])
+  const kept = await db().oAuthToken.findMany({ where: { oauthProviderId: fresh.id }, include: { connections: true } })
+  expect(kept).toMatchObject([{ version: 2, accountId: 'alice' }])
+  expect(kept[0]!.connections.map(({ agentId }) => agentId).sort()).toEqual(['one', 'two'])
+})
+
+test('a code that has expired, was made up or used before is not accepted', async () => {
+  const before = await tokens()
+  const reason = "The OAuth provider 'Acme' answered: invalid_grant. The link was followed too late, or twice."
+  const late = await begin()
+  const callback = await server.visit(late.url)
+  server.expireCodes()
+  const page = await open(callback)
+  expect([page.status, page.text]).toEqual([409, expect.stringContaining('The link was followed too late, or twice.')])
+  await failedWith(late.authId, reason)
+  const madeUp = await begin()
+  expect((await open(at({ state: madeUp.state, code: 'made-up' }))).status).toBe(409)
+  await failedWith(madeUp.authId, reason)
+  expect(await tokens()).toBe(before)
+
+  const { url } = await begin()
+  const good = await server.visit(url)
+  expect((await open(good)).status).toBe(200)
+  const replayed = await begin()
+  const code = new URL(good).searchParams.get('code')!
+  expect((await open(at({ state: replayed.state, code }))).status).toBe(409)
+  await failedWith(replayed.authId, reason)
+})
+
+test('a code of somebody who began elsewhere is not accepted with PKCE', async () => {
+  const [victim, attacker] = [await begin(), await begin()]
+  const code = new URL(await server.visit(victim.url)).searchParams.get('code')!
+  expect((await open(at({ state: attacker.state, code }))).status).toBe(409)
+  expect((await authorization(attacker.authId)).status).toBe('failed')
+})
+
+test.each([
+  ['answers 500', '500', 'answered 500'],
+  ['answers HTML', 'html', 'answered with HTML instead of a token'],
+  ['redirects', 'redirect', 'answered with a redirect'],
+  ['hangs up', 'reset', ''],
+  ['answers nonsense', { status: 200, body: '{"access_token":"SECRET"' }, ''],
+] as const)('a token endpoint that %s is a 502, and nothing is stored', async (_, disturbance, clause) => {
+  const before = await tokens()
+  const { url, authId } = await begin()
+  const callback = await server.visit(url)
+  server.next(disturbance)
+  const page = await open(callback)
+  expect(page.status).toBe(502)
+  expect(page.text).toContain('Nothing was connected')
+  expect(page.text).toContain('Try again later.')
+  expect(page.text).not.toContain('SECRET')
+  const { status, failure } = await authorization(authId)
+  expect([status, failure]).toEqual(['failed', expect.stringContaining(`The OAuth provider 'Acme' ${clause}`)])
+  expect((await wait(authId)).status).toBe(409)
+  expect(await tokens()).toBe(before)
+  expect(lines.join('')).not.toContain('SECRET')
+})
+
+test('a client that the provider does not take is an admin’s to mend', async () => {
+  const { url, authId } = await begin()
+  const callback = await server.visit(url)
+  server.next({ status: 401, body: '{"error":"invalid_client"}' })
+  const page = await open(callback)
+  expect([page.status, page.text]).toEqual([409, expect.stringContaining('An admin has to check')])
+  expect((await authorization(authId)).status).toBe('failed')
+})
+
+test('a slow token endpoint is waited for, also when the browser has gone away', async () => {
+  const { url, authId } = await begin({ agentId: 'patient' })
+  const callback = await server.visit(url)
+  const slow = server.next('hang')
+  const browser = request(callback).on('error', () => {})
+  browser.end()
+  await slow.reached
+  expect(await authorization(authId)).toMatchObject({ status: 'exchanging', stateHash: null })
+  expect((await wait(authId)).body.status).toBe('pending')
+  browser.destroy()
+  const waiting = wait(authId, 60)
+  slow.release()
+  expect((await waiting).body).toMatchObject({ status: 'completed', oauth_token_id: expect.any(String) })
+})
+
+test('what a server was finishing when it died has failed two minutes later', async () => {
+  const { url, authId } = await begin()
+  const callback = await server.visit(url)
+  const hung = server.next('hang')
+  const page = open(callback)
+  await hung.reached
+  const { expiresAt } = await authorization(authId)
+  expect(expiresAt.getTime() - Date.now()).toBeLessThan(121_000)
+  await db().$executeRaw`UPDATE oauth_authorizations SET expires_at = now() WHERE id = ${authId}::uuid`
+  expect((await wait(authId)).body.detail).toContain('The server stopped while it was finishing it.')
+  hung.release()
+  expect((await page).status).toBe(200)
+})
+
+test('scopes that are not granted: the token is kept, but no agent is connected to it', async () => {
+  const fresh = await oauthProvider(app, server, { name: 'Stingy' })
+  const { url, authId } = await begin({ provider: fresh, agentId: 'greedy', scopes: ['read', 'write', 'email'] })
+  const callback = await server.visit(url)
+  server.next({
+    status: 200,
+    body: JSON.stringify({ access_token: 'at', token_type: 'Bearer', scope: 'read', expires_in: 3600 }),
+  })
+  const page = await open(callback)
+  expect([page.status, page.text]).toEqual([409, expect.stringContaining('granted only: read')])
+  expect(page.text).toContain('The token is kept, but no agent was connected to it.')
+  const kept = await db().oAuthToken.findMany({ where: { oauthProviderId: fresh.id }, include: { connections: true } })
+  expect(kept).toMatchObject([{ scopes: ['read', 'email'], refreshable: false, connections: [] }])
+  await failedWith(
+    authId,
+    "The OAuth provider 'Stingy' granted only: read, email. The token is kept, but no agent was connected to it.",
+  )
+})
+
+test('an answer without a refresh token keeps the old one of the same account, unless a refresh may have used it up', async () => {
+  const fresh = await oauthProvider(app, server)
+  const { tokenId } = await connectedToken(app, server, { provider: fresh })
+  const idToken = `x.${Buffer.from('{"sub":"alice","email":"alice@example.com"}').toString('base64url')}.x`
+  const again = async () => {
+    const callback = await server.visit((await begin({ provider: fresh })).url)
+    const body = { access_token: 'at', token_type: 'Bearer', scope: SCOPES.join(' '), id_token: idToken }
+    server.next({ status: 200, body: JSON.stringify(body) })
+    expect((await open(callback)).status).toBe(200)
+    return db().oAuthToken.findUniqueOrThrow({ where: { id: tokenId } })
+  }
+  expect(await again()).toMatchObject({ refreshable: true, version: 2, expiresAt: null })
+  await db()
+    .$executeRaw`UPDATE oauth_tokens SET refresh_id = gen_random_uuid(), refresh_until = now() + interval '1 minute' WHERE id = ${tokenId}::uuid`
+  expect(await again()).toMatchObject({ refreshable: false, version: 3 })
+})
+
+test('a provider that is deleted meanwhile connects nothing', async () => {
+  const revocations = await db().tokenRevocation.count()
+  const fresh = await oauthProvider(app, server)
+  const { url } = await begin({ provider: fresh })
+  const callback = await server.visit(url)
+  const slow = server.next('hang')
+  const page = open(callback)
+  await slow.reached
+  expect((await app.rest('DELETE', `/v2/auth/providers/${fresh.providerId}`)).status).toBe(200)
+  slow.release()
+  expect(await page).toMatchObject({ status: 409, text: expect.stringContaining('was deleted meanwhile') })
+  // nobody is to have it: what the provider has just issued is revoked
+  expect(await db().tokenRevocation.count()).toBe(revocations + 1)
+  expect((await open(callback)).status).toBe(403)
+})
+
+test('a key that was revoked since finishes nothing that it has begun', async () => {
+  const { workspaceId, organizationId } = app.tenant
+  const key = await newKey(app.app.core, { workspaceId, organizationId, role: 'deployer' })
+  const asked = await authenticate(app, { provider, key })
+  const callback = await server.visit(asked.body.url)
+  const { subject } = (await app.context(key)).actor
+  await db().apiKey.update({ where: { id: subject }, data: { revokedAt: new Date() } })
+  expect((await open(callback)).status).toBe(403)
+  expect(await db().oAuthToken.count({ where: { subject } })).toBe(0)
+})
+
+test('the name of an account is shown as text', async () => {
+  const { url } = await begin()
+  const callback = await server.visit(url, { account: '<b>&' })
+  const page = await open(callback)
+  expect(page.status).toBe(200)
+  expect(page.text).toContain('&lt;b&gt;&amp;@example.com')
+  expect(page.text).not.toContain('<b>')
+})
+
+test('what goes wrong here is a 500 that says nothing but the request’s id', async () => {
+  const { url, authId } = await begin()
+  const callback = await server.visit(url)
+  await db().$executeRaw`UPDATE oauth_authorizations SET code_verifier = 'broken' WHERE id = ${authId}::uuid`
+  const page = await open(callback)
+  expect([page.status, page.text]).toEqual([500, expect.stringContaining(page.headers.get('x-request-id')!)])
+  await failedWith(authId, 'Something went wrong on this server.')
+})
+
+test('whatever went wrong above, no state, code or token is in the log', async () => {
+  const codes = server.tokenRequests.flatMap(({ code }) => code ?? []).filter((code) => code !== 'made-up')
+  const kept = (await db().oAuthToken.findMany()).flatMap((token) => {
+    const { accessToken, refreshToken } = openToken(app.app.core.keyring, token)
+    return [accessToken, refreshToken].filter((text) => text !== null && text !== 'at')
+  })
+  const logged = lines.join('')
+  expect([givenOut.length > 20, codes.length > 20, kept.length > 5, logged.includes('callback')]).toEqual(
+    Array(4).fill(true),
+  )
+  for (const secret of [...givenOut, ...codes, ...kept]) expect(logged.includes(secret!)).toBe(false)
+})

@@ -1,0 +1,181 @@
+/**
+ * Secrets stay where they belong: after all that can be done with a provider and its tokens, none of them is in an
+ * answer that was not made for it, in the log, in the metrics, or in a dump of the database.
+ */
+import { randomBytes } from 'node:crypto'
+import { Writable } from 'node:stream'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createLogger } from '../../src/log.ts'
+import { type Answer, type Call, newKey, type TestApp, testApp } from '../support/app.ts'
+import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
+import { authenticate, LOCAL, oauthProvider, open } from './support.ts'
+
+const AGENT = 'reader'
+
+let app: TestApp
+let server: OAuthServer
+let agentKey: string
+let logged = ''
+/** the text of every answer but the agent's own and the addresses that a person is sent to */
+const answers: string[] = []
+/** what must be nowhere */
+const canaries = new Set<string>()
+
+beforeAll(async () => {
+  server = await startOAuthServer()
+  const sink = new Writable({
+    write(chunk, _encoding, done) {
+      logged += chunk
+      done()
+    },
+  })
+  app = await testApp({ settings: LOCAL, overrides: { log: createLogger('debug', sink) } })
+  agentKey = await newKey(app.app.core, {
+    ...app.tenant,
+    role: 'agent',
+    agentId: AGENT,
+  })
+})
+afterAll(async () => {
+  await app?.close()
+  await server?.close()
+})
+
+async function rest(method: string, path: string, call?: Call & { body?: unknown }): Promise<Answer> {
+  const answer = await app.rest(method, path, call)
+  answers.push(answer.text)
+  return answer
+}
+
+async function gql(query: string): Promise<void> {
+  answers.push((await app.gql(query, {}, { key: app.keys.deployer })).text)
+}
+
+/** The agent asks for its token; what it gets is a canary from then on. */
+async function asAgent(providerId: string): Promise<Answer> {
+  const path = `/v2/auth/agents/${AGENT}/providers/${providerId}/tokens`
+  const answer = await app.rest('POST', path, { key: agentKey, body: { scopes: ['read'] } })
+  if (answer.status === 200) canaries.add(answer.body.access_token)
+  else answers.push(answer.text)
+  return answer
+}
+
+const backdate = () => app.app.core.db.$executeRaw`
+  UPDATE oauth_tokens SET expires_at = now() - interval '1 minute', refresh_after = NULL`
+
+/** Every row of every table, as text. */
+async function dump(): Promise<string> {
+  const { db } = app.app.core
+  const tables = await db.$queryRaw<{ name: string }[]>`
+    SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'public' AND table_type = 'BASE TABLE'`
+  const texts = await Promise.all(
+    tables.map(({ name }) => db.$queryRawUnsafe<{ row: string }[]>(`SELECT t::text AS row FROM "${name}" t`)),
+  )
+  return texts.flatMap((rows) => rows.map(({ row }) => row)).join('\n')
+}
+
+/** As it is, and as it may be encoded: in a URL, as base64, as the bytea of a dump. */
+function spellings(secret: string): string[] {
+  const bytes = Buffer.from(secret)
+  return [
+    secret,
+    encodeURIComponent(secret),
+    bytes.toString('base64'),
+    bytes.toString('base64url'),
+    bytes.toString('hex'),
+  ]
+}
+
+test('no secret and no token is anywhere but where it was asked for', async () => {
+  const key = app.keys.deployer
+  const secret = `canary-secret-${randomBytes(24).toString('base64url')}`
+  const registered = await oauthProvider(app, server, { providerId: 'listed' })
+  canaries.add(registered.clientSecret!)
+  canaries.add(secret)
+
+  // the provider's own life, with a secret that is refused, too
+  const body = {
+    provider_id: 'acme',
+    name: 'Acme',
+    client_id: 'client',
+    client_secret: secret,
+    auth_url: server.authUrl,
+    token_url: server.tokenUrl,
+  }
+  expect((await rest('POST', '/v2/auth/providers', { body })).status).toBe(200)
+  expect((await rest('POST', '/v2/auth/providers', { body })).status).toBe(409)
+  expect((await rest('POST', '/v2/auth/providers', { body: { ...body, client_secret: `${secret}\n` } })).status).toBe(
+    422,
+  )
+  expect((await rest('POST', '/v2/auth/providers', { body: { ...body, client_secret: [secret] } })).status).toBe(422)
+  await rest('PATCH', '/v2/auth/providers/acme', { body: { client_secret: secret, name: 'Acme again' } })
+  await rest('GET', '/v2/auth/providers')
+  await rest('GET', '/v2/auth/providers/acme')
+  await rest('DELETE', '/v2/auth/providers/acme')
+
+  // consent, a code that is refused, one that is good, one that comes twice
+  const started = async () => {
+    const asked = await authenticate(app, { provider: registered, key, agentId: AGENT, forceNew: true })
+    expect(asked).toMatchObject({ status: 200 })
+    const url = new URL(asked.body.url)
+    canaries.add(url.searchParams.get('state')!)
+    return asked.body as { auth_id: string; url: string }
+  }
+  const comesBack = async (url: string) => {
+    const back = await server.visit(url)
+    canaries.add(new URL(back).searchParams.get('code')!)
+    const page = await open(back)
+    answers.push(page.text)
+    return { back, page }
+  }
+  const refused = await started()
+  server.next('html')
+  expect((await comesBack(refused.url)).page.status).toBe(502)
+  await rest('GET', `/v2/auth/wait/${refused.auth_id}?timeout=0`, { key })
+  const good = await started()
+  const { back, page } = await comesBack(good.url)
+  expect(page.status).toBe(200)
+  answers.push((await open(back)).text)
+  expect((await rest('GET', `/v2/auth/wait/${good.auth_id}?timeout=0`, { key })).body.status).toBe('completed')
+
+  // the token's life: used, refreshed, refused, refreshed in vain
+  expect((await asAgent('listed')).status).toBe(200)
+  await backdate()
+  expect((await asAgent('listed')).status).toBe(200)
+  for (const what of [
+    '500',
+    'html',
+    { status: 400, body: `{"error":"${secret}","error_description":"${secret}"}` },
+  ] as const) {
+    await backdate()
+    server.next(what)
+    expect((await asAgent('listed')).status).toBe(502)
+  }
+  const [token] = (await rest('GET', '/v2/auth/tokens', { key })).body
+  await rest('PATCH', `/v2/auth/tokens/${token.id}/metadata`, { key, body: { label: 'mine', is_default: true } })
+  await rest('GET', `/v2/auth/agents/${AGENT}/connections`, { key })
+  await gql('{ oauthProviders { nodes { id providerId clientId name } } oauthTokens { nodes { id scopes } } }')
+  await gql(
+    `{ connections(agentId: "${AGENT}") { nodes { id agentId scopes } } node(id: "${token.id}") { id __typename } }`,
+  )
+  await backdate()
+  server.next({ status: 400, body: '{"error":"invalid_grant"}', type: 'application/json' })
+  expect((await asAgent('listed')).body.code).toBe('TOKEN_EXPIRED')
+  for (const { code, refreshToken } of server.tokenRequests) {
+    if (code) canaries.add(code)
+    if (refreshToken) canaries.add(refreshToken)
+  }
+  const before = await dump()
+  expect((await rest('DELETE', `/v2/auth/tokens/${token.id}`, { key })).status).toBe(204)
+  expect((await rest('DELETE', '/v2/auth/providers/listed')).status).toBe(200)
+
+  const metrics = await (await fetch(`${app.url}/metrics`)).text()
+  const places = { answers: answers.join('\n'), log: logged, metrics, before, after: await dump() }
+  expect(canaries.size).toBeGreaterThan(8)
+  expect(logged).toContain('a token could not be refreshed')
+  expect(before).toContain(token.id)
+  for (const [place, text] of Object.entries(places)) {
+    const found = [...canaries].filter((canary) => spellings(canary).some((spelling) => text.includes(spelling)))
+    expect(found, `in the ${place}`).toEqual([])
+  }
+})

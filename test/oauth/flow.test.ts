@@ -1,0 +1,309 @@
+/** The whole flow over HTTP against a real OAuth provider: a call asks, a person consents and comes back, the agent has its token. */
+import { pino } from 'pino'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openToken } from '../../src/domain/tokens/token.ts'
+import { newKey, type TestApp, testApp } from '../support/app.ts'
+import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
+import { authenticate, connectedToken, LOCAL, oauthProvider, open, SCOPES } from './support.ts'
+
+let server: OAuthServer
+let app: TestApp
+let beside: TestApp
+const lines: string[] = []
+
+beforeAll(async () => {
+  const log = pino({ level: 'trace' }, { write: (line: string) => lines.push(line) })
+  server = await startOAuthServer()
+  app = await testApp({ settings: LOCAL, overrides: { log } })
+  beside = await testApp({ settings: LOCAL, beside: app })
+})
+afterAll(async () => {
+  await beside?.close()
+  await app?.close()
+  await server?.close()
+})
+
+const db = () => app.app.core.db
+const subjectOf = async (key: string) => (await app.context(key)).actor.subject
+const row = (id: string) => db().oAuthToken.findUniqueOrThrow({ where: { id }, include: { connections: true } })
+const wait = (authId: string, timeout = 0, on = app, key = app.keys.deployer) =>
+  on.rest('GET', `/v2/auth/wait/${authId}?timeout=${timeout}`, { key })
+
+describe.each(['none', 'client_secret_basic', 'client_secret_post'] as const)('a client of the method %s', (method) => {
+  test.each([true, false])('gets a token for an agent (PKCE: %s)', async (pkce) => {
+    const provider = await oauthProvider(app, server, { method, pkce })
+    const asked = await authenticate(app, { provider, agentId: 'researcher' })
+    expect(asked.body).toEqual({
+      status: 'pending',
+      url: expect.any(String),
+      auth_id: expect.any(String),
+      oauth_token_id: null,
+    })
+    const query = new URL(asked.body.url).searchParams
+    expect(query.get('code_challenge_method')).toBe(pkce ? 'S256' : null)
+    expect(query.get('redirect_uri')).toBe(`${app.url}/v2/auth/callback/${provider.providerId}`)
+
+    const page = await open(await server.visit(asked.body.url))
+    expect(page.status).toBe(200)
+    expect(page.text).toContain('alice@example.com')
+    expect(page.text).toContain(provider.name)
+    expect(page.text).toContain('the agent “researcher” may use it')
+    expect(page.text).toContain('You can close this page.')
+
+    const done = await wait(asked.body.auth_id)
+    expect(done.body).toEqual({
+      status: 'completed',
+      url: null,
+      auth_id: asked.body.auth_id,
+      oauth_token_id: expect.any(String),
+    })
+    const token = await row(done.body.oauth_token_id)
+    expect(token).toMatchObject({
+      subject: await subjectOf(app.keys.deployer),
+      workspaceId: app.tenant.workspaceId,
+      accountId: 'alice',
+      accountLabel: 'alice@example.com',
+      refreshable: true,
+      tokenUrl: server.tokenUrl,
+      version: 1,
+      isDefault: false,
+      connections: [{ agentId: 'researcher', createdBy: token.subject }],
+    })
+    expect([...token.scopes].sort()).toEqual([...SCOPES].sort())
+    expect(token.expiresAt!.getTime() - Date.now()).toBeGreaterThan(3500_000)
+    const { accessToken, refreshToken } = openToken(app.app.core.keyring, token)
+    expect(await server.isActive(accessToken)).toBe(true)
+    expect(await server.isActive(refreshToken!)).toBe(true)
+    const expected = { none: 'none', client_secret_basic: 'basic', client_secret_post: 'post' }[method]
+    expect(server.tokenRequests.at(-1)).toMatchObject({ grantType: 'authorization_code', auth: expected, status: 200 })
+
+    const again = await authenticate(app, { provider, agentId: 'researcher' })
+    expect(again.body).toEqual({ status: 'completed', url: null, auth_id: null, oauth_token_id: token.id })
+  })
+})
+
+test('what a person has consented to the agent gets with its own key, and no other agent', async () => {
+  const { provider, tokenId } = await connectedToken(app, server, { agentId: 'getter' })
+  const { workspaceId, organizationId } = app.tenant
+  const get = async (agentId: string) => {
+    const key = await newKey(app.app.core, { workspaceId, organizationId, role: 'agent', agentId })
+    const path = `/v2/auth/agents/${agentId}/providers/${provider.providerId}/tokens`
+    return app.rest('POST', path, { key, body: { scopes: ['read'] } })
+  }
+  const { accessToken } = openToken(app.app.core.keyring, await row(tokenId))
+  expect(await get('getter')).toMatchObject({ status: 200, body: { access_token: accessToken } })
+  expect(await get('stranger')).toMatchObject({ status: 409, body: { code: 'CONNECTION_REQUIRED' } })
+})
+
+test('events tell of the token and the connection, and who began it', async () => {
+  const { tokenId, connectionId } = await connectedToken(app, server, { agentId: 'told' })
+  const events = await db().event.findMany({
+    where: { subjectId: { in: [tokenId, connectionId!] } },
+    orderBy: { sequence: 'asc' },
+  })
+  const actor = await subjectOf(app.keys.deployer)
+  expect(events).toMatchObject([
+    { type: 'oauth_token.created', actor },
+    { type: 'connection.created', actor },
+  ])
+})
+
+test('who waits is told the moment the person is back, on this server and on another', async () => {
+  const provider = await oauthProvider(app, server)
+  const asked = await authenticate(app, { provider })
+  const began = performance.now()
+  const waiting = [wait(asked.body.auth_id, 60), wait(asked.body.auth_id, 60, beside)]
+  expect((await open(await server.visit(asked.body.url))).status).toBe(200)
+  for (const answer of await Promise.all(waiting)) expect(answer.body.status).toBe('completed')
+  expect(performance.now() - began).toBeLessThan(20_000)
+})
+
+test('the call-back may come to another server than the one that began', async () => {
+  const provider = await oauthProvider(app, server)
+  const asked = await authenticate(app, { provider })
+  const callback = await server.visit(asked.body.url)
+  expect((await open(callback.replace(app.url, beside.url))).status).toBe(200)
+  expect((await wait(asked.body.auth_id)).body.status).toBe('completed')
+})
+
+test('an agent that is named later is connected to the token that is there', async () => {
+  const first = await connectedToken(app, server)
+  const { provider } = first
+  const asked = await authenticate(app, { provider, agentId: 'late' })
+  expect(asked.body).toMatchObject({
+    status: 'connection_required',
+    oauth_token_id: first.tokenId,
+    url: expect.any(String),
+  })
+  expect((await open(await server.visit(asked.body.url))).status).toBe(200)
+  expect(await row(first.tokenId)).toMatchObject({ version: 2, connections: [{ agentId: 'late' }] })
+  expect((await authenticate(app, { provider, agentId: 'late' })).body.status).toBe('completed')
+})
+
+test('a token that has ended is renewed in its place, and its connections go on', async () => {
+  const first = await connectedToken(app, server, { agentId: 'faithful' })
+  const { provider, tokenId } = first
+  await db().oAuthToken.update({
+    where: { id: tokenId },
+    data: { endedAt: new Date(), endedBecause: 'gone', refreshFailures: 3, label: 'mine', isDefault: true },
+  })
+  const asked = await authenticate(app, { provider, agentId: 'faithful' })
+  expect(asked.body).toMatchObject({ status: 'token_expired', oauth_token_id: tokenId, url: expect.any(String) })
+  expect((await open(await server.visit(asked.body.url))).status).toBe(200)
+  expect(await row(tokenId)).toMatchObject({
+    version: 2,
+    endedAt: null,
+    endedBecause: null,
+    refreshFailures: 0,
+    label: 'mine',
+    isDefault: true,
+    connections: [{ id: first.connectionId }],
+  })
+  expect((await wait(asked.body.auth_id)).body.oauth_token_id).toBe(tokenId)
+  expect(await db().event.findMany({ where: { subjectId: tokenId }, orderBy: { sequence: 'asc' } })).toMatchObject([
+    { type: 'oauth_token.created' },
+    { type: 'oauth_token.updated' },
+  ])
+})
+
+test('a token that lacks scopes is asked for with those it has, and keeps its place', async () => {
+  const { provider, tokenId } = await connectedToken(app, server, { agentId: 'reader', scopes: ['openid', 'read'] })
+  const asked = await authenticate(app, { provider, agentId: 'writer', scopes: ['write'] })
+  expect(asked.body).toMatchObject({ status: 'pending', oauth_token_id: null })
+  expect(new URL(asked.body.url).searchParams.get('scope')!.split(' ').sort()).toEqual(['openid', 'read', 'write'])
+  expect((await open(await server.visit(asked.body.url))).status).toBe(200)
+  const token = await row(tokenId)
+  expect([...token.scopes].sort()).toEqual(['openid', 'read', 'write'])
+  expect(token.connections.map(({ agentId }) => agentId).sort()).toEqual(['reader', 'writer'])
+})
+
+test('another account makes another token, also in the place of one that is known to be somebody else’s', async () => {
+  const alice = await connectedToken(app, server, { account: 'alice' })
+  const { provider } = alice
+  await db().oAuthToken.update({ where: { id: alice.tokenId }, data: { endedAt: new Date() } })
+  const bob = await connectedToken(app, server, { provider, account: 'bob' })
+  expect(bob.tokenId).not.toBe(alice.tokenId)
+  expect(await row(alice.tokenId)).toMatchObject({ accountId: 'alice', endedAt: expect.any(Date) })
+})
+
+test('force_new begins anew; the same account stays one token', async () => {
+  const { provider, tokenId } = await connectedToken(app, server)
+  const forced = await authenticate(app, { provider, forceNew: true })
+  expect(forced.body).toMatchObject({ status: 'pending', url: expect.any(String), oauth_token_id: null })
+  expect((await connectedToken(app, server, { provider, forceNew: true })).tokenId).toBe(tokenId)
+  const other = await connectedToken(app, server, { provider, forceNew: true, account: 'carol' })
+  expect(other.tokenId).not.toBe(tokenId)
+})
+
+test('the agent gets what is its own: of several tokens the connected one counts, then the default one, then the oldest', async () => {
+  const oldest = await connectedToken(app, server, { account: 'a' })
+  const { provider } = oldest
+  const second = await connectedToken(app, server, { provider, account: 'b', forceNew: true })
+  const third = await connectedToken(app, server, { provider, account: 'c', forceNew: true, agentId: 'x' })
+  const asked = async (agentId?: string) => (await authenticate(app, { provider, agentId })).body
+  expect(await asked()).toMatchObject({ status: 'completed', oauth_token_id: oldest.tokenId })
+  expect(await asked('x')).toMatchObject({ status: 'completed', oauth_token_id: third.tokenId })
+  await db().oAuthToken.update({ where: { id: second.tokenId }, data: { isDefault: true } })
+  expect(await asked()).toMatchObject({ status: 'completed', oauth_token_id: second.tokenId })
+  expect(await asked('x')).toMatchObject({ status: 'completed', oauth_token_id: third.tokenId })
+  expect(await asked('y')).toMatchObject({ status: 'connection_required', oauth_token_id: second.tokenId })
+})
+
+test('a token from an address that the provider has left counts as expired', async () => {
+  const { provider, tokenId } = await connectedToken(app, server)
+  await db().oAuthProvider.update({ where: { id: provider.id }, data: { tokenUrl: 'https://elsewhere.example/token' } })
+  expect((await authenticate(app, { provider })).body).toMatchObject({
+    status: 'token_expired',
+    oauth_token_id: tokenId,
+  })
+})
+
+test('an admin gets a token for somebody else, who alone sees it', async () => {
+  const provider = await oauthProvider(app, server)
+  const userId = await subjectOf(app.keys.viewer)
+  const asked = await authenticate(app, { provider, key: app.keys.admin, userId, agentId: 'theirs' })
+  const page = await open(await server.visit(asked.body.url))
+  expect([page.status, page.text]).toEqual([200, expect.stringContaining('the API key “test ')])
+  for (const key of [app.keys.admin, app.keys.viewer])
+    expect((await wait(asked.body.auth_id, 0, app, key)).body.status).toBe('completed')
+  expect((await wait(asked.body.auth_id, 0, app, app.keys.deployer)).status).toBe(404)
+  const admin = await subjectOf(app.keys.admin)
+  expect(
+    await db().oAuthToken.findMany({ where: { oauthProviderId: provider.id }, include: { connections: true } }),
+  ).toMatchObject([{ subject: userId, connections: [{ agentId: 'theirs', createdBy: admin }] }])
+  const list = async (key: string) => (await app.rest('GET', '/v2/auth/tokens', { key })).text
+  expect(await list(app.keys.viewer)).toContain(provider.providerId)
+  expect(await list(app.keys.admin)).not.toContain(provider.providerId)
+})
+
+test('a user whom only the issuer of JWTs knows is shown as they are called there', async () => {
+  const provider = await oauthProvider(app, server)
+  const asked = await authenticate(app, { provider, key: app.keys.admin, userId: 'ann@<b>corp' })
+  const page = await open(await server.visit(asked.body.url))
+  expect(page.text).toContain('the user “ann@&lt;b&gt;corp”')
+})
+
+test('what the provider publishes is looked for once; its issuer is not taken over', async () => {
+  const { provider } = await connectedToken(app, server)
+  const read = () => db().oAuthProvider.findUniqueOrThrow({ where: { id: provider.id } })
+  const known = await read()
+  expect(known).toMatchObject({
+    issuer: null,
+    userinfoUrl: server.userinfoUrl,
+    revocationUrl: server.revocationUrl,
+    metadataReadAt: expect.any(Date),
+  })
+  await connectedToken(app, server, { provider, forceNew: true })
+  expect(await read()).toEqual(known)
+})
+
+test('a provider that tells nobody’s name gives a token all the same', async () => {
+  const { provider, tokenId } = await connectedToken(app, server, { scopes: ['read'] })
+  expect(await row(tokenId)).toMatchObject({ accountId: null, accountLabel: null, scopes: ['read'] })
+  await db().oAuthToken.update({ where: { id: tokenId }, data: { endedAt: new Date() } })
+  const renewed = await connectedToken(app, server, { provider, scopes: ['read'] })
+  expect(renewed.tokenId).toBe(tokenId)
+  const another = await connectedToken(app, server, { provider, scopes: ['read'], forceNew: true })
+  expect(another.tokenId).not.toBe(tokenId)
+})
+
+test('a new token takes the place of one that is being refreshed: the refresh is not its own any more', async () => {
+  const { provider, tokenId } = await connectedToken(app, server)
+  await db().$executeRaw`
+    UPDATE oauth_tokens SET refresh_id = gen_random_uuid(), refresh_until = now() + interval '1 minute', rotates = true
+    WHERE id = ${tokenId}::uuid`
+  await connectedToken(app, server, { provider, forceNew: true })
+  expect(await row(tokenId)).toMatchObject({ version: 2, refreshId: null, refreshUntil: null, rotates: true })
+})
+
+test('neither state nor code nor verifier is in a log, nor in the database as it is', async () => {
+  const provider = await oauthProvider(app, server)
+  const asked = await authenticate(app, { provider })
+  const state = new URL(asked.body.url).searchParams.get('state')!
+  const before = await db().oAuthAuthorization.findUniqueOrThrow({ where: { id: asked.body.auth_id } })
+  expect(before.codeVerifier).toMatch(/^test\./)
+  const callback = await server.visit(asked.body.url)
+  expect((await open(callback)).status).toBe(200)
+  expect((await open(callback)).status).toBe(403)
+  const code = new URL(callback).searchParams.get('code')!
+  const after = await db().oAuthAuthorization.findUniqueOrThrow({ where: { id: asked.body.auth_id } })
+  expect(after).toMatchObject({
+    codeVerifier: null,
+    stateHash: null,
+    status: 'completed',
+    finishedAt: expect.any(Date),
+  })
+  const tokens = await db().oAuthToken.findMany()
+  const secrets = tokens.flatMap((token) => Object.values(openToken(app.app.core.keyring, token)))
+  const stored = JSON.stringify([
+    await db().oAuthAuthorization.findMany(),
+    tokens,
+    await db()
+      .event.findMany()
+      .then((rows) => rows.map(({ sequence: _, ...rest }) => rest)),
+  ])
+  const logged = lines.join('')
+  expect(logged).toContain('"route":"/v2/auth/callback/:provider_id"')
+  for (const secret of [state, code, provider.clientSecret!, ...secrets.filter((text) => text && text !== 'bearer')])
+    for (const text of [stored, logged]) expect(text.includes(secret!)).toBe(false)
+})

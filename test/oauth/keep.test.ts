@@ -1,0 +1,141 @@
+/** Which row a new token set becomes, and which refresh token it ends up with. */
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { type RequestContext, transaction } from '../../src/domain/context.ts'
+import type { Account } from '../../src/domain/providers/client.ts'
+import { grantedScopes, grantedUntil } from '../../src/domain/tokens/granted.ts'
+import { keepToken } from '../../src/domain/tokens/keep.ts'
+import { openToken } from '../../src/domain/tokens/token.ts'
+import { type TestDomain, testDomain } from '../support/domain.ts'
+
+const TOKEN_URL = 'https://id.example/token'
+const alice: Account = { id: 'alice', label: 'alice@example.com' }
+const bob: Account = { id: 'bob', label: 'bob@example.com' }
+
+let domain: TestDomain
+let ctx: RequestContext
+let providerId: string
+
+beforeAll(async () => {
+  domain = await testDomain()
+})
+afterAll(() => domain?.close())
+beforeEach(async () => {
+  ctx = await domain.tenant()
+  const provider = await ctx.db.oAuthProvider.create({
+    data: {
+      organizationId: ctx.workspace.organizationId,
+      providerId: 'acme',
+      name: 'Acme',
+      clientId: 'c',
+      authUrl: 'https://id.example/auth',
+      tokenUrl: TOKEN_URL,
+    },
+  })
+  providerId = provider.id
+})
+
+interface How {
+  account?: Account | null
+  renews?: string | null
+  refreshToken?: string | null
+  tokenUrl?: string
+  subject?: string
+}
+
+const keep = (access: string, { account = null, renews = null, refreshToken = null, ...how }: How = {}) =>
+  transaction(ctx, (tx) =>
+    keepToken(tx.sql, ctx.keyring, {
+      workspaceId: ctx.workspace.id,
+      subject: how.subject ?? 'ann',
+      provider: { id: providerId, tokenUrl: how.tokenUrl ?? TOKEN_URL },
+      renews,
+      tokens: { accessToken: access, tokenType: 'bearer', refreshToken, expiresIn: null, scopes: null, account },
+      scopes: ['read'],
+      account,
+      expiresAt: null,
+    }),
+  )
+const row = (id: string) => ctx.db.oAuthToken.findUniqueOrThrow({ where: { id } })
+const content = async (id: string) => openToken(ctx.keyring, await row(id))
+
+test('the same account is one row of a person, however it comes', async () => {
+  const first = await keep('1', { account: alice })
+  expect(first.isNew).toBe(true)
+  expect(await keep('2', { account: { ...alice, label: 'Alice' } })).toEqual({ id: first.id, isNew: false })
+  expect(await row(first.id)).toMatchObject({ version: 2, accountLabel: 'Alice' })
+  expect((await content(first.id)).accessToken).toBe('2')
+  expect((await keep('3', { account: alice, subject: 'eve' })).isNew).toBe(true)
+})
+
+test('the row of the same account comes before the one that is renewed', async () => {
+  const known = await keep('1', { account: alice })
+  const nameless = await keep('2')
+  expect(await keep('3', { account: alice, renews: nameless.id })).toEqual({ id: known.id, isNew: false })
+  expect((await content(nameless.id)).accessToken).toBe('2')
+})
+
+test('a renewal takes the row, unless both accounts are known and differ', async () => {
+  const nameless = await keep('1')
+  expect((await keep('2', { renews: nameless.id, account: alice })).id).toBe(nameless.id)
+  expect((await keep('3', { renews: nameless.id })).id).toBe(nameless.id)
+  expect(await row(nameless.id)).toMatchObject({ accountId: 'alice', version: 3 })
+  expect((await keep('4', { renews: nameless.id, account: bob })).isNew).toBe(true)
+})
+
+test('nobody else’s row is renewed, nor one that is gone', async () => {
+  const hers = await keep('1')
+  expect((await keep('2', { renews: hers.id, subject: 'eve' })).isNew).toBe(true)
+  expect((await keep('3', { renews: '11111111-1111-4111-8111-111111111111' })).isNew).toBe(true)
+  expect((await content(hers.id)).accessToken).toBe('1')
+})
+
+test.each<[string, How, boolean]>([
+  ['of the same account', { account: alice }, true],
+  ['of nobody knows whom', {}, false],
+  ['from another address', { account: alice, tokenUrl: 'https://other.example/token' }, false],
+  ['from another path of the same address', { account: alice, tokenUrl: 'https://id.example/v2/token' }, true],
+])('an answer without a refresh token, %s, keeps the old one: %s', async (_, how, kept) => {
+  const { id } = await keep('1', { account: alice, refreshToken: 'old' })
+  expect((await keep('2', { renews: id, ...how })).id).toBe(id)
+  expect(await row(id)).toMatchObject({ refreshable: kept, tokenUrl: how.tokenUrl ?? TOKEN_URL })
+  expect((await content(id)).refreshToken).toBe(kept ? 'old' : null)
+})
+
+test.each([
+  ['has ended', { endedAt: new Date() }, false],
+  ['is being refreshed, at a provider that may rotate', { refreshId: '11111111-1111-4111-8111-111111111111' }, false],
+  [
+    'is being refreshed, at a provider that does not rotate',
+    { refreshId: '11111111-1111-4111-8111-111111111111', rotates: false },
+    true,
+  ],
+])('the refresh token of one that %s is kept: %s', async (_, state, kept) => {
+  const { id } = await keep('1', { account: alice, refreshToken: 'old' })
+  await ctx.db.oAuthToken.update({ where: { id }, data: state })
+  await keep('2', { account: alice })
+  expect(await row(id)).toMatchObject({ refreshable: kept, endedAt: null, refreshId: null })
+})
+
+test('ten at once for one account end in one row', async () => {
+  const kept = await Promise.all(Array.from({ length: 10 }, (_, i) => keep(`${i}`, { account: alice })))
+  expect(new Set(kept.map(({ id }) => id)).size).toBe(1)
+  expect(kept.filter(({ isNew }) => isNew)).toHaveLength(1)
+  expect(await row(kept[0]!.id)).toMatchObject({ version: 10 })
+})
+
+test('what is asked for of OpenID Connect counts as granted, the rest as the provider says', () => {
+  expect(grantedScopes(['openid', 'email', 'read', 'read'], null)).toEqual(['openid', 'email', 'read'])
+  expect(grantedScopes(['openid', 'offline_access', 'read', 'write'], ['read', 'extra'])).toEqual([
+    'read',
+    'extra',
+    'openid',
+    'offline_access',
+  ])
+})
+
+test('a lifetime is counted from before the request, and has a bound', () => {
+  const at = new Date('2026-01-01T00:00:00Z')
+  expect(grantedUntil(null, at)).toBeNull()
+  expect(grantedUntil(60, at)).toEqual(new Date('2026-01-01T00:01:00Z'))
+  expect(grantedUntil(Number.MAX_VALUE, at)!.getUTCFullYear()).toBeLessThan(2037)
+})

@@ -1,0 +1,160 @@
+/** What happens while a token is refreshed: people leave, servers stop, databases fail, tokens are deleted or renewed. */
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { sealToken } from '../../src/domain/tokens/token.ts'
+import { createLogger } from '../../src/log.ts'
+import { type TestApp, testApp } from '../support/app.ts'
+import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
+import { ask, expired, granted, refreshes, row, SETTINGS, stored } from './agent-support.ts'
+
+let rotating: OAuthServer
+let app: TestApp
+const lines: string[] = []
+beforeAll(async () => {
+  const log = createLogger('debug', { write: (line: string) => void lines.push(line) })
+  ;[rotating, app] = await Promise.all([startOAuthServer(), testApp({ settings: SETTINGS, overrides: { log } })])
+})
+afterAll(async () => {
+  await app.close()
+  await rotating.close()
+})
+beforeEach(() => {
+  rotating.tokenRequests.length = 0
+})
+
+const PATIENTLY = { timeout: 10_000, interval: 10 }
+
+test('a client that leaves does not cut the refresh short: what the provider gave is kept', async () => {
+  const held = await expired(app, rotating)
+  const { reached, release } = rotating.next('hang')
+  const leaves = new AbortController()
+  const { agentId, key, provider } = held
+  const left = fetch(`${app.url}/v2/auth/agents/${agentId}/providers/${provider.providerId}/tokens`, {
+    method: 'POST',
+    headers: { 'x-api-key': key, 'content-type': 'application/json' },
+    body: '{"scopes":[]}',
+    signal: leaves.signal,
+  }).catch((error: Error) => error.name)
+  await reached
+  leaves.abort()
+  expect(await left).toBe('AbortError')
+  const next = ask(app, held)
+  release()
+  expect((await next).body.access_token).toBe((await stored(app, held)).accessToken)
+  expect(refreshes(rotating)).toHaveLength(1)
+  expect(await row(app, held)).toMatchObject({ version: 2 })
+})
+
+test('a server that is stopped while it refreshes writes down what the provider gave before it goes', async () => {
+  const held = await expired(app, rotating)
+  const stopping = await testApp({ beside: app, settings: SETTINGS })
+  const { reached, release } = rotating.next('hang')
+  const asked = ask(stopping, held)
+  await reached
+  const closed = stopping.close()
+  release()
+  expect((await asked).status).toBe(200)
+  await closed
+  expect(await row(app, held)).toMatchObject({ version: 2, refreshId: null, endedAt: null })
+  expect((await ask(app, held)).body.access_token).toBe((await stored(app, held)).accessToken)
+  expect(refreshes(rotating)).toHaveLength(1)
+})
+
+test('a server that is about to stop begins no refresh; another one does', async () => {
+  const held = await expired(app, rotating)
+  const stopping = await testApp({ beside: app, settings: SETTINGS })
+  await stopping.app.core.underWay.close(0)
+  expect(await ask(stopping, held)).toMatchObject({ status: 503, body: { code: 'UNAVAILABLE' } })
+  expect(refreshes(rotating)).toEqual([])
+  expect((await ask(app, held)).status).toBe(200)
+  await stopping.close()
+})
+
+test('a database that fails at that very moment does not lose what the provider gave', async () => {
+  const { db } = app.app.core
+  const held = await expired(app, rotating)
+  await db.$executeRaw`
+    CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'not now'; END $$`
+  await db.$executeRaw`
+    CREATE TRIGGER refuse BEFORE UPDATE ON oauth_tokens FOR EACH ROW WHEN (NEW.version > OLD.version) EXECUTE FUNCTION refuse()`
+  const asked = ask(app, held)
+  await expect.poll(() => lines.filter((line) => line.includes('could not be written down')), PATIENTLY).toHaveLength(1)
+  await db.$executeRaw`DROP TRIGGER refuse ON oauth_tokens`
+  expect((await asked).body.access_token).toBe((await stored(app, held)).accessToken)
+  expect(refreshes(rotating)).toEqual([held.content.refreshToken])
+})
+
+test('a token that is deleted while it is refreshed stays deleted, and what the provider gave is revoked', async () => {
+  const held = await expired(app, rotating)
+  const { reached, release } = rotating.next('hang')
+  const asked = ask(app, held)
+  await reached
+  await app.app.core.db.oAuthToken.delete({ where: { id: held.tokenId } })
+  const before = await app.app.core.db.tokenRevocation.count()
+  const access = app.app.core.oauth
+  const revoked: string[] = []
+  const { revoke } = access
+  access.revoke = async (...args) => {
+    revoked.push(args[2].value)
+    await revoke(...args)
+  }
+  release()
+  expect((await asked).body.code).toBe('CONNECTION_REQUIRED')
+  access.revoke = revoke
+  expect(revoked).toHaveLength(2)
+  expect(revoked).not.toContain(held.content.refreshToken)
+  expect(await rotating.isActive(revoked[1]!)).toBe(false)
+  expect(await app.app.core.db.tokenRevocation.count()).toBe(before)
+})
+
+test('who authenticates again while it is refreshed keeps the new grant: the late answer is dropped', async () => {
+  const held = await expired(app, rotating)
+  const { reached, release } = rotating.next('hang')
+  const asked = ask(app, held)
+  await reached
+  const renewed = await granted(app, rotating, { provider: held.provider, subject: 'bob' })
+  const { core } = app.app
+  await core.db.oAuthToken.update({
+    where: { id: held.tokenId },
+    data: {
+      sealed: sealToken(core.keyring, held.tokenId, renewed.content),
+      version: { increment: 1 },
+      expiresAt: new Date(Date.now() + 3_600_000),
+      refreshId: null,
+      refreshUntil: null,
+    },
+  })
+  release()
+  expect((await asked).body.access_token).toBe(renewed.content.accessToken)
+  expect(await stored(app, held)).toEqual(renewed.content)
+})
+
+test('who is unlinked, or loses its key, while it waits gets nothing', async () => {
+  const { core } = app.app
+  const held = await expired(app, rotating)
+  const first = rotating.next('hang')
+  const unlinked = ask(app, held)
+  await first.reached
+  await core.db.agentLink.delete({ where: { id: held.connectionId } })
+  first.release()
+  expect((await unlinked).body.code).toBe('CONNECTION_REQUIRED')
+
+  const other = await expired(app, rotating)
+  const second = rotating.next('hang')
+  const revoked = ask(app, other)
+  await second.reached
+  await core.db.apiKey.updateMany({ where: { agentId: other.agentId }, data: { revokedAt: new Date() } })
+  second.release()
+  expect((await revoked).status).toBe(401)
+})
+
+test('no token is in any line of the log, whatever went wrong', async () => {
+  const held = await expired(app, rotating)
+  rotating.next('500')
+  await ask(app, held)
+  const text = lines.join('')
+  expect(text).toContain('a token could not be refreshed')
+  expect(text).not.toContain(held.content.accessToken)
+  expect(text).not.toContain(held.content.refreshToken!)
+  for (const { refreshToken } of rotating.tokenRequests) expect(text).not.toContain(refreshToken!)
+  expect(text).not.toContain(held.provider.clientSecret!)
+})

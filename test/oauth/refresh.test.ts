@@ -1,0 +1,310 @@
+/** Refreshing: once, whoever asks, and whatever the provider does. On one server; several are in refresh-two-servers.test.ts. */
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { refreshExpiring } from '../../src/domain/tokens/refresh-expiring.ts'
+import { createLogger } from '../../src/log.ts'
+import { type Answer, type TestApp, testApp } from '../support/app.ts'
+import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
+import { ask, expired, granted, later, newAgent, refreshes, row, SETTINGS, stored } from './agent-support.ts'
+import { authenticate, connectedToken } from './support.ts'
+
+let rotating: OAuthServer
+let plain: OAuthServer
+let app: TestApp
+const lines: string[] = []
+beforeAll(async () => {
+  const log = createLogger('debug', { write: (line: string) => void lines.push(line) })
+  ;[rotating, plain, app] = await Promise.all([
+    startOAuthServer(),
+    startOAuthServer({ rotate: false }),
+    testApp({ settings: SETTINGS, overrides: { log } }),
+  ])
+})
+afterAll(async () => {
+  await app.close()
+  await Promise.all([rotating.close(), plain.close()])
+})
+beforeEach(() => {
+  rotating.tokenRequests.length = 0
+  plain.tokenRequests.length = 0
+})
+
+const many = (count: number, call: () => Promise<Answer>) => Promise.all(Array.from({ length: count }, call))
+const kinds = (answers: Answer[]) => [...new Set(answers.map(({ status, body }) => `${status} ${body.code ?? 'ok'}`))]
+const endings = async () =>
+  (await app.app.core.db.event.findMany({ where: { type: 'oauth_token.expired' } })).map(({ subjectId }) => subjectId)
+
+test('an agent that asks with an expired access token gets a new one, and the new refresh token is kept', async () => {
+  const held = await expired(app, rotating)
+  const answer = await ask(app, held)
+  expect(answer).toMatchObject({ status: 200, body: { token_type: 'bearer', scopes: ['openid', 'read'] } })
+  expect(answer.body.access_token).not.toBe(held.content.accessToken)
+  expect(Date.parse(answer.body.expires_at)).toBeGreaterThan(Date.now() + 3_500_000)
+  expect(await rotating.isActive(answer.body.access_token)).toBe(true)
+  const now = await stored(app, held)
+  expect(now.refreshToken).not.toBe(held.content.refreshToken)
+  expect(await row(app, held)).toMatchObject({ version: 2, rotates: true, refreshId: null, refreshUntil: null })
+  expect(refreshes(rotating)).toEqual([held.content.refreshToken])
+  // and again
+  await later(app, held)
+  expect((await ask(app, held)).status).toBe(200)
+  expect(refreshes(rotating)).toEqual([held.content.refreshToken, now.refreshToken])
+})
+
+test('a provider that leaves refresh tokens as they are is asked with the same one again', async () => {
+  const held = await expired(app, plain)
+  expect((await ask(app, held)).status).toBe(200)
+  await later(app, held)
+  expect((await ask(app, held)).status).toBe(200)
+  expect(refreshes(plain)).toEqual([held.content.refreshToken, held.content.refreshToken])
+  expect(await row(app, held)).toMatchObject({ version: 3, rotates: false })
+})
+
+test('twenty who ask while the provider takes its time share its one answer', async () => {
+  const held = await expired(app, rotating)
+  const { reached, release } = rotating.next('hang')
+  const asked = many(20, () => ask(app, held))
+  await reached
+  release()
+  const answers = await asked
+  expect(kinds(answers)).toEqual(['200 ok'])
+  expect(new Set(answers.map(({ body }) => body.access_token)).size).toBe(1)
+  expect(refreshes(rotating)).toHaveLength(1)
+})
+
+describe('an access token that is still good', () => {
+  const soon = () => ({ expiresAt: new Date(Date.now() + 40_000) })
+  /** as if it had been issued a while ago */
+  const aged = (tokenId: string) =>
+    app.app.core.db
+      .$executeRaw`UPDATE oauth_tokens SET updated_at = now() - interval '1 hour' WHERE id = ${tokenId}::uuid`
+
+  test('for less than a minute is refreshed before it is handed out', async () => {
+    const held = await granted(app, rotating, { row: soon() })
+    await aged(held.tokenId)
+    expect((await ask(app, held)).body.access_token).not.toBe(held.content.accessToken)
+  })
+
+  test('is handed out all the same when the provider fails', async () => {
+    const held = await granted(app, rotating, { row: soon() })
+    await aged(held.tokenId)
+    rotating.next('500')
+    expect(await ask(app, held)).toMatchObject({ status: 200, body: { access_token: held.content.accessToken } })
+    // and while the back-off lasts nobody asks the provider
+    expect((await ask(app, held)).status).toBe(200)
+    expect(refreshes(rotating)).toHaveLength(1)
+  })
+
+  test('is not refreshed at each call because all of the provider’s are short-lived', async () => {
+    const short = await startOAuthServer({ accessTokenSeconds: 40 })
+    const held = await expired(app, short)
+    const answers = [await ask(app, held), await ask(app, held), await ask(app, held)]
+    expect(new Set(answers.map(({ body }) => body.access_token)).size).toBe(1)
+    expect(refreshes(short)).toHaveLength(1)
+    await short.close()
+  })
+})
+
+describe('when the provider fails', () => {
+  /** so often that it is not tried again before the slowest has asked */
+  const failedBefore = { row: { refreshFailures: 5 } }
+
+  test.each([
+    ['500', '500' as const, 'answered 500'],
+    ['HTML', 'html' as const, 'HTML'],
+    ['a redirect', 'redirect' as const, 'redirect'],
+    ['that it does not know the client', { status: 401, body: '{"error":"invalid_client"}' }, 'invalid_client'],
+  ])('by answering %s, all who wait are told so after one try, and it works again later', async (_name, what, why) => {
+    const held = await expired(app, rotating, failedBefore)
+    rotating.next(what)
+    lines.length = 0
+    const answers = await many(8, () => ask(app, held))
+    expect(kinds(answers)).toEqual(['502 OAUTH_PROVIDER_UNAVAILABLE'])
+    expect(answers[0]!.body.detail).toContain(held.provider.name)
+    expect(refreshes(rotating)).toHaveLength(1)
+    expect(lines.filter((line) => line.includes(why))).toHaveLength(1)
+    expect(await row(app, held)).toMatchObject({ endedAt: null, refreshFailures: 6, refreshId: null })
+    await later(app, held)
+    expect((await ask(app, held)).status).toBe(200)
+    expect(await row(app, held)).toMatchObject({ refreshFailures: 0, refreshAfter: null })
+  })
+
+  test('by not being there, nothing was sent, and nothing is lost', async () => {
+    const gone = await startOAuthServer()
+    const held = await expired(app, gone, failedBefore)
+    await gone.close()
+    expect(kinds(await many(8, () => ask(app, held)))).toEqual(['502 OAUTH_PROVIDER_UNAVAILABLE'])
+    expect(await row(app, held)).toMatchObject({ endedAt: null, refreshFailures: 6 })
+  })
+
+  test('again and again, it is asked less and less often, but every five minutes at least', async () => {
+    const held = await expired(app, rotating)
+    const pauses: number[] = []
+    for (const failures of [0, 1, 5, 8, 30]) {
+      await app.app.core.db.oAuthToken.update({ where: { id: held.tokenId }, data: { refreshFailures: failures } })
+      await later(app, held)
+      rotating.next('500')
+      const before = Date.now()
+      expect((await ask(app, held)).status).toBe(502)
+      pauses.push(Math.round(((await row(app, held)).refreshAfter!.getTime() - before) / 1000))
+    }
+    expect(pauses).toEqual([1, 2, 32, 256, 300])
+  })
+
+  test('by cutting the connection after it has rotated, the old refresh token is never sent again', async () => {
+    const held = await expired(app, rotating)
+    rotating.next('reset')
+    expect(kinds(await many(5, () => ask(app, held)))).toEqual(['409 TOKEN_EXPIRED'])
+    await later(app, held)
+    const answer = await ask(app, held)
+    expect([answer.status, answer.body.code, answer.body.detail]).toEqual([
+      409,
+      'TOKEN_EXPIRED',
+      expect.stringContaining('may have been used up'),
+    ])
+    expect(refreshes(rotating)).toEqual([held.content.refreshToken])
+    expect(await endings()).toContain(held.tokenId)
+  })
+
+  test('by cutting the connection though it does not rotate, it is asked again', async () => {
+    const held = await expired(app, plain, { row: { rotates: false, refreshFailures: 5 } })
+    plain.next('reset')
+    expect(kinds(await many(5, () => ask(app, held)))).toEqual(['502 OAUTH_PROVIDER_UNAVAILABLE'])
+    await later(app, held)
+    expect((await ask(app, held)).status).toBe(200)
+  })
+})
+
+test('what the provider takes no more has expired for good, and the workspace’s log says so once', async () => {
+  const held = await expired(app, rotating)
+  rotating.next({ status: 400, body: '{"error":"invalid_grant","error_description":"canary-description"}' })
+  const answers = await many(6, () => ask(app, held))
+  expect(kinds(answers)).toEqual(['409 TOKEN_EXPIRED'])
+  expect(answers[0]!.body.detail).toContain('authenticate again')
+  expect((await ask(app, held)).body.code).toBe('TOKEN_EXPIRED')
+  expect(refreshes(rotating)).toHaveLength(1)
+  expect((await endings()).filter((id) => id === held.tokenId)).toHaveLength(1)
+  expect(lines.join()).not.toContain('canary-description')
+})
+
+test('and its owner, who authenticates again, has it back: the agent gets the new one', async () => {
+  const agent = await newAgent(app)
+  const asked = { agentId: agent.agentId, scopes: ['openid', 'read'] }
+  const { tokenId, provider } = await connectedToken(app, rotating, asked)
+  await later(app, { tokenId })
+  rotating.next({ status: 400, body: '{"error":"invalid_grant"}' })
+  expect((await ask(app, { ...agent, provider })).body.code).toBe('TOKEN_EXPIRED')
+  expect((await authenticate(app, { ...asked, provider })).body).toMatchObject({ status: 'token_expired' })
+  expect(await connectedToken(app, rotating, { ...asked, provider })).toMatchObject({ tokenId })
+  const answer = await ask(app, { ...agent, provider })
+  expect([answer.status, await rotating.isActive(answer.body.access_token)]).toEqual([200, true])
+})
+
+describe('a server that died while it refreshed', () => {
+  const died = (tokenId: string, rotates: boolean | null, ago = 1) => app.app.core.db.$executeRaw`
+    UPDATE oauth_tokens SET refresh_id = ${randomUUID()}::uuid, rotates = ${rotates}::boolean,
+      refresh_until = now() - make_interval(secs => ${ago}::float8) WHERE id = ${tokenId}::uuid`
+
+  test.each([true, null])('may have used the refresh token up: it is not sent again (rotates: %s)', async (rotates) => {
+    const held = await expired(app, rotating)
+    await died(held.tokenId, rotates)
+    expect(kinds(await many(5, () => ask(app, held)))).toEqual(['409 TOKEN_EXPIRED'])
+    expect(refreshes(rotating)).toEqual([])
+    expect((await endings()).filter((id) => id === held.tokenId)).toHaveLength(1)
+  })
+
+  test('is replaced by one other where refresh tokens stay as they are', async () => {
+    const held = await expired(app, plain)
+    await died(held.tokenId, false)
+    expect(kinds(await many(5, () => ask(app, held)))).toEqual(['200 ok'])
+    expect(refreshes(plain)).toEqual([held.content.refreshToken])
+  })
+
+  test('and was only slow has not lost what the provider gave it', async () => {
+    const held = await expired(app, rotating)
+    const { reached, release } = rotating.next('hang')
+    const first = ask(app, held)
+    await reached
+    await app.app.core.db.$executeRaw`
+      UPDATE oauth_tokens SET refresh_until = now() - interval '1 second' WHERE id = ${held.tokenId}::uuid`
+    const beside = await testApp({ beside: app, settings: SETTINGS })
+    expect((await ask(beside, held)).body.code).toBe('TOKEN_EXPIRED')
+    release()
+    await first
+    expect(await row(app, held)).toMatchObject({ version: 2, endedAt: null, endedBecause: null, refreshId: null })
+    expect((await ask(beside, held)).status).toBe(200)
+    await beside.close()
+  })
+})
+
+test('a refresh token is never sent to another place than the one it came from', async () => {
+  const held = await expired(app, rotating)
+  await app.app.core.db.oAuthProvider.update({ where: { id: held.provider.id }, data: { tokenUrl: plain.tokenUrl } })
+  const answer = await ask(app, held)
+  expect([answer.body.code, answer.body.detail]).toEqual(['TOKEN_EXPIRED', expect.stringContaining('address')])
+  expect([...rotating.tokenRequests, ...plain.tokenRequests].filter((one) => one.refreshToken)).toEqual([])
+})
+
+test('scopes that the provider takes back are gone, and what needs them is told so', async () => {
+  const held = await expired(app, rotating, { scopes: ['openid', 'read', 'write'] })
+  rotating.next({
+    status: 200,
+    body: '{"access_token":"narrow","token_type":"Bearer","expires_in":600,"scope":"read"}',
+  })
+  const answer = await ask(app, held, { scopes: ['read', 'write'] })
+  expect([answer.body.code, answer.body.detail]).toEqual([
+    'CONNECTION_REQUIRED',
+    expect.stringContaining('lack scopes: write.'),
+  ])
+  expect(await row(app, held)).toMatchObject({ scopes: ['read', 'openid'] })
+  expect(await ask(app, held)).toMatchObject({ status: 200, body: { access_token: 'narrow' } })
+})
+
+describe('before they expire', () => {
+  const round = () => refreshExpiring(app.app.core, new AbortController().signal)
+  const prepare = (tokenId: string, expiresIn: number, usedAgo: number | null = 60) => app.app.core.db.$executeRaw`
+    UPDATE oauth_tokens SET updated_at = now() - interval '1 hour', expires_at = now() + make_interval(secs => ${expiresIn}::float8),
+      used_at = now() - make_interval(secs => ${usedAgo}::float8) WHERE id = ${tokenId}::uuid`
+
+  test('tokens that agents use are refreshed, so that nobody waits; others are left alone', async () => {
+    const [used, unused, idle, good, unlinked, ended] = await Promise.all(
+      Array.from({ length: 6 }, () => granted(app, rotating)),
+    )
+    await prepare(used!.tokenId, 200)
+    await prepare(unused!.tokenId, 200, null)
+    await prepare(idle!.tokenId, 200, 2 * 86_400)
+    await prepare(good!.tokenId, 400)
+    await prepare(unlinked!.tokenId, 200)
+    await app.app.core.db.agentLink.delete({ where: { id: unlinked!.connectionId } })
+    await prepare(ended!.tokenId, 200)
+    await app.app.core.db.oAuthToken.update({ where: { id: ended!.tokenId }, data: { endedAt: new Date() } })
+    rotating.tokenRequests.length = 0
+    await Promise.all([round(), round()])
+    expect(refreshes(rotating)).toEqual([used!.content.refreshToken])
+    await round()
+    expect(refreshes(rotating)).toHaveLength(1)
+  })
+
+  test('one that fails holds up no other, and waits for its back-off', async () => {
+    const held = await Promise.all(Array.from({ length: 6 }, () => granted(app, rotating)))
+    for (const { tokenId } of held) await prepare(tokenId, 100)
+    rotating.tokenRequests.length = 0
+    rotating.next('500')
+    await round()
+    expect(refreshes(rotating)).toHaveLength(6)
+    const versions = await Promise.all(held.map(async (one) => (await row(app, one)).version))
+    expect(versions.sort()).toEqual([1, 2, 2, 2, 2, 2])
+  })
+})
+
+test('no token is in any line of the log', async () => {
+  const held = await expired(app, rotating)
+  const first = await ask(app, held)
+  const now = await stored(app, held)
+  const text = lines.join('')
+  expect(text).toContain('a token could not be refreshed')
+  for (const secret of [held.content, now].flatMap((one) => [one.accessToken, one.refreshToken!]))
+    expect(text).not.toContain(secret)
+  expect(text).not.toContain(first.body.access_token)
+  expect(text).not.toContain(held.provider.clientSecret!)
+})

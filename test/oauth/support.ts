@@ -1,0 +1,120 @@
+/** What tests of OAuth share: a provider of ours at the tests' OAuth server, and a person who goes through the flow. */
+import { randomUUID } from 'node:crypto'
+import { expect } from 'vitest'
+import { redirectUriOf, sealClientSecret } from '../../src/domain/providers/find.ts'
+import type { Answer, TestApp } from '../support/app.ts'
+import type { OAuthServer } from '../support/oauth-server.ts'
+
+/** Settings of an app whose providers are on this machine. */
+export const LOCAL = { OUTBOUND_ALLOW: '127.0.0.1' }
+
+export interface ProviderOptions {
+  /** default: a new one */
+  providerId?: string
+  name?: string
+  method?: 'none' | 'client_secret_basic' | 'client_secret_post'
+  /** default: true */
+  pkce?: boolean
+  /** default: workspace A's */
+  organizationId?: string
+  /** members of the row that differ */
+  row?: Partial<{ tokenUrl: string; authUrl: string; issuer: string | null; clientSecret: string | null }>
+}
+
+export interface TestProvider {
+  /** of its row */
+  id: string
+  providerId: string
+  name: string
+  clientId: string
+  clientSecret: string | null
+}
+
+/** A provider of workspace A's organization, whose client is registered at the server. Default: client_secret_post with PKCE. */
+export async function oauthProvider(
+  { app, tenant }: TestApp,
+  server: OAuthServer,
+  how: ProviderOptions = {},
+): Promise<TestProvider> {
+  const { method = 'client_secret_post', pkce = true, providerId = `acme-${randomUUID().slice(0, 8)}` } = how
+  const redirectUri = redirectUriOf(app.core, providerId)
+  const { clientId, clientSecret } = await server.client({ method, redirectUri, requirePkce: pkce })
+  const id = randomUUID()
+  const row = await app.core.db.oAuthProvider.create({
+    data: {
+      id,
+      organizationId: how.organizationId ?? tenant.organizationId,
+      providerId,
+      name: how.name ?? `Acme ${providerId}`,
+      clientId,
+      clientSecret: clientSecret === null ? null : sealClientSecret(app.core.keyring, id, clientSecret),
+      authUrl: server.authUrl,
+      tokenUrl: server.tokenUrl,
+      usesPkce: pkce,
+      tokenEndpointAuthMethod: method,
+      ...how.row,
+    },
+  })
+  return { id, providerId, name: row.name, clientId, clientSecret }
+}
+
+export interface Asked {
+  provider: TestProvider
+  /** default: the deployer of workspace A */
+  key?: string
+  tenant?: string
+  agentId?: string
+  userId?: string
+  /** default: openid email read */
+  scopes?: string[]
+  forceNew?: boolean
+}
+
+export const SCOPES = ['openid', 'email', 'read']
+
+/** POST /v2/auth/authenticate. */
+export function authenticate(app: TestApp, asked: Asked): Promise<Answer> {
+  const { provider, scopes = SCOPES, agentId, userId, forceNew } = asked
+  return app.rest('POST', '/v2/auth/authenticate', {
+    key: asked.key ?? app.keys.deployer,
+    tenant: asked.tenant,
+    body: { provider: provider.providerId, scopes, agent_id: agentId, user_id: userId, force_new: forceNew },
+  })
+}
+
+/** As a person's browser opens an address it was sent to. */
+export async function open(url: string, init?: RequestInit): Promise<Answer> {
+  const response = await fetch(url, { redirect: 'manual', ...init })
+  return { status: response.status, headers: response.headers, text: await response.text(), body: undefined }
+}
+
+export interface Went {
+  authId: string
+  tokenId: string
+  /** null: no agent was named */
+  connectionId: string | null
+  provider: TestProvider
+}
+
+/**
+ * The whole flow over HTTP: a call asks, the person signs in as `account` (default: alice) and consents, the call-back
+ * is opened. Without a provider it makes one.
+ */
+export async function connectedToken(
+  app: TestApp,
+  server: OAuthServer,
+  how: Partial<Asked> & { account?: string } = {},
+): Promise<Went> {
+  const provider = how.provider ?? (await oauthProvider(app, server))
+  const asked = await authenticate(app, { ...how, provider })
+  expect(asked).toMatchObject({ status: 200, body: { url: expect.any(String), auth_id: expect.any(String) } })
+  const page = await open(await server.visit(asked.body.url, { account: how.account }))
+  expect([page.status, page.text]).toEqual([200, expect.stringContaining('Connected')])
+  const { tokenId, agentId } = await app.app.core.db.oAuthAuthorization.findUniqueOrThrow({
+    where: { id: asked.body.auth_id },
+  })
+  const connection = agentId
+    ? await app.app.core.db.agentLink.findFirstOrThrow({ where: { agentId, tokenId: tokenId! } })
+    : null
+  return { authId: asked.body.auth_id, tokenId: tokenId!, connectionId: connection?.id ?? null, provider }
+}

@@ -1,0 +1,460 @@
+/** OAuth providers as a REST client sees them (spec 2.8, contract 8). */
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createLogger } from '../../src/log.ts'
+import type { TestTenant } from '../support/app.ts'
+import { type CallOptions, type RestApp, restApp, uniqueName, violations } from './support.ts'
+
+/** whatever was logged, at the level that logs most */
+const logged: string[] = []
+let app: RestApp
+beforeAll(async () => {
+  app = await restApp({ overrides: { log: createLogger('debug', { write: (line) => logged.push(line) }) } })
+})
+afterAll(() => app.close())
+
+const PATH = '/v2/auth/providers'
+const body = (more: object = {}) => ({
+  provider_id: uniqueName('provider'),
+  name: 'Example',
+  client_id: 'our-client',
+  auth_url: 'https://accounts.example.com/authorize?access_type=offline',
+  token_url: 'https://accounts.example.com/token',
+  ...more,
+})
+const post = (what: object, options?: CallOptions) => app.call('POST', PATH, { body: what, ...options })
+const patch = (id: string, what: object, options?: CallOptions) =>
+  app.call('PATCH', `${PATH}/${id}`, { body: what, ...options })
+const remove = (id: string, options?: CallOptions) => app.call('DELETE', `${PATH}/${id}`, options)
+const get = (id: string, options?: CallOptions) => app.call('GET', `${PATH}/${id}`, options)
+const list = async (options?: CallOptions) => (await app.call('GET', PATH, options)).body
+async function made(more?: object, options?: CallOptions) {
+  const answer = await post(body(more), options)
+  expect(answer.status, answer.text).toBe(200)
+  return answer.body
+}
+const row = (id: string) => app.core.db.oAuthProvider.findUniqueOrThrow({ where: { id } })
+const lastEvent = () =>
+  app.core.db.event.findFirst({ where: { workspaceId: app.tenant.workspaceId }, orderBy: { sequence: 'desc' } })
+
+/** Resolves as soon as the server sends such a statement. */
+function whenSent(part: string): Promise<void> {
+  return new Promise((resolve) => {
+    const stop = app.app.database.onQuery((sql) => {
+      if (!sql.includes(part)) return
+      stop()
+      resolve()
+    })
+  })
+}
+
+const token = (oauthProviderId: string, { workspaceId }: TestTenant = app.tenant) => ({
+  workspaceId,
+  oauthProviderId,
+  subject: 'somebody',
+  scopes: [],
+  sealed: 'nothing',
+  refreshable: false,
+  tokenUrl: 'https://accounts.example.com/token',
+})
+const authorization = (oauthProviderId: string) => ({
+  workspaceId: app.tenant.workspaceId,
+  oauthProviderId,
+  subject: 'somebody',
+  createdBy: 'somebody',
+  scopes: [],
+  redirectUri: 'https://pilothouse.example.com/v2/auth/callback/x',
+  expiresAt: new Date(Date.now() + 60_000),
+})
+
+describe('creating one', () => {
+  test('answers it with its defaults, and it can be read back by its name and its ID, and is in the event log', async () => {
+    const sent = body()
+    const answer = await post(sent)
+    expect(answer.status, answer.text).toBe(200)
+    expect(answer.body).toEqual({
+      ...sent,
+      id: expect.any(String),
+      organization_id: app.tenant.organizationId,
+      uses_pkce: false,
+      code_challenge_method: 'S256',
+      provider_type: null,
+      mcp_server_url: null,
+      token_endpoint_auth_method: 'client_secret_post',
+      is_dynamic_client: false,
+      created_at: expect.any(String),
+      updated_at: expect.any(String),
+    })
+    expect((await get(sent.provider_id)).body).toEqual(answer.body)
+    expect((await get(answer.body.id.toUpperCase())).body).toEqual(answer.body)
+    expect(await lastEvent()).toMatchObject({ type: 'oauth_provider.created', subjectId: answer.body.id })
+  })
+
+  test('takes every member, and null for each that may be absent', async () => {
+    const more = {
+      uses_pkce: true,
+      code_challenge_method: 'S256',
+      provider_type: 'slack',
+      token_endpoint_auth_method: 'client_secret_basic',
+    }
+    expect(await made({ ...more, client_secret: 's3cret' })).toMatchObject(more)
+    const nothing = Object.fromEntries([...Object.keys(more), 'client_secret'].map((name) => [name, null]))
+    expect(await made(nothing)).toMatchObject({ uses_pkce: false, token_endpoint_auth_method: 'client_secret_post' })
+    expect(await made({ is_dynamic_client: true, mcp_server_url: 'https://x', unknown: 7 })).toMatchObject({
+      is_dynamic_client: false,
+      mcp_server_url: null,
+    })
+  })
+
+  test('people may be sent to a private address, but this server goes to none', async () => {
+    await made({ auth_url: 'https://10.0.0.1/authorize' })
+    await made({ auth_url: 'http://127.0.0.1:8080/authorize' })
+    for (const token_url of ['https://10.0.0.1/token', 'https://127.0.0.1/token', 'https://[::1]/token'])
+      expect(violations(await post(body({ token_url })))).toEqual(['body.token_url value_error'])
+  })
+
+  test('a name is taken once in an organization, whichever workspace asks, and free in another one', async () => {
+    const sent = body()
+    expect((await post(sent)).status).toBe(200)
+    for (const key of [app.keys.admin, app.sibling.keys.admin]) {
+      const again = await post(sent, { key })
+      expect([again.status, again.body.code]).toEqual([409, 'ALREADY_EXISTS'])
+      expect(again.body.detail).toBe(
+        `OAuth provider '${sent.provider_id}' of organization ID '${app.tenant.organizationId}' already exists.`,
+      )
+    }
+    expect((await post(sent, { key: app.other.keys.admin })).status).toBe(200)
+  })
+
+  test('of many at once with one name one is made, and the others are told that it exists', async () => {
+    const sent = body()
+    const answers = await Promise.all(Array.from({ length: 8 }, () => post(sent)))
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(7).fill(409)])
+    for (const { status, body } of answers) if (status === 409) expect(body.code).toBe('ALREADY_EXISTS')
+  })
+
+  test.each([
+    [
+      { provider_id: undefined, name: undefined, client_id: undefined, auth_url: undefined, token_url: undefined },
+      ['auth_url', 'client_id', 'name', 'provider_id', 'token_url'].map((name) => `body.${name} missing`),
+    ],
+    [{ provider_id: '' }, ['body.provider_id string_pattern_mismatch']],
+    [{ provider_id: '-x' }, ['body.provider_id string_pattern_mismatch']],
+    [{ provider_id: 'a/b' }, ['body.provider_id string_pattern_mismatch']],
+    [{ provider_id: 'a\n' }, ['body.provider_id string_pattern_mismatch']],
+    [{ provider_id: 'mcp-discover' }, ['body.provider_id value_error']],
+    [{ provider_id: '00000000-0000-0000-0000-00000000000A' }, ['body.provider_id value_error']],
+    [{ name: 'a\nb' }, ['body.name string_pattern_mismatch']],
+    [{ client_id: '' }, ['body.client_id string_too_short']],
+    [{ client_id: 'a\r\nb' }, ['body.client_id string_pattern_mismatch']],
+    [{ client_secret: '' }, ['body.client_secret string_too_short']],
+    [{ client_secret: 'é' }, ['body.client_secret string_pattern_mismatch']],
+    [{ client_secret: 7 }, ['body.client_secret string_type']],
+    [{ auth_url: 'accounts' }, ['body.auth_url value_error']],
+    [{ auth_url: 'http://accounts.example.com/authorize' }, ['body.auth_url value_error']],
+    [{ auth_url: 'javascript:alert(1)' }, ['body.auth_url value_error']],
+    [{ auth_url: 'https://accounts.example.com/authorize#x' }, ['body.auth_url value_error']],
+    [{ token_url: 'http://accounts.example.com/token' }, ['body.token_url value_error']],
+    [{ token_url: 'https://accounts.example.com/token#x' }, ['body.token_url value_error']],
+    [{ uses_pkce: 'yes' }, ['body.uses_pkce bool_type']],
+    [{ code_challenge_method: 'plain' }, ['body.code_challenge_method enum']],
+    [{ provider_type: 'google' }, ['body.provider_type enum']],
+    [{ token_endpoint_auth_method: 'private_key_jwt' }, ['body.token_endpoint_auth_method enum']],
+    [{ token_endpoint_auth_method: 'none', client_secret: 'x' }, ['body.client_secret value_error']],
+    [
+      { auth_url: 'http://x.example.com', token_url: 'http://x.example.com', name: 'fine' },
+      ['body.auth_url value_error', 'body.token_url value_error'],
+    ],
+  ])('%j is refused, naming each field', async (more, expected) => {
+    expect(violations(await post(body(more)))).toEqual(expected)
+  })
+
+  test('an authorization URL that already says what this server says is refused, and told what', async () => {
+    const refused = await post(body({ auth_url: 'https://x.example.com/a?state=1&prompt=consent&client_id=x&scope=' }))
+    expect(refused.body.detail[0].msg).toBe(
+      'Must not have client_id, scope, state in its query: each authorization says that itself.',
+    )
+  })
+
+  test('the longest of everything is fine, and one character more is refused', async () => {
+    const longest = {
+      provider_id: `x._${'-'.repeat(117)}${randomUUID().slice(0, 8)}`,
+      name: 'ü'.repeat(128),
+      client_id: 'x y~'.repeat(256),
+      client_secret: '~'.repeat(4096),
+      auth_url: `https://x.example.com/${'x'.repeat(2026)}`,
+      token_url: `https://x.example.com/${'x'.repeat(2026)}`,
+    }
+    await made(longest)
+    const longer = Object.fromEntries(Object.entries(longest).map(([name, text]) => [name, `${text}x`]))
+    expect(violations(await post(body(longer)))).toEqual(
+      Object.keys(longest)
+        .map((name) => `body.${name} string_too_long`)
+        .sort(),
+    )
+  })
+})
+
+test('the list has all of the organization, from new to old', async () => {
+  const own = await restApp()
+  const make = async (key: string) =>
+    (await own.call('POST', PATH, { body: body({ client_secret: 'x' }), key })).body.id as string
+  const ids = [await make(own.keys.admin), await make(own.sibling.keys.admin), await make(own.keys.organization)]
+  expect(ids[2]).toBeUndefined() // an organization key has to name a workspace
+  const wide = { key: own.keys.organization, headers: { 'x-tenant-id': own.sibling.workspaceId } }
+  ids[2] = (await own.call('POST', PATH, { body: body(), ...wide })).body.id
+  await make(own.other.keys.admin)
+  for (const key of [own.keys.viewer, own.sibling.keys.viewer]) {
+    const { body } = await own.call('GET', PATH, { key })
+    expect(body.map(({ id }: { id: string }) => id)).toEqual([...ids].reverse())
+  }
+  await own.close()
+})
+
+describe('changing one', () => {
+  test('keeps what is not said or null, and is in the event log', async () => {
+    const one = await made({ client_secret: 's3cret', provider_type: 'slack' })
+    const { clientSecret } = await row(one.id)
+    const changes = {
+      name: 'Another',
+      client_id: 'another-client',
+      auth_url: 'https://login.example.com/authorize',
+      token_url: 'https://accounts.example.com/v2/token',
+      uses_pkce: true,
+      token_endpoint_auth_method: 'client_secret_basic',
+    }
+    const next = await patch(one.provider_id, { ...changes, unknown: 7 })
+    expect(next.status, next.text).toBe(200)
+    expect(next.body).toEqual({ ...one, ...changes, updated_at: expect.any(String) })
+    expect(next.body.updated_at > one.updated_at).toBe(true)
+    expect(await lastEvent()).toMatchObject({ type: 'oauth_provider.updated', subjectId: one.id })
+    const nothing = Object.fromEntries([...Object.keys(changes), 'client_secret'].map((name) => [name, null]))
+    expect((await patch(one.id, nothing)).body).toEqual({ ...next.body, updated_at: expect.any(String) })
+    expect((await row(one.id)).clientSecret).toBe(clientSecret)
+    await patch(one.id, { client_secret: 'another' })
+    expect((await row(one.id)).clientSecret).not.toBe(clientSecret)
+  })
+
+  test('what was got can be sent back, but what is given for good can’t be changed', async () => {
+    const one = await made({ provider_type: 'slack' })
+    expect((await patch(one.id, one)).status).toBe(200)
+    const others = {
+      id: randomUUID(),
+      organization_id: randomUUID(),
+      provider_id: 'another',
+      provider_type: 'microsoft',
+      mcp_server_url: 'https://mcp.example.com',
+      is_dynamic_client: true,
+    }
+    const refused = await patch(one.id, { ...others, name: 'Another' })
+    expect(violations(refused)).toEqual(
+      Object.keys(others)
+        .map((name) => `body.${name} value_error`)
+        .sort(),
+    )
+    for (const { msg } of refused.body.detail) expect(msg).toBe('Cannot be changed.')
+    expect((await get(one.id)).body.name).toBe(one.name)
+  })
+
+  test.each([
+    [{ name: '' }, ['body.name string_too_short']],
+    [{ client_id: 'a\nb' }, ['body.client_id string_pattern_mismatch']],
+    [{ auth_url: 'https://x.example.com/?code_challenge=x' }, ['body.auth_url value_error']],
+    [{ auth_url: 'ftp://x.example.com/' }, ['body.auth_url value_error']],
+    [{ token_url: 'https://192.168.0.1/token' }, ['body.token_url value_error']],
+    [{ code_challenge_method: 'plain' }, ['body.code_challenge_method enum']],
+    [{ token_endpoint_auth_method: 'none', client_secret: 'x' }, ['body.client_secret value_error']],
+  ])('%j is refused', async (what, expected) => {
+    expect(violations(await patch((await made()).id, what))).toEqual(expected)
+  })
+
+  test('the stored secret does not go to another origin: it has to be said again', async () => {
+    const one = await made({ client_secret: 's3cret' })
+    const token_url = 'https://elsewhere.example.com/token'
+    const refused = await patch(one.id, { token_url })
+    expect(violations(refused)).toEqual(['body.client_secret missing'])
+    expect(refused.body.detail[0].msg).toBe(
+      'Required when token_url moves to another origin: the stored one is not sent there.',
+    )
+    expect((await patch(one.id, { token_url, client_secret: 'another' })).body.token_url).toBe(token_url)
+    // nothing is stored, or it goes away
+    expect((await patch((await made()).id, { token_url })).status).toBe(200)
+    const drops = { token_url: one.token_url, token_endpoint_auth_method: 'none' }
+    expect((await patch(one.id, drops)).status).toBe(200)
+  })
+
+  test('the method none drops the stored secret, and takes none as long as it is so', async () => {
+    const one = await made({ client_secret: 's3cret' })
+    await patch(one.id, { token_endpoint_auth_method: 'none' })
+    expect((await row(one.id)).clientSecret).toBeNull()
+    expect(violations(await patch(one.id, { client_secret: 'x' }))).toEqual(['body.client_secret value_error'])
+    await patch(one.id, { token_endpoint_auth_method: 'client_secret_basic', client_secret: 'x' })
+    expect((await row(one.id)).clientSecret).toEqual(expect.any(String))
+  })
+
+  test('another address forgets what the provider publishes, and nothing else does', async () => {
+    const known = { issuer: 'https://x', revocationUrl: 'https://x/r', userinfoUrl: 'https://x/u' }
+    const unknown = { issuer: null, revocationUrl: null, userinfoUrl: null, metadataReadAt: null }
+    const changed = async (what: object) => {
+      const one = await made()
+      const data = { ...known, metadataReadAt: new Date() }
+      await app.core.db.oAuthProvider.update({ where: { id: one.id }, data })
+      expect((await patch(one.id, { ...one, ...what })).status).toBe(200)
+      return row(one.id)
+    }
+    expect(await changed({ name: 'Another', client_id: 'another' })).toMatchObject(known)
+    expect(await changed({ auth_url: 'https://accounts.example.com/authorize' })).toMatchObject(unknown)
+    expect(await changed({ token_url: 'https://accounts.example.com/token2' })).toMatchObject(unknown)
+  })
+
+  test('two at once: nothing is lost, and what contradicts itself is not stored', async () => {
+    const one = await made({ client_secret: 's3cret' })
+    const answers = await Promise.all([
+      patch(one.id, { name: 'Another' }),
+      patch(one.id, { uses_pkce: true }),
+      patch(one.id, { client_id: 'another' }),
+      patch(one.id, { client_secret: 'another' }),
+      patch(one.id, { token_endpoint_auth_method: 'none' }),
+    ])
+    expect(answers.slice(0, 3).map(({ status }) => status)).toEqual([200, 200, 200])
+    expect([200, 422]).toContain(answers[3]!.status)
+    expect(await row(one.id)).toMatchObject({
+      name: 'Another',
+      usesPkce: true,
+      clientId: 'another',
+      tokenEndpointAuthMethod: 'none',
+      clientSecret: null,
+    })
+  })
+})
+
+describe('deleting one', () => {
+  test('answers it as it was, and takes along authorizations that are under way', async () => {
+    const one = await made({ client_secret: 's3cret' })
+    const { id } = await app.core.db.oAuthAuthorization.create({ data: authorization(one.id) })
+    const gone = await remove(one.provider_id)
+    expect([gone.status, gone.body]).toEqual([200, one])
+    expect(await lastEvent()).toMatchObject({ type: 'oauth_provider.deleted', subjectId: one.id })
+    expect((await get(one.id)).status).toBe(404)
+    expect(await app.core.db.oAuthAuthorization.count({ where: { id } })).toBe(0)
+    expect((await remove(one.id)).status).toBe(404)
+    expect((await post(body({ provider_id: one.provider_id }))).status).toBe(200)
+  })
+
+  test('whoever waits for such an authorization is told at once', async () => {
+    const one = await made()
+    const { subject: createdBy } = (await app.context(app.keys.admin)).actor
+    const { id } = await app.core.db.oAuthAuthorization.create({ data: { ...authorization(one.id), createdBy } })
+    const looked = whenSent('FROM oauth_authorizations')
+    const waiting = app.call('GET', `/v2/auth/wait/${id}`, { query: { timeout: 60 } })
+    await looked
+    expect((await remove(one.id)).status).toBe(200)
+    expect((await waiting).status).toBe(404)
+  })
+
+  test('not while there are tokens of it, of whichever workspace; it says how many and no more', async () => {
+    const one = await made()
+    const data = [token(one.id), token(one.id, app.sibling)]
+    await app.core.db.oAuthToken.createMany({ data })
+    const refused = await remove(one.id)
+    expect([refused.status, refused.body.code]).toEqual([409, 'CONFLICT'])
+    const rest = 'counted in all workspaces of the organization. Their owners have to delete them first.'
+    expect(refused.body.detail).toBe(`2 tokens are of OAuth provider ID ${one.id}, ${rest}`)
+    await app.core.db.oAuthToken.deleteMany({ where: { workspaceId: app.tenant.workspaceId } })
+    expect((await remove(one.id)).body.detail).toBe(`1 token is of OAuth provider ID ${one.id}, ${rest}`)
+    await app.core.db.oAuthToken.deleteMany({ where: { oauthProviderId: one.id } })
+    expect((await remove(one.id)).status).toBe(200)
+  })
+
+  test('a token that is being stored at that moment is not left without its provider', async () => {
+    const one = await made()
+    let deleting: ReturnType<typeof remove> | undefined
+    await app.core.db.$transaction(async (sql) => {
+      await sql.oAuthToken.create({ data: token(one.id) })
+      const locking = whenSent('FOR UPDATE')
+      deleting = remove(one.id)
+      await locking
+    })
+    expect((await deleting!).status).toBe(409)
+    expect((await get(one.id)).status).toBe(200)
+  })
+
+  test('two at once: it is deleted once', async () => {
+    const one = await made()
+    const answers = await Promise.all([remove(one.id), remove(one.id), remove(one.provider_id)])
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 404, 404])
+  })
+})
+
+describe('of whom it is', () => {
+  test('every workspace of the organization: each sees and changes it', async () => {
+    const one = await made()
+    const { admin: key } = app.sibling.keys
+    expect((await get(one.id, { key })).body).toEqual(one)
+    expect((await patch(one.provider_id, { name: 'Ours' }, { key })).body.name).toBe('Ours')
+    const { workspaceId } = app.sibling
+    const event = await app.core.db.event.findFirst({ where: { workspaceId }, orderBy: { sequence: 'desc' } })
+    expect(event).toMatchObject({ type: 'oauth_provider.updated', subjectId: one.id })
+    expect((await remove(one.id, { key })).status).toBe(200)
+  })
+
+  test('for another organization it is not there, by its ID or its name', async () => {
+    const one = await made()
+    const { admin: key } = app.other.keys
+    for (const name of [one.id, one.provider_id]) {
+      for (const answer of [
+        await get(name, { key }),
+        await patch(name, { name: 'x' }, { key }),
+        await remove(name, { key }),
+      ])
+        expect([answer.status, answer.body.detail]).toEqual([404, `OAuth provider ID ${name} not found.`])
+    }
+    expect((await list({ key })).map(({ id }: { id: string }) => id)).not.toContain(one.id)
+    expect((await get(one.id)).body).toEqual(one)
+  })
+
+  test('any text that is no provider is not found', async () => {
+    for (const name of [randomUUID(), 'nothing', '%20', 'x'.repeat(300)]) {
+      const answers = [await get(name), await patch(name, {}), await remove(name)]
+      expect(answers.map(({ status }) => status)).toEqual([404, 404, 404])
+    }
+  })
+
+  test.each(['viewer', 'deployer'] as const)('a %s reads them but changes none', async (role) => {
+    const { id } = await made()
+    const key = app.keys[role]
+    expect((await get(id, { key })).status).toBe(200)
+    expect(await list({ key })).not.toEqual([])
+    for (const answer of [await post({}, { key }), await patch(id, { name: 7 }, { key }), await remove(id, { key })])
+      expect([answer.status, answer.body.code]).toEqual([403, 'FORBIDDEN'])
+  })
+})
+
+test('the client secret is in no answer, event, log or error, and nowhere in clear', async () => {
+  const canary = `canary-${randomUUID()}`
+  const answers = [await post(body({ client_secret: canary }))]
+  const { id } = answers[0]!.body
+  answers.push(
+    await patch(id, { client_secret: canary }),
+    await get(id),
+    await app.call('GET', PATH),
+    // each wrong in another way
+    await post(body({ client_secret: `${canary}\n` })),
+    await post(body({ client_secret: { canary } })),
+    await post(body({ client_secret: canary, token_endpoint_auth_method: 'none' })),
+    await post(body({ client_secret: canary, name: 7 })),
+    await app.call('POST', PATH, { body: `{"client_secret": "${canary}` }),
+    await remove(id),
+  )
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 422, 422, 422, 422, 422, 200])
+  const kept = body({ client_secret: canary })
+  await post(kept)
+  await post(kept)
+  const tables = ['oauth_providers', 'events']
+  const stored = await Promise.all(
+    tables.map((table) => app.core.db.$queryRawUnsafe<{ row: string }[]>(`SELECT t::text AS row FROM ${table} t`)),
+  )
+  const texts = [...answers.map(({ text }) => text), ...stored.flat().map(({ row }) => row), ...logged]
+  expect(logged.length).toBeGreaterThan(0)
+  expect(texts.filter((text) => text.includes(canary))).toEqual([])
+})

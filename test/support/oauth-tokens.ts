@@ -1,0 +1,84 @@
+/** People's tokens as they are stored, without the way that leads to them; and providers that nobody calls. */
+import { randomUUID } from 'node:crypto'
+import { sealToken, type TokenContent } from '../../src/domain/tokens/token.ts'
+import type { OAuthProvider, OAuthToken, Prisma } from '../../src/generated/prisma/client.ts'
+import type { TestApp } from './app.ts'
+
+/** One of workspace A's organization. `row`: members that differ. */
+export function storedProvider(
+  { app, tenant }: TestApp,
+  row: Partial<Prisma.OAuthProviderUncheckedCreateInput> = {},
+): Promise<OAuthProvider> {
+  const providerId = `acme-${randomUUID().slice(0, 8)}`
+  return app.core.db.oAuthProvider.create({
+    data: {
+      organizationId: tenant.organizationId,
+      providerId,
+      name: `Acme ${providerId}`,
+      clientId: 'client',
+      authUrl: 'https://provider.example/authorize',
+      tokenUrl: 'https://provider.example/token',
+      tokenEndpointAuthMethod: 'none',
+      ...row,
+    },
+  })
+}
+
+export interface StoredToken {
+  provider: { id: string }
+  /** whose it is; default: the deployer's of workspace A */
+  key?: string
+  /** X-Tenant-Id of an organization-wide key */
+  tenant?: string
+  content?: Partial<TokenContent>
+  /** members that differ */
+  row?: Partial<Prisma.OAuthTokenUncheckedCreateInput>
+}
+
+export async function storedToken(app: TestApp, how: StoredToken): Promise<OAuthToken> {
+  const { core } = app.app
+  const { actor, workspace } = await app.context(how.key ?? app.keys.deployer, how.tenant)
+  const { tokenUrl } = await core.db.oAuthProvider.findUniqueOrThrow({ where: { id: how.provider.id } })
+  const id = randomUUID()
+  const content = { accessToken: 'access', tokenType: 'bearer', refreshToken: 'refresh', ...how.content }
+  return core.db.oAuthToken.create({
+    data: {
+      id,
+      workspaceId: workspace.id,
+      subject: actor.subject,
+      oauthProviderId: how.provider.id,
+      scopes: ['read'],
+      sealed: sealToken(core.keyring, id, content),
+      refreshable: content.refreshToken !== null,
+      tokenUrl,
+      expiresAt: new Date(Date.now() + 3_600_000),
+      ...how.row,
+    },
+  })
+}
+
+/** Lets an agent use a token, as its owner would. */
+export async function storedConnection(app: TestApp, token: OAuthToken, agentId = `agent-${randomUUID()}`) {
+  const { workspaceId, id: tokenId, subject: createdBy } = token
+  return app.app.core.db.agentLink.create({ data: { workspaceId, agentId, tokenId, createdBy } })
+}
+
+/** The way by which a token came, as it is stored when it was gone to the end. */
+export async function storedAuthorization(app: TestApp, token: OAuthToken) {
+  const { workspaceId, oauthProviderId, subject, scopes, id: tokenId } = token
+  const at = { expiresAt: new Date(Date.now() + 900_000), finishedAt: new Date() }
+  const redirectUri = 'https://pilothouse.example/callback'
+  return app.app.core.db.oAuthAuthorization.create({
+    data: {
+      workspaceId,
+      oauthProviderId,
+      subject,
+      createdBy: subject,
+      scopes,
+      redirectUri,
+      status: 'completed',
+      tokenId,
+      ...at,
+    },
+  })
+}
