@@ -1,10 +1,14 @@
 /** What happens while a token is refreshed: people leave, servers stop, databases fail, tokens are deleted or renewed. */
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import type { Socket } from 'node:net'
+import type pg from 'pg'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { accessOf } from '../../src/domain/providers/find.ts'
+import { beginRefresh } from '../../src/domain/tokens/refresh-attempt.ts'
 import { sealToken } from '../../src/domain/tokens/token.ts'
 import { createLogger } from '../../src/log.ts'
 import { type TestApp, testApp } from '../support/app.ts'
 import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
-import { ask, expired, granted, refreshes, row, SETTINGS, stored } from './agent-support.ts'
+import { ask, expired, type Granted, granted, refreshes, row, SETTINGS, stored } from './agent-support.ts'
 
 let rotating: OAuthServer
 let app: TestApp
@@ -83,6 +87,28 @@ test('a database that fails at that very moment does not lose what the provider 
   expect(refreshes(rotating)).toEqual([held.content.refreshToken])
 })
 
+test.each([null, false])(
+  'a server that has not heard from the provider in time does not take itself for dead (rotates: %s)',
+  async (rotates) => {
+    const held = await expired(app, rotating, { row: { rotates } })
+    const { reached, release } = rotating.next('hang')
+    const first = ask(app, held)
+    await reached
+    await app.app.core.db.$executeRaw`
+      UPDATE oauth_tokens SET refresh_until = now() - interval '1 second' WHERE id = ${held.tokenId}::uuid`
+    const looked = app.app.database.onQuery((sql) => {
+      if (!/FROM oauth_tokens t WHERE t.id/.test(sql)) return
+      looked()
+      release()
+    })
+    const next = await ask(app, held)
+    expect([(await first).body.access_token, next.body.access_token]).toEqual(
+      Array(2).fill((await stored(app, held)).accessToken),
+    )
+    expect(refreshes(rotating)).toEqual([held.content.refreshToken])
+  },
+)
+
 test('a token that is deleted while it is refreshed stays deleted, and what the provider gave is revoked', async () => {
   const held = await expired(app, rotating)
   const { reached, release } = rotating.next('hang')
@@ -106,27 +132,105 @@ test('a token that is deleted while it is refreshed stays deleted, and what the 
   expect(await app.app.core.db.tokenRevocation.count()).toBe(before)
 })
 
-test('who authenticates again while it is refreshed keeps the new grant: the late answer is dropped', async () => {
-  const held = await expired(app, rotating)
-  const { reached, release } = rotating.next('hang')
-  const asked = ask(app, held)
-  await reached
-  const renewed = await granted(app, rotating, { provider: held.provider, subject: 'bob' })
-  const { core } = app.app
-  await core.db.oAuthToken.update({
-    where: { id: held.tokenId },
-    data: {
-      sealed: sealToken(core.keyring, held.tokenId, renewed.content),
-      version: { increment: 1 },
-      expiresAt: new Date(Date.now() + 3_600_000),
-      refreshId: null,
-      refreshUntil: null,
-    },
+describe('before the provider is asked', () => {
+  const begin = ({ tokenId }: Granted, of = app) => beginRefresh(of.app.core, { id: tokenId, version: 1 })
+  const blocked = async () =>
+    (
+      await app.app.core.db.$queryRaw<unknown[]>`
+      SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+    ).length > 0
+
+  test('a server that is stopped just then waits for what it has begun', async () => {
+    const held = await expired(app, rotating)
+    const stopping = await testApp({ beside: app, settings: SETTINGS })
+    let closing: Promise<void> | undefined
+    await app.app.core.db.$transaction(async (sql) => {
+      await sql.$queryRaw`SELECT 1 FROM oauth_tokens WHERE id = ${held.tokenId}::uuid FOR UPDATE`
+      void begin(held, stopping)
+      await expect.poll(blocked, PATIENTLY).toBe(true)
+      closing = stopping.app.core.underWay.close(6000)
+    })
+    await closing
+    expect(await row(app, held)).toMatchObject({ version: 2, refreshId: null })
+    await stopping.close()
   })
-  release()
-  expect((await asked).body.access_token).toBe(renewed.content.accessToken)
-  expect(await stored(app, held)).toEqual(renewed.content)
+
+  test('a database that is away just then loses nothing: the lease that nobody has heard of is given back', async () => {
+    const { database } = app.app
+    const held = await expired(app, rotating)
+    // cuts the connection when the lease is written, before its answer is read
+    const taken: pg.PoolClient[] = []
+    const last = (client: pg.PoolClient) => void taken.push(client)
+    database.pool.on('acquire', last)
+    const unheard = database.onQuery((sql) => {
+      if (!/SET refresh_id = \$/.test(sql)) return
+      unheard()
+      const { stream } = (taken.at(-1) as unknown as { connection: { stream: Socket } }).connection
+      stream.pause()
+      void expect
+        .poll(async () => (await row(app, held)).refreshId, PATIENTLY)
+        .not.toBeNull()
+        .then(() => stream.destroy())
+    })
+    await expect(begin(held)).rejects.toThrow()
+    database.pool.off('acquire', last)
+    await expect.poll(async () => (await row(app, held)).refreshId, PATIENTLY).toBeNull()
+    expect(refreshes(rotating)).toEqual([])
+    expect((await ask(app, held)).status).toBe(200)
+  })
+
+  test('a server that took too long to get ready does not ask: its lease could run out meanwhile', async () => {
+    const held = await expired(app, rotating)
+    const { core } = app.app
+    const now = performance.now.bind(performance)
+    await core.db.$transaction(async (sql) => {
+      await sql.$executeRaw`LOCK TABLE oauth_providers IN ACCESS EXCLUSIVE MODE`
+      await begin(held)
+      await expect.poll(blocked, PATIENTLY).toBe(true)
+      vi.spyOn(performance, 'now').mockImplementation(() => now() + 10_000)
+    })
+    await core.underWay.of(held.tokenId)
+    vi.restoreAllMocks()
+    expect(refreshes(rotating)).toEqual([])
+    expect(await row(app, held)).toMatchObject({ endedAt: null, refreshId: null, refreshFailures: 1 })
+  })
 })
+
+test.each([
+  ['gives', false],
+  ['takes back', true],
+])(
+  'who authenticates again while it is refreshed keeps the new grant, whatever the old one still %s',
+  async (_what, refused) => {
+    const held = await expired(app, rotating)
+    const { reached, release } = rotating.next('hang')
+    const asked = ask(app, held)
+    await reached
+    const renewed = await granted(app, rotating, { provider: held.provider, subject: 'bob' })
+    const { core } = app.app
+    await core.db.oAuthToken.update({
+      where: { id: held.tokenId },
+      data: {
+        sealed: sealToken(core.keyring, held.tokenId, renewed.content),
+        version: { increment: 1 },
+        expiresAt: new Date(Date.now() + 3_600_000),
+        refreshId: null,
+        refreshUntil: null,
+      },
+    })
+    const { refreshToken } = held.content
+    if (refused) {
+      const provider = await core.db.oAuthProvider.findUniqueOrThrow({ where: { id: held.provider.id } })
+      const token = { value: refreshToken!, hint: 'refresh_token' as const }
+      await core.oauth.revoke(accessOf(core.keyring, provider), rotating.revocationUrl, token)
+    }
+    release()
+    expect((await asked).body.access_token).toBe(renewed.content.accessToken)
+    expect(await stored(app, held)).toEqual(renewed.content)
+    expect(await row(app, held)).toMatchObject({ version: 2, endedAt: null })
+    expect(rotating.tokenRequests.find((one) => one.refreshToken === refreshToken)?.status).toBe(refused ? 400 : 200)
+  },
+)
 
 test('who is unlinked, or loses its key, while it waits gets nothing', async () => {
   const { core } = app.app
@@ -145,6 +249,17 @@ test('who is unlinked, or loses its key, while it waits gets nothing', async () 
   await core.db.apiKey.updateMany({ where: { agentId: other.agentId }, data: { revokedAt: new Date() } })
   second.release()
   expect((await revoked).status).toBe(401)
+})
+
+test('who waits for one person’s token never gets another’s that comes in its place', async () => {
+  const held = await expired(app, rotating)
+  const { reached, release } = rotating.next('hang')
+  const asked = ask(app, held)
+  await reached
+  await granted(app, rotating, { provider: held.provider, agent: held, subject: 'bob' })
+  await app.app.core.db.agentLink.delete({ where: { id: held.connectionId } })
+  release()
+  expect((await asked).body.code).toBe('CONNECTION_REQUIRED')
 })
 
 test('no token is in any line of the log, whatever went wrong', async () => {

@@ -104,6 +104,16 @@ test('a server that read the token before the other one refreshed it does not do
   expect(refreshes(rotating)).toHaveLength(1)
 })
 
+test('nor when the other one has tried in vain meanwhile: it waits as long', async () => {
+  const held = await expired(apps[0], rotating, { row: { refreshFailures: 5 } })
+  rotating.next('500')
+  expect((await ask(apps[0], held)).status).toBe(502)
+  const { core } = apps[1].app
+  await beginRefresh(core, { id: held.tokenId, version: 1 })
+  await core.underWay.of(held.tokenId)
+  expect(refreshes(rotating)).toHaveLength(1)
+})
+
 test('both servers’ jobs at once refresh each token once before it expires', async () => {
   const { db } = apps[0].app.core
   // what the tests before have left

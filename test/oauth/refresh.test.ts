@@ -1,7 +1,11 @@
 /** Refreshing: once, whoever asks, and whatever the provider does. On one server; several are in refresh-two-servers.test.ts. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { refreshToken } from '../../src/domain/tokens/refresh.ts'
+import { beginRefresh } from '../../src/domain/tokens/refresh-attempt.ts'
 import { refreshExpiring } from '../../src/domain/tokens/refresh-expiring.ts'
+import { endLapsed, postponeRefresh, takeLease } from '../../src/domain/tokens/refresh-lease.ts'
+import { findStored } from '../../src/domain/tokens/stored.ts'
 import { createLogger } from '../../src/log.ts'
 import { type Answer, type TestApp, testApp } from '../support/app.ts'
 import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
@@ -58,6 +62,14 @@ test('a provider that leaves refresh tokens as they are is asked with the same o
   expect((await ask(app, held)).status).toBe(200)
   expect(refreshes(plain)).toEqual([held.content.refreshToken, held.content.refreshToken])
   expect(await row(app, held)).toMatchObject({ version: 3, rotates: false })
+})
+
+test('a provider that has rotated once is one that does, also when it leaves a refresh token as it is for once', async () => {
+  const held = await expired(app, rotating, { row: { rotates: true } })
+  rotating.next({ status: 200, body: '{"access_token":"next","token_type":"Bearer","expires_in":600}' })
+  expect((await ask(app, held)).body.access_token).toBe('next')
+  expect(await row(app, held)).toMatchObject({ version: 2, rotates: true })
+  expect((await stored(app, held)).refreshToken).toBe(held.content.refreshToken)
 })
 
 test('twenty who ask while the provider takes its time share its one answer', async () => {
@@ -137,6 +149,17 @@ describe('when the provider fails', () => {
     expect(await row(app, held)).toMatchObject({ endedAt: null, refreshFailures: 6 })
   })
 
+  test('who has waited for a try in vain is told so, though its back-off is over by then', async () => {
+    const { core } = app.app
+    const held = await expired(app, rotating)
+    const seen = await findStored(core, held.tokenId)
+    rotating.next('500')
+    expect((await ask(app, held)).status).toBe(502)
+    await later(app, held)
+    expect(await refreshToken(core, seen!, 5)).toEqual({ kind: 'failed' })
+    expect(refreshes(rotating)).toHaveLength(1)
+  })
+
   test('again and again, it is asked less and less often, but every five minutes at least', async () => {
     const held = await expired(app, rotating)
     const pauses: number[] = []
@@ -213,6 +236,30 @@ describe('a server that died while it refreshed', () => {
     expect((await endings()).filter((id) => id === held.tokenId)).toHaveLength(1)
   })
 
+  test.each([true, null])('is not replaced where it may have used it up, either (rotates: %s)', async (rotates) => {
+    const held = await expired(app, rotating)
+    await died(held.tokenId, rotates)
+    const { core } = app.app
+    await beginRefresh(core, { id: held.tokenId, version: 1 })
+    await core.underWay.of(held.tokenId)
+    expect(refreshes(rotating)).toEqual([])
+  })
+
+  test('has not, if it was heard of between the look and the verdict', async () => {
+    const { core } = app.app
+    const held = await expired(app, rotating)
+    await died(held.tokenId, null)
+    const seen = await findStored(core, held.tokenId)
+    for (const now of [
+      { refreshId: null, refreshUntil: null },
+      { refreshId: randomUUID(), refreshUntil: new Date(Date.now() + 30_000) },
+    ]) {
+      await core.db.oAuthToken.update({ where: { id: held.tokenId }, data: now })
+      expect(await endLapsed(core, seen!)).toBe(false)
+    }
+    expect((await row(app, held)).endedAt).toBeNull()
+  })
+
   test('is replaced by one other where refresh tokens stay as they are', async () => {
     const held = await expired(app, plain)
     await died(held.tokenId, false)
@@ -234,6 +281,19 @@ describe('a server that died while it refreshed', () => {
     expect(await row(app, held)).toMatchObject({ version: 2, endedAt: null, endedBecause: null, refreshId: null })
     expect((await ask(beside, held)).status).toBe(200)
     await beside.close()
+  })
+
+  test('and was only slow has not lost what it had, when the provider did not take it', async () => {
+    const held = await expired(app, rotating)
+    const { core } = app.app
+    const lease = await takeLease(core, { id: held.tokenId, version: 1 }, randomUUID())
+    await core.db.$executeRaw`
+      UPDATE oauth_tokens SET refresh_until = now() - interval '1 second' WHERE id = ${held.tokenId}::uuid`
+    expect((await ask(app, held)).body.code).toBe('TOKEN_EXPIRED')
+    await postponeRefresh(core, lease!)
+    expect(await row(app, held)).toMatchObject({ endedAt: null, endedBecause: null, refreshId: null })
+    await later(app, held)
+    expect((await ask(app, held)).status).toBe(200)
   })
 })
 
@@ -261,6 +321,8 @@ test('scopes that the provider takes back are gone, and what needs them is told 
 })
 
 describe('before they expire', () => {
+  // what the tests before have left
+  beforeEach(async () => void (await app.app.core.db.oAuthToken.deleteMany()))
   const round = () => refreshExpiring(app.app.core, new AbortController().signal)
   const prepare = (tokenId: string, expiresIn: number, usedAgo: number | null = 60) => app.app.core.db.$executeRaw`
     UPDATE oauth_tokens SET updated_at = now() - interval '1 hour', expires_at = now() + make_interval(secs => ${expiresIn}::float8),

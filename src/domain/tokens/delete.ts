@@ -5,10 +5,9 @@ import { type RequestContext, type Tx, transaction } from '../context.ts'
 import { NotFoundError } from '../errors.ts'
 import { parse, type RawInput } from '../parse.ts'
 import { ownTokens } from './own.ts'
-import { queueRevocation } from './revocations.ts'
+import { REMOVABLE, type RemovableToken, removeToken } from './remove.ts'
 import { revokeNow } from './revoke.ts'
 import { tokenPath } from './schemas.ts'
-import { openToken } from './token.ts'
 
 export const deleteInput = z.object({ path: tokenPath })
 
@@ -19,15 +18,9 @@ export const deleteInput = z.object({ path: tokenPath })
 export async function deleteToken(ctx: RequestContext, raw: RawInput): Promise<void> {
   requireRole(ctx, 'deployer')
   const { path } = parse(deleteInput, raw)
-  const { workspaceId, subject: actor } = ownTokens(ctx)
   const revocation = await transaction(ctx, async (tx) => {
-    const { connections, provider, ...token } = await lockToken(tx, ctx, path.token_id)
-    const queued = await queueRevocation(tx, ctx.keyring, provider, token, openToken(ctx.keyring, token))
-    // its connections go with it
-    await tx.sql.oAuthToken.delete({ where: { id: token.id } })
-    for (const { id } of connections) tx.emit({ workspaceId, type: 'connection.deleted', subjectId: id, actor })
-    tx.emit({ workspaceId, type: 'oauth_token.deleted', subjectId: token.id, actor })
-    return queued
+    const token = await lockToken(tx, ctx, path.token_id)
+    return removeToken(tx, ctx, token, ctx.actor.subject)
   })
   if (revocation) await revokeNow(ctx, revocation)
 }
@@ -36,14 +29,11 @@ export async function deleteToken(ctx: RequestContext, raw: RawInput): Promise<v
  * Locks a token of the caller's against everything, also new connections, and reads it. Before what names it: whoever
  * finishes an authorization goes the same way. Throws NotFoundError.
  */
-async function lockToken(tx: Tx, ctx: RequestContext, id: string) {
+async function lockToken(tx: Tx, ctx: RequestContext, id: string): Promise<RemovableToken> {
   const { workspaceId, subject } = ownTokens(ctx)
   const locked = await tx.sql.$queryRaw<unknown[]>`
     SELECT 1 FROM oauth_tokens
     WHERE id = ${id}::uuid AND workspace_id = ${workspaceId}::uuid AND subject = ${subject} FOR UPDATE`
   if (locked.length === 0) throw new NotFoundError('OAuth token', id)
-  return tx.sql.oAuthToken.findUniqueOrThrow({
-    where: { id },
-    include: { provider: true, connections: { select: { id: true }, orderBy: { id: 'asc' } } },
-  })
+  return tx.sql.oAuthToken.findUniqueOrThrow({ where: { id }, include: REMOVABLE })
 }

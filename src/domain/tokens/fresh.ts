@@ -31,7 +31,10 @@ export async function ensureFresh(ctx: RequestContext, provider: string, token: 
     case 'ended':
       throw tokenExpired(outcome.because)
     case 'gone':
-      throw new ConflictError('The token was deleted meanwhile.', 'CONNECTION_REQUIRED')
+      throw new ConflictError(
+        'The token was deleted meanwhile. Its owner has to authenticate again, with agent_id.',
+        'CONNECTION_REQUIRED',
+      )
     default:
       // what is still good does for now, whatever is wrong with the provider
       if (validFor - (performance.now() - began) / 1000 > 0) return false

@@ -2,6 +2,7 @@
  * One refresh: asks the provider, once, and writes down what came of it. Nobody can cut it short: the provider may have
  * used the refresh token up, and then its answer is all that is left.
  */
+import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { OAuthProvider } from '../../generated/prisma/client.ts'
 import { type Core, transaction } from '../context.ts'
@@ -9,14 +10,26 @@ import { OAuthFailure, type ProviderAccess, type TokenSet } from '../providers/c
 import { accessOf } from '../providers/find.ts'
 import { sameOrigin } from '../providers/rules.ts'
 import { grantedScopes } from './granted.ts'
-import { endToken, type Lease, PATIENCE, postponeRefresh, storeRefreshed, takeLease } from './refresh-lease.ts'
+import {
+  endToken,
+  type Lease,
+  PATIENCE,
+  postponeRefresh,
+  returnLease,
+  storeRefreshed,
+  takeLease,
+  tooLate,
+} from './refresh-lease.ts'
 import { queueRevocation } from './revocations.ts'
 import { revokeNow } from './revoke.ts'
 import type { StoredToken } from './stored.ts'
 import { openToken, type TokenContent } from './token.ts'
 
-/** ms between tries of writing down what came of it */
-const PAUSES = [200, 1000, 3000, 5000]
+/** ms between tries of writing down what came of it: doubles */
+const FIRST_PAUSE = 200
+const LONGEST_PAUSE = 5000
+/** ms: a database that is away for longer finds what came of it lost */
+const GIVE_UP = 600_000
 /** seconds; nobody plans beyond it, and every date up to it can be stored */
 const TEN_YEARS = 10 * 365 * 86_400
 
@@ -24,8 +37,24 @@ const TEN_YEARS = 10 * 365 * 86_400
  * Begins a refresh, unless somebody else has, or it can't be now (`takeLease`); then `core.underWay` knows it by the token's
  * id. What came of it is in the row when it is over.
  */
-export async function beginRefresh(core: Core, seen: Pick<StoredToken, 'id' | 'version'>): Promise<void> {
-  const lease = await takeLease(core, seen)
+export function beginRefresh(core: Core, seen: Pick<StoredToken, 'id' | 'version'>): Promise<void> {
+  const refreshId = randomUUID()
+  return new Promise((begun, failed) => {
+    // from here on the server's stop waits for it: the lease of a server that is gone ends the token
+    core.underWay.begin(refreshId, () => begin(core, seen, refreshId).then(begun, failed))
+  })
+}
+
+async function begin(core: Core, seen: Pick<StoredToken, 'id' | 'version'>, refreshId: string): Promise<void> {
+  let lease: Lease | null
+  try {
+    lease = await takeLease(core, seen, refreshId)
+  } catch (error) {
+    // the database may have written the lease all the same, and nobody would hold it
+    const giveBack = () => returnLease(core, seen.id, refreshId)
+    core.underWay.begin(refreshId, () => stubbornly(core, { oauthTokenId: seen.id }, giveBack))
+    throw error
+  }
   if (lease) core.underWay.begin(seen.id, () => refresh(core, lease))
 }
 
@@ -46,8 +75,9 @@ async function ask(core: Core, lease: Lease): Promise<() => Promise<unknown>> {
   let prepared: Prepared | null
   try {
     prepared = await prepare(core, lease)
+    if (tooLate(lease)) throw new Error('it took too long to get ready')
   } catch (error) {
-    // of the database or the key ring: nothing was sent
+    // of the database or the key ring, or they took their time: nothing was sent
     core.log.error({ ...about, err: error }, 'the refresh of a token could not begin')
     return () => postponeRefresh(core, lease)
   }
@@ -119,13 +149,15 @@ async function revokeOrphan(core: Core, { token }: Lease, provider: OAuthProvide
 
 /** The database may be away for a moment, and what is to be written can't be had again. */
 async function stubbornly(core: Core, about: object, write: () => Promise<unknown>): Promise<void> {
-  for (const pause of [...PAUSES, null]) {
+  const until = performance.now() + GIVE_UP
+  for (let pause = FIRST_PAUSE; ; pause = Math.min(2 * pause, LONGEST_PAUSE)) {
     try {
       await write()
       return
     } catch (error) {
       core.log.error({ ...about, err: error }, 'what came of the refresh of a token could not be written down')
-      if (pause !== null) await delay(pause)
     }
+    if (performance.now() > until) return
+    await delay(pause)
   }
 }

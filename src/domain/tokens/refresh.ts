@@ -33,23 +33,37 @@ export async function refreshToken(
   seconds: number,
   signal?: AbortSignal,
 ): Promise<Outcome> {
-  const time = AbortSignal.timeout(seconds * 1000)
-  const over = signal ? AbortSignal.any([signal, time]) : time
-  const outcome = await lookUntil<Outcome>(core.oauthNews, seen.id, seconds, over, async () => {
-    for (;;) {
-      const token = await findStored(core, seen.id)
-      const known = outcomeOf(token, seen)
-      if (known) return known
-      if (await endedByLapse(core, token!)) continue
-      if (!token!.held && core.underWay.closed) return { kind: 'stopping' }
-      if (!token!.held) await beginRefresh(core, token!)
-      const running = core.underWay.of(seen.id)
-      if (!running) return null
-      await overOrAborted(running, over)
-      if (over.aborted) return null
+  const late = new AbortController()
+  // the timer holds the controller: a signal below AbortSignal.any alone may be collected, and would never abort
+  const timer = setTimeout(() => late.abort(), seconds * 1000)
+  const over = signal ? AbortSignal.any([signal, late.signal]) : late.signal
+  try {
+    const outcome = await lookUntil(core.oauthNews, seen.id, seconds, over, () => look(core, seen, over))
+    return outcome ?? { kind: 'waiting' }
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Begins the refresh if nobody has, and stays with it while it is this server's. Null: nobody knows yet. */
+async function look(core: Core, seen: StoredToken, over: AbortSignal): Promise<Outcome | null> {
+  for (;;) {
+    const token = await findStored(core, seen.id)
+    const known = outcomeOf(token, seen)
+    if (known) return known
+    const { held, lapsed } = token!
+    // nobody has died: this server has yet to hear, or to write down, what came of it
+    const ours = lapsed && core.underWay.of(seen.id) !== undefined
+    if (!ours && (await endedByLapse(core, token!))) continue
+    if (!held && !ours) {
+      if (core.underWay.closed) return { kind: 'stopping' }
+      await beginRefresh(core, token!)
     }
-  })
-  return outcome ?? { kind: 'waiting' }
+    const running = core.underWay.of(seen.id)
+    if (!running) return null
+    await overOrAborted(running, over)
+    if (over.aborted) return null
+  }
 }
 
 function outcomeOf(token: StoredToken | null, seen: StoredToken): Outcome | null {

@@ -1,0 +1,71 @@
+/** Real servers that end while they refresh a token: killed, or told to stop. What the other one on their database does then. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Answer, type TestApp, testApp } from '../support/app.ts'
+import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
+import { type RunningServer, startServer } from '../support/process.ts'
+import { expired, type Granted, refreshes, row, SETTINGS, stored } from './agent-support.ts'
+
+let rotating: OAuthServer
+let app: TestApp
+let killed: RunningServer
+let other: RunningServer
+beforeAll(async () => {
+  ;[rotating, app] = await Promise.all([startOAuthServer(), testApp({ settings: SETTINGS })])
+  const { databaseUrl: DATABASE_URL, secretsKeys: SECRETS_KEYS, dataDir: DATA_DIR } = app
+  const start = () => startServer({ ...SETTINGS, DATABASE_URL, SECRETS_KEYS, DATA_DIR, RUNTIME: 'none' })
+  ;[killed, other] = await Promise.all([start(), start()])
+})
+afterAll(async () => {
+  for (const server of [killed, other]) server?.child.kill('SIGKILL')
+  await Promise.all([killed?.ended, other?.ended])
+  await app.close()
+  await rotating.close()
+})
+
+async function askAt({ url }: RunningServer, held: Granted, signal?: AbortSignal): Promise<Answer['body']> {
+  const path = `/v2/auth/agents/${held.agentId}/providers/${held.provider.providerId}/tokens`
+  const headers = { 'x-api-key': held.key, 'content-type': 'application/json' }
+  return (await fetch(url + path, { method: 'POST', headers, body: '{"scopes":["read"]}', signal })).json()
+}
+
+const listens = ({ url }: RunningServer) =>
+  fetch(`${url}/healthz`).then(
+    () => true,
+    () => false,
+  )
+
+test('of one that was killed nothing is left behind: once its time is up the other one says what has to be done', async () => {
+  const held = await expired(app, rotating)
+  const { reached, release } = rotating.next('hang')
+  const lost = askAt(killed, held).catch(() => 'lost')
+  await reached
+  const waiting = askAt(other, held)
+  killed.child.kill('SIGKILL')
+  expect(await lost).toBe('lost')
+  release()
+  await app.app.core.db.$executeRaw`
+    WITH later AS (UPDATE oauth_tokens SET refresh_until = now() WHERE id = ${held.tokenId}::uuid RETURNING id)
+    SELECT pg_notify('pilothouse_oauth', id::text) FROM later`
+  expect(await waiting).toMatchObject({
+    code: 'TOKEN_EXPIRED',
+    detail: expect.stringContaining('authenticate again'),
+  })
+  expect((await askAt(other, held)).code).toBe('TOKEN_EXPIRED')
+  expect(refreshes(rotating)).toEqual([held.content.refreshToken])
+})
+
+test('one that is told to stop first writes down what the provider gives it, though nobody waits for it any more', async () => {
+  const held = await expired(app, rotating)
+  const { reached, release } = rotating.next('hang')
+  const leaves = new AbortController()
+  const left = askAt(other, held, leaves.signal)
+  await reached
+  leaves.abort()
+  await expect(left).rejects.toThrow('aborted')
+  other.child.kill('SIGTERM')
+  await expect.poll(() => listens(other), { timeout: 5000 }).toBe(false)
+  release()
+  expect(await other.ended).toMatchObject({ code: 0, signal: null })
+  expect(await row(app, held)).toMatchObject({ version: 2, endedAt: null, refreshId: null })
+  expect((await stored(app, held)).refreshToken).not.toBe(held.content.refreshToken)
+})
