@@ -1,5 +1,17 @@
 // How `npm test` runs: real processes and one real Postgres for the whole run, a database of its own for each file.
 import { defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
+
+/** Files that take a minute, most of it waiting for processes and clocks: at the end they would run alone. */
+const SLOW = /\/test\/(e2e|server\/process|auth\/cli|listener|gitprovider\/client|kubernetes\/(rollout|runtime-away))/
+
+class SlowFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files)
+    const slow = ({ moduleId }: TestSpecification) => SLOW.test(moduleId)
+    return [...sorted.filter(slow), ...sorted.filter((file) => !slow(file))]
+  }
+}
 
 export default defineConfig({
   // Vite would take graphql's other build for our files, and then there are two GraphQLErrors; Node takes this one
@@ -8,9 +20,11 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     exclude: ['test/fixtures/**'],
     globalSetup: ['test/support/global-setup.ts'],
+    sequence: { sequencer: SlowFirst },
     // processes, not threads: tests start children and send signals
     pool: 'forks',
-    maxWorkers: 2,
+    // one more than the cores of a small machine: much of the time is waiting
+    maxWorkers: 3,
     testTimeout: 30_000,
     hookTimeout: 60_000,
   },

@@ -1,6 +1,8 @@
 /** The command line, on the database of a running server. */
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { UsageError } from '../../src/cli/command.ts'
+import { run } from '../../src/cli/run.ts'
 import { hashKey } from '../../src/domain/keys/key.ts'
 import { type TestApp, testApp } from '../support/app.ts'
 import { testDatabase } from '../support/database.ts'
@@ -141,8 +143,23 @@ describe('a wrong call ends with 2 and says what is right', () => {
     [['keys', 'list', '--json'], /--json/],
   ]
   test.each(wrong)('%j', async (args, says) => {
-    const ran = await command(...args)
-    expect(ran).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(says) })
+    // not in a process of its own, which would take seconds for each
+    vi.stubEnv('DATABASE_URL', app.databaseUrl)
+    vi.stubEnv('DATA_DIR', app.dataDir)
+    vi.stubEnv('SECRETS_KEYS', app.secretsKeys)
+    onTestFinished(() => void vi.unstubAllEnvs())
+    const asked = run(args)
+    await expect(asked).rejects.toThrow(says)
+    await expect(asked).rejects.toBeInstanceOf(UsageError)
+  })
+
+  test('ends the process with 2, and says what and how on stderr alone', async () => {
+    const ran = await command('keys', 'revoke')
+    expect(ran).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringMatching(/^Something is missing\.\nUsage: /),
+    })
   })
 })
 
