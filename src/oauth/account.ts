@@ -22,8 +22,9 @@ export function accountOf(id: unknown, labels: readonly unknown[]): Account | nu
 
 /** Without control characters, and what else is not to be seen. */
 function shown(text: string): string {
+  // cut first: half a character that is left is one of those that go
   return text
+    .slice(0, LONGEST)
     .replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '')
     .trim()
-    .slice(0, LONGEST)
 }

@@ -79,7 +79,7 @@ async function exchange(
 
 /**
  * `iss` guards against a call-back of another provider (RFC 9207). It is compared where we know the issuer. Where we
- * don't, it tells nothing, and is not needed: each provider has a redirect URI of its own (RFC 9700, 4.4.2.2).
+ * don't, it tells nothing; there an organization's providers have redirect URIs of their own (RFC 9700, 4.4.2.2).
  */
 function validated(
   access: ProviderAccess,

@@ -1,8 +1,12 @@
 /** One secret value at rest: what is sealed opens in its own place alone, with the ring that has its key. */
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
+import { openVerifier, sealVerifier } from '../../src/domain/authorizations/verifier.ts'
+import { accessOf, sealClientSecret } from '../../src/domain/providers/find.ts'
 import { KeyRing } from '../../src/domain/secrets/keyring.ts'
 import { seal, unseal } from '../../src/domain/secrets/sealed.ts'
+import { openToken, sealToken } from '../../src/domain/tokens/token.ts'
+import type { OAuthProvider } from '../../src/generated/prisma/client.ts'
 
 const key = randomBytes(32)
 const ring = new KeyRing([['k1', key]])
@@ -23,6 +27,29 @@ test('it shows nothing of its content, and never looks the same twice', () => {
 test('copied to another row it does not open', () => {
   const sealed = seal(ring, 'oauth_tokens.sealed:1', 'secret')
   expect(() => unseal(ring, 'oauth_tokens.sealed:2', sealed)).toThrow()
+})
+
+const content = { accessToken: 'a', tokenType: 'bearer', refreshToken: 'r' }
+test.each([
+  [
+    'token',
+    (id: string) => sealToken(ring, id, content),
+    (id: string, sealed: string) => openToken(ring, { id, sealed }),
+  ],
+  [
+    'code verifier',
+    (id: string) => sealVerifier(ring, id, 'v'),
+    (id: string, sealed: string) => openVerifier(ring, id, sealed),
+  ],
+  [
+    'client secret',
+    (id: string) => sealClientSecret(ring, id, 's'),
+    (id: string, clientSecret: string) => accessOf(ring, { id, clientSecret } as OAuthProvider).clientSecret,
+  ],
+])('a %s opens in its own row alone, and in its own column', (_, sealIn, openIn) => {
+  expect(openIn('1', sealIn('1'))).toBeTruthy()
+  expect(() => openIn('2', sealIn('1'))).toThrow()
+  expect(() => openIn('1', seal(ring, 'integrations.token:1', '{}'))).toThrow()
 })
 
 test('changed by one character it does not open', () => {

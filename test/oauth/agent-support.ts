@@ -53,7 +53,7 @@ export async function granted(app: TestApp, server: OAuthServer, how: GrantOptio
   const agent = how.agent ?? (await newAgent(app, tenant))
   const row = await core.db.oAuthProvider.findUniqueOrThrow({ where: { id: provider.id } })
   const access = accessOf(core.keyring, row)
-  const redirectUri = redirectUriOf(core, provider.providerId)
+  const redirectUri = redirectUriOf(core, { ...provider, isDynamicClient: false })
   const [state, codeVerifier] = [randomUUID(), await core.oauth.codeVerifier()]
   const url = await core.oauth.authorizationUrl(access, { redirectUri, state, codeVerifier, scopes })
   const callback = new URL(await server.visit(url, { account: subject })).searchParams

@@ -1,6 +1,6 @@
 /**
- * Tokens are a person's own (contract 1, 8): another admin of the very same workspace sees nothing of them, of their
- * connections and of how they came, and can do nothing with them. Every field of GraphQL is tried, and every operation
+ * Tokens are a person's own, in one workspace (contract 1, 8): another admin of the very same workspace sees nothing of
+ * them, of their connections and of how they came, and can do nothing with them; nor does their owner elsewhere. Every field of GraphQL is tried, and every operation
  * of REST that has to do with tokens; what is added later is covered by itself.
  */
 import { randomUUID } from 'node:crypto'
@@ -16,27 +16,44 @@ import { storedAuthorization, storedConnection, storedProvider, storedToken } fr
 const MARK = 'belongs-to-the-first'
 const AGENT = 'support-bot'
 let app: TestApp
-/** what is the first admin's */
+/** what is the owner's: an admin of the whole organization, in workspace A */
 let ids: Record<'OAuthProvider' | 'OAuthToken' | 'AgentLink' | 'Authorization', string>
 let victims: Victims
-/** keys of everybody else in the workspace */
-let others: Record<string, string>
-/** of the first admin */
+let owner: Caller
+/** everybody else, and the owner in another workspace */
+let others: Record<(typeof WHO)[number], Caller>
 let subject: string
+
+interface Caller {
+  key: string
+  tenant: string
+}
+
+const WHO = [
+  'a second admin',
+  'an admin of the whole organization',
+  'a deployer',
+  'a viewer',
+  'the owner in another workspace',
+] as const
 
 beforeAll(async () => {
   app = await testApp()
   const { keys, tenant } = app
   const { organizationId, workspaceId } = tenant
+  const newAdmin = (organizationWide: boolean) =>
+    newKey(app.app.core, { organizationId, workspaceId, role: 'admin', organizationWide })
+  owner = { key: await newAdmin(true), tenant: workspaceId }
   others = {
-    'a second admin': await newKey(app.app.core, { organizationId, workspaceId, role: 'admin' }),
-    'an admin of the whole organization': keys.organization,
-    'a deployer': keys.deployer,
-    'a viewer': keys.viewer,
+    'a second admin': { key: await newAdmin(false), tenant: workspaceId },
+    'an admin of the whole organization': { key: keys.organization, tenant: workspaceId },
+    'a deployer': { key: keys.deployer, tenant: workspaceId },
+    'a viewer': { key: keys.viewer, tenant: workspaceId },
+    'the owner in another workspace': { ...owner, tenant: app.sibling.workspaceId },
   }
   const provider = await storedProvider(app)
   const row = { label: MARK, accountLabel: MARK, accountId: MARK, scopes: ['read', MARK], isDefault: true }
-  const token = await storedToken(app, { provider, key: keys.admin, row })
+  const token = await storedToken(app, { ...owner, provider, row })
   subject = token.subject
   ids = {
     OAuthProvider: provider.id,
@@ -51,9 +68,10 @@ afterAll(() => app.close())
 
 async function stored() {
   const { db } = app.app.core
+  const where = { subject, workspaceId: app.tenant.workspaceId }
   return {
-    tokens: await db.oAuthToken.findMany({ where: { subject }, include: { connections: true } }),
-    authorizations: await db.oAuthAuthorization.findMany({ where: { subject } }),
+    tokens: await db.oAuthToken.findMany({ where, include: { connections: true } }),
+    authorizations: await db.oAuthAuthorization.findMany({ where }),
   }
 }
 
@@ -61,11 +79,10 @@ function expectNothingIn(text: string) {
   for (const one of [ids.OAuthToken, ids.AgentLink, ids.Authorization, MARK]) expect(text).not.toContain(one)
 }
 
-const WHO = ['a second admin', 'an admin of the whole organization', 'a deployer', 'a viewer']
 const ofTokens = operations.filter(({ tag }) => ['OAuth tokens', 'Agents'].includes(tag))
 
 describe.each(WHO)('%s', (who) => {
-  const call = () => ({ key: others[who]!, tenant: app.tenant.workspaceId })
+  const call = () => others[who]
 
   test.each(ofTokens.map(({ operationId, method, path }) => [operationId, method, path] as const))(
     'reaches nothing by %s',
@@ -138,15 +155,15 @@ const OF_THEIR_OWN: Record<string, unknown> = {
 }
 
 test('whose it is sees all of it', async () => {
-  const rest = await app.rest('GET', '/v2/auth/tokens')
+  const rest = await app.rest('GET', '/v2/auth/tokens', owner)
   expect(rest.body).toMatchObject([{ id: ids.OAuthToken }])
-  const linked = await app.rest('GET', `/v2/auth/agents/${AGENT}/connections`)
+  const linked = await app.rest('GET', `/v2/auth/agents/${AGENT}/connections`, owner)
   expect(linked.body).toMatchObject({ data: [{ id: ids.AgentLink }] })
-  expect((await app.rest('GET', `/v2/auth/wait/${ids.Authorization}`)).body).toMatchObject({
+  expect((await app.rest('GET', `/v2/auth/wait/${ids.Authorization}`, owner)).body).toMatchObject({
     oauth_token_id: ids.OAuthToken,
   })
   const all = [ids.OAuthProvider, ids.OAuthToken, ids.AgentLink]
-  const { data } = await app.gql('query ($ids: [ID!]!) { nodes(ids: $ids) { __typename id } }', { ids: all })
+  const { data } = await app.gql('query ($ids: [ID!]!) { nodes(ids: $ids) { __typename id } }', { ids: all }, owner)
   expect(data.nodes.map(({ __typename }: { __typename: string }) => __typename)).toEqual([
     'OAuthProvider',
     'OAuthToken',
@@ -155,9 +172,9 @@ test('whose it is sees all of it', async () => {
 })
 
 test('an admin who asks for somebody else is told whether there is a token, and nothing of what it is', async () => {
-  const key = others['a second admin']!
+  const admin = others['a second admin']
   const { body, text } = await app.rest('POST', '/v2/auth/authenticate', {
-    key,
+    ...admin,
     body: { provider: ids.OAuthProvider, scopes: ['read'], agent_id: AGENT, user_id: subject },
   })
   expect(body).toEqual({ status: 'completed', url: null, auth_id: null, oauth_token_id: ids.OAuthToken })
@@ -166,7 +183,7 @@ test('an admin who asks for somebody else is told whether there is a token, and 
     `mutation ($input: AuthenticateInput!) { authenticate(input: $input) { ... on AuthenticateSuccess {
       authorization { status oauthToken { id } } } } }`,
     { input: { provider: ids.OAuthProvider, scopes: ['read'], agentId: AGENT, userId: subject } },
-    { key },
+    admin,
   )
   expect(data.authenticate.authorization).toEqual({ status: 'completed', oauthToken: null })
 })

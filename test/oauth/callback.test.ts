@@ -3,6 +3,7 @@ import { request } from 'node:http'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openToken } from '../../src/domain/tokens/token.ts'
+import type { Prisma } from '../../src/generated/prisma/client.ts'
 import { newKey, type TestApp, testApp } from '../support/app.ts'
 import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
 import { authenticate, connectedToken, LOCAL, oauthProvider, open, SCOPES, type TestProvider } from './support.ts'
@@ -182,6 +183,17 @@ test('a provider may post a form instead of redirecting', async () => {
   expect((await wait(authId)).body.status).toBe('completed')
 })
 
+test('a form of many thousand parameters holds nobody up', async () => {
+  const names = Array.from({ length: 16_000 }, (_, i) => i.toString(36))
+  const path = `${app.url}/v2/auth/callback/${provider.providerId}`
+  const post = (body: string) =>
+    open(path, { method: 'POST', body, headers: { 'content-type': 'application/x-www-form-urlencoded' } })
+  const began = performance.now()
+  expect((await post(`state=made-up&code=x&${names.join('&')}`)).status).toBe(403)
+  expect(performance.now() - began).toBeLessThan(1000)
+  expect((await post(`state=made-up&code=x&${names.join('&')}&zz`)).status).toBe(422)
+})
+
 test('two tabs at once with the same call-back: one is connected, the other is told that it was used', async () => {
   const { url } = await begin({ agentId: 'tabs' })
   const callback = await server.visit(url)
@@ -264,6 +276,14 @@ test('a client that the provider does not take is an admin’s to mend', async (
   expect((await authorization(authId)).status).toBe('failed')
 })
 
+test('of an error code that nobody knows only the code is told, whatever word it is', async () => {
+  const { url, authId } = await begin()
+  const callback = await server.visit(url)
+  server.next({ status: 400, body: '{"error":"constructor"}' })
+  expect((await open(callback)).status).toBe(409)
+  await failedWith(authId, "The OAuth provider 'Acme' answered: constructor.")
+})
+
 test('a slow token endpoint is waited for, also when the browser has gone away', async () => {
   const { url, authId } = await begin({ agentId: 'patient' })
   const callback = await server.visit(url)
@@ -343,6 +363,32 @@ test('a provider that is deleted meanwhile connects nothing', async () => {
   // nobody is to have it: what the provider has just issued is revoked
   expect(await db().tokenRevocation.count()).toBe(revocations + 1)
   expect((await open(callback)).status).toBe(403)
+})
+
+test('a provider that is being deleted just when the token is stored connects nothing either', async () => {
+  const fresh = await oauthProvider(app, server)
+  // without openid nothing else is looked up before
+  const { url, authId } = await begin({ provider: fresh, scopes: ['read'] })
+  const callback = await server.visit(url)
+  const waits = async () =>
+    (
+      await db().$queryRaw<unknown[]>`
+      SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+    ).length > 0
+  let page: ReturnType<typeof open>
+  const slow = server.next('hang')
+  // what deleteProvider does, with a pause in it
+  const deletion = async (sql: Prisma.TransactionClient) => {
+    page = open(callback)
+    await slow.reached
+    await sql.$queryRaw`SELECT 1 FROM oauth_providers WHERE id = ${fresh.id}::uuid FOR UPDATE`
+    slow.release()
+    await expect.poll(waits, { timeout: 10_000, interval: 10 }).toBe(true)
+    await sql.oAuthProvider.delete({ where: { id: fresh.id } })
+  }
+  await db().$transaction(deletion, { timeout: 15_000 })
+  expect(await page!).toMatchObject({ status: 409, text: expect.stringContaining('was deleted meanwhile') })
+  expect((await wait(authId)).status).toBe(404)
 })
 
 test('a key that was revoked since finishes nothing that it has begun', async () => {

@@ -169,8 +169,10 @@ describe('what a provider says loosely', () => {
     ['by its id', { sub: '1', email: ' ' }, { id: '1', label: '1' }],
     ['on one line', { sub: '1', name: 'Ann\r\nOther\u202e' }, { id: '1', label: 'AnnOther' }],
     ['at a length that can be shown', { sub: '1', name: 'n'.repeat(999) }, { id: '1', label: 'n'.repeat(255) }],
+    ['without half a character', { sub: '1', name: '😀'.repeat(200) }, { id: '1', label: '😀'.repeat(127) }],
     ['not without an id', { email: 'ann@example.com' }, null],
     ['not by an id that is too long', { sub: 's'.repeat(256) }, null],
+    ['not by an id that can’t be shown as it is', { sub: 'ann\u202e', name: 'Ann' }, null],
   ])('its id_token names the account %s', async (_, claims, account) => {
     expect(await said({ id_token: idToken(claims) })).toMatchObject({ account })
   })

@@ -241,6 +241,10 @@ test('a user whom only the issuer of JWTs knows is shown as they are called ther
   const asked = await authenticate(app, { provider, key: app.keys.admin, userId: 'ann@<b>corp' })
   const page = await open(await server.visit(asked.body.url))
   expect(page.text).toContain('the user “ann@&lt;b&gt;corp”')
+  // a key of another organization has no name here
+  const theirs = await subjectOf(app.other.keys.admin)
+  const next = await authenticate(app, { provider, key: app.keys.admin, userId: theirs })
+  expect((await open(await server.visit(next.body.url))).text).toContain(`the user “${theirs}”`)
 })
 
 test('what the provider publishes is looked for once; its issuer is not taken over', async () => {
@@ -265,6 +269,19 @@ test('a provider that tells nobody’s name gives a token all the same', async (
   expect(renewed.tokenId).toBe(tokenId)
   const another = await connectedToken(app, server, { provider, scopes: ['read'], forceNew: true })
   expect(another.tokenId).not.toBe(tokenId)
+})
+
+test('what userinfo says of somebody else is not believed', async () => {
+  const bob = await connectedToken(app, server, { account: 'bob' })
+  const { provider } = bob
+  const bobs = openToken(app.app.core.keyring, await row(bob.tokenId)).accessToken
+  const asked = await authenticate(app, { provider, forceNew: true })
+  const callback = await server.visit(asked.body.url)
+  const idToken = `x.${Buffer.from('{"sub":"alice"}').toString('base64url')}.x`
+  const body = { access_token: bobs, token_type: 'Bearer', scope: SCOPES.join(' '), id_token: idToken }
+  server.next({ status: 200, body: JSON.stringify(body) })
+  expect((await open(callback)).text).toContain('The account “alice” at')
+  expect(await row(bob.tokenId)).toMatchObject({ accountId: 'bob', version: 1 })
 })
 
 test('a new token takes the place of one that is being refreshed: the refresh is not its own any more', async () => {

@@ -40,12 +40,13 @@ interface How {
   refreshToken?: string | null
   tokenUrl?: string
   subject?: string
+  workspaceId?: string
 }
 
 const keep = (access: string, { account = null, renews = null, refreshToken = null, ...how }: How = {}) =>
   transaction(ctx, (tx) =>
     keepToken(tx.sql, ctx.keyring, {
-      workspaceId: ctx.workspace.id,
+      workspaceId: how.workspaceId ?? ctx.workspace.id,
       subject: how.subject ?? 'ann',
       provider: { id: providerId, tokenUrl: how.tokenUrl ?? TOKEN_URL },
       renews,
@@ -80,6 +81,15 @@ test('a renewal takes the row, unless both accounts are known and differ', async
   expect((await keep('3', { renews: nameless.id })).id).toBe(nameless.id)
   expect(await row(nameless.id)).toMatchObject({ accountId: 'alice', version: 3 })
   expect((await keep('4', { renews: nameless.id, account: bob })).isNew).toBe(true)
+})
+
+test('the same person’s row in another workspace is another one', async () => {
+  const { organizationId } = ctx.workspace
+  const { id: workspaceId } = await ctx.db.workspace.create({ data: { organizationId, name: 'Other' } })
+  const here = await keep('1', { account: alice })
+  expect((await keep('2', { account: alice, workspaceId })).isNew).toBe(true)
+  expect((await keep('3', { renews: here.id, workspaceId })).isNew).toBe(true)
+  expect((await content(here.id)).accessToken).toBe('1')
 })
 
 test('nobody else’s row is renewed, nor one that is gone', async () => {

@@ -37,7 +37,7 @@ export async function oauthProvider(
   how: ProviderOptions = {},
 ): Promise<TestProvider> {
   const { method = 'client_secret_post', pkce = true, providerId = `acme-${randomUUID().slice(0, 8)}` } = how
-  const redirectUri = redirectUriOf(app.core, providerId)
+  const redirectUri = redirectUriOf(app.core, { id: '', providerId, isDynamicClient: false })
   const { clientId, clientSecret } = await server.client({ method, redirectUri, requirePkce: pkce })
   const id = randomUUID()
   const row = await app.core.db.oAuthProvider.create({

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createLogger } from '../../src/log.ts'
 import type { TestTenant } from '../support/app.ts'
+import { storedToken } from '../support/oauth-tokens.ts'
 import { type CallOptions, type RestApp, restApp, uniqueName, violations } from './support.ts'
 
 /** whatever was logged, at the level that logs most */
@@ -358,12 +359,40 @@ describe('deleting one', () => {
     await app.core.db.oAuthToken.createMany({ data })
     const refused = await remove(one.id)
     expect([refused.status, refused.body.code]).toEqual([409, 'CONFLICT'])
-    const rest = 'counted in all workspaces of the organization. Their owners have to delete them first.'
+    const rest =
+      'counted in all workspaces of the organization. Their owners have to delete them first, or you do it with force.'
     expect(refused.body.detail).toBe(`2 tokens are of OAuth provider ID ${one.id}, ${rest}`)
     await app.core.db.oAuthToken.deleteMany({ where: { workspaceId: app.tenant.workspaceId } })
     expect((await remove(one.id)).body.detail).toBe(`1 token is of OAuth provider ID ${one.id}, ${rest}`)
     await app.core.db.oAuthToken.deleteMany({ where: { oauthProviderId: one.id } })
     expect((await remove(one.id)).status).toBe(200)
+  })
+
+  test('by force its tokens go with it, each to be revoked; those of other workspaces only for the whole organization', async () => {
+    const one = await made()
+    const { db } = app.core
+    await storedToken(app, { provider: one })
+    await storedToken(app, { provider: one, key: app.keys.viewer })
+    await storedToken(app, { provider: one, key: app.sibling.keys.admin })
+    const query = { force: 'true' }
+    const path = `/v2/auth/providers/${one.id}`
+    expect((await app.call('DELETE', path, { query, key: app.keys.deployer })).status).toBe(403)
+    expect((await app.call('DELETE', path, { query, key: app.other.keys.admin })).status).toBe(404)
+    const narrow = await app.call('DELETE', path, { query })
+    expect([narrow.status, narrow.body.code]).toEqual([403, 'FORBIDDEN'])
+    expect(await db.oAuthToken.count({ where: { oauthProviderId: one.id } })).toBe(3)
+    const before = await db.tokenRevocation.count()
+    const wide = { query, key: app.keys.organization, tenant: app.tenant.workspaceId }
+    expect((await app.call('DELETE', path, wide)).status).toBe(200)
+    expect(await db.oAuthToken.count({ where: { oauthProviderId: one.id } })).toBe(0)
+    expect((await db.tokenRevocation.count()) - before).toBe(3)
+    expect((await get(one.id)).status).toBe(404)
+  })
+
+  test('force that is no boolean is refused', async () => {
+    const one = await made()
+    const refused = await app.call('DELETE', `/v2/auth/providers/${one.id}`, { query: { force: 'yes' } })
+    expect([refused.status, refused.body.detail[0].loc]).toEqual([422, ['query', 'force']])
   })
 
   test('a token that is being stored at that moment is not left without its provider', async () => {

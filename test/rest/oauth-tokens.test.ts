@@ -215,15 +215,16 @@ describe('the default of your tokens of a provider', () => {
     expect((await list()).body.filter((token: { is_default: boolean }) => token.is_default)).toHaveLength(1)
   })
 
-  test('has nothing to do with another provider’s, or another person’s', async () => {
+  test('has nothing to do with another provider’s, another workspace’s, or another person’s', async () => {
     const another = await storedProvider(app)
-    const [here, there, theirs] = [
+    const there = await stored({ provider: another })
+    const others = [
       await stored({ row: { isDefault: true } }),
-      await stored({ provider: another }),
-      await stored({ key: app.keys.admin, row: { isDefault: true } }),
+      await stored({ provider: another, row: { isDefault: true, workspaceId: app.sibling.workspaceId } }),
+      await stored({ provider: another, key: app.keys.admin, row: { isDefault: true } }),
     ]
     await patch(there.id, { is_default: true })
-    for (const { id } of [here, there, theirs]) expect(await row(id)).toMatchObject({ isDefault: true })
+    for (const { id } of [there, ...others]) expect(await row(id)).toMatchObject({ isDefault: true })
   })
 
   test('is exactly one when all of them are made it at once', async () => {

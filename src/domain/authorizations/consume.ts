@@ -8,7 +8,7 @@ import { EXCHANGE_SECONDS } from './schemas.ts'
 export type Consumed = NonNullable<Awaited<ReturnType<typeof read>>> & { takenAt: Date }
 
 /**
- * `providerId`: of the call-back's path. Of two that come at the same moment one gets it. Nobody gets one that was begun
+ * `providerId`: of the call-back's path, as `redirectUriOf` puts it there. Of two that come at the same moment one gets it. Nobody gets one that was begun
  * with a key that was revoked since. Throws ForbiddenError, having changed nothing.
  */
 export async function consume(core: Core, providerId: string, state: string): Promise<Consumed> {
@@ -17,7 +17,8 @@ export async function consume(core: Core, providerId: string, state: string): Pr
     SET status = 'exchanging', state_hash = NULL, expires_at = now() + make_interval(secs => ${EXCHANGE_SECONDS}::float8)
     FROM oauth_providers p
     WHERE a.state_hash = ${hashState(state)} AND a.status = 'pending' AND a.expires_at > now()
-      AND p.id = a.oauth_provider_id AND p.provider_id = ${providerId}
+      AND p.id = a.oauth_provider_id
+      AND ${providerId} = CASE WHEN p.is_dynamic_client THEN p.id::text ELSE p.provider_id END
       AND NOT EXISTS (SELECT 1 FROM api_keys k WHERE k.id::text = a.created_by AND k.revoked_at IS NOT NULL)
     RETURNING a.id, now() AS "takenAt"`
   const found = taken && (await read(core, taken.id))

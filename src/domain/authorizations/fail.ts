@@ -17,7 +17,7 @@ export async function failAuthorization({ db }: Core, id: string, reason: string
 export function explained(error: unknown, provider: string): { reason: string; shown: unknown } {
   if (error instanceof DomainError) return { reason: error.message, shown: error }
   if (!(error instanceof OAuthFailure)) return { reason: 'Something went wrong on this server.', shown: error }
-  const reason = `The OAuth provider '${provider}' ${error.message}.${HINTS[error.error ?? ''] ?? ''}`
+  const reason = `The OAuth provider '${provider}' ${error.message}.${HINTS.get(error.error) ?? ''}`
   const shown =
     error.kind === 'refused'
       ? new ConflictError(reason, 'AUTHORIZATION_FAILED')
@@ -25,8 +25,9 @@ export function explained(error: unknown, provider: string): { reason: string; s
   return { reason, shown }
 }
 
-const HINTS: Record<string, string> = {
-  invalid_grant: ' The link was followed too late, or twice.',
-  invalid_client: ' An admin has to check the provider’s client_id and client_secret.',
-  unauthorized_client: ' An admin has to check how the client is registered there.',
-}
+/** by the provider's error code: what there is to do about it */
+const HINTS = new Map<string | null, string>([
+  ['invalid_grant', ' The link was followed too late, or twice.'],
+  ['invalid_client', ' An admin has to check the provider’s client_id and client_secret.'],
+  ['unauthorized_client', ' An admin has to check how the client is registered there.'],
+])

@@ -72,7 +72,7 @@ async function begin(
   const authId = randomUUID()
   const state = newState()
   const codeVerifier = provider.usesPkce ? await ctx.oauth.codeVerifier() : null
-  const redirectUri = redirectUriOf(ctx, provider.providerId)
+  const redirectUri = redirectUriOf(ctx, provider)
   const scopes = [...new Set([...asked.scopes, ...(renews?.scopes ?? [])])]
   const request = { redirectUri, state, codeVerifier, scopes }
   const url = await ctx.oauth.authorizationUrl(accessOf(ctx.keyring, provider), request)

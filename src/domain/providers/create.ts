@@ -12,6 +12,8 @@ import { type AuthMethod, createBody, type ProviderType } from './schemas.ts'
 
 /** A provider that is to be: what is left out is not known. */
 export interface NewProvider {
+  /** of the row; default: a new one */
+  id?: string
   providerId: string
   name: string
   clientId: string
@@ -59,7 +61,7 @@ export async function createProvider(ctx: RequestContext, raw: RawInput): Promis
 export function insertProvider(ctx: RequestContext, data: NewProvider): Promise<OAuthProvider> {
   const { id: workspaceId, organizationId } = ctx.workspace
   const { clientSecret, ...rest } = data
-  const id = randomUUID()
+  const id = data.id ?? randomUUID()
   return transaction(ctx, async (tx) => {
     const [provider] = await tx.sql.oAuthProvider.createManyAndReturn({
       data: [

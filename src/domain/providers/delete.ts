@@ -1,19 +1,30 @@
-/** Deletes an OAuth provider that no token is of any more. Authorizations that are under way go with it. */
+/** Deletes an OAuth provider that no token is of any more, or, by force, with its tokens. Authorizations that are under way go with it. */
 import { z } from 'zod'
 import type { OAuthProvider } from '../../generated/prisma/client.ts'
 import { requireRole } from '../access.ts'
 import { OAUTH_CHANNEL, type RequestContext, transaction } from '../context.ts'
 import { ConflictError } from '../errors.ts'
+import { queryBool } from '../fields.ts'
 import { parse, type RawInput } from '../parse.ts'
-import { lockProvider } from './find.ts'
+import { deleteTokensOf } from '../tokens/delete-of-provider.ts'
+import { lockProvider, requireProvider } from './find.ts'
 import { providerPath } from './schemas.ts'
 
-export const deleteInput = z.object({ path: providerPath })
+export const deleteInput = z.object({
+  path: providerPath,
+  query: z.object({
+    force: queryBool.describe('Deletes and revokes its tokens first, whoever owns them.'),
+  }),
+})
 
-/** Answers it as it was. Role: admin. Throws ForbiddenError, NotFoundError; ConflictError while tokens use it. */
+/**
+ * Answers it as it was. Role: admin. Throws ForbiddenError, NotFoundError; ConflictError while tokens use it. By force
+ * people lose their tokens, but nobody sees them, and each is revoked.
+ */
 export async function deleteProvider(ctx: RequestContext, raw: RawInput): Promise<OAuthProvider> {
   requireRole(ctx, 'admin')
-  const { path } = parse(deleteInput, raw)
+  const { path, query } = parse(deleteInput, { query: {}, ...raw })
+  if (query.force) await deleteTokensOf(ctx, (await requireProvider(ctx, ctx.db, path.provider_id)).id)
   return transaction(ctx, async (tx) => {
     // a token that is stored at this moment shares the row: it is counted, or comes too late
     const provider = await lockProvider(tx, ctx, path.provider_id)
@@ -22,7 +33,7 @@ export async function deleteProvider(ctx: RequestContext, raw: RawInput): Promis
     if (tokens > 0)
       throw new ConflictError(
         `${tokens === 1 ? '1 token is' : `${tokens} tokens are`} of OAuth provider ID ${path.provider_id}, ` +
-          'counted in all workspaces of the organization. Their owners have to delete them first.',
+          'counted in all workspaces of the organization. Their owners have to delete them first, or you do it with force.',
       )
     // its authorizations go with it: who waits for one finds it gone
     await tx.sql.$executeRaw`

@@ -2,6 +2,7 @@
  * Makes an OAuth provider of an MCP server: finds its authorization server, registers a client there, and keeps both.
  * From then on it is a provider like any other (contract 8).
  */
+import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import type { OAuthProvider } from '../../generated/prisma/client.ts'
 import { requireRole } from '../access.ts'
@@ -37,8 +38,10 @@ export async function discoverMcpProvider(ctx: RequestContext, raw: RawInput): P
   rejectIfAny(refusal === null ? [] : [violation('mcp_server_url', asSentence(refusal))])
   // before anything is registered; the insert looks again
   await requireUnused(ctx, body.provider_id)
-  const client = await register(ctx, body)
+  const id = randomUUID()
+  const client = await register(ctx, id, body)
   return insertProvider(ctx, {
+    id,
     providerId: body.provider_id,
     name: body.name,
     clientId: client.clientId,
@@ -57,8 +60,9 @@ export async function discoverMcpProvider(ctx: RequestContext, raw: RawInput): P
   })
 }
 
-async function register(ctx: RequestContext, body: DiscoverBody): Promise<RegisteredClient> {
-  const redirectUri = redirectUriOf(ctx, body.provider_id)
+/** `id`: of the row that is to be. */
+async function register(ctx: RequestContext, id: string, body: DiscoverBody): Promise<RegisteredClient> {
+  const redirectUri = redirectUriOf(ctx, { id, providerId: body.provider_id, isDynamicClient: true })
   try {
     return await ctx.oauth.registerForMcp(body.mcp_server_url, { name: body.name, redirectUri })
   } catch (error) {

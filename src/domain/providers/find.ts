@@ -65,7 +65,14 @@ export function accessOf(keyring: KeyRing, provider: OAuthProvider): ProviderAcc
   }
 }
 
-/** Where the provider sends people back to: what has to be registered there. */
-export function redirectUriOf(core: Pick<RequestContext, 'publicUrl'>, providerId: string): string {
-  return `${core.publicUrl()}/v2/auth/callback/${encodeURIComponent(providerId)}`
+/**
+ * Where the provider sends people back to: what has to be registered there. By the name that was known before; but
+ * what this server registers itself has the id in it, which no other organization can have: a call-back can't be that
+ * of a client of theirs (RFC 9700, 4.4.2.2).
+ */
+export function redirectUriOf(
+  core: Pick<RequestContext, 'publicUrl'>,
+  { id, providerId, isDynamicClient }: Pick<OAuthProvider, 'id' | 'providerId' | 'isDynamicClient'>,
+): string {
+  return `${core.publicUrl()}/v2/auth/callback/${encodeURIComponent(isDynamicClient ? id : providerId)}`
 }
