@@ -56,7 +56,10 @@ export const oauthToken = z
     scopes: z.array(z.string()),
     is_default: z.boolean().describe('Taken where you have several tokens of the provider.'),
     status: z.enum(TOKEN_STATUSES).describe('EXPIRED: authenticate again.'),
-    status_message: z.string().nullable().describe('Why it has expired for good.'),
+    status_message: z
+      .string()
+      .nullable()
+      .describe('Why it has expired for good, or was not refreshed when that was last tried.'),
     expires_at: time
       .nullable()
       .describe('When it is refreshed at the latest, or ends. Null: the provider does not say.'),

@@ -71,8 +71,10 @@ test('a person who declines is told that nothing was connected, and so is whoeve
   const before = await tokens()
   const { url, authId } = await begin({ agentId: 'declined' })
   const waiting = wait(authId, 60)
-  const page = await open(await server.visit(url, { decline: true }))
+  const callback = await server.visit(url, { decline: true })
+  const page = await open(callback)
   expect(page.status).toBe(403)
+  expect((await open(callback)).text).toContain('This link was used already. Access was declined at Acme.')
   expect(page.text).toContain('Nothing was connected')
   expect(page.text).toContain('Access was declined at Acme.')
   expect(await waiting).toMatchObject({ status: 409, body: { code: 'AUTHORIZATION_FAILED' } })
@@ -92,18 +94,18 @@ test('of an error nothing is shown but a plain code', async () => {
 })
 
 test('a made-up, an expired and a used state connect nothing', async () => {
-  const refuse = async (url: string) => {
+  const refuse = async (url: string, says: string) => {
     const page = await open(url)
     expect(page.status).toBe(403)
-    expect(page.text).toContain('was used already, or has expired')
+    expect(page.text).toContain(says)
   }
   const before = await tokens()
-  await refuse(at({ state: 'made-up', code: 'x' }))
+  await refuse(at({ state: 'made-up', code: 'x' }), 'Nothing was connected</h1><p>This link is not one of ours.')
 
   const expired = await begin()
   const late = await server.visit(expired.url)
   await db().$executeRaw`UPDATE oauth_authorizations SET expires_at = now() WHERE id = ${expired.authId}::uuid`
-  await refuse(late)
+  await refuse(late, 'Nothing was connected</h1><p>This link has expired.')
   expect((await wait(expired.authId)).body.detail).toBe('Nobody finished it within 15 minutes. Authenticate again.')
   expect(await tokens()).toBe(before)
 
@@ -111,7 +113,8 @@ test('a made-up, an expired and a used state connect nothing', async () => {
   const callback = await server.visit(used.url)
   expect((await open(callback)).status).toBe(200)
   const asked = server.tokenRequests.length
-  await refuse(callback)
+  // as somebody who reloads the page
+  await refuse(callback, 'Used already</h1><p>This link was used already, and the account was connected then.')
   expect(server.tokenRequests.length).toBe(asked)
   expect((await wait(used.authId)).body.status).toBe('completed')
 })
@@ -291,7 +294,9 @@ test('a slow token endpoint is waited for, also when the browser has gone away',
   const browser = request(callback).on('error', () => {})
   browser.end()
   await slow.reached
-  expect(await authorization(authId)).toMatchObject({ status: 'exchanging', stateHash: null })
+  expect(await authorization(authId)).toMatchObject({ status: 'exchanging' })
+  const again = await open(callback)
+  expect([again.status, again.text]).toEqual([403, expect.stringContaining('what came of it is not known yet.')])
   expect((await wait(authId)).body.status).toBe('pending')
   browser.destroy()
   const waiting = wait(authId, 60)

@@ -306,7 +306,6 @@ test('neither state nor code nor verifier is in a log, nor in the database as it
   const after = await db().oAuthAuthorization.findUniqueOrThrow({ where: { id: asked.body.auth_id } })
   expect(after).toMatchObject({
     codeVerifier: null,
-    stateHash: null,
     status: 'completed',
     finishedAt: expect.any(Date),
   })

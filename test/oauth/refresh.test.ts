@@ -6,6 +6,7 @@ import { beginRefresh } from '../../src/domain/tokens/refresh-attempt.ts'
 import { refreshExpiring } from '../../src/domain/tokens/refresh-expiring.ts'
 import { endLapsed, postponeRefresh, takeLease } from '../../src/domain/tokens/refresh-lease.ts'
 import { findStored } from '../../src/domain/tokens/stored.ts'
+import { statusMessageOf } from '../../src/domain/tokens/token.ts'
 import { createLogger } from '../../src/log.ts'
 import { type Answer, type TestApp, testApp } from '../support/app.ts'
 import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
@@ -125,20 +126,26 @@ describe('when the provider fails', () => {
     ['500', '500' as const, 'answered 500'],
     ['HTML', 'html' as const, 'HTML'],
     ['a redirect', 'redirect' as const, 'redirect'],
-    ['that it does not know the client', { status: 401, body: '{"error":"invalid_client"}' }, 'invalid_client'],
+    [
+      'that it does not know the client',
+      { status: 401, body: '{"error":"invalid_client"}' },
+      'An admin has to check the provider’s client_id and client_secret',
+    ],
   ])('by answering %s, all who wait are told so after one try, and it works again later', async (_name, what, why) => {
     const held = await expired(app, rotating, failedBefore)
     rotating.next(what)
     lines.length = 0
     const answers = await many(8, () => ask(app, held))
     expect(kinds(answers)).toEqual(['502 OAUTH_PROVIDER_UNAVAILABLE'])
-    expect(answers[0]!.body.detail).toContain(held.provider.name)
+    for (const { body } of answers) for (const said of [held.provider.name, why]) expect(body.detail).toContain(said)
     expect(refreshes(rotating)).toHaveLength(1)
     expect(lines.filter((line) => line.includes(why))).toHaveLength(1)
-    expect(await row(app, held)).toMatchObject({ endedAt: null, refreshFailures: 6, refreshId: null })
+    const after = await row(app, held)
+    expect(after).toMatchObject({ endedAt: null, refreshFailures: 6, refreshId: null })
+    expect(statusMessageOf(after)).toContain(why)
     await later(app, held)
     expect((await ask(app, held)).status).toBe(200)
-    expect(await row(app, held)).toMatchObject({ refreshFailures: 0, refreshAfter: null })
+    expect(await row(app, held)).toMatchObject({ refreshFailures: 0, refreshAfter: null, refreshError: null })
   })
 
   test('by not being there, nothing was sent, and nothing is lost', async () => {
@@ -156,7 +163,7 @@ describe('when the provider fails', () => {
     rotating.next('500')
     expect((await ask(app, held)).status).toBe(502)
     await later(app, held)
-    expect(await refreshToken(core, seen!, 5)).toEqual({ kind: 'failed' })
+    expect(await refreshToken(core, seen!, 5)).toEqual({ kind: 'failed', why: 'answered 500' })
     expect(refreshes(rotating)).toHaveLength(1)
   })
 
@@ -290,7 +297,7 @@ describe('a server that died while it refreshed', () => {
     await core.db.$executeRaw`
       UPDATE oauth_tokens SET refresh_until = now() - interval '1 second' WHERE id = ${held.tokenId}::uuid`
     expect((await ask(app, held)).body.code).toBe('TOKEN_EXPIRED')
-    await postponeRefresh(core, lease!)
+    await postponeRefresh(core, lease!, 'answered 500')
     expect(await row(app, held)).toMatchObject({ endedAt: null, endedBecause: null, refreshId: null })
     await later(app, held)
     expect((await ask(app, held)).status).toBe(200)

@@ -76,6 +76,7 @@ CREATE TABLE "oauth_tokens" (
     "refresh_id" UUID,
     "refresh_until" TIMESTAMPTZ(3),
     "refresh_failures" INTEGER NOT NULL DEFAULT 0,
+    "refresh_error" TEXT,
     "refresh_after" TIMESTAMPTZ(3),
     "used_at" TIMESTAMPTZ(3),
     "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,

@@ -2,6 +2,7 @@
 import { type Core, OAUTH_CHANNEL } from '../context.ts'
 import { ConflictError, DomainError } from '../errors.ts'
 import { OAuthFailure, OAuthProviderUnavailableError } from '../providers/client.ts'
+import { hintOf } from '../providers/hint.ts'
 
 /** `reason`: for people. One that has ended already stays as it is. */
 export async function failAuthorization({ db }: Core, id: string, reason: string): Promise<void> {
@@ -17,17 +18,10 @@ export async function failAuthorization({ db }: Core, id: string, reason: string
 export function explained(error: unknown, provider: string): { reason: string; shown: unknown } {
   if (error instanceof DomainError) return { reason: error.message, shown: error }
   if (!(error instanceof OAuthFailure)) return { reason: 'Something went wrong on this server.', shown: error }
-  const reason = `The OAuth provider '${provider}' ${error.message}.${HINTS.get(error.error) ?? ''}`
+  const reason = `The OAuth provider '${provider}' ${error.message}${hintOf(error.error)}.${error.error === 'invalid_grant' ? ' The link was followed too late, or twice.' : ''}`
   const shown =
     error.kind === 'refused'
       ? new ConflictError(reason, 'AUTHORIZATION_FAILED')
       : new OAuthProviderUnavailableError(provider, error)
   return { reason, shown }
 }
-
-/** by the provider's error code: what there is to do about it */
-const HINTS = new Map<string | null, string>([
-  ['invalid_grant', ' The link was followed too late, or twice.'],
-  ['invalid_client', ' An admin has to check the provider’s client_id and client_secret.'],
-  ['unauthorized_client', ' An admin has to check how the client is registered there.'],
-])

@@ -2,8 +2,9 @@
 import type { RequestContext } from '../context.ts'
 import { ConflictError, DomainError } from '../errors.ts'
 import { OAuthFailure, OAuthProviderUnavailableError } from '../providers/client.ts'
-import { refreshToken } from './refresh.ts'
+import { type Outcome, refreshToken } from './refresh.ts'
 import type { StoredToken } from './stored.ts'
+import { notRefreshed } from './token.ts'
 
 /** seconds that a caller waits for a refresh: longer than the provider has for its answer */
 const LONGEST_WAIT = 45
@@ -38,16 +39,16 @@ export async function ensureFresh(ctx: RequestContext, provider: string, token: 
     default:
       // what is still good does for now, whatever is wrong with the provider
       if (validFor - (performance.now() - began) / 1000 > 0) return false
-      throw unavailable(provider, outcome.kind)
+      throw unavailable(provider, outcome)
   }
 }
 
-function unavailable(provider: string, kind: 'failed' | 'waiting' | 'stopping'): DomainError {
-  if (kind === 'stopping') return new DomainError('UNAVAILABLE', 'This server is about to stop. Try again.')
+function unavailable(provider: string, outcome: Extract<Outcome, { kind: 'failed' | 'waiting' | 'stopping' }>) {
+  if (outcome.kind === 'stopping') return new DomainError('UNAVAILABLE', 'This server is about to stop. Try again.')
   return new OAuthProviderUnavailableError(
     provider,
-    kind === 'failed'
-      ? new OAuthFailure('unusable', 'did not refresh the token when it was last asked')
+    outcome.kind === 'failed'
+      ? new OAuthFailure('unusable', notRefreshed(outcome.why))
       : new OAuthFailure('unanswered', 'was asked to refresh the token and has not answered yet'),
   )
 }

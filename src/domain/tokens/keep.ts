@@ -57,6 +57,7 @@ export async function keepToken(sql: Sql, keyring: KeyRing, fresh: NewToken): Pr
       refreshId: null,
       refreshUntil: null,
       refreshFailures: 0,
+      refreshError: null,
       refreshAfter: null,
       // another address may do it in another way
       ...(sameOrigin(old.tokenUrl, provider.tokenUrl) ? {} : { rotates: null }),

@@ -8,6 +8,7 @@ import type { OAuthProvider } from '../../generated/prisma/client.ts'
 import { type Core, transaction } from '../context.ts'
 import { OAuthFailure, type ProviderAccess, type TokenSet } from '../providers/client.ts'
 import { accessOf } from '../providers/find.ts'
+import { hintOf } from '../providers/hint.ts'
 import { sameOrigin } from '../providers/rules.ts'
 import { grantedScopes } from './granted.ts'
 import {
@@ -79,7 +80,7 @@ async function ask(core: Core, lease: Lease): Promise<() => Promise<unknown>> {
   } catch (error) {
     // of the database or the key ring, or they took their time: nothing was sent
     core.log.error({ ...about, err: error }, 'the refresh of a token could not begin')
-    return () => postponeRefresh(core, lease)
+    return () => postponeRefresh(core, lease, 'could not be asked')
   }
   if (!prepared) return () => endToken(core, lease, 'The provider’s address has changed since it was issued.')
   const { provider, access, content } = prepared
@@ -91,9 +92,10 @@ async function ask(core: Core, lease: Lease): Promise<() => Promise<unknown>> {
     // what is no failure that the client knows of may have happened at any point of the call
     const failure = error instanceof OAuthFailure ? error : new OAuthFailure('unanswered', 'could not be asked')
     const { kind, message } = failure
-    core.log.warn({ ...about, kind, error: message }, 'a token could not be refreshed')
+    const why = message + hintOf(failure.error)
+    core.log.warn({ ...about, kind, error: why }, 'a token could not be refreshed')
     const because = finality(failure, lease.token)
-    return () => (because === null ? postponeRefresh(core, lease) : endToken(core, lease, because))
+    return () => (because === null ? postponeRefresh(core, lease, why) : endToken(core, lease, because))
   }
 }
 

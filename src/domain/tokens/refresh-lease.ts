@@ -77,17 +77,17 @@ export function storeRefreshed(core: Core, lease: Lease, got: Refreshed): Promis
     Prisma.sql`sealed = ${sealed}, refreshable = true, version = version + 1,
       expires_at = clock_timestamp() + make_interval(secs => ${got.validFor}::float8),
       scopes = ${got.scopes}::text[], rotates = (rotates IS TRUE OR ${got.rotated}::boolean),
-      refresh_failures = 0, refresh_after = NULL, ${NOT_ENDED},
+      refresh_failures = 0, refresh_error = NULL, refresh_after = NULL, ${NOT_ENDED},
       updated_at = clock_timestamp()`,
   )
 }
 
-/** It did not work now, and may later. */
-export function postponeRefresh(core: Core, lease: Lease): Promise<boolean> {
+/** It did not work now, and may later. `why`: for people, a clause that goes on from "the provider". */
+export function postponeRefresh(core: Core, lease: Lease, why: string): Promise<boolean> {
   return conclude(
     core,
     lease,
-    Prisma.sql`refresh_failures = refresh_failures + 1, ${NOT_ENDED},
+    Prisma.sql`refresh_failures = refresh_failures + 1, refresh_error = ${why}, ${NOT_ENDED},
       refresh_after = clock_timestamp() + make_interval(secs => least(${LONGEST_PAUSE}::float8, 2 ^ least(refresh_failures, 20)))`,
   )
 }

@@ -17,7 +17,7 @@ export type Outcome =
   /** it was deleted */
   | { kind: 'gone' }
   /** the provider was asked in vain, or is not asked again yet */
-  | { kind: 'failed' }
+  | { kind: 'failed'; why: string | null }
   /** nobody knows yet */
   | { kind: 'waiting' }
   /** this server is about to stop, and begins nothing */
@@ -70,7 +70,8 @@ function outcomeOf(token: StoredToken | null, seen: StoredToken): Outcome | null
   if (!token) return { kind: 'gone' }
   if (token.endedAt) return { kind: 'ended', because: token.endedBecause }
   if (token.version > seen.version) return { kind: 'fresh' }
-  if (token.backingOff || token.refreshFailures > seen.refreshFailures) return { kind: 'failed' }
+  if (token.backingOff || token.refreshFailures > seen.refreshFailures)
+    return { kind: 'failed', why: token.refreshError }
   return null
 }
 

@@ -24,6 +24,8 @@ export interface StoredToken {
   version: number
   rotates: boolean | null
   refreshFailures: number
+  /** why the last one failed: a clause that goes on from "the provider" */
+  refreshError: string | null
   /** a refresh is under way, somewhere */
   held: boolean
   /** whoever refreshed it has not said in time what came of it */
@@ -46,7 +48,7 @@ export const STORED = Prisma.sql`
   t.token_url AS "tokenUrl", t.expires_at AS "expiresAt",
   extract(epoch FROM t.expires_at - clock_timestamp())::float8 AS "validFor",
   coalesce(${expiresWithin(60)}, false) AS expiring,
-  t.ended_at AS "endedAt", t.ended_because AS "endedBecause", t.version, t.rotates, t.refresh_failures AS "refreshFailures",
+  t.ended_at AS "endedAt", t.ended_because AS "endedBecause", t.version, t.rotates, t.refresh_failures AS "refreshFailures", t.refresh_error AS "refreshError",
   (t.refresh_id IS NOT NULL AND t.refresh_until > clock_timestamp()) AS held,
   (t.refresh_id IS NOT NULL AND t.refresh_until <= clock_timestamp()) AS lapsed,
   (t.refresh_after IS NOT NULL AND t.refresh_after > clock_timestamp()) AS "backingOff",

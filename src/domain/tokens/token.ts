@@ -35,6 +35,20 @@ export function tokenStatus(token: Pick<OAuthToken, 'endedAt' | 'expiresAt' | 'r
   return token.expiresAt && token.expiresAt <= now && !token.refreshable ? 'EXPIRED' : 'ACTIVE'
 }
 
+/** `why`: a clause that goes on from "the provider"; so is the answer. */
+export function notRefreshed(why: string | null): string {
+  return `did not refresh the token when it was last asked${why === null ? '' : `: it ${why}`}`
+}
+
+/** What is wrong with it, as a sentence; null: nothing. */
+export function statusMessageOf({
+  endedBecause,
+  refreshError,
+}: Pick<OAuthToken, 'endedBecause' | 'refreshError'>): string | null {
+  if (endedBecause !== null) return endedBecause
+  return refreshError === null ? null : `The provider ${notRefreshed(refreshError)}. It is asked again.`
+}
+
 /** How people know the account: the owner's own name for it, else the provider's. */
 export function accountLabelOf(token: Pick<OAuthToken, 'label' | 'accountLabel'>): string | null {
   return token.label ?? token.accountLabel

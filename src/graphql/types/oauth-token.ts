@@ -2,7 +2,7 @@
 import { queryFromInfo } from '@pothos/plugin-prisma'
 import { newestCursor } from '../../domain/newest-first.ts'
 import { countTokens, windowTokens } from '../../domain/tokens/list.ts'
-import { accountLabelOf, tokenStatus } from '../../domain/tokens/token.ts'
+import { accountLabelOf, statusMessageOf, tokenStatus } from '../../domain/tokens/token.ts'
 import { builder } from '../builder.ts'
 import { connectionOf, NODE_PATHS } from '../connection.ts'
 import { pageCost } from '../cost.ts'
@@ -36,9 +36,11 @@ export const OAuthToken = builder.prismaObject('OAuthToken', {
       select: { endedAt: true, expiresAt: true, refreshable: true },
       resolve: (token, _args, { clock }) => tokenStatus(token, clock()),
     }),
-    statusMessage: t.exposeString('endedBecause', {
+    statusMessage: t.string({
       nullable: true,
-      description: 'Why it has expired for good.',
+      description: 'Why it has expired for good, or was not refreshed when that was last tried.',
+      select: { endedBecause: true, refreshError: true },
+      resolve: statusMessageOf,
     }),
     expiresAt: t.expose('expiresAt', {
       type: 'DateTime',

@@ -2,7 +2,7 @@
 import type { z } from 'zod'
 import type { RequestContext } from '../../domain/context.ts'
 import type { ListedToken } from '../../domain/tokens/list.ts'
-import { accountLabelOf, tokenStatus } from '../../domain/tokens/token.ts'
+import { accountLabelOf, statusMessageOf, tokenStatus } from '../../domain/tokens/token.ts'
 import type { oauthToken } from '../oauth-schemas.ts'
 
 export function presentOAuthToken(ctx: RequestContext, row: ListedToken): z.output<typeof oauthToken> {
@@ -13,7 +13,7 @@ export function presentOAuthToken(ctx: RequestContext, row: ListedToken): z.outp
     scopes: row.scopes,
     is_default: row.isDefault,
     status: tokenStatus(row, ctx.clock()),
-    status_message: row.endedBecause,
+    status_message: statusMessageOf(row),
     expires_at: row.expiresAt?.toISOString() ?? null,
     created_at: row.createdAt.toISOString(),
     updated_at: row.updatedAt.toISOString(),

@@ -4,6 +4,7 @@
  * once. It answers a page.
  */
 import type { FastifyError, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import { UsedLinkError } from '../../domain/authorizations/consume.ts'
 import { type Finished, finishAuthorization } from '../../domain/authorizations/finish.ts'
 import type { Core, Log } from '../../domain/context.ts'
 import { DomainError, ValidationError } from '../../domain/errors.ts'
@@ -68,6 +69,8 @@ function failure(error: unknown, log: Log, requestId: string): Shown {
       title,
       text: `This address is not complete, or not one that the provider has made. ${AGAIN}`,
     }
+  if (error instanceof UsedLinkError && error.connected)
+    return { status: error.status, title: 'Used already', text: `${error.message} You can close this page.` }
   if (error instanceof DomainError) return { status: error.status, title, text: `${error.message} ${AGAIN}` }
   const { code, statusCode = 500 } = error as FastifyError
   // the form can't be read: too large, of another type, shorter than it says
