@@ -68,6 +68,10 @@ export const oauthToken = z
   })
   .meta({ id: 'OAuthToken', description: 'The token itself is in no answer but the one that an agent gets.' })
 
+export const deletedTokens = z
+  .object({ deleted: z.int().describe('How many there were.') })
+  .meta({ id: 'DeletedOAuthTokens' })
+
 export const connection = z
   .object({
     id: uuid,

@@ -158,3 +158,24 @@ test('nobody else sees or changes it: not an admin, not the next workspace, not 
   expect(await change('deleteOAuthToken', { tokenId: randomUUID() })).toMatchObject({ __typename: 'NotFoundError' })
   expect((await read('{ oauthTokens { totalCount } }')).oauthTokens.totalCount).toBe(1)
 })
+
+test('an admin deletes all tokens of somebody who has left, and nobody else does', async () => {
+  await Promise.all([stored(), stored()])
+  const { subject } = (await app.context(key)).actor
+  const removeAll = async (input: object, whose: string) => {
+    const data = await read(
+      `mutation ($input: DeleteOAuthTokensOfUserInput!) { deleteOAuthTokensOfUser(input: $input) { __typename
+        ... on DeleteOAuthTokensOfUserSuccess { deleted } ... on ValidationError { issues { path code } } } }`,
+      { input },
+      whose,
+    )
+    return data.deleteOAuthTokensOfUser
+  }
+  expect(await removeAll({ userId: subject }, key)).toMatchObject({ __typename: 'ForbiddenError' })
+  expect(await removeAll({ userId: '' }, app.keys.admin)).toMatchObject({
+    __typename: 'ValidationError',
+    issues: [{ path: ['input', 'userId'], code: 'string_too_short' }],
+  })
+  expect(await removeAll({ userId: subject }, app.other.keys.admin)).toMatchObject({ deleted: 0 })
+  expect(await removeAll({ userId: subject }, app.keys.admin)).toMatchObject({ deleted: 2 })
+})

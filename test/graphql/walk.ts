@@ -98,6 +98,7 @@ const PLAIN: Record<string, unknown> = {
   tokenUrl: 'https://walk.invalid/token',
   clientId: 'walk',
   scopes: ['read'],
+  userId: 'walk',
 }
 
 /** Mutations whose `providerId` is a name that they give. */

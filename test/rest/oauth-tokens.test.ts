@@ -290,3 +290,57 @@ describe('deleting a token', () => {
     expect(left).toMatchObject({ status: 'pending', renewsTokenId: null })
   })
 })
+
+describe('deleting all tokens of somebody who has left', () => {
+  const removeAll = (userId: string | undefined, options: CallOptions = {}) =>
+    app.call('DELETE', '/v2/auth/tokens', { query: userId === undefined ? {} : { user_id: userId }, ...options })
+
+  test('is an admin’s, who learns how many there were; everybody else’s stay', async () => {
+    const [one, two] = [await stored(), await stored()]
+    const connection = await storedConnection(app, one)
+    const bystander = await stored({ key: app.keys.deployer })
+    const subject = await subjectOf(key)
+    const answer = await removeAll(subject)
+    expect([answer.status, answer.body]).toEqual([200, { deleted: 2 }])
+    expect([await row(one.id), await row(two.id)]).toEqual([null, null])
+    expect(await row(bystander.id)).not.toBeNull()
+    const actor = await subjectOf(app.keys.admin)
+    expect(await eventsOf(one.id, connection.id)).toEqual([
+      { type: 'connection.deleted', subjectId: connection.id, actor },
+      { type: 'oauth_token.deleted', subjectId: one.id, actor },
+    ])
+    expect((await removeAll(subject)).body).toEqual({ deleted: 0 })
+  })
+
+  test('also when their key was revoked, hundreds of them, by two admins at once', async () => {
+    await Promise.all(Array.from({ length: 130 }, () => stored()))
+    const subject = await subjectOf(key)
+    await app.core.db.apiKey.update({ where: { id: subject }, data: { revokedAt: new Date() } })
+    const answers = await Promise.all([removeAll(subject), removeAll(subject)])
+    expect(answers.map(({ status }) => status)).toEqual([200, 200])
+    expect(answers[0]!.body.deleted + answers[1]!.body.deleted).toBe(130)
+    expect(await app.core.db.oAuthToken.count({ where: { subject } })).toBe(0)
+  })
+
+  test('leaves each to be revoked by the job, at once', async () => {
+    const known = await storedProvider(app)
+    await stored({ provider: known })
+    await removeAll(await subjectOf(key))
+    const [queued] = await app.core.db.$queryRaw<{ due: boolean }[]>`
+      SELECT not_before <= clock_timestamp() AS due FROM token_revocations`
+    expect(queued).toEqual({ due: true })
+    await app.core.db.tokenRevocation.deleteMany()
+  })
+
+  test('is for admins of the workspace alone, and needs a name', async () => {
+    const token = await stored()
+    const subject = await subjectOf(key)
+    for (const who of [key, app.keys.viewer]) expect((await removeAll(subject, { key: who })).status).toBe(403)
+    for (const who of [app.sibling.keys.admin, app.other.keys.admin])
+      expect((await removeAll(subject, { key: who })).body).toEqual({ deleted: 0 })
+    expect(await row(token.id)).not.toBeNull()
+    expect(violations(await removeAll(undefined))).toEqual(['query.user_id missing'])
+    expect((await removeAll('')).status).toBe(422)
+    expect((await removeAll('x'.repeat(256))).status).toBe(422)
+  })
+})

@@ -65,6 +65,7 @@ beforeAll(async () => {
     connection_id: (await storedConnection(app, token, AGENT)).id,
     auth_id: (await storedAuthorization(app, token)).id,
     agent_id: AGENT,
+    user_id: token.subject,
   }
   BODY = {
     ...mine,
@@ -155,6 +156,7 @@ describe.each(['sibling', 'other'] as const)('an admin of the %s workspace', (st
         expect(answer.body.results.map((result: { status: number }) => result.status)).toEqual([404])
         return
       }
+      if (id === 'deleteOAuthTokensOfUser') return expect(answer.body).toEqual({ deleted: 0 })
       const created = answer.status === 201 || id === 'createOAuthProvider'
       if (answer.status !== 201) expect(answer.status, answer.text).toBe(200)
       for (const text of ['ours', shared!, ...Object.values(ours)]) {

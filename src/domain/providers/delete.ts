@@ -6,7 +6,7 @@ import { OAUTH_CHANNEL, type RequestContext, transaction } from '../context.ts'
 import { ConflictError } from '../errors.ts'
 import { queryBool } from '../fields.ts'
 import { parse, type RawInput } from '../parse.ts'
-import { deleteTokensOf } from '../tokens/delete-of-provider.ts'
+import { deleteTokensOfProvider } from '../tokens/delete-of-provider.ts'
 import { lockProvider, requireProvider } from './find.ts'
 import { providerPath } from './schemas.ts'
 
@@ -24,7 +24,7 @@ export const deleteInput = z.object({
 export async function deleteProvider(ctx: RequestContext, raw: RawInput): Promise<OAuthProvider> {
   requireRole(ctx, 'admin')
   const { path, query } = parse(deleteInput, { query: {}, ...raw })
-  if (query.force) await deleteTokensOf(ctx, (await requireProvider(ctx, ctx.db, path.provider_id)).id)
+  if (query.force) await deleteTokensOfProvider(ctx, (await requireProvider(ctx, ctx.db, path.provider_id)).id)
   return transaction(ctx, async (tx) => {
     // a token that is stored at this moment shares the row: it is counted, or comes too late
     const provider = await lockProvider(tx, ctx, path.provider_id)

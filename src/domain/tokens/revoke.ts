@@ -92,7 +92,12 @@ async function finish({ db }: Core, { id, tries }: Revocation): Promise<void> {
   await db.tokenRevocation.deleteMany({ where: { id, tries } })
 }
 
-/** This server stops: somebody else can have it at once. */
+/** Whoever wrote these down does not tell the provider itself: the job does, with its next round. */
+export async function leaveToJob(core: Core, revocations: readonly Revocation[]): Promise<void> {
+  for (const revocation of revocations) await giveBack(core, revocation)
+}
+
+/** Somebody else can have it at once. */
 async function giveBack({ db }: Core, { id, tries }: Revocation): Promise<void> {
   await db.$executeRaw`
     UPDATE token_revocations SET not_before = clock_timestamp() WHERE id = ${id}::uuid AND tries = ${tries}`

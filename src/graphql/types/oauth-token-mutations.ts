@@ -1,6 +1,7 @@
 /** The writes of a person's OAuth tokens: their metadata, and their end. */
 import { NotFoundError } from '../../domain/errors.ts'
 import { deleteInput, deleteToken } from '../../domain/tokens/delete.ts'
+import { deleteOfUserInput, deleteTokensOfUser } from '../../domain/tokens/delete-of-user.ts'
 import { selectToken } from '../../domain/tokens/list.ts'
 import { relabelInput, relabelToken } from '../../domain/tokens/relabel.ts'
 import { builder } from '../builder.ts'
@@ -21,10 +22,17 @@ const DeleteOAuthTokenSuccess = builder.objectRef<{ tokenId: string }>('DeleteOA
   fields: (t) => ({ tokenId: t.exposeID('tokenId') }),
 })
 
+const DeleteOAuthTokensOfUserSuccess = builder
+  .objectRef<{ deleted: number }>('DeleteOAuthTokensOfUserSuccess')
+  .implement({
+    fields: (t) => ({ deleted: t.exposeInt('deleted', { description: 'How many there were.' }) }),
+  })
+
 // REST's second name of `is_default` is for those who know it from there
 const { path, body } = relabelInput.shape
 const update = verbInput('UpdateOAuthTokenInput', relabelInput.extend({ path, body: body.omit({ default: true }) }))
 const remove = verbInput('DeleteOAuthTokenInput', deleteInput)
+const removeOfUser = verbInput('DeleteOAuthTokensOfUserInput', deleteOfUserInput)
 
 builder.mutationFields((t) => ({
   updateOAuthToken: t.field({
@@ -44,5 +52,13 @@ builder.mutationFields((t) => ({
       await deleteToken(ctx, remove.raw(input))
       return { tokenId: input.tokenId as string }
     },
+  }),
+  deleteOAuthTokensOfUser: t.field({
+    type: DeleteOAuthTokensOfUserSuccess,
+    description:
+      'Deletes all OAuth tokens of a user who has left, or of a key that was revoked, with their connections; each is revoked at its provider. For admins, who see none of them.',
+    errors: {},
+    args: { input: t.arg({ type: removeOfUser.type, required: true }) },
+    resolve: async (_root, { input }, ctx) => ({ deleted: await deleteTokensOfUser(ctx, removeOfUser.raw(input)) }),
   }),
 }))

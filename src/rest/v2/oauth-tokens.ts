@@ -1,9 +1,10 @@
 /** A person's OAuth tokens over REST (contract 8). Where an agent gets one is in agent-tokens.ts. */
 import { z } from 'zod'
 import { deleteInput, deleteToken } from '../../domain/tokens/delete.ts'
+import { deleteOfUserInput, deleteTokensOfUser } from '../../domain/tokens/delete-of-user.ts'
 import { listInput, listTokens } from '../../domain/tokens/list.ts'
 import { relabelInput, relabelToken } from '../../domain/tokens/relabel.ts'
-import { oauthToken } from '../oauth-schemas.ts'
+import { deletedTokens, oauthToken } from '../oauth-schemas.ts'
 import { type Operation, operation } from '../operation.ts'
 import { presentOAuthToken } from '../present/oauth-token.ts'
 
@@ -52,5 +53,18 @@ export const oauthTokens: Operation[] = [
       await deleteToken(ctx, raw)
       return { status: 204, body: null }
     },
+  }),
+  operation({
+    method: 'DELETE',
+    path: '/v2/auth/tokens',
+    operationId: 'deleteOAuthTokensOfUser',
+    summary: 'Delete all OAuth tokens of a user who has left, or of a key that was revoked',
+    description:
+      'For admins, who see none of them. Their connections go with them, and each is revoked at its provider.',
+    tag,
+    input: deleteOfUserInput,
+    answers: { 200: { means: 'None is left.', schema: deletedTokens } },
+    errors: [],
+    handle: async (ctx, raw) => ({ status: 200, body: { deleted: await deleteTokensOfUser(ctx, raw) } }),
   }),
 ]
