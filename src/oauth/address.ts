@@ -67,6 +67,8 @@ function isPublic(address: Address): boolean {
 
 function covers(entry: string, hostname: string, address: Address): boolean {
   const [network = '', bits] = entry.split('/')
+  // whoever allows this machine by its name means it by its addresses, too
+  if (bare(entry) === 'localhost' && address.range() === 'loopback') return true
   if (!isIP(network)) return bare(entry) === hostname
   // `process` reads an IPv4 address in IPv6 clothes as what it is; a range is taken as it stands
   const own = bits === undefined ? ipaddr.process(network) : ipaddr.parse(network)

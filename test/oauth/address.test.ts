@@ -78,6 +78,9 @@ describe('an address', () => {
     ['http://localhost/', 'localhost'],
     ['http://Provider.Localhost./', 'provider.LOCALHOST'],
     ['http://localhost/', '127.0.0.0/8'],
+    ['http://127.0.0.1/', 'localhost'],
+    ['http://[::1]/', 'localhost'],
+    ['https://a.localhost/', 'LocalHost.'],
     ['http://localhost/', '::1'],
     ['http://[::1]/', '::/0'],
   ])('%s is allowed by the entry %s', (url, entry) => {
@@ -89,7 +92,8 @@ describe('an address', () => {
     ['https://10.1.2.3/', '10.2.0.0/16'],
     ['https://10.1.2.3/', '::/0'],
     ['https://[fd00::1]/', '0.0.0.0/0'],
-    ['https://a.localhost/', 'localhost'],
+    ['https://10.1.2.3/', 'localhost'],
+    ['http://127.0.0.1/', 'provider.localhost'],
     ['http://10.1.2.3/', '10.1.2.3'],
     ['http://provider.internal/', 'provider.internal'],
   ])('%s is refused although there is the entry %s', (url, entry) => {
