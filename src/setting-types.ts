@@ -51,7 +51,9 @@ export const domain = z
   .string()
   .regex(/^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, 'must be a domain name')
 
-/** Neither a scheme nor a port, no `*`, and nothing like `10.1` or `10.0.0.256`: the last part of a name is no number. */
+/**
+ * Neither a scheme nor a port, no `*`, and nothing like `10.1` or `10.0.0.256`: the last part of a name is no number.
+ */
 function isOutboundEntry(entry: string): boolean {
   const [address = '', bits = ''] = entry.split('/')
   const version = isIP(address)

@@ -26,7 +26,10 @@ function help(): string {
   return `Usage: npm run cli -- COMMAND\n\n${commands.join('\n')}\n\nThe settings are the server's (environment). Works beside a running server.\n`
 }
 
-/** `words`: what follows `npm run cli --`. Throws UsageError, whose message ends with how it is called right, and CommandError. */
+/**
+ * `words`: what follows `npm run cli --`. Throws UsageError, whose message ends with how it is called right, and
+ * CommandError.
+ */
 export async function run(words: string[]): Promise<void> {
   if (words.length === 0 || ['help', '--help', '-h'].includes(words[0]!)) {
     process.stdout.write(help())

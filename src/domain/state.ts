@@ -1,4 +1,6 @@
-/** The state that a person takes to another server and back, and that stands for what was begun here (RFC 6749, 10.12). */
+/**
+ * The state that a person takes to another server and back, and that stands for what was begun here (RFC 6749, 10.12).
+ */
 import { createHash, randomBytes } from 'node:crypto'
 
 /** A new one: 256 random bits. */

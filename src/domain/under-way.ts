@@ -1,6 +1,6 @@
 /**
- * Work that nobody may cut short once it has begun: what was sent to a provider can be sent only once, so its answer has
- * to be kept, whoever has stopped waiting for it. The server's stop waits for it, for a while.
+ * Work that nobody may cut short once it has begun: what was sent to a provider can be sent only once, so its answer
+ * has to be kept, whoever has stopped waiting for it. The server's stop waits for it, for a while.
  */
 
 export interface UnderWay {
@@ -8,7 +8,9 @@ export interface UnderWay {
   of(key: string): Promise<void> | undefined
   /** Begins work on a key. It must not throw. */
   begin(key: string, work: () => Promise<void>): void
-  /** The server stops: callers begin nothing new. Resolves when all that was begun is over, at the latest after `ms`. */
+  /**
+   * The server stops: callers begin nothing new. Resolves when all that was begun is over, at the latest after `ms`.
+   */
   close(ms: number): Promise<void>
   readonly closed: boolean
 }

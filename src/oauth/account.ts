@@ -12,7 +12,10 @@ export function accountOfClaims(claims: Record<string, unknown>): Account | null
   return accountOf(sub, [email, preferred_username, upn, name])
 }
 
-/** The label is the first of these that is a text; else the id. All of it is the provider's to say: cut to what can be stored and shown. */
+/**
+ * The label is the first of these that is a text; else the id. All of it is the provider's to say: cut to what can be
+ * stored and shown.
+ */
 export function accountOf(id: unknown, labels: readonly unknown[]): Account | null {
   // an id that was cut might be somebody else's
   if (typeof id !== 'string' || id === '' || id.length > LONGEST || shown(id) !== id) return null

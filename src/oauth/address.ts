@@ -1,4 +1,7 @@
-/** Which addresses this server's own calls may go to (OUTBOUND_ALLOW): the defence against being aimed at private networks (SSRF). */
+/**
+ * Which addresses this server's own calls may go to (OUTBOUND_ALLOW): the defence against being aimed at private
+ * networks (SSRF).
+ */
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 
@@ -38,7 +41,9 @@ export function urlRefusal(text: string): string | null {
   return null
 }
 
-/** Whether a call to `hostname` (as `hostOf` gives it) may go to `ip`, one of its addresses. What is no address may not. */
+/**
+ * Whether a call to `hostname` (as `hostOf` gives it) may go to `ip`, one of its addresses. What is no address may not.
+ */
 export function addressAllowed(rules: OutboundRules, hostname: string, ip: string): boolean {
   if (!isIP(ip)) return false
   const address = ipaddr.process(ip)

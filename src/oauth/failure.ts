@@ -1,4 +1,7 @@
-/** Turns what goes wrong in the library into an OAuthFailure, so that nothing of a request or an answer gets out with it. */
+/**
+ * Turns what goes wrong in the library into an OAuthFailure, so that nothing of a request or an answer gets out with
+ * it.
+ */
 import {
   AuthorizationResponseError,
   OperationProcessingError,

@@ -1,4 +1,7 @@
-/** This server's own calls to providers and MCP servers: never to a private network, never larger or longer than said, never sent twice. */
+/**
+ * This server's own calls to providers and MCP servers: never to a private network, never larger or longer than said,
+ * never sent twice.
+ */
 import { Client, type Dispatcher } from 'undici'
 import { limited } from '../dataplane/backoff.ts'
 import { OAuthFailure } from '../domain/providers/client.ts'
@@ -19,8 +22,8 @@ export interface OutboundInit {
 }
 
 /**
- * Both answer a Response whose body is there in whole (1 MiB at most), whatever its status. Both throw OAuthFailure only:
- * `unreachable` when nothing was sent, `unanswered` when it may have been and its answer did not come in whole,
+ * Both answer a Response whose body is there in whole (1 MiB at most), whatever its status. Both throw OAuthFailure
+ * only: `unreachable` when nothing was sent, `unanswered` when it may have been and its answer did not come in whole,
  * `unusable` when what came is no answer to go on with. A signal that aborts counts as impatience.
  */
 export interface Outbound {

@@ -1,4 +1,7 @@
-/** The authorization server of an MCP server: finds its metadata, and what of it we can't do without (RFC 8414, OpenID Connect Discovery). */
+/**
+ * The authorization server of an MCP server: finds its metadata, and what of it we can't do without (RFC 8414, OpenID
+ * Connect Discovery).
+ */
 import * as oauth from 'oauth4webapi'
 import { McpDiscoveryError, OAuthFailure } from '../domain/providers/client.ts'
 import { addressRefusal, urlRefusal } from './address.ts'

@@ -1,4 +1,7 @@
-/** What an MCP server publishes of itself as a protected resource: its identifier, and who issues tokens for it (RFC 9728). */
+/**
+ * What an MCP server publishes of itself as a protected resource: its identifier, and who issues tokens for it (RFC
+ * 9728).
+ */
 import * as oauth from 'oauth4webapi'
 import { McpDiscoveryError, OAuthFailure } from '../domain/providers/client.ts'
 import { addressRefusal } from './address.ts'
@@ -15,9 +18,9 @@ export interface ProtectedResource {
 const MAX_ISSUERS = 3
 
 /**
- * Reads the metadata where the server's challenge says, otherwise at the well-known places (MCP authorization 2025-06-18,
- * "Authorization Server Discovery"). Where it names no authorization server, the one at its own origin is meant (MCP
- * authorization 2025-03-26). Throws McpDiscoveryError, OAuthFailure.
+ * Reads the metadata where the server's challenge says, otherwise at the well-known places (MCP authorization
+ * 2025-06-18, "Authorization Server Discovery"). Where it names no authorization server, the one at its own origin is
+ * meant (MCP authorization 2025-03-26). Throws McpDiscoveryError, OAuthFailure.
  */
 export async function protectedResource(asking: Asking, server: URL): Promise<ProtectedResource> {
   const published = await publishedBy(asking, server)
@@ -48,7 +51,10 @@ async function publishedBy(asking: Asking, server: URL): Promise<oauth.ResourceS
 /** A call that needs no session, and starts none (MCP, "Lifecycle"). */
 const PING = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
 
-/** The part of all the time that it is given: the well-known places may answer where the server itself never ends its answer. */
+/**
+ * The part of all the time that it is given: the well-known places may answer where the server itself never ends its
+ * answer.
+ */
 const PING_SHARE = 1 / 4
 
 /** Where the server says that its metadata is, when it is called without a token; null: it doesn't say. */
@@ -88,7 +94,9 @@ async function metadataIn(response: Response): Promise<oauth.ResourceServer | nu
   }
 }
 
-/** Whether tokens for this resource are tokens for the server: it is the server itself, or a parent at the same origin. */
+/**
+ * Whether tokens for this resource are tokens for the server: it is the server itself, or a parent at the same origin.
+ */
 function covers(resource: string, server: URL): boolean {
   const { origin, pathname, search } = new URL(resource)
   const folder = (path: string) => (path.endsWith('/') ? path : `${path}/`)
@@ -101,5 +109,8 @@ function covers(resource: string, server: URL): boolean {
   )
 }
 
-/** What a server is called that does not say it itself (MCP authorization, "Canonical Server URI"): no slash where there is no path. */
+/**
+ * What a server is called that does not say it itself (MCP authorization, "Canonical Server URI"): no slash where there
+ * is no path.
+ */
 const identifier = ({ pathname, search, origin, href }: URL) => (pathname === '/' && search === '' ? origin : href)

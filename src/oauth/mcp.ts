@@ -1,4 +1,7 @@
-/** Finds the authorization server of an MCP server and registers a client there (MCP authorization; RFC 9728, 8414, 7591). */
+/**
+ * Finds the authorization server of an MCP server and registers a client there (MCP authorization; RFC 9728, 8414,
+ * 7591).
+ */
 import { limited } from '../dataplane/backoff.ts'
 import { McpDiscoveryError, OAuthFailure, type RegisteredClient } from '../domain/providers/client.ts'
 import type { OutboundRules } from './address.ts'

@@ -1,4 +1,7 @@
-/** Opens what speaks to OAuth providers. Its packages are loaded with the first call: most servers and commands make none. */
+/**
+ * Opens what speaks to OAuth providers. Its packages are loaded with the first call: most servers and commands make
+ * none.
+ */
 import type { OAuthClient } from '../domain/providers/client.ts'
 import { addressRefusal, type OutboundRules, urlRefusal } from './address.ts'
 

@@ -1,4 +1,7 @@
-/** Connects to where a name leads, unless that is a private address: looked at for each connection, since DNS may answer otherwise each time. */
+/**
+ * Connects to where a name leads, unless that is a private address: looked at for each connection, since DNS may answer
+ * otherwise each time.
+ */
 import { type LookupAddress, lookup as systemLookup } from 'node:dns'
 import { isIP, type LookupFunction, connect as plain, type Socket } from 'node:net'
 import { connect as encrypted } from 'node:tls'
@@ -22,7 +25,9 @@ export interface Connection {
   drop(): void
 }
 
-/** How long one address of several is tried before the next: Node's 250 ms is less than some ways round the world take. */
+/**
+ * How long one address of several is tried before the next: Node's 250 ms is less than some ways round the world take.
+ */
 const NEXT_ADDRESS_MS = 1000
 
 /** `host`: as `hostOf` gives it, its text checked already: an IP address is not looked up. */

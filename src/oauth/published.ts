@@ -55,7 +55,10 @@ function mayHaveTokens(url: string, issuer: URL, tokenUrl: string): boolean {
   return issuer.origin === origin || (URL.canParse(url) && new URL(url).origin === origin)
 }
 
-/** The origins, and the parts of the paths that may name a tenant: `https://id.test/realms/a`. The shortest first: it is mostly that. */
+/**
+ * The origins, and the parts of the paths that may name a tenant: `https://id.test/realms/a`. The shortest first: it is
+ * mostly that.
+ */
 export function issuersOf({ authUrl, tokenUrl }: Pick<ProviderAccess, 'authUrl' | 'tokenUrl'>): URL[] {
   const both = [new URL(tokenUrl), new URL(authUrl)].map((url) => prefixesOf(url))
   const depth = Math.max(...both.map((prefixes) => prefixes.length))

@@ -3,19 +3,22 @@ import { decodeJwt } from 'jose'
 import { type AuthorizationServer, type Client, processGenericTokenEndpointResponse } from 'oauth4webapi'
 import { type Account, OAuthFailure, type TokenSet } from '../domain/providers/client.ts'
 import type { ProviderType } from '../domain/providers/schemas.ts'
+import { scope } from '../domain/tokens/schemas.ts'
 import { accountOfClaims } from './account.ts'
 import { jsonOf, translated } from './failure.ts'
 import { accountOfAnswer, standardAnswer } from './provider-types.ts'
 
 const WANTED = 'a token'
 
-/** What says more than that has not understood the question, and dates have an end. */
+/** seconds. What says more than that has not understood the question, and dates have an end. */
 const TEN_YEARS = 10 * 365 * 24 * 3600
 
-const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]{1,512}$/
 const MOST_SCOPES = 500
 
-/** `asked`: what the library has sent. Throws OAuthFailure: `refused` with the provider's error code; `unusable` for what is no token that can be used. */
+/**
+ * `asked`: what the library has sent. Throws OAuthFailure: `refused` with the provider's error code; `unusable` for
+ * what is no token that can be used.
+ */
 export async function tokenSetOf(
   asked: Promise<Response>,
   server: AuthorizationServer,
@@ -51,10 +54,8 @@ function asStandard(status: number, answer: Record<string, unknown>): Response {
   if (typeof error === 'string' && error !== '') return Response.json({ error }, { status: 400 })
   if (status >= 400) throw new OAuthFailure('unusable', `answered ${status}`)
   // Twitch lists its scopes (dev.twitch.tv/docs/authentication/getting-tokens-oauth)
-  const scope = Array.isArray(answer.scope) ? answer.scope.join(' ') : answer.scope
-  const said = Object.entries({ ...answer, scope }).filter(
-    ([name, value]) => value !== null && (value !== '' || name === 'scope'),
-  )
+  const standard = { ...answer, scope: Array.isArray(answer.scope) ? answer.scope.join(' ') : answer.scope }
+  const said = Object.entries(standard).filter(([name, value]) => value !== null && (value !== '' || name === 'scope'))
   return Response.json(Object.fromEntries(said))
 }
 
@@ -66,9 +67,9 @@ function secondsOf(value: unknown): number | null {
 }
 
 /** Slack and GitHub separate them by commas, the standard by spaces. */
-function scopesOf(scope: string | undefined): string[] | null {
-  if (scope === undefined) return null
-  const all = new Set(scope.split(/[\s,]+/).filter((one) => SCOPE.test(one)))
+function scopesOf(answered: string | undefined): string[] | null {
+  if (answered === undefined) return null
+  const all = new Set(answered.split(/[\s,]+/).filter((one) => scope.safeParse(one).success))
   return [...all].slice(0, MOST_SCOPES)
 }
 

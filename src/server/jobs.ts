@@ -1,4 +1,7 @@
-/** Runs jobs, each in rounds of its own, never twice at a time; an error is logged and the next round comes all the same. */
+/**
+ * Runs jobs, each in rounds of its own, never twice at a time; an error is logged and the next round comes all the
+ * same.
+ */
 import { setMaxListeners } from 'node:events'
 import { sleep } from '../dataplane/backoff.ts'
 import type { Core } from '../domain/context.ts'

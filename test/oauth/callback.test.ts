@@ -74,7 +74,8 @@ test('a person who declines is told that nothing was connected, and so is whoeve
   const callback = await server.visit(url, { decline: true })
   const page = await open(callback)
   expect(page.status).toBe(403)
-  expect((await open(callback)).text).toContain('This link was used already. Access was declined at Acme.')
+  const reloaded = 'Nothing was connected</h1><p>This link was used already. Access was declined at Acme. To try again'
+  expect((await open(callback)).text).toContain(reloaded)
   expect(page.text).toContain('Nothing was connected')
   expect(page.text).toContain('Access was declined at Acme.')
   expect(await waiting).toMatchObject({ status: 409, body: { code: 'AUTHORIZATION_FAILED' } })
@@ -270,12 +271,15 @@ test.each([
   expect(lines.join('')).not.toContain('SECRET')
 })
 
-test('a client that the provider does not take is an admin’s to mend', async () => {
+test.each([
+  ['invalid_client', 'An admin has to check the provider’s client_id and client_secret.'],
+  ['unauthorized_client', 'An admin has to check how the client is registered there.'],
+])('a client that the provider does not take (%s) is an admin’s to mend', async (error, says) => {
   const { url, authId } = await begin()
   const callback = await server.visit(url)
-  server.next({ status: 401, body: '{"error":"invalid_client"}' })
+  server.next({ status: 401, body: JSON.stringify({ error }) })
   const page = await open(callback)
-  expect([page.status, page.text]).toEqual([409, expect.stringContaining('An admin has to check')])
+  expect([page.status, page.text]).toEqual([409, expect.stringContaining(says)])
   expect((await authorization(authId)).status).toBe('failed')
 })
 

@@ -143,9 +143,8 @@ test('what is asked for of OpenID Connect counts as granted, the rest as the pro
   ])
 })
 
-test('a lifetime is counted from before the request, and has a bound', () => {
+test('a lifetime is counted from before the request', () => {
   const at = new Date('2026-01-01T00:00:00Z')
   expect(grantedUntil(null, at)).toBeNull()
   expect(grantedUntil(60, at)).toEqual(new Date('2026-01-01T00:01:00Z'))
-  expect(grantedUntil(Number.MAX_VALUE, at)!.getUTCFullYear()).toBeLessThan(2037)
 })

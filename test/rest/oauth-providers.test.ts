@@ -64,6 +64,7 @@ const authorization = (oauthProviderId: string) => ({
   subject: 'somebody',
   createdBy: 'somebody',
   scopes: [],
+  stateHash: randomUUID(),
   redirectUri: 'https://pilothouse.example.com/v2/auth/callback/x',
   expiresAt: new Date(Date.now() + 60_000),
 })
@@ -349,7 +350,10 @@ describe('deleting one', () => {
     const looked = whenSent('FROM oauth_authorizations')
     const waiting = app.call('GET', `/v2/auth/wait/${id}`, { query: { timeout: 60 } })
     await looked
+    const news = app.core.oauthNews!
+    const told = news.wait(id, news.mark(id), 60_000)
     expect((await remove(one.id)).status).toBe(200)
+    await told
     expect((await waiting).status).toBe(404)
   })
 
@@ -368,12 +372,13 @@ describe('deleting one', () => {
     expect((await remove(one.id)).status).toBe(200)
   })
 
-  test('by force its tokens go with it, each to be revoked; those of other workspaces only for the whole organization', async () => {
+  test('by force its own tokens go with it, each to be revoked; those of other workspaces only for the whole organization', async () => {
     const one = await made()
     const { db } = app.core
     await storedToken(app, { provider: one })
     await storedToken(app, { provider: one, key: app.keys.viewer })
     await storedToken(app, { provider: one, key: app.sibling.keys.admin })
+    const another = await storedToken(app, { provider: await made() })
     const query = { force: 'true' }
     const path = `/v2/auth/providers/${one.id}`
     expect((await app.call('DELETE', path, { query, key: app.keys.deployer })).status).toBe(403)
@@ -386,6 +391,7 @@ describe('deleting one', () => {
     expect((await app.call('DELETE', path, wide)).status).toBe(200)
     expect(await db.oAuthToken.count({ where: { oauthProviderId: one.id } })).toBe(0)
     expect((await db.tokenRevocation.count()) - before).toBe(3)
+    expect(await db.oAuthToken.count({ where: { id: another.id } })).toBe(1)
     expect((await get(one.id)).status).toBe(404)
   })
 

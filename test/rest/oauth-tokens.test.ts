@@ -87,9 +87,11 @@ describe('the list of your tokens', () => {
     expect(answer.text).not.toContain(CANARY)
   })
 
-  test('says which have expired, and why', async () => {
+  test('says which have expired or were not refreshed, and why', async () => {
     const past = new Date(Date.now() - 1000)
-    await stored({ row: { endedAt: past, endedBecause: 'The provider has refused it.' } })
+    const refreshError = 'answered 503'
+    await stored({ row: { refreshError } })
+    await stored({ row: { endedAt: past, endedBecause: 'The provider has refused it.', refreshError } })
     await stored({ row: { expiresAt: past }, content: { refreshToken: null } })
     await stored({ row: { expiresAt: past } })
     const seen = (await list()).body.map((token: { status: string; status_message: string }) => [
@@ -100,6 +102,7 @@ describe('the list of your tokens', () => {
       ['ACTIVE', null],
       ['EXPIRED', null],
       ['EXPIRED', 'The provider has refused it.'],
+      ['ACTIVE', 'The provider did not refresh the token when it was last asked: it answered 503. It is asked again.'],
     ])
   })
 
@@ -282,7 +285,11 @@ describe('deleting a token', () => {
     const authorization = await app.core.db.oAuthAuthorization.create({
       data: {
         ...{ workspaceId, subject, createdBy: subject, oauthProviderId: provider.id, renewsTokenId: id },
-        ...{ redirectUri: 'https://pilothouse.test/callback', expiresAt: new Date(Date.now() + 60_000) },
+        ...{
+          stateHash: randomUUID(),
+          redirectUri: 'https://pilothouse.test/callback',
+          expiresAt: new Date(Date.now() + 60_000),
+        },
       },
     })
     expect((await remove(id)).status).toBe(204)
@@ -313,12 +320,12 @@ describe('deleting all tokens of somebody who has left', () => {
   })
 
   test('also when their key was revoked, hundreds of them, by two admins at once', async () => {
-    await Promise.all(Array.from({ length: 130 }, () => stored()))
+    await Promise.all(Array.from({ length: 230 }, () => stored()))
     const subject = await subjectOf(key)
     await app.core.db.apiKey.update({ where: { id: subject }, data: { revokedAt: new Date() } })
     const answers = await Promise.all([removeAll(subject), removeAll(subject)])
     expect(answers.map(({ status }) => status)).toEqual([200, 200])
-    expect(answers[0]!.body.deleted + answers[1]!.body.deleted).toBe(130)
+    expect(answers[0]!.body.deleted + answers[1]!.body.deleted).toBe(230)
     expect(await app.core.db.oAuthToken.count({ where: { subject } })).toBe(0)
   })
 

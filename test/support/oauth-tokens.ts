@@ -75,6 +75,7 @@ export async function storedAuthorization(app: TestApp, token: OAuthToken) {
       subject,
       createdBy: subject,
       scopes,
+      stateHash: randomUUID(),
       redirectUri,
       status: 'completed',
       tokenId,

@@ -40,7 +40,7 @@ CREATE TABLE "oauth_authorizations" (
     "created_by" TEXT NOT NULL,
     "agent_id" TEXT,
     "scopes" TEXT[],
-    "state_hash" TEXT,
+    "state_hash" TEXT NOT NULL,
     "redirect_uri" TEXT NOT NULL,
     "code_verifier" TEXT,
     "renews_token_id" UUID,

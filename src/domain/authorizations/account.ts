@@ -1,7 +1,7 @@
 /** Finds out whose token it is that a provider has just issued. */
 import type { OAuthProvider } from '../../generated/prisma/client.ts'
 import type { Core } from '../context.ts'
-import { type Account, OAuthFailure, type ProviderAccess, type TokenSet } from '../providers/client.ts'
+import { type Account, clauseOf, type ProviderAccess, type TokenSet } from '../providers/client.ts'
 import { publishedBy } from '../providers/metadata.ts'
 
 /**
@@ -24,9 +24,10 @@ export async function accountOf(
     // an answer about somebody else must not be used (5.3.2)
     return told && (!account || told.id === account.id) ? told : account
   } catch (error) {
-    // only of what was written for people is it known that there is no token in it
-    const failure = error instanceof OAuthFailure ? error.message : `could not be asked (${(error as Error).name})`
-    core.log.warn({ provider: provider.providerId, failure }, 'a provider did not tell whose token it has issued')
+    core.log.warn(
+      { provider: provider.providerId, failure: clauseOf(error) },
+      'a provider did not tell whose token it has issued',
+    )
     return account
   }
 }

@@ -12,8 +12,9 @@ export type Consumed = NonNullable<Awaited<ReturnType<typeof read>>> & { takenAt
 export class UsedLinkError extends ForbiddenError {
   /** the account was connected then */
   readonly connected: boolean
-  constructor(message: string, connected: boolean) {
-    super(`This link was used already${message}`)
+  /** `rest`: of the sentence, and what comes after it */
+  constructor(rest: string, connected: boolean) {
+    super(`This link was used already${rest}`)
     this.connected = connected
   }
 }

@@ -18,7 +18,8 @@ export async function failAuthorization({ db }: Core, id: string, reason: string
 export function explained(error: unknown, provider: string): { reason: string; shown: unknown } {
   if (error instanceof DomainError) return { reason: error.message, shown: error }
   if (!(error instanceof OAuthFailure)) return { reason: 'Something went wrong on this server.', shown: error }
-  const reason = `The OAuth provider '${provider}' ${error.message}${hintOf(error.error)}.${error.error === 'invalid_grant' ? ' The link was followed too late, or twice.' : ''}`
+  const late = error.error === 'invalid_grant' ? ' The link was followed too late, or twice.' : ''
+  const reason = `The OAuth provider '${provider}' ${error.message}${hintOf(error.error)}.${late}`
   const shown =
     error.kind === 'refused'
       ? new ConflictError(reason, 'AUTHORIZATION_FAILED')

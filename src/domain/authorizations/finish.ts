@@ -60,8 +60,8 @@ interface Granted {
 }
 
 /**
- * Stores the token, in the place of the one it renews, and connects the agent to it. A token that lacks scopes that were
- * asked for is kept, too, but then the authorization has failed and no agent is connected. Throws ValidationError;
+ * Stores the token, in the place of the one it renews, and connects the agent to it. A token that lacks scopes that
+ * were asked for is kept, too, but then the authorization has failed and no agent is connected. Throws ValidationError;
  * ForbiddenError for a state that is not good, and when the person has declined; ConflictError (AUTHORIZATION_FAILED);
  * OAuthProviderUnavailableError. But for the first two the authorization has failed then, for the same reason.
  */

@@ -20,7 +20,10 @@ export interface AuthorizationView {
 /** Minutes that a person has to come back. */
 export const VALID_MINUTES = 15
 
-/** Seconds that a server has for the exchange, from the call-back on. Longer than its calls at the provider take together. */
+/**
+ * Seconds that a server has for the exchange, from the call-back on. Longer than its calls at the provider take
+ * together.
+ */
 export const EXCHANGE_SECONDS = 120
 
 export const authenticateInput = z.object({

@@ -14,8 +14,8 @@ export interface Standing {
 }
 
 /**
- * `tokens`: the person's at the provider, the default one first, then by age. `agentId` null: no agent needs it. What is
- * renewed is the token that lacks least, so that the connections it has go on working.
+ * `tokens`: the person's at the provider, the default one first, then by age. `agentId` null: no agent needs it. What
+ * is renewed is the token that lacks least, so that the connections it has go on working.
  */
 export function standing(
   tokens: readonly Candidate[],
@@ -35,7 +35,9 @@ export function standing(
   return { status: 'pending', token: ordered.find(usable) ?? ordered[0] ?? null }
 }
 
-/** Also when the provider's token endpoint has moved to another address: that one is not shown what the old one issued. */
+/**
+ * Also when the provider's token endpoint has moved to another address: that one is not shown what the old one issued.
+ */
 function hasEnded(token: Candidate, provider: Pick<OAuthProvider, 'tokenUrl'>, now: Date): boolean {
   return tokenStatus(token, now) === 'EXPIRED' || !sameOrigin(token.tokenUrl, provider.tokenUrl)
 }

@@ -1,4 +1,7 @@
-/** authenticate: tells whether a person's token is there for an agent, and otherwise where the person has to go (contract 8). */
+/**
+ * authenticate: tells whether a person's token is there for an agent, and otherwise where the person has to go
+ * (contract 8).
+ */
 import { randomUUID } from 'node:crypto'
 import type { OAuthProvider } from '../../generated/prisma/client.ts'
 import { requireRole } from '../access.ts'
@@ -24,8 +27,8 @@ interface Asked {
 }
 
 /**
- * `url` leads the person to the provider and back to our call-back, once, within 15 minutes. It asks for the scopes that
- * the token has already, too, so that who uses it goes on. Role: deployer; admin for somebody else's token. Throws
+ * `url` leads the person to the provider and back to our call-back, once, within 15 minutes. It asks for the scopes
+ * that the token has already, too, so that who uses it goes on. Role: deployer; admin for somebody else's token. Throws
  * ForbiddenError, ValidationError, NotFoundError; ConflictError when the provider lacks its client secret.
  */
 export async function authenticate(ctx: RequestContext, raw: RawInput): Promise<AuthorizationView> {

@@ -10,7 +10,10 @@ export interface NewLink {
   subject: string
 }
 
-/** A second time it is the connection that is there. The caller has checked that the token is the workspace's and the subject's. */
+/**
+ * A second time it is the connection that is there. The caller has checked that the token is the workspace's and the
+ * subject's.
+ */
 export async function link(tx: Tx, { workspaceId, agentId, tokenId, subject }: NewLink): Promise<AgentLink> {
   const [made] = await tx.sql.agentLink.createManyAndReturn({
     data: [{ workspaceId, agentId, tokenId, createdBy: subject }],

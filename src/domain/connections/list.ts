@@ -1,4 +1,7 @@
-/** Reads connections of an agent to the caller's own tokens: all of them (REST), a window by cursor (GraphQL). Newest first. */
+/**
+ * Reads connections of an agent to the caller's own tokens: all of them (REST), a window by cursor (GraphQL). Newest
+ * first.
+ */
 import { z } from 'zod'
 import type { Prisma } from '../../generated/prisma/client.ts'
 import { requireRole, tenant } from '../access.ts'
@@ -24,7 +27,10 @@ export function ownConnections(ctx: RequestContext) {
 
 export const listInput = z.object({ path: agentPath })
 
-/** What the caller's tokens have to do with the agent; empty for an agent that nobody has heard of. One statement. Role: viewer. */
+/**
+ * What the caller's tokens have to do with the agent; empty for an agent that nobody has heard of. One statement. Role:
+ * viewer.
+ */
 export async function listConnections(ctx: RequestContext, raw: RawInput): Promise<ConnectionView[]> {
   return ctx.db.agentLink.findMany({
     where: ofAgent(ctx, raw),
@@ -58,7 +64,9 @@ function ofAgent(ctx: RequestContext, raw: RawInput) {
   return { ...ownConnections(ctx), agentId: path.agent_id }
 }
 
-/** For GraphQL: one of the caller's own, by its id, with the selection's own part. Role: viewer. Throws NotFoundError. */
+/**
+ * For GraphQL: one of the caller's own, by its id, with the selection's own part. Role: viewer. Throws NotFoundError.
+ */
 export async function selectConnection<Q extends Selection>(
   ctx: RequestContext,
   id: string,

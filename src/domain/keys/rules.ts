@@ -16,8 +16,8 @@ export interface SaidOfKey {
 const OF_ONE = { listener: 'listener_id', agent: 'agent_id' } as const
 
 /**
- * A listener's key is of one listener and an agent's of one agent, so of one workspace. Neither reads secrets: a listener
- * gets them with the work it is handed, an agent with its revision.
+ * A listener's key is of one listener and an agent's of one agent, so of one workspace. Neither reads secrets: a
+ * listener gets them with the work it is handed, an agent with its revision.
  */
 export function keyViolations(said: SaidOfKey): Violation[] {
   const own = said.role === 'listener' || said.role === 'agent'

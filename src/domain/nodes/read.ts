@@ -1,9 +1,11 @@
 /** Reads resources of one type by their ids, tenant-scoped, with what the caller selects of them. */
 import { liveDeployment, tenant } from '../access.ts'
+import { ownConnections } from '../connections/list.ts'
 import type { RequestContext } from '../context.ts'
 import { liveIntegration } from '../integrations/live.ts'
 import { WITHOUT_HASH } from '../keys/issue.ts'
 import { visibleKeys } from '../keys/list.ts'
+import { ownProviders } from '../providers/find.ts'
 import { ownTokens } from '../tokens/own.ts'
 import type { NodeType } from './identify.ts'
 
@@ -34,12 +36,12 @@ const READ: Record<NodeType, Read> = {
     ctx.db.integration.findMany({ ...selection, where: { id: { in: ids }, ...liveIntegration(ctx) } }),
   ApiKey: (ctx, ids) =>
     ctx.db.apiKey.findMany({ where: { id: { in: ids }, AND: visibleKeys(ctx) }, omit: WITHOUT_HASH }),
-  OAuthProvider: ({ db, workspace }, ids, selection) =>
-    db.oAuthProvider.findMany({ ...selection, where: { id: { in: ids }, organizationId: workspace.organizationId } }),
+  OAuthProvider: (ctx, ids, selection) =>
+    ctx.db.oAuthProvider.findMany({ ...selection, where: { id: { in: ids }, ...ownProviders(ctx) } }),
   OAuthToken: (ctx, ids, selection) =>
     ctx.db.oAuthToken.findMany({ ...selection, where: { id: { in: ids }, ...ownTokens(ctx) } }),
   AgentLink: (ctx, ids, selection) =>
-    ctx.db.agentLink.findMany({ ...selection, where: { id: { in: ids }, token: ownTokens(ctx) } }),
+    ctx.db.agentLink.findMany({ ...selection, where: { id: { in: ids }, ...ownConnections(ctx) } }),
 }
 
 /** In no particular order; what is unknown or another tenant's is left out. `identifyNodes` has checked the role. */

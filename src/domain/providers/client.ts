@@ -16,7 +16,10 @@ export type FailureKind =
   /** an OAuth error, named by `error`: the provider has understood and says no */
   | 'refused'
 
-/** `message` is a clause for people, "answered 503", with nothing in it that the provider could have put there but a plain error code. */
+/**
+ * `message` is a clause for people, "answered 503", with nothing in it that the provider could have put there but a
+ * plain error code.
+ */
 export class OAuthFailure extends Error {
   readonly kind: FailureKind
   /** the OAuth error code (`invalid_grant`, …) of what was refused; only if it looks like one */
@@ -27,6 +30,14 @@ export class OAuthFailure extends Error {
     this.kind = kind
     this.error = error
   }
+}
+
+/**
+ * What may be said of an error, as such a clause: only of what was written for people is it known that there is no
+ * token in it.
+ */
+export function clauseOf(error: unknown): string {
+  return error instanceof OAuthFailure ? error.message : `could not be asked (${(error as Error).name})`
 }
 
 /** A call that the caller waits for could not be made; it may succeed later. `provider`: its name. */
@@ -64,7 +75,7 @@ export interface TokenSet {
   /** as the provider spells it; mostly `bearer` */
   tokenType: string
   refreshToken: string | null
-  /** seconds; null: the provider does not say */
+  /** seconds, ten years at most, so that it ends on a date that can be stored; null: the provider does not say */
   expiresIn: number | null
   /** null: those that were asked for (RFC 6749, 5.1) */
   scopes: string[] | null
@@ -108,7 +119,10 @@ export interface OAuthClient {
     access: ProviderAccess,
     request: { redirectUri: string; state: string; codeVerifier: string | null; scopes: readonly string[] },
   ): Promise<string>
-  /** Exchanges the code that a call-back brought. `callback`: its parameters, whose state is `state` by then; not an error. */
+  /**
+   * Exchanges the code that a call-back brought. `callback`: its parameters, whose state is `state` by then; not an
+   * error.
+   */
   exchange(
     access: ProviderAccess,
     grant: { callback: URLSearchParams; state: string; redirectUri: string; codeVerifier: string | null },
@@ -121,13 +135,21 @@ export interface OAuthClient {
     revocationUrl: string,
     token: { value: string; hint: 'access_token' | 'refresh_token' },
   ): Promise<void>
-  /** Looks for the metadata that belongs to these endpoints. All null: none was found. Throws OAuthFailure only when nobody could be asked. */
+  /**
+   * Looks for the metadata that belongs to these endpoints. All null: none was found. Throws only when nobody could be
+   * asked.
+   */
   published(access: ProviderAccess): Promise<PublishedEndpoints>
   /** Asks whose token it is. Null: the answer does not tell. */
   userinfo(access: ProviderAccess, userinfoUrl: string, accessToken: string): Promise<Account | null>
-  /** Finds the authorization server of an MCP server and registers a client there (RFC 9728, 8414, 7591). Throws McpDiscoveryError, too. */
+  /**
+   * Finds the authorization server of an MCP server and registers a client there (RFC 9728, 8414, 7591). Throws
+   * McpDiscoveryError, too.
+   */
   registerForMcp(mcpServerUrl: string, client: { name: string; redirectUri: string }): Promise<RegisteredClient>
 }
 
-/** An MCP server that does not offer what is needed: for its operator, or the caller, to mend. `message` is a sentence. */
+/**
+ * An MCP server that does not offer what is needed: for its operator, or the caller, to mend. `message` is a sentence.
+ */
 export class McpDiscoveryError extends Error {}

@@ -6,7 +6,7 @@ import { requireRole } from '../access.ts'
 import { type RequestContext, transaction } from '../context.ts'
 import { ConflictError, rejectIfAny } from '../errors.ts'
 import { parse, type RawInput } from '../parse.ts'
-import { sealClientSecret } from './find.ts'
+import { ownProviders, sealClientSecret } from './find.ts'
 import { createViolations } from './rules.ts'
 import { type AuthMethod, createBody, type ProviderType } from './schemas.ts'
 
@@ -82,11 +82,13 @@ export function insertProvider(ctx: RequestContext, data: NewProvider): Promise<
   })
 }
 
-/** Throws ConflictError (ALREADY_EXISTS), for who has something to do elsewhere before the insert, which looks again. */
+/**
+ * Throws ConflictError (ALREADY_EXISTS), for who has something to do elsewhere before the insert, which looks again.
+ */
 export async function requireUnused(ctx: RequestContext, providerId: string): Promise<void> {
-  const { organizationId } = ctx.workspace
-  const found = await ctx.db.oAuthProvider.findFirst({ where: { organizationId, providerId }, select: { id: true } })
-  if (found) throw alreadyExists(organizationId, providerId)
+  const where = { ...ownProviders(ctx), providerId }
+  const found = await ctx.db.oAuthProvider.findFirst({ where, select: { id: true } })
+  if (found) throw alreadyExists(ctx.workspace.organizationId, providerId)
 }
 
 const alreadyExists = (organizationId: string, providerId: string) =>

@@ -1,4 +1,7 @@
-/** Deletes an OAuth provider that no token is of any more, or, by force, with its tokens. Authorizations that are under way go with it. */
+/**
+ * Deletes an OAuth provider that has no tokens any more, or, by force, with its tokens; with it go unfinished
+ * authorizations.
+ */
 import { z } from 'zod'
 import type { OAuthProvider } from '../../generated/prisma/client.ts'
 import { requireRole } from '../access.ts'

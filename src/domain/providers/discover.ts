@@ -17,7 +17,8 @@ import { providerId, providerName, url } from './schemas.ts'
 
 const discoverBody = z
   .object({
-    provider_id: providerId,
+    // the redirect URI of what is registered here has the row's id
+    provider_id: providerId.describe('Given by you: what every other call names it by. Cannot be changed.'),
     name: providerName,
     mcp_server_url: url.describe('Of its MCP endpoint: https, or http on this very machine.'),
   })

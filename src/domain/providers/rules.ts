@@ -1,4 +1,6 @@
-/** The rules of OAuth providers (spec 2.8, contract 8). Pure: each of the first group returns the list of what is wrong. */
+/**
+ * The rules of OAuth providers (spec 2.8, contract 8). Pure: each of the first group returns the list of what is wrong.
+ */
 import type { OAuthProvider } from '../../generated/prisma/client.ts'
 import type { Violation } from '../errors.ts'
 import { violation } from '../parse.ts'

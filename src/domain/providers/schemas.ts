@@ -1,4 +1,4 @@
-/** The shapes of what is said about OAuth providers (spec 2.8, contract 8): verbs parse with them, both transports are made from them. */
+/** The shapes of what is said about OAuth providers (spec 2.8, contract 8), for the verbs and both transports. */
 import { z } from 'zod'
 import { optional, printableName, uuid } from '../fields.ts'
 
@@ -13,7 +13,7 @@ export const CODE_CHALLENGE_METHODS = ['S256'] as const
 /** The last part of the path of an operation: no provider can be called so. */
 const TAKEN = 'mcp-discover'
 
-/** Part of the redirect URI. Never a UUID: those are ids of rows, and a path takes either. */
+/** Part of the redirect URI (`redirectUriOf`). Never a UUID: those are ids of rows, and a path takes either. */
 export const providerId = z
   .string()
   .max(128)
@@ -27,7 +27,9 @@ export const providerId = z
 
 export const providerName = printableName.describe('For people.')
 
-/** What client ids and secrets are made of (RFC 6749, A.1 and A.2), so that neither can break out of where it is put. */
+/**
+ * What client ids and secrets are made of (RFC 6749, A.1 and A.2), so that neither can break out of where it is put.
+ */
 const visible = (max: number) =>
   z
     .string()

@@ -11,7 +11,10 @@ import { providerPath, type UpdateBody, updateBody } from './schemas.ts'
 
 export const updateInput = z.object({ path: providerPath, body: updateBody })
 
-/** Tokens of it stay, but with a token_url of another origin they end. Role: admin. Throws ForbiddenError, ValidationError, NotFoundError. */
+/**
+ * Tokens of it stay, but with a token_url of another origin they are refreshed no more. Role: admin. Throws
+ * ForbiddenError, ValidationError, NotFoundError.
+ */
 export async function updateProvider(ctx: RequestContext, raw: RawInput): Promise<OAuthProvider> {
   requireRole(ctx, 'admin')
   const { path, body } = parse(updateInput, raw)

@@ -5,7 +5,9 @@
 import { randomBytes } from 'node:crypto'
 import { decrypt, encrypt, type KeyRing } from './keyring.ts'
 
-/** `context`: where it is stored, `<table>.<column>:<id of the row>`. The result begins with the id of the ring's key. */
+/**
+ * `context`: where it is stored, `<table>.<column>:<id of the row>`. The result begins with the id of the ring's key.
+ */
 export function seal(keyring: KeyRing, context: string, plain: string): string {
   const dataKey = randomBytes(32)
   return [

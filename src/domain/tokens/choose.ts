@@ -14,9 +14,10 @@ export interface Asked {
 }
 
 /**
- * `connected`: the tokens of the provider, in the order in which they are taken (the default ones first, then the oldest). Throws
- * ConflictError: CONNECTION_REQUIRED where none covers the scopes, TOKEN_EXPIRED where those that do have expired for good, and
- * CONFLICT where they are of several people. An expired one counts as its owner's there: nobody else steps in for them.
+ * `connected`: the tokens of the provider, in the order in which they are taken (the default ones first, then the
+ * oldest). Throws ConflictError: CONNECTION_REQUIRED where none covers the scopes, TOKEN_EXPIRED where those that do
+ * have expired for good, and CONFLICT where they are of several people. An expired one counts as its owner's there:
+ * nobody else steps in for them.
  */
 export function choose<T extends StoredToken>(connected: readonly T[], asked: Asked): T {
   const theirs = connected.filter(({ subject }) => asked.userId === null || subject === asked.userId)

@@ -9,8 +9,8 @@ import { leaveToJob } from './revoke.ts'
 const A_BATCH = 100
 
 /**
- * `which`: a condition on `oauth_tokens`, of one workspace, since a transaction writes the log of one. Goes on until none
- * is left, so it can be done again. Answers how many there were.
+ * `which`: a condition on `oauth_tokens`, of one workspace, since a transaction writes the log of one. Goes on until
+ * none is left, so it can be done again. Answers how many there were.
  */
 export async function deleteTokens(ctx: RequestContext, which: Prisma.Sql): Promise<number> {
   let deleted = 0

@@ -4,7 +4,10 @@ import type { RequestContext } from '../context.ts'
 import { ForbiddenError } from '../errors.ts'
 import { deleteTokens, tokensOf } from './delete-many.ts'
 
-/** Throws ForbiddenError where tokens of other workspaces are among them and the caller's credential is for one workspace. */
+/**
+ * Throws ForbiddenError where tokens of other workspaces are among them and the caller's credential is for one
+ * workspace.
+ */
 export async function deleteTokensOfProvider(ctx: RequestContext, oauthProviderId: string): Promise<void> {
   const where = { oauthProviderId }
   const found = await ctx.db.oAuthToken.findMany({ where, distinct: ['workspaceId'], select: { workspaceId: true } })

@@ -15,7 +15,10 @@ export const deleteOfUserInput = z.object({
   }),
 })
 
-/** Those of this workspace, unseen; they are revoked soon. Answers how many there were. Role: admin. Throws ForbiddenError, ValidationError. */
+/**
+ * Those of this workspace, unseen; they are revoked soon. Answers how many there were. Role: admin. Throws
+ * ForbiddenError, ValidationError.
+ */
 export async function deleteTokensOfUser(ctx: RequestContext, raw: RawInput): Promise<number> {
   requireRole(ctx, 'admin')
   const { query } = parse(deleteOfUserInput, raw)

@@ -12,8 +12,9 @@ const LONGEST_WAIT = 45
 const SHORT_WAIT = 5
 
 /**
- * True: the token may be used as it was read. False: it may be used, but the call has waited, so read it again. Throws ConflictError (TOKEN_EXPIRED,
- * CONNECTION_REQUIRED), OAuthProviderUnavailableError, and DomainError (UNAVAILABLE). `provider`: its name.
+ * True: the token may be used as it was read. False: it may be used, but the call has waited, so read it again.
+ * `provider`: its name. Throws ConflictError (TOKEN_EXPIRED, CONNECTION_REQUIRED), OAuthProviderUnavailableError, and
+ * DomainError (UNAVAILABLE).
  */
 export async function ensureFresh(ctx: RequestContext, provider: string, token: StoredToken): Promise<boolean> {
   const { validFor } = token

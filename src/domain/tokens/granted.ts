@@ -15,10 +15,9 @@ export function grantedScopes(asked: readonly string[], answered: readonly strin
   return [...new Set([...answered, ...asked.filter((scope) => OPENID_SCOPES.includes(scope))])]
 }
 
-/** seconds; nobody plans beyond it, and every date up to it can be stored */
-const TEN_YEARS = 10 * 365 * 86_400
-
-/** `expiresIn`: seconds, as the provider tells it. `askedAt`: before the request was sent, so that it is never too late. */
+/**
+ * `expiresIn`: seconds, as the provider tells it. `askedAt`: before the request was sent, so that it is never too late.
+ */
 export function grantedUntil(expiresIn: number | null, askedAt: Date): Date | null {
-  return expiresIn === null ? null : new Date(askedAt.getTime() + Math.min(expiresIn, TEN_YEARS) * 1000)
+  return expiresIn === null ? null : new Date(askedAt.getTime() + expiresIn * 1000)
 }

@@ -40,8 +40,9 @@ export interface IssuedToken {
 type Connected = StoredToken & { connectionId: string }
 
 /**
- * Key: the agent's own. A quiet call is one statement; where the access token has expired it is refreshed first, which may take as
- * long as the provider does. Throws ConflictError (`choose`, `ensureFresh`) and OAuthProviderUnavailableError.
+ * Key: the agent's own. A quiet call is one statement; where the access token has expired it is refreshed first, which
+ * may take as long as the provider does. Throws ForbiddenError, ValidationError, NotFoundError; ConflictError and the
+ * rest as `choose` and `ensureFresh` do; UnauthenticatedError when the key has ended while the call waited.
  */
 export async function issueAccessToken(ctx: RequestContext, raw: RawInput): Promise<IssuedToken> {
   // 403 comes before the shape (contract 2)

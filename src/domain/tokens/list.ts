@@ -4,10 +4,11 @@ import type { Prisma } from '../../generated/prisma/client.ts'
 import { requireRole } from '../access.ts'
 import type { RequestContext } from '../context.ts'
 import { NotFoundError } from '../errors.ts'
-import { queryText, uuid } from '../fields.ts'
+import { queryText } from '../fields.ts'
 import { newestFirst } from '../newest-first.ts'
 import { cut, type Slice, type Window } from '../page.ts'
 import { parse, type RawInput } from '../parse.ts'
+import { namedProvider } from '../providers/find.ts'
 import { ownTokens } from './own.ts'
 import { tokenPath } from './schemas.ts'
 import { type TokenView, WITHOUT_CONTENT } from './token.ts'
@@ -64,12 +65,10 @@ export async function countTokens(ctx: RequestContext, raw: RawInput): Promise<n
 
 function listed(ctx: RequestContext, raw: RawInput): Prisma.OAuthTokenWhereInput {
   const { provider_id: name } = parse(listInput, raw).query
-  if (name === undefined) return ownTokens(ctx)
-  const id = uuid.safeParse(name)
-  return { ...ownTokens(ctx), provider: id.success ? { id: id.data } : { providerId: name } }
+  return name === undefined ? ownTokens(ctx) : { ...ownTokens(ctx), provider: namedProvider(ctx, name) }
 }
 
-export const getInput = z.object({ path: tokenPath })
+const getInput = z.object({ path: tokenPath })
 
 /** For GraphQL: one token with the selection's own part. Role: viewer. Throws NotFoundError. */
 export async function selectToken<Q extends Selection>(

@@ -31,12 +31,10 @@ const FIRST_PAUSE = 200
 const LONGEST_PAUSE = 5000
 /** ms: a database that is away for longer finds what came of it lost */
 const GIVE_UP = 600_000
-/** seconds; nobody plans beyond it, and every date up to it can be stored */
-const TEN_YEARS = 10 * 365 * 86_400
 
 /**
- * Begins a refresh, unless somebody else has, or it can't be now (`takeLease`); then `core.underWay` knows it by the token's
- * id. What came of it is in the row when it is over.
+ * Begins a refresh, unless somebody else has, or it can't be now (`takeLease`); then `core.underWay` knows it by the
+ * token's id. What came of it is in the row when it is over.
  */
 export function beginRefresh(core: Core, seen: Pick<StoredToken, 'id' | 'version'>): Promise<void> {
   const refreshId = randomUUID()
@@ -114,7 +112,7 @@ async function keep(
   const stored = await storeRefreshed(core, lease, {
     content,
     // counted from when it was asked for, so that it is never too late
-    validFor: expiresIn === null ? null : Math.min(expiresIn, TEN_YEARS) - (performance.now() - askedAt) / 1000,
+    validFor: expiresIn === null ? null : expiresIn - (performance.now() - askedAt) / 1000,
     scopes: grantedScopes(lease.token.scopes, scopes),
     rotated: refreshToken !== before,
   })
@@ -140,7 +138,10 @@ function finality(failure: OAuthFailure, { rotates }: StoredToken): string | nul
   return null
 }
 
-/** The token was deleted meanwhile: what the provider has just issued is revoked, too. If it was renewed, the old one is just dropped. */
+/**
+ * The token was deleted meanwhile: what the provider has just issued is revoked, too. If it was renewed, the old one is
+ * just dropped.
+ */
 async function revokeOrphan(core: Core, { token }: Lease, provider: OAuthProvider, content: TokenContent) {
   const queued = await transaction(core, async (tx) => {
     const there = await tx.sql.oAuthToken.count({ where: { id: token.id } })

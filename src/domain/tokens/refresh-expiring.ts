@@ -11,7 +11,10 @@ const IN_USE = 24
 const A_ROUND = 50
 const AT_ONCE = 4
 
-/** One round. Safe on several servers at once: each token is refreshed by one of them. Once `signal` aborts nothing new is begun. */
+/**
+ * One round. Safe on several servers at once: each token is refreshed by one of them. Once `signal` aborts nothing new
+ * is begun.
+ */
 export async function refreshExpiring(core: Core, signal: AbortSignal): Promise<void> {
   const due = await core.db.$queryRaw<{ id: string; version: number }[]>`
     SELECT t.id, t.version FROM oauth_tokens t

@@ -11,12 +11,18 @@ import { sealToken, type TokenContent } from './token.ts'
 export const PATIENCE = 30_000
 /** seconds: as long as the provider has, and what it takes to get to asking it and to write down what it said */
 const LEASE_SECONDS = PATIENCE / 1000 + 10
-/** ms from taking the lease until the provider is asked, at most: later the lease could run out before its answer is there */
+/**
+ * ms from taking the lease until the provider is asked, at most: later the lease could run out before its answer is
+ * there
+ */
 const LATEST = 8000
 /** seconds, of the back-off: 1, 2, 4 … */
 const LONGEST_PAUSE = 300
 
-/** A holder that everybody thought dead may come back; as long as the lease is its own, only `endLapsed` can have ended it. */
+/**
+ * A holder that everybody thought dead may come back; as long as the lease is its own, only `endLapsed` can have ended
+ * it.
+ */
 const NOT_ENDED = Prisma.sql`ended_at = NULL, ended_because = NULL`
 
 /** `refreshId` is the fence: nobody writes what came of a refresh but the holder of its lease. */
@@ -104,8 +110,9 @@ export function endToken(core: Core, { refreshId, token }: Lease, because: strin
 }
 
 /**
- * Ends a token whose refresh was begun by somebody who has not said in time what came of it: most likely it died. The refresh
- * token may have been used up, and a provider that rotates them takes a second use for theft and revokes all there is.
+ * Ends a token whose refresh was begun by somebody who has not said in time what came of it: most likely it died. The
+ * refresh token may have been used up, and a provider that rotates them takes a second use for theft and revokes all
+ * there is.
  */
 export function endLapsed(core: Core, token: StoredToken): Promise<boolean> {
   return end(

@@ -17,15 +17,15 @@ export type Outcome =
   /** it was deleted */
   | { kind: 'gone' }
   /** the provider was asked in vain, or is not asked again yet */
-  | { kind: 'failed'; why: string | null }
+  | { kind: 'failed'; why: string }
   /** nobody knows yet */
   | { kind: 'waiting' }
   /** this server is about to stop, and begins nothing */
   | { kind: 'stopping' }
 
 /**
- * `seen`: the token that is to be refreshed, as it was read. Waits `seconds` at most, or until `signal` aborts; what has begun goes on
- * without whoever waited for it.
+ * `seen`: the token that is to be refreshed, as it was read. Waits `seconds` at most, or until `signal` aborts; what
+ * has begun goes on without whoever waited for it.
  */
 export async function refreshToken(
   core: Core,
@@ -70,8 +70,9 @@ function outcomeOf(token: StoredToken | null, seen: StoredToken): Outcome | null
   if (!token) return { kind: 'gone' }
   if (token.endedAt) return { kind: 'ended', because: token.endedBecause }
   if (token.version > seen.version) return { kind: 'fresh' }
+  // a failure is never written down without its reason
   if (token.backingOff || token.refreshFailures > seen.refreshFailures)
-    return { kind: 'failed', why: token.refreshError }
+    return { kind: 'failed', why: token.refreshError! }
   return null
 }
 

@@ -1,4 +1,7 @@
-/** Takes tokens away, in an open transaction that has locked them: their connections go, and their provider will be told. */
+/**
+ * Takes tokens away, in an open transaction that has locked them: their connections go, and their provider will be
+ * told.
+ */
 import type { Prisma } from '../../generated/prisma/client.ts'
 import type { Core, Tx } from '../context.ts'
 import { queueRevocation, type Revocation } from './revocations.ts'
@@ -12,7 +15,10 @@ export const REMOVABLE = {
 
 export type RemovableToken = Prisma.OAuthTokenGetPayload<{ include: typeof REMOVABLE }>
 
-/** `actor`: who does it. Answers what the caller may tell the provider after the commit; else the job does. Null: nothing. */
+/**
+ * `actor`: who does it. Answers what the caller may tell the provider after the commit; else the job does. Null:
+ * nothing.
+ */
 export async function removeToken(
   tx: Tx,
   { keyring }: Pick<Core, 'keyring'>,

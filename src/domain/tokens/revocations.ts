@@ -32,7 +32,10 @@ export interface RevocationContent {
   tokenId: string
 }
 
-/** seconds a holder has; longer than anybody waits for a provider. If the holder has died, it is somebody else's turn then */
+/**
+ * seconds a holder has; longer than anybody waits for a provider. If the holder has died, it is somebody else's turn
+ * then
+ */
 export const HELD_SECONDS = 60
 
 const placeOf = (id: string) => `token_revocations.sealed:${id}`

@@ -3,7 +3,7 @@
  * server, later each time, for a day. Nothing of it is exactly once, and need not be: to revoke twice does no harm.
  */
 import type { Core } from '../context.ts'
-import { OAuthFailure } from '../providers/client.ts'
+import { clauseOf } from '../providers/client.ts'
 import { HELD_SECONDS, openContent, type Revocation, type RevocationContent } from './revocations.ts'
 
 /** ms that a caller waits for the provider */
@@ -22,6 +22,11 @@ export async function revokeNow(core: Core, revocation: Revocation): Promise<voi
   await attempt(core, revocation, AT_ONCE).catch((error) => {
     core.log.error({ err: error }, 'could not note how revoking a deleted token went; the job does it again')
   })
+}
+
+/** Of what the caller wrote down: it does not tell the providers itself, the job does, with its next round. */
+export async function leaveToJob(core: Core, revocations: readonly Revocation[]): Promise<void> {
+  for (const revocation of revocations) await giveBack(core, revocation)
 }
 
 /** A round of the job: all that is due. Safe on several servers at once. `signal`: the server stops. */
@@ -51,8 +56,7 @@ async function attempt(core: Core, held: Revocation, patience: number, stop?: Ab
     if (stop?.aborted) return await giveBack(core, held)
     failure = 'did not answer in time'
   } catch (error) {
-    // only of what was written for people is it known that there is no token in it
-    failure = error instanceof OAuthFailure ? error.message : `could not be asked (${(error as Error).name})`
+    failure = clauseOf(error)
   }
   if (await postpone(core, held)) {
     const about = { provider: content?.providerId, oauthTokenId: content?.tokenId, failure }
@@ -90,11 +94,6 @@ async function inTime(ms: number, work: Promise<void>, stop?: AbortSignal): Prom
 
 async function finish({ db }: Core, { id, tries }: Revocation): Promise<void> {
   await db.tokenRevocation.deleteMany({ where: { id, tries } })
-}
-
-/** Whoever wrote these down does not tell the provider itself: the job does, with its next round. */
-export async function leaveToJob(core: Core, revocations: readonly Revocation[]): Promise<void> {
-  for (const revocation of revocations) await giveBack(core, revocation)
 }
 
 /** Somebody else can have it at once. */

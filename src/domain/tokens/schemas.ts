@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { printable, uuid } from '../fields.ts'
 
 /** A scope as RFC 6749 (3.3) has it: visible ASCII without quotes and backslash. */
-const scope = z
+export const scope = z
   .string()
   .max(512)
   .regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, 'Must be a scope: printable ASCII characters without spaces, " and \\.')

@@ -1,4 +1,7 @@
-/** A token as it is stored, with all that decides whether it is handed out, refreshed or waited for: in the database's time. */
+/**
+ * A token as it is stored, with all that decides whether it is handed out, refreshed or waited for, by the database's
+ * clock.
+ */
 import { Prisma } from '../../generated/prisma/client.ts'
 import type { Core } from '../context.ts'
 
@@ -17,7 +20,9 @@ export interface StoredToken {
   expiresAt: Date | null
   /** seconds until its access token expires, negative when it has; null: nobody knows */
   validFor: number | null
-  /** it has expired, or will within a minute; of one that is short-lived the second half counts, or it would always be */
+  /**
+   * it has expired, or will within a minute; of one that is short-lived the second half counts, or it would always be
+   */
   expiring: boolean
   endedAt: Date | null
   endedBecause: string | null
@@ -36,7 +41,10 @@ export interface StoredToken {
   unused: boolean
 }
 
-/** Whether `oauth_tokens t` expires within so many seconds, or within half of its lifetime, if that is less. Null: nobody knows when. */
+/**
+ * Whether `oauth_tokens t` expires within so many seconds, or within half of its lifetime, if that is less. Null:
+ * nobody knows when.
+ */
 export const expiresWithin = (seconds: number) => Prisma.sql`
   t.expires_at <= clock_timestamp() + greatest(interval '0',
     least(make_interval(secs => ${seconds}::float8), (t.expires_at - t.updated_at) / 2))`
@@ -48,7 +56,8 @@ export const STORED = Prisma.sql`
   t.token_url AS "tokenUrl", t.expires_at AS "expiresAt",
   extract(epoch FROM t.expires_at - clock_timestamp())::float8 AS "validFor",
   coalesce(${expiresWithin(60)}, false) AS expiring,
-  t.ended_at AS "endedAt", t.ended_because AS "endedBecause", t.version, t.rotates, t.refresh_failures AS "refreshFailures", t.refresh_error AS "refreshError",
+  t.ended_at AS "endedAt", t.ended_because AS "endedBecause", t.version, t.rotates,
+  t.refresh_failures AS "refreshFailures", t.refresh_error AS "refreshError",
   (t.refresh_id IS NOT NULL AND t.refresh_until > clock_timestamp()) AS held,
   (t.refresh_id IS NOT NULL AND t.refresh_until <= clock_timestamp()) AS lapsed,
   (t.refresh_after IS NOT NULL AND t.refresh_after > clock_timestamp()) AS "backingOff",

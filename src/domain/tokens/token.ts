@@ -29,15 +29,18 @@ export const WITHOUT_CONTENT = { sealed: true } as const
 export const TOKEN_STATUSES = ['ACTIVE', 'EXPIRED'] as const
 export type TokenStatus = (typeof TOKEN_STATUSES)[number]
 
-/** EXPIRED: nothing brings it back but its owner, who authenticates again. One that can be refreshed is ACTIVE however old it is. */
+/**
+ * EXPIRED: nothing brings it back but its owner, who authenticates again. One that can be refreshed is ACTIVE however
+ * old it is.
+ */
 export function tokenStatus(token: Pick<OAuthToken, 'endedAt' | 'expiresAt' | 'refreshable'>, now: Date): TokenStatus {
   if (token.endedAt) return 'EXPIRED'
   return token.expiresAt && token.expiresAt <= now && !token.refreshable ? 'EXPIRED' : 'ACTIVE'
 }
 
 /** `why`: a clause that goes on from "the provider"; so is the answer. */
-export function notRefreshed(why: string | null): string {
-  return `did not refresh the token when it was last asked${why === null ? '' : `: it ${why}`}`
+export function notRefreshed(why: string): string {
+  return `did not refresh the token when it was last asked: it ${why}`
 }
 
 /** What is wrong with it, as a sentence; null: nothing. */

@@ -51,7 +51,7 @@ builder.mutationFields((t) => ({
   }),
   deleteOAuthProvider: t.field({
     type: DeleteOAuthProviderSuccess,
-    description: 'Deletes an OAuth provider that no token is of any more.',
+    description: 'Deletes an OAuth provider that no token is of any more, or, by `force`, with its tokens.',
     errors: { types: [NotFoundError, ConflictError] },
     args: { input: t.arg({ type: remove.type, required: true }) },
     resolve: async (_root, { input }, ctx) => deleteProvider(ctx, remove.raw(input)),

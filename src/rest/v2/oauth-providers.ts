@@ -64,7 +64,7 @@ export const oauthProviders: Operation[] = [
     path: '/v2/auth/providers/{provider_id}',
     operationId: 'deleteOAuthProvider',
     summary: 'Delete an OAuth provider',
-    description: 'Refused while there are tokens of it. Authorizations that are under way end.',
+    description: 'Refused while there are tokens of it, unless by `force`. Authorizations that are under way end.',
     tag,
     input: deleteInput,
     answers: { 200: { means: 'The provider as it was.', schema: oauthProvider } },
