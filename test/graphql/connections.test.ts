@@ -5,6 +5,7 @@ import type { OAuthProvider, OAuthToken, Prisma } from '../../src/generated/pris
 import { type Call, type TestApp, testApp } from '../support/app.ts'
 import { countStatements } from '../support/database.ts'
 import { storedProvider, storedToken } from '../support/oauth-tokens.ts'
+import { mutate } from './mutate.ts'
 
 let app: TestApp
 let provider: OAuthProvider
@@ -23,19 +24,9 @@ const tokenOf = (key: string, row: Partial<Prisma.OAuthTokenUncheckedCreateInput
   storedToken(app, { provider, key, row: { scopes: ['read', 'write'], refreshable: false, ...row } })
 
 const CONNECTION = `id agentId createdBy createdAt providerAccountLabel scopes expiresAt token { id } provider { id providerId }`
-const ERRORS = '... on Error { code message } ... on ValidationError { issues { path code } }'
 
-async function change(name: 'createConnection' | 'deleteConnection', input: object, call: Call = {}) {
-  const type = name[0]!.toUpperCase() + name.slice(1)
-  const selection = name === 'deleteConnection' ? 'connectionId' : `connection { ${CONNECTION} }`
-  const { data, errors } = await app.gql(
-    `mutation ($input: ${type}Input!) { ${name}(input: $input) { __typename ... on ${type}Success { ${selection} } ${ERRORS} } }`,
-    { input },
-    call,
-  )
-  expect(errors).toBeUndefined()
-  return data[name]
-}
+const change = (name: 'createConnection' | 'deleteConnection', input: object, call: Call = {}) =>
+  mutate(app, name, name === 'deleteConnection' ? 'connectionId' : `connection { ${CONNECTION} }`, input, call)
 const create = (agentId: string, oauthTokenId = token.id, call?: Call) =>
   change('createConnection', { agentId, oauthTokenId }, call)
 const made = async (agentId: string, oauthTokenId?: string, call?: Call) =>

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type TestApp, testApp } from '../support/app.ts'
 import { countStatements } from '../support/database.ts'
 import { imageDeployment, listener as stored } from '../support/factories.ts'
+import { mutate } from './mutate.ts'
 
 let app: TestApp
 beforeAll(async () => {
@@ -13,19 +14,9 @@ afterAll(() => app.close())
 
 const LISTENER = `id computeType computeId computeConfig { k8sNamespaces } version status lastSeenAt createdBy
   createdAt updatedAt deployments { totalCount nodes { id } }`
-const ERRORS = '... on Error { code message } ... on ValidationError { issues { path code } }'
 
-async function change(name: string, input: object, call = {}) {
-  const type = name[0]!.toUpperCase() + name.slice(1)
-  const selection = name === 'deleteListener' ? 'listenerId' : `listener { ${LISTENER} }`
-  const { data, errors } = await app.gql(
-    `mutation ($input: ${type}Input!) { ${name}(input: $input) { __typename ... on ${type}Success { ${selection} } ${ERRORS} } }`,
-    { input },
-    call,
-  )
-  expect(errors).toBeUndefined()
-  return data[name]
-}
+const change = (name: string, input: object, call = {}) =>
+  mutate(app, name, name === 'deleteListener' ? 'listenerId' : `listener { ${LISTENER} }`, input, call)
 const body = (more: object = {}) => ({
   computeType: 'k8s',
   computeId: `cluster-${randomUUID()}`,
@@ -164,9 +155,7 @@ describe('its deployments', () => {
 
 test('an admin makes a key for a listener, which goes with it', async () => {
   const { id } = await made()
-  const create = `mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { __typename
-    ... on CreateApiKeySuccess { key apiKey { id role listenerId } } ${ERRORS} } }`
-  const ask = async (input: object) => (await app.gql(create, { input })).data.createApiKey
+  const ask = (input: object) => mutate(app, 'createApiKey', 'key apiKey { id role listenerId }', input)
   const { key, apiKey } = await ask({ name: 'cluster', role: 'listener', listenerId: id })
   expect(apiKey).toMatchObject({ role: 'listener', listenerId: id })
   const status = async () => (await app.gql('{ viewer { role } }', {}, { key })).status

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Call, type TestApp, testApp } from '../support/app.ts'
 import { countStatements } from '../support/database.ts'
+import { mutate } from './mutate.ts'
 
 let app: TestApp
 beforeAll(async () => {
@@ -12,19 +13,15 @@ afterAll(() => app.close())
 
 const PROVIDER = `id organizationId providerId name clientId authUrl tokenUrl usesPkce codeChallengeMethod providerType
   mcpServerUrl tokenEndpointAuthMethod isDynamicClient createdBy createdAt updatedAt`
-const ERRORS = '... on Error { code message } ... on ValidationError { issues { path code } }'
 
-async function change(name: string, input: object, call?: Call) {
-  const type = name[0]!.toUpperCase() + name.slice(1)
-  const selection = name === 'deleteOAuthProvider' ? 'oauthProviderId providerId' : `oauthProvider { ${PROVIDER} }`
-  const { data, errors } = await app.gql(
-    `mutation ($input: ${type}Input!) { ${name}(input: $input) { __typename ... on ${type}Success { ${selection} } ${ERRORS} } }`,
-    { input },
+const change = (name: string, input: object, call?: Call) =>
+  mutate(
+    app,
+    name,
+    name === 'deleteOAuthProvider' ? 'oauthProviderId providerId' : `oauthProvider { ${PROVIDER} }`,
+    input,
     call,
   )
-  expect(errors).toBeUndefined()
-  return data[name]
-}
 const body = (more: object = {}) => ({
   providerId: `provider-${randomUUID()}`,
   name: 'Example',

@@ -5,6 +5,7 @@ import type { OAuthProvider } from '../../src/generated/prisma/client.ts'
 import { newKey, type TestApp, testApp } from '../support/app.ts'
 import { countStatements } from '../support/database.ts'
 import { type StoredToken, storedConnection, storedProvider, storedToken } from '../support/oauth-tokens.ts'
+import { mutate } from './mutate.ts'
 
 let app: TestApp
 let provider: OAuthProvider
@@ -31,17 +32,8 @@ async function read(query: string, variables: object = {}, whose = key) {
   return data
 }
 
-async function change(name: 'updateOAuthToken' | 'deleteOAuthToken', input: object, whose = key) {
-  const type = name[0]!.toUpperCase() + name.slice(1)
-  const selection = name === 'deleteOAuthToken' ? 'tokenId' : `token { ${TOKEN} }`
-  const data = await read(
-    `mutation ($input: ${type}Input!) { ${name}(input: $input) { __typename ... on ${type}Success { ${selection} }
-      ... on Error { code message } ... on ValidationError { issues { path code } } } }`,
-    { input },
-    whose,
-  )
-  return data[name]
-}
+const change = (name: 'updateOAuthToken' | 'deleteOAuthToken', input: object, whose = key) =>
+  mutate(app, name, name === 'deleteOAuthToken' ? 'tokenId' : `token { ${TOKEN} }`, input, { key: whose })
 
 test('a token is read, named, made the default and deleted, as over REST', async () => {
   const row = await stored({ row: { accountLabel: 'alice@example.com' } })
@@ -162,15 +154,8 @@ test('nobody else sees or changes it: not an admin, not the next workspace, not 
 test('an admin deletes all tokens of somebody who has left, and nobody else does', async () => {
   await Promise.all([stored(), stored()])
   const { subject } = (await app.context(key)).actor
-  const removeAll = async (input: object, whose: string) => {
-    const data = await read(
-      `mutation ($input: DeleteOAuthTokensOfUserInput!) { deleteOAuthTokensOfUser(input: $input) { __typename
-        ... on DeleteOAuthTokensOfUserSuccess { deleted } ... on ValidationError { issues { path code } } } }`,
-      { input },
-      whose,
-    )
-    return data.deleteOAuthTokensOfUser
-  }
+  const removeAll = (input: object, whose: string) =>
+    mutate(app, 'deleteOAuthTokensOfUser', 'deleted', input, { key: whose })
   expect(await removeAll({ userId: subject }, key)).toMatchObject({ __typename: 'ForbiddenError' })
   expect(await removeAll({ userId: '' }, app.keys.admin)).toMatchObject({
     __typename: 'ValidationError',

@@ -2,7 +2,7 @@
 import { Prisma } from '../../generated/prisma/client.ts'
 import type { RequestContext } from '../context.ts'
 import { ForbiddenError } from '../errors.ts'
-import { deleteTokens, tokensOf } from './delete-many.ts'
+import { deleteTokens } from './delete-many.ts'
 
 /**
  * Throws ForbiddenError where tokens of other workspaces are among them and the caller's credential is for one
@@ -16,6 +16,5 @@ export async function deleteTokensOfProvider(ctx: RequestContext, oauthProviderI
     throw new ForbiddenError(
       'Tokens of other workspaces are of this provider: only an organization-wide credential can delete them.',
     )
-  for (const id of workspaces)
-    await deleteTokens(ctx, tokensOf(id, Prisma.sql`oauth_provider_id = ${oauthProviderId}::uuid`))
+  for (const id of workspaces) await deleteTokens(ctx, id, Prisma.sql`oauth_provider_id = ${oauthProviderId}::uuid`)
 }

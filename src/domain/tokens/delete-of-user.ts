@@ -5,7 +5,7 @@ import { requireRole } from '../access.ts'
 import type { RequestContext } from '../context.ts'
 import { printable } from '../fields.ts'
 import { parse, type RawInput } from '../parse.ts'
-import { deleteTokens, tokensOf } from './delete-many.ts'
+import { deleteTokens } from './delete-many.ts'
 
 export const deleteOfUserInput = z.object({
   query: z.object({
@@ -22,5 +22,5 @@ export const deleteOfUserInput = z.object({
 export async function deleteTokensOfUser(ctx: RequestContext, raw: RawInput): Promise<number> {
   requireRole(ctx, 'admin')
   const { query } = parse(deleteOfUserInput, raw)
-  return deleteTokens(ctx, tokensOf(ctx.workspace.id, Prisma.sql`subject = ${query.user_id}`))
+  return deleteTokens(ctx, ctx.workspace.id, Prisma.sql`subject = ${query.user_id}`)
 }

@@ -24,11 +24,6 @@ export async function revokeNow(core: Core, revocation: Revocation): Promise<voi
   })
 }
 
-/** Of what the caller wrote down: it does not tell the providers itself, the job does, with its next round. */
-export async function leaveToJob(core: Core, revocations: readonly Revocation[]): Promise<void> {
-  for (const revocation of revocations) await giveBack(core, revocation)
-}
-
 /** A round of the job: all that is due. Safe on several servers at once. `signal`: the server stops. */
 export async function revokeDue(core: Core, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
@@ -53,7 +48,7 @@ async function attempt(core: Core, held: Revocation, patience: number, stop?: Ab
   try {
     content = openContent(core.keyring, held)
     if (await inTime(patience, revokeAtProvider(core, content), stop)) return await finish(core, held)
-    if (stop?.aborted) return await giveBack(core, held)
+    if (stop?.aborted) return await giveBack(core, [held])
     failure = 'did not answer in time'
   } catch (error) {
     failure = clauseOf(error)
@@ -96,10 +91,12 @@ async function finish({ db }: Core, { id, tries }: Revocation): Promise<void> {
   await db.tokenRevocation.deleteMany({ where: { id, tries } })
 }
 
-/** Somebody else can have it at once. */
-async function giveBack({ db }: Core, { id, tries }: Revocation): Promise<void> {
+/** Whoever holds these tells nobody, and the job of any server has them with its next round. */
+export async function giveBack({ db }: Core, held: readonly Revocation[]): Promise<void> {
+  const [ids, tries] = [held.map(({ id }) => id), held.map((one) => one.tries)]
   await db.$executeRaw`
-    UPDATE token_revocations SET not_before = clock_timestamp() WHERE id = ${id}::uuid AND tries = ${tries}`
+    UPDATE token_revocations r SET not_before = clock_timestamp()
+    FROM unnest(${ids}::uuid[], ${tries}::int[]) AS held (id, tries) WHERE r.id = held.id AND r.tries = held.tries`
 }
 
 /** Until later, or for good: then true. */

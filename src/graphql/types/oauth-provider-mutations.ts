@@ -10,7 +10,8 @@ import { builder } from '../builder.ts'
 import { verbInput } from '../verb-input.ts'
 import { OAuthProvider } from './oauth-provider.ts'
 
-const success = (name: string) =>
+/** The success of a mutation that answers a provider. */
+export const success = (name: string) =>
   builder.objectRef<{ id: string }>(name).implement({
     fields: (t) => ({
       oauthProvider: t.prismaField({
