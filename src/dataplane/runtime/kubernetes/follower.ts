@@ -32,9 +32,8 @@ interface Entry {
   /** stamp of the last line that came */
   after?: string
   tries: number
-  /** performance.now() of the next try */
-  notBefore: number
   done: boolean
+  /** runs until the next try. Not compared with a clock: timers may fire some milliseconds before it says so */
   timer: NodeJS.Timeout | null
 }
 
@@ -77,7 +76,6 @@ export class Follower {
           deploymentId,
           abort: null,
           tries: 0,
-          notBefore: 0,
           done: false,
           timer: null,
         })
@@ -107,8 +105,7 @@ export class Follower {
     // pods are dated to the second: of several, those that were heard of last are the newest
     if (open.length > this.#most) open.reverse().sort((a, b) => b.source.createdAt - a.source.createdAt)
     for (const { abort } of open.slice(this.#most)) abort?.abort()
-    const now = performance.now()
-    for (const entry of open.slice(0, this.#most)) if (!entry.abort && entry.notBefore <= now) void this.#follow(entry)
+    for (const entry of open.slice(0, this.#most)) if (!entry.abort && !entry.timer) void this.#follow(entry)
   }
 
   async #follow(entry: Entry): Promise<void> {
@@ -141,9 +138,11 @@ export class Follower {
     if (performance.now() - begun > SHORT_MS) fruitful = true
     const [first, longest] = fruitful || this.#cluster.problem() !== null ? RETRY_MS : FRUITLESS_MS
     const wait = abort.signal.aborted ? 0 : backoff(entry.tries++, first, longest)
-    entry.notBefore = performance.now() + wait
     if (wait === 0) return this.#fillSoon()
-    entry.timer = setTimeout(() => this.#fillSoon(), wait)
+    entry.timer = setTimeout(() => {
+      entry.timer = null
+      this.#fillSoon()
+    }, wait)
   }
 }
 
