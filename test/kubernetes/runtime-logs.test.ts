@@ -1,6 +1,6 @@
 /** What pods print reaches the deploy log of their revision: each line once, and no secret. */
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { openSite, type Site, Tenant } from './runtime-support.ts'
+import { eventually, openSite, type Site, Tenant } from './runtime-support.ts'
 
 let site: Site
 beforeAll(async () => {
@@ -81,7 +81,6 @@ test('a new holder goes on where it took over', async () => {
   const { runtime } = await site.another()
   const other = tenant.takenOver(runtime, '2')
   other.ensure()
-  await new Promise((resolve) => setTimeout(resolve, 200))
   await print(tenant, 'after')
   await other.log.seen(/^after$/)
   expect(other.log.lines.filter((line) => /before|starting/.test(line))).toEqual([])
@@ -92,8 +91,8 @@ test('only so many logs are followed at a time, those of the newest pods', async
   if (!site.test.standIn) return
   const tenant = await serving({ min_scale: 4, max_scale: 4 })
   await print(tenant, 'line')
-  await tenant.log.seen(/line$/)
-  await new Promise((resolve) => setTimeout(resolve, 300))
-  const newest = tenant.log.lines.filter((line) => /line$/.test(line))
-  expect(newest.length).toBeLessThanOrEqual(3)
+  await print(tenant, 'last')
+  const shown = (text: RegExp) => tenant.log.lines.filter((line) => text.test(line)).length
+  await eventually(() => shown(/last$/) >= 3)
+  expect([shown(/line$/), shown(/last$/)]).toEqual([3, 3])
 })
