@@ -27,5 +27,7 @@ export default defineConfig({
     maxWorkers: 3,
     testTimeout: 30_000,
     hookTimeout: 60_000,
+    // the default of a second is short for a busy machine; whoever needs a bound says so
+    expect: { poll: { interval: 20, timeout: 15_000 } },
   },
 })

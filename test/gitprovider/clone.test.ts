@@ -206,7 +206,7 @@ test('a provider that is down is asked again, and then named as the reason', asy
   const id = await deployment()
   provider.outage('500')
   const waiting = gitCredentials(domain.core, id, never, 20_000)
-  await expect.poll(() => said.join('\n'), { timeout: 15_000 }).toContain('answered 503')
+  await expect.poll(() => said.join('\n')).toContain('answered 503')
   provider.outage(null)
   expect((await waiting)?.username).toBe('x-access-token')
 

@@ -392,7 +392,7 @@ test('a provider that is being deleted just when the token is stored connects no
     await slow.reached
     await sql.$queryRaw`SELECT 1 FROM oauth_providers WHERE id = ${fresh.id}::uuid FOR UPDATE`
     slow.release()
-    await expect.poll(waits, { timeout: 10_000, interval: 10 }).toBe(true)
+    await expect.poll(waits).toBe(true)
     await sql.oAuthProvider.delete({ where: { id: fresh.id } })
   }
   await db().$transaction(deletion, { timeout: 15_000 })

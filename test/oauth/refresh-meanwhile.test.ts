@@ -25,8 +25,6 @@ beforeEach(() => {
   rotating.tokenRequests.length = 0
 })
 
-const PATIENTLY = { timeout: 10_000, interval: 10 }
-
 test('a client that leaves does not cut the refresh short: what the provider gave is kept', async () => {
   const held = await expired(app, rotating)
   const { reached, release } = rotating.next('hang')
@@ -81,7 +79,7 @@ test('a database that fails at that very moment does not lose what the provider 
   await db.$executeRaw`
     CREATE TRIGGER refuse BEFORE UPDATE ON oauth_tokens FOR EACH ROW WHEN (NEW.version > OLD.version) EXECUTE FUNCTION refuse()`
   const asked = ask(app, held)
-  await expect.poll(() => lines.filter((line) => line.includes('could not be written down')), PATIENTLY).toHaveLength(1)
+  await expect.poll(() => lines.filter((line) => line.includes('could not be written down'))).toHaveLength(1)
   await db.$executeRaw`DROP TRIGGER refuse ON oauth_tokens`
   expect((await asked).body.access_token).toBe((await stored(app, held)).accessToken)
   expect(refreshes(rotating)).toEqual([held.content.refreshToken])
@@ -147,7 +145,7 @@ describe('before the provider is asked', () => {
     await app.app.core.db.$transaction(async (sql) => {
       await sql.$queryRaw`SELECT 1 FROM oauth_tokens WHERE id = ${held.tokenId}::uuid FOR UPDATE`
       void begin(held, stopping)
-      await expect.poll(blocked, PATIENTLY).toBe(true)
+      await expect.poll(blocked).toBe(true)
       closing = stopping.app.core.underWay.close(6000)
     })
     await closing
@@ -168,13 +166,13 @@ describe('before the provider is asked', () => {
       const { stream } = (taken.at(-1) as unknown as { connection: { stream: Socket } }).connection
       stream.pause()
       void expect
-        .poll(async () => (await row(app, held)).refreshId, PATIENTLY)
+        .poll(async () => (await row(app, held)).refreshId)
         .not.toBeNull()
         .then(() => stream.destroy())
     })
     await expect(begin(held)).rejects.toThrow()
     database.pool.off('acquire', last)
-    await expect.poll(async () => (await row(app, held)).refreshId, PATIENTLY).toBeNull()
+    await expect.poll(async () => (await row(app, held)).refreshId).toBeNull()
     expect(refreshes(rotating)).toEqual([])
     expect((await ask(app, held)).status).toBe(200)
   })
@@ -186,7 +184,7 @@ describe('before the provider is asked', () => {
     await core.db.$transaction(async (sql) => {
       await sql.$executeRaw`LOCK TABLE oauth_providers IN ACCESS EXCLUSIVE MODE`
       await begin(held)
-      await expect.poll(blocked, PATIENTLY).toBe(true)
+      await expect.poll(blocked).toBe(true)
       vi.spyOn(performance, 'now').mockImplementation(() => now() + 10_000)
     })
     await core.underWay.of(held.tokenId)

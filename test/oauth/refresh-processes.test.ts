@@ -63,7 +63,7 @@ test('one that is told to stop first writes down what the provider gives it, tho
   leaves.abort()
   await expect(left).rejects.toThrow('aborted')
   other.child.kill('SIGTERM')
-  await expect.poll(() => listens(other), { timeout: 5000 }).toBe(false)
+  await expect.poll(() => listens(other)).toBe(false)
   release()
   expect(await other.ended).toMatchObject({ code: 0, signal: null })
   expect(await row(app, held)).toMatchObject({ version: 2, endedAt: null, refreshId: null })

@@ -154,7 +154,7 @@ describe('while the provider can’t be told', () => {
     standIn.answer = 200
     await due()
     const another = await testApp({ beside: app, settings: LOCAL })
-    await expect.poll(left, { timeout: 10_000 }).toEqual([])
+    await expect.poll(left).toEqual([])
     expect(seen(accessToken, refreshToken).slice(1)).toEqual([
       { token: refreshToken, hint: 'refresh_token' },
       { token: accessToken, hint: 'access_token' },
