@@ -9,7 +9,8 @@ import { imageBody, imageDeployment, listener } from '../support/factories.ts'
 
 let app: TestApp
 beforeAll(async () => {
-  app = await testApp()
+  // no sweep: its statements would be counted
+  app = await testApp({ settings: { SWEEP_SECONDS: '3600' } })
 })
 afterAll(() => app.close())
 

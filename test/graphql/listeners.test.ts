@@ -8,7 +8,8 @@ import { mutate } from './mutate.ts'
 
 let app: TestApp
 beforeAll(async () => {
-  app = await testApp()
+  // no sweep: its statements would be counted
+  app = await testApp({ settings: { SWEEP_SECONDS: '3600' } })
 })
 afterAll(() => app.close())
 

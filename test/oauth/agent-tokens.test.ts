@@ -81,7 +81,11 @@ describe('nobody else gets it', () => {
 
   test('no other agent’s key, and no call without one', async () => {
     const other = await newAgent(app)
-    expect(await ask(app, { ...held, key: other.key })).toMatchObject({ status: 403, body: { code: 'FORBIDDEN' } })
+    for (const body of [{}, { scopes: 'wrong' }])
+      expect(await ask(app, { ...held, key: other.key }, body)).toMatchObject({
+        status: 403,
+        body: { code: 'FORBIDDEN' },
+      })
     const { agentId, provider } = held
     const path = `/v2/auth/agents/${agentId}/providers/${provider.providerId}/tokens`
     expect((await app.rest('POST', path, { key: null, body: { scopes: [] } })).status).toBe(401)
@@ -184,6 +188,17 @@ describe('of several tokens', () => {
     expect(await taken(['write'])).toBe(widest.connectionId)
     await app.app.core.db.oAuthToken.update({ where: { id: newer.tokenId }, data: { endedAt: new Date() } })
     expect(await taken(['read'])).toBe(old.connectionId)
+  })
+
+  test('one that turns out to have ended when it is refreshed is passed over at once', async () => {
+    const past = new Date(Date.now() - 60_000)
+    const first = await more({ row: { createdAt: past, expiresAt: past } })
+    const second = await more({ agent: first })
+    server.next({ status: 400, body: '{"error":"invalid_grant"}' })
+    expect(await ask(app, first)).toMatchObject({ status: 200, body: { connection_id: second.connectionId } })
+    expect((await row(app, first)).endedAt).not.toBeNull()
+    expect((await ask(app, first)).body.connection_id).toBe(second.connectionId)
+    expect(refreshes(server)).toHaveLength(1)
   })
 
   test('of several people it has to be said whose, and nobody steps in for one whose token has ended', async () => {

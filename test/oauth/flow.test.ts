@@ -209,6 +209,16 @@ test('the agent gets what is its own: of several tokens the connected one counts
   expect(await asked('y')).toMatchObject({ status: 'connection_required', oauth_token_id: second.tokenId })
 })
 
+test('a good token of another account does not step in for the agent’s own that has ended: that one is renewed', async () => {
+  const mine = await connectedToken(app, server, { account: 'mine', agentId: 'z' })
+  const { provider } = mine
+  await connectedToken(app, server, { provider, account: 'another', forceNew: true })
+  await db().oAuthToken.update({ where: { id: mine.tokenId }, data: { endedAt: new Date() } })
+  const asked = await authenticate(app, { provider, agentId: 'z' })
+  expect(asked.body).toMatchObject({ status: 'token_expired', oauth_token_id: mine.tokenId, url: expect.any(String) })
+  expect((await authenticate(app, { provider, agentId: 'new' })).body.status).toBe('connection_required')
+})
+
 test('a token from an address that the provider has left counts as expired', async () => {
   const { provider, tokenId } = await connectedToken(app, server)
   await db().oAuthProvider.update({ where: { id: provider.id }, data: { tokenUrl: 'https://elsewhere.example/token' } })

@@ -230,6 +230,12 @@ test('and its owner, who authenticates again, has it back: the agent gets the ne
   expect([answer.status, await rotating.isActive(answer.body.access_token)]).toEqual([200, true])
 })
 
+test('one that was used up by a refresh whose answer got lost says so', async () => {
+  const held = await expired(app, rotating, { row: { refreshFailures: 1 } })
+  rotating.next({ status: 400, body: '{"error":"invalid_grant"}' })
+  expect((await ask(app, held)).body.detail).toContain('used up when the provider last answered with a failure')
+})
+
 describe('a server that died while it refreshed', () => {
   const died = (tokenId: string, rotates: boolean | null, ago = 1) => app.app.core.db.$executeRaw`
     UPDATE oauth_tokens SET refresh_id = ${randomUUID()}::uuid, rotates = ${rotates}::boolean,

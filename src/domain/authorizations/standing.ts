@@ -28,7 +28,9 @@ export function standing(
   // find() takes the first of equals: connected ones go before the others, and the order of `tokens` decides
   const ordered = [...tokens.filter(linked), ...tokens.filter((token) => !linked(token))]
   const covering = ordered.filter((token) => covers(token, asked.scopes))
-  const good = covering.find(usable)
+  // one of another account does not step in for one that the agent is connected to: that one is renewed
+  const its = covering.filter(linked)
+  const good = (its.length > 0 ? its : covering).find(usable)
   if (good) return { status: linked(good) ? 'completed' : 'connection_required', token: good }
   const ended = covering[0]
   if (ended) return { status: 'token_expired', token: ended }

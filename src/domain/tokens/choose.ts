@@ -1,6 +1,5 @@
 /** Which of the tokens that an agent is connected to it gets. Pure. */
 import { ConflictError } from '../errors.ts'
-import { tokenExpired } from './fresh.ts'
 import type { StoredToken } from './stored.ts'
 import { covers } from './token.ts'
 
@@ -26,12 +25,21 @@ export function choose<T extends StoredToken>(connected: readonly T[], asked: As
   if (new Set(fitting.map(({ subject }) => subject)).size > 1)
     throw new ConflictError('The agent is connected to tokens of several people: name user_id.')
   const usable = fitting.find(isUsable)
-  if (!usable) throw tokenExpired(fitting[0]!.endedBecause)
+  if (!usable) throw tokenExpired(fitting[0]!)
   return usable
 }
 
 function isUsable({ endedAt, refreshable, validFor }: StoredToken): boolean {
   return !endedAt && (refreshable || validFor === null || validFor > 0)
+}
+
+/** What has not ended, and can't be used, can't be refreshed. */
+function tokenExpired({ endedBecause }: StoredToken): ConflictError {
+  const because = endedBecause ?? 'The provider gave no refresh token for it.'
+  return new ConflictError(
+    `The token has expired for good. ${because} Its owner has to authenticate again.`,
+    'TOKEN_EXPIRED',
+  )
 }
 
 function whatIsMissing(theirs: readonly StoredToken[], { agentId, providerId, scopes, userId }: Asked): string {

@@ -1,6 +1,6 @@
 /** An access token that can be used now: refreshed before it is handed out where it has expired, or is about to. */
 import type { RequestContext } from '../context.ts'
-import { ConflictError, DomainError } from '../errors.ts'
+import { DomainError } from '../errors.ts'
 import { OAuthFailure, OAuthProviderUnavailableError } from '../providers/client.ts'
 import { type Outcome, refreshToken } from './refresh.ts'
 import type { StoredToken } from './stored.ts'
@@ -12,34 +12,30 @@ const LONGEST_WAIT = 45
 const SHORT_WAIT = 5
 
 /**
- * True: the token may be used as it was read. False: it may be used, but the call has waited, so read it again.
- * `provider`: its name. Throws ConflictError (TOKEN_EXPIRED, CONNECTION_REQUIRED), OAuthProviderUnavailableError, and
+ * `as read`: it may be used. `changed`: it may be used, but the call has waited, so read it again. `ended`: it can't be
+ * used any more, or was deleted.
+ */
+export type Freshness = 'as read' | 'changed' | 'ended'
+
+/**
+ * `token`: one that could be used when it was read. `provider`: its name. Throws OAuthProviderUnavailableError, and
  * DomainError (UNAVAILABLE).
  */
-export async function ensureFresh(ctx: RequestContext, provider: string, token: StoredToken): Promise<boolean> {
-  const { validFor } = token
-  if (token.endedAt) throw tokenExpired(token.endedBecause)
-  if (validFor === null || !token.expiring) return true
-  if (!token.refreshable) {
-    if (validFor > 0) return true
-    throw tokenExpired('The provider gave no refresh token for it.')
-  }
+export async function ensureFresh(ctx: RequestContext, provider: string, token: StoredToken): Promise<Freshness> {
+  const { validFor, refreshable } = token
+  if (validFor === null || !token.expiring || !refreshable) return 'as read'
   const seconds = validFor > 2 * SHORT_WAIT ? SHORT_WAIT : LONGEST_WAIT
   const began = performance.now()
   const outcome = await refreshToken(ctx, token, seconds, ctx.signal)
   switch (outcome.kind) {
     case 'fresh':
-      return false
+      return 'changed'
     case 'ended':
-      throw tokenExpired(outcome.because)
     case 'gone':
-      throw new ConflictError(
-        'The token was deleted meanwhile. Its owner has to authenticate again, with agent_id.',
-        'CONNECTION_REQUIRED',
-      )
+      return 'ended'
     default:
       // what is still good does for now, whatever is wrong with the provider
-      if (validFor - (performance.now() - began) / 1000 > 0) return false
+      if (validFor - (performance.now() - began) / 1000 > 0) return 'changed'
       throw unavailable(provider, outcome)
   }
 }
@@ -52,9 +48,4 @@ function unavailable(provider: string, outcome: Extract<Outcome, { kind: 'failed
       ? new OAuthFailure('unusable', notRefreshed(outcome.why))
       : new OAuthFailure('unanswered', 'was asked to refresh the token and has not answered yet'),
   )
-}
-
-export function tokenExpired(because: string | null): ConflictError {
-  const sentences = ['The token has expired for good.', because, 'Its owner has to authenticate again.']
-  return new ConflictError(sentences.filter((sentence) => sentence).join(' '), 'TOKEN_EXPIRED')
 }

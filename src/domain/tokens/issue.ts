@@ -46,27 +46,14 @@ type Connected = StoredToken & { connectionId: string }
  */
 export async function issueAccessToken(ctx: RequestContext, raw: RawInput): Promise<IssuedToken> {
   // 403 comes before the shape (contract 2)
-  requireAgent(ctx, ctx.actor.agentId ?? '')
+  requireAgent(ctx, (raw.path as { agent_id: string }).agent_id)
   const { path, body } = parse(issueInput, raw)
-  requireAgent(ctx, path.agent_id)
-  const asked: Asked = {
+  const token = await freshOne(ctx, {
     agentId: path.agent_id,
     providerId: path.provider_id,
     scopes: body.scopes,
     userId: body.user_id ?? null,
-  }
-  const found = await find(ctx, asked)
-  let token = choose(found.connected, asked)
-  if (!(await ensureFresh(ctx, found.provider, token))) {
-    // the call has waited: key, connection and scopes are as they are now
-    await refuseRevoked(ctx)
-    const { connected } = await find(ctx, asked)
-    const { id } = token
-    token = choose(
-      connected.filter((other) => other.id === id),
-      asked,
-    )
-  }
+  })
   if (token.unused) noteUse(ctx, token.id)
   const { accessToken, tokenType } = openToken(ctx.keyring, token)
   return {
@@ -76,6 +63,25 @@ export async function issueAccessToken(ctx: RequestContext, raw: RawInput): Prom
     scopes: token.scopes,
     connectionId: token.connectionId,
     accountLabel: accountLabelOf(token),
+  }
+}
+
+/** One that turns out to have ended is passed over: it is not chosen again. */
+async function freshOne(ctx: RequestContext, asked: Asked): Promise<Connected> {
+  for (;;) {
+    const { provider, connected } = await find(ctx, asked)
+    const token = choose(connected, asked)
+    const freshness = await ensureFresh(ctx, provider, token)
+    if (freshness === 'as read') return token
+    // the call has waited: key, connection and scopes are as they are now
+    await refuseRevoked(ctx)
+    if (freshness === 'changed') {
+      const now = await find(ctx, asked)
+      return choose(
+        now.connected.filter(({ id }) => id === token.id),
+        asked,
+      )
+    }
   }
 }
 

@@ -130,9 +130,11 @@ async function prepare(core: Core, { token }: Lease): Promise<Prepared | null> {
 }
 
 /** Why nobody may try again; null: somebody may. */
-function finality(failure: OAuthFailure, { rotates }: StoredToken): string | null {
-  if (failure.error === 'invalid_grant')
-    return 'The provider takes its refresh token no more: access was withdrawn, or it was not used for too long.'
+function finality(failure: OAuthFailure, { rotates, refreshFailures }: StoredToken): string | null {
+  if (failure.error === 'invalid_grant') {
+    const usedUp = refreshFailures > 0 ? ', or was used up when the provider last answered with a failure' : ''
+    return `The provider takes its refresh token no more: access was withdrawn, or it was not used for too long${usedUp}.`
+  }
   if (failure.kind === 'unanswered' && rotates !== false)
     return 'The provider did not answer while it was being refreshed, and its refresh token may have been used up.'
   return null

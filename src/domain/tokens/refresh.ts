@@ -13,7 +13,7 @@ export type Outcome =
   /** there is a newer access token than the one that was seen */
   | { kind: 'fresh' }
   /** it can't be refreshed any more */
-  | { kind: 'ended'; because: string | null }
+  | { kind: 'ended' }
   /** it was deleted */
   | { kind: 'gone' }
   /** the provider was asked in vain, or is not asked again yet */
@@ -68,7 +68,7 @@ async function look(core: Core, seen: StoredToken, over: AbortSignal): Promise<O
 
 function outcomeOf(token: StoredToken | null, seen: StoredToken): Outcome | null {
   if (!token) return { kind: 'gone' }
-  if (token.endedAt) return { kind: 'ended', because: token.endedBecause }
+  if (token.endedAt) return { kind: 'ended' }
   if (token.version > seen.version) return { kind: 'fresh' }
   // a failure is never written down without its reason
   if (token.backingOff || token.refreshFailures > seen.refreshFailures)

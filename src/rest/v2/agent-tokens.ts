@@ -11,7 +11,7 @@ export const agentTokens: Operation[] = [
     operationId: 'issueAccessToken',
     summary: 'Get an access token',
     description:
-      'Only with the agent’s own key (role `agent`), and only of a token that the agent is connected to and that covers the scopes. ' +
+      'Only with the agent’s own key (role `agent`), and only of a token that the agent is connected to and that covers the scopes: of several of one person the default one, else the oldest. ' +
       'An access token that has expired, or is about to, is refreshed first. 409 with code `CONNECTION_REQUIRED`: nothing that the agent is connected to covers the scopes; ' +
       '`TOKEN_EXPIRED`: the owner has to authenticate again; `CONFLICT`: the agent is connected to tokens of several people, name `user_id`.',
     tag: 'Agents',
