@@ -78,10 +78,30 @@ test('a token is read, named, made the default and deleted, as over REST', async
   expect((await read('{ oauthTokens { totalCount } }')).oauthTokens.totalCount).toBe(0)
 })
 
+test('a wait that is too long is told by the name that the argument has', async () => {
+  const asked = `{ authorization(id: "${randomUUID()}", timeoutSeconds: 61) { status } }`
+  const { errors } = await app.gql(asked, {}, { key })
+  expect(errors).toMatchObject([
+    {
+      message: 'timeoutSeconds: Must be at most 60.',
+      extensions: { code: 'VALIDATION_FAILED', issues: [{ path: ['timeoutSeconds'], code: 'less_than_equal' }] },
+    },
+  ])
+})
+
 test('one that has ended says why', async () => {
   await stored({ row: { endedAt: new Date(), endedBecause: 'The provider has refused it.' } })
   const { oauthTokens } = await read('{ oauthTokens { nodes { status statusMessage } } }')
   expect(oauthTokens.nodes).toEqual([{ status: 'EXPIRED', statusMessage: 'The provider has refused it.' }])
+})
+
+test('one that has run out and can’t be refreshed says what to do', async () => {
+  await stored({ row: { expiresAt: new Date(Date.now() - 1000) }, content: { refreshToken: null } })
+  // without the status beside it
+  const { oauthTokens } = await read('{ oauthTokens { nodes { statusMessage } } }')
+  expect(oauthTokens.nodes).toEqual([
+    { statusMessage: 'The provider gave no refresh token for it. Authenticate again.' },
+  ])
 })
 
 test('the list is cut into pages, newest first, and can be of one provider', async () => {

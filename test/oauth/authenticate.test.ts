@@ -97,6 +97,14 @@ describe('authenticate', () => {
     expect(problems(await post('{'))).toEqual([422, 'body json_invalid'])
   })
 
+  test('no cache keeps an answer: the address in it has the state', async () => {
+    const asked = await authenticate(app, { provider })
+    const answers = [asked, await post({}), await wait(asked.body.auth_id), await wait(provider.id)]
+    expect(answers.map(({ status, headers }) => [status, headers.get('cache-control')])).toEqual(
+      [200, 422, 200, 404].map((status) => [status, 'no-store']),
+    )
+  })
+
   test('an absent and a null member mean the same, and no scopes are as good as some', async () => {
     const body = { provider: provider.providerId, scopes: [], agent_id: null, user_id: null, force_new: null }
     expect(await post(body)).toMatchObject({ status: 200, body: { status: 'pending' } })
@@ -228,6 +236,18 @@ describe('wait', () => {
     await waits
     return { answer }
   }
+
+  test('who waits while the provider is deleted hears it at once; who comes later finds nothing', async () => {
+    const { auth_id } = await begin()
+    const { answer } = await waiter(app, auth_id)
+    const heard = expect(answer).rejects.toMatchObject({
+      code: 'AUTHORIZATION_FAILED',
+      message: 'The OAuth provider was deleted meanwhile. Authenticate again.',
+    })
+    expect((await app.rest('DELETE', `/v2/auth/providers/${provider.providerId}`)).status).toBe(200)
+    await heard
+    expect((await wait(auth_id)).status).toBe(404)
+  })
 
   test('a server that stops answers those who wait at once', async () => {
     const beside = await testApp({ settings: LOCAL, beside: app })

@@ -83,6 +83,17 @@ test('a person who declines is told that nothing was connected, and so is whoeve
   expect(await tokens()).toBe(before)
 })
 
+test('an error that an admin has to mend says so', async () => {
+  const { state, authId } = await begin()
+  const page = await open(at({ state, error: 'unauthorized_client' }))
+  const reason =
+    "The OAuth provider 'Acme' answered with an error: unauthorized_client. An admin has to check how the client is registered there."
+  expect([page.status, page.text.includes('An admin has to check how the client is registered there. To try')]).toEqual(
+    [409, true],
+  )
+  await failedWith(authId, reason)
+})
+
 test('of an error nothing is shown but a plain code', async () => {
   const known = await begin()
   const page = await open(at({ state: known.state, error: 'invalid_scope', error_description: 'SECRET <b>' }))
@@ -101,7 +112,7 @@ test('a made-up, an expired and a used state connect nothing', async () => {
     expect(page.text).toContain(says)
   }
   const before = await tokens()
-  await refuse(at({ state: 'made-up', code: 'x' }), 'Nothing was connected</h1><p>This link is not one of ours.')
+  await refuse(at({ state: 'made-up', code: 'x' }), 'Nothing was connected</h1><p>This link is not one of ours, or its')
 
   const expired = await begin()
   const late = await server.visit(expired.url)
@@ -262,7 +273,9 @@ test.each([
   const page = await open(callback)
   expect(page.status).toBe(502)
   expect(page.text).toContain('Nothing was connected')
-  expect(page.text).toContain('Try again later.')
+  expect(page.text).toContain('. To try again later, begin where you were given the link.')
+  // once
+  expect(page.text.match(/try again/gi)).toHaveLength(1)
   expect(page.text).not.toContain('SECRET')
   const { status, failure } = await authorization(authId)
   expect([status, failure]).toEqual(['failed', expect.stringContaining(`The OAuth provider 'Acme' ${clause}`)])
@@ -300,7 +313,12 @@ test('a slow token endpoint is waited for, also when the browser has gone away',
   await slow.reached
   expect(await authorization(authId)).toMatchObject({ status: 'exchanging' })
   const again = await open(callback)
-  expect([again.status, again.text]).toEqual([403, expect.stringContaining('what came of it is not known yet.')])
+  expect([again.status, again.text]).toEqual([
+    403,
+    expect.stringContaining(
+      'Not finished yet</h1><p>This link was used already, and what came of it is not known yet. Reload this page',
+    ),
+  ])
   expect((await wait(authId)).body.status).toBe('pending')
   browser.destroy()
   const waiting = wait(authId, 60)
@@ -318,6 +336,9 @@ test('what a server was finishing when it died has failed two minutes later', as
   expect(expiresAt.getTime() - Date.now()).toBeLessThan(121_000)
   await db().$executeRaw`UPDATE oauth_authorizations SET expires_at = now() WHERE id = ${authId}::uuid`
   expect((await wait(authId)).body.detail).toContain('The server stopped while it was finishing it.')
+  expect((await open(callback)).text).toContain(
+    'Nothing was connected</h1><p>This link was used already. The server stopped while it was finishing it. To try',
+  )
   hung.release()
   expect((await page).status).toBe(200)
 })
@@ -332,12 +353,93 @@ test('scopes that are not granted: the token is kept, but no agent is connected 
   })
   const page = await open(callback)
   expect([page.status, page.text]).toEqual([409, expect.stringContaining('granted only: read')])
-  expect(page.text).toContain('The token is kept, but no agent was connected to it.')
+  const says =
+    'The token is kept, but no agent was connected to it. Begin again where you were given the link, and allow all that'
+  // also to who reloads the page
+  for (const { text } of [page, await open(callback)]) {
+    expect(text).toContain('<h1>Not everything was granted</h1>')
+    expect(text).toContain(says)
+  }
   const kept = await db().oAuthToken.findMany({ where: { oauthProviderId: fresh.id }, include: { connections: true } })
   expect(kept).toMatchObject([{ scopes: ['read', 'email'], refreshable: false, connections: [] }])
   await failedWith(
     authId,
     "The OAuth provider 'Stingy' granted only: read, email. The token is kept, but no agent was connected to it.",
+  )
+})
+
+/** The same account once more, which is asked for these scopes. */
+async function consentAgain(to: TestProvider, scopes: string[], agentId?: string) {
+  const { url, authId } = await begin({ provider: to, scopes, agentId })
+  const callback = await server.visit(url)
+  return { authId, open: () => open(callback) }
+}
+
+test('who consents again without naming an agent is told which agents go on using the token', async () => {
+  const fresh = await oauthProvider(app, server)
+  const { tokenId } = await connectedToken(app, server, { provider: fresh })
+  const told = async () => (await (await consentAgain(fresh, SCOPES)).open()).text
+  const connect = (agentId: string) =>
+    app.rest('POST', `/v2/auth/agents/${agentId}/connections`, {
+      key: app.keys.deployer,
+      body: { oauth_token_id: tokenId },
+    })
+  expect(await told()).toContain(', and no agent may use it yet. You can close')
+  await connect('pg1')
+  expect(await told()).toContain(', and the agent “pg1” goes on using it. You can close')
+  await connect('pg2')
+  expect(await told()).toContain(', and the agents “pg1” and “pg2” go on using it. You can close')
+  for (const agentId of ['pg3', 'pg4', 'pg5']) await connect(agentId)
+  expect(await told()).toContain(', and the agents “pg1”, “pg2”, “pg3” and 2 more go on using it. You can close')
+  const named = (await (await consentAgain(fresh, SCOPES, 'pg4')).open()).text
+  expect(named).toContain(', and the agent “pg4” may use it. You can close')
+})
+
+test('who consents to less than before is told what the connected agents have lost', async () => {
+  const fresh = await oauthProvider(app, server)
+  const scopes = [...SCOPES, 'write']
+  const { tokenId } = await connectedToken(app, server, { provider: fresh, scopes, agentId: 'writer' })
+  const lost = 'The token has lost permissions: write. Agents that need them can’t use it until they are given again.'
+  for (const agentId of ['reader', undefined, 'writer']) {
+    await db().oAuthToken.update({ where: { id: tokenId }, data: { scopes } })
+    const again = await consentAgain(fresh, SCOPES, agentId)
+    const page = await again.open()
+    expect([page.status, page.text]).toEqual([200, expect.stringContaining('<h1>Connected</h1>')])
+    expect(page.text).toContain(`${lost} You can close this page.`)
+    expect((await wait(again.authId)).body.status).toBe('completed')
+  }
+  // nothing is lost a second time
+  expect((await (await consentAgain(fresh, SCOPES)).open()).text).not.toContain('lost')
+})
+
+test('of many permissions that are lost twenty are told', async () => {
+  const fresh = await oauthProvider(app, server)
+  const { tokenId } = await connectedToken(app, server, { provider: fresh, agentId: 'many' })
+  const many = Array.from({ length: 23 }, (_, i) => `s${i}`)
+  await db().oAuthToken.update({ where: { id: tokenId }, data: { scopes: [...SCOPES, ...many] } })
+  const { text } = await (await consentAgain(fresh, SCOPES)).open()
+  expect(text).toContain(`has lost permissions: ${many.slice(0, 20).join(', ')} and 3 more. Agents`)
+})
+
+test('a token that no agent is connected to has lost nothing that anybody misses', async () => {
+  const fresh = await oauthProvider(app, server)
+  await connectedToken(app, server, { provider: fresh, scopes: [...SCOPES, 'write'] })
+  const page = await (await consentAgain(fresh, SCOPES, 'first')).open()
+  expect([page.status, page.text.includes('lost')]).toEqual([200, false])
+})
+
+test('agents that are connected lose what is not granted again, also where that is too little for a new one', async () => {
+  const fresh = await oauthProvider(app, server, { name: 'Stingy' })
+  const { tokenId } = await connectedToken(app, server, { provider: fresh, agentId: 'old' })
+  const again = await consentAgain(fresh, [...SCOPES, 'write'], 'new')
+  const idToken = `x.${Buffer.from('{"sub":"alice","email":"alice@example.com"}').toString('base64url')}.x`
+  const body = { access_token: 'at', token_type: 'Bearer', scope: 'write', id_token: idToken }
+  server.next({ status: 200, body: JSON.stringify(body) })
+  expect((await again.open()).status).toBe(409)
+  expect(await db().agentLink.findMany({ where: { tokenId } })).toMatchObject([{ agentId: 'old' }])
+  await failedWith(
+    again.authId,
+    "The OAuth provider 'Stingy' granted only: write, openid, email. The token is kept, but only for the agents that were connected to it before. The token has lost permissions: read. Agents that need them can’t use it until they are given again.",
   )
 })
 
@@ -369,6 +471,7 @@ test('a provider that is deleted meanwhile connects nothing', async () => {
   expect((await app.rest('DELETE', `/v2/auth/providers/${fresh.providerId}`)).status).toBe(200)
   slow.release()
   expect(await page).toMatchObject({ status: 409, text: expect.stringContaining('was deleted meanwhile') })
+  expect((await open(callback)).text).toContain('or its OAuth provider was deleted since.')
   // nobody is to have it: what the provider has just issued is revoked
   expect(await db().tokenRevocation.count()).toBe(revocations + 1)
   expect((await open(callback)).status).toBe(403)

@@ -5,6 +5,7 @@ import type { Account } from '../../src/domain/providers/client.ts'
 import { grantedScopes, grantedUntil } from '../../src/domain/tokens/granted.ts'
 import { keepToken } from '../../src/domain/tokens/keep.ts'
 import { openToken } from '../../src/domain/tokens/token.ts'
+import { countStatements } from '../support/database.ts'
 import { type TestDomain, testDomain } from '../support/domain.ts'
 
 const TOKEN_URL = 'https://id.example/token'
@@ -41,6 +42,7 @@ interface How {
   tokenUrl?: string
   subject?: string
   workspaceId?: string
+  scopes?: string[]
 }
 
 const keep = (access: string, { account = null, renews = null, refreshToken = null, ...how }: How = {}) =>
@@ -51,7 +53,7 @@ const keep = (access: string, { account = null, renews = null, refreshToken = nu
       provider: { id: providerId, tokenUrl: how.tokenUrl ?? TOKEN_URL },
       renews,
       tokens: { accessToken: access, tokenType: 'bearer', refreshToken, expiresIn: null, scopes: null, account },
-      scopes: ['read'],
+      scopes: how.scopes ?? ['read'],
       account,
       expiresAt: null,
     }),
@@ -62,7 +64,7 @@ const content = async (id: string) => openToken(ctx.keyring, await row(id))
 test('the same account is one row of a person, however it comes', async () => {
   const first = await keep('1', { account: alice })
   expect(first.isNew).toBe(true)
-  expect(await keep('2', { account: { ...alice, label: 'Alice' } })).toEqual({ id: first.id, isNew: false })
+  expect(await keep('2', { account: { ...alice, label: 'Alice' } })).toMatchObject({ id: first.id, isNew: false })
   expect(await row(first.id)).toMatchObject({ version: 2, accountLabel: 'Alice' })
   expect((await content(first.id)).accessToken).toBe('2')
   expect((await keep('3', { account: alice, subject: 'eve' })).isNew).toBe(true)
@@ -71,7 +73,7 @@ test('the same account is one row of a person, however it comes', async () => {
 test('the row of the same account comes before the one that is renewed', async () => {
   const known = await keep('1', { account: alice })
   const nameless = await keep('2')
-  expect(await keep('3', { account: alice, renews: nameless.id })).toEqual({ id: known.id, isNew: false })
+  expect(await keep('3', { account: alice, renews: nameless.id })).toMatchObject({ id: known.id, isNew: false })
   expect((await content(nameless.id)).accessToken).toBe('2')
 })
 
@@ -124,6 +126,29 @@ test.each([
   await ctx.db.oAuthToken.update({ where: { id }, data: state })
   await keep('2', { account: alice })
   expect(await row(id)).toMatchObject({ refreshable: kept, endedAt: null, refreshId: null })
+})
+
+test('who keeps a token learns which agents were connected to the row, and which scopes it has lost', async () => {
+  const first = await keep('1', { account: alice, scopes: ['read', 'write', 'admin'] })
+  expect(first).toMatchObject({ agents: [], lost: [] })
+  const data = ['b', 'a'].map((agentId) => ({
+    workspaceId: ctx.workspace.id,
+    agentId,
+    tokenId: first.id,
+    createdBy: 'ann',
+  }))
+  for (const one of data) await ctx.db.agentLink.create({ data: one })
+  expect(await keep('2', { account: alice, scopes: ['read', 'more'] })).toMatchObject({
+    agents: ['b', 'a'],
+    lost: ['write', 'admin'],
+  })
+  expect(await keep('3', { account: bob })).toMatchObject({ isNew: true, agents: [], lost: [] })
+})
+
+test('keeping a token in the place of another is four statements, whoever is connected to it', async () => {
+  await keep('1', { account: alice })
+  const sent = await countStatements(domain.database, () => keep('2', { account: alice }))
+  expect(sent.filter((sql) => !/^(BEGIN|COMMIT)/.test(sql))).toHaveLength(4)
 })
 
 test('ten at once for one account end in one row', async () => {

@@ -85,6 +85,15 @@ test('twenty who ask while the provider takes its time share its one answer', as
   expect(refreshes(rotating)).toHaveLength(1)
 })
 
+test('an access token that has expired by the time it comes is refreshed again for whoever asks next', async () => {
+  const held = await expired(app, plain)
+  plain.next({ status: 200, body: '{"access_token":"over","token_type":"Bearer","expires_in":-5}' })
+  expect((await ask(app, held)).status).toBe(200)
+  const answer = await ask(app, held)
+  expect([answer.status, await plain.isActive(answer.body.access_token)]).toEqual([200, true])
+  expect(refreshes(plain)).toHaveLength(2)
+})
+
 describe('an access token that is still good', () => {
   const soon = () => ({ expiresAt: new Date(Date.now() + 40_000) })
   /** as if it had been issued a while ago */
@@ -142,7 +151,7 @@ describe('when the provider fails', () => {
     expect(lines.filter((line) => line.includes(why))).toHaveLength(1)
     const after = await row(app, held)
     expect(after).toMatchObject({ endedAt: null, refreshFailures: 6, refreshId: null })
-    expect(statusMessageOf(after)).toContain(why)
+    expect(statusMessageOf(after, new Date())).toContain(why)
     await later(app, held)
     expect((await ask(app, held)).status).toBe(200)
     expect(await row(app, held)).toMatchObject({ refreshFailures: 0, refreshAfter: null, refreshError: null })
@@ -194,6 +203,26 @@ describe('when the provider fails', () => {
     ])
     expect(refreshes(rotating)).toEqual([held.content.refreshToken])
     expect(await endings()).toContain(held.tokenId)
+  })
+
+  test.each(['{"access_token":"cut off', ''])(
+    'by cutting a token off (%j), it may have rotated: the old refresh token is never sent again',
+    async (body) => {
+      const held = await expired(app, rotating)
+      rotating.next({ status: 200, body })
+      expect(kinds(await many(5, () => ask(app, held)))).toEqual(['409 TOKEN_EXPIRED'])
+      await later(app, held)
+      expect((await ask(app, held)).body.code).toBe('TOKEN_EXPIRED')
+      expect(refreshes(rotating)).toEqual([held.content.refreshToken])
+    },
+  )
+
+  test('by cutting a token off though it does not rotate, it is asked again', async () => {
+    const held = await expired(app, plain, { row: { rotates: false, refreshFailures: 5 } })
+    plain.next({ status: 200, body: '{"access_token":"cut off' })
+    expect(kinds(await many(5, () => ask(app, held)))).toEqual(['502 OAUTH_PROVIDER_UNAVAILABLE'])
+    await later(app, held)
+    expect((await ask(app, held)).status).toBe(200)
   })
 
   test('by cutting the connection though it does not rotate, it is asked again', async () => {

@@ -100,7 +100,7 @@ describe('the list of your tokens', () => {
     ])
     expect(seen).toEqual([
       ['ACTIVE', null],
-      ['EXPIRED', null],
+      ['EXPIRED', 'The provider gave no refresh token for it. Authenticate again.'],
       ['EXPIRED', 'The provider has refused it.'],
       ['ACTIVE', 'The provider did not refresh the token when it was last asked: it answered 503. It is asked again.'],
     ])

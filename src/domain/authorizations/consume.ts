@@ -3,19 +3,21 @@ import { Prisma } from '../../generated/prisma/client.ts'
 import type { Core } from '../context.ts'
 import { ForbiddenError } from '../errors.ts'
 import { hashState } from '../state.ts'
-import { EXCHANGE_SECONDS } from './schemas.ts'
+import { EXCHANGE_SECONDS, STOPPED } from './schemas.ts'
 
 /** The authorization, which is this server's to finish from here on. `takenAt`: in the database's time. */
 export type Consumed = NonNullable<Awaited<ReturnType<typeof read>>> & { takenAt: Date }
 
+/** What came of a link when it was used. `incomplete`: there is a token, but not all that was asked for was granted. */
+export type LinkOutcome = 'connected' | 'incomplete' | 'failed' | 'unknown'
+
 /** Whoever has reloaded the page, or gone back to it, is not told that nothing has happened. */
 export class UsedLinkError extends ForbiddenError {
-  /** the account was connected then */
-  readonly connected: boolean
+  readonly outcome: LinkOutcome
   /** `rest`: of the sentence, and what comes after it */
-  constructor(rest: string, connected: boolean) {
+  constructor(rest: string, outcome: LinkOutcome) {
     super(`This link was used already${rest}`)
-    this.connected = connected
+    this.outcome = outcome
   }
 }
 
@@ -36,24 +38,35 @@ export async function consume(core: Core, providerId: string, state: string): Pr
     RETURNING a.id, now() AS "takenAt"`
   const found = taken && (await read(core, taken.id))
   if (found) return { ...found, takenAt: taken.takenAt }
-  const [was] = await core.db.$queryRaw<{ status: string; failure: string | null }[]>`
-    SELECT a.status, a.failure FROM oauth_authorizations a, oauth_providers p WHERE ${named}`
+  const [was] = await core.db.$queryRaw<Was[]>`
+    SELECT a.status, a.failure, a.token_id IS NOT NULL AS kept, a.expires_at <= now() AS over
+    FROM oauth_authorizations a, oauth_providers p WHERE ${named}`
   throw refusal(was)
 }
 
+interface Was {
+  status: string
+  failure: string | null
+  /** there is a token of it */
+  kept: boolean
+  over: boolean
+}
+
 /** Said to who has the state, and nobody else. */
-function refusal(was: { status: string; failure: string | null } | undefined): ForbiddenError {
+function refusal(was: Was | undefined): ForbiddenError {
   switch (was?.status) {
     case 'completed':
-      return new UsedLinkError(', and the account was connected then.', true)
+      return new UsedLinkError(', and the account was connected then.', 'connected')
     case 'failed':
-      return new UsedLinkError(`. ${was.failure}`, false)
+      return new UsedLinkError(`. ${was.failure}`, was.kept ? 'incomplete' : 'failed')
     case 'exchanging':
-      return new UsedLinkError(', and what came of it is not known yet.', false)
+      return was.over
+        ? new UsedLinkError(`. ${STOPPED}`, 'failed')
+        : new UsedLinkError(', and what came of it is not known yet.', 'unknown')
     case 'pending':
       return new ForbiddenError('This link has expired.')
     default:
-      return new ForbiddenError('This link is not one of ours.')
+      return new ForbiddenError('This link is not one of ours, or its OAuth provider was deleted since.')
   }
 }
 

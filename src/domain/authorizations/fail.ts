@@ -1,8 +1,15 @@
 /** An authorization that comes to nothing: why, and whoever waits for it is told. */
 import { type Core, OAUTH_CHANNEL } from '../context.ts'
 import { ConflictError, DomainError } from '../errors.ts'
-import { OAuthFailure, OAuthProviderUnavailableError } from '../providers/client.ts'
+import { OAuthFailure } from '../providers/client.ts'
 import { hintOf } from '../providers/hint.ts'
+
+/** Not all that was asked for was granted. There is a token, all the same. `reason`: for people. */
+export class IncompleteGrantError extends ConflictError {
+  constructor(reason: string) {
+    super(reason, 'AUTHORIZATION_FAILED')
+  }
+}
 
 /** `reason`: for people. One that has ended already stays as it is. */
 export async function failAuthorization({ db }: Core, id: string, reason: string): Promise<void> {
@@ -14,7 +21,7 @@ export async function failAuthorization({ db }: Core, id: string, reason: string
     SELECT pg_notify(${OAUTH_CHANNEL}, id::text) FROM failed`
 }
 
-/** What is written down about it, and what is thrown. `provider`: its name. */
+/** What is written down about it, and what is thrown. How to begin again is for others to say. `provider`: its name. */
 export function explained(error: unknown, provider: string): { reason: string; shown: unknown } {
   if (error instanceof DomainError) return { reason: error.message, shown: error }
   if (!(error instanceof OAuthFailure)) return { reason: 'Something went wrong on this server.', shown: error }
@@ -23,6 +30,6 @@ export function explained(error: unknown, provider: string): { reason: string; s
   const shown =
     error.kind === 'refused'
       ? new ConflictError(reason, 'AUTHORIZATION_FAILED')
-      : new OAuthProviderUnavailableError(provider, error)
+      : new DomainError('OAUTH_PROVIDER_UNAVAILABLE', reason)
   return { reason, shown }
 }

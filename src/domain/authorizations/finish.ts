@@ -10,12 +10,13 @@ import { ConflictError, ForbiddenError, ValidationError } from '../errors.ts'
 import { parse } from '../parse.ts'
 import type { Account, TokenSet } from '../providers/client.ts'
 import { accessOf } from '../providers/find.ts'
+import { hintOf } from '../providers/hint.ts'
 import { grantedScopes, grantedUntil } from '../tokens/granted.ts'
-import { keepToken } from '../tokens/keep.ts'
+import { type Kept, keepToken } from '../tokens/keep.ts'
 import { queueRevocation } from '../tokens/revocations.ts'
 import { accountOf } from './account.ts'
 import { type Consumed, consume } from './consume.ts'
-import { explained, failAuthorization } from './fail.ts'
+import { explained, failAuthorization, IncompleteGrantError } from './fail.ts'
 import { ownerOf } from './owner.ts'
 import { openVerifier } from './verifier.ts'
 
@@ -49,6 +50,10 @@ export interface Finished {
   owner: string
   /** null: no agent was named */
   agentId: string | null
+  /** the agents that were connected to the token already, and still are */
+  agents: string[]
+  /** what those agents have lost by it, as a sentence; null: nothing */
+  loss: string | null
 }
 
 /** What the exchange has brought. */
@@ -62,8 +67,9 @@ interface Granted {
 /**
  * Stores the token, in the place of the one it renews, and connects the agent to it. A token that lacks scopes that
  * were asked for is kept, too, but then the authorization has failed and no agent is connected. Throws ValidationError;
- * ForbiddenError for a state that is not good, and when the person has declined; ConflictError (AUTHORIZATION_FAILED);
- * OAuthProviderUnavailableError. But for the first two the authorization has failed then, for the same reason.
+ * ForbiddenError for a state that is not good, and when the person has declined; ConflictError (AUTHORIZATION_FAILED),
+ * IncompleteGrantError among them; DomainError (OAUTH_PROVIDER_UNAVAILABLE). But for the first two the authorization
+ * has failed then, for the same reason.
  */
 export async function finishAuthorization(core: Core, { providerId, parameters }: Callback): Promise<Finished> {
   const { query } = parse(callbackInput, { path: { provider_id: providerId }, query: single(parameters) })
@@ -85,14 +91,16 @@ async function finish(
     if (refused !== undefined) throw refusal(refused, provider.name)
     const owner = await ownerOf(core, workspace, authorization.subject)
     const granted = await exchange(core, authorization, callback, state)
-    const failure = await transaction(core, (tx) => keep(core, tx, authorization, granted))
-    if (failure) throw new ConflictError(failure, 'AUTHORIZATION_FAILED')
+    const outcome = await transaction(core, (tx) => keep(core, tx, authorization, granted))
+    if (outcome instanceof Error) throw outcome
     return {
       provider: provider.name,
       account: granted.account?.label ?? null,
       workspace: workspace.name,
       owner,
       agentId: authorization.agentId,
+      agents: outcome.agents,
+      loss: lossOf(outcome),
     }
   } catch (error) {
     const { reason, shown } = explained(error, provider.name)
@@ -114,7 +122,10 @@ function single(parameters: URLSearchParams): Record<string, string> {
 function refusal(error: string, provider: string): Error {
   if (error === 'access_denied') return new ForbiddenError(`Access was declined at ${provider}.`)
   const said = /^[a-z_]{1,64}$/.test(error) ? `: ${error}` : ''
-  return new ConflictError(`The OAuth provider '${provider}' answered with an error${said}.`, 'AUTHORIZATION_FAILED')
+  return new ConflictError(
+    `The OAuth provider '${provider}' answered with an error${said}${hintOf(error)}.`,
+    'AUTHORIZATION_FAILED',
+  )
 }
 
 async function exchange(
@@ -132,19 +143,19 @@ async function exchange(
   return { tokens, scopes, account, expiresAt: grantedUntil(tokens.expiresIn, takenAt) }
 }
 
-/** All of it or nothing. Answers why it comes to nothing, as a sentence; null: it does not. */
-async function keep(core: Core, tx: Tx, authorization: Consumed, granted: Granted): Promise<string | null> {
+/** All of it or nothing. Returns why it comes to nothing, if it does: what is written down then is to be committed. */
+async function keep(core: Core, tx: Tx, authorization: Consumed, granted: Granted): Promise<Kept | ConflictError> {
   const { id, workspaceId, subject, agentId, provider, createdBy } = authorization
   if (!(await holdProvider(tx, provider.id))) {
     const { tokens } = granted
     await queueRevocation(tx, core.keyring, provider, { id, tokenUrl: provider.tokenUrl }, tokens)
-    return 'The OAuth provider was deleted meanwhile.'
+    return new ConflictError('The OAuth provider was deleted meanwhile.', 'AUTHORIZATION_FAILED')
   }
   const renews = authorization.renewsTokenId
   const kept = await keepToken(tx.sql, core.keyring, { ...granted, workspaceId, subject, provider, renews })
   const type = kept.isNew ? 'oauth_token.created' : 'oauth_token.updated'
   tx.emit({ workspaceId, type, subjectId: kept.id, actor: createdBy })
-  const failure = lackOf(authorization, granted)
+  const failure = lackOf(authorization, granted, kept)
   if (agentId && !failure) await link(tx, { workspaceId, agentId, tokenId: kept.id, subject: createdBy })
   const status = failure ? 'failed' : 'completed'
   await tx.sql.$executeRaw`
@@ -154,7 +165,7 @@ async function keep(core: Core, tx: Tx, authorization: Consumed, granted: Grante
       WHERE id = ${id}::uuid
     )
     SELECT pg_notify(${OAUTH_CHANNEL}, changed) FROM unnest(ARRAY[${id}, ${kept.id}]) AS changed`
-  return failure
+  return failure === null ? kept : new IncompleteGrantError(failure)
 }
 
 /** Until the commit it is not deleted. False: it was. */
@@ -166,8 +177,25 @@ async function holdProvider(tx: Tx, id: string): Promise<boolean> {
 /** so many scopes are told */
 const TOLD = 20
 
-function lackOf({ scopes: asked, provider }: Consumed, { scopes }: Granted): string | null {
+/** What is missing of what was asked for, as sentences; null: nothing. */
+function lackOf({ scopes: asked, provider }: Consumed, { scopes }: Granted, kept: Kept): string | null {
   if (asked.every((scope) => scopes.includes(scope))) return null
-  const only = scopes.length === 0 ? 'none of the scopes' : `only: ${scopes.slice(0, TOLD).join(', ')}`
-  return `The OAuth provider '${provider.name}' granted ${only}. The token is kept, but no agent was connected to it.`
+  const only = scopes.length === 0 ? 'none of the permissions that were asked for' : `only: ${listed(scopes)}`
+  const agents =
+    kept.agents.length === 0
+      ? 'but no agent was connected to it'
+      : 'but only for the agents that were connected to it before'
+  const sentences = [`The OAuth provider '${provider.name}' granted ${only}.`, `The token is kept, ${agents}.`]
+  return [...sentences, lossOf(kept) ?? []].flat().join(' ')
+}
+
+/** A token that nobody was connected to is missed by nobody. */
+function lossOf({ agents, lost }: Kept): string | null {
+  if (agents.length === 0 || lost.length === 0) return null
+  return `The token has lost permissions: ${listed(lost)}. Agents that need them can’t use it until they are given again.`
+}
+
+function listed(scopes: readonly string[]): string {
+  const more = scopes.length - TOLD
+  return scopes.slice(0, TOLD).join(', ') + (more > 0 ? ` and ${more} more` : '')
 }

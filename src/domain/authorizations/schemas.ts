@@ -26,6 +26,9 @@ export const VALID_MINUTES = 15
  */
 export const EXCHANGE_SECONDS = 120
 
+/** Why one is over whose exchange took longer, for people. */
+export const STOPPED = 'The server stopped while it was finishing it.'
+
 export const authenticateInput = z.object({
   body: z
     .object({

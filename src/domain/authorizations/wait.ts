@@ -4,7 +4,7 @@ import type { RequestContext } from '../context.ts'
 import { ConflictError, NotFoundError } from '../errors.ts'
 import { lookUntil } from '../news.ts'
 import { parse, type RawInput } from '../parse.ts'
-import { type AuthorizationView, VALID_MINUTES, waitInput } from './schemas.ts'
+import { type AuthorizationView, STOPPED, VALID_MINUTES, waitInput } from './schemas.ts'
 
 interface Row {
   status: 'pending' | 'exchanging' | 'completed' | 'failed'
@@ -22,29 +22,35 @@ export async function waitForAuthorization(ctx: RequestContext, raw: RawInput): 
   requireRole(ctx, 'viewer')
   const { path, query } = parse(waitInput, raw)
   const authId = path.auth_id
-  const ended = await lookUntil(ctx.oauthNews, authId, query.timeout, ctx.signal, () => look(ctx, authId))
+  let wasThere = false
+  const ended = await lookUntil(ctx.oauthNews, authId, query.timeout, ctx.signal, async () => {
+    const row = await find(ctx, authId)
+    // while somebody waits it goes with its provider only
+    if (!row)
+      throw wasThere ? failed('The OAuth provider was deleted meanwhile.') : new NotFoundError('Authorization', authId)
+    wasThere = true
+    return endOf(row, authId)
+  })
   return ended ?? { status: 'pending', url: null, authId, tokenId: null }
 }
 
-/** Null: it has not ended yet. */
-async function look(ctx: RequestContext, authId: string): Promise<AuthorizationView | null> {
+async function find(ctx: RequestContext, authId: string): Promise<Row | undefined> {
   const { subject } = ctx.actor
   const [row] = await ctx.db.$queryRaw<Row[]>`
     SELECT status, failure, token_id AS "tokenId", expires_at <= now() AS over FROM oauth_authorizations
     WHERE id = ${authId}::uuid AND workspace_id = ${ctx.workspace.id}::uuid AND ${subject} IN (created_by, subject)`
-  if (!row) throw new NotFoundError('Authorization', authId)
-  const { status, tokenId } = row
-  if (status === 'failed') throw failed(row.failure!)
+  return row
+}
+
+/** Null: it has not ended yet. Throws ConflictError when it has failed. */
+function endOf({ status, failure, tokenId, over }: Row, authId: string): AuthorizationView | null {
+  if (status === 'failed') throw failed(failure!)
   if (status === 'completed') {
     if (!tokenId) throw failed('Its token was deleted since.')
     return { status, url: null, authId, tokenId }
   }
-  if (!row.over) return null
-  throw failed(
-    status === 'pending'
-      ? `Nobody finished it within ${VALID_MINUTES} minutes.`
-      : 'The server stopped while it was finishing it.',
-  )
+  if (!over) return null
+  throw failed(status === 'pending' ? `Nobody finished it within ${VALID_MINUTES} minutes.` : STOPPED)
 }
 
 const failed = (why: string) => new ConflictError(`${why} Authenticate again.`, 'AUTHORIZATION_FAILED')

@@ -1,7 +1,7 @@
 /** Which of the tokens that an agent is connected to it gets. Pure. */
 import { ConflictError } from '../errors.ts'
 import type { StoredToken } from './stored.ts'
-import { covers } from './token.ts'
+import { covers, NOT_REFRESHABLE } from './token.ts'
 
 export interface Asked {
   agentId: string
@@ -35,7 +35,7 @@ function isUsable({ endedAt, refreshable, validFor }: StoredToken): boolean {
 
 /** What has not ended, and can't be used, can't be refreshed. */
 function tokenExpired({ endedBecause }: StoredToken): ConflictError {
-  const because = endedBecause ?? 'The provider gave no refresh token for it.'
+  const because = endedBecause ?? NOT_REFRESHABLE
   return new ConflictError(
     `The token has expired for good. ${because} Its owner has to authenticate again.`,
     'TOKEN_EXPIRED',

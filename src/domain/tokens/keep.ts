@@ -21,12 +21,22 @@ export interface NewToken {
   expiresAt: Date | null
 }
 
+/** The row that it has become. */
+export interface Kept {
+  id: string
+  isNew: boolean
+  /** the agents that were connected to it already, the oldest connection first */
+  agents: string[]
+  /** the scopes that it had and has no more */
+  lost: string[]
+}
+
 /**
  * Which row it becomes: (1) the one of the same account; (2) the one that it renews, unless both accounts are known and
  * differ; (3) a new one. In an open transaction, one at a time for each person and provider. A refresh of the row that
  * is under way finds it is not its own any more, and writes nothing.
  */
-export async function keepToken(sql: Sql, keyring: KeyRing, fresh: NewToken): Promise<{ id: string; isNew: boolean }> {
+export async function keepToken(sql: Sql, keyring: KeyRing, fresh: NewToken): Promise<Kept> {
   const { workspaceId, subject, provider, tokens, account } = fresh
   // two at once for the same account must not both find that it is not there yet
   const lock = `oauth_tokens ${workspaceId} ${provider.id} ${subject}`
@@ -45,7 +55,7 @@ export async function keepToken(sql: Sql, keyring: KeyRing, fresh: NewToken): Pr
   }
   if (!old) {
     await sql.oAuthToken.create({ data: { ...data, id, workspaceId, subject, oauthProviderId: provider.id } })
-    return { id, isNew: true }
+    return { id, isNew: true, agents: [], lost: [] }
   }
   await sql.oAuthToken.update({
     where: { id },
@@ -63,7 +73,12 @@ export async function keepToken(sql: Sql, keyring: KeyRing, fresh: NewToken): Pr
       ...(sameOrigin(old.tokenUrl, provider.tokenUrl) ? {} : { rotates: null }),
     },
   })
-  return { id, isNew: false }
+  return {
+    id,
+    isNew: false,
+    agents: old.connections.map(({ agentId }) => agentId),
+    lost: old.scopes.filter((scope) => !fresh.scopes.includes(scope)),
+  }
 }
 
 /** Locked, so that neither a refresh nor its owner changes it meanwhile. */
@@ -73,7 +88,10 @@ async function rowOf(sql: Sql, { workspaceId, subject, provider, renews, account
     WHERE workspace_id = ${workspaceId}::uuid AND oauth_provider_id = ${provider.id}::uuid AND subject = ${subject}
       AND (account_id = ${account?.id ?? null} OR id = ${renews}::uuid)
     ORDER BY id FOR UPDATE`
-  const rows = await sql.oAuthToken.findMany({ where: { id: { in: locked.map(({ id }) => id) } } })
+  const rows = await sql.oAuthToken.findMany({
+    where: { id: { in: locked.map(({ id }) => id) } },
+    include: { connections: { select: { agentId: true }, orderBy: [{ createdAt: 'asc' }, { id: 'asc' }] } },
+  })
   const same = account && rows.find(({ accountId }) => accountId === account.id)
   const renewed = rows.find(({ id }) => id === renews)
   const another = account && renewed?.accountId && renewed.accountId !== account.id

@@ -43,12 +43,17 @@ export function notRefreshed(why: string): string {
   return `did not refresh the token when it was last asked: it ${why}`
 }
 
-/** What is wrong with it, as a sentence; null: nothing. */
-export function statusMessageOf({
-  endedBecause,
-  refreshError,
-}: Pick<OAuthToken, 'endedBecause' | 'refreshError'>): string | null {
+/** Why a token has expired that did not end by a refresh, as a sentence. */
+export const NOT_REFRESHABLE = 'The provider gave no refresh token for it.'
+
+/** What is wrong with it, in sentences; null: nothing. For its owner. */
+export function statusMessageOf(
+  token: Pick<OAuthToken, 'endedAt' | 'endedBecause' | 'expiresAt' | 'refreshable' | 'refreshError'>,
+  now: Date,
+): string | null {
+  const { endedBecause, refreshError } = token
   if (endedBecause !== null) return endedBecause
+  if (tokenStatus(token, now) === 'EXPIRED') return `${NOT_REFRESHABLE} Authenticate again.`
   return refreshError === null ? null : `The provider ${notRefreshed(refreshError)}. It is asked again.`
 }
 

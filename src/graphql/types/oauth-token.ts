@@ -39,8 +39,8 @@ export const OAuthToken = builder.prismaObject('OAuthToken', {
     statusMessage: t.string({
       nullable: true,
       description: 'Why it has expired for good, or was not refreshed when that was last tried.',
-      select: { endedBecause: true, refreshError: true },
-      resolve: statusMessageOf,
+      select: { endedAt: true, endedBecause: true, expiresAt: true, refreshable: true, refreshError: true },
+      resolve: (token, _args, { clock }) => statusMessageOf(token, clock()),
     }),
     expiresAt: t.expose('expiresAt', {
       type: 'DateTime',

@@ -6,14 +6,15 @@ import { accountLabelOf, statusMessageOf, tokenStatus } from '../../domain/token
 import type { oauthToken } from '../oauth-schemas.ts'
 
 export function presentOAuthToken(ctx: RequestContext, row: ListedToken): z.output<typeof oauthToken> {
+  const now = ctx.clock()
   return {
     id: row.id,
     provider_id: row.provider.providerId,
     provider_account_label: accountLabelOf(row),
     scopes: row.scopes,
     is_default: row.isDefault,
-    status: tokenStatus(row, ctx.clock()),
-    status_message: statusMessageOf(row),
+    status: tokenStatus(row, now),
+    status_message: statusMessageOf(row, now),
     expires_at: row.expiresAt?.toISOString() ?? null,
     created_at: row.createdAt.toISOString(),
     updated_at: row.updatedAt.toISOString(),

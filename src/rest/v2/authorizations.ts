@@ -7,6 +7,8 @@ import { type Operation, operation } from '../operation.ts'
 import { presentAuthorization } from '../present/authorization.ts'
 
 const tag = 'OAuth tokens'
+/** whoever has the address, which has the state in it, can finish the authorization */
+const NOT_KEPT = { 'cache-control': 'no-store' }
 
 export const authorizations: Operation[] = [
   operation({
@@ -20,6 +22,7 @@ export const authorizations: Operation[] = [
     input: authenticateInput,
     answers: { 200: { means: 'Where the person stands.', schema: authorization } },
     errors: [404, 409],
+    headers: NOT_KEPT,
     handle: async (ctx, raw) => ({ status: 200, body: presentAuthorization(await authenticate(ctx, raw)) }),
   }),
   operation({
@@ -33,6 +36,7 @@ export const authorizations: Operation[] = [
     input: waitInput,
     answers: { 200: { means: 'What has become of it.', schema: authorization } },
     errors: [404, 409],
+    headers: NOT_KEPT,
     handle: async (ctx, raw) => ({ status: 200, body: presentAuthorization(await waitForAuthorization(ctx, raw)) }),
   }),
 ]

@@ -4,10 +4,11 @@
  * once. It answers a page.
  */
 import type { FastifyError, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
-import { UsedLinkError } from '../../domain/authorizations/consume.ts'
+import { type LinkOutcome, UsedLinkError } from '../../domain/authorizations/consume.ts'
+import { IncompleteGrantError } from '../../domain/authorizations/fail.ts'
 import { type Finished, finishAuthorization } from '../../domain/authorizations/finish.ts'
 import type { Core, Log } from '../../domain/context.ts'
-import { DomainError, ValidationError } from '../../domain/errors.ts'
+import { CATALOGUE, DomainError, ValidationError } from '../../domain/errors.ts'
 import { PAGE_HEADERS, page } from '../page.ts'
 
 const URL_PATH = '/v2/auth/callback/:provider_id'
@@ -19,7 +20,26 @@ interface Shown {
   text: string
 }
 
+const NOTHING = 'Nothing was connected'
 const AGAIN = 'To try again, begin where you were given the link.'
+const LATER = 'To try again later, begin where you were given the link.'
+const CLOSE = 'You can close this page.'
+
+/** so many agents are named */
+const NAMED = 3
+// no comma before the "and"
+const AND = new Intl.ListFormat('en-GB')
+
+/** The heading, and what there is to do. */
+const OUTCOMES: Record<LinkOutcome, { title: string; next: string }> = {
+  connected: { title: 'Used already', next: CLOSE },
+  incomplete: {
+    title: 'Not everything was granted',
+    next: 'Begin again where you were given the link, and allow all that is asked for.',
+  },
+  failed: { title: NOTHING, next: AGAIN },
+  unknown: { title: 'Not finished yet', next: 'Reload this page in a minute.' },
+}
 
 /** A Fastify scope of its own, for its own way to read bodies and to tell errors. */
 export const oauthCallback: FastifyPluginAsync<{ core: Core }> = async (fastify, { core }) => {
@@ -52,26 +72,39 @@ function show(reply: FastifyReply, { status, title, text }: Shown) {
   return reply.code(status).headers(PAGE_HEADERS).send(page(title, text))
 }
 
-function success({ provider, account, workspace, owner, agentId }: Finished): Shown {
-  const agent = agentId === null ? 'no agent may use it yet' : `the agent “${agentId}” may use it`
-  return {
-    status: 200,
-    title: 'Connected',
-    text: `The account ${account === null ? '' : `“${account}” `}at ${provider} is connected now. It is kept for ${owner} in the workspace “${workspace}”, and ${agent}. You can close this page.`,
-  }
+function success({ provider, account, workspace, owner, agentId, agents, loss }: Finished): Shown {
+  const named = account === null ? '' : `“${account}” `
+  const users = agentId === null ? goingOn(agents) : `the agent “${agentId}” may use it`
+  const sentences = [
+    `The account ${named}at ${provider} is connected now.`,
+    `It is kept for ${owner} in the workspace “${workspace}”, and ${users}.`,
+    loss ?? [],
+    CLOSE,
+  ]
+  return { status: 200, title: 'Connected', text: sentences.flat().join(' ') }
+}
+
+/** A clause. `agents`: those that were connected before. */
+function goingOn(agents: readonly string[]): string {
+  if (agents.length === 0) return 'no agent may use it yet'
+  if (agents.length === 1) return `the agent “${agents[0]}” goes on using it`
+  const more = agents.length - NAMED
+  const named = agents.slice(0, NAMED).map((agent) => `“${agent}”`)
+  return `the agents ${AND.format(more > 0 ? [...named, `${more} more`] : named)} go on using it`
 }
 
 function failure(error: unknown, log: Log, requestId: string): Shown {
-  const title = 'Nothing was connected'
+  const title = NOTHING
   if (error instanceof ValidationError)
     return {
       status: error.status,
       title,
       text: `This address is not complete, or not one that the provider has made. ${AGAIN}`,
     }
-  if (error instanceof UsedLinkError && error.connected)
-    return { status: error.status, title: 'Used already', text: `${error.message} You can close this page.` }
-  if (error instanceof DomainError) return { status: error.status, title, text: `${error.message} ${AGAIN}` }
+  if (error instanceof DomainError) {
+    const { title, next } = OUTCOMES[outcomeOf(error)]
+    return { status: error.status, title, text: `${error.message} ${CATALOGUE[error.code].retryable ? LATER : next}` }
+  }
   const { code, statusCode = 500 } = error as FastifyError
   // the form can't be read: too large, of another type, shorter than it says
   if (code?.startsWith('FST_ERR_CTP_') && statusCode < 500)
@@ -79,4 +112,9 @@ function failure(error: unknown, log: Log, requestId: string): Shown {
   log.error({ err: error, requestId }, 'request failed')
   const text = `Something went wrong here. ${AGAIN} If it happens again, tell the operator the request id ${requestId}.`
   return { status: 500, title, text }
+}
+
+function outcomeOf(error: DomainError): LinkOutcome {
+  if (error instanceof UsedLinkError) return error.outcome
+  return error instanceof IncompleteGrantError ? 'incomplete' : 'failed'
 }
