@@ -84,6 +84,8 @@ export class LogSink {
     this.#timer = null
     this.#sending ??= this.#sendAll().finally(() => {
       this.#sending = null
+      // written, and told to be sent, between the last look and now
+      if (this.#pending.length > 0 && !this.#timer && !this.#closed) this.#send()
     })
   }
 

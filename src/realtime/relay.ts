@@ -43,6 +43,7 @@ export class Relay {
   #listening: Listening | null = null
   #poll: NodeJS.Timeout | null = null
   #checking = false
+  #again = false
 
   constructor({ core, listenUrl, pollEvery = 2_000, capacity = 1_000 }: RelayOptions) {
     this.#core = core
@@ -120,14 +121,19 @@ export class Relay {
 
   /** One statement for all workspaces that have subscribers, none if there are none. */
   async #compare(): Promise<void> {
-    if (this.#checking || this.#hub.topics.size === 0) return
+    // one that has begun may have read before the connection was there
+    this.#again = true
+    if (this.#checking) return
     this.#checking = true
-    const counters = await this.#reader.read(
-      () => currentSequences(this.#core.db, [...this.#hub.topics.keys()]),
-      this.#ending.signal,
-    )
+    while (this.#again && this.#hub.topics.size > 0) {
+      this.#again = false
+      const counters = await this.#reader.read(
+        () => currentSequences(this.#core.db, [...this.#hub.topics.keys()]),
+        this.#ending.signal,
+      )
+      for (const [workspaceId, sequence] of counters ?? []) this.began(workspaceId, sequence)
+    }
     this.#checking = false
-    for (const [workspaceId, sequence] of counters ?? []) this.began(workspaceId, sequence)
   }
 
   /** Reads the logs that are due, several at a time, but each by one read at a time. */

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import fs from 'node:fs'
 import http from 'node:http'
+import net from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
 import pg from 'pg'
@@ -153,6 +154,32 @@ test('an agent that exits before it is ready fails the deploy with its exit code
   )
 })
 
+test('an agent whose port another program takes at this moment gets another one', async () => {
+  const claim = newClaim()
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'pilothouse-port-'))
+  fs.chmodSync(folder, 0o777)
+  const files = {
+    'server.mjs': `import fs from 'node:fs'
+import http from 'node:http'
+fs.writeFileSync('${folder}/given', process.env.PORT)
+while (!fs.existsSync('${folder}/taken')) await new Promise((resolve) => setTimeout(resolve, 10))
+http.createServer((q, s) => s.end('x')).listen(process.env.PORT)`,
+  }
+  const revision = await built(claim, 'x', {}, files)
+  const log = memoryLog()
+  const deploying = place.runtime.deploy(claim, stepOf('DEPLOY', revision), log, never)
+  const given = await eventually(() => fs.existsSync(`${folder}/given`) && fs.readFileSync(`${folder}/given`, 'utf8'))
+  const other = net.createServer().listen(Number(given))
+  await once(other, 'listening')
+  fs.writeFileSync(`${folder}/taken`, '')
+  const candidate = await deploying
+  expect(fs.readFileSync(`${folder}/given`, 'utf8')).not.toBe(given)
+  expect(log.lines.join('\n')).toContain('Another program has taken the port')
+  await candidate.discard()
+  other.close()
+  fs.rmSync(folder, { recursive: true })
+})
+
 test('an agent that never answers GET /ok fails the deploy in time and says what it answered', async () => {
   const claim = newClaim()
   const files = {
@@ -160,7 +187,7 @@ test('an agent that never answers GET /ok fails the deploy in time and says what
 http.createServer((q, s) => { s.statusCode = 404; s.end() }).listen(process.env.PORT)`,
   }
   const revision = await built(claim, 'x', {}, files)
-  const deploying = place.runtime.deploy(claim, stepOf('DEPLOY', revision, 4500), memoryLog(), never)
+  const deploying = place.runtime.deploy(claim, stepOf('DEPLOY', revision, 8000), memoryLog(), never)
   await expect(deploying).rejects.toThrow('GET /ok was still answered with 404')
 })
 

@@ -9,6 +9,7 @@ import type { Mask } from '../../mask.ts'
 import type { RevisionLog } from '../runtime.ts'
 import { type Command, describeExit, type Exit, startGroup } from './group.ts'
 import type { Guard } from './guard.ts'
+import { isFree } from './ports.ts'
 import { Target } from './target.ts'
 
 /** an agent that is asked to end has this long until it is killed */
@@ -33,9 +34,12 @@ export interface Agent {
   end(graceMs?: number): Promise<Exit>
 }
 
+/** The agent has ended, and somebody else listens on its port: between its choice and its use it can be taken. */
+export class PortTaken extends StepFailure {}
+
 /**
  * Starts an agent and resolves when it is ready. Throws StepFailure with its last lines when it exits before
- * that or the signal aborts for being too late (a TimeoutError); then no process is left.
+ * that (PortTaken among them) or the signal aborts for being too late (a TimeoutError); then no process is left.
  */
 export async function startAgent(guard: Guard, plan: AgentPlan, signal: AbortSignal): Promise<Agent> {
   const port = await beginning(plan, async () => {
@@ -75,7 +79,8 @@ export async function startAgent(guard: Guard, plan: AgentPlan, signal: AbortSig
   }
   if (gone.signal.aborted) {
     const how = describeExit(gone.signal.reason as Exit)
-    throw new StepFailure(tail.under(`The agent ${how} before GET /ok answered 200.`))
+    const Failure = (await isFree(port, '127.0.0.1')) ? StepFailure : PortTaken
+    throw new Failure(tail.under(`The agent ${how} before GET /ok answered 200.`))
   }
   await end(GRACE_MS)
   if ((signal.reason as Error).name !== 'TimeoutError') throw signal.reason

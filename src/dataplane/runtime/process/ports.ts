@@ -59,7 +59,8 @@ function portsOf({ folder }: PortRange, deploymentId: string): number[] {
   return fs.readdirSync(folder).filter(belongs).map(Number)
 }
 
-function isFree(port: number, host: string): Promise<boolean> {
+/** Whether a program could listen there at this moment. */
+export function isFree(port: number, host: string): Promise<boolean> {
   return new Promise((resolve) => {
     const probe = net.createServer()
     probe.once('error', () => resolve(false))

@@ -4,7 +4,7 @@
 import type { Health } from '../../../domain/work/protocol.ts'
 import { backoff, limited, sleep } from '../../backoff.ts'
 import { StepFailure } from '../../failure.ts'
-import { type Agent, type AgentPlan, startAgent } from './agent.ts'
+import { type Agent, type AgentPlan, PortTaken, startAgent } from './agent.ts'
 import { describeExit } from './group.ts'
 import type { Guard } from './guard.ts'
 import type { Target } from './target.ts'
@@ -13,6 +13,8 @@ import type { Target } from './target.ts'
 const START_LIMIT_MS = 120_000
 /** an agent that was up for that long has recovered: the next back-off begins anew */
 const RECOVERED_MS = 60_000
+/** so many first starts may find their port taken meanwhile */
+const PORTS_TRIED = 3
 
 export interface Supervised {
   revisionId: string
@@ -49,7 +51,14 @@ export class Supervisor {
   /** The first start, as a candidate: resolves when it is ready, throws as startAgent does. Supervised from then on. */
   async first(signal: AbortSignal): Promise<void> {
     const stop = AbortSignal.any([signal, this.#stop.signal])
-    this.#agent = await startAgent(this.#guard, await this.of.plan(stop), stop)
+    for (let tries = 1; !this.#agent; tries++) {
+      try {
+        this.#agent = await startAgent(this.#guard, await this.of.plan(stop), stop)
+      } catch (error) {
+        if (!(error instanceof PortTaken) || tries === PORTS_TRIED) throw error
+        this.of.note('Another program has taken the port that the agent was given; it is started again on another one')
+      }
+    }
     this.keep()
   }
 
