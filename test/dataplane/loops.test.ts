@@ -150,7 +150,7 @@ test('a worker that waits for news and for work stops at once, and gives everyth
 
 test('while the control plane is away both loops try again with pauses, and go on when it is back', async () => {
   const plane = crowd(deployments(1))
-  await start(plane, { leaseSeconds: 4 })
+  await start(plane, { leaseSeconds: 12 })
   await eventually(() => plane.waiting === 1)
   plane.outage = true
   const [beats, claims] = [plane.beats.length, plane.claims.length]
@@ -170,7 +170,7 @@ test('a call that hangs is given up while there is time for another one', async 
     hung++
     return new Promise(() => {})
   }
-  await start(plane, { leaseSeconds: 4 })
+  await start(plane, { leaseSeconds: 12 })
   await eventually(() => hung === 1)
   // the claim is still held afterwards
   expect(await eventually(() => plane.waiting === 1)).toBe(true)

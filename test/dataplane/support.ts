@@ -50,7 +50,8 @@ export async function openPlace(changes: Partial<ProcessRuntimeOptions> = {}): P
   const database = await testDatabase()
   const gitDirectory = path.join(root, 'git')
   fs.mkdirSync(gitDirectory)
-  const low = 21_000 + Math.floor(Math.random() * 9000)
+  // each of the run's workers has ports of its own, apart from those that tests name (21700-21969)
+  const low = 22_000 + (Number(process.env.VITEST_POOL_ID ?? 0) % 3) * 2600 + Math.floor(Math.random() * 2500)
   const options: ProcessRuntimeOptions = {
     dataDir: path.join(root, 'data'),
     gitDirectory,

@@ -114,13 +114,13 @@ test('when a claim is lost everything of it ends at once, and nothing is reporte
 })
 
 test('a worker that cannot renew its lease stops its agents before the lease ends', async () => {
-  const { plane, pid } = await running(3)
+  const { plane, pid } = await running(6)
   const lastHeartbeat = plane.heartbeats
   await eventually(() => plane.heartbeats > lastHeartbeat)
   const renewed = performance.now()
   plane.outage = new Error('database away')
   expect(await eventually(() => !alive(pid))).toBe(true)
-  expect(performance.now() - renewed).toBeLessThan(3000)
+  expect(performance.now() - renewed).toBeLessThan(6000)
   plane.outage = null
 })
 

@@ -182,4 +182,4 @@ test('of 500 pushes in a burst to two servers the newest wins, and no commit is 
   const open = await world.core.db.revision.findMany({ where: { deploymentId: id, status: { not: 'SKIPPED' } } })
   expect(open.map(({ repoCommitSha }) => repoCommitSha)).toEqual([head])
   await second.close()
-})
+}, 90_000)

@@ -130,6 +130,8 @@ test('a node that does not give its logs is no reason to think that the API serv
       response.writeHead(answer.statusCode!, answer.headers).flushHeaders()
       answer.pipe(response)
     })
+    // a call that is given up before it was answered
+    behind.on('error', () => response.destroy())
     response.on('close', () => behind.destroy())
     request.pipe(behind)
   })
@@ -140,7 +142,7 @@ test('a node that does not give its logs is no reason to think that the API serv
     kubeconfig,
     standIn.kubeconfig({ server: `http://127.0.0.1:${(front.address() as AddressInfo).port}` }),
   )
-  const cluster = await place.connect({ kubeconfig, times: { call: 300 } })
+  const cluster = await place.connect({ kubeconfig, times: { call: 2000 } })
   const pod = await running(cluster)
   await expect.poll(() => watches).toBe(KINDS.length)
   await expect(cluster.followLog(pod, 'agent', {}, () => undefined, never)).rejects.toThrow('did not answer in time')

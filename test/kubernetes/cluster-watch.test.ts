@@ -120,7 +120,7 @@ test('a watch whose connection died silently is renewed', async () => {
 })
 
 test('a call that got no answer makes the watches look whether they are alive', async () => {
-  const { cluster, proxy } = await throughProxy({ call: 100 })
+  const { cluster, proxy } = await throughProxy({ call: 500 })
   proxy.freeze()
   await expect(cluster.warnings(place.namespace, randomUUID())).rejects.toMatchObject({ name: 'Unreachable' })
   // long before the end of the watches

@@ -90,7 +90,8 @@ test('a deployment is created, changed and deleted by a listener, which is told 
   await update(made.id, 'registry.example.com/agent:2')
   expect(await eventually(async () => one.runtime.serving.get(made.id)?.revision.number === 2)).toBe(true)
   expect(await reaches(made.id, 'DEPLOYED')).toBe(true)
-  expect((await row(made.id)).health).toMatchObject({ ready: 1, desired: 1 })
+  // comes with a heartbeat
+  expect(await eventually(async () => (await row(made.id)).health)).toMatchObject({ ready: 1, desired: 1 })
 
   await app.rest('DELETE', `/v2/deployments/${made.id}`)
   expect(await eventually(async () => (await row(made.id)).tornDownAt !== null)).toBe(true)

@@ -272,7 +272,7 @@ describe('while it is silent', () => {
     ]
     // it has not called yet; its deployments get the time in which one is installed
     expect(await seen()).toEqual(['OFFLINE', 'AWAITING_DATABASE'])
-    await heard(one.id, 89)
+    await heard(one.id, 80)
     expect(await seen()).toEqual(['ONLINE', 'AWAITING_DATABASE'])
     await heard(one.id, 91)
     expect(await seen()).toEqual(['OFFLINE', 'UNKNOWN'])
