@@ -6,6 +6,7 @@ import { addressRefusal, type OutboundRules, urlRefusal } from './address.ts'
 import { jsonOf, requireWell, translated } from './failure.ts'
 import { createOutbound, type Outbound } from './fetch.ts'
 import { registerForMcp } from './mcp.ts'
+import type { Resolve } from './outbound-connect.ts'
 import { scopeParameters } from './provider-types.ts'
 import { publishedBy } from './published.ts'
 import { tokenSetOf } from './token-response.ts'
@@ -16,8 +17,9 @@ const PATIENCE = { exchange: 30_000, revoke: 10_000, userinfo: 10_000 }
 /** Stands for the issuer that nobody has told us. The library wants one, and compares it with nothing we leave in. */
 const NO_ISSUER = 'https://issuer.invalid'
 
-export function createOAuthClient(rules: OutboundRules): OAuthClient {
-  const outbound = createOutbound(rules)
+/** `resolve`: how names are looked up, unless as the system does it. */
+export function createOAuthClient(rules: OutboundRules, resolve?: Resolve): OAuthClient {
+  const outbound = createOutbound(rules, resolve)
   return {
     refusal: (url) => addressRefusal(rules, url),
     urlRefusal,
@@ -96,7 +98,13 @@ function validated(
     const failure = translated(error, 'a call-back')
     if (failure.kind === 'refused') throw failure
   }
-  throw new OAuthFailure('unusable', 'sent somebody back with what does not answer the request')
+  const iss = parameters.get('iss')
+  throw new OAuthFailure(
+    'unusable',
+    iss !== null && iss !== access.issuer
+      ? 'did not send this answer: it says (iss) that it comes from somebody else'
+      : 'sent the person back with another kind of answer than it was asked for',
+  )
 }
 
 async function revoke(

@@ -50,22 +50,40 @@ export async function jsonOf(response: Response, wanted: string): Promise<Record
   const parsed = objectIn(text)
   if (parsed) return parsed
   if (!response.ok) throw new OAuthFailure('unusable', `answered ${response.status}`)
-  throw new OAuthFailure('unusable', `answered with ${nameOf(response, text)} instead of ${wanted}`)
+  // a success that was cut off: whatever was asked for may have been done
+  const kind = isJson(response) && parsedFrom(text) === undefined ? 'unanswered' : 'unusable'
+  throw new OAuthFailure(kind, `answered with ${nameOf(response, text)} instead of ${wanted}`)
 }
 
+/** What is wrong with an answer that should have been metadata, as a clause with nothing of the answer in it. */
+export async function noMetadata(response: Response): Promise<string> {
+  if (response.status !== 200) return `answered ${response.status}`
+  const text = await response.text()
+  if (!objectIn(text)) return `answered with ${nameOf(response, text)}`
+  return isJson(response) ? 'answered with other JSON' : 'answered with another content type than application/json'
+}
+
+const isJson = (response: Response) =>
+  /^(application|text)\/([\w.-]+\+)?json *(;|$)/i.test(response.headers.get('content-type') ?? '')
+
 function objectIn(text: string): Record<string, unknown> | null {
+  const parsed = parsedFrom(text)
+  const isObject = typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)
+  return isObject ? (parsed as Record<string, unknown>) : null
+}
+
+/** Undefined: it is no JSON, or not all of it. */
+function parsedFrom(text: string): unknown {
   try {
-    const parsed: unknown = JSON.parse(text)
-    const isObject = typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)
-    return isObject ? (parsed as Record<string, unknown>) : null
+    return JSON.parse(text)
   } catch {
-    return null
+    return undefined
   }
 }
 
 function nameOf(response: Response, text: string): string {
   if (text.trim() === '') return 'nothing'
-  return response.headers.get('content-type')?.includes('html') || text.trimStart().startsWith('<')
-    ? 'HTML'
-    : 'something that is not JSON'
+  if (response.headers.get('content-type')?.includes('html') || text.trimStart().startsWith('<')) return 'HTML'
+  if (parsedFrom(text) !== undefined) return 'JSON that is no object'
+  return isJson(response) ? 'JSON that is cut off, or wrong,' : 'something that is not JSON'
 }

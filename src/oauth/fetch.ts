@@ -52,7 +52,10 @@ export function createOutbound(rules: OutboundRules, resolve?: Resolve): Outboun
         const { authorization: _, ...headers } = lowerCase(init.headers)
         let at = url
         for (let redirects = 0; ; redirects++) {
-          const response = await request(at, { ...init, headers, method: 'GET', body: null }, signal)
+          const asked = request(at, { ...init, headers, method: 'GET', body: null }, signal)
+          const response = await asked.catch((error) => {
+            throw redirects === 0 ? error : elsewhere(at, error)
+          })
           const next = redirectOf(response, at)
           if (!next) return response
           if (redirects === MOST_REDIRECTS) throw new OAuthFailure('unusable', 'redirects too often')
@@ -102,6 +105,11 @@ export function createOutbound(rules: OutboundRules, resolve?: Resolve): Outboun
 function check(rules: OutboundRules, url: string, how: 'has' | 'redirects to'): void {
   const refusal = addressRefusal(rules, url)
   if (refusal) throw new OAuthFailure('unreachable', `${how} an address that is not called: it ${refusal}`)
+}
+
+/** Whoever redirects there has to be named, too. */
+function elsewhere(at: string, { kind, message }: OAuthFailure): OAuthFailure {
+  return new OAuthFailure(kind, `redirects to ${new URL(at).host}, which ${message}`)
 }
 
 /** Where it leads; null: it is no redirect. */

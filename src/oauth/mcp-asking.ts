@@ -1,6 +1,6 @@
 /** How the discovery of an MCP server makes its calls: each guarded, all of them together within one deadline. */
 import * as oauth from 'oauth4webapi'
-import { OAuthFailure } from '../domain/providers/client.ts'
+import { McpUnavailableError, OAuthFailure } from '../domain/providers/client.ts'
 import type { OutboundRules } from './address.ts'
 import type { Outbound } from './fetch.ts'
 
@@ -29,6 +29,19 @@ export function requireUp(response: Response): Response {
   if (response.status >= 500 || response.status === 429)
     throw new OAuthFailure('unusable', `answered ${response.status}`)
   return response
+}
+
+/** How a call went wrong, as a clause that goes on from who was asked. */
+export const howOf = ({ signal, patience }: Asking, failure: OAuthFailure): string =>
+  signal.aborted ? `did not answer in time (all calls together have ${patience / 1000} s)` : failure.message
+
+/**
+ * What to throw for an error of a call: what is no OAuthFailure stays as it is. `what`: has come to nothing; `url`: that
+ * was asked, of which no more than the host is told: the rest may be another server's text.
+ */
+export function unavailable(asking: Asking, what: string, url: URL | string, error: unknown): unknown {
+  if (!(error instanceof OAuthFailure)) return error
+  return new McpUnavailableError(`${what}: ${new URL(url).host} ${howOf(asking, error)}.`)
 }
 
 /** Nothing but what a URL is made of: names of servers are stored, sent and compared as they are. */

@@ -3,7 +3,7 @@ import * as oauth from 'oauth4webapi'
 import { McpDiscoveryError } from '../domain/providers/client.ts'
 import { AUTH_METHODS, type AuthMethod } from '../domain/providers/schemas.ts'
 import { translated } from './failure.ts'
-import { type Asking, requireUp } from './mcp-asking.ts'
+import { type Asking, requireUp, unavailable } from './mcp-asking.ts'
 import type { UsableServer } from './mcp-authorization-server.ts'
 
 /** A client that is to be. */
@@ -24,7 +24,7 @@ const PREFERRED = ['client_secret_basic', 'client_secret_post', 'none'] as const
 /** Nobody renews a client's secret here: one that ends before this many seconds would end the provider. */
 const LASTING = 365 * 24 * 60 * 60
 
-/** Throws McpDiscoveryError, OAuthFailure. */
+/** Throws McpDiscoveryError, McpUnavailableError. */
 export async function register(asking: Asking, server: UsableServer, client: NewClient): Promise<Registered> {
   const offered = server.authMethods ?? ['client_secret_basic']
   const method = PREFERRED.find((one) => offered.includes(one))
@@ -40,11 +40,25 @@ export async function register(asking: Asking, server: UsableServer, client: New
 /** Null: its secret expires. */
 async function registerAs(
   method: AuthMethod,
+  asking: Asking,
+  server: UsableServer,
+  client: NewClient,
+): Promise<Registered | null> {
+  const what = 'The authorization server of this MCP server could not be asked to register a client'
+  const asked = ask(method, asking, server, client).then(requireUp)
+  const response = await asked.catch((error) => {
+    throw unavailable(asking, what, server.registrationUrl, error)
+  })
+  return taken(method, await answerIn(response))
+}
+
+function ask(
+  method: AuthMethod,
   { outbound, signal }: Asking,
   server: UsableServer,
   { name, redirectUri }: NewClient,
-): Promise<Registered | null> {
-  const response = await oauth.dynamicClientRegistrationRequest(
+): Promise<Response> {
+  return oauth.dynamicClientRegistrationRequest(
     { issuer: server.issuer, registration_endpoint: server.registrationUrl },
     {
       client_name: `Pilothouse: ${name}`,
@@ -57,7 +71,6 @@ async function registerAs(
     },
     { [oauth.customFetch]: outbound.fetch, [oauth.allowInsecureRequests]: true, signal },
   )
-  return taken(method, await answerIn(requireUp(response)))
 }
 
 async function answerIn(response: Response): Promise<oauth.OmitSymbolProperties<oauth.Client>> {

@@ -3,7 +3,7 @@
  * 7591).
  */
 import { limited } from '../dataplane/backoff.ts'
-import { McpDiscoveryError, OAuthFailure, type RegisteredClient } from '../domain/providers/client.ts'
+import { McpDiscoveryError, McpUnavailableError, type RegisteredClient } from '../domain/providers/client.ts'
 import type { OutboundRules } from './address.ts'
 import type { Outbound } from './fetch.ts'
 import { authorizationServer } from './mcp-authorization-server.ts'
@@ -15,7 +15,7 @@ const PATIENCE = 20_000
 
 /**
  * Of the authorization servers that the MCP server names, the first that works is taken. Throws McpDiscoveryError,
- * OAuthFailure; where none works, what was wrong with the first.
+ * McpUnavailableError; where none works, what was wrong with the first.
  */
 export async function registerForMcp(
   outbound: Outbound,
@@ -26,16 +26,16 @@ export async function registerForMcp(
 ): Promise<RegisteredClient> {
   return limited(patience, new AbortController().signal, async (signal) => {
     const asking = { outbound, rules, patience, signal }
-    const { resource, issuers } = await protectedResource(asking, new URL(mcpServerUrl))
+    const { resource, issuers, unnamed } = await protectedResource(asking, new URL(mcpServerUrl))
     let wrong: unknown
     for (const issuer of issuers) {
       try {
-        const server = await authorizationServer(asking, issuer)
+        const server = await authorizationServer(asking, issuer, unnamed)
         const registered = await register(asking, server, client)
         const { authUrl, tokenUrl, revocationUrl, userinfoUrl } = server
         return { ...registered, issuer: server.issuer, authUrl, tokenUrl, revocationUrl, userinfoUrl, resource }
       } catch (error) {
-        if (!(error instanceof McpDiscoveryError || error instanceof OAuthFailure)) throw error
+        if (!(error instanceof McpDiscoveryError || error instanceof McpUnavailableError)) throw error
         wrong ??= error
       }
     }

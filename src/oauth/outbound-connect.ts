@@ -8,6 +8,7 @@ import { connect as encrypted } from 'node:tls'
 import type { buildConnector } from 'undici'
 import { OAuthFailure } from '../domain/providers/client.ts'
 import { addressAllowed, isLoopback, type OutboundRules } from './address.ts'
+import { WrongAddress } from './outbound-failure.ts'
 
 /** All addresses of a name, as node:dns gives them. */
 export type Resolve = (
@@ -74,7 +75,8 @@ function guardedLookup(host: string, rules: OutboundRules, secure: boolean, reso
       )
       const [first] = allowed
       // not which address: names of the network inside are not for everybody to look up
-      if (!first) return done(new OAuthFailure('unreachable', 'leads to a private address; see OUTBOUND_ALLOW'), [])
+      if (!first)
+        return done(new WrongAddress('has a host name that leads to a private address; see OUTBOUND_ALLOW'), [])
       if (options.all) done(null, allowed)
       else done(null, first.address, first.family)
     })

@@ -1,9 +1,15 @@
 /** What is said of a call that came to nothing, and whether the other side may have had it. */
 import { OAuthFailure } from '../domain/providers/client.ts'
 
+/** Whoever gave the address has to mend it: it would be of no use to try again. */
+export class WrongAddress extends OAuthFailure {
+  constructor(message: string) {
+    super('unreachable', message)
+  }
+}
+
 /** What people can do something about, by the error's code; all before anything was sent. */
 const UNREACHABLE: Record<string, string> = {
-  ENOTFOUND: 'has a host name that is not known',
   EAI_AGAIN: 'has a host name that cannot be looked up now',
   ECONNREFUSED: 'refused the connection',
   ECONNRESET: 'cut the connection before anything was sent',
@@ -36,6 +42,7 @@ export function failureOf(error: unknown, connected: boolean): OAuthFailure {
   const code = codeOf(error)
   if (connected)
     return new OAuthFailure('unanswered', UNANSWERED[code] ?? `sent an answer that cannot be read (${code})`)
+  if (code === 'ENOTFOUND') return new WrongAddress('has a host name that is not known')
   return new OAuthFailure('unreachable', UNREACHABLE[code] ?? unnamed(code))
 }
 

@@ -17,7 +17,7 @@ const MOST_SCOPES = 500
 
 /**
  * `asked`: what the library has sent. Throws OAuthFailure: `refused` with the provider's error code; `unusable` for
- * what is no token that can be used.
+ * what is no token that can be used; `unanswered` for JSON that is not all there.
  */
 export async function tokenSetOf(
   asked: Promise<Response>,
@@ -59,11 +59,14 @@ function asStandard(status: number, answer: Record<string, unknown>): Response {
   return Response.json(Object.fromEntries(said))
 }
 
-/** Some send a text. Null: it does not say; zero and less would make a token that is never good. */
+/**
+ * Some send a text. Null: it does not say, or not by a number, or by 0, by which some mean "never" (Mailchimp, VK). Less
+ * than that: it has expired already.
+ */
 function secondsOf(value: unknown): number | null {
   const seconds = typeof value === 'string' && value.trim() !== '' ? Number(value) : value
-  if (typeof seconds !== 'number' || Number.isNaN(seconds) || seconds <= 0) return null
-  return Math.min(Math.ceil(seconds), TEN_YEARS)
+  if (typeof seconds !== 'number' || Number.isNaN(seconds) || seconds === 0) return null
+  return Math.min(Math.max(Math.ceil(seconds), 0), TEN_YEARS)
 }
 
 /** Slack and GitHub separate them by commas, the standard by spaces. */

@@ -30,14 +30,34 @@ const TROUBLES: [string, Disturbance, string, string][] = [
   ['answers with HTML', 'html', 'unusable', 'answered with HTML instead of a token'],
   ['answers 404 with HTML', { status: 404, body: '<p>no</p>', type: 'text/html' }, 'unusable', 'answered 404'],
   ['redirects', 'redirect', 'unusable', 'answered with a redirect'],
-  ['answers with nothing', { status: 200, body: '' }, 'unusable', 'answered with nothing instead of a token'],
+  [
+    'answers with nothing',
+    { status: 200, body: '', type: 'text/plain' },
+    'unusable',
+    'answered with nothing instead of a token',
+  ],
   [
     'answers with a form',
-    { status: 200, body: 'access_token=x' },
+    { status: 200, body: 'access_token=x', type: 'application/x-www-form-urlencoded' },
     'unusable',
     'answered with something that is not JSON instead of a token',
   ],
-  ['answers with a list', json([]), 'unusable', 'answered with something that is not JSON instead of a token'],
+  ['answers with a list', json([]), 'unusable', 'answered with JSON that is no object instead of a token'],
+  // it has issued something, and nobody knows what
+  [
+    'begins a token, and does not end it',
+    { status: 200, body: '{"access_token":"x","token_ty', type: 'application/json; charset=utf-8' },
+    'unanswered',
+    'answered with JSON that is cut off, or wrong, instead of a token',
+  ],
+  [
+    'says that a token comes, and sends nothing',
+    { status: 200, body: '' },
+    'unanswered',
+    'answered with nothing instead of a token',
+  ],
+  ['cuts an error off', { status: 400, body: '{"error":"inva' }, 'unusable', 'answered 400'],
+  ['cuts off what it says when it is down', { status: 503, body: '{"err' }, 'unusable', 'answered 503'],
   ['leaves the token out', json({ token_type: 'bearer' }), 'unusable', 'answered with something that is not a token'],
   ['leaves the type out', json({ access_token: 'x' }), 'unusable', 'answered with something that is not a token'],
   [
@@ -93,7 +113,7 @@ describe.each(TROUBLES)('a provider that %s', (_, what, kind, message) => {
 test('a provider that does not answer in time: nobody knows whether it has refreshed', async () => {
   const { refreshToken } = await tokensOf(oauth, server, access)
   const hanging = server.next('hang')
-  const asked = failure(oauth.refresh(access, refreshToken, 300))
+  const asked = failure(oauth.refresh(access, refreshToken, 2000))
   await hanging.reached
   expect(await asked).toMatchObject({ kind: 'unanswered' })
   hanging.release()
@@ -125,8 +145,11 @@ describe('what a provider says loosely', () => {
     ['a fraction', 59.5, 60],
     ['nothing', undefined, null],
     ['null', null, null],
-    ['zero', 0, null],
-    ['a negative number', -5, null],
+    ['zero, which means never to some', 0, null],
+    ['zero as a text', '0', null],
+    ['a negative number: it has expired already', -5, 0],
+    ['a negative number as a text', '-5', 0],
+    ['a list', [3600], null],
     ['words', 'soon', null],
     ['an empty text', '', null],
     ['a thousand years', 31_536_000_000, 315_360_000],

@@ -180,7 +180,10 @@ describe('the issuer that a call-back names', () => {
   test('must be the one that is known', async () => {
     const access = await accessAt(rotating, { issuer: keeping.url })
     const grant = await cameBack(oauth, rotating, access)
-    expect(await failure(oauth.exchange(access, grant))).toMatchObject({ kind: 'unusable' })
+    expect(await failure(oauth.exchange(access, grant))).toMatchObject({
+      kind: 'unusable',
+      message: 'did not send this answer: it says (iss) that it comes from somebody else',
+    })
     await oauth.exchange({ ...access, issuer: rotating.url }, grant)
   })
 

@@ -1,7 +1,10 @@
 /** An OAuth provider made from an MCP server, over REST and GraphQL, and that it is a provider like any other (contract 8). */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { discoverMcpProvider } from '../../src/domain/providers/discover.ts'
 import { createLogger } from '../../src/log.ts'
+import { createOAuthClient } from '../../src/oauth/client.ts'
+import type { Resolve } from '../../src/oauth/outbound-connect.ts'
 import { type CallOptions, type RestApp, restApp, violations } from '../rest/support.ts'
 import { agentKey } from '../support/factories.ts'
 import { type McpServer, SERVER_METADATA, startMcpServer } from '../support/mcp-server.ts'
@@ -267,11 +270,34 @@ describe('refused', () => {
   test('where nobody answers, which may pass', async () => {
     const gone = await startMcpServer()
     await gone.close()
-    const answer = await discover(body({ mcp_server_url: gone.url }))
-    expect(answer).toMatchObject({
+    const { host } = new URL(gone.url)
+    const says = `This MCP server could not be asked: ${host} refused the connection. Try again later.`
+    expect(await discover(body({ mcp_server_url: gone.url }))).toMatchObject({
       status: 502,
-      body: { code: 'OAUTH_PROVIDER_UNAVAILABLE', detail: expect.stringContaining("'Notes' refused the connection") },
+      body: { code: 'OAUTH_PROVIDER_UNAVAILABLE', detail: says },
     })
+    expect(await mutate({ providerId: newId(), name: 'Notes', mcpServerUrl: gone.url })).toEqual({
+      __typename: 'OAuthProviderUnavailableError',
+      code: 'OAUTH_PROVIDER_UNAVAILABLE',
+      message: says,
+    })
+  })
+
+  test('where its host name leads to a private address, which is the caller’s to mend', async () => {
+    const ctx = await app.context(app.keys.admin)
+    const resolve: Resolve = (_name, _options, done) => done(null, [{ address: '10.11.12.13', family: 4 }])
+    const asked = discoverMcpProvider(
+      { ...ctx, oauth: createOAuthClient({ allow: [] }, resolve) },
+      { body: body({ mcp_server_url: 'https://mcp.example.com/' }) },
+    )
+    const { violations: found } = await asked.catch((error) => error)
+    expect(found).toEqual([
+      {
+        loc: ['body', 'mcp_server_url'],
+        msg: 'This MCP server has a host name that leads to a private address; see OUTBOUND_ALLOW.',
+        type: 'value_error',
+      },
+    ])
   })
 
   test('by every other method', async () => {

@@ -1,6 +1,6 @@
 /** How the authorization server of an MCP server is found, and a client registered there. */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { McpDiscoveryError, OAuthFailure } from '../../src/domain/providers/client.ts'
+import { McpDiscoveryError, McpUnavailableError } from '../../src/domain/providers/client.ts'
 import { createOutbound } from '../../src/oauth/fetch.ts'
 import { registerForMcp } from '../../src/oauth/mcp.ts'
 import {
@@ -38,9 +38,9 @@ const said = (text: string | RegExp) => (error: unknown) => {
   expect(error).toBeInstanceOf(McpDiscoveryError)
   expect((error as Error).message).toMatch(text)
 }
-const failed = (kind: string, text: string) => (error: unknown) => {
-  expect(error).toBeInstanceOf(OAuthFailure)
-  expect(error).toMatchObject({ kind, message: expect.stringContaining(text) })
+const unavailable = (text: string) => (error: unknown) => {
+  expect(error).toBeInstanceOf(McpUnavailableError)
+  expect((error as Error).message).toContain(text)
 }
 
 /** What an authorization server at `issuer` publishes; its endpoints are the real one's, but registration is at the front. */
@@ -136,7 +136,7 @@ test('metadata is followed to where it is redirected, but to no private address'
   mcp.answer(`${RESOURCE_METADATA}/mcp`, { status: 302, headers: { location: '/there' } })
   expect(await discover(mcp.url)).toMatchObject({ issuer: oauth.url })
   mcp.answer(`${RESOURCE_METADATA}/mcp`, { status: 302, headers: { location: 'https://169.254.169.254/latest' } })
-  failed('unreachable', 'redirects to')(await discover(mcp.url))
+  unavailable('redirects to')(await discover(mcp.url))
 })
 
 test.each([
@@ -378,23 +378,23 @@ test.each([
 test('a server that is down, or busy, may be tried again', async () => {
   const mcp = await ownServer()
   mcp.answer('/register', { status: 503, body: { error: 'canary' } })
-  failed('unusable', 'answered 503')(await discover(mcp.url))
+  unavailable('answered 503')(await discover(mcp.url))
   mcp.answer('/register', { status: 429 })
-  failed('unusable', 'answered 429')(await discover(mcp.url))
+  unavailable('answered 429')(await discover(mcp.url))
   mcp.answer(SERVER_METADATA, { status: 502 })
-  failed('unusable', 'answered 502')(await discover(mcp.url))
+  unavailable('answered 502')(await discover(mcp.url))
   mcp.answer(`${RESOURCE_METADATA}/mcp`, { status: 500 })
-  failed('unusable', 'answered 500')(await discover(mcp.url))
+  unavailable('answered 500')(await discover(mcp.url))
 })
 
 test('a server that can’t be reached is said so', async () => {
   const mcp = await mcpServer()
   await mcp.close()
-  failed('unreachable', 'refused the connection')(await discover(mcp.url))
+  unavailable('refused the connection')(await discover(mcp.url))
 })
 
 test('all calls together have one deadline', async () => {
   const mcp = await ownServer()
   mcp.answer(SERVER_METADATA, { hang: true })
-  failed('unanswered', '')(await discover(mcp.url, { patience: 500 }))
+  unavailable('did not answer in time')(await discover(mcp.url, { patience: 500 }))
 })

@@ -187,7 +187,7 @@ describe('to a private address', () => {
     ]) {
       const outbound = createOutbound({ allow: ['other.example'] }, names([ip]))
       expect(await failure(post(outbound, `https://provider.example:${port}/`))).toBe(
-        'unreachable: leads to a private address; see OUTBOUND_ALLOW',
+        'unreachable: has a host name that leads to a private address; see OUTBOUND_ALLOW',
       )
     }
     expect(sockets.size).toBe(0)
@@ -198,7 +198,7 @@ describe('to a private address', () => {
     const outbound = createOutbound({ allow: ['127.0.0.1'] }, names(['127.0.0.1'], ['127.0.0.2']))
     await outbound.fetch(`http://provider.localhost:${port}/`)
     expect(await failure(outbound.fetch(`http://provider.localhost:${port}/`))).toMatch(
-      'unreachable: leads to a private',
+      'unreachable: has a host name that leads to a private',
     )
     expect(requests).toHaveLength(1)
   })
@@ -225,8 +225,8 @@ describe('to a private address', () => {
 
   test('plain http stays on this machine, even if its name leads to an address that is allowed', async () => {
     const outbound = createOutbound({ allow: ['localhost', '10.0.0.0/8'] }, names(['10.0.0.1'], ['8.8.8.8']))
-    expect(await failure(outbound.fetch('http://localhost/'))).toMatch('unreachable: leads to')
-    expect(await failure(outbound.fetch('http://localhost/'))).toMatch('unreachable: leads to')
+    expect(await failure(outbound.fetch('http://localhost/'))).toMatch('unreachable: has a host name that leads to')
+    expect(await failure(outbound.fetch('http://localhost/'))).toMatch('unreachable: has a host name that leads to')
   })
 })
 
@@ -280,7 +280,9 @@ describe('a redirect', () => {
   test('to a name that leads to a private address is refused', async () => {
     const { port, url } = await leading(() => `https://provider.example:${port}/end`)
     const outbound = createOutbound({ allow: ['127.0.0.1'] }, names(['127.0.0.3']))
-    expect(await failure(outbound.get(url))).toBe('unreachable: leads to a private address; see OUTBOUND_ALLOW')
+    expect(await failure(outbound.get(url))).toBe(
+      `unreachable: redirects to provider.example:${port}, which has a host name that leads to a private address; see OUTBOUND_ALLOW`,
+    )
   })
 
   test('to nowhere is an answer, or one that cannot be used', async () => {
@@ -368,14 +370,14 @@ describe('nothing was sent', () => {
 describe('nobody knows what the other side has done', () => {
   test('when it does not answer in time', async () => {
     const { url, requests, sockets } = await web(() => undefined)
-    expect(await failure(post(LOOPBACK, url, { patience: 300 }))).toBe('unanswered: did not answer within 0.3 s')
+    expect(await failure(post(LOOPBACK, url, { patience: 1500 }))).toBe('unanswered: did not answer within 1.5 s')
     expect(requests).toHaveLength(1)
     await closed(sockets)
   })
 
   test('when it does not come to an end in time', async () => {
     const { url } = await web((_request, response) => response.write('{'))
-    expect(await failure(post(LOOPBACK, url, { patience: 300 }))).toBe('unanswered: did not answer within 0.3 s')
+    expect(await failure(post(LOOPBACK, url, { patience: 1500 }))).toBe('unanswered: did not answer within 1.5 s')
   })
 
   test('when the caller stops waiting', async () => {

@@ -231,10 +231,29 @@ describe('changing one', () => {
     expect(next.body.updated_at > one.updated_at).toBe(true)
     expect(await lastEvent()).toMatchObject({ type: 'oauth_provider.updated', subjectId: one.id })
     const nothing = Object.fromEntries([...Object.keys(changes), 'client_secret'].map((name) => [name, null]))
-    expect((await patch(one.id, nothing)).body).toEqual({ ...next.body, updated_at: expect.any(String) })
+    expect((await patch(one.id, nothing)).body).toEqual(next.body)
     expect((await row(one.id)).clientSecret).toBe(clientSecret)
     await patch(one.id, { client_secret: 'another' })
     expect((await row(one.id)).clientSecret).not.toBe(clientSecret)
+  })
+
+  test.each([
+    ['nothing', {}],
+    ['what is there', { name: 'Example', client_secret: null, uses_pkce: false }],
+  ])('to %s is no change: it keeps its time, and there is no event', async (_, changes) => {
+    const one = await made({ client_secret: 's3cret' })
+    const stored = await row(one.id)
+    const event = await lastEvent()
+    const same = await patch(one.id, changes)
+    expect([same.status, same.body]).toEqual([200, one])
+    expect(await row(one.id)).toEqual(stored)
+    expect(await lastEvent()).toEqual(event)
+    // and of one without a secret
+    await patch(one.id, { token_endpoint_auth_method: 'none' })
+    const { updatedAt, clientSecret } = await row(one.id)
+    expect(clientSecret).toBeNull()
+    await patch(one.id, { ...changes, token_endpoint_auth_method: 'none' })
+    expect((await row(one.id)).updatedAt).toEqual(updatedAt)
   })
 
   test('what was got can be sent back, but what is given for good can’t be changed', async () => {
@@ -354,7 +373,7 @@ describe('deleting one', () => {
     const told = news.wait(id, news.mark(id), 60_000)
     expect((await remove(one.id)).status).toBe(200)
     await told
-    expect((await waiting).status).toBe(404)
+    expect(await waiting).toMatchObject({ status: 409, body: { code: 'AUTHORIZATION_FAILED' } })
   })
 
   test('not while there are tokens of it, of whichever workspace; it says how many and no more', async () => {
@@ -363,11 +382,12 @@ describe('deleting one', () => {
     await app.core.db.oAuthToken.createMany({ data })
     const refused = await remove(one.id)
     expect([refused.status, refused.body.code]).toEqual([409, 'CONFLICT'])
-    const rest =
-      'counted in all workspaces of the organization. Their owners have to delete them first, or you do it with force.'
-    expect(refused.body.detail).toBe(`2 tokens are of OAuth provider ID ${one.id}, ${rest}`)
+    const says = (count: string) =>
+      `OAuth provider ID ${one.id} still has ${count}, counted in all workspaces of the organization. Their owners ` +
+      'have to delete them first; or delete the provider with force=true, which deletes and revokes its tokens, too.'
+    expect(refused.body.detail).toBe(says('2 tokens'))
     await app.core.db.oAuthToken.deleteMany({ where: { workspaceId: app.tenant.workspaceId } })
-    expect((await remove(one.id)).body.detail).toBe(`1 token is of OAuth provider ID ${one.id}, ${rest}`)
+    expect((await remove(one.id)).body.detail).toBe(says('1 token'))
     await app.core.db.oAuthToken.deleteMany({ where: { oauthProviderId: one.id } })
     expect((await remove(one.id)).status).toBe(200)
   })

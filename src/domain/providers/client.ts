@@ -9,7 +9,7 @@ import type { AuthMethod, ProviderType } from './schemas.ts'
 export type FailureKind =
   /** nothing was sent: its address is not allowed, can't be found or can't be reached */
   | 'unreachable'
-  /** it was sent, and there was no answer: nobody knows what the provider has done */
+  /** it was sent, and no answer came, or only a part of one: nobody knows what the provider has done */
   | 'unanswered'
   /** the answer is none of OAuth: a 5xx, a redirect, HTML, not what was asked for */
   | 'unusable'
@@ -40,10 +40,17 @@ export function clauseOf(error: unknown): string {
   return error instanceof OAuthFailure ? error.message : `could not be asked (${(error as Error).name})`
 }
 
-/** A call that the caller waits for could not be made; it may succeed later. `provider`: its name. */
-export class OAuthProviderUnavailableError extends DomainError {
+/** A call that the caller waits for could not be made; it may succeed later. `what`: has happened, a sentence. */
+export class OAuthUnavailableError extends DomainError {
+  constructor(what: string) {
+    super('OAUTH_PROVIDER_UNAVAILABLE', `${what} Try again later.`)
+  }
+}
+
+/** It was one at a provider that is there already. `provider`: its name. */
+export class OAuthProviderUnavailableError extends OAuthUnavailableError {
   constructor(provider: string, failure: OAuthFailure) {
-    super('OAUTH_PROVIDER_UNAVAILABLE', `The OAuth provider '${provider}' ${failure.message}. Try again later.`)
+    super(`The OAuth provider '${provider}' ${failure.message}.`)
   }
 }
 
@@ -143,8 +150,8 @@ export interface OAuthClient {
   /** Asks whose token it is. Null: the answer does not tell. */
   userinfo(access: ProviderAccess, userinfoUrl: string, accessToken: string): Promise<Account | null>
   /**
-   * Finds the authorization server of an MCP server and registers a client there (RFC 9728, 8414, 7591). Throws
-   * McpDiscoveryError, too.
+   * Finds the authorization server of an MCP server and registers a client there (RFC 9728, 8414, 7591). Throws no
+   * OAuthFailure, but McpDiscoveryError and McpUnavailableError.
    */
   registerForMcp(mcpServerUrl: string, client: { name: string; redirectUri: string }): Promise<RegisteredClient>
 }
@@ -153,3 +160,6 @@ export interface OAuthClient {
  * An MCP server that does not offer what is needed: for its operator, or the caller, to mend. `message` is a sentence.
  */
 export class McpDiscoveryError extends Error {}
+
+/** An MCP server, or the authorization server it names, that could not be asked: it may be later. `message`: as above. */
+export class McpUnavailableError extends Error {}

@@ -35,10 +35,11 @@ export async function deleteProvider(ctx: RequestContext, raw: RawInput): Promis
     const tokens = await tx.sql.oAuthToken.count({ where: { oauthProviderId: id } })
     if (tokens > 0)
       throw new ConflictError(
-        `${tokens === 1 ? '1 token is' : `${tokens} tokens are`} of OAuth provider ID ${path.provider_id}, ` +
-          'counted in all workspaces of the organization. Their owners have to delete them first, or you do it with force.',
+        `OAuth provider ID ${path.provider_id} still has ${tokens === 1 ? '1 token' : `${tokens} tokens`}, counted in ` +
+          'all workspaces of the organization. Their owners have to delete them first; or delete the provider with ' +
+          'force=true, which deletes and revokes its tokens, too.',
       )
-    // its authorizations go with it: who waits for one finds it gone
+    // its authorizations go with it: who waits for one is told so
     await tx.sql.$executeRaw`
       SELECT pg_notify(${OAUTH_CHANNEL}, id::text) FROM oauth_authorizations
       WHERE oauth_provider_id = ${id}::uuid AND finished_at IS NULL`

@@ -9,7 +9,7 @@ import { requireRole } from '../access.ts'
 import type { RequestContext } from '../context.ts'
 import { rejectIfAny, ValidationError } from '../errors.ts'
 import { parse, type RawInput, violation } from '../parse.ts'
-import { McpDiscoveryError, OAuthFailure, OAuthProviderUnavailableError, type RegisteredClient } from './client.ts'
+import { McpDiscoveryError, McpUnavailableError, OAuthUnavailableError, type RegisteredClient } from './client.ts'
 import { insertProvider, requireUnused } from './create.ts'
 import { redirectUriOf } from './find.ts'
 import { asSentence } from './rules.ts'
@@ -29,8 +29,8 @@ export const discoverInput = z.object({ body: discoverBody })
 
 /**
  * Role: admin. Throws ForbiddenError; ValidationError, also for a server that lacks what is needed; ConflictError
- * (ALREADY_EXISTS); OAuthProviderUnavailableError. Whoever loses against another one for the same `provider_id` leaves
- * a registered client behind that nobody knows.
+ * (ALREADY_EXISTS); OAuthUnavailableError. Whoever loses against another one for the same `provider_id` leaves a
+ * registered client behind that nobody knows.
  */
 export async function discoverMcpProvider(ctx: RequestContext, raw: RawInput): Promise<OAuthProvider> {
   requireRole(ctx, 'admin')
@@ -68,7 +68,7 @@ async function register(ctx: RequestContext, id: string, body: DiscoverBody): Pr
     return await ctx.oauth.registerForMcp(body.mcp_server_url, { name: body.name, redirectUri })
   } catch (error) {
     if (error instanceof McpDiscoveryError) throw new ValidationError([violation('mcp_server_url', error.message)])
-    if (error instanceof OAuthFailure) throw new OAuthProviderUnavailableError(body.name, error)
+    if (error instanceof McpUnavailableError) throw new OAuthUnavailableError(error.message)
     throw error
   }
 }

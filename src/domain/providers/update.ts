@@ -12,8 +12,8 @@ import { providerPath, type UpdateBody, updateBody } from './schemas.ts'
 export const updateInput = z.object({ path: providerPath, body: updateBody })
 
 /**
- * Tokens of it stay, but with a token_url of another origin they are refreshed no more. Role: admin. Throws
- * ForbiddenError, ValidationError, NotFoundError.
+ * Tokens of it stay, but with a token_url of another origin they are refreshed no more. What changes nothing is no
+ * update: no event. Role: admin. Throws ForbiddenError, ValidationError, NotFoundError.
  */
 export async function updateProvider(ctx: RequestContext, raw: RawInput): Promise<OAuthProvider> {
   requireRole(ctx, 'admin')
@@ -21,9 +21,11 @@ export async function updateProvider(ctx: RequestContext, raw: RawInput): Promis
   return transaction(ctx, async (tx) => {
     const stored = await lockProvider(tx, ctx, path.provider_id)
     rejectIfAny(updateViolations(ctx.oauth, stored, body))
+    const data = { ...said(body), ...secret(ctx, stored, body), ...forgotten(stored, body) }
+    if (!changes(stored, data)) return stored
     const updated = await tx.sql.oAuthProvider.update({
       where: { id: stored.id },
-      data: { ...said(body), ...secret(ctx, stored, body), ...forgotten(stored, body), updatedAt: new Date() },
+      data: { ...data, updatedAt: new Date() },
     })
     const { id: workspaceId } = ctx.workspace
     tx.emit({ workspaceId, type: 'oauth_provider.updated', subjectId: stored.id, actor: ctx.actor.subject })
@@ -31,8 +33,18 @@ export async function updateProvider(ctx: RequestContext, raw: RawInput): Promis
   })
 }
 
-/** To Prisma undefined is nothing said. */
-function said(body: UpdateBody): Prisma.OAuthProviderUpdateInput {
+/** Columns and their new values. To Prisma undefined is nothing said. */
+type Data = Partial<Pick<Prisma.OAuthProviderUncheckedUpdateInput, keyof OAuthProvider>>
+
+/**
+ * Whether anything is said that is not stored already. A secret always is: the stored one may not be readable any more,
+ * and nobody gets it to send it back.
+ */
+function changes(stored: OAuthProvider, data: Data): boolean {
+  return Object.entries(data).some(([name, value]) => value !== undefined && value !== stored[name as keyof Data])
+}
+
+function said(body: UpdateBody): Data {
   return {
     name: body.name ?? undefined,
     clientId: body.client_id ?? undefined,
@@ -45,13 +57,13 @@ function said(body: UpdateBody): Prisma.OAuthProviderUpdateInput {
 }
 
 /** The stored secret goes when it is not used any more. */
-function secret(ctx: RequestContext, { id }: OAuthProvider, body: UpdateBody): Prisma.OAuthProviderUpdateInput {
+function secret(ctx: RequestContext, { id }: OAuthProvider, body: UpdateBody): Data {
   if (body.token_endpoint_auth_method === 'none') return { clientSecret: null }
   return body.client_secret == null ? {} : { clientSecret: sealClientSecret(ctx.keyring, id, body.client_secret) }
 }
 
 /** What another address publishes is not what this one did: it is looked for again. */
-function forgotten(stored: OAuthProvider, body: UpdateBody): Prisma.OAuthProviderUpdateInput {
+function forgotten(stored: OAuthProvider, body: UpdateBody): Data {
   const same =
     (body.auth_url ?? stored.authUrl) === stored.authUrl && (body.token_url ?? stored.tokenUrl) === stored.tokenUrl
   return same ? {} : { issuer: null, revocationUrl: null, userinfoUrl: null, metadataReadAt: null }

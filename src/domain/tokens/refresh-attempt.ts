@@ -136,7 +136,7 @@ function finality(failure: OAuthFailure, { rotates, refreshFailures }: StoredTok
     return `The provider takes its refresh token no more: access was withdrawn, or it was not used for too long${usedUp}.`
   }
   if (failure.kind === 'unanswered' && rotates !== false)
-    return 'The provider did not answer while it was being refreshed, and its refresh token may have been used up.'
+    return 'The provider gave no whole answer when it was being refreshed, and its refresh token may have been used up.'
   return null
 }
 

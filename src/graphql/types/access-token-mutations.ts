@@ -1,5 +1,6 @@
 /** What an agent gets its access tokens by. */
 import { ConflictError, NotFoundError } from '../../domain/errors.ts'
+import { OAuthUnavailableError } from '../../domain/providers/client.ts'
 import { type IssuedToken, issueAccessToken, issueInput } from '../../domain/tokens/issue.ts'
 import { builder } from '../builder.ts'
 import { verbInput } from '../verb-input.ts'
@@ -29,7 +30,7 @@ builder.mutationField('issueAccessToken', (t) =>
     type: IssueAccessTokenSuccess,
     description:
       'An access token for an agent, with its own key (role `agent`), of a token that it is connected to and that covers the scopes. Refreshed first where it has expired, or is about to.',
-    errors: { types: [NotFoundError, ConflictError] },
+    errors: { types: [NotFoundError, ConflictError, OAuthUnavailableError] },
     args: { input: t.arg({ type: input.type, required: true }) },
     resolve: (_root, args, ctx) => issueAccessToken(ctx, input.raw(args.input)),
   }),

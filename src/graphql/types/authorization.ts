@@ -7,6 +7,7 @@ import { ConflictError, NotFoundError } from '../../domain/errors.ts'
 import { selectToken } from '../../domain/tokens/list.ts'
 import { builder } from '../builder.ts'
 import { AuthorizationStatus } from '../enums.ts'
+import { renaming } from '../errors.ts'
 import { verbInput } from '../verb-input.ts'
 import { OAuthToken } from './oauth-token.ts'
 
@@ -70,12 +71,11 @@ builder.queryField('authorization', (t) =>
       timeoutSeconds: t.arg.int({ description: 'How long to wait: 0 to 60, default 30.' }),
     },
     resolve: (_root, { id, timeoutSeconds }, ctx) =>
-      waitForAuthorization(
-        { ...ctx, signal: ctx.request.signal },
-        {
-          path: { auth_id: id },
-          query: { timeout: timeoutSeconds },
-        },
+      renaming({ timeout: 'timeoutSeconds' }, () =>
+        waitForAuthorization(
+          { ...ctx, signal: ctx.request.signal },
+          { path: { auth_id: id }, query: { timeout: timeoutSeconds } },
+        ),
       ),
   }),
 )

@@ -7,6 +7,7 @@ import {
   NotRedeployableError,
   ValidationError,
 } from '../../domain/errors.ts'
+import { OAuthUnavailableError } from '../../domain/providers/client.ts'
 import { builder } from '../builder.ts'
 import { ErrorCodeEnum } from '../enums.ts'
 import { type Issue, issuesOf, messageOf } from '../errors.ts'
@@ -56,6 +57,12 @@ builder.objectType(NotFoundError, {
 builder.objectType(ConflictError, {
   name: 'ConflictError',
   description: 'The state of things forbids it: a name is taken, a revision has ended, a deployment is being deleted.',
+  interfaces: [ErrorInterface],
+})
+
+builder.objectType(OAuthUnavailableError, {
+  name: 'OAuthProviderUnavailableError',
+  description: 'The OAuth provider, or the MCP server, could not be asked. The same call may succeed later.',
   interfaces: [ErrorInterface],
 })
 

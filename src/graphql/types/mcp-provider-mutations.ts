@@ -1,5 +1,6 @@
 /** Discovery of an MCP server, which makes an OAuth provider of it. For admins. */
 import { ConflictError } from '../../domain/errors.ts'
+import { OAuthUnavailableError } from '../../domain/providers/client.ts'
 import { discoverInput, discoverMcpProvider } from '../../domain/providers/discover.ts'
 import { builder } from '../builder.ts'
 import { verbInput } from '../verb-input.ts'
@@ -12,7 +13,7 @@ builder.mutationField('discoverMcpProvider', (t) =>
     type: success('DiscoverMcpProviderSuccess'),
     description:
       'Creates an OAuth provider from an MCP server: reads which authorization server it names, and registers a client there. From then on it is a provider like any other.',
-    errors: { types: [ConflictError] },
+    errors: { types: [ConflictError, OAuthUnavailableError] },
     args: { input: t.arg({ type: discover.type, required: true }) },
     resolve: async (_root, { input }, ctx) => ({ id: (await discoverMcpProvider(ctx, discover.raw(input))).id }),
   }),

@@ -1,0 +1,198 @@
+/** What is said when an MCP server, or its authorization server, can't be discovered: which of them, where and how. */
+import type { LookupAddress } from 'node:dns'
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { afterEach, describe, expect, test } from 'vitest'
+import { McpDiscoveryError, McpUnavailableError } from '../../src/domain/providers/client.ts'
+import { createOutbound } from '../../src/oauth/fetch.ts'
+import { registerForMcp } from '../../src/oauth/mcp.ts'
+import type { Resolve } from '../../src/oauth/outbound-connect.ts'
+import {
+  type McpOptions,
+  type McpServer,
+  RESOURCE_METADATA,
+  SERVER_METADATA,
+  startMcpServer,
+} from '../support/mcp-server.ts'
+
+const OPENID = '/.well-known/openid-configuration'
+const RULES = { allow: ['127.0.0.1'] }
+
+const started: McpServer[] = []
+afterEach(() => Promise.all(started.splice(0).map((server) => server.close())))
+
+async function mcpServer(options?: McpOptions): Promise<McpServer> {
+  const server = await startMcpServer(options)
+  started.push(server)
+  return server
+}
+
+const CLIENT = { name: 'Acme', redirectUri: 'http://127.0.0.1:8123/v2/auth/callback/acme' }
+
+/** What is said of it. `Wrong`: the caller, or the server's operator, has something to mend; else it may pass. */
+async function said(
+  url: string,
+  Wrong: typeof McpDiscoveryError | typeof McpUnavailableError,
+  { resolve, patience = 10_000 }: { resolve?: Resolve; patience?: number } = {},
+): Promise<string> {
+  const asked = registerForMcp(createOutbound(RULES, resolve), RULES, url, CLIENT, patience)
+  const error = await asked.catch((thrown) => thrown)
+  expect(error).toBeInstanceOf(Wrong)
+  expect(JSON.stringify([error.message, error.cause])).not.toContain('canary')
+  return error.message
+}
+
+const host = (server: McpServer) => new URL(server.url).host
+
+describe('a server that publishes nothing', () => {
+  test('neither of itself nor as its own authorization server: each place that was asked is told', async () => {
+    const mcp = await mcpServer()
+    const at = host(mcp)
+    expect(await said(mcp.url, McpDiscoveryError)).toBe(
+      `This MCP server publishes no protected-resource metadata (RFC 9728; asked ${at}: ` +
+        `${RESOURCE_METADATA}/mcp answered 404, ${RESOURCE_METADATA} answered 404). So it was taken for its own ` +
+        'authorization server, as older ones are. The authorization server of this MCP server publishes no metadata (RFC 8414, OpenID ' +
+        `Connect Discovery; asked ${at}: ${SERVER_METADATA} answered 404, ${OPENID} answered 404).`,
+    )
+  })
+
+  test.each([
+    [{ body: '<!doctype html><h1>canary</h1>' }, 'HTML'],
+    [{ body: 'canary', headers: { 'content-type': 'text/plain' } }, 'something that is not JSON'],
+    [{ body: '{"canary', headers: { 'content-type': 'application/json' } }, 'JSON that is cut off'],
+    [{ body: ['canary'] }, 'JSON that is no object'],
+    [{ body: { canary: 'canary' } }, 'other JSON'],
+    [{ body: '{"canary":1}', headers: { 'content-type': 'text/plain' } }, 'another content type than application/json'],
+    [{ body: '' }, 'nothing'],
+  ])('but answers %j: it is told what it is, and nothing of what it says', async (reply, what) => {
+    const mcp = await mcpServer()
+    for (const path of [`${RESOURCE_METADATA}/mcp`, RESOURCE_METADATA, SERVER_METADATA, OPENID]) mcp.answer(path, reply)
+    const message = await said(mcp.url, McpDiscoveryError)
+    for (const path of [RESOURCE_METADATA, SERVER_METADATA, OPENID])
+      expect(message).toContain(`${path} answered with ${what}`)
+  })
+
+  test('in metadata that names no authorization server is not told that it has none', async () => {
+    const mcp = await mcpServer({ authorizationServers: [] })
+    const message = await said(mcp.url, McpDiscoveryError)
+    expect(message).toContain('This MCP server’s protected-resource metadata (RFC 9728) names no authorization server.')
+    expect(message).not.toContain('publishes no protected-resource metadata')
+  })
+
+  test('where its challenge says that it does is told where that is', async () => {
+    const [mcp, elsewhere] = [await mcpServer(), await mcpServer()]
+    const header = `Bearer resource_metadata="${elsewhere.origin}/canary"`
+    mcp.answer('/mcp', { status: 401, headers: { 'www-authenticate': header } })
+    expect(await said(mcp.url, McpDiscoveryError)).toBe(
+      'Where this MCP server says that its protected-resource metadata is (RFC 9728), there is none: ' +
+        `${host(elsewhere)} answered 404.`,
+    )
+    elsewhere.answer('/canary', { status: 500, body: 'canary' })
+    expect(await said(mcp.url, McpUnavailableError)).toContain(
+      `protected-resource metadata (RFC 9728) could not be read: ${host(elsewhere)} answered 500.`,
+    )
+  })
+})
+
+describe('an authorization server that is named', () => {
+  test('is the one that is told of when it publishes nothing, but not by its path, which is another’s text', async () => {
+    const issuing = await mcpServer()
+    const mcp = await mcpServer({ authorizationServers: [`${issuing.origin}/canary`] })
+    expect(await said(mcp.url, McpDiscoveryError)).toBe(
+      'The authorization server of this MCP server publishes no metadata (RFC 8414, OpenID Connect Discovery; asked ' +
+        `${host(issuing)}: ${SERVER_METADATA}/… answered 404, ${OPENID}/… answered 404, /…${OPENID} answered 404).`,
+    )
+  })
+
+  test('is told of when it is in trouble, or is not there', async () => {
+    const issuing = await mcpServer()
+    const mcp = await mcpServer({ authorizationServers: [issuing.origin] })
+    issuing.answer(SERVER_METADATA, { status: 503, body: 'canary' })
+    const unread =
+      'The metadata of this MCP server’s authorization server (RFC 8414, OpenID Connect Discovery) could not be read'
+    expect(await said(mcp.url, McpUnavailableError)).toBe(
+      `${unread} (asked ${host(issuing)}: ${SERVER_METADATA} answered 503, ${OPENID} answered 404).`,
+    )
+    await issuing.close()
+    expect(await said(mcp.url, McpUnavailableError)).toBe(`${unread}: ${host(issuing)} refused the connection.`)
+  })
+})
+
+describe('the server itself', () => {
+  test('is told of when it is in trouble, or redirects to where nobody goes', async () => {
+    const mcp = await mcpServer()
+    const place = `${RESOURCE_METADATA}/mcp`
+    const unread = `This MCP server’s protected-resource metadata (RFC 9728) could not be read: ${host(mcp)}`
+    mcp.answer(place, { status: 500, body: 'canary' })
+    expect(await said(mcp.url, McpUnavailableError)).toBe(`${unread} answered 500.`)
+    mcp.answer(place, { status: 302, headers: { location: 'https://10.0.0.1/canary' } })
+    expect(await said(mcp.url, McpUnavailableError)).toBe(
+      `${unread} redirects to an address that is not called: it is at a private address (10.0.0.1); see OUTBOUND_ALLOW.`,
+    )
+    const gone = await mcpServer()
+    await gone.close()
+    mcp.answer(place, { status: 302, headers: { location: `${gone.origin}/canary` } })
+    expect(await said(mcp.url, McpUnavailableError)).toBe(
+      `${unread} redirects to ${host(gone)}, which refused the connection.`,
+    )
+  })
+
+  test('is told of when it cuts every connection', async () => {
+    const cutting = createServer((socket) => socket.once('data', () => socket.resetAndDestroy()))
+    cutting.listen(0, '127.0.0.1')
+    await once(cutting, 'listening')
+    const at = `127.0.0.1:${(cutting.address() as AddressInfo).port}`
+    expect(await said(`http://${at}/mcp`, McpUnavailableError)).toBe(
+      'This MCP server’s protected-resource metadata (RFC 9728) could not be read: ' +
+        `${at} cut the connection before its answer was complete.`,
+    )
+    cutting.close()
+    await once(cutting, 'close')
+  })
+
+  test('is told of when the time is up', async () => {
+    const mcp = await mcpServer()
+    mcp.answer(`${RESOURCE_METADATA}/mcp`, { hang: true })
+    expect(await said(mcp.url, McpUnavailableError, { patience: 400 })).toContain(
+      `(RFC 9728) could not be read: ${host(mcp)} did not answer in time (all calls together have 0.4 s).`,
+    )
+  })
+})
+
+describe('a host name', () => {
+  const failing = (code: string): Resolve => {
+    return (_name, _options, done) => done(Object.assign(new Error('canary'), { code }), [])
+  }
+  const leadingTo = (address: string): Resolve => {
+    return (_name, _options, done) => done(null, [{ address, family: 4 } satisfies LookupAddress])
+  }
+  const URL_OF_MCP = 'https://mcp.example.com/mcp'
+
+  test('that is not known, or leads to a private address, is the caller’s to mend', async () => {
+    expect(await said(URL_OF_MCP, McpDiscoveryError, { resolve: failing('ENOTFOUND') })).toBe(
+      'This MCP server has a host name that is not known.',
+    )
+    // nobody is told which address it is
+    expect(await said(URL_OF_MCP, McpDiscoveryError, { resolve: leadingTo('10.11.12.13') })).toBe(
+      'This MCP server has a host name that leads to a private address; see OUTBOUND_ALLOW.',
+    )
+  })
+
+  test('that can’t be looked up now may be tried again', async () => {
+    expect(await said(URL_OF_MCP, McpUnavailableError, { resolve: failing('EAI_AGAIN') })).toBe(
+      'This MCP server could not be asked: mcp.example.com has a host name that cannot be looked up now.',
+    )
+  })
+
+  test('that the server gives, of its authorization server or by a redirect, is not the caller’s to mend', async () => {
+    const resolve = failing('ENOTFOUND')
+    const mcp = await mcpServer({ authorizationServers: ['https://as.example.com'] })
+    expect(await said(mcp.url, McpUnavailableError, { resolve })).toContain(
+      'authorization server (RFC 8414, OpenID Connect Discovery) could not be read: as.example.com has a host name',
+    )
+    mcp.answer(`${RESOURCE_METADATA}/mcp`, { status: 302, headers: { location: 'https://there.example.com/' } })
+    expect(await said(mcp.url, McpUnavailableError, { resolve })).toContain(
+      `${host(mcp)} redirects to there.example.com, which has a host name that is not known.`,
+    )
+  })
+})
