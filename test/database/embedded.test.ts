@@ -83,9 +83,10 @@ test('Postgres outlives kill -9 of the server that started it, and whoever is la
 
 test('a server whose connection for being counted broke is counted again', async () => {
   const first = await start()
+  // waits until it is gone: until then it is counted
   await asAdmin(first.url, (admin) =>
     admin.query(
-      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'pilothouse embedded'`,
+      `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = 'pilothouse embedded'`,
     ),
   )
   await vi.waitFor(async () => expect(await usersOf(first.url)).toBe(1), { timeout: 5_000 })
