@@ -151,6 +151,20 @@ test('keeping a token in the place of another is four statements, whoever is con
   expect(sent.filter((sql) => !/^(BEGIN|COMMIT)/.test(sql))).toHaveLength(4)
 })
 
+test('whether a provider rotates refresh tokens is known from those of others, and that it does counts more', async () => {
+  const fresh = async (how: How = {}) => (await row((await keep('1', how)).id)).rotates
+  const seen = (id: string, rotates: boolean) => ctx.db.oAuthToken.update({ where: { id }, data: { rotates } })
+  expect(await fresh()).toBeNull()
+  const [one, two] = [await keep('1', { subject: 'eve' }), await keep('1', { subject: 'eve' })]
+  await seen(one.id, false)
+  expect(await fresh()).toBe(false)
+  await seen(two.id, true)
+  expect(await fresh()).toBe(true)
+  const elsewhere = 'https://other.example/token'
+  expect(await fresh({ tokenUrl: elsewhere })).toBeNull()
+  expect((await row((await keep('2', { subject: 'eve', renews: two.id, tokenUrl: elsewhere })).id)).rotates).toBeNull()
+})
+
 test('ten at once for one account end in one row', async () => {
   const kept = await Promise.all(Array.from({ length: 10 }, (_, i) => keep(`${i}`, { account: alice })))
   expect(new Set(kept.map(({ id }) => id)).size).toBe(1)

@@ -54,7 +54,8 @@ export async function keepToken(sql: Sql, keyring: KeyRing, fresh: NewToken): Pr
     ...(account ? { accountId: account.id, accountLabel: account.label } : {}),
   }
   if (!old) {
-    await sql.oAuthToken.create({ data: { ...data, id, workspaceId, subject, oauthProviderId: provider.id } })
+    const rotates = await knownToRotate(sql, provider)
+    await sql.oAuthToken.create({ data: { ...data, id, workspaceId, subject, oauthProviderId: provider.id, rotates } })
     return { id, isNew: true, agents: [], lost: [] }
   }
   await sql.oAuthToken.update({
@@ -70,7 +71,7 @@ export async function keepToken(sql: Sql, keyring: KeyRing, fresh: NewToken): Pr
       refreshError: null,
       refreshAfter: null,
       // another address may do it in another way
-      ...(sameOrigin(old.tokenUrl, provider.tokenUrl) ? {} : { rotates: null }),
+      ...(sameOrigin(old.tokenUrl, provider.tokenUrl) ? {} : { rotates: await knownToRotate(sql, provider) }),
     },
   })
   return {
@@ -79,6 +80,17 @@ export async function keepToken(sql: Sql, keyring: KeyRing, fresh: NewToken): Pr
     agents: old.connections.map(({ agentId }) => agentId),
     lost: old.scopes.filter((scope) => !fresh.scopes.includes(scope)),
   }
+}
+
+/** What refreshes of other tokens, whosever, have shown of the provider; null: nothing yet. */
+async function knownToRotate(sql: Sql, { id, tokenUrl }: NewToken['provider']): Promise<boolean | null> {
+  const found = await sql.oAuthToken.findFirst({
+    where: { oauthProviderId: id, tokenUrl, rotates: { not: null } },
+    // that it does counts more than that it did not
+    orderBy: { rotates: 'desc' },
+    select: { rotates: true },
+  })
+  return found?.rotates ?? null
 }
 
 /** Locked, so that neither a refresh nor its owner changes it meanwhile. */
