@@ -96,6 +96,23 @@ describe('what a PATCH changes', () => {
     expect(body.updated_at > before.updated_at).toBe(true)
   })
 
+  test('what is stored already is no change: neither updated_at nor the events tell of it', async () => {
+    const said = { install_command: 'npm ci', resource_spec: { cpu: 1, memory_mb: 512 } }
+    const before = await git()
+    const changed = (await patch(before.id, { source_config: said })).body
+    const events = () => app.app.core.db.event.count({ where: { deploymentId: before.id } })
+    const told = await events()
+    for (const body of [
+      {},
+      { name: before.name },
+      { source_config: { ...said, resource_spec: { memory_mb: 512, cpu: 1 } } },
+    ])
+      expect((await patch(before.id, body)).body).toEqual(changed)
+    expect(await events()).toBe(told)
+    expect((await patch(before.id, { source_config: { resource_spec: { cpu: 2 } } })).body).not.toEqual(changed)
+    expect(await events()).toBe(told + 1)
+  })
+
   test('resource_spec replaces the whole spec', async () => {
     const { id } = await git()
     await patch(id, { source_config: { resource_spec: { cpu: 1, memory_mb: 512 } } })
