@@ -86,6 +86,8 @@ export class LogSink {
       this.#sending = null
       // written, and told to be sent, between the last look and now
       if (this.#pending.length > 0 && !this.#timer && !this.#closed) this.#send()
+      // whoever waits for the one waits for the other
+      return this.#sending
     })
   }
 

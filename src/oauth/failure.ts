@@ -60,7 +60,10 @@ export async function noMetadata(response: Response): Promise<string> {
   if (response.status !== 200) return `answered ${response.status}`
   const text = await response.text()
   if (!objectIn(text)) return `answered with ${nameOf(response, text)}`
-  return isJson(response) ? 'answered with other JSON' : 'answered with another content type than application/json'
+  const type = response.headers.get('content-type') ?? ''
+  // the library takes no other
+  if (!/^application\/json *(;|$)/i.test(type)) return 'answered with another content type than application/json'
+  return 'answered with other JSON'
 }
 
 const isJson = (response: Response) =>
@@ -85,5 +88,5 @@ function nameOf(response: Response, text: string): string {
   if (text.trim() === '') return 'nothing'
   if (response.headers.get('content-type')?.includes('html') || text.trimStart().startsWith('<')) return 'HTML'
   if (parsedFrom(text) !== undefined) return 'JSON that is no object'
-  return isJson(response) ? 'JSON that is cut off, or wrong,' : 'something that is not JSON'
+  return isJson(response) ? 'JSON that is cut off or wrong' : 'something that is not JSON'
 }

@@ -31,17 +31,14 @@ export function requireUp(response: Response): Response {
   return response
 }
 
-/** How a call went wrong, as a clause that goes on from who was asked. */
-export const howOf = ({ signal, patience }: Asking, failure: OAuthFailure): string =>
-  signal.aborted ? `did not answer in time (all calls together have ${patience / 1000} s)` : failure.message
-
 /**
  * What to throw for an error of a call: what is no OAuthFailure stays as it is. `what`: has come to nothing; `url`: that
  * was asked, of which no more than the host is told: the rest may be another server's text.
  */
-export function unavailable(asking: Asking, what: string, url: URL | string, error: unknown): unknown {
+export function unavailable({ signal, patience }: Asking, what: string, url: URL | string, error: unknown): unknown {
   if (!(error instanceof OAuthFailure)) return error
-  return new McpUnavailableError(`${what}: ${new URL(url).host} ${howOf(asking, error)}.`)
+  const late = `did not answer in time (all calls together have ${patience / 1000} s)`
+  return new McpUnavailableError(`${what}: ${new URL(url).host} ${signal.aborted ? late : error.message}.`)
 }
 
 /** Nothing but what a URL is made of: names of servers are stored, sent and compared as they are. */

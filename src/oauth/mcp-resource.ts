@@ -69,7 +69,7 @@ async function publishedBy(asking: Asking, server: URL): Promise<Published> {
       throw ownFailure(asking, UNREAD, server, error)
     })
     if (published) return { published }
-    asked.push(`${WELL_KNOWN}${url.pathname.replace(/\/$/, '')} ${how}`)
+    asked.push(`${WELL_KNOWN}${url.pathname === '/' ? '' : url.pathname} ${how}`)
   }
   const all = `${server.host}: ${asked.join(', ')}`
   return { absence: `This MCP server publishes no protected-resource metadata (RFC 9728; asked ${all}).` }

@@ -52,3 +52,27 @@ test('a control plane that is away is not asked for every line that is printed',
   expect(plane.logged).toHaveLength(1000)
   sink.close()
 })
+
+test('a line that is written just when the last one was sent is sent, and waited for', async () => {
+  const plane = scriptedControlPlane()
+  let late: Promise<void> | undefined
+  const logs: typeof plane.logs = async (request) => {
+    await new Promise(setImmediate)
+    await plane.logs(request)
+    if (late) return
+    // runs when the sink has looked for the last time, and not yet said that it is through
+    late = Promise.resolve()
+      .then(() => undefined)
+      .then(() => {
+        log.write('deploy', 'late')
+        return sink.flush()
+      })
+  }
+  const sink = new LogSink({ ...plane, logs }, claim)
+  const log = sink.of(revision)
+  log.write('deploy', 'first')
+  await sink.flush()
+  await late
+  expect(plane.logged).toEqual(['first', 'late'])
+  sink.close()
+})

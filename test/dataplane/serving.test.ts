@@ -149,9 +149,12 @@ test('a WebSocket goes through the address, and is let finish when its agent is 
 test('an agent that exits before it is ready fails the deploy with its exit code and last lines', async () => {
   const claim = newClaim()
   const files = { 'server.mjs': 'console.log("no luck"); process.exit(4)' }
-  await expect(deploy(claim, await built(claim, 'x', {}, files))).rejects.toThrow(
+  const log = memoryLog()
+  await expect(deploy(claim, await built(claim, 'x', {}, files), log)).rejects.toThrow(
     'The agent exited with code 4 before GET /ok answered 200.\nno luck',
   )
+  // once: the platform retries nothing that is the agent's own
+  expect(log.lines.filter((line) => line === 'no luck')).toHaveLength(1)
 })
 
 test('an agent whose port another program takes at this moment gets another one', async () => {

@@ -201,6 +201,16 @@ describe('of several tokens', () => {
     expect(refreshes(server)).toHaveLength(1)
   })
 
+  test('a provider that gives no answer ends one of them a call, not all', async () => {
+    const past = new Date(Date.now() - 60_000)
+    const first = await more({ row: { createdAt: past, expiresAt: past } })
+    const second = await more({ agent: first, row: { expiresAt: past } })
+    server.next('reset')
+    expect(await ask(app, first)).toMatchObject({ status: 502, body: { code: 'OAUTH_PROVIDER_UNAVAILABLE' } })
+    expect([(await row(app, first)).endedAt, (await row(app, second)).endedAt]).toEqual([expect.any(Date), null])
+    expect(await ask(app, first)).toMatchObject({ status: 200, body: { connection_id: second.connectionId } })
+  })
+
   test('of several people it has to be said whose, and nobody steps in for one whose token has ended', async () => {
     const alices = await more()
     const bobs = await more({ agent: alices, subject: 'bob' })

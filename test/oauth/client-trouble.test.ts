@@ -48,7 +48,7 @@ const TROUBLES: [string, Disturbance, string, string][] = [
     'begins a token, and does not end it',
     { status: 200, body: '{"access_token":"x","token_ty', type: 'application/json; charset=utf-8' },
     'unanswered',
-    'answered with JSON that is cut off, or wrong, instead of a token',
+    'answered with JSON that is cut off or wrong instead of a token',
   ],
   [
     'says that a token comes, and sends nothing',

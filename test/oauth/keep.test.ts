@@ -146,7 +146,8 @@ test('who keeps a token learns which agents were connected to the row, and which
 })
 
 test('keeping a token in the place of another is four statements, whoever is connected to it', async () => {
-  await keep('1', { account: alice })
+  const { id } = await keep('1', { account: alice })
+  await ctx.db.oAuthToken.update({ where: { id }, data: { rotates: true } })
   const sent = await countStatements(domain.database, () => keep('2', { account: alice }))
   expect(sent.filter((sql) => !/^(BEGIN|COMMIT)/.test(sql))).toHaveLength(4)
 })
@@ -156,8 +157,10 @@ test('whether a provider rotates refresh tokens is known from those of others, a
   const seen = (id: string, rotates: boolean) => ctx.db.oAuthToken.update({ where: { id }, data: { rotates } })
   expect(await fresh()).toBeNull()
   const [one, two] = [await keep('1', { subject: 'eve' }), await keep('1', { subject: 'eve' })]
+  const ended = await keep('1', { account: bob })
   await seen(one.id, false)
   expect(await fresh()).toBe(false)
+  expect((await row((await keep('2', { renews: ended.id })).id)).rotates).toBe(false)
   await seen(two.id, true)
   expect(await fresh()).toBe(true)
   const elsewhere = 'https://other.example/token'

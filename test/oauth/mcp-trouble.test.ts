@@ -56,10 +56,16 @@ describe('a server that publishes nothing', () => {
     )
   })
 
+  test('is told of by the places as they were asked, with the slash at the end', async () => {
+    const mcp = await mcpServer()
+    mcp.answer(`${RESOURCE_METADATA}/mcp/`, { status: 410 })
+    expect(await said(`${mcp.url}/`, McpDiscoveryError)).toContain(`${RESOURCE_METADATA}/mcp/ answered 410, `)
+  })
+
   test.each([
     [{ body: '<!doctype html><h1>canary</h1>' }, 'HTML'],
     [{ body: 'canary', headers: { 'content-type': 'text/plain' } }, 'something that is not JSON'],
-    [{ body: '{"canary', headers: { 'content-type': 'application/json' } }, 'JSON that is cut off'],
+    [{ body: '{"canary', headers: { 'content-type': 'application/json' } }, 'JSON that is cut off or wrong'],
     [{ body: ['canary'] }, 'JSON that is no object'],
     [{ body: { canary: 'canary' } }, 'other JSON'],
     [{ body: '{"canary":1}', headers: { 'content-type': 'text/plain' } }, 'another content type than application/json'],
@@ -69,7 +75,7 @@ describe('a server that publishes nothing', () => {
     for (const path of [`${RESOURCE_METADATA}/mcp`, RESOURCE_METADATA, SERVER_METADATA, OPENID]) mcp.answer(path, reply)
     const message = await said(mcp.url, McpDiscoveryError)
     for (const path of [RESOURCE_METADATA, SERVER_METADATA, OPENID])
-      expect(message).toContain(`${path} answered with ${what}`)
+      expect(message).toMatch(new RegExp(`${path} answered with ${what}(, /|\\))`))
   })
 
   test('in metadata that names no authorization server is not told that it has none', async () => {

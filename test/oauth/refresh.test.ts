@@ -264,7 +264,7 @@ test('and its owner, who authenticates again, has it back: the agent gets the ne
 test('one that was used up by a refresh whose answer got lost says so', async () => {
   const held = await expired(app, rotating, { row: { refreshFailures: 1 } })
   rotating.next({ status: 400, body: '{"error":"invalid_grant"}' })
-  expect((await ask(app, held)).body.detail).toContain('used up when the provider last answered with a failure')
+  expect((await ask(app, held)).body.detail).toContain('used up when a refresh last failed')
 })
 
 describe('a server that died while it refreshed', () => {

@@ -185,8 +185,9 @@ function lackOf({ scopes: asked, provider }: Consumed, { scopes }: Granted, kept
     kept.agents.length === 0
       ? 'but no agent was connected to it'
       : 'but only for the agents that were connected to it before'
-  const sentences = [`The OAuth provider '${provider.name}' granted ${only}.`, `The token is kept, ${agents}.`]
-  return [...sentences, lossOf(kept) ?? []].flat().join(' ')
+  const loss = lossOf(kept)
+  const granted = `The OAuth provider '${provider.name}' granted ${only}. The token is kept, ${agents}.`
+  return loss === null ? granted : `${granted} ${loss}`
 }
 
 /** A token that nobody was connected to is missed by nobody. */

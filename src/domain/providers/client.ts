@@ -40,14 +40,14 @@ export function clauseOf(error: unknown): string {
   return error instanceof OAuthFailure ? error.message : `could not be asked (${(error as Error).name})`
 }
 
-/** A call that the caller waits for could not be made; it may succeed later. `what`: has happened, a sentence. */
+/** A call that the caller waits for could not be made; it may succeed later. `what` has happened: a sentence. */
 export class OAuthUnavailableError extends DomainError {
   constructor(what: string) {
     super('OAUTH_PROVIDER_UNAVAILABLE', `${what} Try again later.`)
   }
 }
 
-/** It was one at a provider that is there already. `provider`: its name. */
+/** The same of a provider that there is here already. `provider`: its name. */
 export class OAuthProviderUnavailableError extends OAuthUnavailableError {
   constructor(provider: string, failure: OAuthFailure) {
     super(`The OAuth provider '${provider}' ${failure.message}.`)

@@ -7,6 +7,7 @@ import { NotFoundError } from '../errors.ts'
 import { optional, printable, uuid } from '../fields.ts'
 import { refuseRevoked } from '../keys/refuse-revoked.ts'
 import { parse, type RawInput } from '../parse.ts'
+import { OAuthUnavailableError } from '../providers/client.ts'
 import { providerPath } from '../providers/schemas.ts'
 import { type Asked, choose } from './choose.ts'
 import { ensureFresh } from './fresh.ts'
@@ -66,23 +67,29 @@ export async function issueAccessToken(ctx: RequestContext, raw: RawInput): Prom
   }
 }
 
-/** One that turns out to have ended is passed over: it is not chosen again. */
+/**
+ * One that turns out to have ended is passed over. One refresh a call: a provider that gives no answers would end all
+ * tokens, one after the other, while the caller waits. Throws OAuthUnavailableError where the next one is due for one, too.
+ */
 async function freshOne(ctx: RequestContext, asked: Asked): Promise<Connected> {
-  for (;;) {
-    const { provider, connected } = await find(ctx, asked)
-    const token = choose(connected, asked)
-    const freshness = await ensureFresh(ctx, provider, token)
-    if (freshness === 'as read') return token
-    // the call has waited: key, connection and scopes are as they are now
-    await refuseRevoked(ctx)
-    if (freshness === 'changed') {
-      const now = await find(ctx, asked)
-      return choose(
-        now.connected.filter(({ id }) => id === token.id),
-        asked,
-      )
-    }
-  }
+  const { provider, connected } = await find(ctx, asked)
+  const token = choose(connected, asked)
+  const freshness = await ensureFresh(ctx, provider, token)
+  if (freshness === 'as read') return token
+  // the call has waited: key, connection and scopes are as they are now
+  await refuseRevoked(ctx)
+  const now = await find(ctx, asked)
+  if (freshness === 'changed')
+    return choose(
+      now.connected.filter(({ id }) => id === token.id),
+      asked,
+    )
+  const next = choose(now.connected, asked)
+  if (next.validFor !== null && next.validFor <= 0)
+    throw new OAuthUnavailableError(
+      `A token of the OAuth provider '${provider}' has ended, and the next one has yet to be refreshed.`,
+    )
+  return next
 }
 
 type Row = { provider: string } & (Connected | { [K in keyof Connected]: null })

@@ -71,7 +71,8 @@ export async function keepToken(sql: Sql, keyring: KeyRing, fresh: NewToken): Pr
       refreshError: null,
       refreshAfter: null,
       // another address may do it in another way
-      ...(sameOrigin(old.tokenUrl, provider.tokenUrl) ? {} : { rotates: await knownToRotate(sql, provider) }),
+      rotates:
+        (sameOrigin(old.tokenUrl, provider.tokenUrl) ? old.rotates : null) ?? (await knownToRotate(sql, provider)),
     },
   })
   return {
@@ -82,10 +83,10 @@ export async function keepToken(sql: Sql, keyring: KeyRing, fresh: NewToken): Pr
   }
 }
 
-/** What refreshes of other tokens, whosever, have shown of the provider; null: nothing yet. */
+/** What refreshes of other tokens that are good, whosever, have shown of the provider; null: nothing yet. */
 async function knownToRotate(sql: Sql, { id, tokenUrl }: NewToken['provider']): Promise<boolean | null> {
   const found = await sql.oAuthToken.findFirst({
-    where: { oauthProviderId: id, tokenUrl, rotates: { not: null } },
+    where: { oauthProviderId: id, tokenUrl, rotates: { not: null }, endedAt: null },
     // that it does counts more than that it did not
     orderBy: { rotates: 'desc' },
     select: { rotates: true },

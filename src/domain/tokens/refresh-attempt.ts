@@ -132,7 +132,7 @@ async function prepare(core: Core, { token }: Lease): Promise<Prepared | null> {
 /** Why nobody may try again; null: somebody may. */
 function finality(failure: OAuthFailure, { rotates, refreshFailures }: StoredToken): string | null {
   if (failure.error === 'invalid_grant') {
-    const usedUp = refreshFailures > 0 ? ', or was used up when the provider last answered with a failure' : ''
+    const usedUp = refreshFailures > 0 ? ', or was used up when a refresh last failed' : ''
     return `The provider takes its refresh token no more: access was withdrawn, or it was not used for too long${usedUp}.`
   }
   if (failure.kind === 'unanswered' && rotates !== false)

@@ -29,7 +29,7 @@ builder.mutationField('issueAccessToken', (t) =>
   t.field({
     type: IssueAccessTokenSuccess,
     description:
-      'An access token for an agent, with its own key (role `agent`), of a token that it is connected to and that covers the scopes. Refreshed first where it has expired, or is about to.',
+      'An access token for an agent, with its own key (role `agent`), of a token that it is connected to and that covers the scopes: of several of one person the default one, else the oldest. Refreshed first where it has expired, or is about to.',
     errors: { types: [NotFoundError, ConflictError, OAuthUnavailableError] },
     args: { input: t.arg({ type: input.type, required: true }) },
     resolve: (_root, args, ctx) => issueAccessToken(ctx, input.raw(args.input)),

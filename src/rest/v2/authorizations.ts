@@ -7,8 +7,6 @@ import { type Operation, operation } from '../operation.ts'
 import { presentAuthorization } from '../present/authorization.ts'
 
 const tag = 'OAuth tokens'
-/** whoever has the address, which has the state in it, can finish the authorization */
-const NOT_KEPT = { 'cache-control': 'no-store' }
 
 export const authorizations: Operation[] = [
   operation({
@@ -22,7 +20,8 @@ export const authorizations: Operation[] = [
     input: authenticateInput,
     answers: { 200: { means: 'Where the person stands.', schema: authorization } },
     errors: [404, 409],
-    headers: NOT_KEPT,
+    // whoever has the url, which has the state in it, can finish the authorization
+    headers: { 'cache-control': 'no-store' },
     handle: async (ctx, raw) => ({ status: 200, body: presentAuthorization(await authenticate(ctx, raw)) }),
   }),
   operation({
@@ -36,7 +35,6 @@ export const authorizations: Operation[] = [
     input: waitInput,
     answers: { 200: { means: 'What has become of it.', schema: authorization } },
     errors: [404, 409],
-    headers: NOT_KEPT,
     handle: async (ctx, raw) => ({ status: 200, body: presentAuthorization(await waitForAuthorization(ctx, raw)) }),
   }),
 ]

@@ -78,10 +78,10 @@ function success({ provider, account, workspace, owner, agentId, agents, loss }:
   const sentences = [
     `The account ${named}at ${provider} is connected now.`,
     `It is kept for ${owner} in the workspace “${workspace}”, and ${users}.`,
-    loss ?? [],
+    loss,
     CLOSE,
   ]
-  return { status: 200, title: 'Connected', text: sentences.flat().join(' ') }
+  return { status: 200, title: 'Connected', text: sentences.filter((sentence) => sentence !== null).join(' ') }
 }
 
 /** A clause. `agents`: those that were connected before. */
@@ -94,11 +94,10 @@ function goingOn(agents: readonly string[]): string {
 }
 
 function failure(error: unknown, log: Log, requestId: string): Shown {
-  const title = NOTHING
   if (error instanceof ValidationError)
     return {
       status: error.status,
-      title,
+      title: NOTHING,
       text: `This address is not complete, or not one that the provider has made. ${AGAIN}`,
     }
   if (error instanceof DomainError) {
@@ -108,10 +107,10 @@ function failure(error: unknown, log: Log, requestId: string): Shown {
   const { code, statusCode = 500 } = error as FastifyError
   // the form can't be read: too large, of another type, shorter than it says
   if (code?.startsWith('FST_ERR_CTP_') && statusCode < 500)
-    return { status: statusCode, title, text: `What the provider has sent can’t be read. ${AGAIN}` }
+    return { status: statusCode, title: NOTHING, text: `What the provider has sent can’t be read. ${AGAIN}` }
   log.error({ err: error, requestId }, 'request failed')
   const text = `Something went wrong here. ${AGAIN} If it happens again, tell the operator the request id ${requestId}.`
-  return { status: 500, title, text }
+  return { status: 500, title: NOTHING, text }
 }
 
 function outcomeOf(error: DomainError): LinkOutcome {
