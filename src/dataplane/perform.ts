@@ -36,9 +36,15 @@ const PROVISION_TRIES = 5
 
 /** Resolves when the step is over and reported. Never throws. */
 export async function performStep(work: Work): Promise<void> {
-  const { signal, report, step, logger } = work
+  const { signal, step, logger } = work
+  // a BUILD that has found its commit says so however it ends: the revision is made of it from then on
+  const found: Pick<StepResult, 'repoCommitSha'> = {}
+  const report = (result: StepResult) => work.report({ ...result, ...found })
+  const onCommit = (commit: string) => {
+    found.repoCommitSha = commit
+  }
   try {
-    await perform(work)
+    await perform({ ...work, report }, onCommit)
   } catch (error) {
     if (signal.aborted) {
       if (signal.reason instanceof Withdrawn) await report({ outcome: 'stopped' })
@@ -62,7 +68,8 @@ export async function performStep(work: Work): Promise<void> {
   }
 }
 
-async function perform({ runtime, claim, step, log, signal, report, onHandOver }: Work): Promise<void> {
+async function perform(work: Work, onCommit: (commit: string) => void): Promise<void> {
+  const { runtime, claim, step, log, signal, report, onHandOver } = work
   switch (step.kind) {
     case 'PROVISION':
       await provision(runtime, claim, step, signal)
@@ -73,9 +80,9 @@ async function perform({ runtime, claim, step, log, signal, report, onHandOver }
       await report({ outcome: 'succeeded' })
       return
     case 'BUILD': {
-      const { repoCommitSha, artifact } = await runtime.build(claim, ofRevision(step), log!, signal)
+      const { artifact } = await runtime.build(claim, ofRevision(step), log!, signal, onCommit)
       signal.throwIfAborted()
-      await report({ outcome: 'succeeded', artifact, ...(repoCommitSha ? { repoCommitSha } : {}) })
+      await report({ outcome: 'succeeded', artifact })
       return
     }
     case 'DEPLOY': {

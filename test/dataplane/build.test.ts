@@ -15,9 +15,12 @@ afterAll(() => place.close())
 async function build(revision: RevisionWork, signal = never) {
   const claim = claimOf()
   const log = memoryLog()
-  const built = await place.runtime.build(claim, stepOf('BUILD', revision), log, signal)
+  let repoCommitSha: string | null = null
+  const built = await place.runtime.build(claim, stepOf('BUILD', revision), log, signal, (commit) => {
+    repoCommitSha = commit
+  })
   const app = path.join(place.options.dataDir, 'apps', claim.deployment.id)
-  return { ...built, log, app, tree: path.join(app, 'artifacts', built.artifact, 'tree') }
+  return { ...built, repoCommitSha, log, app, tree: path.join(app, 'artifacts', built.artifact, 'tree') }
 }
 
 test('a branch is built at its exact commit', async () => {

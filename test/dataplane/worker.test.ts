@@ -59,24 +59,39 @@ test('a deployment goes step by step from its claim to an agent that serves, and
 })
 
 test('a step that fails is reported with what to do about it, and the same step is not begun again', async () => {
-  const step = stepOf('BUILD', revisionOf(place.repository({ 'graph.json': null })))
+  const repository = place.repository({ 'graph.json': null })
+  const step = stepOf('BUILD', revisionOf(repository))
   const plane = scriptedControlPlane({ step })
   await start(plane)
-  expect(await plane.done(step.id)).toMatchObject({ outcome: 'failed', message: expect.stringMatching(/no file/) })
+  expect(await plane.done(step.id)).toMatchObject({
+    outcome: 'failed',
+    message: expect.stringMatching(/no file/),
+    repoCommitSha: repository.head(),
+  })
   const before = plane.heartbeats
   plane.assign({ step })
   await eventually(() => plane.heartbeats > before)
   expect(plane.completed).toHaveLength(1)
 })
 
+test('a build that never got as far as a commit names none', async () => {
+  const step = stepOf('BUILD', revisionOf(place.repository(), { repoRef: 'nowhere' }))
+  const plane = scriptedControlPlane({ step })
+  await start(plane)
+  const report = await plane.done(step.id)
+  expect(report.outcome).toBe('failed')
+  expect(report).not.toHaveProperty('repoCommitSha')
+})
+
 test('a withdrawn step is stopped, and reported when it is over', async () => {
-  const step = stepOf('BUILD', revisionOf(place.repository(), { installCommand: 'echo pid $$; sleep 100' }))
+  const repository = place.repository()
+  const step = stepOf('BUILD', revisionOf(repository, { installCommand: 'echo pid $$; sleep 100' }))
   const plane = scriptedControlPlane({ step })
   await start(plane)
   const line = await eventually(() => plane.logged.find((text) => text.startsWith('pid ')))
   const pid = Number(line!.slice(4))
   plane.assign({ step: null, stop: true })
-  expect(await plane.done(step.id)).toMatchObject({ outcome: 'stopped' })
+  expect(await plane.done(step.id)).toMatchObject({ outcome: 'stopped', repoCommitSha: repository.head() })
   expect(alive(pid)).toBe(false)
 })
 

@@ -111,8 +111,9 @@ async function build(deploymentId: string, changes: Partial<RevisionWork> = {}) 
   claim.deployment.id = deploymentId
   const log = memoryLog()
   const revision = revisionOf({ url: repository.url } as Repository, changes)
-  const built = await place.runtime.build(claim, stepOf('BUILD', revision), log, never)
-  return { ...built, log, app: path.join(place.options.dataDir, 'apps', deploymentId) }
+  const commits: string[] = []
+  const built = await place.runtime.build(claim, stepOf('BUILD', revision), log, never, (sha) => commits.push(sha))
+  return { ...built, commits, log, app: path.join(place.options.dataDir, 'apps', deploymentId) }
 }
 
 /** What every process on this machine was started with, until `stop`. */
@@ -155,7 +156,7 @@ test.runIf(process.platform === 'linux')(
     }).finally(() => provider.latency(0))
     const started = processes.stop()
     const token = tokens.at(-1)!
-    expect(built.repoCommitSha).toBe(head)
+    expect(built.commits).toEqual([head])
     expect(token.length).toBeGreaterThan(10)
     expect(started).toMatch(/git-remote-http|remote-http/)
     expect(started).not.toContain(token)

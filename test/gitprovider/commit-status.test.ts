@@ -7,6 +7,7 @@ import { createDeployment } from '../../src/domain/deployments/create.ts'
 import { updateDeployment } from '../../src/domain/deployments/update.ts'
 import { commitStatus } from '../../src/domain/pushes/commit-status.ts'
 import { reportStatuses } from '../../src/domain/pushes/report-statuses.ts'
+import { interruptRevision } from '../../src/domain/revisions/interrupt.ts'
 import { redeployRevision } from '../../src/domain/revisions/redeploy.ts'
 import type { Claim, Step } from '../../src/domain/work/protocol.ts'
 import { openGitProvider as openClient } from '../../src/gitprovider/open.ts'
@@ -141,6 +142,32 @@ test('a failure is told with its message, and a redeploy begins anew', async () 
   await workOff(id)
   await reportStatuses(core)
   expect(told()).toEqual(['failure', 'pending', 'success'])
+})
+
+test.each(['failed', 'stopped'] as const)('a build that %s tells its commit once, and no other', async (outcome) => {
+  const { id } = await deployment()
+  const { claim, step } = await workTo(id, 'BUILD')
+  const revision = await latest(id)
+  if (outcome === 'stopped') await interruptRevision(ctx, { path: { deployment_id: id, revision_id: revision } })
+  // nobody knows yet whom to tell
+  expect(await waiting()).toBe(0)
+  const report = { claimId: claim.claimId, token: claim.token, stepId: step.id, outcome, repoCommitSha: head }
+  await domain.plane.complete(report)
+  await reportStatuses(core)
+  // its answer was lost
+  await domain.plane.complete(report)
+  await domain.plane.release(claim)
+  expect(await waiting()).toBe(0)
+  expect(told()).toEqual([outcome === 'failed' ? 'failure' : 'error'])
+
+  const moved = await provider.push(repository, 'main', { 'greeting.txt': 'Moved\n' })
+  await redeployRevision(ctx, { path: { deployment_id: id, revision_id: revision } })
+  // a worker that reports another one changes nothing
+  const built = head
+  head = moved
+  await workOff(id)
+  await reportStatuses(core)
+  expect([provider.statuses(repository, built).at(-1)!.state, told()]).toEqual(['success', []])
 })
 
 test('a revision that a newer one skips is told as such', async () => {

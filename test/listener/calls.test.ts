@@ -237,6 +237,13 @@ test('a report that the control plane can’t take is reported as failed, so tha
   expect(log.text()).not.toContain('canary')
 })
 
+test.each(['failed', 'stopped'] as const)('a build that %s says of which commit it was', async (outcome) => {
+  server.answer = () => ({ status: 503 })
+  const repoCommitSha = 'c0ffee'.padEnd(40, '0')
+  await thrownBy(plane.complete({ ...held, stepId: randomUUID(), outcome, repoCommitSha }))
+  expect(server.asked[0]!.body).toMatchObject({ outcome, repo_commit_sha: repoCommitSha })
+})
+
 test('text that can’t be stored does not have a whole heartbeat, report or batch of lines refused', async () => {
   server.answer = () => ({ status: 503 })
   const strange = 'a\0b\ud800c'

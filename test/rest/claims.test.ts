@@ -417,6 +417,12 @@ test('everything that is wrong with a call is said at once', async () => {
     'body.step_id missing',
     'path.claim_id uuid_parsing',
   ])
+  for (const outcome of ['succeeded', 'failed', 'stopped']) {
+    const report = { token: '1', step_id: randomUUID(), outcome, repo_commit_sha: 'main' }
+    expect(violations(await listener.post(`claims/${randomUUID()}/complete`, report))).toEqual([
+      'body.repo_commit_sha string_pattern_mismatch',
+    ])
+  }
 })
 
 test('every call is a sign of life; the version shows, and nobody seems to have changed the listener', async () => {

@@ -31,6 +31,8 @@ export interface BuildRequest {
   /** gives a folder with all that is in it to the account of the build */
   own: (folder: string) => Promise<void>
   log: (line: string) => void
+  /** told the exact commit as soon as it is known; never called for a source that has no commits */
+  onCommit: (commit: string) => void
   signal: AbortSignal
 }
 

@@ -16,11 +16,21 @@ export interface Source {
   commit: string | null
 }
 
-/** Returns the exact commit. `folder` is the empty repository that `git` works on, `tree` the empty folder for the files. */
-export async function fetchSource(git: Git, source: Source, folder: string, tree: string): Promise<string> {
+/**
+ * Returns the exact commit, after `onCommit` was told it: files that can't be written change nothing of which it is.
+ * `folder` is the empty repository that `git` works on, `tree` the empty folder for the files.
+ */
+export async function fetchSource(
+  git: Git,
+  source: Source,
+  folder: string,
+  tree: string,
+  onCommit: (commit: string) => void,
+): Promise<string> {
   fs.mkdirSync(folder, { mode: 0o700 })
   await git.run(['init', '--quiet', '--bare', '--template=', '--', folder])
   const commit = await fetchCommit(git, source)
+  onCommit(commit)
   fs.mkdirSync(tree, { mode: 0o711 })
   await git.run([`--work-tree=${tree}`, 'checkout', '--quiet', '--force', '--detach', commit])
   return commit

@@ -4,7 +4,7 @@
  */
 import fs from 'node:fs'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { parseRepoUrl } from '../../domain/deployments/repo-url.ts'
 import { StepFailure } from '../failure.ts'
 
 export interface Remote {
@@ -14,33 +14,11 @@ export interface Remote {
   protocol: 'https' | 'http' | 'ssh' | 'file'
 }
 
-const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]'])
-/** `git@host:path`, the short form of ssh:// */
-const SCP_LIKE = /^([\w][\w.-]*)@([A-Za-z0-9][A-Za-z0-9.-]*):(?!\/\/)\/?([^\s]+)$/
-
-/** Checks a repository URL (or an absolute path). Throws StepFailure that says what is allowed. */
+/** Checks a repository URL (or an absolute path) again, whoever stored it. Throws StepFailure that says what is allowed. */
 export function allowedRemote(repoUrl: string, gitDirectory: string): Remote {
-  const scp = SCP_LIKE.exec(repoUrl)
-  if (scp) return { url: `ssh://${scp[1]}@${scp[2]}/${scp[3]}`, protocol: 'ssh' }
-  if (path.isAbsolute(repoUrl)) return localRemote(repoUrl, gitDirectory)
-  if (!URL.canParse(repoUrl)) throw notAllowed()
-  const url = new URL(repoUrl)
-  switch (url.protocol) {
-    case 'https:':
-      return { url: url.href, protocol: 'https' }
-    case 'http:':
-      // without encryption only where nobody can listen in
-      if (!LOOPBACK.has(url.hostname)) throw notAllowed()
-      return { url: url.href, protocol: 'http' }
-    case 'ssh:':
-      if (!/^[A-Za-z0-9[]/.test(url.hostname) || url.username.startsWith('-')) throw notAllowed()
-      return { url: url.href, protocol: 'ssh' }
-    case 'file:':
-      if (url.hostname) throw notAllowed()
-      return localRemote(fileURLToPath(url), gitDirectory)
-    default:
-      throw notAllowed()
-  }
+  const parsed = parseRepoUrl(repoUrl)
+  if (typeof parsed === 'string') throw new StepFailure(`This repo_url is not allowed: ${parsed}`)
+  return parsed.protocol === 'file' ? localRemote(parsed.path, gitDirectory) : parsed
 }
 
 /** `refs/heads/<branch>` for a branch's name; a tag is given as `refs/tags/<tag>`. Throws StepFailure for no valid ref. */
@@ -73,10 +51,4 @@ function realPath(file: string): string | null {
   } catch {
     return null
   }
-}
-
-function notAllowed(): StepFailure {
-  return new StepFailure(
-    'This repo_url is not allowed: use https://, ssh://, or file:// for a repository below GIT_DIRECTORY.',
-  )
 }

@@ -24,7 +24,7 @@ export function bringSource(request: BuildRequest, tree: string): Promise<Source
 }
 
 async function checkOut(request: BuildRequest, tree: string): Promise<Source> {
-  const { revision, folder, credentials, searchPath, run, log } = request
+  const { revision, folder, credentials, searchPath, run, log, onCommit } = request
   if (!revision.repoUrl || !revision.repoRef)
     throw new StepFailure('repo_url, repo_ref and graph_config_path are all needed for a build.')
   const repository = path.join(folder, 'git')
@@ -34,8 +34,11 @@ async function checkOut(request: BuildRequest, tree: string): Promise<Source> {
   const configFile = path.join(folder, 'gitconfig')
   const git = createGit({ remote, folder: repository, credentials, configFile, searchPath, run, log })
   try {
-    const commit = await fetchSource(git, { remote, ref, commit: revision.repoCommitSha }, repository, tree)
-    log(`Commit ${commit}`)
+    const source = { remote, ref, commit: revision.repoCommitSha }
+    const commit = await fetchSource(git, source, repository, tree, (found) => {
+      log(`Commit ${found}`)
+      onCommit(found)
+    })
     return { commit, hint: 'check graph_config_path and repo_ref' }
   } finally {
     git.close()

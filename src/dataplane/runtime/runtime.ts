@@ -20,8 +20,6 @@ export interface HeldClaim extends Claim {
 export type RevisionStep = Step & { revision: NonNullable<Step['revision']> }
 
 export interface Built {
-  /** the exact commit, 40 or 64 hex digits; null: the source has no commits */
-  repoCommitSha: string | null
   /** handed back in `RevisionWork.artifact` */
   artifact: string
 }
@@ -45,7 +43,17 @@ export interface Candidate {
  */
 export interface Runtime {
   provision(claim: HeldClaim, step: Step, signal: AbortSignal): Promise<void>
-  build(claim: HeldClaim, step: RevisionStep, log: RevisionLog, signal: AbortSignal): Promise<Built>
+  /**
+   * `onCommit` is told the exact commit, 40 or 64 hex digits, as soon as it is known and whatever becomes of the build;
+   * a source without commits has none to tell.
+   */
+  build(
+    claim: HeldClaim,
+    step: RevisionStep,
+    log: RevisionLog,
+    signal: AbortSignal,
+    onCommit?: (commit: string) => void,
+  ): Promise<Built>
   deploy(claim: HeldClaim, step: RevisionStep, log: RevisionLog, signal: AbortSignal): Promise<Candidate>
   teardown(claim: HeldClaim, step: Step, signal: AbortSignal): Promise<void>
   /** Level-based: makes `run` what serves, in the background and for as long as it is wanted; null: nothing. */

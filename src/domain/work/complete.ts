@@ -1,6 +1,7 @@
 /**
- * A holder reports how its step ended. Recorded once, under its fencing token, only by who took the step and only while it
- * is open: a step that was interrupted, superseded or ran out of time in the meantime records nothing.
+ * A holder reports how its step ended. Recorded once, under its fencing token, only by who took the step and only while
+ * it is open: one that was interrupted, superseded or ran out of time in the meantime records nothing but the commit of a
+ * build.
  */
 import type { Deployment, Revision, Step } from '../../generated/prisma/client.ts'
 import { type Core, type Tx, transaction } from '../context.ts'
@@ -25,7 +26,7 @@ export async function complete(core: Core, scope: Scope, request: CompleteReques
       const working = deployment.busyStepId === request.stepId
       if (working) {
         deployment.busyStepId = null
-        await tx.sql.$executeRaw`UPDATE deployments SET busy_step_id = NULL WHERE id = ${deployment.id}::uuid`
+        await free(tx, deployment, step?.kind === 'BUILD' ? step.revisionId : null, request.repoCommitSha ?? null)
       }
       const recorded =
         step !== null &&
@@ -36,6 +37,18 @@ export async function complete(core: Core, scope: Scope, request: CompleteReques
       return { recorded, assignment }
     }),
   )
+}
+
+/**
+ * Nobody works on it any more. The commit of a build is kept however that ended, also when its outcome does not count: a
+ * revision pins what it is made of. Once it has one it keeps it.
+ */
+async function free(tx: Tx, deployment: Deployment, built: string | null, commit: string | null): Promise<void> {
+  await tx.sql.$executeRaw`
+    WITH pinned AS (
+      UPDATE revisions SET repo_commit_sha = ${commit}, updated_at = now()
+      WHERE id = ${built}::uuid AND repo_commit_sha IS NULL AND ${commit}::text IS NOT NULL)
+    UPDATE deployments SET busy_step_id = NULL WHERE id = ${deployment.id}::uuid`
 }
 
 /** What only the step can tell of a report. */
@@ -116,10 +129,7 @@ async function succeed(tx: Tx, deployment: Deployment, step: Step, request: Comp
 }
 
 async function built(tx: Tx, deployment: Deployment, revision: Revision, request: CompleteRequest): Promise<void> {
-  await tx.sql.revision.update({
-    where: { id: revision.id },
-    data: { repoCommitSha: request.repoCommitSha ?? revision.repoCommitSha, artifact: request.artifact ?? null },
-  })
+  await tx.sql.revision.update({ where: { id: revision.id }, data: { artifact: request.artifact ?? null } })
   await transition(tx, deployment.workspaceId, revision, { to: 'AWAITING_DEPLOY' })
 }
 

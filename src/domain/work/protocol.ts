@@ -20,7 +20,7 @@ export interface RevisionWork {
   source: Source
   repoUrl: string | null
   repoRef: string | null
-  /** the exact commit of an earlier build; a rebuild uses it instead of `repoRef` */
+  /** the exact commit of an earlier build, however that ended; a rebuild uses it instead of `repoRef` */
   repoCommitSha: string | null
   graphConfigPath: string | null
   imageUri: string | null
@@ -147,7 +147,7 @@ export interface CompleteRequest {
   outcome: 'succeeded' | 'failed' | 'stopped'
   /** why it failed, for people; becomes `status_message` */
   message?: string
-  /** BUILD */
+  /** BUILD, whatever its outcome: the exact commit, if it got so far. Kept where the revision has none yet. */
   repoCommitSha?: string
   /** BUILD */
   artifact?: string
@@ -160,7 +160,7 @@ export interface CompleteRequest {
 }
 
 export interface CompleteAnswer {
-  /** false: the step had been closed in the meantime (deadline, interrupt); nothing was recorded */
+  /** false: the step had been closed in the meantime (deadline, interrupt); of a build, only its commit was recorded */
   recorded: boolean
   /** what to do next */
   assignment: Assignment

@@ -94,7 +94,8 @@ export const completeBody = z
       .describe('`stopped`: the step was withdrawn (`stop`), and nothing of it is under way any more.'),
     message: optional(text(65_536)).describe('Why it failed, for people: the status_message of the revision.'),
     repo_commit_sha: optional(z.string().regex(/^([0-9a-f]{40}|[0-9a-f]{64})$/, 'Must be a full commit id.')).describe(
-      'BUILD: the exact commit. Required when one of a `gitprovider` source succeeded.',
+      'BUILD, whatever its outcome: the exact commit, if it got so far; the revision keeps the first that is reported. ' +
+        'Required when one of a `gitprovider` source succeeded.',
     ),
     artifact: optional(text(1024).min(1)).describe(
       'BUILD: what was built, in the words of whoever built it. Required when it succeeded.',
@@ -203,7 +204,7 @@ export const heartbeatAnswer = z
 
 export const completeAnswer = z
   .object({
-    recorded: z.boolean().describe('false: the step had been closed in the meantime; nothing was recorded.'),
+    recorded: z.boolean().describe('false: the step had been closed in the meantime; the outcome was not recorded.'),
     assignment,
   })
   .meta({ id: 'CompleteAnswer' })

@@ -50,7 +50,7 @@ export const SourceRevisionConfig = builder.objectRef<Partial<Revision>>('Source
     sourceTarballPath: t.string({ nullable: true, resolve: (revision) => revision.sourceTarballPath }),
     repoCommitSha: t.string({
       nullable: true,
-      description: 'The exact commit, once it was built.',
+      description: 'The exact commit, once a build has found it, however that ended.',
       resolve: (revision) => revision.repoCommitSha,
     }),
   }),

@@ -123,8 +123,9 @@ export const claims: Operation[] = [
     summary: 'Report how a step ended',
     description:
       'Answers what to do next. `recorded: false`: the step had been closed in the meantime (interrupted, superseded, past its deadline) ' +
-      'and the report changed nothing; a `DEPLOY` is undone then, so that `run` serves. ' +
-      `A \`BUILD\` that succeeded brings \`repo_commit_sha\` and \`artifact\`. May be repeated when its answer was lost. ${CLAIM_LOST}`,
+      'and the outcome changed nothing; a `DEPLOY` is undone then, so that `run` serves. ' +
+      'A `BUILD` that succeeded brings `repo_commit_sha` and `artifact`; one that failed or was stopped brings `repo_commit_sha`, ' +
+      `if it knows it: it is kept also then, so that a redeploy builds the same commit. May be repeated when its answer was lost. ${CLAIM_LOST}`,
     tag,
     input: completeInput,
     answers: { 200: { means: 'Whether it counts, and what to do next.', schema: completeAnswer } },

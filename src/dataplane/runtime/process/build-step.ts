@@ -29,6 +29,7 @@ export async function runBuild(
   step: RevisionStep,
   log: RevisionLog,
   signal: AbortSignal,
+  onCommit: (commit: string) => void,
 ): Promise<Built> {
   const { revision } = step
   const credentials =
@@ -41,7 +42,7 @@ export async function runBuild(
       mask,
       (reason) => log.write('build', reason, 'error'),
       async () => {
-        const { repoCommitSha } = await buildSource({
+        await buildSource({
           revision,
           folder,
           gitDirectory: host.options.gitDirectory,
@@ -62,12 +63,13 @@ export async function runBuild(
             if (host.account) await giveAll(tree, host.account)
           },
           log: (line) => log.write('build', mask(line)),
+          onCommit,
           signal,
         })
         signal.throwIfAborted()
         const artifact = `${revision.id}.${revision.attempt}.${step.tries}`
         await keepArtifact(app, folder, artifact)
-        return { repoCommitSha, artifact }
+        return { artifact }
       },
     )
   } finally {

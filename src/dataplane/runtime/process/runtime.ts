@@ -58,10 +58,10 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): Runtime {
       await createDatabase(options, claim.deployment.id, app.database)
     },
 
-    build: (claim, step, log, signal) =>
+    build: (claim, step, log, signal, onCommit = () => undefined) =>
       builds.run(
         signal,
-        () => runBuild(host, claim.deployment.id, step, log, signal),
+        () => runBuild(host, claim.deployment.id, step, log, signal, onCommit),
         () => log.write('build', `Waiting for its turn: this machine builds ${atATime} at a time`),
       ),
 

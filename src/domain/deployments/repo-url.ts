@@ -1,0 +1,55 @@
+/**
+ * Which repository URLs can be built from at all: such that none can become an option of git or another protocol, and
+ * none carries a password into every answer. Pure; whether a local path may be read is for the data plane to see.
+ */
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+export type RepoUrl =
+  /** `url`: as git is given it */
+  | { protocol: 'https' | 'http' | 'ssh'; url: string }
+  /** `path`: absolute */
+  | { protocol: 'file'; path: string }
+
+const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]'])
+/** `git@host:path`, the short form of ssh:// */
+const SCP_LIKE = /^([\w][\w.-]*)@([A-Za-z0-9][A-Za-z0-9.-]*):(?!\/\/)\/?([^\s]+)$/
+
+const ALLOWED =
+  'Must be an https:// or ssh:// URL, git@host:path, or file:// for a repository below GIT_DIRECTORY; http:// for localhost only.'
+const CREDENTIALS =
+  'Must be without user name and password, which every reader would see; only ssh:// takes a user name, as ssh://git@host/path.'
+
+/** What a URL (or an absolute path) names, or why it is refused, in words for the one who wrote it. */
+export function parseRepoUrl(text: string): RepoUrl | string {
+  const scp = SCP_LIKE.exec(text)
+  if (scp) return { protocol: 'ssh', url: `ssh://${scp[1]}@${scp[2]}/${scp[3]}` }
+  if (path.isAbsolute(text)) return { protocol: 'file', path: text }
+  if (!URL.canParse(text)) return ALLOWED
+  const url = new URL(text)
+  switch (url.protocol) {
+    case 'https:':
+      return url.username || url.password ? CREDENTIALS : { protocol: 'https', url: url.href }
+    case 'http:':
+      // without encryption only where nobody can listen in
+      if (!LOOPBACK.has(url.hostname)) return ALLOWED
+      return url.username || url.password ? CREDENTIALS : { protocol: 'http', url: url.href }
+    case 'ssh:':
+      if (!/^[A-Za-z0-9[]/.test(url.hostname) || url.username.startsWith('-')) return ALLOWED
+      return url.password ? CREDENTIALS : { protocol: 'ssh', url: url.href }
+    case 'file:':
+      return localPath(url)
+    default:
+      return ALLOWED
+  }
+}
+
+function localPath(url: URL): RepoUrl | string {
+  if (url.hostname) return ALLOWED
+  try {
+    return { protocol: 'file', path: fileURLToPath(url) }
+  } catch {
+    // an encoded slash
+    return ALLOWED
+  }
+}

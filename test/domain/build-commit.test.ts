@@ -1,0 +1,108 @@
+// A revision pins the commit that its build has found, however that build ended (contract 4).
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { RequestContext } from '../../src/domain/context.ts'
+import { interruptRevision } from '../../src/domain/revisions/interrupt.ts'
+import { redeployRevision } from '../../src/domain/revisions/redeploy.ts'
+import type { CompleteRequest } from '../../src/domain/work/protocol.ts'
+import { countStatements } from '../support/database.ts'
+import { gitDeployment, type TestDomain, testDomain } from '../support/domain.ts'
+import { claimOne, succeed } from '../support/holder.ts'
+
+let domain: TestDomain
+let ctx: RequestContext
+beforeAll(async () => {
+  domain = await testDomain()
+  ctx = await domain.tenant()
+})
+afterAll(() => domain.close())
+
+const A = 'a'.repeat(40)
+const B = 'b'.repeat(40)
+
+/** A deployment whose first build is under way, and the one who builds. */
+async function building() {
+  const id = await gitDeployment(ctx)
+  const claim = await claimOne(domain.plane, id)
+  const step = (await succeed(domain.plane, claim, claim.step!)).assignment.step!
+  const path = { deployment_id: id, revision_id: step.revision!.id }
+  return {
+    claim,
+    step,
+    path,
+    report: (outcome: CompleteRequest['outcome'], more: Partial<CompleteRequest> = {}, stepId = step.id) =>
+      domain.plane.complete({ claimId: claim.claimId, token: claim.token, stepId, outcome, ...more }),
+    revision: () => domain.core.db.revision.findUniqueOrThrow({ where: { id: path.revision_id } }),
+  }
+}
+
+test('a build that failed leaves its commit, and every later attempt builds that one and no other', async () => {
+  const { claim, path, report, revision } = await building()
+  expect(await report('failed', { message: 'no', repoCommitSha: A })).toMatchObject({ recorded: true })
+  expect(await revision()).toMatchObject({ status: 'BUILD_FAILED', repoCommitSha: A, artifact: null })
+
+  await redeployRevision(ctx, { path })
+  const [news] = await domain.plane.heartbeat({ leaseSeconds: 60, claims: [claim] })
+  const { step } = news!.assignment!
+  expect(step).toMatchObject({ kind: 'BUILD', revision: { repoCommitSha: A, attempt: 2 } })
+  // it may say what it wants: what the revision is made of is settled
+  await report('failed', { repoCommitSha: B }, step!.id)
+  expect(await revision()).toMatchObject({ status: 'BUILD_FAILED', repoCommitSha: A })
+
+  await redeployRevision(ctx, { path })
+  const [again] = await domain.plane.heartbeat({ leaseSeconds: 60, claims: [claim] })
+  await report('succeeded', { repoCommitSha: B, artifact: 'b' }, again!.assignment!.step!.id)
+  expect(await revision()).toMatchObject({ status: 'DEPLOYING', repoCommitSha: A, artifact: 'b' })
+})
+
+test('a build that failed before it found a commit leaves none', async () => {
+  const { report, revision } = await building()
+  await report('failed', { message: 'The repository can not be reached.' })
+  expect(await revision()).toMatchObject({ status: 'BUILD_FAILED', repoCommitSha: null })
+})
+
+test('an interrupted build leaves its commit when it has stopped, and a redeploy that waits for that builds it', async () => {
+  const { path, report, revision } = await building()
+  await interruptRevision(ctx, { path })
+  await redeployRevision(ctx, { path })
+  const { recorded, assignment } = await report('stopped', { repoCommitSha: A })
+  expect(recorded).toBe(false)
+  expect(assignment.step).toMatchObject({ kind: 'BUILD', revision: { repoCommitSha: A, attempt: 2 } })
+  // said once more, of a step that is over: nothing
+  await report('stopped', { repoCommitSha: B })
+  expect(await revision()).toMatchObject({ status: 'BUILDING', repoCommitSha: A })
+})
+
+test('a build that ended past its deadline leaves its commit too', async () => {
+  const { step, report, revision } = await building()
+  await domain.core.db.$executeRaw`UPDATE steps SET deadline_at = now() - interval '1 s' WHERE id = ${step.id}::uuid`
+  expect(await report('succeeded', { repoCommitSha: A, artifact: 'late' })).toMatchObject({ recorded: false })
+  expect(await revision()).toMatchObject({ status: 'BUILD_FAILED', repoCommitSha: A, artifact: null })
+})
+
+test('who has lost the claim, or speaks of another kind of step, pins nothing', async () => {
+  const { claim, step, report, revision } = await building()
+  await domain.plane.release(claim)
+  const next = await claimOne(domain.plane, claim.deployment.id)
+  await expect(report('failed', { repoCommitSha: A })).rejects.toMatchObject({ code: 'CLAIM_LOST' })
+  expect((await revision()).repoCommitSha).toBeNull()
+  await domain.plane.release(next)
+
+  const other = await gitDeployment(ctx)
+  const held = await claimOne(domain.plane, other)
+  expect(held.step!.kind).toBe('PROVISION')
+  const { claimId, token } = held
+  const stepId = held.step!.id
+  await domain.plane.complete({ claimId, token, stepId, outcome: 'failed', repoCommitSha: A })
+  // nor of a build of another deployment
+  await domain.plane.complete({ claimId, token, stepId: step.id, outcome: 'failed', repoCommitSha: A })
+  expect(await domain.core.db.revision.count({ where: { repoCommitSha: A, deploymentId: other } })).toBe(0)
+  expect((await revision()).repoCommitSha).toBeNull()
+})
+
+test('to keep the commit costs no statement', async () => {
+  const statements = async (more: Partial<CompleteRequest>) => {
+    const { report } = await building()
+    return (await countStatements(domain.database, () => report('failed', more))).length
+  }
+  expect(await statements({ repoCommitSha: A })).toBe(await statements({}))
+})
