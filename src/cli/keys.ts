@@ -33,7 +33,10 @@ export const createKeys: Command = {
     const expiresAt = inDays(values['expires-in-days'])
     const { listenerId, agentId } = holderOf(values)
     await withCore(async (core) => {
-      const workspace = await theWorkspace(core, values.workspace ?? (await workspaceOf(core, listenerId)))
+      const workspace = await theWorkspace(
+        core,
+        values.workspace ?? (values.organization ? await anyWorkspace(core) : await workspaceOf(core, listenerId)),
+      )
       const { row, text } = await transaction(core, async (tx) => {
         if (listenerId != null) await shareListener(tx, workspace.id, listenerId)
         return issueKey(tx, {
@@ -78,6 +81,12 @@ const OPTION: Record<string, string> = {
   agent_id: '--agent',
   organization_wide: '--organization',
   secrets_read: '--secrets-read',
+}
+
+/** For a key of all workspaces: the one whose log tells of it. With several organizations it must be said whose key it is. */
+async function anyWorkspace(core: Core): Promise<string | undefined> {
+  const [oldest, ...others] = await core.db.workspace.findMany({ orderBy: { createdAt: 'asc' } })
+  return others.every((other) => other.organizationId === oldest?.organizationId) ? oldest?.id : undefined
 }
 
 /** The listener knows its workspace: it need not be named. */

@@ -20,8 +20,15 @@ export class MalformedJson {
   }
 }
 
-/** An issue tells its input, so that what is missing can be told from what is wrong. Nobody shows or logs it. */
-const REPORT = { reportInput: true }
+const NO_INTEGER = 'Must be an integer.'
+
+const REPORT = {
+  /** An issue tells its input, so that what is missing can be told from what is wrong. Nobody shows or logs it. */
+  reportInput: true,
+  /** Of text in the place of a `z.int()` zod tells only that it is no number; just here it still tells of which type. */
+  error: ({ code, inst }: z.core.$ZodRawIssue) =>
+    code === 'invalid_type' && (inst as z.core.$ZodNumberFormat)._zod.def.format === 'safeint' ? NO_INTEGER : undefined,
+}
 
 /** Parses raw parts; throws ValidationError with every violation of the shape. */
 export function parse<S extends z.ZodType>(schema: S, raw: RawInput): z.output<S> {
@@ -77,11 +84,13 @@ function toViolation(issue: z.core.$ZodIssue): Violation {
 function describe(issue: z.core.$ZodIssue): { msg: string; type: string } {
   const absent = issue.input === undefined
   switch (issue.code) {
-    case 'invalid_type':
-      if (!absent && issue.path[0] === 'query' && UNREADABLE[issue.expected]) return UNREADABLE[issue.expected]!
+    case 'invalid_type': {
+      const expected = issue.message === NO_INTEGER ? 'int' : issue.expected
+      if (!absent && issue.path[0] === 'query' && UNREADABLE[expected]) return UNREADABLE[expected]!
       return absent
         ? { msg: 'This field is required.', type: 'missing' }
-        : { msg: `Must be ${article(issue.expected)}.`, type: TYPE_WORD[issue.expected] ?? 'type_error' }
+        : { msg: `Must be ${article(expected)}.`, type: TYPE_WORD[expected] ?? 'type_error' }
+    }
     case 'invalid_value':
       return absent
         ? { msg: 'This field is required.', type: 'missing' }

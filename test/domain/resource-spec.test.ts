@@ -36,7 +36,8 @@ test('no number may be negative, and counts are integers', () => {
   const numbers = Object.keys(resourceSpec.shape).filter((key) => /cpu|_mb|scale|_gi|connections/.test(key))
   expect(numbers.length).toBeGreaterThan(30)
   for (const field of numbers) expect(refusal({ [field]: -1 }), field).toEqual([[field, 'greater_than_equal']])
-  expect(refusal({ memory_mb: 1.5 })).toEqual([['memory_mb', 'int_type']])
+  for (const wrong of [1.5, 'x', '1', true, []])
+    expect(refusal({ memory_mb: wrong })).toEqual([['memory_mb', 'int_type']])
 })
 
 test('the defaults follow the base values', () => {

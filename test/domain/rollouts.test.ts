@@ -93,13 +93,21 @@ describe('A deployment from request to running', () => {
     expect(await statuses(id)).toEqual(['SKIPPED', 'DEPLOYED'])
   })
 
-  test('with no runtime it fails at once and names the setting', async () => {
+  test('with no runtime it fails at once and names the setting, and a listener only where there can be one', async () => {
     const none = { ...ctx, settings: { ...ctx.settings, runtime: 'none' as const } }
-    const id = await createDeployment(none, { body: await gitBody(ctx) })
-    expect((await revisions(id))[0]).toMatchObject({
-      status: 'CREATE_FAILED',
-      statusMessage: expect.stringContaining('RUNTIME'),
-    })
+    const failure = async (body: object) => {
+      const id = await createDeployment(none, { body: { ...(await gitBody(ctx)), ...body } })
+      const [first] = await revisions(id)
+      expect(first!.status).toBe('CREATE_FAILED')
+      return first!.statusMessage
+    }
+    const start = 'No runtime is configured: start a server with RUNTIME=process or RUNTIME=kubernetes'
+    expect(await failure({})).toBe(`${start}.`)
+    const image = { source_config: {}, source_revision_config: { image_uri: 'agent:1' } }
+    expect(await failure({ ...image, source: 'internal_container' })).toBe(`${start}.`)
+    expect(await failure({ ...image, source: 'external_container' })).toBe(
+      `${start}, or create the deployment anew with a listener in source_config.listener_id.`,
+    )
   })
 })
 

@@ -115,6 +115,8 @@ test('a deployment takes a repository of the installation, and no other', async 
   expect((await app.create(git(body[0].url))).source_config.repo_url).toBe(body[0].url)
   await app.provider.repository('stranger/private', { disk: false })
   const urls = [`${app.provider.webUrl}/stranger/private.git`, 'https://elsewhere.example/acme/repo-001', 'file:///etc']
+  // what no deployment can be built from is said once
+  urls.push('ftp://elsewhere.example/acme/repo-001', app.provider.webUrl.replace('//', '//me:pw@'))
   for (const url of urls) {
     const refused = await app.call('POST', '/v2/deployments', { body: git(url) })
     expect(violations(refused)).toEqual(['body.source_config.repo_url value_error'])

@@ -42,6 +42,18 @@ describe('A refused create is refused alike', () => {
     ['a name with a line break', { name: 'a\nb' }, ['name string_pattern_mismatch']],
     ['a name that is too long', { name: 'x'.repeat(129) }, ['name string_too_long']],
     ['no repository', { source_config: { repo_url: null } }, ['source_config.repo_url missing']],
+    ...[
+      'ftp://x/y',
+      'ext::sh -c id',
+      '--upload-pack=x',
+      'https://',
+      'http://github.com/a/b',
+      'https://u:pw@x.example/y',
+    ].map((repo_url): [string, object, string[]] => [
+      `a repository at ${repo_url}`,
+      { source_config: { repo_url } },
+      ['source_config.repo_url value_error'],
+    ]),
     [
       'an image for a git source',
       { source_revision_config: { image_uri: 'a:1' } },

@@ -467,6 +467,18 @@ describe('what is refused with 422, and where', () => {
     ])
   })
 
+  test('a repository that is not there yet is taken, also a local one', async () => {
+    for (const url of ['ssh://git@git.example.com/acme/agent', 'file:///nowhere/agent.git', '/nowhere/agent.git'])
+      expect((await post(set(git(), 'source_config.repo_url', url))).status).toBe(201)
+  })
+
+  test('a password in the URL of a repository is refused, and not repeated', async () => {
+    const answer = await post(set(git(), 'source_config.repo_url', 'https://me:hunter2@git.example.com/acme/agent'))
+    expect(violations(answer)).toEqual(['body.source_config.repo_url value_error'])
+    expect(answer.text).toContain('Must be without user name and password')
+    expect(answer.text).not.toContain('hunter2')
+  })
+
   test('all violations of the rules are reported together', async () => {
     const body = {
       ...bodies.external_container(),

@@ -58,3 +58,17 @@ test.each([
   expect(violations(await narrow.call('POST', '/v2/deployments', { body }))).toEqual(['body.source value_error'])
   await narrow.close()
 })
+
+test('what is not offered is not asked for a listener, too', async () => {
+  const narrow = await restApp({ settings: { DEPLOYMENT_MODES: 'cloud' } })
+  await listener(narrow)
+  const { body } = await narrow.call('POST', '/v2/deployments', { body: bodies.external_container() })
+  expect(body.detail).toEqual([
+    {
+      loc: ['body', 'source'],
+      msg: 'external_container is not offered by this installation (DEPLOYMENT_MODES lacks self_hosted).',
+      type: 'value_error',
+    },
+  ])
+  await narrow.close()
+})

@@ -184,6 +184,32 @@ describe('what a PATCH can’t change', () => {
     expect(violations(await patch(id, body))).toContain(expected)
   })
 
+  test.each(['gitprovider', 'internal_container'] as const)(
+    'custom_url of %s is refused with the words of create, before and after its first deploy',
+    async (source) => {
+      const body = source === 'gitprovider' ? bodies.gitprovider(app.tenant.integrationId) : bodies[source]()
+      const { id } = await app.create(body)
+      const url = { source_config: { custom_url: 'https://a.example' } }
+      const refused = [
+        {
+          loc: ['body', 'source_config', 'custom_url'],
+          msg: `Only for external_container sources; this deployment's source is ${source}.`,
+          type: 'value_error',
+        },
+      ]
+      expect(
+        (
+          await app.call('POST', '/v2/deployments', {
+            body: { ...body, source_config: { ...body.source_config, ...url.source_config } },
+          })
+        ).body.detail,
+      ).toEqual(refused)
+      expect((await patch(id, url)).body.detail).toEqual(refused)
+      await app.core.db.deployment.update({ where: { id }, data: { customUrl: 'http://127.0.0.1:3100' } })
+      expect((await patch(id, url)).body.detail).toEqual(refused)
+    },
+  )
+
   test('custom_url of a git source, listener_id and k8s_namespace', async () => {
     const { id } = await git()
     const url = { source_config: { custom_url: 'https://a.example' } }

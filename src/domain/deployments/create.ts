@@ -19,6 +19,7 @@ import {
   offeredViolations,
   referenceViolations,
   refViolations,
+  repoUrlViolations,
   requiredViolations,
   sourceViolations,
 } from './rules.ts'
@@ -31,6 +32,8 @@ export async function createDeployment(ctx: RequestContext, raw: RawInput): Prom
   requireRole(ctx, 'deployer')
   const { body } = parse(createInput, raw)
   const unreachable = await reachViolations(ctx, body)
+  // alone: what a source needs is of no use to whoever can't have it
+  rejectIfAny(offeredViolations(body.source, ctx.settings.deploymentModes))
   return transaction(ctx, (tx) => create(ctx, tx, body, unreachable))
 }
 
@@ -49,10 +52,10 @@ async function create(
   const hasListener = source === 'external_container' && (await tx.sql.listener.count({ where: tenant(ctx) })) > 0
 
   rejectIfAny([
-    ...offeredViolations(source, ctx.settings.deploymentModes),
     ...requiredViolations(source, body),
     ...sourceViolations(source, body),
     ...contentViolations(body),
+    ...repoUrlViolations(source, config.repo_url),
     ...unreachable,
     ...unissuedViolations(revision.source_tarball_path),
     ...refViolations(revision.repo_ref ?? null, buildOnPush),

@@ -5,6 +5,7 @@
 import type { Deployment } from '../../generated/prisma/client.ts'
 import type { Violation } from '../errors.ts'
 import { violation } from '../parse.ts'
+import { onlyForViolation } from './rules.ts'
 import type { UpdateBody } from './schemas.ts'
 
 /** field → [what was said, what is stored] */
@@ -28,11 +29,14 @@ function immutables(deployment: Deployment, body: UpdateBody): [string, unknown,
 export function immutableViolations(deployment: Deployment, body: UpdateBody): Violation[] {
   return immutables(deployment, body)
     .filter(([, said, stored]) => said != null && said !== stored)
-    .map(([field, , stored]) =>
-      violation(
-        field,
-        `Cannot be changed after creation; it is ${stored === null ? 'not set' : JSON.stringify(stored)}.`,
-      ),
+    .map(
+      ([field, , stored]) =>
+        // as create says it: to say only that it can't be changed would be half the truth
+        onlyForViolation(deployment.source, field) ??
+        violation(
+          field,
+          `Cannot be changed after creation; it is ${stored === null ? 'not set' : JSON.stringify(stored)}.`,
+        ),
     )
 }
 

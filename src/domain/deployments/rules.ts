@@ -8,6 +8,7 @@ import type { Violation } from '../errors.ts'
 import { violation } from '../parse.ts'
 import { RESERVED_NAMES } from '../secrets/rules.ts'
 import { parseImageReference } from './image-reference.ts'
+import { parseRepoUrl } from './repo-url.ts'
 import { resourceSpecViolations } from './resource-spec.ts'
 import type { SecretReference, SourceConfig, SourceRevisionConfig } from './schemas.ts'
 
@@ -46,9 +47,15 @@ function valueAt(said: Said, field: string): unknown {
 export function sourceViolations(source: Source, said: Said, judged: readonly string[] = []): Violation[] {
   return Object.entries(ONLY_FOR)
     .filter(([field, sources]) => valueAt(said, field) !== null && !sources.includes(source) && !judged.includes(field))
-    .map(([field, sources]) =>
-      violation(field, `Only for ${sources.join(' and ')} sources; this deployment's source is ${source}.`),
-    )
+    .map(([field]) => onlyForViolation(source, field)!)
+}
+
+/** "only for …" of a field that is not for this source; null: it is, or is for all. */
+export function onlyForViolation(source: Source, field: string): Violation | null {
+  const sources = ONLY_FOR[field]
+  return !sources || sources.includes(source)
+    ? null
+    : violation(field, `Only for ${sources.join(' and ')} sources; this deployment's source is ${source}.`)
 }
 
 /** What each source needs on create. */
@@ -82,6 +89,12 @@ export function offeredViolations(source: Source, modes: DomainSettings['deploym
       ),
     ]
   return []
+}
+
+/** On create, for the source that has one: later it can't be changed, so what is stored passes. */
+export function repoUrlViolations(source: Source, repoUrl: string | null | undefined): Violation[] {
+  const parsed = source === 'gitprovider' && repoUrl != null ? parseRepoUrl(repoUrl) : null
+  return typeof parsed === 'string' ? [violation('source_config.repo_url', parsed)] : []
 }
 
 /** With a tag, build_on_push must be false; both are the values that will be stored. */

@@ -1,6 +1,7 @@
 /** Whether the integration that a new deployment names is there, and reaches the repository that it names. */
 import type { Source } from '../../generated/prisma/enums.ts'
 import type { RequestContext } from '../context.ts'
+import { parseRepoUrl } from '../deployments/repo-url.ts'
 import type { SourceConfig } from '../deployments/schemas.ts'
 import type { Violation } from '../errors.ts'
 import { violation } from '../parse.ts'
@@ -17,6 +18,8 @@ export async function reachViolations(
   if (config.integration_id == null) return []
   const integration = await requireIntegration(ctx, config.integration_id)
   if (source !== 'gitprovider' || integration.kind !== 'app' || config.repo_url == null) return []
+  // the rules tell of it
+  if (typeof parseRepoUrl(config.repo_url) === 'string') return []
   const { provider, installation } = reachable(ctx, integration)
   const repository = provider.repositoryOf(config.repo_url)
   const token = repository && (await provider.cloneToken(installation, repository, ctx.signal))

@@ -9,7 +9,7 @@ import type { Core, Tx } from '../context.ts'
 import { isInTurn, missingContent, needsBuild, OPEN } from '../revisions/lifecycle.ts'
 import { explain, transition } from '../revisions/transition.ts'
 import { closeStep, openStep } from './steps.ts'
-import { isServed, NO_RUNTIME, waitsFor } from './waits-for.ts'
+import { isServed, noRuntime, waitsFor } from './waits-for.ts'
 
 /** `deployment` must be locked and current; it is not changed by this, apart from its generation. */
 export async function advance(core: Core, tx: Tx, deployment: Deployment): Promise<void> {
@@ -23,7 +23,8 @@ export async function advance(core: Core, tx: Tx, deployment: Deployment): Promi
   const served = isServed(core, deployment)
 
   for (const revision of open.filter((r) => r.status === 'CREATING')) {
-    if (!served) await transition(tx, deployment.workspaceId, revision, { to: 'CREATE_FAILED', message: NO_RUNTIME })
+    if (!served)
+      await transition(tx, deployment.workspaceId, revision, { to: 'CREATE_FAILED', message: noRuntime(deployment) })
     else if (!deployment.provisionedAt)
       await explain(tx, revision, step?.firstTakenAt ? null : await waitsFor(core, tx, deployment, 'PROVISION'))
     else if (missingContent(revision)) await explain(tx, revision, `Waiting for ${missingContent(revision)}.`)
@@ -37,7 +38,7 @@ export async function advance(core: Core, tx: Tx, deployment: Deployment): Promi
     if (!served) {
       await transition(tx, deployment.workspaceId, current, {
         to: kind === 'BUILD' ? 'BUILD_FAILED' : 'DEPLOY_FAILED',
-        message: NO_RUNTIME,
+        message: noRuntime(deployment),
       })
       return advance(core, tx, deployment)
     }
@@ -92,7 +93,9 @@ async function advanceTeardown(core: Core, tx: Tx, deployment: Deployment, step:
 }
 
 async function explainTeardown(core: Core, tx: Tx, deployment: Deployment): Promise<void> {
-  const statusMessage = isServed(core, deployment) ? await waitsFor(core, tx, deployment, 'TEARDOWN') : NO_RUNTIME
+  const statusMessage = isServed(core, deployment)
+    ? await waitsFor(core, tx, deployment, 'TEARDOWN')
+    : noRuntime(deployment)
   if (statusMessage !== deployment.statusMessage)
     await tx.sql.deployment.update({ where: { id: deployment.id }, data: { statusMessage } })
 }

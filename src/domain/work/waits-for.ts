@@ -1,11 +1,18 @@
 /** Says for whom a deployment waits: the text of `status_message` while nobody has taken its step. */
+import type { Deployment } from '../../generated/prisma/client.ts'
 import type { StepKind } from '../../generated/prisma/enums.ts'
 import type { Core, Tx } from '../context.ts'
 import { isSilent } from '../deployments/status.ts'
 
+const NO_RUNTIME = 'No runtime is configured: start a server with RUNTIME=process or RUNTIME=kubernetes'
+
 /** What needs a runtime fails at once with this when none is configured. */
-export const NO_RUNTIME =
-  'No runtime is configured: start a server with RUNTIME=process or RUNTIME=kubernetes, or name a listener in source_config.listener_id.'
+export function noRuntime({ source, deletedAt }: Pick<Deployment, 'source' | 'deletedAt'>): string {
+  // only these can have a listener, and only from the start
+  return source === 'external_container' && !deletedAt
+    ? `${NO_RUNTIME}, or create the deployment anew with a listener in source_config.listener_id.`
+    : `${NO_RUNTIME}.`
+}
 
 /** Of a message that says for which listener something waits, as patterns of LIKE: any, and one that has gone silent. */
 export const WAITS_FOR_LISTENER = 'Waiting for listener %'

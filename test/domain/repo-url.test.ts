@@ -1,0 +1,53 @@
+/** Which repository URLs a deployment may name, what git is given for them, and what is refused with which words. */
+import { describe, expect, test } from 'vitest'
+import { parseRepoUrl } from '../../src/domain/deployments/repo-url.ts'
+
+test.each<[string, object]>([
+  ['https://git.example.com/acme/agent.git', { protocol: 'https', url: 'https://git.example.com/acme/agent.git' }],
+  ['HTTPS://Git.Example.com/acme', { protocol: 'https', url: 'https://git.example.com/acme' }],
+  ['http://localhost:3000/acme/agent.git', { protocol: 'http', url: 'http://localhost:3000/acme/agent.git' }],
+  ['http://127.0.0.1/acme/agent.git', { protocol: 'http', url: 'http://127.0.0.1/acme/agent.git' }],
+  ['http://[::1]/acme/agent.git', { protocol: 'http', url: 'http://[::1]/acme/agent.git' }],
+  [
+    'ssh://git@git.example.com:22/acme/agent.git',
+    { protocol: 'ssh', url: 'ssh://git@git.example.com:22/acme/agent.git' },
+  ],
+  ['git@git.example.com:acme/agent.git', { protocol: 'ssh', url: 'ssh://git@git.example.com/acme/agent.git' }],
+  ['git@git.example.com:/srv/agent.git', { protocol: 'ssh', url: 'ssh://git@git.example.com/srv/agent.git' }],
+  ['file:///srv/not%20there%20yet.git', { protocol: 'file', path: '/srv/not there yet.git' }],
+  ['/srv/not there yet.git', { protocol: 'file', path: '/srv/not there yet.git' }],
+])('%s may be built from', (url, parsed) => {
+  expect(parseRepoUrl(url)).toEqual(parsed)
+})
+
+describe('what is refused, and why', () => {
+  test.each([
+    'ftp://x/y',
+    'ext::sh -c id',
+    '--upload-pack=x',
+    'https://',
+    'http://github.com/a/b',
+    'http://localhost.example.com/a/b',
+    'git://example.com/x',
+    'ssh://-oProxyCommand=id/x',
+    'ssh://-o@host/x',
+    '-oProxyCommand=id@host:x',
+    'git:pw@host:x',
+    'file://host/x',
+    'file:///a%2Fb',
+    'acme/agent',
+    '',
+  ])('«%s» is nothing to build from', (url) => {
+    expect(parseRepoUrl(url)).toMatch(/^Must be an https:\/\/ or ssh:\/\/ URL, git@host:path, or file:\/\//)
+  })
+
+  test.each([
+    'https://user:pw@git.example.com/acme/agent',
+    'https://token@git.example.com/acme/agent',
+    'https://:pw@git.example.com/acme/agent',
+    'http://user:pw@localhost/acme/agent',
+    'ssh://git:pw@git.example.com/acme/agent',
+  ])('%s would show its password to every reader', (url) => {
+    expect(parseRepoUrl(url)).toMatch(/^Must be without user name and password/)
+  })
+})
