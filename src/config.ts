@@ -79,7 +79,7 @@ export const SETTINGS = {
       .regex(/^[\x21-\x7e]{20,256}$/, 'must be 20 to 256 printable characters without spaces')
       .optional(),
     null,
-    'the first admin key, used when the database is empty. None: one is generated and printed once',
+    'the first admin key, used when the database is empty: 20 to 256 printable characters without spaces. None: one is generated and printed once',
   ],
   SECRETS_KEYS: [
     z
