@@ -83,7 +83,10 @@ const OPTION: Record<string, string> = {
   secrets_read: '--secrets-read',
 }
 
-/** For a key of all workspaces: the one whose log tells of it. With several organizations it must be said whose key it is. */
+/**
+ * For a key of all workspaces: the one whose log tells of it. With several organizations it must be said whose key it
+ * is.
+ */
 async function anyWorkspace(core: Core): Promise<string | undefined> {
   const [oldest, ...others] = await core.db.workspace.findMany({ orderBy: { createdAt: 'asc' } })
   return others.every((other) => other.organizationId === oldest?.organizationId) ? oldest?.id : undefined

@@ -25,7 +25,7 @@ const NO_INTEGER = 'Must be an integer.'
 const REPORT = {
   /** An issue tells its input, so that what is missing can be told from what is wrong. Nobody shows or logs it. */
   reportInput: true,
-  /** Of text in the place of a `z.int()` zod tells only that it is no number; just here it still tells of which type. */
+  /** Of text in the place of a `z.int()` zod tells only that it is no number; here it still tells of which type. */
   error: ({ code, inst }: z.core.$ZodRawIssue) =>
     code === 'invalid_type' && (inst as z.core.$ZodNumberFormat)._zod.def.format === 'safeint' ? NO_INTEGER : undefined,
 }

@@ -2,32 +2,15 @@
 import type { LookupAddress } from 'node:dns'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
-import { afterEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { McpDiscoveryError, McpUnavailableError } from '../../src/domain/providers/client.ts'
 import { createOutbound } from '../../src/oauth/fetch.ts'
 import { registerForMcp } from '../../src/oauth/mcp.ts'
 import type { Resolve } from '../../src/oauth/outbound-connect.ts'
-import {
-  type McpOptions,
-  type McpServer,
-  RESOURCE_METADATA,
-  SERVER_METADATA,
-  startMcpServer,
-} from '../support/mcp-server.ts'
+import { type McpServer, RESOURCE_METADATA, SERVER_METADATA } from '../support/mcp-server.ts'
+import { mcpServer, OPENID, REDIRECT, RULES } from './mcp-support.ts'
 
-const OPENID = '/.well-known/openid-configuration'
-const RULES = { allow: ['127.0.0.1'] }
-
-const started: McpServer[] = []
-afterEach(() => Promise.all(started.splice(0).map((server) => server.close())))
-
-async function mcpServer(options?: McpOptions): Promise<McpServer> {
-  const server = await startMcpServer(options)
-  started.push(server)
-  return server
-}
-
-const CLIENT = { name: 'Acme', redirectUri: 'http://127.0.0.1:8123/v2/auth/callback/acme' }
+const CLIENT = { name: 'Acme', redirectUri: REDIRECT }
 
 /** What is said of it. `Wrong`: the caller, or the server's operator, has something to mend; else it may pass. */
 async function said(

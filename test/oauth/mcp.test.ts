@@ -1,34 +1,17 @@
 /** How the authorization server of an MCP server is found, and a client registered there. */
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { McpDiscoveryError, McpUnavailableError } from '../../src/domain/providers/client.ts'
 import { createOutbound } from '../../src/oauth/fetch.ts'
 import { registerForMcp } from '../../src/oauth/mcp.ts'
-import {
-  type McpOptions,
-  type McpServer,
-  RESOURCE_METADATA,
-  SERVER_METADATA,
-  startMcpServer,
-} from '../support/mcp-server.ts'
+import { type McpServer, RESOURCE_METADATA, SERVER_METADATA } from '../support/mcp-server.ts'
 import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
-
-const OPENID = '/.well-known/openid-configuration'
-const REDIRECT = 'http://127.0.0.1:8123/v2/auth/callback/acme'
-const RULES = { allow: ['127.0.0.1'] }
+import { mcpServer, OPENID, REDIRECT, RULES } from './mcp-support.ts'
 
 let oauth: OAuthServer
-const started: McpServer[] = []
 beforeAll(async () => {
   oauth = await startOAuthServer({ registration: true })
 })
-afterEach(() => Promise.all(started.splice(0).map((server) => server.close())))
 afterAll(() => oauth.close())
-
-async function mcpServer(options?: McpOptions): Promise<McpServer> {
-  const server = await startMcpServer(options)
-  started.push(server)
-  return server
-}
 
 /** What discovery comes to: the client, or the error. */
 const discover = (url: string, { redirectUri = REDIRECT, patience = 10_000 } = {}) =>

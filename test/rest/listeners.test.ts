@@ -142,6 +142,10 @@ describe('changing one', () => {
     expect(next.body).toEqual({ ...one, version: '2', updated_at: expect.any(String) })
     expect(next.body.updated_at > one.updated_at).toBe(true)
     expect(await lastEvent()).toMatchObject({ type: 'listener.updated', subjectId: one.id })
+    const told = await app.app.core.db.event.count({ where: { subjectId: one.id } })
+    for (const same of [{}, { version: '2' }, { compute_config: one.compute_config }])
+      expect((await patch(one.id, same)).body).toEqual(next.body)
+    expect(await app.app.core.db.event.count({ where: { subjectId: one.id } })).toBe(told)
     const k8s_namespaces = ['agents', 'more']
     expect((await patch(one.id, { version: null, compute_config: { k8s_namespaces } })).body).toMatchObject({
       version: '2',

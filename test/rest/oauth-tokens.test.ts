@@ -164,8 +164,11 @@ describe('naming a token', () => {
 
   test('keeps what is not said', async () => {
     const token = await stored({ row: { label: 'work', isDefault: true } })
-    for (const body of [{}, { label: null, is_default: null, default: null }, { unknown: 1 }])
+    const before = await row(token.id)
+    for (const body of [{}, { label: null, is_default: null, default: null }, { unknown: 1 }, { label: 'work' }])
       expect((await patch(token.id, body)).body).toMatchObject({ provider_account_label: 'work', is_default: true })
+    expect(await row(token.id)).toEqual(before)
+    expect(await app.core.db.event.count({ where: { subjectId: token.id } })).toBe(0)
     expect((await patch(token.id, { is_default: false })).body).toMatchObject({
       provider_account_label: 'work',
       is_default: false,

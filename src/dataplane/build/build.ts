@@ -37,21 +37,18 @@ export interface BuildRequest {
 }
 
 /** What a start needs to know of an artifact; written by us next to its tree, where its own code can't reach. */
-export interface ArtifactManifest extends StartScript {
-  /** null: the source has no commits */
-  repoCommitSha: string | null
-}
+export type ArtifactManifest = StartScript
 
-/** Returns what was built. Throws StepFailure with what to do about it. */
-export async function buildSource(request: BuildRequest): Promise<ArtifactManifest> {
+/** Throws StepFailure with what to do about it. */
+export async function buildSource(request: BuildRequest): Promise<void> {
   const { revision, folder, run, log } = request
   if (!revision.graphConfigPath) throw new StepFailure('graph_config_path is needed for a build.')
   const tree = path.join(folder, 'tree')
-  const source = await bringSource(request, tree)
+  const hint = await bringSource(request, tree)
 
   // all that is read from the tree is read before any of its own code has run
-  const configFolder = checkGraphConfig(tree, revision.graphConfigPath, source.hint)
-  const script = findStartScript(tree, configFolder)
+  const configFolder = checkGraphConfig(tree, revision.graphConfigPath, hint)
+  const manifest: ArtifactManifest = findStartScript(tree, configFolder)
   const install = revision.installCommand
     ? { folder: '.', command: ['sh', '-c', revision.installCommand] }
     : detectInstall(tree, configFolder, request.has)
@@ -70,9 +67,7 @@ export async function buildSource(request: BuildRequest): Promise<ArtifactManife
       path.join(tree, configFolder),
     )
 
-  const manifest = { ...script, repoCommitSha: source.commit }
   await fs.promises.writeFile(path.join(folder, 'artifact.json'), JSON.stringify(manifest), { mode: 0o600 })
-  return manifest
 
   async function execute(of: BuildRequest, what: string, shown: string, command: string[], cwd: string): Promise<void> {
     log(`$ ${shown}`)

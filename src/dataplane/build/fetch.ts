@@ -17,8 +17,8 @@ export interface Source {
 }
 
 /**
- * Returns the exact commit, after `onCommit` was told it: files that can't be written change nothing of which it is.
- * `folder` is the empty repository that `git` works on, `tree` the empty folder for the files.
+ * `onCommit` is told the exact commit before its files are written: should that fail, it is still this one. `folder` is
+ * the empty repository that `git` works on, `tree` the empty folder for the files.
  */
 export async function fetchSource(
   git: Git,
@@ -26,14 +26,13 @@ export async function fetchSource(
   folder: string,
   tree: string,
   onCommit: (commit: string) => void,
-): Promise<string> {
+): Promise<void> {
   fs.mkdirSync(folder, { mode: 0o700 })
   await git.run(['init', '--quiet', '--bare', '--template=', '--', folder])
   const commit = await fetchCommit(git, source)
   onCommit(commit)
   fs.mkdirSync(tree, { mode: 0o711 })
   await git.run([`--work-tree=${tree}`, 'checkout', '--quiet', '--force', '--detach', commit])
-  return commit
 }
 
 async function fetchCommit(git: Git, { remote, ref, commit }: Source): Promise<string> {

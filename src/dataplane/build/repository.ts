@@ -14,7 +14,9 @@ export interface Remote {
   protocol: 'https' | 'http' | 'ssh' | 'file'
 }
 
-/** Checks a repository URL (or an absolute path) again, whoever stored it. Throws StepFailure that says what is allowed. */
+/**
+ * Checks a repository URL (or an absolute path) again, whoever stored it. Throws StepFailure that says what is allowed.
+ */
 export function allowedRemote(repoUrl: string, gitDirectory: string): Remote {
   const parsed = parseRepoUrl(repoUrl)
   if (typeof parsed === 'string') throw new StepFailure(`This repo_url is not allowed: ${parsed}`)

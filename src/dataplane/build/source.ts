@@ -11,19 +11,12 @@ import { allowedRemote, fullRef } from './repository.ts'
 import { printable } from './tarball-entry.ts'
 import { unpackTarball } from './unpack.ts'
 
-export interface Source {
-  /** null: it has no commits */
-  commit: string | null
-  /** what to look at when a file is missing in it */
-  hint: string
-}
-
-/** `tree` must not be there yet. Throws StepFailure. */
-export function bringSource(request: BuildRequest, tree: string): Promise<Source> {
+/** `tree` must not be there yet. Returns what to look at when a file is missing in it. Throws StepFailure. */
+export function bringSource(request: BuildRequest, tree: string): Promise<string> {
   return request.revision.source === 'internal_source' ? unpack(request, tree) : checkOut(request, tree)
 }
 
-async function checkOut(request: BuildRequest, tree: string): Promise<Source> {
+async function checkOut(request: BuildRequest, tree: string): Promise<string> {
   const { revision, folder, credentials, searchPath, run, log, onCommit } = request
   if (!revision.repoUrl || !revision.repoRef)
     throw new StepFailure('repo_url, repo_ref and graph_config_path are all needed for a build.')
@@ -35,21 +28,21 @@ async function checkOut(request: BuildRequest, tree: string): Promise<Source> {
   const git = createGit({ remote, folder: repository, credentials, configFile, searchPath, run, log })
   try {
     const source = { remote, ref, commit: revision.repoCommitSha }
-    const commit = await fetchSource(git, source, repository, tree, (found) => {
-      log(`Commit ${found}`)
-      onCommit(found)
+    await fetchSource(git, source, repository, tree, (commit) => {
+      log(`Commit ${commit}`)
+      onCommit(commit)
     })
-    return { commit, hint: 'check graph_config_path and repo_ref' }
+    return 'check graph_config_path and repo_ref'
   } finally {
     git.close()
   }
 }
 
-async function unpack({ revision, sources, log, signal }: BuildRequest, tree: string): Promise<Source> {
+async function unpack({ revision, sources, log, signal }: BuildRequest, tree: string): Promise<string> {
   log('Unpacking the source tarball')
   await fs.promises.mkdir(tree, { mode: 0o711 })
   await unpackTarball(await sources.tarball(revision.id, signal), tree, signal)
-  return { commit: null, hint: `check graph_config_path${await wrapping(tree)}` }
+  return `check graph_config_path${await wrapping(tree)}`
 }
 
 /** Whoever packs a folder instead of what is in it has one more name in all paths. */

@@ -2,10 +2,10 @@
  * PATCH of a deployment: merges what was said, and makes a revision exactly on the triggers of spec 3. The same
  * merge makes the explicit new revision of `POST …/revisions`.
  */
-import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
 import type { Deployment, Prisma, Revision, SecretSet } from '../../generated/prisma/client.ts'
 import { requireRole } from '../access.ts'
+import { changesAnything } from '../changes.ts'
 import { type RequestContext, type Tx, transaction } from '../context.ts'
 import { rejectIfAny } from '../errors.ts'
 import { parse, type RawInput } from '../parse.ts'
@@ -21,7 +21,7 @@ import { deploymentPath, type SecretReference, type UpdateBody, updateBody } fro
 
 export const updateInput = z.object({ path: deploymentPath, body: updateBody })
 
-/** PATCH. What changes nothing leaves no trace. Returns the deployment's id; read it with `getDeployment`. Role: deployer. */
+/** PATCH. What changes nothing leaves no trace. Returns the id; read it with `getDeployment`. Role: deployer. */
 export async function updateDeployment(ctx: RequestContext, raw: RawInput): Promise<string> {
   requireRole(ctx, 'deployer')
   const { path, body } = parse(updateInput, raw)
@@ -97,9 +97,7 @@ async function merge(
     ...(body.secret_references == null ? {} : { secretReferences: body.secret_references }),
     ...(body.secrets == null ? {} : { secretSetId: await replaceSecrets(ctx, tx, deployment, body.secrets, set) }),
   }
-  const isStored = ([name, value]: [string, unknown]) => isDeepStrictEqual(deployment[name as keyof Deployment], value)
-  // no change: no event
-  if (!revise && Object.entries(changes).every(isStored)) return null
+  if (!revise && !changesAnything(deployment, changes)) return null
   const data = { ...changes, updatedAt: new Date() }
   Object.assign(deployment, await tx.sql.deployment.update({ where: { id: deployment.id }, data }))
   tx.emit({

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import type { Listener } from '../../generated/prisma/client.ts'
 import { requireRole } from '../access.ts'
+import { changesAnything } from '../changes.ts'
 import { type RequestContext, type Tx, transaction } from '../context.ts'
 import { rejectIfAny } from '../errors.ts'
 import { parse, type RawInput } from '../parse.ts'
@@ -14,8 +15,8 @@ import { refuseIfUsed } from './users.ts'
 export const updateInput = z.object({ path: listenerPath, body: updateBody })
 
 /**
- * Role: admin. Throws ForbiddenError (also for the plan), ValidationError, NotFoundError; ConflictError when a namespace
- * that a deployment is in would go.
+ * What changes nothing leaves no trace. Role: admin. Throws ForbiddenError (also for the plan), ValidationError,
+ * NotFoundError; ConflictError when a namespace that a deployment is in would go.
  */
 export async function updateListener(ctx: RequestContext, raw: RawInput): Promise<Listener> {
   requireRole(ctx, 'admin')
@@ -29,14 +30,10 @@ export async function updateListener(ctx: RequestContext, raw: RawInput): Promis
     ])
     const namespaces = body.compute_config?.k8s_namespaces
     if (namespaces != null) await refuseRemovingUsed(tx, listener, namespaces)
-    const updated = await tx.sql.listener.update({
-      where: { id: listener.id },
-      data: {
-        ...(namespaces == null ? {} : { k8sNamespaces: namespaces }),
-        ...(body.version == null ? {} : { version: body.version }),
-        updatedAt: new Date(),
-      },
-    })
+    const said = { k8sNamespaces: namespaces ?? undefined, version: body.version ?? undefined }
+    if (!changesAnything(listener, said)) return listener
+    const data = { ...said, updatedAt: new Date() }
+    const updated = await tx.sql.listener.update({ where: { id: listener.id }, data })
     const { workspaceId, id: subjectId } = listener
     tx.emit({ workspaceId, type: 'listener.updated', subjectId, actor: ctx.actor.subject })
     return updated

@@ -161,5 +161,7 @@ export interface OAuthClient {
  */
 export class McpDiscoveryError extends Error {}
 
-/** An MCP server, or the authorization server it names, that could not be asked: it may be later. `message`: as above. */
+/**
+ * An MCP server, or the authorization server it names, that could not be asked: it may be later. `message`: as above.
+ */
 export class McpUnavailableError extends Error {}

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import type { OAuthProvider, Prisma } from '../../generated/prisma/client.ts'
 import { requireRole } from '../access.ts'
+import { changesAnything } from '../changes.ts'
 import { type RequestContext, transaction } from '../context.ts'
 import { rejectIfAny } from '../errors.ts'
 import { parse, type RawInput } from '../parse.ts'
@@ -22,7 +23,8 @@ export async function updateProvider(ctx: RequestContext, raw: RawInput): Promis
     const stored = await lockProvider(tx, ctx, path.provider_id)
     rejectIfAny(updateViolations(ctx.oauth, stored, body))
     const data = { ...said(body), ...secret(ctx, stored, body), ...forgotten(stored, body) }
-    if (!changes(stored, data)) return stored
+    // a secret is always sealed anew, and so a change: nobody gets the stored one to send it back
+    if (!changesAnything(stored, data)) return stored
     const updated = await tx.sql.oAuthProvider.update({
       where: { id: stored.id },
       data: { ...data, updatedAt: new Date() },
@@ -35,14 +37,6 @@ export async function updateProvider(ctx: RequestContext, raw: RawInput): Promis
 
 /** Columns and their new values. To Prisma undefined is nothing said. */
 type Data = Partial<Pick<Prisma.OAuthProviderUncheckedUpdateInput, keyof OAuthProvider>>
-
-/**
- * Whether anything is said that is not stored already. A secret always is: the stored one may not be readable any more,
- * and nobody gets it to send it back.
- */
-function changes(stored: OAuthProvider, data: Data): boolean {
-  return Object.entries(data).some(([name, value]) => value !== undefined && value !== stored[name as keyof Data])
-}
 
 function said(body: UpdateBody): Data {
   return {

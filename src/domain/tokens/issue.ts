@@ -69,7 +69,8 @@ export async function issueAccessToken(ctx: RequestContext, raw: RawInput): Prom
 
 /**
  * One that turns out to have ended is passed over. One refresh a call: a provider that gives no answers would end all
- * tokens, one after the other, while the caller waits. Throws OAuthUnavailableError where the next one is due for one, too.
+ * tokens, one after the other, while the caller waits. Throws OAuthUnavailableError where the next one is due for one,
+ * too.
  */
 async function freshOne(ctx: RequestContext, asked: Asked): Promise<Connected> {
   const { provider, connected } = await find(ctx, asked)
@@ -78,14 +79,9 @@ async function freshOne(ctx: RequestContext, asked: Asked): Promise<Connected> {
   if (freshness === 'as read') return token
   // the call has waited: key, connection and scopes are as they are now
   await refuseRevoked(ctx)
-  const now = await find(ctx, asked)
-  if (freshness === 'changed')
-    return choose(
-      now.connected.filter(({ id }) => id === token.id),
-      asked,
-    )
-  const next = choose(now.connected, asked)
-  if (next.validFor !== null && next.validFor <= 0)
+  const { connected: now } = await find(ctx, asked)
+  const next = choose(freshness === 'changed' ? now.filter(({ id }) => id === token.id) : now, asked)
+  if (freshness === 'ended' && next.validFor !== null && next.validFor <= 0)
     throw new OAuthUnavailableError(
       `A token of the OAuth provider '${provider}' has ended, and the next one has yet to be refreshed.`,
     )

@@ -1,7 +1,7 @@
 /**
  * A holder reports how its step ended. Recorded once, under its fencing token, only by who took the step and only while
- * it is open: one that was interrupted, superseded or ran out of time in the meantime records nothing but the commit of a
- * build.
+ * it is open: one that was interrupted, superseded or ran out of time in the meantime records nothing but the commit of
+ * a build.
  */
 import type { Deployment, Revision, Step } from '../../generated/prisma/client.ts'
 import { type Core, type Tx, transaction } from '../context.ts'
@@ -40,8 +40,8 @@ export async function complete(core: Core, scope: Scope, request: CompleteReques
 }
 
 /**
- * Nobody works on it any more. The commit of a build is kept however that ended, also when its outcome does not count: a
- * revision pins what it is made of. Once it has one it keeps it.
+ * Nobody works on it any more. The commit of a build is kept however that ended, also when its outcome does not count:
+ * a revision pins what it is made of. Once it has one it keeps it.
  */
 async function free(tx: Tx, deployment: Deployment, built: string | null, commit: string | null): Promise<void> {
   await tx.sql.$executeRaw`
