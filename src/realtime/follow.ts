@@ -32,17 +32,19 @@ export async function* follow(
   const completes = (status: RevisionStatus) => scope.revisionId !== undefined && isTerminal(status)
   /** the subscriber has everything up to here */
   let position = after ?? snapshot.sequence
-  /** the revision had ended when the stream began; only a redeploy, seen as an event, makes it go on */
-  let ended = revision !== null && completes(revision.status)
+  /** nothing was to come when the stream began; of a revision only a redeploy, seen as an event, makes it go on */
+  let ended = snapshot.gone || (revision !== null && completes(revision.status))
 
   if (after === null && revision) yield snapshotEvent(workspaceId, snapshot.sequence, revision)
   while (!mailbox.ended.aborted) {
     if (ended && position >= snapshot.sequence) return
-    const { events, end } = mailbox.goLive(position) ? await takeNext(mailbox) : await readOn(position)
+    // whether it has really ended is in the log, up to the snapshot: waiting for what comes later would not tell
+    const live = !ended && mailbox.goLive(position)
+    const { events, end } = live ? await takeNext(mailbox) : await readOn(position)
     for (const event of events) {
       if (event.sequence <= position) continue
       position = event.sequence
-      ended = false
+      ended = snapshot.gone
       yield statusEvent(event)
       if (completes(event.toStatus!)) return
     }
@@ -56,11 +58,15 @@ export async function* follow(
   // a client that waits for a revision's end must not take this for it
   if (relay.stopped) throw new StreamInterruptedError('UNAVAILABLE', 'This server is stopping.', cursor)
 
-  /** A page of the log; the last page reaches at least to where the mailbox began before it was read. */
+  /**
+   * A page of the log. The last page reaches at least to what was there before it was read: what the snapshot saw,
+   * and where the mailbox began.
+   */
   async function readOn(from: bigint): Promise<Stretch> {
     const begins = mailbox.since ?? from
+    const seen = begins > snapshot.sequence ? begins : snapshot.sequence
     const events = await relay.readOn(workspaceId, from, PAGE, scope, mailbox)
-    return { events, end: events.length < PAGE && !mailbox.ended.aborted ? begins : from }
+    return { events, end: events.length < PAGE && !mailbox.ended.aborted ? seen : from }
   }
 }
 

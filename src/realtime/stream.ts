@@ -31,8 +31,8 @@ const streamInput = z.object({
 
 /**
  * Subscribes before it resolves, so that nothing that happens from then on is missed, however late the first
- * `next()` comes. With `revisionId` it completes at a terminal status; otherwise it goes on until `return()` or
- * `signal` ends it. Role: viewer. Throws ValidationError and NotFoundError; iterating throws StreamInterruptedError
+ * `next()` comes. With `revisionId` it completes at a terminal status, and one that goes on behind the end of what
+ * is torn down completes there; otherwise it goes on until `return()` or `signal` ends it. Role: viewer. Throws ValidationError and NotFoundError; iterating throws StreamInterruptedError
  * when the subscriber is too slow or the relay stops.
  */
 export async function streamRevisionStatus(
@@ -54,8 +54,10 @@ export async function streamRevisionStatus(
   const mailbox = relay.subscribe(ctx.workspace.id, scope)
   try {
     const snapshot = await readSnapshot(ctx.db, ctx.workspace.id, ids)
-    if (ids.deploymentId && !snapshot.deploymentId) throw new NotFoundError('Deployment', ids.deploymentId)
-    if (ids.revisionId && !snapshot.revision) throw new NotFoundError('Revision', ids.revisionId)
+    // who goes on where it was is still told the rest of what has been torn down meanwhile
+    const there = !snapshot.gone || query.after !== undefined
+    if (ids.deploymentId && !(snapshot.deploymentId && there)) throw new NotFoundError('Deployment', ids.deploymentId)
+    if (ids.revisionId && !(snapshot.revision && there)) throw new NotFoundError('Revision', ids.revisionId)
     const after = query.after === undefined ? null : readPastCursor(ctx, query.after, 'after', snapshot.sequence)
     relay.began(ctx.workspace.id, snapshot.sequence)
     const events = follow(relay, mailbox, { workspaceId: ctx.workspace.id, scope, snapshot, after })

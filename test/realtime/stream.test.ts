@@ -8,7 +8,7 @@ import { eventCursor } from '../../src/domain/events/cursor.ts'
 import { createRelay, type Relay } from '../../src/realtime/relay.ts'
 import { type StreamArgs, streamRevisionStatus } from '../../src/realtime/stream.ts'
 import { as, type TestDomain, testDomain } from '../support/domain.ts'
-import { endOfLog, imageDeployment, move, ROLLOUT, take, takeUntil } from './support.ts'
+import { announce, endOfLog, imageDeployment, move, ROLLOUT, take, takeUntil } from './support.ts'
 
 let domain: TestDomain
 let relay: Relay
@@ -31,6 +31,7 @@ beforeEach(async () => {
 
 const subscribe = (args: StreamArgs, who = ctx) => streamRevisionStatus(who, relay, args, new AbortController().signal)
 const all = async (args: StreamArgs) => takeUntil(await subscribe(args), () => false)
+const tearDown = () => ctx.db.deployment.update({ where: { id: app.deploymentId }, data: { tornDownAt: new Date() } })
 const statuses = (events: { from: string | null; to: string }[]) => events.map((e) => `${e.from ?? '–'} → ${e.to}`)
 
 describe('A stream of one revision', () => {
@@ -65,6 +66,34 @@ describe('A stream of one revision', () => {
   test('completes at once when nothing happened since the cursor and the revision has ended', async () => {
     await move(ctx, app.revisionId, ROLLOUT)
     expect(await all({ revisionId: app.revisionId, after: await endOfLog(ctx) })).toEqual([])
+  })
+
+  test('resumed at or after its end it completes at once, whatever else has happened in the workspace since', async () => {
+    // nothing wakes this relay: it stands where the first of its streams began, behind all that happens from then on
+    const behind = createRelay({ core: domain.core, listenUrl: domain.url, pollEvery: 3_600_000 })
+    const from = (args: StreamArgs) => streamRevisionStatus(ctx, behind, args, new AbortController().signal)
+    await move(ctx, app.revisionId, ROLLOUT)
+    const other = await from({})
+    const end = await endOfLog(ctx)
+    for (let round = 0; round < 40; round++) {
+      await announce(domain.core, ctx.workspace.id, ['unrelated'])
+      const after = round % 2 === 0 ? end : await endOfLog(ctx)
+      if (round % 2 === 1) await announce(domain.core, ctx.workspace.id, ['unrelated'])
+      const resumed = await from({ revisionId: app.revisionId, after })
+      expect(await takeUntil(resumed, () => false), `round ${round}`).toEqual([])
+    }
+    await other.return!()
+    await behind.stop()
+  })
+
+  test('resumed after its deployment was torn down brings the rest, and completes', async () => {
+    const start = await endOfLog(ctx)
+    await deleteDeployment(ctx, { path: { deployment_id: app.deploymentId }, query: {} })
+    await tearDown()
+    for (const ids of [{ revisionId: app.revisionId }, { deploymentId: app.deploymentId }, app]) {
+      expect(statuses(await all({ ...ids, after: start }))).toEqual(['CREATING → INTERRUPTED'])
+      expect(await all({ ...ids, after: await endOfLog(ctx) })).toEqual([])
+    }
   })
 
   test('completes at the end of the attempt that the cursor was in, and goes on with the next one from there', async () => {
@@ -139,7 +168,7 @@ describe('Subscribing is refused', () => {
 
   test('for a deployment that is gone', async () => {
     await deleteDeployment(ctx, { path: { deployment_id: app.deploymentId }, query: {} })
-    await ctx.db.deployment.update({ where: { id: app.deploymentId }, data: { tornDownAt: new Date() } })
+    await tearDown()
     await expect(subscribe({ deploymentId: app.deploymentId })).rejects.toBeInstanceOf(NotFoundError)
     await expect(subscribe({ revisionId: app.revisionId })).rejects.toBeInstanceOf(NotFoundError)
   })

@@ -49,6 +49,8 @@ export interface LogSnapshot {
   sequence: bigint
   /** null: none was asked for, or there is none in this workspace */
   deploymentId: string | null
+  /** the deployment is torn down: gone for every reader, and nothing will happen to it any more */
+  gone: boolean
   /** null: none was asked for, or there is none of that deployment */
   revision: {
     id: string
@@ -63,7 +65,7 @@ export interface LogSnapshot {
 /**
  * The log's last sequence number together with the status of the revision, or of the deployment's latest, as of
  * exactly that event: one statement has one snapshot, and a status and its event commit together. With both ids
- * the revision must be the deployment's. What is torn down counts as not there.
+ * the revision must be the deployment's.
  */
 export async function readSnapshot(
   db: Db,
@@ -73,19 +75,21 @@ export async function readSnapshot(
   const { deploymentId = null, revisionId = null } = ids
   const [row] = await db.$queryRaw<SnapshotRow[]>`
     SELECT c.sequence, d.id::text AS deployment_id, r.id::text AS revision_id, r.status::text AS status,
-           r.status_message, r.attempt, r.status_since
+           r.status_message, r.attempt, r.status_since, d.torn_down_at IS NOT NULL AS gone
     FROM event_counters c
-    LEFT JOIN deployments d ON d.workspace_id = c.workspace_id AND d.torn_down_at IS NULL
+    LEFT JOIN deployments d ON d.workspace_id = c.workspace_id
       AND d.id = COALESCE(${deploymentId}::uuid, (SELECT deployment_id FROM revisions WHERE id = ${revisionId}::uuid))
     LEFT JOIN revisions r ON r.deployment_id = d.id AND r.id = COALESCE(${revisionId}::uuid, d.latest_revision_id)
     WHERE c.workspace_id = ${workspaceId}::uuid`
   if (!row) throw new Error(`workspace ${workspaceId} has no event counter`)
-  const { sequence, deployment_id, revision_id } = row
-  if (deployment_id === null || revision_id === null) return { sequence, deploymentId: deployment_id, revision: null }
+  const { sequence, deployment_id, revision_id, gone } = row
+  if (deployment_id === null || revision_id === null)
+    return { sequence, deploymentId: deployment_id, gone, revision: null }
   const { status, status_message: message, attempt, status_since: since } = row
   return {
     sequence,
     deploymentId: deployment_id,
+    gone,
     revision: { id: revision_id, deploymentId: deployment_id, status, message, attempt, since },
   }
 }
@@ -93,6 +97,7 @@ export async function readSnapshot(
 interface SnapshotRow {
   sequence: bigint
   deployment_id: string | null
+  gone: boolean
   /** null together with everything below it */
   revision_id: string | null
   status: RevisionStatus
