@@ -29,18 +29,29 @@ export const CATALOGUE = {
   OAUTH_PROVIDER_UNAVAILABLE: { status: 502, retryable: true },
   STREAM_OVERFLOW: { status: 503, retryable: true },
   UNAVAILABLE: { status: 503, retryable: true },
+  OUTCOME_UNKNOWN: { status: 503, retryable: false },
   INTERNAL: { status: 500, retryable: false },
 } as const satisfies Record<string, { status: number; retryable: boolean }>
 
 export type ErrorCode = keyof typeof CATALOGUE
 
+/** What a DomainError may have beside its message. */
+export interface DomainErrorOptions {
+  /** whole seconds after which the same call is worth another try: `Retry-After`, in GraphQL `extensions.retryAfter` */
+  retryAfterSeconds?: number
+  /** for the log alone */
+  cause?: unknown
+}
+
 /** Anything that is the caller's to know. `message` is written for people and says what they can do. */
 export class DomainError extends Error {
   readonly code: ErrorCode
-  constructor(code: ErrorCode, message: string) {
-    super(message)
+  readonly retryAfterSeconds: number | undefined
+  constructor(code: ErrorCode, message: string, { retryAfterSeconds, cause }: DomainErrorOptions = {}) {
+    super(message, cause === undefined ? undefined : { cause })
     this.name = new.target.name
     this.code = code
+    this.retryAfterSeconds = retryAfterSeconds
   }
   get status(): number {
     return CATALOGUE[this.code].status

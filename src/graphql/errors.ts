@@ -55,6 +55,8 @@ interface Extensions {
   /** HTTP status of the same error in REST */
   status: number
   retryable: boolean
+  /** seconds after which the same operation is worth another try: what `Retry-After` is in REST */
+  retryAfter?: number
   issues?: Issue[]
   /** of a stream that is not over: the `after` to go on with */
   cursor?: string
@@ -77,6 +79,7 @@ export function presentError(error: unknown, log: Log, requestId: string): Graph
       code: cause.code,
       status,
       retryable,
+      ...(cause.retryAfterSeconds !== undefined && { retryAfter: cause.retryAfterSeconds }),
       ...(issues && { issues }),
       ...(cursor && { cursor }),
     })

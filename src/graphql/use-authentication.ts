@@ -29,10 +29,19 @@ export function useAuthentication(
         Object.assign(serverContext, caller, { relay } satisfies Partial<GraphQLContext>)
       } catch (error) {
         const presented = presentError(error, log, requestId)
-        const { status, http: _http, ...extensions } = presented.extensions as { status: number; http?: unknown }
+        const {
+          status,
+          http: _http,
+          ...extensions
+        } = presented.extensions as {
+          status: number
+          retryAfter?: number
+          http?: unknown
+        }
         const headers = {
           'content-type': 'application/json; charset=utf-8',
           ...(status === 401 ? { 'www-authenticate': CHALLENGE } : {}),
+          ...(extensions.retryAfter === undefined ? {} : { 'retry-after': String(extensions.retryAfter) }),
         }
         const body = { errors: [{ message: presented.message, extensions: { ...extensions, status } }] }
         endResponse(new fetchAPI.Response(JSON.stringify(body), { status, headers }))

@@ -16,6 +16,7 @@ export function errorHandler(log: Log) {
     // also where no hook has run, as for a path that can't be decoded
     reply.header('x-request-id', request.id)
     if (shown.code === 'UNAUTHENTICATED') reply.header('www-authenticate', CHALLENGE)
+    if (shown.retryAfterSeconds !== undefined) reply.header('retry-after', shown.retryAfterSeconds)
     reply.code(shown.status).type('application/json').send(errorText(shown, request.id))
   }
 }
