@@ -10,6 +10,7 @@ import {
   sourceConfig,
   sourceRevisionConfig,
 } from '../domain/deployments/schemas.ts'
+import { URL_DESCRIPTION } from '../domain/deployments/url.ts'
 import { uuid } from '../domain/fields.ts'
 import { COMPUTE_TYPES, computeConfig } from '../domain/listeners/schemas.ts'
 import { LISTENER_STATUSES } from '../domain/listeners/status.ts'
@@ -32,6 +33,7 @@ export const deployment = z
       .string()
       .nullable()
       .describe('What it waits for, why its teardown failed, or that its git integration is gone.'),
+    url: z.string().nullable().describe(URL_DESCRIPTION),
     image_version: z.string().nullable(),
     latest_revision_id: uuid.nullable(),
     active_revision_id: uuid.nullable().describe('The revision that serves.'),

@@ -58,6 +58,7 @@ test('an image of the workspace is deployed, with an address below INGRESS_DOMAI
   expect(body.source_config.custom_url).toMatch(/^http:\/\/greeter-no-1-[0-9a-f]+\.agents\.example\.com$/)
   const ingress = await adminView(cluster.kubeconfig).get('networking.k8s.io/v1', 'Ingress', namespace, `ph-${id}`)
   expect(`http://${ingress.spec.rules[0].host}`).toBe(body.source_config.custom_url)
+  expect(body.url).toBe(body.source_config.custom_url)
   await app.rest('DELETE', `/v2/deployments/${id}`)
   expect(await eventually(async () => (await app.rest('GET', `/v2/deployments/${id}`)).status === 404)).toBe(true)
 })

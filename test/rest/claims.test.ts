@@ -502,6 +502,27 @@ test('replicas that ask at once share the work, and none gets what another one h
   ])
 })
 
+test('an image says where it is reached: the address that was reported, or the URL that its user gave', async () => {
+  const listener = await connect()
+  const deployment = await create(listener)
+  const path = `/v2/deployments/${deployment.id}`
+  const shown = async () => {
+    const { url, source_config } = (await app.call('GET', path)).body
+    const { data } = await app.gql('query ($id: ID!) { deployment(id: $id) { url } }', { id: deployment.id })
+    expect(data.deployment.url).toBe(url)
+    return [url, source_config.custom_url]
+  }
+  expect(await shown()).toEqual([null, null])
+  const [claim] = await listener.claim()
+  const { assignment } = await listener.succeed(claim, claim.step)
+  const inside = `http://ph-${deployment.id}.agents.svc`
+  await listener.succeed(claim, assignment.step, { url: inside })
+  expect(await shown()).toEqual([inside, null])
+  const given = 'https://agent.example.com/'
+  await app.call('PATCH', path, { body: { source_config: { custom_url: given } } })
+  expect(await shown()).toEqual([given, given])
+})
+
 test('one that is given back again and again does not keep the others waiting', async () => {
   const listener = await connect()
   const first = await create(listener)

@@ -45,6 +45,7 @@ describe('what a new deployment looks like', () => {
       secret_references: null,
       status: 'AWAITING_DATABASE',
       status_message: null,
+      url: null,
       image_version: null,
       latest_revision_id: expect.stringMatching(UUID),
       active_revision_id: null,

@@ -215,11 +215,8 @@ describe('on a database', () => {
     const { id } = (await made.json()) as { id: string }
     const addressOf = async () => {
       const body = await (await get(`${server.url}/v2/deployments/${id}`, key)).json()
-      const { active_revision_id, source_config } = body as {
-        active_revision_id: string | null
-        source_config: { custom_url: string }
-      }
-      return active_revision_id && source_config.custom_url
+      const { active_revision_id, url } = body as { active_revision_id: string | null; url: string }
+      return active_revision_id && url
     }
     await expect.poll(addressOf, { timeout: 40_000 }).toMatch(/^http/)
     const address = (await addressOf())!

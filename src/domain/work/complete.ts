@@ -136,15 +136,16 @@ async function built(tx: Tx, deployment: Deployment, revision: Revision, request
 async function deployed(tx: Tx, deployment: Deployment, revision: Revision, request: CompleteRequest): Promise<void> {
   await transition(tx, deployment.workspaceId, revision, { to: 'DEPLOYED' })
   deployment.activeRevisionId = revision.id
+  const { url, imageVersion } = request
   // external_container: its custom_url is the user's own
-  const url = deployment.source === 'external_container' ? undefined : request.url
+  const isPublic = deployment.source !== 'external_container'
   await tx.sql.deployment.update({
     where: { id: deployment.id },
     data: {
       activeRevisionId: revision.id,
       idle: false,
-      ...(url ? { customUrl: url } : {}),
-      ...(request.imageVersion ? { imageVersion: request.imageVersion } : {}),
+      ...(url ? { url, ...(isPublic ? { customUrl: url } : {}) } : {}),
+      ...(imageVersion ? { imageVersion } : {}),
     },
   })
   await pruneArtifacts(tx, deployment)

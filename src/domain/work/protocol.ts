@@ -153,7 +153,7 @@ export interface CompleteRequest {
   artifact?: string
   /** DEPLOY, failed: the artifact is gone, so that the next attempt has to build again */
   artifactLost?: boolean
-  /** DEPLOY: the deployment's address, becomes `custom_url` of a `gitprovider` or `internal_*` source */
+  /** DEPLOY: the deployment's address, becomes its `url`, and the `custom_url` of a `gitprovider` or `internal_*` source */
   url?: string
   /** DEPLOY */
   imageVersion?: string

@@ -2,6 +2,7 @@
 import { selectDeployment } from '../../domain/deployments/read.ts'
 import type { SecretReference as Reference } from '../../domain/deployments/schemas.ts'
 import { deploymentMessage, deploymentStatus, MESSAGE_FIELDS, STATUS_FIELDS } from '../../domain/deployments/status.ts'
+import { deploymentUrl, URL_DESCRIPTION, URL_FIELDS } from '../../domain/deployments/url.ts'
 import { cut } from '../../domain/page.ts'
 import { countRevisions, parseRevisionFilter, revisionCursor, revisionWindow } from '../../domain/revisions/read.ts'
 import { presentSecrets } from '../../domain/secrets/secret-set.ts'
@@ -73,6 +74,12 @@ export const Deployment = builder.prismaObject('Deployment', {
       nullable: true,
       description: 'Null until something was reported.',
       resolve: ({ health }) => health as unknown as Health | null,
+    }),
+    url: t.string({
+      nullable: true,
+      description: URL_DESCRIPTION,
+      select: URL_FIELDS,
+      resolve: (deployment) => deploymentUrl(deployment),
     }),
     imageVersion: t.exposeString('imageVersion', { nullable: true }),
     createdBy: t.exposeString('createdBy', { nullable: true }),

@@ -4,6 +4,7 @@ import type { RequestContext } from '../../domain/context.ts'
 import type { DeploymentView } from '../../domain/deployments/read.ts'
 import type { SecretReference, SourceConfig } from '../../domain/deployments/schemas.ts'
 import { deploymentMessage, deploymentStatus } from '../../domain/deployments/status.ts'
+import { deploymentUrl } from '../../domain/deployments/url.ts'
 import { presentSecrets } from '../../domain/secrets/secret-set.ts'
 import type { deployment } from '../schemas.ts'
 import { NO_REVISION, presentRevisionConfig } from './revision.ts'
@@ -31,6 +32,7 @@ export function presentDeployment(ctx: RequestContext, view: DeploymentView): z.
     secret_references: view.secretReferences as SecretReference[] | null,
     status: deploymentStatus(view, ctx.clock()),
     status_message: deploymentMessage(view),
+    url: deploymentUrl(view),
     image_version: view.imageVersion,
     latest_revision_id: view.latestRevisionId,
     active_revision_id: view.activeRevisionId,

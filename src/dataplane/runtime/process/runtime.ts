@@ -81,7 +81,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): Runtime {
             return { image, candidate: await serving.prepare(supervised(host, id, revision, step.spec, log), inTime) }
           })
           const url = urlOf(host, port)
-          // of an external image nothing else tells it: its custom_url is the user's own
+          // where an external image is reached here: its custom_url is the user's own
           if (image) log.write('deploy', `The address of this deployment is ${url}`)
           return {
             url,
