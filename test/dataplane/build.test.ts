@@ -1,8 +1,11 @@
 // BUILD on the process runtime: real git, real package managers, real processes.
+import { execFileSync, spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { bringSource } from '../../src/dataplane/build/source.ts'
+import { StepFailure } from '../../src/dataplane/failure.ts'
 import type { RevisionWork } from '../../src/domain/work/protocol.ts'
 import { alive, claimOf, eventually, memoryLog, never, openPlace, type Place, revisionOf, stepOf } from './support.ts'
 
@@ -213,6 +216,63 @@ test('what this server runs with is not in the environment of a build', async ()
   // the shell adds the last two
   expect(names.sort()).toEqual([...own, ...ours, 'PWD', 'OLDPWD'].filter((name) => names.includes(name)).sort())
   expect(names).toEqual(expect.arrayContaining(ours))
+})
+
+test('a build log names the files that Git LFS has elsewhere, and the submodules, which are deployed without their content', async () => {
+  const pointer = `version https://git-lfs.github.com/spec/v1\noid sha256:${'0'.repeat(64)}\nsize 3\n`
+  const models = Object.fromEntries(Array.from({ length: 12 }, (_, i) => [`models/${10 + i}.bin`, pointer]))
+  const files = { '.gitattributes': '*.bin filter=lfs\n', 'whole.bin': 'content', ...models }
+  const repository = place.repository(files)
+  const git = (...args: string[]) =>
+    execFileSync('git', ['-c', 'user.name=me', '-c', 'user.email=me@localhost', ...args], {
+      cwd: repository.folder,
+      encoding: 'utf8',
+    }).trim()
+  git('read-tree', 'main')
+  git('update-index', '--add', '--cacheinfo', `160000,${repository.head()},vendor/tools`)
+  git('update-ref', 'refs/heads/main', git('commit-tree', '-m', 'x', '-p', 'main', git('write-tree')))
+  const { log } = await build(revisionOf(repository))
+  const named = Array.from({ length: 10 }, (_, i) => `models/${10 + i}.bin`).join(', ')
+  expect(log.lines).toContain(
+    `Git LFS is not fetched: of 12 files (${named}, … and 2 more) only the pointer is deployed, not the content.`,
+  )
+  expect(log.lines).toContain('Submodules are not fetched: 1 folder (vendor/tools) will be empty.')
+})
+
+test('a build whose git folder can’t be removed fails, and does not end the server', async () => {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'pilothouse-build-'))
+  const revision = revisionOf(place.repository())
+  const bring = bringSource(
+    {
+      revision,
+      folder,
+      gitDirectory: place.options.gitDirectory,
+      sources: place.options.sources,
+      credentials: null,
+      searchPath: process.env.PATH!,
+      has: () => true,
+      env: {},
+      async run({ command, args, env }, onLine) {
+        // the first thing that git does here makes its own folder one that nobody can remove
+        if (fs.statSync(folder).isDirectory()) {
+          fs.rmSync(folder, { recursive: true })
+          fs.writeFileSync(folder, '')
+        }
+        const { status, stdout } = spawnSync(command, args, { env, encoding: 'utf8' })
+        for (const line of stdout.split('\n')) onLine(line, false)
+        return { code: status, signal: null }
+      },
+      own: async () => undefined,
+      log: () => undefined,
+      onCommit: () => undefined,
+      signal: never,
+    },
+    path.join(folder, 'tree'),
+  )
+  await expect(bring).rejects.toThrow(StepFailure)
+  // an unhandled rejection would fail this test run
+  await new Promise((resolve) => setTimeout(resolve))
+  fs.rmSync(folder, { force: true })
 })
 
 test('a build that has to wait for others on this machine says so', async () => {

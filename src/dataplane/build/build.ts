@@ -5,6 +5,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import type { RevisionWork } from '../../domain/work/protocol.ts'
+import type { LogLevel } from '../../generated/prisma/enums.ts'
 import { StepFailure } from '../failure.ts'
 import { Tail } from '../lines.ts'
 import { checkGraphConfig } from './graph-config.ts'
@@ -30,7 +31,8 @@ export interface BuildRequest {
   run: RunCommand
   /** gives a folder with all that is in it to the account of the build */
   own: (folder: string) => Promise<void>
-  log: (line: string) => void
+  /** lines of our own; `level` is `info` unless named */
+  log: (line: string, level?: LogLevel) => void
   /** told the exact commit as soon as it is known; never called for a source that has no commits */
   onCommit: (commit: string) => void
   signal: AbortSignal

@@ -10,9 +10,12 @@ import type { RunCommand } from './run.ts'
 import type { Credentials } from './source-access.ts'
 
 export interface Git {
-  /** Runs git on this build's bare repository; gives its output. Throws StepFailure when it fails. */
-  run(args: string[]): Promise<string>
-  /** Removes all that was written here: for when its last run is over, however that ended. */
+  /**
+   * Runs git on this build's bare repository; gives its output, at most 1,000 lines, of those that `keep` wants.
+   * Throws StepFailure when it fails.
+   */
+  run(args: string[], keep?: (line: string) => boolean): Promise<string>
+  /** Removes all that was written here: for when its last run is over, however that ended. Rejects when something stays. */
   close(): Promise<void>
 }
 
@@ -47,11 +50,11 @@ export function createGit(options: GitOptions): Git {
     GIT_SSH_COMMAND: 'ssh -o BatchMode=yes -o StrictHostKeyChecking=accept-new',
   }
   return {
-    async run(args) {
+    async run(args, keep = () => true) {
       const output: string[] = []
       const tail = new Tail(5)
       const exit = await run({ command: 'git', args, cwd: '/', env, asServer: true }, (line) => {
-        if (output.length < 1000) output.push(line)
+        if (output.length < 1000 && keep(line)) output.push(line)
         tail.add(line)
       })
       if (exit.code === 0) return output.join('\n')
@@ -73,6 +76,7 @@ function configuration({ protocol }: Remote): string[] {
     '[core]',
     '\thooksPath = /dev/null',
     '\tfsmonitor = false',
+    '\tquotePath = false',
     '[safe]',
     '\tdirectory = *',
     '[protocol]',

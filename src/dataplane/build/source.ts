@@ -7,6 +7,7 @@ import { StepFailure } from '../failure.ts'
 import type { BuildRequest } from './build.ts'
 import { fetchSource } from './fetch.ts'
 import { createGit } from './git.ts'
+import { notDeployed } from './not-deployed.ts'
 import { allowedRemote, fullRef } from './repository.ts'
 import { printable } from './tarball-entry.ts'
 import { unpackTarball } from './unpack.ts'
@@ -32,10 +33,15 @@ async function checkOut(request: BuildRequest, tree: string): Promise<string> {
       log(`Commit ${commit}`)
       onCommit(commit)
     })
-    return 'check graph_config_path and repo_ref'
-  } finally {
-    git.close()
+    for (const warning of await notDeployed(git, tree)) log(warning, 'warning')
+  } catch (error) {
+    // what failed first is what is told; the folder of the build goes as a whole
+    await git.close().catch(() => undefined)
+    throw error
   }
+  // what stays there would become part of the artifact, credentials among it
+  await git.close()
+  return 'check graph_config_path and repo_ref'
 }
 
 async function unpack({ revision, sources, log, signal }: BuildRequest, tree: string): Promise<string> {

@@ -62,7 +62,7 @@ export async function runBuild(
           async own(tree) {
             if (host.account) await giveAll(tree, host.account)
           },
-          log: (line) => log.write('build', mask(line)),
+          log: (line, level) => log.write('build', mask(line), level),
           onCommit,
           signal,
         })
