@@ -50,23 +50,37 @@ export async function readLines(stream: Readable, onLine: OnLine): Promise<void>
   if (pending) emit(pending, false)
 }
 
-/** The last lines of an output, for the message of a failure. */
+/** So many of the lines that are kept beside the last ones. */
+const FIRST = 6
+
+/**
+ * The last lines of an output, for the message of a failure. `first`: of lines like these the first ones are kept, too,
+ * for programs that say what is wrong before they say much else.
+ */
 export class Tail {
+  readonly #head: string[] = []
   readonly #lines: string[] = []
   readonly #keep: number
+  readonly #first: RegExp | null
+  #dropped = false
 
-  constructor(keep = 10) {
+  constructor(keep = 10, first: RegExp | null = null) {
     this.#keep = keep
+    this.#first = first
   }
 
   add(line: string): void {
     if (!line.trim()) return
     this.#lines.push(line.slice(0, 300))
-    if (this.#lines.length > this.#keep) this.#lines.shift()
+    if (this.#lines.length <= this.#keep) return
+    const oldest = this.#lines.shift()!
+    if (this.#head.length < FIRST && this.#first?.test(oldest)) this.#head.push(oldest)
+    else this.#dropped = true
   }
 
   /** `headline`, and below it what was printed last. */
   under(headline: string): string {
-    return [headline, ...this.#lines].join('\n')
+    const gap = this.#head.length > 0 && this.#dropped ? ['…'] : []
+    return [headline, ...this.#head, ...gap, ...this.#lines].join('\n')
   }
 }

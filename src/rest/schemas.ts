@@ -84,7 +84,9 @@ export const bulkDeletion = z
 export const pushToken = z
   .object({
     token: z.string().describe('The password of `docker login`; any user name will do. Valid for 15 minutes.'),
-    registry_url: z.string().describe('Registry and repository: push to it, with a tag behind it.'),
+    registry_url: z
+      .string()
+      .describe('Registry and repository: push to it, with a tag behind it, or to `registry_url/name:tag`.'),
   })
   .meta({ id: 'PushToken' })
 

@@ -289,6 +289,32 @@ test('a build that has to wait for others on this machine says so', async () => 
   expect(ends.map(({ status }) => status)).toEqual(builds.map(() => 'rejected'))
 })
 
+test('a lock file that does not fit is named by what npm says first, not lost behind how npm is used', async () => {
+  const repository = place.repository({
+    'package.json': JSON.stringify({
+      name: 'agent',
+      version: '1.0.0',
+      scripts: { start: 'node agent.js' },
+      dependencies: { left: 'file:./left' },
+    }),
+    'left/package.json': '{"name":"left","version":"1.0.0"}',
+  })
+  const failure: Error = await build(revisionOf(repository)).then(
+    () => expect.unreachable(),
+    (error) => error,
+  )
+  const lines = failure.message.split('\n')
+  expect(lines[0]).toBe('Install command "npm ci" failed with exit code 1: the build log has its output.')
+  expect(lines.slice(1, 4)).toEqual([
+    'npm error code EUSAGE',
+    expect.stringContaining('can only install packages when'),
+    'npm error Missing: left@1.0.0 from lock file',
+  ])
+  // and then what was printed last
+  expect(lines.at(-1)).toMatch(/^npm error A complete log of this run/)
+  expect(lines.length).toBeLessThanOrEqual(18)
+})
+
 test('artifacts that need not be kept are removed', async () => {
   const claim = claimOf()
   const names: string[] = []

@@ -50,4 +50,24 @@ describe('what is refused, and why', () => {
   ])('%s would show its password to every reader', (url) => {
     expect(parseRepoUrl(url)).toMatch(/^Must be without user name and password/)
   })
+
+  test.each([
+    'https://git.example.com/acme/agent.git?access_token=hush',
+    'https://git.example.com/acme/agent?private_token=hush',
+    'https://git.example.com/acme/agent?x=1&some-new-name=hush',
+    'https://git.example.com/acme/agent?hush',
+    'https://git.example.com/acme/agent#token=hush',
+    'http://localhost/acme/agent?token=hush',
+    'ssh://git@git.example.com/acme/agent?token=hush',
+    'git@git.example.com:acme/agent?token=hush',
+    'file:///srv/agent.git?token=hush',
+  ])('%s would show its token to every reader', (url) => {
+    expect(parseRepoUrl(url)).toMatch(/^Must be without query string/)
+    expect(parseRepoUrl(url)).not.toContain('hush')
+  })
+
+  test('a question mark is allowed where it is none: in the path of a folder, or encoded', () => {
+    expect(parseRepoUrl('/srv/what?.git')).toEqual({ protocol: 'file', path: '/srv/what?.git' })
+    expect(parseRepoUrl('file:///srv/what%3F.git')).toEqual({ protocol: 'file', path: '/srv/what?.git' })
+  })
 })

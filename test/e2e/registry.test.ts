@@ -129,6 +129,15 @@ describe.skipIf(!installed('docker-registry'))('a registry that trusts our token
     expect(await push(repository, pull.password)).toBe(401)
   })
 
+  test('takes an image below the repository of the deployment, and gives it to who pulls it for the deployment', async () => {
+    const name = `${repository}/agent`
+    expect(await push(name, pushToken)).toBe(201)
+    const image = `${new URL(address).host}/${name}:1`
+    const pull = await createSourceAccess(app.core).imageCredentials(deploymentId, image, new AbortController().signal)
+    expect(await (await request('GET', `/v2/${name}/manifests/1`, pull!.password)).text()).toBe(MANIFEST)
+    expect(await push(`${repository}-x`, pushToken)).toBe(401)
+  })
+
   test('takes nothing for another repository, and nothing from who has no token', async () => {
     const other = await app.create()
     expect(await push(`${app.tenant.workspaceId}/${other.id}`, pushToken)).toBe(401)

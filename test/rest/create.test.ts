@@ -114,6 +114,17 @@ describe('what a new deployment looks like', () => {
     expect(JSON.stringify(created)).not.toMatch(/red|round/)
   })
 
+  test.each(['internal_source', 'internal_container'] as const)(
+    'a deployment type has no effect on %s: it is taken, on create and PATCH, and answered as null',
+    async (source) => {
+      const created = await app.create(set(bodies[source](), 'source_config.deployment_type', 'prod'))
+      expect(created.source_config.deployment_type).toBeNull()
+      const body = { source_config: { deployment_type: 'dev' } }
+      const patched = await app.call('PATCH', `/v2/deployments/${created.id}`, { body })
+      expect([patched.status, patched.body]).toEqual([200, created])
+    },
+  )
+
   test('a read-only commit in the request is ignored', async () => {
     const created = await app.create(set(git(), 'source_revision_config.repo_commit_sha', 'abc'))
     expect(created.source_revision_config.repo_commit_sha).toBeNull()
@@ -159,6 +170,13 @@ describe('what is refused with 422, and where', () => {
     ],
     ['no repository', 'gitprovider', 'source_config.repo_url', null, 'body.source_config.repo_url missing'],
     [
+      'a repository with a token in its query string',
+      'gitprovider',
+      'source_config.repo_url',
+      'https://git.example.com/acme/agent?access_token=hush',
+      'body.source_config.repo_url value_error',
+    ],
+    [
       'an unknown deployment type',
       'gitprovider',
       'source_config.deployment_type',
@@ -187,8 +205,8 @@ describe('what is refused with 422, and where', () => {
       'body.source_config.repo_url value_error',
     ],
     [
-      'a deployment type for an image',
-      'internal_container',
+      'a deployment type for an image from elsewhere',
+      'external_container',
       'source_config.deployment_type',
       'dev',
       'body.source_config.deployment_type value_error',

@@ -28,7 +28,8 @@ afterAll(async () => {
 const ask = (id = deployment.id, key = app.keys.deployer) =>
   app.call('POST', `/v2/deployments/${id}/push-token`, { key })
 const accessOf = (token: string) => decodeJwt(token).access
-const granted = (...actions: string[]) => [{ type: 'repository', name: repository, actions }]
+const below = (name: string, ...actions: string[]) => [{ type: 'repository', name: repository + name, actions }]
+const granted = (...actions: string[]) => below('', ...actions)
 
 describe('a push token', () => {
   test('allows a deployer to push to the repository of the deployment for 15 minutes', async () => {
@@ -101,6 +102,18 @@ describe('the realm', () => {
     ['another repository', () => scope('someone/else', 'pull,push'), () => []],
     ['another one, too', () => scope('a/b', 'pull') + scope(repository, 'pull'), () => granted('pull')],
     ['both in one', () => `&scope=repository:a:pull+repository:${repository}:pull`, () => granted('pull')],
+    ['a repository below', () => scope(`${repository}/agent`, 'push,pull'), () => below('/agent', 'pull', 'push')],
+    ['one far below', () => scope(`${repository}/a/b-c/d`, 'pull'), () => below('/a/b-c/d', 'pull')],
+    [
+      'two of them',
+      () => scope(`${repository}/a`, 'pull') + scope(repository, 'push') + scope(`${repository}/a`, 'push'),
+      () => [...below('/a', 'pull', 'push'), ...granted('push')],
+    ],
+    ['a sibling that begins alike', () => scope(`${repository}-x`, 'pull,push'), () => []],
+    ['one below such a sibling', () => scope(`${repository}x/agent`, 'pull,push'), () => []],
+    ['the one above', () => scope(repository.split('/')[0]!, 'pull,push'), () => []],
+    ['a way out', () => scope(`${repository}/../other`, 'pull,push'), () => []],
+    ['no name below', () => scope(`${repository}/`, 'pull,push'), () => []],
     ['the catalogue', () => '&scope=registry:catalog:*', () => []],
     ['nonsense', () => '&scope=x&scope=', () => []],
   ])('answers a request for %s with what the push token allows', async (_what, query, expected) => {
@@ -143,10 +156,10 @@ describe('the credentials of an image', () => {
   const credentials = (id: string, uri: string) =>
     createSourceAccess(app.core).imageCredentials(id, uri, new AbortController().signal)
 
-  test('let the own repository be pulled, no more', async () => {
-    const found = await credentials(deployment.id, `${HOST}/${repository}:1`)
+  test.each(['', '/agent'])('let the own repository%s be pulled, no more', async (name) => {
+    const found = await credentials(deployment.id, `${HOST}/${repository}${name}:1`)
     expect(found?.username).toBe('token')
-    expect(accessOf(found!.password)).toEqual(granted('pull'))
+    expect(accessOf(found!.password)).toEqual(below(name, 'pull'))
   })
 
   test('are given for no other image and to no other deployment', async () => {
@@ -154,6 +167,7 @@ describe('the credentials of an image', () => {
     const external = await app.create(bodies.external_container())
     expect(await credentials(other.id, `${HOST}/${repository}:1`)).toBeNull()
     expect(await credentials(external.id, `${HOST}/${app.tenant.workspaceId}/${external.id}:1`)).toBeNull()
+    expect(await credentials(deployment.id, `${HOST}/${repository}-x:1`)).toBeNull()
     expect(await credentials(deployment.id, `elsewhere.example.com/${repository}:1`)).toBeNull()
     expect(await credentials(deployment.id, 'not an image')).toBeNull()
   })

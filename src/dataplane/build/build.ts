@@ -41,6 +41,9 @@ export interface BuildRequest {
 /** What a start needs to know of an artifact; written by us next to its tree, where its own code can't reach. */
 export type ArtifactManifest = StartScript
 
+/** npm says first what is wrong, and then how it is used, at length; lines of nothing else are between them. */
+const NPM_ERROR = /^npm (error|ERR!) +\S/
+
 /** Throws StepFailure with what to do about it. */
 export async function buildSource(request: BuildRequest): Promise<void> {
   const { revision, folder, run, log } = request
@@ -73,7 +76,7 @@ export async function buildSource(request: BuildRequest): Promise<void> {
 
   async function execute(of: BuildRequest, what: string, shown: string, command: string[], cwd: string): Promise<void> {
     log(`$ ${shown}`)
-    const tail = new Tail()
+    const tail = new Tail(10, NPM_ERROR)
     const [program, ...args] = command
     const exit = await run({ command: program!, args, cwd, env: of.env }, (line) => tail.add(line))
     if (exit.code === 0) return

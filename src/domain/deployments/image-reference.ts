@@ -65,9 +65,14 @@ function hostFault(host: string | null): string | null {
 function pathFault(path: string): string | null {
   if (path === '') return 'Must name a repository: registry/repository:tag.'
   if (/[A-Z]/.test(path)) return 'The repository must be in lower case.'
-  return path.split('/').every((component) => COMPONENT.test(component))
+  return isRepositoryPath(path)
     ? null
     : 'Each part of the repository must be lower-case letters and digits, with single . or _, __ or - between them.'
+}
+
+/** Whether this is how a registry spells a repository: no part of it is empty or leads elsewhere. */
+export function isRepositoryPath(path: string): boolean {
+  return path.split('/').every((component) => COMPONENT.test(component))
 }
 
 function nameFault(name: string): string | null {

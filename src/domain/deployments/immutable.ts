@@ -8,21 +8,26 @@ import { violation } from '../parse.ts'
 import { onlyForViolation } from './rules.ts'
 import type { UpdateBody } from './schemas.ts'
 
-/** field → [what was said, what is stored] */
-function immutables(deployment: Deployment, body: UpdateBody): [string, unknown, unknown][] {
+/** field, what was said, what is stored */
+type Immutable = [string, unknown, unknown]
+
+function immutables(deployment: Deployment, body: UpdateBody): Immutable[] {
   const config = body.source_config
   return [
     ['name', body.name, deployment.name],
     ['source', body.source, deployment.source],
     ['source_config.integration_id', config?.integration_id, deployment.integrationId],
     ['source_config.repo_url', config?.repo_url, deployment.repoUrl],
-    ['source_config.deployment_type', config?.deployment_type, deployment.deploymentType],
+    // for the sources that have none it means nothing, whatever it says
+    ...(deployment.deploymentType === null
+      ? []
+      : [['source_config.deployment_type', config?.deployment_type, deployment.deploymentType] as Immutable]),
     ['source_config.listener_id', config?.listener_id, deployment.listenerId],
     ['source_config.listener_config.k8s_namespace', config?.listener_config?.k8s_namespace, deployment.k8sNamespace],
     // set by the data plane, and read-only, for every source but external_container
     ...(deployment.source === 'external_container'
       ? []
-      : [['source_config.custom_url', config?.custom_url, deployment.customUrl] as [string, unknown, unknown]]),
+      : [['source_config.custom_url', config?.custom_url, deployment.customUrl] as Immutable]),
   ]
 }
 

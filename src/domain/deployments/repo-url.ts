@@ -1,6 +1,6 @@
 /**
  * Which repository URLs can be built from at all: such that none can become an option of git or another protocol, and
- * none carries a password into every answer. Pure; whether a local path may be read is for the data plane to see.
+ * none carries a password or token into every answer. Pure; whether a local path may be read is for the data plane to see.
  */
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -19,13 +19,17 @@ const ALLOWED =
   'Must be an https:// or ssh:// URL, git@host:path, or file:// for a repository below GIT_DIRECTORY; http:// for localhost only.'
 const CREDENTIALS =
   'Must be without user name and password, which every reader would see; only ssh:// takes a user name, as ssh://git@host/path.'
+// whatever its parameters are called: no host needs one for a clone, and git would put its own path behind it
+const QUERY =
+  'Must be without query string (?…) and fragment (#…), which a clone needs no part of: a token there would be seen by every reader.'
 
 /** What a URL (or an absolute path) names, or why it is refused, in words for the one who wrote it. */
 export function parseRepoUrl(text: string): RepoUrl | string {
-  const scp = SCP_LIKE.exec(text)
-  if (scp) return { protocol: 'ssh', url: `ssh://${scp[1]}@${scp[2]}/${scp[3]}` }
   if (path.isAbsolute(text)) return { protocol: 'file', path: text }
-  if (!URL.canParse(text)) return ALLOWED
+  const scp = SCP_LIKE.exec(text)
+  if (!scp && !URL.canParse(text)) return ALLOWED
+  if (/[?#]/.test(text)) return QUERY
+  if (scp) return { protocol: 'ssh', url: `ssh://${scp[1]}@${scp[2]}/${scp[3]}` }
   const url = new URL(text)
   switch (url.protocol) {
     case 'https:':

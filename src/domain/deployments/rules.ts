@@ -12,11 +12,14 @@ import { parseRepoUrl } from './repo-url.ts'
 import { resourceSpecViolations } from './resource-spec.ts'
 import type { SecretReference, SourceConfig, SourceRevisionConfig } from './schemas.ts'
 
+const AND = new Intl.ListFormat('en-GB')
+
 /** field → the sources it may be set for. What is not named may be set for all. */
 const ONLY_FOR: Record<string, readonly Source[]> = {
   'source_config.integration_id': ['gitprovider'],
   'source_config.repo_url': ['gitprovider'],
-  'source_config.deployment_type': ['gitprovider'],
+  // for the other two it is taken, and has no effect: clients send one body for all that we build or store
+  'source_config.deployment_type': ['gitprovider', 'internal_source', 'internal_container'],
   'source_config.build_on_push': ['gitprovider'],
   'source_config.custom_url': ['external_container'],
   'source_config.listener_id': ['external_container'],
@@ -55,7 +58,7 @@ export function onlyForViolation(source: Source, field: string): Violation | nul
   const sources = ONLY_FOR[field]
   return !sources || sources.includes(source)
     ? null
-    : violation(field, `Only for ${sources.join(' and ')} sources; this deployment's source is ${source}.`)
+    : violation(field, `Only for ${AND.format(sources)} sources; this deployment's source is ${source}.`)
 }
 
 /** What each source needs on create. */

@@ -32,7 +32,7 @@ export const sourceConfig = z
     ),
     repo_url: optional(short).describe('URL of the git repository. Only for gitprovider; cannot be changed.'),
     deployment_type: optional(z.enum(DeploymentType)).describe(
-      'Only for gitprovider, there `dev` by default; cannot be changed.',
+      'For gitprovider, there `dev` by default; cannot be changed. For internal_source and internal_container it is accepted and has no effect.',
     ),
     build_on_push: optional(z.boolean()).describe(
       'Build a new revision on a push to repo_ref, which must be a branch. Only for gitprovider.',

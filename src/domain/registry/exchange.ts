@@ -6,7 +6,7 @@ import { z } from 'zod'
 import type { Core } from '../context.ts'
 import { DomainError, UnauthenticatedError } from '../errors.ts'
 import { parse, type RawInput } from '../parse.ts'
-import type { RegistryAccess } from './registry.ts'
+import { coversRepository, type RegistryAccess } from './registry.ts'
 
 const oneOrMore = z.preprocess((raw) => (typeof raw === 'string' ? [raw] : raw), z.array(z.string()).optional())
 
@@ -47,11 +47,13 @@ function scopesOf(text: string): { name: string; actions: string[] }[] {
   })
 }
 
+/** Of what is asked for, each repository once: the actions that the token has for it, or for one it is below. */
 function both(held: RegistryAccess[], asked: { name: string; actions: string[] }[]): RegistryAccess[] {
-  return held
-    .map(({ repository, actions }) => {
+  return [...new Set(asked.map(({ name }) => name))]
+    .map((repository) => {
       const wanted = asked.filter(({ name }) => name === repository).flatMap((scope) => scope.actions)
-      return { repository, actions: actions.filter((action) => wanted.includes(action)) }
+      const may = held.filter((access) => coversRepository(access.repository, repository)).flatMap((a) => a.actions)
+      return { repository, actions: [...new Set(may)].filter((action) => wanted.includes(action)) }
     })
     .filter(({ actions }) => actions.length > 0)
 }

@@ -1,4 +1,4 @@
-/** A short-lived token that pushes images to the one repository of a deployment (spec 2.3, contract 3). */
+/** A short-lived token that pushes images to the repository of a deployment, and below it (spec 2.3, contract 3). */
 import { z } from 'zod'
 import { liveDeployment, requireRole } from '../access.ts'
 import type { RequestContext } from '../context.ts'
@@ -16,7 +16,7 @@ const SECONDS = 15 * 60
 export interface PushToken {
   /** never log it */
   token: string
-  /** `host/repository`: a tag behind it makes the image's reference */
+  /** `host/repository`: a tag behind it makes the image's reference, `/name:tag` one of a repository below */
   registryUrl: string
 }
 

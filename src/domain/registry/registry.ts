@@ -1,4 +1,5 @@
 /** The configured container registry, as the domain sees it: who signs tokens for it (the Docker registry token protocol). Implemented in `src/registry/`. */
+import { isRepositoryPath } from '../deployments/image-reference.ts'
 
 export type RegistryAction = 'pull' | 'push'
 
@@ -24,7 +25,12 @@ export interface Registry {
   verify(token: string): Promise<VerifiedToken | null>
 }
 
-/** The one repository of a deployment in the registry, without the registry's host. */
+/** Whether `name` is the repository or below it (`repository/…`). Both without the registry's host. */
+export function coversRepository(repository: string, name: string): boolean {
+  return name === repository || (name.startsWith(`${repository}/`) && isRepositoryPath(name))
+}
+
+/** The repository of a deployment in the registry, without the registry's host; those below it are the deployment's, too. */
 export function repositoryOf(deployment: { id: string; workspaceId: string }): string {
   return `${deployment.workspaceId}/${deployment.id}`
 }

@@ -5,10 +5,12 @@ import { builder } from '../builder.ts'
 import { verbInput } from '../verb-input.ts'
 
 const CreatePushTokenSuccess = builder.objectRef<PushToken>('CreatePushTokenSuccess').implement({
-  description: 'Valid for 15 minutes, for the repository of the deployment alone.',
+  description: 'Valid for 15 minutes, for the repository of the deployment and those below it.',
   fields: (t) => ({
     token: t.exposeString('token', { description: 'The password of `docker login`; any user name will do.' }),
-    registryUrl: t.exposeString('registryUrl', { description: 'Push to it, with a tag behind it.' }),
+    registryUrl: t.exposeString('registryUrl', {
+      description: 'Push to it, with a tag behind it, or to `<registryUrl>/<name>:<tag>`.',
+    }),
   }),
 })
 

@@ -10,7 +10,7 @@ export const pushTokens: Operation[] = [
     operationId: 'createPushToken',
     summary: 'Create a token that pushes images of a deployment',
     description:
-      'Only for internal_container, where a registry is configured. Valid for 15 minutes, for the repository of the deployment alone: `docker login HOST -u token -p TOKEN`, push to `registry_url:tag`, then PATCH image_uri.',
+      'Only for internal_container, where a registry is configured. Valid for 15 minutes, for the repository of the deployment and those below it: `docker login HOST -u token -p TOKEN`, push to `registry_url:tag` or `registry_url/name:tag`, then PATCH image_uri.',
     tag: 'Deployments',
     input: pushTokenInput,
     answers: { 200: { means: 'The token and where to push.', schema: pushToken } },
