@@ -2,7 +2,7 @@
  * Shape first (contract 2): a verb parses the raw parts of a call (path, query, body) in one go, so that all
  * violations are reported together, with the machine words that clients of such APIs know.
  */
-import type { z } from 'zod'
+import { z } from 'zod'
 import { rejectIfAny, ValidationError, type Violation } from './errors.ts'
 
 /** What a transport hands to a verb: the raw parts, snake_case, unparsed. */
@@ -30,21 +30,54 @@ const REPORT = {
     code === 'invalid_type' && (inst as z.core.$ZodNumberFormat)._zod.def.format === 'safeint' ? NO_INTEGER : undefined,
 }
 
-/** Parses raw parts; throws ValidationError with every violation of the shape. */
-export function parse<S extends z.ZodType>(schema: S, raw: RawInput): z.output<S> {
-  if (raw.body instanceof MalformedJson) {
-    const rest = schema.safeParse({ ...raw, body: {} }, REPORT)
-    const others = rest.success ? [] : violationsOf(rest.error).filter((v) => v.loc[0] !== 'body')
-    throw new ValidationError([
-      ...others,
-      { loc: ['body'], msg: `The body is not valid JSON: ${raw.body.message}`, type: 'json_invalid' },
-    ])
-  }
-  const result = schema.safeParse(raw, REPORT)
-  if (!result.success) throw new ValidationError(violationsOf(result.error))
-  rejectIfAny(unstorable(result.data, []))
-  return result.data
+/** How `parse` reads a call. */
+export interface ParseOptions {
+  /** A third party writes the query, with more in it than we ask for: what we don't know is left alone. */
+  foreignQuery?: boolean
 }
+
+/**
+ * Parses raw parts; throws ValidationError with every violation of the shape. A query parameter that the schema
+ * doesn't know is one (contract 2): a filter that is not applied would answer about the wrong things. In a body and
+ * everywhere else what is not known is left out.
+ */
+export function parse<S extends z.ZodType>(
+  schema: S,
+  raw: RawInput,
+  { foreignQuery = false }: ParseOptions = {},
+): z.output<S> {
+  const malformed = raw.body instanceof MalformedJson ? raw.body : null
+  const result = schema.safeParse(malformed ? { ...raw, body: {} } : raw, REPORT)
+  const found = [
+    ...(foreignQuery ? [] : unknownParameters(schema, raw.query)),
+    ...(result.success ? [] : violationsOf(result.error)),
+  ]
+  if (malformed)
+    throw new ValidationError([
+      ...found.filter((v) => v.loc[0] !== 'body'),
+      { loc: ['body'], msg: `The body is not valid JSON: ${malformed.message}`, type: 'json_invalid' },
+    ])
+  rejectIfAny(found)
+  const parsed = result.data as z.output<S>
+  rejectIfAny(unstorable(parsed, []))
+  return parsed
+}
+
+/** One violation for each name in `query` that the schema's query doesn't have, however often it is given. */
+function unknownParameters(schema: z.ZodType, query: unknown): Violation[] {
+  const known = membersOf(membersOf(schema).query)
+  const names = Object.keys(known)
+  const msg =
+    names.length === 0
+      ? 'There is no such parameter: this call takes none in its query.'
+      : `There is no such parameter; this call takes: ${names.join(', ')}.`
+  return Object.keys(query ?? {})
+    .filter((name) => !Object.hasOwn(known, name))
+    .map((name) => ({ loc: ['query', name], msg, type: 'extra_forbidden' }))
+}
+
+const membersOf = (schema: z.core.$ZodType | undefined): Record<string, z.core.$ZodType> =>
+  schema instanceof z.ZodObject ? schema.shape : {}
 
 /** Levels of nesting that are taken, counted from the call's parts. Whoever reads it back must be able to walk it, too. */
 const MAX_DEPTH = 32

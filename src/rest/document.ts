@@ -13,7 +13,8 @@ import { DATA_PLANE_GUIDE } from './v2/claims.ts'
 const API_VERSION = '0.1.0'
 
 const DESCRIPTION = `Creates and manages deployments of agent servers. Send an API key in \`X-Api-Key\`; with a key
-of an organization, name the workspace in \`X-Tenant-Id\`. Every answer carries \`X-Request-Id\`.`
+of an organization, name the workspace in \`X-Tenant-Id\`. Every answer carries \`X-Request-Id\`. Query parameters
+other than those of an operation are refused (422); members of a body that it doesn't know are ignored.`
 
 const securitySchemes = {
   ApiKey: { type: 'apiKey', in: 'header', name: 'X-Api-Key', description: 'An API key.' },

@@ -102,9 +102,11 @@ function responses(declared: Operation, hasBody: boolean): Record<number, unknow
   const statuses = [401, 403, ...declared.errors, ...(hasBody ? [413, 415] : []), 422, 500].sort()
   const errors = statuses.map((status) => [
     status,
-    json(errorAnswer[status]!, status === 422 ? validationErrorBody : errorBody),
+    status === 422 ? json(NOT_VALID, validationErrorBody) : json(errorAnswer[status]!, errorBody),
   ])
   return Object.fromEntries([...success, ...errors])
 }
+
+const NOT_VALID = `${errorAnswer[422]} A query parameter that is not listed here is one of these things.`
 
 const json = (description: string, schema: z.ZodType) => ({ description, content: { 'application/json': { schema } } })

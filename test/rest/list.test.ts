@@ -81,7 +81,6 @@ describe('each filter', () => {
       }),
       ALL,
     ],
-    ['an unknown parameter is ignored', () => ({ color: 'red' }), ALL],
   ]
   test.each(rows)('%s', async (_what, query, expected) => {
     expect(await names(query())).toEqual(expected)

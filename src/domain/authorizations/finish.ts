@@ -72,7 +72,8 @@ interface Granted {
  * has failed then, for the same reason.
  */
 export async function finishAuthorization(core: Core, { providerId, parameters }: Callback): Promise<Finished> {
-  const { query } = parse(callbackInput, { path: { provider_id: providerId }, query: single(parameters) })
+  const raw = { path: { provider_id: providerId }, query: single(parameters) }
+  const { query } = parse(callbackInput, raw, { foreignQuery: true })
   const authorization = await consume(core, providerId, query.state)
   const finished = finish(core, authorization, parameters, query)
   // the server's stop waits for it

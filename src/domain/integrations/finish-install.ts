@@ -40,7 +40,7 @@ interface State {
  * is not proven to be the person's, NotFoundError, ConflictError, ProviderUnavailableError.
  */
 export async function finishInstall(core: Core, raw: RawInput, signal?: AbortSignal): Promise<Integration> {
-  const { query } = parse(finishInput, raw)
+  const { query } = parse(finishInput, raw, { foreignQuery: true })
   const provider = requireProvider(core)
   const state = await consume(core, query.state)
   const installation = await provider.installation(query.installation_id, signal)

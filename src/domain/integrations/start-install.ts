@@ -1,15 +1,23 @@
 /** Begins the installation of our app at the git provider: gives the address where a person installs it. */
+import { z } from 'zod'
 import { requireRole } from '../access.ts'
 import type { RequestContext } from '../context.ts'
+import { parse, type RawInput } from '../parse.ts'
 import { hashState, newState } from '../state.ts'
 import { requireProvider } from './live.ts'
 
 /** Minutes that a person has to come back. */
 const VALID_MINUTES = 15
 
+export const startInput = z.object({})
+
 /** The address leads back to the call-back, once, until `expiresAt`. Role: admin. Throws ConflictError; ProviderUnavailableError. */
-export async function startInstall(ctx: RequestContext): Promise<{ installUrl: string; expiresAt: Date }> {
+export async function startInstall(
+  ctx: RequestContext,
+  raw: RawInput,
+): Promise<{ installUrl: string; expiresAt: Date }> {
   requireRole(ctx, 'admin')
+  parse(startInput, raw)
   const provider = requireProvider(ctx)
   const state = newState()
   const installUrl = await provider.installUrl(state, ctx.signal)

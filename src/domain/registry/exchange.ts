@@ -34,7 +34,7 @@ export async function exchangeToken(core: Core, password: string | null, raw: Ra
   const expiresIn = held ? Math.floor((held.expiresAt.getTime() - Date.now()) / 1000) : 0
   if (!held || expiresIn < 1)
     throw new UnauthenticatedError('A push token is required as the password; any user name will do.')
-  const { query } = parse(exchangeInput, raw)
+  const { query } = parse(exchangeInput, raw, { foreignQuery: true })
   const access = both(held.access, (query.scope ?? []).flatMap(scopesOf))
   return { token: await registry.sign(held.subject, access, expiresIn), expiresIn, issuedAt: new Date() }
 }

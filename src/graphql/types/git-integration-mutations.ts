@@ -26,7 +26,7 @@ builder.mutationFields((t) => ({
     type: StartSuccess,
     description: 'Begins the installation of the app at the git provider.',
     errors: { types: [ConflictError] },
-    resolve: (_root, _args, ctx) => startInstall(ctx),
+    resolve: (_root, _args, ctx) => startInstall(ctx, {}),
   }),
   removeGitIntegration: t.field({
     type: RemoveSuccess,

@@ -64,6 +64,6 @@ builder.queryField('gitIntegrations', (t) =>
   t.field({
     type: [GitIntegration],
     description: 'The workspace’s git integrations, oldest first.',
-    resolve: (_root, _args, ctx) => listIntegrations(ctx),
+    resolve: (_root, _args, ctx) => listIntegrations(ctx, {}),
   }),
 )

@@ -1,9 +1,9 @@
 /** The git provider's integrations over REST (spec 2.10, contract 9). Each call has two paths, for older clients. */
 import { z } from 'zod'
-import { listIntegrations } from '../../domain/integrations/list.ts'
+import { listInput, listIntegrations } from '../../domain/integrations/list.ts'
 import { removeInput, removeIntegration } from '../../domain/integrations/remove.ts'
 import { listRepositories, listRepositoriesInput } from '../../domain/integrations/repositories.ts'
-import { startInstall } from '../../domain/integrations/start-install.ts'
+import { startInput, startInstall } from '../../domain/integrations/start-install.ts'
 import { type Operation, operation } from '../operation.ts'
 import { presentIntegration, presentRepository } from '../present/integration.ts'
 import { installation, integration, repository } from '../schemas.ts'
@@ -22,10 +22,10 @@ const lists = both.flatMap(({ base, suffix }) => [
     operationId: `listIntegrations${suffix}`,
     summary: 'List the git integrations of the workspace',
     tag,
-    input: z.object({}),
+    input: listInput,
     answers: { 200: { means: 'All of them.', schema: z.array(integration) } },
     errors: [],
-    handle: async (ctx) => ({ status: 200, body: (await listIntegrations(ctx)).map(presentIntegration) }),
+    handle: async (ctx, raw) => ({ status: 200, body: (await listIntegrations(ctx, raw)).map(presentIntegration) }),
   }),
   operation({
     method: 'GET',
@@ -48,11 +48,11 @@ const start = operation({
   description:
     'Send the person who owns the account to `install_url`. When they come back, the integration is in the list.',
   tag,
-  input: z.object({}),
+  input: startInput,
   answers: { 201: { means: 'Begun.', schema: installation } },
   errors: [409, 502],
-  handle: async (ctx) => {
-    const { installUrl, expiresAt } = await startInstall(ctx)
+  handle: async (ctx, raw) => {
+    const { installUrl, expiresAt } = await startInstall(ctx, raw)
     return { status: 201, body: { install_url: installUrl, expires_at: expiresAt.toISOString() } }
   },
 })

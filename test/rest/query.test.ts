@@ -1,0 +1,126 @@
+/** Contract 2: a query parameter that a call doesn't know is refused, never ignored: it may be a filter. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Role } from '../../src/generated/prisma/enums.ts'
+import type { Operation } from '../../src/rest/operation.ts'
+import { operations } from '../../src/rest/operations.ts'
+import { bodies, type RestApp, restApp, violations } from './support.ts'
+
+const NOWHERE = '11111111-1111-1111-1111-111111111111'
+
+let app: RestApp
+let listenerKey: string
+let agentKey: string
+beforeAll(async () => {
+  app = await restApp()
+  const listener = await app.call('POST', '/v2/listeners', {
+    body: { compute_type: 'k8s', compute_id: 'c', compute_config: { k8s_namespaces: ['agents'] } },
+  })
+  listenerKey = await keyOf('listener', `listenerId: "${listener.body.id}"`)
+  agentKey = await keyOf('agent', 'agentId: "x"')
+})
+afterAll(() => app.close())
+
+async function keyOf(role: Role, whose: string): Promise<string> {
+  const { data } = await app.gql(
+    `mutation { createApiKey(input: { name: "k", role: ${role}, ${whose} }) { ... on CreateApiKeySuccess { key } } }`,
+  )
+  return data.createApiKey.key
+}
+
+/** A call that is refused for its shape at the latest. */
+const send = ({ method, path, tag }: Operation, query: string) => {
+  const key =
+    tag === 'Data plane' ? listenerKey : path.includes('/providers/{provider_id}/tokens') ? agentKey : undefined
+  const url = path.replace('{agent_id}', 'x').replace(/\{\w+\}/g, NOWHERE)
+  return app.rest(method, `${url}?${query}`, { ...(key ? { key } : {}), ...(method === 'GET' ? {} : { body: {} }) })
+}
+
+describe('every call refuses a parameter that it does not know, in its query', () => {
+  test.each(operations.map((operation) => [`${operation.method} ${operation.path}`, operation] as const))(
+    '%s',
+    async (_, operation) => {
+      const answer = await send(operation, 'agent_id=x&agent_id=y&limit[]=1&__proto__=z&=')
+      const refused = violations(answer).filter((violation) => violation.endsWith('extra_forbidden'))
+      expect(refused).toEqual(
+        expect.arrayContaining([
+          'query. extra_forbidden',
+          'query.__proto__ extra_forbidden',
+          'query.limit[] extra_forbidden',
+        ]),
+      )
+      expect(refused.filter((violation) => violation.startsWith('query.agent_id'))).toHaveLength(1)
+    },
+  )
+})
+
+describe('the refusal', () => {
+  test('says what is allowed, together with everything else that is wrong', async () => {
+    const answer = await app.call('GET', '/v2/deployments', { query: { agent_id: 'x', limit: 0, status: 'BROKEN' } })
+    expect(violations(answer)).toEqual([
+      'query.agent_id extra_forbidden',
+      'query.limit greater_than_equal',
+      'query.status enum',
+    ])
+    const { msg } = answer.body.detail.find((violation: { type: string }) => violation.type === 'extra_forbidden')
+    expect(msg).toContain('name_contains, name, status')
+  })
+
+  test('comes with that of a body that is no JSON', async () => {
+    const answer = await app.call('POST', '/v2/deployments', { query: { dry_run: true }, body: '{' })
+    expect(violations(answer)).toEqual(['body json_invalid', 'query.dry_run extra_forbidden'])
+  })
+
+  test('comes after 401 and 403, and before 404', async () => {
+    const path = `/v2/deployments/${NOWHERE}`
+    const query = { wait: 10 }
+    expect((await app.call('DELETE', path, { query, key: null })).status).toBe(401)
+    expect((await app.call('DELETE', path, { query, key: app.keys.viewer })).status).toBe(403)
+    expect(violations(await app.call('DELETE', path, { query }))).toEqual(['query.wait extra_forbidden'])
+  })
+
+  test('holds for what is not built: nobody waits or follows without noticing that it is not done', async () => {
+    const { id, latest_revision_id: revision } = await app.create()
+    const path = `/v2/deployments/${id}`
+    expect(violations(await app.call('GET', path, { query: { wait: 1 } }))).toEqual(['query.wait extra_forbidden'])
+    expect(violations(await app.call('GET', `${path}/revisions/${revision}`, { query: { wait: 1 } }))).toEqual([
+      'query.wait extra_forbidden',
+    ])
+    const logs = await app.call('GET', `${path}/revisions/${revision}/logs`, { query: { type: 'build', follow: true } })
+    expect(violations(logs)).toEqual(['query.follow extra_forbidden'])
+  })
+
+  test('changes nothing: a PATCH and a DELETE with one are not carried out', async () => {
+    const { id } = await app.create()
+    const path = `/v2/deployments/${id}`
+    const patched = await app.call('PATCH', path, { query: { a: 1 }, body: { secrets: [{ name: 'A', value: 'b' }] } })
+    expect(violations(patched)).toEqual(['query.a extra_forbidden'])
+    expect(violations(await app.call('DELETE', path, { query: { a: 1 } }))).toEqual(['query.a extra_forbidden'])
+    expect((await app.call('GET', path)).body).toMatchObject({ status: 'AWAITING_DATABASE', secrets: [] })
+  })
+})
+
+test('members of a body that nobody knows are ignored, as ever', async () => {
+  const body = { ...bodies.internal_container(), of_tomorrow: true }
+  expect((await app.call('POST', '/v2/deployments', { body })).status).toBe(201)
+})
+
+describe('an address that a third party writes', () => {
+  test('/v2/auth/callback takes what else the provider sends', async () => {
+    const { status, text } = await app.rest('GET', '/v2/auth/callback/acme?state=x&code=y&session_state=z&iss=i', {
+      key: null,
+    })
+    expect([status, text]).not.toContain(422)
+    expect(text).not.toContain('not complete')
+  })
+
+  test('/v1/integrations/gitprovider/setup, too', async () => {
+    const query = 'state=x&installation_id=1&setup_action=install'
+    const { status } = await app.rest('GET', `/v1/integrations/gitprovider/setup?${query}`, { key: null })
+    expect(status).not.toBe(422)
+  })
+
+  test('GET /graphql, too', async () => {
+    const { body } = await app.rest('GET', '/graphql?query={__typename}&op=Name')
+    expect(body.data).toEqual({ __typename: 'Query' })
+  })
+})
