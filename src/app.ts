@@ -15,6 +15,7 @@ import { bootstrap } from './domain/workspaces/bootstrap.ts'
 import { mountGraphql } from './graphql/mount.ts'
 import { createGraphql } from './graphql/yoga.ts'
 import { createLogger } from './log.ts'
+import { logDestination } from './log-destination.ts'
 import { openCore, publicUrlOf } from './open.ts'
 import { createRelay, type Relay } from './realtime/relay.ts'
 import { restPlugin } from './rest/plugin.ts'
@@ -49,7 +50,7 @@ export interface Overrides {
 
 /** Throws ConfigError and MigrationError, whose messages are for the operator. */
 export async function buildApp(config: Config, overrides: Overrides = {}): Promise<App> {
-  const log = overrides.log ?? createLogger(config.LOG_LEVEL)
+  const log = overrides.log ?? createLogger(config.LOG_LEVEL, await logDestination(config.LOG_FORMAT))
   const opened = await openCore(config, log, overrides.clock)
   try {
     return await assemble(config, log, opened)

@@ -4,6 +4,7 @@
  */
 import path from 'node:path'
 import { z } from 'zod'
+import { LOG_FORMATS } from './log-destination.ts'
 import {
   domain,
   host,
@@ -100,6 +101,11 @@ export const SETTINGS = {
     z.enum(['debug', 'info', 'warn', 'error', 'silent'], { error: 'must be debug, info, warn, error or silent' }),
     'info',
     'least level that is logged',
+  ],
+  LOG_FORMAT: [
+    z.enum(LOG_FORMATS, { error: `must be ${LOG_FORMATS.join(', ')}` }),
+    'auto',
+    'how it is logged: `json`, a line each; `pretty`, for people; `auto`: `pretty` on a terminal, otherwise `json`',
   ],
   JWT_ISSUER: [url.optional(), null, 'issuer of accepted JWTs; with it, `Authorization: Bearer <jwt>` is on'],
   JWT_AUDIENCE: [z.string().min(1).optional(), null, 'audience of accepted JWTs; required with `JWT_ISSUER`'],

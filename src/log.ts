@@ -1,5 +1,5 @@
 /**
- * The log: JSON lines on stdout, without secrets. Whatever is handed to it is copied without the fields that hold
+ * The log, without secrets; log-destination.ts says where it goes. Whatever is handed to it is copied without the fields that hold
  * secrets, at any depth, and without passwords in URLs; of an error only what describes it is kept.
  */
 import { type DestinationStream, type Logger, pino } from 'pino'
@@ -32,7 +32,7 @@ const REDACTED = '[redacted]'
 /** Deeper than this nothing is logged: a log line is no dump. */
 const DEPTH = 6
 
-/** `stream`: for tests; default stdout. */
+/** `stream`: default stdout, as JSON lines. */
 export function createLogger(level: Config['LOG_LEVEL'], stream?: DestinationStream): Logger {
   return pino(
     {

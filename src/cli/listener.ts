@@ -6,6 +6,7 @@ import { type ListenerObject, listenerManifest, type ManifestOptions, SECRET_KEY
 import { type Listener, startListener } from '../listener/run.ts'
 import { LISTENER_SETTINGS, readListenerSettings } from '../listener/settings.ts'
 import { createLogger } from '../log.ts'
+import { logDestination } from '../log-destination.ts'
 import { type Command, readOptions, UsageError } from './command.ts'
 
 export const runListener: Command = {
@@ -14,7 +15,7 @@ export const runListener: Command = {
   async run(args) {
     readOptions(args, {})
     const settings = readListenerSettings(process.env)
-    const log = createLogger(settings.LOG_LEVEL)
+    const log = createLogger(settings.LOG_LEVEL, await logDestination(settings.LOG_FORMAT))
     const lifetime = new Lifetime()
     let listener: Listener
     try {

@@ -6,6 +6,7 @@ import type { Prisma, PrismaClient } from '../generated/prisma/client.ts'
 import type { Plan } from '../generated/prisma/enums.ts'
 import type { Actor } from './access.ts'
 import { appendEvents, type NewEvent } from './events/append.ts'
+import { tellJournal } from './events/journal.ts'
 import type { GitProvider } from './integrations/provider.ts'
 import type { News } from './news.ts'
 import type { OAuthClient } from './providers/client.ts'
@@ -96,8 +97,8 @@ export const WORK_CHANNEL = 'pilothouse_work'
  * Runs `work` in one transaction. Everything it emitted is appended to the event logs just before the commit,
  * so that sequence order is commit order (design rule 5).
  */
-export function transaction<T>(core: Core, work: (tx: Tx) => Promise<T>): Promise<T> {
-  return core.db.$transaction(async (sql) => {
+export async function transaction<T>(core: Core, work: (tx: Tx) => Promise<T>): Promise<T> {
+  const { result, happened } = await core.db.$transaction(async (sql) => {
     const events: NewEvent[] = []
     const woken = new Set<string>()
     const result = await work({
@@ -107,7 +108,8 @@ export function transaction<T>(core: Core, work: (tx: Tx) => Promise<T>): Promis
     })
     if (woken.size > 0)
       await sql.$executeRaw`SELECT pg_notify(${WORK_CHANNEL}, scope) FROM unnest(${[...woken]}::text[]) AS scope`
-    if (events.length > 0) await appendEvents(sql, events)
-    return result
+    return { result, happened: events.length > 0 ? await appendEvents(sql, events) : [] }
   })
+  tellJournal(core.log, happened)
+  return result
 }

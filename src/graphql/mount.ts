@@ -13,7 +13,10 @@ export function mountGraphql(fastify: FastifyInstance, yoga: GraphQLServer): voi
       method: ['GET', 'POST', 'OPTIONS', 'PUT', 'PATCH', 'DELETE'],
       async handler(request, reply) {
         reply.hijack()
-        await yoga.handle(request.raw, reply.raw, { requestId: request.id })
+        const onCaller = (subject: string) => {
+          request.subject = subject
+        }
+        await yoga.handle(request.raw, reply.raw, { requestId: request.id, onCaller })
       },
     })
     // streams that are open end with the relay; this ends what Yoga itself holds

@@ -13,6 +13,8 @@ import { presentError } from './errors.ts'
 /** What the HTTP server knows of a request. */
 export interface ServerContext {
   requestId?: string
+  /** is told who calls: a key's id, or the `sub` of a JWT */
+  onCaller?: (subject: string) => void
 }
 
 /** Puts the caller's RequestContext and the relay into the GraphQL context. */
@@ -26,6 +28,7 @@ export function useAuthentication(
       const requestId = serverContext.requestId ?? randomUUID()
       try {
         const caller = await authenticate(Object.fromEntries(request.headers), requestId)
+        serverContext.onCaller?.(caller.actor.subject)
         Object.assign(serverContext, caller, { relay } satisfies Partial<GraphQLContext>)
       } catch (error) {
         const presented = presentError(error, log, requestId)

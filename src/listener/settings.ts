@@ -48,6 +48,7 @@ export const LISTENER_SETTINGS = {
   ],
   MAX_CLAIMS: [integer(1, 1000), '1000', 'deployments that this replica holds at most'],
   LOG_LEVEL: SETTINGS.LOG_LEVEL,
+  LOG_FORMAT: SETTINGS.LOG_FORMAT,
   ...KUBERNETES_SETTINGS,
 } as const satisfies SettingsTable
 

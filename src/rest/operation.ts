@@ -83,6 +83,7 @@ export function toRoute(
         if (!reply.raw.writableFinished) gone.abort()
       })
       request.caller = { ...(await authenticate(request)), signal: gone.signal }
+      request.subject = request.caller.actor.subject
     },
     handler: async (request, reply) => {
       const raw = { path: request.params, query: request.query, body: request.body ?? undefined }

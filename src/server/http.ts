@@ -1,4 +1,4 @@
-/** The HTTP server around the API: request ids, one log line for each request, health, and an end that hangs on no connection. */
+/** The HTTP server around the API: request ids, a log line for each request (level debug), health, and an end that hangs on no connection. */
 import { randomUUID } from 'node:crypto'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import type { Logger } from 'pino'
@@ -14,6 +14,13 @@ const SANE_ID = /^[\w.-]{1,128}$/
 const BODY_TIME = 60_000
 /** ms that open requests have to finish when the server stops; less than the process has (main.ts). */
 const CLOSING_TIME = 6_000
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** who calls, once that is known: a key's id, or the `sub` of a JWT */
+    subject: string | null
+  }
+}
 
 export interface HttpOptions {
   log: Logger
@@ -45,20 +52,23 @@ export function createHttp({ log, notReady, bodyTime = BODY_TIME }: HttpOptions)
     },
   })
   fastify.setErrorHandler(onError)
+  fastify.decorateRequest('subject', null)
   fastify.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id)
     // also for answers that are written past Fastify (GraphQL)
     reply.raw.setHeader('x-request-id', request.id)
     const began = performance.now()
     reply.raw.once('close', () => {
-      log.info(
+      log.debug(
         {
           requestId: request.id,
           method: request.method,
-          // the pattern, not the address: no caller's text in the log
+          // the pattern, not the path: no caller's text in the log
           route: request.routeOptions.url ?? null,
           status: reply.raw.statusCode,
           ms: Math.round(performance.now() - began),
+          subject: request.subject,
+          address: request.ip,
         },
         'request',
       )

@@ -4,6 +4,8 @@
  */
 import type { RevisionStatus } from '../../generated/prisma/enums.ts'
 import type { Sql } from '../context.ts'
+import { TERMINAL } from '../revisions/lifecycle.ts'
+import type { Happening } from './journal.ts'
 
 /** NOTIFY channel of the relay; the payload is the workspace's id. A hint only: the log is the truth. */
 export const EVENT_CHANNEL = 'pilothouse_events'
@@ -24,12 +26,15 @@ export interface NewEvent {
   actor?: string | null
 }
 
-/** Appends `events`, which must all be of one workspace, in their order. Call it last in a transaction. */
-export async function appendEvents(sql: Sql, events: readonly NewEvent[]): Promise<void> {
+/**
+ * Appends `events`, which must all be of one workspace, in their order. Call it last in a transaction. Returns them with
+ * what a line about them needs, from the same statement.
+ */
+export async function appendEvents(sql: Sql, events: readonly NewEvent[]): Promise<Happening[]> {
   const workspaceId = events[0]!.workspaceId
   if (events.some((event) => event.workspaceId !== workspaceId))
     throw new Error('one transaction writes the log of one workspace')
-  const written = await sql.$executeRaw`
+  const happened = await sql.$queryRaw<Happening[]>`
     WITH counter AS (
       UPDATE event_counters SET sequence = sequence + ${events.length}::int
       WHERE workspace_id = ${workspaceId}::uuid RETURNING sequence
@@ -42,7 +47,17 @@ export async function appendEvents(sql: Sql, events: readonly NewEvent[]): Promi
              type text, "deploymentId" uuid, "revisionId" uuid, "subjectId" text,
              "from" text, "to" text, message text, attempt int, actor text
            )) WITH ORDINALITY AS e(type, "deploymentId", "revisionId", "subjectId", "from", "to", message, attempt, actor, position)
-    )
-    SELECT pg_notify(${EVENT_CHANNEL}, ${workspaceId}) FROM counter`
-  if (written === 0) throw new Error(`workspace ${workspaceId} has no event counter`)
+      RETURNING *
+    ), notified AS MATERIALIZED (SELECT pg_notify(${EVENT_CHANNEL}, ${workspaceId}) FROM counter)
+    SELECT i.workspace_id AS "workspaceId", i.type, i.deployment_id AS "deploymentId", i.revision_id AS "revisionId",
+           i.subject_id AS "subjectId", i.to_status::text AS "to", i.message, d.name, r.number,
+           CASE WHEN i.to_status = ANY (${[...TERMINAL]}::text[]::"RevisionStatus"[]) THEN (
+             SELECT extract(epoch FROM i.occurred_at - min(e.occurred_at))::float8 FROM events e
+             WHERE e.revision_id = i.revision_id AND e.attempt = i.attempt) END AS seconds
+    FROM notified, inserted i
+    LEFT JOIN deployments d ON d.id = i.deployment_id
+    LEFT JOIN revisions r ON r.id = i.revision_id
+    ORDER BY i.sequence`
+  if (happened.length === 0) throw new Error(`workspace ${workspaceId} has no event counter`)
+  return happened
 }

@@ -1,0 +1,47 @@
+/** One line of the server's log for each thing that happened, for whoever looks at it: «my-agent #3 DEPLOYED in 4.2 s». */
+import type { RevisionStatus } from '../../generated/prisma/enums.ts'
+import type { Log } from '../context.ts'
+import { isTerminal } from '../revisions/lifecycle.ts'
+
+/** An event as it was appended, with the names that people know. */
+export interface Happening {
+  workspaceId: string
+  type: string
+  deploymentId: string | null
+  revisionId: string | null
+  subjectId: string | null
+  to: RevisionStatus | null
+  message: string | null
+  /** the deployment's; null: the event is of none */
+  name: string | null
+  /** the revision's; null: the event is of none */
+  number: number | null
+  /** from the beginning of the attempt to this event; null where it is no end */
+  seconds: number | null
+}
+
+/** Statuses that are only passed through or waited in: the event log has them. */
+const QUIET: ReadonlySet<RevisionStatus> = new Set(['QUEUED', 'AWAITING_BUILD', 'AWAITING_DEPLOY'])
+
+/** Call it when they are committed. */
+export function tellJournal(log: Log, happened: readonly Happening[]): void {
+  for (const happening of happened) {
+    const { to, workspaceId, type, deploymentId, revisionId, subjectId } = happening
+    if (to && QUIET.has(to)) continue
+    const ids = { workspaceId, type, deploymentId, revisionId, subjectId }
+    const fields = Object.fromEntries(Object.entries(ids).filter(([, value]) => value !== null))
+    log[to?.endsWith('_FAILED') ? 'warn' : 'info'](fields, lineOf(happening))
+  }
+}
+
+/** Of a message with several lines the first one: the rest is for `status_message`. */
+export function lineOf({ type, to, message, name, number, seconds }: Happening): string {
+  const why = message ? `: ${message.split('\n', 1)[0]}` : ''
+  // `listener.created` → «listener created»
+  const verb = type.replaceAll(/[._]/g, ' ')
+  if (name === null) return `${verb}${why}`
+  if (to === null || number === null) return `${name}: ${verb}${why}`
+  const took =
+    seconds === null || !isTerminal(to) ? '' : ` ${to === 'DEPLOYED' ? 'in' : 'after'} ${seconds.toFixed(1)} s`
+  return `${name} #${number} ${to}${took}${why}`
+}
