@@ -50,7 +50,7 @@ export async function appendEvents(sql: Sql, events: readonly NewEvent[]): Promi
       RETURNING *
     ), notified AS MATERIALIZED (SELECT pg_notify(${EVENT_CHANNEL}, ${workspaceId}) FROM counter)
     SELECT i.workspace_id AS "workspaceId", i.type, i.deployment_id AS "deploymentId", i.revision_id AS "revisionId",
-           i.subject_id AS "subjectId", i.to_status::text AS "to", i.message, d.name, r.number,
+           i.to_status::text AS "to", i.message, d.name, r.number,
            CASE WHEN i.to_status = ANY (${[...TERMINAL]}::text[]::"RevisionStatus"[]) THEN (
              SELECT extract(epoch FROM i.occurred_at - min(e.occurred_at))::float8 FROM events e
              WHERE e.revision_id = i.revision_id AND e.attempt = i.attempt) END AS seconds

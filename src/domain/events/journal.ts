@@ -1,7 +1,6 @@
-/** One line of the server's log for each thing that happened, for whoever looks at it: «my-agent #3 DEPLOYED in 4.2 s». */
+/** One line of the server's log for each thing that happens to a deployment: «my-agent #3 DEPLOYED in 4.2 s». */
 import type { RevisionStatus } from '../../generated/prisma/enums.ts'
 import type { Log } from '../context.ts'
-import { isTerminal } from '../revisions/lifecycle.ts'
 
 /** An event as it was appended, with the names that people know. */
 export interface Happening {
@@ -9,7 +8,6 @@ export interface Happening {
   type: string
   deploymentId: string | null
   revisionId: string | null
-  subjectId: string | null
   to: RevisionStatus | null
   message: string | null
   /** the deployment's; null: the event is of none */
@@ -26,10 +24,9 @@ const QUIET: ReadonlySet<RevisionStatus> = new Set(['QUEUED', 'AWAITING_BUILD', 
 /** Call it when they are committed. */
 export function tellJournal(log: Log, happened: readonly Happening[]): void {
   for (const happening of happened) {
-    const { to, workspaceId, type, deploymentId, revisionId, subjectId } = happening
-    if (to && QUIET.has(to)) continue
-    const ids = { workspaceId, type, deploymentId, revisionId, subjectId }
-    const fields = Object.fromEntries(Object.entries(ids).filter(([, value]) => value !== null))
+    const { to, workspaceId, type, deploymentId, revisionId } = happening
+    if (deploymentId === null || (to && QUIET.has(to))) continue
+    const fields = { workspaceId, type, deploymentId, ...(revisionId && { revisionId }) }
     log[to?.endsWith('_FAILED') ? 'warn' : 'info'](fields, lineOf(happening))
   }
 }
@@ -37,11 +34,8 @@ export function tellJournal(log: Log, happened: readonly Happening[]): void {
 /** Of a message with several lines the first one: the rest is for `status_message`. */
 export function lineOf({ type, to, message, name, number, seconds }: Happening): string {
   const why = message ? `: ${message.split('\n', 1)[0]}` : ''
-  // `listener.created` → «listener created»
-  const verb = type.replaceAll(/[._]/g, ' ')
-  if (name === null) return `${verb}${why}`
-  if (to === null || number === null) return `${name}: ${verb}${why}`
-  const took =
-    seconds === null || !isTerminal(to) ? '' : ` ${to === 'DEPLOYED' ? 'in' : 'after'} ${seconds.toFixed(1)} s`
+  // `deployment.torn_down` → «deployment torn down»
+  if (to === null || number === null) return `${name}: ${type.replaceAll(/[._]/g, ' ')}${why}`
+  const took = seconds === null ? '' : ` ${to === 'DEPLOYED' ? 'in' : 'after'} ${seconds.toFixed(1)} s`
   return `${name} #${number} ${to}${took}${why}`
 }
