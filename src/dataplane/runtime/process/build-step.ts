@@ -34,7 +34,8 @@ export async function runBuild(
   const { revision } = step
   const credentials =
     revision.source === 'gitprovider' ? await host.options.sources.gitCredentials(deploymentId, signal) : null
-  const { app, env, mask } = await openContext(host, deploymentId, revision, credentials ? [credentials.password] : [])
+  const hidden = credentials ? [credentials.password] : []
+  const { app, env, mask } = await openContext(host, deploymentId, revision, signal, hidden)
   const folder = path.join(app.builds, randomUUID())
   fs.mkdirSync(folder, { mode: 0o711 })
   try {

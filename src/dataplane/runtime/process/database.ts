@@ -6,16 +6,10 @@ import { randomBytes } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
 import pg from 'pg'
+import type { Admin } from './admin.ts'
 
 /** connections that one deployment may use, so that it can't use up everybody's */
 const CONNECTION_LIMIT = 50
-/** Postgres fails concurrent changes of one database's privileges, so servers take turns. Any fixed number does. */
-const LOCK = 7_265_137_001
-
-export interface DatabaseAdmin {
-  /** of the server's own database, with the right to create databases and roles */
-  adminUrl: string
-}
 
 /** `app_` and the id's hexadecimal digits: needs no quoting, and is the same after any crash. */
 function databaseName(deploymentId: string): string {
@@ -23,11 +17,16 @@ function databaseName(deploymentId: string): string {
   return `app_${deploymentId.replaceAll('-', '')}`
 }
 
-/** Creates what is missing of role and database. Can be repeated at any time. */
-export async function createDatabase({ adminUrl }: DatabaseAdmin, deploymentId: string, file: string): Promise<void> {
+/** Creates what is missing of role and database. Can be repeated at any time. Rejects as `Admin.run` does. */
+export async function createDatabase(
+  admin: Admin,
+  deploymentId: string,
+  file: string,
+  signal: AbortSignal,
+): Promise<void> {
   const name = databaseName(deploymentId)
   const password = readPassword(file) ?? newPassword(file)
-  await withAdmin(adminUrl, async (query) => {
+  await admin.run(signal, async (query) => {
     const login = `LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS`
     const verb = (await query('SELECT 1 FROM pg_roles WHERE rolname = $1', [name])).length > 0 ? 'ALTER' : 'CREATE'
     await query(`${verb} ROLE ${name} ${login} CONNECTION LIMIT ${CONNECTION_LIMIT} PASSWORD '${password}'`)
@@ -45,20 +44,20 @@ export async function createDatabase({ adminUrl }: DatabaseAdmin, deploymentId: 
   })
 }
 
-/** Drops database and role, also with clients connected. Can be repeated. */
-export async function dropDatabase({ adminUrl }: DatabaseAdmin, deploymentId: string): Promise<void> {
+/** Drops database and role, also with clients connected. Can be repeated. Rejects as `Admin.run` does. */
+export async function dropDatabase(admin: Admin, deploymentId: string, signal: AbortSignal): Promise<void> {
   const name = databaseName(deploymentId)
-  await withAdmin(adminUrl, async (query) => {
+  await admin.run(signal, async (query) => {
     await query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
     await query(`DROP ROLE IF EXISTS ${name}`)
   })
 }
 
 /** What the deployment connects with, or null before `createDatabase`. Made anew each time: the server's port may change. */
-export function databaseUri({ adminUrl }: DatabaseAdmin, deploymentId: string, file: string): string | null {
+export function databaseUri(admin: Admin, deploymentId: string, file: string): string | null {
   const password = readPassword(file)
   if (password === null) return null
-  const url = new URL(adminUrl)
+  const url = new URL(admin.url)
   const name = databaseName(deploymentId)
   url.username = name
   url.password = password
@@ -83,19 +82,4 @@ function newPassword(file: string): string {
   fs.writeFileSync(temporary, JSON.stringify({ password }), { mode: 0o600 })
   fs.renameSync(temporary, file)
   return password
-}
-
-type Query = (sql: string, values?: unknown[]) => Promise<Record<string, unknown>[]>
-
-async function withAdmin(adminUrl: string, work: (query: Query) => Promise<void>): Promise<void> {
-  const client = new pg.Client({ connectionString: adminUrl, connectionTimeoutMillis: 10_000 })
-  // a connection that breaks fails the query under way; without a listener it would end the server
-  client.on('error', () => undefined)
-  await client.connect()
-  try {
-    await client.query('SELECT pg_advisory_lock($1)', [LOCK])
-    await work(async (sql, values) => (await client.query(sql, values)).rows)
-  } finally {
-    await client.end().catch(() => undefined)
-  }
 }

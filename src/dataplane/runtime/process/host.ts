@@ -7,6 +7,7 @@ import type { RevisionWork } from '../../../domain/work/protocol.ts'
 import type { SourceAccess } from '../../build/source-access.ts'
 import { createMask, type Mask } from '../../mask.ts'
 import { appAccount } from './account.ts'
+import { type Admin, openAdmin } from './admin.ts'
 import { Containers } from './container/containers.ts'
 import { createDatabase, databaseUri, readPassword } from './database.ts'
 import { appEnvironment } from './environment.ts'
@@ -40,6 +41,8 @@ export interface Host {
   account: Account | null
   layout: Layout
   guard: Guard
+  /** makes and drops databases */
+  admin: Admin
   containers: Containers
   searchPath: string
   /** the deployments' addresses */
@@ -65,6 +68,7 @@ export function createHost(options: ProcessRuntimeOptions): Host {
     account,
     layout,
     guard,
+    admin: openAdmin(options.adminUrl),
     containers: new Containers({
       guard,
       wanted: options.containerEngine ?? 'auto',
@@ -83,11 +87,12 @@ export async function openContext(
   host: Host,
   deploymentId: string,
   revision: RevisionWork,
+  signal: AbortSignal,
   hidden: string[] = [],
 ): Promise<AppContext> {
   const app = openApp(host.layout, deploymentId, host.account)
-  if (!readPassword(app.database)) await createDatabase(host.options, deploymentId, app.database)
-  const uri = databaseUri(host.options, deploymentId, app.database) ?? ''
+  if (!readPassword(app.database)) await createDatabase(host.admin, deploymentId, app.database, signal)
+  const uri = databaseUri(host.admin, deploymentId, app.database) ?? ''
   return {
     app,
     env: appEnvironment({

@@ -26,7 +26,7 @@ export function supervised(
     plan: (signal) =>
       isImage(revision.source)
         ? containerPlan(host, deploymentId, revision, spec, log, signal)
-        : agentPlan(host, deploymentId, revision, log),
+        : agentPlan(host, deploymentId, revision, log, signal),
   }
 }
 
@@ -35,8 +35,9 @@ async function agentPlan(
   deploymentId: string,
   revision: RevisionWork,
   log: RevisionLog,
+  signal: AbortSignal,
 ): Promise<AgentPlan> {
-  const { app, env, mask } = await openContext(host, deploymentId, revision)
+  const { app, env, mask } = await openContext(host, deploymentId, revision, signal)
   const { cwd, prestart, start } = openArtifact(app, revision.artifact)
   return {
     log,

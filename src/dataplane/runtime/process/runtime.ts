@@ -55,7 +55,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): Runtime {
     async provision(claim, _step, signal) {
       signal.throwIfAborted()
       const app = openApp(host.layout, claim.deployment.id, host.account)
-      await createDatabase(options, claim.deployment.id, app.database)
+      await createDatabase(host.admin, claim.deployment.id, app.database, signal)
     },
 
     build: (claim, step, log, signal, onCommit = () => undefined) =>
@@ -68,7 +68,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): Runtime {
     async deploy(claim: Claim, step: RevisionStep, log: RevisionLog, signal: AbortSignal): Promise<Candidate> {
       const { id } = claim.deployment
       const { revision } = step
-      const { mask } = await openContext(host, id, revision)
+      const { mask } = await openContext(host, id, revision, signal)
       return masking(
         mask,
         (reason) => log.write('deploy', reason, 'error'),
@@ -98,7 +98,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): Runtime {
       await drop(id)
       signal.throwIfAborted()
       await host.containers.sweep(id)
-      await dropDatabase(options, id)
+      await dropDatabase(host.admin, id, signal)
       freePort(host.ports, id)
       await removeAll(host.layout.app(id).root)
     },

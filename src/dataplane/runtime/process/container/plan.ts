@@ -44,7 +44,7 @@ export async function containerPlan(
 ): Promise<AgentPlan> {
   await host.containers.sweep(deploymentId)
   const engine = await host.containers.engine(signal)
-  const { env, mask } = await openContext(host, deploymentId, revision)
+  const { env, mask } = await openContext(host, deploymentId, revision, signal)
   // the image brings its own PATH and HOME
   const { PATH, HOME, ...variables } = env
   const environment = containerEnvironment(variables)
