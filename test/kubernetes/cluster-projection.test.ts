@@ -54,6 +54,7 @@ function live(change: (object: Loose) => void = () => undefined): LiveObject {
 }
 
 const server = (object: Loose): Loose => object.spec.template.spec.containers.find((c: Loose) => c.name === 'server')
+const addTo = (object: Loose) => Object.assign(object, { evil: 'yes' })
 const baseline = project(manifest, live())
 
 test.each<[string, (object: Loose) => void]>([
@@ -89,6 +90,8 @@ test.each<[string, (object: Loose) => void]>([
   ['a limit', (o) => Object.assign(server(o).resources.limits, { cpu: '2' })],
   ['a label of ours away', (o) => delete o.metadata.labels.ours],
   ['an annotation of ours', (o) => Object.assign(o.metadata.annotations, { 'pilothouse.dev/name': 'B' })],
+  ['one more member into where a variable comes from', (o) => addTo(server(o).env[1].valueFrom.secretKeyRef)],
+  ['one more label into the selector', (o) => addTo(o.spec.selector)],
   ['the port', (o) => Object.assign(server(o).ports[0], { containerPort: 9000 })],
   ['one more argument in', (o) => server(o).args.push('--slow')],
   ['one more toleration in', (o) => o.spec.template.spec.tolerations.push({ operator: 'Exists' })],

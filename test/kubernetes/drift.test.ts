@@ -18,11 +18,17 @@ async function serving(spec = {}): Promise<Tenant> {
   return tenant
 }
 
-/** As somebody with kubectl would. */
-async function change(kind: string, name: string, body: object): Promise<void> {
-  const apiVersion = kind === 'Deployment' ? 'apps/v1' : 'v1'
+/** As somebody with kubectl would. Answers what that made of it. */
+async function change(kind: string, name: string, body: object): Promise<object> {
+  const apiVersion = kind === 'Deployment' || kind === 'StatefulSet' ? 'apps/v1' : 'v1'
   const object = { apiVersion, kind, metadata: { name, namespace: site.namespace }, ...body }
-  await site.objects.patch(object, undefined, undefined, 'kubectl-edit', undefined, PatchStrategy.MergePatch)
+  return site.objects.patch(object, undefined, undefined, 'kubectl-edit', undefined, PatchStrategy.MergePatch)
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: fields of any kind
+async function strategyOf(tenant: Tenant): Promise<any> {
+  const found = await tenant.object('apps/v1', 'StatefulSet', tenant.names.database)
+  return (found!.spec as { updateStrategy: unknown }).updateStrategy
 }
 
 test('a Service that was deleted comes back', async () => {
@@ -77,6 +83,42 @@ test('an image and a number of replicas that were changed by hand are put right,
   expect(spec.template.spec.containers[0].image).toBe(V1)
   expect(metadata.labels.team).toBe('blue')
   expect(metadata.annotations.note).toBe('by hand')
+})
+
+test('an extra key in the selector of a Service is taken out again, of the server’s, the cache’s and the database’s', async () => {
+  const tenant = await serving()
+  const { base, cache, database } = tenant.names
+  const selector = async (name: string) =>
+    ((await tenant.object('v1', 'Service', name))!.spec as { selector: Record<string, string> }).selector
+  for (const name of [base, cache, database]) {
+    const before = await selector(name)
+    const changed = await change('Service', name, { spec: { selector: { evil: 'yes' } } })
+    expect(changed).toMatchObject({ spec: { selector: { ...before, evil: 'yes' } } })
+    await eventually(async () => !('evil' in (await selector(name))))
+    expect(await selector(name)).toEqual(before)
+  }
+})
+
+test('a rollout that was paused by hand, before it or within it, goes on', async () => {
+  const tenant = await serving()
+  const { server } = tenant.names
+  await change('Deployment', server, { spec: { paused: true } })
+  await tenant.deploy(tenant.revision('registry.example.com/agent:2'))
+  expect((await tenant.server()).spec.paused).toBeUndefined()
+  const rollout = tenant.prepare(tenant.revision('registry.example.com/agent:3'))
+  await change('Deployment', server, { spec: { paused: true } })
+  await (await rollout).commit(async () => true)
+  expect(await tenant.image()).toBe('registry.example.com/agent:3')
+})
+
+test('a database whose updates were held back by hand is updated all the same', async () => {
+  const tenant = await serving()
+  const { database } = tenant.names
+  await change('StatefulSet', database, { spec: { updateStrategy: { type: 'OnDelete', rollingUpdate: null } } })
+  await eventually(async () => (await strategyOf(tenant)).type === 'RollingUpdate')
+  await change('StatefulSet', database, { spec: { updateStrategy: { rollingUpdate: { partition: 1 } } } })
+  await eventually(async () => (await strategyOf(tenant)).rollingUpdate.partition === 0)
+  expect(await strategyOf(tenant)).toEqual({ type: 'RollingUpdate', rollingUpdate: { partition: 0 } })
 })
 
 test('secrets that were changed by hand are put right', async () => {

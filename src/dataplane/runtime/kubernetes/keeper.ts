@@ -6,6 +6,7 @@
 import type { Logger } from 'pino'
 import { backoff } from '../../backoff.ts'
 import { StepFailure } from '../../failure.ts'
+import { Alarm } from './alarm.ts'
 import { type Applied, appliedAs, differs, digestOf, keyOf } from './applied.ts'
 import { autoscaledOf } from './autoscaled.ts'
 import type { Cluster, Fence } from './cluster/cluster.ts'
@@ -53,7 +54,10 @@ export class Keeper {
   readonly #stop = new AbortController()
   readonly #applied = new Map<string, Applied>()
   readonly #repairs = new Repairs()
+  /** keys of what is due because somebody else changed or removed it */
+  readonly #broken = new Set<string>()
   readonly #refusals = new Refusals()
+  readonly #alarm = new Alarm(() => this.look())
   /** by uid: what was told to go */
   readonly #removed = new Set<string>()
   /** why the volume is left as it is */
@@ -64,7 +68,6 @@ export class Keeper {
   #failures = 0
   #dirty = false
   #running: Promise<void> | null = null
-  #timer: { at: number; handle: NodeJS.Timeout } | null = null
   /** no more writes are ours to make: another holder is newer, or the lease is over */
   ended: Error | null = null
 
@@ -120,7 +123,7 @@ export class Keeper {
   /** No more calls; resolves when the one under way is over. */
   async stop(): Promise<void> {
     this.#stop.abort()
-    this.#clearTimer()
+    this.#alarm.clear()
     await this.#running
   }
 
@@ -154,7 +157,7 @@ export class Keeper {
     await cluster.open(namespace, this.#stop.signal)
     await wish.prepare()
     if (this.#stop.signal.aborted || wish !== this.#wish) return this.look()
-    this.#clearTimer()
+    this.#alarm.clear()
     const live = cluster.objects(deploymentId)
     if (wish === this.#inForce && !this.#isNews(live)) return
     const manifests = wish.manifests(live)
@@ -189,6 +192,7 @@ export class Keeper {
         appliedAs(manifest, await this.#options.cluster.apply(manifest, this.#options.fence), autoscaled),
       )
       this.#refusals.forget(key)
+      if (this.#broken.delete(key)) this.#repaired(key)
       if (manifest.kind === VOLUME) this.#volumeRefusal = null
     } catch (error) {
       if (error instanceof ApiRefused && manifest.kind === VOLUME && live && error.status !== 401) {
@@ -205,6 +209,7 @@ export class Keeper {
   #isDue(wish: Wish, manifest: Manifest, live: LiveObject | undefined, autoscaled: Set<string>): boolean {
     const key = keyOf(manifest)
     const applied = this.#applied.get(key)
+    this.#broken.delete(key)
     if (!applied) return true
     if (wish !== this.#inForce && digestOf(manifest, autoscaled.has(key)) !== applied.digest) return true
     if (live) return differs(applied, manifest, live, autoscaled.has(key)) && this.#mayRepair(key, live)
@@ -214,17 +219,23 @@ export class Keeper {
     return unseen <= 0
   }
 
-  /** Takes note of a repair that is due; false: it has to wait, because there were so many. */
+  /** False: it has to wait, because there were so many. */
   #mayRepair(key: string, live: LiveObject | undefined): boolean {
     // it can't be made anew before it is gone, and the watch will tell
     if (live?.metadata.deletionTimestamp) return false
-    const wait = this.#repairs.begin(key)
+    const wait = this.#repairs.wait(key)
     if (wait > 0) {
       this.#lookIn(wait)
       return false
     }
-    this.#options.log.info({ object: key }, 'An object was changed or removed by somebody else: repairing it')
+    this.#broken.add(key)
     return true
+  }
+
+  #repaired(key: string): void {
+    const { log, deploymentId } = this.#options
+    this.#repairs.made(key)
+    log.info({ object: key, deploymentId }, 'An object was changed or removed by somebody else, and was put right')
   }
 
   async #removeOthers(wish: Wish, manifests: Manifest[], live: readonly LiveObject[]): Promise<void> {
@@ -272,19 +283,6 @@ export class Keeper {
   }
 
   #lookIn(ms: number): void {
-    if (this.#stop.signal.aborted) return
-    const at = performance.now() + ms
-    if (this.#timer && this.#timer.at <= at) return
-    this.#clearTimer()
-    const handle = setTimeout(() => {
-      this.#timer = null
-      this.look()
-    }, ms)
-    this.#timer = { at, handle }
-  }
-
-  #clearTimer(): void {
-    if (this.#timer) clearTimeout(this.#timer.handle)
-    this.#timer = null
+    if (!this.#stop.signal.aborted) this.#alarm.in(ms)
   }
 }

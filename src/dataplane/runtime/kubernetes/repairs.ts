@@ -1,6 +1,7 @@
 /**
  * Paces repairs: an object is put right at once, but somebody who changes it back again and again is answered ever
- * more slowly, and people are told.
+ * more slowly, and people are told. Only what the API server accepted was a repair: while it is away one change by
+ * hand is tried to be put right many times.
  */
 import { backoff } from '../../backoff.ts'
 
@@ -14,14 +15,16 @@ const FIGHT = 3
 export class Repairs {
   readonly #repairs = new Map<string, { count: number; last: number }>()
 
-  /** Takes note of a repair of an object that is due, and answers 0; or for how many ms it has to wait. */
-  begin(key: string, now = performance.now()): number {
-    const before = this.#repairs.get(key)
-    const calm = !before || now - before.last > CALM_MS
-    const wait = calm ? 0 : before.last + backoff(before.count - 1, FIRST_MS, SLOWEST_MS) - now
-    if (wait > 0) return wait
-    this.#repairs.set(key, { count: calm ? 1 : before.count + 1, last: now })
-    return 0
+  /** For how many ms the next repair of an object has to wait. */
+  wait(key: string, now = performance.now()): number {
+    const before = this.#recent(key, now)
+    return before ? Math.max(0, before.last + backoff(before.count - 1, FIRST_MS, SLOWEST_MS) - now) : 0
+  }
+
+  /** Takes note of one that was made. */
+  made(key: string, now = performance.now()): void {
+    const before = this.#recent(key, now)
+    this.#repairs.set(key, { count: (before?.count ?? 0) + 1, last: now })
   }
 
   /** For people: what is being changed back again and again; null: nothing. */
@@ -29,5 +32,10 @@ export class Repairs {
     const keys = [...this.#repairs].filter(([, { count, last }]) => count >= FIGHT && now - last <= CALM_MS)
     if (keys.length === 0) return null
     return `Something else in the cluster keeps changing what is ours: ${keys.map(([key]) => key).join(', ')}.`
+  }
+
+  #recent(key: string, now: number): { count: number; last: number } | null {
+    const before = this.#repairs.get(key)
+    return before && now - before.last <= CALM_MS ? before : null
   }
 }

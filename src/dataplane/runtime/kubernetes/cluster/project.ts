@@ -28,18 +28,34 @@ const KEYS: Record<string, string[][]> = {
   topologySpreadConstraints: [['topologyKey', 'whenUnsatisfiable']],
   ownerReferences: [['uid']],
 }
+/**
+ * Maps and structs that count as one value (x-kubernetes-map-type: atomic): a member that somebody adds changes the
+ * whole, takes its ownership from us, and may change what it means. All others can only be added to.
+ */
+const ATOMIC = new Set([
+  // of a Service, of a workload
+  'selector',
+  'nodeSelector',
+  'labelSelector',
+  'scaleTargetRef',
+  'secretKeyRef',
+  'configMapKeyRef',
+  'fieldRef',
+  'resourceFieldRef',
+])
 /** what the API puts in for a key member that is not set */
 const DEFAULTS: Record<string, string> = { protocol: 'TCP' }
 /** not seen in what is watched (a Secret's content), or not ours (status) */
 const LEFT_OUT = new Set(['data', 'stringData', 'status'])
 
-/** The live values at exactly the fields that the manifest sets, as a text to compare. The content of a Secret is left out. */
+/** The live values at exactly the fields that the manifest sets, atomic ones whole, as a text to compare. The content of a Secret is left out. */
 export function project(manifest: Manifest, live: LiveObject): string {
   const members = Object.keys(manifest).filter((member) => !LEFT_OUT.has(member))
   return entries(members, (member) => pick(manifest[member], live[member], member))
 }
 
 function pick(wanted: unknown, live: unknown, member: string): string {
+  if (ATOMIC.has(member)) return whole(live)
   if (isMap(wanted) && isMap(live)) {
     return entries(Object.keys(wanted), (name) => pick(wanted[name], live[name], name))
   }

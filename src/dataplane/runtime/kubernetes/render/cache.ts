@@ -28,6 +28,8 @@ export function cache(owner: Owner, spec: EffectiveSpec, options: RenderOptions)
       metadata: objectMetadata(name, marked),
       spec: {
         replicas: 1,
+        paused: false,
+        minReadySeconds: 0,
         revisionHistoryLimit: 2,
         // two at once would be two different memories behind one address
         strategy: { type: 'Recreate' },

@@ -31,6 +31,8 @@ export function database(owner: Owner, spec: EffectiveSpec, options: RenderOptio
         serviceName: name,
         // with OrderedReady a pod that never gets ready is not replaced when its template is mended
         podManagementPolicy: 'Parallel',
+        // with OnDelete, or a partition, a change would never reach its pod
+        updateStrategy: { type: 'RollingUpdate', rollingUpdate: { partition: 0 } },
         revisionHistoryLimit: 2,
         selector: { matchLabels: selectorOf(owner.deploymentId, 'database') },
         template: { metadata: podMetadata(marked), spec: pod(name, spec, options) },

@@ -1,4 +1,7 @@
-/** The Deployments of server and queue: the same image, told apart by AGENT_SERVER_ROLE. */
+/**
+ * The Deployments of server and queue: the same image, told apart by AGENT_SERVER_ROLE. What would hold a rollout back
+ * is said although it is the default: so it is ours, and put right when somebody changes it (`kubectl rollout pause`).
+ */
 import { StepFailure } from '../../../failure.ts'
 import type { Application, Manifest, Owner } from '../types.ts'
 import { environment } from './environment.ts'
@@ -12,7 +15,7 @@ import { hashed } from './template.ts'
 interface Kind {
   role: 'server' | 'queue'
   container: (app: Application) => Record<string, unknown>
-  minReadySeconds?: number
+  minReadySeconds: number
   /** for requests in flight, for runs */
   terminationGracePeriodSeconds: number
 }
@@ -21,6 +24,7 @@ const ok = (probe: Record<string, number>) => ({ httpGet: { path: '/ok', port: A
 
 export const SERVER: Kind = {
   role: 'server',
+  minReadySeconds: 0,
   terminationGracePeriodSeconds: 30,
   container: ({ spec }) => ({
     ports: [{ name: 'http', containerPort: AGENT_PORT, protocol: 'TCP' }],
@@ -69,7 +73,8 @@ export function workload(name: string, owner: Owner, app: Application, kind: Kin
     metadata: objectMetadata(name, marked),
     spec: {
       replicas,
-      ...(kind.minReadySeconds ? { minReadySeconds: kind.minReadySeconds } : {}),
+      paused: false,
+      minReadySeconds: kind.minReadySeconds,
       // longer than a deploy may take: when it is too late is for the control plane to say
       progressDeadlineSeconds: 3600,
       revisionHistoryLimit: 2,
