@@ -35,8 +35,17 @@ export interface JwtOptions {
   jwksUrl: string
 }
 
+/** Longest `sub`, in UTF-16 units. */
+const LONGEST_SUBJECT = 256
+/** What no column of text takes (NUL, half of a surrogate pair), and what would forge a line wherever the subject is shown. */
+const UNFIT_IN_SUBJECT = /[\p{Cc}\p{Surrogate}\u2028\u2029]/u
+
 const claimsSchema = z.object({
-  [CLAIMS.subject]: z.string().min(1),
+  [CLAIMS.subject]: z
+    .string()
+    .min(1)
+    .max(LONGEST_SUBJECT)
+    .refine((subject) => !UNFIT_IN_SUBJECT.test(subject)),
   [CLAIMS.organization]: z.uuid().toLowerCase(),
   [CLAIMS.workspace]: z.uuid().toLowerCase().nullish(),
   [CLAIMS.role]: z.enum(RANKED_ROLES),

@@ -55,6 +55,12 @@ describe('a token of the issuer', () => {
     expect(row.createdBy).toBe('ci-client')
   })
 
+  test('may have a sub of 256 characters', async () => {
+    const token = await issuer.token(claims({ sub: '€'.repeat(256) }))
+    const answer = await app.rest('POST', '/v2/deployments', { ...bearer(token), body: imageBody() })
+    expect(answer.status).toBe(201)
+  })
+
   test('of a viewer does not write', async () => {
     const token = await issuer.token(claims({ role: 'viewer' }))
     expect((await list(token)).status).toBe(200)
@@ -109,6 +115,25 @@ describe('a token is a 401', () => {
       expect(answer.status).toBe(401)
       expect(answer.headers.get('www-authenticate')).toMatch(/^Bearer /)
       expect(answer.body.detail).toContain(`: ${claim}.`)
+    }
+  })
+
+  test.each([
+    ['with NUL', 'a\0b'],
+    ['with half of a surrogate pair', 'a\ud800b'],
+    ['with a line break', 'a\nforged'],
+    ['of nothing', ''],
+    ['of 257 characters', 'x'.repeat(257)],
+  ])('with a sub %s', async (_, sub) => {
+    const token = await issuer.token(claims({ sub }))
+    for (const call of [
+      () => list(token),
+      () => app.rest('POST', '/v2/deployments', { ...bearer(token), body: imageBody() }),
+      () => app.rest('GET', '/v2/auth/tokens', bearer(token)),
+    ]) {
+      const answer = await call()
+      expect(answer.status).toBe(401)
+      expect(answer.body.detail).toContain(': sub.')
     }
   })
 

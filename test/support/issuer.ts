@@ -12,7 +12,7 @@ export interface Issuer {
   jwksUrl: string
   /** the id of the key it signs with */
   keyId: string
-  /** Lets the provider issue a token with these claims, by the client-credentials grant. Its `sub` is `ci-client`. */
+  /** Lets the provider issue a token with these claims, by the client-credentials grant. Its `sub` is `ci-client`, unless they have one. */
   token(claims: Record<string, unknown>, how?: { audience?: string }): Promise<string>
   close(): Promise<void>
 }
@@ -54,6 +54,13 @@ export async function startIssuer(): Promise<Issuer> {
       },
     },
     extraTokenClaims: () => claims,
+    formats: {
+      customizers: {
+        jwt(_ctx: unknown, _token: unknown, { payload }: { payload: Record<string, unknown> }) {
+          if ('sub' in claims) payload.sub = claims.sub
+        },
+      },
+    },
   })
   server.on('request', provider.callback())
   return {
