@@ -95,7 +95,7 @@ export class Holding {
     this.#leaseTimer = setTimeout(
       () => {
         this.#log.warn('The lease could not be renewed: everything of this deployment is stopped here')
-        void this.lost()
+        void this.lost().then(() => this.#comeBack())
       },
       Math.max(0, this.#leaseEnd - performance.now()),
     )
@@ -112,6 +112,15 @@ export class Holding {
   /** The claim is gone: ends everything at once, and tells nobody. */
   async lost(): Promise<void> {
     await this.#wind(0, async () => undefined)
+  }
+
+  /** The lease could not be renewed in time: once the control plane hears of us again, the try of the step does not count. */
+  async #comeBack(): Promise<void> {
+    const { claimId, token } = this.claim
+    await this.#options.controlPlane.release({ claimId, token }).catch((error) => {
+      if (!(error instanceof ClaimLostError))
+        this.#log.warn({ err: error }, 'A claim that ran out could not be given back')
+    })
   }
 
   /** The worker stops: ends everything (requests in flight have `drainMs`), then gives the claim back. False: nobody heard that. */

@@ -48,3 +48,12 @@ test('an answer that was overtaken by a newer one changes nothing', async () => 
   await holding.release(0)
   expect(runtime.asked).toEqual([`provision ${claim.deployment.id}`])
 })
+
+test('a holder that could not renew its lease in time is heard of again, so that the try does not count', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+  const { controlPlane, holding, claim } = hold({ leaseSeconds: 6 })
+  vi.advanceTimersByTime(6000)
+  vi.useRealTimers()
+  await holding.over
+  expect(await eventually(() => controlPlane.released.includes(claim.claimId))).toBe(true)
+})

@@ -4,6 +4,7 @@ import { updateDeployment } from '../../src/domain/deployments/update.ts'
 import type { Violation } from '../../src/domain/errors.ts'
 import { claim } from '../../src/domain/work/claim.ts'
 import { expire } from '../../src/domain/work/expire.ts'
+import { heartbeat } from '../../src/domain/work/heartbeat.ts'
 import type { Claim } from '../../src/domain/work/protocol.ts'
 import { gitDeployment, type TestDomain, testDomain } from '../support/domain.ts'
 import { claimOne, settle, succeed, workOff } from '../support/holder.ts'
@@ -80,10 +81,101 @@ test('a lost worker keeps the status; the third loss fails the step and says so'
   }
   await loseWorker(id)
   await expire(domain.core)
+  // it may be heard of yet, as long as nobody takes the step anew
+  expect((await latest(id)).status).toBe('BUILDING')
+  expect((await claimOne(domain.plane, id)).step).toBeNull()
   expect(await latest(id)).toMatchObject({
     status: 'BUILD_FAILED',
     statusMessage: expect.stringContaining('lost 3 times'),
   })
+  await loseWorker(id)
+})
+
+test('a step whose third worker is silent for a minute fails, also when nobody comes to take it', async () => {
+  const id = await gitDeployment(ctx)
+  for (let i = 0; i < 3; i++) {
+    await claimOne(domain.plane, id)
+    await loseWorker(id)
+  }
+  await expire(domain.core)
+  expect((await latest(id)).status).toBe('CREATING')
+  await domain.core.db
+    .$executeRaw`UPDATE deployments SET lease_expires_at = now() - interval '61 seconds' WHERE id = ${id}::uuid`
+  await expire(domain.core)
+  expect(await latest(id)).toMatchObject({ status: 'CREATE_FAILED', statusMessage: 'Its worker was lost 3 times.' })
+})
+
+test.each<[string, (late: Claim) => Promise<unknown>]>([
+  ['a heartbeat', (late) => beat(late)],
+  ['a report', (late) => succeed(domain.plane, late, late.step!)],
+  ['a release', (late) => domain.plane.release(late)],
+  [
+    'a log line',
+    ({ claimId, token }) => domain.plane.logs({ claimId, token, revisionId: claimId, attempt: 1, entries: [] }),
+  ],
+])('a worker that lost its lease and is heard of again by %s has not cost a try', async (_, say) => {
+  const id = await gitDeployment(ctx)
+  const tryOf = () => domain.core.db.step.findFirstOrThrow({ where: { deploymentId: id } })
+  for (let loss = 1; loss <= 5; loss++) {
+    const late = await claimOne(domain.plane, id)
+    expect(late.step).toMatchObject({ kind: 'PROVISION', tries: loss })
+    await loseWorker(id)
+    // twice: before the step is taken anew, and then never again; each give it back once
+    for (let times = 0; times < 2; times++) await say(late).catch((error) => expect(error.code).toBe('CLAIM_LOST'))
+    expect(await tryOf()).toMatchObject({ tries: loss, triesGivenBack: loss, takenBy: [] })
+  }
+  await settle(domain.plane)
+  expect((await latest(id)).status).toBe('DEPLOYED')
+})
+
+test('a worker that is heard of after another one has the step gives back its own try, not the other’s', async () => {
+  const id = await gitDeployment(ctx)
+  const slow = await claimOne(domain.plane, id)
+  await loseWorker(id)
+  const next = await claimOne(domain.plane, id)
+  const dead = async () => {
+    await loseWorker(id)
+    return claimOne(domain.plane, id)
+  }
+  // who holds the step and says something wrong loses nothing by it
+  await expect(domain.plane.release({ ...next, token: '999' })).rejects.toMatchObject({ code: 'CLAIM_LOST' })
+  expect(await beat(slow)).toMatchObject([{ lost: true }])
+  const step = await domain.core.db.step.findFirstOrThrow({ where: { deploymentId: id } })
+  expect(step).toMatchObject({ tries: 2, triesGivenBack: 1, takenBy: [next.claimId] })
+  expect((await dead()).step).toMatchObject({ tries: 3 })
+  expect((await dead()).step).toMatchObject({ tries: 4 })
+  expect((await dead()).step).toBeNull()
+  expect(await latest(id)).toMatchObject({ status: 'CREATE_FAILED', statusMessage: 'Its worker was lost 3 times.' })
+  await loseWorker(id)
+})
+
+test('a worker that leases its deployment anew has been heard of: a starved one never uses up the tries', async () => {
+  const id = await gitDeployment(ctx)
+  for (let loss = 1; loss <= 5; loss++) {
+    const claims = await domain.plane.claim({ holder: 'starved', max: 1000, leaseSeconds: 60 })
+    expect(claims.find(({ deployment }) => deployment.id === id)?.step).toMatchObject({ kind: 'PROVISION' })
+    for (const { deployment } of claims) await loseWorker(deployment.id)
+    await expire(domain.core)
+  }
+  // the deadline bounds it all the same
+  await domain.core.db
+    .$executeRaw`UPDATE steps SET deadline_at = now() - interval '1 second' WHERE deployment_id = ${id}::uuid`
+  await expire(domain.core)
+  expect((await latest(id)).status).toBe('CREATE_FAILED')
+})
+
+test('a listener gives no tries back of deployments that are not its own', async () => {
+  const id = await gitDeployment(ctx)
+  const held = await claimOne(domain.plane, id)
+  await loseWorker(id)
+  const listener = await domain.core.db.listener.create({
+    data: { workspaceId: ctx.workspace.id, computeType: 'k8s', computeId: 'curious', k8sNamespaces: [] },
+  })
+  const claims = [{ claimId: held.claimId, token: held.token }]
+  await heartbeat(domain.core, { listenerId: listener.id }, { leaseSeconds: 60, claims })
+  const step = await domain.core.db.step.findFirstOrThrow({ where: { deploymentId: id } })
+  expect(step).toMatchObject({ tries: 1, triesGivenBack: 0, takenBy: [held.claimId] })
+  await settle(domain.plane)
 })
 
 test('a step that was not handed out can not be completed', async () => {

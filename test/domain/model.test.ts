@@ -81,7 +81,7 @@ class World {
         // rarely: it ends the run
         return pick % 5 === 0 ? deleteDeployment(ctx, { path }) : undefined
       case 'claim':
-        return this.#claim()
+        return this.#claim(pick)
       case 'beat':
         return this.held && this.#beat(this.held)
       case 'succeed':
@@ -123,9 +123,9 @@ class World {
     }
   }
 
-  async #claim(): Promise<void> {
+  async #claim(pick: number): Promise<void> {
     if (this.held) return
-    const claims = await domain.plane.claim({ holder: 'model', max: 100, leaseSeconds: 600 })
+    const claims = await domain.plane.claim({ holder: `model-${pick % 3}`, max: 100, leaseSeconds: 600 })
     const mine = claims.find((claim) => claim.deployment.id === this.id)
     if (mine) this.held = { claim: mine, assignment: mine }
   }
@@ -156,13 +156,23 @@ class World {
     who.assignment = answer.assignment
   }
 
-  /** Whatever a stale holder says changes nothing at all. */
+  /** Whatever a stale holder says changes nothing, but that the try it once took does not count. */
   async #stale(pick: number, say: (old: NonNullable<World['held']>) => Promise<unknown>): Promise<void> {
     const old = this.stale[pick % Math.max(1, this.stale.length)]
     if (!old) return
     const before = await this.state()
+    const { claimId } = old.claim
+    const steps = before.steps.map((step) =>
+      step.finishedAt === null && step.takenBy.includes(claimId)
+        ? {
+            ...step,
+            triesGivenBack: step.triesGivenBack + 1,
+            takenBy: step.takenBy.filter((other) => other !== claimId),
+          }
+        : step,
+    )
     await say(old).catch((error) => expect(error).toMatchObject({ code: 'CLAIM_LOST' }))
-    expect(await this.state()).toEqual(before)
+    expect(await this.state()).toEqual({ ...before, steps })
   }
 
   #lost(): void {
@@ -205,7 +215,11 @@ class World {
       // nobody waits behind somebody newer
       if (inTurn[0] && waiting !== inTurn[0]) expect(waiting.rollout).toBeGreaterThan(inTurn[0].rollout)
     }
-    expect(steps.every((s) => s.tries <= 3)).toBe(true)
+    for (const { tries, triesGivenBack, takenBy } of steps) {
+      expect(tries - triesGivenBack, 'tries that count').toBeLessThanOrEqual(3)
+      // one that stopped a step which nobody had withdrawn takes it again under the same claim
+      expect(takenBy.length).toBeLessThanOrEqual(tries - triesGivenBack)
+    }
 
     // everything that is open has a step, a place behind one that has, or a name for what it lacks
     if (deployment.deletedAt) {
@@ -263,7 +277,7 @@ test('whatever people, workers and time do, the invariants of the contract hold 
       await world.check()
       expect((await world.state()).revisions.filter((r) => !isTerminal(r.status))).toEqual([])
     }),
-    { numRuns: Number(process.env.MODEL_RUNS ?? 25), endOnFailure: false },
+    { numRuns: Number(process.env.MODEL_RUNS ?? 25), endOnFailure: true },
   )
   // every event of the workspace, over all runs: gap-free
   const log = await domain.core.db.event.findMany({

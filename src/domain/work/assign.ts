@@ -10,7 +10,7 @@ import { transition } from '../revisions/transition.ts'
 import { openSecrets } from '../secrets/secret-set.ts'
 import { failStep } from './fail.ts'
 import type { Assignment, RevisionWork, Run, Step } from './protocol.ts'
-import { MAX_TRIES, takeStep } from './steps.ts'
+import { isExhausted, MAX_TRIES, takeStep } from './steps.ts'
 
 /** `deployment` must be locked, current, and held by the one who asks. */
 export async function assign(core: Core, tx: Tx, deployment: Deployment): Promise<Assignment> {
@@ -40,12 +40,12 @@ async function dueStep(tx: Tx, deployment: Deployment): Promise<StepRow | null> 
 async function take(core: Core, tx: Tx, deployment: Deployment, due: StepRow): Promise<Step | null> {
   let step = due
   if (deployment.busyStepId === null) {
-    if (due.tries >= MAX_TRIES) {
+    if (isExhausted(due)) {
       await failStep(core, tx, deployment, due, `Its worker was lost ${MAX_TRIES} times.`)
       const next = await dueStep(tx, deployment)
       return next ? take(core, tx, deployment, next) : null
     }
-    step = await takeStep(core, tx, due)
+    step = await takeStep(core, tx, due, deployment.claimId)
     deployment.busyStepId = step.id
     // a holder whose answer got lost names an older generation, and is told again what it has taken
     deployment.generation++

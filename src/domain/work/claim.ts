@@ -7,6 +7,7 @@ import { transaction } from '../context.ts'
 import { ClaimLostError } from '../errors.ts'
 import { lookUntil } from '../news.ts'
 import { assign } from './assign.ts'
+import { comesBack } from './heard.ts'
 import { ofScope, type Scope, withClaim } from './lease.ts'
 import type { Claim, ClaimRequest } from './protocol.ts'
 import { release } from './release.ts'
@@ -96,12 +97,12 @@ async function handOut(
 function lease(core: Core, scope: Scope, { holder, max, leaseSeconds, version }: ClaimRequest): Promise<Leased[]> {
   return core.db.$queryRaw<Leased[]>`
     WITH ${seen(scope, version)} free AS MATERIALIZED (
-      SELECT d.id FROM deployments d
+      SELECT d.id, d.claim_id, d.lease_holder FROM deployments d
       WHERE d.torn_down_at IS NULL AND ${ofScope(scope)} AND (d.lease_expires_at IS NULL OR d.lease_expires_at < now())
         AND (d.active_revision_id IS NOT NULL OR EXISTS (
           SELECT 1 FROM steps s WHERE s.deployment_id = d.id AND s.finished_at IS NULL AND (s.not_before IS NULL OR s.not_before <= now())))
       ORDER BY d.lease_token, d.created_at, d.id LIMIT ${Math.min(max, MOST_AT_ONCE)} FOR NO KEY UPDATE SKIP LOCKED
-    )
+    ), ${comesBack(holder)}
     UPDATE deployments d
     SET claim_id = gen_random_uuid(), lease_holder = ${holder}, lease_token = d.lease_token + 1,
         lease_expires_at = now() + make_interval(secs => ${leaseSeconds}::float8), busy_step_id = NULL

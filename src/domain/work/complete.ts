@@ -13,13 +13,14 @@ import { pruneArtifacts } from './artifacts.ts'
 import { assign } from './assign.ts'
 import { deadlineMessage } from './expire.ts'
 import { failStep } from './fail.ts'
+import { heard } from './heard.ts'
 import { NO_LEASE, type Scope, withClaim } from './lease.ts'
 import type { Assignment, CompleteAnswer, CompleteRequest } from './protocol.ts'
 import { closeStep } from './steps.ts'
 
 /** Throws ClaimLostError, and ValidationError for what this kind of step has to bring. Said twice (a lost answer), the second is answered like the first. */
 export async function complete(core: Core, scope: Scope, request: CompleteRequest): Promise<CompleteAnswer> {
-  return transaction(core, (tx) =>
+  const work = (tx: Tx) =>
     withClaim(tx, scope, request, async (deployment) => {
       const step = await tx.sql.step.findFirst({ where: { id: request.stepId, deploymentId: deployment.id } })
       if (step) rejectIfAny(await reportViolations(tx, step, request))
@@ -35,8 +36,8 @@ export async function complete(core: Core, scope: Scope, request: CompleteReques
           : step.finishedBy === BigInt(request.token))
       const assignment = deployment.tornDownAt ? NOTHING(deployment) : await assign(core, tx, deployment)
       return { recorded, assignment }
-    }),
-  )
+    })
+  return heard(core, scope, request, () => transaction(core, work))
 }
 
 /**

@@ -11,7 +11,7 @@ import { transition } from '../revisions/transition.ts'
 import { advance } from './advance.ts'
 import { failStep } from './fail.ts'
 import { purge } from './purge.ts'
-import { MAX_TRIES } from './steps.ts'
+import { isExhausted, MAX_TRIES } from './steps.ts'
 import { holderOf, WAITS_FOR_LISTENER, WAITS_FOR_SILENT } from './waits-for.ts'
 
 /** One round. Each deployment is a transaction of its own; one that fails is logged and does not stop the others. */
@@ -33,12 +33,18 @@ function overdue(core: Core): Promise<{ id: string }[]> {
     WHERE d.torn_down_at IS NULL AND (
       s.deadline_at < now()
       OR (s.first_taken_at IS NULL AND s.kind <> 'TEARDOWN' AND s.created_at < now() - interval '24 hours')
-      OR (s.tries >= ${MAX_TRIES} AND (d.lease_expires_at IS NULL OR d.lease_expires_at < now())))
+      OR (s.tries - s.tries_given_back >= ${MAX_TRIES} AND NOT ${MAY_COME_BACK}))
     UNION
     SELECT d.id FROM deployments d JOIN revisions r ON r.deployment_id = d.id
     WHERE d.torn_down_at IS NULL AND d.provisioned_at IS NOT NULL AND r.status = 'CREATING' AND r.status_since < now() - interval '24 hours'
     UNION (${mistaken(core)} LIMIT ${MISTAKEN_AT_ONCE})`
 }
+
+/**
+ * The holder of deployment `d` has its lease, or lost it so lately that it may be heard of yet, which gives its try back.
+ * Until then a step whose tries are used up fails only where somebody comes to take it anew.
+ */
+const MAY_COME_BACK = Prisma.sql`(d.lease_expires_at IS NOT NULL AND d.lease_expires_at > now() - interval '1 minute')`
 
 /** In one round: many wait for a listener that has just gone silent, or come back. */
 const MISTAKEN_AT_ONCE = 500
@@ -80,16 +86,16 @@ async function expireOne(core: Core, tx: Tx, id: string): Promise<void> {
 }
 
 async function overdueBecause(core: Core, tx: Tx, deployment: Deployment, step: Step): Promise<string | null> {
-  const [row] = await tx.sql.$queryRaw<{ late: boolean | null; untaken: boolean; held: boolean }[]>`
+  const [row] = await tx.sql.$queryRaw<{ late: boolean | null; untaken: boolean; hopeful: boolean }[]>`
     SELECT s.deadline_at < now() AS late, s.first_taken_at IS NULL AND s.created_at < now() - interval '24 hours' AS untaken,
-           coalesce(d.lease_expires_at > now(), false) AS held
+           ${MAY_COME_BACK} AS hopeful
     FROM steps s JOIN deployments d ON d.id = s.deployment_id WHERE s.id = ${step.id}::uuid`
   if (row?.late) return deadlineMessage(core, step.kind)
   if (row?.untaken && step.kind !== 'TEARDOWN') {
     const { who, silent } = await holderOf(core, tx, deployment)
     return `Nobody took it for 24 h: ${who}${silent} should have.`
   }
-  if (step.tries >= MAX_TRIES && !row?.held) return `Its worker was lost ${MAX_TRIES} times.`
+  if (isExhausted(step) && !row?.hopeful) return `Its worker was lost ${MAX_TRIES} times.`
   return null
 }
 

@@ -7,6 +7,7 @@ import { type Core, transaction } from '../context.ts'
 import { ClaimLostError } from '../errors.ts'
 import { lookUntil } from '../news.ts'
 import { assign } from './assign.ts'
+import { giveTriesBack } from './heard.ts'
 import { ofScope, type Scope, withClaim } from './lease.ts'
 import type { Assignment, HeartbeatAnswer, HeartbeatItem, HeartbeatRequest } from './protocol.ts'
 import { seen } from './seen.ts'
@@ -41,7 +42,10 @@ export async function heartbeat(
       return tellAll(core, scope, request, news)
     },
   )
-  return request.claims.map(({ claimId }) => told?.get(claimId) ?? quiet(claimId))
+  const answers = request.claims.map(({ claimId }) => told?.get(claimId) ?? quiet(claimId))
+  const lost = answers.filter((answer) => answer.lost).map(({ claimId }) => claimId)
+  if (lost.length > 0) await giveTriesBack(core, scope, lost)
+  return answers
 }
 
 const quiet = (claimId: string): HeartbeatAnswer => ({ claimId, lost: false, assignment: null })

@@ -3,8 +3,11 @@ import type { Deployment, Step } from '../../generated/prisma/client.ts'
 import type { StepKind, StepOutcome } from '../../generated/prisma/enums.ts'
 import type { Core, Tx } from '../context.ts'
 
-/** Tries of one step: a lost worker costs one, a release none. */
+/** Tries of one step: a lost worker that is not heard of again costs one, a release none. */
 export const MAX_TRIES = 3
+
+/** Whether the tries of a step are used up: whoever would take it anew fails it instead. */
+export const isExhausted = ({ tries, triesGivenBack }: Step) => tries - triesGivenBack >= MAX_TRIES
 
 /** Seconds before a failed teardown is tried again: 5, 10, 20 … 600. */
 const backOff = (failures: number) => Math.min(600, 5 * 2 ** (failures - 1))
@@ -53,11 +56,12 @@ export async function touch(tx: Tx, deployment: Deployment): Promise<void> {
   tx.wakeWorkers(deployment.listenerId)
 }
 
-/** Begins a try: the first one starts the deadline. Times are the database's. */
-export async function takeStep(core: Core, tx: Tx, step: Step): Promise<Step> {
+/** Begins a try under a claim: the first one starts the deadline. Times are the database's. */
+export async function takeStep(core: Core, tx: Tx, step: Step, claimId: string | null): Promise<Step> {
   const minutes = core.settings.deadlineMinutes[step.kind]
   await tx.sql.$executeRaw`
-    UPDATE steps SET tries = tries + 1, first_taken_at = coalesce(first_taken_at, now()),
+    UPDATE steps SET tries = tries + 1, taken_by = array_append(array_remove(taken_by, ${claimId}::uuid), ${claimId}::uuid),
+           first_taken_at = coalesce(first_taken_at, now()),
            deadline_at = coalesce(deadline_at, now() + make_interval(secs => ${minutes * 60}::float8))
     WHERE id = ${step.id}::uuid`
   return tx.sql.step.findUniqueOrThrow({ where: { id: step.id } })
