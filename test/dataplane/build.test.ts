@@ -210,6 +210,7 @@ test('what this server runs with is not in the environment of a build', async ()
     'MINE',
     'PATH',
     'PILOTHOUSE_DEPLOYMENT_ID',
+    'PILOTHOUSE_PROCESS_GROUP',
     'PILOTHOUSE_REVISION_ID',
     'POSTGRES_URI',
   ]

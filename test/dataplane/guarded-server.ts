@@ -1,18 +1,22 @@
-// A server that starts a process with a child, says who they and their guard are, and waits to be killed.
+// A server that starts a process, says who it and its guard are, and waits to be killed. Arguments: the command;
+// default: a shell with a child.
 
 import { startGroup } from '../../src/dataplane/runtime/process/group.ts'
 import { Guard } from '../../src/dataplane/runtime/process/guard.ts'
 
+const [command, ...args] = process.argv.slice(2)
+// the child ignores SIGTERM
+const FAMILY = "sh -c 'trap : TERM; echo child $$; while :; do sleep 1; done' & echo parent $$; wait"
 const guard = new Guard()
 await startGroup(
   guard,
   {
-    command: '/bin/sh',
-    // the child ignores SIGTERM
-    args: ['-c', "sh -c 'trap : TERM; echo child $$; while :; do sleep 1; done' & echo parent $$; wait"],
+    command: command ?? '/bin/sh',
+    args: command ? args : ['-c', FAMILY],
     cwd: '/',
     env: { PATH: process.env.PATH ?? '' },
     account: null,
+    marked: true,
   },
   (line) => console.log(line),
 )

@@ -322,6 +322,7 @@ test('an agent finds nothing of the server: not in its environment, not in files
       'MINE',
       'PATH',
       'PILOTHOUSE_DEPLOYMENT_ID',
+      'PILOTHOUSE_PROCESS_GROUP',
       'PILOTHOUSE_REVISION_ID',
       'PORT',
       'POSTGRES_URI',

@@ -58,7 +58,8 @@ export async function runBuild(
               onLine(line, cut)
               if (!command.asServer) log.write('build', cut ? mask.cut(line) : mask(line))
             }
-            return runGroup(host.guard, { ...command, account }, print, signal)
+            const owned = { ...command, account, owner: step.id, marked: !command.asServer }
+            return runGroup(host.guard, owned, print, signal)
           },
           async own(tree) {
             if (host.account) await giveAll(tree, host.account)

@@ -1,27 +1,45 @@
 /**
- * Ends a whole process group and waits until nobody of it is alive.
+ * Ends a whole process group, with whoever has left it, and waits until nobody of it is alive.
  */
 import fs from 'node:fs'
 import { sleep } from '../../backoff.ts'
+import { markedProcesses, signalProcesses } from './marked.mjs'
 
-/** SIGTERM, after `graceMs` SIGKILL. Resolves when no process of the group runs any more. */
-export async function endGroup(group: number, graceMs: number): Promise<void> {
-  const until = performance.now() + graceMs
-  signalGroup(group, 'SIGTERM')
-  if (await goes(group, until)) return
-  signalGroup(group, 'SIGKILL')
-  // nothing survives that, but what waits for a disk does not go at once
-  await goes(group, performance.now() + 5000)
+/** What is ended together. */
+export interface GroupId {
+  /** number of the process group */
+  group: number
+  /** of all that its leader starts, wherever it goes; null: who leaves the group is none of ours */
+  mark: string | null
 }
 
-/** Whether nobody of the group is alive any more by `until` (performance.now()). */
-async function goes(group: number, until: number): Promise<boolean> {
-  for (let wait = 10; isGroupAlive(group); wait = Math.min(200, wait * 1.5)) {
+/** SIGTERM, after `graceMs` SIGKILL. Resolves when no process of the group runs any more; false: some can't be ended. */
+export async function endGroup(id: GroupId, graceMs: number): Promise<boolean> {
+  const until = performance.now() + graceMs
+  signalGroup(id.group, 'SIGTERM')
+  signalProcesses(leaversOf(id), 'SIGTERM')
+  if (await goes(id, until, null)) return true
+  signalGroup(id.group, 'SIGKILL')
+  // nothing survives that, but what waits for a disk does not go at once, and what forks has to be met
+  return goes(id, performance.now() + 5000, 'SIGKILL')
+}
+
+/** Whether nobody is alive any more by `until` (performance.now()). Who has left the group gets `signal` each time. */
+async function goes(id: GroupId, until: number, signal: NodeJS.Signals | null): Promise<boolean> {
+  for (let wait = 10; ; wait = Math.min(200, wait * 1.5)) {
+    if (!isGroupAlive(id.group)) {
+      const leavers = leaversOf(id)
+      if (leavers.length === 0) return true
+      if (signal) signalProcesses(leavers, signal)
+    }
     const left = until - performance.now()
     if (left <= 0) return false
     await sleep(Math.min(wait, left))
   }
-  return true
+}
+
+function leaversOf({ mark }: GroupId): number[] {
+  return mark === null ? [] : markedProcesses(new Set([mark]))
 }
 
 /** Whether a process of the group runs. Zombies don't count: in a container there may be nobody who ever collects them. */

@@ -1,8 +1,11 @@
 /**
  * Processes of builds and agents. Each is the leader of a process group of its own, so that it can be ended
- * together with everything it started, and is known to the guard before it runs its first instruction.
+ * together with everything it started, and is known to the guard before it runs its first instruction. Code from
+ * repositories also gets a mark of the group in its environment, by which those are found that leave the group; who
+ * empties its environment as well escapes.
  */
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import type { Readable, Writable } from 'node:stream'
 import type { Account } from '../../../database/embedded/account.ts'
 import { within } from '../../backoff.ts'
@@ -10,6 +13,7 @@ import type { CommandExit } from '../../build/run.ts'
 import { type OnLine, readLines } from '../../lines.ts'
 import { endGroup } from './group-end.ts'
 import type { Guard } from './guard.ts'
+import { MARK } from './marked.mjs'
 
 /** The gate: nothing happens before a line is read; the end of the pipe instead means that the server died meanwhile. */
 const GATE = 'umask 077; read -r _ && exec "$@"'
@@ -21,13 +25,20 @@ export interface Command {
   env: Record<string, string>
   /** null: the server's own account */
   account: Account | null
+  /** whose it is, for `Guard.kill`: the id of a step */
+  owner?: string
+  /**
+   * Code from a repository: what leaves the group is found and ended, too. Not for our own tools: what a container
+   * engine leaves behind is the engine's.
+   */
+  marked?: boolean
 }
 
 export type Exit = CommandExit
 
 export interface Group {
   pid: number
-  /** when its leader has exited and nobody of the group is left, and all output has been read */
+  /** when its leader has exited and nobody of the group or from it is left, and all output has been read */
   ended: Promise<Exit>
   /** SIGTERM, after `graceMs` SIGKILL, to the whole group. Resolves with `ended`. */
   end(graceMs: number): Promise<Exit>
@@ -35,12 +46,13 @@ export interface Group {
 
 /** Starts a command. `onLine` gets what it prints. Throws if it can't be started at all. */
 export async function startGroup(guard: Guard, command: Command, onLine: OnLine): Promise<Group> {
+  const mark = command.marked ? randomUUID() : null
   const child: ChildProcessByStdio<Writable, Readable, Readable> = spawn(
     '/bin/sh',
     ['-c', GATE, 'sh', command.command, ...command.args],
     {
       cwd: command.cwd,
-      env: command.env,
+      env: mark === null ? command.env : { ...command.env, [MARK]: mark },
       // with a uid Node also drops all supplementary groups
       ...(command.account ? { uid: command.account.uid, gid: command.account.gid } : {}),
       detached: true,
@@ -55,12 +67,13 @@ export async function startGroup(guard: Guard, command: Command, onLine: OnLine)
   child.on('error', () => undefined)
   child.stdin.on('error', () => undefined)
   const exited = new Promise<Exit>((resolve) => child.once('exit', (code, signal) => resolve({ code, signal })))
+  const id = { group: pid, mark }
   const output = Promise.all([readLines(child.stdout, onLine), readLines(child.stderr, onLine)])
   let grace = 1000
   let over = false
   const ended = exited.then(async (exit) => {
     // whatever the leader left behind belongs to what has ended
-    await endGroup(pid, grace)
+    await endGroup(id, grace)
     over = true
     guard.remove(pid)
     // a process that left the group can hold the pipes open for ever
@@ -69,7 +82,7 @@ export async function startGroup(guard: Guard, command: Command, onLine: OnLine)
     child.stderr.destroy()
     return exit
   })
-  await guard.add(pid)
+  await guard.add(id, command.owner)
   child.stdin.end('go\n')
   return {
     pid,
@@ -77,7 +90,7 @@ export async function startGroup(guard: Guard, command: Command, onLine: OnLine)
     async end(graceMs) {
       grace = graceMs
       // once it is over, its number may be another group's
-      if (!over) await endGroup(pid, graceMs)
+      if (!over) await endGroup(id, graceMs)
       return ended
     },
   }

@@ -1,20 +1,29 @@
 /**
  * The guard's own process (see guard.ts). Plain JavaScript, so that it starts at once and stays small. It
- * reads `add <group>` and `remove <group>` from its standard input; when that ends, its server is dead or
- * has closed it, and the groups that are left are ended: SIGTERM, three seconds later SIGKILL.
+ * reads `add <group> <mark>` and `remove <group>` from its standard input; when that ends, its server is dead or
+ * has closed it, and the groups that are left, and whoever has left them, are ended: SIGTERM, three seconds later
+ * SIGKILL.
  */
 import { createInterface } from 'node:readline'
+import { markedProcesses, signalProcesses } from './marked.mjs'
 
-const groups = new Set()
+/** group → mark; empty for one that has none */
+const groups = new Map()
 
+/** Returns whether anybody was there. */
 function signal(name) {
-  for (const group of groups) {
+  let some = false
+  for (const group of groups.keys()) {
     try {
       process.kill(-group, name)
+      some = true
     } catch {
-      groups.delete(group)
+      // nobody of it is left
     }
   }
+  const left = markedProcesses(new Set([...groups.values()].filter(Boolean)))
+  if (name) signalProcesses(left, name)
+  return some || left.length > 0
 }
 
 // what ends the server by a key or a service manager must not end the guard before it
@@ -22,16 +31,15 @@ for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => {})
 
 createInterface({ input: process.stdin })
   .on('line', (line) => {
-    const [verb, group] = line.split(' ')
-    if (verb === 'add') groups.add(Number(group))
+    const [verb, group, mark = ''] = line.split(' ')
+    if (verb === 'add') groups.set(Number(group), mark)
     else groups.delete(Number(group))
   })
   .on('close', () => {
     signal('SIGTERM')
     const end = Date.now() + 3000
     setInterval(() => {
-      if (Date.now() >= end) signal('SIGKILL')
-      else signal(0)
-      if (groups.size === 0 || Date.now() >= end) process.exit()
+      const late = Date.now() >= end
+      if (!signal(late ? 'SIGKILL' : 0) || late) process.exit()
     }, 50)
   })

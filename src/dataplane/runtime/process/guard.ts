@@ -1,15 +1,16 @@
 /**
  * Processes must end with their server, also after `kill -9`: then nothing of the server is left that could
- * end them. So a small process of its own, the guard, is told every process group before it runs anything,
+ * end them. So a small process of its own, the guard, is told every process group (and its mark) before it runs anything,
  * and ends them all when its pipe to the server closes, which the kernel sees to.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import { endGroup, type GroupId } from './group-end.ts'
 
 const MAIN = fileURLToPath(new URL('./guard-main.mjs', import.meta.url))
 
 export class Guard {
-  readonly #groups = new Set<number>()
+  readonly #groups = new Map<number, GroupId & { owner: string | undefined }>()
   #child: ChildProcess | null = null
   #closed = false
 
@@ -18,11 +19,18 @@ export class Guard {
     return this.#child?.pid
   }
 
-  /** Resolves when the group is sure to end with this server. */
-  async add(group: number): Promise<void> {
-    this.#groups.add(group)
-    if (this.#child) await this.#tell(`add ${group}\n`)
+  /** Resolves when the group is sure to end with this server. `owner`: whose it is, for `kill`. */
+  async add(id: GroupId, owner?: string): Promise<void> {
+    this.#groups.set(id.group, { ...id, owner })
+    if (this.#child) await this.#tell(added(id))
     else await this.#start()
+  }
+
+  /** Ends all groups of this owner by SIGKILL. Throws when one can't be ended. */
+  async kill(owner: string): Promise<void> {
+    const its = [...this.#groups.values()].filter((group) => group.owner === owner)
+    const ended = await Promise.all(its.map((group) => endGroup(group, 0)))
+    if (!ended.every(Boolean)) throw new Error('Some of its processes can’t be ended')
   }
 
   /** To be called when no process of the group is left: its number may then be given to another. */
@@ -58,7 +66,7 @@ export class Guard {
     child.stdin.on('error', () => undefined)
     child.unref()
     ;(child.stdin as unknown as { unref(): void }).unref()
-    await this.#tell([...this.#groups].map((group) => `add ${group}\n`).join(''))
+    await this.#tell([...this.#groups.values()].map(added).join(''))
   }
 
   /** Resolves when the text is in the pipe: what is there is read, even if this process dies in the next moment. */
@@ -70,3 +78,5 @@ export class Guard {
     })
   }
 }
+
+const added = ({ group, mark }: GroupId) => `add ${group} ${mark ?? ''}\n`

@@ -11,22 +11,28 @@ import { type Host, openContext } from './host.ts'
 import { isImage } from './sources.ts'
 import type { Supervised } from './supervisor.ts'
 
-/** Opens artifact or image and database anew at each start: all may have moved since the last one. `spec`: limits of a container. */
+/**
+ * Opens artifact or image and database anew at each start: all may have moved since the last one. `spec`: limits of a
+ * container. `owner`: of its processes, see Command.
+ */
 export function supervised(
   host: Host,
   deploymentId: string,
   revision: RevisionWork,
   spec: EffectiveSpec,
   log: RevisionLog,
+  owner: string,
 ): Supervised {
   return {
     revisionId: revision.id,
     artifact: revision.artifact ?? '',
     note: (message) => log.write('deploy', message, 'error'),
-    plan: (signal) =>
-      isImage(revision.source)
-        ? containerPlan(host, deploymentId, revision, spec, log, signal)
-        : agentPlan(host, deploymentId, revision, log, signal),
+    async plan(signal) {
+      const plan = isImage(revision.source)
+        ? await containerPlan(host, deploymentId, revision, spec, log, signal)
+        : await agentPlan(host, deploymentId, revision, log, signal)
+      return { ...plan, command: { ...plan.command, owner } }
+    },
   }
 }
 
@@ -48,6 +54,7 @@ async function agentPlan(
       args: prestart ? ['-c', 'sh -c "$1" && exec sh -c "$2"', 'sh', prestart, start] : ['-c', start],
       cwd,
       account: host.account,
+      marked: true,
       env: {
         ...env,
         PATH: `${binFolders(cwd, app.root)}:${env.PATH}`,

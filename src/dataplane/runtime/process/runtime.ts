@@ -78,7 +78,10 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): Runtime {
           const left = Math.max(1000, step.deadlineAt.getTime() - Date.now() - DEADLINE_MARGIN_MS)
           const { candidate, image } = await limited(left, signal, async (inTime) => {
             const image = isImage(revision.source) ? await prepareImage(host, id, revision, log, inTime) : null
-            return { image, candidate: await serving.prepare(supervised(host, id, revision, step.spec, log), inTime) }
+            return {
+              image,
+              candidate: await serving.prepare(supervised(host, id, revision, step.spec, log, step.id), inTime),
+            }
           })
           const url = urlOf(host, port)
           // where an external image is reached here: its custom_url is the user's own
@@ -105,7 +108,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): Runtime {
 
     ensure(claim: Claim, run: Run | null, log: RevisionLog | null) {
       const { id } = claim.deployment
-      if (run && log) servingOf(id).keep(supervised(host, id, run.revision, run.spec, log))
+      if (run && log) servingOf(id).keep(supervised(host, id, run.revision, run.spec, log, run.revision.id))
       else servings.get(id)?.keep(null)
     },
 

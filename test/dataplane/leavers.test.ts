@@ -1,0 +1,104 @@
+// Processes that leave their group (setsid) end with what started them: a build, an agent, a deployment, a server.
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import type { HeldClaim } from '../../src/dataplane/runtime/runtime.ts'
+import { alive, claimOf, eventually, memoryLog, never, openPlace, type Place, revisionOf, stepOf } from './support.ts'
+
+/** Starts a process in a session of its own, which ignores the first signal; prints its number. */
+const LEAVE = `
+import { spawn } from 'node:child_process'
+const stays = "process.on('SIGTERM', () => {}); console.log('ready'); setInterval(() => {}, 1000)"
+const child = spawn(process.execPath, ['-e', stays], { detached: true, stdio: ['ignore', 'pipe', 'ignore'] })
+await new Promise((resolve) => child.stdout.once('data', resolve))
+child.stdout.destroy()
+child.unref()
+console.log('left', child.pid)
+`
+const SERVER = `
+import http from 'node:http'
+http.createServer((_, answer) => answer.end('ok')).listen(process.env.PORT, '127.0.0.1')
+`
+
+let place: Place
+/** processes that are none of ours */
+const others: ChildProcess[] = []
+beforeAll(async () => {
+  place = await openPlace()
+})
+afterEach(() => {
+  for (const other of others.splice(0)) other.kill('SIGKILL')
+})
+afterAll(() => place.close())
+
+const leftBy = async (log: ReturnType<typeof memoryLog>) => Number((await log.seen(/^left \d+/)).split(' ')[1])
+
+async function running(claim: HeldClaim): Promise<number> {
+  const repository = place.repository({ 'leave.mjs': LEAVE, 'server.mjs': `${LEAVE}${SERVER}` })
+  const revision = revisionOf(repository)
+  const { artifact } = await place.runtime.build(claim, stepOf('BUILD', revision), memoryLog(), never)
+  const log = memoryLog()
+  const candidate = await place.runtime.deploy(claim, stepOf('DEPLOY', { ...revision, artifact }), log, never)
+  await candidate.commit(async () => true)
+  return leftBy(log)
+}
+
+test('what a build leaves behind in a session of its own is gone when the build is', async () => {
+  const log = memoryLog()
+  const revision = revisionOf(place.repository({ 'leave.mjs': LEAVE }), { buildCommand: 'node leave.mjs' })
+  await place.runtime.build(claimOf(), stepOf('BUILD', revision), log, never)
+  expect(alive(await leftBy(log))).toBe(false)
+})
+
+test('a build that is stopped ends with what has left its group, and with nothing else', async () => {
+  // somebody's shell may well have such variables; what is ours has a mark that nobody can guess
+  const env = { ...process.env, PILOTHOUSE_DEPLOYMENT_ID: randomUUID(), PILOTHOUSE_PROCESS_GROUP: randomUUID() }
+  const other = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { detached: true, stdio: 'ignore', env })
+  others.push(other)
+  await once(other, 'spawn')
+  const cancel = new AbortController()
+  const log = memoryLog()
+  const files = { 'leave.mjs': LEAVE }
+  const revision = revisionOf(place.repository(files), { buildCommand: 'node leave.mjs && sleep 60' })
+  const building = place.runtime.build(claimOf(), stepOf('BUILD', revision), log, cancel.signal)
+  const left = await leftBy(log)
+  expect(alive(left)).toBe(true)
+  cancel.abort(new Error('withdrawn'))
+  await expect(building).rejects.toThrow('withdrawn')
+  expect(alive(left)).toBe(false)
+  expect(alive(other.pid!)).toBe(true)
+})
+
+test('what an agent has started elsewhere ends when another one takes over, and with its deployment', async () => {
+  const claim = claimOf()
+  const first = await running(claim)
+  expect(alive(first)).toBe(true)
+  const second = await running(claim)
+  expect(await eventually(() => !alive(first))).toBe(true)
+  expect(alive(second)).toBe(true)
+  await place.runtime.teardown(claim, stepOf('TEARDOWN', null), never)
+  expect(alive(second)).toBe(false)
+})
+
+test('kill -9 of the server ends what has left its groups', async () => {
+  const script = fileURLToPath(new URL('guarded-server.ts', import.meta.url))
+  const args = [
+    '--import',
+    'tsx',
+    script,
+    process.execPath,
+    '--input-type=module',
+    '-e',
+    `${LEAVE};setInterval(() => {}, 1000)`,
+  ]
+  const server = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  const said: string[] = []
+  createInterface({ input: server.stdout }).on('line', (line) => said.push(line))
+  const left = Number((await eventually(() => said.find((line) => line.startsWith('left '))))?.split(' ')[1])
+  expect(alive(left)).toBe(true)
+  server.kill('SIGKILL')
+  expect(await eventually(() => !alive(left), 6000)).toBe(true)
+})
