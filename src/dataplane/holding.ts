@@ -5,7 +5,7 @@
  */
 import type { Logger } from 'pino'
 import { ClaimLostError } from '../domain/errors.ts'
-import type { Assignment, Claim, ControlPlane, HeartbeatItem, Step } from '../domain/work/protocol.ts'
+import type { Assignment, Claim, ControlPlane, HeartbeatItem, Progress, Step } from '../domain/work/protocol.ts'
 import { backoff, sleep } from './backoff.ts'
 import { LogSink } from './log-sink.ts'
 import { performStep, type StepResult, Withdrawn } from './perform.ts'
@@ -43,6 +43,8 @@ export class Holding {
   /** the step (and which try of it) that was last begun here: it is not begun again */
   #begun: { id: string; tries: number } | null = null
   #stopReported = -1
+  /** what the step under way waits for, as the runtime last told it */
+  #progress: Progress | null = null
   /** a hand-over is under way: what runs is about to change by our own doing */
   #handingOver = false
   #pruning: Promise<void> = Promise.resolve()
@@ -81,6 +83,9 @@ export class Holding {
       claimId,
       token,
       generation: this.#assignment.generation,
+      ...(this.#active && {
+        progress: this.#progress && { ...this.#progress, message: storable(this.#progress.message) },
+      }),
       ...(health && { health: { ...health, message: health.message && storable(health.message) } }),
     }
   }
@@ -185,12 +190,16 @@ export class Holding {
           tornDown = recorded && step.kind === 'TEARDOWN' && result.outcome === 'succeeded'
           return recorded
         },
+        onProgress: (progress) => {
+          if (this.#active?.step.id === step.id) this.#progress = progress
+        },
         onHandOver: () => {
           this.#handingOver = true
         },
         logger: this.#log,
       })
       this.#active = null
+      this.#progress = null
       this.#handingOver = false
     }
     this.#active = { step, abort, done: work() }

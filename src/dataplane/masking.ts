@@ -15,6 +15,6 @@ export async function masking<T>(mask: Mask, tell: (reason: string) => void, wor
     if (!(error instanceof StepFailure)) throw error
     const message = mask(error.message).slice(0, LONGEST)
     tell(message.split('\n')[0]!)
-    throw new StepFailure(message, { artifactLost: error.artifactLost })
+    throw new StepFailure(error.reason, message, { artifactLost: error.artifactLost })
   }
 }

@@ -5,7 +5,7 @@ import type { Logger } from 'pino'
 import type { CompleteRequest, Step } from '../domain/work/protocol.ts'
 import { backoff, sleep } from './backoff.ts'
 import { StepFailure } from './failure.ts'
-import type { HeldClaim, RevisionLog, RevisionStep, Runtime } from './runtime/runtime.ts'
+import type { HeldClaim, OnProgress, RevisionLog, RevisionStep, Runtime } from './runtime/runtime.ts'
 
 export type StepResult = Omit<CompleteRequest, 'claimId' | 'token' | 'stepId'>
 
@@ -26,6 +26,8 @@ export interface Work {
   signal: AbortSignal
   /** true: the result was recorded and counts. Never throws. */
   report: (result: StepResult) => Promise<boolean>
+  /** told what the step waits for, whenever that changes */
+  onProgress: OnProgress
   /** called right before a deploy hands over */
   onHandOver: () => void
   logger: Logger
@@ -53,6 +55,7 @@ export async function performStep(work: Work): Promise<void> {
     if (error instanceof StepFailure) {
       await report({
         outcome: 'failed',
+        reason: error.reason,
         message: error.message,
         ...(error.artifactLost ? { artifactLost: true } : {}),
       })
@@ -63,16 +66,17 @@ export async function performStep(work: Work): Promise<void> {
     const hint = typeof code === 'string' && /^[A-Z0-9_]+$/.test(code) ? ` (${code})` : ''
     await report({
       outcome: 'failed',
+      reason: 'INTERNAL',
       message: `${step.kind} failed unexpectedly${hint}: the server's log has the cause.`,
     })
   }
 }
 
 async function perform(work: Work, onCommit: (commit: string) => void): Promise<void> {
-  const { runtime, claim, step, log, signal, report, onHandOver } = work
+  const { runtime, claim, step, log, signal, report, onProgress, onHandOver } = work
   switch (step.kind) {
     case 'PROVISION':
-      await provision(runtime, claim, step, signal)
+      await provision(work)
       await report({ outcome: 'succeeded' })
       return
     case 'TEARDOWN':
@@ -80,13 +84,13 @@ async function perform(work: Work, onCommit: (commit: string) => void): Promise<
       await report({ outcome: 'succeeded' })
       return
     case 'BUILD': {
-      const { artifact } = await runtime.build(claim, ofRevision(step), log!, signal, onCommit)
+      const { artifact } = await runtime.build(claim, ofRevision(step), log!, signal, onCommit, onProgress)
       signal.throwIfAborted()
       await report({ outcome: 'succeeded', artifact })
       return
     }
     case 'DEPLOY': {
-      const candidate = await runtime.deploy(claim, ofRevision(step), log!, signal)
+      const candidate = await runtime.deploy(claim, ofRevision(step), log!, signal, onProgress)
       if (signal.aborted) {
         await candidate.discard()
         throw signal.reason
@@ -98,10 +102,10 @@ async function perform(work: Work, onCommit: (commit: string) => void): Promise<
   }
 }
 
-async function provision(runtime: Runtime, claim: HeldClaim, step: Step, signal: AbortSignal): Promise<void> {
+async function provision({ runtime, claim, step, signal, onProgress }: Work): Promise<void> {
   for (let tries = 1; ; tries++) {
     try {
-      await runtime.provision(claim, step, signal)
+      await runtime.provision(claim, step, signal, onProgress)
       signal.throwIfAborted()
       return
     } catch (error) {

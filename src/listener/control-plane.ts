@@ -30,6 +30,8 @@ const LONGEST_LINE = 8193
 /** characters (wire.ts) */
 const LONGEST_HEALTH_MESSAGE = 1024
 const LONGEST_MESSAGE = 65_536
+/** so many are kept */
+const LONGEST_PROGRESS = 2000
 const RELEASE_TRIES = 4
 /** of HTTP: what was sent is at fault */
 const UNFIT: readonly (number | null)[] = [413, 422]
@@ -38,6 +40,7 @@ const NOT_TAKEN: readonly (number | null)[] = [404, ...UNFIT]
 /** What is reported of a step whose own report was unfit. */
 const REFUSED = {
   outcome: 'failed',
+  reason: 'INTERNAL',
   message: 'The control plane did not take the report of its listener: the listener’s log has the reason.',
 } as const
 
@@ -85,9 +88,12 @@ export function remoteControlPlane({ log, ...address }: RemoteOptions): RemoteCo
     async heartbeat({ leaseSeconds, claims, ...request }, signal) {
       const waitSeconds = wholeSeconds(request.waitSeconds)
       const parts = batches(
-        claims.map(({ health, ...item }) =>
+        claims.map(({ health, progress, ...item }) =>
           heartbeatItemToWire({
             ...item,
+            ...(progress === undefined
+              ? {}
+              : { progress: progress && { ...progress, message: storable(progress.message, LONGEST_PROGRESS) } }),
             ...(health && {
               health: { ...health, message: health.message && storable(health.message, LONGEST_HEALTH_MESSAGE) },
             }),
@@ -126,11 +132,23 @@ export function remoteControlPlane({ log, ...address }: RemoteOptions): RemoteCo
       }
     },
 
-    async complete({ claimId, token, stepId, outcome, message, repoCommitSha, artifact, artifactLost, ...deployed }) {
+    async complete({
+      claimId,
+      token,
+      stepId,
+      outcome,
+      reason,
+      message,
+      repoCommitSha,
+      artifact,
+      artifactLost,
+      ...deployed
+    }) {
       const body: z.input<typeof completeBody> = {
         token,
         step_id: stepId,
         outcome,
+        reason,
         message: message && storable(message, LONGEST_MESSAGE),
         repo_commit_sha: repoCommitSha,
         artifact,

@@ -1,6 +1,7 @@
 /** What a subscriber is told of a change of status, and of the status a stream begins with. */
 import { eventCursor } from '../domain/events/cursor.ts'
 import type { LogSnapshot, StoredEvent } from '../domain/events/read.ts'
+import { knownReason, type Reason } from '../domain/reasons.ts'
 import type { RevisionStatus } from '../generated/prisma/enums.ts'
 
 export interface RevisionStatusEvent {
@@ -11,6 +12,8 @@ export interface RevisionStatusEvent {
   /** null: the first status of a revision, or the snapshot a stream begins with */
   from: RevisionStatus | null
   to: RevisionStatus
+  /** null: there is none, or it is a word of a newer server */
+  reason: Reason | null
   message: string | null
   attempt: number
   occurredAt: Date
@@ -27,6 +30,7 @@ export function snapshotEvent(
     deploymentId: revision.deploymentId,
     from: null,
     to: revision.status,
+    reason: knownReason(revision.reason, null),
     message: revision.message,
     attempt: revision.attempt,
     occurredAt: revision.since,
@@ -41,6 +45,7 @@ export function statusEvent(event: StoredEvent): RevisionStatusEvent {
     deploymentId: event.deploymentId!,
     from: event.fromStatus,
     to: event.toStatus!,
+    reason: knownReason(event.reason, null),
     message: event.message,
     attempt: event.attempt!,
     occurredAt: event.occurredAt,

@@ -25,20 +25,32 @@ export async function gitCredentials(
   if (!integration || integration.kind === 'directory') return null
   if (integration.removedAt)
     throw new StepFailure(
+      'INTEGRATION_UNAVAILABLE',
       'Its git integration was removed: install it again, and create the deployment anew with the new one.',
     )
   if (integration.suspendedAt)
-    throw new StepFailure('Its git integration is suspended at the git provider: resume it there, then redeploy.')
+    throw new StepFailure(
+      'INTEGRATION_UNAVAILABLE',
+      'Its git integration is suspended at the git provider: resume it there, then redeploy.',
+    )
   const provider = core.gitProvider
-  if (!provider) throw new StepFailure('No git provider is configured on this server: see its GITPROVIDER_ settings.')
+  if (!provider)
+    throw new StepFailure(
+      'INTEGRATION_UNAVAILABLE',
+      'No git provider is configured on this server: see its GITPROVIDER_ settings.',
+    )
   const repository = provider.repositoryOf(repoUrl ?? '')
   if (!repository)
-    throw new StepFailure(`${repoUrl} is not at the git provider of its integration: use one of its repositories.`)
+    throw new StepFailure(
+      'INTEGRATION_UNAVAILABLE',
+      `${repoUrl} is not at the git provider of its integration: use one of its repositories.`,
+    )
   const token = await insist(patience, signal, (over) =>
     provider.cloneToken(Number(integration.installationId), repository, over),
   )
   if (token === null)
     throw new StepFailure(
+      'INTEGRATION_UNAVAILABLE',
       `The installation does not reach the repository ${repository}: add the repository to it at the git provider, then redeploy.`,
     )
   return { username: USERNAME, password: token }
@@ -56,6 +68,7 @@ async function insist<T>(patience: number, signal: AbortSignal, ask: (over: Abor
       const wait = backoff(tries, 1000, 10_000)
       if (performance.now() + wait >= giveUpAt)
         throw new StepFailure(
+          'INTEGRATION_UNAVAILABLE',
           error instanceof ProviderUnavailableError ? error.message : new ProviderUnavailableError(SILENT).message,
         )
       await sleep(wait, signal)

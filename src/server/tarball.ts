@@ -17,8 +17,11 @@ export async function tarball(core: Core, revisionId: string, signal: AbortSigna
     if (bytes) return bytes
   } catch (error) {
     if (error instanceof ObjectChangedError)
-      throw new StepFailure(`The source tarball was changed after the revision took it: ${AGAIN}.`)
+      throw new StepFailure(
+        'TARBALL_UNAVAILABLE',
+        `The source tarball was changed after the revision took it: ${AGAIN}.`,
+      )
     throw error
   }
-  throw new StepFailure(`The source tarball was removed: ${AGAIN}.`)
+  throw new StepFailure('TARBALL_UNAVAILABLE', `The source tarball was removed: ${AGAIN}.`)
 }

@@ -20,7 +20,8 @@ beforeAll(async () => {
       ...NO_SOURCES,
       async tarball(revisionId) {
         const bytes = uploads.get(revisionId)
-        if (!bytes) throw new StepFailure('The source tarball is not there any more: upload it again.')
+        if (!bytes)
+          throw new StepFailure('TARBALL_UNAVAILABLE', 'The source tarball is not there any more: upload it again.')
         return Readable.from([bytes])
       },
     },
@@ -92,7 +93,10 @@ test('a hostile tarball fails the build with its message, and leaves nothing beh
   ]
   const claim = claimOf()
   await expect(build(revisionOf(tarball(...hostile)), claim)).rejects.toThrow(
-    new StepFailure('The source tarball was refused: entry "up" is a link that leads outside of the source.'),
+    new StepFailure(
+      'TARBALL_INVALID',
+      'The source tarball was refused: entry "up" is a link that leads outside of the source.',
+    ),
   )
   expect(fs.readdirSync(path.join(place.options.dataDir, 'apps', claim.deployment.id, 'builds'))).toEqual([])
 })

@@ -45,7 +45,15 @@ test('a deployment that goes live and is deleted can be followed in the log, by 
 test('a failure is a warning, with its time and the first line of why', () => {
   const failed = { workspaceId: 'w', type: 'revision.status', deploymentId: 'd', revisionId: 'r' }
   const message = 'npm ci failed with exit code 1.\nnpm error missing: left-pad'
-  expect(lineOf({ ...failed, to: 'BUILD_FAILED', message, name: 'my-agent', number: 3, seconds: 4.24 })).toBe(
-    'my-agent #3 BUILD_FAILED after 4.2 s: npm ci failed with exit code 1.',
-  )
+  expect(
+    lineOf({
+      ...failed,
+      to: 'BUILD_FAILED',
+      reason: 'INSTALL_FAILED',
+      message,
+      name: 'my-agent',
+      number: 3,
+      seconds: 4.24,
+    }),
+  ).toBe('my-agent #3 BUILD_FAILED after 4.2 s: npm ci failed with exit code 1.')
 })

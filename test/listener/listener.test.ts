@@ -139,7 +139,7 @@ test('a deploy that fails says why', async () => {
   const one = await start()
   one.runtime.deploying = async () => {
     const { StepFailure } = await import('../../src/dataplane/failure.ts')
-    throw new StepFailure('The image can’t be pulled.')
+    throw new StepFailure('IMAGE_PULL_FAILED', 'The image can’t be pulled.')
   }
   const made = await deployment()
   expect(await reaches(made.id, 'DEPLOY_FAILED')).toBe(true)

@@ -13,6 +13,7 @@ const event = (sequence: number): StoredEvent => ({
   subjectId: null,
   fromStatus: null,
   toStatus: null,
+  reason: null,
   message: null,
   attempt: null,
   actor: null,

@@ -52,6 +52,7 @@ describe('A stream of one revision', () => {
       deploymentId: app.deploymentId,
       from: 'DEPLOYING',
       to: 'DEPLOYED',
+      reason: null,
       message: null,
       attempt: 1,
       occurredAt: expect.any(Date),

@@ -47,7 +47,7 @@ const NPM_ERROR = /^npm (error|ERR!) +\S/
 /** Throws StepFailure with what to do about it. */
 export async function buildSource(request: BuildRequest): Promise<void> {
   const { revision, folder, run, log } = request
-  if (!revision.graphConfigPath) throw new StepFailure('graph_config_path is needed for a build.')
+  if (!revision.graphConfigPath) throw new StepFailure('CONFIG_INVALID', 'graph_config_path is needed for a build.')
   const tree = path.join(folder, 'tree')
   const hint = await bringSource(request, tree)
 
@@ -74,13 +74,22 @@ export async function buildSource(request: BuildRequest): Promise<void> {
 
   await fs.promises.writeFile(path.join(folder, 'artifact.json'), JSON.stringify(manifest), { mode: 0o600 })
 
-  async function execute(of: BuildRequest, what: string, shown: string, command: string[], cwd: string): Promise<void> {
+  async function execute(
+    of: BuildRequest,
+    what: 'Install' | 'Build',
+    shown: string,
+    command: string[],
+    cwd: string,
+  ): Promise<void> {
     log(`$ ${shown}`)
     const tail = new Tail(10, NPM_ERROR)
     const [program, ...args] = command
     const exit = await run({ command: program!, args, cwd, env: of.env }, (line) => tail.add(line))
     if (exit.code === 0) return
     const how = exit.signal ? `was ended by ${exit.signal}` : `failed with exit code ${exit.code}`
-    throw new StepFailure(tail.under(`${what} command "${shown}" ${how}: the build log has its output.`))
+    throw new StepFailure(
+      what === 'Install' ? 'INSTALL_FAILED' : 'BUILD_COMMAND_FAILED',
+      tail.under(`${what} command "${shown}" ${how}: the build log has its output.`),
+    )
   }
 }

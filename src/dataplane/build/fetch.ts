@@ -42,7 +42,8 @@ async function fetchCommit(git: Git, { remote, ref, commit }: Source): Promise<s
     await fetch(`+${ref}:${LOCAL_REF}`, '--depth=1')
     return git.run(['rev-parse', '--verify', '--quiet', `${LOCAL_REF}^{commit}`])
   }
-  if (!/^([0-9a-f]{40}|[0-9a-f]{64})$/.test(commit)) throw new StepFailure('repo_commit_sha is not a commit.')
+  if (!/^([0-9a-f]{40}|[0-9a-f]{64})$/.test(commit))
+    throw new StepFailure('CONFIG_INVALID', 'repo_commit_sha is not a commit.')
   try {
     await fetch(`+${commit}:${LOCAL_REF}`, '--depth=1')
   } catch (error) {
@@ -54,6 +55,6 @@ async function fetchCommit(git: Git, { remote, ref, commit }: Source): Promise<s
     return await git.run(['rev-parse', '--verify', '--quiet', `${commit}^{commit}`])
   } catch (error) {
     if (!(error instanceof StepFailure)) throw error
-    throw new StepFailure(`Commit ${commit} is not in the repository any more: create a new revision.`)
+    throw new StepFailure('CLONE_FAILED', `Commit ${commit} is not in the repository any more: create a new revision.`)
   }
 }

@@ -13,7 +13,10 @@ import type { Credentials } from './source-access.ts'
  */
 export function storeCredentials(file: string, { url, protocol }: Remote, credentials: Credentials): string[] {
   if (protocol !== 'https' && protocol !== 'http')
-    throw new StepFailure('A git integration reads repositories over https:// only: use that repo_url.')
+    throw new StepFailure(
+      'CONFIG_INVALID',
+      'A git integration reads repositories over https:// only: use that repo_url.',
+    )
   const { origin, host } = new URL(url)
   const [user, password] = [credentials.username, credentials.password].map(encodeURIComponent)
   fs.writeFileSync(file, `${protocol}://${user}:${password}@${host}\n`, { mode: 0o600, flag: 'wx' })

@@ -58,9 +58,13 @@ export function createGit(options: GitOptions): Git {
         tail.add(line)
       })
       if (exit.code === 0) return output.join('\n')
-      if (exit.code === 127) throw new StepFailure('git is not installed on this machine: install it and redeploy.')
+      if (exit.code === 127)
+        throw new StepFailure('TOOL_MISSING', 'git is not installed on this machine: install it and redeploy.')
       for (const line of output.slice(-20)) log(line)
-      throw new StepFailure(tail.under(explain(output.join('\n'), credentials ? WITH_CREDENTIALS : WITHOUT)))
+      throw new StepFailure(
+        'CLONE_FAILED',
+        tail.under(explain(output.join('\n'), credentials ? WITH_CREDENTIALS : WITHOUT)),
+      )
     },
     async close() {
       for (const file of [credentialsFile, configFile, folder])

@@ -12,12 +12,15 @@ import { readTreeJson } from './tree.ts'
 export function checkGraphConfig(tree: string, graphConfigPath: string, hint: string): string {
   const file = path.posix.normalize(graphConfigPath)
   if (path.posix.isAbsolute(file) || file === '..' || file.startsWith('../'))
-    throw new StepFailure(`graph_config_path "${graphConfigPath}" must be a path within the source.`)
+    throw new StepFailure('CONFIG_INVALID', `graph_config_path "${graphConfigPath}" must be a path within the source.`)
   const config = readTreeJson(tree, file)
-  if (!config) throw new StepFailure(`The source has no file "${graphConfigPath}": ${hint}.`)
+  if (!config) throw new StepFailure('CONFIG_INVALID', `The source has no file "${graphConfigPath}": ${hint}.`)
   const { graphs } = config
   const wrong = (what: string) =>
-    new StepFailure(`"${graphConfigPath}": ${what}. Example: {"graphs": {"agent": "./agent.js:graph"}}`)
+    new StepFailure(
+      'CONFIG_INVALID',
+      `"${graphConfigPath}": ${what}. Example: {"graphs": {"agent": "./agent.js:graph"}}`,
+    )
   if (typeof graphs !== 'object' || graphs === null || Array.isArray(graphs))
     throw wrong('"graphs" must be an object that maps names to "path:export"')
   const entries = Object.entries(graphs)

@@ -39,6 +39,7 @@ function resolve(manager: string, has: (program: string) => boolean): string[] {
   if (has(manager)) return [manager]
   if (manager !== 'npm' && has('corepack')) return ['corepack', manager]
   throw new StepFailure(
+    'TOOL_MISSING',
     `${manager} is not installed on this machine: install it, or set install_command to one that brings its own.`,
   )
 }

@@ -22,10 +22,14 @@ export function findStartScript(tree: string, folder: string): StartScript {
       return { folder: candidate, prestart: typeof prestart === 'string' ? prestart : null, start }
     const file = path.posix.join(candidate, 'package.json')
     throw new StepFailure(
+      'CONFIG_INVALID',
       `"${file}" has no "start" script: add one that starts an HTTP server on the port in PORT and answers GET /ok with 200.`,
     )
   }
-  throw new StepFailure('There is no package.json next to the graph configuration file or at the root of the source.')
+  throw new StepFailure(
+    'CONFIG_INVALID',
+    'There is no package.json next to the graph configuration file or at the root of the source.',
+  )
 }
 
 function scriptsOf(manifest: Record<string, unknown>): Record<string, unknown> {

@@ -19,7 +19,7 @@ export interface Remote {
  */
 export function allowedRemote(repoUrl: string, gitDirectory: string): Remote {
   const parsed = parseRepoUrl(repoUrl)
-  if (typeof parsed === 'string') throw new StepFailure(`This repo_url is not allowed: ${parsed}`)
+  if (typeof parsed === 'string') throw new StepFailure('CONFIG_INVALID', `This repo_url is not allowed: ${parsed}`)
   return parsed.protocol === 'file' ? localRemote(parsed.path, gitDirectory) : parsed
 }
 
@@ -27,7 +27,10 @@ export function allowedRemote(repoUrl: string, gitDirectory: string): Remote {
 export function fullRef(repoRef: string): string {
   const ref = repoRef.startsWith('refs/tags/') ? repoRef : `refs/heads/${repoRef}`
   if (!isValidRef(ref))
-    throw new StepFailure(`"${repoRef}" is not a valid repo_ref: give a branch name, or refs/tags/<tag>.`)
+    throw new StepFailure(
+      'CONFIG_INVALID',
+      `"${repoRef}" is not a valid repo_ref: give a branch name, or refs/tags/<tag>.`,
+    )
   return ref
 }
 
@@ -43,7 +46,10 @@ function localRemote(repository: string, gitDirectory: string): Remote {
   const real = realPath(repository)
   // also for a path that does not exist: what is outside must not be told apart
   if (!allowed || !real?.startsWith(allowed + path.sep))
-    throw new StepFailure('The repository does not exist below GIT_DIRECTORY: only repositories there can be built.')
+    throw new StepFailure(
+      'CONFIG_INVALID',
+      'The repository does not exist below GIT_DIRECTORY: only repositories there can be built.',
+    )
   return { url: `file://${real}`, protocol: 'file' }
 }
 

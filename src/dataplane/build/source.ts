@@ -20,7 +20,7 @@ export function bringSource(request: BuildRequest, tree: string): Promise<string
 async function checkOut(request: BuildRequest, tree: string): Promise<string> {
   const { revision, folder, credentials, searchPath, run, log, onCommit } = request
   if (!revision.repoUrl || !revision.repoRef)
-    throw new StepFailure('repo_url, repo_ref and graph_config_path are all needed for a build.')
+    throw new StepFailure('CONFIG_INVALID', 'repo_url, repo_ref and graph_config_path are all needed for a build.')
   const repository = path.join(folder, 'git')
   const remote = allowedRemote(revision.repoUrl, request.gitDirectory)
   const ref = fullRef(revision.repoRef)

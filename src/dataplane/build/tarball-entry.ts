@@ -17,7 +17,7 @@ const SHOWN_CHARACTERS = 120
 
 /** The tarball is refused because of this entry. */
 export function refuse(name: string, why: string): StepFailure {
-  return new StepFailure(`The source tarball was refused: entry "${printable(name)}" ${why}.`)
+  return new StepFailure('TARBALL_INVALID', `The source tarball was refused: entry "${printable(name)}" ${why}.`)
 }
 
 /** The parts of an entry's name below the tarball's root; none for the root itself. Throws StepFailure. */

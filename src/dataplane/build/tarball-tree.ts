@@ -111,7 +111,10 @@ export class TarballTree {
   #count(): void {
     this.#entries += 1
     if (this.#entries > MAX_ENTRIES)
-      throw new StepFailure(`The source tarball was refused: it has more than ${MAX_ENTRIES} entries.`)
+      throw new StepFailure(
+        'TARBALL_INVALID',
+        `The source tarball was refused: it has more than ${MAX_ENTRIES} entries.`,
+      )
   }
 
   /** Follows a link as the kernel would, through the other links of the tarball. What it leads to need not exist. */

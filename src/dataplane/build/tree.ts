@@ -16,10 +16,10 @@ export function readTreeFile(tree: string, file: string): string | null {
   } catch {
     return null
   }
-  if (!real.startsWith(root + path.sep)) throw new StepFailure(`"${file}" is outside of the source.`)
+  if (!real.startsWith(root + path.sep)) throw new StepFailure('CONFIG_INVALID', `"${file}" is outside of the source.`)
   const stat = fs.statSync(real)
   if (!stat.isFile()) return null
-  if (stat.size > LARGEST) throw new StepFailure(`"${file}" is larger than 1 MiB.`)
+  if (stat.size > LARGEST) throw new StepFailure('CONFIG_INVALID', `"${file}" is larger than 1 MiB.`)
   return fs.readFileSync(real, 'utf8')
 }
 
@@ -31,9 +31,9 @@ export function readTreeJson(tree: string, file: string): Record<string, unknown
   try {
     value = JSON.parse(text)
   } catch {
-    throw new StepFailure(`"${file}" is not valid JSON.`)
+    throw new StepFailure('CONFIG_INVALID', `"${file}" is not valid JSON.`)
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new StepFailure(`"${file}" must hold a JSON object.`)
+    throw new StepFailure('CONFIG_INVALID', `"${file}" must hold a JSON object.`)
   return value as Record<string, unknown>
 }

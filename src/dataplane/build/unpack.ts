@@ -31,7 +31,8 @@ export async function unpackTarball(source: Readable, folder: string, signal: Ab
       await entries.read(chunk)
     }
     await entries.end()
-    if (tree.empty) throw new StepFailure('The source tarball is empty: pack the files of your source into it.')
+    if (tree.empty)
+      throw new StepFailure('TARBALL_INVALID', 'The source tarball is empty: pack the files of your source into it.')
     await tree.makeLinks(signal)
   } catch (error) {
     signal.throwIfAborted()
@@ -61,7 +62,7 @@ class EntryReader {
     })
     this.#parser.on('meta', (text: string) => {
       if (/^\d+ GNU\.sparse\./m.test(text))
-        this.#fail(new StepFailure('The source tarball has sparse files: pack it without --sparse.'))
+        this.#fail(new StepFailure('TARBALL_INVALID', 'The source tarball has sparse files: pack it without --sparse.'))
     })
     this.#parser.on('error', () => this.#fail(this.#damaged()))
     this.#parser.on('eof', () => {
@@ -140,6 +141,7 @@ class EntryReader {
 
   #damaged(): StepFailure {
     return new StepFailure(
+      'TARBALL_INVALID',
       this.#some
         ? 'The source tarball is damaged or cut off: pack and upload it again.'
         : 'The source is not a tar archive in its gzip compression: upload a .tar.gz.',
@@ -149,19 +151,23 @@ class EntryReader {
 
 function tooLarge(): StepFailure {
   return new StepFailure(
+    'TARBALL_INVALID',
     `The source tarball was refused: unpacked it is larger than ${MAX_UNPACKED_BYTES / 1024 ** 2} MiB.`,
   )
 }
 
 function explain(error: unknown): unknown {
   if (!(error instanceof Error) || !('code' in error)) return error
-  if (error.code === 'Z_BUF_ERROR') return new StepFailure('The source tarball is cut off: upload it again.')
+  if (error.code === 'Z_BUF_ERROR')
+    return new StepFailure('TARBALL_INVALID', 'The source tarball is cut off: upload it again.')
   if (error.code === 'Z_DATA_ERROR')
     return new StepFailure(
+      'TARBALL_INVALID',
       error.message.includes('header check')
         ? 'The source tarball is not gzip-compressed: upload a .tar.gz.'
         : 'The source tarball is damaged: pack and upload it again.',
     )
-  if (error.code === 'ENOSPC') return new StepFailure('The disk of this machine is full: the source was not unpacked.')
+  if (error.code === 'ENOSPC')
+    return new StepFailure('NO_SPACE', 'The disk of this machine is full: the source was not unpacked.')
   return error
 }

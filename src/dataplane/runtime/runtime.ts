@@ -2,13 +2,19 @@
  * What a runtime is to the worker: the place where deployments live. The process runtime (this machine)
  * implements it; a cluster's would stand beside it. Every call is idempotent and may follow a crash at any point.
  */
-import type { Claim, Health, Run, Step } from '../../domain/work/protocol.ts'
+import type { Claim, Health, Progress, Run, Step } from '../../domain/work/protocol.ts'
 import type { LogLevel, LogType } from '../../generated/prisma/enums.ts'
 
 /** Where lines for people go: the build or deploy log of one attempt of a revision. Never blocks, never throws. */
 export interface RevisionLog {
   write(type: LogType, message: string, level?: LogLevel): void
 }
+
+/**
+ * Told what a step waits for or what is in its way, whenever that changes; null: nothing. It is on its way to people
+ * with the next heartbeat: cheap, never throws. What is told once the step is over is not heard.
+ */
+export type OnProgress = (progress: Progress | null) => void
 
 /** A claim as the worker hands it to the runtime. */
 export interface HeldClaim extends Claim {
@@ -42,7 +48,7 @@ export interface Candidate {
  * A failure for people is a StepFailure.
  */
 export interface Runtime {
-  provision(claim: HeldClaim, step: Step, signal: AbortSignal): Promise<void>
+  provision(claim: HeldClaim, step: Step, signal: AbortSignal, onProgress?: OnProgress): Promise<void>
   /**
    * `onCommit` is told the exact commit, 40 or 64 hex digits, as soon as it is known and whatever becomes of the build;
    * a source without commits has none to tell.
@@ -53,8 +59,15 @@ export interface Runtime {
     log: RevisionLog,
     signal: AbortSignal,
     onCommit?: (commit: string) => void,
+    onProgress?: OnProgress,
   ): Promise<Built>
-  deploy(claim: HeldClaim, step: RevisionStep, log: RevisionLog, signal: AbortSignal): Promise<Candidate>
+  deploy(
+    claim: HeldClaim,
+    step: RevisionStep,
+    log: RevisionLog,
+    signal: AbortSignal,
+    onProgress?: OnProgress,
+  ): Promise<Candidate>
   teardown(claim: HeldClaim, step: Step, signal: AbortSignal): Promise<void>
   /** Level-based: makes `run` what serves, in the background and for as long as it is wanted; null: nothing. */
   ensure(claim: HeldClaim, run: Run | null, log: RevisionLog | null): void

@@ -5,6 +5,7 @@
 import { z } from 'zod'
 import type { Deployment } from '../../generated/prisma/client.ts'
 import { requireRole } from '../access.ts'
+import { because } from '../because.ts'
 import { type RequestContext, type Tx, transaction } from '../context.ts'
 import { DomainError, ForbiddenError } from '../errors.ts'
 import { queryBool, uuid } from '../fields.ts'
@@ -14,6 +15,7 @@ import { transition } from '../revisions/transition.ts'
 import { advance } from '../work/advance.ts'
 import { NO_LEASE } from '../work/lease.ts'
 import { cancelStepOf, touch } from '../work/steps.ts'
+import { NOTHING_WAITS } from '../work/waits-for.ts'
 import { deleteTracingProject } from '../workspaces/tracing-project.ts'
 import { lockDeployment } from './lock.ts'
 import { deploymentPath } from './schemas.ts'
@@ -119,7 +121,7 @@ async function interruptAll(ctx: RequestContext, tx: Tx, deployment: Deployment)
     await cancelStepOf(tx, deployment, revision.id)
     await transition(tx, deployment.workspaceId, revision, {
       to: 'INTERRUPTED',
-      message: 'The deployment was deleted.',
+      because: because('DEPLOYMENT_DELETED', {}),
       actor: ctx.actor.subject,
     })
   }
@@ -134,7 +136,7 @@ function requireForce(ctx: RequestContext): void {
 async function drop(ctx: RequestContext, tx: Tx, { id, listenerId }: Deployment): Promise<void> {
   const { count } = await tx.sql.deployment.updateMany({
     where: { id, tornDownAt: null },
-    data: { tornDownAt: new Date(), statusMessage: null, ...NO_LEASE },
+    data: { tornDownAt: new Date(), ...NOTHING_WAITS, ...NO_LEASE },
   })
   if (count === 0) return
   tx.wakeWorkers(listenerId)

@@ -4,6 +4,7 @@
  */
 import type { RevisionStatus } from '../../generated/prisma/enums.ts'
 import type { Sql } from '../context.ts'
+import type { Reason } from '../reasons.ts'
 import { TERMINAL } from '../revisions/lifecycle.ts'
 import type { Happening } from './journal.ts'
 
@@ -20,6 +21,7 @@ export interface NewEvent {
   subjectId?: string | null
   from?: RevisionStatus | null
   to?: RevisionStatus | null
+  reason?: Reason | null
   message?: string | null
   attempt?: number | null
   /** who did it; null: the system */
@@ -40,17 +42,17 @@ export async function appendEvents(sql: Sql, events: readonly NewEvent[]): Promi
       WHERE workspace_id = ${workspaceId}::uuid RETURNING sequence
     ), inserted AS (
       INSERT INTO events (workspace_id, sequence, type, deployment_id, revision_id, subject_id,
-                          from_status, to_status, message, attempt, actor)
+                          from_status, to_status, reason, message, attempt, actor)
       SELECT ${workspaceId}::uuid, counter.sequence - ${events.length}::int + e.position, e.type, e."deploymentId", e."revisionId",
-             e."subjectId", e."from"::"RevisionStatus", e."to"::"RevisionStatus", e.message, e.attempt, e.actor
+             e."subjectId", e."from"::"RevisionStatus", e."to"::"RevisionStatus", e.reason, e.message, e.attempt, e.actor
       FROM counter, ROWS FROM (jsonb_to_recordset(${JSON.stringify(events)}::jsonb) AS (
              type text, "deploymentId" uuid, "revisionId" uuid, "subjectId" text,
-             "from" text, "to" text, message text, attempt int, actor text
-           )) WITH ORDINALITY AS e(type, "deploymentId", "revisionId", "subjectId", "from", "to", message, attempt, actor, position)
+             "from" text, "to" text, reason text, message text, attempt int, actor text
+           )) WITH ORDINALITY AS e(type, "deploymentId", "revisionId", "subjectId", "from", "to", reason, message, attempt, actor, position)
       RETURNING *
     ), notified AS MATERIALIZED (SELECT pg_notify(${EVENT_CHANNEL}, ${workspaceId}) FROM counter)
     SELECT i.workspace_id AS "workspaceId", i.type, i.deployment_id AS "deploymentId", i.revision_id AS "revisionId",
-           i.to_status::text AS "to", i.message, d.name, r.number,
+           i.to_status::text AS "to", i.reason, i.message, d.name, r.number,
            CASE WHEN i.to_status = ANY (${[...TERMINAL]}::text[]::"RevisionStatus"[]) THEN (
              SELECT extract(epoch FROM i.occurred_at - min(e.occurred_at))::float8 FROM events e
              WHERE e.revision_id = i.revision_id AND e.attempt = i.attempt) END AS seconds

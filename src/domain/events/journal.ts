@@ -9,6 +9,8 @@ export interface Happening {
   deploymentId: string | null
   revisionId: string | null
   to: RevisionStatus | null
+  /** of a transition (domain/reasons.ts); null: there is none */
+  reason: string | null
   message: string | null
   /** the deployment's; null: the event is of none */
   name: string | null

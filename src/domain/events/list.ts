@@ -31,7 +31,7 @@ export async function listEvents(
   const found = await ctx.db.$queryRaw<(StoredEvent & { subject: string })[]>`
     SELECT subject::text, e.workspace_id AS "workspaceId", e.sequence, e.type, e.deployment_id AS "deploymentId",
            e.revision_id AS "revisionId", e.subject_id AS "subjectId", e.from_status AS "fromStatus",
-           e.to_status AS "toStatus", e.message, e.attempt, e.actor, e.occurred_at AS "occurredAt"
+           e.to_status AS "toStatus", e.reason, e.message, e.attempt, e.actor, e.occurred_at AS "occurredAt"
     FROM unnest(${ids}::uuid[]) AS subject, LATERAL (
       SELECT * FROM events
       WHERE ${COLUMN[by]} = subject AND workspace_id = ${ctx.workspace.id}::uuid

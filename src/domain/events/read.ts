@@ -56,6 +56,7 @@ export interface LogSnapshot {
     id: string
     deploymentId: string
     status: RevisionStatus
+    reason: string | null
     message: string | null
     attempt: number
     since: Date
@@ -75,7 +76,7 @@ export async function readSnapshot(
   const { deploymentId = null, revisionId = null } = ids
   const [row] = await db.$queryRaw<SnapshotRow[]>`
     SELECT c.sequence, d.id::text AS deployment_id, r.id::text AS revision_id, r.status::text AS status,
-           r.status_message, r.attempt, r.status_since, d.torn_down_at IS NOT NULL AS gone
+           r.reason, r.status_message, r.attempt, r.status_since, d.torn_down_at IS NOT NULL AS gone
     FROM event_counters c
     LEFT JOIN deployments d ON d.workspace_id = c.workspace_id
       AND d.id = COALESCE(${deploymentId}::uuid, (SELECT deployment_id FROM revisions WHERE id = ${revisionId}::uuid))
@@ -85,12 +86,12 @@ export async function readSnapshot(
   const { sequence, deployment_id, revision_id, gone } = row
   if (deployment_id === null || revision_id === null)
     return { sequence, deploymentId: deployment_id, gone, revision: null }
-  const { status, status_message: message, attempt, status_since: since } = row
+  const { status, reason, status_message: message, attempt, status_since: since } = row
   return {
     sequence,
     deploymentId: deployment_id,
     gone,
-    revision: { id: revision_id, deploymentId: deployment_id, status, message, attempt, since },
+    revision: { id: revision_id, deploymentId: deployment_id, status, reason, message, attempt, since },
   }
 }
 
@@ -101,6 +102,7 @@ interface SnapshotRow {
   /** null together with everything below it */
   revision_id: string | null
   status: RevisionStatus
+  reason: string | null
   status_message: string | null
   attempt: number
   status_since: Date

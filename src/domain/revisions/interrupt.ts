@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import type { Revision } from '../../generated/prisma/client.ts'
 import { requireRole } from '../access.ts'
+import { because } from '../because.ts'
 import { type RequestContext, transaction } from '../context.ts'
 import { lockDeployment, refuseDeleted } from '../deployments/lock.ts'
 import { revisionPath } from '../deployments/schemas.ts'
@@ -28,7 +29,7 @@ export async function interruptRevision(ctx: RequestContext, raw: RawInput): Pro
     await cancelStepOf(tx, deployment, revision.id)
     await transition(tx, deployment.workspaceId, revision, {
       to: 'INTERRUPTED',
-      message: `Interrupted by ${ctx.actor.subject}.`,
+      because: because('INTERRUPTED_BY_PERSON', { subject: ctx.actor.subject }),
       actor: ctx.actor.subject,
     })
     await advance(ctx, tx, deployment)

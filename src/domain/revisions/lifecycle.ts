@@ -3,6 +3,7 @@
  * queue. Pure; the only place where this is written down.
  */
 import type { RevisionStatus, Source, StepKind } from '../../generated/prisma/enums.ts'
+import type { MissingContent } from '../because.ts'
 
 /** Work ended here. Only a redeploy leads on. */
 export const TERMINAL = [
@@ -76,12 +77,10 @@ export interface Content {
   artifact: string | null
 }
 
-/** Names what is missing before the revision can be built or run, or null. */
-export function missingContent(revision: Content): string | null {
-  if (revision.source === 'internal_source' && revision.sourceTarballPath === null)
-    return 'a source tarball: upload one and set source_revision_config.source_tarball_path'
-  if (!isBuildable(revision.source) && revision.imageUri === null)
-    return 'an image: set source_revision_config.image_uri'
+/** What is missing before the revision can be built or run, or null. */
+export function missingContent(revision: Content): MissingContent | null {
+  if (revision.source === 'internal_source' && revision.sourceTarballPath === null) return 'WAITING_FOR_TARBALL'
+  if (!isBuildable(revision.source) && revision.imageUri === null) return 'WAITING_FOR_IMAGE'
   return null
 }
 

@@ -1,6 +1,7 @@
 /** Runs a given revision again and makes it active when it succeeds: this is the rollback (contract 4). */
 import { z } from 'zod'
 import { requireRole } from '../access.ts'
+import { lacks } from '../because.ts'
 import { type RequestContext, transaction } from '../context.ts'
 import { lockDeployment } from '../deployments/lock.ts'
 import { revisionPath } from '../deployments/schemas.ts'
@@ -26,7 +27,7 @@ export async function redeployRevision(ctx: RequestContext, raw: RawInput): Prom
     if (deployment.deletedAt) throw refuse('its deployment is being deleted')
     if (!isTerminal(revision.status)) throw refuse(`it is in progress (${revision.status})`)
     const missing = missingContent(revision)
-    if (missing) throw refuse(`it has nothing to build or run; it lacks ${missing}`)
+    if (missing) throw refuse(`it has nothing to build or run; it lacks ${lacks(missing)}`)
     if (revision.sourceTarballPath && needsBuild(revision) && !(await reuseTarball(tx, revision.sourceTarballPath)))
       throw refuse('its source tarball was removed; upload it again and make a new revision')
 

@@ -4,6 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { Deployment, Revision } from '../../generated/prisma/client.ts'
+import { because } from '../because.ts'
 import type { Core, Tx } from '../context.ts'
 import { advance } from '../work/advance.ts'
 import { cancelStepOf } from '../work/steps.ts'
@@ -35,7 +36,7 @@ export async function takeRollout(ctx: Author, tx: Tx, deployment: Deployment, r
     await cancelStepOf(tx, deployment, revision.id)
     await transition(tx, deployment.workspaceId, revision, {
       to: 'SKIPPED',
-      message: `Superseded by revision ${revisionId}.`,
+      because: because('SUPERSEDED', { revisionId }),
       actor: ctx.actor.subject,
     })
   }

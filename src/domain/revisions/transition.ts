@@ -3,9 +3,12 @@
  * on the condition that the status is still what the caller saw, and hands the event to the transaction.
  */
 import type { RevisionStatus } from '../../generated/prisma/enums.ts'
+import type { Because } from '../because.ts'
 import type { Tx } from '../context.ts'
 import { ConflictError } from '../errors.ts'
 import { canMove } from './lifecycle.ts'
+
+const NOTHING_TO_SAY = { reason: null, message: null }
 
 /** What a transition needs to know of the revision. */
 export interface Movable {
@@ -17,8 +20,8 @@ export interface Movable {
 
 export interface Move {
   to: RevisionStatus
-  /** why it failed, was skipped, or what it waits for; becomes `status_message` */
-  message?: string | null
+  /** why it failed, was skipped, or what it waits for */
+  because?: Because | null
   /** who did it; absent: the system */
   actor?: string | null
   /** a redeploy begins a new attempt under a new rollout number */
@@ -30,19 +33,23 @@ export interface Move {
  * Throws ConflictError when the table has no such move or when somebody else moved it first.
  */
 export async function transition(tx: Tx, workspaceId: string, revision: Movable, move: Move): Promise<void> {
-  const { to, message = null, actor = null } = move
+  const { to, actor = null } = move
+  const { reason, message } = move.because ?? NOTHING_TO_SAY
   if (!canMove(revision.status, to))
     throw new ConflictError(`A revision that is ${revision.status} can't become ${to}.`)
   const attempt = revision.attempt + (move.rollout === undefined ? 0 : 1)
+  const now = new Date()
   const updated = await tx.sql.revision.updateMany({
     where: { id: revision.id, status: revision.status },
     data: {
       status: to,
+      reason,
+      reasonSince: reason && now,
       statusMessage: message,
-      statusSince: new Date(),
+      statusSince: now,
       attempt,
       ...(move.rollout === undefined ? {} : { rollout: move.rollout }),
-      ...(to === 'DEPLOYED' ? { deployedAt: new Date() } : {}),
+      ...(to === 'DEPLOYED' ? { deployedAt: now } : {}),
     },
   })
   if (updated.count === 0) throw new ConflictError(`The revision is no longer ${revision.status}.`)
@@ -53,28 +60,35 @@ export async function transition(tx: Tx, workspaceId: string, revision: Movable,
     revisionId: revision.id,
     from: revision.status,
     to,
+    reason,
     message,
     attempt,
     actor,
   })
   Object.assign(revision, {
     status: to,
+    reason,
     statusMessage: message,
     attempt,
     ...(move.rollout === undefined ? {} : { rollout: move.rollout }),
   })
 }
 
-/** Says what a waiting revision waits for, without a move. Writes only when the text is new. */
+/** Says what a waiting revision waits for, without a move. Writes only what is new; `reason_since` stays with its reason. */
 export async function explain(
   tx: Tx,
-  revision: { id: string; status: RevisionStatus; statusMessage: string | null },
-  message: string | null,
+  revision: { id: string; status: RevisionStatus; reason: string | null; statusMessage: string | null },
+  because: Because | null,
 ): Promise<void> {
-  if (revision.statusMessage === message) return
+  const { reason, message } = because ?? NOTHING_TO_SAY
+  if (revision.reason === reason && revision.statusMessage === message) return
   await tx.sql.revision.updateMany({
     where: { id: revision.id, status: revision.status },
-    data: { statusMessage: message },
+    data: {
+      reason,
+      statusMessage: message,
+      ...(revision.reason === reason ? {} : { reasonSince: reason && new Date() }),
+    },
   })
-  revision.statusMessage = message
+  Object.assign(revision, { reason, statusMessage: message })
 }

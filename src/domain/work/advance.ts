@@ -5,11 +5,12 @@
  */
 import type { Deployment, Revision, Step } from '../../generated/prisma/client.ts'
 import type { StepKind } from '../../generated/prisma/enums.ts'
+import { because } from '../because.ts'
 import type { Core, Tx } from '../context.ts'
 import { isInTurn, missingContent, needsBuild, OPEN } from '../revisions/lifecycle.ts'
 import { explain, transition } from '../revisions/transition.ts'
 import { closeStep, openStep } from './steps.ts'
-import { isServed, noRuntime, waitsFor } from './waits-for.ts'
+import { isServed, NOTHING_WAITS, noRuntime, waitsFor } from './waits-for.ts'
 
 /** `deployment` must be locked and current; it is not changed by this, apart from its generation. */
 export async function advance(core: Core, tx: Tx, deployment: Deployment): Promise<void> {
@@ -23,11 +24,12 @@ export async function advance(core: Core, tx: Tx, deployment: Deployment): Promi
   const served = isServed(core, deployment)
 
   for (const revision of open.filter((r) => r.status === 'CREATING')) {
+    const missing = missingContent(revision)
     if (!served)
-      await transition(tx, deployment.workspaceId, revision, { to: 'CREATE_FAILED', message: noRuntime(deployment) })
+      await transition(tx, deployment.workspaceId, revision, { to: 'CREATE_FAILED', because: noRuntime(deployment) })
     else if (!deployment.provisionedAt)
       await explain(tx, revision, step?.firstTakenAt ? null : await waitsFor(core, tx, deployment, 'PROVISION'))
-    else if (missingContent(revision)) await explain(tx, revision, `Waiting for ${missingContent(revision)}.`)
+    else if (missing) await explain(tx, revision, because(missing, {}))
     else await transition(tx, deployment.workspaceId, revision, { to: 'QUEUED' })
   }
   await advanceProvisioning(tx, deployment, open, step)
@@ -38,7 +40,7 @@ export async function advance(core: Core, tx: Tx, deployment: Deployment): Promi
     if (!served) {
       await transition(tx, deployment.workspaceId, current, {
         to: kind === 'BUILD' ? 'BUILD_FAILED' : 'DEPLOY_FAILED',
-        message: noRuntime(deployment),
+        because: noRuntime(deployment),
       })
       return advance(core, tx, deployment)
     }
@@ -47,7 +49,7 @@ export async function advance(core: Core, tx: Tx, deployment: Deployment): Promi
   }
   for (const revision of open.filter((r) => r.status === 'QUEUED')) {
     if (current && current.id !== revision.id)
-      await explain(tx, revision, `Waiting for revision ${current.id} to finish.`)
+      await explain(tx, revision, because('QUEUED_BEHIND', { revisionId: current.id }))
   }
 }
 
@@ -70,8 +72,7 @@ async function giveTurn(tx: Tx, deployment: Deployment, open: Revision[]): Promi
 async function advanceTeardown(core: Core, tx: Tx, deployment: Deployment, step: Step | null): Promise<void> {
   if (step?.kind === 'TEARDOWN') {
     // why an earlier try failed stays to be read
-    if (!step.firstTakenAt && deployment.statusMessage?.startsWith('Waiting'))
-      await explainTeardown(core, tx, deployment)
+    if (!step.firstTakenAt && deployment.reason !== 'TEARDOWN_FAILED') await explainTeardown(core, tx, deployment)
     return
   }
   if (step) await closeStep(tx, deployment, step, { outcome: 'cancelled' })
@@ -82,7 +83,7 @@ async function advanceTeardown(core: Core, tx: Tx, deployment: Deployment, step:
   if (begun.length === 0) {
     await tx.sql.deployment.update({
       where: { id: deployment.id },
-      data: { tornDownAt: new Date(), statusMessage: null },
+      data: { tornDownAt: new Date(), ...NOTHING_WAITS },
     })
     tx.emit({ workspaceId: deployment.workspaceId, type: 'deployment.torn_down', deploymentId: deployment.id })
     return
@@ -93,9 +94,10 @@ async function advanceTeardown(core: Core, tx: Tx, deployment: Deployment, step:
 }
 
 async function explainTeardown(core: Core, tx: Tx, deployment: Deployment): Promise<void> {
-  const statusMessage = isServed(core, deployment)
+  const { reason, message: statusMessage } = isServed(core, deployment)
     ? await waitsFor(core, tx, deployment, 'TEARDOWN')
     : noRuntime(deployment)
-  if (statusMessage !== deployment.statusMessage)
-    await tx.sql.deployment.update({ where: { id: deployment.id }, data: { statusMessage } })
+  if (reason === deployment.reason && statusMessage === deployment.statusMessage) return
+  const since = reason === deployment.reason ? {} : { reasonSince: new Date() }
+  await tx.sql.deployment.update({ where: { id: deployment.id }, data: { reason, statusMessage, ...since } })
 }

@@ -3,6 +3,7 @@
  * withdrawn while the holder works on it comes first: the next one is handed out only when that has stopped.
  */
 import type { Deployment, Prisma, Step as StepRow } from '../../generated/prisma/client.ts'
+import { because } from '../because.ts'
 import type { Core, Tx } from '../context.ts'
 import { effectiveSpec, type ResourceSpec } from '../deployments/resource-spec.ts'
 import type { SecretReference } from '../deployments/schemas.ts'
@@ -11,6 +12,7 @@ import { openSecrets } from '../secrets/secret-set.ts'
 import { failStep } from './fail.ts'
 import type { Assignment, RevisionWork, Run, Step } from './protocol.ts'
 import { isExhausted, MAX_TRIES, takeStep } from './steps.ts'
+import { NOTHING_WAITS } from './waits-for.ts'
 
 /** `deployment` must be locked, current, and held by the one who asks. */
 export async function assign(core: Core, tx: Tx, deployment: Deployment): Promise<Assignment> {
@@ -41,7 +43,7 @@ async function take(core: Core, tx: Tx, deployment: Deployment, due: StepRow): P
   let step = due
   if (deployment.busyStepId === null) {
     if (isExhausted(due)) {
-      await failStep(core, tx, deployment, due, `Its worker was lost ${MAX_TRIES} times.`)
+      await failStep(core, tx, deployment, due, because('WORKER_LOST', { tries: MAX_TRIES }))
       const next = await dueStep(tx, deployment)
       return next ? take(core, tx, deployment, next) : null
     }
@@ -72,13 +74,13 @@ async function begin(tx: Tx, deployment: Deployment, step: StepRow): Promise<voi
     if (step.kind === 'PROVISION')
       await tx.sql.revision.updateMany({
         where: { deploymentId: deployment.id, status: 'CREATING' },
-        data: { statusMessage: null },
+        data: NOTHING_WAITS,
       })
     // nobody has to wait for it any more; why an earlier try failed stays to be read
     else
       await tx.sql.$executeRaw`
-        UPDATE deployments SET status_message = NULL WHERE id = ${deployment.id}::uuid AND NOT EXISTS (
-          SELECT 1 FROM steps WHERE deployment_id = ${deployment.id}::uuid AND kind = 'TEARDOWN' AND outcome = 'failed')`
+        UPDATE deployments SET reason = NULL, reason_since = NULL, status_message = NULL
+        WHERE id = ${deployment.id}::uuid AND reason IS DISTINCT FROM 'TEARDOWN_FAILED'`
     return
   }
   const revision = await tx.sql.revision.findUniqueOrThrow({ where: { id: step.revisionId } })

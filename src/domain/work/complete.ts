@@ -4,19 +4,22 @@
  * a build.
  */
 import type { Deployment, Revision, Step } from '../../generated/prisma/client.ts'
+import { type Because, said } from '../because.ts'
 import { type Core, type Tx, transaction } from '../context.ts'
 import { rejectIfAny, type Violation } from '../errors.ts'
 import { violation } from '../parse.ts'
+import { FAILED_STEP } from '../reasons.ts'
 import { transition } from '../revisions/transition.ts'
 import { advance } from './advance.ts'
 import { pruneArtifacts } from './artifacts.ts'
 import { assign } from './assign.ts'
-import { deadlineMessage } from './expire.ts'
+import { pastDeadline } from './expire.ts'
 import { failStep } from './fail.ts'
 import { heard } from './heard.ts'
 import { NO_LEASE, type Scope, withClaim } from './lease.ts'
 import type { Assignment, CompleteAnswer, CompleteRequest } from './protocol.ts'
 import { closeStep } from './steps.ts'
+import { NOTHING_WAITS } from './waits-for.ts'
 
 /** Throws ClaimLostError, and ValidationError for what this kind of step has to bring. Said twice (a lost answer), the second is answered like the first. */
 export async function complete(core: Core, scope: Scope, request: CompleteRequest): Promise<CompleteAnswer> {
@@ -93,19 +96,24 @@ async function record(
     { late: boolean }[]
   >`SELECT deadline_at < now() AS late FROM steps WHERE id = ${step.id}::uuid`
   if (late?.late) {
-    await failStep(core, tx, deployment, step, deadlineMessage(core, step.kind))
+    await failStep(core, tx, deployment, step, pastDeadline(core, step.kind))
     return false
   }
   if (request.outcome === 'failed') {
     if (request.artifactLost && step.revisionId)
       await tx.sql.revision.update({ where: { id: step.revisionId }, data: { artifact: null } })
-    await failStep(core, tx, deployment, step, request.message ?? 'The worker gave no reason.', token)
+    await failStep(core, tx, deployment, step, saidOf(step, request), token)
     return true
   }
   await closeStep(tx, deployment, step, { outcome: 'succeeded', token })
   await succeed(tx, deployment, step, request)
   await advance(core, tx, deployment)
   return true
+}
+
+/** An older worker has no word for it, or a newer one a word that is not known here. */
+function saidOf({ kind }: Step, { reason, message }: CompleteRequest): Because {
+  return said(reason ?? FAILED_STEP[kind], message ?? 'The worker gave no reason.')
 }
 
 async function succeed(tx: Tx, deployment: Deployment, step: Step, request: CompleteRequest): Promise<void> {
@@ -119,7 +127,7 @@ async function succeed(tx: Tx, deployment: Deployment, step: Step, request: Comp
     deployment.tornDownAt = new Date()
     await tx.sql.deployment.update({
       where: { id: deployment.id },
-      data: { tornDownAt: deployment.tornDownAt, statusMessage: null, ...NO_LEASE },
+      data: { tornDownAt: deployment.tornDownAt, ...NOTHING_WAITS, ...NO_LEASE },
     })
     tx.emit({ workspaceId: deployment.workspaceId, type: 'deployment.torn_down', deploymentId: deployment.id })
     return

@@ -4,15 +4,17 @@
  */
 import { type Deployment, Prisma, type Step } from '../../generated/prisma/client.ts'
 import type { StepKind } from '../../generated/prisma/enums.ts'
+import { type Because, because } from '../because.ts'
 import { type Core, type Tx, transaction } from '../context.ts'
 import { silentBefore } from '../deployments/status.ts'
+import type { Reason } from '../reasons.ts'
 import { missingContent } from '../revisions/lifecycle.ts'
 import { transition } from '../revisions/transition.ts'
 import { advance } from './advance.ts'
 import { failStep } from './fail.ts'
 import { purge } from './purge.ts'
 import { isExhausted, MAX_TRIES } from './steps.ts'
-import { holderOf, WAITS_FOR_LISTENER, WAITS_FOR_SILENT } from './waits-for.ts'
+import { listenerOf } from './waits-for.ts'
 
 /** One round. Each deployment is a transaction of its own; one that fails is logged and does not stop the others. */
 export async function expire(core: Core): Promise<void> {
@@ -49,16 +51,21 @@ const MAY_COME_BACK = Prisma.sql`(d.lease_expires_at IS NOT NULL AND d.lease_exp
 /** In one round: many wait for a listener that has just gone silent, or come back. */
 const MISTAKEN_AT_ONCE = 500
 
-/** Deployments that wait for a listener of which their message does not say, or says no more rightly, that it is silent. */
+/**
+ * Deployments that wait for a listener of which their reason does not say, or says no more rightly, that it is silent; or
+ * of which an older server has said something without a reason.
+ */
 function mistaken(core: Core): Prisma.Sql {
+  const silent = Prisma.sql`coalesce(l.last_seen_at, l.created_at) < ${silentBefore(core.clock())}`
   return Prisma.sql`
-    SELECT d.id FROM steps s JOIN deployments d ON d.id = s.deployment_id JOIN listeners l ON l.id = d.listener_id
+    SELECT d.id FROM steps s JOIN deployments d ON d.id = s.deployment_id LEFT JOIN listeners l ON l.id = d.listener_id
     LEFT JOIN revisions r ON r.deployment_id = d.id
       AND (r.id = s.revision_id OR (s.kind = 'PROVISION' AND r.status = 'CREATING'))
     WHERE s.finished_at IS NULL AND s.first_taken_at IS NULL AND d.torn_down_at IS NULL
-      AND coalesce(r.status_message, d.status_message) LIKE ${WAITS_FOR_LISTENER}
-      AND (coalesce(r.status_message, d.status_message) LIKE ${WAITS_FOR_SILENT})
-        <> (coalesce(l.last_seen_at, l.created_at) < ${silentBefore(core.clock())})`
+      AND CASE coalesce(r.reason, d.reason)
+        WHEN ${'WAITING_FOR_LISTENER' satisfies Reason} THEN ${silent}
+        WHEN ${'LISTENER_SILENT' satisfies Reason} THEN NOT ${silent}
+        ELSE coalesce(r.reason, d.reason) IS NULL AND coalesce(r.status_message, d.status_message) IS NOT NULL END`
 }
 
 async function expireOne(core: Core, tx: Tx, id: string): Promise<void> {
@@ -77,35 +84,29 @@ async function expireOne(core: Core, tx: Tx, id: string): Promise<void> {
   // while it is not provisioned, that is what they wait for
   const ids = deployment.provisionedAt ? empty.map((row) => row.id) : []
   for (const revision of await tx.sql.revision.findMany({ where: { id: { in: ids } } })) {
-    await transition(tx, deployment.workspaceId, revision, {
-      to: 'CREATE_FAILED',
-      message: `Nothing to build or run came within 24 h: it lacks ${missingContent(revision)}.`,
-    })
+    const missing = missingContent(revision)
+    if (missing)
+      await transition(tx, deployment.workspaceId, revision, {
+        to: 'CREATE_FAILED',
+        because: because('CONTENT_MISSING', { missing }),
+      })
   }
   await advance(core, tx, deployment)
 }
 
-async function overdueBecause(core: Core, tx: Tx, deployment: Deployment, step: Step): Promise<string | null> {
+async function overdueBecause(core: Core, tx: Tx, deployment: Deployment, step: Step): Promise<Because | null> {
   const [row] = await tx.sql.$queryRaw<{ late: boolean | null; untaken: boolean; hopeful: boolean }[]>`
     SELECT s.deadline_at < now() AS late, s.first_taken_at IS NULL AND s.created_at < now() - interval '24 hours' AS untaken,
            ${MAY_COME_BACK} AS hopeful
     FROM steps s JOIN deployments d ON d.id = s.deployment_id WHERE s.id = ${step.id}::uuid`
-  if (row?.late) return deadlineMessage(core, step.kind)
-  if (row?.untaken && step.kind !== 'TEARDOWN') {
-    const { who, silent } = await holderOf(core, tx, deployment)
-    return `Nobody took it for 24 h: ${who}${silent} should have.`
-  }
-  if (isExhausted(step) && !row?.hopeful) return `Its worker was lost ${MAX_TRIES} times.`
+  if (row?.late) return pastDeadline(core, step.kind)
+  if (row?.untaken && step.kind !== 'TEARDOWN')
+    return because('NOBODY_TOOK_IT', { listener: await listenerOf(core, tx, deployment) })
+  if (isExhausted(step) && !row?.hopeful) return because('WORKER_LOST', { tries: MAX_TRIES })
   return null
 }
 
-const NOUN: Record<StepKind, string> = {
-  PROVISION: 'Provisioning',
-  BUILD: 'The build',
-  DEPLOY: 'The deploy',
-  TEARDOWN: 'The teardown',
-}
-
-export function deadlineMessage(core: Core, kind: StepKind): string {
-  return `${NOUN[kind]} passed its deadline of ${core.settings.deadlineMinutes[kind]} min.`
+/** Why a step of this kind failed that took too long. */
+export function pastDeadline(core: Core, kind: StepKind): Because {
+  return because('DEADLINE', { kind, minutes: core.settings.deadlineMinutes[kind] })
 }

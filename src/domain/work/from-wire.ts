@@ -1,5 +1,6 @@
 /** The JSON of wire.ts as the types of the data-plane protocol. */
-import type { Assignment, Claim, EffectiveSpec, HeartbeatItem, RevisionWork, Run, Step } from './protocol.ts'
+import { knownReason } from '../reasons.ts'
+import type { Assignment, Claim, EffectiveSpec, HeartbeatItem, Progress, RevisionWork, Run, Step } from './protocol.ts'
 import type { assignment, claim, heartbeatItem, revisionWork, run, step, Wire } from './wire.ts'
 
 const revisionFromWire = (r: Wire<typeof revisionWork>): RevisionWork => ({
@@ -63,6 +64,14 @@ export const heartbeatItemFromWire = (item: Wire<typeof heartbeatItem>): Heartbe
   claimId: item.claim_id,
   token: item.token,
   ...(item.generation === undefined ? {} : { generation: item.generation }),
-  ...(item.health ? { health: item.health } : {}),
+  ...(item.progress === undefined ? {} : { progress: progressFromWire(item.progress) }),
+  ...(item.health ? { health: { ...item.health, reason: knownReason(item.health.reason, null) } } : {}),
   ...(item.idle == null ? {} : { idle: item.idle }),
 })
+
+/** Before there were reasons it was a text. */
+function progressFromWire(progress: NonNullable<Wire<typeof heartbeatItem>['progress']> | null): Progress | null {
+  if (progress === null) return null
+  if (typeof progress === 'string') return { reason: 'IN_PROGRESS', message: progress }
+  return { reason: knownReason(progress.reason, 'IN_PROGRESS'), message: progress.message }
+}

@@ -3,6 +3,7 @@
  * news cost more. A holder that has heard everything may wait here for what is new.
  */
 import { Prisma } from '../../generated/prisma/client.ts'
+import { MAX_MESSAGE } from '../because.ts'
 import { type Core, transaction } from '../context.ts'
 import { ClaimLostError } from '../errors.ts'
 import { lookUntil } from '../news.ts'
@@ -94,8 +95,8 @@ function extend(core: Core, scope: Scope, request: HeartbeatRequest): Promise<Ne
                         WHEN d.health - 'observedAt' = a.health THEN d.health
                         ELSE a.health || jsonb_build_object('observedAt', to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) END
       FROM asked a WHERE ${isHeld(scope)}
-      RETURNING d.claim_id, d.generation, ${STEP_DUE} AS step_due
-    )
+      RETURNING d.id, d.claim_id, d.generation, d.busy_step_id, ${STEP_DUE} AS step_due
+    ), ${toldProgress}
     SELECT a."claimId", h.claim_id IS NULL AS lost FROM asked a LEFT JOIN held h ON h.claim_id = a."claimId"
     WHERE h.claim_id IS NULL OR h.generation IS DISTINCT FROM a.generation OR h.step_due`
 }
@@ -110,10 +111,32 @@ function look(core: Core, scope: Scope, request: HeartbeatRequest): Promise<News
 
 /** Numbers as wide as whoever asks can write them. */
 function asked({ claims }: HeartbeatRequest): Prisma.Sql {
+  // in a record of Postgres null and absent are the same
+  const items = claims.map(({ progress, ...item }) =>
+    progress === undefined ? item : { ...item, progress: progress ?? { reason: null, message: null } },
+  )
   return Prisma.sql`
-    SELECT * FROM jsonb_to_recordset(${JSON.stringify(claims)}::jsonb)
-      AS c("claimId" uuid, token numeric, generation bigint, idle boolean, health jsonb)`
+    SELECT * FROM jsonb_to_recordset(${JSON.stringify(items)}::jsonb)
+      AS c("claimId" uuid, token numeric, generation bigint, idle boolean, health jsonb, progress jsonb)`
 }
+
+/**
+ * Writes what the steps of `held` wait for where that is news, and nothing else: no event, and `updated_at` stays. A
+ * revision that has moved on in the meantime keeps what it says.
+ */
+const toldProgress = Prisma.sql`
+  told AS (
+    SELECT left(a.progress->>'message', ${MAX_MESSAGE}) AS message, a.progress->>'reason' AS reason,
+           coalesce(s.revision_id, (SELECT r.id FROM revisions r WHERE r.deployment_id = h.id AND r.status = 'CREATING' LIMIT 1)) AS id
+    FROM asked a JOIN held h ON h.claim_id = a."claimId" JOIN steps s ON s.id = h.busy_step_id AND s.finished_at IS NULL
+    WHERE a.progress IS NOT NULL AND s.kind <> 'TEARDOWN'
+  ), of_revisions AS (
+    UPDATE revisions r SET reason = t.reason, status_message = t.message,
+           reason_since = CASE WHEN r.reason = t.reason THEN r.reason_since WHEN t.reason IS NOT NULL THEN now() END
+    FROM told t
+    WHERE r.id = t.id AND r.status IN ('CREATING', 'BUILDING', 'DEPLOYING')
+      AND (r.reason, r.status_message) IS DISTINCT FROM (t.reason, t.message)
+  )`
 
 const isHeld = (scope: Scope) => Prisma.sql`
   d.claim_id = a."claimId" AND d.lease_token = a.token AND d.lease_expires_at > now() AND d.torn_down_at IS NULL AND ${ofScope(scope)}`

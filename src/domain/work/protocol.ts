@@ -9,8 +9,9 @@
 import type { LogLevel, LogType, Source, StepKind } from '../../generated/prisma/enums.ts'
 import type { EffectiveSpec } from '../deployments/resource-spec.ts'
 import type { SecretReference } from '../deployments/schemas.ts'
+import type { Reason } from '../reasons.ts'
 
-export type { EffectiveSpec, SecretReference }
+export type { EffectiveSpec, Reason, SecretReference }
 
 /** A revision with all that is needed to build or run it. `secrets` are in clear: never log this. */
 export interface RevisionWork {
@@ -94,7 +95,21 @@ export interface Health {
   ready: number
   /** replicas that should */
   desired: number
+  /** why not all of them serve, for people; null: they do, or nobody knows */
   message: string | null
+  /** the same for machines, with the message */
+  reason?: Reason | null
+}
+
+/**
+ * What the step under way waits for, or what is in its way: told with each heartbeat for as long as the step lasts, so
+ * that `status_message` and `reason` never say nothing while somebody waits. Nobody's decision depends on it.
+ */
+export interface Progress {
+  /** a word of domain/reasons.ts; one that would be a failure's is right here too, as long as it may still mend itself */
+  reason: Reason
+  /** for people; may have several lines (what was printed last), secrets masked. At most 2,000 characters are kept */
+  message: string
 }
 
 export interface HeartbeatItem {
@@ -102,6 +117,11 @@ export interface HeartbeatItem {
   token: string
   /** the newest generation this holder has been told; absent: tell everything */
   generation?: number
+  /**
+   * Of the step that this holder works on. Becomes `status_message` and `reason` of its revision while that is CREATING,
+   * BUILDING or DEPLOYING; makes no event. null: nothing is in its way. Absent: as it was.
+   */
+  progress?: Progress | null
   health?: Health
   /** serves nobody */
   idle?: boolean
@@ -145,6 +165,8 @@ export interface CompleteRequest {
   stepId: string
   /** `stopped`: the step was withdrawn and has been stopped */
   outcome: 'succeeded' | 'failed' | 'stopped'
+  /** why it failed, for machines. Absent: an older holder, which has only the message; the step's kind then says so */
+  reason?: Reason
   /** why it failed, for people; becomes `status_message` */
   message?: string
   /** BUILD, whatever its outcome: the exact commit, if it got so far. Kept where the revision has none yet. */

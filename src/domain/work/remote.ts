@@ -8,6 +8,7 @@ import type { RequestContext } from '../context.ts'
 import { uuid } from '../fields.ts'
 import { refuseRevoked } from '../keys/refuse-revoked.ts'
 import { parse, type RawInput } from '../parse.ts'
+import { knownReason } from '../reasons.ts'
 import { claim, giveBack } from './claim.ts'
 import { complete } from './complete.ts'
 import { heartbeatItemFromWire } from './from-wire.ts'
@@ -86,6 +87,7 @@ export async function completeForListener(ctx: RequestContext, raw: RawInput): P
     token,
     stepId: step_id,
     outcome,
+    reason: knownReason(told.reason, undefined),
     message: told.message ?? undefined,
     repoCommitSha: told.repo_commit_sha ?? undefined,
     artifact: told.artifact ?? undefined,

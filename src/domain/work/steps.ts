@@ -2,6 +2,7 @@
 import type { Deployment, Step } from '../../generated/prisma/client.ts'
 import type { StepKind, StepOutcome } from '../../generated/prisma/enums.ts'
 import type { Core, Tx } from '../context.ts'
+import type { Reason } from '../reasons.ts'
 
 /** Tries of one step: a lost worker that is not heard of again costs one, a release none. */
 export const MAX_TRIES = 3
@@ -32,11 +33,11 @@ export async function closeStep(
   tx: Tx,
   deployment: Deployment,
   step: Step,
-  how: { outcome: StepOutcome; token?: bigint },
+  how: { outcome: StepOutcome; token?: bigint; reason?: Reason },
 ): Promise<void> {
   await tx.sql.step.update({
     where: { id: step.id },
-    data: { finishedAt: new Date(), outcome: how.outcome, finishedBy: how.token ?? null },
+    data: { finishedAt: new Date(), outcome: how.outcome, reason: how.reason ?? null, finishedBy: how.token ?? null },
   })
   await touch(tx, deployment)
 }

@@ -78,6 +78,7 @@ export const heartbeatItemToWire = (item: HeartbeatItem): z.input<typeof heartbe
   claim_id: item.claimId,
   token: item.token,
   ...(item.generation === undefined ? {} : { generation: item.generation }),
+  ...(item.progress === undefined ? {} : { progress: item.progress }),
   ...(item.health ? { health: item.health } : {}),
   ...(item.idle === undefined ? {} : { idle: item.idle }),
 })

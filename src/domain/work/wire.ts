@@ -35,13 +35,22 @@ export const claimBody = z
   })
   .meta({ id: 'ClaimRequest' })
 
+const reason = text(64).describe(
+  'A word of the enum Reason. One that is not known here, or none, counts as the generic one.',
+)
+
 export const health = z
   .object({
     ready: count.describe('Replicas that serve.'),
     desired: count.describe('Replicas that should.'),
-    message: text(1024).nullable().default(null),
+    message: text(1024).nullable().default(null).describe('Why not all of them serve, for people.'),
+    reason: optional(reason),
   })
   .meta({ id: 'Health' })
+
+const progress = z
+  .object({ reason: optional(reason), message: text(65_536).describe('For people; 2,000 characters are kept.') })
+  .meta({ id: 'Progress' })
 
 export const heartbeatItem = z
   .object({
@@ -52,7 +61,12 @@ export const heartbeatItem = z
       .min(0)
       .optional()
       .describe('The newest generation this holder was told; absent: tell everything.'),
-    progress: optional(text(1024)).describe('Accepted and ignored.'),
+    progress: z
+      .union([progress, text(1024)])
+      .nullish()
+      .describe(
+        'What the step under way waits for: status_message and reason of its revision while it lasts. null: nothing is in its way; absent: as it was. A text is one without a reason.',
+      ),
     health: optional(health),
     idle: optional(z.boolean()).describe('It serves nobody: the status of the deployment becomes UNUSED.'),
   })
@@ -93,6 +107,9 @@ export const completeBody = z
       .enum(['succeeded', 'failed', 'stopped'])
       .describe('`stopped`: the step was withdrawn (`stop`), and nothing of it is under way any more.'),
     message: optional(text(65_536)).describe('Why it failed, for people: the status_message of the revision.'),
+    reason: optional(reason).describe(
+      'Why it failed, for machines: a word of the enum Reason. Default: the generic one of its kind.',
+    ),
     repo_commit_sha: optional(z.string().regex(/^([0-9a-f]{40}|[0-9a-f]{64})$/, 'Must be a full commit id.')).describe(
       'BUILD, whatever its outcome: the exact commit, if it got so far; the revision keeps the first that is reported. ' +
         'Required when one of a `gitprovider` source succeeded.',

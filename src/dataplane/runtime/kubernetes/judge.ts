@@ -110,12 +110,14 @@ function conditionProblems({ component, unschedulableMs }: Sight, workload: Live
     if (type === 'ReplicaFailure' && is === 'True')
       found.push({
         key: `${metadata?.uid}/replicas`,
+        reason: /exceeded quota|limitrange/i.test(message ?? '') ? 'QUOTA_EXCEEDED' : 'CLUSTER_REFUSED',
         message: `The cluster refuses pods of ${component}: ${message ?? reason}`,
         graceMs: MOMENT_MS,
       })
     if (type === 'Progressing' && is === 'False' && reason === 'ProgressDeadlineExceeded')
       found.push({
         key: `${metadata?.uid}/progress`,
+        reason: 'HEALTH_CHECK_TIMED_OUT',
         message: `The rollout of ${component} made no progress in time: ${message ?? reason}`,
         // it may be left of an earlier try, until the first new pod is ready
         graceMs: unschedulableMs,

@@ -3,10 +3,13 @@
  * says how long it may last before it is taken for a failure (patience.ts counts).
  */
 import type { V1ContainerStatus, V1Pod } from '@kubernetes/client-node'
+import type { Reason } from '../../../domain/work/protocol.ts'
 
 export interface Problem {
   /** the same for as long as it is the same problem */
   key: string
+  /** for machines, as in StepFailure */
+  reason: Reason
   message: string
   /** how long it may go on before it is a failure, in ms; 0: it is one at once */
   graceMs: number
@@ -32,6 +35,7 @@ export function podProblems(pod: V1Pod, unschedulableMs: number): Problem[] {
     if (type === 'PodScheduled' && status === 'False' && reason !== 'SchedulingGated')
       found.push({
         key: `${uid}/schedule`,
+        reason: /persistentvolumeclaim/i.test(message ?? '') ? 'STORAGE_UNAVAILABLE' : 'UNSCHEDULABLE',
         message: `No node can take pod ${name}: ${message ?? reason ?? 'no reason given'}`,
         // some storage is made only for the pod, and takes its time
         graceMs: /persistentvolumeclaim/i.test(message ?? '') ? 4 * unschedulableMs : unschedulableMs,
@@ -65,6 +69,7 @@ function containerProblem(container: V1ContainerStatus, what: string, longMs: nu
     case 'ErrImageNeverPull':
       return {
         key: 'image',
+        reason: 'IMAGE_PULL_FAILED',
         graceMs: 0,
         message: `${what} has an image that can't be used, ${container.image}${because}`,
       }
@@ -72,10 +77,16 @@ function containerProblem(container: V1ContainerStatus, what: string, longMs: nu
     case 'RegistryUnavailable':
     case 'ImageInspectError':
     case 'SignatureValidationFailed':
-      return { key: 'image', graceMs: MOMENT_MS, message: cannotPull(container, what, because) }
+      return {
+        key: 'image',
+        reason: 'IMAGE_PULL_FAILED',
+        graceMs: MOMENT_MS,
+        message: cannotPull(container, what, because),
+      }
     case 'ImagePullBackOff':
       return {
         key: 'image',
+        reason: 'IMAGE_PULL_FAILED',
         graceMs: 0,
         message: cannotPull(container, what, because),
         vague: /^: Back-off /.test(because),
@@ -83,18 +94,38 @@ function containerProblem(container: V1ContainerStatus, what: string, longMs: nu
     case 'CreateContainerConfigError':
     case 'CreateContainerError':
     case 'RunContainerError':
-      return { key: 'create', graceMs: MOMENT_MS, message: `${what} can't be started (${reason})${because}` }
+      return {
+        key: 'create',
+        reason: 'CONTAINER_START_FAILED',
+        graceMs: MOMENT_MS,
+        message: `${what} can't be started (${reason})${because}`,
+      }
   }
   // an init container that has done its work is ready; one that runs for long is not, and is no problem
   const { ready, restartCount, state } = container
   const crashes = !ready && restartCount >= RESTARTS && state?.terminated?.exitCode !== 0
   if (reason === 'CrashLoopBackOff' || crashes)
-    return { key: 'crash', graceMs: 0, message: `${what} keeps crashing: it ${describeEnd(container)}` }
+    return {
+      key: 'crash',
+      reason: endReason(container),
+      graceMs: 0,
+      message: `${what} keeps crashing: it ${describeEnd(container)}`,
+    }
   // a kubelet restarts it at once, or calls it a crash loop
   if (state?.terminated && state.terminated.exitCode !== 0)
-    return { key: 'end', graceMs: MOMENT_MS, message: `${what} has ended: it ${describeEnd(container)}` }
+    return {
+      key: 'end',
+      reason: endReason(container),
+      graceMs: MOMENT_MS,
+      message: `${what} has ended: it ${describeEnd(container)}`,
+    }
   if (reason && !PATIENT.includes(reason))
-    return { key: 'wait', graceMs: longMs, message: `${what} can't be started (${reason})${because}` }
+    return {
+      key: 'wait',
+      reason: 'CONTAINER_START_FAILED',
+      graceMs: longMs,
+      message: `${what} can't be started (${reason})${because}`,
+    }
   return null
 }
 
@@ -113,6 +144,7 @@ export function failedPods(component: string, pods: readonly V1Pod[], longMs: nu
   return [
     {
       key: `${component}/failed`,
+      reason: ended ? endReason(ended) : 'CRASHED',
       message: `Pods of ${component} fail. Pod ${name}: ${why}`,
       graceMs: failed.length >= RESTARTS ? MOMENT_MS : longMs,
       ...(output ? { output } : {}),
@@ -129,6 +161,11 @@ function imageOf({ spec }: V1Pod, container: string): string {
 
 function cannotPull(container: V1ContainerStatus, what: string, because: string): string {
   return `The image ${container.image} of ${what[0]!.toLowerCase()}${what.slice(1)} can't be pulled${because}`
+}
+
+function endReason({ state, lastState }: V1ContainerStatus): Reason {
+  const end = state?.terminated ?? lastState?.terminated
+  return end?.reason === 'OOMKilled' ? 'OUT_OF_MEMORY' : 'CRASHED'
 }
 
 function describeEnd(container: V1ContainerStatus): string {

@@ -13,8 +13,10 @@ export const NO_BUILDER =
 
 /** Throws StepFailure. */
 export function requireImage(revision: RevisionWork): void {
-  if (revision.source === 'gitprovider' || revision.source === 'internal_source') throw new StepFailure(NO_BUILDER)
-  if (!revision.imageUri) throw new StepFailure('The revision has no image_uri, so there is nothing to run.')
+  if (revision.source === 'gitprovider' || revision.source === 'internal_source')
+    throw new StepFailure('NO_BUILDER', NO_BUILDER)
+  if (!revision.imageUri)
+    throw new StepFailure('CONFIG_INVALID', 'The revision has no image_uri, so there is nothing to run.')
 }
 
 /** Reads each Secret once, for its keys only. Throws one StepFailure that names all that is missing. */
@@ -46,5 +48,5 @@ export async function requireSecrets(
     const { secretName, optional } = (secret ?? {}) as { secretName?: unknown; optional?: unknown }
     if (typeof secretName === 'string' && optional !== true) await there(secretName, `Volume ${name}`)
   }
-  if (missing.size > 0) throw new StepFailure([...missing].join('\n'))
+  if (missing.size > 0) throw new StepFailure('SECRET_MISSING', [...missing].join('\n'))
 }

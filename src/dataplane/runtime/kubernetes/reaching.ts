@@ -21,13 +21,14 @@ export async function reaching<T>(
         return await work(inTime)
       } catch (error) {
         signal.throwIfAborted()
-        if (error instanceof ApiRefused) throw new StepFailure(error.message)
+        if (error instanceof ApiRefused) throw new StepFailure('CLUSTER_REFUSED', error.message)
         if (error instanceof Unreachable) problem = error.message
         else if (!inTime.aborted) throw error
       }
       if (!inTime.aborted) await sleep(backoff(tries, ...RETRY_MS), inTime)
       signal.throwIfAborted()
-      if (inTime.aborted) throw new StepFailure(`The API server was not reached in time: ${problem}`)
+      if (inTime.aborted)
+        throw new StepFailure('CLUSTER_UNREACHABLE', `The API server was not reached in time: ${problem}`)
     }
   })
 }

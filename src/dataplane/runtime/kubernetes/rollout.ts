@@ -66,11 +66,12 @@ export async function rolledOut(rollout: Rollout, signal: AbortSignal): Promise<
     }
     const unseen = warned.filter(({ key }) => stuck.some(({ uid }) => key === `${uid}/warning`))
     const { failed, againInMs } = patience.look([...problems, ...unseen], now)
-    if (failed) throw new StepFailure(await withOutput(cluster, failed.message, failed.output, signal))
+    if (failed) throw new StepFailure(failed.reason, await withOutput(cluster, failed.message, failed.output, signal))
     const left = deadlineAt.getTime() - Date.now()
     if (left <= 0) {
+      const reason = [...problems, ...unseen][0]?.reason ?? 'HEALTH_CHECK_TIMED_OUT'
       const why = [`It was not ready in time. ${waiting}`, ...[...problems, ...unseen].map(({ message }) => message)]
-      throw new StepFailure(await withOutput(cluster, why.join('\n'), output, signal))
+      throw new StepFailure(reason, await withOutput(cluster, why.join('\n'), output, signal))
     }
     const asking = silent.length > 0 ? askAt - now : left
     const telling = tellIn !== null && tellIn > 0 ? tellIn : left
@@ -81,8 +82,10 @@ export async function rolledOut(rollout: Rollout, signal: AbortSignal): Promise<
 function look({ cluster, deploymentId, keeper, failAfterMs }: Rollout): View {
   const view: View = { done: false, waiting: '', problems: [], stuck: [] }
   const { ended, trouble, inForce } = keeper
-  if (ended) throw new StepFailure(`This holder of the deployment may not write any more: ${ended.message}`)
-  if (trouble?.refused) view.problems.push({ key: 'refused', message: trouble.message, graceMs: 0 })
+  if (ended)
+    throw new StepFailure('WORKER_LOST', `This holder of the deployment may not write any more: ${ended.message}`)
+  if (trouble?.refused)
+    view.problems.push({ key: 'refused', reason: 'CLUSTER_REFUSED', message: trouble.message, graceMs: 0 })
   if (!inForce) return { ...view, waiting: trouble?.message ?? 'Its manifests are being applied' }
   const objects = cluster.objects(deploymentId)
   const pods = cluster.pods(deploymentId)

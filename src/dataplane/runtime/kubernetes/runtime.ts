@@ -52,6 +52,7 @@ export function createKubernetesRuntime(options: KubernetesRuntimeOptions): Runt
     const held = find(claim)
     if (held) return held
     throw new StepFailure(
+      'CONFIG_INVALID',
       'The deployment names no Kubernetes namespace, and there is no default one: set listener_config.k8s_namespace.',
     )
   }
@@ -65,7 +66,7 @@ export function createKubernetesRuntime(options: KubernetesRuntimeOptions): Runt
   return {
     provision: async (claim, step, signal) => hold(claim).provision(step, signal),
     async build() {
-      throw new StepFailure(NO_BUILDER)
+      throw new StepFailure('NO_BUILDER', NO_BUILDER)
     },
     deploy: async (claim, step, revisionLog, signal) => hold(claim).deploy(step, revisionLog, signal),
     async teardown(claim, step, signal) {

@@ -39,7 +39,8 @@ export async function tearDown(teardown: Teardown, signal: AbortSignal): Promise
         await cluster.remove(object, fence, ownsPods(object) ? 'foreground' : 'background')
         told.add(object.metadata.uid)
       } catch (error) {
-        if (error instanceof ApiRefused) throw new StepFailure(`The deployment can't be removed: ${error.message}`)
+        if (error instanceof ApiRefused)
+          throw new StepFailure('TEARDOWN_FAILED', `The deployment can't be removed: ${error.message}`)
         if (!(error instanceof Unreachable)) throw error
         away = error
         break
@@ -50,7 +51,7 @@ export async function tearDown(teardown: Teardown, signal: AbortSignal): Promise
     const left = deadlineAt.getTime() - Date.now()
     if (left <= 0) {
       const what = away ? away.message : `still there: ${waiting.join(', ')}`
-      throw new StepFailure(`The deployment was not removed in time: ${what}`)
+      throw new StepFailure('TEARDOWN_FAILED', `The deployment was not removed in time: ${what}`)
     }
     // what was told to go may not be shown as going yet: the watch tells, so there is no need to ask
     await bell.wait(away ? Math.min(left, backoff(failures - 1, ...RETRY_MS)) : left, signal)

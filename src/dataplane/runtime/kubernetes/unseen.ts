@@ -58,7 +58,9 @@ function isBeingMade({ status, spec }: V1Pod): boolean {
 export async function askWarnings(cluster: Cluster, stuck: readonly Stuck[]): Promise<Problem[]> {
   const asked = stuck.slice(0, 3).map(async ({ uid, namespace, what, graceMs }): Promise<Problem[]> => {
     const [newest] = await cluster.warnings(namespace, uid).catch(() => [])
-    return newest === undefined ? [] : [{ key: `${uid}/warning`, message: `${what}: ${newest}`, graceMs }]
+    return newest === undefined
+      ? []
+      : [{ key: `${uid}/warning`, reason: 'CONTAINER_START_FAILED', message: `${what}: ${newest}`, graceMs }]
   })
   return (await Promise.all(asked)).flat()
 }

@@ -67,6 +67,7 @@ async function findPassword(cluster: Cluster, { deploymentId, namespace }: Owner
   if (stored) return stored
   if (cluster.objects(deploymentId).some(({ kind }) => kind === 'PersistentVolumeClaim'))
     throw new StepFailure(
+      'DATABASE_UNAVAILABLE',
       `Secret ${name} in namespace ${namespace} has lost the password of the deployment's database, whose volume is still there. Restore the Secret, or delete the PersistentVolumeClaim ${name} to begin with an empty database.`,
     )
   return randomBytes(32).toString('base64url')

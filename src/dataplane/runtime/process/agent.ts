@@ -7,7 +7,7 @@ import { StepFailure } from '../../failure.ts'
 import { Tail } from '../../lines.ts'
 import type { Mask } from '../../mask.ts'
 import type { RevisionLog } from '../runtime.ts'
-import { type Command, describeExit, type Exit, startGroup } from './group.ts'
+import { type Command, describeExit, type Exit, ranOutOfMemory, startGroup } from './group.ts'
 import type { Guard } from './guard.ts'
 import { isFree } from './ports.ts'
 import { Target } from './target.ts'
@@ -78,13 +78,18 @@ export async function startAgent(guard: Guard, plan: AgentPlan, signal: AbortSig
     await sleep(wait, stop)
   }
   if (gone.signal.aborted) {
-    const how = describeExit(gone.signal.reason as Exit)
+    const exit = gone.signal.reason as Exit
+    const how = describeExit(exit)
     const Failure = (await isFree(port, '127.0.0.1')) ? StepFailure : PortTaken
-    throw new Failure(tail.under(`The agent ${how} before GET /ok answered 200.`))
+    throw new Failure(
+      ranOutOfMemory(exit) ? 'OUT_OF_MEMORY' : 'CRASHED',
+      tail.under(`The agent ${how} before GET /ok answered 200.`),
+    )
   }
   await end(GRACE_MS)
   if ((signal.reason as Error).name !== 'TimeoutError') throw signal.reason
   throw new StepFailure(
+    'HEALTH_CHECK_TIMED_OUT',
     tail.under(
       answered === null
         ? 'GET /ok was not answered in time: the agent has to listen on the port in PORT.'

@@ -20,9 +20,13 @@ export function openArtifact(app: AppLayout, name: string | null): Artifact {
   const folder = name && path.basename(name) === name ? path.join(app.artifacts, name) : null
   const file = folder && path.join(folder, 'artifact.json')
   if (!folder || !file || !fs.existsSync(file))
-    throw new StepFailure('The build of this revision is not on this machine any more: redeploy builds it again.', {
-      artifactLost: true,
-    })
+    throw new StepFailure(
+      'ARTIFACT_LOST',
+      'The build of this revision is not on this machine any more: redeploy builds it again.',
+      {
+        artifactLost: true,
+      },
+    )
   const manifest = JSON.parse(fs.readFileSync(file, 'utf8')) as ArtifactManifest
   return { ...manifest, cwd: path.join(folder, 'tree', manifest.folder) }
 }

@@ -112,8 +112,12 @@ export async function runGroup(guard: Guard, command: Command, onLine: OnLine, s
   }
 }
 
-/** `exited with code 1`. A shell reports that its command was killed as 128 + 9. */
-export function describeExit({ code, signal }: Exit): string {
-  if (signal === 'SIGKILL' || code === 137) return 'was killed (SIGKILL): it may have run out of memory'
+/** Killed by somebody else than us: hardly ever for another reason. A shell reports that its command was killed as 128 + 9. */
+export const ranOutOfMemory = ({ code, signal }: Exit): boolean => signal === 'SIGKILL' || code === 137
+
+/** `exited with code 1`. */
+export function describeExit(exit: Exit): string {
+  const { code, signal } = exit
+  if (ranOutOfMemory(exit)) return 'was killed (SIGKILL): it may have run out of memory'
   return signal ? `was ended by ${signal}` : `exited with code ${code}`
 }

@@ -39,6 +39,7 @@ export async function reservePort(ports: PortRange, deploymentId: string): Promi
     fs.rmSync(note, { force: true })
   }
   throw new StepFailure(
+    'PORT_IN_USE',
     `No port between ${low} and ${high} is free: widen APP_PORTS or delete a deployment, then redeploy.`,
   )
 }

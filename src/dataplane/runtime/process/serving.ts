@@ -52,7 +52,7 @@ export class Serving {
     const port = await within(BIND_MS, this.#keepOpening(), signal)
     signal.throwIfAborted()
     if (port === undefined)
-      throw new StepFailure(this.#problem ?? 'The address of this deployment could not be opened.')
+      throw new StepFailure('PORT_IN_USE', this.#problem ?? 'The address of this deployment could not be opened.')
     return port
   }
 

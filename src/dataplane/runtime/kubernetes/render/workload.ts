@@ -59,7 +59,8 @@ export const QUEUE: Kind = {
 /** Throws StepFailure when the revision has no image: it was built for another runtime. */
 export function workload(name: string, owner: Owner, app: Application, kind: Kind, replicas: number): Manifest {
   const { revision, spec } = app
-  if (!revision.imageUri) throw new StepFailure('The revision has no container image, and Kubernetes runs only images.')
+  if (!revision.imageUri)
+    throw new StepFailure('CONFIG_INVALID', 'The revision has no container image, and Kubernetes runs only images.')
   const marked: Marked = { owner, spec, component: kind.role, revisionId: revision.id }
   const agent = {
     name: AGENT_CONTAINER,

@@ -90,7 +90,10 @@ export class Containers {
     const labels = this.#labels(deploymentId)
     const names = (await listed(engine, labels)).filter((name) => !this.#living.has(name))
     if (!(await removed(engine, names, labels)))
-      throw new StepFailure(`Containers of this deployment could not be removed: remove ${names.join(', ')} by hand.`)
+      throw new StepFailure(
+        'TEARDOWN_FAILED',
+        `Containers of this deployment could not be removed: remove ${names.join(', ')} by hand.`,
+      )
     for (const note of left) fs.rmSync(path.join(folder, note), { force: true })
   }
 
@@ -109,7 +112,11 @@ async function listed(engine: Engine, labels: string[]): Promise<string[]> {
   const { ok, lines } = await limited(REMOVE_MS, never, (inTime) =>
     linesOf(engine, ['ps', '--all', ...filters, '--format', '{{.Names}}'], inTime),
   )
-  if (!ok) throw new StepFailure(`${engine.name} does not list its containers: ${lines.at(-1) ?? 'it says nothing'}`)
+  if (!ok)
+    throw new StepFailure(
+      'TOOL_MISSING',
+      `${engine.name} does not list its containers: ${lines.at(-1) ?? 'it says nothing'}`,
+    )
   return lines.filter((line) => line.startsWith('pilothouse-'))
 }
 

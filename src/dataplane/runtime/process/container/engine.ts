@@ -74,6 +74,7 @@ export function engineFinder({ guard, wanted, env }: EngineOptions): FindEngine 
     }
     found = null
     throw new StepFailure(
+      'TOOL_MISSING',
       [
         `No container engine works on this machine (${problems.join('; ') || 'CONTAINER_ENGINE is none'}), so images can't be run here:`,
         'install podman or docker there and redeploy, or use a listener with a Kubernetes cluster.',

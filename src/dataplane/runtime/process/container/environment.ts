@@ -31,6 +31,7 @@ export function containerEnvironment(variables: Record<string, string>): Contain
     }
     if (OBEYED.test(name))
       throw new StepFailure(
+        'CONFIG_INVALID',
         `The secret ${name} has line breaks or is very long, which a container can't be given under this name: rename it.`,
       )
     client[name] = value

@@ -44,15 +44,16 @@ export async function pullImage(
         credentials,
         (before, after) => engine.run([...before, 'pull', ...after, full], onLine, signal),
       )
-      if (code !== 0) throw new StepFailure(tail.under(explain(full, registry, tail.under(''))))
+      if (code !== 0) throw new StepFailure('IMAGE_PULL_FAILED', tail.under(explain(full, registry, tail.under(''))))
     } catch (error) {
       if (!signal.aborted || (signal.reason as Error).name !== 'TimeoutError') throw error
-      throw new StepFailure(tail.under(`${full} was not pulled in time.`))
+      throw new StepFailure('IMAGE_PULL_FAILED', tail.under(`${full} was not pulled in time.`))
     }
   }
   const image = await findImage(engine, full, signal)
   if (image) return image
   throw new StepFailure(
+    'IMAGE_PULL_FAILED',
     `There is no image ${full} on this machine: names below localhost/ are of images made there. Name the registry that it is in.`,
   )
 }

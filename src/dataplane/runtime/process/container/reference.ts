@@ -14,7 +14,8 @@ const SHAPE = /^[A-Za-z0-9][A-Za-z0-9._:/@-]*$/
 
 /** A name without a registry is one of docker.io, as in a cluster. Of tag and digest together the digest counts. */
 export function referenceOf(imageUri: string | null): Reference {
-  if (!imageUri || !SHAPE.test(imageUri)) throw new StepFailure('This revision names no image that could be run.')
+  if (!imageUri || !SHAPE.test(imageUri))
+    throw new StepFailure('CONFIG_INVALID', 'This revision names no image that could be run.')
   const [first, ...rest] = imageUri.split('/')
   const named = rest.length > 0 && (/[.:]/.test(first!) || first === 'localhost')
   const registry = named ? first! : 'docker.io'
