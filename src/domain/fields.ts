@@ -33,12 +33,20 @@ export const optional = <T extends z.ZodType>(type: T) => type.nullish()
 /** An integer in a query string, in decimal digits. `"abc"` is int_parsing. An empty string counts as absent. */
 export const queryInt = (min: number, max: number, preset: number) =>
   z
-    .preprocess(
-      (raw) =>
-        typeof raw === 'string' && /^-?\d+$/.test(raw) ? Number(raw) : raw === '' || raw === null ? undefined : raw,
-      z.number().int().min(min).max(max).default(preset),
-    )
+    .preprocess(decimal, z.number().int().min(min).max(max).default(preset))
     .meta({ type: 'integer', minimum: min, maximum: max, default: preset })
+
+/** The same without a preset: undefined if absent. */
+export const queryIntOrNone = (min: number, max: number) =>
+  z
+    .preprocess(decimal, z.number().int().min(min).max(max).optional())
+    .meta({ type: 'integer', minimum: min, maximum: max })
+
+/** Text of decimal digits as a number; an empty string counts as absent. */
+function decimal(raw: unknown): unknown {
+  if (raw === '' || raw === null) return undefined
+  return typeof raw === 'string' && /^-?\d+$/.test(raw) ? Number(raw) : raw
+}
 
 /** A boolean in a query string: true/false/1/0. */
 export const queryBool = z
@@ -75,6 +83,15 @@ export const queryEnum = <const V extends readonly [string, ...string[]]>(values
   z
     .preprocess((raw) => (raw === '' || raw === null ? undefined : raw), z.enum(values).optional())
     .meta({ type: 'string', enum: [...values] })
+
+/** The same for values in lower case, which may be given in any case. */
+export const queryWord = <const V extends readonly [string, ...string[]]>(values: V) =>
+  z
+    .preprocess((raw) => (typeof raw === 'string' ? raw.toLowerCase() : raw), queryEnum(values))
+    .meta({
+      type: 'string',
+      enum: [...values],
+    })
 
 /** A point in time in a query string, or a Date from GraphQL. */
 export const queryTime = z

@@ -94,6 +94,8 @@ export const logPage = z
   .object({
     logs: z.array(
       z.object({
+        id: z.string().describe('Of the line, for good. As text they sort as the lines do within the deployment.'),
+        revision_id: uuid,
         timestamp: time,
         level: z.enum(LogLevel),
         message: z.string(),
@@ -104,7 +106,7 @@ export const logPage = z
       .string()
       .nullable()
       .describe(
-        'Pass it as `offset` to go on. With `order=asc` it points behind the last line of this page and is null when the page is empty: to follow a log, keep the last one you were given and ask again. With `order=desc` it is null at the beginning of the log.',
+        'Pass it as `offset` to go on. With `order=asc` it points behind the last line of this page and is null when the page is empty: to follow a log, keep the last one you were given and ask again. With `order=desc` it is null at the beginning of the log. With `last` it points behind the newest line.',
       ),
   })
   .meta({ id: 'LogPage' })

@@ -38,6 +38,20 @@ test('two workers that claim at once never get the same deployment', async () =>
   await settle(domain.plane)
 })
 
+test('what an agent prints waits for nobody who holds the row of its deployment', async () => {
+  const id = await gitDeployment(ctx)
+  const held = await claimOne(domain.plane, id)
+  const { id: revisionId } = await latest(id)
+  const line = { type: 'deploy' as const, message: 'said', time: new Date() }
+  await domain.core.db.$transaction(async (sql) => {
+    await sql.$queryRaw`SELECT 1 FROM deployments WHERE id = ${id}::uuid FOR UPDATE`
+    await domain.plane.logs({ claimId: held.claimId, token: held.token, revisionId, attempt: 1, entries: [line] })
+  })
+  expect(await domain.core.db.logLine.findMany({ where: { deploymentId: id } })).toMatchObject([{ message: 'said' }])
+  await domain.plane.release(held)
+  await settle(domain.plane)
+})
+
 test('the fencing token only grows, and an old one changes nothing', async () => {
   const id = await gitDeployment(ctx)
   const first = await claimOne(domain.plane, id)

@@ -1,6 +1,5 @@
-/** API keys and tags, which only GraphQL has; and the logs of a revision. */
+/** API keys and tags, which only GraphQL has. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { appendLog } from '../../src/domain/logs/append.ts'
 import { type TestApp, testApp } from '../support/app.ts'
 import { gitDeployment } from '../support/factories.ts'
 
@@ -121,43 +120,5 @@ describe('tags', () => {
     const results = await Promise.all(deployments.map(({ id }, i) => set(id, i % 2 ? tags : [...tags].reverse())))
     for (const { deployment } of results) expect(deployment.tags).toEqual(results[0].deployment.tags)
     expect(results[0].deployment.tags).toHaveLength(10)
-  })
-})
-
-describe('logs of a revision', () => {
-  const LOGS = `query ($id: ID!, $type: LogType!, $query: String, $level: LogLevel, $first: Int, $after: String) {
-    revision(id: $id) { logs(type: $type, query: $query, level: $level, first: $first, after: $after) {
-      nodes { message level attempt } edges { cursor } pageInfo { hasNextPage endCursor } } } }`
-
-  test('are read page by page, filtered by text and level', async () => {
-    const { latest_revision_id: revisionId } = await gitDeployment(app)
-    const lines = ['first', 'second: Error', 'third'].map((message, i) => ({
-      ...{ revisionId, attempt: 1, type: 'build' as const, message, time: new Date() },
-      level: i === 1 ? ('error' as const) : ('info' as const),
-    }))
-    await appendLog(app.app.core, lines)
-    const read = async (variables: object) => {
-      const { data, errors } = await app.gql(LOGS, { id: revisionId, type: 'build', ...variables })
-      expect(errors).toBeUndefined()
-      const { nodes, pageInfo } = data.revision.logs
-      return { messages: nodes.map((node: { message: string }) => node.message), pageInfo }
-    }
-    const page = await read({ first: 2 })
-    expect(page).toMatchObject({ messages: ['first', 'second: Error'], pageInfo: { hasNextPage: true } })
-    expect(await read({ first: 2, after: page.pageInfo.endCursor })).toMatchObject({
-      messages: ['third'],
-      pageInfo: { hasNextPage: false },
-    })
-    expect((await read({ query: 'ERROR' })).messages).toEqual(['second: Error'])
-    expect((await read({ level: 'warning' })).messages).toEqual(['second: Error'])
-    expect((await read({ type: 'deploy' })).messages).toEqual([])
-  })
-
-  test('a wrong page size and a wrong cursor name their arguments', async () => {
-    const { latest_revision_id: id } = await gitDeployment(app)
-    const paths = async (variables: object) =>
-      (await app.gql(LOGS, { id, type: 'build', ...variables })).errors?.[0].extensions.issues[0].path
-    expect(await paths({ first: 0 })).toEqual(['first'])
-    expect(await paths({ after: 'nonsense' })).toEqual(['after'])
   })
 })

@@ -23,7 +23,8 @@ describe('Relay', () => {
   test('Node has an id, and every type that has one and is found by it is a Node', () => {
     const node = schema.getType('Node')
     expect(isInterfaceType(node) && String(node.getFields().id?.type)).toBe('ID!')
-    for (const type of objects.filter((one) => one.getFields().id))
+    // a line is read with its log
+    for (const type of objects.filter((one) => one.getFields().id && one.name !== 'LogLine'))
       expect([type.name, type.getInterfaces().map(String)]).toEqual([type.name, ['Node']])
   })
 

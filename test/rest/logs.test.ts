@@ -1,7 +1,8 @@
 /** GET …/revisions/{id}/logs: each parameter of contract 3, paging and following; and how lines are stored. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { appendLog, MAX_LINE_BYTES } from '../../src/domain/logs/append.ts'
+import { MAX_LINE_BYTES } from '../../src/domain/logs/append.ts'
 import type { LogEntry } from '../../src/domain/work/protocol.ts'
+import { writeLog } from '../support/log.ts'
 import { bodies, type RestApp, restApp, violations } from './support.ts'
 
 let app: RestApp
@@ -21,7 +22,7 @@ beforeEach(async () => {
 
 const time = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second))
 const write = (entries: Partial<LogEntry>[], attempt = 1) =>
-  appendLog(
+  writeLog(
     app.core,
     entries.map((entry, i) => ({
       revisionId,
@@ -45,11 +46,21 @@ describe('what is answered', () => {
     await write([{ message: 'cloning' }, { message: 'no such ref', level: 'error' }])
     await write([{ message: 'again', level: 'debug' }], 2)
     const { body } = await read()
+    const line = { id: expect.any(String), revision_id: revisionId }
     expect(body.logs).toEqual([
-      { timestamp: '2026-01-01T00:00:00.000Z', level: 'info', message: 'cloning', attempt: 1 },
-      { timestamp: '2026-01-01T00:00:01.000Z', level: 'error', message: 'no such ref', attempt: 1 },
-      { timestamp: '2026-01-01T00:00:00.000Z', level: 'debug', message: 'again', attempt: 2 },
+      { ...line, timestamp: '2026-01-01T00:00:00.000Z', level: 'info', message: 'cloning', attempt: 1 },
+      { ...line, timestamp: '2026-01-01T00:00:01.000Z', level: 'error', message: 'no such ref', attempt: 1 },
+      { ...line, timestamp: '2026-01-01T00:00:00.000Z', level: 'debug', message: 'again', attempt: 2 },
     ])
+  })
+
+  test('each line has an id of its own, for good, and sorted by it as text they are in order', async () => {
+    await write(Array.from({ length: 12 }, () => ({})))
+    const ids = async (query = {}) => (await read(query)).body.logs.map((line: { id: string }) => line.id)
+    const all = await ids()
+    expect(new Set(all).size).toBe(12)
+    expect([...all].sort()).toEqual(all)
+    expect(await ids({ order: 'desc', limit: 3 })).toEqual(all.slice(-3).reverse())
   })
 
   test('an empty log is an empty page without an offset', async () => {
@@ -81,6 +92,47 @@ describe('paging', () => {
     expect(await messages({ offset: all.body.next_offset })).toEqual([])
     await write([{ message: 'late' }])
     expect(await messages({ offset: all.body.next_offset })).toEqual(['late'])
+  })
+
+  test('last: the newest lines, oldest first; next_offset goes on behind them', async () => {
+    const { body } = await read({ last: 2 })
+    expect(body.logs.map((line: { message: string }) => line.message)).toEqual(['line 58', 'line 59'])
+    await write([{ message: 'late' }])
+    expect(await messages({ offset: body.next_offset })).toEqual(['late'])
+    expect(await messages({ last: 1000 })).toHaveLength(61)
+  })
+
+  test('a line that is written early and committed late is missed by nobody who pages meanwhile', async () => {
+    let commit = () => {}
+    const held = new Promise<void>((resolve) => {
+      commit = resolve
+    })
+    let written = () => {}
+    const early = new Promise<void>((resolve) => {
+      written = resolve
+    })
+    const { body: before } = await read({ limit: 1000 })
+    const line = { revisionId, attempt: 1, type: 'build' as const, time: time(0) }
+    const first = app.core.db.$transaction(async (sql) => {
+      await writeLog({ db: sql as typeof app.core.db }, [{ ...line, message: 'early' }])
+      written()
+      await held
+    })
+    await early
+    let done = false
+    const second = writeLog(app.core, [{ ...line, message: 'late' }]).then(() => {
+      done = true
+    })
+    const waits = async () =>
+      (await app.core.db.$queryRaw<unknown[]>`SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`)
+        .length
+    while (!done && (await waits()) === 0);
+    const { body: meanwhile } = await read({ offset: before.next_offset })
+    commit()
+    await Promise.all([first, second])
+    const offset = meanwhile.next_offset ?? before.next_offset
+    const seen = meanwhile.logs.map((one: { message: string }) => one.message)
+    expect([...seen, ...(await messages({ offset }))]).toEqual(['early', 'late'])
   })
 
   test('order=desc goes from the newest to the beginning, where there is no offset', async () => {
@@ -123,16 +175,57 @@ describe('filters', () => {
   })
 
   test('level: this one and the more severe ones', async () => {
-    await write((['debug', 'info', 'warning', 'error'] as const).map((level) => ({ level, message: level })))
-    expect(await messages({ level: 'debug' })).toEqual(['debug', 'info', 'warning', 'error'])
-    expect(await messages({ level: 'warning' })).toEqual(['warning', 'error'])
-    expect(await messages({ level: 'error' })).toEqual(['error'])
+    const levels = ['debug', 'info', 'warning', 'error', 'critical'] as const
+    await write(levels.map((level) => ({ level, message: level })))
+    for (const [i, level] of levels.entries()) {
+      expect(await messages({ level })).toEqual(levels.slice(i))
+      expect(await messages({ level: level.toUpperCase() })).toEqual(levels.slice(i))
+    }
+    expect(await messages({ level: 'Critical' })).toEqual(['critical'])
   })
 
   test('empty values are no filters', async () => {
     await write([{}])
     const none = { start_time: '', end_time: '', order: '', limit: '', offset: '', query: '', level: '' }
     expect(await messages(none)).toEqual(['line 0'])
+  })
+})
+
+describe('of a deployment', () => {
+  test('are the lines of all its revisions as they came, each naming its revision, with the same parameters', async () => {
+    const second = (await app.call('POST', path.replace(/\/revisions\/.*/, '/revisions'), { body: {} })).body.id
+    const of = (id: string, message: string) => ({
+      revisionId: id,
+      attempt: 1,
+      type: 'deploy' as const,
+      message,
+      time: time(0),
+    })
+    await writeLog(app.core, [of(revisionId, 'a1'), of(revisionId, 'a2')])
+    await writeLog(app.core, [of(second, 'b1')])
+    await writeLog(app.core, [of(revisionId, 'a3')])
+    const all = (query = {}) =>
+      app.call('GET', path.replace(/\/revisions\/.*/, '/logs'), { query: { type: 'deploy', ...query } })
+    const shown = async (query = {}) =>
+      (await all(query)).body.logs.map((line: { message: string; revision_id: string }) => [
+        line.message,
+        line.revision_id,
+      ])
+    expect(await shown()).toEqual([
+      ['a1', revisionId],
+      ['a2', revisionId],
+      ['b1', second],
+      ['a3', revisionId],
+    ])
+    expect((await shown({ last: 2 })).map(([message]: string[]) => message)).toEqual(['b1', 'a3'])
+    const { next_offset: offset } = (await all({ limit: 3 })).body
+    expect(await shown({ offset })).toEqual([['a3', revisionId]])
+    expect(await shown({ type: 'build' })).toEqual([])
+  })
+
+  test('of an unknown one is 404', async () => {
+    const { status, body } = await app.call('GET', `/v2/deployments/${NOWHERE}/logs`, { query: { type: 'build' } })
+    expect([status, body.detail]).toEqual([404, `Deployment ID ${NOWHERE} not found.`])
   })
 })
 
@@ -148,6 +241,8 @@ describe('what is refused', () => {
     ['limit', '0', 'query.limit greater_than_equal'],
     ['limit', '1001', 'query.limit less_than_equal'],
     ['limit', 'x', 'query.limit int_parsing'],
+    ['last', '0', 'query.last greater_than_equal'],
+    ['last', '1001', 'query.last less_than_equal'],
     ['offset', 'made-up', 'query.offset cursor_invalid'],
     ['offset', Buffer.from('["7"]').toString('base64url'), 'query.offset cursor_invalid'],
     ['level', 'loud', 'query.level enum'],
@@ -158,6 +253,11 @@ describe('what is refused', () => {
 
   test('a missing type is 422', async () => {
     expect(violations(await app.call('GET', path))).toEqual(['query.type missing'])
+  })
+
+  test('last together with order, limit or offset is 422', async () => {
+    for (const other of [{ order: 'desc' }, { limit: 5 }, { offset: 'x' }] as Record<string, string | number>[])
+      expect(violations(await read({ last: 1, ...other }))).toEqual(['query.last value_error'])
   })
 
   test('unknown ids are 404', async () => {

@@ -39,7 +39,13 @@ beforeAll(async () => {
   const deployment = await app.create(mine)
   await putStatus(app.core, deployment.latest_revision_id, 'DEPLOYED')
   await app.core.db.logLine.create({
-    data: { revisionId: deployment.latest_revision_id, type: 'build', attempt: 1, message: 'ours' },
+    data: {
+      deploymentId: deployment.id,
+      revisionId: deployment.latest_revision_id,
+      type: 'build',
+      attempt: 1,
+      message: 'ours',
+    },
   })
   const cluster = await listener(app, { computeId: 'cluster' })
   const keyOf = async (stranger: 'sibling' | 'other') => {

@@ -1,34 +1,41 @@
 /**
- * Reads the log of a revision, line by line, by a keyset on the line's id (contract 3). The build's log and the
- * running agent's are two logs; the lines of all attempts are in them, one after the other.
+ * Reads log lines by a keyset on the line's id (contract 3): of one revision, or of a deployment across its revisions.
+ * The build's log and the running agent's are two logs; the lines of all attempts are in them.
  */
 import { z } from 'zod'
 import type { LogLine, Prisma } from '../../generated/prisma/client.ts'
 import { LogLevel, LogType } from '../../generated/prisma/enums.ts'
 import { requireRole } from '../access.ts'
 import type { RequestContext } from '../context.ts'
-import { revisionPath } from '../deployments/schemas.ts'
-import { queryEnum, queryInt, queryText, queryTime } from '../fields.ts'
+import { deploymentPath, revisionPath } from '../deployments/schemas.ts'
+import { rejectIfAny } from '../errors.ts'
+import { queryEnum, queryIntOrNone, queryText, queryTime, queryWord } from '../fields.ts'
 import { escapeLike } from '../like.ts'
 import { decodeCursor, encodeCursor } from '../page.ts'
 import { parse, type RawInput } from '../parse.ts'
-import { readRevision } from '../revisions/read.ts'
+import { readRevision, requireDeployment } from '../revisions/read.ts'
 
 const LEVELS = Object.values(LogLevel)
+const LIMIT = 50
 
-export const readLogsInput = z.object({
-  path: revisionPath,
-  query: z.object({
-    type: z.enum(LogType).describe('`build`: what the build printed; `deploy`: what the running agent prints.'),
-    start_time: queryTime.describe('Only lines of this time or later.'),
-    end_time: queryTime.describe('Only lines before this time.'),
-    order: queryEnum(['asc', 'desc']).describe('asc (the default): oldest first.'),
-    limit: queryInt(1, 1000, 50),
-    offset: queryText.describe('`next_offset` of the page before.'),
-    query: queryText.describe('Only lines that contain this text, in upper or lower case.'),
-    level: queryEnum(['debug', 'info', 'warning', 'error']).describe('Only lines of this level or a more severe one.'),
-  }),
+const logQuery = z.object({
+  type: z.enum(LogType).describe('`build`: what the build printed; `deploy`: what the running agent prints.'),
+  start_time: queryTime.describe('Only lines of this time or later.'),
+  end_time: queryTime.describe('Only lines before this time.'),
+  order: queryEnum(['asc', 'desc']).describe('asc (the default): oldest first.'),
+  limit: queryIntOrNone(1, 1000).meta({ default: LIMIT }),
+  offset: queryText.describe('`next_offset` of the page before.'),
+  last: queryIntOrNone(1, 1000).describe(
+    'Instead of `order`, `limit` and `offset`: so many of the newest lines, oldest first. `next_offset` goes on behind them.',
+  ),
+  query: queryText.describe('Only lines that contain this text, in upper or lower case.'),
+  level: queryWord(['debug', 'info', 'warning', 'error', 'critical']).describe(
+    'Only lines of this level or a more severe one. In upper or lower case.',
+  ),
 })
+
+export const readLogsInput = z.object({ path: revisionPath, query: logQuery })
+export const readDeploymentLogsInput = z.object({ path: deploymentPath, query: logQuery })
 
 export interface LogPage {
   lines: LogLine[]
@@ -37,7 +44,7 @@ export interface LogPage {
    * that follows a log keeps the last offset it was given and asks again. Newest first: null at the log's beginning.
    */
   nextOffset: string | null
-  /** whether there are more lines in this direction now */
+  /** whether there are more lines in this direction now; of the last ones, before them */
   hasMore: boolean
 }
 
@@ -45,28 +52,74 @@ export interface LogPage {
 export async function readLogs(ctx: RequestContext, raw: RawInput): Promise<LogPage> {
   requireRole(ctx, 'viewer')
   const { path, query } = parse(readLogsInput, raw)
-  const order = query.order ?? 'asc'
-  const behind = query.offset === undefined ? undefined : decodeOffset(query.offset)
+  const window = windowOf(query)
   await readRevision(ctx, path.deployment_id, path.revision_id)
+  return readPage(ctx, { revisionId: path.revision_id }, query, window)
+}
+
+/** A page of a deployment's log: the lines of all its revisions, as they came. Role: viewer. Throws NotFoundError. */
+export async function readDeploymentLogs(ctx: RequestContext, raw: RawInput): Promise<LogPage> {
+  requireRole(ctx, 'viewer')
+  const { path, query } = parse(readDeploymentLogsInput, raw)
+  const window = windowOf(query)
+  await requireDeployment(ctx, path.deployment_id)
+  return readPage(ctx, { deploymentId: path.deployment_id }, query, window)
+}
+
+type LogQuery = z.output<typeof logQuery>
+
+/** Which part of the lines that match. */
+interface LogWindow {
+  order: 'asc' | 'desc'
+  take: number
+  /** the id that the part is behind, in this order */
+  behind: number | null
+  /** newest first as `order` is, but to be shown oldest first */
+  reversed: boolean
+}
+
+function windowOf({ last, limit, offset, order }: LogQuery): LogWindow {
+  if (last === undefined) {
+    const behind = offset === undefined ? null : decodeOffset(offset)
+    return { order: order ?? 'asc', take: limit ?? LIMIT, behind, reversed: false }
+  }
+  if (limit !== undefined || offset !== undefined || order !== undefined)
+    rejectIfAny([
+      { loc: ['query', 'last'], msg: 'Can’t be used together with order, limit or offset.', type: 'value_error' },
+    ])
+  return { order: 'desc', take: last, behind: null, reversed: true }
+}
+
+/** `log`: whose lines. */
+async function readPage(
+  ctx: RequestContext,
+  log: { revisionId: string } | { deploymentId: string },
+  query: LogQuery,
+  { order, take, behind, reversed }: LogWindow,
+): Promise<LogPage> {
   const where: Prisma.LogLineWhereInput = {
-    revisionId: path.revision_id,
+    ...log,
     type: query.type,
-    ...(behind === undefined ? {} : { id: order === 'asc' ? { gt: behind } : { lt: behind } }),
+    ...(behind === null ? {} : { id: order === 'asc' ? { gt: behind } : { lt: behind } }),
     ...(query.start_time || query.end_time ? { time: { gte: query.start_time, lt: query.end_time } } : {}),
     ...(query.query ? { message: { contains: escapeLike(query.query), mode: 'insensitive' } } : {}),
     ...(query.level ? { level: { in: LEVELS.slice(LEVELS.indexOf(query.level)) } } : {}),
   }
-  const found = await ctx.db.logLine.findMany({ where, orderBy: { id: order }, take: query.limit + 1 })
-  const lines = found.slice(0, query.limit)
+  const found = await ctx.db.logLine.findMany({ where, orderBy: { id: order }, take: take + 1 })
+  const hasMore = found.length > take
+  const lines = found.slice(0, take)
+  if (reversed) lines.reverse()
   const last = lines.at(-1)
-  const hasMore = found.length > query.limit
-  return { lines, nextOffset: last && (order === 'asc' || hasMore) ? logOffset(last) : null, hasMore }
+  return { lines, nextOffset: last && (order === 'asc' || reversed || hasMore) ? logOffset(last) : null, hasMore }
 }
 
 /** The opaque offset that points behind a line, in either order. */
 export function logOffset(line: Pick<LogLine, 'id'>): string {
   return encodeCursor([Number(line.id)])
 }
+
+/** A line's id for callers: as text it sorts like the log of its deployment. */
+export const logLineId = ({ id }: Pick<LogLine, 'id'>): string => String(id).padStart(16, '0')
 
 function decodeOffset(offset: string): number {
   return decodeCursor(offset, z.tuple([z.int()]), ['query', 'offset'])[0]

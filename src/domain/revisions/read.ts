@@ -63,7 +63,8 @@ export async function countRevisions(
   return new Map(groups.map((group) => [group.deploymentId, group._count]))
 }
 
-async function requireDeployment(ctx: RequestContext, id: string): Promise<void> {
+/** Throws NotFoundError unless there is a deployment of this id in the workspace. */
+export async function requireDeployment(ctx: RequestContext, id: string): Promise<void> {
   if ((await ctx.db.deployment.count({ where: { id, ...liveDeployment(ctx) } })) === 0)
     throw new NotFoundError('Deployment', id)
 }

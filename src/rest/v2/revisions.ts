@@ -1,12 +1,13 @@
 /** Revisions and their logs over REST (spec 4, contract 3 and 4). */
 import { readDeployment } from '../../domain/deployments/read.ts'
 import { createRevision, updateInput } from '../../domain/deployments/update.ts'
-import { readLogs, readLogsInput } from '../../domain/logs/read.ts'
+import { readDeploymentLogs, readDeploymentLogsInput, readLogs, readLogsInput } from '../../domain/logs/read.ts'
 import { interruptInput, interruptRevision } from '../../domain/revisions/interrupt.ts'
 import { getRevision, getRevisionInput, listRevisions, listRevisionsInput } from '../../domain/revisions/read.ts'
 import { redeployInput, redeployRevision } from '../../domain/revisions/redeploy.ts'
 import { type Operation, operation } from '../operation.ts'
 import { presentDeployment } from '../present/deployment.ts'
+import { presentLogs } from '../present/log.ts'
 import { presentRevision } from '../present/revision.ts'
 import { deployment, logPage, revision, revisionList } from '../schemas.ts'
 
@@ -85,15 +86,18 @@ export const revisions: Operation[] = [
     input: readLogsInput,
     answers: { 200: { means: 'A page.', schema: logPage } },
     errors: [404],
-    handle: async (ctx, raw) => {
-      const { lines, nextOffset } = await readLogs(ctx, raw)
-      const logs = lines.map(({ time, level, message, attempt }) => ({
-        timestamp: time.toISOString(),
-        level,
-        message,
-        attempt,
-      }))
-      return { status: 200, body: { logs, next_offset: nextOffset } }
-    },
+    handle: async (ctx, raw) => ({ status: 200, body: presentLogs(await readLogs(ctx, raw)) }),
+  }),
+  operation({
+    method: 'GET',
+    path: '/v2/deployments/{deployment_id}/logs',
+    operationId: 'readDeploymentLogs',
+    summary: 'Read the log of all builds, or of all agents, of a deployment',
+    description: 'The lines of all its revisions, as they came; each names its revision and attempt.',
+    tag,
+    input: readDeploymentLogsInput,
+    answers: { 200: { means: 'A page.', schema: logPage } },
+    errors: [404],
+    handle: async (ctx, raw) => ({ status: 200, body: presentLogs(await readDeploymentLogs(ctx, raw)) }),
   }),
 ]
