@@ -21,6 +21,7 @@ import { createRelay, type Relay } from './realtime/relay.ts'
 import { restPlugin } from './rest/plugin.ts'
 import { checkKeyRing } from './secrets-file.ts'
 import { type Background, startBackground } from './server/background.ts'
+import { mountHome } from './server/home.ts'
 import { closeHttp, createHttp } from './server/http.ts'
 import { mountMetrics } from './server/metrics.ts'
 import { databaseCheck } from './server/readiness.ts'
@@ -86,6 +87,7 @@ async function assemble(config: Config, log: Logger, opened: Awaited<ReturnType<
     },
   })
   mountMetrics(fastify)
+  mountHome(fastify)
   await fastify.register(restPlugin, { core, authenticate, publicUrl })
   mountGraphql(
     fastify,

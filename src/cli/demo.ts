@@ -7,7 +7,7 @@ import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { promisify } from 'node:util'
+import { promisify, styleText } from 'node:util'
 import { createClient } from 'graphql-sse'
 import { type Config, readConfig } from '../config.ts'
 import { type Command, CommandError, readOptions, UsageError } from './command.ts'
@@ -16,7 +16,10 @@ const run = promisify(execFile)
 const AGENT = fileURLToPath(new URL('../../test/fixtures/agent', import.meta.url))
 const NAME = 'demo'
 
-/** Takes the settings that the server was started with, to find it and its folder of repositories. */
+/**
+ * Finds the server by PILOTHOUSE_URL, as the README's examples do, or by the settings that it was started with; its
+ * folder of repositories by GIT_DIRECTORY or DATA_DIR.
+ */
 export const runDemo: Command = {
   usage: '',
   summary: 'shows a deployment from a git repository, an update and a rollback on the running server',
@@ -25,10 +28,19 @@ export const runDemo: Command = {
     const config = readConfig(process.env)
     if (!config.CONTROL_PLANE_API_KEY)
       throw new UsageError('Set CONTROL_PLANE_API_KEY to the admin key that npm start printed.')
-    const host = ['0.0.0.0', '::'].includes(config.HOST) ? 'localhost' : config.HOST
-    const url = config.PUBLIC_URL?.replace(/\/$/, '') ?? `http://${host}:${config.PORT}`
-    await demo({ config, url, key: config.CONTROL_PLANE_API_KEY, say: (line) => process.stdout.write(`${line}\n`) })
+    await demo({
+      config,
+      url: urlOf(config, process.env.PILOTHOUSE_URL),
+      key: config.CONTROL_PLANE_API_KEY,
+      say: (line) => process.stdout.write(`${line}\n`),
+    })
   },
+}
+
+function urlOf(config: Config, named: string | undefined): string {
+  if (named && !URL.canParse(named)) throw new UsageError(`PILOTHOUSE_URL must be an http(s) URL, not ${named}.`)
+  const host = ['0.0.0.0', '::'].includes(config.HOST) ? 'localhost' : config.HOST
+  return (named || config.PUBLIC_URL || `http://${host}:${config.PORT}`).replace(/\/$/, '')
 }
 
 interface DemoOptions {
@@ -45,24 +57,25 @@ async function demo({ config, url, key, say }: DemoOptions): Promise<void> {
   const api = client(url, key)
   const work = await mkdtemp(path.join(os.tmpdir(), 'pilothouse-demo-'))
   try {
+    say(strong(`A deployment from a git repository, on ${url}`))
     await removeEarlier(api, say)
     const repository = path.join(config.GIT_DIRECTORY, 'demo', 'agent.git')
     await makeRepository(work, repository)
-    say(`A repository with a small agent: ${repository}`)
+    say(`A repository with a small agent was made: ${repository}`)
 
     const created = await api.createDeployment(pathToFileURL(repository).href)
-    say(`\nDeployment ${created.id} was created by one GraphQL mutation. Its first revision:`)
+    say(`${strong('\nCreated by one GraphQL mutation')}: deployment ${created.id}. Its first revision:`)
     const first = created.latestRevision.id
     await api.watch(first, say)
     say(`  ${await call(api, created.id)}`)
 
     await commit(work, 'Hello from version 2')
-    say('\nA change was pushed, and a PATCH asks for it. The second revision:')
+    say(`${strong('\nA change was pushed')}, and a mutation asks for it. The second revision:`)
     const updated = await api.updateDeployment(created.id)
     await api.watch(updated.latestRevision.id, say)
     say(`  ${await call(api, created.id)}`)
 
-    say('\nRolled back by redeploying the first revision, without a build:')
+    say(`${strong('\nRolled back')} by redeploying the first revision, without a build:`)
     await api.redeployRevision(created.id, first)
     await api.watch(first, say)
     say(`  ${await call(api, created.id)}`)
@@ -74,14 +87,24 @@ async function demo({ config, url, key, say }: DemoOptions): Promise<void> {
 
 async function call(api: Api, id: string): Promise<string> {
   const address = await api.address(id)
-  return `GET ${address}/ → ${(await (await fetch(address)).text()).trim()}`
+  return `${dim(`GET ${address}/ →`)} ${(await (await fetch(address)).text()).trim()}`
+}
+
+const strong = (text: string) => styleText('bold', text, { stream: process.stdout })
+const dim = (text: string) => styleText('dim', text, { stream: process.stdout })
+
+/** One status of a revision, how long after its first one it came, and why. */
+function statusLine({ to, message }: { to: string; message: string | null }, ms: number): string {
+  const colour = to === 'DEPLOYED' ? 'green' : to.endsWith('_FAILED') ? 'red' : 'cyan'
+  const status = styleText(colour, to.padEnd(16), { stream: process.stdout })
+  return `  ${status}${dim(`${(ms / 1000).toFixed(1).padStart(5)} s`)}${message ? `  ${message}` : ''}`
 }
 
 /** The demo may be run again and again: what an earlier run left makes way. Its name is free at once. */
 async function removeEarlier(api: Api, say: DemoOptions['say']): Promise<void> {
   for (const id of await api.named(NAME)) {
     await api.deleteDeployment(id)
-    say(`Deleted the deployment of an earlier run, ${id}.`)
+    say(dim(`The deployment of an earlier run makes way: ${id}.`))
   }
 }
 
@@ -186,6 +209,7 @@ function client(url: string, key: string) {
       const query =
         'subscription Demo($revisionId: ID!) { revisionStatusChanged(revisionId: $revisionId) { to message } }'
       let last: { to: string; message: string | null } | undefined
+      const began = performance.now()
       const stream = events.iterate({ query, variables: { revisionId } })
       const gone = () => {
         throw new CommandError('The server went away. When it is back it goes on by itself; run the demo again.')
@@ -194,7 +218,7 @@ function client(url: string, key: string) {
         const { data, errors } = next.value
         if (errors) throw new CommandError(errors.map((error) => error.message).join('\n'))
         last = data!.revisionStatusChanged as { to: string; message: string | null }
-        say(`  ${last.to.padEnd(16)}${last.message ?? ''}`)
+        say(statusLine(last, performance.now() - began))
       }
       if (last?.to !== 'DEPLOYED')
         throw new CommandError(`The revision ended as ${last?.to}: ${last?.message ?? 'see its logs'}`)

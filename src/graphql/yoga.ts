@@ -1,5 +1,5 @@
 /** The GraphQL server: GraphQL over HTTP, subscriptions over SSE, GraphiQL in a browser (contract 10). */
-import { NoSchemaIntrospectionCustomRule } from 'graphql'
+import { introspectionFromSchema, NoSchemaIntrospectionCustomRule } from 'graphql'
 import { createYoga, type Plugin, type YogaServerInstance } from 'graphql-yoga'
 import type { Authenticate } from '../auth/authenticate.ts'
 import type { Core } from '../domain/context.ts'
@@ -24,7 +24,7 @@ export type GraphQLServer = YogaServerInstance<ServerContext, object>
 export const GRAPHQL_PATH = '/graphql'
 
 /** What GraphiQL begins with. */
-const FIRST_QUERY = `# Put your API key into the headers below, then press the button.
+const FIRST_QUERY = `# Put your API key into the headers below, then press the button: nothing is sent before.
 {
   viewer { role workspace { id name } }
   deployments(first: 10) {
@@ -48,8 +48,12 @@ export function createGraphql({ core, authenticate, relay, graphiql, introspecti
       subscriptionsProtocol: 'SSE',
     },
     // GraphiQL out of a package: the page in which keys are typed loads nothing from elsewhere. Nine megabytes, so
-    // only when somebody opens it.
-    renderGraphiQL: async (options) => (await import('@graphql-yoga/render-graphiql')).renderGraphiQL(options),
+    // only when somebody opens it. It is handed the schema, or else it would ask for it before there is a key, and
+    // greet newcomers with a 401.
+    renderGraphiQL: async (options) => {
+      const { renderGraphiQL } = await import('@graphql-yoga/render-graphiql')
+      return renderGraphiQL({ ...options, schema: introspection ? introspectionFromSchema(schema) : null } as object)
+    },
     landingPage: false,
     batching: false,
     multipart: false,

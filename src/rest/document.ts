@@ -10,7 +10,7 @@ import { prune } from './prune.ts'
 import { DATA_PLANE_GUIDE } from './v2/claims.ts'
 
 /** The API description's own version (spec 9). */
-const API_VERSION = '0.1.0'
+export const API_VERSION = '0.1.0'
 
 const DESCRIPTION = `Creates and manages deployments of agent servers. Send an API key in \`X-Api-Key\`; with a key
 of an organization, name the workspace in \`X-Tenant-Id\`. Every answer carries \`X-Request-Id\`. Query parameters

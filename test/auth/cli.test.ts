@@ -5,7 +5,9 @@ import { buildApp } from '../../src/app.ts'
 import { UsageError } from '../../src/cli/command.ts'
 import { run } from '../../src/cli/run.ts'
 import { readConfig } from '../../src/config.ts'
+import { transaction } from '../../src/domain/context.ts'
 import { hashKey } from '../../src/domain/keys/key.ts'
+import { createWorkspace } from '../../src/domain/workspaces/create.ts'
 import { type TestApp, testApp } from '../support/app.ts'
 import { testDatabase } from '../support/database.ts'
 import { listener } from '../support/factories.ts'
@@ -127,6 +129,28 @@ describe('workspaces', () => {
     expect(await command('workspaces', 'list')).toMatchObject({
       stdout: expect.stringContaining(`${id}  Default       ${name}`),
     })
+    const twin = await command('workspaces', 'create', '--name', name, '--organization-id', app.tenant.organizationId)
+    expect(twin).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: `A workspace named '${name}' already exists in this organization.\n`,
+    })
+  })
+
+  test('have names of their own also when two of one name are made at once', async () => {
+    const { core } = app.app
+    const twins = Array.from({ length: 5 }, () =>
+      transaction(core, (tx) =>
+        createWorkspace(tx, {
+          organizationId: app.tenant.organizationId,
+          name: 'Twins',
+          directoryIntegration: false,
+        }),
+      ),
+    )
+    const outcomes = await Promise.allSettled(twins)
+    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+    expect(await core.db.workspace.count({ where: { name: 'Twins' } })).toBe(1)
   })
 })
 

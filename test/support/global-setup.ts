@@ -2,9 +2,12 @@
  * Before all tests: one Postgres for the run (embedded, without fsync; or TEST_DATABASE_URL, whose user may create
  * databases) and in it a migrated template that each test's database is cloned from. After all: nothing is left.
  */
+import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { rm } from 'node:fs/promises'
+import path from 'node:path'
 import type { TestProject } from 'vitest/node'
+import { findPostmaster } from '../../src/database/embedded/postmaster.ts'
 import { startEmbedded } from '../../src/database/embedded.ts'
 import { migrate } from '../../src/database/migrate.ts'
 import { NOT_DURABLE, newDataDir } from './data-dir.ts'
@@ -41,11 +44,28 @@ export default async function setup(project: TestProject): Promise<() => Promise
 async function embeddedForTests(): Promise<{ url: string; stop(): Promise<void> }> {
   const dataDir = newDataDir()
   const { url, stop } = await startEmbedded({ dataDir, settings: NOT_DURABLE })
+  const release = endWithUs(dataDir)
   return {
     url,
     async stop() {
       await stop()
+      release()
       await rm(dataDir, { recursive: true, force: true })
     },
   }
+}
+
+/** Also of a run that was interrupted or killed nothing stays: a shell waits for the end of its pipe to us, and cleans up. */
+function endWithUs(dataDir: string): () => void {
+  const server = findPostmaster(path.join(dataDir, 'postgres'))!
+  const script =
+    'read -r line && exit; kill -QUIT "$1"; while kill -0 "$1" 2>/dev/null; do sleep 0.1; done; rm -rf "$2"'
+  // detached: what interrupts us in a terminal must not end it
+  const child = spawn('sh', ['-c', script, 'sh', String(server.pid), dataDir], {
+    detached: true,
+    stdio: ['pipe', 'ignore', 'ignore'],
+  })
+  child.unref()
+  ;(child.stdin as unknown as { unref(): void }).unref()
+  return () => child.stdin.end('\n')
 }

@@ -1,0 +1,44 @@
+/** `/`: what this address is, and where to go on. For a browser a small page, for everybody else the same as JSON. */
+import type { FastifyInstance } from 'fastify'
+import { API_VERSION } from '../rest/document.ts'
+
+const PLACES = {
+  docs: ['/docs', 'REST API, to read and to try'],
+  openapi: ['/openapi.json', 'REST API, as OpenAPI 3.1'],
+  graphql: ['/graphql', 'GraphQL API; GraphiQL in a browser'],
+  health: ['/healthz', 'is the process alive?'],
+  ready: ['/readyz', 'should it get requests?'],
+  metrics: ['/metrics', 'metrics, for Prometheus'],
+} as const
+
+export function mountHome(fastify: FastifyInstance): void {
+  fastify.get('/', { schema: { hide: true } }, async (request, reply) => {
+    reply.header('vary', 'accept')
+    if (!request.headers.accept?.includes('text/html')) {
+      const paths = Object.entries(PLACES).map(([name, [path]]) => [name, path])
+      return { name: 'Pilothouse', version: API_VERSION, ...Object.fromEntries(paths) }
+    }
+    reply.header('content-security-policy', "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
+    return reply.type('text/html; charset=utf-8').send(PAGE)
+  })
+}
+
+const rows = Object.values(PLACES).map(([path, what]) => `<dt><a href="${path}">${path}</a></dt><dd>${what}</dd>`)
+
+const PAGE = `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>Pilothouse</title>
+<style>
+  :root { color-scheme: light dark }
+  body { font: 1rem/1.6 system-ui, sans-serif; max-width: 36rem; margin: 15vh auto; padding: 0 1rem }
+  dl { display: grid; grid-template-columns: max-content 1fr; gap: .3rem 1.5rem }
+  dd { margin: 0 }
+</style>
+<h1>Pilothouse</h1>
+<p>The control plane for agent-server deployments, version ${API_VERSION}.
+Calls carry an API key in the header <code>X-Api-Key</code>.</p>
+<dl>${rows.join('')}</dl>
+</html>
+`

@@ -1,0 +1,90 @@
+/** What somebody meets who has just started a server: its front page, its log in a terminal, the demo. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createLogger } from '../../src/log.ts'
+import { type TestApp, testApp } from '../support/app.ts'
+import { run } from '../support/process.ts'
+
+let app: TestApp
+const lines: Record<string, unknown>[] = []
+beforeAll(async () => {
+  const log = createLogger('debug', { write: (line: string) => void lines.push(JSON.parse(line)) })
+  app = await testApp({
+    settings: { WORKER: 'on', RUNTIME: 'process', APP_PORTS: '21970-21999' },
+    overrides: { log },
+  })
+})
+afterAll(() => app.close())
+
+test('the front page says where the APIs are, and every link of it leads somewhere', async () => {
+  const response = await fetch(`${app.url}/`, { headers: { accept: 'text/html' } })
+  expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8')
+  const page = await response.text()
+  expect(page).toContain('version 0.1.0')
+  const links = [...page.matchAll(/href="([^"]+)"/g)].map(([, path]) => path!)
+  expect(links).toEqual(['/docs', '/openapi.json', '/graphql', '/healthz', '/readyz', '/metrics'])
+  for (const path of links)
+    expect((await fetch(app.url + path, { headers: { accept: 'text/html' } })).status, path).toBe(200)
+})
+
+test('a program is told the same as JSON', async () => {
+  const { status, body } = await app.rest('GET', '/', { key: null })
+  expect(status).toBe(200)
+  expect(body).toMatchObject({ name: 'Pilothouse', version: '0.1.0', docs: '/docs', graphql: '/graphql' })
+})
+
+test('GraphiQL brings the schema along: it asks for nothing before there is a key', async () => {
+  const page = await (await fetch(`${app.url}/graphql`, { headers: { accept: 'text/html' } })).text()
+  expect(page).toContain('"__schema":{"description"')
+  expect(page).toContain('"name":"createDeployment"')
+})
+
+test('a line of the log about a request says who called, and from where', async () => {
+  const { actor } = await app.context(app.keys.viewer)
+  await app.rest('GET', '/v2/deployments', { key: app.keys.viewer })
+  await app.gql('{ viewer { role } }', {}, { key: app.keys.viewer })
+  const of = (route: string) => lines.find((line) => line.route === route && line.subject === actor.subject)
+  for (const route of ['/v2/deployments', '/graphql'])
+    await expect.poll(() => of(route)).toMatchObject({ level: 'debug', status: 200, address: '127.0.0.1' })
+})
+
+test('the demo finds the server by PILOTHOUSE_URL, and says how long each step took', async () => {
+  const demo = run('src/cli/main.ts', ['demo'], {
+    PILOTHOUSE_URL: `${app.url}/`,
+    CONTROL_PLANE_API_KEY: app.keys.admin,
+    GIT_DIRECTORY: app.app.config.GIT_DIRECTORY,
+  })
+  const { code, stdout, stderr } = await demo.ended
+  expect(stderr).toBe('')
+  expect(code).toBe(0)
+  expect(stdout.split('\n')[0]).toBe(`A deployment from a git repository, on ${app.url}`)
+  expect(stdout.match(/^ {2}DEPLOYED +\d+\.\d s$/gm)).toHaveLength(3)
+  expect(stdout.match(/→ Hello from version \d$/gm)).toEqual([
+    '→ Hello from version 1',
+    '→ Hello from version 2',
+    '→ Hello from version 1',
+  ])
+  // and whoever looks at the log can follow it
+  expect(lines.filter(({ msg }) => /^demo #\d DEPLOYED in \d+\.\d s$/.test(String(msg)))).toHaveLength(3)
+}, 90_000)
+
+test('PILOTHOUSE_URL that is no address is told so', async () => {
+  const env = { PILOTHOUSE_URL: 'here', CONTROL_PLANE_API_KEY: app.keys.admin }
+  const { code, stderr } = await run('src/cli/main.ts', ['demo'], env).ended
+  expect(code).toBe(2)
+  expect(stderr).toContain('PILOTHOUSE_URL must be an http(s) URL, not here.')
+})
+
+test('LOG_FORMAT=pretty is for people: the time, the level, what happened', async () => {
+  const started = run('src/main.ts', [], {
+    PORT: '0',
+    HOST: 'nowhere.invalid',
+    LOG_FORMAT: 'pretty',
+    DATABASE_URL: app.databaseUrl,
+    DATA_DIR: app.dataDir,
+    SECRETS_KEYS: app.secretsKeys,
+    CONTROL_PLANE_API_KEY: 'none-of-the-keys-of-this-database',
+  })
+  const { stdout } = await started.ended
+  expect(stdout).toMatch(/^\[\d\d:\d\d:\d\d\] WARN: CONTROL_PLANE_API_KEY is ignored/m)
+  expect(stdout).not.toContain('{"level"')
+})
