@@ -34,7 +34,7 @@ export interface App {
   relay: Relay
   /** the admin key that the first start made: show it once, never log it. Null on every other start. */
   generatedKey: string | null
-  /** Resolves, with why, if the server's own Postgres ended and can't be started again: nothing works any more. */
+  /** Resolves, with why, when nothing works any more: its own Postgres can't be started again, or a step can't be ended. */
   lost: Promise<Error>
   /** how clients reach it; known for certain once it is started */
   publicUrl(): string
@@ -78,6 +78,10 @@ async function assemble(config: Config, log: Logger, opened: Awaited<ReturnType<
   let background: Background | null = null
   let starting: Promise<void> | null = null
   let draining = false
+  let onStuck: (error: Error) => void = () => undefined
+  const stuck = new Promise<Error>((resolve) => {
+    onStuck = resolve
+  })
   const fastify = createHttp({
     log,
     async notReady() {
@@ -103,7 +107,7 @@ async function assemble(config: Config, log: Logger, opened: Awaited<ReturnType<
   async function start(): Promise<void> {
     await fastify.listen({ host: config.HOST, port: config.PORT })
     relay.start()
-    background = await startBackground({ core, config, log, url, apiKeys })
+    background = await startBackground({ core, config, log, url, apiKeys, onStuck })
   }
 
   async function drain(): Promise<void> {
@@ -121,7 +125,7 @@ async function assemble(config: Config, log: Logger, opened: Awaited<ReturnType<
     fastify,
     relay,
     generatedKey,
-    lost: opened.lost,
+    lost: Promise.race([opened.lost, stuck]),
     publicUrl,
     start() {
       starting ??= start()

@@ -1,14 +1,15 @@
 /** An error that ends a process → what its operator is told: one line for what they can mend, more for what only we can. */
 import { ConfigError } from './config.ts'
 import { MigrationError } from './database/migrate.ts'
+import { StuckError } from './dataplane/ending.ts'
 import { DomainError } from './domain/errors.ts'
 
 type SystemError = NodeJS.ErrnoException & { address?: string; port?: number; hostname?: string }
 
 /** `prefix`: of the settings that say where to listen. */
 export function explain(error: unknown, prefix = ''): string {
-  if (error instanceof ConfigError || error instanceof MigrationError || error instanceof DomainError)
-    return error.message
+  for (const known of [ConfigError, MigrationError, DomainError, StuckError])
+    if (error instanceof known) return error.message
   const { code, message, path, syscall, address, port, hostname } = error as SystemError
   if (syscall === 'listen') {
     if (code === 'EADDRINUSE') return `Port ${port} of ${address} is in use: stop what uses it, or set ${prefix}PORT.`

@@ -22,10 +22,10 @@ try {
 }
 if (lifetime.ending) await lifetime.leave()
 
-/** Without its database a server is of no use: whoever supervises it starts it again. */
+/** Without its database, or with a step that can't be ended, a server is of no use: its supervisor starts it again. */
 function onLost(error: Error): void {
   if (!lifetime.end(1)) return
-  app?.core.log.error({ error: error.message }, 'this server ends: it has no database any more')
+  app?.core.log.error({ error: error.message }, 'this server ends')
   say(`${explain(error)}\n`)
 }
 

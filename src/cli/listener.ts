@@ -25,6 +25,9 @@ export const runListener: Command = {
       return lifetime.leave(1)
     }
     lifetime.opened(listener, log)
+    void listener.lost.then((error) => {
+      if (lifetime.end(1)) say(`${explain(error)}\n`)
+    })
     if (lifetime.ending) await lifetime.leave()
     // a signal ends it
     await new Promise(() => {})

@@ -6,7 +6,8 @@
 import type { Logger } from 'pino'
 import { ClaimLostError } from '../domain/errors.ts'
 import type { Assignment, Claim, ControlPlane, HeartbeatItem, Progress, Step } from '../domain/work/protocol.ts'
-import { backoff, sleep } from './backoff.ts'
+import { backoff, sleep, within } from './backoff.ts'
+import { StuckError, seeToEnd } from './ending.ts'
 import { LogSink } from './log-sink.ts'
 import { performStep, type StepResult, Withdrawn } from './perform.ts'
 import type { HeldClaim, Runtime } from './runtime/runtime.ts'
@@ -21,7 +22,14 @@ export interface HoldingOptions {
   leasedAt: number
   /** an earlier holding of the same deployment that is still being wound up */
   after?: Promise<void>
+  /** told when something of it can't be ended, not even by force */
+  onStuck?: (error: StuckError) => void
+  /** ms that a step has to stop when it is told to, before it is ended by force; see ending.ts */
+  stopMs?: number
 }
+
+/** ms in which everything of a deployment is over here, whatever it takes */
+const WIND_MS = 120_000
 
 interface Active {
   step: Step
@@ -144,9 +152,12 @@ export class Holding {
     this.#end.abort()
     if (this.#leaseTimer) clearTimeout(this.#leaseTimer)
     this.#active?.abort.abort(new Error('This worker does not hold the deployment any more'))
-    const { runtime, after } = this.#options
+    const { runtime, after, onStuck } = this.#options
     try {
-      await Promise.all([after, this.#active?.done, runtime.drop(this.claim.deployment.id, drainMs)])
+      const wound = Promise.all([after, this.#active?.done, runtime.drop(this.claim.deployment.id, drainMs)])
+      if (!(await within(WIND_MS, wound)))
+        onStuck?.(new StuckError('A deployment can’t be given up here: this process ends, to be started again.'))
+      await wound
       await last()
     } catch (error) {
       done = error instanceof ClaimLostError
@@ -202,8 +213,20 @@ export class Holding {
       this.#progress = null
       this.#handingOver = false
     }
-    this.#active = { step, abort, done: work() }
-    void this.#active.done.then(() => (tornDown ? this.lost() : this.#act()))
+    const done = work()
+    this.#active = { step, abort, done }
+    void done.then(() => (tornDown ? this.lost() : this.#act()))
+    abort.signal.addEventListener('abort', () => void this.#seeToEnd(step, done), { once: true })
+  }
+
+  /** After a step that had to be ended by force somebody else goes on with the deployment. */
+  async #seeToEnd(step: Step, done: Promise<void>): Promise<void> {
+    const { runtime, onStuck, stopMs } = this.#options
+    try {
+      if (await seeToEnd(step, done, { runtime, log: this.#log, stopMs })) await this.release(0)
+    } catch (error) {
+      onStuck?.(error as StuckError)
+    }
   }
 
   /** Tells the control plane until it has heard; true: the result counts. Never throws. */

@@ -1,4 +1,5 @@
 /** Calls that have to be answered in time: one that hangs must not keep the next one from being tried. */
+import type { ControlPlane } from '../domain/work/protocol.ts'
 
 /**
  * Makes a call with a signal that aborts with `signal`, or after `ms`; then it rejects, whether the call heeds its signal
@@ -22,4 +23,19 @@ export function timely<T>(ms: number, signal: AbortSignal, call: (signal: AbortS
         signal.removeEventListener('abort', forward)
       })
   })
+}
+
+/** The calls of `plane` that nothing else ends have `ms` for their answer; claims and heartbeats say their own. */
+export function answering(plane: ControlPlane, ms: number): ControlPlane {
+  const never = new AbortController().signal
+  const inTime = <R, A>(call: (request: R) => Promise<A>) => {
+    return (request: R) => timely(ms, never, () => call(request))
+  }
+  return {
+    ...plane,
+    logs: inTime(plane.logs),
+    complete: inTime(plane.complete),
+    release: inTime(plane.release),
+    releaseHolder: inTime(plane.releaseHolder),
+  }
 }

@@ -23,6 +23,10 @@ export interface WorkerOptions {
   version?: string
   /** When it holds so many deployments it claims no more; they are for its replicas. Default: no limit */
   maxClaims?: number
+  /** told when something can't be ended here: then this process has to end, and be started again */
+  onStuck?: (error: Error) => void
+  /** ms that a step has to stop when it is told to, before it is ended by force. Default: 30 s */
+  stopMs?: number
 }
 
 export interface Worker {
@@ -43,7 +47,8 @@ const STOP_LIMIT_MS = 7500
 
 /** Resolves when this worker is known to others on its machine; the loops run on their own from then on. */
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
-  const { controlPlane, runtime, leaseSeconds, log, version, maxClaims = Number.POSITIVE_INFINITY } = options
+  const { controlPlane, runtime, leaseSeconds, log, version, onStuck, stopMs } = options
+  const { maxClaims = Number.POSITIVE_INFINITY } = options
   const holder = options.holder ?? `${os.hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`
   /** by deployment */
   const holdings = new Map<string, Holding>()
@@ -151,7 +156,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
         const earlier = holdings.get(id)
         // it was claimed anew, so whatever we still have of it is not ours any more
         const after = earlier?.lost()
-        const holding = new Holding({ controlPlane, runtime, log, claim, leasedAt, ...(after ? { after } : {}) })
+        const holding = new Holding({ controlPlane, runtime, log, claim, leasedAt, after, onStuck, stopMs })
         holdings.set(id, holding)
         void holding.over.then(() => {
           if (holdings.get(id) === holding) holdings.delete(id)

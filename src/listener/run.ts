@@ -22,6 +22,8 @@ export interface Listener {
   holder: string
   /** of its health */
   port: number
+  /** Resolves, with why, when this process has to end and be started again. */
+  lost: Promise<Error>
   /** Gives every claim back and ends; what runs in the cluster goes on. At most some 8 s. */
   close(): Promise<void>
 }
@@ -51,6 +53,10 @@ export async function startListener(settings: ListenerSettings, log: Logger, pla
     await runtime.close()
     throw error
   })
+  let onStuck: (error: Error) => void = () => undefined
+  const lost = new Promise<Error>((resolve) => {
+    onStuck = resolve
+  })
   const worker = await startWorker({
     controlPlane: observed(controlPlane, { metrics, status, held }),
     runtime,
@@ -58,9 +64,10 @@ export async function startListener(settings: ListenerSettings, log: Logger, pla
     maxClaims: settings.MAX_CLAIMS,
     version: VERSION,
     log,
+    onStuck,
   })
   log.info({ holder: worker.holder, version: VERSION, healthPort: health.port }, 'The listener runs')
-  return { holder: worker.holder, port: health.port, close }
+  return { holder: worker.holder, port: health.port, lost, close }
 
   async function close(): Promise<void> {
     ending = true

@@ -5,6 +5,7 @@ import { type Config, ConfigError, engineEnvironment } from '../config.ts'
 import { type Listening, listen } from '../database/listen.ts'
 import { createProcessRuntime } from '../dataplane/runtime/process/runtime.ts'
 import type { Runtime } from '../dataplane/runtime/runtime.ts'
+import { answering } from '../dataplane/timely.ts'
 import { startWorker } from '../dataplane/worker.ts'
 import { type Core, OAUTH_CHANNEL, WORK_CHANNEL } from '../domain/context.ts'
 import { KEY_CHANNEL } from '../domain/keys/revoke.ts'
@@ -24,6 +25,9 @@ const UPLOAD_SWEEP_SECONDS = 300
 /** ms that the stop waits for calls at OAuth providers: what they answer can't be had a second time */
 const UNDER_WAY_PATIENCE = 6000
 
+/** ms that a report of the worker may take, locks that it waits for among it; then it is made again */
+const REPORT_PATIENCE = 20_000
+
 export interface BackgroundOptions {
   core: Core
   config: Config
@@ -31,6 +35,8 @@ export interface BackgroundOptions {
   /** of the database */
   url: string
   apiKeys: ApiKeys
+  /** told when the worker has something that can't be ended: this process has to end */
+  onStuck: (error: Error) => void
 }
 
 export interface Background {
@@ -39,7 +45,8 @@ export interface Background {
 }
 
 /** Resolves when the server hears what others say and its worker is there. */
-export async function startBackground({ core, config, log, url, apiKeys }: BackgroundOptions): Promise<Background> {
+export async function startBackground(options: BackgroundOptions): Promise<Background> {
+  const { core, config, log, url, apiKeys, onStuck } = options
   const news = createWakeup()
   core.news = news
   const oauthNews = createWakeup()
@@ -97,10 +104,11 @@ export async function startBackground({ core, config, log, url, apiKeys }: Backg
     const runtime =
       config.RUNTIME === 'kubernetes' ? await openKubernetesRuntime(config, log) : openProcessRuntime(core, config, url)
     const started = await startWorker({
-      controlPlane: localControlPlane(core),
+      controlPlane: answering(localControlPlane(core), REPORT_PATIENCE),
       runtime,
       leaseSeconds: config.LEASE_SECONDS,
       log,
+      onStuck,
     })
     return {
       async stop() {

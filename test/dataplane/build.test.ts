@@ -7,7 +7,18 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { bringSource } from '../../src/dataplane/build/source.ts'
 import { StepFailure } from '../../src/dataplane/failure.ts'
 import type { RevisionWork } from '../../src/domain/work/protocol.ts'
-import { alive, claimOf, eventually, memoryLog, never, openPlace, type Place, revisionOf, stepOf } from './support.ts'
+import {
+  alive,
+  claimOf,
+  eventually,
+  memoryLog,
+  NO_SOURCES,
+  never,
+  openPlace,
+  type Place,
+  revisionOf,
+  stepOf,
+} from './support.ts'
 
 let place: Place
 beforeAll(async () => {
@@ -274,6 +285,40 @@ test('a build whose git folder can’t be removed fails, and does not end the se
   // an unhandled rejection would fail this test run
   await new Promise((resolve) => setTimeout(resolve))
   fs.rmSync(folder, { force: true })
+})
+
+test('a build that hears nothing can be destroyed, and makes room for the next one', async () => {
+  const most = Math.max(2, os.availableParallelism())
+  const deaf = await openPlace({ sources: { ...NO_SOURCES, gitCredentials: () => new Promise(() => undefined) } })
+  const steps = Array.from({ length: most }, () => stepOf('BUILD', revisionOf(place.repository())))
+  const abort = new AbortController()
+  const builds = steps.map((step) => deaf.runtime.build(claimOf(), step, memoryLog(), abort.signal))
+  const tarball = { source: 'internal_source' } as const
+  const next = deaf.runtime.build(
+    claimOf(),
+    stepOf('BUILD', revisionOf(place.repository(), tarball)),
+    memoryLog(),
+    never,
+  )
+  abort.abort(new Error('enough'))
+  const ends = Promise.allSettled(builds)
+  for (const step of steps) await deaf.runtime.destroy(step.id)
+  for (const end of await ends) expect(end).toMatchObject({ status: 'rejected' })
+  // its turn has come
+  await expect(next).rejects.toThrow('no tarballs here')
+  await deaf.close()
+})
+
+test('the processes of a build that is destroyed are killed', async () => {
+  const log = memoryLog()
+  const step = stepOf(
+    'BUILD',
+    revisionOf(place.repository(), { buildCommand: "trap '' TERM; echo pid $$; while :; do sleep 1; done" }),
+  )
+  const building = place.runtime.build(claimOf(), step, log, never)
+  const pid = Number((await log.seen(/^pid /)).split(' ')[1])
+  await Promise.all([expect(building).rejects.toThrow(), place.runtime.destroy(step.id)])
+  expect(alive(pid)).toBe(false)
 })
 
 test('a build that has to wait for others on this machine says so', async () => {

@@ -1,18 +1,20 @@
 /** One held deployment, without a cluster and without a worker: when it lets go, and which of two answers counts. */
 import pino from 'pino'
 import { expect, test, vi } from 'vitest'
-import { Holding } from '../../src/dataplane/holding.ts'
-import type { Claim } from '../../src/domain/work/protocol.ts'
+import { StuckError } from '../../src/dataplane/ending.ts'
+import { Holding, type HoldingOptions } from '../../src/dataplane/holding.ts'
+import { answering } from '../../src/dataplane/timely.ts'
+import type { Claim, CompleteRequest } from '../../src/domain/work/protocol.ts'
 import { recordingRuntime } from '../listener/support.ts'
 import { scriptedControlPlane } from './control-plane.ts'
 import { eventually, stepOf } from './support.ts'
 
-function hold(changes: Partial<Claim>) {
+function hold(changes: Partial<Claim>, options: Partial<HoldingOptions> = {}) {
   const controlPlane = scriptedControlPlane(changes)
   const runtime = recordingRuntime()
   const { claim1: claim } = controlPlane
   const log = pino({ level: 'silent' })
-  const holding = new Holding({ controlPlane, runtime, log, claim, leasedAt: performance.now() })
+  const holding = new Holding({ controlPlane, runtime, log, claim, leasedAt: performance.now(), ...options })
   return { controlPlane, runtime, claim, holding }
 }
 
@@ -56,4 +58,60 @@ test('a holder that could not renew its lease in time is heard of again, so that
   vi.useRealTimers()
   await holding.over
   expect(await eventually(() => controlPlane.released.includes(claim.claimId))).toBe(true)
+})
+
+/** Takes a step whose signal nobody heeds. */
+async function deaf(onStuck: (error: Error) => void = () => undefined) {
+  const step = stepOf('PROVISION', null)
+  const held = hold({ generation: 1, step }, { stopMs: 50, onStuck })
+  const { runtime } = held
+  let reject: (error: Error) => void = () => undefined
+  runtime.provision = () => {
+    runtime.asked.push('provision')
+    return new Promise((_resolve, fail) => {
+      reject = fail
+    })
+  }
+  runtime.destroy = async (stepId) => {
+    runtime.asked.push(`destroy ${stepId === step.id}`)
+    reject(new Error('destroyed'))
+  }
+  await eventually(() => runtime.asked.length === 1)
+  return held
+}
+
+test('a step that does not stop when it is told to is ended by force, and its deployment given up', async () => {
+  const { holding, controlPlane, runtime, claim } = await deaf()
+  holding.update({ ...claim, step: null, stop: true, generation: 2 })
+  await holding.over
+  expect(runtime.asked).toEqual(['provision', 'destroy true'])
+  expect(controlPlane.released).toEqual([claim.claimId])
+})
+
+test('a claim whose step does not stop is over once that was ended by force, and the next one can begin', async () => {
+  const { holding } = await deaf()
+  void holding.lost()
+  await holding.over
+})
+
+test('a step that not even force ends is told, so that the process can end', async () => {
+  const stuck = new Promise<Error>((resolve) => {
+    void deaf(resolve).then(({ holding, runtime }) => {
+      runtime.destroy = () => Promise.reject(new Error('in the kernel'))
+      void holding.lost()
+    })
+  })
+  expect(await stuck).toBeInstanceOf(StuckError)
+})
+
+test('a report that is not answered is made again', async () => {
+  const step = stepOf('PROVISION', null)
+  const plane = scriptedControlPlane({ step })
+  let asked = 0
+  const complete = (request: CompleteRequest) =>
+    ++asked === 1 ? new Promise<never>(() => undefined) : plane.complete(request)
+  const { holding } = hold({}, { controlPlane: answering({ ...plane, complete }, 50), claim: plane.claim1 })
+  expect((await plane.done(step.id)).outcome).toBe('succeeded')
+  expect(asked).toBe(2)
+  await holding.release(0)
 })

@@ -92,6 +92,7 @@ export function recordingRuntime(): RecordingRuntime {
     async teardown(claim) {
       runtime.asked.push(`teardown ${claim.deployment.id}`)
     },
+    async destroy() {},
     ensure(claim, run) {
       runtime.serving.set(claim.deployment.id, run)
     },

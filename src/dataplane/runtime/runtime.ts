@@ -69,6 +69,11 @@ export interface Runtime {
     onProgress?: OnProgress,
   ): Promise<Candidate>
   teardown(claim: HeldClaim, step: Step, signal: AbortSignal): Promise<void>
+  /**
+   * For a step that does not heed its signal: kills its processes, cuts its connections and lets its call reject.
+   * Throws when something of it can't be ended.
+   */
+  destroy(stepId: string): Promise<void>
   /** Level-based: makes `run` what serves, in the background and for as long as it is wanted; null: nothing. */
   ensure(claim: HeldClaim, run: Run | null, log: RevisionLog | null): void
   /** Removes artifacts other than these, and what broken tries left. Only called while no step is under way. */

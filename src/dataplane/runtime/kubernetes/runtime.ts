@@ -4,6 +4,7 @@
  */
 import type { Logger } from 'pino'
 import { StepFailure } from '../../failure.ts'
+import { StepCalls } from '../calls.ts'
 import type { HeldClaim, Runtime } from '../runtime.ts'
 import type { Cluster } from './cluster/cluster.ts'
 import { Follower } from './follower.ts'
@@ -29,6 +30,7 @@ export function createKubernetesRuntime(options: KubernetesRuntimeOptions): Runt
   const { cluster, render, volumePolicy, log, failAfterMs = 30_000, followedLogs = 200 } = options
   const follower = new Follower(cluster, followedLogs, log)
   const host: Host = { cluster, follower, render, failAfterMs, log }
+  const calls = new StepCalls()
   /** by deployment */
   const helds = new Map<string, Held>()
   const unsubscribe = cluster.onChange((deploymentId) => helds.get(deploymentId)?.touched())
@@ -64,15 +66,21 @@ export function createKubernetesRuntime(options: KubernetesRuntimeOptions): Runt
   }
 
   return {
-    provision: async (claim, step, signal) => hold(claim).provision(step, signal),
+    provision: (claim, step, signal) => calls.carry(step.id, async () => hold(claim).provision(step, signal)),
     async build() {
       throw new StepFailure('NO_BUILDER', NO_BUILDER)
     },
-    deploy: async (claim, step, revisionLog, signal) => hold(claim).deploy(step, revisionLog, signal),
-    async teardown(claim, step, signal) {
+    deploy: (claim, step, revisionLog, signal) =>
+      calls.carry(
+        step.id,
+        async () => hold(claim).deploy(step, revisionLog, signal),
+        (candidate) => candidate.discard(),
+      ),
+    teardown: (claim, step, signal) =>
       // without a namespace nothing can have been made
-      await find(claim)?.teardown(step, volumePolicy, signal)
-    },
+      calls.carry(step.id, async () => find(claim)?.teardown(step, volumePolicy, signal)),
+    // it has no processes; each of its requests has a time limit, and writes need the lease
+    destroy: async (stepId) => calls.abandon(stepId),
     ensure: (claim, run, revisionLog) => find(claim)?.ensure(run, revisionLog),
     // images are not ours to remove
     prune: async () => undefined,

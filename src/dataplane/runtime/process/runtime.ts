@@ -7,6 +7,7 @@ import type { Claim, Run } from '../../../domain/work/protocol.ts'
 import { limited } from '../../backoff.ts'
 import { Limit } from '../../limit.ts'
 import { masking } from '../../masking.ts'
+import { StepCalls } from '../calls.ts'
 import type { Candidate, RevisionLog, RevisionStep, Runtime } from '../runtime.ts'
 import { pruneArtifacts } from './artifacts.ts'
 import { runBuild } from './build-step.ts'
@@ -30,6 +31,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): Runtime {
   const host = createHost(options)
   const atATime = Math.max(2, os.availableParallelism())
   const builds = new Limit(atATime)
+  const calls = new StepCalls()
   const servings = new Map<string, Serving>()
 
   function servingOf(deploymentId: string): Serving {
@@ -51,59 +53,74 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): Runtime {
     if (servings.get(deploymentId) === serving) servings.delete(deploymentId)
   }
 
+  async function deploy(claim: Claim, step: RevisionStep, log: RevisionLog, signal: AbortSignal): Promise<Candidate> {
+    const { id } = claim.deployment
+    const { revision } = step
+    const { mask } = await openContext(host, id, revision, signal)
+    return masking(
+      mask,
+      (reason) => log.write('deploy', reason, 'error'),
+      async () => {
+        const serving = servingOf(id)
+        const port = await serving.open(signal)
+        const left = Math.max(1000, step.deadlineAt.getTime() - Date.now() - DEADLINE_MARGIN_MS)
+        const { candidate, image } = await limited(left, signal, async (inTime) => {
+          const image = isImage(revision.source) ? await prepareImage(host, id, revision, log, inTime) : null
+          return {
+            image,
+            candidate: await serving.prepare(supervised(host, id, revision, step.spec, log, step.id), inTime),
+          }
+        })
+        const url = urlOf(host, port)
+        // where an external image is reached here: its custom_url is the user's own
+        if (image) log.write('deploy', `The address of this deployment is ${url}`)
+        return {
+          url,
+          ...(image ? { imageVersion: imageVersionOf(revision.imageUri, image.digest) } : {}),
+          commit: (record) => serving.handOver(candidate, record),
+          discard: () => candidate.end(),
+        }
+      },
+    )
+  }
+
   return {
-    async provision(claim, _step, signal) {
-      signal.throwIfAborted()
-      const app = openApp(host.layout, claim.deployment.id, host.account)
-      await createDatabase(host.admin, claim.deployment.id, app.database, signal)
-    },
+    provision: (claim, step, signal) =>
+      calls.carry(step.id, async () => {
+        signal.throwIfAborted()
+        const app = openApp(host.layout, claim.deployment.id, host.account)
+        await createDatabase(host.admin, claim.deployment.id, app.database, signal)
+      }),
 
     build: (claim, step, log, signal, onCommit = () => undefined) =>
       builds.run(
         signal,
-        () => runBuild(host, claim.deployment.id, step, log, signal, onCommit),
+        () => calls.carry(step.id, () => runBuild(host, claim.deployment.id, step, log, signal, onCommit)),
         () => log.write('build', `Waiting for its turn: this machine builds ${atATime} at a time`),
       ),
 
-    async deploy(claim: Claim, step: RevisionStep, log: RevisionLog, signal: AbortSignal): Promise<Candidate> {
-      const { id } = claim.deployment
-      const { revision } = step
-      const { mask } = await openContext(host, id, revision, signal)
-      return masking(
-        mask,
-        (reason) => log.write('deploy', reason, 'error'),
-        async () => {
-          const serving = servingOf(id)
-          const port = await serving.open(signal)
-          const left = Math.max(1000, step.deadlineAt.getTime() - Date.now() - DEADLINE_MARGIN_MS)
-          const { candidate, image } = await limited(left, signal, async (inTime) => {
-            const image = isImage(revision.source) ? await prepareImage(host, id, revision, log, inTime) : null
-            return {
-              image,
-              candidate: await serving.prepare(supervised(host, id, revision, step.spec, log, step.id), inTime),
-            }
-          })
-          const url = urlOf(host, port)
-          // where an external image is reached here: its custom_url is the user's own
-          if (image) log.write('deploy', `The address of this deployment is ${url}`)
-          return {
-            url,
-            ...(image ? { imageVersion: imageVersionOf(revision.imageUri, image.digest) } : {}),
-            commit: (record) => serving.handOver(candidate, record),
-            discard: () => candidate.end(),
-          }
-        },
-      )
-    },
+    deploy: (claim, step, log, signal) =>
+      calls.carry(
+        step.id,
+        () => deploy(claim, step, log, signal),
+        (candidate) => candidate.discard(),
+      ),
 
-    async teardown(claim, _step, signal) {
-      const { id } = claim.deployment
-      await drop(id)
-      signal.throwIfAborted()
-      await host.containers.sweep(id)
-      await dropDatabase(host.admin, id, signal)
-      freePort(host.ports, id)
-      await removeAll(host.layout.app(id).root)
+    teardown: (claim, step, signal) =>
+      calls.carry(step.id, async () => {
+        const { id } = claim.deployment
+        await drop(id)
+        signal.throwIfAborted()
+        await host.containers.sweep(id)
+        await dropDatabase(host.admin, id, signal)
+        freePort(host.ports, id)
+        await removeAll(host.layout.app(id).root)
+      }),
+
+    async destroy(stepId) {
+      // its connections are cut by the signal itself (admin.ts)
+      await host.guard.kill(stepId)
+      calls.abandon(stepId)
     },
 
     ensure(claim: Claim, run: Run | null, log: RevisionLog | null) {
