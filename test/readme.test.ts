@@ -37,7 +37,7 @@ async function startBrowser(oauth: OAuthServer) {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close: () => server.close() }
 }
 
-test('the examples work as they stand, from an empty folder to a running agent', async () => {
+test('the examples work as they stand, each of them twice, from an empty folder to a running agent', async () => {
   const settings = { WORKER: 'on', RUNTIME: 'process', APP_PORTS: '21600-21699', ...LOCAL }
   const server = await testApp({ settings })
   const oauth = await startOAuthServer()
@@ -45,7 +45,8 @@ test('the examples work as they stand, from an empty folder to a running agent',
   const { clientId, clientSecret } = await oauth.client({ method: 'client_secret_post', redirectUri })
   const browser = await startBrowser(oauth)
   try {
-    const script = [...README.matchAll(/^```sh\n(.*?)^```$/gms)].map((block) => block[1]).join('\necho; echo ----\n')
+    const blocks = [...README.matchAll(/^```sh\n(.*?)^```$/gms)].flatMap(([, block]) => [block, block])
+    const script = blocks.join('\necho; echo ----\n')
     const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', script], {
       cwd: ROOT,
       env: {
@@ -63,13 +64,17 @@ test('the examples work as they stand, from an empty folder to a running agent',
         BROWSER_URL: browser.url,
       },
     })
-    expect(stdout).toContain('"to":"DEPLOYED"')
+    // the first revision, a change, the way back, and what was uploaded
+    expect(stdout.match(/"to":"DEPLOYED"/g)?.length).toBeGreaterThanOrEqual(6)
+    expect(stdout).toContain('"status":"BUILD_FAILED"')
+    expect(stdout).toContain('"status_message":"The source has no file \\"not-there.json\\"')
     expect(stdout).toContain('Hello from version 1')
     expect(stdout).toContain('"url":"file://')
     expect(stdout).toContain('RedeployRevisionSuccess')
     expect(stdout).toContain('"status":"completed"')
     expect(stdout).toContain('"access_token":"')
-    expect(stdout).not.toContain('"detail"')
+    // the provider that is there already
+    expect(stdout.match(/"detail".*/g)).toEqual([expect.stringContaining('"code":"ALREADY_EXISTS"')])
     expect(stdout).not.toContain('"errors"')
   } finally {
     browser.close()
