@@ -7,6 +7,7 @@ import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance } from 'fastify'
 import { createJsonSchemaTransform, createJsonSchemaTransformObject } from 'fastify-type-provider-zod'
 import { prune } from './prune.ts'
+import { withResponseHeaders } from './response-headers.ts'
 import { DATA_PLANE_GUIDE } from './v2/claims.ts'
 
 /** The API description's own version (spec 9). */
@@ -71,7 +72,7 @@ export async function documentation(
       components: { securitySchemes },
       security: [{ ApiKey: [] }, { ApiKey: [], TenantId: [] }, { BearerAuth: [] }, { BearerAuth: [], TenantId: [] }],
     },
-    transform: createJsonSchemaTransform({ zodToJsonConfig }),
+    transform: withResponseHeaders(createJsonSchemaTransform({ zodToJsonConfig })),
     transformObject: (found) => prune(components(found)),
   })
   const current = () => ({ ...fastify.swagger(), servers: [{ url: publicUrl() }] })

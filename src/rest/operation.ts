@@ -7,17 +7,20 @@ import type { FastifyRequest, RouteOptions } from 'fastify'
 import { z } from 'zod'
 import type { RequestContext } from '../domain/context.ts'
 import type { RawInput } from '../domain/parse.ts'
+import type { ResponseHeaders } from './response-headers.ts'
 import { errorAnswer, errorBody, validationErrorBody } from './schemas.ts'
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
-/** status → what it means and the body's schema; null: no body. */
-export type Answers = Record<number, { means: string; schema: z.ZodType | null }>
+/** status → what it means and the body's schema; null: no body. `headers`: those that not every answer has. */
+export type Answers = Record<number, { means: string; schema: z.ZodType | null; headers?: ResponseHeaders }>
 
-/** What a handler returns: one of the declared statuses with a body of its schema. */
+/** What a handler returns: one of the declared statuses with a body of its schema; of the declared headers any. */
 export type Answer<A extends Answers> = {
-  [S in keyof A & number]: { status: S; body: BodyOf<A[S]> }
+  [S in keyof A & number]: { status: S; body: BodyOf<A[S]>; headers?: HeadersOf<A[S]> }
 }[keyof A & number]
+
+type HeadersOf<D extends Answers[number]> = { [N in keyof D['headers']]?: string }
 
 type BodyOf<D extends Answers[number]> = D['schema'] extends z.ZodType ? z.output<D['schema']> : null
 
@@ -89,16 +92,16 @@ export function toRoute(
       const raw = { path: request.params, query: request.query, body: request.body ?? undefined }
       if (declared.headers) reply.headers(declared.headers)
       const answer = await declared.handle(request.caller!, raw)
-      reply.code(answer.status)
+      reply.code(answer.status).headers(answer.headers ?? {})
       return answer.body === null ? reply.send() : answer.body
     },
   }
 }
 
 function responses(declared: Operation, hasBody: boolean): Record<number, unknown> {
-  const success = Object.entries(declared.answers).map(([status, { means, schema }]) => [
+  const success = Object.entries(declared.answers).map(([status, { means, schema, headers }]) => [
     status,
-    schema ? json(means, schema) : z.null().describe(means),
+    schema ? { ...json(means, schema), ...(headers ? { headers } : {}) } : z.null().describe(means),
   ])
   const statuses = [401, 403, ...declared.errors, ...(hasBody ? [413, 415] : []), 422, 500].sort()
   const errors = statuses.map((status) => [

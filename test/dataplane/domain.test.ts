@@ -37,7 +37,7 @@ test('a deployment is created, changed, rolled back and deleted', async () => {
   const repository = place.repository()
   const body = await gitBody(ctx)
   body.source_config.repo_url = repository.url
-  const id = await createDeployment(ctx, { body })
+  const { deploymentId: id } = await createDeployment(ctx, { body })
   expect(await reaches(id, 'DEPLOYED')).toBe(true)
   const first = await read(id)
   expect(first.latestRevision!.repoCommitSha).toBe(repository.head())
@@ -63,7 +63,7 @@ test('an interrupted build gives way to the next one', async () => {
   const repository = place.repository()
   const body = await gitBody(ctx)
   Object.assign(body.source_config, { repo_url: repository.url, install_command: 'sleep 100' })
-  const id = await createDeployment(ctx, { body })
+  const { deploymentId: id } = await createDeployment(ctx, { body })
   expect(await reaches(id, 'BUILDING')).toBe(true)
   const { latestRevisionId } = await read(id)
   await interruptRevision(ctx, { path: { deployment_id: id, revision_id: latestRevisionId! } })

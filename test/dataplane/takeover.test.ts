@@ -43,7 +43,7 @@ test('killed while it builds: the next server builds again', async () => {
   const body = await gitBody(ctx)
   Object.assign(body.source_config, { repo_url: place.repository().url, install_command: 'echo building; sleep 1' })
   const first = startServer()
-  const id = await createDeployment(ctx, { body })
+  const { deploymentId: id } = await createDeployment(ctx, { body })
   expect(await reaches(id, 'BUILDING')).toBe(true)
   first.kill('SIGKILL')
   startServer()
@@ -58,7 +58,7 @@ test('killed while it serves: its agents end, and the next server brings them ba
 http.createServer((q, s) => s.end(String(process.pid))).listen(process.env.PORT, '127.0.0.1')`
   body.source_config.repo_url = place.repository({ 'server.mjs': server }).url
   const first = startServer()
-  const id = await createDeployment(ctx, { body })
+  const { deploymentId: id } = await createDeployment(ctx, { body })
   expect(await reaches(id, 'DEPLOYED')).toBe(true)
   const url = (await read(id)).customUrl!
   const ask = () =>

@@ -26,7 +26,7 @@ afterAll(() => domain.close())
 test('a deployment that goes live and is deleted can be followed in the log, by its name', async () => {
   const ctx = await domain.tenant()
   const body = await gitBody(ctx, 'my-agent')
-  const id = await createDeployment(ctx, { body })
+  const { deploymentId: id } = await createDeployment(ctx, { body })
   await workOff(domain.plane, await claimOne(domain.plane, id))
   await deleteDeployment(ctx, { path: { deployment_id: id } })
   const told = lines.filter(({ fields }) => fields.deploymentId === id)

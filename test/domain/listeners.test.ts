@@ -28,8 +28,8 @@ const made = (k8s_namespaces = ['agents']): Promise<Listener> =>
     body: { compute_type: 'k8s', compute_id: randomUUID(), compute_config: { k8s_namespaces } },
   })
 const path = ({ id }: Listener) => ({ path: { listener_id: id } })
-const deploy = ({ id }: Listener, k8s_namespace = 'agents') =>
-  createDeployment(ctx, {
+const deploy = async ({ id }: Listener, k8s_namespace = 'agents') => {
+  const { deploymentId } = await createDeployment(ctx, {
     body: {
       name: `on-${randomUUID()}`,
       source: 'external_container',
@@ -38,6 +38,8 @@ const deploy = ({ id }: Listener, k8s_namespace = 'agents') =>
       secrets: [],
     },
   })
+  return deploymentId
+}
 const outcomeOf = async (call: Promise<unknown>): Promise<string> =>
   call.then(
     () => 'done',

@@ -60,7 +60,7 @@ async function follower(owner: RequestContext, installationId = INSTALLATION): P
   const integration = await domain.core.db.integration.create({
     data: { workspaceId, kind: 'app', name: 'acme', account: 'acme', installationId },
   })
-  return createDeployment(owner, {
+  const { deploymentId } = await createDeployment(owner, {
     body: {
       name: `agent-${randomUUID()}`,
       source: 'gitprovider',
@@ -73,6 +73,7 @@ async function follower(owner: RequestContext, installationId = INSTALLATION): P
       secrets: [],
     },
   })
+  return deploymentId
 }
 
 function pushed(after: string, id = randomUUID()) {

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { RequestContext } from '../../src/domain/context.ts'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
-import { readDeployment } from '../../src/domain/deployments/read.ts'
+import { getDeployment } from '../../src/domain/deployments/read.ts'
 import { updateDeployment } from '../../src/domain/deployments/update.ts'
 import { KeyRing } from '../../src/domain/secrets/keyring.ts'
 import { MASK, openSecrets, presentSecrets } from '../../src/domain/secrets/secret-set.ts'
@@ -19,10 +19,11 @@ afterAll(() => domain.close())
 
 const CANARY = 'canary-5f1c0a'
 const withSecrets = async (secrets: { name: string; value: string }[]) =>
-  createDeployment(ctx, { body: { ...(await gitBody(ctx)), secrets } })
+  (await createDeployment(ctx, { body: { ...(await gitBody(ctx)), secrets } })).deploymentId
 const patch = (id: string, secrets: { name: string; value: string }[]) =>
   updateDeployment(ctx, { path: { deployment_id: id }, body: { secrets } })
-const stored = async (id: string) => openSecrets(ctx.keyring, (await readDeployment(ctx, id)).secretSet)
+const read = (id: string) => getDeployment(ctx, { path: { deployment_id: id } })
+const stored = async (id: string) => openSecrets(ctx.keyring, (await read(id)).secretSet)
 
 test('secrets lie encrypted in the database, whichever table one looks in', async () => {
   await withSecrets([{ name: 'API_TOKEN', value: CANARY }])
@@ -39,7 +40,7 @@ test('secrets lie encrypted in the database, whichever table one looks in', asyn
 
 test('only a caller with secrets:read sees values; everybody else sees the mask', async () => {
   const id = await withSecrets([{ name: 'A', value: 'one' }])
-  const { secretSet } = await readDeployment(ctx, id)
+  const { secretSet } = await read(id)
   expect(presentSecrets(ctx, secretSet)).toEqual([{ name: 'A', value: 'one' }])
   expect(presentSecrets(as(ctx, 'deployer'), secretSet)).toEqual([{ name: 'A', value: MASK }])
 })

@@ -3,10 +3,10 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { RequestContext } from '../../src/domain/context.ts'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
-import { getDeployment, listDeployments } from '../../src/domain/deployments/read.ts'
+import { getDeployment, listDeployments, readWritten } from '../../src/domain/deployments/read.ts'
 import { updateDeployment } from '../../src/domain/deployments/update.ts'
 import { interruptRevision } from '../../src/domain/revisions/interrupt.ts'
-import { listRevisions } from '../../src/domain/revisions/read.ts'
+import { listRevisions, readWrittenRevision } from '../../src/domain/revisions/read.ts'
 import { redeployRevision } from '../../src/domain/revisions/redeploy.ts'
 import { claim } from '../../src/domain/work/claim.ts'
 import { heartbeat } from '../../src/domain/work/heartbeat.ts'
@@ -25,25 +25,26 @@ afterAll(() => domain.close())
 
 const count = async (work: () => Promise<unknown>) => (await countStatements(domain.database, work)).length
 
+// of a write with its answer, as REST gives it
 test('reads are one or two statements each, writes a handful, a quiet heartbeat one for all claims', async () => {
   const body = await gitBody(ctx)
   let id = ''
   const counted: Record<string, number> = {}
   counted.create = await count(async () => {
-    id = await createDeployment(ctx, { body })
+    id = (await createDeployment(ctx, { body }, readWritten)).deployment.id
   })
   const path = { deployment_id: id }
   counted.patch = await count(() =>
-    updateDeployment(ctx, { path, body: { source_revision_config: { repo_ref: 'next' } } }),
+    updateDeployment(ctx, { path, body: { source_revision_config: { repo_ref: 'next' } } }, readWritten),
   )
   counted.get = await count(() => getDeployment(ctx, { path }))
   counted.list = await count(() => listDeployments(ctx, { query: { limit: '100' } }))
   counted.revisions = await count(() => listRevisions(ctx, { path, query: {} }))
   const { latestRevisionId } = await getDeployment(ctx, { path })
   const revision = { path: { ...path, revision_id: latestRevisionId! } }
-  counted.interrupt = await count(() => interruptRevision(ctx, revision))
-  counted.redeploy = await count(() => redeployRevision(ctx, revision))
-  expect(counted).toEqual({ create: 17, patch: 15, get: 1, list: 2, revisions: 1, interrupt: 12, redeploy: 13 })
+  counted.interrupt = await count(() => interruptRevision(ctx, revision, readWrittenRevision))
+  counted.redeploy = await count(() => redeployRevision(ctx, revision, readWritten))
+  expect(counted).toEqual({ create: 17, patch: 15, get: 1, list: 2, revisions: 1, interrupt: 12, redeploy: 14 })
 
   const claim = await claimOne(domain.plane, id)
   await workOff(domain.plane, claim)
@@ -69,7 +70,7 @@ test('what waits for a listener costs one statement more, for the listener’s n
   const stop = domain.database.onQuery((sql) => {
     if (/compute_id/.test(sql)) named.push(sql)
   })
-  const id = await createDeployment(ctx, { body })
+  const { deploymentId: id } = await createDeployment(ctx, { body })
   expect(named).toHaveLength(1)
   const scope = { listenerId: listener.id }
   const [held] = await claim(domain.core, scope, { holder: 'x', max: 1, leaseSeconds: 60 })

@@ -64,7 +64,7 @@ async function deployment(): Promise<Deployed> {
   })
   const body = await gitBody(ctx)
   // made with a directory, and moved: that the provider is asked at the creation is another test's matter
-  const id = await createDeployment(ctx, { body })
+  const { deploymentId: id } = await createDeployment(ctx, { body })
   await ctx.db.deployment.update({
     where: { id },
     data: { integrationId: integration.id, repoUrl: repository.url },
@@ -270,7 +270,7 @@ test('an unknown commit, and an integration that is gone, are no reason to try a
 })
 
 test('nothing is told of a repository that is no installation’s', async () => {
-  const id = await createDeployment(ctx, { body: await gitBody(ctx) })
+  const { deploymentId: id } = await createDeployment(ctx, { body: await gitBody(ctx) })
   await workOff(id)
   expect(await waiting()).toBe(0)
 })

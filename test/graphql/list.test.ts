@@ -21,7 +21,7 @@ beforeAll(async () => {
   for (let i = 0; i < SIZE; i++) {
     const name = `app-${String(i).padStart(2, '0')}`
     const body = i % 2 ? gitBody(app.tenant, { name }) : imageBody({ name, source_config: { listener_id: listenerId } })
-    const id = await createDeployment(ctx, { body })
+    const { deploymentId: id } = await createDeployment(ctx, { body })
     for (let n = 0; n < 3; n++) await createRevision(ctx, { path: { deployment_id: id }, body: {} })
     ids.unshift(id)
   }

@@ -37,7 +37,7 @@ export async function until(condition: () => boolean | Promise<boolean>): Promis
 
 /** A deployment of an image, whose first revision waits to be provisioned. */
 export async function imageDeployment(ctx: RequestContext): Promise<{ deploymentId: string; revisionId: string }> {
-  const deploymentId = await createDeployment(ctx, {
+  const { deploymentId } = await createDeployment(ctx, {
     body: {
       name: `app-${randomUUID()}`,
       source: 'external_container',

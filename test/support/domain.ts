@@ -119,5 +119,5 @@ export async function gitBody(ctx: RequestContext, name = `app-${randomUUID().sl
 
 /** A deployment of a git repository; returns its id. Nothing has been provisioned yet. */
 export async function gitDeployment(ctx: RequestContext): Promise<string> {
-  return createDeployment(ctx, { body: await gitBody(ctx) })
+  return (await createDeployment(ctx, { body: await gitBody(ctx) })).deploymentId
 }

@@ -6,6 +6,7 @@ import { ConflictError, NotFoundError } from '../errors.ts'
 import { uuid } from '../fields.ts'
 import { parse, type RawInput } from '../parse.ts'
 import { tokenStatus } from '../tokens/token.ts'
+import { asWritten, type ReadBack } from '../written.ts'
 import { link } from './link.ts'
 import { agentPath } from './schemas.ts'
 import { type ConnectionView, WITH_TOKEN } from './view.ts'
@@ -17,10 +18,17 @@ const createConnectionBody = z
 export const createInput = z.object({ path: agentPath, body: createConnectionBody })
 
 /**
- * A second time it is the connection that is there. Role: deployer. Throws NotFoundError for a token that is not the
+ * A second time it is the connection that is there. Answers it as REST shows it, or what `read` reads in its
+ * transaction. Role: deployer. Throws NotFoundError for a token that is not the
  * caller's; ConflictError (TOKEN_EXPIRED) for one that has ended.
  */
-export async function createConnection(ctx: RequestContext, raw: RawInput): Promise<ConnectionView> {
+export function createConnection(ctx: RequestContext, raw: RawInput): Promise<ConnectionView>
+export function createConnection<T>(ctx: RequestContext, raw: RawInput, read: ReadBack<ConnectionView, T>): Promise<T>
+export async function createConnection(
+  ctx: RequestContext,
+  raw: RawInput,
+  read: ReadBack<ConnectionView, unknown> = asWritten,
+): Promise<unknown> {
   requireRole(ctx, 'deployer')
   const { path, body } = parse(createInput, raw)
   return transaction(ctx, async (tx) => {
@@ -28,7 +36,7 @@ export async function createConnection(ctx: RequestContext, raw: RawInput): Prom
     await lockLiveToken(tx, ctx, tokenId)
     const { subject } = ctx.actor
     const { id } = await link(tx, { workspaceId: ctx.workspace.id, agentId: path.agent_id, tokenId, subject })
-    return tx.sql.agentLink.findUniqueOrThrow({ where: { id }, include: WITH_TOKEN })
+    return read(tx.sql, await tx.sql.agentLink.findUniqueOrThrow({ where: { id }, include: WITH_TOKEN }))
   })
 }
 

@@ -5,8 +5,7 @@
 import { z } from 'zod'
 import type { Prisma } from '../../generated/prisma/client.ts'
 import { requireRole, tenant } from '../access.ts'
-import type { RequestContext } from '../context.ts'
-import { NotFoundError } from '../errors.ts'
+import type { RequestContext, Sql } from '../context.ts'
 import { newestFirst } from '../newest-first.ts'
 import { cut, type Slice, type Window } from '../page.ts'
 import { parse, type RawInput } from '../parse.ts'
@@ -64,16 +63,11 @@ function ofAgent(ctx: RequestContext, raw: RawInput) {
   return { ...ownConnections(ctx), agentId: path.agent_id }
 }
 
-/**
- * For GraphQL: one of the caller's own, by its id, with the selection's own part. Role: viewer. Throws NotFoundError.
- */
-export async function selectConnection<Q extends Selection>(
-  ctx: RequestContext,
+/** What a write has left, in its transaction, with the selection's own part. */
+export async function selectWritten<Q extends Selection>(
+  sql: Sql,
   id: string,
   query: Q,
 ): Promise<Prisma.AgentLinkGetPayload<Q>> {
-  requireRole(ctx, 'viewer')
-  const found = await ctx.db.agentLink.findFirst({ ...query, where: { id, ...ownConnections(ctx) } })
-  if (!found) throw new NotFoundError('Connection', id)
-  return found as Prisma.AgentLinkGetPayload<Q>
+  return (await sql.agentLink.findUniqueOrThrow({ ...query, where: { id } })) as Prisma.AgentLinkGetPayload<Q>
 }

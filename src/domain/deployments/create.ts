@@ -13,6 +13,7 @@ import { secretViolations } from '../secrets/rules.ts'
 import { storeSecrets } from '../secrets/secret-set.ts'
 import { unissuedViolations } from '../uploads/accept.ts'
 import { adoptTracingProject } from '../workspaces/tracing-project.ts'
+import { asWritten, type ReadBack, type Written } from '../written.ts'
 import {
   contentViolations,
   listenerViolations,
@@ -27,14 +28,20 @@ import { createBody } from './schemas.ts'
 
 export const createInput = z.object({ body: createBody })
 
-/** Returns the new deployment's id; read it with `getDeployment`. Role: deployer. */
-export async function createDeployment(ctx: RequestContext, raw: RawInput): Promise<string> {
+/** Answers what `read` reads in its transaction, by default the two ids. Role: deployer. */
+export function createDeployment(ctx: RequestContext, raw: RawInput): Promise<Written>
+export function createDeployment<T>(ctx: RequestContext, raw: RawInput, read: ReadBack<Written, T>): Promise<T>
+export async function createDeployment(
+  ctx: RequestContext,
+  raw: RawInput,
+  read: ReadBack<Written, unknown> = asWritten,
+): Promise<unknown> {
   requireRole(ctx, 'deployer')
   const { body } = parse(createInput, raw)
   const unreachable = await reachViolations(ctx, body)
   // alone: what a source needs is of no use to whoever can't have it
   rejectIfAny(offeredViolations(body.source, ctx.settings.deploymentModes))
-  return transaction(ctx, (tx) => create(ctx, tx, body, unreachable))
+  return transaction(ctx, async (tx) => read(tx.sql, await create(ctx, tx, body, unreachable)))
 }
 
 /** `unreachable`: what the git provider says against it; it was asked before the transaction. */
@@ -43,7 +50,7 @@ async function create(
   tx: Tx,
   body: z.output<typeof createBody>,
   unreachable: Violation[],
-): Promise<string> {
+): Promise<Written> {
   const { source, source_config: config, source_revision_config: revision } = body
   const git = source === 'gitprovider'
   const buildOnPush = git ? (config.build_on_push ?? false) : null
@@ -90,14 +97,14 @@ async function create(
   const tracingProjectId = await adoptTracingProject(ctx, tx, body.name)
   const deployment = await tx.sql.deployment.update({ where: { id }, data: { secretSetId, tracingProjectId } })
   tx.emit({ workspaceId: ctx.workspace.id, type: 'deployment.created', deploymentId: id, actor: ctx.actor.subject })
-  await rollOut(ctx, tx, deployment, {
+  const revisionId = await rollOut(ctx, tx, deployment, {
     repoRef: revision.repo_ref ?? null,
     graphConfigPath: revision.graph_config_path ?? null,
     imageUri: revision.image_uri ?? null,
     sourceTarballPath: null,
     repoCommitSha: null,
   })
-  return id
+  return { deploymentId: id, revisionId }
 }
 
 /** The name is unique among the workspace's live deployments; a partial unique index holds it when two are made at once. */

@@ -2,11 +2,12 @@
 import { z } from 'zod'
 import type { Prisma } from '../../generated/prisma/client.ts'
 import { liveDeployment, requireRole } from '../access.ts'
-import type { RequestContext } from '../context.ts'
+import type { RequestContext, Sql } from '../context.ts'
 import { NotFoundError } from '../errors.ts'
 import { escapeLike } from '../like.ts'
 import { cut, type OffsetPage, type Slice, type Window, windowSize } from '../page.ts'
 import { parse, type RawInput } from '../parse.ts'
+import type { Written } from '../written.ts'
 import { type DeploymentOrder, keysetOf, orderOf } from './order.ts'
 import { deploymentFilter, deploymentPath, offsetQuery } from './schemas.ts'
 import { MESSAGE_FIELDS, STATUS_FIELDS, whereStatus } from './status.ts'
@@ -25,9 +26,7 @@ export const getInput = z.object({ path: deploymentPath })
 
 /** One deployment. Role: viewer. Throws NotFoundError. */
 export async function getDeployment(ctx: RequestContext, raw: RawInput): Promise<DeploymentView> {
-  requireRole(ctx, 'viewer')
-  const { path } = parse(getInput, raw)
-  return readDeployment(ctx, path.deployment_id)
+  return selectDeployment(ctx, raw, { include: DEPLOYMENT_PARTS })
 }
 
 /** For GraphQL: the same with the selection's own part (select or include). Role: viewer. Throws NotFoundError. */
@@ -42,11 +41,21 @@ export async function selectDeployment<
   return found as Prisma.DeploymentGetPayload<Q>
 }
 
-/** For verbs that have written: the deployment as it stands now. */
-export async function readDeployment(ctx: RequestContext, id: string): Promise<DeploymentView> {
-  const found = await ctx.db.deployment.findFirst({ where: { id, ...liveDeployment(ctx) }, include: DEPLOYMENT_PARTS })
-  if (!found) throw new NotFoundError('Deployment', id)
-  return found
+/** What a write has left, in its transaction, with the selection's own part. */
+export async function selectWritten<Q extends { include?: Prisma.DeploymentInclude; select?: Prisma.DeploymentSelect }>(
+  sql: Sql,
+  id: string,
+  query: Q,
+): Promise<Prisma.DeploymentGetPayload<Q>> {
+  return (await sql.deployment.findUniqueOrThrow({ ...query, where: { id } })) as Prisma.DeploymentGetPayload<Q>
+}
+
+/** The same as an answer about a deployment needs it, and the revision that the write made or moved. */
+export async function readWritten(
+  sql: Sql,
+  { deploymentId, revisionId }: Written,
+): Promise<{ deployment: DeploymentView; revisionId: string | null }> {
+  return { deployment: await selectWritten(sql, deploymentId, { include: DEPLOYMENT_PARTS }), revisionId }
 }
 
 export const listInput = z.object({ query: z.object({ ...offsetQuery, ...deploymentFilter }) })

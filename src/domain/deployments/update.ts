@@ -14,6 +14,7 @@ import { secretViolations, unmask } from '../secrets/rules.ts'
 import { openSecrets, storeSecrets } from '../secrets/secret-set.ts'
 import { inspectTarball, type Tarball, tarballViolations, useTarball } from '../uploads/accept.ts'
 import { touch } from '../work/steps.ts'
+import { asWritten, type ReadBack, type Written } from '../written.ts'
 import { immutableFields, immutableViolations } from './immutable.ts'
 import { lockDeployment, refuseDeleted } from './lock.ts'
 import { contentViolations, referenceViolations, refViolations, sourceViolations } from './rules.ts'
@@ -21,31 +22,49 @@ import { deploymentPath, type SecretReference, type UpdateBody, updateBody } fro
 
 export const updateInput = z.object({ path: deploymentPath, body: updateBody })
 
-/** PATCH. What changes nothing leaves no trace. Returns the id; read it with `getDeployment`. Role: deployer. */
-export async function updateDeployment(ctx: RequestContext, raw: RawInput): Promise<string> {
+/**
+ * PATCH. What changes nothing leaves no trace. Answers what `read` reads in its transaction, by default the ids; the
+ * revision is null if it made none. Role: deployer.
+ */
+export function updateDeployment(ctx: RequestContext, raw: RawInput): Promise<Written>
+export function updateDeployment<T>(ctx: RequestContext, raw: RawInput, read: ReadBack<Written, T>): Promise<T>
+export async function updateDeployment(
+  ctx: RequestContext,
+  raw: RawInput,
+  read: ReadBack<Written, unknown> = asWritten,
+): Promise<unknown> {
   requireRole(ctx, 'deployer')
   const { path, body } = parse(updateInput, raw)
-  const tarball = await tarballOf(ctx, path.deployment_id, body)
-  await transaction(ctx, async (tx) => {
-    const deployment = await lockDeployment(tx, ctx, path.deployment_id)
-    await merge(ctx, tx, deployment, body, tarball, triggersRevision(body))
-  })
-  return path.deployment_id
+  return change(ctx, path.deployment_id, body, triggersRevision(body), read)
 }
 
-/** A new revision, whatever the body says. Role: deployer. */
-export async function createRevision(ctx: RequestContext, raw: RawInput): Promise<Revision> {
+/** A new revision, whatever the body says. Answers like `updateDeployment`. Role: deployer. */
+export function createRevision(ctx: RequestContext, raw: RawInput): Promise<Written>
+export function createRevision<T>(ctx: RequestContext, raw: RawInput, read: ReadBack<Written, T>): Promise<T>
+export async function createRevision(
+  ctx: RequestContext,
+  raw: RawInput,
+  read: ReadBack<Written, unknown> = asWritten,
+): Promise<unknown> {
   requireRole(ctx, 'deployer')
   const { path, body } = parse(updateInput, raw)
-  const tarball = await tarballOf(ctx, path.deployment_id, body)
+  return change(ctx, path.deployment_id, body, true, read)
+}
+
+async function change<T>(
+  ctx: RequestContext,
+  deploymentId: string,
+  body: UpdateBody,
+  revise: boolean,
+  read: ReadBack<Written, T>,
+): Promise<T> {
+  const tarball = await inspectTarball(ctx, deploymentId, body.source_revision_config?.source_tarball_path)
   return transaction(ctx, async (tx) => {
-    const deployment = await lockDeployment(tx, ctx, path.deployment_id)
-    return (await merge(ctx, tx, deployment, body, tarball, true))!
+    const deployment = await lockDeployment(tx, ctx, deploymentId)
+    const revisionId = await merge(ctx, tx, deployment, body, tarball, revise)
+    return read(tx.sql, { deploymentId, revisionId })
   })
 }
-
-const tarballOf = (ctx: RequestContext, deploymentId: string, body: UpdateBody) =>
-  inspectTarball(ctx, deploymentId, body.source_revision_config?.source_tarball_path)
 
 /** The triggers of spec 3: a non-null member of these makes a revision, even if its value is the stored one. */
 function triggersRevision(body: UpdateBody): boolean {
@@ -59,6 +78,7 @@ function triggersRevision(body: UpdateBody): boolean {
   ].some((value) => value != null)
 }
 
+/** Returns the id of the revision that it made, or null. */
 async function merge(
   ctx: RequestContext,
   tx: Tx,
@@ -66,7 +86,7 @@ async function merge(
   body: UpdateBody,
   tarball: Tarball | null,
   revise: boolean,
-): Promise<Revision | null> {
+): Promise<string | null> {
   const latest = await tx.sql.revision.findUniqueOrThrow({ where: { id: deployment.latestRevisionId! } })
   const set = await tx.sql.secretSet.findUnique({ where: { id: deployment.secretSetId ?? '' } })
   const config = body.source_config

@@ -5,14 +5,21 @@ import { requireRole } from '../access.ts'
 import { type RequestContext, transaction } from '../context.ts'
 import { ConflictError, rejectIfAny } from '../errors.ts'
 import { parse, type RawInput } from '../parse.ts'
+import { asWritten, type ReadBack } from '../written.ts'
 import { requireListenerPlan } from './plan.ts'
 import { configViolations } from './rules.ts'
 import { createBody } from './schemas.ts'
 
 export const createInput = z.object({ body: createBody })
 
-/** Role: admin. Throws ForbiddenError (also for the plan), ValidationError, ConflictError (ALREADY_EXISTS). */
-export async function createListener(ctx: RequestContext, raw: RawInput): Promise<Listener> {
+/** Answers the row, or what `read` reads in its transaction. Role: admin. Throws ForbiddenError (also for the plan), ValidationError, ConflictError (ALREADY_EXISTS). */
+export function createListener(ctx: RequestContext, raw: RawInput): Promise<Listener>
+export function createListener<T>(ctx: RequestContext, raw: RawInput, read: ReadBack<Listener, T>): Promise<T>
+export async function createListener(
+  ctx: RequestContext,
+  raw: RawInput,
+  read: ReadBack<Listener, unknown> = asWritten,
+): Promise<unknown> {
   requireRole(ctx, 'admin')
   requireListenerPlan(ctx)
   const { body } = parse(createInput, raw)
@@ -39,6 +46,6 @@ export async function createListener(ctx: RequestContext, raw: RawInput): Promis
         'ALREADY_EXISTS',
       )
     tx.emit({ workspaceId, type: 'listener.created', subjectId: listener.id, actor: ctx.actor.subject })
-    return listener
+    return read(tx.sql, listener)
   })
 }

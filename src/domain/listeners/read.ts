@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import type { Listener, Prisma } from '../../generated/prisma/client.ts'
 import { requireRole, tenant } from '../access.ts'
-import type { RequestContext } from '../context.ts'
+import type { RequestContext, Sql } from '../context.ts'
 import { offsetQuery } from '../deployments/schemas.ts'
 import { NotFoundError } from '../errors.ts'
 import { newestFirst } from '../newest-first.ts'
@@ -36,6 +36,15 @@ export async function selectListener<Q extends Selection>(
   const found = await ctx.db.listener.findFirst({ ...query, where: { id: path.listener_id, ...tenant(ctx) } })
   if (!found) throw new NotFoundError('Listener', path.listener_id)
   return found as Prisma.ListenerGetPayload<Q>
+}
+
+/** What a write has left, in its transaction, with the selection's own part. */
+export async function selectWritten<Q extends Selection>(
+  sql: Sql,
+  id: string,
+  query: Q,
+): Promise<Prisma.ListenerGetPayload<Q>> {
+  return (await sql.listener.findUniqueOrThrow({ ...query, where: { id } })) as Prisma.ListenerGetPayload<Q>
 }
 
 export const listInput = z.object({ query: z.object(offsetQuery) })

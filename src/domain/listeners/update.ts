@@ -6,6 +6,7 @@ import { changesAnything } from '../changes.ts'
 import { type RequestContext, type Tx, transaction } from '../context.ts'
 import { rejectIfAny } from '../errors.ts'
 import { parse, type RawInput } from '../parse.ts'
+import { asWritten, type ReadBack } from '../written.ts'
 import { lockListener } from './lock.ts'
 import { requireListenerPlan } from './plan.ts'
 import { configViolations, immutableViolations } from './rules.ts'
@@ -15,10 +16,16 @@ import { refuseIfUsed } from './users.ts'
 export const updateInput = z.object({ path: listenerPath, body: updateBody })
 
 /**
- * What changes nothing leaves no trace. Role: admin. Throws ForbiddenError (also for the plan), ValidationError,
+ * What changes nothing leaves no trace. Answers the row, or what `read` reads in its transaction. Role: admin. Throws ForbiddenError (also for the plan), ValidationError,
  * NotFoundError; ConflictError when a namespace that a deployment is in would go.
  */
-export async function updateListener(ctx: RequestContext, raw: RawInput): Promise<Listener> {
+export function updateListener(ctx: RequestContext, raw: RawInput): Promise<Listener>
+export function updateListener<T>(ctx: RequestContext, raw: RawInput, read: ReadBack<Listener, T>): Promise<T>
+export async function updateListener(
+  ctx: RequestContext,
+  raw: RawInput,
+  read: ReadBack<Listener, unknown> = asWritten,
+): Promise<unknown> {
   requireRole(ctx, 'admin')
   requireListenerPlan(ctx)
   const { path, body } = parse(updateInput, raw)
@@ -31,12 +38,12 @@ export async function updateListener(ctx: RequestContext, raw: RawInput): Promis
     const namespaces = body.compute_config?.k8s_namespaces
     if (namespaces != null) await refuseRemovingUsed(tx, listener, namespaces)
     const said = { k8sNamespaces: namespaces ?? undefined, version: body.version ?? undefined }
-    if (!changesAnything(listener, said)) return listener
+    if (!changesAnything(listener, said)) return read(tx.sql, listener)
     const data = { ...said, updatedAt: new Date() }
     const updated = await tx.sql.listener.update({ where: { id: listener.id }, data })
     const { workspaceId, id: subjectId } = listener
     tx.emit({ workspaceId, type: 'listener.updated', subjectId, actor: ctx.actor.subject })
-    return updated
+    return read(tx.sql, updated)
   })
 }
 

@@ -6,6 +6,7 @@ import { requireRole } from '../access.ts'
 import { type RequestContext, transaction } from '../context.ts'
 import { ConflictError, rejectIfAny } from '../errors.ts'
 import { parse, type RawInput } from '../parse.ts'
+import { asWritten, type ReadBack } from '../written.ts'
 import { ownProviders, sealClientSecret } from './find.ts'
 import { createViolations } from './rules.ts'
 import { type AuthMethod, createBody, type ProviderType } from './schemas.ts'
@@ -36,12 +37,21 @@ export interface NewProvider {
 
 export const createInput = z.object({ body: createBody })
 
-/** Role: admin. Throws ForbiddenError, ValidationError, ConflictError (ALREADY_EXISTS). */
-export async function createProvider(ctx: RequestContext, raw: RawInput): Promise<OAuthProvider> {
+/**
+ * Answers the row, or what `read` reads in its transaction. Role: admin. Throws ForbiddenError, ValidationError,
+ * ConflictError (ALREADY_EXISTS).
+ */
+export function createProvider(ctx: RequestContext, raw: RawInput): Promise<OAuthProvider>
+export function createProvider<T>(ctx: RequestContext, raw: RawInput, read: ReadBack<OAuthProvider, T>): Promise<T>
+export async function createProvider(
+  ctx: RequestContext,
+  raw: RawInput,
+  read: ReadBack<OAuthProvider, unknown> = asWritten,
+): Promise<unknown> {
   requireRole(ctx, 'admin')
   const { body } = parse(createInput, raw)
   rejectIfAny(createViolations(ctx.oauth, body))
-  return insertProvider(ctx, {
+  const data = {
     providerId: body.provider_id,
     name: body.name,
     clientId: body.client_id,
@@ -51,14 +61,19 @@ export async function createProvider(ctx: RequestContext, raw: RawInput): Promis
     usesPkce: body.uses_pkce ?? false,
     providerType: body.provider_type,
     tokenEndpointAuthMethod: body.token_endpoint_auth_method ?? 'client_secret_post',
-  })
+  } as const
+  return insertProvider(ctx, data, read)
 }
 
 /**
  * Puts it into the caller's organization, and says so in the log of their workspace; everything was checked before.
  * Throws ConflictError (ALREADY_EXISTS).
  */
-export function insertProvider(ctx: RequestContext, data: NewProvider): Promise<OAuthProvider> {
+export function insertProvider<T>(
+  ctx: RequestContext,
+  data: NewProvider,
+  read: ReadBack<OAuthProvider, T>,
+): Promise<T> {
   const { id: workspaceId, organizationId } = ctx.workspace
   const { clientSecret, ...rest } = data
   const id = data.id ?? randomUUID()
@@ -78,7 +93,7 @@ export function insertProvider(ctx: RequestContext, data: NewProvider): Promise<
     })
     if (!provider) throw alreadyExists(organizationId, data.providerId)
     tx.emit({ workspaceId, type: 'oauth_provider.created', subjectId: id, actor: ctx.actor.subject })
-    return provider
+    return read(tx.sql, provider)
   })
 }
 

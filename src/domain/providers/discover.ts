@@ -9,6 +9,7 @@ import { requireRole } from '../access.ts'
 import type { RequestContext } from '../context.ts'
 import { rejectIfAny, ValidationError } from '../errors.ts'
 import { parse, type RawInput, violation } from '../parse.ts'
+import { asWritten, type ReadBack } from '../written.ts'
 import { McpDiscoveryError, McpUnavailableError, OAuthUnavailableError, type RegisteredClient } from './client.ts'
 import { insertProvider, requireUnused } from './create.ts'
 import { redirectUriOf } from './find.ts'
@@ -28,11 +29,17 @@ type DiscoverBody = z.output<typeof discoverBody>
 export const discoverInput = z.object({ body: discoverBody })
 
 /**
- * Role: admin. Throws ForbiddenError; ValidationError, also for a server that lacks what is needed; ConflictError
+ * Answers like `createProvider`. Role: admin. Throws ForbiddenError; ValidationError, also for a server that lacks what is needed; ConflictError
  * (ALREADY_EXISTS); OAuthUnavailableError. Whoever loses against another one for the same `provider_id` leaves a
  * registered client behind that nobody knows.
  */
-export async function discoverMcpProvider(ctx: RequestContext, raw: RawInput): Promise<OAuthProvider> {
+export function discoverMcpProvider(ctx: RequestContext, raw: RawInput): Promise<OAuthProvider>
+export function discoverMcpProvider<T>(ctx: RequestContext, raw: RawInput, read: ReadBack<OAuthProvider, T>): Promise<T>
+export async function discoverMcpProvider(
+  ctx: RequestContext,
+  raw: RawInput,
+  read: ReadBack<OAuthProvider, unknown> = asWritten,
+): Promise<unknown> {
   requireRole(ctx, 'admin')
   const { body } = parse(discoverInput, raw)
   const refusal = ctx.oauth.refusal(body.mcp_server_url)
@@ -41,7 +48,7 @@ export async function discoverMcpProvider(ctx: RequestContext, raw: RawInput): P
   await requireUnused(ctx, body.provider_id)
   const id = randomUUID()
   const client = await register(ctx, id, body)
-  return insertProvider(ctx, {
+  const data = {
     id,
     providerId: body.provider_id,
     name: body.name,
@@ -58,7 +65,8 @@ export async function discoverMcpProvider(ctx: RequestContext, raw: RawInput): P
     revocationUrl: client.revocationUrl,
     userinfoUrl: client.userinfoUrl,
     metadataReadAt: ctx.clock(),
-  })
+  }
+  return insertProvider(ctx, data, read)
 }
 
 /** `id`: of the row that is to be. */

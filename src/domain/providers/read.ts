@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import type { OAuthProvider, Prisma } from '../../generated/prisma/client.ts'
 import { requireRole } from '../access.ts'
-import type { RequestContext } from '../context.ts'
+import type { RequestContext, Sql } from '../context.ts'
 import { NotFoundError } from '../errors.ts'
 import { newestFirst } from '../newest-first.ts'
 import { cut, type Slice, type Window } from '../page.ts'
@@ -39,6 +39,15 @@ export async function selectProvider<Q extends Selection | { omit: typeof WITHOU
   const found = await ctx.db.oAuthProvider.findFirst({ ...query, where: namedProvider(ctx, path.provider_id) })
   if (!found) throw new NotFoundError('OAuth provider', path.provider_id)
   return found as Prisma.OAuthProviderGetPayload<Q>
+}
+
+/** What a write has left, in its transaction, with the selection's own part. */
+export async function selectWritten<Q extends Selection>(
+  sql: Sql,
+  id: string,
+  query: Q,
+): Promise<Prisma.OAuthProviderGetPayload<Q>> {
+  return (await sql.oAuthProvider.findUniqueOrThrow({ ...query, where: { id } })) as Prisma.OAuthProviderGetPayload<Q>
 }
 
 export const listInput = z.object({})

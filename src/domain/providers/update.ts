@@ -6,6 +6,7 @@ import { changesAnything } from '../changes.ts'
 import { type RequestContext, transaction } from '../context.ts'
 import { rejectIfAny } from '../errors.ts'
 import { parse, type RawInput } from '../parse.ts'
+import { asWritten, type ReadBack } from '../written.ts'
 import { lockProvider, sealClientSecret } from './find.ts'
 import { updateViolations } from './rules.ts'
 import { providerPath, type UpdateBody, updateBody } from './schemas.ts'
@@ -14,9 +15,15 @@ export const updateInput = z.object({ path: providerPath, body: updateBody })
 
 /**
  * Tokens of it stay, but with a token_url of another origin they are refreshed no more. What changes nothing is no
- * update: no event. Role: admin. Throws ForbiddenError, ValidationError, NotFoundError.
+ * update: no event. Answers the row, or what `read` reads in its transaction. Role: admin. Throws ForbiddenError, ValidationError, NotFoundError.
  */
-export async function updateProvider(ctx: RequestContext, raw: RawInput): Promise<OAuthProvider> {
+export function updateProvider(ctx: RequestContext, raw: RawInput): Promise<OAuthProvider>
+export function updateProvider<T>(ctx: RequestContext, raw: RawInput, read: ReadBack<OAuthProvider, T>): Promise<T>
+export async function updateProvider(
+  ctx: RequestContext,
+  raw: RawInput,
+  read: ReadBack<OAuthProvider, unknown> = asWritten,
+): Promise<unknown> {
   requireRole(ctx, 'admin')
   const { path, body } = parse(updateInput, raw)
   return transaction(ctx, async (tx) => {
@@ -24,14 +31,14 @@ export async function updateProvider(ctx: RequestContext, raw: RawInput): Promis
     rejectIfAny(updateViolations(ctx.oauth, stored, body))
     const data = { ...said(body), ...secret(ctx, stored, body), ...forgotten(stored, body) }
     // a secret is always sealed anew, and so a change: nobody gets the stored one to send it back
-    if (!changesAnything(stored, data)) return stored
+    if (!changesAnything(stored, data)) return read(tx.sql, stored)
     const updated = await tx.sql.oAuthProvider.update({
       where: { id: stored.id },
       data: { ...data, updatedAt: new Date() },
     })
     const { id: workspaceId } = ctx.workspace
     tx.emit({ workspaceId, type: 'oauth_provider.updated', subjectId: stored.id, actor: ctx.actor.subject })
-    return updated
+    return read(tx.sql, updated)
   })
 }
 

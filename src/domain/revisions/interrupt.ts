@@ -1,6 +1,5 @@
 /** Stops a revision at once (contract 4). Its worker is told to stop; the next step starts when it has. */
 import { z } from 'zod'
-import type { Revision } from '../../generated/prisma/client.ts'
 import { requireRole } from '../access.ts'
 import { because } from '../because.ts'
 import { type RequestContext, transaction } from '../context.ts'
@@ -10,13 +9,23 @@ import { ConflictError, NotFoundError } from '../errors.ts'
 import { parse, type RawInput } from '../parse.ts'
 import { advance } from '../work/advance.ts'
 import { cancelStepOf } from '../work/steps.ts'
+import { asWritten, type ReadBack, type Written } from '../written.ts'
 import { isTerminal } from './lifecycle.ts'
 import { transition } from './transition.ts'
 
 export const interruptInput = z.object({ path: revisionPath })
 
-/** Role: deployer. Throws ConflictError when the revision has ended already. */
-export async function interruptRevision(ctx: RequestContext, raw: RawInput): Promise<Revision> {
+/**
+ * Answers what `read` reads in its transaction, by default the ids. Role: deployer. Throws ConflictError when the
+ * revision has ended already.
+ */
+export function interruptRevision(ctx: RequestContext, raw: RawInput): Promise<Written>
+export function interruptRevision<T>(ctx: RequestContext, raw: RawInput, read: ReadBack<Written, T>): Promise<T>
+export async function interruptRevision(
+  ctx: RequestContext,
+  raw: RawInput,
+  read: ReadBack<Written, unknown> = asWritten,
+): Promise<unknown> {
   requireRole(ctx, 'deployer')
   const { path } = parse(interruptInput, raw)
   return transaction(ctx, async (tx) => {
@@ -33,6 +42,6 @@ export async function interruptRevision(ctx: RequestContext, raw: RawInput): Pro
       actor: ctx.actor.subject,
     })
     await advance(ctx, tx, deployment)
-    return tx.sql.revision.findUniqueOrThrow({ where: { id: revision.id } })
+    return read(tx.sql, { deploymentId: deployment.id, revisionId: revision.id })
   })
 }

@@ -2,12 +2,13 @@
 import { z } from 'zod'
 import type { Prisma, Revision } from '../../generated/prisma/client.ts'
 import { liveDeployment, requireRole } from '../access.ts'
-import type { RequestContext } from '../context.ts'
+import type { RequestContext, Sql } from '../context.ts'
 import { deploymentPath, offsetQuery, revisionFilter, revisionPath } from '../deployments/schemas.ts'
 import { NotFoundError } from '../errors.ts'
 import { count, uuid } from '../fields.ts'
 import { decodeCursor, encodeCursor, type OffsetPage, type Window, windowSize } from '../page.ts'
 import { parse, type RawInput } from '../parse.ts'
+import type { Written } from '../written.ts'
 
 export const getRevisionInput = z.object({ path: revisionPath })
 
@@ -27,6 +28,17 @@ export async function readRevision(ctx: RequestContext, deploymentId: string, re
   await requireDeployment(ctx, deploymentId)
   throw new NotFoundError('Revision', revisionId)
 }
+
+/** What a write has left of the revision that it made or moved, in its transaction, with the selection's own part. */
+export async function selectWrittenRevision<
+  Q extends { include?: Prisma.RevisionInclude; select?: Prisma.RevisionSelect },
+>(sql: Sql, id: string, query: Q): Promise<Prisma.RevisionGetPayload<Q>> {
+  return (await sql.revision.findUniqueOrThrow({ ...query, where: { id } })) as Prisma.RevisionGetPayload<Q>
+}
+
+/** The same, whole. */
+export const readWrittenRevision = (sql: Sql, { revisionId }: Written): Promise<Revision> =>
+  selectWrittenRevision(sql, revisionId!, {})
 
 const findRevisionInput = z.object({ path: z.object({ revision_id: uuid }) })
 

@@ -9,17 +9,24 @@ import { NotFoundError, NotRedeployableError } from '../errors.ts'
 import { parse, type RawInput } from '../parse.ts'
 import { reuseTarball } from '../uploads/accept.ts'
 import { advance } from '../work/advance.ts'
+import { asWritten, type ReadBack, type Written } from '../written.ts'
 import { isTerminal, missingContent, needsBuild } from './lifecycle.ts'
 import { takeRollout } from './rollout.ts'
 import { transition } from './transition.ts'
 
 export const redeployInput = z.object({ path: revisionPath })
 
-/** Returns the deployment's id; read it with `getDeployment`. Role: deployer. Throws NotRedeployableError (400). */
-export async function redeployRevision(ctx: RequestContext, raw: RawInput): Promise<string> {
+/** Answers what `read` reads in its transaction, by default the ids. Role: deployer. Throws NotRedeployableError (400). */
+export function redeployRevision(ctx: RequestContext, raw: RawInput): Promise<Written>
+export function redeployRevision<T>(ctx: RequestContext, raw: RawInput, read: ReadBack<Written, T>): Promise<T>
+export async function redeployRevision(
+  ctx: RequestContext,
+  raw: RawInput,
+  read: ReadBack<Written, unknown> = asWritten,
+): Promise<unknown> {
   requireRole(ctx, 'deployer')
   const { path } = parse(redeployInput, raw)
-  await transaction(ctx, async (tx) => {
+  return transaction(ctx, async (tx) => {
     const deployment = await lockDeployment(tx, ctx, path.deployment_id)
     const revision = await tx.sql.revision.findFirst({ where: { id: path.revision_id, deploymentId: deployment.id } })
     if (!revision) throw new NotFoundError('Revision', path.revision_id)
@@ -39,6 +46,6 @@ export async function redeployRevision(ctx: RequestContext, raw: RawInput): Prom
       rollout,
     })
     await advance(ctx, tx, deployment)
+    return read(tx.sql, { deploymentId: deployment.id, revisionId: revision.id })
   })
-  return path.deployment_id
 }

@@ -3,7 +3,7 @@
  * its lock. What still waits with a lower number is skipped: the newest wins, at most one is in progress.
  */
 import { randomUUID } from 'node:crypto'
-import type { Deployment, Revision } from '../../generated/prisma/client.ts'
+import type { Deployment } from '../../generated/prisma/client.ts'
 import { because } from '../because.ts'
 import type { Core, Tx } from '../context.ts'
 import { advance } from '../work/advance.ts'
@@ -46,7 +46,7 @@ export async function takeRollout(ctx: Author, tx: Tx, deployment: Deployment, r
 
 /**
  * Makes the deployment's next revision, with everything it pins, and moves the deployment on. The deployment
- * must be locked; its row is updated. Returns the revision as it stands afterwards. `why`: goes into its first event.
+ * must be locked; its row is updated. Returns the revision's id. `why`: goes into its first event.
  */
 export async function rollOut(
   ctx: Author,
@@ -54,10 +54,10 @@ export async function rollOut(
   deployment: Deployment,
   source: RevisionSource,
   why: string | null = null,
-): Promise<Revision> {
+): Promise<string> {
   const id = randomUUID()
   const rollout = await takeRollout(ctx, tx, deployment, id)
-  const revision = await tx.sql.revision.create({
+  await tx.sql.revision.create({
     data: {
       id,
       deploymentId: deployment.id,
@@ -71,6 +71,7 @@ export async function rollOut(
       secretSetId: deployment.secretSetId,
       createdBy: ctx.actor.subject,
     },
+    select: { id: true },
   })
   const { revisionCount } = await tx.sql.deployment.update({
     where: { id: deployment.id },
@@ -89,5 +90,5 @@ export async function rollOut(
     actor: ctx.actor.subject,
   })
   await advance(ctx, tx, deployment)
-  return tx.sql.revision.findUniqueOrThrow({ where: { id: revision.id } })
+  return id
 }

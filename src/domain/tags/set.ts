@@ -6,6 +6,7 @@ import { lockDeployment, refuseDeleted } from '../deployments/lock.ts'
 import { deploymentPath } from '../deployments/schemas.ts'
 import { printableName } from '../fields.ts'
 import { parse, type RawInput } from '../parse.ts'
+import type { ReadBack, Written } from '../written.ts'
 
 const tag = z.object({ key: printableName, value: printableName }).meta({ id: 'DeploymentTag' })
 
@@ -13,26 +14,32 @@ export const setTagsInput = z.object({ path: deploymentPath, body: z.object({ ta
 
 type Pair = z.output<typeof tag>
 
-/** Returns the deployment's id. A pair that is given twice counts once. Role: deployer. Throws NotFoundError, ConflictError. */
-export async function setDeploymentTags(ctx: RequestContext, raw: RawInput): Promise<string> {
+/**
+ * Answers what `read` reads in its transaction. A pair that is given twice counts once. Role: deployer. Throws
+ * NotFoundError, ConflictError.
+ */
+export async function setDeploymentTags<T>(ctx: RequestContext, raw: RawInput, read: ReadBack<Written, T>): Promise<T> {
   requireRole(ctx, 'deployer')
   const { path, body } = parse(setTagsInput, raw)
-  const id = path.deployment_id
-  await transaction(ctx, async (tx) => {
-    refuseDeleted(await lockDeployment(tx, ctx, id))
-    const wanted = await adoptTags(ctx, tx, body.tags)
-    const { count: removed } = await tx.sql.deploymentTag.deleteMany({
-      where: { deploymentId: id, tagId: { notIn: wanted } },
-    })
-    const { count: added } = await tx.sql.deploymentTag.createMany({
-      data: wanted.map((tagId) => ({ deploymentId: id, tagId })),
-      skipDuplicates: true,
-    })
-    if (removed + added === 0) return
-    await tx.sql.deployment.update({ where: { id }, data: { updatedAt: new Date() } })
-    tx.emit({ workspaceId: ctx.workspace.id, type: 'deployment.tagged', deploymentId: id, actor: ctx.actor.subject })
+  return transaction(ctx, async (tx) => {
+    await putTags(ctx, tx, path.deployment_id, body.tags)
+    return read(tx.sql, { deploymentId: path.deployment_id, revisionId: null })
   })
-  return id
+}
+
+async function putTags(ctx: RequestContext, tx: Tx, id: string, pairs: readonly Pair[]): Promise<void> {
+  refuseDeleted(await lockDeployment(tx, ctx, id))
+  const wanted = await adoptTags(ctx, tx, pairs)
+  const { count: removed } = await tx.sql.deploymentTag.deleteMany({
+    where: { deploymentId: id, tagId: { notIn: wanted } },
+  })
+  const { count: added } = await tx.sql.deploymentTag.createMany({
+    data: wanted.map((tagId) => ({ deploymentId: id, tagId })),
+    skipDuplicates: true,
+  })
+  if (removed + added === 0) return
+  await tx.sql.deployment.update({ where: { id }, data: { updatedAt: new Date() } })
+  tx.emit({ workspaceId: ctx.workspace.id, type: 'deployment.tagged', deploymentId: id, actor: ctx.actor.subject })
 }
 
 /** The ids of the workspace's tags with these pairs; those that are missing are made. */

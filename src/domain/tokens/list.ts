@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import type { Prisma } from '../../generated/prisma/client.ts'
 import { requireRole } from '../access.ts'
-import type { RequestContext } from '../context.ts'
+import type { RequestContext, Sql } from '../context.ts'
 import { NotFoundError } from '../errors.ts'
 import { queryText } from '../fields.ts'
 import { newestFirst } from '../newest-first.ts'
@@ -81,4 +81,13 @@ export async function selectToken<Q extends Selection>(
   const found = await ctx.db.oAuthToken.findFirst({ ...query, where: { id: path.token_id, ...ownTokens(ctx) } })
   if (!found) throw new NotFoundError('OAuth token', path.token_id)
   return found as Prisma.OAuthTokenGetPayload<Q>
+}
+
+/** What a write has left, in its transaction, with the selection's own part. */
+export async function selectWritten<Q extends Selection>(
+  sql: Sql,
+  id: string,
+  query: Q,
+): Promise<Prisma.OAuthTokenGetPayload<Q>> {
+  return (await sql.oAuthToken.findUniqueOrThrow({ ...query, where: { id } })) as Prisma.OAuthTokenGetPayload<Q>
 }

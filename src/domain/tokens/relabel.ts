@@ -7,6 +7,7 @@ import { type RequestContext, type Tx, transaction } from '../context.ts'
 import { NotFoundError, rejectIfAny } from '../errors.ts'
 import { optional, printable } from '../fields.ts'
 import { parse, type RawInput, violation } from '../parse.ts'
+import { asWritten, type ReadBack } from '../written.ts'
 import { LISTED, type ListedToken } from './list.ts'
 import { ownTokens } from './own.ts'
 import { tokenPath } from './schemas.ts'
@@ -25,10 +26,17 @@ export const relabelInput = z.object({
 })
 
 /**
- * An absent or null member keeps what is stored; what changes nothing leaves no trace. Role: deployer. Throws
+ * An absent or null member keeps what is stored; what changes nothing leaves no trace. Answers the token as REST
+ * shows it, or what `read` reads in its transaction. Role: deployer. Throws
  * ValidationError, NotFoundError.
  */
-export async function relabelToken(ctx: RequestContext, raw: RawInput): Promise<ListedToken> {
+export function relabelToken(ctx: RequestContext, raw: RawInput): Promise<ListedToken>
+export function relabelToken<T>(ctx: RequestContext, raw: RawInput, read: ReadBack<ListedToken, T>): Promise<T>
+export async function relabelToken(
+  ctx: RequestContext,
+  raw: RawInput,
+  read: ReadBack<ListedToken, unknown> = asWritten,
+): Promise<unknown> {
   requireRole(ctx, 'deployer')
   const { path, body } = parse(relabelInput, raw)
   const { workspaceId, subject: actor } = ownTokens(ctx)
@@ -39,7 +47,8 @@ export async function relabelToken(ctx: RequestContext, raw: RawInput): Promise<
       rejectIfAny([violation('default', 'The same as is_default: leave one of them out.')])
     const where = { id: path.token_id }
     const data = { label: body.label ?? undefined, isDefault: chosen ?? undefined }
-    if (!changesAnything(stored, data)) return tx.sql.oAuthToken.findUniqueOrThrow({ where, ...LISTED })
+    if (!changesAnything(stored, data))
+      return read(tx.sql, await tx.sql.oAuthToken.findUniqueOrThrow({ where, ...LISTED }))
     // first: of a person's tokens of a provider one is the default at most, also within the transaction
     const ousted = chosen
       ? await tx.sql.oAuthToken.updateManyAndReturn({
@@ -50,7 +59,7 @@ export async function relabelToken(ctx: RequestContext, raw: RawInput): Promise<
       : []
     const token = await tx.sql.oAuthToken.update({ where, data, ...LISTED })
     for (const { id } of [...ousted, token]) tx.emit({ workspaceId, type: 'oauth_token.updated', subjectId: id, actor })
-    return token
+    return read(tx.sql, token)
   })
 }
 

@@ -1,18 +1,17 @@
 /** The writes of connections: create and delete. */
 import { createConnection, createInput } from '../../domain/connections/create.ts'
 import { deleteConnection, deleteInput } from '../../domain/connections/delete.ts'
-import { selectConnection } from '../../domain/connections/list.ts'
+import { selectWritten } from '../../domain/connections/list.ts'
 import { ConflictError, NotFoundError } from '../../domain/errors.ts'
+import type { AgentLink as Row } from '../../generated/prisma/client.ts'
 import { builder } from '../builder.ts'
 import { verbInput } from '../verb-input.ts'
+import { type Left, readsRow } from '../written.ts'
 import { AgentLink } from './agent-link.ts'
 
-const CreateConnectionSuccess = builder.objectRef<{ connectionId: string }>('CreateConnectionSuccess').implement({
+const CreateConnectionSuccess = builder.objectRef<Left<Row>>('CreateConnectionSuccess').implement({
   fields: (t) => ({
-    connection: t.prismaField({
-      type: AgentLink,
-      resolve: (query, { connectionId }, _args, ctx) => selectConnection(ctx, connectionId, query),
-    }),
+    connection: t.field({ type: AgentLink, description: 'As this call left it.', resolve: ({ row }) => row! }),
   }),
 })
 
@@ -31,7 +30,8 @@ builder.mutationFields((t) => ({
       'Connects an agent to one of the caller’s own tokens. A second time it is the connection that is there.',
     errors: { types: [NotFoundError, ConflictError] },
     args: { input: t.arg({ type: create.type, required: true }) },
-    resolve: async (_root, { input }, ctx) => ({ connectionId: (await createConnection(ctx, create.raw(input))).id }),
+    resolve: (_root, { input }, ctx, info) =>
+      createConnection(ctx, create.raw(input), readsRow(ctx, info, 'connection', 'AgentLink', selectWritten)),
   }),
   deleteConnection: t.field({
     type: DeleteConnectionSuccess,

@@ -1,7 +1,6 @@
 /** The writes of deployments: create, update, delete (one or many), tags. */
 import { createDeployment, createInput } from '../../domain/deployments/create.ts'
 import { type BulkResult, deleteDeployment, deleteDeployments, deleteInput } from '../../domain/deployments/delete.ts'
-import { selectDeployment } from '../../domain/deployments/read.ts'
 import { updateDeployment, updateInput } from '../../domain/deployments/update.ts'
 import { ConflictError, NotFoundError } from '../../domain/errors.ts'
 import { setDeploymentTags, setTagsInput } from '../../domain/tags/set.ts'
@@ -9,19 +8,7 @@ import { createUploadUrl, type UploadUrl, uploadUrlInput } from '../../domain/up
 import { builder } from '../builder.ts'
 import { toSnake } from '../naming.ts'
 import { verbInput } from '../verb-input.ts'
-import { Deployment } from './deployment.ts'
-
-/** What a mutation that leaves a deployment behind answers; each has a type of its own, so that it can grow. */
-const success = (name: string) =>
-  builder.objectRef<{ deploymentId: string }>(name).implement({
-    fields: (t) => ({
-      deployment: t.prismaField({
-        type: Deployment,
-        resolve: (query, { deploymentId }, _args, ctx) =>
-          selectDeployment(ctx, { path: { deployment_id: deploymentId } }, query),
-      }),
-    }),
-  })
+import { perhapsWithRevision, readBack, withDeployment, withRevision } from './written-deployment.ts'
 
 const DeleteDeploymentSuccess = builder.objectRef<{ deploymentId: string }>('DeleteDeploymentSuccess').implement({
   description: 'The deletion has begun: until the runtime is torn down the status is AWAITING_DELETE.',
@@ -68,19 +55,19 @@ const DeleteDeploymentsInput = builder.inputType('DeleteDeploymentsInput', {
 
 builder.mutationFields((t) => ({
   createDeployment: t.field({
-    type: success('CreateDeploymentSuccess'),
+    type: withRevision('CreateDeploymentSuccess'),
     description: 'Creates a deployment with its first revision.',
     errors: { types: [NotFoundError, ConflictError] },
     args: { input: t.arg({ type: create.type, required: true }) },
-    resolve: async (_root, { input }, ctx) => ({ deploymentId: await createDeployment(ctx, create.raw(input)) }),
+    resolve: (_root, { input }, ctx, info) => createDeployment(ctx, create.raw(input), readBack(ctx, info)),
   }),
   updateDeployment: t.field({
-    type: success('UpdateDeploymentSuccess'),
+    type: perhapsWithRevision('UpdateDeploymentSuccess'),
     description:
       'Changes what is given and keeps the rest. A git ref, a configuration path, an image, a tarball or secrets make a new revision.',
     errors: { types: [NotFoundError, ConflictError] },
     args: { input: t.arg({ type: update.type, required: true }) },
-    resolve: async (_root, { input }, ctx) => ({ deploymentId: await updateDeployment(ctx, update.raw(input)) }),
+    resolve: (_root, { input }, ctx, info) => updateDeployment(ctx, update.raw(input), readBack(ctx, info)),
   }),
   createUploadUrl: t.field({
     type: CreateUploadUrlSuccess,
@@ -107,10 +94,10 @@ builder.mutationFields((t) => ({
     resolve: (_root, { input }, ctx) => deleteDeployments(ctx, { query: toSnake(input) }),
   }),
   setDeploymentTags: t.field({
-    type: success('SetDeploymentTagsSuccess'),
+    type: withDeployment('SetDeploymentTagsSuccess'),
     description: 'Replaces the tags of a deployment. Tags that the workspace does not have yet are made.',
     errors: { types: [NotFoundError, ConflictError] },
     args: { input: t.arg({ type: tag.type, required: true }) },
-    resolve: async (_root, { input }, ctx) => ({ deploymentId: await setDeploymentTags(ctx, tag.raw(input)) }),
+    resolve: (_root, { input }, ctx, info) => setDeploymentTags(ctx, tag.raw(input), readBack(ctx, info)),
   }),
 }))

@@ -1,23 +1,26 @@
 /** The writes of listeners: create, update, delete. For admins, where the plan has listeners. */
+import type { GraphQLResolveInfo } from 'graphql'
 import { ConflictError, NotFoundError } from '../../domain/errors.ts'
 import { createInput, createListener } from '../../domain/listeners/create.ts'
 import { deleteInput, deleteListener } from '../../domain/listeners/delete.ts'
-import { selectListener } from '../../domain/listeners/read.ts'
+import { selectWritten } from '../../domain/listeners/read.ts'
 import { updateInput, updateListener } from '../../domain/listeners/update.ts'
+import type { Listener as Row } from '../../generated/prisma/client.ts'
 import { builder } from '../builder.ts'
+import type { GraphQLContext } from '../context.ts'
 import { verbInput } from '../verb-input.ts'
+import { type Left, readsRow } from '../written.ts'
 import { Listener } from './listener.ts'
 
 const success = (name: string) =>
-  builder.objectRef<{ listenerId: string }>(name).implement({
+  builder.objectRef<Left<Row>>(name).implement({
     fields: (t) => ({
-      listener: t.prismaField({
-        type: Listener,
-        resolve: (query, { listenerId }, _args, ctx) =>
-          selectListener(ctx, { path: { listener_id: listenerId } }, query),
-      }),
+      listener: t.field({ type: Listener, description: 'As this call left it.', resolve: ({ row }) => row! }),
     }),
   })
+
+const readBack = (ctx: GraphQLContext, info: GraphQLResolveInfo) =>
+  readsRow(ctx, info, 'listener', 'Listener', selectWritten)
 
 const DeleteListenerSuccess = builder.objectRef<{ listenerId: string }>('DeleteListenerSuccess').implement({
   description: 'The listener is gone, and its API keys are revoked.',
@@ -35,14 +38,14 @@ builder.mutationFields((t) => ({
       'Registers a listener. Only for organizations with a self-hosted enterprise plan. The program that does its work needs an API key of the role `listener`.',
     errors: { types: [ConflictError] },
     args: { input: t.arg({ type: create.type, required: true }) },
-    resolve: async (_root, { input }, ctx) => ({ listenerId: (await createListener(ctx, create.raw(input))).id }),
+    resolve: (_root, { input }, ctx, info) => createListener(ctx, create.raw(input), readBack(ctx, info)),
   }),
   updateListener: t.field({
     type: success('UpdateListenerSuccess'),
     description: 'Changes what is given and keeps the rest. A namespace that a deployment is in can’t be removed.',
     errors: { types: [NotFoundError, ConflictError] },
     args: { input: t.arg({ type: update.type, required: true }) },
-    resolve: async (_root, { input }, ctx) => ({ listenerId: (await updateListener(ctx, update.raw(input))).id }),
+    resolve: (_root, { input }, ctx, info) => updateListener(ctx, update.raw(input), readBack(ctx, info)),
   }),
   deleteListener: t.field({
     type: DeleteListenerSuccess,

@@ -4,7 +4,7 @@ import { OAuthUnavailableError } from '../../domain/providers/client.ts'
 import { discoverInput, discoverMcpProvider } from '../../domain/providers/discover.ts'
 import { builder } from '../builder.ts'
 import { verbInput } from '../verb-input.ts'
-import { success } from './oauth-provider-mutations.ts'
+import { readBack, success } from './oauth-provider-mutations.ts'
 
 const discover = verbInput('DiscoverMcpProviderInput', discoverInput)
 
@@ -15,6 +15,6 @@ builder.mutationField('discoverMcpProvider', (t) =>
       'Creates an OAuth provider from an MCP server: reads which authorization server it names, and registers a client there. From then on it is a provider like any other.',
     errors: { types: [ConflictError, OAuthUnavailableError] },
     args: { input: t.arg({ type: discover.type, required: true }) },
-    resolve: async (_root, { input }, ctx) => ({ id: (await discoverMcpProvider(ctx, discover.raw(input))).id }),
+    resolve: (_root, { input }, ctx, info) => discoverMcpProvider(ctx, discover.raw(input), readBack(ctx, info)),
   }),
 )

@@ -1,25 +1,30 @@
 /** The writes of OAuth providers: create, update, delete. For admins. */
+import type { GraphQLResolveInfo } from 'graphql'
 import { z } from 'zod'
 import { ConflictError, NotFoundError } from '../../domain/errors.ts'
 import { createInput, createProvider } from '../../domain/providers/create.ts'
 import { deleteInput, deleteProvider } from '../../domain/providers/delete.ts'
-import { selectProvider } from '../../domain/providers/read.ts'
+import { selectWritten } from '../../domain/providers/read.ts'
 import { changes, providerPath } from '../../domain/providers/schemas.ts'
 import { updateProvider } from '../../domain/providers/update.ts'
+import type { OAuthProvider as Row } from '../../generated/prisma/client.ts'
 import { builder } from '../builder.ts'
+import type { GraphQLContext } from '../context.ts'
 import { verbInput } from '../verb-input.ts'
+import { type Left, readsRow } from '../written.ts'
 import { OAuthProvider } from './oauth-provider.ts'
 
 /** The success of a mutation that answers a provider. */
 export const success = (name: string) =>
-  builder.objectRef<{ id: string }>(name).implement({
+  builder.objectRef<Left<Row>>(name).implement({
     fields: (t) => ({
-      oauthProvider: t.prismaField({
-        type: OAuthProvider,
-        resolve: (query, { id }, _args, ctx) => selectProvider(ctx, { path: { provider_id: id } }, query),
-      }),
+      oauthProvider: t.field({ type: OAuthProvider, description: 'As this call left it.', resolve: ({ row }) => row! }),
     }),
   })
+
+/** What its mutations read of it. */
+export const readBack = (ctx: GraphQLContext, info: GraphQLResolveInfo) =>
+  readsRow(ctx, info, 'oauthProvider', 'OAuthProvider', selectWritten)
 
 const DeleteOAuthProviderSuccess = builder
   .objectRef<{ id: string; providerId: string }>('DeleteOAuthProviderSuccess')
@@ -40,7 +45,7 @@ builder.mutationFields((t) => ({
       'Creates an OAuth provider for the whole organization. Its client is registered at the provider before, with the redirect URI `<this server>/v2/auth/callback/<providerId>`.',
     errors: { types: [ConflictError] },
     args: { input: t.arg({ type: create.type, required: true }) },
-    resolve: async (_root, { input }, ctx) => ({ id: (await createProvider(ctx, create.raw(input))).id }),
+    resolve: (_root, { input }, ctx, info) => createProvider(ctx, create.raw(input), readBack(ctx, info)),
   }),
   updateOAuthProvider: t.field({
     type: success('UpdateOAuthProviderSuccess'),
@@ -48,7 +53,7 @@ builder.mutationFields((t) => ({
       'Changes what is given and keeps the rest. A tokenUrl of another origin needs the clientSecret again, if there is one. The method `none` drops the stored secret.',
     errors: { types: [NotFoundError] },
     args: { input: t.arg({ type: update.type, required: true }) },
-    resolve: async (_root, { input }, ctx) => ({ id: (await updateProvider(ctx, update.raw(input))).id }),
+    resolve: (_root, { input }, ctx, info) => updateProvider(ctx, update.raw(input), readBack(ctx, info)),
   }),
   deleteOAuthProvider: t.field({
     type: DeleteOAuthProviderSuccess,

@@ -2,18 +2,17 @@
 import { NotFoundError } from '../../domain/errors.ts'
 import { deleteInput, deleteToken } from '../../domain/tokens/delete.ts'
 import { deleteOfUserInput, deleteTokensOfUser } from '../../domain/tokens/delete-of-user.ts'
-import { selectToken } from '../../domain/tokens/list.ts'
+import { selectWritten } from '../../domain/tokens/list.ts'
 import { relabelInput, relabelToken } from '../../domain/tokens/relabel.ts'
+import type { OAuthToken as Row } from '../../generated/prisma/client.ts'
 import { builder } from '../builder.ts'
 import { verbInput } from '../verb-input.ts'
+import { type Left, readsRow } from '../written.ts'
 import { OAuthToken } from './oauth-token.ts'
 
-const UpdateOAuthTokenSuccess = builder.objectRef<{ tokenId: string }>('UpdateOAuthTokenSuccess').implement({
+const UpdateOAuthTokenSuccess = builder.objectRef<Left<Row>>('UpdateOAuthTokenSuccess').implement({
   fields: (t) => ({
-    token: t.prismaField({
-      type: OAuthToken,
-      resolve: (query, { tokenId }, _args, ctx) => selectToken(ctx, { path: { token_id: tokenId } }, query),
-    }),
+    token: t.field({ type: OAuthToken, description: 'As this call left it.', resolve: ({ row }) => row! }),
   }),
 })
 
@@ -40,7 +39,8 @@ builder.mutationFields((t) => ({
     description: 'Names one of your OAuth tokens, or makes it the default. What is not given stays.',
     errors: { types: [NotFoundError] },
     args: { input: t.arg({ type: update.type, required: true }) },
-    resolve: async (_root, { input }, ctx) => ({ tokenId: (await relabelToken(ctx, update.raw(input))).id }),
+    resolve: (_root, { input }, ctx, info) =>
+      relabelToken(ctx, update.raw(input), readsRow(ctx, info, 'token', 'OAuthToken', selectWritten)),
   }),
   deleteOAuthToken: t.field({
     type: DeleteOAuthTokenSuccess,

@@ -1,13 +1,8 @@
-/** Revisions: one build or image version of a deployment, and everything that is done with one. */
-import { createRevision, updateInput } from '../../domain/deployments/update.ts'
-import { ConflictError, NotFoundError, NotRedeployableError } from '../../domain/errors.ts'
-import { interruptInput, interruptRevision } from '../../domain/revisions/interrupt.ts'
+/** Revisions: one build or image version of a deployment. What is done with one is next door. */
 import { selectRevision } from '../../domain/revisions/read.ts'
-import { redeployInput, redeployRevision } from '../../domain/revisions/redeploy.ts'
 import { builder } from '../builder.ts'
 import { pageCost } from '../cost.ts'
 import { DeploymentSource, RevisionStatus } from '../enums.ts'
-import { verbInput } from '../verb-input.ts'
 import { Event, EventConnection, eventsOf } from './event.ts'
 import { SourceRevisionConfig } from './source-config.ts'
 
@@ -52,57 +47,3 @@ builder.queryField('revision', (t) =>
     resolve: (query, _root, { id }, ctx) => selectRevision(ctx, { path: { revision_id: id } }, query),
   }),
 )
-
-interface Written {
-  deploymentId: string
-  revisionId: string
-}
-
-/** What a mutation of a revision answers; each has a type of its own, so that it can grow. */
-const success = (name: string) =>
-  builder.objectRef<Written>(name).implement({
-    fields: (t) => ({
-      revision: t.prismaField({
-        type: Revision,
-        resolve: (query, { revisionId }, _args, ctx) =>
-          selectRevision(ctx, { path: { revision_id: revisionId } }, query),
-      }),
-    }),
-  })
-
-const create = verbInput('CreateRevisionInput', updateInput)
-const redeploy = verbInput('RedeployRevisionInput', redeployInput)
-const interrupt = verbInput('InterruptRevisionInput', interruptInput)
-
-builder.mutationFields((t) => ({
-  createRevision: t.field({
-    type: success('CreateRevisionSuccess'),
-    description: 'Changes the deployment like updateDeployment, and makes a new revision whatever is said.',
-    errors: { types: [NotFoundError, ConflictError] },
-    args: { input: t.arg({ type: create.type, required: true }) },
-    resolve: async (_root, { input }, ctx) => {
-      const { id, deploymentId } = await createRevision(ctx, create.raw(input))
-      return { revisionId: id, deploymentId }
-    },
-  }),
-  redeployRevision: t.field({
-    type: success('RedeployRevisionSuccess'),
-    description: 'Runs the revision again and makes it the active one when it succeeds: this is the rollback.',
-    errors: { types: [NotFoundError, NotRedeployableError] },
-    args: { input: t.arg({ type: redeploy.type, required: true }) },
-    resolve: async (_root, { input }, ctx) => {
-      const deploymentId = await redeployRevision(ctx, redeploy.raw(input))
-      return { deploymentId, revisionId: input.revisionId as string }
-    },
-  }),
-  interruptRevision: t.field({
-    type: success('InterruptRevisionSuccess'),
-    description: 'Stops the revision at once. What serves goes on serving.',
-    errors: { types: [NotFoundError, ConflictError] },
-    args: { input: t.arg({ type: interrupt.type, required: true }) },
-    resolve: async (_root, { input }, ctx) => {
-      const { id, deploymentId } = await interruptRevision(ctx, interrupt.raw(input))
-      return { revisionId: id, deploymentId }
-    },
-  }),
-}))

@@ -2,6 +2,7 @@
 import type { z } from 'zod'
 import type { SourceRevisionConfig } from '../../domain/deployments/schemas.ts'
 import type { Revision } from '../../generated/prisma/client.ts'
+import type { ResponseHeaders } from '../response-headers.ts'
 import type { revision } from '../schemas.ts'
 
 export function presentRevision(row: Revision): z.output<typeof revision> {
@@ -17,6 +18,19 @@ export function presentRevision(row: Revision): z.output<typeof revision> {
     updated_at: row.updatedAt.toISOString(),
   }
 }
+
+/** Of the answers of writes: others may write meanwhile, but this is the revision of this very call. */
+export const REVISION_MADE = {
+  'X-Revision-Id': {
+    type: 'string',
+    format: 'uuid',
+    description: 'The revision that this call made or moved; absent if there is none.',
+  },
+} as const satisfies ResponseHeaders
+
+/** The header itself; none for a call that made and moved no revision. */
+export const revisionHeader = (revisionId: string | null) =>
+  revisionId === null ? {} : { 'X-Revision-Id': revisionId }
 
 type RevisionContent = Pick<
   Revision,

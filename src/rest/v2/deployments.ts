@@ -1,10 +1,11 @@
 /** Deployments over REST (spec 4, contract 3). */
 import { createDeployment, createInput } from '../../domain/deployments/create.ts'
 import { bulkDeleteInput, deleteDeployment, deleteDeployments, deleteInput } from '../../domain/deployments/delete.ts'
-import { getDeployment, getInput, listDeployments, listInput, readDeployment } from '../../domain/deployments/read.ts'
+import { getDeployment, getInput, listDeployments, listInput, readWritten } from '../../domain/deployments/read.ts'
 import { updateDeployment, updateInput } from '../../domain/deployments/update.ts'
 import { type Operation, operation } from '../operation.ts'
 import { presentDeployment } from '../present/deployment.ts'
+import { REVISION_MADE, revisionHeader } from '../present/revision.ts'
 import { bulkDeletion, deployment, deploymentList } from '../schemas.ts'
 
 const tag = 'Deployments'
@@ -17,11 +18,17 @@ export const deployments: Operation[] = [
     summary: 'Create a deployment with its first revision',
     tag,
     input: createInput,
-    answers: { 201: { means: 'The deployment. Its latest_revision_id is the first revision.', schema: deployment } },
+    answers: {
+      201: {
+        means: 'The deployment. Its latest_revision_id is the first revision.',
+        schema: deployment,
+        headers: REVISION_MADE,
+      },
+    },
     errors: [404, 409, 502],
     handle: async (ctx, raw) => {
-      const id = await createDeployment(ctx, raw)
-      return { status: 201, body: presentDeployment(ctx, await readDeployment(ctx, id)) }
+      const { deployment, revisionId } = await createDeployment(ctx, raw, readWritten)
+      return { status: 201, body: presentDeployment(ctx, deployment), headers: revisionHeader(revisionId) }
     },
   }),
   operation({
@@ -80,11 +87,11 @@ export const deployments: Operation[] = [
       'Merges: an absent or null member keeps what is stored. A non-null repo_ref, graph_config_path, image_uri, source_tarball_path or secrets makes a new revision.',
     tag,
     input: updateInput,
-    answers: { 200: { means: 'The deployment as it is now.', schema: deployment } },
+    answers: { 200: { means: 'The deployment as this call left it.', schema: deployment, headers: REVISION_MADE } },
     errors: [404, 409],
     handle: async (ctx, raw) => {
-      const id = await updateDeployment(ctx, raw)
-      return { status: 200, body: presentDeployment(ctx, await readDeployment(ctx, id)) }
+      const { deployment, revisionId } = await updateDeployment(ctx, raw, readWritten)
+      return { status: 200, body: presentDeployment(ctx, deployment), headers: revisionHeader(revisionId) }
     },
   }),
   operation({

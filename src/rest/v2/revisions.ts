@@ -1,14 +1,20 @@
 /** Revisions and their logs over REST (spec 4, contract 3 and 4). */
-import { readDeployment } from '../../domain/deployments/read.ts'
+import { readWritten } from '../../domain/deployments/read.ts'
 import { createRevision, updateInput } from '../../domain/deployments/update.ts'
 import { readDeploymentLogs, readDeploymentLogsInput, readLogs, readLogsInput } from '../../domain/logs/read.ts'
 import { interruptInput, interruptRevision } from '../../domain/revisions/interrupt.ts'
-import { getRevision, getRevisionInput, listRevisions, listRevisionsInput } from '../../domain/revisions/read.ts'
+import {
+  getRevision,
+  getRevisionInput,
+  listRevisions,
+  listRevisionsInput,
+  readWrittenRevision,
+} from '../../domain/revisions/read.ts'
 import { redeployInput, redeployRevision } from '../../domain/revisions/redeploy.ts'
 import { type Operation, operation } from '../operation.ts'
 import { presentDeployment } from '../present/deployment.ts'
 import { presentLogs } from '../present/log.ts'
-import { presentRevision } from '../present/revision.ts'
+import { presentRevision, REVISION_MADE, revisionHeader } from '../present/revision.ts'
 import { deployment, logPage, revision, revisionList } from '../schemas.ts'
 
 const tag = 'Revisions'
@@ -22,9 +28,12 @@ export const revisions: Operation[] = [
     description: 'Takes the same body as the update of a deployment, and makes a revision whatever the body says.',
     tag,
     input: updateInput,
-    answers: { 201: { means: 'The new revision.', schema: revision } },
+    answers: { 201: { means: 'The new revision.', schema: revision, headers: REVISION_MADE } },
     errors: [404, 409],
-    handle: async (ctx, raw) => ({ status: 201, body: presentRevision(await createRevision(ctx, raw)) }),
+    handle: async (ctx, raw) => {
+      const made = await createRevision(ctx, raw, readWrittenRevision)
+      return { status: 201, body: presentRevision(made), headers: revisionHeader(made.id) }
+    },
   }),
   operation({
     method: 'GET',
@@ -59,11 +68,11 @@ export const revisions: Operation[] = [
     description: 'It becomes the active one when it succeeds: this is the rollback.',
     tag,
     input: redeployInput,
-    answers: { 200: { means: 'The deployment.', schema: deployment } },
+    answers: { 200: { means: 'The deployment.', schema: deployment, headers: REVISION_MADE } },
     errors: [400, 404],
     handle: async (ctx, raw) => {
-      const id = await redeployRevision(ctx, raw)
-      return { status: 200, body: presentDeployment(ctx, await readDeployment(ctx, id)) }
+      const { deployment, revisionId } = await redeployRevision(ctx, raw, readWritten)
+      return { status: 200, body: presentDeployment(ctx, deployment), headers: revisionHeader(revisionId) }
     },
   }),
   operation({
@@ -73,9 +82,12 @@ export const revisions: Operation[] = [
     summary: 'Stop a revision that is in progress',
     tag,
     input: interruptInput,
-    answers: { 200: { means: 'The revision.', schema: revision } },
+    answers: { 200: { means: 'The revision.', schema: revision, headers: REVISION_MADE } },
     errors: [404, 409],
-    handle: async (ctx, raw) => ({ status: 200, body: presentRevision(await interruptRevision(ctx, raw)) }),
+    handle: async (ctx, raw) => {
+      const moved = await interruptRevision(ctx, raw, readWrittenRevision)
+      return { status: 200, body: presentRevision(moved), headers: revisionHeader(moved.id) }
+    },
   }),
   operation({
     method: 'GET',
