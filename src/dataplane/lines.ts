@@ -4,39 +4,40 @@
  */
 import type { Readable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
-import { stripVTControlCharacters } from 'node:util'
+import { clean } from './clean.ts'
+import type { Mask, Masked } from './mask.ts'
 
-/** characters; the rest of a longer line is dropped */
+/** characters */
 export const LONGEST = 8192
 
-/** `cut`: the line went on, but the rest was dropped. */
-export type OnLine = (line: string, cut: boolean) => void
+/** `shown`: with all values hidden, for people. `line`: as it was printed, for programs. */
+export type OnLine = (shown: Masked, line: string) => void
 
-/** One line without colours and NUL, as a person would have seen it. */
-export function clean(raw: string): string {
-  // a progress bar rewrites its line with \r: what stood there last is what stays
-  const shown = raw.replace(/\r+$/, '')
-  const text = shown.slice(shown.lastIndexOf('\r') + 1)
-  return stripVTControlCharacters(text).replaceAll('\0', '\ufffd')
-}
-
-/** Calls `onLine` for each line until the stream has ended, also for a last one without newline. Memory is bounded. */
-export async function readLines(stream: Readable, onLine: OnLine): Promise<void> {
+/**
+ * Calls `onLine` for each line until the stream has ended, also for a last one without newline. Memory is bounded: the
+ * rest of a longer line is dropped, after `mask` has hidden what it hides, so that no value is cut in two.
+ */
+export async function readLines(stream: Readable, mask: Mask, onLine: OnLine): Promise<void> {
   const decoder = new StringDecoder('utf8')
   let pending = ''
   let skipping = false
-  const emit = (raw: string, cut: boolean) => onLine(clean(raw), cut)
+  const hide = mask.lines()
+  const most = LONGEST + mask.longest
+  const emit = (raw: string) => {
+    const line = clean(raw)
+    onLine(hide(line).slice(0, LONGEST) as Masked, line.slice(0, LONGEST))
+  }
   const take = (text: string) => {
     const parts = text.split('\n')
     for (const [index, part] of parts.entries()) {
       if (!skipping) pending += part
-      if (pending.length > LONGEST) {
-        emit(pending.slice(0, LONGEST), true)
+      if (pending.length > most) {
+        emit(pending.slice(0, most))
         pending = ''
         skipping = true
       }
       if (index === parts.length - 1) return
-      if (!skipping) emit(pending, false)
+      if (!skipping) emit(pending)
       pending = ''
       skipping = false
     }
@@ -47,7 +48,7 @@ export async function readLines(stream: Readable, onLine: OnLine): Promise<void>
     // the pipe broke because the process was killed: what came until then counts
   }
   take(decoder.end())
-  if (pending) emit(pending, false)
+  if (pending) emit(pending)
 }
 
 /** So many of the lines that are kept beside the last ones. */
@@ -69,7 +70,7 @@ export class Tail {
     this.#first = first
   }
 
-  add(line: string): void {
+  add(line: Masked): void {
     if (!line.trim()) return
     this.#lines.push(line.slice(0, 300))
     if (this.#lines.length <= this.#keep) return

@@ -1,38 +1,115 @@
 /**
- * Hides the values of secrets in whatever a build or an agent prints, before it is stored or shown.
+ * Hides the values of secrets in whatever a build or an agent prints, before it is cut, stored or shown. What is to
+ * hold only hidden text takes `Masked`, so that nothing can be cut first by mistake.
  */
+import { type Form, formsOf, SHORTEST } from './mask-forms.ts'
+import { alike, type Open, Scanner, type Span, spanOf } from './mask-scan.ts'
 
 /** What stands in the place of a hidden value; the API shows the same for a value that may not be read. */
 export const MASK = '••••••••'
 
-/** Shorter values are words that output is full of (`1`, `on`, `dev`): hiding them would hide nothing and garble all. */
-const SHORTEST = 4
+declare const masked: unique symbol
+/** Text in which a mask has hidden what it hides. */
+export type Masked = string & { readonly [masked]: true }
 
 export interface Mask {
-  (text: string): string
-  /** As the mask itself, for text that was cut at its end: a value of which only the beginning is left is hidden too. */
-  cut(text: string): string
+  /** Of text that is whole. */
+  (text: string): Masked
+  /** Of text that others may have cut: what is left of a value at its beginning or end is hidden, too, but for a few characters. */
+  cut(text: string): Masked
+  /** Of a stream, line after line: a value that goes on in the next lines is hidden in them, too. */
+  lines(): (line: string) => Masked
+  /** characters of the longest text that is hidden as one */
+  longest: number
 }
 
-/** A function that hides these values; of a value with several lines each line too, since output comes line by line. */
+/** A function that hides these values. Those with fewer than four characters are not hidden, see `unhidden`. */
 export function createMask(values: Iterable<string>): Mask {
-  const hidden = new Set<string>()
-  for (const value of values) {
-    for (const part of [value, value.trim(), ...value.split(/\r?\n/).map((line) => line.trim())])
-      if (part.length >= SHORTEST) hidden.add(part)
-  }
-  // the longest first: a value may be part of another
-  const ordered = [...hidden].sort((a, b) => b.length - a.length)
-  const whole = (text: string) => {
-    let masked = text
-    for (const value of ordered) if (masked.includes(value)) masked = masked.replaceAll(value, MASK)
-    return masked
-  }
+  const forms = new Map<string, Form>()
+  for (const value of values) for (const form of formsOf(value)) forms.set(form.text, form)
+  const scanner = new Scanner([...forms.values()])
+  let longest = 0
+  for (const { text, before, after } of forms.values()) longest = Math.max(longest, before + text.length + after)
   const cut = (text: string) => {
-    for (const value of ordered)
-      for (let length = Math.min(value.length - 1, text.length); length >= SHORTEST; length--)
-        if (text.endsWith(value.slice(0, length))) return whole(text.slice(0, -length)) + MASK
-    return whole(text)
+    const { spans, open } = scanner.scan(text)
+    return hide(text, [...spans, ...begun(text, open), ...ended(text, forms.values())])
   }
-  return Object.assign(whole, { cut })
+  const lines = () => {
+    let open: Open[] = []
+    return (line: string) => {
+      const found = scanner.scan(line)
+      const { spans, still } = goOn(line, open)
+      open = [...found.open, ...still]
+      return hide(line, [...found.spans, ...spans, ...begun(line, open)])
+    }
+  }
+  return Object.assign((text: string) => hide(text, scanner.scan(text).spans), {
+    cut,
+    lines,
+    longest,
+  })
+}
+
+/** Hides nothing: for output that no user's code and no secret has a part in. */
+export const HIDES_NOTHING = createMask([])
+
+/** Names of secrets that can't be hidden, in a line for the log; null: there are none. */
+export function unhidden(secrets: readonly { name: string; value: string }[]): string | null {
+  // of several lines, what is left when they are put together
+  const short = (value: string) => value !== '' && value.replace(/[\r\n]/g, '').trim().length < SHORTEST
+  const names = secrets.filter(({ value }) => short(value)).map(({ name }) => name)
+  if (names.length === 0) return null
+  return `Values with fewer than ${SHORTEST} characters can't be hidden in logs: ${names.join(', ')}`
+}
+
+/** So much of a form tells that it is one: less, at a cut, may be any word. */
+const telling = ({ text }: Form) => Math.max(SHORTEST, Math.min(8, Math.ceil(text.length / 2)))
+
+/** Beginnings of forms at the end of the text. */
+function begun(text: string, open: readonly Open[]): Span[] {
+  return open
+    .filter(({ form, length }) => length >= telling(form))
+    .map(({ form, length }) => [text.length - Math.min(length, text.length) - form.before, text.length])
+}
+
+/** Ends of forms at the beginning of the text, and a text that is a part of a form. */
+function ended(text: string, forms: Iterable<Form>): Span[] {
+  const spans: Span[] = []
+  for (const form of forms) {
+    const start = text.slice(0, telling(form))
+    if (start.length < telling(form)) continue
+    for (let at = form.text.indexOf(start, 1); at > 0; at = form.text.indexOf(start, at + 1)) {
+      const same = alike(form.text, at, text, 0)
+      if (at + same === form.text.length || same === text.length) spans.push(spanOf(form, 0, same))
+    }
+  }
+  return spans
+}
+
+/** What the line before has left open goes on in this one, to its end or through all of it. */
+function goOn(line: string, before: readonly Open[]): { spans: Span[]; still: Open[] } {
+  const spans: Span[] = []
+  const still: Open[] = []
+  for (const { form, length } of before) {
+    const same = alike(form.text, length, line, 0)
+    if (length + same === form.text.length) spans.push(spanOf(form, 0, same))
+    else if (same === line.length) {
+      if (length + same >= telling(form)) spans.push([0, same])
+      still.push({ form, length: length + same })
+    }
+  }
+  return { spans, still }
+}
+
+function hide(text: string, spans: readonly Span[]): Masked {
+  if (spans.length === 0) return text as Masked
+  let shown = ''
+  let end = 0
+  for (const [from, to] of [...spans].sort(([a], [b]) => a - b)) {
+    const start = Math.max(0, from)
+    // one that begins in what is hidden already makes that longer
+    if (to > start && start >= end) shown += text.slice(end, start) + MASK
+    end = Math.max(end, to)
+  }
+  return (shown + text.slice(end)) as Masked
 }

@@ -1,8 +1,11 @@
 /**
  * Failures carry output and commands to people: hides secrets in their messages, and ends the log with the reason.
  */
+
+import type { LogType } from '../generated/prisma/enums.ts'
 import { StepFailure } from './failure.ts'
-import type { Mask } from './mask.ts'
+import { type Mask, unhidden } from './mask.ts'
+import type { RevisionLog } from './runtime/runtime.ts'
 
 /** longest message of a failure, in characters */
 const LONGEST = 2000
@@ -17,4 +20,14 @@ export async function masking<T>(mask: Mask, tell: (reason: string) => void, wor
     tell(message.split('\n')[0]!)
     throw new StepFailure(error.reason, message, { artifactLost: error.artifactLost })
   }
+}
+
+/** The first line of a log: which secrets are not hidden in it. */
+export function nameUnhidden(
+  secrets: readonly { name: string; value: string }[],
+  log: RevisionLog,
+  type: LogType,
+): void {
+  const line = unhidden(secrets)
+  if (line) log.write(type, line, 'warning')
 }

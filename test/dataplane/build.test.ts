@@ -6,6 +6,7 @@ import path from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { bringSource } from '../../src/dataplane/build/source.ts'
 import { StepFailure } from '../../src/dataplane/failure.ts'
+import { HIDES_NOTHING } from '../../src/dataplane/mask.ts'
 import type { RevisionWork } from '../../src/domain/work/protocol.ts'
 import {
   alive,
@@ -271,7 +272,7 @@ test('a build whose git folder can’t be removed fails, and does not end the se
           fs.writeFileSync(folder, '')
         }
         const { status, stdout } = spawnSync(command, args, { env, encoding: 'utf8' })
-        for (const line of stdout.split('\n')) onLine(line, false)
+        for (const line of stdout.split('\n')) onLine(HIDES_NOTHING(line), line)
         return { code: status, signal: null }
       },
       own: async () => undefined,
@@ -371,4 +372,24 @@ test('artifacts that need not be kept are removed', async () => {
   await place.runtime.prune(claim.deployment.id, [names[1]!])
   const folder = path.join(place.options.dataDir, 'apps', claim.deployment.id, 'artifacts')
   expect(fs.readdirSync(folder)).toEqual([names[1]])
+})
+
+test('a secret is hidden in the log and the message of a failed build, wherever its output was cut', async () => {
+  const value = 'sk-live-0123456789abcdefghijklmnopqrstuv'
+  const output = [`${'.'.repeat(261)}%s`, `${'.'.repeat(8190)}%s`, '%s', 'a=%s'].map((it) => `printf '${it}\\n' "$KEY"`)
+  const encoded = `printf 'me:%s' "$KEY" | base64; printf '%s' "$KEY" | fold -w 13`
+  const revision = revisionOf(place.repository(), {
+    secrets: [
+      { name: 'KEY', value },
+      { name: 'MODE', value: 'dev' },
+    ],
+    buildCommand: [...output, encoded, 'exit 1'].join('; '),
+  })
+  const log = memoryLog()
+  const failure = await place.runtime.build(claimOf(), stepOf('BUILD', revision), log, never).catch((error) => error)
+  expect(failure).toBeInstanceOf(StepFailure)
+  const shown = `${failure.message}\n${log.lines.join('')}`
+  for (let at = 0; at + 8 <= value.length; at++) expect(shown).not.toContain(value.slice(at, at + 8))
+  expect(shown).not.toContain(Buffer.from(`me:${value}`).toString('base64').slice(8, 16))
+  expect(log.lines[0]).toBe("Values with fewer than 4 characters can't be hidden in logs: MODE")
 })

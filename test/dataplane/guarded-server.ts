@@ -1,6 +1,7 @@
 // A server that starts a process, says who it and its guard are, and waits to be killed. Arguments: the command;
 // default: a shell with a child.
 
+import { HIDES_NOTHING } from '../../src/dataplane/mask.ts'
 import { startGroup } from '../../src/dataplane/runtime/process/group.ts'
 import { Guard } from '../../src/dataplane/runtime/process/guard.ts'
 
@@ -17,6 +18,7 @@ await startGroup(
     env: { PATH: process.env.PATH ?? '' },
     account: null,
     marked: true,
+    mask: HIDES_NOTHING,
   },
   (line) => console.log(line),
 )

@@ -84,7 +84,7 @@ export async function buildSource(request: BuildRequest): Promise<void> {
     log(`$ ${shown}`)
     const tail = new Tail(10, NPM_ERROR)
     const [program, ...args] = command
-    const exit = await run({ command: program!, args, cwd, env: of.env }, (line) => tail.add(line))
+    const exit = await run({ command: program!, args, cwd, env: of.env }, (shown) => tail.add(shown))
     if (exit.code === 0) return
     const how = exit.signal ? `was ended by ${exit.signal}` : `failed with exit code ${exit.code}`
     throw new StepFailure(

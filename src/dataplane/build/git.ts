@@ -53,9 +53,9 @@ export function createGit(options: GitOptions): Git {
     async run(args, keep = () => true) {
       const output: string[] = []
       const tail = new Tail(5)
-      const exit = await run({ command: 'git', args, cwd: '/', env, asServer: true }, (line) => {
+      const exit = await run({ command: 'git', args, cwd: '/', env, asServer: true }, (shown, line) => {
         if (output.length < 1000 && keep(line)) output.push(line)
-        tail.add(line)
+        tail.add(shown)
       })
       if (exit.code === 0) return output.join('\n')
       if (exit.code === 127)

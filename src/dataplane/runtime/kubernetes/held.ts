@@ -6,7 +6,8 @@
 import type { Logger } from 'pino'
 import type { EffectiveSpec, Health, Run, Step } from '../../../domain/work/protocol.ts'
 import { within } from '../../backoff.ts'
-import { masking } from '../../masking.ts'
+import { HIDES_NOTHING } from '../../mask.ts'
+import { masking, nameUnhidden } from '../../masking.ts'
 import type { Candidate, HeldClaim, RevisionLog, RevisionStep } from '../runtime.ts'
 import { beforeDeadline } from './before-deadline.ts'
 import { Bell } from './bell.ts'
@@ -151,6 +152,7 @@ export class Held {
     const { namespace } = this.#owner
     const deadlineAt = beforeDeadline(step)
     const note = (message: string) => candidate.log.write('deploy', candidate.mask(message))
+    nameUnhidden(step.revision.secrets, candidate.log, 'deploy')
     requireImage(step.revision)
     await reaching(signal, deadlineAt, async (inTime) => {
       await cluster.open(namespace, inTime)
@@ -230,10 +232,9 @@ export class Held {
   }
 
   #rolledOut(deadlineAt: Date, signal: AbortSignal, onWaiting: (message: string) => void): Promise<void> {
-    const { cluster, failAfterMs } = this.#host
-    const { deploymentId } = this.#owner
-    const keeper = this.#keeper
-    return rolledOut({ cluster, deploymentId, keeper, bell: this.#bell, deadlineAt, failAfterMs, onWaiting }, signal)
+    const { mask } = this.#candidate ?? this.#base ?? { mask: HIDES_NOTHING }
+    const own = { ...this.#owner, keeper: this.#keeper, bell: this.#bell }
+    return rolledOut({ ...this.#host, ...own, deadlineAt, mask, onWaiting }, signal)
   }
 
   /** Puts back what serves; resolves when that is in force, or goes on in the background after a while. */
@@ -292,7 +293,7 @@ export class Held {
     const { deploymentId } = this.#owner
     const logged = [this.#candidate, this.#base].flatMap((serving) => {
       const mark = serving && markOfServing(serving)
-      return mark ? [{ mark, log: serving.log, mask: serving.mask }] : []
+      return mark ? [{ mark, log: serving.log, hide: serving.hide }] : []
     })
     follower.set(deploymentId, sourcesOf(cluster.pods(deploymentId), logged, this.#since))
   }

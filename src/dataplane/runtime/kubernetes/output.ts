@@ -3,6 +3,7 @@
  */
 import { limited } from '../../backoff.ts'
 import { Tail } from '../../lines.ts'
+import type { Mask } from '../../mask.ts'
 import type { Cluster } from './cluster/cluster.ts'
 import type { Problem } from './pod-problems.ts'
 
@@ -17,17 +18,19 @@ export async function withOutput(
   cluster: Cluster,
   headline: string,
   output: Problem['output'],
+  mask: Mask,
   signal: AbortSignal,
 ): Promise<string> {
   if (!output) return headline
   const { namespace, pod, container, previous, running } = output
   const tail = new Tail(LINES)
+  const hide = mask.lines()
   const follow = (inTime: AbortSignal) =>
     cluster.followLog(
       { namespace, name: pod },
       container,
       { tailLines: LINES, ...(previous ? { previous } : {}) },
-      (line) => tail.add(line),
+      (line) => tail.add(hide(line)),
       inTime,
     )
   // no output is better than no reason: whoever may not read logs, or whose pod is gone, has the headline

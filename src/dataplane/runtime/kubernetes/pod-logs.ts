@@ -2,8 +2,7 @@
  * Which containers' logs belong to a revision's deploy log, and how their lines look there.
  */
 import type { V1ContainerStatus, V1Pod } from '@kubernetes/client-node'
-import { LONGEST } from '../../lines.ts'
-import type { Mask } from '../../mask.ts'
+import type { Masked } from '../../mask.ts'
 import type { RevisionLog } from '../runtime.ts'
 import type { Source } from './follower.ts'
 import { type Mark, markOf, sameMark } from './judge.ts'
@@ -13,7 +12,8 @@ import { AGENT_CONTAINER } from './render/names.ts'
 export interface Logged {
   mark: Mark
   log: RevisionLog
-  mask: Mask
+  /** of a line of the container's run `key`; a value may go on in the next one */
+  hide: (key: string, line: string) => Masked
 }
 
 /**
@@ -21,18 +21,18 @@ export interface Logged {
  * they print from then on: whoever held the deployment before has sent the rest.
  */
 export function sourcesOf(pods: readonly V1Pod[], revisions: readonly Logged[], heldSince: Date): Source[] {
-  return revisions.flatMap(({ mark, log, mask }) => {
+  return revisions.flatMap(({ mark, log, hide }) => {
     const its = pods.filter((pod) => sameMark(markOf(pod), mark))
     return its.flatMap((pod) =>
-      sourcesOfPod(pod, heldSince, (line) => {
-        const text = line.length < LONGEST ? mask(line) : mask.cut(line)
+      sourcesOfPod(pod, heldSince, (line, key) => {
+        const text = hide(key, line)
         log.write('deploy', its.length > 1 ? `[${shortName(pod)}] ${text}` : text)
       }),
     )
   })
 }
 
-function sourcesOfPod(pod: V1Pod, heldSince: Date, onLine: (line: string) => void): Source[] {
+function sourcesOfPod(pod: V1Pod, heldSince: Date, onLine: (line: string, key: string) => void): Source[] {
   const failed = (pod.status?.initContainerStatuses ?? []).filter(
     ({ state, lastState }) => failedEnd(state) || failedEnd(lastState),
   )
@@ -44,14 +44,15 @@ function sourceOf(
   pod: V1Pod,
   container: V1ContainerStatus,
   heldSince: Date,
-  onLine: (line: string) => void,
+  onLine: (line: string, key: string) => void,
 ): Source | null {
   const { name, restartCount, state, lastState } = container
   const started = state?.running?.startedAt ?? state?.terminated?.startedAt ?? lastState?.terminated?.startedAt
   if (!state?.running && !state?.terminated && !lastState?.terminated) return null
   const { uid, name: podName = '', namespace = '', creationTimestamp } = pod.metadata ?? {}
+  const key = `${uid}/${name}/${restartCount}`
   return {
-    key: `${uid}/${name}/${restartCount}`,
+    key,
     namespace,
     pod: podName,
     container: name,
@@ -59,7 +60,7 @@ function sourceOf(
     previous: Boolean(state?.waiting),
     createdAt: new Date(creationTimestamp ?? 0).getTime(),
     ...(started && new Date(started) < heldSince ? { since: heldSince } : {}),
-    onLine,
+    onLine: (line) => onLine(line, key),
   }
 }
 

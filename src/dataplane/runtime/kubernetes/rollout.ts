@@ -2,6 +2,7 @@
  * Waits until what is wished is rolled out, looking at every change and whenever a problem has lasted too long.
  */
 import { StepFailure } from '../../failure.ts'
+import type { Mask } from '../../mask.ts'
 import type { Bell } from './bell.ts'
 import type { Cluster } from './cluster/cluster.ts'
 import { componentOf } from './component.ts'
@@ -21,6 +22,8 @@ export interface Rollout {
   /** when it has failed, whatever it is doing */
   deadlineAt: Date
   failAfterMs: number
+  /** for what containers have printed */
+  mask: Mask
   /** told what it waits for, when that has changed, at most once a second: most of it passes in a moment */
   onWaiting: (message: string) => void
 }
@@ -39,7 +42,7 @@ const TELL_MS = 1000
 
 /** Resolves when all of it is ready and nothing older is left; throws StepFailure, or the signal's reason. */
 export async function rolledOut(rollout: Rollout, signal: AbortSignal): Promise<void> {
-  const { cluster, bell, deadlineAt, failAfterMs, onWaiting } = rollout
+  const { cluster, bell, deadlineAt, failAfterMs, mask, onWaiting } = rollout
   const patience = new Patience()
   let warned: Problem[] = []
   let told = ''
@@ -66,12 +69,13 @@ export async function rolledOut(rollout: Rollout, signal: AbortSignal): Promise<
     }
     const unseen = warned.filter(({ key }) => stuck.some(({ uid }) => key === `${uid}/warning`))
     const { failed, againInMs } = patience.look([...problems, ...unseen], now)
-    if (failed) throw new StepFailure(failed.reason, await withOutput(cluster, failed.message, failed.output, signal))
+    if (failed)
+      throw new StepFailure(failed.reason, await withOutput(cluster, failed.message, failed.output, mask, signal))
     const left = deadlineAt.getTime() - Date.now()
     if (left <= 0) {
       const reason = [...problems, ...unseen][0]?.reason ?? 'HEALTH_CHECK_TIMED_OUT'
       const why = [`It was not ready in time. ${waiting}`, ...[...problems, ...unseen].map(({ message }) => message)]
-      throw new StepFailure(reason, await withOutput(cluster, why.join('\n'), output, signal))
+      throw new StepFailure(reason, await withOutput(cluster, why.join('\n'), output, mask, signal))
     }
     const asking = silent.length > 0 ? askAt - now : left
     const telling = tellIn !== null && tellIn > 0 ? tellIn : left

@@ -3,7 +3,7 @@
  */
 import type { V1Deployment, V1Pod } from '@kubernetes/client-node'
 import type { Run } from '../../../domain/work/protocol.ts'
-import { createMask, type Mask } from '../../mask.ts'
+import { createMask, type Mask, type Masked } from '../../mask.ts'
 import type { RevisionLog } from '../runtime.ts'
 import { componentOf } from './component.ts'
 import { type Mark, markOf } from './judge.ts'
@@ -17,10 +17,19 @@ export interface Serving {
   attempt: number | null
   log: RevisionLog
   mask: Mask
+  /** The same for the lines of one run of a container, which follow each other. */
+  hide: (key: string, line: string) => Masked
 }
 
 export function servingOf(run: Run, attempt: number | null, log: RevisionLog): Serving {
-  return { run, attempt, log, mask: createMask(run.revision.secrets.map(({ value }) => value)) }
+  const mask = createMask(run.revision.secrets.map(({ value }) => value))
+  const streams = new Map<string, (line: string) => Masked>()
+  const hide = (key: string, line: string) => {
+    const stream = streams.get(key) ?? mask.lines()
+    streams.set(key, stream)
+    return stream(line)
+  }
+  return { run, attempt, log, mask, hide }
 }
 
 /** What to render. Only with an attempt that is known. */

@@ -17,7 +17,7 @@ const GRACE_MS = 5000
 
 export interface AgentPlan {
   /** without PORT */
-  command: Command
+  command: Omit<Command, 'mask'>
   log: RevisionLog
   mask: Mask
   /** gives a free port of the loopback */
@@ -48,8 +48,7 @@ export async function startAgent(guard: Guard, plan: AgentPlan, signal: AbortSig
   })
   const tail = new Tail()
   const { command, mask } = plan
-  const started = startGroup(guard, { ...command, env: { ...command.env, PORT: String(port) } }, (line, cut) => {
-    const shown = cut ? mask.cut(line) : mask(line)
+  const started = startGroup(guard, { ...command, mask, env: { ...command.env, PORT: String(port) } }, (shown) => {
     tail.add(shown)
     plan.log.write('deploy', shown)
   })

@@ -5,7 +5,8 @@ import { randomUUID } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
 import { buildSource } from '../../build/build.ts'
-import { masking } from '../../masking.ts'
+import type { OnLine } from '../../lines.ts'
+import { masking, nameUnhidden } from '../../masking.ts'
 import type { Built, RevisionLog, RevisionStep } from '../runtime.ts'
 import { keepArtifact } from './artifacts.ts'
 import { runGroup } from './group.ts'
@@ -36,6 +37,7 @@ export async function runBuild(
     revision.source === 'gitprovider' ? await host.options.sources.gitCredentials(deploymentId, signal) : null
   const hidden = credentials ? [credentials.password] : []
   const { app, env, mask } = await openContext(host, deploymentId, revision, signal, hidden)
+  nameUnhidden(revision.secrets, log, 'build')
   const folder = path.join(app.builds, randomUUID())
   fs.mkdirSync(folder, { mode: 0o711 })
   try {
@@ -54,11 +56,11 @@ export async function runBuild(
           env: { ...BUILD_ENV, ...env },
           async run(command, onLine) {
             const account = command.asServer ? null : host.account
-            const print = (line: string, cut: boolean) => {
-              onLine(line, cut)
-              if (!command.asServer) log.write('build', cut ? mask.cut(line) : mask(line))
+            const print: OnLine = (shown, line) => {
+              onLine(shown, line)
+              if (!command.asServer) log.write('build', shown)
             }
-            const owned = { ...command, account, owner: step.id, marked: !command.asServer }
+            const owned = { ...command, account, mask, owner: step.id, marked: !command.asServer }
             return runGroup(host.guard, owned, print, signal)
           },
           async own(tree) {

@@ -11,6 +11,7 @@ import type { Account } from '../../../database/embedded/account.ts'
 import { within } from '../../backoff.ts'
 import type { CommandExit } from '../../build/run.ts'
 import { type OnLine, readLines } from '../../lines.ts'
+import type { Mask } from '../../mask.ts'
 import { endGroup } from './group-end.ts'
 import type { Guard } from './guard.ts'
 import { MARK } from './marked.mjs'
@@ -32,6 +33,8 @@ export interface Command {
    * engine leaves behind is the engine's.
    */
   marked?: boolean
+  /** hides what must not be seen in its output */
+  mask: Mask
 }
 
 export type Exit = CommandExit
@@ -68,7 +71,7 @@ export async function startGroup(guard: Guard, command: Command, onLine: OnLine)
   child.stdin.on('error', () => undefined)
   const exited = new Promise<Exit>((resolve) => child.once('exit', (code, signal) => resolve({ code, signal })))
   const id = { group: pid, mark }
-  const output = Promise.all([readLines(child.stdout, onLine), readLines(child.stderr, onLine)])
+  const output = Promise.all([child.stdout, child.stderr].map((stream) => readLines(stream, command.mask, onLine)))
   let grace = 1000
   let over = false
   const ended = exited.then(async (exit) => {

@@ -6,7 +6,7 @@ import os from 'node:os'
 import type { Claim, Run } from '../../../domain/work/protocol.ts'
 import { limited } from '../../backoff.ts'
 import { Limit } from '../../limit.ts'
-import { masking } from '../../masking.ts'
+import { masking, nameUnhidden } from '../../masking.ts'
 import { StepCalls } from '../calls.ts'
 import type { Candidate, RevisionLog, RevisionStep, Runtime } from '../runtime.ts'
 import { pruneArtifacts } from './artifacts.ts'
@@ -57,6 +57,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): Runtime {
     const { id } = claim.deployment
     const { revision } = step
     const { mask } = await openContext(host, id, revision, signal)
+    nameUnhidden(revision.secrets, log, 'deploy')
     return masking(
       mask,
       (reason) => log.write('deploy', reason, 'error'),

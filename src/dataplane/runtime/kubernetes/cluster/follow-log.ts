@@ -1,7 +1,8 @@
 /**
  * Follows the log of a container.
  */
-import { clean, LONGEST } from '../../../lines.ts'
+import { clean } from '../../../clean.ts'
+import { LONGEST } from '../../../lines.ts'
 import type { ClusterAccess } from './access.ts'
 import type { LogOptions } from './cluster.ts'
 import { Unreachable } from './errors.ts'

@@ -5,6 +5,7 @@
 import { limited } from '../../../backoff.ts'
 import { StepFailure } from '../../../failure.ts'
 import type { OnLine } from '../../../lines.ts'
+import { HIDES_NOTHING, type Mask } from '../../../mask.ts'
 import { type Exit, runGroup } from '../group.ts'
 import type { Guard } from '../guard.ts'
 
@@ -22,8 +23,8 @@ export interface Engine {
   env: Record<string, string>
   /** what it can hold a container to */
   limits: { cpu: boolean; memory: boolean }
-  /** Runs its command line to its end. A signal that aborts ends it, then the reason is thrown. */
-  run(args: string[], onLine: OnLine, signal: AbortSignal): Promise<Exit>
+  /** Runs its command line to its end; `mask` hides in what it prints. A signal that aborts ends it, then the reason is thrown. */
+  run(args: string[], onLine: OnLine, signal: AbortSignal, mask?: Mask): Promise<Exit>
 }
 
 /** Gives an engine that works. Throws StepFailure with what is wrong with each. */
@@ -41,12 +42,12 @@ export function engineFinder({ guard, wanted, env }: EngineOptions): FindEngine 
   let found: { engine: Engine; until: number } | null = null
 
   async function probe(name: EngineName, signal: AbortSignal): Promise<Engine | string> {
-    const run: Engine['run'] = (args, onLine, stop) =>
-      runGroup(guard, { command: name, args, cwd: '/', env, account: null }, onLine, stop)
+    const run: Engine['run'] = (args, onLine, stop, mask = HIDES_NOTHING) =>
+      runGroup(guard, { command: name, args, cwd: '/', env, account: null, mask }, onLine, stop)
     const lines: string[] = []
     try {
       const exit = await limited(PROBE_MS, signal, (inTime) =>
-        run(['info', '--format', PROBES[name]], (line) => lines.push(line), inTime),
+        run(['info', '--format', PROBES[name]], (_, line) => lines.push(line), inTime),
       )
       if (exit.code === 127) return `${name} is not installed`
       // docker's client answers with empty values when its daemon is away
@@ -90,6 +91,6 @@ export async function linesOf(
   signal: AbortSignal,
 ): Promise<{ ok: boolean; lines: string[] }> {
   const lines: string[] = []
-  const { code } = await engine.run(args, (line) => lines.push(line), signal)
+  const { code } = await engine.run(args, (_, line) => lines.push(line), signal)
   return { ok: code === 0, lines }
 }

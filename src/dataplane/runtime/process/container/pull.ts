@@ -2,7 +2,7 @@
  * Gets an image onto this machine, and says in words of ours why it can't be had.
  */
 import { StepFailure } from '../../../failure.ts'
-import { Tail } from '../../../lines.ts'
+import { type OnLine, Tail } from '../../../lines.ts'
 import { createMask } from '../../../mask.ts'
 import type { RevisionLog } from '../../runtime.ts'
 import type { Host } from '../host.ts'
@@ -31,8 +31,7 @@ export async function pullImage(
     const mask = createMask(credentials ? [credentials.password] : [])
     const tail = new Tail()
     log.write('deploy', `Pulling ${full}`)
-    const onLine = (line: string, cut: boolean) => {
-      const shown = cut ? mask.cut(line) : mask(line)
+    const onLine: OnLine = (shown) => {
       tail.add(shown)
       log.write('deploy', shown)
     }
@@ -42,7 +41,7 @@ export async function pullImage(
         engine.name,
         registry,
         credentials,
-        (before, after) => engine.run([...before, 'pull', ...after, full], onLine, signal),
+        (before, after) => engine.run([...before, 'pull', ...after, full], onLine, signal, mask),
       )
       if (code !== 0) throw new StepFailure('IMAGE_PULL_FAILED', tail.under(explain(full, registry, tail.under(''))))
     } catch (error) {

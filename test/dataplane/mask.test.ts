@@ -1,0 +1,162 @@
+/** What of a secret can be seen in what a program printed, wherever that is cut, broken or encoded: next to nothing. */
+import { Readable } from 'node:stream'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { LONGEST, readLines, Tail } from '../../src/dataplane/lines.ts'
+import { createMask, MASK, unhidden } from '../../src/dataplane/mask.ts'
+import { formsOf } from '../../src/dataplane/mask-forms.ts'
+
+/** no character of these is in any form of the secrets below */
+const AROUND = [...'éßø ·¶§']
+const around = (maxLength: number) =>
+  fc.array(fc.constantFrom(...AROUND), { maxLength }).map((characters) => characters.join(''))
+const secret = fc
+  .array(fc.constantFrom(...'abcdefghijklmnopqrstuvwxyzABCXYZ0189+/="\\&?%-_~!*\n\''), { minLength: 4, maxLength: 60 })
+  .map((characters) => characters.join(''))
+  .filter((value) => unhidden([{ name: 'IT', value }]) === null)
+
+const telling = (form: string) => Math.max(4, Math.min(8, Math.ceil(form.length / 2)))
+
+/** Pieces of the value, in any form, that are long enough to tell something. */
+function leaks(value: string, shown: readonly string[]): string[] {
+  // put together, since output comes line by line
+  const all = shown.join('')
+  return formsOf(value).flatMap(({ text: form }) => {
+    const text = form.replaceAll('\n', '')
+    const size = telling(text)
+    const pieces = Array.from({ length: Math.max(1, text.length - size + 1) }, (_, at) => text.slice(at, at + size))
+    return pieces.filter((piece) => all.includes(piece))
+  })
+}
+
+/** What is shown of a text that arrives in pieces of `size` bytes. */
+async function printed(text: string, values: string[], size: number): Promise<string[]> {
+  const bytes = Buffer.from(text)
+  const pieces: Buffer[] = []
+  for (let at = 0; at < bytes.length; at += size) pieces.push(bytes.subarray(at, at + size))
+  const shown: string[] = []
+  await readLines(Readable.from(pieces), createMask(values), (line) => shown.push(line))
+  return shown
+}
+
+test('a secret that stands where the last lines of a failure are cut is not told in part', async () => {
+  const value = 'sk-live-0123456789abcdefghijklmnopqrstuv'
+  for (const at of [0, 250, 261, 280, 296, 299, 300]) {
+    const tail = new Tail()
+    await readLines(Readable.from([`${'·'.repeat(at)}${value} and more`]), createMask([value]), (line) =>
+      tail.add(line),
+    )
+    expect(leaks(value, [tail.under('It failed')])).toEqual([])
+  }
+})
+
+test('wherever a secret stands, however it arrives, and whatever is cut, nothing of it is told', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.uniqueArray(secret, { minLength: 1, maxLength: 3 }),
+      fc.nat(9),
+      fc.constantFrom(0, 290, LONGEST - 70, LONGEST - 10, LONGEST),
+      around(70),
+      around(20),
+      fc.integer({ min: 1, max: 5000 }),
+      async (values, pick, far, before, after, size) => {
+        const forms = formsOf(values[0]!)
+        const form = forms[pick % forms.length]!.text
+        const line = `${'·'.repeat(far)}${before}${form}${after}${form}`
+        const shown = await printed(`first\n${line}\nlast`, values, size)
+        expect(shown[0]).toBe('first')
+        // a value in base64 that the line before ends with has a part in one more character
+        expect(shown.at(-1)).toMatch(/ast$/)
+        expect(leaks(values[0]!, shown)).toEqual([])
+        const tail = new Tail()
+        const mask = createMask(values)
+        tail.add(mask(line))
+        tail.add(mask.cut(line.slice(far + before.length + 1 + (pick % 5))))
+        expect(leaks(values[0]!, [tail.under('It failed')])).toEqual([])
+      },
+    ),
+    { numRuns: 300 },
+  )
+})
+
+test('a secret that goes on in the next line, or is wrapped like base64, is hidden in all of them', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      secret,
+      fc.nat(9),
+      fc.integer({ min: 1, max: 40 }),
+      around(10),
+      async (value, pick, width, before) => {
+        const forms = formsOf(value)
+        const form = forms[pick % forms.length]!.text.replaceAll('\n', '')
+        const wrapped = form.match(new RegExp(`.{1,${width}}`, 'g'))!
+        expect(leaks(form, await printed(before + wrapped.join('\n'), [value], 7))).toEqual([])
+      },
+    ),
+    { numRuns: 300 },
+  )
+})
+
+test.each([
+  ['JSON', (value: string) => JSON.stringify({ key: value })],
+  [
+    'JSON of ASCII',
+    (value: string) => JSON.stringify(value).replace(/[^ -~]/g, (it) => `\\u00${it.charCodeAt(0).toString(16)}`),
+  ],
+  ['a path', (value: string) => `/a/${encodeURIComponent(value)}?b`],
+  ['a form', (value: string) => new URLSearchParams({ a: 'b', key: value, c: 'd' }).toString()],
+  ['lower-case percents', (value: string) => encodeURIComponent(value).replace(/%../g, (it) => it.toLowerCase())],
+  ['base64', (value: string) => Buffer.from(value).toString('base64')],
+  ['base64 of a line', (value: string) => Buffer.from(`${value}\n`).toString('base64')],
+  ['basic authentication', (value: string) => Buffer.from(`somebody:${value}`).toString('base64')],
+  ['base64 one byte later', (value: string) => Buffer.from(`user:${value}@host`).toString('base64')],
+  ['base64 two bytes later', (value: string) => Buffer.from(`me:${value}@host`).toString('base64')],
+  ['base64 for URLs', (value: string) => Buffer.from(`x${value}~`).toString('base64url')],
+  [
+    'lines of base64',
+    (value: string) => Buffer.from(`${value}-`.repeat(9)).toString('base64').replace(/.{76}/g, '$&\n'),
+  ],
+])('a secret in %s is hidden', async (_, encode) => {
+  for (const value of ['p@ss w"ö/r+d?>~ü\\', 'two\nlines+of "it"', '0123456789', 'aaaaaaaaaaaa']) {
+    const text = encode(value)
+    const shown = await printed(text, [value], 5)
+    expect(leaks(value, shown)).toEqual([])
+    expect(shown.join('')).toContain(MASK)
+  }
+})
+
+test('what is not secret stays as it is', async () => {
+  const text = 'GET /ok 200\n{"level":"info"}\nposting to https://example.com/v1 as postgres user\n\n-----\nsk-li'
+  const values = [
+    'sk-live-0123456789',
+    'postgresql://app:pw@db/app',
+    '-----BEGIN KEY-----\nMIIE\n-----END KEY-----',
+    'on',
+  ]
+  expect((await printed(text, values, 3)).join('\n')).toBe(text)
+})
+
+test('of values that overlap, contain each other, or follow each other nothing is left', () => {
+  const mask = createMask(['abcdefgh', 'efghijkl', 'cdef', 'xyzxyz'])
+  expect(mask('-abcdefghijkl-abcdefgh-xyzxyzxyz-')).toBe(`-${MASK}-${MASK}-${MASK}-`)
+  expect(mask('cdefxyzxyz')).toBe(MASK + MASK)
+})
+
+test('what was cut by others hides the end of a secret that it begins with, and the beginning it ends with', () => {
+  const mask = createMask(['sk-live-0123456789'])
+  expect(mask.cut('23456789 was refused: sk-live-0123')).toBe(`${MASK} was refused: ${MASK}`)
+  expect(mask.cut('live-0123456')).toBe(MASK)
+})
+
+test('values too short to be hidden are named, never shown', () => {
+  const secrets = ['on', '', 'abc ', 'long enough'].map((value, n) => ({ name: `S${n}`, value }))
+  expect(unhidden(secrets)).toBe("Values with fewer than 4 characters can't be hidden in logs: S0, S2")
+  expect(unhidden(secrets.slice(3))).toBeNull()
+})
+
+test('a line made to be costly is hidden rather than looked at for ever', () => {
+  const values = Array.from({ length: 200 }, (_, n) => `${'a'.repeat(5000)}${n}`)
+  const mask = createMask(values)
+  expect(mask(`ok ${'a'.repeat(8000)}`).startsWith('ok ')).toBe(true)
+  expect(mask(`ok ${'a'.repeat(8000)}`)).toContain(MASK)
+})
