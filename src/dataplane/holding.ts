@@ -10,7 +10,7 @@ import { backoff, sleep, within } from './backoff.ts'
 import { StuckError, seeToEnd } from './ending.ts'
 import { LogSink } from './log-sink.ts'
 import { performStep, type StepResult, Withdrawn } from './perform.ts'
-import type { HeldClaim, Runtime } from './runtime/runtime.ts'
+import type { HeldClaim, Runtime, TimedStep } from './runtime/runtime.ts'
 import { storable } from './storable.ts'
 
 export interface HoldingOptions {
@@ -46,6 +46,8 @@ export class Holding {
   readonly #sink: LogSink
   readonly #end = new AbortController()
   #assignment: Assignment
+  /** performance.now() of when the assignment was told */
+  #toldAt = performance.now()
   #ready = false
   #active: Active | null = null
   /** the step (and which try of it) that was last begun here: it is not begun again */
@@ -119,6 +121,7 @@ export class Holding {
     // it crossed with the answer to a report, which told the same or more
     if (assignment.generation <= this.#assignment.generation) return
     this.#assignment = assignment
+    this.#toldAt = performance.now()
     this.#act()
   }
 
@@ -183,7 +186,8 @@ export class Holding {
     else if (!step) this.#prune()
   }
 
-  #begin(step: Step): void {
+  #begin(told: Step): void {
+    const step = this.#timed(told)
     const abort = new AbortController()
     this.#begun = { id: step.id, tries: step.tries }
     let tornDown = false
@@ -229,6 +233,12 @@ export class Holding {
     }
   }
 
+  /** Of the time that was left when the step was told, some has gone by, however the clock on the wall was set. */
+  #timed(step: Step): TimedStep {
+    const left = step.secondsLeft * 1000 - (performance.now() - this.#toldAt)
+    return { ...step, deadlineAt: new Date(Date.now() + left) }
+  }
+
   /** Tells the control plane until it has heard; true: the result counts. Never throws. */
   async #report(stepId: string, result: StepResult): Promise<boolean> {
     const { claimId, token } = this.claim
@@ -242,7 +252,10 @@ export class Holding {
           stepId,
           ...said,
         })
-        if (assignment.generation >= this.#assignment.generation) this.#assignment = assignment
+        if (assignment.generation >= this.#assignment.generation) {
+          this.#assignment = assignment
+          this.#toldAt = performance.now()
+        }
         return recorded
       } catch (error) {
         if (error instanceof ClaimLostError) {

@@ -2,10 +2,10 @@
  * Carries out one step with the runtime and reports how it went.
  */
 import type { Logger } from 'pino'
-import type { CompleteRequest, Step } from '../domain/work/protocol.ts'
+import type { CompleteRequest } from '../domain/work/protocol.ts'
 import { backoff, sleep } from './backoff.ts'
 import { StepFailure } from './failure.ts'
-import type { HeldClaim, OnProgress, RevisionLog, RevisionStep, Runtime } from './runtime/runtime.ts'
+import type { HeldClaim, OnProgress, RevisionLog, RevisionStep, Runtime, TimedStep } from './runtime/runtime.ts'
 
 export type StepResult = Omit<CompleteRequest, 'claimId' | 'token' | 'stepId'>
 
@@ -19,7 +19,7 @@ export class Withdrawn extends Error {
 export interface Work {
   runtime: Runtime
   claim: HeldClaim
-  step: Step
+  step: TimedStep
   /** of the step's revision */
   log: RevisionLog | null
   /** aborted with Withdrawn, or with anything else when nobody is interested in the result any more */
@@ -115,7 +115,7 @@ async function provision({ runtime, claim, step, signal, onProgress }: Work): Pr
   }
 }
 
-function ofRevision(step: Step): RevisionStep {
+function ofRevision(step: TimedStep): RevisionStep {
   if (!step.revision) throw new Error(`A ${step.kind} step came without its revision`)
   return step as RevisionStep
 }

@@ -1,6 +1,6 @@
 // The worker, the process runtime and the real control plane together: from a created deployment to nothing left.
 import pino from 'pino'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { startWorker, type Worker } from '../../src/dataplane/worker.ts'
 import type { RequestContext } from '../../src/domain/context.ts'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
@@ -29,6 +29,7 @@ afterAll(async () => {
   await domain.close()
 })
 
+const SLOW = JSON.stringify({ name: 'agent', type: 'module', scripts: { start: 'sleep 2 && node server.mjs' } })
 const read = (id: string) => ctx.db.deployment.findUniqueOrThrow({ where: { id }, include: { latestRevision: true } })
 const status = async (id: string) => (await read(id)).latestRevision!.status
 const reaches = (id: string, wanted: string) => eventually(async () => (await status(id)) === wanted, 20_000)
@@ -57,6 +58,22 @@ test('a deployment is created, changed, rolled back and deleted', async () => {
   await deleteDeployment(ctx, { path: { deployment_id: id } })
   expect(await eventually(async () => (await read(id)).tornDownAt !== null)).toBe(true)
   await expect(fetch(url)).rejects.toThrow()
+})
+
+test('a worker whose clock is 11 minutes ahead of the database’s deploys like any other', async () => {
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 11 * 60_000 })
+  try {
+    const repository = place.repository()
+    // longer than a limit that is over already would give it
+    repository.push({ 'package.json': SLOW })
+    const body = await gitBody(ctx)
+    body.source_config.repo_url = repository.url
+    const { deploymentId: id } = await createDeployment(ctx, { body })
+    await eventually(async () => /DEPLOY/.test(await status(id)) && !/ING$/.test(await status(id)), 20_000)
+    expect((await read(id)).latestRevision).toMatchObject({ status: 'DEPLOYED', statusMessage: null })
+  } finally {
+    vi.useRealTimers()
+  }
 })
 
 test('an interrupted build gives way to the next one', async () => {

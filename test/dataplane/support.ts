@@ -141,11 +141,12 @@ export function stepOf(kind: StepKind, revision: RevisionWork | null, deadlineMs
     kind,
     tries: 1,
     deadlineAt,
+    secondsLeft: deadlineMs / 1000,
     revision,
     spec,
     secretReferences: [],
     customUrl: null,
-  } as Step as RevisionStep
+  } as RevisionStep
 }
 
 export function runOf(revision: RevisionWork): Run {

@@ -263,7 +263,7 @@ test('the deadline runs from the first take, across workers, and passing it fail
   const first = await claimOne(domain.plane, id)
   await domain.plane.release(first)
   const second = await claimOne(domain.plane, id)
-  expect(second.step!.deadlineAt).toEqual(first.step!.deadlineAt)
+  expect(second.step!.secondsLeft).toBeLessThan(first.step!.secondsLeft)
   await domain.core.db
     .$executeRaw`UPDATE steps SET deadline_at = now() - interval '1 second' WHERE deployment_id = ${id}::uuid`
   // the worker reports success too late: what counts is the deadline, not when the sweep comes round

@@ -13,9 +13,9 @@ import {
   type KubernetesRuntimeOptions,
 } from '../../src/dataplane/runtime/kubernetes/runtime.ts'
 import type { LiveObject } from '../../src/dataplane/runtime/kubernetes/types.ts'
-import type { Candidate, HeldClaim, RevisionStep, Runtime } from '../../src/dataplane/runtime/runtime.ts'
+import type { Candidate, HeldClaim, RevisionStep, Runtime, TimedStep } from '../../src/dataplane/runtime/runtime.ts'
 import { effectiveSpec, type ResourceSpec } from '../../src/domain/deployments/resource-spec.ts'
-import type { RevisionWork, Run, SecretReference, Step } from '../../src/domain/work/protocol.ts'
+import type { RevisionWork, Run, SecretReference } from '../../src/domain/work/protocol.ts'
 import type { StepKind } from '../../src/generated/prisma/enums.ts'
 import { claimOf, eventually, memoryLog, never } from '../dataplane/support.ts'
 import { openTestCluster, type TestCluster } from '../support/kubernetes/cluster.ts'
@@ -224,11 +224,12 @@ export interface How {
 export function stepOf(kind: StepKind, revision: RevisionWork | null, how: How = {}): RevisionStep {
   const { spec, secretReferences = [], customUrl = null, deadlineMs = 60_000 } = how
   const deadlineAt = new Date(Date.now() + deadlineMs)
-  const step: Step = {
+  const step: TimedStep = {
     id: randomUUID(),
     kind,
     tries: 1,
     deadlineAt,
+    secondsLeft: deadlineMs / 1000,
     revision,
     spec: effectiveSpec({ ...QUICK, ...spec }),
     secretReferences,

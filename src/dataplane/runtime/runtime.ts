@@ -22,8 +22,14 @@ export interface HeldClaim extends Claim {
   held(): boolean
 }
 
+/** A step whose time is told by this process's own clock. */
+export interface TimedStep extends Step {
+  /** when the control plane will fail it by itself */
+  deadlineAt: Date
+}
+
 /** A step with the revision that BUILD and DEPLOY are about. */
-export type RevisionStep = Step & { revision: NonNullable<Step['revision']> }
+export type RevisionStep = TimedStep & { revision: NonNullable<Step['revision']> }
 
 export interface Built {
   /** handed back in `RevisionWork.artifact` */
@@ -48,7 +54,7 @@ export interface Candidate {
  * A failure for people is a StepFailure.
  */
 export interface Runtime {
-  provision(claim: HeldClaim, step: Step, signal: AbortSignal, onProgress?: OnProgress): Promise<void>
+  provision(claim: HeldClaim, step: TimedStep, signal: AbortSignal, onProgress?: OnProgress): Promise<void>
   /**
    * `onCommit` is told the exact commit, 40 or 64 hex digits, as soon as it is known and whatever becomes of the build;
    * a source without commits has none to tell.
@@ -68,7 +74,7 @@ export interface Runtime {
     signal: AbortSignal,
     onProgress?: OnProgress,
   ): Promise<Candidate>
-  teardown(claim: HeldClaim, step: Step, signal: AbortSignal): Promise<void>
+  teardown(claim: HeldClaim, step: TimedStep, signal: AbortSignal): Promise<void>
   /**
    * For a step that does not heed its signal: kills its processes, cuts its connections and lets its call reject.
    * Throws when something of it can't be ended.

@@ -33,14 +33,17 @@ export async function assign(core: Core, tx: Tx, deployment: Deployment): Promis
 }
 
 /** The open step, unless its back-off is still running. */
-async function dueStep(tx: Tx, deployment: Deployment): Promise<StepRow | null> {
-  const [row] = await tx.sql.$queryRaw<{ id: string }[]>`
-    SELECT id FROM steps WHERE deployment_id = ${deployment.id}::uuid AND finished_at IS NULL AND (not_before IS NULL OR not_before <= now())`
-  return row ? tx.sql.step.findUniqueOrThrow({ where: { id: row.id } }) : null
+async function dueStep(tx: Tx, deployment: Deployment): Promise<DueStep | null> {
+  const [row] = await tx.sql.$queryRaw<{ id: string; left: number | null }[]>`
+    SELECT id, extract(epoch FROM deadline_at - clock_timestamp())::float8 AS left FROM steps WHERE deployment_id = ${deployment.id}::uuid AND finished_at IS NULL AND (not_before IS NULL OR not_before <= now())`
+  return row ? { ...(await tx.sql.step.findUniqueOrThrow({ where: { id: row.id } })), secondsLeft: row.left } : null
 }
 
-async function take(core: Core, tx: Tx, deployment: Deployment, due: StepRow): Promise<Step | null> {
-  let step = due
+/** A step with the seconds that are left of its time, by the database's clock; null: nobody has taken it yet. */
+type DueStep = StepRow & { secondsLeft: number | null }
+
+async function take(core: Core, tx: Tx, deployment: Deployment, due: DueStep): Promise<Step | null> {
+  let step: DueStep = due
   if (deployment.busyStepId === null) {
     if (isExhausted(due)) {
       await failStep(core, tx, deployment, due, because('WORKER_LOST', { tries: MAX_TRIES }))
@@ -60,7 +63,7 @@ async function take(core: Core, tx: Tx, deployment: Deployment, due: StepRow): P
     id: step.id,
     kind: step.kind,
     tries: step.tries,
-    deadlineAt: step.deadlineAt!,
+    secondsLeft: step.secondsLeft!,
     revision,
     spec: specOf(deployment),
     secretReferences: referencesOf(deployment),

@@ -31,7 +31,8 @@ const stepFromWire = (s: Wire<typeof step>): Step => ({
   id: s.id,
   kind: s.kind,
   tries: s.tries,
-  deadlineAt: new Date(s.deadline_at),
+  // a control plane of an older version does not say how many are left
+  secondsLeft: s.seconds_left ?? (Date.parse(s.deadline_at) - Date.now()) / 1000,
   revision: s.revision && revisionFromWire(s.revision),
   spec: s.spec as EffectiveSpec,
   secretReferences: s.secret_references,

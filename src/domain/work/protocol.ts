@@ -47,8 +47,8 @@ export interface Step {
   kind: StepKind
   /** 1 at the first try */
   tries: number
-  /** when the control plane will fail the step by itself */
-  deadlineAt: Date
+  /** seconds, as of this answer, until the control plane fails the step by itself: whoever does it has a clock of its own */
+  secondsLeft: number
   revision: RevisionWork | null
   spec: EffectiveSpec
   secretReferences: SecretReference[]

@@ -57,13 +57,19 @@ export async function touch(tx: Tx, deployment: Deployment): Promise<void> {
   tx.wakeWorkers(deployment.listenerId)
 }
 
-/** Begins a try under a claim: the first one starts the deadline. Times are the database's. */
-export async function takeStep(core: Core, tx: Tx, step: Step, claimId: string | null): Promise<Step> {
+/** A step that somebody works on, with the seconds that are left of its time. */
+export type TakenStep = Step & { secondsLeft: number }
+
+/**
+ * Begins a try under a claim: the first one starts the deadline. Answers the step with the seconds that are left of its
+ * time. Times are the database's.
+ */
+export async function takeStep(core: Core, tx: Tx, step: Step, claimId: string | null): Promise<TakenStep> {
   const minutes = core.settings.deadlineMinutes[step.kind]
-  await tx.sql.$executeRaw`
+  const [row] = await tx.sql.$queryRaw<{ left: number }[]>`
     UPDATE steps SET tries = tries + 1, taken_by = array_append(array_remove(taken_by, ${claimId}::uuid), ${claimId}::uuid),
            first_taken_at = coalesce(first_taken_at, now()),
            deadline_at = coalesce(deadline_at, now() + make_interval(secs => ${minutes * 60}::float8))
-    WHERE id = ${step.id}::uuid`
-  return tx.sql.step.findUniqueOrThrow({ where: { id: step.id } })
+    WHERE id = ${step.id}::uuid RETURNING extract(epoch FROM deadline_at - clock_timestamp())::float8 AS left`
+  return { ...(await tx.sql.step.findUniqueOrThrow({ where: { id: step.id } })), secondsLeft: row!.left }
 }

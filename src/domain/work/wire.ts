@@ -168,7 +168,11 @@ export const step = z
     id: uuid,
     kind: z.enum(StepKind),
     tries: z.int().describe('1 at the first try.'),
-    deadline_at: stamp.describe('When the control plane fails it by itself.'),
+    seconds_left: z
+      .number()
+      .optional()
+      .describe('As of this answer, until the control plane fails it by itself: count them by a clock of your own.'),
+    deadline_at: stamp.describe('The same as a time of the server’s clock, which need not be yours.'),
     revision: revisionWork.nullable().describe('For BUILD and DEPLOY.'),
     spec,
     secret_references: z.array(secretReference),

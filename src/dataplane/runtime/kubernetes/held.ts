@@ -4,11 +4,11 @@
  * success puts back what serves.
  */
 import type { Logger } from 'pino'
-import type { EffectiveSpec, Health, Run, Step } from '../../../domain/work/protocol.ts'
+import type { EffectiveSpec, Health, Run } from '../../../domain/work/protocol.ts'
 import { within } from '../../backoff.ts'
 import { HIDES_NOTHING } from '../../mask.ts'
 import { masking, nameUnhidden } from '../../masking.ts'
-import type { Candidate, HeldClaim, RevisionLog, RevisionStep } from '../runtime.ts'
+import type { Candidate, HeldClaim, RevisionLog, RevisionStep, TimedStep } from '../runtime.ts'
 import { beforeDeadline } from './before-deadline.ts'
 import { Bell } from './bell.ts'
 import type { Cluster, Fence } from './cluster/cluster.ts'
@@ -102,7 +102,7 @@ export class Held {
     })
   }
 
-  async provision(step: Step, signal: AbortSignal): Promise<void> {
+  async provision(step: TimedStep, signal: AbortSignal): Promise<void> {
     await this.#step(async () => {
       const deadlineAt = beforeDeadline(step)
       await reaching(signal, deadlineAt, (inTime) => this.#host.cluster.open(this.#owner.namespace, inTime))
@@ -170,7 +170,7 @@ export class Held {
   }
 
   /** Repeatable. Afterwards nothing is kept here any more. */
-  async teardown(step: Step, volumePolicy: VolumePolicy, signal: AbortSignal): Promise<void> {
+  async teardown(step: TimedStep, volumePolicy: VolumePolicy, signal: AbortSignal): Promise<void> {
     const { cluster } = this.#host
     const { deploymentId, namespace } = this.#owner
     const deadlineAt = beforeDeadline(step)
