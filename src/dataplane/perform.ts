@@ -36,6 +36,10 @@ export interface Work {
 /** how often provisioning is tried while Postgres is away, with 1, 2, 4, 8 s between */
 const PROVISION_TRIES = 5
 
+/** ms before a step that something else broke is given back: 2 s, 8 s */
+const FIRST_PAUSE_MS = 2000
+const LONGEST_PAUSE_MS = 8000
+
 /** Resolves when the step is over and reported. Never throws. */
 export async function performStep(work: Work): Promise<void> {
   const { signal, step, logger } = work
@@ -64,12 +68,24 @@ export async function performStep(work: Work): Promise<void> {
     logger.error({ err: error, stepId: step.id, kind: step.kind }, 'A step failed unexpectedly')
     const { code } = error as NodeJS.ErrnoException
     const hint = typeof code === 'string' && /^[A-Z0-9_]+$/.test(code) ? ` (${code})` : ''
-    await report({
-      outcome: 'failed',
-      reason: 'INTERNAL',
-      message: `${step.kind} failed unexpectedly${hint}: the server's log has the cause.`,
-    })
+    const message = `${step.kind} failed unexpectedly${hint}: the server's log has the cause.`
+    // a teardown is tried again in any case
+    if (step.kind === 'TEARDOWN') await report({ outcome: 'failed', reason: 'INTERNAL', message })
+    else await giveBack({ ...work, report }, message)
   }
+}
+
+/**
+ * What is no StepFailure is not the step's own fault (the database was away as it began): it is given back after a
+ * pause, and taken again here or elsewhere, as often as a step is tried.
+ */
+async function giveBack({ step, log, signal, report, onProgress }: Work, message: string): Promise<void> {
+  const pause = backoff(2 * (step.tries - 1), FIRST_PAUSE_MS, LONGEST_PAUSE_MS)
+  log?.write(step.kind === 'BUILD' ? 'build' : 'deploy', message, 'warning')
+  onProgress({ reason: 'INTERNAL', message: `${message} It is tried again in ${pause / 1000} s, if it may be.` })
+  await sleep(pause, signal)
+  if (signal.aborted && !(signal.reason instanceof Withdrawn)) return
+  await report({ outcome: 'stopped', tries: step.tries, reason: 'INTERNAL', message })
 }
 
 async function perform(work: Work, onCommit: (commit: string) => void): Promise<void> {

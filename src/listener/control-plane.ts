@@ -142,6 +142,7 @@ export function remoteControlPlane({ log, ...address }: RemoteOptions): RemoteCo
       repoCommitSha,
       artifact,
       artifactLost,
+      tries,
       ...deployed
     }) {
       const body: z.input<typeof completeBody> = {
@@ -153,6 +154,7 @@ export function remoteControlPlane({ log, ...address }: RemoteOptions): RemoteCo
         repo_commit_sha: repoCommitSha,
         artifact,
         artifact_lost: artifactLost,
+        tries,
         url: deployed.url,
         image_version: deployed.imageVersion,
       }

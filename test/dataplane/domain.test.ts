@@ -10,15 +10,22 @@ import { interruptRevision } from '../../src/domain/revisions/interrupt.ts'
 import { redeployRevision } from '../../src/domain/revisions/redeploy.ts'
 import { localControlPlane } from '../../src/domain/work/local.ts'
 import { gitBody, type TestDomain, testDomain } from '../support/domain.ts'
-import { eventually, openPlace, type Place } from './support.ts'
+import { eventually, NO_SOURCES, openPlace, type Place } from './support.ts'
 
 let place: Place
 let domain: TestDomain
 let worker: Worker
 let ctx: RequestContext
+let broken: Error | null = null
 beforeAll(async () => {
   domain = await testDomain()
-  place = await openPlace({ adminUrl: domain.url })
+  const gitCredentials = async () => {
+    const error = broken
+    broken = null
+    if (error) throw error
+    return null
+  }
+  place = await openPlace({ adminUrl: domain.url, sources: { ...NO_SOURCES, gitCredentials } })
   const controlPlane = localControlPlane(domain.core)
   worker = await startWorker({ controlPlane, runtime: place.runtime, leaseSeconds: 15, log: pino({ level: 'silent' }) })
   ctx = await domain.tenant()
@@ -88,4 +95,19 @@ test('an interrupted build gives way to the next one', async () => {
   const change = { source_config: { install_command: 'true' }, source_revision_config: { repo_ref: 'main' } }
   await updateDeployment(ctx, { path: { deployment_id: id }, body: change })
   expect(await reaches(id, 'DEPLOYED')).toBe(true)
+})
+
+test('a database that is away for a moment as a build begins fails no revision', async () => {
+  const repository = place.repository()
+  const body = await gitBody(ctx)
+  body.source_config.repo_url = repository.url
+  broken = Object.assign(new Error('terminating connection'), { code: 'P2039' })
+  const { deploymentId: id } = await createDeployment(ctx, { body })
+  expect(await reaches(id, 'DEPLOYED')).toBe(true)
+  const lines = await ctx.db.logLine.findMany({ where: { deploymentId: id, level: 'warning' } })
+  expect(lines.map(({ message }) => message)).toEqual([
+    "BUILD failed unexpectedly (P2039): the server's log has the cause.",
+  ])
+  await deleteDeployment(ctx, { path: { deployment_id: id } })
+  expect(await eventually(async () => (await read(id)).tornDownAt !== null)).toBe(true)
 })

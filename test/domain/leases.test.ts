@@ -417,3 +417,36 @@ test('thirty days after its teardown a deployment is gone with its revisions, lo
   expect(await domain.core.db.event.count({ where: { deploymentId: id } })).toBe(0)
   expect(await domain.core.db.revision.count({ where: { deploymentId: id } })).toBe(0)
 })
+
+test('a step that our own infrastructure broke is taken again, three times in all, and a report of it counts once', async () => {
+  const id = await gitDeployment(ctx)
+  const held = await claimOne(domain.plane, id)
+  const { assignment } = await succeed(domain.plane, held, held.step!)
+  const stepId = assignment.step!.id
+  const giveBack = (tries: number) =>
+    domain.plane.complete({
+      claimId: held.claimId,
+      token: held.token,
+      stepId,
+      outcome: 'stopped',
+      tries,
+      reason: 'INTERNAL',
+      message: 'The database was away.',
+    })
+  const second = await giveBack(1)
+  // the answer got lost
+  const again = await giveBack(1)
+  expect([second, again].map((answer) => answer.assignment.step)).toMatchObject([
+    { id: stepId, tries: 2 },
+    { id: stepId, tries: 2 },
+  ])
+  expect((await giveBack(2)).assignment.step).toMatchObject({ id: stepId, tries: 3 })
+  expect(await latest(id)).toMatchObject({ status: 'BUILDING' })
+  expect((await giveBack(3)).assignment.step).toBeNull()
+  expect(await latest(id)).toMatchObject({
+    status: 'BUILD_FAILED',
+    reason: 'INTERNAL',
+    statusMessage: 'The database was away.',
+  })
+  await domain.plane.release(held)
+})

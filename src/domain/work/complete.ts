@@ -18,7 +18,7 @@ import { failStep } from './fail.ts'
 import { heard } from './heard.ts'
 import { NO_LEASE, type Scope, withClaim } from './lease.ts'
 import type { Assignment, CompleteAnswer, CompleteRequest } from './protocol.ts'
-import { closeStep } from './steps.ts'
+import { closeStep, isExhausted } from './steps.ts'
 import { NOTHING_WAITS } from './waits-for.ts'
 
 /** Throws ClaimLostError, and ValidationError for what this kind of step has to bring. Said twice (a lost answer), the second is answered like the first. */
@@ -27,7 +27,9 @@ export async function complete(core: Core, scope: Scope, request: CompleteReques
     withClaim(tx, scope, request, async (deployment) => {
       const step = await tx.sql.step.findFirst({ where: { id: request.stepId, deploymentId: deployment.id } })
       if (step) rejectIfAny(await reportViolations(tx, step, request))
-      const working = deployment.busyStepId === request.stepId
+      // said again because the answer got lost, it may have been taken anew meanwhile
+      const current = request.tries === undefined || request.tries === step?.tries
+      const working = deployment.busyStepId === request.stepId && current
       if (working) {
         deployment.busyStepId = null
         await free(tx, deployment, step?.kind === 'BUILD' ? step.revisionId : null, request.repoCommitSha ?? null)
@@ -90,7 +92,7 @@ async function record(
   step: Step,
   request: CompleteRequest,
 ): Promise<boolean> {
-  if (request.outcome === 'stopped') return false
+  if (request.outcome === 'stopped' && !(request.message && isExhausted(step))) return false
   const token = BigInt(request.token)
   const [late] = await tx.sql.$queryRaw<
     { late: boolean }[]
@@ -99,7 +101,7 @@ async function record(
     await failStep(core, tx, deployment, step, pastDeadline(core, step.kind))
     return false
   }
-  if (request.outcome === 'failed') {
+  if (request.outcome !== 'succeeded') {
     if (request.artifactLost && step.revisionId)
       await tx.sql.revision.update({ where: { id: step.revisionId }, data: { artifact: null } })
     await failStep(core, tx, deployment, step, saidOf(step, request), token)

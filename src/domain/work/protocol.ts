@@ -163,8 +163,13 @@ export interface CompleteRequest {
   claimId: string
   token: string
   stepId: string
-  /** `stopped`: the step was withdrawn and has been stopped */
+  /**
+   * `stopped`: nothing of it is under way any more. It was withdrawn, or (with a message) what broke it is not its own
+   * fault: then it is taken again, and fails with the message only if that was its last try
+   */
   outcome: 'succeeded' | 'failed' | 'stopped'
+  /** which try it is about: a report of another one changes nothing. Absent: an older holder; it is of the current one */
+  tries?: number
   /** why it failed, for machines. Absent: an older holder, which has only the message; the step's kind then says so */
   reason?: Reason
   /** why it failed, for people; becomes `status_message` */

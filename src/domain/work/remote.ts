@@ -92,6 +92,7 @@ export async function completeForListener(ctx: RequestContext, raw: RawInput): P
     repoCommitSha: told.repo_commit_sha ?? undefined,
     artifact: told.artifact ?? undefined,
     artifactLost: told.artifact_lost ?? undefined,
+    tries: told.tries ?? undefined,
     url: told.url ?? undefined,
     imageVersion: told.image_version ?? undefined,
   })

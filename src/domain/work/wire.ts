@@ -105,7 +105,11 @@ export const completeBody = z
     step_id: uuid,
     outcome: z
       .enum(['succeeded', 'failed', 'stopped'])
-      .describe('`stopped`: the step was withdrawn (`stop`), and nothing of it is under way any more.'),
+      .describe(
+        '`stopped`: nothing of it is under way any more. It was withdrawn (`stop`), or (with a `message`) something that ' +
+          'is not its own fault broke it: it is taken again, and fails with the message only if that was its last try.',
+      ),
+    tries: optional(z.int().min(1)).describe('Which try of the step it is about; a report of another one is ignored.'),
     message: optional(text(65_536)).describe('Why it failed, for people: the status_message of the revision.'),
     reason: optional(reason).describe(
       'Why it failed, for machines: a word of the enum Reason. Default: the generic one of its kind.',
