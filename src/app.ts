@@ -14,6 +14,9 @@ import type { Core } from './domain/context.ts'
 import { bootstrap } from './domain/workspaces/bootstrap.ts'
 import { mountGraphql } from './graphql/mount.ts'
 import { createGraphql } from './graphql/yoga.ts'
+import { limitConnections } from './limits/connections.ts'
+import { openLimits } from './limits/open.ts'
+import { limitStrangers } from './limits/strangers.ts'
 import { createLogger } from './log.ts'
 import { logDestination } from './log-destination.ts'
 import { openCore, publicUrlOf } from './open.ts'
@@ -72,7 +75,9 @@ async function assemble(config: Config, log: Logger, opened: Awaited<ReturnType<
   const apiKeys = createApiKeys(core)
   core.onKeyRevoked = apiKeys.forget
   core.publicUrl = publicUrl
-  const authenticate = createAuthenticator(core, { apiKeys, jwt: jwtOf(config) })
+  const limits = openLimits(config)
+  core.rooms = limits.rooms
+  const authenticate = createAuthenticator(core, { apiKeys, jwt: jwtOf(config), admission: limits.admission })
   const databaseAnswers = databaseCheck(database)
   const relay = createRelay({ core, listenUrl: url })
   let background: Background | null = null
@@ -84,21 +89,30 @@ async function assemble(config: Config, log: Logger, opened: Awaited<ReturnType<
   })
   const fastify = createHttp({
     log,
+    trusted: limits.trusted,
+    headerTime: config.HEADER_SECONDS * 1000,
     async notReady() {
       if (draining) return 'shutting down'
       if (!background) return 'starting'
       return databaseAnswers()
     },
   })
+  const connections = limitConnections(fastify.server, {
+    most: config.CONNECTIONS_PER_ADDRESS,
+    trusted: limits.trusted,
+  })
+  limitStrangers(fastify, limits.admission)
   mountMetrics(fastify)
   mountHome(fastify)
-  await fastify.register(restPlugin, { core, authenticate, publicUrl })
+  await fastify.register(restPlugin, { core, authenticate, connections, publicUrl })
   mountGraphql(
     fastify,
+    connections,
     createGraphql({
       core,
       authenticate,
       relay,
+      heavyDocuments: limits.heavyDocuments,
       graphiql: config.GRAPHIQL,
       introspection: config.INTROSPECTION,
     }),

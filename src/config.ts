@@ -4,6 +4,7 @@
  */
 import path from 'node:path'
 import { z } from 'zod'
+import { LIMIT_SETTINGS } from './limits/settings.ts'
 import { LOG_FORMATS } from './log-destination.ts'
 import {
   domain,
@@ -221,6 +222,7 @@ export const SETTINGS = {
   BUILD_DEADLINE_MINUTES: [minutes, '30', 'longest time for a build once it was begun'],
   DEPLOY_DEADLINE_MINUTES: [minutes, '10', 'longest time for a deploy once it was begun'],
   SWEEP_SECONDS: [integer(1, 3600), '5', 'how often deadlines are enforced'],
+  ...LIMIT_SETTINGS,
   GRAPHIQL: [onOff, 'on', 'GraphiQL at `/graphql` in a browser'],
   INTROSPECTION: [onOff, 'on', 'introspection of the GraphQL schema'],
 } as const satisfies SettingsTable

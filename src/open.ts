@@ -118,5 +118,6 @@ function settingsOf(config: Config): DomainSettings {
       TEARDOWN: TEARDOWN_DEADLINE,
     },
     gitDirectory: config.GIT_DIRECTORY,
+    uploadsPerDeployment: config.UPLOADS_PER_DEPLOYMENT,
   }
 }

@@ -20,6 +20,11 @@ export const outboundAllow = list.refine(
   (entries) => entries.every(isOutboundEntry),
   'must be host names, IP addresses or ranges like 10.0.0.0/8, comma-separated',
 )
+/** IP addresses and ranges in CIDR notation. */
+export const ranges = list.refine(
+  (entries) => entries.every((entry) => isIP(entry.split('/')[0]!) > 0 && isOutboundEntry(entry)),
+  'must be IP addresses or ranges like 10.0.0.0/8, comma-separated',
+)
 export const url = z.url({ protocol: /^https?$/, error: 'must be an http(s) URL' })
 /** Digits, with a fraction if `pattern` allows one; both bounds are inclusive. */
 function numeric(min: number, max: number, pattern: RegExp, what: string) {

@@ -3,12 +3,17 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Core, RequestContext, Tenant } from '../domain/context.ts'
 import { ForbiddenError, UnauthenticatedError, ValidationError } from '../domain/errors.ts'
 import { uuid } from '../domain/fields.ts'
+import type { Admission } from '../limits/admission.ts'
+import type { Visit } from '../limits/visit.ts'
 import { type ApiKeys, createApiKeys, type Identity } from './api-key.ts'
 import { createJwts, type JwtOptions } from './bearer.ts'
-import { readCredential } from './credential.ts'
+import { type Credential, readCredential } from './credential.ts'
 
-/** Throws UnauthenticatedError (401), ForbiddenError (403), ValidationError (a bad X-Tenant-Id), or UNAVAILABLE (the JWT's issuer). */
-export type Authenticate = (headers: IncomingHttpHeaders, requestId: string) => Promise<RequestContext>
+/**
+ * Throws UnauthenticatedError (401), RATE_LIMITED (429), ForbiddenError (403), ValidationError (a bad X-Tenant-Id), or
+ * UNAVAILABLE (the JWT's issuer). `visit`: the request that is to be counted; without one nothing is (it was before).
+ */
+export type Authenticate = (headers: IncomingHttpHeaders, requestId: string, visit?: Visit) => Promise<RequestContext>
 
 /** The WWW-Authenticate header that goes with every 401 (RFC 9110, 11.6.1). */
 export const CHALLENGE = 'Bearer realm="pilothouse"'
@@ -18,14 +23,16 @@ export interface AuthenticatorOptions {
   jwt: JwtOptions | null
   /** default: a cache of its own, which nobody tells of revocations */
   apiKeys?: ApiKeys
+  /** default: everybody is admitted at any time */
+  admission?: Admission
 }
 
 export function createAuthenticator(core: Core, options: AuthenticatorOptions): Authenticate {
   const apiKeys = options.apiKeys ?? createApiKeys(core)
   const jwts = options.jwt && createJwts(core, options.jwt)
+  const { admission } = options
 
-  async function identify(headers: IncomingHttpHeaders, tenantId: string | null): Promise<Identity> {
-    const credential = readCredential(headers)
+  async function identify(credential: Credential, tenantId: string | null): Promise<Identity> {
     if (credential.kind === 'jwt') {
       if (!jwts) throw new UnauthenticatedError('This server takes no JWTs: send an API key in the X-Api-Key header.')
       return jwts.find(credential.text, tenantId)
@@ -35,10 +42,14 @@ export function createAuthenticator(core: Core, options: AuthenticatorOptions): 
     return identity
   }
 
-  return async (headers, requestId) => {
+  return async (headers, requestId, visit) => {
     const asked = headers['x-tenant-id'] || undefined
     const named = uuid.safeParse(asked)
-    const identity = await identify(headers, named.success ? named.data.toLowerCase() : null)
+    const credential = readCredential(headers)
+    const find = () => identify(credential, named.success ? named.data.toLowerCase() : null)
+    const counted = visit && admission
+    const identity = await (counted ? admission.identify(credential.text, visit, find) : find())
+    if (counted) await admission.admit(identity.actor, visit)
     if (asked !== undefined && !named.success) {
       throw new ValidationError([{ loc: ['header', 'X-Tenant-Id'], msg: 'Must be a UUID.', type: 'uuid_parsing' }])
     }

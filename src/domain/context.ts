@@ -11,6 +11,7 @@ import type { GitProvider } from './integrations/provider.ts'
 import type { News } from './news.ts'
 import type { OAuthClient } from './providers/client.ts'
 import type { Registry } from './registry/registry.ts'
+import type { Rooms } from './room.ts'
 import type { KeyRing } from './secrets/keyring.ts'
 import type { UnderWay } from './under-way.ts'
 import type { TarballStorage } from './uploads/storage.ts'
@@ -35,6 +36,8 @@ export interface DomainSettings {
   deadlineMinutes: { PROVISION: number; BUILD: number; DEPLOY: number; TEARDOWN: number }
   /** folder of the `directory` integration */
   gitDirectory: string
+  /** addresses for uploads that a deployment may have at once, neither used nor expired */
+  uploadsPerDeployment: number
 }
 
 /** The installation: what there is without a caller. Work of the system itself (leases, sweeps) needs no more. */
@@ -57,6 +60,8 @@ export interface Core {
   registry: Registry | null
   /** told at once when a key was revoked here, so that no cache of this server still takes it */
   onKeyRevoked?: (keyId: string) => void
+  /** for what lasts; without it there is room for everything */
+  rooms?: Rooms
   /** wakes who waits for work; without it nobody waits */
   news?: News
   /** wakes who waits for an authorization or for a token's refresh; without it nobody waits */

@@ -24,6 +24,7 @@ export const CATALOGUE = {
   PAYLOAD_TOO_LARGE: { status: 413, retryable: false },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, retryable: false },
   VALIDATION_FAILED: { status: 422, retryable: false },
+  RATE_LIMITED: { status: 429, retryable: true },
   HEADERS_TOO_LARGE: { status: 431, retryable: false },
   GITPROVIDER_UNAVAILABLE: { status: 502, retryable: true },
   OAUTH_PROVIDER_UNAVAILABLE: { status: 502, retryable: true },

@@ -21,7 +21,8 @@ const LOOK_APART = 100
 
 /**
  * Looks until there is something, for `seconds` at most. Null: there was nothing until the time was up, `signal` aborted or
- * the server stopped. Without news (the command line) it looks just once.
+ * the server stopped. Without news (the command line) it looks just once. `enter`: before it waits it takes a place to
+ * wait in; where that answers null it does not wait.
  */
 export async function lookUntil<T>(
   news: News | undefined,
@@ -29,19 +30,27 @@ export async function lookUntil<T>(
   seconds: number,
   signal: AbortSignal | undefined,
   look: () => Promise<T | null>,
+  enter: () => (() => void) | null = () => () => {},
 ): Promise<T | null> {
   const until = performance.now() + seconds * 1000
-  for (;;) {
-    const mark = news?.mark(key) ?? 0
-    const lookedAt = performance.now()
-    const found = await look()
-    if (found !== null) return found
-    const left = () => until - performance.now()
-    const over = () => !news || news.closed || signal?.aborted || left() <= 0
-    if (over()) return null
-    await news?.wait(key, mark, Math.min(left(), LOOK_AGAIN), signal)
-    const early = Math.min(left(), lookedAt + LOOK_APART - performance.now())
-    if (early > 0 && !over()) await delay(early, undefined, { signal }).catch(() => {})
-    if (over()) return null
+  let leave: (() => void) | null = null
+  try {
+    for (;;) {
+      const mark = news?.mark(key) ?? 0
+      const lookedAt = performance.now()
+      const found = await look()
+      if (found !== null) return found
+      const left = () => until - performance.now()
+      const over = () => !news || news.closed || signal?.aborted || left() <= 0
+      if (over()) return null
+      leave ??= enter()
+      if (!leave) return null
+      await news?.wait(key, mark, Math.min(left(), LOOK_AGAIN), signal)
+      const early = Math.min(left(), lookedAt + LOOK_APART - performance.now())
+      if (early > 0 && !over()) await delay(early, undefined, { signal }).catch(() => {})
+      if (over()) return null
+    }
+  } finally {
+    leave?.()
   }
 }

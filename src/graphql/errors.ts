@@ -82,6 +82,7 @@ export function presentError(error: unknown, log: Log, requestId: string): Graph
       ...(cause.retryAfterSeconds !== undefined && { retryAfter: cause.retryAfterSeconds }),
       ...(issues && { issues }),
       ...(cursor && { cursor }),
+      ...(cause.code === 'RATE_LIMITED' && { http: tooMuch(cause) }),
     })
   }
   if (cause instanceof GraphQLError) {
@@ -112,6 +113,11 @@ function shapeMessage(outer: GraphQLError | null, cause: GraphQLError): string {
   const before = outer?.message.endsWith(cause.message) ? outer.message.slice(0, -cause.message.length) : ''
   const place = (/ at "([^"\s]+)"; $/.exec(before) ?? /^Variable "\$(\w+)" got /.exec(before))?.[1]
   return place === undefined ? said : `${place}: ${said}`
+}
+
+/** Too much is told by HTTP, too: clients that know nothing of GraphQL slow down by it. */
+function tooMuch({ status, retryAfterSeconds }: DomainError): Extensions['http'] {
+  return { status, headers: { 'retry-after': String(retryAfterSeconds ?? 1) } }
 }
 
 /** What HTTP itself refuses before there is a document. */

@@ -8,7 +8,7 @@ import type { Plugin } from 'graphql-yoga'
 const MAX_DEPTH = 15
 const MAX_ALIASES = 30
 /** The introspection query has some 300. */
-const MAX_TOKENS = 4_000
+const MAX_TOKENS = 2_000
 
 /** Of a request's body, as in REST (contract 2). */
 export const MAX_BODY_BYTES = 1024 * 1024

@@ -6,6 +6,8 @@ import { randomUUID } from 'node:crypto'
 import { isAsyncIterable, mapAsyncIterator, type Plugin } from 'graphql-yoga'
 import { type Authenticate, CHALLENGE } from '../auth/authenticate.ts'
 import type { Log } from '../domain/context.ts'
+import { ForbiddenError } from '../domain/errors.ts'
+import type { Visit } from '../limits/visit.ts'
 import type { Relay } from '../realtime/relay.ts'
 import type { GraphQLContext } from './context.ts'
 import { presentError } from './errors.ts'
@@ -15,7 +17,12 @@ export interface ServerContext {
   requestId?: string
   /** is told who calls: a key's id, or the `sub` of a JWT */
   onCaller?: (subject: string) => void
+  /** the request, as the limits see it; without one it is not counted */
+  visit?: Visit
 }
+
+/** There is nothing here that such a key may do, so nobody reads what it sends. */
+const NOT_FOR_LISTENERS = 'The key of a listener is for the data plane of the REST API, and nothing here.'
 
 /** Puts the caller's RequestContext and the relay into the GraphQL context. */
 export function useAuthentication(
@@ -27,8 +34,9 @@ export function useAuthentication(
     async onRequestParse({ request, serverContext, fetchAPI, endResponse }) {
       const requestId = serverContext.requestId ?? randomUUID()
       try {
-        const caller = await authenticate(Object.fromEntries(request.headers), requestId)
+        const caller = await authenticate(Object.fromEntries(request.headers), requestId, serverContext.visit)
         serverContext.onCaller?.(caller.actor.subject)
+        if (caller.actor.role === 'listener') throw new ForbiddenError(NOT_FOR_LISTENERS)
         Object.assign(serverContext, caller, { relay } satisfies Partial<GraphQLContext>)
       } catch (error) {
         const presented = presentError(error, log, requestId)

@@ -3,10 +3,13 @@ import { introspectionFromSchema, NoSchemaIntrospectionCustomRule } from 'graphq
 import { createYoga, type Plugin, type YogaServerInstance } from 'graphql-yoga'
 import type { Authenticate } from '../auth/authenticate.ts'
 import type { Core } from '../domain/context.ts'
+import type { Gate } from '../limits/gate.ts'
 import type { Relay } from '../realtime/relay.ts'
+import { createDocumentCache } from './document-cache.ts'
 import { limits, MAX_BODY_BYTES } from './limits.ts'
 import { schema } from './schema.ts'
 import { type ServerContext, useAuthentication } from './use-authentication.ts'
+import { useBoundedDocuments } from './use-bounded-documents.ts'
 import { usePresentedErrors } from './use-presented-errors.ts'
 import { useReadableRequests } from './use-readable-requests.ts'
 
@@ -14,6 +17,8 @@ export interface GraphQLOptions {
   core: Core
   authenticate: Authenticate
   relay: Relay
+  /** heavy documents, by key; default: as many at once as come */
+  heavyDocuments?: Gate
   /** GraphiQL for a browser's GET; it needs no credential, what it sends does */
   graphiql: boolean
   introspection: boolean
@@ -37,7 +42,8 @@ const withoutIntrospection: Plugin = {
   onValidate: ({ addValidationRule }) => addValidationRule(NoSchemaIntrospectionCustomRule),
 }
 
-export function createGraphql({ core, authenticate, relay, graphiql, introspection }: GraphQLOptions): GraphQLServer {
+export function createGraphql(options: GraphQLOptions): GraphQLServer {
+  const { core, authenticate, relay, heavyDocuments, graphiql, introspection } = options
   return createYoga<ServerContext>({
     schema,
     graphqlEndpoint: GRAPHQL_PATH,
@@ -59,6 +65,7 @@ export function createGraphql({ core, authenticate, relay, graphiql, introspecti
     multipart: false,
     cors: false,
     maxRequestBodySize: MAX_BODY_BYTES,
+    parserAndValidationCache: { documentCache: createDocumentCache(), errorCache: createDocumentCache() },
     // presented, masked and logged by the last plugin, which knows the request
     maskedErrors: false,
     logging: false,
@@ -66,6 +73,7 @@ export function createGraphql({ core, authenticate, relay, graphiql, introspecti
       useAuthentication(authenticate, relay, core.log),
       useReadableRequests,
       ...limits(),
+      useBoundedDocuments(heavyDocuments),
       ...(introspection ? [] : [withoutIntrospection]),
       usePresentedErrors(core.log),
     ],

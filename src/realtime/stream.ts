@@ -12,6 +12,7 @@ import { readPastCursor } from '../domain/events/cursor.ts'
 import { type EventScope, readSnapshot } from '../domain/events/read.ts'
 import { uuid } from '../domain/fields.ts'
 import { parse } from '../domain/parse.ts'
+import { takePlace } from '../domain/room.ts'
 import { follow } from './follow.ts'
 import type { Mailbox } from './mailbox.ts'
 import type { Relay } from './relay.ts'
@@ -32,7 +33,8 @@ const streamInput = z.object({
 /**
  * Subscribes before it resolves, so that nothing that happens from then on is missed, however late the first
  * `next()` comes. With `revisionId` it completes at a terminal status, and one that goes on behind the end of what
- * is torn down completes there; otherwise it goes on until `return()` or `signal` ends it. Role: viewer. Throws ValidationError and NotFoundError; iterating throws StreamInterruptedError
+ * is torn down completes there; otherwise it goes on until `return()` or `signal` ends it. Role: viewer. Throws ValidationError, NotFoundError, and RATE_LIMITED when the
+ * workspace has too many streams; iterating throws StreamInterruptedError
  * when the subscriber is too slow or the relay stops.
  */
 export async function streamRevisionStatus(
@@ -51,7 +53,10 @@ export async function streamRevisionStatus(
   })
   const ids = { deploymentId: query.deployment_id, revisionId: query.revision_id }
   const scope: EventScope = { type: 'revision.status', ...ids }
+  const leave = takePlace(ctx.rooms?.streams, ctx.workspace.id, 'streams')
   const mailbox = relay.subscribe(ctx.workspace.id, scope)
+  mailbox.ended.addEventListener('abort', leave, { once: true })
+  if (mailbox.ended.aborted) leave()
   try {
     const snapshot = await readSnapshot(ctx.db, ctx.workspace.id, ids)
     // who goes on where it was is still told the rest of what has been torn down meanwhile

@@ -6,16 +6,21 @@ import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance } from 'fastify'
 import { createJsonSchemaTransform, createJsonSchemaTransformObject } from 'fastify-type-provider-zod'
+import { tellLimits } from './limit-headers.ts'
 import { prune } from './prune.ts'
 import { withResponseHeaders } from './response-headers.ts'
 import { DATA_PLANE_GUIDE } from './v2/claims.ts'
+
+/** Where the page is, and what it loads. */
+const PAGES = '/docs'
 
 /** The API description's own version (spec 9). */
 export const API_VERSION = '0.1.0'
 
 const DESCRIPTION = `Creates and manages deployments of agent servers. Send an API key in \`X-Api-Key\`; with a key
 of an organization, name the workspace in \`X-Tenant-Id\`. Every answer carries \`X-Request-Id\`. Query parameters
-other than those of an operation are refused (422); members of a body that it doesn't know are ignored.`
+other than those of an operation are refused (422); members of a body that it doesn't know are ignored. Each key may make so many requests a second,
+and more after a rest: every answer says in \`RateLimit\` how many are left; 429 (\`RATE_LIMITED\`) in \`Retry-After\` when to try again.`
 
 const securitySchemes = {
   ApiKey: { type: 'apiKey', in: 'header', name: 'X-Api-Key', description: 'An API key.' },
@@ -73,12 +78,15 @@ export async function documentation(
       security: [{ ApiKey: [] }, { ApiKey: [], TenantId: [] }, { BearerAuth: [] }, { BearerAuth: [], TenantId: [] }],
     },
     transform: withResponseHeaders(createJsonSchemaTransform({ zodToJsonConfig })),
-    transformObject: (found) => prune(components(found)),
+    transformObject: (found) => tellLimits(prune(components(found))),
   })
   const current = () => ({ ...fastify.swagger(), servers: [{ url: publicUrl() }] })
-  fastify.get('/openapi.json', { schema: { hide: true } }, async () => current())
+  fastify.get('/openapi.json', { schema: { hide: true }, config: { keyless: 'always' } }, async () => current())
+  fastify.addHook('onRoute', (route) => {
+    if (route.url.startsWith(PAGES)) route.config = { ...route.config, keyless: 'always' }
+  })
   await fastify.register(swaggerUi, {
-    routePrefix: '/docs',
+    routePrefix: PAGES,
     // no call to the validator that Swagger UI uses by default
     uiConfig: { deepLinking: true, layout: 'BaseLayout', validatorUrl: null },
     staticCSP: {

@@ -3,10 +3,13 @@
  * route and the OpenAPI document are both made from this declaration. No validation happens here: the verb is
  * handed the raw parts and parses them, after it has checked the role (contract 2).
  */
-import type { FastifyRequest, RouteOptions } from 'fastify'
+import type { RouteOptions } from 'fastify'
 import { z } from 'zod'
+import type { Authenticate } from '../auth/authenticate.ts'
 import type { RequestContext } from '../domain/context.ts'
 import type { RawInput } from '../domain/parse.ts'
+import type { Connections } from '../limits/connections.ts'
+import { visitOf } from '../limits/visit.ts'
 import type { ResponseHeaders } from './response-headers.ts'
 import { errorAnswer, errorBody, validationErrorBody } from './schemas.ts'
 
@@ -24,7 +27,7 @@ type HeadersOf<D extends Answers[number]> = { [N in keyof D['headers']]?: string
 
 type BodyOf<D extends Answers[number]> = D['schema'] extends z.ZodType ? z.output<D['schema']> : null
 
-/** Errors that only some operations give. All of them give 401, 403, 422 and 500. */
+/** Errors that only some operations give. All of them give 401, 403, 422, 429 and 500. */
 type SpecialError = 400 | 404 | 409 | 502
 
 export interface Operation<A extends Answers = Answers> {
@@ -39,6 +42,8 @@ export interface Operation<A extends Answers = Answers> {
   input: z.ZodObject
   answers: A
   errors: readonly SpecialError[]
+  /** it keeps a lease or ends it: such calls wait for their turn, and are never a 429 */
+  keepsLease?: boolean
   /** that every answer has */
   headers?: Record<string, string>
   handle(ctx: RequestContext, raw: RawInput): Promise<Answer<NoInfer<A>>>
@@ -62,10 +67,8 @@ export function routePath(path: string): string {
 }
 
 /** The operation as a route of Fastify. Its `schema` only serves the document. */
-export function toRoute(
-  declared: Operation,
-  authenticate: (request: FastifyRequest) => Promise<RequestContext>,
-): RouteOptions {
+export function toRoute(declared: Operation, authenticate: Authenticate, connections?: Connections): RouteOptions {
+  const { keepsLease } = declared
   const { path, query, body } = declared.input.shape
   return {
     method: declared.method,
@@ -81,11 +84,8 @@ export function toRoute(
       response: responses(declared, body !== undefined),
     },
     onRequest: async (request, reply) => {
-      const gone = new AbortController()
-      reply.raw.once('close', () => {
-        if (!reply.raw.writableFinished) gone.abort()
-      })
-      request.caller = { ...(await authenticate(request)), signal: gone.signal }
+      const visit = visitOf(request, reply, { keepsLease, connections })
+      request.caller = { ...(await authenticate(request.headers, request.id, visit)), signal: visit.gone }
       request.subject = request.caller.actor.subject
     },
     handler: async (request, reply) => {
@@ -103,7 +103,8 @@ function responses(declared: Operation, hasBody: boolean): Record<number, unknow
     status,
     schema ? { ...json(means, schema), ...(headers ? { headers } : {}) } : z.null().describe(means),
   ])
-  const statuses = [401, 403, ...declared.errors, ...(hasBody ? [413, 415] : []), 422, 500].sort()
+  const limit = declared.keepsLease ? 503 : 429
+  const statuses = [401, 403, ...declared.errors, ...(hasBody ? [413, 415] : []), 422, limit, 500].sort()
   const errors = statuses.map((status) => [
     status,
     status === 422 ? json(NOT_VALID, validationErrorBody) : json(errorAnswer[status]!, errorBody),

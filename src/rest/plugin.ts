@@ -6,6 +6,7 @@ import type { FastifyPluginAsync } from 'fastify'
 import type { Authenticate } from '../auth/authenticate.ts'
 import type { Core } from '../domain/context.ts'
 import { DomainError } from '../domain/errors.ts'
+import type { Connections } from '../limits/connections.ts'
 import { readBodies } from './body.ts'
 import { documentation } from './document.ts'
 import { errorHandler } from './errors.ts'
@@ -21,11 +22,14 @@ import { oauthCallback } from './v2/oauth-callback.ts'
 export interface RestOptions {
   core: Core
   authenticate: Authenticate
+  /** of this server */
+  connections?: Connections
   /** how clients reach this server; asked for at each request, since a port may only be known once it listens */
   publicUrl: () => string
 }
 
-export const restPlugin: FastifyPluginAsync<RestOptions> = async (fastify, { core, authenticate, publicUrl }) => {
+export const restPlugin: FastifyPluginAsync<RestOptions> = async (fastify, options) => {
+  const { core, authenticate, connections, publicUrl } = options
   // the verbs validate, and presenters are typed by the schemas: here the schemas only serve the document
   fastify.setValidatorCompiler(() => (value) => ({ value }))
   fastify.setSerializerCompiler(() => (body) => JSON.stringify(body))
@@ -37,7 +41,7 @@ export const restPlugin: FastifyPluginAsync<RestOptions> = async (fastify, { cor
   fastify.decorateRequest('caller', null)
   await fastify.register(documentation, { publicUrl })
   for (const operation of operations) {
-    fastify.route(toRoute(operation, (request) => authenticate(request.headers, request.id)))
+    fastify.route(toRoute(operation, authenticate, connections))
   }
   if (core.tarballs.receive) await fastify.register(uploads, { core })
   setupPage(fastify, core)

@@ -184,6 +184,8 @@ export const errorAnswer: Record<number, string> = {
   413: 'The body is larger than 1 MiB.',
   415: 'The body is not JSON.',
   422: 'Path, query or body is not valid: everything that is wrong, at once.',
+  429: 'Too much for this key: `Retry-After` says when to try again.',
   500: 'Internal error.',
   502: 'The git provider can’t be reached.',
+  503: 'The server is too busy: `Retry-After` says when to try again.',
 }

@@ -10,8 +10,12 @@ import { refuseUnreadable } from './unreadable.ts'
 const BODY_LIMIT = 1024 * 1024
 /** A caller's own request id is taken if it looks like one. */
 const SANE_ID = /^[\w.-]{1,128}$/
-/** ms for the body of a request to arrive; Node gives the headers as much. */
+/** ms for the body of a request to arrive */
 const BODY_TIME = 60_000
+/** ms for its headers */
+const HEADER_TIME = 10_000
+/** ms between two looks for connections whose headers are late; Node would look every 30 s */
+const CHECKING_INTERVAL = 2_000
 /** ms that open requests have to finish when the server stops; less than the process has (main.ts). */
 const CLOSING_TIME = 6_000
 
@@ -28,16 +32,27 @@ export interface HttpOptions {
   notReady: () => Promise<string | null>
   /** ms for the body of a request to arrive */
   bodyTime?: number
+  /** ms for its headers */
+  headerTime?: number
+  /** whether an address is a proxy of ours, whose X-Forwarded-For is believed; default: none is */
+  trusted?: (address: string | undefined) => boolean
 }
 
-export function createHttp({ log, notReady, bodyTime = BODY_TIME }: HttpOptions): FastifyInstance {
+export function createHttp({
+  log,
+  notReady,
+  bodyTime = BODY_TIME,
+  headerTime = HEADER_TIME,
+  trusted = () => false,
+}: HttpOptions): FastifyInstance {
   const onError = errorHandler(log)
   const fastify = Fastify({
     loggerInstance: log as FastifyBaseLogger,
     // Fastify's own lines have addresses in them; ours are below
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: BODY_LIMIT,
-    trustProxy: false,
+    trustProxy: trusted,
+    http: { headersTimeout: headerTime, connectionsCheckingInterval: Math.min(headerTime / 4, CHECKING_INTERVAL) },
     // see limitBodyTime
     requestTimeout: 0,
     requestIdHeader: false,

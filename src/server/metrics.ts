@@ -20,7 +20,7 @@ export function mountMetrics(fastify: FastifyInstance): void {
       end({ method: request.method, route, status: reply.raw.statusCode })
     })
   })
-  fastify.get('/metrics', async (_request, reply) => {
+  fastify.get('/metrics', { config: { keyless: 'always' } }, async (_request, reply) => {
     reply.header('content-type', register.contentType)
     return register.metrics()
   })

@@ -1,9 +1,9 @@
 /**
  * A listener's key can do nothing but its listener's work, and an agent's nothing but get its agent's tokens: every
- * operation of REST and every field of GraphQL is tried with both, on their own workspace. What is added later is
- * covered by itself.
+ * operation of REST is tried with both, and every field of GraphQL with an agent's, on their own workspace. What is added
+ * later is covered by itself.
  */
-import { OperationTypeNode } from 'graphql'
+import { type OperationDefinitionNode, OperationTypeNode, parse, print, visit } from 'graphql'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { schema } from '../../src/graphql/schema.ts'
 import { operations } from '../../src/rest/operations.ts'
@@ -48,7 +48,7 @@ beforeAll(async () => {
 afterAll(() => app.close())
 
 /** What each is for, which has tests of its own. */
-const OWN = { listener: { tag: 'Data plane', field: '' }, agent: { tag: 'Agents', field: 'issueAccessToken' } }
+const OWN = { listener: { tag: 'Data plane' }, agent: { tag: 'Agents', field: 'issueAccessToken' } }
 
 describe.each(['listener', 'agent'] as const)('the key of a %s', (role) => {
   const others = operations.filter(({ tag }) => tag !== OWN[role].tag)
@@ -71,33 +71,6 @@ describe.each(['listener', 'agent'] as const)('the key of a %s', (role) => {
     expect([answer.status, answer.body.code], answer.text).toEqual([403, 'FORBIDDEN'])
   })
 
-  const of = (kind: OperationTypeNode) =>
-    Object.keys(schema.getRootType(kind)!.getFields()).filter((name) => name !== OWN[role].field)
-  const operationOf = (kind: OperationTypeNode, name: string) =>
-    fields(kind, victimsOf(ids)).find((one) => one.name === name)!
-
-  test.each(of(OperationTypeNode.QUERY))('is refused the query %s', async (name) => {
-    const { text, variables } = operationOf(OperationTypeNode.QUERY, name)
-    const { data, errors } = await app.gql(text, variables, { key: keys[role] })
-    expect(Object.values(data ?? {}).filter((value) => value !== null)).toEqual([])
-    expect(errors!.map(({ extensions }) => extensions.code)).toEqual(['FORBIDDEN'])
-  })
-
-  test.each(of(OperationTypeNode.MUTATION))('is refused the mutation %s', async (name) => {
-    const { text, variables } = operationOf(OperationTypeNode.MUTATION, name)
-    const { data, errors } = await app.gql(text, variables, { key: keys[role] })
-    expect(errors).toBeUndefined()
-    expect(data[name]).toMatchObject({ __typename: 'ForbiddenError', code: 'FORBIDDEN' })
-  })
-
-  test.each(of(OperationTypeNode.SUBSCRIPTION))('is refused the subscription %s', async (name) => {
-    const { text, variables } = operationOf(OperationTypeNode.SUBSCRIPTION, name)
-    const headers = { accept: 'text/event-stream' }
-    const answer = await app.gql(text, variables, { key: keys[role], headers })
-    expect(answer.text).toContain('"code":"FORBIDDEN"')
-    expect(answer.text).not.toContain('"data":{')
-  })
-
   test('is good in its own workspace only', async () => {
     const answer = await app.rest('GET', '/v2/deployments', { key: keys[role], tenant: app.sibling.workspaceId })
     expect(answer.status).toBe(403)
@@ -109,6 +82,72 @@ describe.each(['listener', 'agent'] as const)('the key of a %s', (role) => {
       secretsRead: false,
     })
   })
+})
+
+describe('the key of an agent', () => {
+  const of = (kind: OperationTypeNode) =>
+    Object.keys(schema.getRootType(kind)!.getFields()).filter((name) => name !== OWN.agent.field)
+  /** Of what is answered only the type: the document of an agent is a small one. */
+  const operationOf = (kind: OperationTypeNode, name: string) => {
+    const { text, variables } = fields(kind, victimsOf(ids)).find((one) => one.name === name)!
+    const onlyType = parse('{ __typename }').definitions[0] as OperationDefinitionNode
+    let outermost = true
+    const shallow = visit(parse(text), {
+      Field(node) {
+        if (!outermost || !node.selectionSet) return undefined
+        outermost = false
+        return { ...node, selectionSet: onlyType.selectionSet }
+      },
+    })
+    const asked = print((shallow.definitions[0] as OperationDefinitionNode).selectionSet)
+    const document = visit(shallow, {
+      VariableDefinition: ({ variable }) => (new RegExp(`\\$${variable.name.value}\\b`).test(asked) ? undefined : null),
+    })
+    return { text: print(document), variables }
+  }
+
+  test.each(of(OperationTypeNode.QUERY))('is refused the query %s', async (name) => {
+    const { text, variables } = operationOf(OperationTypeNode.QUERY, name)
+    const { data, errors } = await app.gql(text, variables, { key: keys.agent })
+    expect(Object.values(data ?? {}).filter((value) => value !== null)).toEqual([])
+    expect(errors!.map(({ extensions }) => extensions.code)).toEqual(['FORBIDDEN'])
+  })
+
+  test.each(of(OperationTypeNode.MUTATION))('is refused the mutation %s', async (name) => {
+    const { text, variables } = operationOf(OperationTypeNode.MUTATION, name)
+    const { data, errors } = await app.gql(text, variables, { key: keys.agent })
+    expect(errors).toBeUndefined()
+    expect(data[name]).toEqual({ __typename: 'ForbiddenError' })
+  })
+
+  test.each(of(OperationTypeNode.SUBSCRIPTION))('is refused the subscription %s', async (name) => {
+    const { text, variables } = operationOf(OperationTypeNode.SUBSCRIPTION, name)
+    const headers = { accept: 'text/event-stream' }
+    const answer = await app.gql(text, variables, { key: keys.agent, headers })
+    expect(answer.text).toContain('"code":"FORBIDDEN"')
+    expect(answer.text).not.toContain('"data":{')
+  })
+
+  test('takes a document of 2 KB with one operation at most', async () => {
+    const key = keys.agent
+    const long = await app.gql(`{ __typename } #${'x'.repeat(2048)}`, {}, { key })
+    expect(long.errors?.[0].message).toBe("An agent's document has at most 2048 characters.")
+    const two = 'query A { __typename } query B { __typename }'
+    // it may have been parsed for somebody else
+    expect(
+      (await app.rest('POST', '/graphql', { body: { query: two, operationName: 'A' } })).body.errors,
+    ).toBeUndefined()
+    const several = await app.rest('POST', '/graphql', { key, body: { query: two, operationName: 'A' } })
+    expect(several.body.errors[0].message).toBe("An agent's document has one operation.")
+    expect((await app.gql('{ __typename }', {}, { key })).data).toEqual({ __typename: 'Query' })
+  })
+})
+
+test('the key of a listener is refused at /graphql before anything is read', async () => {
+  for (const query of ['{ __typename }', '{ nonsense']) {
+    const { status, errors } = await app.gql(query, {}, { key: keys.listener })
+    expect([status, errors?.[0].extensions.code]).toEqual([403, 'FORBIDDEN'])
+  }
 })
 
 test('what each is for is there, once', () => {

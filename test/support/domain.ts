@@ -34,6 +34,7 @@ export const SETTINGS: DomainSettings = {
   deploymentModes: ['cloud', 'self_hosted'],
   runtime: 'process',
   deadlineMinutes: { PROVISION: 10, BUILD: 30, DEPLOY: 10, TEARDOWN: 10 },
+  uploadsPerDeployment: 20,
   gitDirectory: '/nonexistent',
 }
 

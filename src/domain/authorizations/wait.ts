@@ -4,6 +4,7 @@ import type { RequestContext } from '../context.ts'
 import { ConflictError, NotFoundError } from '../errors.ts'
 import { lookUntil } from '../news.ts'
 import { parse, type RawInput } from '../parse.ts'
+import { takePlace } from '../room.ts'
 import { type AuthorizationView, STOPPED, VALID_MINUTES, waitInput } from './schemas.ts'
 
 interface Row {
@@ -16,21 +17,23 @@ interface Row {
 /**
  * Answers as soon as it is completed; what it is when the time is up: pending. For who began it and for whose token it
  * is to be. Role: viewer. Throws ForbiddenError, ValidationError, NotFoundError; ConflictError (AUTHORIZATION_FAILED)
- * with the reason when it has failed.
+ * with the reason when it has failed; RATE_LIMITED when too many of the workspace wait.
  */
 export async function waitForAuthorization(ctx: RequestContext, raw: RawInput): Promise<AuthorizationView> {
   requireRole(ctx, 'viewer')
   const { path, query } = parse(waitInput, raw)
   const authId = path.auth_id
   let wasThere = false
-  const ended = await lookUntil(ctx.oauthNews, authId, query.timeout, ctx.signal, async () => {
+  const enter = () => takePlace(ctx.rooms?.waits, ctx.workspace.id, 'waits')
+  const look = async () => {
     const row = await find(ctx, authId)
     // while somebody waits it goes with its provider only
     if (!row)
       throw wasThere ? failed('The OAuth provider was deleted meanwhile.') : new NotFoundError('Authorization', authId)
     wasThere = true
     return endOf(row, authId)
-  })
+  }
+  const ended = await lookUntil(ctx.oauthNews, authId, query.timeout, ctx.signal, look, enter)
   return ended ?? { status: 'pending', url: null, authId, tokenId: null }
 }
 

@@ -29,9 +29,16 @@ const MOST_AT_ONCE = 100
 /**
  * Returns at most `max` new claims (and at most 100), each with its run and its step taken; an empty list when there is
  * nothing, not even after `waitSeconds`. `signal`: the holder is gone; what was leased for it is free again.
+ * `enter`: takes a place to wait in, or throws.
  */
-export async function claim(core: Core, scope: Scope, request: ClaimRequest, signal?: AbortSignal): Promise<Claim[]> {
-  const claims = await lookUntil(core.news, scope.listenerId, request.waitSeconds ?? 0, signal, async () => {
+export async function claim(
+  core: Core,
+  scope: Scope,
+  request: ClaimRequest,
+  signal?: AbortSignal,
+  enter?: () => () => void,
+): Promise<Claim[]> {
+  const look = async () => {
     for (;;) {
       if (signal?.aborted) return null
       const leased = await lease(core, scope, request)
@@ -40,8 +47,8 @@ export async function claim(core: Core, scope: Scope, request: ClaimRequest, sig
       if (handedOut.length > 0) return handedOut
       if (leased.length === 0) return null
     }
-  })
-  return claims ?? []
+  }
+  return (await lookUntil(core.news, scope.listenerId, request.waitSeconds ?? 0, signal, look, enter)) ?? []
 }
 
 /** Nobody has heard of these claims: they are free again at once, and no try is counted. */

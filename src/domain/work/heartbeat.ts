@@ -22,13 +22,14 @@ interface News {
 
 /**
  * Answers for each claim, in the order asked: lost, or what is new since the generation it named. When very much is new,
- * the rest is told the next time. `signal` ends the wait.
+ * the rest is told the next time. `signal` ends the wait. `enter`: takes a place to wait in; null: it does not wait.
  */
 export async function heartbeat(
   core: Core,
   scope: Scope,
   request: HeartbeatRequest,
   signal?: AbortSignal,
+  enter?: () => (() => void) | null,
 ): Promise<HeartbeatAnswer[]> {
   const { leaseSeconds, waitSeconds = 0 } = request
   let extended = false
@@ -42,6 +43,7 @@ export async function heartbeat(
       extended = true
       return tellAll(core, scope, request, news)
     },
+    enter,
   )
   const answers = request.claims.map(({ claimId }) => told?.get(claimId) ?? quiet(claimId))
   const lost = answers.filter((answer) => answer.lost).map(({ claimId }) => claimId)

@@ -9,6 +9,7 @@ import { uuid } from '../fields.ts'
 import { refuseRevoked } from '../keys/refuse-revoked.ts'
 import { parse, type RawInput } from '../parse.ts'
 import { knownReason } from '../reasons.ts'
+import { takePlace } from '../room.ts'
 import { claim, giveBack } from './claim.ts'
 import { complete } from './complete.ts'
 import { heartbeatItemFromWire } from './from-wire.ts'
@@ -28,7 +29,10 @@ export const logsInput = z.object({ path: claimPath, body: logsBody })
 export const completeInput = z.object({ path: claimPath, body: completeBody })
 export const releaseInput = z.object({ path: claimPath, body: releaseBody })
 
-/** Key: the listener's own. Returns at most `max` claims; an empty list when there was nothing, after `wait_seconds`. */
+/**
+ * Key: the listener's own. Returns at most `max` claims; an empty list when there was nothing, after `wait_seconds`.
+ * Throws RATE_LIMITED when there was nothing and too many wait already.
+ */
 export async function claimForListener(ctx: RequestContext, raw: RawInput): Promise<Claim[]> {
   const { input, scope } = open(ctx, claimInput, raw)
   const { holder = ctx.actor.subject, max, lease_seconds, wait_seconds, version } = input.body
@@ -39,7 +43,8 @@ export async function claimForListener(ctx: RequestContext, raw: RawInput): Prom
     waitSeconds: wait_seconds,
     ...(version ? { version } : {}),
   }
-  const claims = await claim(ctx, scope, request, ctx.signal)
+  const enter = () => takePlace(ctx.rooms?.listenerWaits, ctx.workspace.id, 'waits of listeners')
+  const claims = await claim(ctx, scope, request, ctx.signal, enter)
   if (claims.length === 0) return claims
   const takeBack = () => giveBack(ctx, scope, claims)
   // an answer that does not get there is one that nobody acts on
@@ -51,7 +56,10 @@ export async function claimForListener(ctx: RequestContext, raw: RawInput): Prom
   return claims
 }
 
-/** Key: the listener's own. Answers for each claim, in the order asked; waits up to `wait_seconds` while nothing is new. */
+/**
+ * Key: the listener's own. Answers for each claim, in the order asked; waits up to `wait_seconds` while nothing is new,
+ * and when too many wait already not at all: its leases are extended in any case.
+ */
 export async function heartbeatOfListener(ctx: RequestContext, raw: RawInput): Promise<HeartbeatAnswer[]> {
   const { input, scope } = open(ctx, heartbeatInput, raw)
   const { lease_seconds, wait_seconds, claims } = input.body
@@ -60,7 +68,9 @@ export async function heartbeatOfListener(ctx: RequestContext, raw: RawInput): P
     waitSeconds: wait_seconds,
     claims: claims.map(heartbeatItemFromWire),
   }
-  const answers = await heartbeat(ctx, scope, request, ctx.signal)
+  const { rooms, workspace } = ctx
+  const enter = rooms && (() => rooms.listenerWaits.take(workspace.id))
+  const answers = await heartbeat(ctx, scope, request, ctx.signal, enter)
   if (answers.some(({ assignment }) => assignment)) await refuseRevoked(ctx)
   return answers
 }

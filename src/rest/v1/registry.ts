@@ -21,6 +21,7 @@ const answer = z
 
 export function registryRealm(fastify: FastifyInstance, core: Core): void {
   fastify.get('/v1/registry/token', {
+    config: { keyless: 'unlessGood' },
     schema: {
       operationId: 'exchangeRegistryToken',
       summary: 'Exchange a push token for a token of one request to the registry',
@@ -36,6 +37,7 @@ export function registryRealm(fastify: FastifyInstance, core: Core): void {
           description: 'No container registry is configured.',
           content: { 'application/json': { schema: errorBody } },
         },
+        429: { description: errorAnswer[429]!, content: { 'application/json': { schema: errorBody } } },
         422: { description: errorAnswer[422]!, content: { 'application/json': { schema: validationErrorBody } } },
       },
     },

@@ -83,6 +83,7 @@ export const claims: Operation[] = [
     method: 'POST',
     path: '/v2/listeners/{listener_id}/heartbeat',
     operationId: 'heartbeat',
+    keepsLease: true,
     summary: 'Extend leases, report health, hear what is new',
     description:
       'One call for all claims of a holder. Leases are extended, and health recorded, as the call begins; with `wait_seconds` it ' +
@@ -120,6 +121,7 @@ export const claims: Operation[] = [
     method: 'POST',
     path: '/v2/listeners/{listener_id}/claims/{claim_id}/complete',
     operationId: 'completeStep',
+    keepsLease: true,
     summary: 'Report how a step ended',
     description:
       'Answers what to do next. `recorded: false`: the step had been closed in the meantime (interrupted, superseded, past its deadline) ' +
@@ -136,6 +138,7 @@ export const claims: Operation[] = [
     method: 'POST',
     path: '/v2/listeners/{listener_id}/claims/{claim_id}/release',
     operationId: 'releaseClaim',
+    keepsLease: true,
     summary: 'Give a lease back',
     description:
       'Somebody else can have the deployment at once; a step under way costs no try. Stop all work of the claim first. ' +

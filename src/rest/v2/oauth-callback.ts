@@ -56,12 +56,14 @@ export const oauthCallback: FastifyPluginAsync<{ core: Core }> = async (fastify,
   }
   fastify.get(URL_PATH, {
     schema: { hide: true },
+    config: { keyless: 'unlessGood' },
     // a HEAD would use the state up
     exposeHeadRoute: false,
     handler: (request, reply) => finish(request, reply, new URLSearchParams(request.url.replace(/^[^?]*\??/, ''))),
   })
   fastify.post(URL_PATH, {
     schema: { hide: true },
+    config: { keyless: 'unlessGood' },
     bodyLimit: LARGEST,
     handler: (request, reply) =>
       finish(request, reply, (request.body as URLSearchParams | undefined) ?? new URLSearchParams()),

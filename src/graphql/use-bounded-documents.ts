@@ -1,0 +1,85 @@
+/**
+ * Yoga plugin: what a document may cost the server before anything of it runs. It is measured before it is validated;
+ * of heavy ones only some of each key are worked on at once; and the document of an agent's key is a small one.
+ */
+import { complexityFromQuery } from '@pothos/plugin-complexity'
+import { type DocumentNode, type ExecutionArgs, GraphQLError } from 'graphql'
+import type { Plugin } from 'graphql-yoga'
+import { DomainError } from '../domain/errors.ts'
+import { keyOf } from '../limits/admission.ts'
+import type { Gate } from '../limits/gate.ts'
+import type { GraphQLContext } from './context.ts'
+import { type Measured, measure } from './measure.ts'
+import type { ServerContext } from './use-authentication.ts'
+
+/** Characters of a document from which on it is heavy; and the most that an agent's may have. */
+const HEAVY_TEXT = 2_048
+/** What a query may cost (cost.ts) before it is heavy. */
+const HEAVY_COST = 2_000
+
+/** documents as they were measured: a cached one is not measured again */
+const measured = new WeakMap<DocumentNode, Measured>()
+
+/** `gate`: default: as many heavy ones at once as come */
+export function useBoundedDocuments(gate?: Gate): Plugin<GraphQLContext, ServerContext> {
+  /** how heavy requests under way make room again */
+  const inside = new WeakMap<object, () => void>()
+
+  /** Waits for the turn of a heavy document. */
+  async function enter(request: Request, context: GraphQLContext & ServerContext): Promise<void> {
+    if (!gate || inside.has(request)) return
+    const leave = await gate.enter(keyOf(context.actor), context.visit?.gone)
+    if (!leave)
+      throw new DomainError('RATE_LIMITED', 'Too many heavy GraphQL documents of this key wait. Send fewer at once.', {
+        retryAfterSeconds: 1,
+      })
+    inside.set(request, leave)
+    context.visit?.onEnd(leave)
+  }
+
+  return {
+    async onParams({ params, request, context, setResult }) {
+      const length = params.query?.length ?? 0
+      if (length <= HEAVY_TEXT) return
+      const caller = context as unknown as GraphQLContext & ServerContext
+      try {
+        if (caller.actor.role === 'agent') throw refusal(`An agent's document has at most ${HEAVY_TEXT} characters.`)
+        await enter(request, caller)
+      } catch (error) {
+        setResult({ errors: [error as GraphQLError] })
+      }
+    },
+    onParse() {
+      return ({ result, context, replaceParseResult }) => {
+        if (!result || result instanceof Error) return
+        const document = result as DocumentNode
+        const { excess, operations } = measured.get(document) ?? measure(document)
+        measured.set(document, { excess, operations })
+        if (excess) replaceParseResult(refusal(excess) as never)
+        // not for the cache: the document is one that others may send
+        else if (operations > 1 && context.actor?.role === 'agent')
+          throw refusal("An agent's document has one operation.")
+      }
+    },
+    async onExecute({ args }) {
+      if (gate && costOf(args) > HEAVY_COST) await enter(args.contextValue.request, args.contextValue)
+    },
+    onResultProcess({ request }) {
+      inside.get(request)?.()
+    },
+  }
+}
+
+/** 0 where it can't be told: what is wrong with the variables is told by the execution. */
+function costOf({ schema, document, contextValue, variableValues }: ExecutionArgs): number {
+  const ctx = contextValue as GraphQLContext
+  try {
+    return complexityFromQuery(document, { schema, ctx, variables: variableValues ?? {} }).complexity
+  } catch {
+    return 0
+  }
+}
+
+function refusal(message: string): GraphQLError {
+  return new GraphQLError(message, { extensions: { http: { status: 400, spec: true } } })
+}

@@ -1,0 +1,79 @@
+/**
+ * Lets so many of a key in at once; the others wait outside, in the order in which they came. Whoever stays long makes
+ * room for the next without leaving: what takes its time waits for something (a database, a person), and not the CPU.
+ */
+
+export interface GateOptions {
+  /** at once, of each key; 0: no limit */
+  most: number
+  /** that wait, of each key */
+  queue: number
+  /** ms that one waits at most; default: 10 s */
+  longestWait?: number
+  /** ms after which one inside does not count any more; default: it counts until it leaves */
+  patience?: number
+}
+
+/** Call it when done; more than once does no harm. */
+export type Leave = () => void
+
+interface Line {
+  inside: number
+  /** in their order; each is called with whether it may come in */
+  waiting: Set<(admitted: boolean) => void>
+}
+
+const LONGEST_WAIT = 10_000
+
+export class Gate {
+  readonly #options: GateOptions
+  readonly #lines = new Map<string, Line>()
+
+  constructor(options: GateOptions) {
+    this.#options = options
+  }
+
+  /** Null: too many wait already, it took too long, or `signal` has aborted. */
+  async enter(key: string, signal?: AbortSignal): Promise<Leave | null> {
+    const { most, queue } = this.#options
+    if (most === 0) return () => {}
+    const line = this.#lines.get(key) ?? { inside: 0, waiting: new Set() }
+    this.#lines.set(key, line)
+    if (line.inside < most) line.inside++
+    else if (line.waiting.size >= queue || !(await this.#wait(line, signal))) return null
+    return this.#insider(key, line)
+  }
+
+  /** Resolves with whether a place was handed over. */
+  #wait(line: Line, signal: AbortSignal | undefined): Promise<boolean> {
+    if (signal?.aborted) return Promise.resolve(false)
+    return new Promise((resolve) => {
+      const called = (admitted: boolean) => {
+        clearTimeout(timer)
+        signal?.removeEventListener('abort', giveUp)
+        line.waiting.delete(called)
+        resolve(admitted)
+      }
+      const giveUp = () => called(false)
+      const timer = setTimeout(giveUp, this.#options.longestWait ?? LONGEST_WAIT)
+      signal?.addEventListener('abort', giveUp)
+      line.waiting.add(called)
+    })
+  }
+
+  #insider(key: string, line: Line): Leave {
+    let left = false
+    const leave = () => {
+      if (left) return
+      left = true
+      clearTimeout(timer)
+      const [next] = line.waiting
+      // the place is handed over, so that nobody who comes now takes it
+      if (next) next(true)
+      else if (--line.inside === 0) this.#lines.delete(key)
+    }
+    const { patience } = this.#options
+    const timer = patience === undefined ? undefined : setTimeout(leave, patience).unref()
+    return leave
+  }
+}

@@ -1,0 +1,85 @@
+/**
+ * Token buckets, one for each key: so many calls a second for ever, and a burst of more after a rest. Unlike a window
+ * that begins anew, it lets nobody have twice the limit around its edge, and tells exactly when the next call may come.
+ */
+
+/** Where a key stands after a call. */
+export interface Standing {
+  /** false: the call is one too many, and took nothing */
+  admitted: boolean
+  /** the most tokens that there may be */
+  burst: number
+  perSecond: number
+  /** calls that may come at once now */
+  remaining: number
+  /** whole seconds until the bucket is full again */
+  fullIn: number
+  /** whole seconds until the next call may come; 0: now */
+  retryAfter: number
+}
+
+export interface TokenBucketsOptions {
+  /** tokens that come back each second */
+  perSecond: number
+  /** tokens of a full bucket */
+  burst: number
+  /** the most keys that are remembered: beyond it the one that was quiet longest is forgotten, as if its bucket were full */
+  size?: number
+  /** ms of a clock that never goes back */
+  now?: () => number
+}
+
+interface Bucket {
+  tokens: number
+  /** when there were that many */
+  at: number
+}
+
+export class TokenBuckets {
+  readonly #perSecond: number
+  readonly #burst: number
+  readonly #size: number
+  readonly #now: () => number
+  /** in the order of their last use */
+  readonly #buckets = new Map<string, Bucket>()
+
+  constructor({ perSecond, burst, size = 10_000, now = () => performance.now() }: TokenBucketsOptions) {
+    this.#perSecond = perSecond
+    this.#burst = Math.max(burst, 1)
+    this.#size = size
+    this.#now = now
+  }
+
+  /** Takes one token, if there is one. */
+  take(key: string): Standing {
+    const bucket = this.#filled(key)
+    const admitted = bucket.tokens >= 1
+    if (admitted) bucket.tokens--
+    return {
+      admitted,
+      burst: this.#burst,
+      perSecond: this.#perSecond,
+      remaining: Math.floor(bucket.tokens),
+      fullIn: Math.ceil((this.#burst - bucket.tokens) / this.#perSecond),
+      retryAfter: bucket.tokens >= 1 ? 0 : Math.ceil((1 - bucket.tokens) / this.#perSecond),
+    }
+  }
+
+  /** Gives a token back that was taken in vain. */
+  giveBack(key: string): void {
+    const bucket = this.#filled(key)
+    bucket.tokens = Math.min(this.#burst, bucket.tokens + 1)
+  }
+
+  /** The bucket of a key as it is now; the last one in order from now on. */
+  #filled(key: string): Bucket {
+    const now = this.#now()
+    const bucket = this.#buckets.get(key) ?? { tokens: this.#burst, at: now }
+    bucket.tokens = Math.min(this.#burst, bucket.tokens + ((now - bucket.at) * this.#perSecond) / 1000)
+    bucket.at = now
+    this.#buckets.delete(key)
+    this.#buckets.set(key, bucket)
+    if (this.#buckets.size > this.#size) this.#buckets.delete(this.#buckets.keys().next().value!)
+    return bucket
+  }
+}

@@ -1,0 +1,54 @@
+/** One HTTP request, as the limits see it: where it is from, how it is told where it stands, and when it is over. */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { addressKey } from './address.ts'
+import type { Connections } from './connections.ts'
+import type { Standing } from './token-buckets.ts'
+
+export interface Visit {
+  /** whom it is from, for those whose key nobody knows */
+  address: string
+  /** calls that keep a lease or end it: they wait for their turn, and are never told that they are too many */
+  keepsLease: boolean
+  /** aborts when the client is gone before it had its answer */
+  gone: AbortSignal
+  /** Tells the caller where it stands with a limit, in the headers of the answer, whatever that will be. */
+  tell(policy: string, standing: Standing): void
+  /** Calls back when the answer has been written, or the client is gone. */
+  onEnd(done: () => void): void
+  /** A valid key was shown: its connection is not a stranger's any more. */
+  recognized(): void
+}
+
+/** `connections`: of the server that the request came to */
+export function visitOf(
+  request: FastifyRequest,
+  { raw }: FastifyReply,
+  { keepsLease = false, connections }: { keepsLease?: boolean; connections?: Connections } = {},
+): Visit {
+  const gone = new AbortController()
+  raw.once('close', () => {
+    if (!raw.writableFinished) gone.abort()
+  })
+  return {
+    address: addressKey(request.ip),
+    keepsLease,
+    gone: gone.signal,
+    tell(policy, standing) {
+      // past Fastify: GraphQL's answers are written without it
+      raw.setHeader('ratelimit-policy', policyText(policy, standing))
+      raw.setHeader('ratelimit', standingText(policy, standing))
+    },
+    onEnd: (done) => void raw.once('close', done),
+    recognized: () => connections?.recognize(request.raw.socket),
+  }
+}
+
+/** `RateLimit-Policy` of draft-ietf-httpapi-ratelimit-headers: the quota, and in how many seconds all of it comes back. */
+function policyText(policy: string, { burst, perSecond }: Standing): string {
+  return `"${policy}";q=${burst};w=${Math.ceil(burst / perSecond)}`
+}
+
+/** `RateLimit` of the same draft: what is left of it, and in how many seconds all of it is back. */
+function standingText(policy: string, { remaining, fullIn }: Standing): string {
+  return `"${policy}";r=${remaining};t=${fullIn}`
+}

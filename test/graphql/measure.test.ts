@@ -1,0 +1,68 @@
+/** What a document may be before it is validated: every shape that validation is slow with is refused in a moment. */
+import { getIntrospectionQuery, parse } from 'graphql'
+import { describe, expect, test } from 'vitest'
+import { measure } from '../../src/graphql/measure.ts'
+
+const times = (n: number, text: (i: number) => string) => Array.from({ length: n }, (_, i) => text(i)).join(' ')
+const excessOf = (text: string) => measure(parse(text)).excess
+
+describe('refuses', () => {
+  test.each([
+    ['a field that is repeated', `{ viewer { ${times(101, () => 'role')} } }`, /^The field role is repeated/],
+    ['a field with fields that is repeated', `{ ${times(101, () => 'viewer { role }')} }`, /^The field viewer is rep/],
+    ['the same under an alias', `{ viewer { ${times(101, () => 'a: role')} } }`, /^The field a is repeated/],
+    [
+      'the same through inline fragments',
+      `{ viewer { ${times(101, () => '... on Viewer { role }')} } }`,
+      /^The field role is repeated/,
+    ],
+    [
+      'the same through fragments',
+      `{ viewer { ${times(99, (i) => `...F${i}`)} } } ${times(99, (i) => `fragment F${i} on Viewer { role role }`)}`,
+      /^The field role is repeated/,
+    ],
+    [
+      'many pairs in many places',
+      `{ ${times(50, (i) => `a${i}: viewer { ${times(30, () => 'role')} }`)} }`,
+      /Too many/,
+    ],
+    [
+      'repetitions that multiply with the depth',
+      `{ ${times(30, () => `deployments { ${times(30, () => 'nodes { id }')} }`)} }`,
+      /^The field nodes is repeated/,
+    ],
+    [
+      'fragments that double at each level',
+      `{ ...F0 } ${times(30, (i) => `fragment F${i} on T { a { ...F${i + 1} } b { ...F${i + 1} } }`)}`,
+      /too large with all its fragments/,
+    ],
+    ['many fragments', `{ a } ${times(101, (i) => `fragment F${i} on T { a }`)}`, /At most 100 fragments/],
+    ['many operations', times(51, (i) => `query Q${i} { a }`), /At most 50 operations/],
+    [
+      'a fragment that nobody uses but validation reads',
+      `{ a } fragment F on Viewer { ${times(101, () => 'role')} }`,
+      /^The field role is repeated/,
+    ],
+    ['fragments in a circle', '{ ...A } fragment A on T { a { ...B } } fragment B on T { a { ...A } }', /too large/],
+  ])('%s', (_what, text, message) => {
+    expect(excessOf(text)).toMatch(message)
+  })
+})
+
+describe('takes', () => {
+  test.each([
+    ['introspection', getIntrospectionQuery()],
+    [
+      'Relay’s fragments, which each repeat id and __typename',
+      `{ deployments(first: 50) { nodes { ${times(60, (i) => `...F${i}`)} } } }
+       ${times(60, (i) => `fragment F${i} on Deployment { __typename id f${i} }`)}`,
+    ],
+    [
+      'a fragment that is used in many places',
+      `{ ${times(30, (i) => `a${i}: d { ...F }`)} } fragment F on D { id name }`,
+    ],
+    ['what only validation refuses: an unknown fragment', '{ a { ...Unknown } }'],
+  ])('%s', (_what, text) => {
+    expect(excessOf(text)).toBeNull()
+  })
+})

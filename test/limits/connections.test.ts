@@ -1,0 +1,76 @@
+/** Connections of strangers, and the time that headers have: on a server of its own. */
+import { once } from 'node:events'
+import type { AddressInfo, Socket } from 'node:net'
+import net from 'node:net'
+import { pino } from 'pino'
+import { afterEach, expect, test } from 'vitest'
+import { matcher } from '../../src/limits/address.ts'
+import { type Connections, limitConnections } from '../../src/limits/connections.ts'
+import { closeHttp, createHttp } from '../../src/server/http.ts'
+
+const closing: (() => Promise<void> | void)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close()
+})
+
+async function server({ most = 2, proxies = [] as string[], headerTime = 60_000 } = {}) {
+  const fastify = createHttp({ log: pino({ level: 'silent' }), notReady: async () => null, headerTime })
+  const connections: Connections = limitConnections(fastify.server, { most, trusted: matcher(proxies) })
+  fastify.get('/recognized', async (request) => {
+    connections.recognize(request.raw.socket)
+    return 'known'
+  })
+  await fastify.listen({ port: 0, host: '127.0.0.1' })
+  closing.push(() => closeHttp(fastify, 20))
+  const { port } = fastify.server.address() as AddressInfo
+  return {
+    async connect(): Promise<Socket> {
+      const socket = net.connect(port, '127.0.0.1')
+      socket.on('error', () => {})
+      closing.push(() => void socket.destroy())
+      await once(socket, 'connect')
+      return socket
+    },
+  }
+}
+
+/** Asks on this connection; what it is answered, or null when it is closed instead. */
+async function ask(socket: Socket, path = '/healthz'): Promise<string | null> {
+  const answer = once(socket, 'data').then(([data]) => String(data).slice(9, 12))
+  const closed = once(socket, 'close').then(() => null)
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`)
+  return Promise.race([answer, closed])
+}
+
+test('more connections of one address than it may have are closed; when one ends, the next is taken', async () => {
+  const { connect } = await server()
+  const [first, second] = [await connect(), await connect()]
+  expect(await ask(first)).toBe('200')
+  expect(await ask(second)).toBe('200')
+  expect(await ask(await connect())).toBeNull()
+  first.end()
+  await once(first, 'close')
+  expect(await ask(await connect())).toBe('200')
+})
+
+test('a connection that has shown a valid key is not counted among the strangers', async () => {
+  const { connect } = await server()
+  for (let i = 0; i < 5; i++) expect(await ask(await connect(), '/recognized')).toBe('200')
+})
+
+test('the connections of a proxy are not counted, and 0 is no limit', async () => {
+  for (const options of [{ proxies: ['127.0.0.0/8'] }, { most: 0 }]) {
+    const { connect } = await server(options)
+    for (let i = 0; i < 5; i++) expect(await ask(await connect())).toBe('200')
+  }
+})
+
+test('headers that do not arrive in time are answered with 408, also when nothing comes at all', async () => {
+  const { connect } = await server({ headerTime: 100 })
+  const [slow, silent] = [await connect(), await connect()]
+  slow.write('GET /healthz HTTP/1.1\r\nX-Slow: ')
+  for (const socket of [slow, silent]) {
+    const [data] = await once(socket, 'data')
+    expect(String(data)).toContain('408')
+  }
+})

@@ -1,0 +1,93 @@
+/** Gates: how many at once, in which order, and when it is too much. */
+import { expect, test, vi } from 'vitest'
+import { Gate } from '../../src/limits/gate.ts'
+
+/** What has come to an end by now. */
+async function settled<T>(promises: Promise<T>[]): Promise<T[]> {
+  const done: T[] = []
+  for (const promise of promises) void promise.then((value) => done.push(value))
+  await new Promise(setImmediate)
+  return done
+}
+
+test('so many come in at once, the others in their order, each when one leaves', async () => {
+  const gate = new Gate({ most: 2, queue: 10 })
+  const order: number[] = []
+  const entered = [1, 2, 3, 4].map(async (n) => {
+    const leave = await gate.enter('a')
+    order.push(n)
+    return leave!
+  })
+  expect((await settled(entered)).length).toBe(2)
+  ;(await entered[1]!)()
+  expect((await settled(entered)).length).toBe(3)
+  ;(await entered[0]!)()
+  await Promise.all(entered)
+  expect(order).toEqual([1, 2, 3, 4])
+})
+
+test('leaving twice lets only one in', async () => {
+  const gate = new Gate({ most: 1, queue: 10 })
+  const leave = (await gate.enter('a'))!
+  const waiting = [gate.enter('a'), gate.enter('a')]
+  leave()
+  leave()
+  expect((await settled(waiting)).length).toBe(1)
+})
+
+test('one key that fills it keeps no other key out', async () => {
+  const gate = new Gate({ most: 1, queue: 0 })
+  await gate.enter('a')
+  expect(await gate.enter('a')).toBeNull()
+  expect(await gate.enter('b')).not.toBeNull()
+})
+
+test('whoever is gone does not wait any more, and takes nobody’s place', async () => {
+  const gate = new Gate({ most: 1, queue: 10 })
+  const leave = (await gate.enter('a'))!
+  const gone = new AbortController()
+  const first = gate.enter('a', gone.signal)
+  const second = gate.enter('a')
+  gone.abort()
+  expect(await first).toBeNull()
+  leave()
+  expect(await second).not.toBeNull()
+  expect(await gate.enter('a', AbortSignal.abort())).toBeNull()
+})
+
+test('nobody waits longer than is allowed', async () => {
+  vi.useFakeTimers()
+  try {
+    const gate = new Gate({ most: 1, queue: 10, longestWait: 5_000 })
+    await gate.enter('a')
+    const waiting = gate.enter('a')
+    await vi.advanceTimersByTimeAsync(5_000)
+    expect(await waiting).toBeNull()
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
+test('whoever stays longer than the patience makes room for the next', async () => {
+  vi.useFakeTimers()
+  try {
+    const gate = new Gate({ most: 1, queue: 10, patience: 250 })
+    const slow = (await gate.enter('a'))!
+    const next = gate.enter('a')
+    await vi.advanceTimersByTimeAsync(250)
+    const leave = await next
+    expect(leave).not.toBeNull()
+    // it has made room already
+    slow()
+    const third = gate.enter('a')
+    leave!()
+    expect(await third).not.toBeNull()
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
+test('0 lets everybody in', async () => {
+  const gate = new Gate({ most: 0, queue: 0 })
+  for (let i = 0; i < 100; i++) expect(await gate.enter('a')).not.toBeNull()
+})

@@ -1,0 +1,286 @@
+/** What one key, one address and one workspace may have of a server, over REST and GraphQL alike. Each test has a server of its own. */
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { type TestApp, testApp } from '../support/app.ts'
+import { listener, listenerKey } from '../support/factories.ts'
+
+let base: TestApp
+beforeAll(async () => {
+  base = await testApp()
+})
+afterAll(() => base.close())
+
+const opened: TestApp[] = []
+afterEach(async () => {
+  for (const app of opened.splice(0)) await app.close()
+})
+
+/** Another server beside the first, with limits of its own. */
+async function limited(settings: Record<string, string>): Promise<TestApp> {
+  const app = await testApp({ beside: base, settings })
+  opened.push(app)
+  return app
+}
+
+const LIST = '/v2/deployments'
+
+describe('requests of a key', () => {
+  test('beyond its limit are 429 with Retry-After, RateLimit and RateLimit-Policy, whatever transport they come by', async () => {
+    const app = await limited({ RATE_LIMIT: '1', RATE_LIMIT_BURST: '3' })
+    const first = await app.rest('GET', LIST)
+    expect([first.status, first.headers.get('ratelimit'), first.headers.get('ratelimit-policy')]).toEqual([
+      200,
+      '"key";r=2;t=1',
+      '"key";q=3;w=3',
+    ])
+    expect((await app.gql('{ viewer { role } }')).headers.get('ratelimit')).toMatch(/^"key";r=[12];t=\d$/)
+    // one of these is the third: a stream takes of the same budget
+    await app.gql(
+      'subscription { revisionStatusChanged(revisionId: "x") { to } }',
+      {},
+      { headers: { accept: 'text/event-stream' } },
+    )
+    await app.rest('GET', LIST)
+    const refused = await app.rest('GET', LIST)
+    expect([refused.status, refused.body.code]).toEqual([429, 'RATE_LIMITED'])
+    expect(refused.headers.get('retry-after')).toBe('1')
+    expect(refused.headers.get('ratelimit')).toMatch(/^"key";r=0;t=\d$/)
+    const graphql = await app.gql('{ nonsense')
+    expect([graphql.status, graphql.errors?.[0].extensions.code, graphql.headers.get('retry-after')]).toEqual([
+      429,
+      'RATE_LIMITED',
+      '1',
+    ])
+    expect(graphql.errors?.[0].extensions.retryAfter).toBe(1)
+    expect(graphql.headers.get('ratelimit')).toMatch(/^"key";r=0/)
+  })
+
+  test('take nothing from those of another key', async () => {
+    const app = await limited({ RATE_LIMIT: '1', RATE_LIMIT_BURST: '5' })
+    const answers = await Promise.all(Array.from({ length: 20 }, () => app.rest('GET', LIST, { key: app.keys.viewer })))
+    expect(answers.filter(({ status }) => status === 429).length).toBeGreaterThan(10)
+    expect((await app.rest('GET', LIST)).status).toBe(200)
+  })
+
+  test('are 401 before 429, and 429 before 403', async () => {
+    const app = await limited({ RATE_LIMIT: '1', RATE_LIMIT_BURST: '1' })
+    const key = app.keys.viewer
+    const create = (of: string | null) => app.rest('POST', LIST, { key: of, body: {} })
+    expect((await create(key)).status).toBe(403)
+    expect((await create(key)).status).toBe(429)
+    expect((await create(null)).status).toBe(401)
+    expect((await create('cpk_unknown')).status).toBe(401)
+  })
+
+  test('have no limit and no such headers where it is 0', async () => {
+    const app = await limited({
+      RATE_LIMIT: '0',
+      RATE_LIMIT_BURST: '1',
+      REQUESTS_AT_ONCE: '0',
+      ADDRESS_RATE_LIMIT: '0',
+    })
+    for (let i = 0; i < 5; i++) {
+      const { status, headers } = await app.rest('GET', LIST)
+      expect([status, headers.get('ratelimit'), headers.get('ratelimit-policy')]).toEqual([200, null, null])
+      expect((await app.rest('GET', LIST, { key: 'cpk_unknown' })).status).toBe(401)
+    }
+  })
+
+  test('are worked on one after the other where only one at once is allowed, and all are answered', async () => {
+    const app = await limited({ REQUESTS_AT_ONCE: '1' })
+    const answers = await Promise.all(Array.from({ length: 30 }, () => app.rest('GET', LIST)))
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
+  })
+})
+
+describe('keys that are not known', () => {
+  test('are counted by address before they are looked up; keys that were valid there go on', async () => {
+    const app = await limited({ ADDRESS_RATE_LIMIT: '1', ADDRESS_RATE_LIMIT_BURST: '3' })
+    expect((await app.rest('GET', LIST)).status).toBe(200)
+    const guess = (i: number) => app.rest('GET', LIST, { key: `cpk_guess_${i}` })
+    for (let i = 0; i < 3; i++) expect((await guess(i)).status).toBe(401)
+    let lookUps = 0
+    app.app.database.pool.on('acquire', () => lookUps++)
+    const refused = await guess(4)
+    expect([refused.status, refused.body.code, refused.headers.get('retry-after')]).toEqual([429, 'RATE_LIMITED', '1'])
+    expect(refused.headers.get('ratelimit')).toMatch(/^"address";r=0/)
+    expect(lookUps).toBe(0)
+    expect((await app.gql('{ viewer { role } }', {}, { key: 'cpk_another' })).status).toBe(429)
+    expect((await app.rest('GET', LIST)).status).toBe(200)
+  })
+
+  test('a valid key costs its address nothing, nor does a request without a key', async () => {
+    const app = await limited({ ADDRESS_RATE_LIMIT: '1', ADDRESS_RATE_LIMIT_BURST: '1' })
+    for (const key of Object.values(app.keys))
+      expect((await app.rest('GET', LIST, { key, tenant: app.tenant.workspaceId })).status).toBe(200)
+    for (let i = 0; i < 5; i++) expect((await app.rest('GET', LIST, { key: null })).status).toBe(401)
+  })
+
+  test('behind a proxy that is trusted, are counted by whom it says they are from; of any other nobody believes it', async () => {
+    const settings = { ADDRESS_RATE_LIMIT: '1', ADDRESS_RATE_LIMIT_BURST: '1' }
+    const from = async (app: TestApp, address: string) =>
+      (await app.rest('GET', LIST, { key: 'cpk_guess', headers: { 'x-forwarded-for': address } })).status
+    const behind = await limited({ ...settings, TRUST_PROXY: '127.0.0.0/8, ::1' })
+    expect(await from(behind, '203.0.113.1')).toBe(401)
+    expect(await from(behind, '203.0.113.1')).toBe(429)
+    // whatever a client itself puts in front of what the proxy adds
+    expect(await from(behind, '198.51.100.1, 203.0.113.1')).toBe(429)
+    expect(await from(behind, '203.0.113.2')).toBe(401)
+    expect(await from(behind, '2001:db8::1')).toBe(401)
+    expect(await from(behind, '2001:db8::2')).toBe(429)
+    const direct = await limited(settings)
+    expect(await from(direct, '203.0.113.1')).toBe(401)
+    expect(await from(direct, '203.0.113.2')).toBe(429)
+  })
+
+  test('pages that take no key are counted by address, too; health is not', async () => {
+    const app = await limited({ ADDRESS_RATE_LIMIT: '1', ADDRESS_RATE_LIMIT_BURST: '1' })
+    const status = async (path: string, headers = {}) => (await app.rest('GET', path, { key: null, headers })).status
+    expect(await status('/metrics')).toBe(200)
+    expect(await status('/openapi.json')).toBe(429)
+    expect(await status('/docs/json')).toBe(429)
+    expect(await status('/graphql', { accept: 'text/html' })).toBe(429)
+    for (let i = 0; i < 5; i++) expect([await status('/healthz'), await status('/readyz')]).toEqual([200, 200])
+  })
+})
+
+describe('what lasts', () => {
+  const SUBSCRIPTION = 'subscription { revisionStatusChanged { to } }'
+  async function subscribe(app: TestApp, key = app.keys.viewer) {
+    const gone = new AbortController()
+    const response = await fetch(`${app.url}/graphql`, {
+      method: 'POST',
+      signal: gone.signal,
+      headers: { 'x-api-key': key, 'content-type': 'application/json', accept: 'text/event-stream' },
+      body: JSON.stringify({ query: SUBSCRIPTION }),
+    })
+    return { response, end: () => gone.abort() }
+  }
+
+  test('has so many streams of each workspace: one more is 429 until another ends', async () => {
+    const app = await limited({ STREAMS_PER_WORKSPACE: '2' })
+    const streams = [await subscribe(app), await subscribe(app, app.keys.admin)]
+    expect(streams.map(({ response }) => response.status)).toEqual([200, 200])
+    const refused = await subscribe(app)
+    expect([refused.response.status, refused.response.headers.get('retry-after')]).toEqual([429, '5'])
+    expect(await refused.response.text()).toContain('"code":"RATE_LIMITED"')
+    const elsewhere = await subscribe(app, app.sibling.keys.viewer)
+    expect(elsewhere.response.status).toBe(200)
+    streams[0]!.end()
+    await expect.poll(async () => (await subscribe(app)).response.status, { timeout: 15_000 }).toBe(200)
+  })
+
+  test('has so many waits of each workspace, those of listeners apart: a claim is 429, a heartbeat answers at once', async () => {
+    const app = await limited({ WAITS_PER_WORKSPACE: '1' })
+    const own = await listener(app)
+    const key = await listenerKey(app, own)
+    const call = (what: string, body: object) => app.rest('POST', `/v2/listeners/${own.id}/${what}`, { key, body })
+    const gone = new AbortController()
+    const waiting = fetch(`${app.url}/v2/listeners/${own.id}/claims`, {
+      method: 'POST',
+      signal: gone.signal,
+      headers: { 'x-api-key': key, 'content-type': 'application/json' },
+      body: JSON.stringify({ max: 1, lease_seconds: 60, wait_seconds: 15 }),
+    }).catch(() => null)
+    const claim = { max: 1, lease_seconds: 60, wait_seconds: 10 }
+    await expect
+      .poll(async () => (await call('claims', { ...claim, wait_seconds: 1 })).status, { timeout: 15_000 })
+      .toBe(429)
+    const refused = await call('claims', claim)
+    expect([refused.status, refused.body.code, refused.headers.get('retry-after')]).toEqual([429, 'RATE_LIMITED', '5'])
+    // without a wait it is answered as ever
+    expect((await call('claims', { ...claim, wait_seconds: 0 })).status).toBe(200)
+    const began = performance.now()
+    expect((await call('heartbeat', { lease_seconds: 60, wait_seconds: 20, claims: [] })).status).toBe(200)
+    expect(performance.now() - began).toBeLessThan(10_000)
+    gone.abort()
+    await waiting
+  })
+})
+
+describe('calls that keep a lease', () => {
+  test('are never 429: not beyond the limit of their key, and not at an address that has guessed too often', async () => {
+    const app = await limited({
+      RATE_LIMIT: '1',
+      RATE_LIMIT_BURST: '1',
+      ADDRESS_RATE_LIMIT: '1',
+      ADDRESS_RATE_LIMIT_BURST: '1',
+      REQUESTS_AT_ONCE: '1',
+    })
+    const own = await listener(base)
+    const key = await listenerKey(base, own)
+    expect((await app.rest('GET', LIST, { key: 'cpk_guess' })).status).toBe(401)
+    expect((await app.rest('GET', LIST, { key: 'cpk_guess' })).status).toBe(429)
+    const path = `/v2/listeners/${own.id}`
+    const claim = `${path}/claims/${own.id}`
+    const token = '1'
+    const calls = [
+      [`${path}/heartbeat`, { lease_seconds: 60, wait_seconds: 0, claims: [] }, 200],
+      [`${claim}/complete`, { token, step_id: own.id, outcome: 'stopped' }, 409],
+      [`${claim}/release`, { token }, 409],
+    ] as const
+    const many = Array.from({ length: 10 }, () => calls).flat()
+    const answers = await Promise.all(many.map(([target, body]) => app.rest('POST', target, { key, body })))
+    expect(answers.map(({ status }) => status)).toEqual(many.map(([, , status]) => status))
+    const ordinary = () =>
+      app.rest('POST', `${path}/claims`, { key, body: { max: 1, lease_seconds: 60, wait_seconds: 0 } })
+    expect((await ordinary()).status).toBe(200)
+    expect((await ordinary()).status).toBe(429)
+  })
+})
+
+describe('heavy documents', () => {
+  test('of one key are worked on so many at once, and all are answered', async () => {
+    const app = await limited({ HEAVY_DOCUMENTS: '1' })
+    const long = `{ viewer { role } } #${'x'.repeat(3000)}`
+    const costly = '{ deployments(first: 100) { nodes { revisions(first: 30) { nodes { id } } } } }'
+    const answers = await Promise.all(Array.from({ length: 20 }, (_, i) => app.gql(i % 2 ? long : costly)))
+    expect(answers.map(({ status, errors }) => [status, errors])).toEqual(answers.map(() => [200, undefined]))
+  })
+
+  test('beyond those that may wait are 429', async () => {
+    const app = await limited({ HEAVY_DOCUMENTS: '1', REQUESTS_AT_ONCE: '0' })
+    const answers = await Promise.all(
+      Array.from({ length: 200 }, (_, i) =>
+        app.gql(`{ viewer { role } deployments { totalCount } } #${'x'.repeat(3000)}${i}`),
+      ),
+    )
+    const refused = answers.filter(({ status }) => status === 429)
+    expect(refused.length).toBeGreaterThan(0)
+    expect(refused[0]!.errors?.[0].extensions).toMatchObject({ code: 'RATE_LIMITED', retryAfter: 1 })
+    expect(refused[0]!.headers.get('retry-after')).toBe('1')
+    expect((await app.gql(`{ viewer { role } } #${'x'.repeat(3000)}`)).status).toBe(200)
+  })
+
+  test('that repeat a field too often are refused before they are validated', async () => {
+    const { errors } = await base.gql(`{ ${'viewer { role } '.repeat(300)} }`, {}, { key: base.keys.viewer })
+    expect(errors).toHaveLength(1)
+    expect(errors?.[0].message).toMatch(/^The field viewer is repeated too often/)
+    expect(errors?.[0].extensions).toMatchObject({ code: 'VALIDATION_FAILED', status: 422 })
+  })
+})
+
+test('a deployment has so many addresses for uploads at once; one that is used or has expired makes room', async () => {
+  const app = await limited({ UPLOADS_PER_DEPLOYMENT: '2' })
+  const { body } = await app.rest('POST', LIST, {
+    body: {
+      name: 'uploaded',
+      source: 'internal_source',
+      source_config: {},
+      source_revision_config: { graph_config_path: 'graph.json' },
+      secrets: [],
+    },
+  })
+  const ask = () => app.rest('POST', `/v2/deployments/${body.id}/upload-url`)
+  const both = await Promise.all([ask(), ask(), ask()])
+  expect(both.map(({ status }) => status).sort()).toEqual([200, 200, 429])
+  const refused = await ask()
+  expect(refused.body).toMatchObject({ code: 'RATE_LIMITED', detail: expect.stringContaining('may have 2') })
+  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(3500)
+  const { db } = app.app.core
+  const [first, second] = await db.upload.findMany({ where: { deploymentId: body.id } })
+  await db.upload.update({ where: { id: first!.id }, data: { usedAt: new Date() } })
+  expect((await ask()).status).toBe(200)
+  await db.upload.update({ where: { id: second!.id }, data: { expiresAt: new Date(0) } })
+  expect((await ask()).status).toBe(200)
+  expect((await ask()).status).toBe(429)
+})
