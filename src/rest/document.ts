@@ -72,7 +72,12 @@ export async function documentation(
   await fastify.register(swagger, {
     openapi: {
       openapi: '3.1.0',
-      info: { title: 'Pilothouse', version: API_VERSION, description: DESCRIPTION },
+      info: {
+        title: 'Pilothouse',
+        version: API_VERSION,
+        description: DESCRIPTION,
+        license: { name: 'Apache License 2.0', identifier: 'Apache-2.0' },
+      },
       tags,
       components: { securitySchemes },
       security: [{ ApiKey: [] }, { ApiKey: [], TenantId: [] }, { BearerAuth: [] }, { BearerAuth: [], TenantId: [] }],
