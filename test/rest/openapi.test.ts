@@ -22,8 +22,10 @@ test('it is the one that was reviewed', async () => {
 
 test('it is OpenAPI 3.1 of API version 0.1.0 at the public URL, with the three security schemes', () => {
   expect(document.openapi).toBe('3.1.0')
-  expect(document.info).toMatchObject({ title: 'Pilothouse', version: '0.1.0' })
+  expect(document.info).toMatchObject({ title: 'Pilothouse', version: '0.1.0', license: { identifier: 'Apache-2.0' } })
   expect(document.servers).toEqual([{ url: app.url }])
+  // in this order they are asked for in the page's dialog
+  expect(Object.keys(document.components.securitySchemes)).toEqual(['ApiKey', 'TenantId', 'BearerAuth'])
   expect(document.components.securitySchemes).toMatchObject({
     ApiKey: { type: 'apiKey', in: 'header', name: 'X-Api-Key' },
     TenantId: { type: 'apiKey', in: 'header', name: 'X-Tenant-Id' },
