@@ -79,6 +79,11 @@ export const queryText = z
   .preprocess((raw) => (raw === '' || raw === null ? undefined : raw), z.string().optional())
   .meta({ type: 'string' })
 
+/** An id in a query string; an empty string means no filter. */
+export const queryUuid = z
+  .preprocess((raw) => (raw === '' || raw === null ? undefined : raw), uuid.optional())
+  .meta({ type: 'string', format: 'uuid' })
+
 export const queryEnum = <const V extends readonly [string, ...string[]]>(values: V) =>
   z
     .preprocess((raw) => (raw === '' || raw === null ? undefined : raw), z.enum(values).optional())

@@ -6,6 +6,7 @@ import { CATALOGUE, type ErrorCode } from '../domain/errors.ts'
 import { COMPUTE_TYPES } from '../domain/listeners/schemas.ts'
 import { LISTENER_STATUSES } from '../domain/listeners/status.ts'
 import { AUTH_METHODS, CODE_CHALLENGE_METHODS, PROVIDER_TYPES } from '../domain/providers/schemas.ts'
+import { REASONS, type Reason as ReasonWord } from '../domain/reasons.ts'
 import { TOKEN_STATUSES } from '../domain/tokens/token.ts'
 import * as prisma from '../generated/prisma/enums.ts'
 import { builder } from './builder.ts'
@@ -25,6 +26,14 @@ export const RevisionStatus = enumOf(
   prisma.RevisionStatus,
   'Terminal are DEPLOYED, the FAILED ones, SKIPPED and INTERRUPTED; only a redeploy leads on from them.',
 )
+export const Reason = builder.enumType('Reason', {
+  description:
+    'Why something waits, failed or ended, for machines. The same reason can be of something that may still mend itself and of something that has failed: the status tells which.',
+  values: Object.fromEntries(Object.entries(REASONS).map(([word, description]) => [word, { description }])) as Record<
+    ReasonWord,
+    { description: string }
+  >,
+})
 export const ComputeType = builder.enumType('ComputeType', {
   description: 'Kinds of compute infrastructure. k8s: a Kubernetes cluster.',
   values: COMPUTE_TYPES,

@@ -14,9 +14,22 @@ import { URL_DESCRIPTION } from '../domain/deployments/url.ts'
 import { uuid } from '../domain/fields.ts'
 import { COMPUTE_TYPES, computeConfig } from '../domain/listeners/schemas.ts'
 import { LISTENER_STATUSES } from '../domain/listeners/status.ts'
+import { REASON_WORDS } from '../domain/reasons.ts'
 import { LogLevel, RevisionStatus, Source } from '../generated/prisma/enums.ts'
 
 const time = z.iso.datetime()
+
+const reason = z.enum(REASON_WORDS).nullable()
+
+const health = z
+  .object({
+    ready: z.int().describe('Replicas that serve, as it was last reported.'),
+    desired: z.int().describe('Replicas that should.'),
+    message: z.string().nullable().describe('Why not all of them serve.'),
+    reason,
+    observed_at: time.nullable().describe('Since when that was reported; null: nothing was yet.'),
+  })
+  .meta({ id: 'DeploymentHealth' })
 
 export const deployment = z
   .object({
@@ -29,10 +42,16 @@ export const deployment = z
     secrets: z.array(secret).describe('Values are masked for callers who may not read them.'),
     secret_references: z.array(secretReference).nullable(),
     status: z.enum(DEPLOYMENT_STATUSES),
+    serving: z.boolean().describe('Whether something answers for it now, by what its holder says at this moment.'),
     status_message: z
       .string()
       .nullable()
-      .describe('What it waits for, why its teardown failed, or that its git integration is gone.'),
+      .describe(
+        'Why nothing serves, what its teardown waits for or why that failed, or that its git integration is gone.',
+      ),
+    reason: reason.describe('The same in a word for machines.'),
+    reason_since: time.nullable().describe('Since when that is so; null where nobody knows.'),
+    health: health.nullable().describe('Null only for one that is being deleted.'),
     url: z.string().nullable().describe(URL_DESCRIPTION),
     image_version: z.string().nullable(),
     latest_revision_id: uuid.nullable(),
@@ -48,6 +67,8 @@ export const revision = z
     deployment_id: uuid,
     status: z.enum(RevisionStatus),
     status_message: z.string().nullable().describe('Why it failed or was skipped, or what it waits for.'),
+    reason: reason.describe('The same in a word for machines.'),
+    reason_since: time.nullable().describe('Since when that is the reason.'),
     source: z.enum(Source),
     source_revision_config: sourceRevisionConfig,
     attempt: z.int().describe('1, and one more at each redeploy.'),

@@ -1,20 +1,34 @@
+/** What is derived of a deployment, its status and whether it serves, and what finds and counts deployments by it. */
+import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { RequestContext } from '../../src/domain/context.ts'
-import { listDeployments } from '../../src/domain/deployments/read.ts'
-import { DEPLOYMENT_STATUSES, type DeploymentStatus } from '../../src/domain/deployments/schemas.ts'
+import { countByStanding, countDeployments } from '../../src/domain/deployments/count.ts'
+import { type DeploymentFilter, filterSql } from '../../src/domain/deployments/filter.ts'
+import { type DeploymentView, listDeployments } from '../../src/domain/deployments/read.ts'
+import { DEPLOYMENT_STATUSES, type DeploymentStatus, deploymentFilter } from '../../src/domain/deployments/schemas.ts'
+import { healthOf, isServing } from '../../src/domain/deployments/serving.ts'
+import { standingOf } from '../../src/domain/deployments/standing.ts'
 import { deploymentStatus } from '../../src/domain/deployments/status.ts'
+import { Prisma } from '../../src/generated/prisma/client.ts'
+import { countStatements } from '../support/database.ts'
 import { gitDeployment, type TestDomain, testDomain } from '../support/domain.ts'
 
 let domain: TestDomain
 let ctx: RequestContext
+/** every combination of what status and serving are derived from, as it is read */
+let rows: DeploymentView[]
 beforeAll(async () => {
   domain = await testDomain()
   ctx = await domain.tenant()
+  await gitDeployment(await domain.tenant())
+  rows = await everyCombination()
 })
 afterAll(() => domain.close())
 
-test('the status that is shown and the status that is filtered by agree, whatever a deployment has been through', async () => {
-  const ago = (ms: number) => new Date(Date.now() - ms)
+const ago = (ms: number) => new Date(Date.now() - ms)
+const healthy = (ready: number) => ({ ready, desired: 2, message: null, observedAt: ago(5000).toISOString() })
+
+async function everyCombination(): Promise<DeploymentView[]> {
   const listeners = await Promise.all(
     [
       { computeId: 'never heard, new', lastSeenAt: null },
@@ -27,25 +41,183 @@ test('the status that is shown and the status that is filtered by agree, whateve
       }),
     ),
   )
-  const seen = new Set<DeploymentStatus>()
-  const expected: Record<string, string[]> = Object.fromEntries(DEPLOYMENT_STATUSES.map((s) => [s, []]))
-  for (const listenerId of [null, ...listeners.map((l) => l.id)])
-    for (const deletedAt of [null, new Date()])
-      for (const provisionedAt of [null, new Date()])
-        for (const idle of [false, true]) {
-          const id = await gitDeployment(ctx)
-          const row = await domain.core.db.deployment.update({
-            where: { id },
-            data: { listenerId, deletedAt, provisionedAt, idle },
-            include: { listener: true },
-          })
-          const status = deploymentStatus(row, new Date())
-          seen.add(status)
-          expected[status]!.push(id)
-        }
-  expect([...seen].sort()).toEqual([...DEPLOYMENT_STATUSES].sort())
-  for (const status of DEPLOYMENT_STATUSES) {
-    const { resources } = await listDeployments(ctx, { query: { status, limit: '100' } })
-    expect(resources.map((d) => d.id).sort(), status).toEqual(expected[status]!.sort())
+  const first = await gitDeployment(ctx)
+  const { latestRevision, ...pattern } = await domain.core.db.deployment.findUniqueOrThrow({
+    where: { id: first },
+    include: { latestRevision: true },
+  })
+  await domain.core.db.deployment.delete({ where: { id: first } })
+  const deployments: Prisma.DeploymentCreateManyInput[] = []
+  const revisions: Prisma.RevisionCreateManyInput[] = []
+  const add = (
+    data: Partial<Prisma.DeploymentCreateManyInput>,
+    active: boolean,
+    status: 'DEPLOYED' | 'BUILD_FAILED',
+  ) => {
+    const [id, revisionId] = [randomUUID(), randomUUID()]
+    const own = { id, name: id, latestRevisionId: null, secretSetId: null, tracingProjectId: null, idle: false }
+    deployments.push({
+      ...(pattern as object as Prisma.DeploymentCreateManyInput),
+      ...own,
+      ...(data.leaseExpiresAt ? { claimId: randomUUID(), leaseHolder: 'somebody' } : {}),
+      ...data,
+      secretReferences: Prisma.DbNull,
+      resourceSpec: Prisma.DbNull,
+    })
+    revisions.push({ ...latestRevision!, id: revisionId, deploymentId: id, status, secretSetId: null })
+    if (active) actives.push(id)
   }
+  const actives: string[] = []
+  for (const listenerId of [null, ...listeners.map((l) => l.id)])
+    for (const deletedAt of [null, new Date()]) {
+      for (const provisionedAt of [null, new Date()])
+        for (const idle of [false, true])
+          add(
+            {
+              listenerId,
+              deletedAt,
+              provisionedAt,
+              idle,
+              source: listenerId ? 'external_container' : 'gitprovider',
+              health: Prisma.DbNull,
+            },
+            false,
+            'BUILD_FAILED',
+          )
+      for (const active of [false, true])
+        for (const leaseExpiresAt of [null, ago(1000), new Date(Date.now() + 600_000)])
+          for (const health of [Prisma.DbNull, healthy(0), healthy(1)])
+            add(
+              {
+                listenerId,
+                deletedAt,
+                provisionedAt: new Date(),
+                leaseExpiresAt,
+                health,
+                imageVersion: '7',
+                deploymentType: 'prod',
+              },
+              active,
+              'DEPLOYED',
+            )
+    }
+  await domain.core.db.deployment.createMany({ data: deployments })
+  await domain.core.db.revision.createMany({ data: revisions })
+  await domain.core.db.$executeRaw`
+    UPDATE deployments d SET latest_revision_id = r.id, active_revision_id = CASE WHEN d.id = ANY (${actives}::uuid[]) THEN r.id END
+    FROM revisions r WHERE r.deployment_id = d.id AND d.workspace_id = ${ctx.workspace.id}::uuid`
+  return listAll({})
+}
+
+/** Over as many pages as it takes. */
+async function listAll(query: Record<string, unknown>): Promise<DeploymentView[]> {
+  const all: DeploymentView[] = []
+  for (let offset = 0; ; ) {
+    const page = await listDeployments(ctx, { query: { ...query, limit: '100', offset: String(offset) } })
+    all.push(...page.resources)
+    if (page.resources.length < 100) return all
+    offset = page.offset
+  }
+}
+const idsOf = (deployments: readonly { id: string }[]) => deployments.map(({ id }) => id).sort()
+
+test('the status that is shown and the status that is filtered by agree, whatever a deployment has been through', async () => {
+  const now = new Date()
+  for (const status of DEPLOYMENT_STATUSES) {
+    const expected = rows.filter((row) => deploymentStatus(row, now) === status)
+    expect(expected.length, status).toBeGreaterThan(0)
+    expect(idsOf(await listAll({ status })), status).toEqual(idsOf(expected))
+  }
+})
+
+test('`serving` is true only while a holder says that the active revision is ready, and the filter agrees', async () => {
+  const now = new Date()
+  const serving = rows.filter((row) => isServing(row, now))
+  expect(serving.length).toBe(3) // without a listener, with a new one, and with one that is heard from
+  expect(idsOf(await listAll({ serving: 'true' }))).toEqual(idsOf(serving))
+  expect(idsOf(await listAll({ serving: 'false' }))).toEqual(idsOf(rows.filter((row) => !isServing(row, now))))
+})
+
+test('what should serve and does not has a health, one sentence why, and a reason', () => {
+  const now = new Date()
+  for (const row of rows) {
+    const [standing, health] = [standingOf(row, now), healthOf(row, now)]
+    if (row.deletedAt) {
+      expect([standing, health]).toEqual([null, null])
+      continue
+    }
+    expect(health).toMatchObject({ ready: expect.any(Number), desired: expect.any(Number) })
+    if (isServing(row, now)) {
+      expect(standing).toBeNull()
+      expect(health).toMatchObject({ ready: 1, desired: 2, message: null, reason: null })
+    } else {
+      expect(standing).toMatchObject({ reason: expect.any(String), message: expect.stringMatching(/^[A-Z].*\.$/) })
+      expect(health).toMatchObject({ reason: expect.any(String), message: expect.any(String) })
+    }
+  }
+  const told = new Set(rows.flatMap((row) => standingOf(row, now)?.message ?? []))
+  expect([...told].sort()).toEqual([
+    'Its listener is not heard from, so nobody knows whether it serves.',
+    'Its listener is not heard from, so nobody knows whether it serves; 0 of 2 replicas are ready as it was last reported.',
+    'Its listener is not heard from, so nobody knows whether it serves; 1 of 2 replicas are ready as it was last reported.',
+    'Nobody reports on it at the moment, so nobody knows whether it serves.',
+    'Nobody reports on it at the moment, so nobody knows whether it serves; 0 of 2 replicas are ready as it was last reported.',
+    'Nobody reports on it at the moment, so nobody knows whether it serves; 1 of 2 replicas are ready as it was last reported.',
+    'Nothing serves: 0 of 2 replicas are ready.',
+    expect.stringMatching(/^Nothing serves: revision 1 is BUILD_FAILED: Waiting for a built-in worker/),
+    expect.stringMatching(/^Nothing serves: revision 1 is DEPLOYED: Waiting for a built-in worker/),
+    'Nothing was reported yet of what should serve.',
+  ])
+})
+
+test('one statement counts by everything at once, and counts what the lists show', async () => {
+  const now = new Date()
+  let counts: Awaited<ReturnType<typeof countByStanding>> | undefined
+  const statements = await countStatements(domain.database, async () => {
+    counts = await countByStanding(ctx, {})
+  })
+  expect(statements).toHaveLength(1)
+  const tally = <V>(of: (row: DeploymentView) => V) => {
+    const seen = new Map<V, number>()
+    for (const row of rows) seen.set(of(row), (seen.get(of(row)) ?? 0) + 1)
+    return seen
+  }
+  const asMap = <V>(list: readonly { value: V; count: number }[]) =>
+    new Map(list.map(({ value, count }) => [value, count]))
+  expect(counts!.total).toBe(rows.length)
+  expect(counts!.serving).toBe(tally((row) => isServing(row, now)).get(true))
+  expect(asMap(counts!.statuses)).toEqual(tally((row): DeploymentStatus => deploymentStatus(row, now)))
+  expect(asMap(counts!.latestRevisionStatuses)).toEqual(tally((row) => row.latestRevision!.status))
+  expect(asMap(counts!.sources)).toEqual(tally((row) => row.source))
+  expect(asMap(counts!.listeners)).toEqual(tally((row) => row.listenerId))
+})
+
+test('lists and counts understand every filter alike', async () => {
+  const tag = await domain.core.db.tag.create({ data: { workspaceId: ctx.workspace.id, key: 'team', value: 'a' } })
+  await domain.core.db.deploymentTag.create({ data: { tagId: tag.id, deploymentId: rows[3]!.id } })
+  const filters: Required<DeploymentFilter> = {
+    name: rows[1]!.name,
+    name_contains: 'A%',
+    status: 'READY',
+    serving: false,
+    latest_revision_status: ['BUILD_FAILED', 'SKIPPED'],
+    source: 'external_container',
+    listener_id: rows.find((row) => row.listenerId)!.listenerId!,
+    remote_reconciled: false,
+    tag_value_ids: [tag.id],
+    image_version: '7',
+    deployment_type: 'dev',
+    deployment_ids: [rows[5]!.id, rows[9]!.id, randomUUID()],
+  }
+  expect(Object.keys(filters).sort()).toEqual(Object.keys(deploymentFilter).sort())
+  for (const [name, value] of Object.entries(filters)) {
+    const filter = { [name]: value } as DeploymentFilter
+    const listed = await countDeployments(ctx, filter)
+    expect((await countByStanding(ctx, filter)).total, name).toBe(listed)
+    if (name !== 'name_contains') expect(listed, name).toBeGreaterThan(0)
+    expect(listed, name).toBeLessThan(rows.length)
+  }
+  const all = { ...filters, name: undefined, name_contains: undefined, tag_value_ids: undefined } as never
+  expect((await countByStanding(ctx, all)).total).toBe(await countDeployments(ctx, all))
+  expect(filterSql(ctx, {}).sql).toContain('workspace_id')
 })

@@ -81,7 +81,7 @@ describe('createDeployment', () => {
         listener: null,
         tracingProject: { name: 'whole' },
         tags: [],
-        health: null,
+        health: { ready: 0 },
       },
     })
     expect(data.createDeployment.deployment.latestRevision.deployment.id).toBe(data.createDeployment.deployment.id)

@@ -49,6 +49,48 @@ describe('how many SQL statements a list takes', () => {
     expect(statements).toBe(1)
   })
 
+  test('whether each serves, its health and why not: still one', async () => {
+    const { data, statements } = await counted(`{ deployments(first: 50) { nodes {
+      status serving statusMessage reason reasonSince health { ready desired message reason observedAt }
+      latestRevision { number status reason reasonSince } listener { computeId } } } }`)
+    expect(data.deployments.nodes).toHaveLength(SIZE)
+    expect(data.deployments.nodes[0]).toMatchObject({
+      serving: false,
+      reason: expect.any(String),
+      health: { ready: 0, desired: 1, reason: expect.any(String), observedAt: null },
+      latestRevision: { number: 4, reason: expect.any(String) },
+    })
+    expect(statements).toBe(1)
+  })
+
+  test('counts by everything an overview shows, with a filter: one, and of this workspace alone', async () => {
+    const { data, statements } = await counted(`{
+      deploymentCounts(filter: { latestRevisionStatus: [CREATING, BUILDING, QUEUED], serving: false }) {
+        total serving notServing byStatus { status count } byLatestRevisionStatus { status count }
+        bySource { source count } byListener { listenerId count } } }`)
+    expect(statements).toBe(1)
+    expect(data.deploymentCounts).toMatchObject({ total: SIZE, serving: 0, notServing: SIZE })
+    expect(data.deploymentCounts.bySource).toEqual([
+      { source: 'external_container', count: SIZE / 2 },
+      { source: 'gitprovider', count: SIZE / 2 },
+    ])
+    expect(data.deploymentCounts.byListener).toEqual([
+      { listenerId: expect.any(String), count: SIZE / 2 },
+      { listenerId: null, count: SIZE / 2 },
+    ])
+    const { listenerId } = data.deploymentCounts.byListener[0]
+    const ofListener = await app.gql('query ($f: DeploymentFilter) { deployments(filter: $f) { totalCount } }', {
+      f: { listenerId, source: 'external_container' },
+    })
+    expect(ofListener.data.deployments.totalCount).toBe(SIZE / 2)
+    const elsewhere = await app.gql(
+      '{ deploymentCounts { total byListener { count } } }',
+      {},
+      { key: app.other.keys.admin },
+    )
+    expect(elsewhere.data.deploymentCounts).toEqual({ total: 0, byListener: [] })
+  })
+
   test('the same with the total: two', async () => {
     const { data, statements } = await counted(
       `{ deployments(first: 50) { totalCount nodes { latestRevision { id } activeRevision { id } listener { id } } } }`,

@@ -1,4 +1,5 @@
 /** Removing an integration: gone for every reader; its deployments stay, and say so. */
+import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { bodies, putStatus } from '../rest/support.ts'
 import type { FakeInstallation, FakeRepository } from '../support/gitprovider/open.ts'
@@ -59,7 +60,16 @@ test('its deployments say that it is gone, until the same installation is connec
   const id = await app.connect(installed)
   const made = await app.create(git(id))
   await putStatus(app.core, made.latest_revision_id, 'DEPLOYED')
-  await app.core.db.deployment.update({ where: { id: made.id }, data: { statusMessage: null } })
+  await app.core.db.deployment.update({
+    where: { id: made.id },
+    data: {
+      activeRevisionId: made.latest_revision_id,
+      claimId: randomUUID(),
+      leaseHolder: 'somebody',
+      leaseExpiresAt: new Date(Date.now() + 600_000),
+      health: { ready: 1, desired: 1, message: null, observedAt: new Date().toISOString() },
+    },
+  })
   const said = async () => {
     const { body } = await app.call('GET', `/v2/deployments/${made.id}`)
     const query = 'query ($id: ID!) { deployment(id: $id) { statusMessage } }'

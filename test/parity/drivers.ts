@@ -82,7 +82,8 @@ export function restDriver(app: TestApp): Driver {
   }
 }
 
-const DEPLOYMENT = `id tenantId name source status statusMessage imageVersion createdAt updatedAt
+const DEPLOYMENT = `id tenantId name source status serving statusMessage reason reasonSince imageVersion createdAt updatedAt
+  health { ready desired message reason observedAt }
   secrets { name value } secretReferences { name secretName secretKey }
   sourceRevisionConfig { repoRef graphConfigPath imageUri sourceTarballPath repoCommitSha }
   sourceConfig { integrationId repoUrl deploymentType buildOnPush customUrl listenerId installCommand buildCommand
@@ -93,7 +94,7 @@ const LISTENER =
 const PROVIDER = `id organizationId providerId name clientId authUrl tokenUrl usesPkce codeChallengeMethod providerType
   mcpServerUrl tokenEndpointAuthMethod isDynamicClient createdAt updatedAt`
 const CONNECTION = `id agentId token { id } provider { providerId } providerAccountLabel scopes expiresAt createdBy createdAt`
-const REVISION = 'id status statusMessage source attempt deployment { id }'
+const REVISION = 'id status statusMessage reason reasonSince source attempt deployment { id }'
 
 export function graphqlDriver(app: TestApp): Driver {
   async function ask(query: string, variables: object, key?: string): Promise<Outcome> {

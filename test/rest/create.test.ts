@@ -44,7 +44,13 @@ describe('what a new deployment looks like', () => {
       secrets: [],
       secret_references: null,
       status: 'AWAITING_DATABASE',
-      status_message: null,
+      serving: false,
+      status_message: expect.stringMatching(
+        /^Nothing serves yet: revision 1 is CREATING: Waiting for a built-in worker /,
+      ),
+      reason: 'WAITING_FOR_WORKER',
+      reason_since: expect.any(String),
+      health: { ready: 0, desired: 1, message: expect.any(String), reason: 'WAITING_FOR_WORKER', observed_at: null },
       url: null,
       image_version: null,
       latest_revision_id: expect.stringMatching(UUID),
@@ -111,7 +117,7 @@ describe('what a new deployment looks like', () => {
     const created = await app.create(body)
     expect(created.id).not.toBe(NOWHERE)
     expect(created.status).toBe('AWAITING_DATABASE')
-    expect(JSON.stringify(created)).not.toMatch(/red|round/)
+    expect(JSON.stringify(created)).not.toMatch(/"(red|round)"/)
   })
 
   test.each(['internal_source', 'internal_container'] as const)(

@@ -26,6 +26,8 @@ describe('reading', () => {
       status: 'CREATING',
       status_message:
         'Waiting for a built-in worker (a server with WORKER=on and a RUNTIME) to provision the deployment.',
+      reason: 'WAITING_FOR_WORKER',
+      reason_since: expect.any(String),
       source: 'gitprovider',
       source_revision_config: deployment.source_revision_config,
       attempt: 1,

@@ -4,20 +4,20 @@ import type { Prisma } from '../../generated/prisma/client.ts'
 import { liveDeployment, requireRole } from '../access.ts'
 import type { RequestContext, Sql } from '../context.ts'
 import { NotFoundError } from '../errors.ts'
-import { escapeLike } from '../like.ts'
 import { cut, type OffsetPage, type Slice, type Window, windowSize } from '../page.ts'
 import { parse, type RawInput } from '../parse.ts'
 import type { Written } from '../written.ts'
+import { type DeploymentFilter, whereFilter } from './filter.ts'
 import { type DeploymentOrder, keysetOf, orderOf } from './order.ts'
 import { deploymentFilter, deploymentPath, offsetQuery } from './schemas.ts'
-import { MESSAGE_FIELDS, STATUS_FIELDS, whereStatus } from './status.ts'
+import { STANDING_FIELDS } from './standing.ts'
 
 /** What an answer about a deployment is made of. */
 const DEPLOYMENT_PARTS = {
   latestRevision: true,
   secretSet: true,
-  listener: STATUS_FIELDS.listener,
-  integration: MESSAGE_FIELDS.integration,
+  listener: STANDING_FIELDS.listener,
+  integration: STANDING_FIELDS.integration,
 } as const satisfies Prisma.DeploymentInclude
 
 export type DeploymentView = Prisma.DeploymentGetPayload<{ include: typeof DEPLOYMENT_PARTS }>
@@ -79,29 +79,6 @@ export async function listDeployments(ctx: RequestContext, raw: RawInput): Promi
   return { resources, offset: query.offset + ids.length }
 }
 
-const filterSchema = z.object(deploymentFilter)
-export type DeploymentFilter = z.output<typeof filterSchema>
-
-/** Parses a filter that did not come from a query string. */
-export function parseFilter(raw: unknown): DeploymentFilter {
-  return parse(z.object({ query: filterSchema }), { query: raw ?? {} }).query
-}
-
-/** The tenant's deployments that match. */
-function whereFilter(ctx: RequestContext, filter: DeploymentFilter): Prisma.DeploymentWhereInput {
-  const and: Prisma.DeploymentWhereInput[] = [liveDeployment(ctx)]
-  if (filter.name !== undefined) and.push({ name: filter.name })
-  if (filter.name_contains !== undefined)
-    and.push({ name: { contains: escapeLike(filter.name_contains), mode: 'insensitive' } })
-  if (filter.status !== undefined) and.push(whereStatus(filter.status, ctx.clock()))
-  if (filter.remote_reconciled !== undefined) and.push({ listenerId: filter.remote_reconciled ? { not: null } : null })
-  if (filter.tag_value_ids) and.push({ tags: { some: { tagId: { in: filter.tag_value_ids } } } })
-  if (filter.image_version !== undefined) and.push({ imageVersion: filter.image_version })
-  if (filter.deployment_type !== undefined) and.push({ deploymentType: filter.deployment_type })
-  if (filter.deployment_ids) and.push({ id: { in: filter.deployment_ids } })
-  return { AND: and }
-}
-
 /** A window of the list for GraphQL. `query` is the selection's own part (select or include). Role: viewer. */
 export async function windowDeployments<
   Q extends { include?: Prisma.DeploymentInclude; select?: Prisma.DeploymentSelect },
@@ -121,9 +98,4 @@ export async function windowDeployments<
     take: take + 1,
   })
   return cut(window, found as Prisma.DeploymentGetPayload<Q>[])
-}
-
-export async function countDeployments(ctx: RequestContext, filter: DeploymentFilter): Promise<number> {
-  requireRole(ctx, 'viewer')
-  return ctx.db.deployment.count({ where: whereFilter(ctx, filter) })
 }

@@ -4,7 +4,17 @@
  */
 import { z } from 'zod'
 import { DeploymentType, RevisionStatus, Source } from '../../generated/prisma/enums.ts'
-import { optional, printableName, queryBool, queryEnum, queryInt, queryList, queryText, uuid } from '../fields.ts'
+import {
+  optional,
+  printableName,
+  queryBool,
+  queryEnum,
+  queryInt,
+  queryList,
+  queryText,
+  queryUuid,
+  uuid,
+} from '../fields.ts'
 import { resourceSpec } from './resource-spec.ts'
 
 const short = z.string().min(1).max(2048)
@@ -107,6 +117,13 @@ export const deploymentFilter = {
   name_contains: queryText.describe('Only names that contain this text, in upper or lower case.'),
   name: queryText.describe('Only exactly this name.'),
   status: queryEnum(DEPLOYMENT_STATUSES),
+  serving: queryBool.describe('true: only those for which something answers now; false: only the others.'),
+  latest_revision_status: queryList(
+    z.enum(RevisionStatus),
+    `Only those whose latest revision has any of these: ${Object.values(RevisionStatus).join(', ')}.`,
+  ),
+  source: queryEnum(Object.values(Source) as [Source, ...Source[]]),
+  listener_id: queryUuid.describe('Only those of this listener.'),
   remote_reconciled: queryBool.describe('true: only those that a listener works; false: only the others.'),
   tag_value_ids: queryList(uuid, 'Only those with any of these tags.'),
   image_version: queryText.describe('Only those whose active revision has reported this version.'),

@@ -1,8 +1,8 @@
 /**
- * A deployment's status is derived, never stored (contract 3). Twice in this file, and nowhere else: for a row
- * that was read, and as the where-clause that finds rows of a status. A test holds the two together.
+ * A deployment's status is derived, never stored (contract 3). In this file, and nowhere else: for a row that was read,
+ * as the where-clause that finds rows of a status, and as SQL. A test holds the three together.
  */
-import type { Prisma } from '../../generated/prisma/client.ts'
+import { Prisma } from '../../generated/prisma/client.ts'
 import type { DeploymentStatus } from './schemas.ts'
 
 /** A listener that was not heard from for so long no longer speaks for its deployments. */
@@ -15,24 +15,6 @@ export const STATUS_FIELDS = {
   idle: true,
   listener: { select: { lastSeenAt: true, createdAt: true } },
 } as const satisfies Prisma.DeploymentSelect
-
-/** What the message is derived from. */
-export const MESSAGE_FIELDS = {
-  statusMessage: true,
-  integration: { select: { name: true, removedAt: true, suspendedAt: true } },
-} as const satisfies Prisma.DeploymentSelect
-
-type MessageFields = Prisma.DeploymentGetPayload<{ select: typeof MESSAGE_FIELDS }>
-
-/** What it waits for, or why its teardown failed; otherwise that it can't be built from its repository any more. */
-export function deploymentMessage({ statusMessage, integration }: MessageFields): string | null {
-  if (statusMessage !== null || !integration) return statusMessage
-  if (integration.removedAt)
-    return `Its git integration '${integration.name}' was removed: what runs stays, but nothing new can be built. Install the app again, or create the deployment anew with another integration.`
-  if (integration.suspendedAt)
-    return `Its git integration '${integration.name}' is suspended at the git provider: nothing new can be built until that is lifted.`
-  return null
-}
 
 export type StatusFields = Prisma.DeploymentGetPayload<{ select: typeof STATUS_FIELDS }>
 
@@ -61,7 +43,16 @@ export function whereStatus(status: DeploymentStatus, now: Date): Prisma.Deploym
   return { ...heard, provisionedAt: { not: null }, idle: status === 'UNUSED' }
 }
 
+/** On deployments `d` and their listeners `l`. */
+export function statusSql(now: Date): Prisma.Sql {
+  return Prisma.sql`CASE
+    WHEN d.deleted_at IS NOT NULL THEN ${'AWAITING_DELETE' satisfies DeploymentStatus}
+    WHEN coalesce(l.last_seen_at, l.created_at) < ${silentBefore(now)} THEN ${'UNKNOWN' satisfies DeploymentStatus}
+    WHEN d.provisioned_at IS NULL THEN ${'AWAITING_DATABASE' satisfies DeploymentStatus}
+    WHEN d.idle THEN ${'UNUSED' satisfies DeploymentStatus} ELSE ${'READY' satisfies DeploymentStatus} END`
+}
+
 /** A listener that never called counts from its creation. */
-function lastHeard(when: Prisma.DateTimeFilter): Prisma.ListenerWhereInput {
+export function lastHeard(when: Prisma.DateTimeFilter): Prisma.ListenerWhereInput {
   return { OR: [{ lastSeenAt: when }, { lastSeenAt: null, createdAt: when }] }
 }

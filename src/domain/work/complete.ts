@@ -3,9 +3,10 @@
  * it is open: one that was interrupted, superseded or ran out of time in the meantime records nothing but the commit of
  * a build.
  */
-import type { Deployment, Revision, Step } from '../../generated/prisma/client.ts'
+import type { Deployment, Prisma, Revision, Step } from '../../generated/prisma/client.ts'
 import { type Because, said } from '../because.ts'
 import { type Core, type Tx, transaction } from '../context.ts'
+import { effectiveSpec, type ResourceSpec } from '../deployments/resource-spec.ts'
 import { rejectIfAny, type Violation } from '../errors.ts'
 import { violation } from '../parse.ts'
 import { FAILED_STEP } from '../reasons.ts'
@@ -17,7 +18,7 @@ import { pastDeadline } from './expire.ts'
 import { failStep } from './fail.ts'
 import { heard } from './heard.ts'
 import { NO_LEASE, type Scope, withClaim } from './lease.ts'
-import type { Assignment, CompleteAnswer, CompleteRequest } from './protocol.ts'
+import type { Assignment, CompleteAnswer, CompleteRequest, Health } from './protocol.ts'
 import { closeStep, isExhausted } from './steps.ts'
 import { NOTHING_WAITS } from './waits-for.ts'
 
@@ -144,6 +145,14 @@ async function built(tx: Tx, deployment: Deployment, revision: Revision, request
   await transition(tx, deployment.workspaceId, revision, { to: 'AWAITING_DEPLOY' })
 }
 
+/** What was deployed is ready, by the word of who deployed it: whoever hears of that is not told that nothing serves. */
+function healthAfterDeploy(deployment: Deployment): { health?: Prisma.InputJsonObject } {
+  const known = deployment.health as unknown as Health | null
+  if (known && known.ready > 0) return {}
+  const ready = effectiveSpec(deployment.resourceSpec as ResourceSpec | null).min_scale
+  return { health: { ready, desired: ready, message: null, observedAt: new Date().toISOString() } }
+}
+
 async function deployed(tx: Tx, deployment: Deployment, revision: Revision, request: CompleteRequest): Promise<void> {
   await transition(tx, deployment.workspaceId, revision, { to: 'DEPLOYED' })
   deployment.activeRevisionId = revision.id
@@ -155,6 +164,7 @@ async function deployed(tx: Tx, deployment: Deployment, revision: Revision, requ
     data: {
       activeRevisionId: revision.id,
       idle: false,
+      ...healthAfterDeploy(deployment),
       ...(url ? { url, ...(isPublic ? { customUrl: url } : {}) } : {}),
       ...(imageVersion ? { imageVersion } : {}),
     },

@@ -1,21 +1,27 @@
 /** `deployments`: the list, with filters, orders and keyset cursors. */
 import { queryFromInfo } from '@pothos/plugin-prisma'
+import { countDeployments } from '../../domain/deployments/count.ts'
+import { parseFilter } from '../../domain/deployments/filter.ts'
 import { type DeploymentOrder, deploymentCursor } from '../../domain/deployments/order.ts'
-import { countDeployments, parseFilter, windowDeployments } from '../../domain/deployments/read.ts'
+import { windowDeployments } from '../../domain/deployments/read.ts'
 import type { Deployment as Row } from '../../generated/prisma/client.ts'
 import { builder } from '../builder.ts'
 import { connectionOf, NODE_PATHS } from '../connection.ts'
 import { pageCost } from '../cost.ts'
-import { DeploymentStatus, DeploymentType } from '../enums.ts'
+import { DeploymentSource, DeploymentStatus, DeploymentType, RevisionStatus } from '../enums.ts'
 import { toSnake } from '../naming.ts'
 import { Deployment, DeploymentConnection } from './deployment.ts'
 
-const DeploymentFilter = builder.inputType('DeploymentFilter', {
+export const DeploymentFilter = builder.inputType('DeploymentFilter', {
   description: 'All that is given must match. An empty text or list is no filter.',
   fields: (t) => ({
     nameContains: t.string({ description: 'In upper or lower case.' }),
     name: t.string({ description: 'The exact name.' }),
     status: t.field({ type: DeploymentStatus }),
+    serving: t.boolean({ description: 'true: something answers for it now.' }),
+    latestRevisionStatus: t.field({ type: [RevisionStatus], description: 'Of the latest revision; any of these.' }),
+    source: t.field({ type: DeploymentSource }),
+    listenerId: t.id({ description: 'Worked by this listener.' }),
     remoteReconciled: t.boolean({ description: 'true: worked by a listener.' }),
     tagValueIds: t.idList({ description: 'Ids of tags; one of them must be on the deployment.' }),
     imageVersion: t.string(),

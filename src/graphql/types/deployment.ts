@@ -1,7 +1,14 @@
 /** Deployments: the type with everything around it, and the look-up of one. The list and the writes are next door. */
 import { selectDeployment } from '../../domain/deployments/read.ts'
 import type { SecretReference as Reference } from '../../domain/deployments/schemas.ts'
-import { deploymentMessage, deploymentStatus, MESSAGE_FIELDS, STATUS_FIELDS } from '../../domain/deployments/status.ts'
+import {
+  type DeploymentHealth as Health,
+  healthOf,
+  isServing,
+  SERVING_FIELDS,
+} from '../../domain/deployments/serving.ts'
+import { STANDING_FIELDS, standingOf } from '../../domain/deployments/standing.ts'
+import { deploymentStatus, STATUS_FIELDS } from '../../domain/deployments/status.ts'
 import { deploymentUrl, URL_DESCRIPTION, URL_FIELDS } from '../../domain/deployments/url.ts'
 import { cut } from '../../domain/page.ts'
 import { countRevisions, parseRevisionFilter, revisionCursor, revisionWindow } from '../../domain/revisions/read.ts'
@@ -11,26 +18,24 @@ import { batched } from '../batch.ts'
 import { builder } from '../builder.ts'
 import { connectionOf, nodesOf } from '../connection.ts'
 import { pageCost } from '../cost.ts'
-import { DeploymentSource, DeploymentStatus, RevisionStatus } from '../enums.ts'
+import { DeploymentSource, DeploymentStatus, Reason, RevisionStatus } from '../enums.ts'
 import { Event, EventConnection, eventsOf } from './event.ts'
 import { Revision } from './revision.ts'
 import { Secret, SecretReference, SourceConfig, SourceRevisionConfig } from './source-config.ts'
 import { Tag } from './tag.ts'
-
-interface Health {
-  ready: number
-  desired: number
-  message: string | null
-  observedAt: string
-}
 
 const DeploymentHealth = builder.objectRef<Health>('DeploymentHealth').implement({
   description: 'What serves the deployment, as it was last reported.',
   fields: (t) => ({
     ready: t.exposeInt('ready', { description: 'Replicas that serve.' }),
     desired: t.exposeInt('desired', { description: 'Replicas that should.' }),
-    message: t.exposeString('message', { nullable: true }),
-    observedAt: t.field({ type: 'DateTime', resolve: ({ observedAt }) => new Date(observedAt) }),
+    message: t.exposeString('message', { nullable: true, description: 'Why not all of them serve.' }),
+    reason: t.expose('reason', { type: Reason, nullable: true, description: 'The same for machines.' }),
+    observedAt: t.expose('observedAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'Since when that was reported; null: nothing was yet.',
+    }),
   }),
 })
 
@@ -65,15 +70,36 @@ export const Deployment = builder.prismaObject('Deployment', {
     }),
     statusMessage: t.string({
       nullable: true,
-      description: 'What it waits for, why its teardown failed, or that its git integration is gone.',
-      select: MESSAGE_FIELDS,
-      resolve: (deployment) => deploymentMessage(deployment),
+      description:
+        'Why nothing serves, what its teardown waits for or why that failed, or that its git integration is gone.',
+      select: STANDING_FIELDS,
+      resolve: (deployment, _args, { clock }) => standingOf(deployment, clock())?.message ?? null,
+    }),
+    reason: t.field({
+      type: Reason,
+      nullable: true,
+      description: 'What `statusMessage` says, for machines.',
+      select: STANDING_FIELDS,
+      resolve: (deployment, _args, { clock }) => standingOf(deployment, clock())?.reason ?? null,
+    }),
+    reasonSince: t.field({
+      type: 'DateTime',
+      nullable: true,
+      description: 'Since when that is so; null where nobody knows.',
+      select: STANDING_FIELDS,
+      resolve: (deployment, _args, { clock }) => standingOf(deployment, clock())?.since ?? null,
+    }),
+    serving: t.boolean({
+      description: 'Whether something answers for it now, by what its holder says at this moment.',
+      select: SERVING_FIELDS,
+      resolve: (deployment, _args, { clock }) => isServing(deployment, clock()),
     }),
     health: t.field({
       type: DeploymentHealth,
       nullable: true,
-      description: 'Null until something was reported.',
-      resolve: ({ health }) => health as unknown as Health | null,
+      description: 'Null only for one that is being deleted.',
+      select: SERVING_FIELDS,
+      resolve: (deployment, _args, { clock }) => healthOf(deployment, clock()),
     }),
     url: t.string({
       nullable: true,

@@ -3,11 +3,12 @@ import { eventCursor } from '../../domain/events/cursor.ts'
 import { countEvents, type EventSubjects, listEvents } from '../../domain/events/list.ts'
 import type { StoredEvent } from '../../domain/events/read.ts'
 import type { Window } from '../../domain/page.ts'
+import { knownReason } from '../../domain/reasons.ts'
 import { batched } from '../batch.ts'
 import { builder } from '../builder.ts'
 import { connectionOf } from '../connection.ts'
 import type { GraphQLContext } from '../context.ts'
-import { RevisionStatus } from '../enums.ts'
+import { Reason, RevisionStatus } from '../enums.ts'
 
 export const Event = builder.objectRef<StoredEvent>('Event').implement({
   description: 'An entry of the workspace’s log.',
@@ -23,6 +24,12 @@ export const Event = builder.objectRef<StoredEvent>('Event').implement({
     revisionId: t.exposeID('revisionId', { nullable: true }),
     from: t.expose('fromStatus', { type: RevisionStatus, nullable: true }),
     to: t.expose('toStatus', { type: RevisionStatus, nullable: true }),
+    reason: t.field({
+      type: Reason,
+      nullable: true,
+      description: 'Of a change of status: why, for machines.',
+      resolve: ({ reason }) => knownReason(reason, null),
+    }),
     message: t.exposeString('message', { nullable: true }),
     attempt: t.exposeInt('attempt', { nullable: true }),
     actor: t.exposeString('actor', { nullable: true, description: 'Who did it; null: the system.' }),

@@ -6,7 +6,7 @@ import type { RevisionStatusEvent } from '../../realtime/status-event.ts'
 import { streamRevisionStatus } from '../../realtime/stream.ts'
 import { builder } from '../builder.ts'
 import { refuseExpensive } from '../cost.ts'
-import { RevisionStatus } from '../enums.ts'
+import { Reason, RevisionStatus } from '../enums.ts'
 import { Revision } from './revision.ts'
 
 const RevisionStatusChange = builder.objectRef<RevisionStatusEvent>('RevisionStatusChange').implement({
@@ -24,6 +24,7 @@ const RevisionStatusChange = builder.objectRef<RevisionStatusEvent>('RevisionSta
     }),
     from: t.expose('from', { type: RevisionStatus, nullable: true, description: 'Null for the current status.' }),
     to: t.expose('to', { type: RevisionStatus }),
+    reason: t.expose('reason', { type: Reason, nullable: true, description: 'What `message` says, for machines.' }),
     message: t.exposeString('message', { nullable: true }),
     attempt: t.exposeInt('attempt'),
     occurredAt: t.expose('occurredAt', { type: 'DateTime' }),

@@ -1,8 +1,9 @@
 /** Revisions: one build or image version of a deployment. What is done with one is next door. */
+import { knownReason } from '../../domain/reasons.ts'
 import { selectRevision } from '../../domain/revisions/read.ts'
 import { builder } from '../builder.ts'
 import { pageCost } from '../cost.ts'
-import { DeploymentSource, RevisionStatus } from '../enums.ts'
+import { DeploymentSource, Reason, RevisionStatus } from '../enums.ts'
 import { Event, EventConnection, eventsOf } from './event.ts'
 import { SourceRevisionConfig } from './source-config.ts'
 
@@ -16,6 +17,17 @@ export const Revision = builder.prismaObject('Revision', {
     statusMessage: t.exposeString('statusMessage', {
       nullable: true,
       description: 'Why it failed or was skipped, or what it waits for.',
+    }),
+    reason: t.field({
+      type: Reason,
+      nullable: true,
+      description: 'What `statusMessage` says, for machines.',
+      resolve: ({ reason }) => knownReason(reason, null),
+    }),
+    reasonSince: t.expose('reasonSince', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'Since when that is the reason.',
     }),
     statusSince: t.expose('statusSince', { type: 'DateTime', description: 'Since when it has this status.' }),
     source: t.expose('source', { type: DeploymentSource }),

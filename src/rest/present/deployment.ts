@@ -3,13 +3,18 @@ import type { z } from 'zod'
 import type { RequestContext } from '../../domain/context.ts'
 import type { DeploymentView } from '../../domain/deployments/read.ts'
 import type { SecretReference, SourceConfig } from '../../domain/deployments/schemas.ts'
-import { deploymentMessage, deploymentStatus } from '../../domain/deployments/status.ts'
+import { healthOf, isServing } from '../../domain/deployments/serving.ts'
+import { standingOf } from '../../domain/deployments/standing.ts'
+import { deploymentStatus } from '../../domain/deployments/status.ts'
 import { deploymentUrl } from '../../domain/deployments/url.ts'
 import { presentSecrets } from '../../domain/secrets/secret-set.ts'
 import type { deployment } from '../schemas.ts'
 import { NO_REVISION, presentRevisionConfig } from './revision.ts'
 
 export function presentDeployment(ctx: RequestContext, view: DeploymentView): z.output<typeof deployment> {
+  const now = ctx.clock()
+  const standing = standingOf(view, now)
+  const health = healthOf(view, now)
   return {
     id: view.id,
     tenant_id: view.workspaceId,
@@ -30,8 +35,18 @@ export function presentDeployment(ctx: RequestContext, view: DeploymentView): z.
     source_revision_config: presentRevisionConfig(view.latestRevision ?? NO_REVISION),
     secrets: presentSecrets(ctx, view.secretSet),
     secret_references: view.secretReferences as SecretReference[] | null,
-    status: deploymentStatus(view, ctx.clock()),
-    status_message: deploymentMessage(view),
+    status: deploymentStatus(view, now),
+    serving: isServing(view, now),
+    status_message: standing?.message ?? null,
+    reason: standing?.reason ?? null,
+    reason_since: standing?.since?.toISOString() ?? null,
+    health: health && {
+      ready: health.ready,
+      desired: health.desired,
+      message: health.message,
+      reason: health.reason,
+      observed_at: health.observedAt?.toISOString() ?? null,
+    },
     url: deploymentUrl(view),
     image_version: view.imageVersion,
     latest_revision_id: view.latestRevisionId,

@@ -1,6 +1,7 @@
 /** A revision as REST shows it (spec 2.3, 2.6; contract 4). */
 import type { z } from 'zod'
 import type { SourceRevisionConfig } from '../../domain/deployments/schemas.ts'
+import { knownReason } from '../../domain/reasons.ts'
 import type { Revision } from '../../generated/prisma/client.ts'
 import type { ResponseHeaders } from '../response-headers.ts'
 import type { revision } from '../schemas.ts'
@@ -11,6 +12,8 @@ export function presentRevision(row: Revision): z.output<typeof revision> {
     deployment_id: row.deploymentId,
     status: row.status,
     status_message: row.statusMessage,
+    reason: knownReason(row.reason, null),
+    reason_since: row.reasonSince?.toISOString() ?? null,
     source: row.source,
     source_revision_config: presentRevisionConfig(row),
     attempt: row.attempt,

@@ -1,0 +1,71 @@
+/** Counts deployments: in all, and by what an overview shows. One statement, whatever is counted by. */
+import type { RevisionStatus, Source } from '../../generated/prisma/enums.ts'
+import { requireRole } from '../access.ts'
+import type { RequestContext } from '../context.ts'
+import { type DeploymentFilter, filterSql, whereFilter } from './filter.ts'
+import type { DeploymentStatus } from './schemas.ts'
+import { servingSql } from './serving.ts'
+import { statusSql } from './status.ts'
+
+/** How many match. Role: viewer. */
+export async function countDeployments(ctx: RequestContext, filter: DeploymentFilter): Promise<number> {
+  requireRole(ctx, 'viewer')
+  return ctx.db.deployment.count({ where: whereFilter(ctx, filter) })
+}
+
+/** One value and how many deployments have it. */
+export interface Count<V> {
+  value: V
+  count: number
+}
+
+/** Each list has only values that occur, most frequent first. */
+export interface DeploymentCounts {
+  total: number
+  serving: number
+  statuses: Count<DeploymentStatus>[]
+  latestRevisionStatuses: Count<RevisionStatus>[]
+  sources: Count<Source>[]
+  /** null: those that no listener works */
+  listeners: Count<string | null>[]
+}
+
+interface Row {
+  /** one bit for each column that the row is not about, the first column's is the highest */
+  others: number
+  serving: boolean | null
+  status: string | null
+  latest: string | null
+  source: string | null
+  listener: string | null
+  count: number
+}
+
+/** Of the deployments that match. Role: viewer. */
+export async function countByStanding(ctx: RequestContext, filter: DeploymentFilter): Promise<DeploymentCounts> {
+  requireRole(ctx, 'viewer')
+  const now = ctx.clock()
+  const rows = await ctx.db.$queryRaw<Row[]>`
+    SELECT grouping(serving, status, latest, source, listener) AS others, serving, status, latest, source, listener, count(*)::int AS count
+    FROM (
+      SELECT ${servingSql(now)} AS serving, ${statusSql(now)} AS status, r.status::text AS latest, d.source::text AS source,
+             d.listener_id::text AS listener
+      FROM deployments d LEFT JOIN listeners l ON l.id = d.listener_id LEFT JOIN revisions r ON r.id = d.latest_revision_id
+      WHERE ${filterSql(ctx, filter)}
+    ) AS matching
+    GROUP BY GROUPING SETS ((), (serving), (status), (latest), (source), (listener))
+    ORDER BY count DESC, status, latest, source, listener`
+  const of = (own: number) => rows.filter(({ others }) => others === (0b11111 & ~own))
+  const by = <V>(own: number, value: (row: Row) => unknown) =>
+    of(own).map((row) => ({ value: value(row) as V, count: row.count }))
+  return {
+    total: of(0)[0]?.count ?? 0,
+    serving: of(0b10000).find(({ serving }) => serving)?.count ?? 0,
+    statuses: by(0b01000, ({ status }) => status),
+    latestRevisionStatuses: by<RevisionStatus | null>(0b00100, ({ latest }) => latest).filter(
+      (one): one is Count<RevisionStatus> => one.value !== null,
+    ),
+    sources: by(0b00010, ({ source }) => source),
+    listeners: by(0b00001, ({ listener }) => listener),
+  }
+}
