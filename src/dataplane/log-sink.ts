@@ -3,7 +3,8 @@
  * plane that is away costs lines, never the agent that prints them.
  */
 import { ClaimLostError } from '../domain/errors.ts'
-import type { ControlPlane, LogEntry } from '../domain/work/protocol.ts'
+import type { ControlPlane } from '../domain/work/protocol.ts'
+import { Backlog } from './backlog.ts'
 import { within } from './backoff.ts'
 import type { RevisionLog } from './runtime/runtime.ts'
 import { storable } from './storable.ts'
@@ -11,23 +12,11 @@ import { storable } from './storable.ts'
 const FLUSH_MS = 200
 const RETRY_MS = 2000
 const BATCH = 100
-/** lines kept while they can't be sent */
-const MOST = 5000
-/** and characters of them: a worker holds many claims */
-const MOST_CHARACTERS = 1_000_000
-
-interface Pending extends LogEntry {
-  revisionId: string
-  attempt: number
-}
 
 export class LogSink {
   readonly #controlPlane: ControlPlane
   readonly #claim: { claimId: string; token: string }
-  #pending: Pending[] = []
-  /** characters in what is pending */
-  #size = 0
-  #dropped = 0
+  readonly #pending = new Backlog()
   #sending: Promise<void> | null = null
   #timer: NodeJS.Timeout | null = null
   /** the last call failed: the next one comes with the timer, however much is printed meanwhile */
@@ -42,22 +31,15 @@ export class LogSink {
   /** The log of one attempt of a revision. */
   of(revision: { id: string; attempt: number }): RevisionLog {
     const { id: revisionId, attempt } = revision
-    return {
-      write: (type, message, level = 'info') => {
+    const add = (own: boolean): RevisionLog['write'] => {
+      return (type, message, level = 'info') => {
         if (this.#closed) return
-        if (this.#pending.length >= MOST || this.#size >= MOST_CHARACTERS) {
-          this.#dropped++
-          return
-        }
-        const line = { revisionId, attempt, type, level, message: storable(message), time: new Date() }
-        if (this.#dropped > 0)
-          this.#keep({ ...line, level: 'warning', message: `… ${this.#dropped} lines were dropped` })
-        this.#dropped = 0
-        this.#keep(line)
+        this.#pending.add({ revisionId, attempt, type, level, message: storable(message), time: new Date() }, own)
         if (this.#pending.length >= BATCH && !this.#failed) this.#send()
         else this.#timer ??= setTimeout(() => this.#send(), FLUSH_MS)
-      },
+      }
     }
+    return { write: add(true), print: add(false) }
   }
 
   /** Resolves when what was written until now has been sent, at the latest after `ms`. */
@@ -69,14 +51,8 @@ export class LogSink {
   /** From now on everything is dropped. */
   close(): void {
     this.#closed = true
-    this.#pending = []
-    this.#size = 0
+    this.#pending.clear()
     if (this.#timer) clearTimeout(this.#timer)
-  }
-
-  #keep(line: Pending): void {
-    this.#size += line.message.length
-    this.#pending.push(line)
   }
 
   #send(): void {
@@ -93,26 +69,25 @@ export class LogSink {
 
   async #sendAll(): Promise<void> {
     while (this.#pending.length > 0 && !this.#closed) {
-      const first = this.#pending[0]!
-      const other = this.#pending.findIndex((p) => p.revisionId !== first.revisionId || p.attempt !== first.attempt)
-      const batch = this.#pending.slice(0, Math.min(BATCH, other < 0 ? BATCH : other))
+      const batch = this.#pending.next(BATCH)
+      const { revisionId, attempt } = batch[0]!
       try {
         await this.#controlPlane.logs({
           ...this.#claim,
-          revisionId: first.revisionId,
-          attempt: first.attempt,
+          revisionId,
+          attempt,
           entries: batch.map(({ type, level, message, time }) => ({ type, level, message, time })),
         })
       } catch (error) {
         if (error instanceof ClaimLostError) return this.close()
-        // try again later; what is new meanwhile is dropped once MOST is reached
+        // try again later; what is too much meanwhile is left out
         this.#failed = true
         if (this.#timer) clearTimeout(this.#timer)
         this.#timer = this.#closed ? null : setTimeout(() => this.#send(), RETRY_MS)
         return
       }
       this.#failed = false
-      for (const { message } of this.#pending.splice(0, batch.length)) this.#size -= message.length
+      if (!this.#closed) this.#pending.remove(batch.length)
     }
   }
 }

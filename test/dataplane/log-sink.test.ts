@@ -6,20 +6,76 @@ import { scriptedControlPlane } from './control-plane.ts'
 const claim = { claimId: 'c', token: '1' }
 const revision = { id: 'r', attempt: 1 }
 
-test('long lines are kept up to a million characters while the control plane is away, and it is said how many were dropped', async () => {
+const numbers = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => `${from + i}`)
+
+test('of very many lines the first and the last ones are kept, and it is said how many were left out between them', async () => {
   const plane = scriptedControlPlane()
   plane.outage = new Error('away')
   const sink = new LogSink(plane, claim)
   const log = sink.of(revision)
-  for (let i = 0; i < 300; i++) log.write('deploy', `${i} ${'x'.repeat(8000)}`)
+  log.write('build', '$ npm run build')
+  for (let i = 0; i < 200_000; i++) log.print('build', `${i}`)
+  log.write('build', 'of our own')
+  for (let i = 200_000; i < 400_000; i++) log.print('build', `${i}`)
+  log.print('build', 'Error: it is broken')
+  log.write('build', 'Build command failed with exit code 1', 'error')
   await sink.flush()
   plane.outage = null
   await sink.flush()
-  log.write('deploy', 'again')
+  expect(plane.logged).toEqual([
+    '$ npm run build',
+    ...numbers(0, 2499),
+    '… 197501 lines were left out',
+    'of our own',
+    '… 197502 lines were left out',
+    ...numbers(397_502, 400_000),
+    'Error: it is broken',
+    'Build command failed with exit code 1',
+  ])
+  sink.close()
+})
+
+test('while lines are sent one after the other, everything printed is there or counted', async () => {
+  const plane = scriptedControlPlane()
+  const logs: typeof plane.logs = async (request) => {
+    await new Promise(setImmediate)
+    await plane.logs(request)
+  }
+  const sink = new LogSink({ ...plane, logs }, claim)
+  const log = sink.of(revision)
+  for (let i = 0; i < 100_000; i++) {
+    log.print('deploy', `${i}`)
+    if (i % 500 === 0) await new Promise(setImmediate)
+  }
   await sink.flush()
-  const numbers = plane.logged.map((line) => Number.parseInt(line, 10)).filter((n) => !Number.isNaN(n))
-  expect(numbers).toEqual(Array.from({ length: 125 }, (_, i) => i))
-  expect(plane.logged.slice(125)).toEqual(['… 175 lines were dropped', 'again'])
+  let next = 0
+  for (const line of plane.logged) {
+    const left = /^… (\d+) lines? w/.exec(line)
+    if (!left) expect(line).toBe(`${next}`)
+    next += left ? Number(left[1]) : 1
+  }
+  expect(next).toBe(100_000)
+  expect(plane.logged.at(-1)).toBe('99999')
+  sink.close()
+})
+
+test('long lines are kept up to a million characters while the control plane is away, lines of our own up to a quarter', async () => {
+  const plane = scriptedControlPlane()
+  plane.outage = new Error('away')
+  const sink = new LogSink(plane, claim)
+  const log = sink.of(revision)
+  for (let i = 0; i < 3000; i++) {
+    log.print('deploy', 'x'.repeat(8000))
+    log.write('deploy', `${i}`.padEnd(8000))
+  }
+  await sink.flush()
+  plane.outage = null
+  await sink.flush()
+  const characters = plane.logged.reduce((sum, line) => sum + line.length, 0)
+  expect(characters).toBeGreaterThan(1_200_000)
+  expect(characters).toBeLessThan(1_300_000)
+  const left = plane.logged.flatMap((line) => /^… (\d+) lines? w/.exec(line)?.[1] ?? [])
+  expect(plane.logged.length - left.length + left.reduce((sum, count) => sum + Number(count), 0)).toBe(6000)
   sink.close()
 })
 

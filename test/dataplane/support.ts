@@ -173,12 +173,14 @@ export function claimOf(changes: Partial<HeldClaim> = {}): HeldClaim {
 export function memoryLog(): RevisionLog & { lines: string[]; seen(pattern: RegExp): Promise<string> } {
   const lines: string[] = []
   const waiting = new Set<() => void>()
+  const add: RevisionLog['write'] = (_type, message) => {
+    lines.push(message)
+    for (const check of waiting) check()
+  }
   return {
     lines,
-    write(_type, message) {
-      lines.push(message)
-      for (const check of waiting) check()
-    },
+    write: add,
+    print: add,
     seen: (pattern) =>
       new Promise((resolve) => {
         const check = () => {

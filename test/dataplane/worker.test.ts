@@ -74,6 +74,21 @@ test('a step that fails is reported with what to do about it, and the same step 
   expect(plane.completed).toHaveLength(1)
 })
 
+test('of a build that prints 400,000 lines and then fails, the log has the error, and counts what it left out', async () => {
+  const command = 'seq 400000; echo "Error: it is broken" >&2; exit 1'
+  const step = stepOf('BUILD', revisionOf(place.repository(), { installCommand: 'true', buildCommand: command }))
+  const plane = scriptedControlPlane({ step })
+  await start(plane)
+  expect(await plane.done(step.id)).toMatchObject({ outcome: 'failed', reason: 'BUILD_COMMAND_FAILED' })
+  const failed = () => plane.logged.findIndex((line) => line.startsWith('Build command '))
+  expect(await eventually(() => failed() > 0)).toBe(true)
+  const begin = plane.logged.indexOf(`$ ${command}`)
+  const printed = plane.logged.slice(begin + 1, failed())
+  expect(printed).toContain('Error: it is broken')
+  const left = printed.map((line) => Number(/^… (\d+) lines? w/.exec(line)?.[1] ?? 1))
+  expect(left.reduce((sum, count) => sum + count, 0)).toBe(400_001)
+})
+
 test('a build that never got as far as a commit names none', async () => {
   const step = stepOf('BUILD', revisionOf(place.repository(), { repoRef: 'nowhere' }))
   const plane = scriptedControlPlane({ step })

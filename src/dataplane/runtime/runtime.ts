@@ -7,7 +7,10 @@ import type { LogLevel, LogType } from '../../generated/prisma/enums.ts'
 
 /** Where lines for people go: the build or deploy log of one attempt of a revision. Never blocks, never throws. */
 export interface RevisionLog {
+  /** a line of our own, which is kept */
   write(type: LogType, message: string, level?: LogLevel): void
+  /** a line that a process has printed; of very many in a short time some are left out, and it is said how many */
+  print(type: LogType, message: string, level?: LogLevel): void
 }
 
 /**

@@ -26,7 +26,7 @@ export function sourcesOf(pods: readonly V1Pod[], revisions: readonly Logged[], 
     return its.flatMap((pod) =>
       sourcesOfPod(pod, heldSince, (line, key) => {
         const text = hide(key, line)
-        log.write('deploy', its.length > 1 ? `[${shortName(pod)}] ${text}` : text)
+        log.print('deploy', its.length > 1 ? `[${shortName(pod)}] ${text}` : text)
       }),
     )
   })

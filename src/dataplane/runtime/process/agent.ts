@@ -50,7 +50,7 @@ export async function startAgent(guard: Guard, plan: AgentPlan, signal: AbortSig
   const { command, mask } = plan
   const started = startGroup(guard, { ...command, mask, env: { ...command.env, PORT: String(port) } }, (shown) => {
     tail.add(shown)
-    plan.log.write('deploy', shown)
+    plan.log.print('deploy', shown)
   })
   const group = await beginning(plan, () => started)
   const ended = group.ended.then(async (exit) => {

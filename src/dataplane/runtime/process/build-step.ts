@@ -58,7 +58,7 @@ export async function runBuild(
             const account = command.asServer ? null : host.account
             const print: OnLine = (shown, line) => {
               onLine(shown, line)
-              if (!command.asServer) log.write('build', shown)
+              if (!command.asServer) log.print('build', shown)
             }
             const owned = { ...command, account, mask, owner: step.id, marked: !command.asServer }
             return runGroup(host.guard, owned, print, signal)

@@ -33,7 +33,7 @@ export async function pullImage(
     log.write('deploy', `Pulling ${full}`)
     const onLine: OnLine = (shown) => {
       tail.add(shown)
-      log.write('deploy', shown)
+      log.print('deploy', shown)
     }
     try {
       const { code } = await withCredentials(
