@@ -23,6 +23,7 @@ export const CATALOGUE = {
   CLAIM_LOST: { status: 409, retryable: false },
   PAYLOAD_TOO_LARGE: { status: 413, retryable: false },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, retryable: false },
+  EXPECTATION_FAILED: { status: 417, retryable: false },
   VALIDATION_FAILED: { status: 422, retryable: false },
   RATE_LIMITED: { status: 429, retryable: true },
   HEADERS_TOO_LARGE: { status: 431, retryable: false },

@@ -14,7 +14,7 @@ export function mountGraphql(fastify: FastifyInstance, connections: Connections,
       url: GRAPHQL_PATH,
       // Yoga says of the others that they are not allowed
       method: ['GET', 'POST', 'OPTIONS', 'PUT', 'PATCH', 'DELETE'],
-      config: { keyless: 'toBrowsers' },
+      config: { keyless: 'toBrowsers', allow: ['GET', 'HEAD', 'POST', 'OPTIONS'] },
       async handler(request, reply) {
         reply.hijack()
         const onCaller = (subject: string) => {

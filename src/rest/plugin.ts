@@ -5,12 +5,10 @@
 import type { FastifyPluginAsync } from 'fastify'
 import type { Authenticate } from '../auth/authenticate.ts'
 import type { Core } from '../domain/context.ts'
-import { DomainError } from '../domain/errors.ts'
 import type { Connections } from '../limits/connections.ts'
 import { readBodies } from './body.ts'
 import { documentation } from './document.ts'
 import { errorHandler } from './errors.ts'
-import { methodNotAllowed } from './method-not-allowed.ts'
 import { toRoute } from './operation.ts'
 import { operations } from './operations.ts'
 import { registryRealm } from './v1/registry.ts'
@@ -34,9 +32,6 @@ export const restPlugin: FastifyPluginAsync<RestOptions> = async (fastify, optio
   fastify.setValidatorCompiler(() => (value) => ({ value }))
   fastify.setSerializerCompiler(() => (body) => JSON.stringify(body))
   fastify.setErrorHandler(errorHandler(core.log))
-  fastify.setNotFoundHandler((request) => {
-    throw new DomainError('NOT_FOUND', `There is nothing at ${request.method} ${request.url.split('?')[0]}.`)
-  })
   readBodies(fastify)
   fastify.decorateRequest('caller', null)
   await fastify.register(documentation, { publicUrl })
@@ -46,7 +41,6 @@ export const restPlugin: FastifyPluginAsync<RestOptions> = async (fastify, optio
   if (core.tarballs.receive) await fastify.register(uploads, { core })
   setupPage(fastify, core)
   registryRealm(fastify, core)
-  methodNotAllowed(fastify, operations)
   await fastify.register(webhook, { core })
   await fastify.register(oauthCallback, { core })
 }

@@ -1,10 +1,18 @@
 /** The HTTP server around the API: request ids, a log line for each request (level debug), health, and an end that hangs on no connection. */
 import { randomUUID } from 'node:crypto'
-import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
+import Fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  LogController,
+} from 'fastify'
 import type { Logger } from 'pino'
+import { DomainError } from '../domain/errors.ts'
 import { errorHandler } from '../rest/errors.ts'
 import { limitBodyTime } from './body-time.ts'
-import { refuseUnreadable } from './unreadable.ts'
+import { refuseUnreadable, refuseUnroutable } from './unreadable.ts'
+import { knownRoutes } from './unrouted.ts'
 
 /** Of a request's body. Uploads come another way (contract 2). */
 const BODY_LIMIT = 1024 * 1024
@@ -52,7 +60,12 @@ export function createHttp({
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: BODY_LIMIT,
     trustProxy: trusted,
-    http: { headersTimeout: headerTime, connectionsCheckingInterval: Math.min(headerTime / 4, CHECKING_INTERVAL) },
+    http: {
+      headersTimeout: headerTime,
+      connectionsCheckingInterval: Math.min(headerTime / 4, CHECKING_INTERVAL),
+      // Node would refuse it without a body
+      requireHostHeader: false,
+    },
     // see limitBodyTime
     requestTimeout: 0,
     requestIdHeader: false,
@@ -60,12 +73,14 @@ export function createHttp({
     routerOptions: { maxParamLength: 2048 },
     // what goes wrong before a route is found; the routes have a handler of their own
     frameworkErrors: onError,
-    clientErrorHandler: refuseUnreadable,
+    clientErrorHandler: (error, socket) => refuseUnreadable(error, socket, known),
     genReqId: (request) => {
       const sent = request.headers['x-request-id']
       return typeof sent === 'string' && SANE_ID.test(sent) ? sent : randomUUID()
     },
   })
+  const known = knownRoutes(fastify)
+  refuseUnroutable(fastify.server)
   fastify.setErrorHandler(onError)
   fastify.decorateRequest('subject', null)
   fastify.addHook('onRequest', async (request, reply) => {
@@ -88,7 +103,15 @@ export function createHttp({
         'request',
       )
     })
+    if (request.raw.httpVersion === '1.1' && request.raw.headers.host === undefined) {
+      reply.header('connection', 'close')
+      throw new DomainError('MALFORMED_REQUEST', 'A request of HTTP/1.1 needs a Host header.')
+    }
+    // before its body is read: nobody wants it
+    if (request.is404) unrouted(request, reply)
   })
+  // for routes that find only later that there is nothing
+  fastify.setNotFoundHandler(unrouted)
   limitBodyTime(fastify, bodyTime)
   fastify.get('/healthz', async () => ({ status: 'ok' }))
   fastify.get('/readyz', async (_request, reply) => {
@@ -97,6 +120,12 @@ export function createHttp({
     return reply.code(503).send({ status: 'not ready', reason })
   })
   return fastify
+
+  function unrouted(request: FastifyRequest, reply: FastifyReply): never {
+    const { error, allow } = known.refuse(request.method, request.url)
+    if (allow !== null) reply.header('allow', allow)
+    throw error
+  }
 }
 
 /** Stops accepting, lets open requests finish, and doesn't wait for keep-alive connections that nobody uses. */

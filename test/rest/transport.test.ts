@@ -1,5 +1,8 @@
 /** What REST itself answers for (contract 1 and 2): credentials, bodies, unknown paths, request ids, hidden causes. */
+import { once } from 'node:events'
 import { request } from 'node:http'
+import net from 'node:net'
+import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createLogger } from '../../src/log.ts'
 import { operations } from '../../src/rest/operations.ts'
@@ -10,6 +13,17 @@ beforeAll(async () => {
   app = await restApp()
 })
 afterAll(() => app.close())
+
+/** The answer to what `fetch` would not send. */
+async function requestOf(raw: string) {
+  const socket = net.connect(Number(new URL(app.url).port), '127.0.0.1')
+  await once(socket, 'connect')
+  socket.write(raw)
+  const [head = '', body = ''] = (await text(socket)).split('\r\n\r\n')
+  const [first = '', ...lines] = head.split('\r\n')
+  const headers = new Headers(lines.map((line) => line.split(': ') as [string, string]))
+  return { status: Number(first.split(' ')[1]), headers, body: JSON.parse(body) }
+}
 
 describe('credentials', () => {
   test('none, or an unknown one, is 401 with a challenge, before anything else is looked at', async () => {
@@ -94,10 +108,25 @@ describe('paths', () => {
   test('a method that a path does not have is 405 and says which it has', async () => {
     const answer = await app.rest('PUT', '/v2/deployments')
     expect([answer.status, answer.body.code]).toEqual([405, 'METHOD_NOT_ALLOWED'])
-    expect(answer.headers.get('allow')).toBe('HEAD, POST, GET, DELETE')
+    expect(answer.headers.get('allow')).toBe('DELETE, GET, HEAD, POST')
     const id = '11111111-1111-1111-1111-111111111111'
     const redeploy = await app.rest('GET', `/v2/deployments/${id}/revisions/${id}/redeploy`)
     expect([redeploy.status, redeploy.headers.get('allow')]).toEqual([405, 'POST'])
+  })
+
+  test.each(['QUERY', 'TRACE', 'PROPFIND', 'BREW', 'get'])('%s, which no path has, is one of them', async (method) => {
+    const send = (path: string) => requestOf(`${method} ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+    for (const [path, allow] of [
+      ['/v2/deployments?limit=1', 'DELETE, GET, HEAD, POST'],
+      ['/healthz', 'GET, HEAD'],
+      ['/graphql', 'GET, HEAD, OPTIONS, POST'],
+      ['/v1/uploads/a/b', 'PUT'],
+    ] as const) {
+      const { status, headers, body } = await send(path)
+      expect([status, headers.get('allow'), body.code]).toEqual([405, allow, 'METHOD_NOT_ALLOWED'])
+      expect(body.request_id).toBe(headers.get('x-request-id'))
+    }
+    expect((await send('/v2/nothing')).body).toMatchObject({ code: 'NOT_FOUND' })
   })
 
   test('HEAD is GET without the body', async () => {
