@@ -3,12 +3,13 @@
  * makes. Before anything is served, the ring is tried on what the database holds.
  */
 import { randomBytes } from 'node:crypto'
-import { link, mkdir, open, readFile, rm } from 'node:fs/promises'
+import { link, mkdir, open, readFile, rename, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { type Config, ConfigError } from './config.ts'
 import type { Db } from './domain/context.ts'
 import { KeyRing } from './domain/secrets/keyring.ts'
 import { unseal } from './domain/secrets/sealed.ts'
+import { allSealed } from './domain/secrets/sealed-columns.ts'
 
 const FILE = 'secrets.key'
 
@@ -18,12 +19,47 @@ export async function loadKeyRing(config: Pick<Config, 'SECRETS_KEYS' | 'DATA_DI
   const file = path.join(config.DATA_DIR, FILE)
   try {
     const text = (await readKey(file)) ?? (await makeKey(file))
-    if (!/^[\w-]+:[A-Za-z0-9+/]{43}=$/.test(text)) throw new Error('it holds no key')
-    return KeyRing.parse(text)
+    return KeyRing.parse(keysOf(text).join(','))
   } catch (error) {
     throw new ConfigError(
       `The key file ${file} can't be used: ${(error as Error).message}. Mend it or set SECRETS_KEYS.`,
     )
+  }
+}
+
+/** Puts a new key in front of those in the key file, which is made if there is none. Throws ConfigError. */
+export async function addKey(config: Pick<Config, 'DATA_DIR'>): Promise<{ id: string; file: string }> {
+  await loadKeyRing({ ...config, SECRETS_KEYS: undefined })
+  const file = path.join(config.DATA_DIR, FILE)
+  const key = newKey()
+  const own = `${file}.${randomBytes(6).toString('hex')}`
+  try {
+    await writeWhole(own, [key, ...keysOf(await readFile(file, 'utf8'))])
+    await rename(own, file)
+  } finally {
+    await rm(own, { force: true })
+  }
+  return { id: key.slice(0, key.indexOf(':')), file }
+}
+
+/** One key a line, the one that encrypts first. */
+function keysOf(text: string): string[] {
+  const keys = text.split(/\s+/).filter(Boolean)
+  if (keys.length === 0 || !keys.every((key) => /^[\w-]+:[A-Za-z0-9+/]{43}=$/.test(key)))
+    throw new Error('it holds no key')
+  return keys
+}
+
+const newKey = () => `file-${randomBytes(4).toString('hex')}:${randomBytes(32).toString('base64')}`
+
+/** For its owner only, and on the disk when this resolves. */
+async function writeWhole(file: string, keys: string[]): Promise<void> {
+  const handle = await open(file, 'wx', 0o600)
+  try {
+    await handle.writeFile(`${keys.join('\n')}\n`)
+    await handle.sync()
+  } finally {
+    await handle.close()
   }
 }
 
@@ -41,11 +77,8 @@ async function makeKey(file: string): Promise<string> {
   // others may pass through it, as Postgres's and the agents' accounts must, but not look around
   await mkdir(path.dirname(file), { recursive: true, mode: 0o711 })
   const own = `${file}.${randomBytes(6).toString('hex')}`
-  const handle = await open(own, 'wx', 0o600)
   try {
-    await handle.writeFile(`file-${randomBytes(4).toString('hex')}:${randomBytes(32).toString('base64')}\n`)
-    await handle.sync()
-    await handle.close()
+    await writeWhole(own, [newKey()])
     // unlike rename, link never replaces what somebody else put there first
     await link(own, file).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error
@@ -63,14 +96,8 @@ export async function checkKeyRing(db: Db, keyring: KeyRing): Promise<void> {
   const sets = await db.$queryRaw<{ id: string; keyId: string; wrapped: Uint8Array }[]>`
     SELECT DISTINCT ON (key_id) id, key_id AS "keyId", wrapped_key AS wrapped FROM secret_sets ORDER BY key_id, id`
   for (const { id, keyId, wrapped } of sets) tryKey(keyring, keyId, () => keyring.unwrap(keyId, wrapped, id))
-  // what is sealed begins with its key's id, and was sealed for its place (domain/secrets/sealed.ts)
   const sealed = await db.$queryRaw<{ keyId: string; place: string; text: string }[]>`
-    SELECT DISTINCT ON (split_part(text, '.', 1)) split_part(text, '.', 1) AS "keyId", place, text FROM (
-      SELECT 'oauth_providers.client_secret:' || id AS place, client_secret AS text FROM oauth_providers
-        WHERE client_secret IS NOT NULL
-      UNION ALL SELECT 'oauth_tokens.sealed:' || id, sealed FROM oauth_tokens
-      UNION ALL SELECT 'token_revocations.sealed:' || id, sealed FROM token_revocations
-    ) AS sealed ORDER BY split_part(text, '.', 1)`
+    SELECT DISTINCT ON (key_id) key_id AS "keyId", place, text FROM (${allSealed}) AS sealed ORDER BY key_id`
   for (const { keyId, place, text } of sealed) tryKey(keyring, keyId, () => unseal(keyring, place, text))
 }
 

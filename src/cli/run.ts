@@ -4,6 +4,7 @@ import { runDemo } from './demo.ts'
 import { createKeys, listKeys, revokeKeys } from './keys.ts'
 import { printListenerManifest, runListener } from './listener.ts'
 import { migrateDatabase } from './migrate.ts'
+import { rotateKeys } from './secrets.ts'
 import { createWorkspaces, listWorkspaces } from './workspaces.ts'
 
 /** name → command, in the order of the help. A name has one or two words. */
@@ -14,6 +15,7 @@ const COMMANDS: Record<string, Command> = {
   'workspaces create': createWorkspaces,
   'workspaces list': listWorkspaces,
   'listener manifest': printListenerManifest,
+  'secrets rotate': rotateKeys,
   listener: runListener,
   migrate: migrateDatabase,
   demo: runDemo,

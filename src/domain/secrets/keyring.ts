@@ -1,6 +1,6 @@
 /**
  * The key ring that wraps the keys of secret sets (contract 5). The first key encrypts, all can decrypt, so a
- * key is rotated by putting a new one in front.
+ * key is rotated by putting a new one in front. See rotate.ts for how the others are retired.
  */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
 
@@ -28,6 +28,11 @@ export class KeyRing {
         return [entry.slice(0, at), Buffer.from(entry.slice(at + 1), 'base64')] as const
       }),
     )
+  }
+
+  /** of all keys, the one that encrypts first */
+  get ids(): string[] {
+    return [...this.#keys.keys()]
   }
 
   has(id: string): boolean {

@@ -17,10 +17,20 @@ export function seal(keyring: KeyRing, context: string, plain: string): string {
   ].join('.')
 }
 
+/** The same value, its key wrapped by the ring's first key; the value itself is not decrypted. Throws as `unseal`. */
+export function reseal(keyring: KeyRing, context: string, sealed: string): string {
+  const { dataKey, body } = open(keyring, context, sealed)
+  return [keyring.currentId, keyring.wrap(dataKey, context).toString('base64url'), body].join('.')
+}
+
 /** Throws when the ring lacks the key, or the text or its place are not what was sealed. */
 export function unseal(keyring: KeyRing, context: string, sealed: string): string {
+  const { dataKey, body } = open(keyring, context, sealed)
+  return decrypt(dataKey, Buffer.from(body, 'base64url'), context).toString('utf8')
+}
+
+function open(keyring: KeyRing, context: string, sealed: string): { dataKey: Buffer; body: string } {
   const [keyId, wrapped, body] = sealed.split('.')
   if (!keyId || !wrapped || !body) throw new Error('this is nothing sealed')
-  const dataKey = keyring.unwrap(keyId, Buffer.from(wrapped, 'base64url'), context)
-  return decrypt(dataKey, Buffer.from(body, 'base64url'), context).toString('utf8')
+  return { dataKey: keyring.unwrap(keyId, Buffer.from(wrapped, 'base64url'), context), body }
 }

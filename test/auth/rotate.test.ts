@@ -1,0 +1,189 @@
+/** Keys are retired (contract 5): everything moves to the first key while servers run, and the old one can go. */
+import { randomBytes, randomUUID } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import { readFile, stat } from 'node:fs/promises'
+import path from 'node:path'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { openVerifier, sealVerifier } from '../../src/domain/authorizations/verifier.ts'
+import { transaction } from '../../src/domain/context.ts'
+import { KeyRing } from '../../src/domain/secrets/keyring.ts'
+import { rotateSecrets } from '../../src/domain/secrets/rotate.ts'
+import { SEALED_COLUMNS } from '../../src/domain/secrets/sealed-columns.ts'
+import { openSecrets, storeSecrets } from '../../src/domain/secrets/secret-set.ts'
+import { queueRevocation } from '../../src/domain/tokens/revocations.ts'
+import { openToken, sealToken } from '../../src/domain/tokens/token.ts'
+import { loadKeyRing } from '../../src/secrets-file.ts'
+import { type TestApp, testApp } from '../support/app.ts'
+import { imageDeployment } from '../support/factories.ts'
+import { cli, run, temporaryFolder } from '../support/process.ts'
+
+vi.setConfig({ testTimeout: 60_000 })
+
+const newKey = (id: string) => `${id}:${randomBytes(32).toString('base64')}`
+const [k1, k2, k3] = ['k1', 'k2', 'k3'].map(newKey) as [string, string, string]
+const content = { accessToken: 'an access token', tokenType: 'bearer', refreshToken: 'r' }
+
+let app: TestApp
+beforeAll(async () => {
+  app = await testApp({ settings: { SECRETS_KEYS: k1 } })
+})
+afterAll(() => app.close())
+
+const rotate = (SECRETS_KEYS: string) =>
+  cli(['secrets', 'rotate'], { DATABASE_URL: app.databaseUrl, DATA_DIR: app.dataDir, SECRETS_KEYS })
+const secretsOf = (deployment: string, server = app) =>
+  server.rest('GET', `/v2/deployments/${deployment}`).then(({ body }) => body.secrets)
+
+/** One of everything that is sealed; returns how to read it with a key ring. */
+async function sealEverything() {
+  const { db, keyring } = app.app.core
+  const made = await app.rest('POST', '/v2/auth/providers', {
+    body: {
+      provider_id: `example-${randomUUID().slice(0, 8)}`,
+      name: 'Example',
+      client_id: 'our-client',
+      client_secret: 's3cret',
+      auth_url: 'https://accounts.example.com/authorize',
+      token_url: 'https://accounts.example.com/token',
+    },
+  })
+  expect(made.status, made.text).toBe(200)
+  const oauthProviderId = made.body.id as string
+  const { workspaceId } = app.tenant
+  const token = await db.oAuthToken.create({
+    data: {
+      workspaceId,
+      oauthProviderId,
+      subject: 'somebody',
+      sealed: '',
+      refreshable: true,
+      tokenUrl: 'https://accounts.example.com/token',
+    },
+  })
+  await db.oAuthToken.update({ where: { id: token.id }, data: { sealed: sealToken(keyring, token.id, content) } })
+  const row = await db.oAuthProvider.findUniqueOrThrow({ where: { id: oauthProviderId } })
+  await transaction(app.app.core, (tx) => queueRevocation(tx, keyring, row, token, content))
+  const authorization = randomUUID()
+  await db.oAuthAuthorization.create({
+    data: {
+      id: authorization,
+      workspaceId,
+      oauthProviderId,
+      subject: 'somebody',
+      createdBy: 'somebody',
+      scopes: [],
+      stateHash: randomUUID(),
+      redirectUri: 'https://pilothouse.test',
+      codeVerifier: sealVerifier(keyring, authorization, 'the verifier'),
+      expiresAt: new Date(Date.now() + 600_000),
+    },
+  })
+  return async (ring: KeyRing) => {
+    expect(openToken(ring, await db.oAuthToken.findUniqueOrThrow({ where: { id: token.id } }))).toEqual(content)
+    const { codeVerifier } = await db.oAuthAuthorization.findUniqueOrThrow({ where: { id: authorization } })
+    expect(openVerifier(ring, authorization, codeVerifier!)).toBe('the verifier')
+  }
+}
+
+test('an old key is retired while servers run: one that does not have it any more reads everything', async () => {
+  const { id } = await imageDeployment(app, { secrets: [{ name: 'TOKEN', value: 's3cret-value' }] })
+  const readAll = await sealEverything()
+  const done = await rotate(`${k2},${k1}`)
+  expect(done, done.stderr).toMatchObject({ code: 0 })
+  expect(done.stdout).toBe(
+    [
+      '5 values were encrypted with the key k2 now.',
+      'Key k1 is used by nothing any more: remove it from SECRETS_KEYS.',
+      "A server that begins with another key than k2 goes on encrypting with that: run this again when it doesn't.",
+      '',
+    ].join('\n'),
+  )
+  const without = await testApp({ beside: app, settings: { SECRETS_KEYS: k2 } })
+  expect(await secretsOf(id, without)).toEqual([{ name: 'TOKEN', value: 's3cret-value' }])
+  await without.close()
+  await readAll(KeyRing.parse(k2))
+  await expect(testApp({ beside: app, settings: { SECRETS_KEYS: k1 } })).rejects.toThrow('need the key k2')
+  expect((await rotate(`${k2},${k1}`)).stdout).toMatch(/^0 values were .*\nKey k1 is used by nothing/)
+})
+
+test('what a server that still begins with the old key writes meanwhile stays, and is moved the next time', async () => {
+  // the server of this file: it has k1 alone, and reads what it has written itself
+  const { id } = await imageDeployment(app, { secrets: [{ name: 'TOKEN', value: 'one' }] })
+  const ring = KeyRing.parse(`${k2},${k1}`)
+  const core = { ...app.app.core, keyring: ring }
+  const writing = Array.from({ length: 10 }, (_, n) =>
+    storeSecrets(core.db, KeyRing.parse(k1), id, [{ name: 'TOKEN', value: `value ${n}` }]),
+  )
+  await Promise.all([rotateSecrets(core), rotateSecrets(core), ...writing])
+  expect((await rotateSecrets(core)).needed).toEqual(new Map())
+  const sets = await core.db.secretSet.findMany({ where: { id: { in: await Promise.all(writing) } } })
+  expect(sets.map((set) => openSecrets(KeyRing.parse(k2), set)[0]!.value).sort()).toEqual(
+    Array.from({ length: 10 }, (_, n) => `value ${n}`),
+  )
+})
+
+test('a rotation that is killed is taken up where it was', async () => {
+  const { id } = await imageDeployment(app)
+  const { db } = app.app.core
+  for (let n = 0; n < 4000; n += 500)
+    await Promise.all(
+      Array.from({ length: 500 }, (_, i) =>
+        storeSecrets(db, KeyRing.parse(k2), id, [{ name: 'N', value: String(n + i) }]),
+      ),
+    )
+  const moved = () => db.secretSet.count({ where: { keyId: 'k3' } })
+  const env = { DATABASE_URL: app.databaseUrl, DATA_DIR: app.dataDir, SECRETS_KEYS: `${k3},${k2},${k1}` }
+  const killed = run('src/cli/main.ts', ['secrets', 'rotate'], env)
+  await vi.waitUntil(async () => (await moved()) > 0, { timeout: 30_000, interval: 5 })
+  killed.child.kill('SIGKILL')
+  await killed.ended
+  const done = await rotate(env.SECRETS_KEYS)
+  expect(done, done.stderr).toMatchObject({ code: 0, stdout: expect.stringContaining('Key k2 is used by nothing') })
+  const sets = await db.secretSet.findMany({ where: { deploymentId: id } })
+  const ring = KeyRing.parse(k3)
+  expect(new Set(sets.map((set) => openSecrets(ring, set)[0]?.value)).size).toBeGreaterThanOrEqual(4000)
+})
+
+test('a key that something needs yet is named, and the start goes on to demand it', async () => {
+  const { id } = await imageDeployment(app)
+  const { db } = app.app.core
+  const lost = await storeSecrets(db, KeyRing.parse(newKey('lost')), id, [{ name: 'TOKEN', value: 'x' }])
+  const keys = `${newKey('k4')},${k3},${k1}`
+  const again = await rotate(keys)
+  expect(again.code).toBe(1)
+  expect(again.stderr).toBe(
+    'Key lost is needed by 1 values, and is none of ours: put it behind the first one and run this again.\n',
+  )
+  expect(again.stdout).toContain('Key k3 is used by nothing any more')
+  expect(again.stdout).not.toContain('Key lost')
+  await expect(testApp({ beside: app, settings: { SECRETS_KEYS: keys } })).rejects.toThrow('need the key lost')
+  await db.secretSet.delete({ where: { id: lost } })
+})
+
+test('the key file gets a new key in front, for servers to know before anything is encrypted with it', async () => {
+  const folder = await temporaryFolder()
+  const env = { DATA_DIR: folder.path }
+  const before = await loadKeyRing({ DATA_DIR: folder.path, SECRETS_KEYS: undefined })
+  const made = await cli(['secrets', 'rotate', '--new-key'], env)
+  expect(made, made.stderr).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/Restart every server of this DATA_DIR/),
+  })
+  const after = await loadKeyRing({ DATA_DIR: folder.path, SECRETS_KEYS: undefined })
+  expect(after.ids).toEqual([after.currentId, before.currentId])
+  expect(made.stdout).toContain(after.currentId)
+  const file = path.join(folder.path, 'secrets.key')
+  expect((await stat(file)).mode & 0o777).toBe(0o600)
+  expect((await readFile(file, 'utf8')).trim().split('\n')).toHaveLength(2)
+  expect(await cli(['secrets', 'rotate', '--new-key'], { ...env, SECRETS_KEYS: k1 })).toMatchObject({ code: 2 })
+  await folder.remove()
+})
+
+test('whatever is sealed is known to the rotation', () => {
+  const root = new URL('../../src/domain/', import.meta.url)
+  const places = readdirSync(root, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts'))
+    .flatMap((file) => [...readFileSync(new URL(file, root), 'utf8').matchAll(/`([a-z_]+\.[a-z_]+):\$\{id\}`/g)])
+    .map(([, place]) => place)
+  expect(places.sort()).toEqual(SEALED_COLUMNS.map(({ table, column }) => `${table}.${column}`).sort())
+})
