@@ -1,4 +1,5 @@
 // DEPLOY, hand-over, `run` and TEARDOWN on the process runtime: real agents behind the real proxy.
+import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import fs from 'node:fs'
@@ -6,6 +7,7 @@ import http from 'node:http'
 import net from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
+import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { createProcessRuntime } from '../../src/dataplane/runtime/process/runtime.ts'
@@ -302,6 +304,29 @@ test('an address that another program has taken is named in the deploy log, and 
       ),
     ),
   ).toBe(true)
+})
+
+test('an address that a server of ours holds which hangs is named with its process', async () => {
+  const claim = newClaim()
+  const revision = await built(claim, 'one')
+  const url = await deploy(claim, revision)
+  await place.runtime.drop(claim.deployment.id)
+  const { port } = new URL(url)
+  const script = fileURLToPath(new URL('hung-server.ts', import.meta.url))
+  const hung = spawn(process.execPath, ['--import', 'tsx', script, place.options.dataDir, port], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  try {
+    await once(hung.stdout, 'data')
+    hung.kill('SIGSTOP')
+    const log = memoryLog()
+    place.runtime.ensure(claim, runOf(revision), log)
+    expect(await log.seen(/^Port/)).toBe(
+      `Port ${port}, the address of this deployment, is held by pid ${hung.pid}, a server of this DATA_DIR that does not answer: end it.`,
+    )
+  } finally {
+    hung.kill('SIGKILL')
+  }
 })
 
 test('an agent finds nothing of the server: not in its environment, not in files, not in the database', async () => {

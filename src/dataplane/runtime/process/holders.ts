@@ -36,6 +36,14 @@ export async function recoverHolders(folder: string, release: (holder: string) =
   }
 }
 
+/** Process ids of the workers of this machine that are alive. */
+export function livingHolders(folder: string): number[] {
+  return (fs.existsSync(folder) ? fs.readdirSync(folder) : []).flatMap((name) => {
+    const entry = name.endsWith('.json') ? readEntry(path.join(folder, name)) : null
+    return entry && entry.machine === machine() && isAlive(entry) ? [entry.pid] : []
+  })
+}
+
 function readEntry(file: string): Entry | null {
   try {
     return JSON.parse(fs.readFileSync(file, 'utf8')) as Entry

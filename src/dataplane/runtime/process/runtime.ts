@@ -18,6 +18,7 @@ import { enlistHolder, recoverHolders } from './holders.ts'
 import { createHost, openContext, type ProcessRuntimeOptions, urlOf } from './host.ts'
 import { openApp } from './layout.ts'
 import { supervised } from './plan.ts'
+import { serverOnPort } from './port-holder.ts'
 import { freePort, reservePort } from './ports.ts'
 import { removeAll } from './remove.ts'
 import { Serving } from './serving.ts'
@@ -37,10 +38,11 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): Runtime {
   function servingOf(deploymentId: string): Serving {
     let serving = servings.get(deploymentId)
     if (!serving) {
-      serving = new Serving(host.guard, async () => ({
-        port: await reservePort(host.ports, deploymentId),
-        bindAddress: host.ports.bindAddress,
-      }))
+      serving = new Serving(host.guard, async () => {
+        const port = await reservePort(host.ports, deploymentId)
+        const { bindAddress } = host.ports
+        return { port, bindAddress, holder: () => serverOnPort(host.layout.workers, port) }
+      })
       servings.set(deploymentId, serving)
     }
     return serving

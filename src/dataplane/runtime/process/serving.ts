@@ -14,9 +14,14 @@ const DRAIN_MS = 30_000
 /** how long a deploy waits for a port that another program has */
 const BIND_MS = 30_000
 
+/** so often it is tried until somebody is told who has the port */
+const TRIES_UNREPORTED = 10
+
 export interface Address {
   port: number
   bindAddress: string
+  /** the server of this DATA_DIR that listens there instead of this one; null: another program */
+  holder: () => number | null
 }
 
 export class Serving {
@@ -118,7 +123,7 @@ export class Serving {
   /** Tries for as long as it takes: a dying holder, or another program, may still have the port. */
   #keepOpening(): Promise<number> {
     this.#opening ??= (async () => {
-      const { port, bindAddress } = await this.#address()
+      const { port, bindAddress, holder } = await this.#address()
       const { signal } = this.#closing
       for (let tries = 0; ; tries++) {
         signal.throwIfAborted()
@@ -130,8 +135,7 @@ export class Serving {
           if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
         }
         // a moment of it is nothing to report
-        if (tries > 10)
-          this.#report(`Port ${port}, the address of this deployment, is used by another program: stop that.`)
+        if (tries % TRIES_UNREPORTED === TRIES_UNREPORTED - 1) this.#report(inUse(port, holder()))
         await sleep(200, signal)
       }
     })().catch((error: Error) => {
@@ -148,4 +152,10 @@ export class Serving {
     this.#problem = problem
     this.#current?.of.note(problem)
   }
+}
+
+function inUse(port: number, server: number | null): string {
+  return server === null
+    ? `Port ${port}, the address of this deployment, is used by another program: stop that.`
+    : `Port ${port}, the address of this deployment, is held by pid ${server}, a server of this DATA_DIR that does not answer: end it.`
 }
