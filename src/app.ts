@@ -102,7 +102,7 @@ async function assemble(config: Config, log: Logger, opened: Awaited<ReturnType<
     trusted: limits.trusted,
   })
   limitStrangers(fastify, limits.admission)
-  mountMetrics(fastify)
+  core.onHappened = mountMetrics(fastify)
   mountHome(fastify)
   await fastify.register(restPlugin, { core, authenticate, connections, publicUrl })
   mountGraphql(

@@ -6,7 +6,7 @@ import type { Prisma, PrismaClient } from '../generated/prisma/client.ts'
 import type { Plan } from '../generated/prisma/enums.ts'
 import type { Actor } from './access.ts'
 import { appendEvents, type NewEvent } from './events/append.ts'
-import { tellJournal } from './events/journal.ts'
+import { type Happening, tellJournal } from './events/journal.ts'
 import type { GitProvider } from './integrations/provider.ts'
 import type { News } from './news.ts'
 import type { OAuthClient } from './providers/client.ts'
@@ -62,6 +62,8 @@ export interface Core {
   onKeyRevoked?: (keyId: string) => void
   /** for what lasts; without it there is room for everything */
   rooms?: Rooms
+  /** told what was committed here, for whoever counts it */
+  onHappened?: (happened: readonly Happening[]) => void
   /** wakes who waits for work; without it nobody waits */
   news?: News
   /** wakes who waits for an authorization or for a token's refresh; without it nobody waits */
@@ -116,5 +118,6 @@ export async function transaction<T>(core: Core, work: (tx: Tx) => Promise<T>): 
     return { result, happened: events.length > 0 ? await appendEvents(sql, events) : [] }
   })
   tellJournal(core.log, happened)
+  core.onHappened?.(happened)
   return result
 }

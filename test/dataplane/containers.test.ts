@@ -77,7 +77,7 @@ test('an image answers at the address of its deployment, and its tag is its vers
   expect(await text(url)).toBe('one')
   expect(imageVersion).toBe('one')
   expect(mine(claim)).toHaveLength(1)
-  expect(place.runtime.health(claim.deployment.id)).toEqual({ ready: 1, desired: 1, message: null })
+  expect(place.runtime.health(claim.deployment.id)).toMatchObject({ ready: 1, desired: 1, message: null })
   await place.runtime.drop(claim.deployment.id)
   expect(mine(claim)).toEqual([])
   expect(notes(place, claim)).toEqual([])

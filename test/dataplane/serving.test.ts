@@ -12,7 +12,7 @@ import pg from 'pg'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { createProcessRuntime } from '../../src/dataplane/runtime/process/runtime.ts'
 import type { HeldClaim } from '../../src/dataplane/runtime/runtime.ts'
-import type { RevisionWork } from '../../src/domain/work/protocol.ts'
+import type { Progress, RevisionWork } from '../../src/domain/work/protocol.ts'
 import {
   alive,
   claimOf,
@@ -80,7 +80,7 @@ test('a deployed agent answers at the address of its deployment', async () => {
   const claim = newClaim()
   const url = await deploy(claim, await built(claim, 'one'))
   expect(await text(url)).toBe('one')
-  expect(place.runtime.health(claim.deployment.id)).toEqual({ ready: 1, desired: 1, message: null })
+  expect(place.runtime.health(claim.deployment.id)).toMatchObject({ ready: 1, desired: 1, message: null })
   const [low, high] = place.options.appPorts
   const port = Number(new URL(url).port)
   expect(port >= low && port <= high).toBe(true)
@@ -196,6 +196,26 @@ http.createServer((q, s) => { s.statusCode = 404; s.end() }).listen(process.env.
   await expect(deploying).rejects.toThrow('GET /ok was still answered with 404')
 })
 
+test('while an agent does not answer GET /ok it is said where it listens instead, and what it printed last', async () => {
+  const claim = newClaim()
+  const files = {
+    'server.mjs': `import net from 'node:net'
+net.createServer().listen(0, '127.0.0.1', function () { console.log('listening on ' + this.address().port) })`,
+  }
+  const revision = await built(claim, 'x', {}, files)
+  const abort = new AbortController()
+  const told: Progress[] = []
+  const deploying = place.runtime.deploy(claim, stepOf('DEPLOY', revision), memoryLog(), abort.signal, (progress) => {
+    if (progress) told.push(progress)
+  })
+  const said = await eventually(() => told.find(({ message }) => message.includes('\n')), 15_000)
+  const [, port] = /listening on (\d+)$/.exec(said!.message)!
+  expect(told.every(({ reason }) => reason === 'WAITING_FOR_HEALTH' || reason === 'IN_PROGRESS')).toBe(true)
+  if (process.platform === 'linux') expect(said!.message).toContain(`it listens on ${port} instead.`)
+  abort.abort(new Error('enough'))
+  await expect(deploying).rejects.toThrow('enough')
+})
+
 test('a crashed agent is started again, and the deploy log shows it', async () => {
   const claim = newClaim()
   const log = memoryLog()
@@ -291,7 +311,12 @@ test('an address that another program has taken is named in the deploy log, and 
   place.runtime.ensure(claim, runOf(revision), log)
   const said = await log.seen(/another program/)
   expect(said).toContain(`Port ${port}`)
-  expect(place.runtime.health(claim.deployment.id)).toEqual({ ready: 0, desired: 1, message: said })
+  expect(place.runtime.health(claim.deployment.id)).toMatchObject({
+    ready: 0,
+    desired: 1,
+    message: said,
+    reason: 'PORT_IN_USE',
+  })
   expect(warnings).toEqual([])
   process.off('warning', warn)
   other.close()

@@ -150,7 +150,7 @@ function healthAfterDeploy(deployment: Deployment): { health?: Prisma.InputJsonO
   const known = deployment.health as unknown as Health | null
   if (known && known.ready > 0) return {}
   const ready = effectiveSpec(deployment.resourceSpec as ResourceSpec | null).min_scale
-  return { health: { ready, desired: ready, message: null, observedAt: new Date().toISOString() } }
+  return { health: { ready, desired: ready, message: null, reason: null, observedAt: new Date().toISOString() } }
 }
 
 async function deployed(tx: Tx, deployment: Deployment, revision: Revision, request: CompleteRequest): Promise<void> {

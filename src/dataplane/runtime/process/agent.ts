@@ -6,14 +6,18 @@ import { sleep } from '../../backoff.ts'
 import { StepFailure } from '../../failure.ts'
 import { Tail } from '../../lines.ts'
 import type { Mask } from '../../mask.ts'
-import type { RevisionLog } from '../runtime.ts'
+import type { OnProgress, RevisionLog } from '../runtime.ts'
 import { type Command, describeExit, type Exit, ranOutOfMemory, startGroup } from './group.ts'
 import type { Guard } from './guard.ts'
+import { listeningPorts } from './listening.ts'
 import { isFree } from './ports.ts'
 import { Target } from './target.ts'
+import { type Seen, stillWaiting, waitedInVain } from './waiting.ts'
 
 /** an agent that is asked to end has this long until it is killed */
 const GRACE_MS = 5000
+/** ms between two looks at where an agent listens that does not answer */
+const LOOK_MS = 2000
 
 export interface AgentPlan {
   /** without PORT */
@@ -40,8 +44,14 @@ export class PortTaken extends StepFailure {}
 /**
  * Starts an agent and resolves when it is ready. Throws StepFailure with its last lines when it exits before
  * that (PortTaken among them) or the signal aborts for being too late (a TimeoutError); then no process is left.
+ * `onProgress` is told what is waited for: what the agent answers, where it listens, what it printed last.
  */
-export async function startAgent(guard: Guard, plan: AgentPlan, signal: AbortSignal): Promise<Agent> {
+export async function startAgent(
+  guard: Guard,
+  plan: AgentPlan,
+  signal: AbortSignal,
+  onProgress: OnProgress = () => undefined,
+): Promise<Agent> {
   const port = await beginning(plan, async () => {
     signal.throwIfAborted()
     return plan.port()
@@ -64,7 +74,13 @@ export async function startAgent(guard: Guard, plan: AgentPlan, signal: AbortSig
   const gone = new AbortController()
   void ended.then((exit) => gone.abort(exit))
   const stop = AbortSignal.any([signal, gone.signal])
-  let answered: number | null = null
+  const seen: Seen = { port, answered: null, listening: null }
+  const look = async () => {
+    // what is in a container is another network's
+    if (command.marked && seen.answered === null) seen.listening = await listeningPorts(group.pid)
+  }
+  let lookAt = performance.now() + LOOK_MS
+  onProgress({ reason: 'WAITING_FOR_HEALTH', message: 'The agent was started; GET /ok has to answer 200.' })
   for (let wait = 50; !stop.aborted; wait = Math.min(500, wait * 1.5)) {
     for (const host of ['127.0.0.1', '::1']) {
       const status = await ask(host, port, stop)
@@ -72,7 +88,12 @@ export async function startAgent(guard: Guard, plan: AgentPlan, signal: AbortSig
         plan.onReady?.()
         return { target: new Target(host, port), ended, end: (ms = GRACE_MS) => end(ms) }
       }
-      answered = status ?? answered
+      seen.answered = status ?? seen.answered
+    }
+    if (performance.now() > lookAt && !stop.aborted) {
+      await look()
+      onProgress({ reason: 'WAITING_FOR_HEALTH', message: tail.under(stillWaiting(seen)) })
+      lookAt = performance.now() + LOOK_MS
     }
     await sleep(wait, stop)
   }
@@ -85,16 +106,10 @@ export async function startAgent(guard: Guard, plan: AgentPlan, signal: AbortSig
       tail.under(`The agent ${how} before GET /ok answered 200.`),
     )
   }
+  await look()
   await end(GRACE_MS)
   if ((signal.reason as Error).name !== 'TimeoutError') throw signal.reason
-  throw new StepFailure(
-    'HEALTH_CHECK_TIMED_OUT',
-    tail.under(
-      answered === null
-        ? 'GET /ok was not answered in time: the agent has to listen on the port in PORT.'
-        : `GET /ok was still answered with ${answered} when the time was up: 200 says that the agent is ready.`,
-    ),
-  )
+  throw new StepFailure('HEALTH_CHECK_TIMED_OUT', tail.under(waitedInVain(seen)))
 }
 
 /** What fails here leaves no process that could end. */

@@ -8,7 +8,7 @@ import { limited } from '../../backoff.ts'
 import { Limit } from '../../limit.ts'
 import { masking, nameUnhidden } from '../../masking.ts'
 import { StepCalls } from '../calls.ts'
-import type { Candidate, RevisionLog, RevisionStep, Runtime } from '../runtime.ts'
+import type { Candidate, OnProgress, RevisionLog, RevisionStep, Runtime } from '../runtime.ts'
 import { pruneArtifacts } from './artifacts.ts'
 import { runBuild } from './build-step.ts'
 import { prepareImage } from './container/plan.ts'
@@ -55,7 +55,13 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): Runtime {
     if (servings.get(deploymentId) === serving) servings.delete(deploymentId)
   }
 
-  async function deploy(claim: Claim, step: RevisionStep, log: RevisionLog, signal: AbortSignal): Promise<Candidate> {
+  async function deploy(
+    claim: Claim,
+    step: RevisionStep,
+    log: RevisionLog,
+    signal: AbortSignal,
+    onProgress: OnProgress,
+  ): Promise<Candidate> {
     const { id } = claim.deployment
     const { revision } = step
     const { mask } = await openContext(host, id, revision, signal)
@@ -65,13 +71,20 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): Runtime {
       (reason) => log.write('deploy', reason, 'error'),
       async () => {
         const serving = servingOf(id)
+        onProgress({ reason: 'IN_PROGRESS', message: 'The address of the deployment is being opened.' })
         const port = await serving.open(signal)
         const left = Math.max(1000, step.deadlineAt.getTime() - Date.now() - DEADLINE_MARGIN_MS)
         const { candidate, image } = await limited(left, signal, async (inTime) => {
-          const image = isImage(revision.source) ? await prepareImage(host, id, revision, log, inTime) : null
+          const pulls = isImage(revision.source)
+          if (pulls) onProgress({ reason: 'PULLING_IMAGE', message: `The image ${revision.imageUri} is being pulled.` })
+          const image = pulls ? await prepareImage(host, id, revision, log, inTime) : null
           return {
             image,
-            candidate: await serving.prepare(supervised(host, id, revision, step.spec, log, step.id), inTime),
+            candidate: await serving.prepare(
+              supervised(host, id, revision, step.spec, log, step.id),
+              inTime,
+              onProgress,
+            ),
           }
         })
         const url = urlOf(host, port)
@@ -95,17 +108,24 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): Runtime {
         await createDatabase(host.admin, claim.deployment.id, app.database, signal)
       }),
 
-    build: (claim, step, log, signal, onCommit = () => undefined) =>
+    build: (claim, step, log, signal, onCommit = () => undefined, onProgress = () => undefined) =>
       builds.run(
         signal,
-        () => calls.carry(step.id, () => runBuild(host, claim.deployment.id, step, log, signal, onCommit)),
-        () => log.write('build', `Waiting for its turn: this machine builds ${atATime} at a time`),
+        () => {
+          onProgress(null)
+          return calls.carry(step.id, () => runBuild(host, claim.deployment.id, step, log, signal, onCommit))
+        },
+        () => {
+          const message = `Waiting for its turn: this machine builds ${atATime} at a time`
+          log.write('build', message)
+          onProgress({ reason: 'WAITING_FOR_TURN', message: `${message}.` })
+        },
       ),
 
-    deploy: (claim, step, log, signal) =>
+    deploy: (claim, step, log, signal, onProgress = () => undefined) =>
       calls.carry(
         step.id,
-        () => deploy(claim, step, log, signal),
+        () => deploy(claim, step, log, signal, onProgress),
         (candidate) => candidate.discard(),
       ),
 

@@ -5,6 +5,7 @@
 import type { Health } from '../../../domain/work/protocol.ts'
 import { sleep, within } from '../../backoff.ts'
 import { StepFailure } from '../../failure.ts'
+import type { OnProgress } from '../runtime.ts'
 import type { Guard } from './guard.ts'
 import { AppProxy } from './proxy.ts'
 import { type Supervised, Supervisor } from './supervisor.ts'
@@ -47,8 +48,8 @@ export class Serving {
 
   get health(): Health | undefined {
     if (!this.#current) return undefined
-    const { ready, desired, message } = this.#current.health
-    return this.#problem ? { ready: 0, desired, message: this.#problem } : { ready, desired, message }
+    const { health } = this.#current
+    return this.#problem ? { ...health, ready: 0, reason: 'PORT_IN_USE', message: this.#problem } : health
   }
 
   /** Takes the stable address; returns its port. Throws StepFailure when another program has it and keeps it. */
@@ -62,9 +63,9 @@ export class Serving {
   }
 
   /** A new agent that is ready but serves nobody yet. */
-  async prepare(of: Supervised, signal: AbortSignal): Promise<Supervisor> {
+  async prepare(of: Supervised, signal: AbortSignal, onProgress: OnProgress): Promise<Supervisor> {
     const candidate = new Supervisor(this.#guard, of)
-    await candidate.first(signal)
+    await candidate.first(signal, onProgress)
     return candidate
   }
 

@@ -1,11 +1,12 @@
 /**
  * Keeps one revision's agent running: starts it again, with back-off, whenever it exits, until it is ended.
  */
-import type { Health } from '../../../domain/work/protocol.ts'
+import type { Health, Progress } from '../../../domain/work/protocol.ts'
 import { backoff, limited, sleep } from '../../backoff.ts'
 import { StepFailure } from '../../failure.ts'
+import type { OnProgress } from '../runtime.ts'
 import { type Agent, type AgentPlan, PortTaken, startAgent } from './agent.ts'
-import { describeExit } from './group.ts'
+import { describeExit, ranOutOfMemory } from './group.ts'
 import type { Guard } from './guard.ts'
 import type { Target } from './target.ts'
 
@@ -15,6 +16,8 @@ const START_LIMIT_MS = 120_000
 const RECOVERED_MS = 60_000
 /** so many first starts may find their port taken meanwhile */
 const PORTS_TRIED = 3
+
+const STARTING: Progress = { reason: 'WAITING_FOR_HEALTH', message: 'starting' }
 
 export interface Supervised {
   revisionId: string
@@ -30,7 +33,7 @@ export class Supervisor {
   readonly #guard: Guard
   readonly #stop = new AbortController()
   #agent: Agent | null = null
-  #problem: string | null = null
+  #problem: Progress | null = null
   #loop: Promise<void> = Promise.resolve()
   /** is told whenever the agent can serve (its target), or can't (null) */
   onTarget: (target: Target | null) => void = () => undefined
@@ -45,15 +48,17 @@ export class Supervisor {
   }
 
   get health(): Health {
-    return { ready: this.#agent ? 1 : 0, desired: 1, message: this.#agent ? null : (this.#problem ?? 'starting') }
+    return this.#agent
+      ? { ready: 1, desired: 1, message: null, reason: null }
+      : { ready: 0, desired: 1, ...(this.#problem ?? STARTING) }
   }
 
   /** The first start, as a candidate: resolves when it is ready, throws as startAgent does. Supervised from then on. */
-  async first(signal: AbortSignal): Promise<void> {
+  async first(signal: AbortSignal, onProgress?: OnProgress): Promise<void> {
     const stop = AbortSignal.any([signal, this.#stop.signal])
     for (let tries = 1; !this.#agent; tries++) {
       try {
-        this.#agent = await startAgent(this.#guard, await this.of.plan(stop), stop)
+        this.#agent = await startAgent(this.#guard, await this.of.plan(stop), stop, onProgress)
       } catch (error) {
         if (!(error instanceof PortTaken) || tries === PORTS_TRIED) throw error
         this.of.note('Another program has taken the port that the agent was given; it is started again on another one')
@@ -90,17 +95,20 @@ export class Supervisor {
         this.onTarget(this.#agent.target)
         const exit = await this.#agent.ended
         up = performance.now() - since
-        this.#problem = `The agent ${describeExit(exit)}`
+        const reason = ranOutOfMemory(exit) ? 'OUT_OF_MEMORY' : 'CRASHED'
+        this.#problem = { reason, message: `The agent ${describeExit(exit)}` }
       } catch (error) {
-        if (!signal.aborted && !(error instanceof StepFailure)) this.#problem = 'The agent could not be started'
-        else if (error instanceof StepFailure) this.#problem = error.message.split('\n')[0]!
+        if (!signal.aborted && !(error instanceof StepFailure))
+          this.#problem = { reason: 'INTERNAL', message: 'The agent could not be started' }
+        else if (error instanceof StepFailure)
+          this.#problem = { reason: error.reason, message: error.message.split('\n')[0]! }
       }
       this.#agent = null
       if (signal.aborted) return
       this.onTarget(null)
       if (up > RECOVERED_MS) restarts = 0
       const wait = backoff(restarts++, 500, 30_000)
-      this.of.note(`${this.#problem}; restart ${restarts} in ${wait / 1000} s`)
+      this.of.note(`${this.#problem?.message}; restart ${restarts} in ${wait / 1000} s`)
       await sleep(wait, signal)
       if (signal.aborted) return
     }

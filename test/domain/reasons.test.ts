@@ -1,0 +1,235 @@
+/** Reasons: a word for machines beside every message, from whoever gives it, in every place that shows it. */
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { renderMessage } from '../../src/domain/because.ts'
+import type { RequestContext } from '../../src/domain/context.ts'
+import { createDeployment } from '../../src/domain/deployments/create.ts'
+import { deleteDeployment } from '../../src/domain/deployments/delete.ts'
+import { getDeployment } from '../../src/domain/deployments/read.ts'
+import { standingOf } from '../../src/domain/deployments/standing.ts'
+import { updateDeployment } from '../../src/domain/deployments/update.ts'
+import { knownReason, REASON_WORDS } from '../../src/domain/reasons.ts'
+import { interruptRevision } from '../../src/domain/revisions/interrupt.ts'
+import { claim } from '../../src/domain/work/claim.ts'
+import { expire } from '../../src/domain/work/expire.ts'
+import { completeForListener, heartbeatOfListener } from '../../src/domain/work/remote.ts'
+import { countStatements } from '../support/database.ts'
+import { as, gitDeployment, type TestDomain, testDomain } from '../support/domain.ts'
+import { claimOne, succeed } from '../support/holder.ts'
+
+let domain: TestDomain
+let ctx: RequestContext
+beforeAll(async () => {
+  domain = await testDomain()
+  ctx = await domain.tenant()
+})
+afterAll(() => domain.close())
+
+const latest = async (id: string) =>
+  (await getDeployment(ctx, { path: { deployment_id: id } })).latestRevision as NonNullable<
+    Awaited<ReturnType<typeof getDeployment>>['latestRevision']
+  >
+const eventsOf = (revisionId: string) =>
+  domain.core.db.event.findMany({ where: { revisionId }, orderBy: { sequence: 'asc' } })
+
+async function listenerNamed(computeId: string, lastSeenAt: Date | null = new Date()) {
+  return domain.core.db.listener.create({
+    data: { workspaceId: ctx.workspace.id, computeType: 'k8s', computeId, k8sNamespaces: ['agents'], lastSeenAt },
+  })
+}
+async function deployOn(listenerId: string): Promise<string> {
+  const { deploymentId } = await createDeployment(ctx, {
+    body: {
+      name: `on-${randomUUID()}`,
+      source: 'external_container',
+      source_config: { listener_id: listenerId, listener_config: { k8s_namespace: 'agents' } },
+      source_revision_config: { image_uri: 'registry.example.com/agent:1' },
+      secrets: [],
+    },
+  })
+  return deploymentId
+}
+
+/** Held, provisioned, and in the middle of its BUILD. */
+async function building() {
+  const id = await gitDeployment(ctx)
+  const held = await claimOne(domain.plane, id)
+  const { assignment } = await succeed(domain.plane, held, held.step!)
+  return { id, held: { claimId: held.claimId, token: held.token }, step: assignment.step!, claim: held }
+}
+
+test('the words are the list’s own, and spelled alike', () => {
+  expect(new Set(REASON_WORDS).size).toBe(REASON_WORDS.length)
+  for (const word of REASON_WORDS) expect(word).toMatch(/^[A-Z]+(_[A-Z]+)*$/)
+  expect(knownReason('toString', null)).toBeNull()
+  expect(knownReason('CRASHED', null)).toBe('CRASHED')
+})
+
+test('a message is rendered from its reason and the facts alone', () => {
+  const listener = { id: 'L', computeId: 'prod', lastSeenAt: new Date('2026-01-02T03:04:05.678Z'), silent: true }
+  expect(renderMessage('LISTENER_SILENT', { kind: 'BUILD', listener })).toBe(
+    'Waiting for listener prod (L), not heard from since 2026-01-02T03:04:05Z, to build it.',
+  )
+  expect(renderMessage('DEADLINE', { kind: 'DEPLOY', minutes: 10 })).toBe('The deploy passed its deadline of 10 min.')
+})
+
+describe('what the rules say has its reason in the revision and in the event', () => {
+  test('waiting, superseded, interrupted, deleted', async () => {
+    const id = await gitDeployment(ctx)
+    const path = { deployment_id: id }
+    const first = await latest(id)
+    expect(first).toMatchObject({ reason: 'WAITING_FOR_WORKER', reasonSince: expect.any(Date) })
+    await updateDeployment(ctx, { path, body: { source_revision_config: { repo_ref: 'next' } } })
+    const superseded = await domain.core.db.revision.findUniqueOrThrow({ where: { id: first.id } })
+    expect(superseded).toMatchObject({ status: 'SKIPPED', reason: 'SUPERSEDED' })
+    const second = await latest(id)
+    await interruptRevision(ctx, { path: { ...path, revision_id: second.id } })
+    expect(await latest(id)).toMatchObject({ status: 'INTERRUPTED', reason: 'INTERRUPTED_BY_PERSON' })
+    expect((await eventsOf(first.id)).map(({ toStatus, reason }) => [toStatus, reason])).toEqual([
+      ['CREATING', null],
+      ['SKIPPED', 'SUPERSEDED'],
+    ])
+    const other = await gitDeployment(ctx)
+    await domain.core.db.step.updateMany({ where: { deploymentId: other }, data: { firstTakenAt: new Date() } })
+    await deleteDeployment(ctx, { path: { deployment_id: other } })
+    expect(await latest(other)).toMatchObject({ status: 'INTERRUPTED', reason: 'DEPLOYMENT_DELETED' })
+    const deleted = await getDeployment(ctx, { path: { deployment_id: other } })
+    expect(standingOf(deleted, new Date())).toMatchObject({ reason: 'WAITING_FOR_WORKER', since: expect.any(Date) })
+  })
+})
+
+describe('what a worker says of a failure', () => {
+  const failed = async (said: object) => {
+    const { id, held, step } = await building()
+    await domain.plane.complete({ ...held, stepId: step.id, outcome: 'failed', ...said })
+    const { reason, statusMessage } = await latest(id)
+    const { reason: ofStep } = await domain.core.db.step.findUniqueOrThrow({ where: { id: step.id } })
+    expect(ofStep).toBe(reason)
+    return [reason, statusMessage]
+  }
+
+  test('is kept with its words; without a word it counts as the failure of its kind', async () => {
+    expect(await failed({ reason: 'INSTALL_FAILED', message: 'npm ci failed' })).toEqual([
+      'INSTALL_FAILED',
+      'npm ci failed',
+    ])
+    expect(await failed({ message: 'no idea' })).toEqual(['BUILD_FAILED', 'no idea'])
+  })
+
+  test('may be a word of a newer listener: then it counts as the failure of its kind', async () => {
+    const { id: listenerId } = await listenerNamed(`newer-${randomUUID()}`)
+    const id = await deployOn(listenerId)
+    const scope = { listenerId }
+    const [held] = await claim(domain.core, scope, { holder: 'x', max: 1, leaseSeconds: 60 })
+    const caller = as(ctx, 'listener')
+    const call = { ...caller, actor: { ...caller.actor, listenerId } }
+    const path = { listener_id: listenerId, claim_id: held!.claimId }
+    const body = { token: held!.token, step_id: held!.step!.id, outcome: 'failed', reason: 'MOON_FULL', message: 'why' }
+    await completeForListener(call, { path, body })
+    expect(await latest(id)).toMatchObject({
+      status: 'CREATE_FAILED',
+      reason: 'PROVISION_FAILED',
+      statusMessage: 'why',
+    })
+  })
+})
+
+describe('what a step waits for', () => {
+  const progress = { reason: 'WAITING_FOR_HEALTH', message: 'GET /ok is not answered yet' } as const
+
+  test('is told with the heartbeat: one statement, no event, no newer updated_at, and only when it is news', async () => {
+    const { id, held } = await building()
+    const before = await latest(id)
+    const events = (await eventsOf(before.id)).length
+    const generation = (await domain.core.db.deployment.findUniqueOrThrow({ where: { id } })).generation
+    const beat = (told?: typeof progress | null) =>
+      domain.plane.heartbeat({
+        leaseSeconds: 60,
+        claims: [{ ...held, generation, ...(told === undefined ? {} : { progress: told }) }],
+      })
+    expect(await countStatements(domain.database, () => beat(progress))).toHaveLength(1)
+    const after = await latest(id)
+    expect(after).toMatchObject({
+      status: 'BUILDING',
+      reason: 'WAITING_FOR_HEALTH',
+      statusMessage: progress.message,
+      updatedAt: before.updatedAt,
+    })
+    expect((await eventsOf(before.id)).length).toBe(events)
+    await beat({ ...progress, message: 'it listens on 3000' } as never)
+    await beat()
+    expect(await latest(id)).toMatchObject({ statusMessage: 'it listens on 3000', reasonSince: after.reasonSince })
+    await beat(null)
+    expect(await latest(id)).toMatchObject({ reason: null, reasonSince: null, statusMessage: null })
+  })
+
+  test('is not taken from a holder that lost its lease, nor for a revision that has ended', async () => {
+    const { id, held, step } = await building()
+    const stale = { ...held, token: String(BigInt(held.token) - 1n) }
+    await domain.plane.heartbeat({ leaseSeconds: 60, claims: [{ ...stale, progress }] })
+    expect(await latest(id)).toMatchObject({ reason: null })
+    await domain.plane.complete({ ...held, stepId: step.id, outcome: 'failed', reason: 'CRASHED', message: 'gone' })
+    await domain.plane.heartbeat({ leaseSeconds: 60, claims: [{ ...held, progress }] })
+    expect(await latest(id)).toMatchObject({ reason: 'CRASHED', statusMessage: 'gone' })
+  })
+
+  test('is told by listeners, older ones with a text alone, and while it is provisioned, too', async () => {
+    const { id: listenerId } = await listenerNamed(`beats-${randomUUID()}`)
+    const id = await deployOn(listenerId)
+    const [held] = await claim(domain.core, { listenerId }, { holder: 'x', max: 1, leaseSeconds: 60 })
+    const caller = as(ctx, 'listener')
+    const call = { ...caller, actor: { ...caller.actor, listenerId } }
+    const beat = (told: unknown) =>
+      heartbeatOfListener(call, {
+        path: { listener_id: listenerId },
+        body: {
+          claims: [{ claim_id: held!.claimId, token: held!.token, generation: held!.generation, progress: told }],
+        },
+      })
+    await beat({ reason: 'STORAGE_UNAVAILABLE', message: 'no volume' })
+    expect(await latest(id)).toMatchObject({
+      status: 'CREATING',
+      reason: 'STORAGE_UNAVAILABLE',
+      statusMessage: 'no volume',
+    })
+    await beat('an older one')
+    expect(await latest(id)).toMatchObject({ reason: 'IN_PROGRESS', statusMessage: 'an older one' })
+    await beat({ reason: 'MOON_FULL', message: 'a newer one' })
+    expect(await latest(id)).toMatchObject({ reason: 'IN_PROGRESS', statusMessage: 'a newer one' })
+  })
+})
+
+describe('a sweep', () => {
+  test('costs no more for a listener whose name reads like a message', async () => {
+    const statements = async () => (await countStatements(domain.database, () => expire(domain.core))).length
+    await expire(domain.core)
+    const idle = await statements()
+    const { id: listenerId } = await listenerNamed('x heard from, to y')
+    for (let i = 0; i < 3; i++) await deployOn(listenerId)
+    expect(await statements()).toBe(idle)
+  })
+
+  test('says once that a listener has gone silent, and once that it is back', async () => {
+    const { id: listenerId } = await listenerNamed(`silent-${randomUUID()}`)
+    const id = await deployOn(listenerId)
+    expect(await latest(id)).toMatchObject({ reason: 'WAITING_FOR_LISTENER' })
+    const heard = (lastSeenAt: Date) =>
+      domain.core.db.listener.update({ where: { id: listenerId }, data: { lastSeenAt } })
+    await heard(new Date(Date.now() - 100_000))
+    await expire(domain.core)
+    expect(await latest(id)).toMatchObject({
+      reason: 'LISTENER_SILENT',
+      statusMessage: expect.stringContaining('not heard from since'),
+    })
+    await heard(new Date())
+    await expire(domain.core)
+    expect(await latest(id)).toMatchObject({ reason: 'WAITING_FOR_LISTENER' })
+  })
+
+  test('gives a reason to what an older server has left without one', async () => {
+    const id = await gitDeployment(ctx)
+    await domain.core.db.revision.updateMany({ where: { deploymentId: id }, data: { reason: null, reasonSince: null } })
+    await expire(domain.core)
+    expect(await latest(id)).toMatchObject({ reason: 'WAITING_FOR_WORKER', reasonSince: expect.any(Date) })
+  })
+})
