@@ -44,6 +44,7 @@ export const LISTENER_RULES = [
   { apiGroups: ['autoscaling'], resources: ['horizontalpodautoscalers'], verbs: MANAGE },
   { apiGroups: ['networking.k8s.io'], resources: ['ingresses'], verbs: MANAGE },
   { apiGroups: [''], resources: ['pods'], verbs: ['get', 'list', 'watch'] },
+  { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: ['get', 'list', 'watch'] },
   { apiGroups: [''], resources: ['pods/log'], verbs: ['get'] },
   { apiGroups: [''], resources: ['events'], verbs: ['list'] },
 ] satisfies V1PolicyRule[]

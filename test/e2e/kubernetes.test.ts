@@ -63,7 +63,12 @@ test.concurrent('an image becomes pods, with a database and a cache, and the dep
     expect(ofComponent(all, component), component).toHaveLength(1)
   expect(images(await agents(deployed))).toEqual([image('1')])
   expect(await deployed.read()).toMatchObject({ status: 'READY', active_revision_id: first, image_version: '1' })
-  expect(await eventually(async () => (await deployed.health())?.ready === 1)).toBe(true)
+  // during the rollout it says what that waits for
+  const well = async () => {
+    const health = await deployed.health()
+    return health?.ready === 1 && health.message === null
+  }
+  expect(await eventually(well)).toBe(true)
   expect(await deployed.health()).toMatchObject({ ready: 1, desired: 1, message: null })
   for (const { output } of place.listeners) expect(output.stdout + output.stderr).not.toContain('canary-of-the-cluster')
 })

@@ -21,6 +21,7 @@ function pod(agent: Partial<V1ContainerStatus> = READY, change: Partial<V1Pod> =
       namespace: 'agents',
       creationTimestamp: '2026-01-01T00:00:00Z' as unknown as Date,
       labels: { 'pilothouse.dev/revision-id': revision },
+      ownerReferences: [{ apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'r', uid: 'r', controller: true }],
       annotations: { 'pilothouse.dev/attempt': '1', 'pilothouse.dev/template': 'hash' },
     },
     spec: { nodeName: 'node-1', containers: [{ name: 'agent', image: 'agent:from-spec' }] },
@@ -76,6 +77,8 @@ test('it is done when every replica is new and ready and no older pod is left', 
 const old = pod(READY, {}, 'rev-1')
 const going = { ...old, metadata: { ...old.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' as unknown as Date } }
 
+const NO_NODE = [{ type: 'PodScheduled', status: 'False', reason: 'SchedulerError' }]
+
 test.each<[string, V1Pod[], LiveObject | undefined, RegExp]>([
   ['nothing is there', [], undefined, /being made/],
   [
@@ -101,10 +104,27 @@ test.each<[string, V1Pod[], LiveObject | undefined, RegExp]>([
     deployment({ ...DONE, readyReplicas: 0 }),
     /0 of 1 replicas are ready; pod server-rev-2 container agent runs, but is not ready/,
   ],
+  [
+    'a pod of before is left that no controller has',
+    [pod(), { ...old, metadata: { ...old.metadata, ownerReferences: [] } }],
+    deployment({ ...DONE, replicas: 1 }),
+    /pod server-rev-1 of before serves on, and nothing in the cluster controls it: delete it/,
+  ],
 ])('it is not done while %s', (_, pods, workload, waiting) => {
   const judgement = judge({ component: 'server', workload, generation: 3, pods, mark, unschedulableMs: 0 })
   expect(judgement).toMatchObject({ done: false, problems: [] })
-  expect(judgement.waiting).toMatch(waiting)
+  expect(judgement.wait.message).toMatch(waiting)
+})
+
+test.each<[string, V1Pod[], string, string]>([
+  ['starts', [pod({ state: { running: {} } })], 'server', 'WAITING_FOR_HEALTH'],
+  ['is fetched', [pod({ state: { waiting: { reason: 'ContainerCreating' } } })], 'server', 'PULLING_IMAGE'],
+  ['has no node', [pod({ state: {} }, { status: { conditions: NO_NODE } })], 'server', 'UNSCHEDULABLE'],
+  ['waits for its database', [pod({ state: { running: {} } })], 'database', 'DATABASE_UNAVAILABLE'],
+  ['is replaced', [going], 'server', 'ROLLING_OUT'],
+])('a machine is told by a word that it %s', (_, pods, component, reason) => {
+  const workload = deployment({ ...DONE, readyReplicas: 0 })
+  expect(see(pods, workload, { component }).wait.reason).toBe(reason)
 })
 
 test('pods of an earlier template of the same revision are old, also when they were made in the same second', () => {
@@ -116,11 +136,11 @@ test('pods of an earlier template of the same revision are old, also when they w
   const both = { ...DONE, replicas: 2, readyReplicas: 2, availableReplicas: 2 }
   expect(see([before], deployment({ ...DONE, updatedReplicas: 0 }))).toMatchObject({
     done: false,
-    waiting: expect.stringMatching(/no new pod/),
+    wait: { message: expect.stringMatching(/no new pod/) },
   })
   expect(see([pod(), before], deployment(both))).toMatchObject({
     done: false,
-    waiting: expect.stringMatching(/old pods/),
+    wait: { message: expect.stringMatching(/old pods/) },
   })
   expect(see([before], deployment()).done).toBe(false)
   expect(see([pod()]).done).toBe(true)

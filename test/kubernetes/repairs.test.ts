@@ -16,7 +16,9 @@ test('repairs of one object come ever more slowly, the third is a fight, and a c
   const waits: number[] = []
   for (let n = 0, now = 0; n < 4; n++) {
     waits.push(repairs.wait(KEY, now))
-    expect(repairs.fight(now)).toEqual(n < 3 ? null : expect.stringContaining(KEY))
+    expect(repairs.fight(now)).toEqual(
+      n < 3 ? null : { reason: 'CHANGED_BY_OTHERS', message: expect.stringContaining(KEY) },
+    )
     repairs.made(KEY, now)
     expect(repairs.wait('Deployment/b', now)).toBe(0)
   }

@@ -24,7 +24,7 @@ test('a new deployment gets a database and a cache, and then an image becomes po
   expect(await tenant.image()).toBe(V1)
   expect(await tenant.uids()).toHaveLength(1)
   await eventually(() => site.runtime.health(tenant.id)?.ready === 1)
-  expect(site.runtime.health(tenant.id)).toEqual({ ready: 1, desired: 1, message: null })
+  expect(site.runtime.health(tenant.id)).toEqual({ ready: 1, desired: 1, message: null, reason: null })
 })
 
 test('an update replaces the pods, and the revision before leaves nothing behind', async () => {

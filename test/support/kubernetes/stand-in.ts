@@ -66,6 +66,8 @@ export interface StandIn {
   release(pod: { namespace: string; name: string }): void
   /** Makes a running pod unready, or ready again. */
   setReady(pod: { namespace: string; name: string }, ready: boolean): void
+  /** While it is held, nothing keeps the endpoints of Services up to date. */
+  holdEndpoints(held: boolean): void
   /** Forgets the past: watches from before get 410 Gone. */
   compact(): void
   /** Ends all connections, watches among them, without stopping. */
@@ -92,7 +94,7 @@ export async function startStandIn(options: StandInOptions = {}): Promise<StandI
   const logs = new Logs()
   const requests = new Requests()
   const context = createContext(store, api, logs, { ...DELAYS, ...options.delays })
-  const kubelet = startControllers(context)
+  const { kubelet, endpoints } = startControllers(context)
   furnish(api, options)
 
   const server = createServer({ api, access, logs, requests, version: options.version ?? '1.32' })
@@ -129,6 +131,7 @@ export async function startStandIn(options: StandInOptions = {}): Promise<StandI
     },
     release: (name) => kubelet.release(pod(name)),
     setReady: (name, ready) => kubelet.setReady(pod(name), ready),
+    holdEndpoints: (held) => endpoints.hold(held),
     compact: () => store.compact(),
     disconnect: () => server.closeAllConnections(),
     async close() {

@@ -4,27 +4,28 @@
  * success puts back what serves.
  */
 import type { Logger } from 'pino'
-import type { EffectiveSpec, Health, Run } from '../../../domain/work/protocol.ts'
+import type { EffectiveSpec, Health, Progress, Run } from '../../../domain/work/protocol.ts'
 import { within } from '../../backoff.ts'
 import { HIDES_NOTHING } from '../../mask.ts'
 import { masking, nameUnhidden } from '../../masking.ts'
-import type { Candidate, HeldClaim, RevisionLog, RevisionStep, TimedStep } from '../runtime.ts'
+import type { Candidate, HeldClaim, OnProgress, RevisionLog, RevisionStep, TimedStep } from '../runtime.ts'
 import { beforeDeadline } from './before-deadline.ts'
 import { Bell } from './bell.ts'
 import type { Cluster, Fence } from './cluster/cluster.ts'
-import { ApiRefused } from './cluster/errors.ts'
 import { digest } from './digest.ts'
 import type { Follower } from './follower.ts'
 import { healthOf } from './health.ts'
 import { Keeper } from './keeper.ts'
+import { Patience } from './patience.ts'
 import { sourcesOf } from './pod-logs.ts'
 import { requireImage, requireSecrets } from './preflight.ts'
 import { reaching } from './reaching.ts'
 import { customUrlOf, urlOf } from './render/address.ts'
 import { imageVersion } from './render/image.ts'
-import { rolledOut } from './rollout.ts'
-import { applicationOf, markOfServing, type Serving, servingAttempt, servingOf } from './serving.ts'
-import { tearDown } from './teardown.ts'
+import { type Rollout, rolledOut } from './rollout.ts'
+import { applicationOf, markOfServing, maskedProgress, type Serving, servingAttempt, servingOf } from './serving.ts'
+import type { Site } from './survey.ts'
+import { openForTeardown, tearDown } from './teardown.ts'
 import type { Owner, RenderOptions, VolumePolicy } from './types.ts'
 import { volumeNote } from './volume.ts'
 import { createWish, type Password } from './wish.ts'
@@ -52,6 +53,7 @@ export class Held {
   readonly #keeper: Keeper
   readonly #password: Password = { value: null }
   readonly #bell = new Bell()
+  readonly #patience = new Patience()
   readonly #since = new Date()
   #provisioned: boolean
   #infrastructure: EffectiveSpec | null = null
@@ -102,18 +104,18 @@ export class Held {
     })
   }
 
-  async provision(step: TimedStep, signal: AbortSignal): Promise<void> {
+  async provision(step: TimedStep, signal: AbortSignal, onProgress: OnProgress): Promise<void> {
     await this.#step(async () => {
       const deadlineAt = beforeDeadline(step)
-      await reaching(signal, deadlineAt, (inTime) => this.#host.cluster.open(this.#owner.namespace, inTime))
+      await reaching(signal, deadlineAt, onProgress, (inTime) => this.#host.cluster.open(this.#owner.namespace, inTime))
       this.#infrastructure = step.spec
       this.#renew()
-      await this.#rolledOut(deadlineAt, signal, () => undefined)
+      await this.#rolledOut({ deadlineAt, onProgress, onWaiting: () => undefined }, signal)
       this.#provisioned = true
     })
   }
 
-  async deploy(step: RevisionStep, log: RevisionLog, signal: AbortSignal): Promise<Candidate> {
+  async deploy(step: RevisionStep, log: RevisionLog, signal: AbortSignal, onProgress: OnProgress): Promise<Candidate> {
     const { revision, spec, secretReferences, customUrl } = step
     const candidate = servingOf({ revision, spec, secretReferences, customUrl }, revision.attempt, log)
     const settle = async () => {
@@ -126,7 +128,7 @@ export class Held {
     return masking(candidate.mask, tell, async () => {
       this.#stepping = true
       try {
-        await this.#rollOut(candidate, step, signal)
+        await this.#rollOut(candidate, step, signal, maskedProgress(candidate.mask, onProgress))
       } catch (error) {
         await this.#restore()
         throw error
@@ -147,14 +149,14 @@ export class Held {
     })
   }
 
-  async #rollOut(candidate: Serving, step: RevisionStep, signal: AbortSignal): Promise<void> {
+  async #rollOut(candidate: Serving, step: RevisionStep, signal: AbortSignal, onProgress: OnProgress): Promise<void> {
     const { cluster } = this.#host
     const { namespace } = this.#owner
     const deadlineAt = beforeDeadline(step)
     const note = (message: string) => candidate.log.write('deploy', candidate.mask(message))
     nameUnhidden(step.revision.secrets, candidate.log, 'deploy')
     requireImage(step.revision)
-    await reaching(signal, deadlineAt, async (inTime) => {
+    await reaching(signal, deadlineAt, onProgress, async (inTime) => {
       await cluster.open(namespace, inTime)
       await requireSecrets(cluster, namespace, step)
     })
@@ -163,10 +165,10 @@ export class Held {
     this.#infrastructure = step.spec
     this.#resolveBase()
     this.#renew()
-    await this.#rolledOut(deadlineAt, signal, note)
+    await this.#rolledOut({ deadlineAt, onProgress, onWaiting: note }, signal)
     note('All replicas are ready')
     const volume = this.#volumeNote()
-    if (volume) candidate.log.write('deploy', candidate.mask(volume), 'warning')
+    if (volume) candidate.log.write('deploy', candidate.mask(volume.message), 'warning')
   }
 
   /** Repeatable. Afterwards nothing is kept here any more. */
@@ -175,21 +177,12 @@ export class Held {
     const { deploymentId, namespace } = this.#owner
     const deadlineAt = beforeDeadline(step)
     this.#stepping = true
-    const opened = await reaching(signal, deadlineAt, async (inTime) => {
-      try {
-        await cluster.open(namespace, inTime)
-        return true
-      } catch (error) {
-        // provisioning begins by opening it too: where that was refused, nothing was made
-        if (error instanceof ApiRefused && !this.#provisioned) return false
-        throw error
-      }
-    })
+    const opened = await openForTeardown(cluster, namespace, this.#provisioned, deadlineAt, signal)
     if (!opened) return
     await this.#keeper.stop()
     const unseen = this.#keeper.applied.filter(({ seen }) => !seen).map(({ object }) => object)
     await tearDown(
-      { cluster, deploymentId, fence: this.#fence, volumePolicy, unseen, bell: this.#bell, deadlineAt },
+      { cluster, deploymentId, namespace, fence: this.#fence, volumePolicy, unseen, bell: this.#bell, deadlineAt },
       signal,
     )
   }
@@ -197,18 +190,23 @@ export class Held {
   get health(): Health | undefined {
     const serving = this.#candidate ?? this.#base
     if (!serving) return undefined
-    const { cluster } = this.#host
-    const { deploymentId } = this.#owner
-    const trouble = this.#keeper.trouble?.message ?? cluster.problem()
-    const mark = markOfServing(serving)
-    const { min_scale } = serving.run.spec
-    const [objects, pods] = [cluster.objects(deploymentId), cluster.pods(deploymentId)]
-    const { ready, desired, message } = healthOf(deploymentId, objects, pods, mark, min_scale, trouble)
-    const said = message ?? this.#keeper.fight ?? this.#volumeNote()
-    return { ready, desired, message: said && serving.mask(said).slice(0, LONGEST_MESSAGE) }
+    const { reason, message, ...counts } = healthOf({
+      ...this.#site(),
+      mark: markOfServing(serving),
+      wanted: serving.run.spec.min_scale,
+      patience: this.#patience,
+      note: this.#keeper.fight ?? this.#volumeNote(),
+    })
+    return { ...counts, reason: reason ?? null, message: message && serving.mask(message).slice(0, LONGEST_MESSAGE) }
   }
 
-  #volumeNote(): string | null {
+  #site(): Site {
+    const { cluster, failAfterMs } = this.#host
+    const { deploymentId, namespace } = this.#owner
+    return { cluster, deploymentId, namespace, keeper: this.#keeper, failAfterMs }
+  }
+
+  #volumeNote(): Progress | null {
     if (!this.#infrastructure) return null
     const objects = this.#host.cluster.objects(this.#owner.deploymentId)
     return volumeNote(this.#infrastructure.db_storage_gi, objects, this.#keeper.volumeRefusal)
@@ -231,10 +229,9 @@ export class Held {
     }
   }
 
-  #rolledOut(deadlineAt: Date, signal: AbortSignal, onWaiting: (message: string) => void): Promise<void> {
+  #rolledOut(until: Pick<Rollout, 'deadlineAt' | 'onProgress' | 'onWaiting'>, signal: AbortSignal): Promise<void> {
     const { mask } = this.#candidate ?? this.#base ?? { mask: HIDES_NOTHING }
-    const own = { ...this.#owner, keeper: this.#keeper, bell: this.#bell }
-    return rolledOut({ ...this.#host, ...own, deadlineAt, mask, onWaiting }, signal)
+    return rolledOut({ ...this.#site(), ...until, bell: this.#bell, mask }, signal)
   }
 
   /** Puts back what serves; resolves when that is in force, or goes on in the background after a while. */

@@ -3,7 +3,9 @@
  * Pure; the live objects come from the watch.
  */
 import type { V1Deployment, V1Pod, V1StatefulSet } from '@kubernetes/client-node'
+import type { Progress, Reason } from '../../../domain/work/protocol.ts'
 import { failedPods, isGoing, isReady, type Problem, podActivity, podProblems } from './pod-problems.ts'
+import { reasonOfRefusal } from './refusals.ts'
 import { ANNOTATION_ATTEMPT, ANNOTATION_TEMPLATE, LABEL_REVISION } from './render/names.ts'
 import type { LiveObject } from './types.ts'
 
@@ -33,8 +35,8 @@ type Workload = V1Deployment & V1StatefulSet
 
 export interface Judgement {
   done: boolean
-  /** what it is waiting for, in words */
-  waiting: string
+  /** what it is waiting for */
+  wait: Progress
   problems: Problem[]
   /** new pods that are not ready */
   unready: V1Pod[]
@@ -43,14 +45,18 @@ export interface Judgement {
 /** a quota that is about to be raised, an account that is made at the same time */
 const MOMENT_MS = 5000
 
+const SETTLING: Progress = { reason: 'WAITING_FOR_HEALTH', message: ', and have to stay so for a moment' }
+/** What an agent needs before it can be ready. */
+const BELOW = ['database', 'cache']
+
 /** `done`: seen by its controller, every replica is new and ready, and no older pod is left that is not going. */
 export function judge(sight: Sight): Judgement {
   const { component, workload, generation } = sight
   const problems: Problem[] = []
   const unready: V1Pod[] = []
-  const answer = (done: boolean, waiting: string): Judgement => ({
+  const answer = (done: boolean, message: string, reason: Reason = 'ROLLING_OUT'): Judgement => ({
     done,
-    waiting: `${component}: ${waiting}`,
+    wait: { reason: BELOW.includes(component) ? 'DATABASE_UNAVAILABLE' : reason, message: `${component}: ${message}` },
     problems,
     unready,
   })
@@ -70,12 +76,29 @@ export function judge(sight: Sight): Judgement {
   const available = workload.kind === 'Deployment' ? (status.availableReplicas ?? 0) : ready
   if (ready < desired || available < desired) {
     problems.push(...failedPods(component, newPods(sight.pods, sight), sight.unschedulableMs))
+    if (fresh.length === 0) return answer(false, `it has no new pod yet${leaving(sight.pods)}`)
     const [busy] = unready
-    const why = busy ? `; pod ${busy.metadata?.name} ${podActivity(busy)}` : ''
-    return answer(false, fresh.length ? `${ready} of ${desired} replicas are ready${why}` : 'it has no new pod yet')
+    const { reason, message } = busy ? podActivity(busy) : SETTLING
+    const why = busy ? `; pod ${busy.metadata?.name} ${message}` : message
+    return answer(false, `${ready} of ${desired} replicas are ready${why}`, reason)
   }
-  if (pods.length > fresh.length || (status.replicas ?? 0) > updated) return answer(false, 'old pods have to go yet')
+  const old = pods.filter((pod) => !fresh.includes(pod))
+  const orphan = old.find(({ metadata }) => !metadata?.ownerReferences?.some(({ controller }) => controller))
+  if (orphan)
+    return answer(
+      false,
+      `pod ${orphan.metadata?.name} of before serves on, and nothing in the cluster controls it: delete it`,
+      'CHANGED_BY_OTHERS',
+    )
+  if (old.length > 0 || (status.replicas ?? 0) > updated)
+    return answer(false, `old pods have to go yet${old[0] ? `, like ${old[0].metadata?.name}` : ''}`)
   return answer(true, 'ready')
+}
+
+/** A StatefulSet makes its pod anew only when the one before is gone. */
+function leaving(pods: readonly V1Pod[]): string {
+  const last = pods.find(({ metadata }) => metadata?.deletionTimestamp)
+  return last ? `: pod ${last.metadata?.name} is still on its way out` : ''
 }
 
 /**
@@ -110,7 +133,7 @@ function conditionProblems({ component, unschedulableMs }: Sight, workload: Live
     if (type === 'ReplicaFailure' && is === 'True')
       found.push({
         key: `${metadata?.uid}/replicas`,
-        reason: /exceeded quota|limitrange/i.test(message ?? '') ? 'QUOTA_EXCEEDED' : 'CLUSTER_REFUSED',
+        reason: reasonOfRefusal(message),
         message: `The cluster refuses pods of ${component}: ${message ?? reason}`,
         graceMs: MOMENT_MS,
       })

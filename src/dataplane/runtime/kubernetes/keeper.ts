@@ -4,14 +4,15 @@
  * Nothing is called while nothing changes.
  */
 import type { Logger } from 'pino'
+import type { Progress } from '../../../domain/work/protocol.ts'
 import { backoff } from '../../backoff.ts'
 import { StepFailure } from '../../failure.ts'
 import { Alarm } from './alarm.ts'
 import { type Applied, appliedAs, differs, digestOf, keyOf } from './applied.ts'
 import { autoscaledOf } from './autoscaled.ts'
 import type { Cluster, Fence } from './cluster/cluster.ts'
-import { ApiRefused, LeaseOverError, NotNowError, StaleError, Unreachable } from './cluster/errors.ts'
-import { REFUSED_MS, Refusals } from './refusals.ts'
+import { ApiRefused, Contended, LeaseOverError, NotNowError, StaleError, Unreachable } from './cluster/errors.ts'
+import { REFUSED_MS, Refusals, reasonOfRefusal } from './refusals.ts'
 import { Repairs } from './repairs.ts'
 import { together } from './together.ts'
 import type { LiveObject, Manifest } from './types.ts'
@@ -26,9 +27,7 @@ export interface Wish {
 }
 
 /** Why the wish is not in force. */
-export interface Trouble {
-  /** for people */
-  message: string
+export interface Trouble extends Progress {
   /** trying the same again is not expected to help */
   refused: boolean
 }
@@ -95,7 +94,7 @@ export class Keeper {
   }
 
   /** For people: what somebody else changes again and again; null: nothing. */
-  get fight(): string | null {
+  get fight(): Progress | null {
     return this.#repairs.fight()
   }
 
@@ -202,6 +201,7 @@ export class Keeper {
         return
       }
       if (error instanceof ApiRefused) this.#refusals.add(key, error)
+      if (error instanceof Contended) this.#repairs.made(key)
       throw error
     }
   }
@@ -266,18 +266,14 @@ export class Keeper {
       this.ended = error
       log.warn({ err: error, deploymentId }, 'This deployment is not ours to write any more')
     } else if (error instanceof Unreachable) {
-      this.#trouble = { message, refused: false }
+      this.#trouble = { reason: 'CLUSTER_UNREACHABLE', message, refused: false }
       this.#lookIn(error.retryAfterMs ?? backoff(this.#failures++, ...UNREACHABLE_MS))
     } else if (error instanceof NotNowError) {
-      this.#trouble = { message, refused: false }
+      this.#trouble = { reason: 'ROLLING_OUT', message, refused: false }
       this.#lookIn(NOT_NOW_MS)
     } else {
-      const known = error instanceof ApiRefused || error instanceof StepFailure
-      if (!known) log.error({ err: error, deploymentId }, 'Manifests could not be applied')
-      this.#trouble = {
-        message: known ? message : 'Applying its manifests failed: the log of the listener has the cause.',
-        refused: true,
-      }
+      this.#trouble = { ...refusalOf(error), refused: true }
+      if (this.#trouble.reason === 'INTERNAL') log.error({ err: error, deploymentId }, 'Manifests could not be applied')
       this.#lookIn(backoff(this.#failures++, ...REFUSED_MS))
     }
   }
@@ -285,4 +281,11 @@ export class Keeper {
   #lookIn(ms: number): void {
     if (!this.#stop.signal.aborted) this.#alarm.in(ms)
   }
+}
+
+function refusalOf(error: unknown): Progress {
+  if (error instanceof ApiRefused) return { reason: reasonOfRefusal(error.message), message: error.message }
+  if (error instanceof StepFailure) return { reason: error.reason, message: error.message }
+  const message = 'Applying its manifests failed: the log of the listener has the cause.'
+  return { reason: 'INTERNAL', message }
 }

@@ -3,7 +3,7 @@
  * says how long it may last before it is taken for a failure (patience.ts counts).
  */
 import type { V1ContainerStatus, V1Pod } from '@kubernetes/client-node'
-import type { Reason } from '../../../domain/work/protocol.ts'
+import type { Progress, Reason } from '../../../domain/work/protocol.ts'
 
 export interface Problem {
   /** the same for as long as it is the same problem */
@@ -139,7 +139,7 @@ export function failedPods(component: string, pods: readonly V1Pod[], longMs: nu
   if (!newest) return []
   const name = newest.metadata?.name ?? ''
   const ended = newest.status?.containerStatuses?.find(({ state }) => (state?.terminated?.exitCode ?? 0) !== 0)
-  const why = ended ? `its container ${ended.name} ${describeEnd(ended)}` : podActivity(newest)
+  const why = ended ? `its container ${ended.name} ${describeEnd(ended)}` : podActivity(newest).message
   const output = ended && outputOf(newest, ended)
   return [
     {
@@ -187,21 +187,28 @@ function outputOf(pod: V1Pod, container: V1ContainerStatus): Problem['output'] |
 }
 
 /** What a pod that is not ready is doing, in few words. */
-export function podActivity({ status }: V1Pod): string {
-  if (status?.phase === 'Failed')
-    return `failed (${[status.reason, status.message].filter(Boolean).join(': ') || 'no reason given'})`
+export function podActivity({ status }: V1Pod): Progress {
+  if (status?.phase === 'Failed') {
+    const why = [status.reason, status.message].filter(Boolean).join(': ')
+    return { reason: 'CRASHED', message: `failed (${why || 'no reason given'})` }
+  }
   const scheduled = status?.conditions?.find(({ type }) => type === 'PodScheduled')
-  if (scheduled && scheduled.status !== 'True') return `has no node yet (${scheduled.reason ?? 'Pending'})`
+  if (scheduled && scheduled.status !== 'True')
+    return { reason: 'UNSCHEDULABLE', message: `has no node yet (${scheduled.reason ?? 'Pending'})` }
   for (const { name, state, ready } of [
     ...(status?.initContainerStatuses ?? []),
     ...(status?.containerStatuses ?? []),
   ]) {
     if (ready || state?.terminated?.exitCode === 0) continue
     if (state?.waiting && state.waiting.reason !== 'PodInitializing')
-      return `container ${name} is waiting (${state.waiting.reason ?? 'no reason given'})`
-    if (state?.running) return `container ${name} runs, but is not ready`
+      return {
+        reason: state.waiting.reason === 'ContainerCreating' ? 'PULLING_IMAGE' : 'CONTAINER_START_FAILED',
+        message: `container ${name} is waiting (${state.waiting.reason ?? 'no reason given'})`,
+      }
+    if (state?.running) return { reason: 'WAITING_FOR_HEALTH', message: `container ${name} runs, but is not ready` }
   }
-  return `is ${status?.phase?.toLowerCase() ?? 'not seen by any node yet'}`
+  const phase = status?.phase?.toLowerCase()
+  return { reason: 'ROLLING_OUT', message: `is ${phase ?? 'not seen by any node yet'}` }
 }
 
 /** By its own condition. */

@@ -3,14 +3,17 @@
  */
 import { backoff, limited, sleep } from '../../backoff.ts'
 import { StepFailure } from '../../failure.ts'
+import type { OnProgress } from '../runtime.ts'
 import { ApiRefused, Unreachable } from './cluster/errors.ts'
+import { reasonOfRefusal } from './refusals.ts'
 
 const RETRY_MS = [250, 10_000] as const
 
-/** What `work` gives. A refusal, and an API server that is away until the deadline, are StepFailure. */
+/** What `work` gives. `onProgress` is told while the API server is away. A refusal, and an API server that is away until the deadline, are StepFailure. */
 export async function reaching<T>(
   signal: AbortSignal,
   deadlineAt: Date,
+  onProgress: OnProgress,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const left = Math.max(0, deadlineAt.getTime() - Date.now())
@@ -21,9 +24,11 @@ export async function reaching<T>(
         return await work(inTime)
       } catch (error) {
         signal.throwIfAborted()
-        if (error instanceof ApiRefused) throw new StepFailure('CLUSTER_REFUSED', error.message)
-        if (error instanceof Unreachable) problem = error.message
-        else if (!inTime.aborted) throw error
+        if (error instanceof ApiRefused) throw new StepFailure(reasonOfRefusal(error.message), error.message)
+        if (error instanceof Unreachable) {
+          problem = error.message
+          onProgress({ reason: 'CLUSTER_UNREACHABLE', message: problem })
+        } else if (!inTime.aborted) throw error
       }
       if (!inTime.aborted) await sleep(backoff(tries, ...RETRY_MS), inTime)
       signal.throwIfAborted()

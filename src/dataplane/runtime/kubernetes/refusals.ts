@@ -1,11 +1,17 @@
 /**
  * What the API server refused is not tried at every event: ever later again, until something else is wished.
  */
+import type { Reason } from '../../../domain/work/protocol.ts'
 import { backoff } from '../../backoff.ts'
 import type { ApiRefused } from './cluster/errors.ts'
 
 /** first and longest wait until the same is tried again, in ms */
 export const REFUSED_MS = [5000, 300_000] as const
+
+/** An API server has no word of its own for a quota: it is a 403 like any other, and its text is all there is. */
+export function reasonOfRefusal(message: string | undefined): Reason {
+  return /exceeded quota|limitrange/i.test(message ?? '') ? 'QUOTA_EXCEEDED' : 'CLUSTER_REFUSED'
+}
 
 export class Refusals {
   readonly #refusals = new Map<string, { error: ApiRefused; until: number; count: number }>()

@@ -1,8 +1,9 @@
 /**
  * Paces repairs: an object is put right at once, but somebody who changes it back again and again is answered ever
- * more slowly, and people are told. Only what the API server accepted was a repair: while it is away one change by
- * hand is tried to be put right many times.
+ * more slowly, and people are told. Only what the API server accepted was a repair, or what it did not because others
+ * write all the time: while it is away one change by hand is tried to be put right many times.
  */
+import type { Progress } from '../../../domain/work/protocol.ts'
 import { backoff } from '../../backoff.ts'
 
 const FIRST_MS = 1000
@@ -28,10 +29,11 @@ export class Repairs {
   }
 
   /** For people: what is being changed back again and again; null: nothing. */
-  fight(now = performance.now()): string | null {
+  fight(now = performance.now()): Progress | null {
     const keys = [...this.#repairs].filter(([, { count, last }]) => count >= FIGHT && now - last <= CALM_MS)
     if (keys.length === 0) return null
-    return `Something else in the cluster keeps changing what is ours: ${keys.map(([key]) => key).join(', ')}.`
+    const message = `Something else in the cluster keeps changing what is ours: ${keys.map(([key]) => key).join(', ')}.`
+    return { reason: 'CHANGED_BY_OTHERS', message }
   }
 
   #recent(key: string, now: number): { count: number; last: number } | null {

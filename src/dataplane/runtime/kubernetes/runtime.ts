@@ -5,7 +5,7 @@
 import type { Logger } from 'pino'
 import { StepFailure } from '../../failure.ts'
 import { StepCalls } from '../calls.ts'
-import type { HeldClaim, Runtime } from '../runtime.ts'
+import type { HeldClaim, OnProgress, Runtime } from '../runtime.ts'
 import type { Cluster } from './cluster/cluster.ts'
 import { Follower } from './follower.ts'
 import { Held, type Host } from './held.ts'
@@ -66,14 +66,15 @@ export function createKubernetesRuntime(options: KubernetesRuntimeOptions): Runt
   }
 
   return {
-    provision: (claim, step, signal) => calls.carry(step.id, async () => hold(claim).provision(step, signal)),
+    provision: (claim, step, signal, onProgress = unheard) =>
+      calls.carry(step.id, async () => hold(claim).provision(step, signal, onProgress)),
     async build() {
       throw new StepFailure('NO_BUILDER', NO_BUILDER)
     },
-    deploy: (claim, step, revisionLog, signal) =>
+    deploy: (claim, step, revisionLog, signal, onProgress = unheard) =>
       calls.carry(
         step.id,
-        async () => hold(claim).deploy(step, revisionLog, signal),
+        async () => hold(claim).deploy(step, revisionLog, signal, onProgress),
         (candidate) => candidate.discard(),
       ),
     teardown: (claim, step, signal) =>
@@ -96,3 +97,5 @@ export function createKubernetesRuntime(options: KubernetesRuntimeOptions): Runt
     },
   }
 }
+
+const unheard: OnProgress = () => undefined

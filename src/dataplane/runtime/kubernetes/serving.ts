@@ -4,7 +4,7 @@
 import type { V1Deployment, V1Pod } from '@kubernetes/client-node'
 import type { Run } from '../../../domain/work/protocol.ts'
 import { createMask, type Mask, type Masked } from '../../mask.ts'
-import type { RevisionLog } from '../runtime.ts'
+import type { OnProgress, RevisionLog } from '../runtime.ts'
 import { componentOf } from './component.ts'
 import { type Mark, markOf } from './judge.ts'
 import { isReady } from './pod-problems.ts'
@@ -30,6 +30,11 @@ export function servingOf(run: Run, attempt: number | null, log: RevisionLog): S
     return stream(line)
   }
   return { run, attempt, log, mask, hide }
+}
+
+/** What a step tells is kept and shown like a message of its failure: without secrets. */
+export function maskedProgress(mask: Mask, tell: OnProgress): OnProgress {
+  return (progress) => tell(progress && { ...progress, message: mask(progress.message) })
 }
 
 /** What to render. Only with an attempt that is known. */

@@ -7,12 +7,14 @@ import { StepFailure } from '../../failure.ts'
 import type { Bell } from './bell.ts'
 import type { Cluster, Fence } from './cluster/cluster.ts'
 import { ApiRefused, Unreachable } from './cluster/errors.ts'
+import { reaching } from './reaching.ts'
 import { namesOf } from './render/names.ts'
 import type { LiveObject, VolumePolicy } from './types.ts'
 
 export interface Teardown {
   cluster: Cluster
   deploymentId: string
+  namespace: string
   fence: Fence
   /** `keep`: the volume stays, and with it the Secret, without whose password nobody could read it */
   volumePolicy: VolumePolicy
@@ -24,11 +26,36 @@ export interface Teardown {
 
 const RETRY_MS = [250, 10_000] as const
 
+/**
+ * False: there is nothing to remove. Provisioning begins by opening the namespace too: where that is refused and it
+ * never succeeded, nothing was made.
+ */
+export async function openForTeardown(
+  cluster: Cluster,
+  namespace: string,
+  provisioned: boolean,
+  deadlineAt: Date,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const silent = () => undefined
+  return reaching(signal, deadlineAt, silent, async (inTime) => {
+    try {
+      await cluster.open(namespace, inTime)
+      return true
+    } catch (error) {
+      if (error instanceof ApiRefused && !provisioned) return false
+      throw error
+    }
+  })
+}
+
 /** Throws StepFailure when it is refused, or not done in time. The namespace has to be open. */
 export async function tearDown(teardown: Teardown, signal: AbortSignal): Promise<void> {
-  const { cluster, deploymentId, fence, bell, deadlineAt } = teardown
+  const { cluster, deploymentId, namespace, fence, bell, deadlineAt } = teardown
+  const anchor = { namespace, name: namesOf(deploymentId).database }
   const told = new Set<string>()
   let failures = 0
+  let marked = false
   for (;;) {
     signal.throwIfAborted()
     const { now, waiting } = leftOf(teardown, told)
@@ -36,6 +63,9 @@ export async function tearDown(teardown: Teardown, signal: AbortSignal): Promise
     let away: Unreachable | null = null
     for (const object of now) {
       try {
+        // a holder of before that has not noticed yet would make anew what goes
+        if (!marked) await cluster.mark({ apiVersion: 'v1', kind: 'Secret', ...anchor }, fence)
+        marked = true
         await cluster.remove(object, fence, ownsPods(object) ? 'foreground' : 'background')
         told.add(object.metadata.uid)
       } catch (error) {

@@ -1,8 +1,9 @@
 /**
  * Problems that no status tells, only warnings: a database whose pod is not allowed, a volume that can't be
- * mounted. Asked for only when a workload has been getting nowhere for a while.
+ * mounted, what a probe got for an answer. Asked for only when a workload has been getting nowhere for a while.
  */
 import type { V1Pod } from '@kubernetes/client-node'
+import type { Reason } from '../../../domain/work/protocol.ts'
 import type { Cluster } from './cluster/cluster.ts'
 import type { Problem } from './pod-problems.ts'
 import type { Component, LiveObject } from './types.ts'
@@ -12,6 +13,7 @@ export interface Stuck {
   uid: string
   namespace: string
   what: string
+  reason: Reason
   /** so long it is left alone before it is asked about */
   quietMs: number
   graceMs: number
@@ -32,17 +34,18 @@ export function stuckOf(
   failAfterMs: number,
 ): Stuck[] {
   const { uid, namespace } = workload.metadata
-  if (workload.kind === 'StatefulSet' && pods.length === 0)
-    return [
-      { uid, namespace, what: `The cluster refuses the pod of ${component}`, quietMs: QUIET_MS, graceMs: MOMENT_MS },
-    ]
-  return unready.filter(isBeingMade).map(({ metadata }) => ({
-    uid: metadata?.uid ?? '',
-    namespace,
-    what: `Pod ${metadata?.name} can't be started`,
-    quietMs: QUIET_POD_MS,
-    graceMs: failAfterMs,
-  }))
+  if (workload.kind === 'StatefulSet' && pods.length === 0) {
+    const what = `The cluster refuses the pod of ${component}`
+    return [{ uid, namespace, what, reason: 'CLUSTER_REFUSED', quietMs: QUIET_MS, graceMs: MOMENT_MS }]
+  }
+  return unready.map((pod): Stuck => {
+    const { uid = '', name } = pod.metadata ?? {}
+    const common = { uid, namespace, quietMs: QUIET_POD_MS }
+    return isBeingMade(pod)
+      ? { ...common, what: `Pod ${name} can't be started`, reason: 'CONTAINER_START_FAILED', graceMs: failAfterMs }
+      : // its probes fail: how long they may is for the deadline to say
+        { ...common, what: `Pod ${name} is not ready`, reason: 'WAITING_FOR_HEALTH', graceMs: Number.POSITIVE_INFINITY }
+  })
 }
 
 /** It has a node, and none of its containers has ever run. */
@@ -56,11 +59,9 @@ function isBeingMade({ status, spec }: V1Pod): boolean {
 
 /** The newest warning about each, as a problem. Never throws: who may not read events does without. */
 export async function askWarnings(cluster: Cluster, stuck: readonly Stuck[]): Promise<Problem[]> {
-  const asked = stuck.slice(0, 3).map(async ({ uid, namespace, what, graceMs }): Promise<Problem[]> => {
+  const asked = stuck.slice(0, 3).map(async ({ uid, namespace, what, reason, graceMs }): Promise<Problem[]> => {
     const [newest] = await cluster.warnings(namespace, uid).catch(() => [])
-    return newest === undefined
-      ? []
-      : [{ key: `${uid}/warning`, reason: 'CONTAINER_START_FAILED', message: `${what}: ${newest}`, graceMs }]
+    return newest === undefined ? [] : [{ key: `${uid}/warning`, reason, message: `${what}: ${newest}`, graceMs }]
   })
   return (await Promise.all(asked)).flat()
 }

@@ -3,6 +3,7 @@
  * grow is for the cluster to say. What it can't become must not keep an agent from being deployed.
  */
 import type { V1PersistentVolumeClaim } from '@kubernetes/client-node'
+import type { Progress } from '../../../domain/work/protocol.ts'
 import { bytesOf, gibibytes } from './render/quantity.ts'
 import type { LiveObject, Manifest } from './types.ts'
 
@@ -42,11 +43,12 @@ export function withoutFitted(manifest: Manifest): Manifest {
 }
 
 /** For people: that the volume is not as large as the spec says; null: it is, or there is none yet. `refused`: why it can't grow. */
-export function volumeNote(wantedGi: number, objects: readonly LiveObject[], refused: string | null): string | null {
+export function volumeNote(wantedGi: number, objects: readonly LiveObject[], refused: string | null): Progress | null {
   const there = objects.find(({ kind }) => kind === 'PersistentVolumeClaim')
   const has = ((there?.spec ?? {}) as NonNullable<Claim>).resources?.requests?.storage
   if (has === undefined) return null
   const difference = bytesOf(has) - bytesOf(gibibytes(wantedGi))
-  if (difference > 0) return `The volume of the database keeps its ${has}: a volume can't shrink.`
-  return difference < 0 && refused !== null ? `The volume of the database stays at ${has}. ${refused}` : null
+  const note = (message: string): Progress => ({ reason: 'STORAGE_UNAVAILABLE', message })
+  if (difference > 0) return note(`The volume of the database keeps its ${has}: a volume can't shrink.`)
+  return difference < 0 && refused !== null ? note(`The volume of the database stays at ${has}. ${refused}`) : null
 }

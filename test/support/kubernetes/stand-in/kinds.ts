@@ -43,6 +43,7 @@ export const KINDS: Kind[] = [
     shortNames: ['hpa'],
     status: true,
   }),
+  kind('discovery.k8s.io', 'v1', 'EndpointSlice', 'endpointslices'),
   kind('networking.k8s.io', 'v1', 'Ingress', 'ingresses', { shortNames: ['ing'], status: true, generation: true }),
   kind('rbac.authorization.k8s.io', 'v1', 'Role', 'roles'),
   kind('rbac.authorization.k8s.io', 'v1', 'RoleBinding', 'rolebindings'),

@@ -5,7 +5,7 @@ import { FIELD_MANAGER } from '../render/names.ts'
 import type { LiveObject, Manifest } from '../types.ts'
 import { type ClusterAccess, named, readOnce } from './access.ts'
 import type { Fence } from './cluster.ts'
-import { ApiRefused, NotNowError, Unreachable } from './errors.ts'
+import { ApiRefused, Contended, NotNowError } from './errors.ts'
 import { checkFence, stamped } from './fencing.ts'
 import { anchorOf, type ObjectRef, objectPath } from './kinds.ts'
 import { retrying } from './retry.ts'
@@ -75,5 +75,5 @@ export async function unlessConflict<T>(
       if (!(error instanceof ApiRefused) || error.status !== 409) throw error
     }
   }
-  throw new Unreachable(`${named(ref)} was changed by others each time it was to be written`)
+  throw new Contended(`${named(ref)} was changed by others each time it was to be written`)
 }

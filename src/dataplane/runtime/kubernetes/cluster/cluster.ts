@@ -2,7 +2,7 @@
  * What the Kubernetes runtime needs of a cluster, and nothing more: our objects as last seen, writes that are
  * fenced, and the logs of pods. open.ts makes one.
  */
-import type { V1Pod } from '@kubernetes/client-node'
+import type { V1EndpointSlice, V1Pod } from '@kubernetes/client-node'
 import type { Logger } from 'pino'
 import type { LiveObject, Manifest } from '../types.ts'
 import type { ObjectRef } from './kinds.ts'
@@ -38,14 +38,19 @@ export interface Cluster {
    */
   open(namespace: string, signal: AbortSignal): Promise<void>
   /**
-   * Our objects of a deployment as last seen, without pods. `data` of Secrets and managedFields are not kept.
+   * Our objects of a deployment as last seen, without pods and endpoints. `data` of Secrets and managedFields are not kept.
    * They are shared: not to be changed.
    */
   objects(deploymentId: string): LiveObject[]
   /** Its pods as last seen: the API's JSON, so that times are strings whatever V1Pod says. Shared: not to be changed. */
   pods(deploymentId: string): V1Pod[]
   /**
-   * Calls `told` when an object or pod of a deployment was seen added, changed or removed: once per deployment
+   * The EndpointSlices of its Services as last seen; null: they are not seen just now, by our rights or at all.
+   * Shared: not to be changed.
+   */
+  endpoints(namespace: string, deploymentId: string): V1EndpointSlice[] | null
+  /**
+   * Calls `told` when an object, pod or endpoint of a deployment was seen added, changed or removed: once per deployment
    * and tick, also for what we did ourselves. Returns how to stop it.
    */
   onChange(told: (deploymentId: string) => void): () => void
@@ -59,6 +64,11 @@ export interface Cluster {
    * and so is the `-database` Secret, which has to be applied before all else).
    */
   apply(manifest: Manifest, fence: Fence): Promise<LiveObject>
+  /**
+   * Leaves the token on the object, which stays as it is otherwise; does nothing when it is gone or going. Throws
+   * StaleError and LeaseOverError.
+   */
+  mark(ref: ObjectRef, fence: Fence): Promise<void>
   /**
    * Deletes it if it is still the one that was seen (uid) and no newer holder's. Resolves when the server has
    * accepted that, or the object is gone, or another one has its name: finalizers and pods may take longer, the

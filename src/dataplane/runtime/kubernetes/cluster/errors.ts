@@ -49,6 +49,11 @@ export class Unreachable extends Error {
   }
 }
 
+/** Others write the object so often that no version of it lasts until it is written here. */
+export class Contended extends Unreachable {
+  override name = 'Contended'
+}
+
 /** The cluster was closed here. */
 export class ClusterClosedError extends Error {
   override name = 'ClusterClosedError'

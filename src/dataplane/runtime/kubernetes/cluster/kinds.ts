@@ -1,6 +1,6 @@
 /**
  * The kinds of objects that a deployment consists of, and where the API has them. Only versions that every
- * API server from 1.20 to 1.36 serves. A table instead of the API's discovery: it costs no calls.
+ * API server from 1.20 to 1.36 serves, but for what is optional. A table instead of the API's discovery: it costs no calls.
  */
 import { LABEL_DEPLOYMENT, LABEL_MANAGED_BY, MANAGED_BY, namesOf } from '../render/names.ts'
 import type { Manifest } from '../types.ts'
@@ -21,6 +21,16 @@ export interface Kind {
   kind: string
   /** as in the URL and in rules of rights */
   resource: string
+  /** done without where we have no rights for it, or the API does not have it; why it is wanted, for people */
+  optional?: string
+}
+
+/** Which pods a Service leads to; made by the cluster, with the labels of the Service. */
+export const ENDPOINTS: Kind = {
+  apiVersion: 'discovery.k8s.io/v1',
+  kind: 'EndpointSlice',
+  resource: 'endpointslices',
+  optional: 'health can’t tell when a Service leads nowhere',
 }
 
 /** All that is watched, pods too. */
@@ -33,6 +43,7 @@ export const KINDS: readonly Kind[] = [
   { apiVersion: 'autoscaling/v1', kind: 'HorizontalPodAutoscaler', resource: 'horizontalpodautoscalers' },
   { apiVersion: 'networking.k8s.io/v1', kind: 'Ingress', resource: 'ingresses' },
   { apiVersion: 'v1', kind: 'Pod', resource: 'pods' },
+  ENDPOINTS,
 ]
 
 /** Throws for a kind that is none of ours: a mistake in the program. */

@@ -1,7 +1,7 @@
 /**
  * Opens a cluster: puts credentials, calls, watches and what they saw together.
  */
-import type { V1Pod } from '@kubernetes/client-node'
+import type { V1EndpointSlice, V1Pod } from '@kubernetes/client-node'
 import type { LiveObject } from '../types.ts'
 import { type ClusterAccess, readOnce } from './access.ts'
 import { Api } from './api.ts'
@@ -9,6 +9,8 @@ import { apply } from './apply.ts'
 import type { Cluster, ClusterOptions, ClusterTimes } from './cluster.ts'
 import { Credentials } from './credentials.ts'
 import { followLog } from './follow-log.ts'
+import { ENDPOINTS } from './kinds.ts'
+import { mark } from './mark.ts'
 import { remove } from './remove.ts'
 import { retrying } from './retry.ts'
 import { Store } from './store.ts'
@@ -40,12 +42,17 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
 
   return {
     open: (namespace, signal) => watches.open(namespace, signal),
-    objects: (deploymentId) => store.of(deploymentId).filter(({ kind }) => kind !== 'Pod'),
+    objects: (deploymentId) => store.of(deploymentId).filter((object) => !isPod(object) && !isEndpoints(object)),
     // the API's JSON as it is: times are strings in it, whatever V1Pod says
     pods: (deploymentId) => store.of(deploymentId).filter(isPod) as unknown as V1Pod[],
+    endpoints: (namespace, deploymentId) =>
+      watches.sees(namespace, ENDPOINTS)
+        ? (store.of(deploymentId).filter(isEndpoints) as unknown as V1EndpointSlice[])
+        : null,
     onChange: (told) => store.onChange(told),
     read: (ref) => retrying(times, () => readOnce(access, ref)),
     apply: (manifest, fence) => apply(access, manifest, fence),
+    mark: (ref, fence) => mark(access, ref, fence),
     remove: (object, fence, propagation = 'background') => remove(access, object, fence, propagation),
     warnings: (namespace, uid) => warnings(access, namespace, uid),
     followLog: (pod, container, options, onLine, signal) =>
@@ -59,3 +66,4 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
 }
 
 const isPod = ({ kind }: LiveObject) => kind === 'Pod'
+const isEndpoints = ({ kind }: LiveObject) => kind === ENDPOINTS.kind

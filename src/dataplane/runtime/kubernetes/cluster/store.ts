@@ -2,7 +2,7 @@
  * What the watches have seen: our objects, found by deployment. Only watches write here, so that what is known
  * never goes back in time.
  */
-import { LABEL_DEPLOYMENT } from '../render/names.ts'
+import { LABEL_DEPLOYMENT, namesOf } from '../render/names.ts'
 import type { LiveObject } from '../types.ts'
 import type { Kind, ObjectRef } from './kinds.ts'
 import { strip } from './strip.ts'
@@ -80,7 +80,11 @@ export class Store {
   }
 }
 
-/** Objects with our label but of no deployment are kept under '': nobody asks for them. */
-function ownerOf(object: LiveObject): string {
-  return object.metadata.labels?.[LABEL_DEPLOYMENT] ?? ''
+/**
+ * By label and name together: an object that somebody gave another deployment's label must not be removed as a leftover
+ * of that one. What is of no deployment is kept under '': nobody asks for it.
+ */
+function ownerOf({ metadata: { name, labels } }: LiveObject): string {
+  const deploymentId = labels?.[LABEL_DEPLOYMENT]
+  return deploymentId && name.startsWith(namesOf(deploymentId).base) ? deploymentId : ''
 }

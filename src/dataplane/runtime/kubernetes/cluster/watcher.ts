@@ -49,6 +49,11 @@ export class Watcher {
     return this.#failure
   }
 
+  /** What is known of the kind is up to date, as far as can be told. */
+  get current(): boolean {
+    return this.#hasListed && this.#failure === null && !this.#end.signal.aborted
+  }
+
   /** Connects anew, from where it is, if there is a connection: it may be dead. */
   renew(): void {
     if (this.#watching) this.#connection.abort()

@@ -1,14 +1,17 @@
 /**
- * Which namespaces are watched: one watcher for each kind, however many deployments there are.
+ * Which namespaces are watched: one watcher for each kind, however many deployments there are. Kinds that are optional
+ * keep nobody waiting, and are no problem when they can't be had.
  */
 import type { Logger } from 'pino'
 import type { ClusterAccess } from './access.ts'
-import { KINDS } from './kinds.ts'
+import { KINDS, type Kind } from './kinds.ts'
+import { OptionalWatch } from './optional-watch.ts'
 import { Scope } from './scope.ts'
 import { Watcher } from './watcher.ts'
 
 interface Namespace {
   watchers: Watcher[]
+  optional: Map<Kind, OptionalWatch>
   ready: Promise<unknown>
 }
 
@@ -36,7 +39,13 @@ export class Watches {
 
   /** Connections may be dead. */
   renew(): void {
-    for (const { watchers } of this.#namespaces.values()) for (const watcher of watchers) watcher.renew()
+    for (const { watchers, optional } of this.#namespaces.values())
+      for (const watcher of [...watchers, ...optional.values()]) watcher.renew()
+  }
+
+  /** Whether what is known of an optional kind is up to date. */
+  sees(namespace: string, kind: Kind): boolean {
+    return this.#namespaces.get(namespace)?.optional.get(kind)?.current ?? false
   }
 
   /** What is wrong with one of them; null: nothing. */
@@ -56,9 +65,17 @@ export class Watches {
     const access = this.#access
     const onFailure = (error: unknown) => this.#failed(error)
     const onRecovery = () => this.#recovered()
-    const watchers = KINDS.map((kind) => new Watcher({ access, kind, namespace, onFailure, onRecovery }))
+    const watchers = KINDS.filter((kind) => !kind.optional).map(
+      (kind) => new Watcher({ access, kind, namespace, onFailure, onRecovery }),
+    )
     const ready = Promise.all(watchers.map((watcher) => watcher.ready))
-    const begun = { watchers, ready }
+    const optional = new Map(
+      KINDS.filter((kind) => kind.optional).map((kind) => [
+        kind,
+        new OptionalWatch({ access, kind, namespace, log: this.#log }),
+      ]),
+    )
+    const begun = { watchers, optional, ready }
     this.#namespaces.set(namespace, begun)
     // without the rights for all of it nothing can be done there; who asks again may have them by then
     ready.catch(() => {
@@ -81,7 +98,8 @@ export class Watches {
   }
 
   #end(namespace: string): void {
-    for (const watcher of this.#namespaces.get(namespace)?.watchers ?? []) watcher.close()
+    const { watchers = [], optional = new Map() } = this.#namespaces.get(namespace) ?? {}
+    for (const watcher of [...watchers, ...optional.values()]) watcher.close()
     this.#namespaces.delete(namespace)
   }
 }

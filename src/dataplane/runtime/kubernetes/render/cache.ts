@@ -31,8 +31,9 @@ export function cache(owner: Owner, spec: EffectiveSpec, options: RenderOptions)
         paused: false,
         minReadySeconds: 0,
         revisionHistoryLimit: 2,
-        // two at once would be two different memories behind one address
-        strategy: { type: 'Recreate' },
+        // Two at once would be two different memories behind one address. Not `Recreate`: beside it the API server refuses
+        // whatever somebody else has left in `rollingUpdate`, so that it could never be put right again.
+        strategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 1, maxSurge: 0 } },
         selector: { matchLabels: selectorOf(owner.deploymentId, 'cache') },
         template: hashed({ metadata: podMetadata(marked), spec: pod(database, spec, options) }),
       },

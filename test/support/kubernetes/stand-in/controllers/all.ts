@@ -3,6 +3,7 @@ import type { Context } from '../context.ts'
 import { type Kubelet, startKubelet } from '../kubelet/kubelet.ts'
 import { startAutoscalers } from './autoscalers.ts'
 import { startDeployments } from './deployments.ts'
+import { type EndpointController, startEndpoints } from './endpoints.ts'
 import { startGarbageCollector } from './garbage.ts'
 import { startNamespaces } from './namespaces.ts'
 import { startQuotas } from './quotas.ts'
@@ -11,7 +12,12 @@ import { startScheduler } from './scheduler.ts'
 import { startStatefulSets } from './statefulsets.ts'
 import { startVolumes } from './volumes.ts'
 
-export function startControllers(context: Context): Kubelet {
+export interface Controllers {
+  kubelet: Kubelet
+  endpoints: EndpointController
+}
+
+export function startControllers(context: Context): Controllers {
   startNamespaces(context)
   startGarbageCollector(context)
   startReplicaSets(context)
@@ -21,5 +27,5 @@ export function startControllers(context: Context): Kubelet {
   startQuotas(context)
   startVolumes(context)
   startScheduler(context)
-  return startKubelet(context)
+  return { endpoints: startEndpoints(context), kubelet: startKubelet(context) }
 }

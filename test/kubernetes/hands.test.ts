@@ -1,0 +1,168 @@
+/**
+ * Somebody with kubectl and no idea of ours: extra members in whatever counts as one value, labels of other deployments,
+ * a deletion while the API server is away. Each heals, and nobody is blamed for what was one slip of a hand.
+ */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Cluster } from '../../src/dataplane/runtime/kubernetes/cluster/cluster.ts'
+import { Unreachable } from '../../src/dataplane/runtime/kubernetes/cluster/errors.ts'
+import { fromFieldsV1, isGranular, isMap, split } from '../support/kubernetes/stand-in/fields.ts'
+import type { KubeObject } from '../support/kubernetes/stand-in/objects.ts'
+import { eventually, openSite, type Site, Tenant } from './runtime-support.ts'
+
+let site: Site
+beforeAll(async () => {
+  site = await openSite()
+})
+afterAll(() => site.close())
+
+const onStandIn = test.skipIf(Boolean(process.env.TEST_KUBECONFIG))
+const SPEC = { min_scale: 1, max_scale: 3, cpu: 0.1 }
+const KINDS = ['Service', 'Deployment', 'StatefulSet', 'HorizontalPodAutoscaler', 'PersistentVolumeClaim', 'Secret']
+
+async function serving(spec = {}, runtime = site.runtime): Promise<Tenant> {
+  const tenant = new Tenant(site, {}, runtime)
+  await tenant.provision(spec)
+  const secrets = [{ name: 'TOKEN', value: 'a secret' }]
+  await tenant.deploy(tenant.revision('registry.example.com/agent:1', { secrets }), { spec })
+  return tenant
+}
+
+const objectsOf = (tenant: Tenant): KubeObject[] =>
+  KINDS.flatMap((kind) => site.test.standIn!.objects(kind, site.namespace)).filter(({ metadata }) =>
+    metadata.name.includes(tenant.id),
+  )
+
+// biome-ignore lint/suspicious/noExplicitAny: any member of any object
+type Any = any
+
+/** What stands at a path of managedFields, and where that is as JSON patches write it; null: not there. */
+function at(object: KubeObject, path: string): { value: Any; pointer: string } | null {
+  let [value, pointer]: [Any, string] = [object, '']
+  for (const element of split(path)) {
+    const keys = element.startsWith('k:') ? Object.entries(JSON.parse(element.slice(2))) : null
+    const name: string | number = keys
+      ? (value ?? []).findIndex((item: Any) => keys.every(([key, is]) => (item[key] ?? 'TCP') === is))
+      : element.slice(2)
+    value = value?.[name]
+    pointer += `/${String(name).replaceAll('~', '~0').replaceAll('/', '~1')}`
+  }
+  return value === undefined ? null : { value, pointer }
+}
+
+/** Paths of maps and structs of ours that the API takes for one value. */
+function atomicsOf(object: KubeObject): string[] {
+  const ours = object.metadata.managedFields!.find(({ manager }) => manager === 'pilothouse')!
+  return [...fromFieldsV1(ours.fieldsV1)].filter((path) => {
+    const value = at(object, path)?.value
+    return isMap(value) && Object.keys(value).length > 0 && !isGranular(split(path), value)
+  })
+}
+
+/** Sends those of the operations that the API server would take, all at once. Answers how many. */
+async function patch({ apiVersion, kind, metadata }: KubeObject, operations: object[]): Promise<number> {
+  const root = apiVersion.includes('/') ? 'apis' : 'api'
+  const plural = `${kind.toLowerCase()}s`
+  const { token } = JSON.parse(site.test.standIn!.kubeconfig()).users[0].user
+  const url = `${site.test.standIn!.url}/${root}/${apiVersion}/namespaces/${metadata.namespace}/${plural}/${metadata.name}`
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json-patch+json' }
+  const send = async (given: object[], query: string) => {
+    const answer = await fetch(`${url}?fieldManager=hand${query}`, {
+      method: 'PATCH',
+      headers,
+      body: JSON.stringify(given),
+    })
+    await answer.text()
+    return answer.ok
+  }
+  const fit: object[] = []
+  for (const operation of operations) if (await send([...fit, operation], '&dryRun=All')) fit.push(operation)
+  expect(await send(fit, '')).toBe(true)
+  return fit.length
+}
+
+onStandIn('whatever member somebody adds to a map or struct that counts as one value is taken out again', async () => {
+  const tenant = await serving(SPEC)
+  const before = objectsOf(tenant)
+  for (const object of before) {
+    const additions = atomicsOf(object).flatMap((path) =>
+      Object.entries({ evil: 'yes', optional: true }).map(([name, value]) => ({
+        op: 'add',
+        path: `${at(object, path)!.pointer}/${name}`,
+        value,
+      })),
+    )
+    const taken = await patch(object, additions)
+    // the selector of a Service, secretKeyRef of each variable
+    if (['Service', 'Deployment', 'StatefulSet'].includes(object.kind)) expect(taken).toBeGreaterThan(0)
+  }
+  const wrong = () =>
+    before.flatMap((object) => {
+      const now = site.test.standIn!.object(object.kind, site.namespace, object.metadata.name)!
+      return atomicsOf(object).filter(
+        (path) => JSON.stringify(at(now, path)?.value) !== JSON.stringify(at(object, path)?.value),
+      )
+    })
+  await eventually(() => wrong().length === 0, 20_000)
+  expect(wrong()).toEqual([])
+})
+
+onStandIn(
+  'whatever somebody takes away of a Deployment is put back, also where it became another kind of the same thing',
+  async () => {
+    const tenant = await serving()
+    const before = site.test.standIn!.object('Deployment', site.namespace, tenant.names.cache)!
+    const ours = before.metadata.managedFields!.find(({ manager }) => manager === 'pilothouse')!
+    const paths = [...fromFieldsV1(ours.fieldsV1)].filter((path) => !path.includes('pilothouse.dev/token'))
+    const removals = paths.reverse().flatMap((path) => {
+      const found = at(before, path)
+      return found && !isMap(found.value) ? [{ op: 'remove', path: found.pointer }] : []
+    })
+    const strategy = { op: 'replace', path: '/spec/strategy', value: { type: 'Recreate' } }
+    expect(await patch(before, [...removals, strategy])).toBeGreaterThan(20)
+    const wrong = () => {
+      const now = site.test.standIn!.object('Deployment', site.namespace, tenant.names.cache)!
+      const textOf = (object: KubeObject, path: string) => JSON.stringify(at(object, path)?.value)
+      return paths.filter((path) => !path.endsWith('}') && textOf(now, path) !== textOf(before, path))
+    }
+    await eventually(() => wrong().length === 0, 25_000)
+    expect(wrong()).toEqual([])
+  },
+)
+
+test('an object that somebody gave the label of another deployment is not removed as a leftover of that one', async () => {
+  const [tenant, other] = [await serving(), await serving()]
+  const { uid } = (await tenant.server()).metadata
+  const metadata = {
+    name: tenant.names.server,
+    namespace: site.namespace,
+    labels: { 'pilothouse.dev/deployment-id': other.id },
+  }
+  await site.objects.patch({ apiVersion: 'apps/v1', kind: 'Deployment', metadata } as object)
+  other.ensure()
+  const owner = async () => (await tenant.server())?.metadata.labels['pilothouse.dev/deployment-id']
+  await eventually(async () => (await owner()) === tenant.id)
+  expect([await owner(), (await tenant.server()).metadata.uid]).toEqual([tenant.id, uid])
+})
+
+test('one deletion that can not be put right while the API server is away is not told as a fight, but as that', async () => {
+  let away = false
+  const { cluster } = site
+  const apply: Cluster['apply'] = async (...given) => {
+    if (away) throw new Unreachable('The API server is away')
+    return cluster.apply(...given)
+  }
+  const { runtime } = await site.another({ cluster: { ...cluster, apply } })
+  const tenant = await serving({}, runtime)
+  const { base: name } = tenant.names
+  away = true
+  await site.core.deleteNamespacedService({ namespace: site.namespace, name })
+  const health = () => runtime.health(tenant.id)
+  await eventually(() => health()?.reason === 'CLUSTER_UNREACHABLE')
+  // for as many tries as a fight has repairs
+  const fought = eventually(() => health()?.reason === 'CHANGED_BY_OTHERS', 3500)
+  await fought
+  expect(health()?.reason).toBe('CLUSTER_UNREACHABLE')
+  away = false
+  await eventually(() => health()?.message === null, 15_000)
+  expect(health()?.message).toBeNull()
+})
