@@ -6,6 +6,7 @@ import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance } from 'fastify'
 import { createJsonSchemaTransform, createJsonSchemaTransformObject } from 'fastify-type-provider-zod'
+import { addExamples } from './examples/add.ts'
 import { tellLimits } from './limit-headers.ts'
 import { prune } from './prune.ts'
 import { withResponseHeaders } from './response-headers.ts'
@@ -83,7 +84,7 @@ export async function documentation(
       security: [{ ApiKey: [] }, { ApiKey: [], TenantId: [] }, { BearerAuth: [] }, { BearerAuth: [], TenantId: [] }],
     },
     transform: withResponseHeaders(createJsonSchemaTransform({ zodToJsonConfig })),
-    transformObject: (found) => tellLimits(prune(components(found))),
+    transformObject: (found) => addExamples(tellLimits(prune(components(found)))),
   })
   const current = () => ({ ...fastify.swagger(), servers: [{ url: publicUrl() }] })
   fastify.get('/openapi.json', { schema: { hide: true }, config: { keyless: 'always' } }, async () => current())

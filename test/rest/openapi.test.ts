@@ -1,5 +1,6 @@
 /** The OpenAPI document and the page that shows it: complete, public, made from the operations. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { z } from 'zod'
 import { operations } from '../../src/rest/operations.ts'
 import { type RestApp, restApp } from './support.ts'
 
@@ -60,6 +61,28 @@ describe('every operation', () => {
       expect(Object.keys(found.responses)).toEqual(expect.arrayContaining(statuses))
       for (const answer of Object.values<{ description: string }>(found.responses))
         expect(answer.description).toBeTruthy()
+    },
+  )
+})
+
+describe('the example', () => {
+  const JSON_BODY = 'application/json'
+  test.each(operations.map((operation) => [operation.operationId, operation] as const))(
+    'of every body of %s is one that it takes, or answers, as it stands',
+    (_operationId, { method, path, input, answers }) => {
+      const { requestBody, responses } = document.paths[path][method.toLowerCase()]
+      const body = (input.shape as { body?: z.ZodType }).body
+      if (body) {
+        const { example } = requestBody.content[JSON_BODY]
+        // as JSON: a time is parsed to a Date
+        expect(JSON.parse(JSON.stringify(body.parse(example)))).toMatchObject(example)
+      }
+      for (const [status, { schema }] of Object.entries(answers)) {
+        if (!schema) continue
+        const { example } = responses[status].content[JSON_BODY]
+        // equal: nothing is missing, and nothing is there that the schema doesn't know
+        expect(schema.parse(example)).toEqual(example)
+      }
     },
   )
 })

@@ -1,0 +1,21 @@
+/** The ids in the examples of the OpenAPI document: one story, in which the same thing has the same id everywhere. */
+export const ID = {
+  organization: '0198c5a0-0000-7000-8000-000000000001',
+  workspace: '0198c5a0-0000-7000-8000-000000000002',
+  deployment: '0198c5a0-0000-7000-8000-000000000010',
+  revision: '0198c5a0-0000-7000-8000-000000000011',
+  active: '0198c5a0-0000-7000-8000-000000000012',
+  integration: '0198c5a0-0000-7000-8000-000000000020',
+  listener: '0198c5a0-0000-7000-8000-000000000030',
+  claim: '0198c5a0-0000-7000-8000-000000000031',
+  step: '0198c5a0-0000-7000-8000-000000000032',
+  provider: '0198c5a0-0000-7000-8000-000000000040',
+  authorization: '0198c5a0-0000-7000-8000-000000000041',
+  token: '0198c5a0-0000-7000-8000-000000000042',
+  connection: '0198c5a0-0000-7000-8000-000000000043',
+  key: '0198c5a0-0000-7000-8000-000000000050',
+} as const
+
+export const CREATED = '2026-11-20T09:30:00.000Z'
+export const UPDATED = '2026-11-20T09:31:12.345Z'
+export const COMMIT = '3f9c2a71d0b84e5f96a1c7e2d4b8f0a9c6e1d3b5'

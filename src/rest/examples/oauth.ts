@@ -1,0 +1,80 @@
+/** Examples of OAuth providers, consent, tokens and connections, by the id of the schema they are of. */
+import { CREATED, ID, UPDATED } from './ids.ts'
+
+const provider = {
+  id: ID.provider,
+  organization_id: ID.organization,
+  provider_id: 'acme',
+  name: 'Acme',
+  client_id: 'pilothouse',
+  auth_url: 'https://login.acme.example.com/authorize',
+  token_url: 'https://login.acme.example.com/token',
+  uses_pkce: true,
+  code_challenge_method: 'S256',
+  provider_type: null,
+  mcp_server_url: null,
+  token_endpoint_auth_method: 'client_secret_post',
+  is_dynamic_client: false,
+  created_at: CREATED,
+  updated_at: CREATED,
+}
+
+const connection = {
+  id: ID.connection,
+  agent_id: 'support-bot',
+  oauth_token_id: ID.token,
+  provider_id: 'acme',
+  provider_account_label: 'jane@acme.example.com',
+  scopes: ['mail.read'],
+  expires_at: UPDATED,
+  created_by: ID.key,
+  created_at: CREATED,
+}
+
+export const OAUTH_EXAMPLES = {
+  OAuthProviderCreate: {
+    provider_id: 'acme',
+    name: 'Acme',
+    client_id: 'pilothouse',
+    client_secret: 'the-secret-of-that-client',
+    auth_url: 'https://login.acme.example.com/authorize',
+    token_url: 'https://login.acme.example.com/token',
+    uses_pkce: true,
+  },
+  OAuthProviderUpdate: { name: 'Acme (staging)', client_secret: 'the-secret-of-that-client' },
+  OAuthProvider: provider,
+  McpDiscovery: { provider_id: 'acme-mcp', name: 'Acme MCP', mcp_server_url: 'https://mcp.acme.example.com/mcp' },
+  Authenticate: { provider: 'acme', scopes: ['mail.read'], agent_id: 'support-bot' },
+  Authorization: {
+    status: 'pending',
+    url: 'https://login.acme.example.com/authorize?client_id=pilothouse&state=…',
+    auth_id: ID.authorization,
+    oauth_token_id: null,
+  },
+  OAuthToken: {
+    id: ID.token,
+    provider_id: 'acme',
+    provider_account_label: 'jane@acme.example.com',
+    scopes: ['mail.read'],
+    is_default: true,
+    status: 'ACTIVE',
+    status_message: null,
+    expires_at: UPDATED,
+    created_at: CREATED,
+    updated_at: CREATED,
+  },
+  OAuthTokenMetadata: { label: 'work', is_default: true },
+  DeletedOAuthTokens: { deleted: 2 },
+  CreateConnection: { oauth_token_id: ID.token },
+  Connection: connection,
+  ConnectionList: { data: [connection] },
+  IssueAccessToken: { scopes: ['mail.read'] },
+  AccessToken: {
+    access_token: '…',
+    token_type: 'Bearer',
+    expires_at: UPDATED,
+    scopes: ['mail.read'],
+    connection_id: ID.connection,
+    provider_account_label: 'jane@acme.example.com',
+  },
+}
