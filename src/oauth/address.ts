@@ -28,8 +28,8 @@ export function addressRefusal(rules: OutboundRules, url: string): string | null
   return `is at a private address (${host}); see OUTBOUND_ALLOW`
 }
 
-/** The part of it that is about the URL itself: all there is to ask of an address that only browsers visit. */
-export function urlRefusal(text: string): string | null {
+/** The part of it that is about the URL itself. */
+function urlRefusal(text: string): string | null {
   // spaces and backslashes, which URL would mend, are read otherwise elsewhere
   const url = /^[a-z]+:\/\/[^\s\\]+$/i.test(text) && URL.canParse(text) ? new URL(text) : null
   if (!url || !hostOf(url)) return 'must be an absolute URL'

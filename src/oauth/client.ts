@@ -2,7 +2,7 @@
 import * as oauth from 'oauth4webapi'
 import { type Account, type OAuthClient, OAuthFailure, type ProviderAccess } from '../domain/providers/client.ts'
 import { accountOfClaims } from './account.ts'
-import { addressRefusal, type OutboundRules, urlRefusal } from './address.ts'
+import { addressRefusal, type OutboundRules } from './address.ts'
 import { jsonOf, requireWell, translated } from './failure.ts'
 import { createOutbound, type Outbound } from './fetch.ts'
 import { registerForMcp } from './mcp.ts'
@@ -22,7 +22,6 @@ export function createOAuthClient(rules: OutboundRules, resolve?: Resolve): OAut
   const outbound = createOutbound(rules, resolve)
   return {
     refusal: (url) => addressRefusal(rules, url),
-    urlRefusal,
     codeVerifier: async () => oauth.generateRandomCodeVerifier(),
     authorizationUrl,
     exchange: (access, grant) => exchange(outbound, access, grant),

@@ -4,7 +4,7 @@
  */
 import * as oauth from 'oauth4webapi'
 import { McpDiscoveryError, McpUnavailableError, OAuthFailure } from '../domain/providers/client.ts'
-import { addressRefusal, urlRefusal } from './address.ts'
+import { addressRefusal } from './address.ts'
 import { noMetadata } from './failure.ts'
 import { type Asking, NAME, read, reading, requireUp, unavailable } from './mcp-asking.ts'
 
@@ -47,7 +47,7 @@ export async function authorizationServer(
   const optional = (member: keyof oauth.AuthorizationServer) => (found[member] == null ? null : ours(member))
   return {
     issuer: found.issuer,
-    authUrl: endpoint(found, 'authorization_endpoint', urlRefusal),
+    authUrl: ours('authorization_endpoint'),
     tokenUrl: ours('token_endpoint'),
     registrationUrl: ours('registration_endpoint'),
     revocationUrl: optional('revocation_endpoint'),

@@ -3,7 +3,7 @@
  * none.
  */
 import type { OAuthClient } from '../domain/providers/client.ts'
-import { addressRefusal, type OutboundRules, urlRefusal } from './address.ts'
+import { addressRefusal, type OutboundRules } from './address.ts'
 
 export function openOAuth(rules: OutboundRules): OAuthClient {
   let loading: Promise<OAuthClient> | null = null
@@ -13,7 +13,6 @@ export function openOAuth(rules: OutboundRules): OAuthClient {
   }
   return {
     refusal: (url) => addressRefusal(rules, url),
-    urlRefusal,
     codeVerifier: async () => (await client()).codeVerifier(),
     authorizationUrl: async (...args) => (await client()).authorizationUrl(...args),
     exchange: async (...args) => (await client()).exchange(...args),

@@ -108,7 +108,7 @@ export function createHttp({
       throw new DomainError('MALFORMED_REQUEST', 'A request of HTTP/1.1 needs a Host header.')
     }
     // before its body is read: nobody wants it
-    if (request.is404) unrouted(request, reply)
+    if (request.is404 || known.lacks(request.method, request.url)) unrouted(request, reply)
   })
   // for routes that find only later that there is nothing
   fastify.setNotFoundHandler(unrouted)

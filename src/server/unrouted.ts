@@ -18,20 +18,37 @@ export interface Unrouted {
   allow: string | null
 }
 
+interface Known {
+  pattern: RegExp
+  /** what it allows */
+  methods: Set<string>
+  /** what its routes take, be it to refuse it */
+  taken: Set<string>
+}
+
 export class KnownRoutes {
-  readonly #methods = new Map<string, { pattern: RegExp; methods: Set<string> }>()
+  /** by pattern, as Fastify writes it */
+  readonly #methods = new Map<string, Known>()
 
   /** To be told of every route, as Fastify's `onRoute`. */
   add({ url, method, config }: Pick<RouteOptions, 'url' | 'method' | 'config'>): void {
-    const known = this.#methods.get(url) ?? { pattern: patternOf(url), methods: new Set() }
+    const known = this.#methods.get(url) ?? { pattern: patternOf(url), methods: new Set(), taken: new Set() }
     this.#methods.set(url, known)
+    for (const one of [method].flat()) known.taken.add(one)
     for (const one of config?.allow ?? [method].flat()) known.methods.add(one)
+  }
+
+  /** Whether a path that is a route's own, to the letter, lacks the method: it is no parameter of another route then. */
+  lacks(method: string, target: string): boolean {
+    const own = this.#methods.get(target.split('?')[0]!)
+    return own !== undefined && !own.taken.has(method)
   }
 
   /** `target`: of the request line, with or without a query. */
   refuse(method: string, target: string): Unrouted {
     const path = target.split('?')[0]!
-    const found = [...this.#methods.values()].filter(({ pattern }) => pattern.test(path))
+    const own = this.#methods.get(path)
+    const found = own ? [own] : [...this.#methods.values()].filter(({ pattern }) => pattern.test(path))
     const allow = [...new Set(found.flatMap(({ methods }) => [...methods]))].sort().join(', ')
     if (allow === '')
       return { error: new DomainError('NOT_FOUND', `There is nothing at ${method} ${path}.`), allow: null }

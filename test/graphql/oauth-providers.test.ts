@@ -92,7 +92,7 @@ describe('what is refused', () => {
     })
     await app.app.core.db.oAuthToken.create({
       data: {
-        workspaceId: app.sibling.workspaceId,
+        workspaceId: app.tenant.workspaceId,
         oauthProviderId: one.id,
         subject: 'somebody',
         sealed: 'nothing',

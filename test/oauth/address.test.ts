@@ -1,7 +1,7 @@
 /** Which addresses this server may call, as far as their text tells. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { addressRefusal, urlRefusal } from '../../src/oauth/address.ts'
+import { addressRefusal } from '../../src/oauth/address.ts'
 
 describe('an address', () => {
   const HTTPS = 'must be an https address (http only on this machine)'
@@ -98,13 +98,6 @@ describe('an address', () => {
     ['http://provider.internal/', 'provider.internal'],
   ])('%s is refused although there is the entry %s', (url, entry) => {
     expect(addressRefusal({ allow: [entry] }, url)).not.toBeNull()
-  })
-
-  test('that only browsers visit may be private, but must be as safe to open', () => {
-    expect(urlRefusal('https://10.1.2.3/authorize')).toBeNull()
-    expect(urlRefusal('http://localhost:8080/authorize')).toBeNull()
-    expect(urlRefusal('http://10.1.2.3/authorize')).toBe(HTTPS)
-    expect(urlRefusal('javascript:alert(1)')).toBe('must be an absolute URL')
   })
 
   test('of a private network is refused in whatever way it is spelt', () => {

@@ -229,9 +229,11 @@ test('metadata is found although the server has trouble where it was looked for 
   expect(await discover(mcp.url)).toMatchObject({ clientId: 'registered' })
 })
 
-test('people may be sent to an address that this server would not call', async () => {
+test('people are sent to no private address either', async () => {
   const mcp = await ownServer({ authorization_endpoint: 'https://10.0.0.1/authorize' })
-  expect(await discover(mcp.url)).toMatchObject({ authUrl: 'https://10.0.0.1/authorize' })
+  said(/authorization endpoint of this MCP server’s authorization server is at .*OUTBOUND_ALLOW/)(
+    await discover(mcp.url),
+  )
 })
 
 test('an authorization server at a private address is not called', async () => {

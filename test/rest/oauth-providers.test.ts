@@ -28,6 +28,12 @@ const patch = (id: string, what: object, options?: CallOptions) =>
   app.call('PATCH', `${PATH}/${id}`, { body: what, ...options })
 const remove = (id: string, options?: CallOptions) => app.call('DELETE', `${PATH}/${id}`, options)
 const get = (id: string, options?: CallOptions) => app.call('GET', `${PATH}/${id}`, options)
+/** With a credential of the organization. */
+const wide = (query?: CallOptions['query']): CallOptions => ({
+  key: app.keys.organization,
+  headers: { 'x-tenant-id': app.tenant.workspaceId },
+  ...(query ? { query } : {}),
+})
 const list = async (options?: CallOptions) => (await app.call('GET', PATH, options)).body
 async function made(more?: object, options?: CallOptions) {
   const answer = await post(body(more), options)
@@ -108,11 +114,10 @@ describe('creating one', () => {
     })
   })
 
-  test('people may be sent to a private address, but this server goes to none', async () => {
-    await made({ auth_url: 'https://10.0.0.1/authorize' })
-    await made({ auth_url: 'http://127.0.0.1:8080/authorize' })
-    for (const token_url of ['https://10.0.0.1/token', 'https://127.0.0.1/token', 'https://[::1]/token'])
-      expect(violations(await post(body({ token_url })))).toEqual(['body.token_url value_error'])
+  test('neither this server nor people are sent to a private address', async () => {
+    for (const url of ['https://10.0.0.1/x', 'https://127.0.0.1/x', 'https://[::1]/x', 'http://localhost:8080/x'])
+      for (const field of ['token_url', 'auth_url'])
+        expect(violations(await post(body({ [field]: url })))).toEqual([`body.${field} value_error`])
   })
 
   test('a name is taken once in an organization, whichever workspace asks, and free in another one', async () => {
@@ -220,7 +225,7 @@ describe('changing one', () => {
     const changes = {
       name: 'Another',
       client_id: 'another-client',
-      auth_url: 'https://login.example.com/authorize',
+      auth_url: 'https://accounts.example.com/v2/authorize',
       token_url: 'https://accounts.example.com/v2/token',
       uses_pkce: true,
       token_endpoint_auth_method: 'client_secret_basic',
@@ -295,8 +300,11 @@ describe('changing one', () => {
     const refused = await patch(one.id, { token_url })
     expect(violations(refused)).toEqual(['body.client_secret missing'])
     expect(refused.body.detail[0].msg).toBe(
-      'Required when token_url moves to another origin: the stored one is not sent there.',
+      'Required when token_url moves to another origin: only who knows the client may move it.',
     )
+    const auth_url = 'https://elsewhere.example.com/authorize'
+    expect(violations(await patch(one.id, { auth_url }))).toEqual(['body.client_secret missing'])
+    expect((await patch(one.id, { auth_url, client_secret: 'another' })).body.auth_url).toBe(auth_url)
     expect((await patch(one.id, { token_url, client_secret: 'another' })).body.token_url).toBe(token_url)
     // nothing is stored, or it goes away
     expect((await patch((await made()).id, { token_url })).status).toBe(200)
@@ -380,16 +388,59 @@ describe('deleting one', () => {
     const one = await made()
     const data = [token(one.id), token(one.id, app.sibling)]
     await app.core.db.oAuthToken.createMany({ data })
-    const refused = await remove(one.id)
+    const refused = await remove(one.id, wide())
     expect([refused.status, refused.body.code]).toEqual([409, 'CONFLICT'])
     const says = (count: string) =>
       `OAuth provider ID ${one.id} still has ${count}, counted in all workspaces of the organization. Their owners ` +
       'have to delete them first; or delete the provider with force=true, which deletes and revokes its tokens, too.'
     expect(refused.body.detail).toBe(says('2 tokens'))
     await app.core.db.oAuthToken.deleteMany({ where: { workspaceId: app.tenant.workspaceId } })
-    expect((await remove(one.id)).body.detail).toBe(says('1 token'))
+    expect((await remove(one.id, wide())).body.detail).toBe(says('1 token'))
     await app.core.db.oAuthToken.deleteMany({ where: { oauthProviderId: one.id } })
     expect((await remove(one.id)).status).toBe(200)
+  })
+
+  test('while another workspace has tokens of it only a credential of the organization changes or deletes it', async () => {
+    const one = await made()
+    await storedToken(app, { provider: one, key: app.sibling.keys.admin })
+    const says = /belongs to the organization.*organization-wide credential/
+    for (const refused of [await patch(one.id, { name: 'Mine' }), await remove(one.id)]) {
+      expect([refused.status, refused.body.code]).toEqual([403, 'FORBIDDEN'])
+      expect(refused.body.detail).toMatch(says)
+    }
+    expect((await get(one.id)).body.name).toBe(one.name)
+    expect((await patch(one.id, { name: 'Ours' }, wide())).body.name).toBe('Ours')
+    // who has them may
+    expect((await patch(one.id, { name: 'Theirs' }, { key: app.sibling.keys.admin })).status).toBe(200)
+  })
+
+  test('its change is in the log of every workspace that uses it', async () => {
+    const one = await made()
+    await storedToken(app, { provider: one, key: app.sibling.keys.admin })
+    await patch(one.id, { name: 'Ours' }, wide())
+    await remove(one.id, wide({ force: 'true' }))
+    const events = await app.core.db.event.findMany({
+      where: { subjectId: one.id, type: { in: ['oauth_provider.updated', 'oauth_provider.deleted'] } },
+      orderBy: [{ workspaceId: 'asc' }, { sequence: 'asc' }],
+    })
+    const both = [app.tenant.workspaceId, app.sibling.workspaceId].sort()
+    expect(events.map(({ workspaceId, type }) => [workspaceId, type])).toEqual(
+      both.flatMap((id) => [
+        [id, 'oauth_provider.updated'],
+        [id, 'oauth_provider.deleted'],
+      ]),
+    )
+  })
+
+  test('changes by two workspaces at once wait for each other in one order', async () => {
+    const one = await made()
+    for (const key of [app.keys.admin, app.sibling.keys.admin]) await storedToken(app, { provider: one, key })
+    const another = await made()
+    for (const key of [app.keys.admin, app.sibling.keys.admin]) await storedToken(app, { provider: another, key })
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, (_, i) => patch(i % 2 ? one.id : another.id, { name: `n${i}` }, wide())),
+    )
+    expect(answers.map(({ status }) => status)).toEqual(Array(10).fill(200))
   })
 
   test('by force its own tokens go with it, each to be revoked; those of other workspaces only for the whole organization', async () => {

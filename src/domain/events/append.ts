@@ -29,13 +29,21 @@ export interface NewEvent {
 }
 
 /**
- * Appends `events`, which must all be of one workspace, in their order. Call it last in a transaction. Returns them with
+ * Appends `events` in their order, each to the log of its workspace. Call it last in a transaction. Returns them with
  * what a line about them needs, from the same statement.
  */
 export async function appendEvents(sql: Sql, events: readonly NewEvent[]): Promise<Happening[]> {
-  const workspaceId = events[0]!.workspaceId
-  if (events.some((event) => event.workspaceId !== workspaceId))
-    throw new Error('one transaction writes the log of one workspace')
+  // counters are locked in one order: no two transactions wait for each other's
+  const workspaceIds = [...new Set(events.map((event) => event.workspaceId))].sort()
+  const happened: Happening[] = []
+  for (const workspaceId of workspaceIds) {
+    const own = events.filter((event) => event.workspaceId === workspaceId)
+    happened.push(...(await appendToLog(sql, workspaceId, own)))
+  }
+  return happened
+}
+
+async function appendToLog(sql: Sql, workspaceId: string, events: readonly NewEvent[]): Promise<Happening[]> {
   const happened = await sql.$queryRaw<Happening[]>`
     WITH counter AS (
       UPDATE event_counters SET sequence = sequence + ${events.length}::int

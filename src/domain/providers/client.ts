@@ -117,8 +117,6 @@ export interface OAuthClient {
    * they wouldn't; where its name leads is looked at with each call.
    */
   refusal(url: string): string | null
-  /** The same for an address that only browsers go to: it must be a URL for OAuth, but may be anywhere. */
-  urlRefusal(url: string): string | null
   /** A new PKCE code verifier (RFC 7636). */
   codeVerifier(): Promise<string>
   /** Where the person is sent. `codeVerifier`: null without PKCE. No call is made. */

@@ -12,6 +12,7 @@ import { parse, type RawInput } from '../parse.ts'
 import { deleteTokensOfProvider } from '../tokens/delete-of-provider.ts'
 import { lockProvider, requireProvider } from './find.ts'
 import { providerPath } from './schemas.ts'
+import { requireNoOthers, tellUsers, usersOf } from './users.ts'
 
 export const deleteInput = z.object({
   path: providerPath,
@@ -27,12 +28,16 @@ export const deleteInput = z.object({
 export async function deleteProvider(ctx: RequestContext, raw: RawInput): Promise<OAuthProvider> {
   requireRole(ctx, 'admin')
   const { path, query } = parse(deleteInput, { query: {}, ...raw })
-  if (query.force) await deleteTokensOfProvider(ctx, (await requireProvider(ctx, ctx.db, path.provider_id)).id)
+  const lost = query.force
+    ? await deleteTokensOfProvider(ctx, (await requireProvider(ctx, ctx.db, path.provider_id)).id)
+    : []
   return transaction(ctx, async (tx) => {
     // a token that is stored at this moment shares the row: it is counted, or comes too late
     const provider = await lockProvider(tx, ctx, path.provider_id)
     const { id } = provider
-    const tokens = await tx.sql.oAuthToken.count({ where: { oauthProviderId: id } })
+    const users = await usersOf(tx.sql, id)
+    requireNoOthers(ctx, users)
+    const tokens = users.reduce((sum, user) => sum + user.tokens, 0)
     if (tokens > 0)
       throw new ConflictError(
         `OAuth provider ID ${path.provider_id} still has ${tokens === 1 ? '1 token' : `${tokens} tokens`}, counted in ` +
@@ -44,8 +49,7 @@ export async function deleteProvider(ctx: RequestContext, raw: RawInput): Promis
       SELECT pg_notify(${OAUTH_CHANNEL}, id::text) FROM oauth_authorizations
       WHERE oauth_provider_id = ${id}::uuid AND finished_at IS NULL`
     await tx.sql.oAuthProvider.delete({ where: { id }, select: { id: true } })
-    const { id: workspaceId } = ctx.workspace
-    tx.emit({ workspaceId, type: 'oauth_provider.deleted', subjectId: id, actor: ctx.actor.subject })
+    tellUsers(tx, ctx, { id, users: [...users, ...lost], type: 'oauth_provider.deleted' })
     return provider
   })
 }

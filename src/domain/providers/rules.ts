@@ -8,7 +8,7 @@ import type { OAuthClient } from './client.ts'
 import type { CreateBody, UpdateBody } from './schemas.ts'
 
 /** Where addresses are judged. */
-type Judge = Pick<OAuthClient, 'refusal' | 'urlRefusal'>
+type Judge = Pick<OAuthClient, 'refusal'>
 
 /** What is this server's to say in an authorization URL (RFC 6749, 7636, 9101; OpenID Connect). */
 const OURS = [
@@ -40,17 +40,23 @@ export function updateViolations(judge: Judge, stored: OAuthProvider, body: Upda
   const { auth_url: authUrl, token_url: tokenUrl, client_secret: secret } = body
   const secretless = (body.token_endpoint_auth_method ?? stored.tokenEndpointAuthMethod) === 'none'
   const tokenViolations = tokenUrl == null || tokenUrl === stored.tokenUrl ? [] : tokenUrlViolations(judge, tokenUrl)
-  const moved = tokenUrl != null && tokenViolations.length === 0 && !sameOrigin(tokenUrl, stored.tokenUrl)
+  const authViolations = authUrl == null || authUrl === stored.authUrl ? [] : authUrlViolations(judge, authUrl)
+  const moved = [
+    ...(tokenUrl != null && tokenViolations.length === 0 && !sameOrigin(tokenUrl, stored.tokenUrl)
+      ? ['token_url']
+      : []),
+    ...(authUrl != null && authViolations.length === 0 && !sameOrigin(authUrl, stored.authUrl) ? ['auth_url'] : []),
+  ]
   return [
     ...immutableViolations(stored, body),
-    ...(authUrl == null || authUrl === stored.authUrl ? [] : authUrlViolations(judge, authUrl)),
+    ...authViolations,
     ...tokenViolations,
     ...(secretless && secret != null ? [violation('client_secret', ONLY_WITH_SECRET)] : []),
-    ...(moved && stored.clientSecret !== null && !secretless && secret == null
+    ...(moved.length > 0 && stored.clientSecret !== null && !secretless && secret == null
       ? [
           violation(
             'client_secret',
-            'Required when token_url moves to another origin: the stored one is not sent there.',
+            `Required when ${moved.join(' or ')} moves to another origin: only who knows the client may move it.`,
             'missing',
           ),
         ]
@@ -78,9 +84,9 @@ function tokenUrlViolations(judge: Judge, url: string): Violation[] {
   return refusal === null ? [] : [violation('token_url', asSentence(refusal))]
 }
 
-/** Only browsers go there, so it may be an address that this server would not go to. */
+/** People are sent there in our name, and what it publishes is read. */
 function authUrlViolations(judge: Judge, url: string): Violation[] {
-  const refusal = judge.urlRefusal(url)
+  const refusal = judge.refusal(url)
   if (refusal !== null) return [violation('auth_url', asSentence(refusal))]
   const { searchParams } = new URL(url)
   const said = OURS.filter((name) => searchParams.has(name))

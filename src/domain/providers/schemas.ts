@@ -41,7 +41,8 @@ const visible = (max: number) =>
 export const url = z.string().min(1).max(2048)
 
 const ABOUT = {
-  auth_url: 'Where people are sent: https, or http on this very machine. Parameters of its own are kept.',
+  auth_url:
+    'Where people are sent: https, or http on this very machine; at no private address unless OUTBOUND_ALLOW names it. Parameters of its own are kept.',
   token_url: 'Where codes and refresh tokens are used: https, or http on this very machine.',
   uses_pkce: 'Whether a code verifier is sent (RFC 7636).',
   method: 'How the client proves itself at the token endpoint.',

@@ -10,12 +10,14 @@ import { asWritten, type ReadBack } from '../written.ts'
 import { lockProvider, sealClientSecret } from './find.ts'
 import { updateViolations } from './rules.ts'
 import { providerPath, type UpdateBody, updateBody } from './schemas.ts'
+import { requireNoOthers, tellUsers, usersOf } from './users.ts'
 
 export const updateInput = z.object({ path: providerPath, body: updateBody })
 
 /**
  * Tokens of it stay, but with a token_url of another origin they are refreshed no more. What changes nothing is no
- * update: no event. Answers the row, or what `read` reads in its transaction. Role: admin. Throws ForbiddenError, ValidationError, NotFoundError.
+ * update: no event. Answers the row, or what `read` reads in its transaction. Role: admin. Throws ForbiddenError (also while other workspaces have
+ * tokens of it and the credential is for one), ValidationError, NotFoundError.
  */
 export function updateProvider(ctx: RequestContext, raw: RawInput): Promise<OAuthProvider>
 export function updateProvider<T>(ctx: RequestContext, raw: RawInput, read: ReadBack<OAuthProvider, T>): Promise<T>
@@ -28,6 +30,8 @@ export async function updateProvider(
   const { path, body } = parse(updateInput, raw)
   return transaction(ctx, async (tx) => {
     const stored = await lockProvider(tx, ctx, path.provider_id)
+    const users = await usersOf(tx.sql, stored.id)
+    requireNoOthers(ctx, users)
     rejectIfAny(updateViolations(ctx.oauth, stored, body))
     const data = { ...said(body), ...secret(ctx, stored, body), ...forgotten(stored, body) }
     // a secret is always sealed anew, and so a change: nobody gets the stored one to send it back
@@ -36,8 +40,7 @@ export async function updateProvider(
       where: { id: stored.id },
       data: { ...data, updatedAt: new Date() },
     })
-    const { id: workspaceId } = ctx.workspace
-    tx.emit({ workspaceId, type: 'oauth_provider.updated', subjectId: stored.id, actor: ctx.actor.subject })
+    tellUsers(tx, ctx, { id: stored.id, users, type: 'oauth_provider.updated' })
     return read(tx.sql, updated)
   })
 }
