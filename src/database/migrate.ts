@@ -19,6 +19,12 @@ const HISTORY_TABLE = `CREATE TABLE IF NOT EXISTS "_prisma_migrations" (
   "migration_name" VARCHAR(255) NOT NULL, "logs" TEXT, "rolled_back_at" TIMESTAMPTZ,
   "started_at" TIMESTAMPTZ NOT NULL DEFAULT now(), "applied_steps_count" INTEGER NOT NULL DEFAULT 0)`
 
+/**
+ * Ends the name of a migration that servers without it can't run on; any other one leaves older servers working. They
+ * find the name in the history, where they have no file to read.
+ */
+const BREAKING = '_breaking'
+
 /** The database can't be brought up to date. `message` is one line for the operator. */
 export class MigrationError extends Error {}
 
@@ -39,7 +45,8 @@ interface Migration {
 
 /**
  * Applies what is missing, each migration in one transaction, and returns the names of those applied now.
- * Migrations of a newer version that are already in the database are left alone. Throws MigrationError.
+ * Migrations of a newer version that are already in the database are left alone, with one warning. Throws MigrationError,
+ * also when one of those is breaking.
  */
 export async function migrate(url: string, options: MigrateOptions = {}): Promise<string[]> {
   const migrations = await readMigrations(
@@ -59,6 +66,7 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
     await client.query('SELECT pg_advisory_lock($1)', [PRISMA_LOCK])
     await client.query(HISTORY_TABLE)
     const applied = await readHistory(client)
+    requireKnown(migrations, [...applied.keys()], options.log)
     const missing = migrations.filter(({ name, checksum }) => {
       const known = applied.get(name)
       if (known !== undefined && known !== checksum)
@@ -101,6 +109,19 @@ async function readHistory(client: pg.Client): Promise<Map<string, string>> {
       `Migration ${unfinished.migration_name} was begun earlier and did not finish. Repair the database, then mark it with \`npx prisma migrate resolve\`.`,
     )
   return new Map(rows.map((row) => [row.migration_name, row.checksum]))
+}
+
+/** Of a rolling upgrade, or of going back: what a newer version has applied must leave this one working. */
+function requireKnown(migrations: readonly Migration[], applied: readonly string[], log: Log | undefined): void {
+  const known = new Set(migrations.map(({ name }) => name))
+  const newer = applied.filter((name) => !known.has(name))
+  const breaking = newer.find((name) => name.endsWith(BREAKING))
+  if (breaking)
+    throw new MigrationError(
+      `The database belongs to a newer version, and this one can't work on it since migration ${breaking}: start the newer version, or this one on a backup from before.`,
+    )
+  if (newer.length > 0)
+    log?.warn({ migrations: newer }, 'the database is of a newer version, which this one can work on')
 }
 
 async function apply(client: pg.Client, { name, script, checksum }: Migration): Promise<void> {

@@ -88,3 +88,43 @@ test('a migration that was changed after it was applied is not applied again, an
   expect(await migrate(database.url, { directory, log })).toEqual([])
   expect(warnings).toEqual([{ migration: '1_good' }])
 })
+
+/** A log that keeps what it was warned of. */
+function warnings() {
+  const told: [object, string][] = []
+  const log = {
+    info: () => {},
+    warn: (fields: object, message: string) => told.push([fields, message]),
+    error: () => {},
+  }
+  return { told, log }
+}
+
+test('an older version starts on the database of a newer one, and warns once', async () => {
+  await migration('1_first', 'CREATE TABLE first (id int)')
+  await migration('2_newer', 'CREATE TABLE newer (id int)')
+  await migration('3_newest', 'CREATE TABLE newest (id int)')
+  await migrate(database.url, { directory })
+  for (const name of ['2_newer', '3_newest']) await rm(path.join(directory, name), { recursive: true })
+  const { told, log } = warnings()
+  expect(await migrate(database.url, { directory, log })).toEqual([])
+  expect(told).toEqual([
+    [{ migrations: ['2_newer', '3_newest'] }, 'the database is of a newer version, which this one can work on'],
+  ])
+})
+
+test('an older version refuses to start behind a migration that is marked as breaking, and changes nothing', async () => {
+  await migration('1_first', 'CREATE TABLE first (id int)')
+  await migration('2_rename_breaking', 'ALTER TABLE first RENAME TO renamed')
+  const { told, log } = warnings()
+  await migrate(database.url, { directory, log })
+  // the newer version itself goes on
+  await migrate(database.url, { directory, log })
+  expect(told).toEqual([])
+  await rm(path.join(directory, '2_rename_breaking'), { recursive: true })
+  await migration('2_other', 'CREATE TABLE other (id int)')
+  await expect(migrate(database.url, { directory, log })).rejects.toThrow(
+    /^The database belongs to a newer version.*2_rename_breaking/,
+  )
+  expect((await history()).map(({ name }) => name)).toEqual(['1_first', '2_rename_breaking'])
+})

@@ -9,6 +9,7 @@ import { interruptRevision } from '../../src/domain/revisions/interrupt.ts'
 import { listRevisions, readWrittenRevision } from '../../src/domain/revisions/read.ts'
 import { redeployRevision } from '../../src/domain/revisions/redeploy.ts'
 import { claim } from '../../src/domain/work/claim.ts'
+import { expire } from '../../src/domain/work/expire.ts'
 import { heartbeat } from '../../src/domain/work/heartbeat.ts'
 import { createWakeup } from '../../src/server/wakeup.ts'
 import { countStatements } from '../support/database.ts'
@@ -130,4 +131,28 @@ test('a listener’s thousand claims are one statement while nothing changes, an
   expect(answers.filter(({ assignment }) => assignment)).toMatchObject([
     { claimId: one.claimId, assignment: { generation: 8 } },
   ])
+})
+
+test('the sweep reads no table as a whole, however many deployments there are', async () => {
+  const { db } = domain.core
+  await db.$executeRaw`
+    WITH made AS (
+      INSERT INTO deployments (id, workspace_id, name, source, updated_at, provisioned_at, deleted_at, torn_down_at)
+      SELECT gen_random_uuid(), ${ctx.workspace.id}::uuid, 'swept-' || n, 'gitprovider', now(), now(),
+             CASE WHEN n % 20 = 0 THEN now() END, CASE WHEN n % 20 = 0 THEN now() END
+      FROM generate_series(1, 6000) AS n RETURNING id
+    ), revised AS (
+      INSERT INTO revisions (id, deployment_id, number, rollout, attempt, source, status, updated_at)
+      SELECT gen_random_uuid(), id, 1, 1, 1, 'gitprovider', 'DEPLOYED', now() FROM made RETURNING id, deployment_id
+    )
+    INSERT INTO steps (id, deployment_id, kind, revision_id, finished_at, outcome)
+    SELECT gen_random_uuid(), deployment_id, 'DEPLOY', id, now(), 'succeeded' FROM revised`
+  await db.$executeRawUnsafe('VACUUM ANALYZE deployments, revisions, steps')
+  const read = await db.$transaction(async (sql) => {
+    await expire({ ...domain.core, db: sql as unknown as typeof db })
+    return sql.$queryRaw`
+      SELECT relname AS table, seq_scan::int AS whole FROM pg_stat_xact_user_tables
+      WHERE relname IN ('deployments', 'revisions', 'steps') ORDER BY relname`
+  })
+  expect(read).toEqual(['deployments', 'revisions', 'steps'].map((table) => ({ table, whole: 0 })))
 })
