@@ -49,11 +49,11 @@ export function createAuthenticator(core: Core, options: AuthenticatorOptions): 
     const find = () => identify(credential, named.success ? named.data.toLowerCase() : null)
     const counted = visit && admission
     const identity = await (counted ? admission.identify(credential.text, visit, find) : find())
-    if (counted) await admission.admit(identity.actor, visit)
+    const rest = counted ? await admission.admit(identity.actor, visit) : undefined
     if (asked !== undefined && !named.success) {
       throw new ValidationError([{ loc: ['header', 'X-Tenant-Id'], msg: 'Must be a UUID.', type: 'uuid_parsing' }])
     }
-    return { ...core, actor: identity.actor, workspace: selected(identity, asked !== undefined), requestId }
+    return { ...core, actor: identity.actor, workspace: selected(identity, asked !== undefined), requestId, rest }
   }
 }
 

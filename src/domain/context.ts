@@ -84,6 +84,8 @@ export interface RequestContext extends Core {
   requestId: string
   /** aborts when the client is gone before it had its answer; absent: nobody can tell */
   signal?: AbortSignal
+  /** From now on the call only waits: the next one of its key may be worked on. */
+  rest?: () => void
 }
 
 /** An open transaction. Events said to it are appended, in order, as its last act before the commit. */

@@ -1,4 +1,5 @@
 /** What lasts (streams, long polls) takes a place of its workspace and gives it back; when all are taken it is refused. */
+import type { RequestContext } from './context.ts'
 import { DomainError } from './errors.ts'
 
 /** Places of each workspace on this server. */
@@ -19,14 +20,25 @@ export interface Rooms {
 /** Seconds until another try is worth it: places come free one by one. */
 const TRY_AGAIN = 5
 
-/** Throws DomainError (RATE_LIMITED) when there is no place left. `what`: in the plural. */
-export function takePlace(room: Room | undefined, workspaceId: string, what: string): () => void {
-  if (!room) return () => {}
-  const leave = room.take(workspaceId)
+const NAMES: Record<keyof Rooms, string> = {
+  streams: 'streams',
+  waits: 'waits',
+  listenerWaits: 'waits of listeners',
+}
+
+/** For a call that begins to wait; null: there is no place left. Either way it works no more. */
+export function findPlace(ctx: RequestContext, kind: keyof Rooms): (() => void) | null {
+  ctx.rest?.()
+  return ctx.rooms ? ctx.rooms[kind].take(ctx.workspace.id) : () => {}
+}
+
+/** The same; throws DomainError (RATE_LIMITED) when there is none. */
+export function takePlace(ctx: RequestContext, kind: keyof Rooms): () => void {
+  const leave = findPlace(ctx, kind)
   if (leave) return leave
   throw new DomainError(
     'RATE_LIMITED',
-    `This workspace has all the ${what} that it may have on this server at once (${room.most}). End some of them, or try again later.`,
+    `This workspace has all the ${NAMES[kind]} that it may have on this server at once (${ctx.rooms?.[kind].most}). End some of them, or try again later.`,
     { retryAfterSeconds: TRY_AGAIN },
   )
 }

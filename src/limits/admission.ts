@@ -5,7 +5,7 @@
 import type { Actor } from '../domain/access.ts'
 import { DomainError, UnauthenticatedError } from '../domain/errors.ts'
 import { hashKey } from '../domain/keys/key.ts'
-import { Gate } from './gate.ts'
+import { Gate, type Leave } from './gate.ts'
 import { type Standing, TokenBuckets } from './token-buckets.ts'
 import type { Visit } from './visit.ts'
 
@@ -81,16 +81,17 @@ export class Admission {
   }
 
   /**
-   * Counts a call of somebody who is known, and waits until it is its turn; the turn is over with the answer. Throws
-   * RATE_LIMITED; for calls that keep a lease at most UNAVAILABLE.
+   * Counts a call of somebody who is known, and waits until it is its turn; the turn is over with the answer, or when
+   * what is returned is called. Throws RATE_LIMITED; for calls that keep a lease at most UNAVAILABLE.
    */
-  async admit(actor: Actor, visit: Visit): Promise<void> {
+  async admit(actor: Actor, visit: Visit): Promise<Leave> {
     const key = keyOf(actor)
     if (!visit.keepsLease) this.#count(key, visit)
     const turns = visit.keepsLease ? this.#leaseTurns : this.#turns
     const leave = await turns.enter(key, visit.gone)
-    if (leave) visit.onEnd(leave)
-    else throw visit.keepsLease ? tooBusy() : tooManyAtOnce()
+    if (!leave) throw visit.keepsLease ? tooBusy() : tooManyAtOnce()
+    visit.onEnd(leave)
+    return leave
   }
 
   #count(key: string, visit: Visit): void {

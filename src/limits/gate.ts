@@ -1,6 +1,7 @@
 /**
  * Lets so many of a key in at once; the others wait outside, in the order in which they came. Whoever stays long makes
- * room for the next without leaving: what takes its time waits for something (a database, a person), and not the CPU.
+ * room for the next without leaving: it waits for something (a lock, another server). Where the CPU is what is short,
+ * everybody stays long, and nobody makes room: then more at once would only make all of them slower.
  */
 
 export interface GateOptions {
@@ -10,7 +11,7 @@ export interface GateOptions {
   queue: number
   /** ms that one waits at most; default: 10 s */
   longestWait?: number
-  /** ms after which one inside does not count any more; default: it counts until it leaves */
+  /** ms after which one inside does not count any more, unless the CPU is short; default: it counts until it leaves */
   patience?: number
 }
 
@@ -24,6 +25,10 @@ interface Line {
 }
 
 const LONGEST_WAIT = 10_000
+/** ms that a timer of a server with time to spare may be late */
+const LATE = 20
+/** So often one that stays long is not let out for the CPU's sake. */
+const MOST_TIMES = 20
 
 export class Gate {
   readonly #options: GateOptions
@@ -72,8 +77,15 @@ export class Gate {
       if (next) next(true)
       else if (--line.inside === 0) this.#lines.delete(key)
     }
+    let timer: NodeJS.Timeout | undefined
     const { patience } = this.#options
-    const timer = patience === undefined ? undefined : setTimeout(leave, patience).unref()
+    const makeRoom = (times: number) => {
+      if (patience === undefined) return
+      const due = performance.now() + patience
+      const look = () => (times < MOST_TIMES && performance.now() - due > LATE ? makeRoom(times + 1) : leave())
+      timer = setTimeout(look, patience).unref()
+    }
+    makeRoom(0)
     return leave
   }
 }

@@ -22,8 +22,8 @@ export const LIMIT_SETTINGS = {
   ],
   REQUESTS_AT_ONCE: [
     integer(0, 10_000),
-    '8',
-    'requests of one key that are worked on at once; the others wait for their turn. One that takes longer than 250 ms makes room for the next. 0: no limit',
+    '4',
+    'requests of one key that are worked on at once; the others wait for their turn. One that takes longer than 250 ms while the CPU has time makes room for the next. 0: no limit',
   ],
   HEAVY_DOCUMENTS: [
     integer(0, 1_000),
@@ -47,7 +47,7 @@ export const LIMIT_SETTINGS = {
   ],
   CONNECTIONS_PER_ADDRESS: [
     integer(0, 1_000_000),
-    '500',
+    '2000',
     'connections of one address that have not shown a valid key; more are closed. 0: no limit',
   ],
   HEADER_SECONDS: [integer(1, 600), '10', 'how long the headers of a request may take to arrive'],

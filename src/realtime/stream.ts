@@ -53,7 +53,7 @@ export async function streamRevisionStatus(
   })
   const ids = { deploymentId: query.deployment_id, revisionId: query.revision_id }
   const scope: EventScope = { type: 'revision.status', ...ids }
-  const leave = takePlace(ctx.rooms?.streams, ctx.workspace.id, 'streams')
+  const leave = takePlace(ctx, 'streams')
   const mailbox = relay.subscribe(ctx.workspace.id, scope)
   mailbox.ended.addEventListener('abort', leave, { once: true })
   if (mailbox.ended.aborted) leave()

@@ -12,15 +12,21 @@ import { pipeline } from 'node:stream/promises'
 import { createClient } from 'graphql-sse'
 import { type App, buildApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
+import { transaction } from '../../src/domain/context.ts'
+import { issueKey } from '../../src/domain/keys/issue.ts'
+import { fairness } from './fairness.ts'
 import { caller, say, time } from './support.ts'
 import { accessTokens } from './tokens.ts'
 
 const DEPLOYMENTS = Number(process.env.BENCH_DEPLOYMENTS ?? 5_000)
 const SUBSCRIBERS = 200
+const KEYS = 25
 const key = `cpk_bench_${randomBytes(16).toString('hex')}`
 const dataDir = path.join(os.tmpdir(), `pilothouse-bench-${randomBytes(4).toString('hex')}`)
 
-const call = caller(() => app.publicUrl(), key)
+/** as many as so many people and pipelines would have: a key by itself has its limits */
+const keys = [key]
+let call = caller(() => app.publicUrl(), key)
 const ask = async (query: string, variables: object = {}) => (await call('POST', '/graphql', { query, variables })).data
 
 /** Rows written directly: what is measured is how they are read. */
@@ -38,6 +44,15 @@ async function seed({ core }: App): Promise<void> {
     FROM revisions r WHERE r.deployment_id = d.id AND r.number = 20`
   await core.db.$executeRaw`ANALYZE`
   say('deployments', `${DEPLOYMENTS} with 20 revisions each`)
+}
+
+async function makeKeys({ core }: App): Promise<void> {
+  const { id: workspaceId, organizationId } = await core.db.workspace.findFirstOrThrow()
+  for (let n = 1; n < KEYS; n++) {
+    const how = { organizationId, workspaceId, name: `bench ${n}`, role: 'admin', createdBy: null } as const
+    keys.push((await transaction(core, (tx) => issueKey(tx, how))).text)
+  }
+  call = caller(() => app.publicUrl(), ...keys)
 }
 
 const PAGE = `query($after: String) { deployments(first: 50, after: $after) { pageInfo { endCursor } nodes { id name status
@@ -84,7 +99,12 @@ async function writes(): Promise<void> {
 async function fanOut(): Promise<void> {
   const id = await create('bench-fan-out')
   const before = process.memoryUsage.rss()
-  const client = createClient({ url: `${app.publicUrl()}/graphql`, headers: { 'x-api-key': key }, retryAttempts: 0 })
+  let connections = 0
+  const client = createClient({
+    url: `${app.publicUrl()}/graphql`,
+    headers: () => ({ 'x-api-key': keys[connections++ % keys.length]! }),
+    retryAttempts: 0,
+  })
   const query = 'subscription($id: ID!) { revisionStatusChanged(deploymentId: $id) { to } }'
   const streams = Array.from({ length: SUBSCRIBERS }, () => client.iterate({ query, variables: { id } }))
   await Promise.all(streams.map((stream) => stream.next()))
@@ -146,6 +166,7 @@ const app = await buildApp(
 )
 await app.start()
 try {
+  await makeKeys(app)
   await seed(app)
   await reads()
   await writes()
@@ -157,3 +178,4 @@ try {
   await app.close()
   await rm(dataDir, { recursive: true, force: true })
 }
+await fairness()

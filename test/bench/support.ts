@@ -4,13 +4,14 @@ export function say(what: string, figure: string): void {
   process.stdout.write(`${what.padEnd(62)} ${figure}\n`)
 }
 
-/** Calls of an admin. Throws with the answer when it is an error. `url`: asked at each call. */
-export function caller(url: () => string, key: string) {
+/** Calls with some keys in turn. Throws with the answer when it is an error. `url`: asked at each call. */
+export function caller(url: () => string, ...keys: string[]) {
+  let calls = 0
   // biome-ignore lint/suspicious/noExplicitAny: bodies as the API presents them
   return async (method: string, target: string, body?: unknown): Promise<any> => {
     const response = await fetch(url() + target, {
       method,
-      headers: { 'x-api-key': key, 'content-type': 'application/json' },
+      headers: { 'x-api-key': keys[calls++ % keys.length]!, 'content-type': 'application/json' },
       body: body === undefined ? undefined : JSON.stringify(body),
     })
     const answer = await response.json()

@@ -91,3 +91,13 @@ test('0 lets everybody in', async () => {
   const gate = new Gate({ most: 0, queue: 0 })
   for (let i = 0; i < 100; i++) expect(await gate.enter('a')).not.toBeNull()
 })
+
+test('where the CPU is short nobody makes room by staying long', async () => {
+  const gate = new Gate({ most: 1, queue: 10, patience: 10 })
+  await gate.enter('a')
+  const next = gate.enter('a')
+  for (const until = performance.now() + 60; performance.now() < until; );
+  // the timer that would have let it in is late
+  expect(await settled([next])).toEqual([])
+  expect(await next).not.toBeNull()
+})

@@ -24,7 +24,7 @@ export async function waitForAuthorization(ctx: RequestContext, raw: RawInput): 
   const { path, query } = parse(waitInput, raw)
   const authId = path.auth_id
   let wasThere = false
-  const enter = () => takePlace(ctx.rooms?.waits, ctx.workspace.id, 'waits')
+  const enter = () => takePlace(ctx, 'waits')
   const look = async () => {
     const row = await find(ctx, authId)
     // while somebody waits it goes with its provider only

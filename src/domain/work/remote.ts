@@ -9,7 +9,7 @@ import { uuid } from '../fields.ts'
 import { refuseRevoked } from '../keys/refuse-revoked.ts'
 import { parse, type RawInput } from '../parse.ts'
 import { knownReason } from '../reasons.ts'
-import { takePlace } from '../room.ts'
+import { findPlace, takePlace } from '../room.ts'
 import { claim, giveBack } from './claim.ts'
 import { complete } from './complete.ts'
 import { heartbeatItemFromWire } from './from-wire.ts'
@@ -43,7 +43,7 @@ export async function claimForListener(ctx: RequestContext, raw: RawInput): Prom
     waitSeconds: wait_seconds,
     ...(version ? { version } : {}),
   }
-  const enter = () => takePlace(ctx.rooms?.listenerWaits, ctx.workspace.id, 'waits of listeners')
+  const enter = () => takePlace(ctx, 'listenerWaits')
   const claims = await claim(ctx, scope, request, ctx.signal, enter)
   if (claims.length === 0) return claims
   const takeBack = () => giveBack(ctx, scope, claims)
@@ -68,8 +68,7 @@ export async function heartbeatOfListener(ctx: RequestContext, raw: RawInput): P
     waitSeconds: wait_seconds,
     claims: claims.map(heartbeatItemFromWire),
   }
-  const { rooms, workspace } = ctx
-  const enter = rooms && (() => rooms.listenerWaits.take(workspace.id))
+  const enter = () => findPlace(ctx, 'listenerWaits')
   const answers = await heartbeat(ctx, scope, request, ctx.signal, enter)
   if (answers.some(({ assignment }) => assignment)) await refuseRevoked(ctx)
   return answers
