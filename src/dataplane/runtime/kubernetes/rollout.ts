@@ -28,6 +28,9 @@ export interface Rollout extends Site {
 /** ms until it is said what it waits for, and again until it is said that this has changed */
 const TELL_MS = 1000
 
+/** nothing rings when the API server goes away, or is back with nothing new */
+const LOOK_MS = 1000
+
 /** Resolves when all of it is ready and nothing older is left; throws StepFailure, or the signal's reason. */
 export async function rolledOut(rollout: Rollout, signal: AbortSignal): Promise<void> {
   const { cluster, bell, deadlineAt, failAfterMs, mask, onWaiting } = rollout
@@ -71,7 +74,7 @@ export async function rolledOut(rollout: Rollout, signal: AbortSignal): Promise<
     }
     const asking = silent.length > 0 ? askAt - now : left
     const telling = tellIn !== null && tellIn > 0 ? tellIn : left
-    await bell.wait(Math.max(1, Math.min(left, againInMs ?? left, asking, telling)), signal)
+    await bell.wait(Math.max(1, Math.min(left, againInMs ?? left, asking, telling, LOOK_MS)), signal)
   }
 }
 
