@@ -7,7 +7,7 @@ import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { testApp } from '../support/app.ts'
 import { asAdmin, type TestDatabase, testDatabase } from '../support/database.ts'
-import { gitBody, imageBody } from '../support/factories.ts'
+import { gitBody, gitDeployment, imageBody } from '../support/factories.ts'
 import { cli, type RunningServer, run, startInVain, startServer, temporaryFolder } from '../support/process.ts'
 import { agentRepository } from '../support/repository.ts'
 
@@ -309,7 +309,9 @@ describe('on a database', () => {
   test('is ready while the database answers, and alive without it', async () => {
     const app = await testApp()
     expect((await app.rest('GET', '/readyz', { key: null })).status).toBe(200)
+    await gitDeployment(app)
     const metrics = await app.rest('GET', '/metrics', { key: null })
+    expect(metrics.text).toContain('pilothouse_revision_transitions_total{status="CREATING",reason="none"} 1')
     expect(metrics.text).toContain('http_request_duration_seconds_count{method="GET",route="/readyz",status="200"} 1')
     await app.dropDatabase()
     const answer = await app.rest('GET', '/readyz', { key: null })
