@@ -2,6 +2,7 @@
  * What is said of a call that failed, and whether it is tried again.
  */
 import { expect, test } from 'vitest'
+import { createMask, MASK } from '../../src/dataplane/mask.ts'
 import { ApiRefused, Unreachable } from '../../src/dataplane/runtime/kubernetes/cluster/errors.ts'
 import { pause, retrying } from '../../src/dataplane/runtime/kubernetes/cluster/retry.ts'
 import { refusal, unreachable } from '../../src/dataplane/runtime/kubernetes/cluster/status.ts'
@@ -75,4 +76,11 @@ test('nothing is tried again for a holder whose lease ended', async () => {
   }
   await expect(retrying(times, work, () => calls < 2)).rejects.toThrow('away')
   expect(calls).toBe(2)
+})
+
+test('what an API server says is not cut before secrets are hidden in it', () => {
+  const value = 'sk-live-0123456789abcdefghijklmnopqrstuv'
+  const words = `admission webhook denied the request: ${'.'.repeat(940)}${value} is not allowed`
+  const { message } = refusal(403, {}, status(403, 'Forbidden', words), 'apply Deployment a', false)
+  expect(createMask([value])(message)).toContain(`.${MASK} is not allowed`)
 })

@@ -4,8 +4,11 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { ApiRefused, Unreachable } from './errors.ts'
 
-/** characters: an API server may put a whole spec into its words */
-const LONGEST = 1000
+/**
+ * Characters: an API server may put a whole spec into its words. Far more than is shown anywhere: there it is cut after
+ * secrets were hidden in it, and one that is cut here already would not be found.
+ */
+const LONGEST = 20_000
 /** nobody waits longer than this because a server said so */
 const LONGEST_WAIT_MS = 60_000
 /**
