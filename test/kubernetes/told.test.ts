@@ -1,8 +1,12 @@
 /** What people and machines are told while a rollout waits, and of what serves nobody although its pods are ready. */
-import type { V1EndpointSlice, V1Pod } from '@kubernetes/client-node'
+import type { V1ContainerStatus, V1EndpointSlice, V1Pod } from '@kubernetes/client-node'
+import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openCluster } from '../../src/dataplane/runtime/kubernetes/cluster/open.ts'
+import { Patience } from '../../src/dataplane/runtime/kubernetes/patience.ts'
 import type { LiveObject } from '../../src/dataplane/runtime/kubernetes/types.ts'
 import { unreachedServices } from '../../src/dataplane/runtime/kubernetes/unreached.ts'
+import { stuckOf } from '../../src/dataplane/runtime/kubernetes/unseen.ts'
 import type { Progress } from '../../src/domain/work/protocol.ts'
 import { LISTENER_RULES } from '../../src/listener/manifest.ts'
 import { type KubernetesProxy, proxyKubeconfig } from '../support/kubernetes/proxy.ts'
@@ -110,7 +114,10 @@ test('a listener whose Role is of an earlier version works as before, and says o
   const namespace = await site.test.createNamespace()
   const rules = LISTENER_RULES.filter(({ resources }) => !resources.includes('endpointslices'))
   const kubeconfig = await site.test.limitedKubeconfig({ namespaces: [namespace], rules })
-  const { runtime, cluster } = await site.another({ namespace }, kubeconfig)
+  const lines: string[] = []
+  const log = pino({ level: 'warn' }, { write: (line) => lines.push(line) })
+  const cluster = await openCluster({ kubeconfig, log, times: { relist: 50 } })
+  const { runtime } = await site.another({ namespace, cluster })
   const tenant = new Tenant({ ...site, namespace, runtime })
   await tenant.provision()
   await tenant.deploy(tenant.revision(image('1')))
@@ -118,6 +125,20 @@ test('a listener whose Role is of an earlier version works as before, and says o
   expect(cluster.endpoints(namespace, tenant.id)).toBeNull()
   expect(cluster.problem()).toBeNull()
   expect(runtime.health(tenant.id)).toMatchObject({ ready: 1, message: null })
+  expect(lines.map((line) => JSON.parse(line).msg)).toEqual([
+    'endpointslices are not watched: health can’t tell when a Service leads nowhere',
+  ])
+  await cluster.close()
+})
+
+test('of a pod that runs and does not get ready, what its probe got is looked up, and is no failure of its own', () => {
+  const running = { ...pod(false), spec: { nodeName: 'node-1', containers: [] } }
+  const containerStatuses = [{ name: 'agent', state: { running: {} } }] as unknown as V1ContainerStatus[]
+  const unready = [{ ...running, status: { ...running.status, containerStatuses } }]
+  const [stuck] = stuckOf('server', { ...service('server'), kind: 'Deployment' }, unready, unready, 1000)
+  expect(stuck).toMatchObject({ uid: 'p', reason: 'WAITING_FOR_HEALTH', graceMs: Number.POSITIVE_INFINITY })
+  const problem = { ...stuck!, key: 'k', message: '' }
+  expect(new Patience().look([problem], 0).failed).toBeNull()
 })
 
 test('a token that somebody wrote on an object by hand keeps the holder from writing, and that is told', async () => {

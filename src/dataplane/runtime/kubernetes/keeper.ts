@@ -266,7 +266,8 @@ export class Keeper {
       this.ended = error
       log.warn({ err: error, deploymentId }, 'This deployment is not ours to write any more')
     } else if (error instanceof Unreachable) {
-      this.#trouble = { reason: 'CLUSTER_UNREACHABLE', message, refused: false }
+      const reason = error instanceof Contended ? 'CHANGED_BY_OTHERS' : 'CLUSTER_UNREACHABLE'
+      this.#trouble = { reason, message, refused: false }
       this.#lookIn(error.retryAfterMs ?? backoff(this.#failures++, ...UNREACHABLE_MS))
     } else if (error instanceof NotNowError) {
       this.#trouble = { reason: 'ROLLING_OUT', message, refused: false }
