@@ -5,6 +5,7 @@ import type { Logger } from 'pino'
 import type { CompleteRequest } from '../domain/work/protocol.ts'
 import { backoff, sleep } from './backoff.ts'
 import { StepFailure } from './failure.ts'
+import { isNoSpace, noSpace } from './no-space.ts'
 import type { HeldClaim, OnProgress, RevisionLog, RevisionStep, Runtime, TimedStep } from './runtime/runtime.ts'
 
 export type StepResult = Omit<CompleteRequest, 'claimId' | 'token' | 'stepId'>
@@ -51,7 +52,8 @@ export async function performStep(work: Work): Promise<void> {
   }
   try {
     await perform({ ...work, report }, onCommit)
-  } catch (error) {
+  } catch (thrown) {
+    const error = isNoSpace(thrown) ? noSpace() : thrown
     if (signal.aborted) {
       if (signal.reason instanceof Withdrawn) await report({ outcome: 'stopped' })
       return

@@ -2,13 +2,27 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { mkdir, open, readdir, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
+import { DomainError } from '../domain/errors.ts'
 import type { StoredObject } from '../domain/uploads/storage.ts'
 
 /** ms without a byte after which a file was left by a server that has died; an upload takes less (rest/v1/uploads.ts) */
 const LEFT_BEHIND = 2 * 60 * 60 * 1000
 
-/** Rejects with what `chunks` fails with; the file is gone then. */
+/** Rejects with what `chunks` fails with, and with UNAVAILABLE when the disk is full; the file is gone then. */
 export async function incoming(
+  folder: string,
+  chunks: AsyncIterable<Uint8Array>,
+): Promise<StoredObject & { temporary: string }> {
+  try {
+    return await receive(folder, chunks)
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    if (code !== 'ENOSPC' && code !== 'EDQUOT') throw cause
+    throw new DomainError('UNAVAILABLE', 'There is no space left in DATA_DIR for uploads.', { cause })
+  }
+}
+
+async function receive(
   folder: string,
   chunks: AsyncIterable<Uint8Array>,
 ): Promise<StoredObject & { temporary: string }> {

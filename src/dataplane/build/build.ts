@@ -8,6 +8,7 @@ import type { RevisionWork } from '../../domain/work/protocol.ts'
 import type { LogLevel } from '../../generated/prisma/enums.ts'
 import { StepFailure } from '../failure.ts'
 import { Tail } from '../lines.ts'
+import { NO_SPACE, SAYS_NO_SPACE } from '../no-space.ts'
 import { checkGraphConfig } from './graph-config.ts'
 import { detectInstall } from './install.ts'
 import { findStartScript, type StartScript } from './package.ts'
@@ -84,9 +85,18 @@ export async function buildSource(request: BuildRequest): Promise<void> {
     log(`$ ${shown}`)
     const tail = new Tail(10, NPM_ERROR)
     const [program, ...args] = command
-    const exit = await run({ command: program!, args, cwd, env: of.env }, (shown) => tail.add(shown))
+    let full = false
+    const exit = await run({ command: program!, args, cwd, env: of.env }, (shown, line) => {
+      tail.add(shown)
+      full ||= SAYS_NO_SPACE.test(line)
+    })
     if (exit.code === 0) return
     const how = exit.signal ? `was ended by ${exit.signal}` : `failed with exit code ${exit.code}`
+    if (full)
+      throw new StepFailure(
+        'NO_SPACE',
+        tail.under(`${NO_SPACE}, or where ${what} command "${shown}" writes: free some.`),
+      )
     throw new StepFailure(
       what === 'Install' ? 'INSTALL_FAILED' : 'BUILD_COMMAND_FAILED',
       tail.under(`${what} command "${shown}" ${how}: the build log has its output.`),

@@ -4,6 +4,7 @@
 import fs from 'node:fs'
 import { StepFailure } from '../failure.ts'
 import { Tail } from '../lines.ts'
+import { noSpace, SAYS_NO_SPACE } from '../no-space.ts'
 import { storeCredentials } from './git-credentials.ts'
 import type { Remote } from './repository.ts'
 import type { RunCommand } from './run.ts'
@@ -61,6 +62,7 @@ export function createGit(options: GitOptions): Git {
       if (exit.code === 127)
         throw new StepFailure('TOOL_MISSING', 'git is not installed on this machine: install it and redeploy.')
       for (const line of output.slice(-20)) log(line)
+      if (SAYS_NO_SPACE.test(output.join('\n'))) throw noSpace()
       throw new StepFailure(
         'CLONE_FAILED',
         tail.under(explain(output.join('\n'), credentials ? WITH_CREDENTIALS : WITHOUT)),

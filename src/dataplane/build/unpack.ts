@@ -7,6 +7,7 @@ import { addAbortSignal, pipeline, type Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { Parser, type ReadEntry } from 'tar'
 import { StepFailure } from '../failure.ts'
+import { isNoSpace, noSpace } from '../no-space.ts'
 import { MAX_UNPACKED_BYTES, refuse } from './tarball-entry.ts'
 import { TarballTree } from './tarball-tree.ts'
 
@@ -167,7 +168,6 @@ function explain(error: unknown): unknown {
         ? 'The source tarball is not gzip-compressed: upload a .tar.gz.'
         : 'The source tarball is damaged: pack and upload it again.',
     )
-  if (error.code === 'ENOSPC')
-    return new StepFailure('NO_SPACE', 'The disk of this machine is full: the source was not unpacked.')
+  if (isNoSpace(error)) return noSpace()
   return error
 }

@@ -4,6 +4,7 @@
 import type { Health, Progress } from '../../../domain/work/protocol.ts'
 import { backoff, limited, sleep } from '../../backoff.ts'
 import { StepFailure } from '../../failure.ts'
+import { isNoSpace, noSpace } from '../../no-space.ts'
 import type { OnProgress } from '../runtime.ts'
 import { type Agent, type AgentPlan, PortTaken, startAgent } from './agent.ts'
 import { describeExit, ranOutOfMemory } from './group.ts'
@@ -98,10 +99,10 @@ export class Supervisor {
         const reason = ranOutOfMemory(exit) ? 'OUT_OF_MEMORY' : 'CRASHED'
         this.#problem = { reason, message: `The agent ${describeExit(exit)}` }
       } catch (error) {
-        if (!signal.aborted && !(error instanceof StepFailure))
-          this.#problem = { reason: 'INTERNAL', message: 'The agent could not be started' }
-        else if (error instanceof StepFailure)
-          this.#problem = { reason: error.reason, message: error.message.split('\n')[0]! }
+        const failure = isNoSpace(error) ? noSpace() : error
+        if (failure instanceof StepFailure)
+          this.#problem = { reason: failure.reason, message: failure.message.split('\n')[0]! }
+        else if (!signal.aborted) this.#problem = { reason: 'INTERNAL', message: 'The agent could not be started' }
       }
       this.#agent = null
       if (signal.aborted) return

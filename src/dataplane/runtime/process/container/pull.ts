@@ -4,6 +4,7 @@
 import { StepFailure } from '../../../failure.ts'
 import { type OnLine, Tail } from '../../../lines.ts'
 import { createMask } from '../../../mask.ts'
+import { SAYS_NO_SPACE } from '../../../no-space.ts'
 import type { RevisionLog } from '../../runtime.ts'
 import type { Host } from '../host.ts'
 import { withCredentials } from './credentials.ts'
@@ -43,7 +44,11 @@ export async function pullImage(
         credentials,
         (before, after) => engine.run([...before, 'pull', ...after, full], onLine, signal, mask),
       )
-      if (code !== 0) throw new StepFailure('IMAGE_PULL_FAILED', tail.under(explain(full, registry, tail.under(''))))
+      if (code !== 0) {
+        const said = tail.under('')
+        const reason = SAYS_NO_SPACE.test(said) ? 'NO_SPACE' : 'IMAGE_PULL_FAILED'
+        throw new StepFailure(reason, tail.under(explain(full, registry, said)))
+      }
     } catch (error) {
       if (!signal.aborted || (signal.reason as Error).name !== 'TimeoutError') throw error
       throw new StepFailure('IMAGE_PULL_FAILED', tail.under(`${full} was not pulled in time.`))
@@ -87,7 +92,7 @@ const REASONS: [RegExp, (image: string, registry: string) => string][] = [
     /no matching manifest|no image found in (manifest list|image index)/i,
     (image) => `${image} was not built for this kind of machine (${process.platform}, ${process.arch}).`,
   ],
-  [/no space left/i, () => 'The image could not be pulled: there is no space left on this machine.'],
+  [SAYS_NO_SPACE, () => 'The image could not be pulled: there is no space left on this machine.'],
 ]
 
 function explain(image: string, registry: string, output: string): string {
