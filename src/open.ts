@@ -2,6 +2,7 @@
 import type { Logger } from 'pino'
 import { type Config, ConfigError } from './config.ts'
 import { type Database, openDatabase } from './database/client.ts'
+import { databaseClock } from './database/clock.ts'
 import { type Embedded, startEmbedded } from './database/embedded.ts'
 import { MigrationError, migrate } from './database/migrate.ts'
 import type { Core, DomainSettings } from './domain/context.ts'
@@ -29,7 +30,7 @@ export interface Opened {
 }
 
 /** Starts or joins the embedded Postgres unless there is a DATABASE_URL. Throws ConfigError and MigrationError, whose messages are for the operator. */
-export async function openCore(config: Config, log: Logger, clock: () => Date = () => new Date()): Promise<Opened> {
+export async function openCore(config: Config, log: Logger, clock?: () => Date): Promise<Opened> {
   // Postgres, builds and agents run under other accounts then, and have to get at what is made for them; what is
   // nobody's business is made with a mode of its own
   if (process.getuid?.() === 0) process.umask(0o022)
@@ -40,6 +41,7 @@ export async function openCore(config: Config, log: Logger, clock: () => Date = 
   const url = config.DATABASE_URL ?? embedded!.url
   try {
     const migrated = await bringUpToDate(url, log)
+    const own = await databaseClock(url, log)
     const database = openDatabase({ url, poolSize: config.DATABASE_POOL, log })
     // a server that listens knows its port better, and says so
     const publicUrl = () => publicUrlOf(config, config.PORT)
@@ -48,7 +50,7 @@ export async function openCore(config: Config, log: Logger, clock: () => Date = 
       db: database.prisma,
       keyring,
       settings: settingsOf(config),
-      clock,
+      clock: clock ?? own.now,
       log,
       publicUrl,
       gitProvider,
@@ -64,6 +66,7 @@ export async function openCore(config: Config, log: Logger, clock: () => Date = 
       migrated,
       lost: embedded ? embedded.lost.then((cause) => cantBeUsed(config, cause)) : new Promise(() => {}),
       async close() {
+        own.stop()
         await database.close()
         await embedded?.stop()
       },

@@ -45,6 +45,7 @@ export interface Core {
   db: Db
   keyring: KeyRing
   settings: DomainSettings
+  /** the database's clock (design rule 9) */
   clock: () => Date
   log: Log
   /** how clients reach this server, without a slash at the end */
@@ -91,6 +92,8 @@ export interface RequestContext extends Core {
 /** An open transaction. Events said to it are appended, in order, as its last act before the commit. */
 export interface Tx {
   sql: Sql
+  /** the time of the database's clock: for whatever is written */
+  now(): Date
   emit(event: NewEvent): void
   /** holders of this scope (a listener's id, or null: the built-in worker) who wait for news are woken at the commit */
   wakeWorkers(listenerId: string | null): void
@@ -112,6 +115,7 @@ export async function transaction<T>(core: Core, work: (tx: Tx) => Promise<T>): 
     const woken = new Set<string>()
     const result = await work({
       sql,
+      now: core.clock,
       emit: (event) => events.push(event),
       wakeWorkers: (listenerId) => woken.add(listenerId ?? ''),
     })

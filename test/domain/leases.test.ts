@@ -38,6 +38,17 @@ test('two workers that claim at once never get the same deployment', async () =>
   await settle(domain.plane)
 })
 
+test('updated_at of a deployment is when somebody changed it: work leaves it alone; a revision’s moves with its status', async () => {
+  const id = await gitDeployment(ctx)
+  const made = await row(id)
+  const before = await latest(id)
+  await settle(domain.plane)
+  expect(await row(id)).toMatchObject({ activeRevisionId: before.id, updatedAt: made.updatedAt })
+  const after = await latest(id)
+  expect(after.updatedAt).toEqual(after.statusSince)
+  expect(after.updatedAt.getTime()).toBeGreaterThan(before.updatedAt.getTime())
+})
+
 test('what an agent prints waits for nobody who holds the row of its deployment', async () => {
   const id = await gitDeployment(ctx)
   const held = await claimOne(domain.plane, id)

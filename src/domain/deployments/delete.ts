@@ -88,8 +88,11 @@ async function deleteOne(ctx: RequestContext, id: string, how: HowToDelete): Pro
       await deleteTracingProject(ctx, tx, deployment.tracingProjectId)
     if (!deployment.deletedAt) {
       await interruptAll(ctx, tx, deployment)
-      const deletedAt = new Date()
-      await tx.sql.deployment.update({ where: { id }, data: { deletedAt, activeRevisionId: null } })
+      const deletedAt = tx.now()
+      await tx.sql.deployment.update({
+        where: { id },
+        data: { deletedAt, updatedAt: deletedAt, activeRevisionId: null },
+      })
       Object.assign(deployment, { deletedAt, activeRevisionId: null })
       tx.emit({
         workspaceId: deployment.workspaceId,
@@ -136,13 +139,13 @@ function requireForce(ctx: RequestContext): void {
 async function drop(ctx: RequestContext, tx: Tx, { id, listenerId }: Deployment): Promise<void> {
   const { count } = await tx.sql.deployment.updateMany({
     where: { id, tornDownAt: null },
-    data: { tornDownAt: new Date(), ...NOTHING_WAITS, ...NO_LEASE },
+    data: { tornDownAt: tx.now(), ...NOTHING_WAITS, ...NO_LEASE },
   })
   if (count === 0) return
   tx.wakeWorkers(listenerId)
   await tx.sql.step.updateMany({
     where: { deploymentId: id, finishedAt: null },
-    data: { finishedAt: new Date(), outcome: 'cancelled' },
+    data: { finishedAt: tx.now(), outcome: 'cancelled' },
   })
   tx.emit({ workspaceId: ctx.workspace.id, type: 'deployment.torn_down', deploymentId: id, actor: ctx.actor.subject })
 }

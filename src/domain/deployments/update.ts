@@ -118,7 +118,7 @@ async function merge(
     ...(body.secrets == null ? {} : { secretSetId: await replaceSecrets(ctx, tx, deployment, body.secrets, set) }),
   }
   if (!revise && !changesAnything(deployment, changes)) return null
-  const data = { ...changes, updatedAt: new Date() }
+  const data = { ...changes, updatedAt: tx.now() }
   Object.assign(deployment, await tx.sql.deployment.update({ where: { id: deployment.id }, data }))
   tx.emit({
     workspaceId: deployment.workspaceId,

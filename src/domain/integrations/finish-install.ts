@@ -99,7 +99,7 @@ async function record(tx: Tx, installation: ProviderInstallation, state: State):
   const current = {
     name: installation.account,
     account: installation.account,
-    suspendedAt: installation.suspended ? (known?.suspendedAt ?? new Date()) : null,
+    suspendedAt: installation.suspended ? (known?.suspendedAt ?? tx.now()) : null,
     removedAt: null,
   }
   const integration = known

@@ -21,7 +21,7 @@ export async function removeIntegration(ctx: RequestContext, raw: RawInput): Pro
     const found = await tx.sql.integration.findFirst({ where })
     if (found?.kind === 'directory')
       throw new ConflictError('This is the server’s own folder of repositories; it can’t be removed.')
-    const { count } = await tx.sql.integration.updateMany({ where, data: { removedAt: new Date() } })
+    const { count } = await tx.sql.integration.updateMany({ where, data: { removedAt: tx.now() } })
     if (count === 0) throw new NotFoundError('Integration', path.integration_id)
     tx.emit({
       workspaceId: ctx.workspace.id,

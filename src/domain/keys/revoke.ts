@@ -38,7 +38,7 @@ export async function markRevoked(
 ): Promise<KeyView> {
   const { count } = await tx.sql.apiKey.updateMany({
     where: { id: key.id, revokedAt: null },
-    data: { revokedAt: new Date() },
+    data: { revokedAt: tx.now() },
   })
   if (count > 0) {
     tx.emit({ workspaceId: log.workspaceId, type: 'api_key.revoked', subjectId: key.id, actor: log.actor })

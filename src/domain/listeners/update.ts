@@ -39,7 +39,7 @@ export async function updateListener(
     if (namespaces != null) await refuseRemovingUsed(tx, listener, namespaces)
     const said = { k8sNamespaces: namespaces ?? undefined, version: body.version ?? undefined }
     if (!changesAnything(listener, said)) return read(tx.sql, listener)
-    const data = { ...said, updatedAt: new Date() }
+    const data = { ...said, updatedAt: tx.now() }
     const updated = await tx.sql.listener.update({ where: { id: listener.id }, data })
     const { workspaceId, id: subjectId } = listener
     tx.emit({ workspaceId, type: 'listener.updated', subjectId, actor: ctx.actor.subject })

@@ -38,7 +38,7 @@ export async function updateProvider(
     if (!changesAnything(stored, data)) return read(tx.sql, stored)
     const updated = await tx.sql.oAuthProvider.update({
       where: { id: stored.id },
-      data: { ...data, updatedAt: new Date() },
+      data: { ...data, updatedAt: tx.now() },
     })
     tellUsers(tx, ctx, { id: stored.id, users, type: 'oauth_provider.updated' })
     return read(tx.sql, updated)

@@ -25,7 +25,7 @@ export async function followInstallation(
       if (!(await holds(tx.sql, group))) return
       const { count } = await tx.sql.integration.updateMany({
         where: { id, removedAt: null, ...CHANGED[state] },
-        data: data(state),
+        data: data(state, tx.now()),
       })
       if (count > 0) tx.emit({ workspaceId, type: EVENT[state], subjectId: id })
     })
@@ -42,8 +42,7 @@ const EVENT = {
   live: 'integration.unsuspended',
 } as const
 
-function data(state: State) {
-  const now = new Date()
+function data(state: State, now: Date) {
   if (state === 'removed') return { removedAt: now }
   return { suspendedAt: state === 'suspended' ? now : null }
 }

@@ -39,7 +39,7 @@ export async function redeployRevision(
       throw refuse('its source tarball was removed; upload it again and make a new revision')
 
     const rollout = await takeRollout(ctx, tx, deployment, revision.id)
-    await tx.sql.deployment.update({ where: { id: deployment.id }, data: { rollout } })
+    await tx.sql.deployment.update({ where: { id: deployment.id }, data: { rollout, updatedAt: tx.now() } })
     await transition(tx, deployment.workspaceId, revision, {
       to: deployment.provisionedAt ? 'QUEUED' : 'CREATING',
       actor: ctx.actor.subject,

@@ -75,7 +75,7 @@ export async function rollOut(
   })
   const { revisionCount } = await tx.sql.deployment.update({
     where: { id: deployment.id },
-    data: { rollout, revisionCount: { increment: 1 }, latestRevisionId: id },
+    data: { rollout, revisionCount: { increment: 1 }, latestRevisionId: id, updatedAt: tx.now() },
   })
   Object.assign(deployment, { revisionCount, latestRevisionId: id })
   tx.emit({

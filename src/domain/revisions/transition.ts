@@ -38,7 +38,7 @@ export async function transition(tx: Tx, workspaceId: string, revision: Movable,
   if (!canMove(revision.status, to))
     throw new ConflictError(`A revision that is ${revision.status} can't become ${to}.`)
   const attempt = revision.attempt + (move.rollout === undefined ? 0 : 1)
-  const now = new Date()
+  const now = tx.now()
   const updated = await tx.sql.revision.updateMany({
     where: { id: revision.id, status: revision.status },
     data: {
@@ -47,6 +47,7 @@ export async function transition(tx: Tx, workspaceId: string, revision: Movable,
       reasonSince: reason && now,
       statusMessage: message,
       statusSince: now,
+      updatedAt: now,
       attempt,
       ...(move.rollout === undefined ? {} : { rollout: move.rollout }),
       ...(to === 'DEPLOYED' ? { deployedAt: now } : {}),
@@ -87,7 +88,7 @@ export async function explain(
     data: {
       reason,
       statusMessage: message,
-      ...(revision.reason === reason ? {} : { reasonSince: reason && new Date() }),
+      ...(revision.reason === reason ? {} : { reasonSince: reason && tx.now() }),
     },
   })
   Object.assign(revision, { reason, statusMessage: message })

@@ -38,7 +38,7 @@ async function putTags(ctx: RequestContext, tx: Tx, id: string, pairs: readonly 
     skipDuplicates: true,
   })
   if (removed + added === 0) return
-  await tx.sql.deployment.update({ where: { id }, data: { updatedAt: new Date() } })
+  await tx.sql.deployment.update({ where: { id }, data: { updatedAt: tx.now() } })
   tx.emit({ workspaceId: ctx.workspace.id, type: 'deployment.tagged', deploymentId: id, actor: ctx.actor.subject })
 }
 

@@ -70,7 +70,7 @@ export async function useTarball(tx: Tx, tarball: Tarball | null): Promise<void>
   if (!tarball?.stored) return
   await tx.sql.upload.update({
     where: { objectPath: tarball.objectPath },
-    data: { ...tarball.stored, usedAt: new Date() },
+    data: { ...tarball.stored, usedAt: tx.now() },
   })
 }
 
@@ -78,7 +78,7 @@ export async function useTarball(tx: Tx, tarball: Tarball | null): Promise<void>
 export async function reuseTarball(tx: Tx, objectPath: string | null): Promise<boolean> {
   const { count } = await tx.sql.upload.updateMany({
     where: { objectPath: objectPath ?? '', removedAt: null },
-    data: { usedAt: new Date() },
+    data: { usedAt: tx.now() },
   })
   return count > 0
 }

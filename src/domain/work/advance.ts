@@ -83,7 +83,7 @@ async function advanceTeardown(core: Core, tx: Tx, deployment: Deployment, step:
   if (begun.length === 0) {
     await tx.sql.deployment.update({
       where: { id: deployment.id },
-      data: { tornDownAt: new Date(), ...NOTHING_WAITS },
+      data: { tornDownAt: tx.now(), ...NOTHING_WAITS },
     })
     tx.emit({ workspaceId: deployment.workspaceId, type: 'deployment.torn_down', deploymentId: deployment.id })
     return
@@ -98,6 +98,6 @@ async function explainTeardown(core: Core, tx: Tx, deployment: Deployment): Prom
     ? await waitsFor(core, tx, deployment, 'TEARDOWN')
     : noRuntime(deployment)
   if (reason === deployment.reason && statusMessage === deployment.statusMessage) return
-  const since = reason === deployment.reason ? {} : { reasonSince: new Date() }
+  const since = reason === deployment.reason ? {} : { reasonSince: tx.now() }
   await tx.sql.deployment.update({ where: { id: deployment.id }, data: { reason, statusMessage, ...since } })
 }

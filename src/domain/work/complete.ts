@@ -53,7 +53,7 @@ export async function complete(core: Core, scope: Scope, request: CompleteReques
 async function free(tx: Tx, deployment: Deployment, built: string | null, commit: string | null): Promise<void> {
   await tx.sql.$executeRaw`
     WITH pinned AS (
-      UPDATE revisions SET repo_commit_sha = ${commit}, updated_at = now()
+      UPDATE revisions SET repo_commit_sha = ${commit}
       WHERE id = ${built}::uuid AND repo_commit_sha IS NULL AND ${commit}::text IS NOT NULL)
     UPDATE deployments SET busy_step_id = NULL WHERE id = ${deployment.id}::uuid`
 }
@@ -121,13 +121,13 @@ function saidOf({ kind }: Step, { reason, message }: CompleteRequest): Because {
 
 async function succeed(tx: Tx, deployment: Deployment, step: Step, request: CompleteRequest): Promise<void> {
   if (step.kind === 'PROVISION') {
-    deployment.provisionedAt = new Date()
+    deployment.provisionedAt = tx.now()
     await tx.sql.deployment.update({ where: { id: deployment.id }, data: { provisionedAt: deployment.provisionedAt } })
     tx.emit({ workspaceId: deployment.workspaceId, type: 'deployment.provisioned', deploymentId: deployment.id })
     return
   }
   if (step.kind === 'TEARDOWN') {
-    deployment.tornDownAt = new Date()
+    deployment.tornDownAt = tx.now()
     await tx.sql.deployment.update({
       where: { id: deployment.id },
       data: { tornDownAt: deployment.tornDownAt, ...NOTHING_WAITS, ...NO_LEASE },
@@ -146,11 +146,11 @@ async function built(tx: Tx, deployment: Deployment, revision: Revision, request
 }
 
 /** What was deployed is ready, by the word of who deployed it: whoever hears of that is not told that nothing serves. */
-function healthAfterDeploy(deployment: Deployment): { health?: Prisma.InputJsonObject } {
+function healthAfterDeploy(tx: Tx, deployment: Deployment): { health?: Prisma.InputJsonObject } {
   const known = deployment.health as unknown as Health | null
   if (known && known.ready > 0) return {}
   const ready = effectiveSpec(deployment.resourceSpec as ResourceSpec | null).min_scale
-  return { health: { ready, desired: ready, message: null, reason: null, observedAt: new Date().toISOString() } }
+  return { health: { ready, desired: ready, message: null, reason: null, observedAt: tx.now().toISOString() } }
 }
 
 async function deployed(tx: Tx, deployment: Deployment, revision: Revision, request: CompleteRequest): Promise<void> {
@@ -164,7 +164,7 @@ async function deployed(tx: Tx, deployment: Deployment, revision: Revision, requ
     data: {
       activeRevisionId: revision.id,
       idle: false,
-      ...healthAfterDeploy(deployment),
+      ...healthAfterDeploy(tx, deployment),
       ...(url ? { url, ...(isPublic ? { customUrl: url } : {}) } : {}),
       ...(imageVersion ? { imageVersion } : {}),
     },

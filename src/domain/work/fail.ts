@@ -22,7 +22,7 @@ export async function failStep(
     // the step has its own reason; this one says that it is tried again
     const data = {
       reason: 'TEARDOWN_FAILED' satisfies Reason,
-      reasonSince: new Date(),
+      reasonSince: tx.now(),
       statusMessage: `Teardown failed and will be tried again: ${because.message}`,
     }
     await tx.sql.deployment.update({ where: { id: deployment.id }, data })

@@ -14,7 +14,7 @@ export async function release(core: Core, scope: Scope, claim: HeldClaim): Promi
       }
       await tx.sql.deployment.update({
         where: { id: deployment.id },
-        data: { ...NO_LEASE, updatedAt: deployment.updatedAt },
+        data: NO_LEASE,
       })
       tx.wakeWorkers(deployment.listenerId)
     })

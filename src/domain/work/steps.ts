@@ -37,7 +37,7 @@ export async function closeStep(
 ): Promise<void> {
   await tx.sql.step.update({
     where: { id: step.id },
-    data: { finishedAt: new Date(), outcome: how.outcome, reason: how.reason ?? null, finishedBy: how.token ?? null },
+    data: { finishedAt: tx.now(), outcome: how.outcome, reason: how.reason ?? null, finishedBy: how.token ?? null },
   })
   await touch(tx, deployment)
 }

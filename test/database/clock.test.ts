@@ -1,0 +1,38 @@
+/** A process whose clock is set wrongly goes by the database's. */
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { type DatabaseClock, databaseClock } from '../../src/database/clock.ts'
+import { type TestDatabase, testDatabase } from '../support/database.ts'
+
+let database: TestDatabase
+const told: string[] = []
+const log = { info: () => {}, warn: (_: object, message: string) => void told.push(message), error: () => {} }
+beforeAll(async () => {
+  database = await testDatabase()
+})
+afterAll(() => database.drop())
+
+test.each([
+  ['is right', 0],
+  ['is 11 minutes ahead', 11 * 60_000],
+  ['is an hour behind', -3_600_000],
+])('a clock that %s tells the time of the database', async (_what, ahead) => {
+  told.length = 0
+  const truth = Date.now()
+  vi.useFakeTimers({ toFake: ['Date'], now: truth + ahead })
+  let clock: DatabaseClock | null = null
+  try {
+    clock = await databaseClock(database.url, log)
+    // the database is on this machine; what goes by meanwhile is far less than what is told apart
+    expect(Math.abs(clock.now().getTime() - truth)).toBeLessThan(30_000)
+    expect(told).toHaveLength(ahead === 0 ? 0 : 1)
+  } finally {
+    clock?.stop()
+    vi.useRealTimers()
+  }
+})
+
+test('a database that is away leaves the clock as it is', async () => {
+  const clock = await databaseClock('postgresql://nobody@127.0.0.1:1/none', log)
+  expect(Math.abs(clock.now().getTime() - Date.now())).toBeLessThan(5_000)
+  clock.stop()
+})
