@@ -6,7 +6,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { buildSource } from '../../build/build.ts'
 import type { OnLine } from '../../lines.ts'
-import { masking, nameUnhidden } from '../../masking.ts'
+import { masking } from '../../masking.ts'
 import type { Built, RevisionLog, RevisionStep } from '../runtime.ts'
 import { keepArtifact } from './artifacts.ts'
 import { runGroup } from './group.ts'
@@ -37,7 +37,6 @@ export async function runBuild(
     revision.source === 'gitprovider' ? await host.options.sources.gitCredentials(deploymentId, signal) : null
   const hidden = credentials ? [credentials.password] : []
   const { app, env, mask } = await openContext(host, deploymentId, revision, signal, hidden)
-  nameUnhidden(revision.secrets, log, 'build')
   const folder = path.join(app.builds, randomUUID())
   fs.mkdirSync(folder, { mode: 0o711 })
   try {

@@ -108,8 +108,9 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): Runtime {
         await createDatabase(host.admin, claim.deployment.id, app.database, signal)
       }),
 
-    build: (claim, step, log, signal, onCommit = () => undefined, onProgress = () => undefined) =>
-      builds.run(
+    build: (claim, step, log, signal, onCommit = () => undefined, onProgress = () => undefined) => {
+      nameUnhidden(step.revision.secrets, log, 'build')
+      return builds.run(
         signal,
         () => {
           onProgress(null)
@@ -120,7 +121,8 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): Runtime {
           log.write('build', message)
           onProgress({ reason: 'WAITING_FOR_TURN', message: `${message}.` })
         },
-      ),
+      )
+    },
 
     deploy: (claim, step, log, signal, onProgress = () => undefined) =>
       calls.carry(
