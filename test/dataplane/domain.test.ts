@@ -41,7 +41,7 @@ const read = (id: string) => ctx.db.deployment.findUniqueOrThrow({ where: { id }
 const status = async (id: string) => (await read(id)).latestRevision!.status
 const reaches = (id: string, wanted: string) => eventually(async () => (await status(id)) === wanted, 20_000)
 
-test('a deployment is created, changed, rolled back and deleted', async () => {
+test('a deployment is created, changed, rolled back, gets other secrets and is deleted', async () => {
   const repository = place.repository()
   const body = await gitBody(ctx)
   body.source_config.repo_url = repository.url
@@ -61,6 +61,13 @@ test('a deployment is created, changed, rolled back and deleted', async () => {
   await redeployRevision(ctx, { path: { deployment_id: id, revision_id: first.latestRevisionId! } })
   expect(await eventually(async () => (await read(id)).activeRevisionId === first.latestRevisionId)).toBe(true)
   expect(await text()).toBe('Hello from version 1\n')
+
+  // a change of secrets keeps what was rolled back to, and builds nothing
+  const secrets = [{ name: 'GREETING_TOKEN', value: 'rotated' }]
+  const rotated = await updateDeployment(ctx, { path: { deployment_id: id }, body: { secrets } })
+  expect(await eventually(async () => (await read(id)).activeRevisionId === rotated.revisionId)).toBe(true)
+  expect(await text()).toBe('Hello from version 1\n')
+  expect(await ctx.db.step.count({ where: { revisionId: rotated.revisionId, kind: 'BUILD' } })).toBe(0)
 
   await deleteDeployment(ctx, { path: { deployment_id: id } })
   expect(await eventually(async () => (await read(id)).tornDownAt !== null)).toBe(true)

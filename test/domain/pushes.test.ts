@@ -3,12 +3,15 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { RequestContext } from '../../src/domain/context.ts'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
+import { updateDeployment } from '../../src/domain/deployments/update.ts'
 import { type GitProvider, ProviderUnavailableError } from '../../src/domain/integrations/provider.ts'
 import { handleDeliveries } from '../../src/domain/pushes/handle.ts'
 import { leaseGroup, roundBegins } from '../../src/domain/pushes/lease.ts'
 import { purgeDeliveries } from '../../src/domain/pushes/purge.ts'
 import { receiveDelivery } from '../../src/domain/pushes/receive.ts'
+import { redeployRevision } from '../../src/domain/revisions/redeploy.ts'
 import { type TestDomain, testDomain } from '../support/domain.ts'
+import { settle } from '../support/holder.ts'
 
 const INSTALLATION = 4711
 const running = new AbortController().signal
@@ -120,6 +123,31 @@ test('a push makes a revision of the very commit that the branch points to, and 
     message: `Commit ${head} was pushed to main.`,
   })
   expect(await open()).toEqual([])
+})
+
+test('a delivery that comes late undoes no rollback whose secrets were changed; a push of something new goes live', async () => {
+  const head = commit()
+  answer = async () => head
+  await settle(domain.plane)
+  const first = (await domain.core.db.deployment.findUniqueOrThrow({ where: { id: deploymentId } })).activeRevisionId!
+  const [built] = await commits()
+  await pushed(head)
+  await handle()
+  await settle(domain.plane)
+  const path = { deployment_id: deploymentId }
+  await redeployRevision(ctx, { path: { ...path, revision_id: first } })
+  await settle(domain.plane)
+  await updateDeployment(ctx, { path, body: { secrets: [{ name: 'A', value: 'b' }] } })
+  expect(await commits()).toEqual([built, head, built])
+  await pushed(head)
+  await handle()
+  expect(await commits()).toEqual([built, head, built])
+
+  const newer = commit()
+  answer = async () => newer
+  await pushed(newer)
+  await handle()
+  expect(await commits()).toEqual([built, head, built, newer])
 })
 
 test('five hundred deliveries that wait are one look, and a replay is none', async () => {

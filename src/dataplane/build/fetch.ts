@@ -55,6 +55,9 @@ async function fetchCommit(git: Git, { remote, ref, commit }: Source): Promise<s
     return await git.run(['rev-parse', '--verify', '--quiet', `${commit}^{commit}`])
   } catch (error) {
     if (!(error instanceof StepFailure)) throw error
-    throw new StepFailure('CLONE_FAILED', `Commit ${commit} is not in the repository any more: create a new revision.`)
+    throw new StepFailure(
+      'CLONE_FAILED',
+      `Commit ${commit} is not in the repository any more: set repo_ref, which makes a revision of what it names now.`,
+    )
   }
 }

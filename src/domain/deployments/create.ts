@@ -8,6 +8,7 @@ import { ConflictError, rejectIfAny, type Violation } from '../errors.ts'
 import { reachViolations } from '../integrations/reach.ts'
 import { shareListener } from '../listeners/lock.ts'
 import { parse, type RawInput } from '../parse.ts'
+import { toBuild } from '../revisions/base.ts'
 import { rollOut } from '../revisions/rollout.ts'
 import { secretViolations } from '../secrets/rules.ts'
 import { storeSecrets } from '../secrets/secret-set.ts'
@@ -102,7 +103,7 @@ async function create(
     graphConfigPath: revision.graph_config_path ?? null,
     imageUri: revision.image_uri ?? null,
     sourceTarballPath: null,
-    repoCommitSha: null,
+    ...toBuild(deployment),
   })
   return { deploymentId: id, revisionId }
 }

@@ -7,9 +7,10 @@ import type { Deployment, Prisma, Revision, SecretSet } from '../../generated/pr
 import { requireRole } from '../access.ts'
 import { changesAnything } from '../changes.ts'
 import { type RequestContext, type Tx, transaction } from '../context.ts'
-import { rejectIfAny } from '../errors.ts'
+import { rejectIfAny, type Violation } from '../errors.ts'
 import { parse, type RawInput } from '../parse.ts'
-import { type RevisionSource, rollOut } from '../revisions/rollout.ts'
+import { baseOf, sourceAfter } from '../revisions/base.ts'
+import { rollOut } from '../revisions/rollout.ts'
 import { secretViolations, unmask } from '../secrets/rules.ts'
 import { openSecrets, storeSecrets } from '../secrets/secret-set.ts'
 import { inspectTarball, type Tarball, tarballViolations, useTarball } from '../uploads/accept.ts'
@@ -87,18 +88,15 @@ async function merge(
   tarball: Tarball | null,
   revise: boolean,
 ): Promise<string | null> {
-  const latest = await tx.sql.revision.findUniqueOrThrow({ where: { id: deployment.latestRevisionId! } })
+  const base = await baseOf(tx, deployment, body)
   const set = await tx.sql.secretSet.findUnique({ where: { id: deployment.secretSetId ?? '' } })
   const config = body.source_config
-  const said = body.source_revision_config
-  const buildOnPush = config?.build_on_push ?? deployment.buildOnPush
-  const repoRef = said?.repo_ref ?? latest.repoRef
   rejectIfAny([
     ...immutableViolations(deployment, body),
     ...sourceViolations(deployment.source, body, immutableFields(deployment)),
     ...contentViolations(body),
     ...(await tarballViolations(tx, tarball)),
-    ...refViolations(repoRef, buildOnPush),
+    ...followingViolations(deployment, base, body),
     ...secretViolations(body.secrets ?? [], set?.names ?? []),
     ...referenceViolations(
       referencesAfter(deployment, body),
@@ -129,19 +127,18 @@ async function merge(
   // what makes no revision is carried out on the running one: its holder hears of it
   if (config?.custom_url != null || config?.resource_spec != null || body.secret_references != null)
     await touch(tx, deployment)
-  return revise ? rollOut(ctx, tx, deployment, sourceAfter(latest, body)) : null
+  return revise ? rollOut(ctx, tx, deployment, sourceAfter(base, deployment, body)) : null
 }
 
-/** The newest revision's values, with what was said put over them. */
-function sourceAfter(latest: Revision, body: UpdateBody): RevisionSource {
-  const said = body.source_revision_config
-  return {
-    repoRef: said?.repo_ref ?? latest.repoRef,
-    graphConfigPath: said?.graph_config_path ?? latest.graphConfigPath,
-    imageUri: said?.image_uri ?? latest.imageUri,
-    sourceTarballPath: said?.source_tarball_path ?? latest.sourceTarballPath,
-    repoCommitSha: null,
-  }
+/**
+ * Judged only where one of the two is said: who changes secrets after a rollback to a tag has not chosen that ref, and
+ * as long as it is the latest, no push concerns the deployment.
+ */
+function followingViolations(deployment: Deployment, base: Revision, body: UpdateBody): Violation[] {
+  const repoRef = body.source_revision_config?.repo_ref
+  const buildOnPush = body.source_config?.build_on_push
+  if (repoRef == null && buildOnPush == null) return []
+  return refViolations(repoRef ?? base.repoRef, buildOnPush ?? deployment.buildOnPush)
 }
 
 function referencesAfter(deployment: Deployment, body: UpdateBody): SecretReference[] | null {

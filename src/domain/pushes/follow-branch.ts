@@ -2,6 +2,7 @@
 import type { Prisma } from '../../generated/prisma/client.ts'
 import { type Core, type Tx, transaction } from '../context.ts'
 import type { GitProvider } from '../integrations/provider.ts'
+import { toBuild } from '../revisions/base.ts'
 import { rollOut } from '../revisions/rollout.ts'
 import { type Delivery, type Group, holds } from './lease.ts'
 
@@ -49,19 +50,30 @@ function followers({ installationId, branch }: Group): Prisma.DeploymentWhereInp
   }
 }
 
-/** Nothing, if the newest revision is of this commit already: each is rolled out once. */
+/** The newest of those that have not taken their source over from another. */
+const OWN_SOURCE = {
+  where: { basedOnId: null },
+  orderBy: { number: 'desc' },
+  take: 1,
+  select: { repoCommitSha: true },
+} as const satisfies Prisma.RevisionFindManyArgs
+
+/** Nothing, if the newest source was of this commit already: each is rolled out once, and a rollback stays one. */
 async function moveTo(core: Core, tx: Tx, group: Group, id: string, head: string): Promise<void> {
   await tx.sql.$queryRaw`SELECT 1 FROM deployments WHERE id = ${id}::uuid FOR NO KEY UPDATE`
   // what was true before the lock may not be so any more
   const row = await tx.sql.deployment.findFirst({
     where: { id, ...followers(group) },
-    include: { latestRevision: true },
+    include: { latestRevision: true, revisions: OWN_SOURCE },
   })
   if (!row || !(await holds(tx.sql, group))) return
-  const { latestRevision, ...deployment } = row
-  const { repoRef, graphConfigPath, imageUri, sourceTarballPath, repoCommitSha } = latestRevision!
-  if (repoCommitSha === head) return
-  const source = { repoRef, graphConfigPath, imageUri, sourceTarballPath, repoCommitSha: head }
+  const { latestRevision, revisions, ...deployment } = row
+  if ([latestRevision, ...revisions].some((revision) => revision!.repoCommitSha === head)) return
+  const { repoRef, graphConfigPath, imageUri, sourceTarballPath } = latestRevision!
+  const source = {
+    ...toBuild(deployment),
+    ...{ repoRef, graphConfigPath, imageUri, sourceTarballPath, repoCommitSha: head },
+  }
   const why = `Commit ${head} was pushed to ${group.branch}.`
   await rollOut({ ...core, actor: { subject: null } }, tx, deployment, source, why)
 }

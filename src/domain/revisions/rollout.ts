@@ -17,8 +17,14 @@ export interface RevisionSource {
   graphConfigPath: string | null
   imageUri: string | null
   sourceTarballPath: string | null
+  installCommand: string | null
+  buildCommand: string | null
   /** the commit to build; null: the one that `repoRef` names when the build begins */
   repoCommitSha: string | null
+  /** what was built of it already; null: it has to be built */
+  artifact: string | null
+  /** the revision that all of this is of; null: it is its own */
+  basedOnId: string | null
 }
 
 /** On whose behalf: a caller, or with a null subject the system itself. */
@@ -66,8 +72,6 @@ export async function rollOut(
       source: deployment.source,
       repoUrl: deployment.repoUrl,
       ...source,
-      installCommand: deployment.installCommand,
-      buildCommand: deployment.buildCommand,
       secretSetId: deployment.secretSetId,
       createdBy: ctx.actor.subject,
     },

@@ -39,6 +39,7 @@ function claim(core: Core): Promise<{ id: string; objectPath: string }[]> {
               r.id IN (d.latest_revision_id, d.active_revision_id)
               OR r.created_at > now() - interval '24 hours'
               OR r.status IN ('CREATING', 'QUEUED', 'AWAITING_BUILD', 'BUILDING', 'AWAITING_DEPLOY', 'DEPLOYING')
+              OR r.artifact IS NOT NULL
               OR r.id IN (SELECT id FROM revisions WHERE deployment_id = d.id AND deployed_at IS NOT NULL
                           ORDER BY deployed_at DESC LIMIT 5)))))))
       ORDER BY u.created_at LIMIT ${BATCH} FOR UPDATE OF u SKIP LOCKED)

@@ -27,7 +27,7 @@ export async function assign(core: Core, tx: Tx, deployment: Deployment): Promis
     run: await runOf(core, tx, deployment),
     step,
     stop,
-    keepArtifacts: kept.map((r) => r.artifact!),
+    keepArtifacts: [...new Set(kept.map((r) => r.artifact!))],
     generation: deployment.generation,
   }
 }

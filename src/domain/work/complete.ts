@@ -12,7 +12,7 @@ import { violation } from '../parse.ts'
 import { FAILED_STEP } from '../reasons.ts'
 import { transition } from '../revisions/transition.ts'
 import { advance } from './advance.ts'
-import { pruneArtifacts } from './artifacts.ts'
+import { keepArtifact, loseArtifact, pruneArtifacts } from './artifacts.ts'
 import { assign } from './assign.ts'
 import { pastDeadline } from './expire.ts'
 import { failStep } from './fail.ts'
@@ -48,13 +48,14 @@ export async function complete(core: Core, scope: Scope, request: CompleteReques
 
 /**
  * Nobody works on it any more. The commit of a build is kept however that ended, also when its outcome does not count:
- * a revision pins what it is made of. Once it has one it keeps it.
+ * a revision pins what it is made of, and so do those that have taken its source over. Once it has one it keeps it.
  */
 async function free(tx: Tx, deployment: Deployment, built: string | null, commit: string | null): Promise<void> {
   await tx.sql.$executeRaw`
     WITH pinned AS (
-      UPDATE revisions SET repo_commit_sha = ${commit}
-      WHERE id = ${built}::uuid AND repo_commit_sha IS NULL AND ${commit}::text IS NOT NULL)
+      UPDATE revisions r SET repo_commit_sha = ${commit} FROM revisions b
+      WHERE b.id = ${built}::uuid AND r.deployment_id = b.deployment_id AND r.repo_commit_sha IS NULL
+        AND (r.id = b.id OR r.based_on_id = coalesce(b.based_on_id, b.id)) AND ${commit}::text IS NOT NULL)
     UPDATE deployments SET busy_step_id = NULL WHERE id = ${deployment.id}::uuid`
 }
 
@@ -103,8 +104,7 @@ async function record(
     return false
   }
   if (request.outcome !== 'succeeded') {
-    if (request.artifactLost && step.revisionId)
-      await tx.sql.revision.update({ where: { id: step.revisionId }, data: { artifact: null } })
+    if (request.artifactLost && step.revisionId) await loseArtifact(tx, deployment, step.revisionId)
     await failStep(core, tx, deployment, step, saidOf(step, request), token)
     return true
   }
@@ -141,7 +141,7 @@ async function succeed(tx: Tx, deployment: Deployment, step: Step, request: Comp
 }
 
 async function built(tx: Tx, deployment: Deployment, revision: Revision, request: CompleteRequest): Promise<void> {
-  await tx.sql.revision.update({ where: { id: revision.id }, data: { artifact: request.artifact ?? null } })
+  await keepArtifact(tx, revision, request.artifact ?? null)
   await transition(tx, deployment.workspaceId, revision, { to: 'AWAITING_DEPLOY' })
 }
 

@@ -64,7 +64,7 @@ builder.mutationFields((t) => ({
   updateDeployment: t.field({
     type: perhapsWithRevision('UpdateDeploymentSuccess'),
     description:
-      'Changes what is given and keeps the rest. A git ref, a configuration path, an image, a tarball or secrets make a new revision.',
+      'Changes what is given and keeps the rest. A git ref, a configuration path, an image, a tarball or secrets make a new revision; secrets alone one of what runs, without a build.',
     errors: { types: [NotFoundError, ConflictError] },
     args: { input: t.arg({ type: update.type, required: true }) },
     resolve: (_root, { input }, ctx, info) => updateDeployment(ctx, update.raw(input), readBack(ctx, info)),

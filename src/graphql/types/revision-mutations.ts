@@ -14,7 +14,8 @@ const interrupt = verbInput('InterruptRevisionInput', interruptInput)
 builder.mutationFields((t) => ({
   createRevision: t.field({
     type: withRevision('CreateRevisionSuccess'),
-    description: 'Changes the deployment like updateDeployment, and makes a new revision whatever is said.',
+    description:
+      'Changes the deployment like updateDeployment, and makes a new revision whatever is said: where that names no part of the source, one of what runs.',
     errors: { types: [NotFoundError, ConflictError] },
     args: { input: t.arg({ type: create.type, required: true }) },
     resolve: (_root, { input }, ctx, info) => createRevision(ctx, create.raw(input), readBack(ctx, info)),

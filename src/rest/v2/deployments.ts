@@ -84,7 +84,7 @@ export const deployments: Operation[] = [
     operationId: 'updateDeployment',
     summary: 'Update a deployment',
     description:
-      'Merges: an absent or null member keeps what is stored. A non-null repo_ref, graph_config_path, image_uri, source_tarball_path or secrets makes a new revision.',
+      'Merges: an absent or null member keeps what is stored. A non-null repo_ref, graph_config_path, image_uri, source_tarball_path or secrets makes a new revision. Secrets alone keep what runs: their revision is of the newest rollout that is open, else of the active revision, else of the latest, with its commit and its build.',
     tag,
     input: updateInput,
     answers: { 200: { means: 'The deployment as this call left it.', schema: deployment, headers: REVISION_MADE } },

@@ -25,7 +25,8 @@ export const revisions: Operation[] = [
     path: '/v2/deployments/{deployment_id}/revisions',
     operationId: 'createRevision',
     summary: 'Make a new revision',
-    description: 'Takes the same body as the update of a deployment, and makes a revision whatever the body says.',
+    description:
+      'Takes the same body as the update of a deployment, and makes a revision whatever the body says. Where that names no part of the source, it is of what runs, as with secrets there.',
     tag,
     input: updateInput,
     answers: { 201: { means: 'The new revision.', schema: revision, headers: REVISION_MADE } },
