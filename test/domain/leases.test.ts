@@ -380,7 +380,7 @@ test('a deployment that can’t be handed out, or told its news, does not keep t
   })
   expect(news).toMatchObject([
     { lost: false, assignment: null },
-    { lost: false, assignment: { step: { kind: 'BUILD' } } },
+    { lost: false, assignment: { step: { kind: 'DEPLOY' } } },
   ])
   for (const held of claims) await domain.plane.release(held)
   const next = await domain.plane.claim(request)
