@@ -3,7 +3,7 @@
  * of heavy ones only some of each key are worked on at once; and the document of an agent's key is a small one.
  */
 import { complexityFromQuery } from '@pothos/plugin-complexity'
-import { type DocumentNode, type ExecutionArgs, GraphQLError } from 'graphql'
+import { type DocumentNode, type ExecutionArgs, GraphQLError, validate } from 'graphql'
 import type { Plugin } from 'graphql-yoga'
 import { DomainError } from '../domain/errors.ts'
 import { keyOf } from '../limits/admission.ts'
@@ -16,6 +16,9 @@ import type { ServerContext } from './use-authentication.ts'
 const HEAVY_TEXT = 2_048
 /** What a query may cost (cost.ts) before it is heavy. */
 const HEAVY_COST = 2_000
+
+/** Each costs more than a field that is right, for the names that may have been meant. */
+const MAX_ERRORS = 20
 
 /** documents as they were measured: a cached one is not measured again */
 const measured = new WeakMap<DocumentNode, Measured>()
@@ -60,6 +63,9 @@ export function useBoundedDocuments(gate?: Gate): Plugin<GraphQLContext, ServerC
         else if (operations > 1 && context.actor?.role === 'agent')
           throw refusal("An agent's document has one operation.")
       }
+    },
+    onValidate({ setValidationFn }) {
+      setValidationFn((schema, document, rules) => validate(schema, document, rules, { maxErrors: MAX_ERRORS }))
     },
     async onExecute({ args }) {
       if (gate && costOf(args) > HEAVY_COST) await enter(args.contextValue.request, args.contextValue)

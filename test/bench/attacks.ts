@@ -2,7 +2,6 @@
  * The attacks of the bench, each from a process of its own (attacker.ts), on a server of its own on this machine. All are
  * bounded in number and end with their process.
  */
-import { once } from 'node:events'
 import http from 'node:http'
 import net from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -113,7 +112,7 @@ export const ATTACKS: Record<string, Attack> = {
       const drip = setInterval(() => socket.write('X-A: b\r\n'), 500)
       socket.once('connect', () => socket.write('GET / HTTP/1.1\r\nHost: x\r\n'))
       socket.on('error', () => {}).resume()
-      await once(socket, 'close')
+      await new Promise((resolve) => socket.once('close', resolve))
       clearInterval(drip)
       tally.closed = (tally.closed ?? 0) + 1
       await delay(200)

@@ -16,7 +16,7 @@ import { caller, say } from './support.ts'
 const LEAD = 3_000
 const MEASURED = 8_000
 /** ms between two requests of the client */
-const APART = 20
+const APART = 50
 
 const agent = new http.Agent({ keepAlive: true })
 const LISTS = JSON.stringify({ query: '{ deployments(first: 20) { nodes { id name latestRevision { status } } } }' })
@@ -39,7 +39,7 @@ function ask(url: string, key: string, id: string, i: number): Promise<number> {
   })
 }
 
-/** A request each 20 ms, however long the others take, so that a standstill is seen by all that come meanwhile. */
+/** A request each 50 ms, however long the others take, so that a standstill is seen by all that come meanwhile. */
 async function measure(url: string, key: string, id: string): Promise<{ p50: number; p99: number }> {
   const asked: Promise<number>[] = []
   for (const until = performance.now() + MEASURED; performance.now() < until; await delay(APART))

@@ -255,6 +255,13 @@ describe('heavy documents', () => {
     expect((await app.gql(`{ viewer { role } } #${'x'.repeat(3000)}`)).status).toBe(200)
   })
 
+  test('are told of some of their errors, not of hundreds', async () => {
+    const names = Array.from({ length: 300 }, (_, i) => `unknown${i}`)
+    const { errors } = await base.gql(`{ viewer { ${names.join(' ')} } }`)
+    expect(errors).toHaveLength(21)
+    expect(errors?.[20].message).toMatch(/Too many validation errors/)
+  })
+
   test('that repeat a field too often are refused before they are validated', async () => {
     const { errors } = await base.gql(`{ ${'viewer { role } '.repeat(300)} }`, {}, { key: base.keys.viewer })
     expect(errors).toHaveLength(1)
