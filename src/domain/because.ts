@@ -1,6 +1,7 @@
 /**
- * A reason with its message. What the control plane itself says is rendered here, from the reason and its facts: the
- * only place that has these sentences. What the data plane says comes with words of its own (`said`).
+ * A reason with its message. What the rules say of revisions and steps is rendered here, from the reason and its facts:
+ * the only place that has these sentences (deployments/serving.ts has those that are derived, never stored). What the
+ * data plane says comes with words of its own (`said`).
  */
 import type { StepKind } from '../generated/prisma/enums.ts'
 import type { Reason } from './reasons.ts'
@@ -38,6 +39,7 @@ interface Facts {
   SUPERSEDED: { revisionId: string }
   INTERRUPTED_BY_PERSON: { subject: string }
   DEPLOYMENT_DELETED: object
+  TEARDOWN_FAILED: { why: string }
 }
 
 /** What a revision lacks before it can be built or run. */
@@ -92,6 +94,7 @@ const RENDER: { [R in keyof Facts]: (facts: Facts[R]) => string } = {
   SUPERSEDED: ({ revisionId }) => `Superseded by revision ${revisionId}.`,
   INTERRUPTED_BY_PERSON: ({ subject }) => `Interrupted by ${subject}.`,
   DEPLOYMENT_DELETED: () => 'The deployment was deleted.',
+  TEARDOWN_FAILED: ({ why }) => `Teardown failed and will be tried again: ${why}`,
 }
 
 /** The sentence for people that belongs to a reason. Pure. */
