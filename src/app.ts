@@ -121,7 +121,7 @@ async function assemble(config: Config, log: Logger, opened: Awaited<ReturnType<
   async function start(): Promise<void> {
     await fastify.listen({ host: config.HOST, port: config.PORT })
     relay.start()
-    background = await startBackground({ core, config, log, url, apiKeys, onStuck })
+    background = await startBackground({ core, database, config, log, url, apiKeys, onStuck })
   }
 
   async function drain(): Promise<void> {

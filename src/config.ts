@@ -66,7 +66,21 @@ export const SETTINGS = {
     null,
     'Postgres ≥ 15. None: an embedded Postgres in `DATA_DIR`',
   ],
-  DATABASE_POOL: [integer(2, 500), '10', 'connections to Postgres that this process may use'],
+  DATABASE_POOL: [
+    integer(2, 500),
+    '10',
+    'connections to Postgres for requests. A process has at most 5 beside these and those of `DATABASE_WORKER_POOL`: for leases, health, LISTEN',
+  ],
+  DATABASE_WORKER_POOL: [
+    integer(2, 100),
+    '5',
+    'connections for what the server does by itself: worker, deadlines, jobs',
+  ],
+  DATABASE_QUERY_SECONDS: [
+    integer(1, 300),
+    '8',
+    'longest time of one statement of a request, and of the wait for a connection; then the answer is a 503',
+  ],
   DATA_DIR: [
     z
       .string()

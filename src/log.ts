@@ -4,6 +4,7 @@
  */
 import { type DestinationStream, type Logger, pino } from 'pino'
 import type { Config } from './config.ts'
+import { databaseFailure } from './domain/database-failure.ts'
 
 /** Fields whose values are never logged, lower-case. */
 const SECRET = new Set([
@@ -42,6 +43,14 @@ export function createLogger(level: Config['LOG_LEVEL'], stream?: DestinationStr
       formatters: {
         level: (label) => ({ level: label }),
         log: (fields) => redact(fields, 0) as Record<string, unknown>,
+      },
+      hooks: {
+        // of a database that is away or overloaded one line tells (database/outage.ts), and not one for each who meets it
+        logMethod(args, method) {
+          const { err } = (args[0] ?? {}) as { err?: unknown }
+          const failure = databaseFailure(err)
+          if (failure !== 'lost' && failure !== 'busy') method.apply(this, args)
+        },
       },
       // errors are described by redact(); pino's own serializer would add every enumerable property
       serializers: { err: (described: unknown) => described },

@@ -6,6 +6,7 @@ import { databaseClock } from './database/clock.ts'
 import { type Embedded, startEmbedded } from './database/embedded.ts'
 import { MigrationError, migrate } from './database/migrate.ts'
 import type { Core, DomainSettings } from './domain/context.ts'
+import { createLines } from './domain/line.ts'
 import { createUnderWay } from './domain/under-way.ts'
 import { openGitProvider } from './gitprovider/open.ts'
 import { openOAuth } from './oauth/open.ts'
@@ -42,12 +43,20 @@ export async function openCore(config: Config, log: Logger, clock?: () => Date):
   try {
     const migrated = await bringUpToDate(url, log)
     const own = await databaseClock(url, log)
-    const database = openDatabase({ url, poolSize: config.DATABASE_POOL, log })
+    const database = openDatabase({
+      url,
+      poolSize: config.DATABASE_POOL,
+      workerPoolSize: config.DATABASE_WORKER_POOL,
+      querySeconds: config.DATABASE_QUERY_SECONDS,
+      log,
+    })
     // a server that listens knows its port better, and says so
     const publicUrl = () => publicUrlOf(config, config.PORT)
     const tarballs = await openStorage({ config, keyring, publicUrl: () => core.publicUrl() })
     const core: Core = {
       db: database.prisma,
+      renew: database.renew,
+      writers: createLines(),
       keyring,
       settings: settingsOf(config),
       clock: clock ?? own.now,

@@ -25,6 +25,8 @@ export interface Listening {
 
 const SHORTEST_PAUSE = 100
 const LONGEST_PAUSE = 10_000
+/** Tries in vain until it is worth a line in the log, after some seconds: of a short absence others tell. */
+const LASTING = 5
 
 /** Begins at once and never gives up. */
 export function listen(options: ListenOptions): Listening {
@@ -43,11 +45,13 @@ async function keepListening(options: ListenOptions, signal: AbortSignal): Promi
   while (!signal.aborted) {
     try {
       await session(options, signal, () => {
+        if (failures > LASTING) options.log.info({}, 'the LISTEN connection is there again')
         failures = 0
       })
     } catch (error) {
       if (signal.aborted) return
-      options.log.warn({ error: (error as Error).message }, 'the LISTEN connection broke; connecting again')
+      if (failures === LASTING)
+        options.log.warn({ error: (error as Error).message }, 'no LISTEN connection can be had; trying on')
     }
     const pause = Math.min(LONGEST_PAUSE, SHORTEST_PAUSE * 2 ** failures++)
     // jitter: the replicas of a restarted database shall not all come at once

@@ -2,13 +2,18 @@
  * What every domain verb is given: who calls, for which workspace, and the database, clock and settings to
  * work with (design rule 9: passed in, never imported as singletons); and `transaction()`, the only way to write.
  */
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Prisma, PrismaClient } from '../generated/prisma/client.ts'
 import type { Plan } from '../generated/prisma/enums.ts'
 import type { Actor } from './access.ts'
-import { appendEvents, type NewEvent } from './events/append.ts'
+import { databaseFailure } from './database-failure.ts'
+import { DomainError } from './errors.ts'
+import { appendEvents, type Mark, type NewEvent } from './events/append.ts'
 import { type Happening, tellJournal } from './events/journal.ts'
 import type { GitProvider } from './integrations/provider.ts'
+import type { Lines } from './line.ts'
 import type { News } from './news.ts'
+import { wasWritten } from './outcome.ts'
 import type { OAuthClient } from './providers/client.ts'
 import type { Registry } from './registry/registry.ts'
 import type { Rooms } from './room.ts'
@@ -43,6 +48,10 @@ export interface DomainSettings {
 /** The installation: what there is without a caller. Work of the system itself (leases, sweeps) needs no more. */
 export interface Core {
   db: Db
+  /** renews leases: on connections of their own, which nothing else may use */
+  renew<Row>(statement: Prisma.Sql): Promise<Row[]>
+  /** those who wait to write to one deployment */
+  writers: Lines
   keyring: KeyRing
   settings: DomainSettings
   /** the database's clock (design rule 9) */
@@ -105,12 +114,44 @@ export const OAUTH_CHANNEL = 'pilothouse_oauth'
 /** NOTIFY channel of workers: there may be news for holders. Payload: the listener's id, or nothing for the built-in worker. */
 export const WORK_CHANNEL = 'pilothouse_work'
 
+export interface TransactionOptions {
+  /** the deployment whose row `work` locks first: its writers stand in line before they take a connection */
+  deployment?: string
+}
+
 /**
  * Runs `work` in one transaction. Everything it emitted is appended to the event logs just before the commit,
- * so that sequence order is commit order (design rule 5).
+ * so that sequence order is commit order (design rule 5). `work` may run more than once: after a deadlock or a
+ * serialization failure. Throws UNAVAILABLE when nothing was written, OUTCOME_UNKNOWN when that can't be told.
  */
-export async function transaction<T>(core: Core, work: (tx: Tx) => Promise<T>): Promise<T> {
-  const { result, happened } = await core.db.$transaction(async (sql) => {
+export function transaction<T>(
+  core: Core,
+  work: (tx: Tx) => Promise<T>,
+  { deployment }: TransactionOptions = {},
+): Promise<T> {
+  const run = () => again(() => attempt(core, work))
+  return deployment === undefined ? run() : core.writers.inLine(deployment, run)
+}
+
+/** ms before the second try, on average; twice as long before each further one */
+const PAUSE = 20
+const TRIES = 5
+
+/** Two transactions that were in each other's way shall not meet again: the pauses are random. */
+async function again<T>(work: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await work()
+    } catch (error) {
+      if (databaseFailure(error) !== 'conflict' || tries === TRIES) throw error
+      await delay(PAUSE * 2 ** tries * Math.random())
+    }
+  }
+}
+
+async function attempt<T>(core: Core, work: (tx: Tx) => Promise<T>): Promise<T> {
+  let done: { result: T; happened: (Happening & Mark)[] } | null = null
+  const open = async (sql: Sql) => {
     const events: NewEvent[] = []
     const woken = new Set<string>()
     const result = await work({
@@ -121,9 +162,26 @@ export async function transaction<T>(core: Core, work: (tx: Tx) => Promise<T>): 
     })
     if (woken.size > 0)
       await sql.$executeRaw`SELECT pg_notify(${WORK_CHANNEL}, scope) FROM unnest(${[...woken]}::text[]) AS scope`
-    return { result, happened: events.length > 0 ? await appendEvents(sql, events) : [] }
+    done = { result, happened: events.length > 0 ? await appendEvents(sql, events) : [] }
+    return done
+  }
+  const { result, happened } = await core.db.$transaction(open).catch(async (error) => {
+    if (done && databaseFailure(error) === 'lost' && (await wasCommitted(core, done.happened.at(-1), error)))
+      return done
+    throw error
   })
   tellJournal(core.log, happened)
   core.onHappened?.(happened)
   return result
+}
+
+/** The connection broke at the COMMIT: it may have been carried out. Throws OUTCOME_UNKNOWN when that can't be told. */
+async function wasCommitted(core: Core, mark: Mark | undefined, cause: unknown): Promise<boolean> {
+  const written = mark ? await wasWritten(core.db, mark) : null
+  if (written !== null) return written
+  throw new DomainError(
+    'OUTCOME_UNKNOWN',
+    'The connection to the database broke while this was being written, so it may have been written or not: look before you repeat it.',
+    { cause },
+  )
 }

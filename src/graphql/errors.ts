@@ -4,6 +4,7 @@
  */
 import { type FieldNode, GraphQLError } from 'graphql'
 import type { Log } from '../domain/context.ts'
+import { asUnavailable } from '../domain/database-failure.ts'
 import { CATALOGUE, DomainError, type ErrorCode, ValidationError, type Violation } from '../domain/errors.ts'
 import { StreamInterruptedError } from '../realtime/interrupted.ts'
 import { toCamelPath } from './naming.ts'
@@ -69,7 +70,8 @@ interface Extensions {
 /** Presents whatever went wrong in one operation. Errors that are not the caller's are logged. */
 export function presentError(error: unknown, log: Log, requestId: string): GraphQLError {
   const outer = error instanceof GraphQLError ? error : null
-  const cause = originOf(error)
+  const origin = originOf(error)
+  const cause = asUnavailable(origin) ?? origin
   if (cause instanceof DomainError) {
     const names = argumentNamesOf(outer)
     const issues = cause instanceof ValidationError ? issuesOf(cause, names) : undefined

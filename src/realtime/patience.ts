@@ -33,7 +33,7 @@ export class PatientReader {
   #fail(error: unknown): void {
     if (this.#down) return
     this.#down = true
-    this.#log.error({ error: (error as Error).message }, 'the event log cannot be read; streams wait, trying again')
+    this.#log.error({ err: error }, 'the event log cannot be read; streams wait, trying again')
   }
 
   #up(): void {

@@ -5,12 +5,13 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { CHALLENGE } from '../auth/authenticate.ts'
 import type { Log } from '../domain/context.ts'
+import { asUnavailable } from '../domain/database-failure.ts'
 import { DomainError, ValidationError } from '../domain/errors.ts'
 
 /** Makes the handler for Fastify's setErrorHandler and frameworkErrors. */
 export function errorHandler(log: Log) {
   return (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
-    const known = asDomainError(error)
+    const known = asDomainError(error) ?? asUnavailable(error)
     if (!known) log.error({ err: error, requestId: request.id, route: request.routeOptions.url }, 'request failed')
     const shown = known ?? new DomainError('INTERNAL', 'Internal error')
     // also where no hook has run, as for a path that can't be decoded

@@ -2,6 +2,7 @@
 import type { Logger } from 'pino'
 import type { ApiKeys } from '../auth/api-key.ts'
 import { type Config, ConfigError, engineEnvironment } from '../config.ts'
+import type { Database } from '../database/client.ts'
 import { type Listening, listen } from '../database/listen.ts'
 import { createProcessRuntime } from '../dataplane/runtime/process/runtime.ts'
 import type { Runtime } from '../dataplane/runtime/runtime.ts'
@@ -30,6 +31,7 @@ const REPORT_PATIENCE = 20_000
 
 export interface BackgroundOptions {
   core: Core
+  database: Database
   config: Config
   log: Logger
   /** of the database */
@@ -46,12 +48,14 @@ export interface Background {
 
 /** Resolves when the server hears what others say and its worker is there. */
 export async function startBackground(options: BackgroundOptions): Promise<Background> {
-  const { core, config, log, url, apiKeys, onStuck } = options
+  const { core, database, config, log, url, apiKeys, onStuck } = options
   const news = createWakeup()
   core.news = news
   const oauthNews = createWakeup()
   core.oauthNews = oauthNews
-  const gitProviderJobs = core.gitProvider ? startGitProviderJobs(core) : null
+  // what the server does by itself has connections of its own, so that neither it nor requests wait for the other
+  const own: Core = { ...core, db: database.worker }
+  const gitProviderJobs = core.gitProvider ? startGitProviderJobs(own) : null
   const listening = await new Promise<Listening>((resolve) => {
     const started = listen({
       url,
@@ -80,9 +84,9 @@ export async function startBackground(options: BackgroundOptions): Promise<Backg
     await Promise.all([listening.close(), gitProviderJobs?.stop()])
     throw error
   }
-  const sweep = startSweep(() => expire(core), config.SWEEP_SECONDS, log)
-  const uploadSweep = startSweep(() => removeUploads(core), UPLOAD_SWEEP_SECONDS, log)
-  const oauthJobs = startOAuthJobs(core, config.SWEEP_SECONDS)
+  const sweep = startSweep(() => expire(own), config.SWEEP_SECONDS, log)
+  const uploadSweep = startSweep(() => removeUploads(own), UPLOAD_SWEEP_SECONDS, log)
+  const oauthJobs = startOAuthJobs(own, config.SWEEP_SECONDS)
   return {
     async stop() {
       // listeners that wait here for work are told at once that there is none
@@ -102,9 +106,9 @@ export async function startBackground(options: BackgroundOptions): Promise<Backg
 
   async function startOwnWorker(): Promise<Background> {
     const runtime =
-      config.RUNTIME === 'kubernetes' ? await openKubernetesRuntime(config, log) : openProcessRuntime(core, config, url)
+      config.RUNTIME === 'kubernetes' ? await openKubernetesRuntime(config, log) : openProcessRuntime(own, config, url)
     const started = await startWorker({
-      controlPlane: answering(localControlPlane(core), REPORT_PATIENCE),
+      controlPlane: answering(localControlPlane(own), REPORT_PATIENCE),
       runtime,
       leaseSeconds: config.LEASE_SECONDS,
       log,

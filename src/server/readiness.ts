@@ -18,7 +18,7 @@ export function databaseCheck(database: Database): () => Promise<string | null> 
 function ask(database: Database): Promise<string | null> {
   const silent = 'the database does not answer'
   const late = new Promise<string>((resolve) => setTimeout(resolve, PATIENCE, silent).unref())
-  const asked = database.pool.query('SELECT 1').then(
+  const asked = database.health.query('SELECT 1').then(
     () => null,
     () => silent,
   )

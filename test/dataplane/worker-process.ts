@@ -5,6 +5,7 @@ import { openDatabase } from '../../src/database/client.ts'
 import { createProcessRuntime } from '../../src/dataplane/runtime/process/runtime.ts'
 import { startWorker } from '../../src/dataplane/worker.ts'
 import type { Core } from '../../src/domain/context.ts'
+import { createLines } from '../../src/domain/line.ts'
 import { KeyRing } from '../../src/domain/secrets/keyring.ts'
 import { createUnderWay } from '../../src/domain/under-way.ts'
 import { localControlPlane } from '../../src/domain/work/local.ts'
@@ -16,8 +17,11 @@ import { SETTINGS } from '../support/domain.ts'
 const options = JSON.parse(process.argv[2]!)
 const log = pino({ level: 'silent' })
 const keyring = new KeyRing([['test', Buffer.alloc(32, 1)]])
+const database = openDatabase({ url: options.adminUrl, poolSize: 5 })
 const core: Core = {
-  db: openDatabase({ url: options.adminUrl, poolSize: 5 }).prisma,
+  db: database.prisma,
+  renew: database.renew,
+  writers: createLines(),
   keyring,
   settings: SETTINGS,
   clock: () => new Date(),

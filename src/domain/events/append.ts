@@ -28,14 +28,27 @@ export interface NewEvent {
   actor?: string | null
 }
 
+/** By which a transaction can be found again when nobody heard how it ended (outcome.ts). */
+export interface Mark {
+  workspaceId: string
+  /** of its last event */
+  sequence: bigint
+  /** when that was appended, in Postgres' words */
+  occurredAt: string
+  /** its own begin, by the database's clock, in Postgres' words: no other transaction of its session has it */
+  begunAt: string
+  /** of its session */
+  pid: number
+}
+
 /**
  * Appends `events` in their order, each to the log of its workspace. Call it last in a transaction. Returns them with
- * what a line about them needs, from the same statement.
+ * what a line about them needs, and by which the transaction is found again, from the same statement.
  */
-export async function appendEvents(sql: Sql, events: readonly NewEvent[]): Promise<Happening[]> {
+export async function appendEvents(sql: Sql, events: readonly NewEvent[]): Promise<(Happening & Mark)[]> {
   // counters are locked in one order: no two transactions wait for each other's
   const workspaceIds = [...new Set(events.map((event) => event.workspaceId))].sort()
-  const happened: Happening[] = []
+  const happened: (Happening & Mark)[] = []
   for (const workspaceId of workspaceIds) {
     const own = events.filter((event) => event.workspaceId === workspaceId)
     happened.push(...(await appendToLog(sql, workspaceId, own)))
@@ -43,8 +56,8 @@ export async function appendEvents(sql: Sql, events: readonly NewEvent[]): Promi
   return happened
 }
 
-async function appendToLog(sql: Sql, workspaceId: string, events: readonly NewEvent[]): Promise<Happening[]> {
-  const happened = await sql.$queryRaw<Happening[]>`
+async function appendToLog(sql: Sql, workspaceId: string, events: readonly NewEvent[]): Promise<(Happening & Mark)[]> {
+  const happened = await sql.$queryRaw<(Happening & Mark)[]>`
     WITH counter AS (
       UPDATE event_counters SET sequence = sequence + ${events.length}::int
       WHERE workspace_id = ${workspaceId}::uuid RETURNING sequence
@@ -63,7 +76,8 @@ async function appendToLog(sql: Sql, workspaceId: string, events: readonly NewEv
            i.to_status::text AS "to", i.reason, i.message, d.name, r.number,
            CASE WHEN i.to_status = ANY (${[...TERMINAL]}::text[]::"RevisionStatus"[]) THEN (
              SELECT extract(epoch FROM i.occurred_at - min(e.occurred_at))::float8 FROM events e
-             WHERE e.revision_id = i.revision_id AND e.attempt = i.attempt) END AS seconds
+             WHERE e.revision_id = i.revision_id AND e.attempt = i.attempt) END AS seconds,
+           i.sequence, i.occurred_at::text AS "occurredAt", now()::text AS "begunAt", pg_backend_pid() AS pid
     FROM notified, inserted i
     LEFT JOIN deployments d ON d.id = i.deployment_id
     LEFT JOIN revisions r ON r.id = i.revision_id

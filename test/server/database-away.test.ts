@@ -1,0 +1,121 @@
+// What a server does while its database is away, silent or cut off, and when it is back: nobody hears a 500, nobody hangs.
+import { Writable } from 'node:stream'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createLogger } from '../../src/log.ts'
+import { type Answer, type TestApp, testApp } from '../support/app.ts'
+import { type TcpProxy, tcpProxy } from '../support/tcp-proxy.ts'
+
+let there: TestApp
+let proxy: TcpProxy
+/** the same, and its database is behind the proxy */
+let app: TestApp
+const lines: { msg: string }[] = []
+
+beforeAll(async () => {
+  there = await testApp()
+  proxy = await tcpProxy(there.databaseUrl)
+  const log = createLogger(
+    'info',
+    new Writable({
+      write(line, _encoding, done) {
+        lines.push(JSON.parse(String(line)))
+        done()
+      },
+    }),
+  )
+  app = await testApp({
+    beside: there,
+    settings: { DATABASE_URL: proxy.url, DATABASE_QUERY_SECONDS: '1', SWEEP_SECONDS: '1' },
+    overrides: { log },
+  })
+})
+afterAll(async () => {
+  proxy.away(true)
+  await app.close()
+  proxy.close()
+  await there.close()
+})
+
+const many = <T>(count: number, work: (index: number) => Promise<T>) =>
+  Promise.all(Array.from({ length: count }, (_, index) => work(index)))
+const isUnavailable = ({ status, headers, body }: Answer) =>
+  status === 503 && body.code === 'UNAVAILABLE' && Number(headers.get('retry-after')) > 0
+const eventually = async (check: () => Promise<boolean>) => {
+  while (!(await check())) await new Promise((resolve) => setTimeout(resolve, 50))
+}
+const works = async () => (await app.rest('GET', '/v2/deployments')).status === 200
+
+let made = 0
+const create = (name = `app-${made++}`) => ({
+  name,
+  source: 'external_container',
+  source_config: {},
+  source_revision_config: { image_uri: 'registry.example.com/acme/agent:1' },
+  secrets: [],
+})
+
+test('of 74 reads on connections that went silent each is told within seconds to come again, and then all is well', async () => {
+  await many(20, () => app.rest('GET', '/v2/deployments'))
+  proxy.goSilent()
+  const begun = performance.now()
+  const answers = await many(74, () => app.rest('GET', '/v2/deployments'))
+  expect(answers.filter((answer) => !isUnavailable(answer)).map(({ status, text }) => `${status} ${text}`)).toEqual([])
+  expect(performance.now() - begun).toBeLessThan(15_000)
+  const asked = await app.gql('{ deployments { totalCount } }')
+  expect(asked.errors).toMatchObject([{ extensions: { code: 'UNAVAILABLE', retryAfter: 2 } }])
+  proxy.heal()
+  await eventually(works)
+  expect((await many(20, () => app.rest('GET', '/v2/deployments'))).map(({ status }) => status)).toEqual(
+    Array(20).fill(200),
+  )
+})
+
+test('a database that is away is a 503 with Retry-After for reads and writes, REST and GraphQL, and one line in the log', async () => {
+  await eventually(works)
+  proxy.away(true)
+  const answers = await many(30, (index) =>
+    index % 2 ? app.rest('GET', '/v2/deployments') : app.rest('POST', '/v2/deployments', { body: create() }),
+  )
+  expect(answers.filter((answer) => !isUnavailable(answer)).map(({ status, text }) => `${status} ${text}`)).toEqual([])
+  const asked = await many(10, () => app.gql('{ deployments { totalCount } }'))
+  for (const { errors } of asked) expect(errors).toMatchObject([{ extensions: { code: 'UNAVAILABLE' } }])
+  expect((await app.rest('GET', '/readyz', { key: null })).status).toBe(503)
+  proxy.away(false)
+  await eventually(works)
+  const told = lines.map(({ msg }) => msg).filter((msg) => msg !== 'request' && !msg.startsWith('Server listening'))
+  // of this outage and the one before, which may be one
+  expect(told.filter((msg) => msg === 'the database cannot be used').length).toBeOneOf([1, 2])
+  expect(told.filter((msg) => !msg.startsWith('the database can'))).toEqual([])
+  expect(JSON.stringify(lines)).not.toContain('"stack"')
+})
+
+test('a write whose connection is cut after the COMMIT is answered with what was written', async () => {
+  await eventually(works)
+  const cut = proxy.cutAtCommit('after')
+  const answer = await app.rest('POST', '/v2/deployments', { body: create('cut-after') })
+  await cut
+  expect(answer.status).toBe(201)
+  expect((await there.rest('GET', '/v2/deployments?name=cut-after')).body.resources).toMatchObject([
+    { id: answer.body.id },
+  ])
+})
+
+test('a write whose connection is cut before the COMMIT was not written, and may be repeated', async () => {
+  await eventually(works)
+  const cut = proxy.cutAtCommit('before')
+  const answer = await app.rest('POST', '/v2/deployments', { body: create('cut-before') })
+  await cut
+  expect(isUnavailable(answer)).toBe(true)
+  expect((await there.rest('GET', '/v2/deployments?name=cut-before')).body.resources).toEqual([])
+})
+
+test('where nobody can tell whether it was written, nobody is told to repeat it', async () => {
+  await eventually(works)
+  const cut = proxy.cutAtCommit('after').then(() => proxy.away(true))
+  const answer = await app.rest('POST', '/v2/deployments', { body: create('unknown') })
+  await cut
+  expect(answer).toMatchObject({ status: 503, body: { code: 'OUTCOME_UNKNOWN' } })
+  expect(answer.headers.get('retry-after')).toBe(null)
+  proxy.away(false)
+  expect((await there.rest('GET', '/v2/deployments?name=unknown')).body.resources).toHaveLength(1)
+})

@@ -1,0 +1,106 @@
+/**
+ * A TCP proxy before Postgres that does what networks and fail-overs do: connections that go silent without an end,
+ * that are cut, that nobody gets any more; or one that is cut exactly at its COMMIT, before or after that was carried out.
+ */
+import { once } from 'node:events'
+import net from 'node:net'
+
+export interface TcpProxy {
+  /** that of the database, with the proxy's address */
+  url: string
+  /** From now on nothing comes through any more, on the connections there are and on new ones, and none of them ends. */
+  goSilent(): void
+  /** New connections work again; those that went silent stay so. */
+  heal(): void
+  /** `true`: ends every connection, and takes no new ones; `false`: takes them again. */
+  away(is: boolean): void
+  /** Cuts the next connection that wrote events, at its COMMIT: `before` Postgres gets it, or `after` it was carried out. Resolves then. */
+  cutAtCommit(when: 'before' | 'after'): Promise<void>
+  close(): void
+}
+
+interface Pair {
+  client: net.Socket
+  server: net.Socket
+  silent: boolean
+  wrote: boolean
+}
+
+export async function tcpProxy(databaseUrl: string): Promise<TcpProxy> {
+  const { hostname, port } = new URL(databaseUrl)
+  const pairs = new Set<Pair>()
+  let silent = false
+  let refusing = false
+  let trap: { when: 'before' | 'after'; sprung(): void } | null = null
+
+  const end = ({ client, server }: Pair) => {
+    client.destroy()
+    server.destroy()
+  }
+  const endAll = () => {
+    for (const pair of [...pairs]) end(pair)
+  }
+
+  function relay(pair: Pair): void {
+    const { client, server } = pair
+    let sprung: (() => void) | null = null
+    client.on('data', (data) => {
+      if (pair.silent) return
+      pair.wrote ||= data.includes('INSERT INTO events')
+      if (!trap || !pair.wrote || !data.includes('COMMIT\0')) return server.write(data)
+      const { when } = trap
+      sprung = trap.sprung
+      trap = null
+      if (when === 'after') return server.write(data)
+      end(pair)
+      sprung()
+    })
+    server.on('data', (data) => {
+      if (pair.silent) return
+      if (!sprung) return client.write(data)
+      end(pair)
+      sprung()
+    })
+    for (const socket of [client, server]) {
+      socket.on('error', () => {})
+      socket.on('close', () => {
+        end(pair)
+        pairs.delete(pair)
+      })
+    }
+  }
+
+  const listener = net.createServer((client) => {
+    if (refusing) return client.destroy()
+    const pair: Pair = { client, server: net.connect(Number(port), hostname), silent, wrote: false }
+    pairs.add(pair)
+    relay(pair)
+  })
+  listener.listen(0, '127.0.0.1')
+  await once(listener, 'listening')
+  const url = new URL(databaseUrl)
+  url.hostname = '127.0.0.1'
+  url.port = String((listener.address() as net.AddressInfo).port)
+  return {
+    url: url.toString(),
+    goSilent() {
+      silent = true
+      for (const pair of pairs) pair.silent = true
+    },
+    heal() {
+      silent = false
+    },
+    away(is) {
+      refusing = is
+      if (is) endAll()
+    },
+    cutAtCommit: (when) =>
+      new Promise((resolve) => {
+        trap = { when, sprung: resolve }
+      }),
+    close() {
+      endAll()
+      listener.close()
+    },
+  }
+}
