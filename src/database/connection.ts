@@ -122,7 +122,9 @@ function named(error: Error, outage: Outage): Error {
   if (error instanceof LostConnection) return error
   const { code, severity } = error as { code?: unknown; severity?: unknown }
   const own = typeof severity === 'string'
-  const lost = own ? ENDED.test(String(code)) : /^E[A-Z]+$/.test(String(code)) || LOST.test(error.message)
+  const lost = own
+    ? severity === 'FATAL' || ENDED.test(String(code))
+    : /^E[A-Z]+$/.test(String(code)) || LOST.test(error.message)
   if (lost) outage.failed(error.message || String(code))
   return own || !lost ? error : new LostConnection(error)
 }

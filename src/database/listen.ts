@@ -26,7 +26,7 @@ export interface Listening {
 const SHORTEST_PAUSE = 100
 const LONGEST_PAUSE = 10_000
 /** Tries in vain until it is worth a line in the log, after some seconds: of a short absence others tell. */
-const LASTING = 5
+const LASTING = 4
 
 /** Begins at once and never gives up. */
 export function listen(options: ListenOptions): Listening {

@@ -31,6 +31,9 @@ export interface HoldingOptions {
 /** ms in which everything of a deployment is over here, whatever it takes */
 const WIND_MS = 120_000
 
+/** ms that a timer may come too early */
+const TIMER_EARLY = 2
+
 interface Active {
   step: Step
   abort: AbortController
@@ -107,13 +110,18 @@ export class Holding {
     // to end processes takes a moment, and must be over when somebody else may start
     const margin = Math.min(5000, leaseSeconds * 250)
     this.#leaseEnd = since + leaseSeconds * 1000 - margin
-    this.#leaseTimer = setTimeout(
-      () => {
-        this.#log.warn('The lease could not be renewed: everything of this deployment is stopped here')
-        void this.lost().then(() => this.#comeBack())
-      },
-      Math.max(0, this.#leaseEnd - performance.now()),
-    )
+    const giveUp = () => {
+      if (this.ended || this.leaseLeft > TIMER_EARLY) return
+      this.#log.warn('The lease could not be renewed: everything of this deployment is stopped here')
+      void this.lost().then(() => this.#comeBack())
+    }
+    // in a process that was busy for long the renewal may be there, and was only not read yet
+    this.#leaseTimer = setTimeout(() => setImmediate(giveUp), Math.max(0, this.leaseLeft))
+  }
+
+  /** ms until the lease is given up, unless it is renewed. */
+  get leaseLeft(): number {
+    return this.#leaseEnd - performance.now()
   }
 
   /** News in the answer to a heartbeat. */

@@ -9,16 +9,21 @@ export function timely<T>(ms: number, signal: AbortSignal, call: (signal: AbortS
   return new Promise((resolve, reject) => {
     const cut = new AbortController()
     const forward = () => cut.abort(signal.reason)
-    const timer = setTimeout(() => {
+    const giveUp = () => {
+      if (over) return
       const late = new Error('The control plane did not answer in time')
       cut.abort(late)
       reject(late)
-    }, ms)
+    }
+    let over = false
+    // in a process that was busy for long the answer may be there, and was only not read yet
+    const timer = setTimeout(() => setImmediate(giveUp), ms)
     signal.addEventListener('abort', forward)
     if (signal.aborted) forward()
     call(cut.signal)
       .then(resolve, reject)
       .finally(() => {
+        over = true
         clearTimeout(timer)
         signal.removeEventListener('abort', forward)
       })

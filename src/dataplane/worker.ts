@@ -53,8 +53,9 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   /** by deployment */
   const holdings = new Map<string, Holding>()
   const stopping = new AbortController()
-  // a lease counts from when a call was sent: a second call must fit in before its end, also after one that hung
-  const waitSeconds = Math.min(60, leaseSeconds < 4 ? leaseSeconds / 4 : Math.floor(leaseSeconds / 4))
+  // a lease counts from when a call was sent: a second call must fit in before its end, also after one that hung, or when
+  // this process did nothing for a third of a lease
+  const waitSeconds = Math.min(60, leaseSeconds < 6 ? leaseSeconds / 6 : Math.floor(leaseSeconds / 6))
   const patience = (leaseSeconds * 1000) / 6
   /** ends what the heartbeat loop waits for: a new claim wants its place in it */
   let resting = new AbortController()
@@ -98,7 +99,9 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
 
   async function beat(held: Holding[]): Promise<void> {
     const signal = hurry ? stopping.signal : resting.signal
-    const wait = hurry ? 0 : waitSeconds
+    // when this process was busy for long, the leases may not last until an answer that takes its time, and one more try
+    const left = Math.min(...held.map((holding) => holding.leaseLeft))
+    const wait = hurry || left < waitSeconds * 1000 + 1.5 * patience ? 0 : waitSeconds
     hurry = false
     const parts: Holding[][] = []
     for (let i = 0; i < held.length; i += HEARTBEAT_BATCH) parts.push(held.slice(i, i + HEARTBEAT_BATCH))

@@ -16,8 +16,8 @@ const MEANING: readonly [RegExp, DatabaseFailure][] = [
   [/^55P03$/, 'locked'],
   // a statement that took too long; none was free; out of memory, disk or other resources
   [/^(57014|53)/, 'busy'],
-  // connections; the server goes down or is not up yet; it ended an idle transaction; we are at a read-only one
-  [/^(08|57P0|58|25P03|25006)/, 'lost'],
+  // connections; the server goes down, is not up yet, or takes none; it ended an idle transaction; it is a read-only one
+  [/^(08|28|3D|57P|58|25P03|25006)/, 'lost'],
 ]
 /** Prisma's own codes, where the driver told none. P2028: a transaction did not begin, or not end, in time. */
 const OF_PRISMA: Record<string, DatabaseFailure> = {
@@ -35,29 +35,38 @@ const OF_PRISMA: Record<string, DatabaseFailure> = {
 export function databaseFailure(error: unknown): DatabaseFailure | null {
   if (error instanceof DomainError) return databaseFailure(error.cause)
   const state = sqlState(error)
-  if (state !== null) return MEANING.find(([pattern]) => pattern.test(state))?.[1] ?? null
+  if (state !== null) return MEANING.find(([pattern]) => pattern.test(state))?.[1] ?? (isFatal(error) ? 'lost' : null)
   const { code } = (error ?? {}) as { code?: unknown }
   return OF_PRISMA[String(code)] ?? null
 }
 
-interface FromDriver {
-  name?: unknown
-  /** a DriverAdapterError's own, at a COMMIT */
-  cause?: { originalCode?: unknown }
-  /** of a PrismaClientKnownRequestError */
-  meta?: { driverAdapterError?: { cause?: { originalCode?: unknown } } }
-  /** of pg itself */
-  severity?: unknown
+/** What Postgres said, as pg or Prisma's adapter hands it on. */
+interface Said {
   code?: unknown
+  severity?: unknown
+  originalCode?: unknown
 }
 
-/** As the driver told it; null: it told none. */
-function sqlState(error: unknown): string | null {
-  const { name, cause, meta, severity, code } = (error ?? {}) as FromDriver
-  if (typeof severity === 'string') return String(code)
-  const told = (name === 'DriverAdapterError' ? cause : meta?.driverAdapterError?.cause)?.originalCode
-  return typeof told === 'string' ? told : null
+function said(error: unknown): Said {
+  const { name, cause, meta, ...own } = (error ?? {}) as Said & {
+    name?: unknown
+    /** a DriverAdapterError's own, at a COMMIT */
+    cause?: Said
+    /** of a PrismaClientKnownRequestError */
+    meta?: { driverAdapterError?: { cause?: Said } }
+  }
+  const told = name === 'DriverAdapterError' ? cause : meta?.driverAdapterError?.cause
+  return told ?? { severity: (error as Said | null)?.severity, originalCode: own.severity && own.code }
 }
+
+/** The SQLSTATE; null: it was no error of the database's, or Prisma keeps it to itself. */
+function sqlState(error: unknown): string | null {
+  const { originalCode } = said(error)
+  return typeof originalCode === 'string' ? originalCode : null
+}
+
+/** It ended the session, or let nobody in. */
+const isFatal = (error: unknown) => said(error).severity === 'FATAL'
 
 /** What the caller is told, and after how many seconds it is worth another try. */
 const TOLD: Record<DatabaseFailure, [string, number]> = {

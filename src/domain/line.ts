@@ -58,9 +58,10 @@ export function createLines({ most = 128, patience = 15_000 }: LineOptions = {})
       try {
         return await work()
       } catch (error) {
+        if (databaseFailure(error) !== 'locked') throw error
         // the others would wait as long, and in vain
-        if (databaseFailure(error) === 'locked') for (const one of [...mine]) one.sendAway(sentAway())
-        throw error
+        for (const one of [...mine]) one.sendAway(sentAway())
+        throw sentAway(error)
       } finally {
         const [next] = mine
         if (next) next.enter()
@@ -70,8 +71,9 @@ export function createLines({ most = 128, patience = 15_000 }: LineOptions = {})
   }
 }
 
-function sentAway(): DomainError {
+function sentAway(cause?: unknown): DomainError {
   return new DomainError('UNAVAILABLE', 'Others are writing to this deployment, and it takes too long. Try again.', {
     retryAfterSeconds: 2,
+    cause,
   })
 }

@@ -1,4 +1,6 @@
 // The worker's two loops, against a control plane that says when it answers: who is asked what, how often, and when.
+import { once } from 'node:events'
+import net from 'node:net'
 import pino from 'pino'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { sleep } from '../../src/dataplane/backoff.ts'
@@ -95,8 +97,8 @@ test('a thousand deployments are one call that waits for news, and no other whil
   await start(plane)
   await eventually(() => plane.waiting === 1 && plane.beats.at(-1)!.claims.length === 1000)
   const [beats, claims] = [plane.beats.length, plane.claims.length]
-  expect(plane.beats.at(-1)).toMatchObject({ leaseSeconds: 30, waitSeconds: 7 })
-  expect(plane.claims.at(-1)).toMatchObject({ max: 20, waitSeconds: 7 })
+  expect(plane.beats.at(-1)).toMatchObject({ leaseSeconds: 30, waitSeconds: 5 })
+  expect(plane.claims.at(-1)).toMatchObject({ max: 20, waitSeconds: 5 })
   // what must not happen has no event to wait for
   await sleep(600)
   expect([plane.beats.length, plane.claims.length]).toEqual([beats, claims])
@@ -175,4 +177,34 @@ test('a call that hangs is given up while there is time for another one', async 
   // the claim is still held afterwards
   expect(await eventually(() => plane.waiting === 1)).toBe(true)
   expect(plane.beats.at(-1)!.claims).toHaveLength(1)
+})
+
+test('a process that does nothing for a third of its lease, whenever that comes, loses no deployment', async () => {
+  const plane = crowd([claimOf()])
+  // its answers come over the network, as those of a database do
+  const server = net.createServer((socket) => socket.pipe(socket)).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as net.AddressInfo
+  const { heartbeat } = plane
+  plane.heartbeat = async (request, signal) => {
+    const answers = await heartbeat(request, signal)
+    const socket = net.connect(port, '127.0.0.1').end('answer')
+    for await (const _ of socket);
+    return answers
+  }
+  await start(plane, { leaseSeconds: 9 })
+  try {
+    for (const before of [1, 0.1]) {
+      const beats = plane.beats.length
+      await eventually(() => plane.waiting === 1 && plane.beats.length > beats)
+      await sleep((plane.beats.at(-1)!.waitSeconds! - before) * 1000)
+      // nothing of this process gets its turn
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3000)
+      await eventually(() => plane.beats.length > beats + 2)
+    }
+    expect(plane.beats.at(-1)!.claims).toHaveLength(1)
+    expect(plane.released).toEqual([])
+  } finally {
+    server.close()
+  }
 })

@@ -81,30 +81,34 @@ interface HowToDelete {
 
 async function deleteOne(ctx: RequestContext, id: string, how: HowToDelete): Promise<void> {
   if (how.force) requireForce(ctx)
-  await transaction(ctx, async (tx) => {
-    if (await isTornDown(ctx, tx, id)) return
-    const deployment = await lockDeployment(tx, ctx, id)
-    if (how.deleteProject && deployment.tracingProjectId)
-      await deleteTracingProject(ctx, tx, deployment.tracingProjectId)
-    if (!deployment.deletedAt) {
-      await interruptAll(ctx, tx, deployment)
-      const deletedAt = tx.now()
-      await tx.sql.deployment.update({
-        where: { id },
-        data: { deletedAt, updatedAt: deletedAt, activeRevisionId: null },
-      })
-      Object.assign(deployment, { deletedAt, activeRevisionId: null })
-      tx.emit({
-        workspaceId: deployment.workspaceId,
-        type: 'deployment.deleted',
-        deploymentId: id,
-        actor: ctx.actor.subject,
-      })
-      await touch(tx, deployment)
-      await advance(ctx, tx, deployment)
-    }
-    if (how.force) await drop(ctx, tx, deployment)
-  })
+  await transaction(
+    ctx,
+    async (tx) => {
+      if (await isTornDown(ctx, tx, id)) return
+      const deployment = await lockDeployment(tx, ctx, id)
+      if (how.deleteProject && deployment.tracingProjectId)
+        await deleteTracingProject(ctx, tx, deployment.tracingProjectId)
+      if (!deployment.deletedAt) {
+        await interruptAll(ctx, tx, deployment)
+        const deletedAt = tx.now()
+        await tx.sql.deployment.update({
+          where: { id },
+          data: { deletedAt, updatedAt: deletedAt, activeRevisionId: null },
+        })
+        Object.assign(deployment, { deletedAt, activeRevisionId: null })
+        tx.emit({
+          workspaceId: deployment.workspaceId,
+          type: 'deployment.deleted',
+          deploymentId: id,
+          actor: ctx.actor.subject,
+        })
+        await touch(tx, deployment)
+        await advance(ctx, tx, deployment)
+      }
+      if (how.force) await drop(ctx, tx, deployment)
+    },
+    { deployment: id },
+  )
 }
 
 /** Deleting what is gone already is a success too: the caller may just not have heard the first answer. */

@@ -60,11 +60,15 @@ async function change<T>(
   read: ReadBack<Written, T>,
 ): Promise<T> {
   const tarball = await inspectTarball(ctx, deploymentId, body.source_revision_config?.source_tarball_path)
-  return transaction(ctx, async (tx) => {
-    const deployment = await lockDeployment(tx, ctx, deploymentId)
-    const revisionId = await merge(ctx, tx, deployment, body, tarball, revise)
-    return read(tx.sql, { deploymentId, revisionId })
-  })
+  return transaction(
+    ctx,
+    async (tx) => {
+      const deployment = await lockDeployment(tx, ctx, deploymentId)
+      const revisionId = await merge(ctx, tx, deployment, body, tarball, revise)
+      return read(tx.sql, { deploymentId, revisionId })
+    },
+    { deployment: deploymentId },
+  )
 }
 
 /** The triggers of spec 3: a non-null member of these makes a revision, even if its value is the stored one. */

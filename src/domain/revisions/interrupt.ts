@@ -28,20 +28,24 @@ export async function interruptRevision(
 ): Promise<unknown> {
   requireRole(ctx, 'deployer')
   const { path } = parse(interruptInput, raw)
-  return transaction(ctx, async (tx) => {
-    const deployment = await lockDeployment(tx, ctx, path.deployment_id)
-    const revision = await tx.sql.revision.findFirst({ where: { id: path.revision_id, deploymentId: deployment.id } })
-    if (!revision) throw new NotFoundError('Revision', path.revision_id)
-    refuseDeleted(deployment)
-    if (isTerminal(revision.status))
-      throw new ConflictError(`Revision ID ${revision.id} has ended already (${revision.status}).`)
-    await cancelStepOf(tx, deployment, revision.id)
-    await transition(tx, deployment.workspaceId, revision, {
-      to: 'INTERRUPTED',
-      because: because('INTERRUPTED_BY_PERSON', { subject: ctx.actor.subject }),
-      actor: ctx.actor.subject,
-    })
-    await advance(ctx, tx, deployment)
-    return read(tx.sql, { deploymentId: deployment.id, revisionId: revision.id })
-  })
+  return transaction(
+    ctx,
+    async (tx) => {
+      const deployment = await lockDeployment(tx, ctx, path.deployment_id)
+      const revision = await tx.sql.revision.findFirst({ where: { id: path.revision_id, deploymentId: deployment.id } })
+      if (!revision) throw new NotFoundError('Revision', path.revision_id)
+      refuseDeleted(deployment)
+      if (isTerminal(revision.status))
+        throw new ConflictError(`Revision ID ${revision.id} has ended already (${revision.status}).`)
+      await cancelStepOf(tx, deployment, revision.id)
+      await transition(tx, deployment.workspaceId, revision, {
+        to: 'INTERRUPTED',
+        because: because('INTERRUPTED_BY_PERSON', { subject: ctx.actor.subject }),
+        actor: ctx.actor.subject,
+      })
+      await advance(ctx, tx, deployment)
+      return read(tx.sql, { deploymentId: deployment.id, revisionId: revision.id })
+    },
+    { deployment: path.deployment_id },
+  )
 }

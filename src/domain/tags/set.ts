@@ -21,10 +21,14 @@ type Pair = z.output<typeof tag>
 export async function setDeploymentTags<T>(ctx: RequestContext, raw: RawInput, read: ReadBack<Written, T>): Promise<T> {
   requireRole(ctx, 'deployer')
   const { path, body } = parse(setTagsInput, raw)
-  return transaction(ctx, async (tx) => {
-    await putTags(ctx, tx, path.deployment_id, body.tags)
-    return read(tx.sql, { deploymentId: path.deployment_id, revisionId: null })
-  })
+  return transaction(
+    ctx,
+    async (tx) => {
+      await putTags(ctx, tx, path.deployment_id, body.tags)
+      return read(tx.sql, { deploymentId: path.deployment_id, revisionId: null })
+    },
+    { deployment: path.deployment_id },
+  )
 }
 
 async function putTags(ctx: RequestContext, tx: Tx, id: string, pairs: readonly Pair[]): Promise<void> {

@@ -25,19 +25,23 @@ export async function createUploadUrl(ctx: RequestContext, raw: RawInput): Promi
   requireRole(ctx, 'deployer')
   const { path } = parse(uploadUrlInput, raw)
   const expiresAt = new Date(ctx.clock().getTime() + VALID)
-  const objectPath = await transaction(ctx, async (tx) => {
-    const deployment = await lockDeployment(tx, ctx, path.deployment_id)
-    refuseDeleted(deployment)
-    if (deployment.source !== 'internal_source')
-      throw new ConflictError(
-        `Uploads are only for internal_source deployments; this deployment's source is ${deployment.source}.`,
-      )
-    await refuseTooMany(ctx, tx, deployment.id)
-    const id = randomUUID()
-    const objectPath = `sources/${deployment.workspaceId}/${deployment.id}/${id}.tar.gz`
-    await tx.sql.upload.create({ data: { id, deploymentId: deployment.id, objectPath, expiresAt } })
-    return objectPath
-  })
+  const objectPath = await transaction(
+    ctx,
+    async (tx) => {
+      const deployment = await lockDeployment(tx, ctx, path.deployment_id)
+      refuseDeleted(deployment)
+      if (deployment.source !== 'internal_source')
+        throw new ConflictError(
+          `Uploads are only for internal_source deployments; this deployment's source is ${deployment.source}.`,
+        )
+      await refuseTooMany(ctx, tx, deployment.id)
+      const id = randomUUID()
+      const objectPath = `sources/${deployment.workspaceId}/${deployment.id}/${id}.tar.gz`
+      await tx.sql.upload.create({ data: { id, deploymentId: deployment.id, objectPath, expiresAt } })
+      return objectPath
+    },
+    { deployment: path.deployment_id },
+  )
   return { uploadUrl: await ctx.tarballs.uploadUrl(objectPath, expiresAt), objectPath }
 }
 

@@ -8,7 +8,7 @@ import { ClaimLostError } from '../errors.ts'
 import { lookUntil } from '../news.ts'
 import { assign } from './assign.ts'
 import { comesBack } from './heard.ts'
-import { ofScope, type Scope, withClaim } from './lease.ts'
+import { LEASE_HOLDS, ofScope, type Scope, withClaim } from './lease.ts'
 import type { Claim, ClaimRequest } from './protocol.ts'
 import { release } from './release.ts'
 import { seen } from './seen.ts'
@@ -105,7 +105,7 @@ function lease(core: Core, scope: Scope, { holder, max, leaseSeconds, version }:
   return core.db.$queryRaw<Leased[]>`
     WITH ${seen(scope, version)} free AS MATERIALIZED (
       SELECT d.id, d.claim_id, d.lease_holder FROM deployments d
-      WHERE d.torn_down_at IS NULL AND ${ofScope(scope)} AND (d.lease_expires_at IS NULL OR d.lease_expires_at < now())
+      WHERE d.torn_down_at IS NULL AND ${ofScope(scope)} AND (d.lease_expires_at IS NULL OR d.lease_expires_at < now()) AND NOT coalesce(${LEASE_HOLDS}, false)
         AND (d.active_revision_id IS NOT NULL OR EXISTS (
           SELECT 1 FROM steps s WHERE s.deployment_id = d.id AND s.finished_at IS NULL AND (s.not_before IS NULL OR s.not_before <= now())))
       ORDER BY d.lease_token, d.created_at, d.id LIMIT ${Math.min(max, MOST_AT_ONCE)} FOR NO KEY UPDATE SKIP LOCKED

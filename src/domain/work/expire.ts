@@ -12,6 +12,7 @@ import { missingContent } from '../revisions/lifecycle.ts'
 import { transition } from '../revisions/transition.ts'
 import { advance } from './advance.ts'
 import { failStep } from './fail.ts'
+import { LEASE_HOLDS } from './lease.ts'
 import { purge } from './purge.ts'
 import { isExhausted, MAX_TRIES } from './steps.ts'
 import { listenerOf } from './waits-for.ts'
@@ -46,7 +47,7 @@ function overdue(core: Core): Promise<{ id: string }[]> {
  * The holder of deployment `d` has its lease, or lost it so lately that it may be heard of yet, which gives its try back.
  * Until then a step whose tries are used up fails only where somebody comes to take it anew.
  */
-const MAY_COME_BACK = Prisma.sql`(d.lease_expires_at IS NOT NULL AND d.lease_expires_at > now() - interval '1 minute')`
+const MAY_COME_BACK = Prisma.sql`coalesce(d.lease_expires_at > now() - interval '1 minute' OR ${LEASE_HOLDS}, false)`
 
 /** In one round: many wait for a listener that has just gone silent, or come back. */
 const MISTAKEN_AT_ONCE = 500

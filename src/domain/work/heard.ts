@@ -5,7 +5,7 @@
 import { Prisma } from '../../generated/prisma/client.ts'
 import type { Core } from '../context.ts'
 import { ClaimLostError } from '../errors.ts'
-import { type HeldClaim, ofScope, type Scope } from './lease.ts'
+import { type HeldClaim, LEASE_HOLDS, ofScope, type Scope } from './lease.ts'
 
 /** Does what a holder asks with its claim; where that is refused because the claim is lost, its try is given back. */
 export async function heard<T>(core: Core, scope: Scope, claim: HeldClaim, work: () => Promise<T>): Promise<T> {
@@ -22,7 +22,7 @@ export async function giveTriesBack(core: Core, scope: Scope, claimIds: readonly
   // rows are locked in one order: two holders may have had the same steps
   await core.db.$executeRaw`
     WITH taken AS (
-      SELECT s.id, s.taken_by, CASE WHEN d.lease_expires_at > now() THEN d.claim_id END AS holds
+      SELECT s.id, s.taken_by, CASE WHEN ${LEASE_HOLDS} THEN d.claim_id END AS holds
       FROM steps s JOIN deployments d ON d.id = s.deployment_id
       WHERE s.finished_at IS NULL AND s.taken_by && ${claimIds}::uuid[] AND ${ofScope(scope)}
       ORDER BY s.id FOR NO KEY UPDATE OF s

@@ -13,6 +13,10 @@ export function ofScope({ listenerId }: Scope): Prisma.Sql {
   return listenerId === null ? Prisma.sql`d.listener_id IS NULL` : Prisma.sql`d.listener_id = ${listenerId}::uuid`
 }
 
+/** The lease of deployment `d` is not over. It may have been renewed beside its row, while that was locked (heartbeat.ts). */
+export const LEASE_HOLDS = Prisma.sql`(
+  d.lease_expires_at > now() OR EXISTS (SELECT 1 FROM lease_renewals x WHERE x.claim_id = d.claim_id AND x.expires_at > now()))`
+
 export interface HeldClaim {
   claimId: string
   /** fencing token, decimal */
@@ -31,7 +35,7 @@ export async function withClaim<T>(
 ): Promise<T> {
   const [row] = await tx.sql.$queryRaw<{ id: string }[]>`
     SELECT d.id FROM deployments d
-    WHERE d.claim_id = ${claim.claimId}::uuid AND d.lease_token = ${claim.token}::numeric AND d.lease_expires_at > now()
+    WHERE d.claim_id = ${claim.claimId}::uuid AND d.lease_token = ${claim.token}::numeric AND ${LEASE_HOLDS}
       AND d.torn_down_at IS NULL AND ${ofScope(scope)}
     FOR NO KEY UPDATE`
   if (!row) throw new ClaimLostError()

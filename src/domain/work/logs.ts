@@ -4,7 +4,7 @@ import type { Core } from '../context.ts'
 import { ClaimLostError, NotFoundError } from '../errors.ts'
 import { appending } from '../logs/append.ts'
 import { heard } from './heard.ts'
-import { ofScope, type Scope } from './lease.ts'
+import { LEASE_HOLDS, ofScope, type Scope } from './lease.ts'
 import type { LogsRequest } from './protocol.ts'
 
 /**
@@ -23,7 +23,7 @@ async function append(core: Core, scope: Scope, request: LogsRequest): Promise<v
       SELECT d.id, EXISTS (
         SELECT 1 FROM revisions r WHERE r.id = ${revisionId}::uuid AND r.deployment_id = d.id) AS known
       FROM deployments d
-      WHERE d.claim_id = ${claimId}::uuid AND d.lease_token = ${token}::numeric AND d.lease_expires_at > now()
+      WHERE d.claim_id = ${claimId}::uuid AND d.lease_token = ${token}::numeric AND ${LEASE_HOLDS}
         AND d.torn_down_at IS NULL AND ${ofScope(scope)}
     ), ${appending(Prisma.sql`SELECT id FROM held WHERE known`, lines)}
     SELECT known FROM held`

@@ -6,6 +6,7 @@ const BATCH = 20
 
 export async function purge(core: Core): Promise<void> {
   const gone = await core.db.$queryRaw<{ id: string }[]>`
+    WITH forgotten AS (DELETE FROM lease_renewals WHERE expires_at < now() - interval '1 hour')
     SELECT id FROM deployments WHERE torn_down_at < now() - interval '30 days' LIMIT ${BATCH}`
   for (const { id } of gone) {
     await core.db.$transaction([

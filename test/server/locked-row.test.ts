@@ -1,0 +1,116 @@
+// One fault, one victim: while somebody has a deployment's row locked and does not come to an end, only what is about that row waits.
+import pg from 'pg'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Core } from '../../src/domain/context.ts'
+import { localControlPlane } from '../../src/domain/work/local.ts'
+import type { Claim, ControlPlane } from '../../src/domain/work/protocol.ts'
+import { type Answer, type TestApp, testApp } from '../support/app.ts'
+
+const LEASE_SECONDS = 2
+
+let app: TestApp
+let plane: ControlPlane
+/** of two deployments, `locked` and `free` */
+let claims: Claim[]
+/** who locks */
+let hung: pg.Client
+
+beforeAll(async () => {
+  app = await testApp({ settings: { DATABASE_QUERY_SECONDS: '4' } })
+  const own: Core = { ...app.app.core, db: app.app.database.worker }
+  plane = localControlPlane(own)
+  for (const name of ['locked', 'free', 'other']) await app.rest('POST', '/v2/deployments', { body: body(name) })
+  claims = await plane.claim({ holder: 'one', max: 2, leaseSeconds: LEASE_SECONDS })
+  hung = new pg.Client(app.databaseUrl)
+  await hung.connect()
+})
+afterAll(async () => {
+  await hung.end()
+  await app.close()
+})
+
+const body = (name: string) => ({
+  name,
+  source: 'external_container',
+  source_config: {},
+  source_revision_config: { image_uri: 'registry.example.com/acme/agent:1' },
+  secrets: [],
+})
+const beat = () =>
+  plane.heartbeat({
+    leaseSeconds: LEASE_SECONDS,
+    claims: claims.map(({ claimId, token, generation }) => ({ claimId, token, generation })),
+  })
+const patch = (id: string, tag: string) =>
+  app.rest('PATCH', `/v2/deployments/${id}`, {
+    body: { source_revision_config: { image_uri: `registry.example.com/acme/agent:${tag}` } },
+  })
+const outcome = ({ status, body, headers }: Answer) =>
+  status === 200 ? 'written' : `${status} ${body.code} ${Number(headers.get('retry-after')) > 0}`
+
+test('twelve writers to a locked row are told to come again; health, other deployments and every lease are as if nothing were', async () => {
+  const [locked, free] = claims.map(({ deployment }) => deployment.id) as [string, string]
+  await hung.query('BEGIN')
+  await hung.query('SELECT 1 FROM deployments WHERE id = $1 FOR UPDATE', [locked])
+  const writers = Promise.all(Array.from({ length: 12 }, (_, index) => patch(locked, `v${index}`)))
+  let waiting = true
+  void writers.finally(() => {
+    waiting = false
+  })
+
+  expect((await patch(free, 'v1')).status).toBe(200)
+  expect((await app.rest('GET', `/v2/deployments/${free}`)).status).toBe(200)
+  expect((await app.rest('GET', '/readyz', { key: null })).status).toBe(200)
+  expect(waiting).toBe(true)
+
+  // beyond the end of the lease that the row itself tells of
+  for (let over = false; !over; ) {
+    expect((await beat()).map(({ lost }) => lost)).toEqual([false, false])
+    const { rows } = await hung.query<{ over: boolean }>(
+      'SELECT lease_expires_at < clock_timestamp() AS over FROM deployments WHERE id = $1',
+      [locked],
+    )
+    over = rows[0]!.over
+  }
+  const answers = await writers
+  expect([...new Set(answers.map(outcome))]).toEqual(['503 UNAVAILABLE true'])
+  expect(answers[0]!.body.detail).toContain('deployment')
+
+  await beat()
+  await hung.query('ROLLBACK')
+  // whoever looks for work now finds the lease where it was kept
+  const others = await plane.claim({ holder: 'two', max: 10, leaseSeconds: LEASE_SECONDS })
+  expect(others.map(({ deployment }) => deployment.name)).toEqual(['other'])
+  expect((await beat()).map(({ lost }) => lost)).toEqual([false, false])
+  expect((await patch(locked, 'v99')).status).toBe(200)
+})
+
+test('of 64 writers at once to one deployment each writes, and a lease beside them is renewed in time', async () => {
+  const [locked] = claims.map(({ deployment }) => deployment.id) as [string]
+  const writers = Promise.all(Array.from({ length: 64 }, (_, index) => patch(locked, `w${index}`)))
+  let writing = true
+  void writers.finally(() => {
+    writing = false
+  })
+  const took: number[] = []
+  while (writing) {
+    const begun = performance.now()
+    expect((await beat()).map(({ lost }) => lost)).toEqual([false, false])
+    took.push(performance.now() - begun)
+  }
+  expect([...new Set((await writers).map(outcome))]).toEqual(['written'])
+  expect(Math.max(...took)).toBeLessThan(LEASE_SECONDS * 1000)
+})
+
+test('more writers than may wait for one deployment are sent away at once, without a connection', async () => {
+  const [locked] = claims.map(({ deployment }) => deployment.id) as [string]
+  await hung.query('BEGIN')
+  await hung.query('SELECT 1 FROM deployments WHERE id = $1 FOR UPDATE', [locked])
+  const writers = Array.from({ length: 135 }, (_, index) => patch(locked, `x${index}`))
+  expect(outcome(await Promise.race(writers))).toBe('503 UNAVAILABLE true')
+  expect(app.app.database.pool.totalCount - app.app.database.pool.idleCount).toBeLessThanOrEqual(2)
+  await hung.query('ROLLBACK')
+  const answers = (await Promise.all(writers)).map(outcome)
+  expect(answers.filter((answer) => answer === 'written').length).toBeGreaterThan(100)
+  expect(answers.every((answer) => answer === 'written' || answer === '503 UNAVAILABLE true')).toBe(true)
+})
