@@ -23,7 +23,7 @@ interface Waiting {
   sendAway(error: Error): void
 }
 
-export function createLines({ most = 128, patience = 15_000 }: LineOptions = {}): Lines {
+export function createLines({ most = 128, patience = 30_000 }: LineOptions = {}): Lines {
   /** those who wait; a key is there as long as somebody is in */
   const lines = new Map<string, Set<Waiting>>()
 

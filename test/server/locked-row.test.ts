@@ -111,6 +111,6 @@ test('more writers than may wait for one deployment are sent away at once, witho
   expect(app.app.database.pool.totalCount - app.app.database.pool.idleCount).toBeLessThanOrEqual(2)
   await hung.query('ROLLBACK')
   const answers = (await Promise.all(writers)).map(outcome)
-  expect(answers.filter((answer) => answer === 'written').length).toBeGreaterThan(100)
+  expect(answers.filter((answer) => answer === 'written').length).toBeGreaterThan(20)
   expect(answers.every((answer) => answer === 'written' || answer === '503 UNAVAILABLE true')).toBe(true)
 })
