@@ -26,7 +26,7 @@ import { checkKeyRing } from './secrets-file.ts'
 import { type Background, startBackground } from './server/background.ts'
 import { mountHome } from './server/home.ts'
 import { closeHttp, createHttp } from './server/http.ts'
-import { mountMetrics } from './server/metrics.ts'
+import { mountMetrics } from './server/metrics/mount.ts'
 import { databaseCheck } from './server/readiness.ts'
 
 export interface App {
@@ -102,7 +102,7 @@ async function assemble(config: Config, log: Logger, opened: Awaited<ReturnType<
     trusted: limits.trusted,
   })
   limitStrangers(fastify, limits.admission)
-  core.onHappened = mountMetrics(fastify)
+  core.observer = mountMetrics(fastify, { database, rooms: limits.rooms, dataDir: config.DATA_DIR })
   mountHome(fastify)
   await fastify.register(restPlugin, { core, authenticate, connections, publicUrl })
   mountGraphql(

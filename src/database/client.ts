@@ -24,6 +24,8 @@ export interface Database {
   pool: pg.Pool
   /** for the question whether the database answers */
   health: pg.Pool
+  /** all of them, by what they are for */
+  pools: Readonly<Record<'api' | 'worker' | 'renewal' | 'health', pg.Pool>>
   /** Calls `listener` with the text of each statement, `BEGIN` and `COMMIT` too, as it is sent. Returns its end. */
   onQuery(listener: (sql: string) => void): () => void
   /** Waits for running queries, then closes every connection. */
@@ -111,6 +113,7 @@ export function openDatabase({ url, poolSize, workerPoolSize = 5, querySeconds =
     worker,
     pool: pools.api,
     health: pools.health,
+    pools,
     async renew<Row>({ text, values }: Prisma.Sql) {
       return (await pools.renewal.query(text, values)).rows as Row[]
     },

@@ -13,6 +13,7 @@ import { type Happening, tellJournal } from './events/journal.ts'
 import type { GitProvider } from './integrations/provider.ts'
 import type { Lines } from './line.ts'
 import type { News } from './news.ts'
+import type { EndedStep, Observer } from './observer.ts'
 import { wasWritten } from './outcome.ts'
 import type { OAuthClient } from './providers/client.ts'
 import type { Registry } from './registry/registry.ts'
@@ -72,8 +73,8 @@ export interface Core {
   onKeyRevoked?: (keyId: string) => void
   /** for what lasts; without it there is room for everything */
   rooms?: Rooms
-  /** told what was committed here, for whoever counts it */
-  onHappened?: (happened: readonly Happening[]) => void
+  /** told what this process does, for whoever counts it */
+  observer?: Observer
   /** wakes who waits for work; without it nobody waits */
   news?: News
   /** wakes who waits for an authorization or for a token's refresh; without it nobody waits */
@@ -104,6 +105,8 @@ export interface Tx {
   /** the time of the database's clock: for whatever is written */
   now(): Date
   emit(event: NewEvent): void
+  /** A step was closed: for whoever counts them. */
+  ended(step: EndedStep): void
   /** holders of this scope (a listener's id, or null: the built-in worker) who wait for news are woken at the commit */
   wakeWorkers(listenerId: string | null): void
 }
@@ -150,28 +153,31 @@ async function again<T>(work: () => Promise<T>): Promise<T> {
 }
 
 async function attempt<T>(core: Core, work: (tx: Tx) => Promise<T>): Promise<T> {
-  let done: { result: T; happened: (Happening & Mark)[] } | null = null
+  let done: { result: T; happened: (Happening & Mark)[]; ended: EndedStep[] } | null = null
   const open = async (sql: Sql) => {
     const events: NewEvent[] = []
+    const ended: EndedStep[] = []
     const woken = new Set<string>()
     const result = await work({
       sql,
       now: core.clock,
       emit: (event) => events.push(event),
+      ended: (step) => ended.push(step),
       wakeWorkers: (listenerId) => woken.add(listenerId ?? ''),
     })
     if (woken.size > 0)
       await sql.$executeRaw`SELECT pg_notify(${WORK_CHANNEL}, scope) FROM unnest(${[...woken]}::text[]) AS scope`
-    done = { result, happened: events.length > 0 ? await appendEvents(sql, events) : [] }
+    done = { result, happened: events.length > 0 ? await appendEvents(sql, events) : [], ended }
     return done
   }
-  const { result, happened } = await core.db.$transaction(open).catch(async (error) => {
+  const { result, happened, ended } = await core.db.$transaction(open).catch(async (error) => {
     if (done && databaseFailure(error) === 'lost' && (await wasCommitted(core, done.happened.at(-1), error)))
       return done
     throw error
   })
   tellJournal(core.log, happened)
-  core.onHappened?.(happened)
+  core.observer?.happened(happened)
+  for (const step of ended) core.observer?.stepEnded(step)
   return result
 }
 

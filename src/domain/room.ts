@@ -6,6 +6,8 @@ import { DomainError } from './errors.ts'
 export interface Room {
   /** of one workspace; 0: no limit */
   readonly most: number
+  /** how many are taken now, by all workspaces */
+  readonly taken: number
   /** Answers how to give the place back (more than once does no harm), or null when there is none left. */
   take(workspaceId: string): (() => void) | null
 }

@@ -12,7 +12,7 @@ import type { Mailbox } from './mailbox.ts'
 import { PatientReader } from './patience.ts'
 
 export interface RelayOptions {
-  core: Pick<Core, 'db' | 'log'>
+  core: Pick<Core, 'db' | 'log' | 'clock' | 'observer'>
   /** `postgresql://…` of a direct connection (no transaction pooler): LISTEN belongs to a session */
   listenUrl: string
   /** how often the counters are compared, in ms; default 2 s */
@@ -31,7 +31,7 @@ export function createRelay(options: RelayOptions): Relay {
 }
 
 export class Relay {
-  readonly #core: Pick<Core, 'db' | 'log'>
+  readonly #core: Pick<Core, 'db' | 'log' | 'clock' | 'observer'>
   readonly #listenUrl: string
   readonly #pollEvery: number
   readonly #hub: Hub
@@ -152,6 +152,9 @@ export class Relay {
     const read = () => readEvents(this.#core.db, topic.workspaceId, position, BATCH)
     const events = (await this.#reader.read(read, this.#ending.signal)) ?? []
     topic.publish(events)
+    const newest = events.at(-1)
+    if (newest)
+      this.#core.observer?.relayed(Math.max(0, this.#core.clock().getTime() - newest.occurredAt.getTime()) / 1000)
     if (events.length === BATCH) this.#due.add(topic)
     this.#reading.delete(topic)
     this.#readDue()

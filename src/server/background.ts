@@ -46,6 +46,13 @@ export interface Background {
   stop(): Promise<void>
 }
 
+/** One round, counted. */
+async function sweepOnce(core: Core): Promise<void> {
+  const began = performance.now()
+  await expire(core)
+  core.observer?.swept((performance.now() - began) / 1000)
+}
+
 /** Resolves when the server hears what others say and its worker is there. */
 export async function startBackground(options: BackgroundOptions): Promise<Background> {
   const { core, database, config, log, url, apiKeys, onStuck } = options
@@ -84,7 +91,7 @@ export async function startBackground(options: BackgroundOptions): Promise<Backg
     await Promise.all([listening.close(), gitProviderJobs?.stop()])
     throw error
   }
-  const sweep = startSweep(() => expire(own), config.SWEEP_SECONDS, log)
+  const sweep = startSweep(() => sweepOnce(own), config.SWEEP_SECONDS, log)
   const uploadSweep = startSweep(() => removeUploads(own), UPLOAD_SWEEP_SECONDS, log)
   const oauthJobs = startOAuthJobs(own, config.SWEEP_SECONDS)
   return {

@@ -37,7 +37,7 @@ type Relay = ReturnType<typeof relayWith>
 function server({ poolSize = 2, log = domain.core.log, ...options }: ServerOptions = {}) {
   const database = openDatabase({ url: domain.url, poolSize })
   cleanups.push(() => database.close())
-  const relay = relayWith({ ...options, core: { db: database.prisma, log } })
+  const relay = relayWith({ ...options, core: { db: database.prisma, log, clock: domain.core.clock } })
   return { database, relay, as: (who: RequestContext) => ({ ...who, db: database.prisma }) }
 }
 type ServerOptions = Pick<RelayOptions, 'pollEvery' | 'capacity'> & { listenUrl?: string; poolSize?: number; log?: Log }

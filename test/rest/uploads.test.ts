@@ -18,8 +18,7 @@ const lines: string[] = []
 let app: RestApp
 
 beforeAll(async () => {
-  // the requests, too
-  const log = pino({ level: 'debug' }, { write: (line: string) => lines.push(line) })
+  const log = pino({ level: 'info' }, { write: (line: string) => lines.push(line) })
   app = await restApp({ overrides: { log } })
 })
 afterAll(() => app.close())

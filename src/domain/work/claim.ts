@@ -21,6 +21,8 @@ interface Leased {
   provisioned: boolean
   claimId: string
   token: bigint
+  /** somebody had held it, and let its lease run out */
+  ranOut: boolean
 }
 
 /** In one answer: so many are handed out long before the first of their leases ends, and fit into memory. */
@@ -42,6 +44,8 @@ export async function claim(
     for (;;) {
       if (signal?.aborted) return null
       const leased = await lease(core, scope, request)
+      const lost = leased.filter(({ ranOut }) => ranOut).length
+      if (lost > 0) core.observer?.leasesLost(lost)
       const handedOut = await handOut(core, scope, leased, request.leaseSeconds, signal)
       // when none of these could be handed out, others may wait behind them
       if (handedOut.length > 0) return handedOut
@@ -115,5 +119,6 @@ function lease(core: Core, scope: Scope, { holder, max, leaseSeconds, version }:
         lease_expires_at = now() + make_interval(secs => ${leaseSeconds}::float8), busy_step_id = NULL
     FROM free WHERE d.id = free.id
     RETURNING d.id, d.workspace_id AS "workspaceId", d.name, d.k8s_namespace AS "k8sNamespace",
-              d.provisioned_at IS NOT NULL AS provisioned, d.claim_id AS "claimId", d.lease_token AS token`
+              d.provisioned_at IS NOT NULL AS provisioned, d.claim_id AS "claimId", d.lease_token AS token,
+              free.claim_id IS NOT NULL AS "ranOut"`
 }

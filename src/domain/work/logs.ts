@@ -29,4 +29,5 @@ async function append(core: Core, scope: Scope, request: LogsRequest): Promise<v
     SELECT known FROM held`
   if (!held) throw new ClaimLostError()
   if (!held.known) throw new NotFoundError('Revision', revisionId)
+  core.observer?.logged(lines.length)
 }

@@ -35,10 +35,13 @@ export async function closeStep(
   step: Step,
   how: { outcome: StepOutcome; token?: bigint; reason?: Reason },
 ): Promise<void> {
+  const finishedAt = tx.now()
   await tx.sql.step.update({
     where: { id: step.id },
-    data: { finishedAt: tx.now(), outcome: how.outcome, reason: how.reason ?? null, finishedBy: how.token ?? null },
+    data: { finishedAt, outcome: how.outcome, reason: how.reason ?? null, finishedBy: how.token ?? null },
   })
+  const ms = step.firstTakenAt && finishedAt.getTime() - step.firstTakenAt.getTime()
+  tx.ended({ kind: step.kind, outcome: how.outcome, seconds: ms === null ? null : Math.max(0, ms / 1000) })
   await touch(tx, deployment)
 }
 

@@ -1,0 +1,30 @@
+/** Metrics of requests: how long they take by route, and which were refused for being too many. */
+import type { FastifyInstance } from 'fastify'
+import { Counter, Histogram, type Registry } from 'prom-client'
+
+export function countRequests(fastify: FastifyInstance, register: Registry): void {
+  const registers = [register]
+  const duration = new Histogram({
+    name: 'http_request_duration_seconds',
+    help: 'Time from the request to the end of its answer; streams are left out',
+    labelNames: ['method', 'route', 'status'],
+    registers,
+  })
+  const limited = new Counter({
+    name: 'pilothouse_rate_limited_total',
+    help: 'Requests that were refused with 429',
+    labelNames: ['route'],
+    registers,
+  })
+  fastify.addHook('onRequest', async (request, reply) => {
+    const end = duration.startTimer()
+    reply.raw.once('close', () => {
+      if (String(reply.raw.getHeader('content-type')).startsWith('text/event-stream')) return
+      // the pattern and not the address: a bounded number of labels
+      const route = request.routeOptions.url ?? 'none'
+      const status = reply.raw.statusCode
+      end({ method: request.method, route, status })
+      if (status === 429) limited.inc({ route })
+    })
+  })
+}

@@ -1,0 +1,101 @@
+/** What /metrics tells an operator, and that the alert rules and the dashboard in docs/ ask for what there is. */
+import { readFileSync } from 'node:fs'
+import { loadYaml } from '@kubernetes/client-node'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createRevision } from '../../src/domain/deployments/update.ts'
+import { claim } from '../../src/domain/work/claim.ts'
+import { localControlPlane } from '../../src/domain/work/local.ts'
+import { type TestApp, testApp } from '../support/app.ts'
+import { gitDeployment } from '../support/domain.ts'
+import { claimOne, workOff } from '../support/holder.ts'
+
+let app: TestApp
+beforeAll(async () => {
+  app = await testApp({ settings: { RATE_LIMIT: '1', RATE_LIMIT_BURST: '2' } })
+})
+afterAll(() => app.close())
+
+/** A sample's value, by its name and labels as they are written. */
+async function metric(name: string): Promise<number> {
+  const text = await (await fetch(`${app.url}/metrics`)).text()
+  const line = text.split('\n').find((each) => each.startsWith(`${name} `))
+  return line === undefined ? Number.NaN : Number(line.slice(name.length + 1))
+}
+
+test('a rollout is counted: its statuses, its steps with their time, its events and log lines', async () => {
+  const ctx = await app.context(app.keys.admin)
+  const plane = localControlPlane(app.app.core)
+  const id = await gitDeployment(ctx)
+  const held = await claimOne(plane, id)
+  await plane.logs({
+    claimId: held.claimId,
+    token: held.token,
+    revisionId: (await ctx.db.revision.findFirstOrThrow({ where: { deploymentId: id } })).id,
+    attempt: 1,
+    entries: [
+      { type: 'build', message: 'one', time: new Date() },
+      { type: 'build', message: 'two', time: new Date() },
+    ],
+  })
+  await workOff(plane, held)
+  expect(await metric('pilothouse_revision_transitions_total{status="DEPLOYED",reason="none"}')).toBe(1)
+  for (const kind of ['PROVISION', 'BUILD', 'DEPLOY'])
+    expect(await metric(`pilothouse_step_duration_seconds_count{kind="${kind}",outcome="succeeded"}`), kind).toBe(1)
+  expect(await metric('pilothouse_events_total{type="deployment.created"}')).toBe(1)
+  expect(await metric('pilothouse_log_lines_total')).toBe(2)
+})
+
+test('what waits to be taken, and a lease that ran out, can be seen', async () => {
+  const { core } = app.app
+  const ctx = await app.context(app.keys.admin)
+  const id = await gitDeployment(ctx)
+  await core.db.$executeRaw`UPDATE steps SET created_at = now() - interval '1 hour' WHERE deployment_id = ${id}::uuid`
+  // what was asked for before is good for some seconds
+  await expect.poll(() => metric('pilothouse_queue_oldest_seconds')).toBeGreaterThan(3_599)
+  expect(await metric('pilothouse_queue_steps')).toBe(1)
+  expect(await metric('pilothouse_database_up')).toBe(1)
+
+  const scope = { listenerId: null }
+  await claim(core, scope, { holder: 'lost', max: 10, leaseSeconds: 60 })
+  await core.db
+    .$executeRaw`UPDATE deployments SET lease_expires_at = now() - interval '1 minute' WHERE id = ${id}::uuid`
+  await claim(core, scope, { holder: 'next', max: 10, leaseSeconds: 60 })
+  expect(await metric('pilothouse_leases_lost_total')).toBe(1)
+  await createRevision(ctx, { path: { deployment_id: id }, body: {} })
+})
+
+test('streams, refused calls, connections and the disk can be seen', async () => {
+  const stream = await fetch(`${app.url}/graphql`, {
+    method: 'POST',
+    headers: { 'x-api-key': app.keys.viewer, accept: 'text/event-stream', 'content-type': 'application/json' },
+    body: JSON.stringify({ query: 'subscription { revisionStatusChanged { to } }' }),
+  })
+  await expect.poll(() => metric('pilothouse_streams')).toBe(1)
+  await stream.body!.cancel()
+  await expect.poll(() => metric('pilothouse_streams')).toBe(0)
+  const key = app.keys.deployer
+  const answers = await Promise.all(Array.from({ length: 5 }, () => app.rest('GET', '/v2/deployments', { key })))
+  const refused = answers.filter(({ status }) => status === 429).length
+  expect(refused).toBeGreaterThan(0)
+  await expect.poll(() => metric('pilothouse_rate_limited_total{route="/v2/deployments"}')).toBe(refused)
+  expect(await metric('pilothouse_database_connections{pool="api",state="idle"}')).toBeGreaterThan(0)
+  expect(await metric('pilothouse_database_waiting{pool="api"}')).toBe(0)
+  const free = await metric('pilothouse_data_dir_free_bytes')
+  expect(free).toBeGreaterThan(0)
+  expect(await metric('pilothouse_data_dir_size_bytes')).toBeGreaterThanOrEqual(free)
+})
+
+test('the alert rules and the dashboard ask for metrics that there are', async () => {
+  const read = (file: string) => readFileSync(new URL(`../../docs/monitoring/${file}`, import.meta.url), 'utf8')
+  const alerts = loadYaml<{ groups: { rules: { alert: string; expr: string }[] }[] }>(read('alerts.yml'))
+  const dashboard = JSON.parse(read('grafana-dashboard.json'))
+  const asked = [
+    ...alerts.groups.flatMap(({ rules }) => rules.map(({ expr }) => expr)),
+    ...dashboard.panels.flatMap(({ targets }: { targets: { expr: string }[] }) => targets.map(({ expr }) => expr)),
+  ].flatMap((expr) => expr.match(/\b(pilothouse|http|process|nodejs)_\w+/g) ?? [])
+  const text = await (await fetch(`${app.url}/metrics`)).text()
+  const there = new Set([...text.matchAll(/^# TYPE (\w+) /gm)].map(([, name]) => name))
+  const missing = asked.map((name) => name.replace(/_(bucket|count|sum)$/, '')).filter((name) => !there.has(name))
+  expect(missing).toEqual([])
+  expect(asked.length).toBeGreaterThan(30)
+})
