@@ -148,11 +148,14 @@ test('the sweep reads no table as a whole, however many deployments there are', 
     INSERT INTO steps (id, deployment_id, kind, revision_id, finished_at, outcome)
     SELECT gen_random_uuid(), deployment_id, 'DEPLOY', id, now(), 'succeeded' FROM revised`
   await db.$executeRawUnsafe('VACUUM ANALYZE deployments, revisions, steps')
-  const read = await db.$transaction(async (sql) => {
-    await expire({ ...domain.core, db: sql as unknown as typeof db })
-    return sql.$queryRaw`
+  const [before, after] = await db.$transaction(async (sql) => {
+    const whole = () => sql.$queryRaw`
       SELECT relname AS table, seq_scan::int AS whole FROM pg_stat_xact_user_tables
       WHERE relname IN ('deployments', 'revisions', 'steps') ORDER BY relname`
+    // the session may not have handed on yet what it counted before
+    const before = await whole()
+    await expire({ ...domain.core, db: sql as unknown as typeof db })
+    return [before, await whole()]
   })
-  expect(read).toEqual(['deployments', 'revisions', 'steps'].map((table) => ({ table, whole: 0 })))
+  expect(after).toEqual(before)
 })

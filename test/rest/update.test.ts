@@ -91,6 +91,10 @@ describe('what a PATCH changes', () => {
       ...before,
       source_revision_config: { ...before.source_revision_config, repo_ref: 'next' },
       latest_revision_id: body.latest_revision_id,
+      // of what it waits for with another revision
+      health: body.health,
+      status_message: body.status_message,
+      reason_since: body.reason_since,
       updated_at: body.updated_at,
     })
     expect(body.updated_at > before.updated_at).toBe(true)

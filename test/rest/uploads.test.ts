@@ -18,7 +18,8 @@ const lines: string[] = []
 let app: RestApp
 
 beforeAll(async () => {
-  const log = pino({ level: 'info' }, { write: (line: string) => lines.push(line) })
+  // the requests, too
+  const log = pino({ level: 'debug' }, { write: (line: string) => lines.push(line) })
   app = await restApp({ overrides: { log } })
 })
 afterAll(() => app.close())

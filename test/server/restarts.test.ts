@@ -1,0 +1,12 @@
+// Postgres restarted under a server that is being used: `npm run chaos` does it twenty times.
+import { expect, test } from 'vitest'
+import { restartUnderLoad } from '../support/restarts.ts'
+
+test('a server lives through restarts and crashes of Postgres under load, never answers 500, and what it says of a write is true', async () => {
+  const { answers, lost, written, survived } = await restartUnderLoad(3)
+  expect(survived).toBe(3)
+  expect(
+    Object.keys(answers).filter((a) => !['200', '201', '503 UNAVAILABLE', '503 OUTCOME_UNKNOWN'].includes(a)),
+  ).toEqual([])
+  expect({ lost, written }).toEqual({ lost: [], written: [] })
+}, 60_000)
