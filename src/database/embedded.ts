@@ -16,9 +16,9 @@ import { ensureDatabase, join, type User } from './embedded/user.ts'
 /** The server's own database. */
 const DATABASE = 'pilothouse'
 
-/** What ends a start that may succeed when tried again: somebody else was first, on the files or on the port. */
+/** What ends a start that may succeed when tried again: somebody else was first, on the files or on the port, or has ended it. */
 const PASSING =
-  /"postmaster\.pid" (already exists|is empty)|could not \w+ (old )?lock file "postmaster\.pid": No such file|bogus data in lock file|could not bind|pre-existing shared memory block/
+  /received (fast|immediate|smart) shutdown request|"postmaster\.pid" (already exists|is empty)|could not \w+ (old )?lock file "postmaster\.pid": No such file|bogus data in lock file|could not bind|pre-existing shared memory block/
 
 export interface EmbeddedOptions {
   /** made if missing; the cluster is in `postgres` below it */
