@@ -93,12 +93,15 @@ async function call(api: Api, id: string): Promise<string> {
 const strong = (text: string) => styleText('bold', text, { stream: process.stdout })
 const dim = (text: string) => styleText('dim', text, { stream: process.stdout })
 
-/** One status of a revision, how long after its first one it came, and why. */
-function statusLine({ to, message }: { to: string; message: string | null }, ms: number): string {
+/** One status of a revision, and how long after its first one it came. */
+function statusLine(to: string, ms: number): string {
   const colour = to === 'DEPLOYED' ? 'green' : to.endsWith('_FAILED') ? 'red' : 'cyan'
   const status = styleText(colour, to.padEnd(16), { stream: process.stdout })
-  return `  ${status}${dim(`${(ms / 1000).toFixed(1).padStart(5)} s`)}${message ? `  ${message}` : ''}`
+  return `  ${status}${dim(`${(ms / 1000).toFixed(1).padStart(5)} s`)}`
 }
+
+/** ms after which somebody wants to know what a status waits for. Told at once, a moment's wait reads like a fault. */
+const LONG = 4_000
 
 /** The demo may be run again and again: what an earlier run left makes way. Its name is free at once. */
 async function removeEarlier(api: Api, say: DemoOptions['say']): Promise<void> {
@@ -210,6 +213,7 @@ function client(url: string, key: string) {
         'subscription Demo($revisionId: ID!) { revisionStatusChanged(revisionId: $revisionId) { to message } }'
       let last: { to: string; message: string | null } | undefined
       const began = performance.now()
+      let waiting: NodeJS.Timeout | undefined
       const stream = events.iterate({ query, variables: { revisionId } })
       const gone = () => {
         throw new CommandError('The server went away. When it is back it goes on by itself; run the demo again.')
@@ -217,9 +221,13 @@ function client(url: string, key: string) {
       for (let next = await stream.next().catch(gone); !next.done; next = await stream.next().catch(gone)) {
         const { data, errors } = next.value
         if (errors) throw new CommandError(errors.map((error) => error.message).join('\n'))
-        last = data!.revisionStatusChanged as { to: string; message: string | null }
-        say(statusLine(last, performance.now() - began))
+        const { to, message } = data!.revisionStatusChanged as { to: string; message: string | null }
+        last = { to, message }
+        say(statusLine(to, performance.now() - began))
+        clearTimeout(waiting)
+        if (message) waiting = setTimeout(() => say(dim(`  ${message}`)), LONG).unref()
       }
+      clearTimeout(waiting)
       if (last?.to !== 'DEPLOYED')
         throw new CommandError(`The revision ended as ${last?.to}: ${last?.message ?? 'see its logs'}`)
     },

@@ -57,6 +57,8 @@ test('the demo finds the server by PILOTHOUSE_URL, and says how long each step t
   expect(stderr).toBe('')
   expect(code).toBe(0)
   expect(stdout.split('\n')[0]).toBe(`A deployment from a git repository, on ${app.url}`)
+  // without what it waits for, which in the first moment reads like a fault
+  expect(stdout).toMatch(/^ {2}CREATING +\d+\.\d s$/m)
   expect(stdout.match(/^ {2}DEPLOYED +\d+\.\d s$/gm)).toHaveLength(3)
   expect(stdout.match(/→ Hello from version \d$/gm)).toEqual([
     '→ Hello from version 1',
