@@ -301,12 +301,24 @@ test('what was dropped by force is lost to its holder at once, and nothing more 
   expect(await listener.claim()).toEqual([])
 })
 
+/** The first answer's assignment as a later answer must tell it: the same, only with the time that is left by then. */
+const later = (first: Json, again: Json) => {
+  expect(again.step.seconds_left).toBeLessThan(first.step.seconds_left)
+  const { seconds_left, deadline_at } = again.step
+  return { ...first, step: { ...first.step, seconds_left, deadline_at } }
+}
+const deadlineOf = async ({ step }: { step: { id: string } }) =>
+  (await app.app.core.db.step.findUniqueOrThrow({ where: { id: step.id } })).deadlineAt
+
 test('a report whose answer was lost is answered again like the first time', async () => {
   const listener = await connect()
   await create(listener)
   const [claim] = await listener.claim()
   const first = await listener.succeed(claim, claim.step)
-  expect(await listener.succeed(claim, claim.step)).toEqual(first)
+  const deadline = await deadlineOf(first.assignment)
+  const again = await listener.succeed(claim, claim.step)
+  expect(again).toEqual({ ...first, assignment: later(first.assignment, again.assignment) })
+  expect(await deadlineOf(again.assignment)).toEqual(deadline)
 })
 
 test('what a lost heartbeat answer told is told again', async () => {
@@ -319,7 +331,10 @@ test('what a lost heartbeat answer told is told again', async () => {
   await app.call('PATCH', `/v2/deployments/${deployment.id}`, { body })
   const [lost] = await listener.beat([{ ...held(claim), generation }])
   expect(lost.assignment.step).toMatchObject({ kind: 'DEPLOY', tries: 1 })
-  expect(await listener.beat([{ ...held(claim), generation }])).toEqual([lost])
+  const deadline = await deadlineOf(lost.assignment)
+  const [again] = await listener.beat([{ ...held(claim), generation }])
+  expect(again).toEqual({ ...lost, assignment: later(lost.assignment, again.assignment) })
+  expect(await deadlineOf(again.assignment)).toEqual(deadline)
 })
 
 describe('a listener’s key does the work of its listener and nothing else', () => {
