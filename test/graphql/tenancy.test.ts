@@ -85,8 +85,9 @@ const sharedWith = (key: string) =>
 
 /** What is answered about a provider that belongs to the whole organization, and that a token of ours is of. */
 const OF_THE_ORGANIZATION: Record<string, string> = {
-  updateOAuthProvider: 'UpdateOAuthProviderSuccess',
-  deleteOAuthProvider: 'ConflictError',
+  // tokens of ours are of it: that takes a key of the organization
+  updateOAuthProvider: 'ForbiddenError',
+  deleteOAuthProvider: 'ForbiddenError',
   authenticate: 'AuthenticateSuccess',
   issueAccessToken: 'ConflictError',
 }

@@ -24,8 +24,9 @@ const AGENT = 'support-bot'
 const OF_THE_ORGANIZATION: Record<string, number> = {
   listOAuthProviders: 200,
   getOAuthProvider: 200,
-  updateOAuthProvider: 200,
-  deleteOAuthProvider: 409,
+  // tokens of ours are of it: that takes a key of the organization
+  updateOAuthProvider: 403,
+  deleteOAuthProvider: 403,
   authenticate: 200,
   issueAccessToken: 409,
 }
