@@ -7,7 +7,7 @@ import pg from 'pg'
 import type { Outage } from './outage.ts'
 
 /** The connection is gone, or could not be had. In Postgres' own shape, so that Prisma hands the code on. */
-export class LostConnection extends Error {
+class LostConnection extends Error {
   readonly severity = 'FATAL'
   /** 08006: connection_failure · 53300: none was free in time */
   readonly code: '08006' | '53300'
@@ -36,7 +36,7 @@ export interface Watch {
 type Callback = (error: Error | undefined, result?: unknown) => void
 
 /** A class of clients for a pool: `new pg.Pool({ Client: watchedClient(…) })`. */
-export function watchedClient({ limit, outage, onStatement }: Watch): typeof pg.Client {
+function watchedClient({ limit, outage, onStatement }: Watch): typeof pg.Client {
   return class extends pg.Client {
     constructor(config?: string | pg.ClientConfig) {
       super(config)

@@ -13,13 +13,13 @@ import {
 } from 'graphql'
 
 /** Of one name in one selection, through all fragments. Relay's fragments each repeat `id` and `__typename`. */
-export const MAX_REPEATED = 100
+const MAX_REPEATED = 100
 /** Pairs of such fields, in all selections together. */
-export const MAX_PAIRS = 10_000
+const MAX_PAIRS = 10_000
 /** Fields and spreads, with those of each fragment wherever it is used. */
-export const MAX_VISITS = 10_000
-export const MAX_FRAGMENTS = 100
-export const MAX_OPERATIONS = 50
+const MAX_VISITS = 10_000
+const MAX_FRAGMENTS = 100
+const MAX_OPERATIONS = 50
 
 export interface Measured {
   operations: number

@@ -1,6 +1,6 @@
 /** The settings of the limits (README: Limits): how much one key, one address and one workspace may have of this server. */
-import type { SettingsTable } from '../config.ts'
 import { integer, ranges } from '../setting-types.ts'
+import type { SettingsTable } from '../settings.ts'
 
 export const LIMIT_SETTINGS = {
   TRUST_PROXY: [

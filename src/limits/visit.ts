@@ -38,7 +38,8 @@ export function visitOf(
       raw.setHeader('ratelimit-policy', policyText(policy, standing))
       raw.setHeader('ratelimit', standingText(policy, standing))
     },
-    onEnd: (done) => void raw.once('close', done),
+    // who was gone while he waited for his turn must not keep it
+    onEnd: (done) => void (raw.closed ? done() : raw.once('close', done)),
     recognized: () => connections?.recognize(request.raw.socket),
   }
 }

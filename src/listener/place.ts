@@ -1,10 +1,11 @@
 /** Opens the cluster of the settings, and the runtime in it: what a listener works on. */
 import type { Logger } from 'pino'
-import { ConfigError, type KUBERNETES_SETTINGS, type ParsedSettings } from '../config.ts'
+import { ConfigError, type ParsedSettings } from '../config.ts'
 import type { Cluster } from '../dataplane/runtime/kubernetes/cluster/cluster.ts'
 import { openCluster } from '../dataplane/runtime/kubernetes/cluster/open.ts'
 import { createKubernetesRuntime } from '../dataplane/runtime/kubernetes/runtime.ts'
 import type { Runtime } from '../dataplane/runtime/runtime.ts'
+import type { KUBERNETES_SETTINGS } from '../settings.ts'
 
 /** Where deployments live. */
 export interface Place {

@@ -3,15 +3,9 @@
  * README's table of them is checked against LISTENER_SETTINGS by a test.
  */
 import { z } from 'zod'
-import {
-  KUBERNETES_SETTINGS,
-  type ParsedSettings,
-  parseSettings,
-  rejectWrong,
-  SETTINGS,
-  type SettingsTable,
-} from '../config.ts'
+import { type ParsedSettings, parseSettings, rejectWrong } from '../config.ts'
 import { host, integer, url } from '../setting-types.ts'
+import { KUBERNETES_SETTINGS, SETTINGS, type SettingsTable } from '../settings.ts'
 
 const absent = (issue: { input?: unknown }) => issue.input === undefined
 

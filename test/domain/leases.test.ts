@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import pg from 'pg'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import type { RequestContext } from '../../src/domain/context.ts'
 import { updateDeployment } from '../../src/domain/deployments/update.ts'
 import type { Violation } from '../../src/domain/errors.ts'
@@ -389,6 +390,25 @@ test('a deployment that can’t be handed out, or told its news, does not keep t
   for (const held of next) await domain.plane.release(held)
   await domain.core.db.secretSet.updateMany({ where: { deploymentId: broken }, data: { keyId: 'test' } })
   await loseWorker(broken)
+  await settle(domain.plane)
+})
+
+test('a lost claim whose step somebody has locked costs the other claims of its holder nothing', async () => {
+  const [gone, kept] = [await gitDeployment(ctx), await gitDeployment(ctx)]
+  const claims = await domain.plane.claim({ holder: 'slow', max: 1000, leaseSeconds: 60 })
+  const of = (id: string) => claims.find((claim) => claim.deployment.id === id)!
+  await loseWorker(gone)
+  const other = await claimOne(domain.plane, gone)
+  const hung = new pg.Client(domain.url)
+  await hung.connect()
+  onTestFinished(() => hung.end())
+  await hung.query('BEGIN')
+  await hung.query('SELECT 1 FROM steps WHERE deployment_id = $1 FOR UPDATE', [gone])
+  const items = [gone, kept].map((id) => ({ claimId: of(id).claimId, token: of(id).token }))
+  const told = await domain.plane.heartbeat({ leaseSeconds: 8, claims: items })
+  expect(told.map(({ lost }) => lost)).toEqual([true, false])
+  await hung.query('ROLLBACK')
+  for (const held of [other, ...claims.filter((claim) => claim !== of(gone))]) await domain.plane.release(held)
   await settle(domain.plane)
 })
 

@@ -10,7 +10,7 @@ import { isTerminal, OPEN } from './lifecycle.ts'
 import type { RevisionSource } from './rollout.ts'
 
 /** Whether a non-null member says what is built or run. */
-export function namesSource({ source_config: config, source_revision_config: revision }: UpdateBody): boolean {
+function namesSource({ source_config: config, source_revision_config: revision }: UpdateBody): boolean {
   return [
     revision?.repo_ref,
     revision?.graph_config_path,

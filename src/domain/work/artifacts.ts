@@ -26,8 +26,9 @@ export async function loseArtifact(tx: Tx, deployment: Deployment, revisionId: s
 }
 
 /**
- * After a deploy, so that the active one is the newest. Forgets the others: a redeploy of theirs builds again. Their holder removes what it has of them. Five different ones
- * are kept, so that many changes of secrets alone leave the way back open.
+ * After a deploy, so that the active one is the newest. Forgets the others: a redeploy of theirs builds again, and their
+ * holder removes what it has of them. Five different ones are kept, so that many changes of secrets alone leave the way
+ * back open.
  */
 export async function pruneArtifacts(tx: Tx, deployment: Deployment): Promise<void> {
   const newest = await tx.sql.revision.groupBy({

@@ -48,7 +48,12 @@ export async function heartbeat(
     ({ claimId }) => told?.get(claimId) ?? (lost.includes(claimId) ? gone(claimId) : quiet(claimId)),
   )
   const goneNow = answers.filter((answer) => answer.lost).map(({ claimId }) => claimId)
-  if (goneNow.length > 0) await giveTriesBack(core, scope, goneNow)
+  // steps that somebody has locked must not cost the others their leases: then these tries count
+  if (goneNow.length > 0)
+    await inTime(
+      (leaseSeconds * 1000) / 8,
+      giveTriesBack(core, scope, goneNow).then(() => null),
+    )
   return answers
 }
 

@@ -1,0 +1,31 @@
+// A request as the limits see it, on a real server: a place is given back even when the client left before it was taken.
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import Fastify from 'fastify'
+import { expect, test } from 'vitest'
+import { visitOf } from '../../src/limits/visit.ts'
+
+test('whoever is gone while he waits for his turn does not keep it', async () => {
+  const fastify = Fastify()
+  let arrived: () => void
+  const asked = new Promise<void>((resolve) => {
+    arrived = resolve
+  })
+  const over = new Promise<string>((resolve) => {
+    fastify.get('/', async (request, reply) => {
+      const visit = visitOf(request, reply)
+      arrived()
+      await once(reply.raw, 'close')
+      visit.onEnd(() => resolve(visit.gone.aborted ? 'gone' : 'answered'))
+      return reply.hijack()
+    })
+  })
+  await fastify.listen({ port: 0 })
+  const client = new AbortController()
+  const answer = fetch(`http://127.0.0.1:${(fastify.server.address() as AddressInfo).port}/`, { signal: client.signal })
+  await asked
+  client.abort()
+  await answer.catch(() => undefined)
+  expect(await over).toBe('gone')
+  await fastify.close()
+})
