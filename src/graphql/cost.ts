@@ -1,6 +1,14 @@
 /** What a query may cost: each field costs 1, and what is below a connection costs that times the page's size. */
 import { complexityFromQuery } from '@pothos/plugin-complexity'
-import { GraphQLError, type GraphQLResolveInfo, Kind } from 'graphql'
+import {
+  type DocumentNode,
+  GraphQLError,
+  type GraphQLResolveInfo,
+  type GraphQLSchema,
+  getOperationAST,
+  getVariableValues,
+  Kind,
+} from 'graphql'
 
 /** Lets 100 deployments with 5 revisions each and all their fields through, not 100 × 100 × 100 of anything. */
 export const COST_LIMIT = 20_000
@@ -25,4 +33,29 @@ export function refuseExpensive(
   const definitions = [operation, ...Object.values(fragments)]
   const { complexity } = complexityFromQuery({ kind: Kind.DOCUMENT, definitions }, { schema, ctx, variables })
   if (complexity > COST_LIMIT) throw tooExpensive(complexity)
+}
+
+export interface Query {
+  schema: GraphQLSchema
+  document: DocumentNode
+  operationName?: string | null
+  /** as they were sent */
+  variables: Record<string, unknown>
+  ctx: object
+}
+
+/** What the operation that is to run costs; 0 where that can't be told: what is wrong is told by the execution. */
+export function costOf({ schema, document, operationName, variables, ctx }: Query): number {
+  const operation = getOperationAST(document, operationName)
+  if (!operation) return 0
+  // first with a bound: the plugin makes an error of each value that is wrong, and a request has room for 500,000
+  const { errors } = getVariableValues(schema, operation.variableDefinitions ?? [], variables, { maxErrors: 1 })
+  if (errors) return 0
+  // of several operations the plugin reads the first
+  const definitions = [operation, ...document.definitions.filter(({ kind }) => kind === Kind.FRAGMENT_DEFINITION)]
+  try {
+    return complexityFromQuery({ kind: Kind.DOCUMENT, definitions }, { schema, ctx, variables }).complexity
+  } catch {
+    return 0
+  }
 }

@@ -2,13 +2,13 @@
  * Yoga plugin: what a document may cost the server before anything of it runs. It is measured before it is validated;
  * of heavy ones only some of each key are worked on at once; and the document of an agent's key is a small one.
  */
-import { complexityFromQuery } from '@pothos/plugin-complexity'
-import { type DocumentNode, type ExecutionArgs, GraphQLError, validate } from 'graphql'
+import { type DocumentNode, GraphQLError, validate } from 'graphql'
 import type { Plugin } from 'graphql-yoga'
 import { DomainError } from '../domain/errors.ts'
 import { keyOf } from '../limits/admission.ts'
 import type { Gate } from '../limits/gate.ts'
 import type { GraphQLContext } from './context.ts'
+import { costOf } from './cost.ts'
 import { type Measured, measure } from './measure.ts'
 import type { ServerContext } from './use-authentication.ts'
 
@@ -19,6 +19,10 @@ const HEAVY_COST = 2_000
 
 /** Each costs more than a field that is right, for the names that may have been meant. */
 const MAX_ERRORS = 20
+
+/** Characters and lines of the longest document whose errors tell where they are: each counts lines from the start. */
+const LOCATED_TEXT = 32_768
+const LOCATED_LINES = 1_000
 
 /** documents as they were measured: a cached one is not measured again */
 const measured = new WeakMap<DocumentNode, Measured>()
@@ -52,7 +56,8 @@ export function useBoundedDocuments(gate?: Gate): Plugin<GraphQLContext, ServerC
         setResult({ errors: [error as GraphQLError] })
       }
     },
-    onParse() {
+    onParse({ params: { source }, parseFn, setParseFn }) {
+      if (!isLocated(String(source))) setParseFn((text, options) => parseFn(text, { ...options, noLocation: true }))
       return ({ result, context, replaceParseResult }) => {
         if (!result || result instanceof Error) return
         const document = result as DocumentNode
@@ -68,7 +73,10 @@ export function useBoundedDocuments(gate?: Gate): Plugin<GraphQLContext, ServerC
       setValidationFn((schema, document, rules) => validate(schema, document, rules, { maxErrors: MAX_ERRORS }))
     },
     async onExecute({ args }) {
-      if (gate && costOf(args) > HEAVY_COST) await enter(args.contextValue.request, args.contextValue)
+      const { schema, document, operationName, contextValue: ctx } = args
+      if (!gate) return
+      const cost = costOf({ schema, document, operationName, variables: args.variableValues ?? {}, ctx })
+      if (cost > HEAVY_COST) await enter(ctx.request, ctx)
     },
     onResultProcess({ request }) {
       inside.get(request)?.()
@@ -76,14 +84,8 @@ export function useBoundedDocuments(gate?: Gate): Plugin<GraphQLContext, ServerC
   }
 }
 
-/** 0 where it can't be told: what is wrong with the variables is told by the execution. */
-function costOf({ schema, document, contextValue, variableValues }: ExecutionArgs): number {
-  const ctx = contextValue as GraphQLContext
-  try {
-    return complexityFromQuery(document, { schema, ctx, variables: variableValues ?? {} }).complexity
-  } catch {
-    return 0
-  }
+function isLocated(text: string): boolean {
+  return text.length <= LOCATED_TEXT && text.split(/[\n\r]/, LOCATED_LINES + 1).length <= LOCATED_LINES
 }
 
 function refusal(message: string): GraphQLError {

@@ -262,6 +262,13 @@ describe('heavy documents', () => {
     expect(errors?.[20].message).toMatch(/Too many validation errors/)
   })
 
+  test('say where their errors are, but for very long ones: each would count all lines before it', async () => {
+    const located = async (lines: number) => (await base.gql(`${'\n'.repeat(lines)}{ unknown }`)).errors?.[0].locations
+    expect(await located(900)).toEqual([{ line: 901, column: 3 }])
+    expect(await located(1_000)).toBeUndefined()
+    expect(await located(400_000)).toBeUndefined()
+  })
+
   test('that repeat a field too often are refused before they are validated', async () => {
     const { errors } = await base.gql(`{ ${'viewer { role } '.repeat(300)} }`, {}, { key: base.keys.viewer })
     expect(errors).toHaveLength(1)
