@@ -6,7 +6,7 @@ import { databaseClock } from './database/clock.ts'
 import { type Embedded, startEmbedded } from './database/embedded.ts'
 import { MigrationError, migrate } from './database/migrate.ts'
 import type { Core, DomainSettings } from './domain/context.ts'
-import { createLines } from './domain/line.ts'
+import { createLines, createWorkspaceLines } from './domain/line.ts'
 import { createUnderWay } from './domain/under-way.ts'
 import { openGitProvider } from './gitprovider/open.ts'
 import { openOAuth } from './oauth/open.ts'
@@ -57,6 +57,7 @@ export async function openCore(config: Config, log: Logger, clock?: () => Date):
       db: database.prisma,
       renew: database.renew,
       writers: createLines(),
+      writersOfWorkspace: createWorkspaceLines(config.DATABASE_POOL),
       keyring,
       settings: settingsOf(config),
       clock: clock ?? own.now,

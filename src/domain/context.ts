@@ -53,6 +53,8 @@ export interface Core {
   renew<Row>(statement: Prisma.Sql): Promise<Row[]>
   /** those who wait to write to one deployment */
   writers: Lines
+  /** those who write to one workspace: they share some of the connections */
+  writersOfWorkspace: Lines
   keyring: KeyRing
   settings: DomainSettings
   /** the database's clock (design rule 9) */
@@ -128,12 +130,14 @@ export interface TransactionOptions {
  * serialization failure. Throws UNAVAILABLE when nothing was written, OUTCOME_UNKNOWN when that can't be told.
  */
 export function transaction<T>(
-  core: Core,
+  core: Core & Partial<Pick<RequestContext, 'workspace'>>,
   work: (tx: Tx) => Promise<T>,
   { deployment }: TransactionOptions = {},
 ): Promise<T> {
   const run = () => again(() => attempt(core, work))
-  return deployment === undefined ? run() : core.writers.inLine(deployment, run)
+  const workspace = core.workspace?.id
+  const write = workspace === undefined ? run : () => core.writersOfWorkspace.inLine(workspace, run)
+  return deployment === undefined ? write() : core.writers.inLine(deployment, write)
 }
 
 /** ms before the second try, on average; twice as long before each further one */

@@ -5,7 +5,7 @@ import { openDatabase } from '../../src/database/client.ts'
 import { createProcessRuntime } from '../../src/dataplane/runtime/process/runtime.ts'
 import { startWorker } from '../../src/dataplane/worker.ts'
 import type { Core } from '../../src/domain/context.ts'
-import { createLines } from '../../src/domain/line.ts'
+import { createLines, createWorkspaceLines } from '../../src/domain/line.ts'
 import { KeyRing } from '../../src/domain/secrets/keyring.ts'
 import { createUnderWay } from '../../src/domain/under-way.ts'
 import { localControlPlane } from '../../src/domain/work/local.ts'
@@ -22,6 +22,7 @@ const core: Core = {
   db: database.prisma,
   renew: database.renew,
   writers: createLines(),
+  writersOfWorkspace: createWorkspaceLines(10),
   keyring,
   settings: SETTINGS,
   clock: () => new Date(),

@@ -1,6 +1,6 @@
 // One fault, one victim: while somebody has a deployment's row locked and does not come to an end, only what is about that row waits.
 import pg from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import type { Core } from '../../src/domain/context.ts'
 import { localControlPlane } from '../../src/domain/work/local.ts'
 import type { Claim, ControlPlane } from '../../src/domain/work/protocol.ts'
@@ -113,4 +113,21 @@ test('more writers than may wait for one deployment are sent away at once, witho
   const answers = (await Promise.all(writers)).map(outcome)
   expect(answers.filter((answer) => answer === 'written').length).toBeGreaterThan(20)
   expect(answers.every((answer) => answer === 'written' || answer === '503 UNAVAILABLE true')).toBe(true)
+})
+
+test('writers that all wait for the event log of one workspace leave connections to those who read', async () => {
+  await hung.query('BEGIN')
+  await hung.query('SELECT 1 FROM event_counters FOR UPDATE')
+  let answered = 0
+  const writers = Array.from({ length: 24 }, (_, index) =>
+    app.rest('POST', '/v2/deployments', { body: body(`late-${index}`) }).finally(() => answered++),
+  )
+  const [, free] = claims.map(({ deployment }) => deployment.id) as [string, string]
+  // by then all of them have what they get of the pool
+  await vi.waitUntil(() => app.app.database.pool.totalCount - app.app.database.pool.idleCount >= 5)
+  expect((await app.rest('GET', `/v2/deployments/${free}`)).status).toBe(200)
+  expect(answered).toBe(0)
+  await hung.query('ROLLBACK')
+  const answers = (await Promise.all(writers)).map(({ status, headers }) => [status, headers.has('retry-after')])
+  expect(answers.every(([status, retry]) => status === 201 || (status === 503 && retry))).toBe(true)
 })

@@ -11,7 +11,7 @@ import { type Database, openDatabase } from '../../src/database/client.ts'
 import type { Actor } from '../../src/domain/access.ts'
 import type { Core, DomainSettings, RequestContext } from '../../src/domain/context.ts'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
-import { createLines } from '../../src/domain/line.ts'
+import { createLines, createWorkspaceLines } from '../../src/domain/line.ts'
 import { KeyRing } from '../../src/domain/secrets/keyring.ts'
 import { createUnderWay } from '../../src/domain/under-way.ts'
 import { localControlPlane } from '../../src/domain/work/local.ts'
@@ -50,6 +50,7 @@ export async function testDomain(settings: Partial<DomainSettings> = {}): Promis
     db: database.prisma,
     renew: database.renew,
     writers: createLines(),
+    writersOfWorkspace: createWorkspaceLines(10),
     keyring,
     settings: { ...SETTINGS, ...settings },
     clock: () => new Date(),
