@@ -16,7 +16,7 @@ export type Tx = Prisma.TransactionClient
 export interface Database {
   /** for requests */
   prisma: Db
-  /** for what the server does by itself: its worker, sweeps, jobs, the relay */
+  /** for what the server does by itself: its worker, sweeps, jobs */
   worker: Db
   /** for the renewal of leases, which is one short statement, and nothing else: it must not wait for anything */
   renew<Row>(statement: Prisma.Sql): Promise<Row[]>

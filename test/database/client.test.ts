@@ -39,6 +39,16 @@ test('a time comes back as it was stored, whatever zone and options the URL name
   }
 })
 
+test('whoever hangs, on either end, does so for seconds: in every pool statements, locks and idle transactions have an end', async () => {
+  for (const [name, pool] of Object.entries(db.pools)) {
+    const { rows } = await pool.query(`
+      SELECT current_setting('statement_timeout')::interval BETWEEN '1 s' AND '20 s' AS statement,
+             current_setting('lock_timeout')::interval BETWEEN '0.1 s' AND '5 s' AS lock,
+             current_setting('idle_in_transaction_session_timeout')::interval BETWEEN '1 s' AND '10 s' AS idle`)
+    expect(rows, name).toEqual([{ statement: true, lock: true, idle: true }])
+  }
+})
+
 test('statements are counted as they reach Postgres, without those that control transactions', async () => {
   const statements = await countStatements(db, () =>
     db.prisma.$transaction(async (tx) => {

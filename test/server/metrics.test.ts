@@ -53,6 +53,7 @@ test('what waits to be taken, and a lease that ran out, can be seen', async () =
   // what was asked for before is good for some seconds
   await expect.poll(() => metric('pilothouse_queue_oldest_seconds')).toBeGreaterThan(3_599)
   expect(await metric('pilothouse_queue_steps')).toBe(1)
+  expect(await metric('pilothouse_revisions_open{status="CREATING",reason="WAITING_FOR_WORKER"}')).toBe(1)
   expect(await metric('pilothouse_database_up')).toBe(1)
 
   const scope = { listenerId: null }

@@ -6,6 +6,7 @@ import { statfs } from 'node:fs/promises'
 import type pg from 'pg'
 import { Gauge, type Registry } from 'prom-client'
 import type { Database } from '../../database/client.ts'
+import { OPEN } from '../../domain/revisions/lifecycle.ts'
 import type { Rooms } from '../../domain/room.ts'
 
 export interface Sources {
@@ -17,9 +18,12 @@ export interface Sources {
 /** ms for which what the database said is good: however many look, it is asked no more often. */
 const GOOD_FOR = 5_000
 
-/** The queue and the leases, in one statement that indexes answer. */
+/** The queue, the leases and what the revisions in progress wait for, in one statement that indexes answer. */
 const STANDING = `
-  SELECT (SELECT count(*)::int FROM deployments WHERE claim_id IS NOT NULL AND lease_expires_at > now()) AS leases, q.steps, q.oldest
+  SELECT (SELECT count(*)::int FROM deployments WHERE claim_id IS NOT NULL AND lease_expires_at > now()) AS leases, q.steps, q.oldest,
+    (SELECT coalesce(json_agg(r), '[]') FROM (
+      SELECT status, coalesce(reason, 'none') AS reason, count(*)::int AS count FROM revisions
+      WHERE status IN (${OPEN.map((status) => `'${status}'`).join(', ')}) GROUP BY 1, 2) AS r) AS open
   FROM (SELECT count(*)::int AS steps, coalesce(extract(epoch FROM now() - min(created_at)), 0)::float8 AS oldest
         FROM steps WHERE finished_at IS NULL AND first_taken_at IS NULL) AS q`
 
@@ -27,6 +31,8 @@ interface Standing {
   leases: number
   steps: number
   oldest: number
+  /** revisions in progress */
+  open: { status: string; reason: string; count: number }[]
 }
 
 export function measureState(register: Registry, { database, rooms, dataDir }: Sources): void {
@@ -52,6 +58,12 @@ export function measureState(register: Registry, { database, rooms, dataDir }: S
   ofDatabase('queue_steps', 'Steps of the installation that nobody has taken yet', ({ steps }) => steps)
   ofDatabase('queue_oldest_seconds', 'Age of the oldest of them; 0: there is none', ({ oldest }) => oldest)
   ofDatabase('leases_held', 'Deployments of the installation that somebody holds', ({ leases }) => leases)
+
+  const open = 'Revisions of the installation in progress, by what they wait for (`none`: nothing is in their way)'
+  gauge('revisions_open', open, ['status', 'reason'], async (it) => {
+    it.reset()
+    for (const { status, reason, count } of (await standing())?.open ?? []) it.set({ status, reason }, count)
+  })
 
   gauge('streams', 'Streams of this server that are open', [], (it) => it.set(rooms.streams.taken))
   gauge('waits', 'Calls at this server that wait for something', ['of'], (it) => {
