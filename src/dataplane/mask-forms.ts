@@ -41,7 +41,9 @@ function partsOf(value: string): Set<string> {
 function escaped(part: string): string[] {
   const json = JSON.stringify(part).slice(1, -1)
   const ascii = json.replace(/[\u007f-\uffff]/g, (it) => `\\u${it.charCodeAt(0).toString(16).padStart(4, '0')}`)
-  return [json, ascii, json.replaceAll('/', '\\/'), json.replaceAll('\\"', '"')]
+  // a log of JSON lines often has JSON in it
+  const twice = JSON.stringify(json).slice(1, -1)
+  return [json, ascii, json.replaceAll('/', '\\/'), json.replaceAll('\\"', '"'), twice]
 }
 
 /** As in paths and queries of URLs, and in forms. Encoders differ in what they leave as it is, and in the case of digits. */
@@ -50,10 +52,20 @@ function percentEncoded(part: string): string[] {
   const component = encodeURIComponent(whole)
   const strict = component.replace(/[!'()*~]/g, (it) => `%${it.charCodeAt(0).toString(16).toUpperCase()}`)
   const form = new URLSearchParams({ '': whole }).toString().slice(1)
-  return [component, strict, strict.replaceAll('%7E', '~'), form].flatMap((text) => {
+  // one segment of a path may have these (RFC 3986): so do Go's url.PathEscape and others
+  const segment = component.replace(/%(24|26|2B|3A|3D|40)/g, decodeURIComponent)
+  const ready = [component, strict, strict.replaceAll('%7E', '~'), form, segment, encodeURI(whole), inUserinfo(whole)]
+  return ready.flatMap((text) => {
     const path = text.replaceAll('%2F', '/')
     return [text, path, lowerCase(text), lowerCase(path)]
   })
+}
+
+/** As the password in an address that was parsed and printed again. */
+function inUserinfo(text: string): string {
+  const url = new URL('http://host')
+  url.password = text
+  return url.password
 }
 
 const lowerCase = (text: string) => text.replace(/%[0-9A-F]{2}/g, (it) => it.toLowerCase())

@@ -103,6 +103,13 @@ test.each([
     'JSON of ASCII',
     (value: string) => JSON.stringify(value).replace(/[^ -~]/g, (it) => `\\u00${it.charCodeAt(0).toString(16)}`),
   ],
+  ['JSON in JSON', (value: string) => JSON.stringify({ body: JSON.stringify({ key: value }) })],
+  ['a whole address', (value: string) => encodeURI(`http://host/a/${value}?b`)],
+  [
+    "a path of Go's",
+    (value: string) => `/a/${encodeURIComponent(value).replace(/%(24|26|2B|3A|3D|40)/g, decodeURIComponent)}?b`,
+  ],
+  ['the password of an address', (value: string) => Object.assign(new URL('http://u@host'), { password: value }).href],
   ['a path', (value: string) => `/a/${encodeURIComponent(value)}?b`],
   ['a form', (value: string) => new URLSearchParams({ a: 'b', key: value, c: 'd' }).toString()],
   ['lower-case percents', (value: string) => encodeURIComponent(value).replace(/%../g, (it) => it.toLowerCase())],
@@ -117,7 +124,13 @@ test.each([
     (value: string) => Buffer.from(`${value}-`.repeat(9)).toString('base64').replace(/.{76}/g, '$&\n'),
   ],
 ])('a secret in %s is hidden', async (_, encode) => {
-  for (const value of ['p@ss w"ö/r+d?>~ü\\', 'two\nlines+of "it"', '0123456789', 'aaaaaaaaaaaa']) {
+  for (const value of [
+    'p@ss w"ö/r+d?>~ü\\',
+    'two\nlines+of "it"',
+    '0123456789',
+    'aaaaaaaaaaaa',
+    'q"8a+b/c=&k\\9%41~',
+  ]) {
     const text = encode(value)
     const shown = await printed(text, [value], 5)
     expect(leaks(value, shown)).toEqual([])
