@@ -1,6 +1,6 @@
 /**
- * The log, without secrets; log-destination.ts says where it goes. Whatever is handed to it is copied without the fields that hold
- * secrets, at any depth, and without passwords in URLs; of an error only what describes it is kept.
+ * The log, without secrets; log-destination.ts says where it goes. Whatever is handed to it is copied without the
+ * fields that hold secrets, at any depth, and without passwords in URLs; of an error only what describes it is kept.
  */
 import { type DestinationStream, type Logger, pino } from 'pino'
 import type { Config } from './config.ts'

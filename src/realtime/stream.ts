@@ -33,9 +33,9 @@ const streamInput = z.object({
 /**
  * Subscribes before it resolves, so that nothing that happens from then on is missed, however late the first
  * `next()` comes. With `revisionId` it completes at a terminal status, and one that goes on behind the end of what
- * is torn down completes there; otherwise it goes on until `return()` or `signal` ends it. Role: viewer. Throws ValidationError, NotFoundError, and RATE_LIMITED when the
- * workspace has too many streams; iterating throws StreamInterruptedError
- * when the subscriber is too slow or the relay stops.
+ * is torn down completes there; otherwise it goes on until `return()` or `signal` ends it. Role: viewer. Throws
+ * ValidationError, NotFoundError, and RATE_LIMITED when the workspace has too many streams; iterating throws
+ * StreamInterruptedError when the subscriber is too slow or the relay stops.
  */
 export async function streamRevisionStatus(
   ctx: RequestContext,

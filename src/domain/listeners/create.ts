@@ -12,7 +12,10 @@ import { createBody } from './schemas.ts'
 
 export const createInput = z.object({ body: createBody })
 
-/** Answers the row, or what `read` reads in its transaction. Role: admin. Throws ForbiddenError (also for the plan), ValidationError, ConflictError (ALREADY_EXISTS). */
+/**
+ * Answers the row, or what `read` reads in its transaction. Role: admin. Throws ForbiddenError (also for the plan),
+ * ValidationError, ConflictError (ALREADY_EXISTS).
+ */
 export function createListener(ctx: RequestContext, raw: RawInput): Promise<Listener>
 export function createListener<T>(ctx: RequestContext, raw: RawInput, read: ReadBack<Listener, T>): Promise<T>
 export async function createListener(

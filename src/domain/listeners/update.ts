@@ -16,8 +16,8 @@ import { refuseIfUsed } from './users.ts'
 export const updateInput = z.object({ path: listenerPath, body: updateBody })
 
 /**
- * What changes nothing leaves no trace. Answers the row, or what `read` reads in its transaction. Role: admin. Throws ForbiddenError (also for the plan), ValidationError,
- * NotFoundError; ConflictError when a namespace that a deployment is in would go.
+ * What changes nothing leaves no trace. Answers the row, or what `read` reads in its transaction. Role: admin. Throws
+ * ForbiddenError (also for the plan), ValidationError, NotFoundError; ConflictError when a namespace that a deployment is in would go.
  */
 export function updateListener(ctx: RequestContext, raw: RawInput): Promise<Listener>
 export function updateListener<T>(ctx: RequestContext, raw: RawInput, read: ReadBack<Listener, T>): Promise<T>

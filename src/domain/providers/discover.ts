@@ -29,9 +29,9 @@ type DiscoverBody = z.output<typeof discoverBody>
 export const discoverInput = z.object({ body: discoverBody })
 
 /**
- * Answers like `createProvider`. Role: admin. Throws ForbiddenError; ValidationError, also for a server that lacks what is needed; ConflictError
- * (ALREADY_EXISTS); OAuthUnavailableError. Whoever loses against another one for the same `provider_id` leaves a
- * registered client behind that nobody knows.
+ * Answers like `createProvider`. Role: admin. Throws ForbiddenError; ValidationError, also for a server that lacks what
+ * is needed; ConflictError (ALREADY_EXISTS); OAuthUnavailableError. Whoever loses against another one for the same
+ * `provider_id` leaves a registered client behind that nobody knows.
  */
 export function discoverMcpProvider(ctx: RequestContext, raw: RawInput): Promise<OAuthProvider>
 export function discoverMcpProvider<T>(ctx: RequestContext, raw: RawInput, read: ReadBack<OAuthProvider, T>): Promise<T>

@@ -16,8 +16,8 @@ export const updateInput = z.object({ path: providerPath, body: updateBody })
 
 /**
  * Tokens of it stay, but with a token_url of another origin they are refreshed no more. What changes nothing is no
- * update: no event. Answers the row, or what `read` reads in its transaction. Role: admin. Throws ForbiddenError (also while other workspaces have
- * tokens of it and the credential is for one), ValidationError, NotFoundError.
+ * update: no event. Answers the row, or what `read` reads in its transaction. Role: admin. Throws ForbiddenError (also
+ * while other workspaces have tokens of it and the credential is for one), ValidationError, NotFoundError.
  */
 export function updateProvider(ctx: RequestContext, raw: RawInput): Promise<OAuthProvider>
 export function updateProvider<T>(ctx: RequestContext, raw: RawInput, read: ReadBack<OAuthProvider, T>): Promise<T>

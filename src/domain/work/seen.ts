@@ -3,8 +3,9 @@ import { Prisma } from '../../generated/prisma/client.ts'
 import type { Scope } from './lease.ts'
 
 /**
- * A part of a WITH clause, with its comma; nothing for the built-in worker. Writes at most every 5 s, unless the version is
- * another one. `updated_at` stays what it says: when somebody changed the listener. Somebody who changes it now is not waited for.
+ * A part of a WITH clause, with its comma; nothing for the built-in worker. Writes at most every 5 s, unless the version
+ * is another one. `updated_at` stays what it says: when somebody changed the listener. Somebody who changes it now is
+ * not waited for.
  */
 export function seen({ listenerId }: Scope, version?: string): Prisma.Sql {
   if (listenerId === null) return Prisma.empty

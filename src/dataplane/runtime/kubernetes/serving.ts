@@ -2,6 +2,7 @@
  * One attempt of a revision as something that serves or is to serve.
  */
 import type { V1Deployment, V1Pod } from '@kubernetes/client-node'
+import { LRUCache } from 'lru-cache'
 import type { Run } from '../../../domain/work/protocol.ts'
 import { createMask, type Mask, type Masked } from '../../mask.ts'
 import type { OnProgress, RevisionLog } from '../runtime.ts'
@@ -21,9 +22,12 @@ export interface Serving {
   hide: (key: string, line: string) => Masked
 }
 
+/** Runs of containers that print at the same time; each restart is one more, for as long as the revision serves. */
+const MOST_STREAMS = 1_000
+
 export function servingOf(run: Run, attempt: number | null, log: RevisionLog): Serving {
   const mask = createMask(run.revision.secrets.map(({ value }) => value))
-  const streams = new Map<string, (line: string) => Masked>()
+  const streams = new LRUCache<string, (line: string) => Masked>({ max: MOST_STREAMS })
   const hide = (key: string, line: string) => {
     const stream = streams.get(key) ?? mask.lines()
     streams.set(key, stream)
