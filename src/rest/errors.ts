@@ -11,7 +11,7 @@ import { DomainError, ValidationError } from '../domain/errors.ts'
 /** Makes the handler for Fastify's setErrorHandler and frameworkErrors. */
 export function errorHandler(log: Log) {
   return (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
-    const known = asDomainError(error) ?? asUnavailable(error)
+    const known = asDomainError(error) ?? asUnavailable(error) ?? brokenOff(error, request)
     if (!known) log.error({ err: error, requestId: request.id, route: request.routeOptions.url }, 'request failed')
     const shown = known ?? new DomainError('INTERNAL', 'Internal error')
     // also where no hook has run, as for a path that can't be decoded
@@ -20,6 +20,12 @@ export function errorHandler(log: Log) {
     if (shown.retryAfterSeconds !== undefined) reply.header('retry-after', shown.retryAfterSeconds)
     reply.code(shown.status).type('application/json').send(errorText(shown, request.id))
   }
+}
+
+/** The caller went away in the middle of its body: no fault of ours, though nobody is left to be told. */
+function brokenOff(error: unknown, { raw }: FastifyRequest): DomainError | null {
+  if ((error as NodeJS.ErrnoException).code !== 'ECONNRESET' || raw.complete) return null
+  return new DomainError('MALFORMED_REQUEST', 'The connection broke before the body was complete.')
 }
 
 /** The body of every error, as text (contract 2). */
