@@ -111,8 +111,14 @@ function violationsOf({ issues }: z.ZodError): Violation[] {
 
 function toViolation(issue: z.core.$ZodIssue): Violation {
   const loc = issue.path.map((part) => (typeof part === 'symbol' ? String(part) : part))
-  return { loc, ...describe(issue) }
+  return { loc, ...(isRepeated(issue) ? REPEATED : describe(issue)) }
 }
+
+/** A parameter of one value that the query string has several of: which of them is meant nobody knows. */
+const isRepeated = ({ code, path, input }: z.core.$ZodIssue) =>
+  path[0] === 'query' && Array.isArray(input) && (code === 'invalid_type' || code === 'invalid_value')
+
+const REPEATED = { msg: 'Is given more than once, and takes one value.', type: 'value_error' }
 
 function describe(issue: z.core.$ZodIssue): { msg: string; type: string } {
   const absent = issue.input === undefined

@@ -124,3 +124,12 @@ describe('an address that a third party writes', () => {
     expect(body.data).toEqual({ __typename: 'Query' })
   })
 })
+
+test('a parameter of one value that is given twice is named as that', async () => {
+  const twice = 'limit=1&limit=2&serving=true&serving=false&source=gitprovider&source=gitprovider&name=a&name=b'
+  const { body } = await app.rest('GET', `/v2/deployments?${twice}&deployment_ids=${NOWHERE}&deployment_ids=${NOWHERE}`)
+  const msg = 'Is given more than once, and takes one value.'
+  expect(body.detail).toHaveLength(4)
+  for (const name of ['limit', 'serving', 'source', 'name'])
+    expect(body.detail).toContainEqual({ loc: ['query', name], msg, type: 'value_error' })
+})
