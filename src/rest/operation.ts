@@ -27,7 +27,7 @@ type HeadersOf<D extends Answers[number]> = { [N in keyof D['headers']]?: string
 
 type BodyOf<D extends Answers[number]> = D['schema'] extends z.ZodType ? z.output<D['schema']> : null
 
-/** Errors that only some operations give. All of them give 401, 403, 422, 429 and 500. */
+/** Errors that only some operations give. All of them give 401, 403, 422, 429, 500 and 503. */
 type SpecialError = 400 | 404 | 409 | 502
 
 export interface Operation<A extends Answers = Answers> {
@@ -103,8 +103,8 @@ function responses(declared: Operation, hasBody: boolean): Record<number, unknow
     status,
     schema ? { ...json(means, schema), ...(headers ? { headers } : {}) } : z.null().describe(means),
   ])
-  const limit = declared.keepsLease ? 503 : 429
-  const statuses = [401, 403, ...declared.errors, ...(hasBody ? [413, 415] : []), 422, limit, 500].sort()
+  const limit = declared.keepsLease ? [] : [429]
+  const statuses = [401, 403, ...declared.errors, ...(hasBody ? [413, 415] : []), 422, ...limit, 500, 503].sort()
   const errors = statuses.map((status) => [
     status,
     status === 422 ? json(NOT_VALID, validationErrorBody) : json(errorAnswer[status]!, errorBody),

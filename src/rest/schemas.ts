@@ -208,5 +208,5 @@ export const errorAnswer: Record<number, string> = {
   429: 'Too much for this key: `Retry-After` says when to try again.',
   500: 'Internal error.',
   502: 'The git provider can’t be reached.',
-  503: 'The server is too busy: `Retry-After` says when to try again.',
+  503: 'The server is too busy, or its database can’t be reached: `Retry-After` says when to try again. `OUTCOME_UNKNOWN` has none: what was to be written may have been, so look first.',
 }
