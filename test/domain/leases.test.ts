@@ -449,6 +449,26 @@ test('thirty days after its teardown a deployment is gone with its revisions, lo
   expect(await domain.core.db.revision.count({ where: { deploymentId: id } })).toBe(0)
 })
 
+test('a deployment that left very many log lines goes in parts, each short enough for the time of a statement', async () => {
+  const { db } = domain.core
+  const id = await gitDeployment(ctx)
+  await db.$executeRaw`
+    INSERT INTO log_lines (deployment_id, revision_id, type, attempt, message)
+    SELECT ${id}::uuid, ${(await latest(id)).id}::uuid, 'deploy', 1, 'said' FROM generate_series(1, 25000)`
+  await db.$executeRaw`
+    CREATE FUNCTION refuse_many() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN IF (SELECT count(*) FROM old_rows) > 10000 THEN RAISE 'too many at once'; END IF; RETURN NULL; END $$`
+  await db.$executeRaw`
+    CREATE TRIGGER refuse_many AFTER DELETE ON log_lines REFERENCING OLD TABLE AS old_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_many()`
+  await db.$executeRaw`
+    UPDATE deployments SET deleted_at = now(), torn_down_at = now() - interval '31 days' WHERE id = ${id}::uuid`
+  await expire(domain.core)
+  expect(await db.deployment.count({ where: { id } })).toBe(0)
+  expect(await db.logLine.count({ where: { deploymentId: id } })).toBe(0)
+  await db.$executeRaw`DROP TRIGGER refuse_many ON log_lines`
+})
+
 test('a step that our own infrastructure broke is taken again, three times in all, and a report of it counts once', async () => {
   const id = await gitDeployment(ctx)
   const held = await claimOne(domain.plane, id)
