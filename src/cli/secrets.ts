@@ -38,7 +38,9 @@ export const rotateKeys: Command = {
 function stillNeeded(known: boolean, id: string, count: number): string {
   return known
     ? `Key ${id} is needed by ${count} values yet: a server that runs still encrypts with it, or other bytes were under its id. Restart the servers that don't begin with the new key, then run this again.`
-    : `Key ${id} is needed by ${count} values, and is none of ours: put it behind the first one and run this again.`
+    : count === 0
+      ? `Key ${id} is the one that this database was made with, and is none of ours: put it behind the first one and run this again.`
+      : `Key ${id} is needed by ${count} values, and is none of ours: put it behind the first one and run this again.`
 }
 
 async function newKey(): Promise<void> {

@@ -160,6 +160,16 @@ test('a key that something needs yet is named, and the start goes on to demand i
   await db.secretSet.delete({ where: { id: lost } })
 })
 
+test('a rotation with the keys of another database changes nothing: servers start as before', async () => {
+  const { db } = app.app.core
+  const before = await db.installation.findFirstOrThrow()
+  const strange = await rotate(newKey('strange'))
+  expect(strange.code).toBe(1)
+  expect(strange.stderr).toContain(`Key ${before.keyId} is `)
+  expect(strange.stderr).toContain('is none of ours: put it behind the first one and run this again.')
+  expect(await db.installation.findFirstOrThrow()).toEqual(before)
+})
+
 test('the key file gets a new key in front, for servers to know before anything is encrypted with it', async () => {
   const folder = await temporaryFolder()
   const env = { DATA_DIR: folder.path }

@@ -17,7 +17,7 @@ const BEFORE_ALL = '00000000-0000-0000-0000-000000000000'
 export interface Rotation {
   /** values that were wrapped anew */
   rewrapped: number
-  /** by key, other than the first, and how many values need it yet. Empty: every other key may go */
+  /** by key, other than the first, and how many values need it yet (0: a start demands it). Empty: every other key may go */
   needed: Map<string, number>
   /** until when an address for an upload may be in use that another key has signed; null: there is none */
   signedUntil: Date | null
@@ -34,8 +34,11 @@ export async function rotateSecrets(core: Core): Promise<Rotation> {
       rewrapped += await inBatches((after) => rewrapColumn(db, keyring, column, after))
     needed = await neededKeys(db, keyring)
   }
-  // what a start demands even of an empty database (src/secrets-file.ts); other keys it demands for what needs them
-  await db.installation.updateMany({ data: { keyId: keyring.currentId } })
+  // what a start demands even of an empty database (src/secrets-file.ts); other keys it demands for what needs them.
+  // Of a ring without that key nothing is demanded: it is another database's, and no server could start any more
+  await db.installation.updateMany({ where: { keyId: { in: keyring.ids } }, data: { keyId: keyring.currentId } })
+  for (const { keyId } of await db.installation.findMany({ where: { keyId: { not: keyring.currentId } } }))
+    needed.set(keyId, needed.get(keyId) ?? 0)
   const [open] = await db.$queryRaw<{ until: Date | null }[]>`
     SELECT max(expires_at) AS until FROM uploads WHERE expires_at > now() AND used_at IS NULL AND removed_at IS NULL`
   return { rewrapped, needed, signedUntil: open!.until }
