@@ -1,6 +1,7 @@
 /** The OpenAPI document and the page that shows it: complete, public, made from the operations. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { z } from 'zod'
+import { CATALOGUE, type ErrorCode } from '../../src/domain/errors.ts'
 import { operations } from '../../src/rest/operations.ts'
 import { type RestApp, restApp } from './support.ts'
 
@@ -82,6 +83,12 @@ describe('the example', () => {
         const { example } = responses[status].content[JSON_BODY]
         // equal: nothing is missing, and nothing is there that the schema doesn't know
         expect(schema.parse(example)).toEqual(example)
+      }
+      for (const [status, { content }] of Object.entries<{ content?: Record<string, { example: unknown }> }>(
+        responses,
+      )) {
+        const { code } = (content?.[JSON_BODY]?.example ?? {}) as { code?: ErrorCode }
+        if (Number(status) >= 400) expect(CATALOGUE[code!].status).toBe(Number(status))
       }
     },
   )

@@ -4,7 +4,7 @@
  */
 import { DATA_PLANE_EXAMPLES } from './data-plane.ts'
 import { DEPLOYMENT_EXAMPLES } from './deployments.ts'
-import { ERROR_EXAMPLES } from './errors.ts'
+import { ERROR_EXAMPLES, errorExample } from './errors.ts'
 import { OAUTH_EXAMPLES } from './oauth.ts'
 
 /** id of a schema → its example */
@@ -27,16 +27,19 @@ interface Documented {
 export function addExamples<D extends object>(document: D): D {
   for (const methods of Object.values((document as Documented).paths ?? {}))
     for (const { requestBody, responses = {} } of Object.values(methods)) {
-      for (const part of [requestBody, ...Object.values(responses)]) addTo(part)
+      addTo(requestBody)
+      for (const [status, answer] of Object.entries(responses)) addTo(answer, errorExample(status))
     }
   return document
 }
 
-function addTo(part: Content | undefined): void {
+/** `error`: the example of an answer that is an Error. */
+function addTo(part: Content | undefined, error?: object): void {
   const body = part?.content?.['application/json']
   if (!body?.schema) return
   const { $ref, items } = body.schema
-  const example = exampleOf($ref) ?? (items && [exampleOf(items.$ref)])
+  const ofError = $ref?.endsWith('/Error') ? error : undefined
+  const example = ofError ?? exampleOf($ref) ?? (items && [exampleOf(items.$ref)])
   if (example !== undefined) body.example = example
 }
 
