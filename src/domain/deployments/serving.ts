@@ -100,7 +100,7 @@ export function servingSql(now: Date): Prisma.Sql {
 /** Why nothing serves; null: something does, or nothing should any more. */
 export function whyNotServing(deployment: ServingFields, now: Date): Standing | null {
   if (deployment.deletedAt || isServing(deployment, now)) return null
-  if (deployment.activeRevisionId === null) return ofLatest(deployment.latestRevision)
+  if (deployment.activeRevisionId === null) return whileSilent(deployment, now) ?? ofLatest(deployment.latestRevision)
   const health = healthIn(deployment)
   if (!isObserved(deployment, now)) return unobserved(deployment, health, now)
   if (!health) return { reason: 'NOT_READY', message: 'Nothing was reported yet of what should serve.', since: null }
@@ -134,6 +134,17 @@ const replicas = ({ ready, desired }: StoredHealth) => `${ready} of ${desired} r
 
 /** The first line: below it is only output. */
 const because = (message: string | null) => (message ? `: ${message.split('\n', 1)[0]}` : '.')
+
+/** The first rollout was taken by a listener that says nothing any more. Of one that nobody took, its own reason tells. */
+function whileSilent({ latestRevision: latest, listener }: ServingFields, now: Date): Standing | null {
+  if (!latest || isTerminal(latest.status) || latest.reason !== null || !listener || !isSilent(listener, now))
+    return null
+  return {
+    reason: 'LISTENER_SILENT',
+    message: `Nothing serves yet: revision ${latest.number} is ${latest.status}, and its listener is not heard from.`,
+    since: listener.lastSeenAt,
+  }
+}
 
 /** Nothing was ever deployed: the newest revision tells why. */
 function ofLatest(latest: ServingFields['latestRevision']): Standing {

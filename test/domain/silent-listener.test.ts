@@ -1,0 +1,30 @@
+/** A deployment that never served, whose listener took its first step and then fell silent. */
+import { expect, test } from 'vitest'
+import { healthOf, whyNotServing } from '../../src/domain/deployments/serving.ts'
+
+const now = new Date()
+const ago = (ms: number) => new Date(now.getTime() - ms)
+const taken = (lastSeenAt: Date, status: 'CREATING' | 'DEPLOY_FAILED' = 'CREATING') => ({
+  deletedAt: null,
+  activeRevisionId: null,
+  leaseExpiresAt: ago(60_000),
+  health: null,
+  resourceSpec: null,
+  listener: { lastSeenAt, createdAt: ago(900_000) },
+  latestRevision: {
+    number: 1,
+    status,
+    statusSince: ago(500_000),
+    reason: null,
+    reasonSince: null,
+    statusMessage: null,
+  },
+})
+
+test('what waits for a listener that went away in the middle says so, and not that it is in progress', () => {
+  const why = { reason: 'LISTENER_SILENT', message: expect.stringContaining('its listener is not heard from') }
+  expect(whyNotServing(taken(ago(100_000)), now)).toEqual({ ...why, since: ago(100_000) })
+  expect(healthOf(taken(ago(100_000)), now)).toMatchObject({ ready: 0, ...why })
+  expect(whyNotServing(taken(ago(10_000)), now)).toMatchObject({ reason: 'IN_PROGRESS' })
+  expect(whyNotServing(taken(ago(100_000), 'DEPLOY_FAILED'), now)).toMatchObject({ reason: 'NOT_READY' })
+})
