@@ -6,6 +6,7 @@ import type { Actor } from '../domain/access.ts'
 import { DomainError, UnauthenticatedError } from '../domain/errors.ts'
 import { hashKey } from '../domain/keys/key.ts'
 import { Gate, type Leave } from './gate.ts'
+import type { Pressure } from './pressure.ts'
 import { type Standing, TokenBuckets } from './token-buckets.ts'
 import type { Visit } from './visit.ts'
 
@@ -16,6 +17,8 @@ export interface AdmissionOptions {
   address: { perSecond: number; burst: number }
   /** calls of one key that run at once; 0: no limit */
   atOnce: number
+  /** says whether keys are in each other's way */
+  pressure?: Pressure
   /** ms of a clock that never goes back */
   now?: () => number
 }
@@ -38,11 +41,11 @@ export class Admission {
   /** hashes of keys that were valid when they were last shown, in the order in which they were first */
   readonly #known = new Set<string>()
 
-  constructor({ key, address, atOnce, now }: AdmissionOptions) {
+  constructor({ key, address, atOnce, pressure, now }: AdmissionOptions) {
     this.#keys = key.perSecond > 0 ? new TokenBuckets({ ...key, now }) : null
     this.#addresses = address.perSecond > 0 ? new TokenBuckets({ ...address, now }) : null
-    this.#turns = new Gate({ most: atOnce, queue: Math.max(key.burst, 1), patience: PATIENCE })
-    this.#leaseTurns = new Gate({ most: atOnce, queue: LEASE_QUEUE, patience: PATIENCE })
+    this.#turns = new Gate({ most: atOnce, queue: Math.max(key.burst, 1), patience: PATIENCE, pressure })
+    this.#leaseTurns = new Gate({ most: atOnce, queue: LEASE_QUEUE, patience: PATIENCE, pressure })
   }
 
   /**

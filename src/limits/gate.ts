@@ -1,8 +1,10 @@
 /**
- * Lets so many of a key in at once; the others wait outside, in the order in which they came. Whoever stays long makes
+ * Lets so many of a key in at once, and only one while keys are in each other's way; the others wait outside, in the
+ * order in which they came. Whoever stays long makes
  * room for the next without leaving: it waits for something (a lock, another server). Where the CPU is what is short,
  * everybody stays long, and nobody makes room: then more at once would only make all of them slower.
  */
+import type { Pressure } from './pressure.ts'
 
 export interface GateOptions {
   /** at once, of each key; 0: no limit */
@@ -13,6 +15,8 @@ export interface GateOptions {
   longestWait?: number
   /** ms after which one inside does not count any more, unless the CPU is short; default: it counts until it leaves */
   patience?: number
+  /** says whether keys are in each other's way; default: they never are */
+  pressure?: Pick<Pressure, 'heard' | 'high'>
 }
 
 /** Call it when done; more than once does no harm. */
@@ -40,13 +44,19 @@ export class Gate {
 
   /** Null: too many wait already, it took too long, or `signal` has aborted. */
   async enter(key: string, signal?: AbortSignal): Promise<Leave | null> {
-    const { most, queue } = this.#options
+    const { most, queue, pressure } = this.#options
     if (most === 0) return () => {}
+    pressure?.heard(key)
     const line = this.#lines.get(key) ?? { inside: 0, waiting: new Set() }
     this.#lines.set(key, line)
-    if (line.inside < most) line.inside++
+    if (line.inside < this.#most) line.inside++
     else if (line.waiting.size >= queue || !(await this.#wait(line, signal))) return null
     return this.#insider(key, line)
+  }
+
+  /** At once, of each key, just now. */
+  get #most(): number {
+    return this.#options.pressure?.high ? 1 : this.#options.most
   }
 
   /** Resolves with whether a place was handed over. */
@@ -72,10 +82,13 @@ export class Gate {
       if (left) return
       left = true
       clearTimeout(timer)
-      const [next] = line.waiting
-      // the place is handed over, so that nobody who comes now takes it
-      if (next) next(true)
-      else if (--line.inside === 0) this.#lines.delete(key)
+      line.inside--
+      // places are handed over, so that nobody who comes now takes them
+      for (const next of [...line.waiting].slice(0, Math.max(0, this.#most - line.inside))) {
+        line.inside++
+        next(true)
+      }
+      if (line.inside === 0) this.#lines.delete(key)
     }
     let timer: NodeJS.Timeout | undefined
     const { patience } = this.#options

@@ -1,6 +1,7 @@
 /** Gates: how many at once, in which order, and when it is too much. */
 import { expect, test, vi } from 'vitest'
 import { Gate } from '../../src/limits/gate.ts'
+import { Pressure } from '../../src/limits/pressure.ts'
 
 /** What has come to an end by now. */
 async function settled<T>(promises: Promise<T>[]): Promise<T[]> {
@@ -100,4 +101,54 @@ test('where the CPU is short nobody makes room by staying long', async () => {
   // the timer that would have let it in is late
   expect(await settled([next])).toEqual([])
   expect(await next).not.toBeNull()
+})
+
+test('while keys are in each other’s way each has one at once, and as many as before when they are not', async () => {
+  let high = false
+  const gate = new Gate({
+    most: 3,
+    queue: 10,
+    pressure: {
+      heard: () => undefined,
+      get high() {
+        return high
+      },
+    },
+  })
+  const first = await Promise.all([gate.enter('a'), gate.enter('a'), gate.enter('a')])
+  const entered: number[] = []
+  const later = [1, 2, 3].map(async (i) => {
+    const leave = await gate.enter('a')
+    entered.push(i)
+    return leave!
+  })
+  high = true
+  first[0]!()
+  first[1]!()
+  await new Promise(setImmediate)
+  // one of the first is still inside
+  expect(entered).toEqual([])
+  expect(await gate.enter('b')).not.toBeNull()
+  first[2]!()
+  await new Promise(setImmediate)
+  expect(entered).toEqual([1])
+  high = false
+  ;(await later[0]!)()
+  await new Promise(setImmediate)
+  expect(entered).toEqual([1, 2, 3])
+})
+
+test('keys are in each other’s way when the event loop has no time to spare and more than one asks', async () => {
+  const pressure = new Pressure()
+  pressure.heard('a')
+  const busy = () => {
+    for (const until = performance.now() + 300; performance.now() < until; );
+  }
+  busy()
+  await new Promise(setImmediate)
+  expect(pressure.high).toBe(false)
+  pressure.heard('b')
+  busy()
+  await new Promise(setImmediate)
+  expect(pressure.high).toBe(true)
 })
