@@ -2,6 +2,7 @@
  * Who may call now: each key has so many calls a second and so many at once, whatever transport they come by; whoever
  * shows a key that is not known is counted by address, before the key is looked up. In memory, for this server alone.
  */
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Actor } from '../domain/access.ts'
 import { DomainError, UnauthenticatedError } from '../domain/errors.ts'
 import { hashKey } from '../domain/keys/key.ts'
@@ -31,6 +32,9 @@ const PATIENCE = 250
 const LEASE_QUEUE = 10_000
 /** Strangers at one address whose budget is spent, and who say that they keep a lease. */
 const STRANGERS_QUEUE = 100
+/** ms for which a refusal is held back while there is no time to spare, and the most that are at a time. */
+const SLOWED = 100
+const MOST_SLOWED = 1_000
 
 export class Admission {
   readonly #keys: TokenBuckets | null
@@ -38,11 +42,15 @@ export class Admission {
   readonly #turns: Gate
   readonly #leaseTurns: Gate
   readonly #strangers = new Gate({ most: 1, queue: STRANGERS_QUEUE })
+  readonly #pressure: Pressure | undefined
+  /** refusals that are held back */
+  #slowed = 0
   /** hashes of keys that were valid when they were last shown, in the order in which they were first */
   readonly #known = new Set<string>()
 
   constructor({ key, address, atOnce, pressure, now }: AdmissionOptions) {
     this.#keys = key.perSecond > 0 ? new TokenBuckets({ ...key, now }) : null
+    this.#pressure = pressure
     this.#addresses = address.perSecond > 0 ? new TokenBuckets({ ...address, now }) : null
     this.#turns = new Gate({ most: atOnce, queue: Math.max(key.burst, 1), patience: PATIENCE, pressure })
     this.#leaseTurns = new Gate({ most: atOnce, queue: LEASE_QUEUE, patience: PATIENCE, pressure })
@@ -89,7 +97,7 @@ export class Admission {
    */
   async admit(actor: Actor, visit: Visit): Promise<Leave> {
     const key = keyOf(actor)
-    if (!visit.keepsLease) this.#count(key, visit)
+    if (!visit.keepsLease) await this.#count(key, visit)
     const turns = visit.keepsLease ? this.#leaseTurns : this.#turns
     const leave = await turns.enter(key, visit.gone)
     if (!leave) throw visit.keepsLease ? tooBusy() : tooManyAtOnce()
@@ -97,11 +105,20 @@ export class Admission {
     return leave
   }
 
-  #count(key: string, visit: Visit): void {
-    const standing = this.#keys?.take(key)
+  async #count(key: string, visit: Visit): Promise<void> {
+    const standing = this.#keys?.take(key, visit.weight)
     if (!standing) return
     visit.tell('key', standing)
-    if (!standing.admitted) throw tooMany(standing)
+    if (standing.admitted) return
+    await this.#slowDown()
+    throw tooMany(standing)
+  }
+
+  /** Before a refusal, while there is no time to spare: who comes again at once would have all of it for refusals. */
+  async #slowDown(): Promise<void> {
+    if (!this.#pressure?.busy || this.#slowed >= MOST_SLOWED) return
+    this.#slowed++
+    await delay(SLOWED).finally(() => this.#slowed--)
   }
 
   async #admitStranger(visit: Visit): Promise<{ inVain(): void; well(): void }> {
@@ -110,6 +127,7 @@ export class Admission {
     if (standing.admitted) return { inVain: () => visit.tell('address', standing), well: () => this.refund(visit) }
     if (!visit.keepsLease) {
       visit.tell('address', standing)
+      await this.#slowDown()
       throw tooManyStrangers(standing)
     }
     // it may be the key of a listener, so it is looked up all the same: one at a time

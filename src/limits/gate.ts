@@ -67,7 +67,9 @@ export class Gate {
         clearTimeout(timer)
         signal?.removeEventListener('abort', giveUp)
         line.waiting.delete(called)
-        resolve(admitted)
+        // by way of the event loop, so that the others are heard in between
+        if (admitted && this.#options.pressure?.high) setImmediate(resolve, true)
+        else resolve(admitted)
       }
       const giveUp = () => called(false)
       const timer = setTimeout(giveUp, this.#options.longestWait ?? LONGEST_WAIT)

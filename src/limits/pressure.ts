@@ -26,6 +26,11 @@ export class Pressure {
   }
 
   get high(): boolean {
+    return this.busy && performance.now() - this.#switched < REMEMBERED
+  }
+
+  /** The event loop has no time to spare, for however many keys. */
+  get busy(): boolean {
     const now = performance.now()
     if (now - this.#sampledAt >= SAMPLE) {
       const sample = performance.eventLoopUtilization()
@@ -33,6 +38,6 @@ export class Pressure {
       this.#sample = sample
       this.#sampledAt = now
     }
-    return this.#busy && now - this.#switched < REMEMBERED
+    return this.#busy
   }
 }

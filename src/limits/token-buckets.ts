@@ -50,16 +50,16 @@ export class TokenBuckets {
     this.#now = now
   }
 
-  /** Takes one token, if there is one. */
-  take(key: string): Standing {
+  /** Takes `weight` tokens if there is one; what is missing of them has to come back before the next call. */
+  take(key: string, weight = 1): Standing {
     const bucket = this.#filled(key)
     const admitted = bucket.tokens >= 1
-    if (admitted) bucket.tokens--
+    if (admitted) bucket.tokens -= weight
     return {
       admitted,
       burst: this.#burst,
       perSecond: this.#perSecond,
-      remaining: Math.floor(bucket.tokens),
+      remaining: Math.max(0, Math.floor(bucket.tokens)),
       fullIn: Math.ceil((this.#burst - bucket.tokens) / this.#perSecond),
       retryAfter: bucket.tokens >= 1 ? 0 : Math.ceil((1 - bucket.tokens) / this.#perSecond),
     }

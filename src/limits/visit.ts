@@ -1,4 +1,5 @@
 /** One HTTP request, as the limits see it: where it is from, how it is told where it stands, and when it is over. */
+import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { addressKey } from './address.ts'
 import type { Connections } from './connections.ts'
@@ -7,6 +8,8 @@ import type { Standing } from './token-buckets.ts'
 export interface Visit {
   /** whom it is from, for those whose key nobody knows */
   address: string
+  /** how many calls it counts as: one, and one more for each 16 KiB of its body */
+  weight: number
   /** calls that keep a lease or end it: they wait for their turn, and are never told that they are too many */
   keepsLease: boolean
   /** aborts when the client is gone before it had its answer */
@@ -31,6 +34,7 @@ export function visitOf(
   })
   return {
     address: addressKey(request.ip),
+    weight: weightOf(request.raw.headers),
     keepsLease,
     gone: gone.signal,
     tell(policy, standing) {
@@ -42,6 +46,16 @@ export function visitOf(
     onEnd: (done) => void (raw.closed ? done() : raw.once('close', done)),
     recognized: () => connections?.recognize(request.raw.socket),
   }
+}
+
+/** Bytes of a body that cost about as much as another call. */
+const CALL = 16 * 1024
+/** Calls that a body counts as which does not say how long it is. */
+const UNSAID = 8
+
+function weightOf(headers: IncomingHttpHeaders): number {
+  if (headers['transfer-encoding'] !== undefined) return UNSAID
+  return 1 + Math.floor((Number(headers['content-length']) || 0) / CALL)
 }
 
 /** `RateLimit-Policy` of draft-ietf-httpapi-ratelimit-headers: the quota, and in how many seconds all of it comes back. */

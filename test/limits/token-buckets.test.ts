@@ -80,3 +80,13 @@ test('of more keys than it remembers, it forgets the one that was quiet longest'
   expect(of.take('a').admitted).toBe(false)
   expect(of.take('b').admitted).toBe(true)
 })
+
+test('a call that weighs more than there is comes through, and what is missing comes back before the next', () => {
+  const { of, clock } = buckets({ perSecond: 10, burst: 2 })
+  expect(of.take('a', 32)).toMatchObject({ admitted: true, remaining: 0 })
+  expect(of.take('a')).toMatchObject({ admitted: false, retryAfter: 4 })
+  clock.now += 3_000
+  expect(of.take('a').admitted).toBe(false)
+  clock.now += 200
+  expect(of.take('a').admitted).toBe(true)
+})

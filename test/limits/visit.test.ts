@@ -29,3 +29,19 @@ test('whoever is gone while he waits for his turn does not keep it', async () =>
   expect(await over).toBe('gone')
   await fastify.close()
 })
+
+test('a large body counts as many calls, and so does one of which nobody knows how large it is', async () => {
+  const fastify = Fastify()
+  fastify.post('/', async (request, reply) => visitOf(request, reply).weight)
+  await fastify.listen({ port: 0 })
+  const url = `http://127.0.0.1:${(fastify.server.address() as AddressInfo).port}/`
+  const weighs = async (body: BodyInit) => {
+    const headers = { 'content-type': 'text/plain' }
+    return Number(await (await fetch(url, { method: 'POST', headers, body, duplex: 'half' } as RequestInit)).text())
+  }
+  expect(await weighs('small')).toBe(1)
+  expect(await weighs('x'.repeat(16 * 1024))).toBe(2)
+  expect(await weighs('x'.repeat(1_000_000))).toBe(62)
+  expect(await weighs(new Blob(['in pieces']).stream())).toBe(8)
+  await fastify.close()
+})
