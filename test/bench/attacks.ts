@@ -85,6 +85,16 @@ export const ATTACKS: Record<string, Attack> = {
     workers(64, (i) => call(target, tally, 'GET', '/v2/deployments', { key: `cpk_guess_${i}` })),
   'heavy GraphQL documents, 20 at once': (target, tally) =>
     workers(20, (i) => call(target, tally, 'POST', '/graphql', { body: document(i) })),
+  'GraphQL variables with 250,000 wrong values, 8 at once': (target, tally) => {
+    const query = 'mutation ($input: CreateDeploymentInput!) { createDeployment(input: $input) { __typename } }'
+    const body = JSON.stringify({ query, variables: { input: { secrets: Array(250_000).fill(1) } } })
+    return workers(8, () => call(target, tally, 'POST', '/graphql', { body }))
+  },
+  'GraphQL documents of 400,000 lines, 8 at once': (target, tally) =>
+    workers(8, (i) => {
+      const query = `${'\n'.repeat(400_000)}{ viewer { ${Array.from({ length: 30 }, (_, f) => `unknown${i}_${f}`).join(' ')} } }`
+      return call(target, tally, 'POST', '/graphql', { body: JSON.stringify({ query }) })
+    }),
   'bodies of 1 MB, 32 at once': (target, tally) => {
     const body = JSON.stringify({ name: 'x'.repeat(1_000_000) })
     return workers(32, () => call(target, tally, 'POST', '/v2/deployments', { body }))
