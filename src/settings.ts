@@ -69,7 +69,7 @@ export const SETTINGS = {
   DATABASE_POOL: [
     integer(2, 500),
     '10',
-    'connections to Postgres for requests. A process has at most 7 beside these and those of `DATABASE_WORKER_POOL`: for leases, health, LISTEN, its clock, provisioning',
+    'connections to Postgres for requests. A process has at most 8 beside these and those of `DATABASE_WORKER_POOL`: for leases, health, LISTEN, its clock, provisioning',
   ],
   DATABASE_WORKER_POOL: [
     integer(2, 100),

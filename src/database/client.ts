@@ -104,7 +104,8 @@ export function openDatabase({ url, poolSize, workerPoolSize = 5, querySeconds =
     worker: open('pilothouse worker', workerPoolSize, WORKER),
     // never closed for being idle: to connect is one more thing that can take its time
     renewal: open('pilothouse leases', RENEWAL_POOL, RENEWAL, 0),
-    health: open('pilothouse health', 1, HEALTH),
+    // two: what metrics count keeps nobody waiting who asks whether the server is ready
+    health: open('pilothouse health', 2, HEALTH),
   }
   const prisma = client(pools.api, requests)
   const worker = client(pools.worker, WORKER)

@@ -6,6 +6,7 @@ import { createRevision } from '../../src/domain/deployments/update.ts'
 import { claim } from '../../src/domain/work/claim.ts'
 import { localControlPlane } from '../../src/domain/work/local.ts'
 import { type TestApp, testApp } from '../support/app.ts'
+import { asAdmin } from '../support/database.ts'
 import { gitDeployment } from '../support/domain.ts'
 import { claimOne, workOff } from '../support/holder.ts'
 
@@ -84,6 +85,18 @@ test('streams, refused calls, connections and the disk can be seen', async () =>
   const free = await metric('pilothouse_data_dir_free_bytes')
   expect(free).toBeGreaterThan(0)
   expect(await metric('pilothouse_data_dir_size_bytes')).toBeGreaterThanOrEqual(free)
+})
+
+test('a table that somebody has locked is no database that is away', async () => {
+  await asAdmin(app.databaseUrl, async (admin) => {
+    await admin.query('BEGIN')
+    await admin.query('LOCK TABLE revisions IN ACCESS EXCLUSIVE MODE')
+    // what was counted before is good for some seconds
+    await expect.poll(() => metric('pilothouse_queue_steps')).toBeNaN()
+    expect(await metric('pilothouse_database_up')).toBe(1)
+    expect((await fetch(`${app.url}/readyz`)).status).toBe(200)
+    await admin.query('ROLLBACK')
+  })
 })
 
 test('the alert rules and the dashboard ask for metrics that there are', async () => {

@@ -54,7 +54,9 @@ export function measureState(register: Registry, { database, rooms, dataDir }: S
       if (found) it.set(value(found))
       else it.remove()
     })
-  gauge('database_up', '1: the database answers', [], async (it) => it.set((await standing()) ? 1 : 0))
+  // asked by itself: how long the counts take is not whether it answers
+  const up = cached(() => answers(database.health))
+  gauge('database_up', '1: the database answers', [], async (it) => it.set((await up()) ? 1 : 0))
   ofDatabase('queue_steps', 'Steps of the installation that nobody has taken yet', ({ steps }) => steps)
   ofDatabase('queue_oldest_seconds', 'Age of the oldest of them; 0: there is none', ({ oldest }) => oldest)
   ofDatabase('leases_held', 'Deployments of the installation that somebody holds', ({ leases }) => leases)
@@ -90,11 +92,18 @@ export function measureState(register: Registry, { database, rooms, dataDir }: S
   })
 }
 
-/** Null: it does not answer. The pool bounds how long that takes. */
+/** Null: not within the limits of the pool. */
 async function ask(health: pg.Pool): Promise<Standing | null> {
   return health.query<Standing>(STANDING).then(
     ({ rows: [found] }) => found ?? null,
     () => null,
+  )
+}
+
+function answers(health: pg.Pool): Promise<boolean> {
+  return health.query('SELECT 1').then(
+    () => true,
+    () => false,
   )
 }
 
