@@ -23,6 +23,11 @@ export default defineConfig({
     sequence: { sequencer: SlowFirst },
     // processes, not threads: tests start children and send signals
     pool: 'forks',
+    // a worker loads the source once, for all files that it runs: nothing of it keeps a state of its own, and tests that
+    // change the process (its environment, its clock) change it back
+    isolate: false,
+    unstubEnvs: true,
+    restoreMocks: true,
     // one more than the cores of a small machine: much of the time is waiting
     maxWorkers: 3,
     testTimeout: 30_000,

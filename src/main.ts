@@ -1,8 +1,8 @@
 /** The server's process: settings → app → listen → drain on a signal (lifetime.ts). */
-import { type App, buildApp } from './app.ts'
-import { type Config, readConfig } from './config.ts'
-import { explain } from './explain.ts'
-import { Lifetime, say } from './lifetime.ts'
+import { type App, buildApp } from './app/app.ts'
+import { explain } from './app/exit-message.ts'
+import { Lifetime, say } from './app/lifetime.ts'
+import { type Config, readConfig } from './platform/config/config.ts'
 
 const lifetime = new Lifetime()
 let app: App | null = null

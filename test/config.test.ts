@@ -1,7 +1,7 @@
 /** The settings, one by one: a wrong value is one line that names the setting and says what is allowed. */
 import { describe, expect, test } from 'vitest'
-import { readConfig } from '../src/config.ts'
-import { SETTINGS } from '../src/settings.ts'
+import { readConfig } from '../src/platform/config/config.ts'
+import { SETTINGS } from '../src/platform/config/settings.ts'
 
 const KEY = `${'A'.repeat(43)}=`
 

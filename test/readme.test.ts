@@ -1,20 +1,34 @@
-/** The README is checked: its table of settings against config.ts, and its examples by running them. */
+/**
+ * The README and docs/ are checked: the tables of settings against the settings, and examples by
+ * running them, or against what they are examples of. What is to be run is marked as `sh`; other blocks only show something.
+ */
 import { execFile } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
-import { LISTENER_SETTINGS } from '../src/listener/settings.ts'
-import { SETTINGS } from '../src/settings.ts'
+import { DATA_PLANE_EXAMPLES } from '../src/api/rest/examples/data-plane.ts'
+import { LISTENER_SETTINGS } from '../src/platform/config/listener-settings.ts'
+import { SETTINGS } from '../src/platform/config/settings.ts'
 import { LOCAL } from './oauth/support.ts'
 import { testApp } from './support/app.ts'
+import { asyncListener } from './support/async-listener.ts'
 import { type OAuthServer, startOAuthServer } from './support/oauth-server.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
-const README = readFileSync(new URL('../README.md', import.meta.url), 'utf8')
+/** path below the root → text: the README, then what is in docs/ */
+const PAGES = new Map(
+  [
+    'README.md',
+    ...readdirSync(path.join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' }).map((name) => `docs/${name}`),
+  ]
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => [name, readFileSync(path.join(ROOT, name), 'utf8')] as const),
+)
 
 test.each([
   ['settings', SETTINGS],
@@ -24,15 +38,24 @@ test.each([
     ([name, [, preset, what]]) => `| \`${name}\` | ${preset === null ? '' : `\`${preset}\``} | ${what} |`,
   )
   const table = ['| setting | default | what it is for |', '|---|---|---|', ...rows].join('\n')
-  expect(README.match(new RegExp(`<!-- ${marker} -->\n(.*?)\n?<!-- /${marker} -->`, 's'))?.[1]).toBe(table)
+  expect(
+    PAGES.get('docs/settings.md')!.match(new RegExp(`<!-- ${marker} -->\n(.*?)\n?<!-- /${marker} -->`, 's'))?.[1],
+  ).toBe(table)
+})
+
+test('the examples of the protocol are those of the OpenAPI document', () => {
+  const blocks = [...PAGES.get('docs/protocol.md')!.matchAll(/^```json (\w+)\n(.*?)^```$/gms)]
+  expect(Object.fromEntries(blocks.map(([, name, json]) => [name, JSON.parse(json!)]))).toEqual(DATA_PLANE_EXAMPLES)
 })
 
 /** Opens what `support/bin/browser` is told to, as a person at the OAuth server who signs in and consents. */
 async function startBrowser(oauth: OAuthServer) {
-  const server = createServer(async (request, response) => {
-    const landed = await oauth.visit(await text(request))
-    response.end(await (await fetch(landed)).text())
-  })
+  const server = createServer(
+    asyncListener(async (request, response) => {
+      const landed = await oauth.visit(await text(request))
+      response.end(await (await fetch(landed)).text())
+    }),
+  )
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close: () => server.close() }
 }
@@ -47,7 +70,9 @@ test('the examples work as they stand, each of them twice, from an empty folder 
   try {
     // what is deleted can't be asked for again
     const twice = (block: string) => (block.includes('-X DELETE') ? [block] : [block, block])
-    const blocks = [...README.matchAll(/^```sh\n(.*?)^```$/gms)].flatMap(([, block]) => twice(block!))
+    const blocks = [...PAGES.values()].flatMap((text) =>
+      [...text.matchAll(/^```sh\n(.*?)^```$/gms)].flatMap(([, block]) => twice(block!)),
+    )
     const script = blocks.join('\necho; echo ----\n')
     const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', script], {
       cwd: ROOT,

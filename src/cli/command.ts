@@ -1,11 +1,11 @@
 /** What the commands of the command line share: what a command is, its options, and the core it works on. */
 import { type ParseArgsConfig, parseArgs } from 'node:util'
 import { pino } from 'pino'
-import { readConfig } from '../config.ts'
-import type { Core } from '../domain/context.ts'
-import type { Organization, Workspace } from '../generated/prisma/client.ts'
-import { createLogger } from '../log.ts'
-import { type Opened, openCore } from '../open.ts'
+import { createCore, type Opened } from '../app/core.ts'
+import { createLogger } from '../app/logger.ts'
+import type { Core } from '../domain/context/context.ts'
+import type { Organization, Workspace } from '../domain/model/rows.ts'
+import { readConfig } from '../platform/config/config.ts'
 
 /** One command. `args`: what follows its name. */
 export interface Command {
@@ -45,7 +45,7 @@ function parseStrictly<O extends NonNullable<ParseArgsConfig['options']>>(args: 
 /** Runs `work` on the same database as the server, also beside it while it runs. Acts as the system, not as a caller. */
 export async function withCore(work: (core: Core, opened: Opened) => Promise<void>): Promise<void> {
   const config = readConfig(process.env)
-  const opened = await openCore(config, createLogger('warn', pino.destination({ fd: 2, sync: true })))
+  const opened = await createCore(config, createLogger('warn', pino.destination({ fd: 2, sync: true })))
   try {
     await work(opened.core, opened)
   } finally {

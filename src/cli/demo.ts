@@ -9,7 +9,7 @@ import path from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { promisify, styleText } from 'node:util'
 import { createClient } from 'graphql-sse'
-import { type Config, readConfig } from '../config.ts'
+import { type Config, readConfig } from '../platform/config/config.ts'
 import { type Command, CommandError, readOptions, UsageError } from './command.ts'
 
 const run = promisify(execFile)
@@ -100,7 +100,7 @@ function statusLine(to: string, ms: number): string {
   return `  ${status}${dim(`${(ms / 1000).toFixed(1).padStart(5)} s`)}`
 }
 
-/** ms after which somebody wants to know what a status waits for. Told at once, a moment's wait reads like a fault. */
+/** ms after which somebody wants to know what a status waits for. Said at once, a moment's wait reads like a fault. */
 const LONG = 4_000
 
 /** The demo may be run again and again: what an earlier run left makes way. Its name is free at once. */

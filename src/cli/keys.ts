@@ -1,13 +1,13 @@
 /** `keys create`, `keys list`, `keys revoke`: API keys, by whoever may run commands on the server's machine. */
 import { z } from 'zod'
-import { type Core, transaction } from '../domain/context.ts'
-import { optional, printableName, uuid } from '../domain/fields.ts'
+import { type Core, transaction } from '../domain/context/context.ts'
+import { optional, printableName, uuid } from '../domain/core/fields.ts'
 import { issueKey, KEY_ROLES, type NewKey, WITHOUT_HASH } from '../domain/keys/issue.ts'
 import { markRevoked } from '../domain/keys/revoke.ts'
 import { keyViolations } from '../domain/keys/rules.ts'
-import { shareListener } from '../domain/listeners/lock.ts'
-import { agentId as agentIdShape } from '../domain/tokens/schemas.ts'
-import type { ApiKey, Listener } from '../generated/prisma/client.ts'
+import { agentId as agentIdShape } from '../domain/model/oauth-token.ts'
+import type { ApiKey, Listener } from '../domain/model/rows.ts'
+import { shareListener } from '../domain/rows/locks.ts'
 import { type Command, printTable, readOptions, theWorkspace, UsageError, withCore } from './command.ts'
 
 export const createKeys: Command = {

@@ -1,12 +1,12 @@
 /** `listener`: works for a control plane in a cluster. `listener manifest`: prints what installs it there. */
 import type { ParseArgsConfig } from 'node:util'
-import { explain } from '../explain.ts'
-import { Lifetime, say } from '../lifetime.ts'
+import { explain } from '../app/exit-message.ts'
+import { Lifetime, say } from '../app/lifetime.ts'
+import { createLogger } from '../app/logger.ts'
 import { type ListenerObject, listenerManifest, type ManifestOptions, SECRET_KEY } from '../listener/manifest.ts'
 import { type Listener, startListener } from '../listener/run.ts'
-import { LISTENER_SETTINGS, readListenerSettings } from '../listener/settings.ts'
-import { createLogger } from '../log.ts'
-import { logDestination } from '../log-destination.ts'
+import { LISTENER_SETTINGS, readListenerSettings } from '../platform/config/listener-settings.ts'
+import { logDestination } from '../platform/log/destination.ts'
 import { type Command, readOptions, UsageError } from './command.ts'
 
 export const runListener: Command = {

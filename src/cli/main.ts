@@ -1,5 +1,5 @@
 /** The command line: `npm run cli -- COMMAND`. Runs the command, says what went wrong. */
-import { explain } from '../explain.ts'
+import { explain } from '../app/exit-message.ts'
 import { CommandError, UsageError } from './command.ts'
 import { run } from './run.ts'
 

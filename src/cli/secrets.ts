@@ -1,7 +1,8 @@
 /** `secrets rotate`: retires the keys that secrets were encrypted with before. */
-import { readConfig } from '../config.ts'
+
+import { addKey } from '../app/keyring-file.ts'
 import { rotateSecrets } from '../domain/secrets/rotate.ts'
-import { addKey } from '../secrets-file.ts'
+import { readConfig } from '../platform/config/config.ts'
 import { type Command, CommandError, readOptions, UsageError, withCore } from './command.ts'
 
 export const rotateKeys: Command = {

@@ -1,6 +1,6 @@
 /** `workspaces create`, `workspaces list`: the tenants of this installation. */
-import { transaction } from '../domain/context.ts'
-import { printableName } from '../domain/fields.ts'
+import { transaction } from '../domain/context/context.ts'
+import { printableName } from '../domain/core/fields.ts'
 import { createWorkspace } from '../domain/workspaces/create.ts'
 import { type Command, printTable, readOptions, theOrganization, UsageError, withCore } from './command.ts'
 

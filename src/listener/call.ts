@@ -3,9 +3,9 @@
  * is sent and answered has secrets in it, so errors are made of status, code and field names alone.
  */
 import { z } from 'zod'
-import { ClaimLostError } from '../domain/errors.ts'
+import { ClaimLostError } from '../domain/core/errors.ts'
 import { ControlPlaneRefused, ControlPlaneUnreachable } from './errors.ts'
-import { type HttpAnswer, httpClient } from './http.ts'
+import { type JsonAnswer, jsonClient } from './http.ts'
 
 /** Leases have connections of their own, so that no heartbeat queues up behind reports. */
 const LEASE_CONNECTIONS = 16
@@ -22,7 +22,7 @@ export interface Address {
   callMs?: number
 }
 
-export interface CallOptions {
+interface CallOptions {
   /** what the call itself may wait before it answers */
   waitMs?: number
   /** ends the call, which then rejects with the signal's reason */
@@ -41,8 +41,8 @@ export interface Caller {
 export function createCaller(address: Address): Caller {
   const { url, apiKey, listenerId, callMs = 10_000 } = address
   const headers = { 'x-api-key': apiKey }
-  const leases = httpClient({ url, headers, connections: LEASE_CONNECTIONS })
-  const reports = httpClient({ url, headers, connections: REPORT_CONNECTIONS })
+  const leases = jsonClient({ url, headers, connections: LEASE_CONNECTIONS })
+  const reports = jsonClient({ url, headers, connections: REPORT_CONNECTIONS })
   /** performance.now() until when the control plane wants to be left alone */
   let pausedUntil = 0
 
@@ -73,13 +73,13 @@ function json(text: string): unknown {
   }
 }
 
-/** Of an error's body (contract 2) only what can't have anything of the request's content in it. */
+/** Of an error's body (docs/api-rules.md#errors) only what can't have anything of the request's content in it. */
 const errorBody = z.object({
   code: z.string().regex(/^[A-Z_]{1,40}$/),
   detail: z.array(z.object({ loc: z.array(z.union([z.string(), z.number()])) })).catch([]),
 })
 
-function errorOf({ status, text }: HttpAnswer, { url, listenerId }: Address): Error {
+function errorOf({ status, text }: JsonAnswer, { url, listenerId }: Address): Error {
   const body = errorBody.safeParse(safely(text)).data
   if (status === 409 && body?.code === 'CLAIM_LOST') return new ClaimLostError()
   if (status === 408 || status === 429 || status >= 500)

@@ -1,37 +1,34 @@
 /**
- * The control plane over HTTP (contract 7): the other end of src/rest/v2/claims.ts. Holds no state of the claims;
+ * The control plane over HTTP (docs/protocol.md): the other end of src/api/rest/v2/claims.ts. Holds no state of the claims;
  * whoever calls tries again after ControlPlaneUnreachable. `complete`, `release` and `logs` may be repeated: the
  * first two change nothing the second time, log lines whose answer got lost are there twice.
  */
 import type { Logger } from 'pino'
 import { z } from 'zod'
-import { backoff, sleep } from '../dataplane/backoff.ts'
-import { storable } from '../dataplane/storable.ts'
-import { assignmentFromWire, claimFromWire } from '../domain/work/from-wire.ts'
-import type { ControlPlane, HeartbeatAnswer, LogsRequest } from '../domain/work/protocol.ts'
-import { heartbeatItemToWire } from '../domain/work/to-wire.ts'
+import { storable } from '../dataplane/output/text.ts'
+import { toWire, wireObject } from '../domain/core/codec.ts'
+import { assignment, claim as claimMessage, completeAnswer } from '../domain/protocol/answers.ts'
+import type { ControlPlane, HeartbeatItem, LogEntry } from '../domain/protocol/protocol.ts'
 import {
-  assignment,
-  type claimBody,
-  claim as claimSchema,
-  completeAnswer,
-  type completeBody,
-  type heartbeatBody,
-  type logsBody,
-} from '../domain/work/wire.ts'
-import { batches } from './batches.ts'
+  claimRequest,
+  completeRequest,
+  heartbeatRequest,
+  LONGEST,
+  logsRequest,
+  MOST_ITEMS,
+} from '../domain/protocol/requests.ts'
+import { backoff, retry } from '../platform/async/retry.ts'
 import { type Address, createCaller } from './call.ts'
 import { ControlPlaneRefused, ControlPlaneUnreachable } from './errors.ts'
 
-/** s; a heartbeat in several requests has to come back for the news of each */
+/** s; a heartbeat in several requests has to come back for what is new in each */
 const SHORT_WAIT = 1
 /** characters; the control plane cuts a line at 8 KiB of UTF-8, the rest would only be carried around */
 const LONGEST_LINE = 8193
-/** characters (wire.ts) */
-const LONGEST_HEALTH_MESSAGE = 1024
-const LONGEST_MESSAGE = 65_536
-/** so many are kept */
+/** characters; so many are kept */
 const LONGEST_PROGRESS = 2000
+/** of JSON in UTF-8: the control plane takes bodies of 1 MiB (docs/api-rules.md#errors), with the rest of the body in it */
+const MOST_BYTES = 960 * 1024
 const RELEASE_TRIES = 4
 /** of HTTP: what was sent is at fault */
 const UNFIT: readonly (number | null)[] = [413, 422]
@@ -47,8 +44,8 @@ const REFUSED = {
 // What is about one deployment is left unread at first, so that one of which a newer control plane says something
 // new does not keep the listener from all others.
 const claimList = z.object({ claims: z.array(z.unknown()) })
-const heartbeatList = z.object({
-  claims: z.array(z.object({ claim_id: z.string(), lost: z.boolean(), assignment: z.unknown() })),
+const heartbeatList = wireObject({
+  claims: z.array(wireObject({ claimId: z.string(), lost: z.boolean(), assignment: z.unknown() })),
 })
 
 export interface RemoteOptions extends Address {
@@ -66,19 +63,13 @@ export function remoteControlPlane({ log, ...address }: RemoteOptions): RemoteCo
   const unreadable = new Set<string>()
 
   const plane: RemoteControlPlane = {
-    async claim({ holder, max, leaseSeconds, version, ...request }, signal) {
+    async claim(request, signal) {
       const waitSeconds = wholeSeconds(request.waitSeconds)
-      const body: z.input<typeof claimBody> = {
-        holder,
-        max,
-        lease_seconds: leaseSeconds,
-        wait_seconds: waitSeconds,
-        version,
-      }
+      const body = toWire(claimRequest, { ...request, waitSeconds })
       const answer = read(claimList, await call('claims', body, { waitMs: waitSeconds * 1000, signal }))
       return answer.claims.flatMap((one) => {
-        const parsed = claimSchema.safeParse(one)
-        if (parsed.success) return [claimFromWire(parsed.data)]
+        const parsed = claimMessage.safeParse(one)
+        if (parsed.success) return [parsed.data]
         // the others have been leased, too. This one is free again when its lease is over
         log.error({ fields: fieldsOf(parsed.error) }, UNREADABLE)
         return []
@@ -87,43 +78,30 @@ export function remoteControlPlane({ log, ...address }: RemoteOptions): RemoteCo
 
     async heartbeat({ leaseSeconds, claims, ...request }, signal) {
       const waitSeconds = wholeSeconds(request.waitSeconds)
-      const parts = batches(
-        claims.map(({ health, progress, ...item }) =>
-          heartbeatItemToWire({
-            ...item,
-            ...(progress === undefined
-              ? {}
-              : { progress: progress && { ...progress, message: storable(progress.message, LONGEST_PROGRESS) } }),
-            ...(health && {
-              health: { ...health, message: health.message && storable(health.message, LONGEST_HEALTH_MESSAGE) },
-            }),
-          }),
-        ),
-      )
+      const parts = batches(claims.map(shortened))
       const wait = parts.length > 1 ? Math.min(waitSeconds, SHORT_WAIT) : waitSeconds
       const answers = await Promise.all(
-        parts.map(async (items) => {
-          const body: z.input<typeof heartbeatBody> = { lease_seconds: leaseSeconds, wait_seconds: wait, claims: items }
+        parts.map(async (part) => {
+          const body = toWire(heartbeatRequest, { leaseSeconds, waitSeconds: wait, claims: part })
           return read(heartbeatList, await call('heartbeat', body, { waitMs: wait * 1000, signal })).claims
         }),
       )
-      return answers.flat().map((one): HeartbeatAnswer => {
-        const { claim_id: claimId, lost } = one
-        const parsed = assignment.nullable().safeParse(one.assignment)
+      return answers.flat().map((answer) => {
+        if (answer.assignment === null) return { ...answer, assignment: null }
+        const parsed = assignment.safeParse(answer.assignment)
         // it keeps what it has, and must not cost the others their leases
-        if (!parsed.success && !unreadable.has(claimId)) {
-          unreadable.add(claimId)
-          log.error({ claimId, fields: fieldsOf(parsed.error) }, UNREADABLE)
+        if (!parsed.success && !unreadable.has(answer.claimId)) {
+          unreadable.add(answer.claimId)
+          log.error({ claimId: answer.claimId, fields: fieldsOf(parsed.error) }, UNREADABLE)
         }
-        return { claimId, lost, assignment: parsed.data ? assignmentFromWire(parsed.data) : null }
+        return { ...answer, assignment: parsed.data ?? null }
       })
     },
 
-    async logs({ claimId, token, revisionId, attempt, entries }) {
-      for (const part of batches(entries.map(lineOf))) {
-        const body: z.input<typeof logsBody> = { token, revision_id: revisionId, attempt, entries: part }
+    async logs({ claimId, entries, ...request }) {
+      for (const part of batches(entries.map(cut))) {
         try {
-          await call(`claims/${claimId}/logs`, body)
+          await call(`claims/${claimId}/logs`, toWire(logsRequest, { ...request, entries: part }))
         } catch (error) {
           // lines that can't be taken would only keep those after them from being sent
           if (!(error instanceof ControlPlaneRefused) || !NOT_TAKEN.includes(error.status)) throw error
@@ -132,56 +110,29 @@ export function remoteControlPlane({ log, ...address }: RemoteOptions): RemoteCo
       }
     },
 
-    async complete({
-      claimId,
-      token,
-      stepId,
-      outcome,
-      reason,
-      message,
-      repoCommitSha,
-      artifact,
-      artifactLost,
-      tries,
-      ...deployed
-    }) {
-      const body: z.input<typeof completeBody> = {
-        token,
-        step_id: stepId,
-        outcome,
-        reason,
-        message: message && storable(message, LONGEST_MESSAGE),
-        repo_commit_sha: repoCommitSha,
-        artifact,
-        artifact_lost: artifactLost,
-        tries,
-        url: deployed.url,
-        image_version: deployed.imageVersion,
-      }
+    async complete({ claimId, ...report }) {
+      const message = report.message && storable(report.message, LONGEST.message)
       const path = `claims/${claimId}/complete`
       let taken = true
-      const answer = await call(path, body).catch((error) => {
+      const answer = await call(path, toWire(completeRequest, { ...report, message })).catch((error) => {
         if (!(error instanceof ControlPlaneRefused) || !UNFIT.includes(error.status)) throw error
         // the same report would never be taken, and the step, and all that come after it, would wait for it
+        const { token, stepId } = report
         log.error({ claimId, stepId, reason: error.message }, 'The report of a step was refused: the step fails')
         taken = false
-        return call(path, { ...REFUSED, token, step_id: stepId })
+        return call(path, toWire(completeRequest, { ...REFUSED, token, stepId }))
       })
       const { recorded, assignment } = read(completeAnswer, answer)
-      return { recorded: taken && recorded, assignment: assignmentFromWire(assignment) }
+      return { recorded: taken && recorded, assignment }
     },
 
     async release({ claimId, token }) {
-      for (let tries = 0; ; tries++) {
-        try {
-          await call(`claims/${claimId}/release`, { token })
-          return
-        } catch (error) {
-          // whoever releases is about to go, and others would wait for the whole lease
-          if (!(error instanceof ControlPlaneUnreachable) || tries + 1 === RELEASE_TRIES) throw error
-          await sleep(backoff(tries, 200, 1000))
-        }
-      }
+      // whoever releases is about to go, and others would wait for the whole lease
+      await retry(() => call(`claims/${claimId}/release`, { token }), {
+        tries: RELEASE_TRIES,
+        when: (error) => error instanceof ControlPlaneUnreachable,
+        pause: (retries) => backoff(retries, 200, 1000),
+      })
     },
 
     // replicas of a listener share no machine, so none can know that another one is dead
@@ -196,12 +147,30 @@ const UNREADABLE = 'The control plane said something of a deployment that this l
 /** HTTP takes whole seconds. Rounded down: who asks does not wait much longer for the answer than it said. */
 const wholeSeconds = (seconds = 0) => Math.floor(seconds)
 
-const lineOf = ({ type, level, message, time }: LogsRequest['entries'][number]) => ({
-  type,
-  level,
-  message: storable(message, LONGEST_LINE),
-  time: time.toISOString(),
+/** No text of it is longer than the control plane takes, or has in it what can't be stored. */
+const shortened = ({ progress, health, ...item }: HeartbeatItem): HeartbeatItem => ({
+  ...item,
+  progress: progress && { ...progress, message: storable(progress.message, LONGEST_PROGRESS) },
+  health: health && { ...health, message: health.message && storable(health.message, LONGEST.healthMessage) },
 })
+
+const cut = (entry: LogEntry): LogEntry => ({ ...entry, message: storable(entry.message, LONGEST_LINE) })
+
+/** Splits, in order, into lists that are small enough for one request each. An item that is too large alone is alone. */
+function batches<T>(items: readonly T[]): T[][] {
+  const all: T[][] = []
+  let room = 0
+  for (const item of items) {
+    const bytes = Buffer.byteLength(JSON.stringify(item)) + 1
+    if (all.length === 0 || bytes > room || all.at(-1)!.length === MOST_ITEMS) {
+      all.push([])
+      room = MOST_BYTES
+    }
+    all.at(-1)!.push(item)
+    room -= bytes
+  }
+  return all
+}
 
 function read<S extends z.ZodType>(schema: S, answer: unknown): z.output<S> {
   const parsed = schema.safeParse(answer)

@@ -1,29 +1,32 @@
 /**
- * POSTs JSON over connections that are kept. Node's own client and not `fetch`: it bounds the connections, follows
- * no redirect (which would carry the key elsewhere), and its abort does not depend on what the garbage collector
- * has seen.
+ * POSTs JSON to the control plane. Answers whatever it said; that it said nothing, or could not be reached, is
+ * ControlPlaneUnreachable.
  */
-import http from 'node:http'
-import https from 'node:https'
+import { Scope } from '../platform/async/time-limit.ts'
+import { ConnectionError, HttpClient, textOf } from '../platform/http/client.ts'
 import { ControlPlaneUnreachable } from './errors.ts'
 
-export interface HttpAnswer {
+/** ms in which a connection has to be made */
+const CONNECT = 10_000
+/** bytes of one answer: far more than all that can be claimed at a time */
+const LARGEST_ANSWER = 64 * 1024 * 1024
+
+export interface JsonAnswer {
   status: number
   /** what the server asked us to wait (Retry-After), in ms; null: it did not say */
   retryAfterMs: number | null
   text: string
 }
 
-export interface HttpClient {
+export interface JsonClient {
   /**
-   * Answers whatever the server said. Throws ControlPlaneUnreachable when it said nothing within `limitMs`, and the
-   * signal's reason when that aborts.
+   * Throws ControlPlaneUnreachable when there is no answer within `limitMs`, and the signal's reason when that aborts.
    */
-  post(path: string, body: string, limitMs: number, signal?: AbortSignal): Promise<HttpAnswer>
+  post(path: string, body: string, limitMs: number, signal?: AbortSignal): Promise<JsonAnswer>
   close(): void
 }
 
-export interface HttpClientOptions {
+export interface JsonClientOptions {
   /** what every path is below */
   url: string
   /** go with every request */
@@ -32,88 +35,54 @@ export interface HttpClientOptions {
   connections: number
 }
 
-export function httpClient({ url, headers, connections }: HttpClientOptions): HttpClient {
+export function jsonClient({ url, headers, connections }: JsonClientOptions): JsonClient {
   const base = url.replace(/\/+$/, '')
-  const transport = base.startsWith('https:') ? https : http
-  const agent = new transport.Agent({ keepAlive: true, maxSockets: connections })
+  const { origin, pathname } = new URL(base)
+  const client = new HttpClient({ origin, connections, connectMs: CONNECT })
 
-  function once(path: string, body: string, limitMs: number, signal?: AbortSignal): Promise<HttpAnswer> {
-    return new Promise((resolve, reject) => {
-      const request = transport.request(base + path, {
-        method: 'POST',
-        agent,
-        headers: {
-          ...headers,
-          accept: 'application/json',
-          'content-type': 'application/json',
-          'content-length': Buffer.byteLength(body),
-        },
-      })
-      const late = setTimeout(() => {
-        end(unreachable(base, 'no answer in time'))
-        // the other kept connections may be just as dead
-        for (const socket of Object.values(agent.freeSockets).flat()) socket?.destroy()
-      }, limitMs)
-      const abort = () => end(signal!.reason)
-      signal?.addEventListener('abort', abort, { once: true })
-      const release = () => {
-        clearTimeout(late)
-        signal?.removeEventListener('abort', abort)
-      }
-      const end = (reason: unknown) => {
-        release()
-        reject(reason)
-        request.destroy()
-      }
-      // a kept connection that the server has just closed: nothing was lost, a new one will do
-      request.on('error', ({ code = '' }: NodeJS.ErrnoException) => {
-        const stale = request.reusedSocket && ['ECONNRESET', 'EPIPE'].includes(code)
-        end(stale ? new StaleConnection() : unreachable(base, code))
-      })
-      request.on('response', (response) => {
-        const chunks: Buffer[] = []
-        response.on('data', (chunk: Buffer) => chunks.push(chunk))
-        response.on('error', (error: NodeJS.ErrnoException) => end(unreachable(base, error.code)))
-        response.on('end', () => {
-          release()
-          resolve({
-            status: response.statusCode!,
-            retryAfterMs: retryAfter(response.headers['retry-after']),
-            text: Buffer.concat(chunks).toString(),
-          })
-        })
-      })
-      request.end(body)
+  async function once(path: string, body: string, scope: Scope): Promise<JsonAnswer> {
+    const answer = await client.send({
+      method: 'POST',
+      path: pathname.replace(/\/+$/, '') + path,
+      headers: { ...headers, accept: 'application/json', 'content-type': 'application/json' },
+      body,
+      signal: scope.signal,
     })
+    const text = await textOf(answer.body, LARGEST_ANSWER)
+    return { status: answer.status, retryAfterMs: retryAfter(answer.headers['retry-after']), text }
   }
 
   return {
     async post(path, body, limitMs, signal) {
-      signal?.throwIfAborted()
+      const scope = new Scope(signal)
+      scope.limit(limitMs)
       try {
-        return await once(path, body, limitMs, signal)
+        return await once(path, body, scope).catch((error) => {
+          if (error instanceof ConnectionError && error.stale) return once(path, body, scope)
+          throw error
+        })
       } catch (error) {
-        if (error instanceof StaleConnection) return once(path, body, limitMs, signal)
-        throw error
+        if (scope.late) {
+          client.renew()
+          throw unreachable(base, 'no answer in time')
+        }
+        if (scope.signal.aborted) throw scope.signal.reason
+        throw unreachable(base, error instanceof ConnectionError ? error.code : (error as Error).message)
+      } finally {
+        scope.end()
       }
     },
-    close: () => agent.destroy(),
+    close: () => client.destroy(),
   }
 }
 
-class StaleConnection extends ControlPlaneUnreachable {
-  constructor() {
-    super('The connection to the control plane was closed')
-  }
-}
-
-function unreachable(base: string, why: string | undefined): ControlPlaneUnreachable {
-  return new ControlPlaneUnreachable(`The control plane at ${base} can't be reached (${why || 'connection broken'})`)
+function unreachable(base: string, why: string): ControlPlaneUnreachable {
+  return new ControlPlaneUnreachable(`The control plane at ${base} can't be reached (${why})`)
 }
 
 /** Seconds or a date (RFC 9110, 10.2.3) → ms from now on. */
-function retryAfter(header: string | undefined): number | null {
-  if (header === undefined) return null
+function retryAfter(header: string | string[] | undefined): number | null {
+  if (typeof header !== 'string') return null
   const ms = /^\d+$/.test(header) ? Number(header) * 1000 : Date.parse(header) - Date.now()
   return Number.isNaN(ms) ? null : Math.max(0, ms)
 }

@@ -1,4 +1,4 @@
-/** What Prometheus is told of a listener. Labels have words of the protocol only, nothing that a user wrote. */
+/** The metrics of a listener, for Prometheus. Labels have words of the protocol only, nothing that a user wrote. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 
 export interface ListenerMetrics {
@@ -8,7 +8,7 @@ export interface ListenerMetrics {
 }
 
 /** Both functions are asked when Prometheus asks. `problem`: null while all is well. */
-export function createMetrics(held: () => number, clusterProblem: () => string | null): ListenerMetrics {
+export function createMetrics(leased: () => number, clusterProblem: () => string | null): ListenerMetrics {
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
@@ -17,7 +17,7 @@ export function createMetrics(held: () => number, clusterProblem: () => string |
     help: 'Deployments that this replica holds',
     registers,
     collect() {
-      this.set(held())
+      this.set(leased())
     },
   })
   new Gauge({
@@ -38,7 +38,7 @@ export function createMetrics(held: () => number, clusterProblem: () => string |
     }),
     calls: new Histogram({
       name: 'pilothouse_listener_control_plane_call_seconds',
-      help: 'Calls to the control plane, with the time that claims and heartbeats wait for news',
+      help: 'Calls to the control plane, with the time that claims and heartbeats wait for something new',
       labelNames: ['call', 'outcome'],
       buckets: [0.01, 0.05, 0.25, 1, 5, 15, 60],
       registers,

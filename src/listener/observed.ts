@@ -1,21 +1,21 @@
 /**
  * A control plane whose calls are counted, and which tells the status whether it is there. While it is not known to
- * be there no call waits for news, so that its return is noticed with its first answer.
+ * be there no call waits for anything new, so that its return is noticed with its first answer.
  */
-import { ClaimLostError } from '../domain/errors.ts'
-import type { ControlPlane } from '../domain/work/protocol.ts'
+import { ClaimLostError } from '../domain/core/errors.ts'
+import type { ControlPlane } from '../domain/protocol/protocol.ts'
 import { ControlPlaneRefused } from './errors.ts'
-import type { HeldClaims } from './held.ts'
+import type { LeasedClaims } from './leased-claims.ts'
 import type { ListenerMetrics } from './metrics.ts'
 import type { Status } from './status.ts'
 
 export interface Observers {
   metrics: Pick<ListenerMetrics, 'steps' | 'calls'>
   status: Status
-  held: HeldClaims
+  leased: LeasedClaims
 }
 
-export function observed(plane: ControlPlane, { metrics, status, held }: Observers): ControlPlane {
+export function observed(plane: ControlPlane, { metrics, status, leased }: Observers): ControlPlane {
   async function watch<T>(call: string, work: Promise<T>, signal?: AbortSignal): Promise<T> {
     const end = metrics.calls.startTimer({ call })
     try {
@@ -40,7 +40,7 @@ export function observed(plane: ControlPlane, { metrics, status, held }: Observe
     try {
       return await watch(call, work)
     } catch (error) {
-      if (error instanceof ClaimLostError) held.drop(claimId)
+      if (error instanceof ClaimLostError) leased.drop(claimId)
       throw error
     }
   }
@@ -52,16 +52,16 @@ export function observed(plane: ControlPlane, { metrics, status, held }: Observe
     async claim(request, signal) {
       const since = performance.now()
       const claims = await watch('claim', plane.claim(patient(request), signal), signal)
-      for (const claim of claims) held.add(claim, since + claim.leaseSeconds * 1000)
+      for (const claim of claims) leased.add(claim, since + claim.leaseSeconds * 1000)
       return claims
     },
     async heartbeat(request, signal) {
       const since = performance.now()
       const answers = await watch('heartbeat', plane.heartbeat(patient(request), signal), signal)
       for (const { claimId, lost, assignment } of answers) {
-        if (lost) held.drop(claimId)
-        else held.renewed(claimId, since + request.leaseSeconds * 1000)
-        if (assignment) held.assigned(claimId, assignment)
+        if (lost) leased.drop(claimId)
+        else leased.renewed(claimId, since + request.leaseSeconds * 1000)
+        if (assignment) leased.assigned(claimId, assignment)
       }
       return answers
     },
@@ -69,16 +69,16 @@ export function observed(plane: ControlPlane, { metrics, status, held }: Observe
     async complete(request) {
       const { claimId, stepId, outcome } = request
       const answer = await ofClaim('complete', claimId, plane.complete(request))
-      const kind = held.kindOf(claimId, stepId)
+      const kind = leased.kindOf(claimId, stepId)
       // one that was withdrawn is closed already when its end is reported
       const counts = answer.recorded || outcome === 'stopped'
       if (kind) metrics.steps.inc({ kind, outcome: counts ? outcome : 'too_late' })
-      held.assigned(claimId, answer.assignment)
+      leased.assigned(claimId, answer.assignment)
       return answer
     },
     async release(claim) {
       await ofClaim('release', claim.claimId, plane.release(claim))
-      held.drop(claim.claimId)
+      leased.drop(claim.claimId)
     },
     releaseHolder: (holder) => plane.releaseHolder(holder),
   }

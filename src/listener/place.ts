@@ -1,11 +1,11 @@
-/** Opens the cluster of the settings, and the runtime in it: what a listener works on. */
+/** Connects to the cluster of the settings, and makes the runtime in it: what a listener works on. */
 import type { Logger } from 'pino'
-import { ConfigError, type ParsedSettings } from '../config.ts'
-import type { Cluster } from '../dataplane/runtime/kubernetes/cluster/cluster.ts'
-import { openCluster } from '../dataplane/runtime/kubernetes/cluster/open.ts'
-import { createKubernetesRuntime } from '../dataplane/runtime/kubernetes/runtime.ts'
-import type { Runtime } from '../dataplane/runtime/runtime.ts'
-import type { KUBERNETES_SETTINGS } from '../settings.ts'
+import type { Cluster } from '../dataplane/runtimes/kubernetes/cluster/cluster.ts'
+import { connectCluster } from '../dataplane/runtimes/kubernetes/cluster/connect-cluster.ts'
+import { createKubernetesRuntime } from '../dataplane/runtimes/kubernetes/runtime.ts'
+import type { Runtime } from '../dataplane/runtimes/runtime.ts'
+import { ConfigError, type ParsedSettings } from '../platform/config/config.ts'
+import type { KUBERNETES_SETTINGS } from '../platform/config/settings.ts'
 
 /** Where deployments live. */
 export interface Place {
@@ -19,12 +19,12 @@ export interface Place {
  * `namespace`: of deployments that name none; null: those can't be worked on. Throws ConfigError when the kubeconfig is
  * of no use; the API server need not be there yet.
  */
-export async function openPlace(
+export async function createPlace(
   settings: ParsedSettings<typeof KUBERNETES_SETTINGS>,
   namespace: string | null,
   log: Logger,
 ): Promise<Place> {
-  const cluster = await open(settings.KUBECONFIG, log)
+  const cluster = await connect(settings.KUBECONFIG, log)
   const runtime = createKubernetesRuntime({
     cluster,
     render: {
@@ -51,9 +51,9 @@ export async function openPlace(
   }
 }
 
-async function open(kubeconfig: string | undefined, log: Logger): Promise<Cluster> {
+async function connect(kubeconfig: string | undefined, log: Logger): Promise<Cluster> {
   try {
-    return await openCluster({ ...(kubeconfig ? { kubeconfig } : {}), log })
+    return await connectCluster({ ...(kubeconfig ? { kubeconfig } : {}), log })
   } catch (cause) {
     const said = (cause as Error).message.replace(/\.$/, '')
     throw new ConfigError(`The cluster can't be used: ${said}. See KUBECONFIG.`, { cause })

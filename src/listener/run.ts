@@ -7,14 +7,14 @@
  */
 import { readFileSync } from 'node:fs'
 import type { Logger } from 'pino'
-import { startWorker } from '../dataplane/worker.ts'
+import { startWorker } from '../dataplane/worker/worker.ts'
+import type { ListenerSettings } from '../platform/config/listener-settings.ts'
 import { remoteControlPlane } from './control-plane.ts'
 import { startHealthServer } from './health.ts'
-import { HeldClaims } from './held.ts'
+import { LeasedClaims } from './leased-claims.ts'
 import { createMetrics } from './metrics.ts'
 import { observed } from './observed.ts'
-import { openPlace, type Place } from './place.ts'
-import type { ListenerSettings } from './settings.ts'
+import { createPlace, type Place } from './place.ts'
 import { createStatus } from './status.ts'
 
 export interface Listener {
@@ -33,11 +33,11 @@ export const VERSION: string = JSON.parse(readFileSync(new URL('../../package.js
 
 /** `place`: for tests; default: the cluster of the settings. Throws ConfigError, and what listening throws. */
 export async function startListener(settings: ListenerSettings, log: Logger, place?: Place): Promise<Listener> {
-  const { runtime, problem } = place ?? (await openPlace(settings, null, log))
+  const { runtime, problem } = place ?? (await createPlace(settings, null, log))
   const status = createStatus(log)
-  const held = new HeldClaims()
+  const leased = new LeasedClaims()
   let ending = false
-  const metrics = createMetrics(() => held.count(), problem)
+  const metrics = createMetrics(() => leased.count(), problem)
   const controlPlane = remoteControlPlane({
     url: settings.CONTROL_PLANE_URL,
     apiKey: settings.CONTROL_PLANE_API_KEY,
@@ -58,7 +58,7 @@ export async function startListener(settings: ListenerSettings, log: Logger, pla
     onStuck = resolve
   })
   const worker = await startWorker({
-    controlPlane: observed(controlPlane, { metrics, status, held }),
+    controlPlane: observed(controlPlane, { metrics, status, leased }),
     runtime,
     leaseSeconds: settings.LEASE_SECONDS,
     maxClaims: settings.MAX_CLAIMS,

@@ -1,8 +1,8 @@
-/** The first start on an empty database (contract 1). */
+/** The first start on an empty database (docs/api-rules.md#who-is-calling). */
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { type App, buildApp } from '../../src/app.ts'
-import { readConfig } from '../../src/config.ts'
-import { createLogger } from '../../src/log.ts'
+import { type App, buildApp } from '../../src/app/app.ts'
+import { createLogger } from '../../src/app/logger.ts'
+import { readConfig } from '../../src/platform/config/config.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
 import { temporaryFolder } from '../support/process.ts'
 

@@ -1,7 +1,7 @@
-/** Who is calling (contract 1): API keys, tenants, and what is said to those who may not. */
+/** Who is calling (docs/api-rules.md#who-is-calling): API keys, tenants, and what is said to those who may not. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createAuthenticator } from '../../src/auth/authenticate.ts'
+import { createAuthenticator } from '../../src/api/auth/authenticate.ts'
 import { generateKey, hashKey } from '../../src/domain/keys/key.ts'
 import { type Call, newKey, type TestApp, testApp } from '../support/app.ts'
 import { countStatements } from '../support/database.ts'

@@ -1,4 +1,4 @@
-/** JWTs as Bearer (contract 1), issued by a real local provider and by forgers. */
+/** JWTs as Bearer (docs/api-rules.md#who-is-calling), issued by a real local provider and by forgers. */
 import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -5,8 +5,8 @@
  */
 import { type OperationDefinitionNode, OperationTypeNode, parse, print, visit } from 'graphql'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { schema } from '../../src/graphql/schema.ts'
-import { operations } from '../../src/rest/operations.ts'
+import { schema } from '../../src/api/graphql/schema.ts'
+import { operations } from '../../src/api/rest/operations.ts'
 import { operations as fields, victimsOf } from '../graphql/walk.ts'
 import { type TestApp, testApp } from '../support/app.ts'
 import { agentKey, gitDeployment, listener, listenerKey } from '../support/factories.ts'

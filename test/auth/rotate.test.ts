@@ -1,18 +1,19 @@
-/** Keys are retired (contract 5): everything moves to the first key while servers run, and the old one can go. */
+/** Keys are retired (docs/deployments.md#secrets): everything moves to the first key while servers run, and the old one can go. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { openVerifier, sealVerifier } from '../../src/domain/authorizations/verifier.ts'
-import { transaction } from '../../src/domain/context.ts'
-import { KeyRing } from '../../src/domain/secrets/keyring.ts'
+import { loadKeyRing } from '../../src/app/keyring-file.ts'
+import { transaction } from '../../src/domain/context/context.ts'
+import { KeyRing } from '../../src/domain/core/keyring.ts'
+import { seal, unseal } from '../../src/domain/core/sealed.ts'
+import { verifierContext } from '../../src/domain/oauth/authorizations/schemas.ts'
+import { queueRevocation } from '../../src/domain/oauth/tokens/revocation-queue.ts'
+import { openToken, sealToken } from '../../src/domain/oauth/tokens/token.ts'
 import { rotateSecrets } from '../../src/domain/secrets/rotate.ts'
 import { SEALED_COLUMNS } from '../../src/domain/secrets/sealed-columns.ts'
 import { openSecrets, storeSecrets } from '../../src/domain/secrets/secret-set.ts'
-import { queueRevocation } from '../../src/domain/tokens/revocations.ts'
-import { openToken, sealToken } from '../../src/domain/tokens/token.ts'
-import { loadKeyRing } from '../../src/secrets-file.ts'
 import { type TestApp, testApp } from '../support/app.ts'
 import { imageDeployment } from '../support/factories.ts'
 import { cli, run, temporaryFolder } from '../support/process.ts'
@@ -74,14 +75,14 @@ async function sealEverything() {
       scopes: [],
       stateHash: randomUUID(),
       redirectUri: 'https://pilothouse.test',
-      codeVerifier: sealVerifier(keyring, authorization, 'the verifier'),
+      codeVerifier: seal(keyring, verifierContext(authorization), 'the verifier'),
       expiresAt: new Date(Date.now() + 600_000),
     },
   })
   return async (ring: KeyRing) => {
     expect(openToken(ring, await db.oAuthToken.findUniqueOrThrow({ where: { id: token.id } }))).toEqual(content)
     const { codeVerifier } = await db.oAuthAuthorization.findUniqueOrThrow({ where: { id: authorization } })
-    expect(openVerifier(ring, authorization, codeVerifier!)).toBe('the verifier')
+    expect(unseal(ring, verifierContext(authorization), codeVerifier!)).toBe('the verifier')
   }
 }
 

@@ -2,10 +2,10 @@
 import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { App } from '../../src/app.ts'
-import { transaction } from '../../src/domain/context.ts'
+import type { App } from '../../src/app/app.ts'
+import { transaction } from '../../src/domain/context/context.ts'
 import { issueKey } from '../../src/domain/keys/issue.ts'
-import { sealToken } from '../../src/domain/tokens/token.ts'
+import { sealToken } from '../../src/domain/oauth/tokens/token.ts'
 import { caller, say, time } from './support.ts'
 
 const TOKENS = 10_000
@@ -68,7 +68,7 @@ async function seed({ core, publicUrl }: App, url: string): Promise<() => Promis
     }
   })
   for (let at = 0; at < TOKENS; at += 1000) await core.db.oAuthToken.createMany({ data: tokens.slice(at, at + 1000) })
-  await core.db.agentLink.createMany({
+  await core.db.agentConnection.createMany({
     data: tokens.map(({ id }, n) => ({ workspaceId, agentId: `agent-${n}`, tokenId: id, createdBy: 'bench' })),
   })
   await core.db.$executeRaw`ANALYZE`

@@ -1,13 +1,13 @@
 // The Prisma client as the server uses it: its time zone, its patience, its robustness, and how it is observed.
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Database, openDatabase } from '../../src/database/client.ts'
+import { connectDatabase, type Database } from '../../src/platform/postgres/client.ts'
 import { asAdmin, countStatements, type TestDatabase, testDatabase } from '../support/database.ts'
 
 let database: TestDatabase
 let db: Database
 beforeAll(async () => {
   database = await testDatabase()
-  db = openDatabase({ url: database.url, poolSize: 2 })
+  db = connectDatabase({ url: database.url, poolSize: 2 })
 })
 afterAll(async () => {
   await db.close()
@@ -25,7 +25,7 @@ const terminateAll = () =>
 test('a time comes back as it was stored, whatever zone and options the URL names', async () => {
   const url = new URL(database.url)
   url.searchParams.set('options', '-c TimeZone=Europe/Berlin -c statement_timeout=1234')
-  const berlin = openDatabase({ url: url.toString(), poolSize: 1 })
+  const berlin = connectDatabase({ url: url.toString(), poolSize: 1 })
   try {
     const createdAt = new Date('2026-07-01T12:00:00.123Z')
     const { id } = await berlin.prisma.organization.create({ data: { name: 'Time', plan: 'plus', createdAt } })

@@ -1,6 +1,6 @@
 /** A process whose clock is set wrongly goes by the database's. */
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { type DatabaseClock, databaseClock } from '../../src/database/clock.ts'
+import { type DatabaseClock, databaseClock } from '../../src/platform/postgres/clock.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
 
 let database: TestDatabase

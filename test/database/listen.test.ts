@@ -2,7 +2,7 @@
 import { EventEmitter, once } from 'node:events'
 import net from 'node:net'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { type Listening, listen } from '../../src/database/listen.ts'
+import { type Listening, listen } from '../../src/platform/postgres/listen.ts'
 import { asAdmin, type TestDatabase, testDatabase } from '../support/database.ts'
 
 let database: TestDatabase
@@ -18,7 +18,7 @@ const notify = (channel: string, payload: string) =>
   asAdmin(database.url, (client) => client.query('SELECT pg_notify($1, $2)', [channel, payload]))
 
 /** Emits `connect` and `notify`. */
-function begin(url: string, heartbeat?: { every: number; patience: number }): EventEmitter {
+function begin(url: string, heartbeat?: { every: number; limit: number }): EventEmitter {
   const heard = new EventEmitter()
   listening = listen({
     url,
@@ -73,7 +73,7 @@ test('a connection on which nothing comes through any more is noticed and replac
   const through = new URL(database.url)
   through.host = `127.0.0.1:${(proxy.address() as net.AddressInfo).port}`
   try {
-    const heard = begin(through.toString(), { every: 50, patience: 500 })
+    const heard = begin(through.toString(), { every: 50, limit: 500 })
     await once(heard, 'connect')
     const again = once(heard, 'connect')
     for (const socket of sockets) socket.unpipe().pause() // open, but silent: as when a cable is cut

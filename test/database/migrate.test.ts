@@ -5,7 +5,7 @@ import net from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { MigrationError, migrate } from '../../src/database/migrate.ts'
+import { MigrationError, migrate } from '../../src/platform/postgres/migrate.ts'
 import { asAdmin, type TestDatabase, testDatabase } from '../support/database.ts'
 
 let database: TestDatabase

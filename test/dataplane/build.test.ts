@@ -3,11 +3,11 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { bringSource } from '../../src/dataplane/build/source.ts'
-import { StepFailure } from '../../src/dataplane/failure.ts'
-import { HIDES_NOTHING } from '../../src/dataplane/mask.ts'
-import type { RevisionWork } from '../../src/domain/work/protocol.ts'
+import { StepFailure } from '../../src/dataplane/output/failure.ts'
+import { HIDES_NOTHING } from '../../src/dataplane/output/mask.ts'
+import type { RevisionWork } from '../../src/domain/protocol/protocol.ts'
 import {
   alive,
   claimOf,
@@ -199,7 +199,7 @@ test('a cancelled build ends with everything it has started', async () => {
 })
 
 test('what this server runs with is not in the environment of a build', async () => {
-  process.env.SERVER_ONLY = 'server-only'
+  vi.stubEnv('SERVER_ONLY', 'server-only')
   const revision = revisionOf(place.repository(), {
     secrets: [{ name: 'MINE', value: 'mine' }],
     buildCommand: 'env > env',
@@ -263,8 +263,6 @@ test('a build whose git folder can’t be removed fails, and does not end the se
       sources: place.options.sources,
       credentials: null,
       searchPath: process.env.PATH!,
-      has: () => true,
-      env: {},
       async run({ command, args, env }, onLine) {
         // the first thing that git does here makes its own folder one that nobody can remove
         if (fs.statSync(folder).isDirectory()) {
@@ -275,7 +273,6 @@ test('a build whose git folder can’t be removed fails, and does not end the se
         for (const line of stdout.split('\n')) onLine(HIDES_NOTHING(line), line)
         return { code: status, signal: null }
       },
-      own: async () => undefined,
       log: () => undefined,
       onCommit: () => undefined,
       signal: never,

@@ -1,5 +1,5 @@
 // A server that serves one revision from an image, to be killed. Arguments, as JSON: the process runtime's options, the claim, the step.
-import { createProcessRuntime } from '../../src/dataplane/runtime/process/runtime.ts'
+import { createProcessRuntime } from '../../src/dataplane/runtimes/process/runtime.ts'
 import { memoryLog, NO_SOURCES, never } from './support.ts'
 
 const [options, claim, step] = process.argv.slice(2).map((text) => JSON.parse(text))

@@ -9,10 +9,10 @@ import os from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { ProcessRuntimeOptions } from '../../src/dataplane/runtime/process/host.ts'
-import { createProcessRuntime } from '../../src/dataplane/runtime/process/runtime.ts'
-import type { HeldClaim } from '../../src/dataplane/runtime/runtime.ts'
-import type { RevisionWork } from '../../src/domain/work/protocol.ts'
+import type { ProcessRuntimeOptions } from '../../src/dataplane/runtimes/process/host/host.ts'
+import { createProcessRuntime } from '../../src/dataplane/runtimes/process/runtime.ts'
+import type { LeasedClaim } from '../../src/dataplane/runtimes/runtime.ts'
+import type { RevisionWork } from '../../src/domain/protocol/protocol.ts'
 import { imageOf, REAL, type TestEngine, testEngine } from '../support/engine/engine.ts'
 import { claimOf, eventually, memoryLog, NO_SOURCES, never, openPlace, type Place, runOf, stepOf } from './support.ts'
 
@@ -59,14 +59,14 @@ const image = (imageUri: string, changes: Partial<RevisionWork> = {}): RevisionW
 const ONE = 'localhost/pilothouse-test:one'
 const TWO = 'localhost/pilothouse-test:two'
 
-async function deploy(claim: HeldClaim, revision: RevisionWork, log = memoryLog(), { runtime } = place) {
+async function deploy(claim: LeasedClaim, revision: RevisionWork, log = memoryLog(), { runtime } = place) {
   const candidate = await runtime.deploy(claim, stepOf('DEPLOY', revision), log, never)
   await candidate.commit(async () => true)
   return candidate
 }
 const text = async (url: string) => (await fetch(url)).text()
-const mine = (claim: HeldClaim) => engine.containers(`pilothouse.deployment=${claim.deployment.id}`)
-const notes = ({ options }: Place, claim: HeldClaim) => {
+const mine = (claim: LeasedClaim) => engine.containers(`pilothouse.deployment=${claim.deployment.id}`)
+const notes = ({ options }: Place, claim: LeasedClaim) => {
   const folder = path.join(options.dataDir, 'apps', claim.deployment.id, 'containers')
   return fs.existsSync(folder) ? fs.readdirSync(folder) : []
 }

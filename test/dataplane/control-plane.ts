@@ -2,8 +2,8 @@
  * The other side of the data-plane protocol for one deployment: hands out what the test says is to be done,
  * and remembers what it is told.
  */
-import { sleep } from '../../src/dataplane/backoff.ts'
-import { ClaimLostError } from '../../src/domain/errors.ts'
+
+import { ClaimLostError } from '../../src/domain/core/errors.ts'
 import type {
   Assignment,
   Claim,
@@ -11,8 +11,9 @@ import type {
   CompleteRequest,
   ControlPlane,
   HeartbeatAnswer,
-} from '../../src/domain/work/protocol.ts'
-import { createWakeup } from '../../src/server/wakeup.ts'
+} from '../../src/domain/protocol/protocol.ts'
+import { createNotifier } from '../../src/platform/async/notifier.ts'
+import { sleep } from '../../src/platform/async/retry.ts'
 import { claimOf, eventually } from './support.ts'
 
 export interface ScriptedControlPlane extends ControlPlane {
@@ -37,7 +38,7 @@ export interface ScriptedControlPlane extends ControlPlane {
 
 export function scriptedControlPlane(assignment: Partial<Claim> = {}): ScriptedControlPlane {
   const claim1 = claimOf(assignment)
-  const news = createWakeup()
+  const notifier = createNotifier()
   let claimed = false
   const check = () => {
     if (plane.outage) throw plane.outage
@@ -59,7 +60,7 @@ export function scriptedControlPlane(assignment: Partial<Claim> = {}): ScriptedC
     next: () => ({ step: null }),
     assign(changes) {
       Object.assign(claim1, changes, { generation: claim1.generation + 1 })
-      news.ring(null)
+      notifier.notify(null)
     },
     done: (stepId) => eventually(() => plane.completed.find((request) => request.stepId === stepId)!, 20_000),
 
@@ -75,9 +76,9 @@ export function scriptedControlPlane(assignment: Partial<Claim> = {}): ScriptedC
     async heartbeat({ claims, waitSeconds = 0 }, signal): Promise<HeartbeatAnswer[]> {
       check()
       plane.heartbeats++
-      const seen = news.mark(null)
+      const seen = notifier.mark(null)
       if (claims.every(({ generation }) => generation === claim1.generation))
-        await news.wait(null, seen, waitSeconds * 1000, signal)
+        await notifier.wait(null, seen, waitSeconds * 1000, signal)
       check()
       return claims.map(({ claimId, generation }) => ({
         claimId,

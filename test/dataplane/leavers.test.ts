@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import type { HeldClaim } from '../../src/dataplane/runtime/runtime.ts'
+import type { LeasedClaim } from '../../src/dataplane/runtimes/runtime.ts'
 import { alive, claimOf, eventually, memoryLog, never, openPlace, type Place, revisionOf, stepOf } from './support.ts'
 
 /** Starts a process in a session of its own, which ignores the first signal; prints its number. */
@@ -36,7 +36,7 @@ afterAll(() => place.close())
 
 const leftBy = async (log: ReturnType<typeof memoryLog>) => Number((await log.seen(/^left \d+/)).split(' ')[1])
 
-async function running(claim: HeldClaim): Promise<number> {
+async function running(claim: LeasedClaim): Promise<number> {
   const repository = place.repository({ 'leave.mjs': LEAVE, 'server.mjs': `${LEAVE}${SERVER}` })
   const revision = revisionOf(repository)
   const { artifact } = await place.runtime.build(claim, stepOf('BUILD', revision), memoryLog(), never)
@@ -54,7 +54,7 @@ test('what a build leaves behind in a session of its own is gone when the build 
 })
 
 test('a build that is stopped ends with what has left its group, and with nothing else', async () => {
-  // somebody's shell may well have such variables; what is ours has a mark that nobody can guess
+  // somebody's shell may well have such variables; what is ours has a tag that nobody can guess
   const env = { ...process.env, PILOTHOUSE_DEPLOYMENT_ID: randomUUID(), PILOTHOUSE_PROCESS_GROUP: randomUUID() }
   const other = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { detached: true, stdio: 'ignore', env })
   others.push(other)
@@ -84,7 +84,7 @@ test('what an agent has started elsewhere ends when another one takes over, and 
 })
 
 test('kill -9 of the server ends what has left its groups', async () => {
-  const script = fileURLToPath(new URL('guarded-server.ts', import.meta.url))
+  const script = fileURLToPath(new URL('reaped-server.ts', import.meta.url))
   const args = [
     '--import',
     'tsx',

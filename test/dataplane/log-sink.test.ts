@@ -1,6 +1,6 @@
 /** Log lines on their way to the control plane: in order, whole, and bounded while it is away. */
 import { expect, test } from 'vitest'
-import { LogSink } from '../../src/dataplane/log-sink.ts'
+import { LogSink } from '../../src/dataplane/worker/log-sink.ts'
 import { scriptedControlPlane } from './control-plane.ts'
 
 const claim = { claimId: 'c', token: '1' }

@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import net from 'node:net'
 import pino from 'pino'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { sleep } from '../../src/dataplane/backoff.ts'
-import { startWorker, type Worker, type WorkerOptions } from '../../src/dataplane/worker.ts'
-import type { Claim, ClaimRequest, ControlPlane, HeartbeatRequest } from '../../src/domain/work/protocol.ts'
+import { startWorker, type Worker, type WorkerOptions } from '../../src/dataplane/worker/worker.ts'
+import type { Claim, ClaimRequest, ControlPlane, HeartbeatRequest } from '../../src/domain/protocol/protocol.ts'
+import { sleep } from '../../src/platform/async/retry.ts'
 import { claimOf, eventually, openPlace, type Place } from './support.ts'
 
 let place: Place

@@ -2,9 +2,9 @@
 import { Readable } from 'node:stream'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { LONGEST, readLines, Tail } from '../../src/dataplane/lines.ts'
-import { createMask, MASK, unhidden } from '../../src/dataplane/mask.ts'
-import { formsOf } from '../../src/dataplane/mask-forms.ts'
+import { LONGEST, readLines, Tail } from '../../src/dataplane/output/lines.ts'
+import { createMask, MASK, unhidden } from '../../src/dataplane/output/mask.ts'
+import { formsOf } from '../../src/dataplane/output/mask-forms.ts'
 
 /** no character of these is in any form of the secrets below */
 const AROUND = [...'éßø ·¶§']

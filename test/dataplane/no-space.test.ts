@@ -6,9 +6,9 @@ import os from 'node:os'
 import path from 'node:path'
 import pino from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startWorker } from '../../src/dataplane/worker.ts'
-import { KeyRing } from '../../src/domain/secrets/keyring.ts'
-import { openFolder } from '../../src/storage/folder.ts'
+import { createFolderStorage } from '../../src/adapters/storage/folder.ts'
+import { startWorker } from '../../src/dataplane/worker/worker.ts'
+import { KeyRing } from '../../src/domain/core/keyring.ts'
 import { scriptedControlPlane } from './control-plane.ts'
 import { claimOf, memoryLog, never, openPlace, type Place, revisionOf, stepOf } from './support.ts'
 
@@ -64,7 +64,7 @@ test.runIf(mounted)('a step on a machine whose disk is full fails at once, and s
   const step = stepOf('BUILD', revisionOf(place.repository()))
   const controlPlane = scriptedControlPlane({ step })
   // a worker that is there already: what can't be written is the step's
-  const runtime = { ...place.runtime, enlist: async () => async () => undefined }
+  const runtime = { ...place.runtime, registerHolder: async () => async () => undefined }
   const worker = await startWorker({ controlPlane, runtime, leaseSeconds: 15, log: pino({ level: 'silent' }) })
   try {
     expect(await controlPlane.done(step.id)).toMatchObject({ outcome: 'failed', reason: 'NO_SPACE', message: MESSAGE })
@@ -76,7 +76,7 @@ test.runIf(mounted)('a step on a machine whose disk is full fails at once, and s
 
 test.runIf(mounted)('an upload that does not fit is refused with that, and leaves nothing', async () => {
   const keyring = new KeyRing([['test', Buffer.alloc(32, 1)]])
-  const storage = openFolder({ folder: path.join(disk, 'uploads'), keyring, publicUrl: () => '' })
+  const storage = createFolderStorage({ folder: path.join(disk, 'uploads'), keyring, publicUrl: () => '' })
   const chunks = async function* () {
     yield Buffer.alloc(2 * SIZE)
   }

@@ -7,8 +7,8 @@ import os from 'node:os'
 import path from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { type AdminLimits, LOCK, openAdmin } from '../../src/dataplane/runtime/process/admin.ts'
-import { createDatabase, dropDatabase } from '../../src/dataplane/runtime/process/database.ts'
+import { type AdminLimits, createAdmin, LOCK } from '../../src/dataplane/runtimes/process/host/admin.ts'
+import { createDatabase, dropDatabase } from '../../src/dataplane/runtimes/process/host/database.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
 import { startProxy, type TcpProxy } from '../support/kubernetes/proxy.ts'
 import { eventually, never } from './support.ts'
@@ -38,7 +38,7 @@ beforeAll(async () => {
 })
 beforeEach(() => proxy.heal())
 afterAll(async () => {
-  const admin = openAdmin(database.url)
+  const admin = createAdmin(database.url)
   for (const id of made) await dropDatabase(admin, id, never)
   await watcher.end()
   await proxy.close()
@@ -70,19 +70,19 @@ test('a server whose connection went silent while it had the turn stops nobody e
   const abort = new AbortController()
   let silent: Promise<unknown> = Promise.resolve()
   await withTurn(async () => {
-    silent = createDatabase(openAdmin(through, limits), newId(), file(), abort.signal).catch((error) => error)
+    silent = createDatabase(createAdmin(through, limits), newId(), file(), abort.signal).catch((error) => error)
     expect(await eventually(somebodyWaits)).toBe(true)
     proxy.freeze()
   })
   // Postgres has given the turn to the one that does not hear it
-  await createDatabase(openAdmin(database.url, limits), newId(), file(), never)
+  await createDatabase(createAdmin(database.url, limits), newId(), file(), never)
   abort.abort(new Error('enough'))
   expect(await silent).toEqual(new Error('enough'))
 })
 
 test('who waits for a turn that never comes is told so', async () => {
   await withTurn(async () => {
-    const created = createDatabase(openAdmin(database.url, { ...limits, turn: 200 }), newId(), file(), never)
+    const created = createDatabase(createAdmin(database.url, { ...limits, turn: 200 }), newId(), file(), never)
     await expect(created).rejects.toMatchObject({ code: '55P03' })
   })
 })
@@ -94,7 +94,7 @@ test('a step that is stopped while it connects does not wait for Postgres', asyn
   url.host = `127.0.0.1:${(mute.address() as AddressInfo).port}`
   const abort = new AbortController()
   const accepted = once(mute, 'connection')
-  const created = createDatabase(openAdmin(url.href), newId(), file(), abort.signal)
+  const created = createDatabase(createAdmin(url.href), newId(), file(), abort.signal)
   await accepted
   abort.abort(new Error('enough'))
   await expect(created).rejects.toThrow('enough')
@@ -104,7 +104,7 @@ test('a step that is stopped while it connects does not wait for Postgres', asyn
 test('a step that is stopped while it waits for its turn does not wait for Postgres', async () => {
   const abort = new AbortController()
   await withTurn(async () => {
-    const created = createDatabase(openAdmin(through), newId(), file(), abort.signal)
+    const created = createDatabase(createAdmin(through), newId(), file(), abort.signal)
     expect(await eventually(somebodyWaits)).toBe(true)
     proxy.freeze()
     abort.abort(new Error('enough'))

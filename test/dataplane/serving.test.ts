@@ -9,10 +9,10 @@ import os from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { createProcessRuntime } from '../../src/dataplane/runtime/process/runtime.ts'
-import type { HeldClaim } from '../../src/dataplane/runtime/runtime.ts'
-import type { Progress, RevisionWork } from '../../src/domain/work/protocol.ts'
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { createProcessRuntime } from '../../src/dataplane/runtimes/process/runtime.ts'
+import type { LeasedClaim } from '../../src/dataplane/runtimes/runtime.ts'
+import type { Progress, RevisionWork } from '../../src/domain/protocol/protocol.ts'
 import {
   alive,
   claimOf,
@@ -46,7 +46,7 @@ http.createServer((req, res) => {
 `
 
 let place: Place
-const claims: HeldClaim[] = []
+const claims: LeasedClaim[] = []
 beforeAll(async () => {
   place = await openPlace()
 })
@@ -55,20 +55,20 @@ afterEach(async () => {
 })
 afterAll(() => place.close())
 
-function newClaim(): HeldClaim {
+function newClaim(): LeasedClaim {
   const claim = claimOf()
   claims.push(claim)
   return claim
 }
 
-async function built(claim: HeldClaim, greeting: string, changes: Partial<RevisionWork> = {}, files: Files = {}) {
+async function built(claim: LeasedClaim, greeting: string, changes: Partial<RevisionWork> = {}, files: Files = {}) {
   const repository = place.repository({ 'greeting.txt': greeting, 'server.mjs': SERVER, ...files })
   const revision = revisionOf(repository, changes)
   const { artifact } = await place.runtime.build(claim, stepOf('BUILD', revision), memoryLog(), never)
   return { ...revision, artifact }
 }
 
-async function deploy(claim: HeldClaim, revision: RevisionWork, log = memoryLog(), record = async () => true) {
+async function deploy(claim: LeasedClaim, revision: RevisionWork, log = memoryLog(), record = async () => true) {
   const candidate = await place.runtime.deploy(claim, stepOf('DEPLOY', revision), log, never)
   await candidate.commit(record)
   return candidate.url
@@ -355,7 +355,7 @@ test('an address that a server of ours holds which hangs is named with its proce
 })
 
 test('an agent finds nothing of the server: not in its environment, not in files, not in the database', async () => {
-  process.env.SERVER_ONLY = 'server-only'
+  vi.stubEnv('SERVER_ONLY', 'server-only')
   const claim = newClaim()
   const url = await deploy(claim, await built(claim, 'one', { secrets: [{ name: 'MINE', value: 'my-own-value' }] }))
   const { env, uid, groups } = JSON.parse(await text(`${url}/env`))

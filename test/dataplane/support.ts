@@ -9,10 +9,10 @@ import os from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { SourceAccess } from '../../src/dataplane/build/source-access.ts'
-import type { ProcessRuntimeOptions } from '../../src/dataplane/runtime/process/host.ts'
-import { createProcessRuntime } from '../../src/dataplane/runtime/process/runtime.ts'
-import type { HeldClaim, RevisionLog, RevisionStep, Runtime } from '../../src/dataplane/runtime/runtime.ts'
-import type { RevisionWork, Run, Step } from '../../src/domain/work/protocol.ts'
+import type { ProcessRuntimeOptions } from '../../src/dataplane/runtimes/process/host/host.ts'
+import { createProcessRuntime } from '../../src/dataplane/runtimes/process/runtime.ts'
+import type { LeasedClaim, RevisionLog, RevisionStep, Runtime } from '../../src/dataplane/runtimes/runtime.ts'
+import type { RevisionWork, Run, Step } from '../../src/domain/protocol/protocol.ts'
 import type { StepKind } from '../../src/generated/prisma/enums.ts'
 import { testDatabase } from '../support/database.ts'
 
@@ -153,9 +153,9 @@ export function runOf(revision: RevisionWork): Run {
   return { revision, spec, secretReferences: [], customUrl: null }
 }
 
-export function claimOf(changes: Partial<HeldClaim> = {}): HeldClaim {
+export function claimOf(changes: Partial<LeasedClaim> = {}): LeasedClaim {
   return {
-    held: () => true,
+    leaseValid: () => true,
     claimId: randomUUID(),
     token: '1',
     generation: 1,

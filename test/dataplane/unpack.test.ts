@@ -6,7 +6,7 @@ import { Readable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { unpackTarball } from '../../src/dataplane/build/unpack.ts'
-import { StepFailure } from '../../src/dataplane/failure.ts'
+import { StepFailure } from '../../src/dataplane/output/failure.ts'
 import { END, pax, type TarEntry, tarball, tarEntry } from '../support/tarball.ts'
 import { never } from './support.ts'
 

@@ -4,7 +4,7 @@ import fs from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import pino from 'pino'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { startWorker, type Worker } from '../../src/dataplane/worker.ts'
+import { startWorker, type Worker } from '../../src/dataplane/worker/worker.ts'
 import { type ScriptedControlPlane, scriptedControlPlane } from './control-plane.ts'
 import { alive, eventually, openPlace, type Place, revisionOf, runOf, stepOf } from './support.ts'
 
@@ -187,7 +187,7 @@ test('a worker that could not give its claims back stays on record, for the next
 test('a worker goes on when the folder of who works on this machine is removed under it', async () => {
   const folder = `${place.options.dataDir}/workers`
   fs.rmSync(folder, { recursive: true })
-  await expect(place.runtime.recoverHolders(async () => {})).resolves.toBeUndefined()
+  await expect(place.runtime.releaseDeadHolders(async () => {})).resolves.toBeUndefined()
   fs.mkdirSync(folder)
 })
 

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { RequestContext } from '../../src/domain/context.ts'
+import type { RequestContext } from '../../src/domain/context/context.ts'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
 import { deleteDeployment, deleteDeployments } from '../../src/domain/deployments/delete.ts'
 import { getDeployment, listDeployments } from '../../src/domain/deployments/read.ts'
 import { createRevision, updateDeployment } from '../../src/domain/deployments/update.ts'
-import { interruptRevision } from '../../src/domain/revisions/interrupt.ts'
 import { getRevision, listRevisions } from '../../src/domain/revisions/read.ts'
-import { redeployRevision } from '../../src/domain/revisions/redeploy.ts'
+import { interruptRevision } from '../../src/domain/rollouts/interrupt.ts'
+import { redeployRevision } from '../../src/domain/rollouts/redeploy.ts'
 import { as, gitBody, gitDeployment, type TestDomain, testDomain } from '../support/domain.ts'
 
 let domain: TestDomain

@@ -1,11 +1,12 @@
 /** The grammar of image references: what is taken apart how, and what is refused with which words. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import {
-  formatImageReference,
-  type ImageReference,
-  parseImageReference,
-} from '../../src/domain/deployments/image-reference.ts'
+import { type ImageReference, parseImageReference } from '../../src/domain/model/image-reference.ts'
+
+/** The reference as text. */
+function formatImageReference({ host, path, tag, digest }: ImageReference): string {
+  return `${host === null ? '' : `${host}/`}${path}${tag === null ? '' : `:${tag}`}${digest === null ? '' : `@${digest}`}`
+}
 
 const HEX = 'a1'.repeat(32)
 

@@ -1,12 +1,12 @@
 import pg from 'pg'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import type { RequestContext } from '../../src/domain/context.ts'
+import { claim } from '../../src/domain/claims/claim.ts'
+import { heartbeat } from '../../src/domain/claims/heartbeat.ts'
+import type { RequestContext } from '../../src/domain/context/context.ts'
+import type { Violation } from '../../src/domain/core/errors.ts'
 import { updateDeployment } from '../../src/domain/deployments/update.ts'
-import type { Violation } from '../../src/domain/errors.ts'
-import { claim } from '../../src/domain/work/claim.ts'
-import { expire } from '../../src/domain/work/expire.ts'
-import { heartbeat } from '../../src/domain/work/heartbeat.ts'
-import type { Claim } from '../../src/domain/work/protocol.ts'
+import type { Claim } from '../../src/domain/protocol/protocol.ts'
+import { sweep } from '../../src/domain/rollouts/sweep.ts'
 import { gitDeployment, type TestDomain, testDomain } from '../support/domain.ts'
 import { claimOne, settle, succeed, workOff } from '../support/holder.ts'
 
@@ -101,12 +101,12 @@ test('a lost worker keeps the status; the third loss fails the step and says so'
   await succeed(domain.plane, held, held.step!)
   for (const tries of [2, 3]) {
     await loseWorker(id)
-    await expire(domain.core)
+    await sweep(domain.core)
     expect((await latest(id)).status).toBe('BUILDING')
     expect((await claimOne(domain.plane, id)).step).toMatchObject({ kind: 'BUILD', tries })
   }
   await loseWorker(id)
-  await expire(domain.core)
+  await sweep(domain.core)
   // it may be heard of yet, as long as nobody takes the step anew
   expect((await latest(id)).status).toBe('BUILDING')
   expect((await claimOne(domain.plane, id)).step).toBeNull()
@@ -123,11 +123,11 @@ test('a step whose third worker is silent for a minute fails, also when nobody c
     await claimOne(domain.plane, id)
     await loseWorker(id)
   }
-  await expire(domain.core)
+  await sweep(domain.core)
   expect((await latest(id)).status).toBe('CREATING')
   await domain.core.db
     .$executeRaw`UPDATE deployments SET lease_expires_at = now() - interval '61 seconds' WHERE id = ${id}::uuid`
-  await expire(domain.core)
+  await sweep(domain.core)
   expect(await latest(id)).toMatchObject({ status: 'CREATE_FAILED', statusMessage: 'Its worker was lost 3 times.' })
 })
 
@@ -181,12 +181,12 @@ test('a worker that leases its deployment anew has been heard of: a starved one 
     const claims = await domain.plane.claim({ holder: 'starved', max: 1000, leaseSeconds: 60 })
     expect(claims.find(({ deployment }) => deployment.id === id)?.step).toMatchObject({ kind: 'PROVISION' })
     for (const { deployment } of claims) await loseWorker(deployment.id)
-    await expire(domain.core)
+    await sweep(domain.core)
   }
   // the deadline bounds it all the same
   await domain.core.db
     .$executeRaw`UPDATE steps SET deadline_at = now() - interval '1 second' WHERE deployment_id = ${id}::uuid`
-  await expire(domain.core)
+  await sweep(domain.core)
   expect((await latest(id)).status).toBe('CREATE_FAILED')
 })
 
@@ -304,7 +304,7 @@ test.each([
     }
     await domain.core.db
       .$executeRaw`UPDATE steps SET deadline_at = now() - interval '1 second' WHERE id = ${step.id}::uuid`
-    await expire(domain.core)
+    await sweep(domain.core)
     expect(await latest(id)).toMatchObject({
       status,
       statusMessage: expect.stringContaining(`deadline of ${minutes} min`),
@@ -317,7 +317,7 @@ test('a step that nobody takes for a day fails, and the message says who should 
   const id = await gitDeployment(ctx)
   await domain.core.db
     .$executeRaw`UPDATE steps SET created_at = now() - interval '25 hours' WHERE deployment_id = ${id}::uuid`
-  await expire(domain.core)
+  await sweep(domain.core)
   expect(await latest(id)).toMatchObject({
     status: 'CREATE_FAILED',
     statusMessage: expect.stringContaining('built-in worker'),
@@ -439,11 +439,11 @@ test('thirty days after its teardown a deployment is gone with its revisions, lo
   const id = await gitDeployment(ctx)
   await domain.core.db
     .$executeRaw`UPDATE deployments SET deleted_at = now(), torn_down_at = now() - interval '29 days' WHERE id = ${id}::uuid`
-  await expire(domain.core)
+  await sweep(domain.core)
   expect(await domain.core.db.deployment.count({ where: { id } })).toBe(1)
   await domain.core.db
     .$executeRaw`UPDATE deployments SET torn_down_at = now() - interval '31 days' WHERE id = ${id}::uuid`
-  await expire(domain.core)
+  await sweep(domain.core)
   expect(await domain.core.db.deployment.count({ where: { id } })).toBe(0)
   expect(await domain.core.db.event.count({ where: { deploymentId: id } })).toBe(0)
   expect(await domain.core.db.revision.count({ where: { deploymentId: id } })).toBe(0)
@@ -463,7 +463,7 @@ test('a deployment that left very many log lines goes in parts, each short enoug
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_many()`
   await db.$executeRaw`
     UPDATE deployments SET deleted_at = now(), torn_down_at = now() - interval '31 days' WHERE id = ${id}::uuid`
-  await expire(domain.core)
+  await sweep(domain.core)
   expect(await db.deployment.count({ where: { id } })).toBe(0)
   expect(await db.logLine.count({ where: { deploymentId: id } })).toBe(0)
   await db.$executeRaw`DROP TRIGGER refuse_many ON log_lines`

@@ -1,18 +1,21 @@
 /**
  * Model-checks the state table: random interleavings of what people, workers, stale workers and time do, against
- * the real database. After every single step the invariants of contract 4 must hold.
+ * the real database. After every single step the invariants of docs/deployments.md#revisions-and-rollouts must hold.
  */
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { RequestContext } from '../../src/domain/context.ts'
+import { type RequestContext, transaction } from '../../src/domain/context/context.ts'
+import { DomainError } from '../../src/domain/core/errors.ts'
 import { deleteDeployment } from '../../src/domain/deployments/delete.ts'
 import { updateDeployment } from '../../src/domain/deployments/update.ts'
-import { DomainError } from '../../src/domain/errors.ts'
-import { interruptRevision } from '../../src/domain/revisions/interrupt.ts'
-import { canMove, isInTurn, isTerminal } from '../../src/domain/revisions/lifecycle.ts'
-import { redeployRevision } from '../../src/domain/revisions/redeploy.ts'
-import { expire } from '../../src/domain/work/expire.ts'
-import type { Assignment, Claim, CompleteRequest } from '../../src/domain/work/protocol.ts'
+import { canMove, isInTurn, isTerminal } from '../../src/domain/model/lifecycle.ts'
+import type { Assignment, Claim, CompleteRequest } from '../../src/domain/protocol/protocol.ts'
+import { interruptRevision } from '../../src/domain/rollouts/interrupt.ts'
+import { plan } from '../../src/domain/rollouts/plan.ts'
+import { look } from '../../src/domain/rollouts/reconcile.ts'
+import { redeployRevision } from '../../src/domain/rollouts/redeploy.ts'
+import { sweep } from '../../src/domain/rollouts/sweep.ts'
+import { lockById } from '../../src/domain/rows/locks.ts'
 import { gitDeployment, type TestDomain, testDomain } from '../support/domain.ts'
 import { settle, successOf } from '../support/holder.ts'
 
@@ -111,15 +114,15 @@ class World {
       case 'the deadline passes':
         await this
           .#sql`UPDATE steps SET deadline_at = now() - interval '1 second' WHERE deployment_id = ${this.id}::uuid AND deadline_at IS NOT NULL AND finished_at IS NULL`
-        return pick % 2 ? expire(domain.core) : undefined
+        return pick % 2 ? sweep(domain.core) : undefined
       case 'a day passes':
         await this
           .#sql`UPDATE steps SET created_at = created_at - interval '25 hours', not_before = NULL WHERE deployment_id = ${this.id}::uuid AND finished_at IS NULL`
         await this
           .#sql`UPDATE revisions SET status_since = status_since - interval '25 hours' WHERE deployment_id = ${this.id}::uuid`
-        return pick % 2 ? expire(domain.core) : undefined
+        return pick % 2 ? sweep(domain.core) : undefined
       case 'sweep':
-        return expire(domain.core)
+        return sweep(domain.core)
     }
   }
 
@@ -239,6 +242,13 @@ class World {
       expect(openStep).toBeUndefined()
     }
 
+    // what the plan asked for was done
+    const planned = await transaction(domain.core, async (tx) => {
+      const locked = await lockById(tx, this.id)
+      return locked ? plan((await look(domain.core, tx, locked)).state) : []
+    })
+    expect(planned).toEqual([])
+
     // the log tells the same story, and only moves of the table
     const told = new Map<string, { status: string; attempt: number }>()
     const becameActive: string[] = []
@@ -272,7 +282,7 @@ test('whatever people, workers and time do, the invariants of the contract hold 
       await domain.core.db
         .$executeRaw`UPDATE deployments SET lease_expires_at = now() - interval '1 second' WHERE claim_id IS NOT NULL`
       await domain.core.db.$executeRaw`UPDATE steps SET not_before = NULL`
-      await expire(domain.core)
+      await sweep(domain.core)
       await settle(domain.plane)
       await world.check()
       expect((await world.state()).revisions.filter((r) => !isTerminal(r.status))).toEqual([])

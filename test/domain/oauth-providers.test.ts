@@ -1,11 +1,11 @@
 /** What OAuth providers ask of Postgres, as exact numbers, and never more of the secret than is needed. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createProvider } from '../../src/domain/providers/create.ts'
-import { deleteProvider } from '../../src/domain/providers/delete.ts'
-import { accessOf, requireProvider } from '../../src/domain/providers/find.ts'
-import { getProvider, listProviders } from '../../src/domain/providers/read.ts'
-import { missingSecret } from '../../src/domain/providers/rules.ts'
-import { updateProvider } from '../../src/domain/providers/update.ts'
+import { accessOf, missingSecret } from '../../src/domain/oauth/provider-access/access.ts'
+import { requireProvider } from '../../src/domain/oauth/provider-access/find.ts'
+import { createProvider } from '../../src/domain/oauth/providers/create.ts'
+import { deleteProvider } from '../../src/domain/oauth/providers/delete.ts'
+import { getProvider, listProviders } from '../../src/domain/oauth/providers/read.ts'
+import { updateProvider } from '../../src/domain/oauth/providers/update.ts'
 import { countStatements } from '../support/database.ts'
 import { type TestDomain, testDomain } from '../support/domain.ts'
 

@@ -1,15 +1,14 @@
 /** What follows from a delivery of the git provider: leases on deliveries, one look for many, and what is written. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import type { RequestContext } from '../../src/domain/context.ts'
+import type { RequestContext } from '../../src/domain/context/context.ts'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
 import { updateDeployment } from '../../src/domain/deployments/update.ts'
-import { type GitProvider, ProviderUnavailableError } from '../../src/domain/integrations/provider.ts'
-import { handleDeliveries } from '../../src/domain/pushes/handle.ts'
-import { leaseGroup, roundBegins } from '../../src/domain/pushes/lease.ts'
-import { purgeDeliveries } from '../../src/domain/pushes/purge.ts'
-import { receiveDelivery } from '../../src/domain/pushes/receive.ts'
-import { redeployRevision } from '../../src/domain/revisions/redeploy.ts'
+import { type GitProvider, ProviderUnavailableError } from '../../src/domain/ports/git-provider.ts'
+import { redeployRevision } from '../../src/domain/rollouts/redeploy.ts'
+import { handleDeliveries } from '../../src/domain/sources/webhooks/handle.ts'
+import { purgeDeliveries, startOfRound, takeGroup } from '../../src/domain/sources/webhooks/lease.ts'
+import { receiveDelivery } from '../../src/domain/sources/webhooks/receive.ts'
 import { type TestDomain, testDomain } from '../support/domain.ts'
 import { settle } from '../support/holder.ts'
 
@@ -182,11 +181,11 @@ test('an answer that is older than the push is asked for once more', async () =>
 test('two servers take what is about one branch one after the other', async () => {
   await pushed(commit())
   await pushed(commit())
-  const until = (await roundBegins(domain.core))!
-  const taken = await Promise.all([1, 2, 3].map(() => leaseGroup(domain.core, until)))
+  const until = (await startOfRound(domain.core))!
+  const taken = await Promise.all([1, 2, 3].map(() => takeGroup(domain.core, until)))
   expect(taken.filter(Boolean).map((group) => group!.deliveries.length)).toEqual([2])
   await pushed(commit())
-  expect(await leaseGroup(domain.core, (await roundBegins(domain.core))!)).toBeNull()
+  expect(await takeGroup(domain.core, (await startOfRound(domain.core))!)).toBeNull()
 })
 
 test('a server that was away for so long that another took over writes nothing', async () => {

@@ -1,18 +1,18 @@
 /** Reasons: a word for machines beside every message, from whoever gives it, in every place that shows it. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { renderMessage } from '../../src/domain/because.ts'
-import type { RequestContext } from '../../src/domain/context.ts'
+import { claim } from '../../src/domain/claims/claim.ts'
+import { completeForListener, heartbeatOfListener } from '../../src/domain/claims/control-plane.ts'
+import type { RequestContext } from '../../src/domain/context/context.ts'
+import { conditionOf } from '../../src/domain/deployment-status/condition.ts'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
 import { deleteDeployment } from '../../src/domain/deployments/delete.ts'
 import { getDeployment } from '../../src/domain/deployments/read.ts'
-import { standingOf } from '../../src/domain/deployments/standing.ts'
 import { updateDeployment } from '../../src/domain/deployments/update.ts'
-import { knownReason, REASON_WORDS } from '../../src/domain/reasons.ts'
-import { interruptRevision } from '../../src/domain/revisions/interrupt.ts'
-import { claim } from '../../src/domain/work/claim.ts'
-import { expire } from '../../src/domain/work/expire.ts'
-import { completeForListener, heartbeatOfListener } from '../../src/domain/work/remote.ts'
+import { explain } from '../../src/domain/model/explanation.ts'
+import { knownReason, REASON_WORDS } from '../../src/domain/model/reasons.ts'
+import { interruptRevision } from '../../src/domain/rollouts/interrupt.ts'
+import { sweep } from '../../src/domain/rollouts/sweep.ts'
 import { countStatements } from '../support/database.ts'
 import { as, gitDeployment, type TestDomain, testDomain } from '../support/domain.ts'
 import { claimOne, succeed } from '../support/holder.ts'
@@ -67,10 +67,10 @@ test('the words are the list’s own, and spelled alike', () => {
 
 test('a message is rendered from its reason and the facts alone', () => {
   const listener = { id: 'L', computeId: 'prod', lastSeenAt: new Date('2026-01-02T03:04:05.678Z'), silent: true }
-  expect(renderMessage('LISTENER_SILENT', { kind: 'BUILD', listener })).toBe(
+  expect(explain('LISTENER_SILENT', { kind: 'BUILD', listener }).message).toBe(
     'Waiting for listener prod (L), not heard from since 2026-01-02T03:04:05Z, to build it.',
   )
-  expect(renderMessage('DEADLINE', { kind: 'DEPLOY', minutes: 10 })).toBe('The deploy passed its deadline of 10 min.')
+  expect(explain('DEADLINE', { kind: 'DEPLOY', minutes: 10 }).message).toBe('The deploy passed its deadline of 10 min.')
 })
 
 describe('what the rules say has its reason in the revision and in the event', () => {
@@ -94,7 +94,7 @@ describe('what the rules say has its reason in the revision and in the event', (
     await deleteDeployment(ctx, { path: { deployment_id: other } })
     expect(await latest(other)).toMatchObject({ status: 'INTERRUPTED', reason: 'DEPLOYMENT_DELETED' })
     const deleted = await getDeployment(ctx, { path: { deployment_id: other } })
-    expect(standingOf(deleted, new Date())).toMatchObject({ reason: 'WAITING_FOR_WORKER', since: expect.any(Date) })
+    expect(conditionOf(deleted, new Date())).toMatchObject({ reason: 'WAITING_FOR_WORKER', since: expect.any(Date) })
   })
 })
 
@@ -201,8 +201,8 @@ describe('what a step waits for', () => {
 
 describe('a sweep', () => {
   test('costs no more for a listener whose name reads like a message', async () => {
-    const statements = async () => (await countStatements(domain.database, () => expire(domain.core))).length
-    await expire(domain.core)
+    const statements = async () => (await countStatements(domain.database, () => sweep(domain.core))).length
+    await sweep(domain.core)
     const idle = await statements()
     const { id: listenerId } = await listenerNamed('x heard from, to y')
     for (let i = 0; i < 3; i++) await deployOn(listenerId)
@@ -216,20 +216,35 @@ describe('a sweep', () => {
     const heard = (lastSeenAt: Date) =>
       domain.core.db.listener.update({ where: { id: listenerId }, data: { lastSeenAt } })
     await heard(new Date(Date.now() - 100_000))
-    await expire(domain.core)
+    await sweep(domain.core)
     expect(await latest(id)).toMatchObject({
       reason: 'LISTENER_SILENT',
       statusMessage: expect.stringContaining('not heard from since'),
     })
     await heard(new Date())
-    await expire(domain.core)
+    await sweep(domain.core)
     expect(await latest(id)).toMatchObject({ reason: 'WAITING_FOR_LISTENER' })
   })
 
   test('gives a reason to what an older server has left without one', async () => {
     const id = await gitDeployment(ctx)
     await domain.core.db.revision.updateMany({ where: { deploymentId: id }, data: { reason: null, reasonSince: null } })
-    await expire(domain.core)
+    await sweep(domain.core)
     expect(await latest(id)).toMatchObject({ reason: 'WAITING_FOR_WORKER', reasonSince: expect.any(Date) })
+  })
+
+  test('also where that was why a teardown failed', async () => {
+    const id = await gitDeployment(ctx)
+    await claimOne(domain.plane, id)
+    await deleteDeployment(ctx, { path: { deployment_id: id } })
+    await domain.core.db.step.create({
+      data: { deploymentId: id, kind: 'TEARDOWN', firstTakenAt: new Date(), finishedAt: new Date(), outcome: 'failed' },
+    })
+    const where = { id }
+    const data = { reason: null, reasonSince: null, statusMessage: 'Teardown failed and will be tried again: it burns' }
+    await domain.core.db.deployment.update({ where, data })
+    await sweep(domain.core)
+    const now = await domain.core.db.deployment.findUniqueOrThrow({ where })
+    expect(now).toMatchObject({ reason: 'WAITING_FOR_WORKER', reasonSince: expect.any(Date) })
   })
 })

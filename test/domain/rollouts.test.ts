@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { RequestContext } from '../../src/domain/context.ts'
+import type { RequestContext } from '../../src/domain/context/context.ts'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
 import { deleteDeployment } from '../../src/domain/deployments/delete.ts'
 import { getDeployment } from '../../src/domain/deployments/read.ts'
 import { updateDeployment } from '../../src/domain/deployments/update.ts'
-import { interruptRevision } from '../../src/domain/revisions/interrupt.ts'
-import { redeployRevision } from '../../src/domain/revisions/redeploy.ts'
+import { interruptRevision } from '../../src/domain/rollouts/interrupt.ts'
+import { redeployRevision } from '../../src/domain/rollouts/redeploy.ts'
 import { gitBody, gitDeployment, type TestDomain, testDomain } from '../support/domain.ts'
 import { claimOne, settle, succeed, workOff } from '../support/holder.ts'
 
@@ -325,11 +325,19 @@ describe('Delete', () => {
       query: { force: 'true', delete_tracing_project: 'true' },
     })
     expect(await row(id)).toMatchObject({ tornDownAt: expect.any(Date), tracingProjectId: null })
+    expect(await whoTore(id)).toBe(ctx.actor.subject)
   })
 
-  test('what was never begun needs no teardown', async () => {
+  test.each([undefined, 'true'])('what was never begun needs no teardown; force: %s', async (force) => {
     const id = await gitDeployment(ctx)
-    await deleteDeployment(ctx, { path: { deployment_id: id } })
+    await deleteDeployment(ctx, { path: { deployment_id: id }, query: { force } })
     expect((await row(id)).tornDownAt).not.toBeNull()
+    expect(await whoTore(id)).toBeNull()
   })
+
+  /** Who gave its runtime up; null: nobody, nothing of it is left. */
+  async function whoTore(deploymentId: string): Promise<string | null> {
+    const where = { deploymentId, type: 'deployment.torn_down' } as const
+    return (await domain.core.db.event.findFirstOrThrow({ where })).actor
+  }
 })

@@ -1,11 +1,11 @@
 /** One secret value at rest: what is sealed opens in its own place alone, with the ring that has its key. */
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { openVerifier, sealVerifier } from '../../src/domain/authorizations/verifier.ts'
-import { accessOf, sealClientSecret } from '../../src/domain/providers/find.ts'
-import { KeyRing } from '../../src/domain/secrets/keyring.ts'
-import { seal, unseal } from '../../src/domain/secrets/sealed.ts'
-import { openToken, sealToken } from '../../src/domain/tokens/token.ts'
+import { KeyRing } from '../../src/domain/core/keyring.ts'
+import { seal, unseal } from '../../src/domain/core/sealed.ts'
+import { verifierContext } from '../../src/domain/oauth/authorizations/schemas.ts'
+import { accessOf, sealClientSecret } from '../../src/domain/oauth/provider-access/access.ts'
+import { openToken, sealToken } from '../../src/domain/oauth/tokens/token.ts'
 import type { OAuthProvider } from '../../src/generated/prisma/client.ts'
 
 const key = randomBytes(32)
@@ -38,8 +38,8 @@ test.each([
   ],
   [
     'code verifier',
-    (id: string) => sealVerifier(ring, id, 'v'),
-    (id: string, sealed: string) => openVerifier(ring, id, sealed),
+    (id: string) => seal(ring, verifierContext(id), 'v'),
+    (id: string, sealed: string) => unseal(ring, verifierContext(id), sealed),
   ],
   [
     'client secret',
@@ -57,7 +57,7 @@ test('changed by one character it does not open', () => {
   const at = sealed.length - 4
   const changed = sealed.slice(0, at) + (sealed[at] === 'A' ? 'B' : 'A') + sealed.slice(at + 1)
   expect(() => unseal(ring, 'here', changed)).toThrow()
-  expect(() => unseal(ring, 'here', '')).toThrow('nothing sealed')
+  expect(() => unseal(ring, 'here', '')).toThrow('not a sealed value')
 })
 
 test('a new key in front of the ring seals from now on; what the old one sealed still opens', () => {

@@ -1,6 +1,6 @@
 /** A deployment that never served, whose listener took its first step and then fell silent. */
 import { expect, test } from 'vitest'
-import { healthOf, whyNotServing } from '../../src/domain/deployments/serving.ts'
+import { healthOf, whyNotServing } from '../../src/domain/deployment-status/serving.ts'
 
 const now = new Date()
 const ago = (ms: number) => new Date(now.getTime() - ms)

@@ -1,17 +1,17 @@
 /** What each hot verb asks of Postgres, as exact numbers: a change that adds a statement has to say so here. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { RequestContext } from '../../src/domain/context.ts'
+import { claim } from '../../src/domain/claims/claim.ts'
+import { heartbeat } from '../../src/domain/claims/heartbeat.ts'
+import type { RequestContext } from '../../src/domain/context/context.ts'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
 import { getDeployment, listDeployments, readWritten } from '../../src/domain/deployments/read.ts'
 import { updateDeployment } from '../../src/domain/deployments/update.ts'
-import { interruptRevision } from '../../src/domain/revisions/interrupt.ts'
 import { listRevisions, readWrittenRevision } from '../../src/domain/revisions/read.ts'
-import { redeployRevision } from '../../src/domain/revisions/redeploy.ts'
-import { claim } from '../../src/domain/work/claim.ts'
-import { expire } from '../../src/domain/work/expire.ts'
-import { heartbeat } from '../../src/domain/work/heartbeat.ts'
-import { createWakeup } from '../../src/server/wakeup.ts'
+import { interruptRevision } from '../../src/domain/rollouts/interrupt.ts'
+import { redeployRevision } from '../../src/domain/rollouts/redeploy.ts'
+import { sweep } from '../../src/domain/rollouts/sweep.ts'
+import { createNotifier } from '../../src/platform/async/notifier.ts'
 import { countStatements } from '../support/database.ts'
 import { gitBody, type TestDomain, testDomain } from '../support/domain.ts'
 import { claimOne, workOff } from '../support/holder.ts'
@@ -45,7 +45,7 @@ test('reads are one or two statements each, writes a handful, a quiet heartbeat 
   const revision = { path: { ...path, revision_id: latestRevisionId! } }
   counted.interrupt = await count(() => interruptRevision(ctx, revision, readWrittenRevision))
   counted.redeploy = await count(() => redeployRevision(ctx, revision, readWritten))
-  expect(counted).toEqual({ create: 17, patch: 15, get: 1, list: 2, revisions: 1, interrupt: 12, redeploy: 14 })
+  expect(counted).toEqual({ create: 16, patch: 13, get: 1, list: 2, revisions: 1, interrupt: 11, redeploy: 13 })
 
   const claim = await claimOne(domain.plane, id)
   await workOff(domain.plane, claim)
@@ -102,7 +102,7 @@ test('a listener’s thousand claims are one statement while nothing changes, an
   })
   const scope = { listenerId: listener.id }
   const claims = await thousandHeld(listener.id)
-  const core = { ...domain.core, news: createWakeup() }
+  const core = { ...domain.core, notifier: createNotifier() }
   expect(await count(() => heartbeat(core, scope, { leaseSeconds: 60, claims }))).toBe(1)
   expect(await count(() => claim(core, scope, { holder: 'idle', max: 100, leaseSeconds: 60, version: '1' }))).toBe(1)
   const seen = await domain.core.db.listener.findUniqueOrThrow({ where: { id: listener.id } })
@@ -112,7 +112,8 @@ test('a listener’s thousand claims are one statement while nothing changes, an
   const stop = new AbortController()
   let looks = 0
   const ringing = domain.database.onQuery((sql) => {
-    if (sql.includes('jsonb_to_recordset') && ++looks === 1) for (let i = 0; i < 100; i++) core.news.ring(listener.id)
+    if (sql.includes('jsonb_to_recordset') && ++looks === 1)
+      for (let i = 0; i < 100; i++) core.notifier.notify(listener.id)
     if (looks === 2) stop.abort()
   })
   const request = { leaseSeconds: 60, waitSeconds: 30, claims }
@@ -154,7 +155,7 @@ test('the sweep reads no table as a whole, however many deployments there are', 
       WHERE relname IN ('deployments', 'revisions', 'steps') ORDER BY relname`
     // the session may not have handed on yet what it counted before
     const before = await whole()
-    await expire({ ...domain.core, db: sql as unknown as typeof db })
+    await sweep({ ...domain.core, db: sql as unknown as typeof db })
     return [before, await whole()]
   })
   expect(after).toEqual(before)

@@ -1,14 +1,14 @@
 /** What is derived of a deployment, its status and whether it serves, and what finds and counts deployments by it. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { RequestContext } from '../../src/domain/context.ts'
-import { countByStanding, countDeployments } from '../../src/domain/deployments/count.ts'
+import type { RequestContext } from '../../src/domain/context/context.ts'
+import { conditionOf } from '../../src/domain/deployment-status/condition.ts'
+import { healthOf, isServing } from '../../src/domain/deployment-status/serving.ts'
+import { deploymentStatus } from '../../src/domain/deployment-status/status.ts'
+import { countByStatus, countDeployments } from '../../src/domain/deployments/count.ts'
 import { type DeploymentFilter, filterSql } from '../../src/domain/deployments/filter.ts'
 import { type DeploymentView, listDeployments } from '../../src/domain/deployments/read.ts'
-import { DEPLOYMENT_STATUSES, type DeploymentStatus, deploymentFilter } from '../../src/domain/deployments/schemas.ts'
-import { healthOf, isServing } from '../../src/domain/deployments/serving.ts'
-import { standingOf } from '../../src/domain/deployments/standing.ts'
-import { deploymentStatus } from '../../src/domain/deployments/status.ts'
+import { DEPLOYMENT_STATUSES, type DeploymentStatus, deploymentFilter } from '../../src/domain/model/shapes.ts'
 import { Prisma } from '../../src/generated/prisma/client.ts'
 import { countStatements } from '../support/database.ts'
 import { gitDeployment, type TestDomain, testDomain } from '../support/domain.ts'
@@ -141,21 +141,21 @@ test('`serving` is true only while a holder says that the active revision is rea
 test('what should serve and does not has a health, one sentence why, and a reason', () => {
   const now = new Date()
   for (const row of rows) {
-    const [standing, health] = [standingOf(row, now), healthOf(row, now)]
+    const [condition, health] = [conditionOf(row, now), healthOf(row, now)]
     if (row.deletedAt) {
-      expect([standing, health]).toEqual([null, null])
+      expect([condition, health]).toEqual([null, null])
       continue
     }
     expect(health).toMatchObject({ ready: expect.any(Number), desired: expect.any(Number) })
     if (isServing(row, now)) {
-      expect(standing).toBeNull()
+      expect(condition).toBeNull()
       expect(health).toMatchObject({ ready: 1, desired: 2, message: null, reason: null })
     } else {
-      expect(standing).toMatchObject({ reason: expect.any(String), message: expect.stringMatching(/^[A-Z].*\.$/) })
+      expect(condition).toMatchObject({ reason: expect.any(String), message: expect.stringMatching(/^[A-Z].*\.$/) })
       expect(health).toMatchObject({ reason: expect.any(String), message: expect.any(String) })
     }
   }
-  const told = new Set(rows.flatMap((row) => standingOf(row, now)?.message ?? []))
+  const told = new Set(rows.flatMap((row) => conditionOf(row, now)?.message ?? []))
   expect([...told].sort()).toEqual([
     'Its listener is not heard from, so nobody knows whether it serves.',
     'Its listener is not heard from, so nobody knows whether it serves; 0 of 2 replicas are ready as it was last reported.',
@@ -172,9 +172,9 @@ test('what should serve and does not has a health, one sentence why, and a reaso
 
 test('one statement counts by everything at once, and counts what the lists show', async () => {
   const now = new Date()
-  let counts: Awaited<ReturnType<typeof countByStanding>> | undefined
+  let counts: Awaited<ReturnType<typeof countByStatus>> | undefined
   const statements = await countStatements(domain.database, async () => {
-    counts = await countByStanding(ctx, {})
+    counts = await countByStatus(ctx, {})
   })
   expect(statements).toHaveLength(1)
   const tally = <V>(of: (row: DeploymentView) => V) => {
@@ -213,11 +213,11 @@ test('lists and counts understand every filter alike', async () => {
   for (const [name, value] of Object.entries(filters)) {
     const filter = { [name]: value } as DeploymentFilter
     const listed = await countDeployments(ctx, filter)
-    expect((await countByStanding(ctx, filter)).total, name).toBe(listed)
+    expect((await countByStatus(ctx, filter)).total, name).toBe(listed)
     if (name !== 'name_contains') expect(listed, name).toBeGreaterThan(0)
     expect(listed, name).toBeLessThan(rows.length)
   }
   const all = { ...filters, name: undefined, name_contains: undefined, tag_value_ids: undefined } as never
-  expect((await countByStanding(ctx, all)).total).toBe(await countDeployments(ctx, all))
+  expect((await countByStatus(ctx, all)).total).toBe(await countDeployments(ctx, all))
   expect(filterSql(ctx, {}).sql).toContain('workspace_id')
 })

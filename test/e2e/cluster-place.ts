@@ -31,7 +31,7 @@ export interface ClusterPlace {
   close(): Promise<void>
 }
 
-export interface More {
+interface More {
   namespace?: string
   source_config?: object
   secrets?: { name: string; value: string }[]

@@ -9,7 +9,7 @@ import { createServer } from 'node:net'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createSourceAccess } from '../../src/server/source-access.ts'
+import { createSourceAccess } from '../../src/app/source-access.ts'
 import { type RegistrySettings, registrySettings } from '../registry/support.ts'
 import { type RestApp, restApp } from '../rest/support.ts'
 

@@ -5,7 +5,7 @@
 import { mkdir, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Database, openDatabase } from '../../src/database/client.ts'
+import { connectDatabase, type Database } from '../../src/platform/postgres/client.ts'
 import { newDataDir } from '../support/data-dir.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
 import { Follower } from '../support/follower.ts'
@@ -38,7 +38,7 @@ const alive = () => servers.filter((server) => server !== null).map((server) => 
 
 beforeAll(async () => {
   database = await testDatabase()
-  db = openDatabase({ url: database.url, poolSize: 2 })
+  db = connectDatabase({ url: database.url, poolSize: 2 })
   // an unprivileged account has to get through it
   await mkdir(dataDir, { mode: 0o711 })
   // slow enough to be caught at it

@@ -1,7 +1,7 @@
 /** A server, a stand-in of the git provider, and people who push: for the tests of webhooks. */
 import { randomUUID } from 'node:crypto'
-import type { Core } from '../../src/domain/context.ts'
-import { GITPROVIDER_CHANNEL } from '../../src/domain/pushes/receive.ts'
+import type { Core } from '../../src/domain/context/context.ts'
+import { GITPROVIDER_CHANNEL } from '../../src/domain/sources/webhooks/receive.ts'
 import { type TestApp, type TestTenant, testApp } from '../support/app.ts'
 import {
   type FakeGitProvider,
@@ -40,7 +40,7 @@ export interface Pushing {
   close(): Promise<void>
 }
 
-export interface Deploy {
+interface Deploy {
   integrationId?: string
   repoUrl?: string
   branch?: string

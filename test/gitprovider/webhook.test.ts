@@ -1,4 +1,4 @@
-/** POST /v1/integrations/gitprovider/webhook: who is believed, what is taken, and how fast it answers (contract 9). */
+/** POST /v1/integrations/gitprovider/webhook: who is believed, what is taken, and how fast it answers (docs/sources.md#git-providers). */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { testApp } from '../support/app.ts'

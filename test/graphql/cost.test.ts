@@ -1,8 +1,8 @@
 /** What an operation is said to cost, before it runs. */
 import { parse } from 'graphql'
 import { expect, test } from 'vitest'
-import { costOf } from '../../src/graphql/cost.ts'
-import { schema } from '../../src/graphql/schema.ts'
+import { costOf } from '../../src/api/graphql/builder/cost.ts'
+import { schema } from '../../src/api/graphql/schema.ts'
 
 const ask = (text: string, variables: Record<string, unknown> = {}, operationName?: string) =>
   costOf({ schema, document: parse(text), operationName, variables, ctx: {} })

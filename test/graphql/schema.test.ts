@@ -1,10 +1,15 @@
 /** The schema itself: the file at the top level is current, and Relay's conventions hold everywhere. */
 import { isInterfaceType, isObjectType, isUnionType } from 'graphql'
 import { describe, expect, test } from 'vitest'
-import { resourceSpec } from '../../src/domain/deployments/resource-spec.ts'
-import { camel, snake, toCamelPath, toSnake } from '../../src/graphql/naming.ts'
-import { firstDifference, staleness } from '../../src/graphql/print-schema.ts'
-import { schema } from '../../src/graphql/schema.ts'
+import { z } from 'zod'
+import { toCamelPath } from '../../src/api/graphql/builder/naming.ts'
+import { rawOf, shapeOf } from '../../src/api/graphql/builder/shapes.ts'
+import { firstDifference, staleness } from '../../src/api/graphql/print-schema.ts'
+import { schema } from '../../src/api/graphql/schema.ts'
+import { optional, time } from '../../src/domain/core/fields.ts'
+import { camel, snake } from '../../src/domain/core/naming.ts'
+import { resourceSpec } from '../../src/domain/model/resource-spec.ts'
+import { secretReference, sourceConfig } from '../../src/domain/model/shapes.ts'
 
 const types = Object.values(schema.getTypeMap()).filter((type) => !type.name.startsWith('__'))
 const objects = types.filter(isObjectType)
@@ -83,6 +88,16 @@ describe('names', () => {
   })
 
   test('are changed all the way down, but not inside maps and Kubernetes objects', () => {
+    const shape = shapeOf(
+      'Input',
+      z.object({
+        source_config: sourceConfig,
+        secret_references: z.array(secretReference),
+        expires_at: time,
+        nothing: optional(sourceConfig),
+        absent: optional(z.string()),
+      }),
+    )
     const input = {
       sourceConfig: {
         resourceSpec: { cpuLimit: 1, labels: { myKey: 'aB' }, volumes: [{ configMap: { defaultMode: 1 } }] },
@@ -91,7 +106,7 @@ describe('names', () => {
       expiresAt: new Date(0),
       nothing: null,
     }
-    expect(toSnake(input)).toEqual({
+    expect(rawOf(shape, input)).toStrictEqual({
       source_config: {
         resource_spec: { cpu_limit: 1, labels: { myKey: 'aB' }, volumes: [{ configMap: { defaultMode: 1 } }] },
       },

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import http from 'node:http'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Mailbox } from '../../src/realtime/mailbox.ts'
+import type { Mailbox } from '../../src/api/realtime/mailbox.ts'
 import { announce } from '../realtime/support.ts'
 import { type TestApp, testApp } from '../support/app.ts'
 

@@ -1,8 +1,8 @@
 /** `revisionStatusChanged` as a client sees it: server-sent events over POST and GET, resumed with a cursor. */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { interruptRevision } from '../../src/domain/revisions/interrupt.ts'
-import { redeployRevision } from '../../src/domain/revisions/redeploy.ts'
-import type { Mailbox } from '../../src/realtime/mailbox.ts'
+import type { Mailbox } from '../../src/api/realtime/mailbox.ts'
+import { interruptRevision } from '../../src/domain/rollouts/interrupt.ts'
+import { redeployRevision } from '../../src/domain/rollouts/redeploy.ts'
 import { type TestApp, testApp } from '../support/app.ts'
 import { imageDeployment } from '../support/factories.ts'
 

@@ -1,7 +1,7 @@
 /** Nothing of a tenant is seen or touched by another: every operation of the schema is tried with its ids and a stranger's key. */
 import { OperationTypeNode } from 'graphql'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { schema } from '../../src/graphql/schema.ts'
+import { schema } from '../../src/api/graphql/schema.ts'
 import { type TestApp, testApp } from '../support/app.ts'
 import { agentKey, gitDeployment, listener } from '../support/factories.ts'
 import { storedAuthorization, storedConnection, storedProvider, storedToken } from '../support/oauth-tokens.ts'

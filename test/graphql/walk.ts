@@ -19,7 +19,7 @@ import {
   isObjectType,
   type OperationTypeNode,
 } from 'graphql'
-import { schema } from '../../src/graphql/schema.ts'
+import { schema } from '../../src/api/graphql/schema.ts'
 
 /** What fills the arguments: ids by the argument's name, and `id` by the type that the field returns. */
 export interface Victims {

@@ -1,7 +1,7 @@
 /** What counts as a change of what was applied, by somebody else. */
 import { expect, test } from 'vitest'
-import { appliedAs, differs } from '../../src/dataplane/runtime/kubernetes/applied.ts'
-import type { LiveObject, Manifest } from '../../src/dataplane/runtime/kubernetes/types.ts'
+import type { LiveObject, Manifest } from '../../src/dataplane/runtimes/kubernetes/objects/types.ts'
+import { appliedObject, hasDrifted } from '../../src/dataplane/runtimes/kubernetes/reconcile/drift.ts'
 
 const manifest: Manifest = {
   apiVersion: 'v1',
@@ -17,16 +17,16 @@ const live = (resourceVersion: string, app = 'a', change: Partial<LiveObject> = 
 })
 
 test('a version from before our own write is no change, a later one that differs is', () => {
-  const applied = appliedAs(manifest, live('10'), false)
-  expect(differs(applied, manifest, live('9', 'before'), false)).toBe(false)
-  expect(differs(applied, manifest, live('10'), false)).toBe(false)
-  expect(differs(applied, manifest, live('11', 'other'), false)).toBe(true)
-  expect(differs(applied, manifest, live('100'), false)).toBe(false)
+  const applied = appliedObject(manifest, live('10'), false)
+  expect(hasDrifted(applied, manifest, live('9', 'before'), false)).toBe(false)
+  expect(hasDrifted(applied, manifest, live('10'), false)).toBe(false)
+  expect(hasDrifted(applied, manifest, live('11', 'other'), false)).toBe(true)
+  expect(hasDrifted(applied, manifest, live('100'), false)).toBe(false)
 })
 
 test('another object of the same name is a change, whatever its version', () => {
-  const applied = appliedAs(manifest, live('10'), false)
-  expect(differs(applied, manifest, live('9', 'a', { metadata: { ...live('9').metadata, uid: 'v' } }), false)).toBe(
+  const applied = appliedObject(manifest, live('10'), false)
+  expect(hasDrifted(applied, manifest, live('9', 'a', { metadata: { ...live('9').metadata, uid: 'v' } }), false)).toBe(
     true,
   )
 })
@@ -35,7 +35,11 @@ test('what the cluster fills in of a volume claim, or somebody made larger, is n
   const claim = (spec: object) => ({ ...manifest, kind: 'PersistentVolumeClaim', spec })
   const sized = (storage: string) => ({ accessModes: ['ReadWriteOnce'], resources: { requests: { storage } } })
   const there = (version: string, spec: object) => ({ ...live(version), kind: 'PersistentVolumeClaim', spec })
-  const applied = appliedAs(claim(sized('1Gi')), there('10', { ...sized('1Gi'), storageClassName: 'standard' }), false)
+  const applied = appliedObject(
+    claim(sized('1Gi')),
+    there('10', { ...sized('1Gi'), storageClassName: 'standard' }),
+    false,
+  )
   const pinned = claim({ ...sized('2Gi'), storageClassName: 'standard' })
-  expect(differs(applied, pinned, there('11', { ...sized('2Gi'), storageClassName: 'standard' }), false)).toBe(false)
+  expect(hasDrifted(applied, pinned, there('11', { ...sized('2Gi'), storageClassName: 'standard' }), false)).toBe(false)
 })

@@ -2,7 +2,7 @@
  * Writing to a cluster: apply and remove, and that holders whose lease is over or lost can't.
  */
 import { expect, test } from 'vitest'
-import { LeaseOverError, NotNowError, StaleError } from '../../src/dataplane/runtime/kubernetes/cluster/errors.ts'
+import { LeaseOverError, NotNowError, StaleError } from '../../src/dataplane/runtimes/kubernetes/api-server/errors.ts'
 import type { KubernetesProxy } from '../support/kubernetes/proxy.ts'
 import { fence, manifestsOf, never, refOf, seen, usePlace } from './cluster-support.ts'
 

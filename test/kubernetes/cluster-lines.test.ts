@@ -3,8 +3,8 @@
  */
 import { Readable } from 'node:stream'
 import { expect, test } from 'vitest'
-import { splitLines } from '../../src/dataplane/runtime/kubernetes/cluster/split.ts'
-import { isLater, readTime, Stamps } from '../../src/dataplane/runtime/kubernetes/cluster/stamp.ts'
+import { isLater, readTime, Stamps } from '../../src/dataplane/runtimes/kubernetes/cluster/log-timestamps.ts'
+import { splitLines } from '../../src/platform/http/lines.ts'
 
 async function split(chunks: Buffer[], longest = 100): Promise<string[]> {
   const lines: string[] = []

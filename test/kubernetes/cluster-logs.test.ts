@@ -8,8 +8,8 @@ import type { AddressInfo } from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import type { Cluster } from '../../src/dataplane/runtime/kubernetes/cluster/cluster.ts'
-import { KINDS } from '../../src/dataplane/runtime/kubernetes/cluster/kinds.ts'
+import { KINDS } from '../../src/dataplane/runtimes/kubernetes/api-server/kinds.ts'
+import type { Cluster } from '../../src/dataplane/runtimes/kubernetes/cluster/cluster.ts'
 import { fence, manifestsOf, never, seen, usePlace } from './cluster-support.ts'
 
 const place = usePlace()
@@ -25,9 +25,10 @@ async function running(cluster: Cluster, image = 'registry.example/agent:1') {
   await cluster.open(place.namespace, never)
   return await seen(cluster, () => {
     const pod = cluster.pods(deploymentId)[0]
-    return (
-      pod?.status?.containerStatuses?.[0]?.state && { ...pod, namespace: place.namespace, name: pod.metadata!.name! }
-    )
+    const state = pod?.status?.containerStatuses?.[0]?.state
+    // before that it has no log
+    const created = state && state.waiting?.reason !== 'ContainerCreating'
+    return created ? { ...pod, namespace: place.namespace, name: pod!.metadata!.name! } : undefined
   })
 }
 

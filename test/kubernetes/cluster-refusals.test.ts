@@ -2,10 +2,11 @@
  * What is said of a call that failed, and whether it is tried again.
  */
 import { expect, test } from 'vitest'
-import { createMask, MASK } from '../../src/dataplane/mask.ts'
-import { ApiRefused, Unreachable } from '../../src/dataplane/runtime/kubernetes/cluster/errors.ts'
-import { pause, retrying } from '../../src/dataplane/runtime/kubernetes/cluster/retry.ts'
-import { refusal, unreachable } from '../../src/dataplane/runtime/kubernetes/cluster/status.ts'
+import { createMask, MASK } from '../../src/dataplane/output/mask.ts'
+import { ApiRefused, Unreachable } from '../../src/dataplane/runtimes/kubernetes/api-server/errors.ts'
+import { pause, retrying } from '../../src/dataplane/runtimes/kubernetes/api-server/retry.ts'
+import { refusal, unreachable } from '../../src/dataplane/runtimes/kubernetes/api-server/status.ts'
+import { ConnectionError } from '../../src/platform/http/client.ts'
 
 const times = { firstRetry: 1, longestRetry: 4 }
 const status = (code: number, reason: string, message: string) =>
@@ -48,7 +49,7 @@ test('a server that is busy is asked again when it wants to be', () => {
 })
 
 test('a kept connection that the server had closed is replaced at once', () => {
-  const broken = Object.assign(new Error('socket hang up'), { code: 'ECONNRESET', reused: true })
+  const broken = new ConnectionError('other side closed', 'ECONNRESET', true)
   expect(pause(times, 0, unreachable(broken, 'read x'))).toBe(0)
 })
 

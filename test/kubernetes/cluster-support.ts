@@ -5,9 +5,9 @@ import { randomUUID } from 'node:crypto'
 import { KubeConfig, KubernetesObjectApi, PatchStrategy } from '@kubernetes/client-node'
 import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll } from 'vitest'
-import type { Cluster, ClusterOptions, Fence } from '../../src/dataplane/runtime/kubernetes/cluster/cluster.ts'
-import { openCluster } from '../../src/dataplane/runtime/kubernetes/cluster/open.ts'
-import type { Manifest } from '../../src/dataplane/runtime/kubernetes/types.ts'
+import type { Cluster, ClusterOptions, Fence } from '../../src/dataplane/runtimes/kubernetes/cluster/cluster.ts'
+import { connectCluster } from '../../src/dataplane/runtimes/kubernetes/cluster/connect-cluster.ts'
+import type { Manifest } from '../../src/dataplane/runtimes/kubernetes/objects/types.ts'
 import { openTestCluster, type TestCluster } from '../support/kubernetes/cluster.ts'
 import { type KubernetesProxy, proxyKubeconfig } from '../support/kubernetes/proxy.ts'
 
@@ -37,7 +37,7 @@ export function usePlace(): Place {
       namespace: await cluster.createNamespace(),
       async connect(options: Partial<ClusterOptions> = {}) {
         const { kubeconfig } = cluster
-        const connected = await openCluster({ kubeconfig, log: pino({ level: 'silent' }), ...options })
+        const connected = await connectCluster({ kubeconfig, log: pino({ level: 'silent' }), ...options })
         open.push(connected)
         return connected
       },
@@ -60,8 +60,8 @@ export function usePlace(): Place {
   return place
 }
 
-export function fence(token: bigint, held: () => boolean = () => true): Fence {
-  return { token, held }
+export function fence(token: bigint, leaseValid: () => boolean = () => true): Fence {
+  return { token, leaseValid }
 }
 
 /** A deployment's manifests: its Secret, which has to come first, a Service, and a Deployment. */

@@ -3,9 +3,9 @@
  */
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
-import type { Cluster } from '../../src/dataplane/runtime/kubernetes/cluster/cluster.ts'
-import { KINDS } from '../../src/dataplane/runtime/kubernetes/cluster/kinds.ts'
-import type { Manifest } from '../../src/dataplane/runtime/kubernetes/types.ts'
+import { KINDS } from '../../src/dataplane/runtimes/kubernetes/api-server/kinds.ts'
+import type { Cluster } from '../../src/dataplane/runtimes/kubernetes/cluster/cluster.ts'
+import type { Manifest } from '../../src/dataplane/runtimes/kubernetes/objects/types.ts'
 import { proxyKubeconfig } from '../support/kubernetes/proxy.ts'
 import { fence, manifestsOf, never, seen, usePlace } from './cluster-support.ts'
 

@@ -3,8 +3,8 @@
  * a deletion while the API server is away. Each heals, and nobody is blamed for what was one slip of a hand.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Cluster } from '../../src/dataplane/runtime/kubernetes/cluster/cluster.ts'
-import { Unreachable } from '../../src/dataplane/runtime/kubernetes/cluster/errors.ts'
+import { Unreachable } from '../../src/dataplane/runtimes/kubernetes/api-server/errors.ts'
+import type { Cluster } from '../../src/dataplane/runtimes/kubernetes/cluster/cluster.ts'
 import { fromFieldsV1, isGranular, isMap, split } from '../support/kubernetes/stand-in/fields.ts'
 import type { KubeObject } from '../support/kubernetes/stand-in/objects.ts'
 import { eventually, openSite, type Site, Tenant } from './runtime-support.ts'

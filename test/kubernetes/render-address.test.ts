@@ -1,9 +1,9 @@
 /** Where a deployment is reached: Service, Ingress, the address that is told, and the version of an image. */
 import { describe, expect, test } from 'vitest'
-import { customUrlOf, urlOf } from '../../src/dataplane/runtime/kubernetes/render/address.ts'
-import { renderApplication } from '../../src/dataplane/runtime/kubernetes/render/application.ts'
-import { imageVersion } from '../../src/dataplane/runtime/kubernetes/render/image.ts'
-import type { Owner, RenderOptions } from '../../src/dataplane/runtime/kubernetes/types.ts'
+import { imageVersion } from '../../src/dataplane/runtimes/kubernetes/deployment/served-revision.ts'
+import type { Owner, RenderOptions } from '../../src/dataplane/runtimes/kubernetes/objects/types.ts'
+import { customUrlOf, urlOf } from '../../src/dataplane/runtimes/kubernetes/render/address.ts'
+import { renderApplication } from '../../src/dataplane/runtimes/kubernetes/render/manifests.ts'
 import { application, find, keyOf, options, owner, render, revision, schemaErrors } from './render-support.ts'
 
 const ingressOf = (customUrl: string | null, how: Partial<RenderOptions> = {}) => {

@@ -1,9 +1,9 @@
 /** What an agent in a cluster finds in its environment, and that secrets are nowhere but in Secrets. */
 import { expect, test } from 'vitest'
-import { renderApplication } from '../../src/dataplane/runtime/kubernetes/render/application.ts'
-import { databasePasswordOf } from '../../src/dataplane/runtime/kubernetes/render/secrets.ts'
-import type { Manifest } from '../../src/dataplane/runtime/kubernetes/types.ts'
-import { referenceViolations } from '../../src/domain/deployments/rules.ts'
+import type { Manifest } from '../../src/dataplane/runtimes/kubernetes/objects/types.ts'
+import { renderApplication } from '../../src/dataplane/runtimes/kubernetes/render/manifests.ts'
+import { databasePasswordOf } from '../../src/dataplane/runtimes/kubernetes/render/secrets.ts'
+import { referenceViolations } from '../../src/domain/deployments/source-rules.ts'
 import { RESERVED_NAMES } from '../../src/domain/secrets/rules.ts'
 import { application, find, options, owner, PASSWORD, render, revision, schemaErrors } from './render-support.ts'
 

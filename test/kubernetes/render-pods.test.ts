@@ -1,7 +1,7 @@
 /** How pods run, how many there are and how they are replaced; what marks the objects of a deployment. */
 import { describe, expect, test } from 'vitest'
-import { renderApplication } from '../../src/dataplane/runtime/kubernetes/render/application.ts'
-import type { Manifest, Replicas } from '../../src/dataplane/runtime/kubernetes/types.ts'
+import type { Manifest, Replicas } from '../../src/dataplane/runtimes/kubernetes/objects/types.ts'
+import { renderApplication } from '../../src/dataplane/runtimes/kubernetes/render/manifests.ts'
 import { application, changes, find, keyOf, options, owner, pathsOf, render, revision } from './render-support.ts'
 
 const WORKLOADS = ['StatefulSet/database', 'Deployment/cache', 'Deployment/server', 'Deployment/queue']

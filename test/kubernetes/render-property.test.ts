@@ -1,10 +1,9 @@
 /** What holds for every spec that the control plane takes, and for every name. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { renderApplication } from '../../src/dataplane/runtime/kubernetes/render/application.ts'
-import { renderInfrastructure } from '../../src/dataplane/runtime/kubernetes/render/infrastructure.ts'
-import { type ResourceSpec, resourceSpec, resourceSpecViolations } from '../../src/domain/deployments/resource-spec.ts'
-import { printableName } from '../../src/domain/fields.ts'
+import { renderApplication, renderInfrastructure } from '../../src/dataplane/runtimes/kubernetes/render/manifests.ts'
+import { printableName } from '../../src/domain/core/fields.ts'
+import { type ResourceSpec, resourceSpec, resourceSpecViolations } from '../../src/domain/model/resource-spec.ts'
 import { application, options, owner, PASSWORD, schemaErrors } from './render-support.ts'
 
 const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { freq: 3 })

@@ -7,16 +7,20 @@ import { Deployment, StatefulSet } from 'kubernetes-models/apps/v1'
 import { HorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v1'
 import { Ingress } from 'kubernetes-models/networking.k8s.io/v1'
 import { PersistentVolumeClaim, Secret, Service } from 'kubernetes-models/v1'
-import { renderApplication } from '../../src/dataplane/runtime/kubernetes/render/application.ts'
-import { renderInfrastructure } from '../../src/dataplane/runtime/kubernetes/render/infrastructure.ts'
-import type { Application, Manifest, Owner, RenderOptions } from '../../src/dataplane/runtime/kubernetes/types.ts'
+import type {
+  Application,
+  Manifest,
+  Owner,
+  RenderOptions,
+} from '../../src/dataplane/runtimes/kubernetes/objects/types.ts'
+import { renderApplication, renderInfrastructure } from '../../src/dataplane/runtimes/kubernetes/render/manifests.ts'
 import {
   effectiveSpec,
   type ResourceSpec,
   resourceSpec,
   resourceSpecViolations,
-} from '../../src/domain/deployments/resource-spec.ts'
-import type { RevisionWork } from '../../src/domain/work/protocol.ts'
+} from '../../src/domain/model/resource-spec.ts'
+import type { RevisionWork } from '../../src/domain/protocol/protocol.ts'
 
 export const owner: Owner = {
   deploymentId: '0b0e3f8e-6f0c-4c1e-9a57-2f5d3a1c9e11',
@@ -54,7 +58,7 @@ export const revision: RevisionWork = {
 }
 
 /** As the control plane hands it out. Throws for a spec that it would refuse. */
-export function specOf(given: unknown) {
+function specOf(given: unknown) {
   const parsed: ResourceSpec = resourceSpec.parse(given)
   const violations = resourceSpecViolations(parsed)
   if (violations.length > 0) throw new Error(JSON.stringify(violations))

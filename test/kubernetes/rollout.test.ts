@@ -1,6 +1,6 @@
 /** Rollouts that don't go well: each says why, early, and what served before serves on. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { Withdrawn } from '../../src/dataplane/perform.ts'
+import { Withdrawn } from '../../src/dataplane/worker/perform-step.ts'
 import { eventually, type How, openSite, runOf, type Site, Tenant } from './runtime-support.ts'
 
 let site: Site

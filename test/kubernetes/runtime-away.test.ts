@@ -1,6 +1,6 @@
 /** An API server that goes away in the middle of things, and comes back. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { Withdrawn } from '../../src/dataplane/perform.ts'
+import { Withdrawn } from '../../src/dataplane/worker/perform-step.ts'
 import { type KubernetesProxy, proxyKubeconfig } from '../support/kubernetes/proxy.ts'
 import { eventually, openSite, runOf, type Site, Tenant } from './runtime-support.ts'
 

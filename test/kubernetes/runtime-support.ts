@@ -5,23 +5,24 @@
 import { randomUUID } from 'node:crypto'
 import { CoreV1Api, KubeConfig, KubernetesObjectApi, type V1Pod } from '@kubernetes/client-node'
 import { pino } from 'pino'
-import type { Cluster, ClusterTimes } from '../../src/dataplane/runtime/kubernetes/cluster/cluster.ts'
-import { openCluster } from '../../src/dataplane/runtime/kubernetes/cluster/open.ts'
-import { LABEL_COMPONENT, LABEL_DEPLOYMENT, namesOf } from '../../src/dataplane/runtime/kubernetes/render/names.ts'
+import type { ClusterTimes } from '../../src/dataplane/runtimes/kubernetes/api-server/times.ts'
+import type { Cluster } from '../../src/dataplane/runtimes/kubernetes/cluster/cluster.ts'
+import { connectCluster } from '../../src/dataplane/runtimes/kubernetes/cluster/connect-cluster.ts'
+import { LABEL_COMPONENT, LABEL_DEPLOYMENT, namesOf } from '../../src/dataplane/runtimes/kubernetes/objects/names.ts'
+import type { LiveObject } from '../../src/dataplane/runtimes/kubernetes/objects/types.ts'
 import {
   createKubernetesRuntime,
   type KubernetesRuntimeOptions,
-} from '../../src/dataplane/runtime/kubernetes/runtime.ts'
-import type { LiveObject } from '../../src/dataplane/runtime/kubernetes/types.ts'
-import type { Candidate, HeldClaim, RevisionStep, Runtime, TimedStep } from '../../src/dataplane/runtime/runtime.ts'
-import { effectiveSpec, type ResourceSpec } from '../../src/domain/deployments/resource-spec.ts'
-import type { RevisionWork, Run, SecretReference } from '../../src/domain/work/protocol.ts'
+} from '../../src/dataplane/runtimes/kubernetes/runtime.ts'
+import type { Candidate, LeasedClaim, RevisionStep, Runtime, TimedStep } from '../../src/dataplane/runtimes/runtime.ts'
+import { effectiveSpec, type ResourceSpec } from '../../src/domain/model/resource-spec.ts'
+import type { RevisionWork, Run, SecretReference } from '../../src/domain/protocol/protocol.ts'
 import type { StepKind } from '../../src/generated/prisma/enums.ts'
 import { claimOf, eventually, memoryLog, never } from '../dataplane/support.ts'
 import { openTestCluster, type TestCluster } from '../support/kubernetes/cluster.ts'
 import type { StandInOptions } from '../support/kubernetes/stand-in.ts'
 
-export { eventually, memoryLog, never }
+export { eventually, never }
 
 // the queue is off unless a test is about it: it counts as ready only after 5 s
 const QUICK: ResourceSpec = { queue_min_scale: 0, queue_max_scale: 0 }
@@ -62,7 +63,7 @@ export async function openSite(
   const log = pino({ level: process.env.TEST_LOG ?? 'silent' })
   const opened: { cluster: Cluster; runtime: Runtime }[] = []
   const another: Site['another'] = async (options = {}, file = kubeconfig) => {
-    const cluster = await openCluster({ kubeconfig: file, log, ...(times ? { times } : {}) })
+    const cluster = await connectCluster({ kubeconfig: file, log, ...(times ? { times } : {}) })
     const runtime = createKubernetesRuntime({
       cluster,
       render: {
@@ -105,13 +106,13 @@ export async function openSite(
 /** One deployment, worked on like a holder of its claim would. */
 export class Tenant {
   readonly site: Site
-  readonly claim: HeldClaim
+  readonly claim: LeasedClaim
   readonly log = memoryLog()
   runtime: Runtime
   run: Run | null = null
   #number = 0
 
-  constructor(site: Site, claim: Partial<HeldClaim> = {}, runtime = site.runtime) {
+  constructor(site: Site, claim: Partial<LeasedClaim> = {}, runtime = site.runtime) {
     this.site = site
     this.claim = claimOf(claim)
     this.runtime = runtime
@@ -126,7 +127,7 @@ export class Tenant {
   }
 
   /** The same deployment in the hands of another process. */
-  takenOver(runtime: Runtime, token: string, changes: Partial<HeldClaim> = {}): Tenant {
+  takenOver(runtime: Runtime, token: string, changes: Partial<LeasedClaim> = {}): Tenant {
     const other = new Tenant(this.site, { ...this.claim, token, claimId: randomUUID(), ...changes }, runtime)
     other.run = this.run
     return other

@@ -1,7 +1,7 @@
 /** Tearing a deployment down: everything of it goes, and nothing else. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { LABEL_DEPLOYMENT } from '../../src/dataplane/runtime/kubernetes/render/names.ts'
-import type { LiveObject } from '../../src/dataplane/runtime/kubernetes/types.ts'
+import { LABEL_DEPLOYMENT } from '../../src/dataplane/runtimes/kubernetes/objects/names.ts'
+import type { LiveObject } from '../../src/dataplane/runtimes/kubernetes/objects/types.ts'
 import { eventually, openSite, type Site, Tenant } from './runtime-support.ts'
 
 let site: Site

@@ -1,7 +1,7 @@
 /** The database's volume: what can't be changed of it keeps nobody from deploying, and is said. */
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { bytesOf } from '../../src/dataplane/runtime/kubernetes/render/quantity.ts'
+import { bytesOf } from '../../src/dataplane/runtimes/kubernetes/render/quantity.ts'
 import { eventually, openSite, runOf, type Site, Tenant } from './runtime-support.ts'
 
 let site: Site

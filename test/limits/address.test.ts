@@ -1,7 +1,7 @@
 /** Whom an address stands for, and which are proxies. */
 import { expect, test } from 'vitest'
-import { addressKey, matcher } from '../../src/limits/address.ts'
-import { createRoom } from '../../src/limits/room.ts'
+import { addressKey, matcher } from '../../src/api/limits/address.ts'
+import { createSlotPool } from '../../src/domain/context/slots.ts'
 
 test.each([
   ['203.0.113.7', '203.0.113.7'],
@@ -24,12 +24,12 @@ test('proxies are told by address and range, also when IPv4 comes in IPv6 clothe
 })
 
 test('a room has so many places for each key; one that is given back is free once', () => {
-  const room = createRoom(2)
+  const room = createSlotPool(2)
   const first = room.take('a')!
   expect([room.take('a'), room.take('a'), room.take('b')].map((leave) => leave !== null)).toEqual([true, false, true])
   first()
   first()
   expect([room.take('a'), room.take('a')].map((leave) => leave !== null)).toEqual([true, false])
-  const endless = createRoom(0)
+  const endless = createSlotPool(0)
   for (let i = 0; i < 100; i++) expect(endless.take('a')).not.toBeNull()
 })

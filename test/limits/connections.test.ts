@@ -4,9 +4,9 @@ import type { AddressInfo, Socket } from 'node:net'
 import net from 'node:net'
 import { pino } from 'pino'
 import { afterEach, expect, test } from 'vitest'
-import { matcher } from '../../src/limits/address.ts'
-import { type Connections, limitConnections } from '../../src/limits/connections.ts'
-import { closeHttp, createHttp } from '../../src/server/http.ts'
+import { matcher } from '../../src/api/limits/address.ts'
+import { type Connections, limitConnections } from '../../src/api/limits/connections.ts'
+import { closeHttp, createHttp } from '../../src/api/server/http.ts'
 
 const closing: (() => Promise<void> | void)[] = []
 afterEach(async () => {

@@ -1,7 +1,7 @@
 /** Gates: how many at once, in which order, and when it is too much. */
 import { expect, test, vi } from 'vitest'
-import { Gate } from '../../src/limits/gate.ts'
-import { Pressure } from '../../src/limits/pressure.ts'
+import { Gate } from '../../src/api/limits/gate.ts'
+import { Pressure } from '../../src/api/limits/pressure.ts'
 
 /** What has come to an end by now. */
 async function settled<T>(promises: Promise<T>[]): Promise<T[]> {
@@ -69,10 +69,10 @@ test('nobody waits longer than is allowed', async () => {
   }
 })
 
-test('whoever stays longer than the patience makes room for the next', async () => {
+test('whoever stays longer than its turn lasts makes room for the next', async () => {
   vi.useFakeTimers()
   try {
-    const gate = new Gate({ most: 1, queue: 10, patience: 250 })
+    const gate = new Gate({ most: 1, queue: 10, turnMs: 250 })
     const slow = (await gate.enter('a'))!
     const next = gate.enter('a')
     await vi.advanceTimersByTimeAsync(250)
@@ -94,7 +94,7 @@ test('0 lets everybody in', async () => {
 })
 
 test('where the CPU is short nobody makes room by staying long', async () => {
-  const gate = new Gate({ most: 1, queue: 10, patience: 10 })
+  const gate = new Gate({ most: 1, queue: 10, turnMs: 10 })
   await gate.enter('a')
   const next = gate.enter('a')
   for (const until = performance.now() + 60; performance.now() < until; );
@@ -109,7 +109,7 @@ test('while keys are in each other’s way each has one at once, and as many as 
     most: 3,
     queue: 10,
     pressure: {
-      heard: () => undefined,
+      called: () => undefined,
       get high() {
         return high
       },
@@ -140,14 +140,14 @@ test('while keys are in each other’s way each has one at once, and as many as 
 
 test('keys are in each other’s way when the event loop has no time to spare and more than one asks', async () => {
   const pressure = new Pressure()
-  pressure.heard('a')
+  pressure.called('a')
   const busy = () => {
     for (const until = performance.now() + 300; performance.now() < until; );
   }
   busy()
   await new Promise(setImmediate)
   expect(pressure.high).toBe(false)
-  pressure.heard('b')
+  pressure.called('b')
   busy()
   await new Promise(setImmediate)
   expect(pressure.high).toBe(true)

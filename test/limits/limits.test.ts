@@ -182,7 +182,7 @@ describe('what lasts', () => {
       body: JSON.stringify({ max: 1, lease_seconds: 60, wait_seconds: 15 }),
     }).catch(() => null)
     const claim = { max: 1, lease_seconds: 60, wait_seconds: 10 }
-    const { listenerWaits } = app.app.core.rooms!
+    const { listenerWaits } = app.app.core.slots!
     const isFull = () => {
       const leave = listenerWaits.take(app.tenant.workspaceId)
       leave?.()

@@ -1,6 +1,6 @@
 /** Token buckets, by a clock of the test. */
 import { describe, expect, test } from 'vitest'
-import { TokenBuckets } from '../../src/limits/token-buckets.ts'
+import { TokenBuckets } from '../../src/api/limits/token-buckets.ts'
 
 function buckets(options: { perSecond: number; burst: number; size?: number }) {
   const clock = { now: 1000 }

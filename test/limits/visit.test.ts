@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import Fastify from 'fastify'
 import { expect, test } from 'vitest'
-import { visitOf } from '../../src/limits/visit.ts'
+import { visitOf } from '../../src/api/limits/visit.ts'
 
 test('whoever is gone while he waits for his turn does not keep it', async () => {
   const fastify = Fastify()

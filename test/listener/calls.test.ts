@@ -2,8 +2,9 @@
 import { randomUUID } from 'node:crypto'
 import net from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { ClaimLostError } from '../../src/domain/errors.ts'
-import { claimToWire } from '../../src/domain/work/to-wire.ts'
+import { toWire } from '../../src/domain/core/codec.ts'
+import { ClaimLostError } from '../../src/domain/core/errors.ts'
+import { claim as claimMessage } from '../../src/domain/protocol/answers.ts'
 import { type RemoteControlPlane, remoteControlPlane } from '../../src/listener/control-plane.ts'
 import { ControlPlaneRefused, ControlPlaneUnreachable } from '../../src/listener/errors.ts'
 import { claimOf } from '../dataplane/support.ts'
@@ -224,7 +225,7 @@ test('log lines that are refused do not keep the next ones from being sent', asy
 })
 
 test('a report that the control plane can’t take is reported as failed, so that nothing waits for it', async () => {
-  const { step: _step, ...nothing } = claimToWire(claimOf())
+  const { step: _step, ...nothing } = toWire(claimMessage, claimOf())
   const answer = { recorded: true, assignment: { ...nothing, step: null } }
   server.answer = ({ body }) =>
     body.outcome === 'failed' ? { body: answer } : { status: 422, body: error('VALIDATION_FAILED', []) }
@@ -278,8 +279,8 @@ test('a release is tried until it is heard', async () => {
 })
 
 test('one deployment of which something new is said does not keep the listener from the others', async () => {
-  const good = claimToWire(claimOf())
-  const strange = { ...claimToWire(claimOf()), run: { revision: { source: 'canary' } } }
+  const good = toWire(claimMessage, claimOf())
+  const strange = { ...toWire(claimMessage, claimOf()), run: { revision: { source: 'canary' } } }
   server.answer = () => ({ body: { claims: [strange, good] } })
   const claims = await claim()
   expect(claims.map(({ claimId }) => claimId)).toEqual([good.claim_id])

@@ -7,7 +7,7 @@ import { ServiceAccount } from 'kubernetes-models/v1'
 import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { UsageError } from '../../src/cli/command.ts'
 import { printListenerManifest } from '../../src/cli/listener.ts'
-import { readListenerSettings } from '../../src/listener/settings.ts'
+import { readListenerSettings } from '../../src/platform/config/listener-settings.ts'
 import { cli } from '../support/process.ts'
 
 vi.setConfig({ testTimeout: 60_000 })

@@ -2,8 +2,9 @@
 import { once } from 'node:events'
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { asyncListener } from '../support/async-listener.ts'
 
-export interface Asked {
+interface Asked {
   path: string
   headers: http.IncomingHttpHeaders
   // biome-ignore lint/suspicious/noExplicitAny: whatever was sent
@@ -11,7 +12,7 @@ export interface Asked {
   bytes: number
 }
 
-export type Answering = (
+type Answering = (
   asked: Asked,
   response: http.ServerResponse,
 ) => { status?: number; headers?: http.OutgoingHttpHeaders; body?: unknown } | 'silence'
@@ -27,23 +28,25 @@ export interface ScriptedServer {
 
 /** `body`: a string is sent as it is. Default: 200 without a body. */
 export async function scriptedServer(): Promise<ScriptedServer> {
-  const server = http.createServer(async (request, response) => {
-    const chunks: Buffer[] = []
-    for await (const chunk of request) chunks.push(chunk)
-    const text = Buffer.concat(chunks).toString()
-    const asked: Asked = {
-      path: request.url!,
-      headers: request.headers,
-      body: JSON.parse(text),
-      bytes: Buffer.byteLength(text),
-    }
-    scripted.asked.push(asked)
-    const answer = scripted.answer(asked, response)
-    if (answer === 'silence') return
-    const { status = 200, headers = {}, body } = answer
-    response.writeHead(status, headers)
-    response.end(body === undefined ? '' : typeof body === 'string' ? body : JSON.stringify(body))
-  })
+  const server = http.createServer(
+    asyncListener(async (request, response) => {
+      const chunks: Buffer[] = []
+      for await (const chunk of request) chunks.push(chunk)
+      const text = Buffer.concat(chunks).toString()
+      const asked: Asked = {
+        path: request.url!,
+        headers: request.headers,
+        body: JSON.parse(text),
+        bytes: Buffer.byteLength(text),
+      }
+      scripted.asked.push(asked)
+      const answer = scripted.answer(asked, response)
+      if (answer === 'silence') return
+      const { status = 200, headers = {}, body } = answer
+      response.writeHead(status, headers)
+      response.end(body === undefined ? '' : typeof body === 'string' ? body : JSON.stringify(body))
+    }),
+  )
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   server.on('connection', () => scripted.connections++)

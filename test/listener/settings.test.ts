@@ -1,8 +1,8 @@
 // The settings of the listener: what is required, what is refused, and that a wrong start names all of it.
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { ConfigError } from '../../src/config.ts'
-import { readListenerSettings } from '../../src/listener/settings.ts'
+import { ConfigError } from '../../src/platform/config/config.ts'
+import { readListenerSettings } from '../../src/platform/config/listener-settings.ts'
 import { cli } from '../support/process.ts'
 
 const right = {

@@ -3,10 +3,10 @@
  * runtime that only remembers what it was asked for, so that a test sees the way between the two.
  */
 import { randomUUID } from 'node:crypto'
-import type { RevisionLog, RevisionStep, Runtime } from '../../src/dataplane/runtime/runtime.ts'
-import type { Health, Run } from '../../src/domain/work/protocol.ts'
-import { readListenerSettings } from '../../src/listener/settings.ts'
-import { createLogger } from '../../src/log.ts'
+import { createLogger } from '../../src/app/logger.ts'
+import type { RevisionLog, RevisionStep, Runtime } from '../../src/dataplane/runtimes/runtime.ts'
+import type { Health, Run } from '../../src/domain/protocol/protocol.ts'
+import { readListenerSettings } from '../../src/platform/config/listener-settings.ts'
 import { newKey, type TestApp } from '../support/app.ts'
 import { imageDeployment } from '../support/factories.ts'
 
@@ -101,8 +101,8 @@ export function recordingRuntime(): RecordingRuntime {
       runtime.serving.delete(deploymentId)
     },
     health: (deploymentId) => (runtime.serving.get(deploymentId) ? runtime.healthy : undefined),
-    enlist: async () => async () => {},
-    async recoverHolders() {},
+    registerHolder: async () => async () => {},
+    async releaseDeadHolders() {},
     async close() {},
   }
   return runtime

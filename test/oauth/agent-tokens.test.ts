@@ -1,8 +1,8 @@
 /** The call by which an agent gets its access tokens: with its own key, through a connection, and nothing else. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { openDatabase } from '../../src/database/client.ts'
-import { issueAccessToken } from '../../src/domain/tokens/issue.ts'
+import { issueAccessToken } from '../../src/domain/oauth/tokens/issue.ts'
+import { connectDatabase } from '../../src/platform/postgres/client.ts'
 import { newKey, type TestApp, testApp } from '../support/app.ts'
 import { countStatements } from '../support/database.ts'
 import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
@@ -246,7 +246,7 @@ test('a token whose end nobody knows is handed out as it is', async () => {
 test('a quiet call is one statement, and notes its use once a minute', async () => {
   const quiet = await more()
   // apart from what the server does beside it
-  const database = openDatabase({ url: app.databaseUrl, poolSize: 2 })
+  const database = connectDatabase({ url: app.databaseUrl, poolSize: 2 })
   const ctx = { ...(await app.context(quiet.key)), db: database.prisma }
   const raw = {
     path: { agent_id: quiet.agentId, provider_id: quiet.provider.providerId },

@@ -1,13 +1,13 @@
 /**
- * Tokens are a person's own, in one workspace (contract 1, 8): another admin of the very same workspace sees nothing of
+ * Tokens are a person's own, in one workspace (docs/api-rules.md#who-is-calling, docs/oauth.md#rules): another admin of the very same workspace sees nothing of
  * them, of their connections and of how they came, and can do nothing with them; nor does their owner elsewhere. Every field of GraphQL is tried, and every operation
  * of REST that has to do with tokens; what is added later is covered by itself.
  */
 import { randomUUID } from 'node:crypto'
 import { OperationTypeNode } from 'graphql'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { schema } from '../../src/graphql/schema.ts'
-import { operations } from '../../src/rest/operations.ts'
+import { schema } from '../../src/api/graphql/schema.ts'
+import { operations } from '../../src/api/rest/operations.ts'
 import { operations as fields, NODES, type Victims, victimsOf } from '../graphql/walk.ts'
 import { newKey, type TestApp, testApp } from '../support/app.ts'
 import { storedAuthorization, storedConnection, storedProvider, storedToken } from '../support/oauth-tokens.ts'

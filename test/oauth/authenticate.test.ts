@@ -1,7 +1,7 @@
 /** authenticate and wait, over REST and GraphQL: who may, what is wrong with what is asked, and what other people see. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { waitForAuthorization } from '../../src/domain/authorizations/wait.ts'
-import type { News } from '../../src/domain/news.ts'
+import { waitForAuthorization } from '../../src/domain/oauth/authorizations/wait.ts'
+import type { Notifier } from '../../src/platform/async/notifier.ts'
 import { newKey, type TestApp, testApp } from '../support/app.ts'
 import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
 import { authenticate, connectedToken, LOCAL, oauthProvider, open, type TestProvider } from './support.ts'
@@ -213,23 +213,23 @@ describe('wait', () => {
   /** A wait that has begun: it has looked, and would go on for a minute. */
   async function waiter(on: TestApp, authId: string, signal?: AbortSignal) {
     const ctx = await on.context(app.keys.deployer)
-    const news = ctx.oauthNews!
+    const notifier = ctx.oauthNotifier!
     let begun = () => {}
     const waits = new Promise<void>((resolve) => {
       begun = resolve
     })
-    const observed: News = {
-      mark: (key) => news.mark(key),
+    const observed: Notifier = {
+      mark: (key) => notifier.mark(key),
       wait(...args) {
         begun()
-        return news.wait(...args)
+        return notifier.wait(...args)
       },
       get closed() {
-        return news.closed
+        return notifier.closed
       },
     }
     const raw = { path: { auth_id: authId }, query: { timeout: '60' } }
-    const answer = waitForAuthorization({ ...ctx, oauthNews: observed, signal }, raw)
+    const answer = waitForAuthorization({ ...ctx, oauthNotifier: observed, signal }, raw)
     await waits
     return { answer }
   }

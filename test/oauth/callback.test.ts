@@ -2,7 +2,7 @@
 import { request } from 'node:http'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openToken } from '../../src/domain/tokens/token.ts'
+import { openToken } from '../../src/domain/oauth/tokens/token.ts'
 import type { Prisma } from '../../src/generated/prisma/client.ts'
 import { newKey, type TestApp, testApp } from '../support/app.ts'
 import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
@@ -436,7 +436,7 @@ test('agents that are connected lose what is not granted again, also where that 
   const body = { access_token: 'at', token_type: 'Bearer', scope: 'write', id_token: idToken }
   server.next({ status: 200, body: JSON.stringify(body) })
   expect((await again.open()).status).toBe(409)
-  expect(await db().agentLink.findMany({ where: { tokenId } })).toMatchObject([{ agentId: 'old' }])
+  expect(await db().agentConnection.findMany({ where: { tokenId } })).toMatchObject([{ agentId: 'old' }])
   await failedWith(
     again.authId,
     "The OAuth provider 'Stingy' granted only: write, openid, email. The token is kept, but only for the agents that were connected to it before. The token has lost permissions: read. Agents that need them can’t use it until they are given again.",

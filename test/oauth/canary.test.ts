@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto'
 import { Writable } from 'node:stream'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createLogger } from '../../src/log.ts'
+import { createLogger } from '../../src/app/logger.ts'
 import { type Answer, type Call, newKey, type TestApp, testApp } from '../support/app.ts'
 import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
 import { authenticate, LOCAL, oauthProvider, open } from './support.ts'

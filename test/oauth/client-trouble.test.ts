@@ -1,8 +1,8 @@
 /** What a client makes of a provider that does not answer as it should; and that nothing secret gets out with it. */
 import { inspect } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { OAuthFailure, type ProviderAccess } from '../../src/domain/providers/client.ts'
-import { createOAuthClient } from '../../src/oauth/client.ts'
+import { createOAuthClient } from '../../src/adapters/oauth/client.ts'
+import { OAuthFailure, type ProviderAccess } from '../../src/domain/ports/oauth-client.ts'
 import { accessAt, cameBack, tokensOf } from '../support/oauth-access.ts'
 import { type Disturbance, type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
 

@@ -1,7 +1,7 @@
 /** The OAuth flow as a client, against a real provider. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { OAuthFailure } from '../../src/domain/providers/client.ts'
-import { createOAuthClient } from '../../src/oauth/client.ts'
+import { createOAuthClient } from '../../src/adapters/oauth/client.ts'
+import type { OAuthFailure } from '../../src/domain/ports/oauth-client.ts'
 import { accessAt, cameBack, REDIRECT_URI, tokensOf } from '../support/oauth-access.ts'
 import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
 import { startTokenEndpoint } from '../support/token-endpoint.ts'

@@ -1,7 +1,7 @@
 /** The whole flow over HTTP against a real OAuth provider: a call asks, a person consents and comes back, the agent has its token. */
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openToken } from '../../src/domain/tokens/token.ts'
+import { openToken } from '../../src/domain/oauth/tokens/token.ts'
 import { newKey, type TestApp, testApp } from '../support/app.ts'
 import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
 import { authenticate, connectedToken, LOCAL, oauthProvider, open, SCOPES } from './support.ts'

@@ -1,10 +1,10 @@
 /** Which row a new token set becomes, and which refresh token it ends up with. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { type RequestContext, transaction } from '../../src/domain/context.ts'
-import type { Account } from '../../src/domain/providers/client.ts'
-import { grantedScopes, grantedUntil } from '../../src/domain/tokens/granted.ts'
-import { keepToken } from '../../src/domain/tokens/keep.ts'
-import { openToken } from '../../src/domain/tokens/token.ts'
+import { type RequestContext, transaction } from '../../src/domain/context/context.ts'
+import { saveToken } from '../../src/domain/oauth/tokens/save.ts'
+import { openToken } from '../../src/domain/oauth/tokens/token.ts'
+import { expiryOf, grantedScopes } from '../../src/domain/oauth/tokens/token-response.ts'
+import type { Account } from '../../src/domain/ports/oauth-client.ts'
 import { countStatements } from '../support/database.ts'
 import { type TestDomain, testDomain } from '../support/domain.ts'
 
@@ -47,7 +47,7 @@ interface How {
 
 const keep = (access: string, { account = null, renews = null, refreshToken = null, ...how }: How = {}) =>
   transaction(ctx, (tx) =>
-    keepToken(tx.sql, ctx.keyring, {
+    saveToken(tx.sql, ctx.keyring, {
       workspaceId: how.workspaceId ?? ctx.workspace.id,
       subject: how.subject ?? 'ann',
       provider: { id: providerId, tokenUrl: how.tokenUrl ?? TOKEN_URL },
@@ -137,7 +137,7 @@ test('who keeps a token learns which agents were connected to the row, and which
     tokenId: first.id,
     createdBy: 'ann',
   }))
-  for (const one of data) await ctx.db.agentLink.create({ data: one })
+  for (const one of data) await ctx.db.agentConnection.create({ data: one })
   expect(await keep('2', { account: alice, scopes: ['read', 'more'] })).toMatchObject({
     agents: ['b', 'a'],
     lost: ['write', 'admin'],
@@ -187,6 +187,6 @@ test('what is asked for of OpenID Connect counts as granted, the rest as the pro
 
 test('a lifetime is counted from before the request', () => {
   const at = new Date('2026-01-01T00:00:00Z')
-  expect(grantedUntil(null, at)).toBeNull()
-  expect(grantedUntil(60, at)).toEqual(new Date('2026-01-01T00:01:00Z'))
+  expect(expiryOf(null, at)).toBeNull()
+  expect(expiryOf(60, at)).toEqual(new Date('2026-01-01T00:01:00Z'))
 })

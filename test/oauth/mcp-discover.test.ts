@@ -1,10 +1,10 @@
-/** An OAuth provider made from an MCP server, over REST and GraphQL, and that it is a provider like any other (contract 8). */
+/** An OAuth provider made from an MCP server, over REST and GraphQL, and that it is a provider like any other (docs/oauth.md#rules). */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { discoverMcpProvider } from '../../src/domain/providers/discover.ts'
-import { createLogger } from '../../src/log.ts'
-import { createOAuthClient } from '../../src/oauth/client.ts'
-import type { Resolve } from '../../src/oauth/outbound-connect.ts'
+import { createOAuthClient } from '../../src/adapters/oauth/client.ts'
+import type { Resolve } from '../../src/adapters/oauth/outbound-connect.ts'
+import { createLogger } from '../../src/app/logger.ts'
+import { discoverMcpProvider } from '../../src/domain/oauth/providers/discover.ts'
 import { type CallOptions, type RestApp, restApp, violations } from '../rest/support.ts'
 import { agentKey } from '../support/factories.ts'
 import { type McpServer, SERVER_METADATA, startMcpServer } from '../support/mcp-server.ts'

@@ -3,10 +3,10 @@ import type { LookupAddress } from 'node:dns'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { describe, expect, test } from 'vitest'
-import { McpDiscoveryError, McpUnavailableError } from '../../src/domain/providers/client.ts'
-import { createOutbound } from '../../src/oauth/fetch.ts'
-import { registerForMcp } from '../../src/oauth/mcp.ts'
-import type { Resolve } from '../../src/oauth/outbound-connect.ts'
+import { createOutbound } from '../../src/adapters/oauth/fetch.ts'
+import { registerForMcp } from '../../src/adapters/oauth/mcp.ts'
+import type { Resolve } from '../../src/adapters/oauth/outbound-connect.ts'
+import { McpDiscoveryError, McpUnavailableError } from '../../src/domain/ports/oauth-client.ts'
 import { type McpServer, RESOURCE_METADATA, SERVER_METADATA } from '../support/mcp-server.ts'
 import { mcpServer, OPENID, REDIRECT, RULES } from './mcp-support.ts'
 
@@ -16,9 +16,9 @@ const CLIENT = { name: 'Acme', redirectUri: REDIRECT }
 async function said(
   url: string,
   Wrong: typeof McpDiscoveryError | typeof McpUnavailableError,
-  { resolve, patience = 10_000 }: { resolve?: Resolve; patience?: number } = {},
+  { resolve, timeoutMs = 10_000 }: { resolve?: Resolve; timeoutMs?: number } = {},
 ): Promise<string> {
-  const asked = registerForMcp(createOutbound(RULES, resolve), RULES, url, CLIENT, patience)
+  const asked = registerForMcp(createOutbound(RULES, resolve), RULES, url, CLIENT, timeoutMs)
   const error = await asked.catch((thrown) => thrown)
   expect(error).toBeInstanceOf(Wrong)
   expect(JSON.stringify([error.message, error.cause])).not.toContain('canary')
@@ -142,7 +142,7 @@ describe('the server itself', () => {
   test('is told of when the time is up', async () => {
     const mcp = await mcpServer()
     mcp.answer(`${RESOURCE_METADATA}/mcp`, { hang: true })
-    expect(await said(mcp.url, McpUnavailableError, { patience: 400 })).toContain(
+    expect(await said(mcp.url, McpUnavailableError, { timeoutMs: 400 })).toContain(
       `(RFC 9728) could not be read: ${host(mcp)} did not answer in time (all calls together have 0.4 s).`,
     )
   })

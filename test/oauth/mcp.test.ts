@@ -1,8 +1,8 @@
 /** How the authorization server of an MCP server is found, and a client registered there. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { McpDiscoveryError, McpUnavailableError } from '../../src/domain/providers/client.ts'
-import { createOutbound } from '../../src/oauth/fetch.ts'
-import { registerForMcp } from '../../src/oauth/mcp.ts'
+import { createOutbound } from '../../src/adapters/oauth/fetch.ts'
+import { registerForMcp } from '../../src/adapters/oauth/mcp.ts'
+import { McpDiscoveryError, McpUnavailableError } from '../../src/domain/ports/oauth-client.ts'
 import { type McpServer, RESOURCE_METADATA, SERVER_METADATA } from '../support/mcp-server.ts'
 import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
 import { mcpServer, OPENID, REDIRECT, RULES } from './mcp-support.ts'
@@ -14,8 +14,8 @@ beforeAll(async () => {
 afterAll(() => oauth.close())
 
 /** What discovery comes to: the client, or the error. */
-const discover = (url: string, { redirectUri = REDIRECT, patience = 10_000 } = {}) =>
-  registerForMcp(createOutbound(RULES), RULES, url, { name: 'Acme', redirectUri }, patience).catch((error) => error)
+const discover = (url: string, { redirectUri = REDIRECT, timeoutMs = 10_000 } = {}) =>
+  registerForMcp(createOutbound(RULES), RULES, url, { name: 'Acme', redirectUri }, timeoutMs).catch((error) => error)
 
 const said = (text: string | RegExp) => (error: unknown) => {
   expect(error).toBeInstanceOf(McpDiscoveryError)
@@ -93,7 +93,7 @@ test('a server that answers without a token is asked for its metadata all the sa
 test('a server that does not answer is asked for its metadata all the same', async () => {
   const mcp = await mcpServer({ authorizationServers: [oauth.url] })
   mcp.answer('/mcp', { hang: true })
-  expect(await discover(mcp.url, { patience: 4000 })).toMatchObject({ issuer: oauth.url })
+  expect(await discover(mcp.url, { timeoutMs: 4000 })).toMatchObject({ issuer: oauth.url })
 })
 
 test('a page for people at a well-known place counts as nothing', async () => {
@@ -381,5 +381,5 @@ test('a server that can’t be reached is said so', async () => {
 test('all calls together have one deadline', async () => {
   const mcp = await ownServer()
   mcp.answer(SERVER_METADATA, { hang: true })
-  unavailable('did not answer in time')(await discover(mcp.url, { patience: 500 }))
+  unavailable('did not answer in time')(await discover(mcp.url, { timeoutMs: 500 }))
 })

@@ -7,9 +7,10 @@ import { type AddressInfo, createServer as createTcpServer, type Server, type So
 import type { TLSSocket } from 'node:tls'
 import { gzipSync } from 'node:zlib'
 import { afterEach, describe, expect, test } from 'vitest'
-import { OAuthFailure } from '../../src/domain/providers/client.ts'
-import { createOutbound, type Outbound } from '../../src/oauth/fetch.ts'
-import { connectionTo, type Resolve } from '../../src/oauth/outbound-connect.ts'
+import { createOutbound, type Outbound } from '../../src/adapters/oauth/fetch.ts'
+import { connectionTo, type Resolve } from '../../src/adapters/oauth/outbound-connect.ts'
+import { OAuthFailure } from '../../src/domain/ports/oauth-client.ts'
+import { asyncListener } from '../support/async-listener.ts'
 import { run } from '../support/process.ts'
 
 const SECRET = 'hunter2'
@@ -43,13 +44,15 @@ async function listen(server: Server, host = '127.0.0.1') {
 
 async function web(answer: RequestListener) {
   const requests: (IncomingMessage & { text: string })[] = []
-  const server = createServer(async (request, response) => {
-    request.setEncoding('utf8')
-    let text = ''
-    for await (const chunk of request) text += chunk
-    requests.push(Object.assign(request, { text }))
-    answer(request, response)
-  })
+  const server = createServer(
+    asyncListener(async (request, response) => {
+      request.setEncoding('utf8')
+      let text = ''
+      for await (const chunk of request) text += chunk
+      requests.push(Object.assign(request, { text }))
+      answer(request, response)
+    }),
+  )
   return { ...(await listen(server)), requests }
 }
 
@@ -75,7 +78,7 @@ async function failure(call: Promise<Response>): Promise<string> {
   return `${error.kind}: ${error.message}`
 }
 
-function post(outbound: Outbound, url: string, init: { patience?: number; signal?: AbortSignal } = {}) {
+function post(outbound: Outbound, url: string, init: { timeoutMs?: number; signal?: AbortSignal } = {}) {
   return outbound.fetch(url, { method: 'POST', body: new URLSearchParams({ refresh_token: SECRET }), ...init })
 }
 
@@ -313,7 +316,7 @@ describe('nothing was sent', () => {
 
   test('when the look-up of its name takes too long', async () => {
     const outbound = createOutbound({ allow: [] }, () => undefined)
-    expect(await failure(post(outbound, 'https://provider.example/', { patience: 100 }))).toBe(
+    expect(await failure(post(outbound, 'https://provider.example/', { timeoutMs: 100 }))).toBe(
       'unreachable: could not be reached within 0.1 s',
     )
   })
@@ -321,7 +324,7 @@ describe('nothing was sent', () => {
   test('when the other side greets by TLS never, or in another language', async () => {
     const silent = await listen(createTcpServer())
     const url = (port: number) => `https://127.0.0.1:${port}/`
-    expect(await failure(post(LOOPBACK, url(silent.port), { patience: 200 }))).toBe(
+    expect(await failure(post(LOOPBACK, url(silent.port), { timeoutMs: 200 }))).toBe(
       'unreachable: could not be reached within 0.2 s',
     )
     await closed(silent.sockets)
@@ -370,14 +373,14 @@ describe('nothing was sent', () => {
 describe('nobody knows what the other side has done', () => {
   test('when it does not answer in time', async () => {
     const { url, requests, sockets } = await web(() => undefined)
-    expect(await failure(post(LOOPBACK, url, { patience: 1500 }))).toBe('unanswered: did not answer within 1.5 s')
+    expect(await failure(post(LOOPBACK, url, { timeoutMs: 1500 }))).toBe('unanswered: did not answer within 1.5 s')
     expect(requests).toHaveLength(1)
     await closed(sockets)
   })
 
   test('when it does not come to an end in time', async () => {
     const { url } = await web((_request, response) => response.write('{'))
-    expect(await failure(post(LOOPBACK, url, { patience: 1500 }))).toBe('unanswered: did not answer within 1.5 s')
+    expect(await failure(post(LOOPBACK, url, { timeoutMs: 1500 }))).toBe('unanswered: did not answer within 1.5 s')
   })
 
   test('when the caller stops waiting', async () => {

@@ -1,9 +1,9 @@
 /** Slack, Microsoft and Salesforce, as their documentation shows them. */
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { ProviderAccess } from '../../src/domain/providers/client.ts'
-import type { ProviderType } from '../../src/domain/providers/schemas.ts'
-import { createOAuthClient } from '../../src/oauth/client.ts'
-import { scopeParameters, standardAnswer } from '../../src/oauth/provider-types.ts'
+import { createOAuthClient } from '../../src/adapters/oauth/client.ts'
+import { scopeParameters, standardAnswer } from '../../src/adapters/oauth/provider-types.ts'
+import type { ProviderType } from '../../src/domain/model/oauth-provider.ts'
+import type { ProviderAccess } from '../../src/domain/ports/oauth-client.ts'
 import { startTokenEndpoint } from '../support/token-endpoint.ts'
 
 const oauth = createOAuthClient({ allow: ['127.0.0.1'] })

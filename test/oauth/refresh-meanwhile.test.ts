@@ -2,10 +2,10 @@
 import type { Socket } from 'node:net'
 import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { accessOf } from '../../src/domain/providers/find.ts'
-import { beginRefresh } from '../../src/domain/tokens/refresh-attempt.ts'
-import { sealToken } from '../../src/domain/tokens/token.ts'
-import { createLogger } from '../../src/log.ts'
+import { createLogger } from '../../src/app/logger.ts'
+import { accessOf } from '../../src/domain/oauth/provider-access/access.ts'
+import { beginRefresh } from '../../src/domain/oauth/tokens/refresh-attempt.ts'
+import { sealToken } from '../../src/domain/oauth/tokens/token.ts'
 import { type TestApp, testApp } from '../support/app.ts'
 import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
 import { ask, expired, type Granted, granted, refreshes, row, SETTINGS, stored } from './agent-support.ts'
@@ -64,7 +64,7 @@ test('a server that is stopped while it refreshes writes down what the provider 
 test('a server that is about to stop begins no refresh; another one does', async () => {
   const held = await expired(app, rotating)
   const stopping = await testApp({ beside: app, settings: SETTINGS })
-  await stopping.app.core.underWay.close(0)
+  await stopping.app.core.inFlight.close(0)
   expect(await ask(stopping, held)).toMatchObject({ status: 503, body: { code: 'UNAVAILABLE' } })
   expect(refreshes(rotating)).toEqual([])
   expect((await ask(app, held)).status).toBe(200)
@@ -146,7 +146,7 @@ describe('before the provider is asked', () => {
       await sql.$queryRaw`SELECT 1 FROM oauth_tokens WHERE id = ${held.tokenId}::uuid FOR UPDATE`
       void begin(held, stopping)
       await expect.poll(blocked).toBe(true)
-      closing = stopping.app.core.underWay.close(6000)
+      closing = stopping.app.core.inFlight.close(6000)
     })
     await closing
     expect(await row(app, held)).toMatchObject({ version: 2, refreshId: null })
@@ -187,7 +187,7 @@ describe('before the provider is asked', () => {
       await expect.poll(blocked).toBe(true)
       vi.spyOn(performance, 'now').mockImplementation(() => now() + 10_000)
     })
-    await core.underWay.of(held.tokenId)
+    await core.inFlight.of(held.tokenId)
     vi.restoreAllMocks()
     expect(refreshes(rotating)).toEqual([])
     expect(await row(app, held)).toMatchObject({ endedAt: null, refreshId: null, refreshFailures: 1 })
@@ -236,7 +236,7 @@ test('who is unlinked, or loses its key, while it waits gets nothing', async () 
   const first = rotating.next('hang')
   const unlinked = ask(app, held)
   await first.reached
-  await core.db.agentLink.delete({ where: { id: held.connectionId } })
+  await core.db.agentConnection.delete({ where: { id: held.connectionId } })
   first.release()
   expect((await unlinked).body.code).toBe('CONNECTION_REQUIRED')
 
@@ -255,7 +255,7 @@ test('who waits for one person’s token never gets another’s that comes in it
   const asked = ask(app, held)
   await reached
   await granted(app, rotating, { provider: held.provider, agent: held, subject: 'bob' })
-  await app.app.core.db.agentLink.delete({ where: { id: held.connectionId } })
+  await app.app.core.db.agentConnection.delete({ where: { id: held.connectionId } })
   release()
   expect((await asked).body.code).toBe('CONNECTION_REQUIRED')
 })

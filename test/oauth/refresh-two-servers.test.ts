@@ -1,8 +1,8 @@
 /** Fifty agents, two servers, one expired token: the provider is asked once. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { beginRefresh } from '../../src/domain/tokens/refresh-attempt.ts'
-import { refreshExpiring } from '../../src/domain/tokens/refresh-expiring.ts'
+import { beginRefresh } from '../../src/domain/oauth/tokens/refresh-attempt.ts'
+import { refreshExpiring } from '../../src/domain/oauth/tokens/refresh-expiring.ts'
 import { type Answer, type TestApp, testApp } from '../support/app.ts'
 import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
 import { ask, expired, type Granted, granted, later, refreshes, row, SETTINGS, stored } from './agent-support.ts'
@@ -100,7 +100,7 @@ test('a server that read the token before the other one refreshed it does not do
   expect((await ask(apps[0], held)).status).toBe(200)
   const { core } = apps[1].app
   await beginRefresh(core, { id: held.tokenId, version: 1 })
-  await core.underWay.of(held.tokenId)
+  await core.inFlight.of(held.tokenId)
   expect(refreshes(rotating)).toHaveLength(1)
 })
 
@@ -110,7 +110,7 @@ test('nor when the other one has tried in vain meanwhile: it waits as long', asy
   expect((await ask(apps[0], held)).status).toBe(502)
   const { core } = apps[1].app
   await beginRefresh(core, { id: held.tokenId, version: 1 })
-  await core.underWay.of(held.tokenId)
+  await core.inFlight.of(held.tokenId)
   expect(refreshes(rotating)).toHaveLength(1)
 })
 

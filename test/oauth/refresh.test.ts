@@ -1,13 +1,13 @@
 /** Refreshing: once, whoever asks, and whatever the provider does. On one server; several are in refresh-two-servers.test.ts. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { refreshToken } from '../../src/domain/tokens/refresh.ts'
-import { beginRefresh } from '../../src/domain/tokens/refresh-attempt.ts'
-import { refreshExpiring } from '../../src/domain/tokens/refresh-expiring.ts'
-import { endLapsed, postponeRefresh, takeLease } from '../../src/domain/tokens/refresh-lease.ts'
-import { findStored } from '../../src/domain/tokens/stored.ts'
-import { statusMessageOf } from '../../src/domain/tokens/token.ts'
-import { createLogger } from '../../src/log.ts'
+import { createLogger } from '../../src/app/logger.ts'
+import { refreshToken } from '../../src/domain/oauth/tokens/refresh.ts'
+import { beginRefresh } from '../../src/domain/oauth/tokens/refresh-attempt.ts'
+import { refreshExpiring } from '../../src/domain/oauth/tokens/refresh-expiring.ts'
+import { endAbandoned, postponeRefresh, takeLease } from '../../src/domain/oauth/tokens/refresh-lease.ts'
+import { readSnapshot } from '../../src/domain/oauth/tokens/snapshot.ts'
+import { statusMessageOf } from '../../src/domain/oauth/tokens/token.ts'
 import { type Answer, type TestApp, testApp } from '../support/app.ts'
 import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
 import { ask, expired, granted, later, newAgent, refreshes, row, SETTINGS, stored } from './agent-support.ts'
@@ -169,7 +169,7 @@ describe('when the provider fails', () => {
   test('who has waited for a try in vain is told so, though its back-off is over by then', async () => {
     const { core } = app.app
     const held = await expired(app, rotating)
-    const seen = await findStored(core, held.tokenId)
+    const seen = await readSnapshot(core, held.tokenId)
     rotating.next('500')
     expect((await ask(app, held)).status).toBe(502)
     await later(app, held)
@@ -285,7 +285,7 @@ describe('a server that died while it refreshed', () => {
     await died(held.tokenId, rotates)
     const { core } = app.app
     await beginRefresh(core, { id: held.tokenId, version: 1 })
-    await core.underWay.of(held.tokenId)
+    await core.inFlight.of(held.tokenId)
     expect(refreshes(rotating)).toEqual([])
   })
 
@@ -293,13 +293,13 @@ describe('a server that died while it refreshed', () => {
     const { core } = app.app
     const held = await expired(app, rotating)
     await died(held.tokenId, null)
-    const seen = await findStored(core, held.tokenId)
+    const seen = await readSnapshot(core, held.tokenId)
     for (const now of [
       { refreshId: null, refreshUntil: null },
       { refreshId: randomUUID(), refreshUntil: new Date(Date.now() + 30_000) },
     ]) {
       await core.db.oAuthToken.update({ where: { id: held.tokenId }, data: now })
-      expect(await endLapsed(core, seen!)).toBe(false)
+      expect(await endAbandoned(core, seen!)).toBe(false)
     }
     expect((await row(app, held)).endedAt).toBeNull()
   })
@@ -381,7 +381,7 @@ describe('before they expire', () => {
     await prepare(idle!.tokenId, 200, 2 * 86_400)
     await prepare(good!.tokenId, 400)
     await prepare(unlinked!.tokenId, 200)
-    await app.app.core.db.agentLink.delete({ where: { id: unlinked!.connectionId } })
+    await app.app.core.db.agentConnection.delete({ where: { id: unlinked!.connectionId } })
     await prepare(ended!.tokenId, 200)
     await app.app.core.db.oAuthToken.update({ where: { id: ended!.tokenId }, data: { endedAt: new Date() } })
     rotating.tokenRequests.length = 0

@@ -1,7 +1,7 @@
 /** What tests of OAuth share: a provider of ours at the tests' OAuth server, and a person who goes through the flow. */
 import { randomUUID } from 'node:crypto'
 import { expect } from 'vitest'
-import { redirectUriOf, sealClientSecret } from '../../src/domain/providers/find.ts'
+import { redirectUriOf, sealClientSecret } from '../../src/domain/oauth/provider-access/access.ts'
 import type { Answer, TestApp } from '../support/app.ts'
 import type { OAuthServer } from '../support/oauth-server.ts'
 
@@ -114,7 +114,7 @@ export async function connectedToken(
     where: { id: asked.body.auth_id },
   })
   const connection = agentId
-    ? await app.app.core.db.agentLink.findFirstOrThrow({ where: { agentId, tokenId: tokenId! } })
+    ? await app.app.core.db.agentConnection.findFirstOrThrow({ where: { agentId, tokenId: tokenId! } })
     : null
   return { authId: asked.body.auth_id, tokenId: tokenId!, connectionId: connection?.id ?? null, provider }
 }

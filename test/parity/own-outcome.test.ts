@@ -1,4 +1,4 @@
-/** A write answers with its own outcome, whatever others write at the same moment (contract 2): through both transports. */
+/** A write answers with its own outcome, whatever others write at the same moment (docs/api-rules.md#errors): through both transports. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { mutate } from '../graphql/mutate.ts'
 import { type TestApp, testApp } from '../support/app.ts'

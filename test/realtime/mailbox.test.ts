@@ -1,7 +1,7 @@
 /** A mailbox is bounded: what happens to it depends on whether its owner can still read the log instead. */
 import { describe, expect, test } from 'vitest'
+import { Hub } from '../../src/api/realtime/hub.ts'
 import type { StoredEvent } from '../../src/domain/events/read.ts'
-import { Hub } from '../../src/realtime/hub.ts'
 
 const CAPACITY = 10
 const event = (sequence: number): StoredEvent => ({

@@ -1,10 +1,11 @@
-/** Design rule 5 under stress: nothing lost, nothing twice, in order, whatever happens to writers, servers and connections. */
+/** The log is the truth of the stream (docs/architecture.md#rules), under stress: nothing lost, nothing twice, in order, whatever happens to writers, servers and connections. */
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
-import { openDatabase } from '../../src/database/client.ts'
-import { type Log, type RequestContext, transaction } from '../../src/domain/context.ts'
-import { createRelay, type RelayOptions } from '../../src/realtime/relay.ts'
-import type { RevisionStatusEvent } from '../../src/realtime/status-event.ts'
-import { streamRevisionStatus } from '../../src/realtime/stream.ts'
+import { createRelay, type RelayOptions } from '../../src/api/realtime/relay.ts'
+import type { RevisionStatusEvent } from '../../src/api/realtime/status-event.ts'
+import { streamRevisionStatus } from '../../src/api/realtime/stream.ts'
+import { type RequestContext, transaction } from '../../src/domain/context/context.ts'
+import type { Log } from '../../src/platform/log/log.ts'
+import { connectDatabase } from '../../src/platform/postgres/client.ts'
 import { asAdmin, countStatements } from '../support/database.ts'
 import { type TestDomain, testDomain } from '../support/domain.ts'
 import { announce, endOfLog, imageDeployment, loggedCursors, move, ROLLOUT, take, takeUntil, until } from './support.ts'
@@ -35,7 +36,7 @@ type Relay = ReturnType<typeof relayWith>
 
 /** Another server on the same database: a pool and a relay of its own. */
 function server({ poolSize = 2, log = domain.core.log, ...options }: ServerOptions = {}) {
-  const database = openDatabase({ url: domain.url, poolSize })
+  const database = connectDatabase({ url: domain.url, poolSize })
   cleanups.push(() => database.close())
   const relay = relayWith({ ...options, core: { db: database.prisma, log, clock: domain.core.clock } })
   return { database, relay, as: (who: RequestContext) => ({ ...who, db: database.prisma }) }

@@ -1,12 +1,12 @@
-/** Contract 10: what a subscriber of revisionStatusChanged gets, when, and when it ends. */
+/** docs/api-rules.md#graphql: what a subscriber of revisionStatusChanged gets, when, and when it ends. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { RequestContext } from '../../src/domain/context.ts'
+import { createRelay, type Relay } from '../../src/api/realtime/relay.ts'
+import { type StreamArgs, streamRevisionStatus } from '../../src/api/realtime/stream.ts'
+import type { RequestContext } from '../../src/domain/context/context.ts'
+import { NotFoundError, ValidationError } from '../../src/domain/core/errors.ts'
 import { deleteDeployment } from '../../src/domain/deployments/delete.ts'
-import { NotFoundError, ValidationError } from '../../src/domain/errors.ts'
 import { eventCursor } from '../../src/domain/events/cursor.ts'
-import { createRelay, type Relay } from '../../src/realtime/relay.ts'
-import { type StreamArgs, streamRevisionStatus } from '../../src/realtime/stream.ts'
 import { as, type TestDomain, testDomain } from '../support/domain.ts'
 import { announce, endOfLog, imageDeployment, move, ROLLOUT, take, takeUntil } from './support.ts'
 

@@ -1,11 +1,11 @@
 /** Helpers for tests of streams: reading from them, and writing the changes that they carry. */
 import { randomUUID } from 'node:crypto'
-import type { Core, RequestContext } from '../../src/domain/context.ts'
-import { transaction } from '../../src/domain/context.ts'
+import type { Core, RequestContext } from '../../src/domain/context/context.ts'
+import { transaction } from '../../src/domain/context/context.ts'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
-import { lockDeployment } from '../../src/domain/deployments/lock.ts'
 import { eventCursor } from '../../src/domain/events/cursor.ts'
 import { transition } from '../../src/domain/revisions/transition.ts'
+import { lockDeployment } from '../../src/domain/rows/locks.ts'
 import type { RevisionStatus } from '../../src/generated/prisma/enums.ts'
 
 /** Reads the next `count` elements, or fewer if the stream ends before. */
@@ -56,9 +56,8 @@ export const ROLLOUT = ['QUEUED', 'AWAITING_DEPLOY', 'DEPLOYING', 'DEPLOYED'] as
 /** Moves a revision along, one transaction for each status; a move out of a terminal status is a redeploy. */
 export async function move(ctx: RequestContext, revisionId: string, statuses: readonly RevisionStatus[]) {
   for (const to of statuses) {
-    await transaction(ctx, async (tx) => {
-      const { deploymentId } = await tx.sql.revision.findUniqueOrThrow({ where: { id: revisionId } })
-      const { rollout } = await lockDeployment(tx, ctx, deploymentId)
+    const { deploymentId } = await ctx.db.revision.findUniqueOrThrow({ where: { id: revisionId } })
+    await lockDeployment(ctx, deploymentId, async (tx, { rollout }) => {
       const revision = await tx.sql.revision.findUniqueOrThrow({ where: { id: revisionId } })
       const redeploy = revision.status === 'DEPLOYED' ? { rollout: rollout + 1 } : {}
       await transition(tx, ctx.workspace.id, revision, { to, ...redeploy })

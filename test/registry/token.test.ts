@@ -4,8 +4,8 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ConfigError, readConfig } from '../../src/config.ts'
-import { openRegistry } from '../../src/registry/open.ts'
+import { createRegistry } from '../../src/adapters/registry/create-registry.ts'
+import { ConfigError, readConfig } from '../../src/platform/config/config.ts'
 import { type RegistrySettings, registrySettings } from './support.ts'
 
 let settings: RegistrySettings
@@ -18,7 +18,8 @@ afterAll(() => {
   for (const { folder } of [settings, rsa]) rmSync(folder, { recursive: true })
 })
 
-const open = (changed: Record<string, string> = {}) => openRegistry(readConfig({ ...asSettings(settings), ...changed }))
+const open = (changed: Record<string, string> = {}) =>
+  createRegistry(readConfig({ ...asSettings(settings), ...changed }))
 const asSettings = ({ folder: _, ...named }: RegistrySettings): Record<string, string> => named
 const access = [{ repository: 'w/d', actions: ['pull', 'push'] as const }]
 
@@ -29,7 +30,7 @@ function file(name: string, text: string): string {
 }
 
 test('without settings there is no registry', async () => {
-  expect(await openRegistry(readConfig({}))).toBeNull()
+  expect(await createRegistry(readConfig({}))).toBeNull()
 })
 
 describe.each([

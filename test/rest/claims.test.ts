@@ -1,4 +1,4 @@
-/** The data plane over REST (contract 7): work for one listener, and nobody else's. */
+/** The data plane over REST (docs/protocol.md): work for one listener, and nobody else's. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Listener } from '../../src/generated/prisma/client.ts'

@@ -1,4 +1,4 @@
-/** Connections of agents to tokens as a REST client sees them (spec 2.9, contract 8). */
+/** Connections of agents to tokens as a REST client sees them (docs/oauth.md#rules). */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { OAuthProvider, OAuthToken, Prisma } from '../../src/generated/prisma/client.ts'
@@ -33,7 +33,7 @@ async function made(agent: string, tokenId = token.id, options?: CallOptions) {
   expect(answer.status, answer.text).toBe(201)
   return answer.body
 }
-const stored = (agentId: string) => app.core.db.agentLink.findMany({ where: { agentId } })
+const stored = (agentId: string) => app.core.db.agentConnection.findMany({ where: { agentId } })
 const eventsOf = async (id: string) =>
   (await app.core.db.event.findMany({ where: { subjectId: id }, orderBy: { sequence: 'asc' } })).map(({ type }) => type)
 
@@ -100,7 +100,7 @@ describe('connecting an agent to a token of mine', () => {
     ])
     expect(deleted.status).toBe(204)
     for (const { status, text } of answers) expect([201, 404], text).toContain(status)
-    expect(await app.core.db.agentLink.count({ where: { tokenId: id } })).toBe(0)
+    expect(await app.core.db.agentConnection.count({ where: { tokenId: id } })).toBe(0)
   })
 
   test('takes any printable name of an agent: none of them is known to the server', async () => {
@@ -129,7 +129,7 @@ describe('connecting an agent to a token of mine', () => {
     for (const { id } of others) {
       const answer = await connect('bot', id)
       expect([answer.status, answer.body.detail]).toEqual([404, `OAuth token ID ${id} not found.`])
-      expect(await app.core.db.agentLink.count({ where: { tokenId: id } })).toBe(0)
+      expect(await app.core.db.agentConnection.count({ where: { tokenId: id } })).toBe(0)
     }
   })
 

@@ -1,4 +1,4 @@
-/** POST /v2/deployments: spec 2.1 to 2.4 row by row, contract 3's rules by source. */
+/** POST /v2/deployments: docs/deployments.md#deployments, docs/deployments.md#secrets row by row, docs/deployments.md#deployments's rules by source. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { bodies, type RestApp, restApp, set, uniqueName, violations } from './support.ts'
 
@@ -14,7 +14,7 @@ const git = () => bodies.gitprovider(app.tenant.integrationId)
 const post = (body: unknown, key?: string) => app.call('POST', '/v2/deployments', { body, key })
 
 describe('what a new deployment looks like', () => {
-  test('from git: every field of spec 2.1 to 2.3, with its defaults', async () => {
+  test('from git: every field, with its defaults', async () => {
     const body = git()
     const created = await app.create(body)
     expect(created).toEqual({
@@ -140,7 +140,7 @@ describe('what a new deployment looks like', () => {
 describe('what is refused with 422, and where', () => {
   type Source = 'gitprovider' | 'external_container' | 'internal_container' | 'internal_source'
   const rows: [string, Source, string, unknown, string][] = [
-    // spec 2.1
+    // docs/deployments.md#deployments
     ['a missing name', 'gitprovider', 'name', undefined, 'body.name missing'],
     ['an empty name', 'gitprovider', 'name', '', 'body.name string_too_short'],
     ['a name of 129 characters', 'gitprovider', 'name', 'n'.repeat(129), 'body.name string_too_long'],
@@ -159,7 +159,7 @@ describe('what is refused with 422, and where', () => {
     ],
     ['missing secrets', 'gitprovider', 'secrets', undefined, 'body.secrets missing'],
     ['secrets that are null', 'gitprovider', 'secrets', null, 'body.secrets list_type'],
-    // spec 2.2
+    // docs/deployments.md#deployments
     [
       'no integration',
       'gitprovider',
@@ -287,7 +287,7 @@ describe('what is refused with 422, and where', () => {
       { labels: { a: '\ud800' } },
       'body.source_config.resource_spec.labels.a value_error',
     ],
-    // spec 2.3
+    // docs/deployments.md#deployments
     [
       'no ref',
       'gitprovider',
@@ -386,7 +386,7 @@ describe('what is refused with 422, and where', () => {
       'some/path',
       'body.source_revision_config.source_tarball_path value_error',
     ],
-    // spec 2.4
+    // docs/deployments.md#secrets
     ['a secret without a value', 'gitprovider', 'secrets', [{ name: 'A' }], 'body.secrets.0.value missing'],
     [
       'a secret whose value is a number',

@@ -1,4 +1,4 @@
-/** DELETE of one deployment and of many (contract 3). */
+/** DELETE of one deployment and of many (docs/deployments.md#deployments). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type RestApp, restApp, violations } from './support.ts'
 

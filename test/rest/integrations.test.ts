@@ -1,4 +1,4 @@
-/** GET /v1/integrations/…: the git integrations and their repositories (spec 2.10, contract 9), at both paths. */
+/** GET /v1/integrations/…: the git integrations and their repositories (docs/sources.md#git-providers), at both paths. */
 import { execFile } from 'node:child_process'
 import { mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'

@@ -1,4 +1,4 @@
-/** GET /v2/deployments: every filter of spec 4, paging of spec 8 and contract 3. */
+/** GET /v2/deployments: every filter of docs/api-rules.md#paging, paging of docs/api-rules.md#limits, docs/deployments.md#deployments. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { listener } from '../support/factories.ts'
 import { bodies, type RestApp, restApp, set, violations } from './support.ts'

@@ -1,7 +1,7 @@
-/** Listeners as a REST client sees them (spec 2.7, contract 7). */
+/** Listeners as a REST client sees them (docs/deployments.md#listeners, docs/protocol.md). */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { expire } from '../../src/domain/work/expire.ts'
+import { sweep } from '../../src/domain/rollouts/sweep.ts'
 import type { Answer } from '../support/app.ts'
 import { listenerKey, listener as stored } from '../support/factories.ts'
 import { bodies, type CallOptions, type RestApp, restApp, violations } from './support.ts'
@@ -306,10 +306,10 @@ describe('while it is silent', () => {
     await heard(one.id, 1000)
     const { lastSeenAt } = await app.core.db.listener.findUniqueOrThrow({ where: { id: one.id } })
     const since = lastSeenAt!.toISOString().replace(/\.\d+/, '')
-    await expire(app.core)
+    await sweep(app.core)
     expect(await message()).toBe(`${which}, not heard from since ${since}, to provision the deployment.`)
     await heard(one.id, 0)
-    await expire(app.core)
+    await sweep(app.core)
     expect(await message()).toBe(`${which} to provision the deployment.`)
   })
 
@@ -319,7 +319,7 @@ describe('while it is silent', () => {
     await heard(one.id, 25 * 3600)
     await app.core.db
       .$executeRaw`UPDATE steps SET created_at = now() - interval '25 hours' WHERE deployment_id = ${body.id}::uuid`
-    await expire(app.core)
+    await sweep(app.core)
     const path = `/v2/deployments/${body.id}/revisions/${body.latest_revision_id}`
     const { status, status_message } = (await app.call('GET', path)).body
     expect(status).toBe('CREATE_FAILED')
@@ -340,7 +340,7 @@ describe('while it is silent', () => {
     const message = async () => (await app.call('GET', path)).body.status_message
     expect(await message()).toBe(`Waiting for listener ${one.compute_id} (${one.id}) to tear it down.`)
     await heard(one.id, 1000)
-    await expire(app.core)
+    await sweep(app.core)
     expect(await message()).toMatch(/, not heard from since \S+, to tear it down\.$/)
     expect((await app.call('DELETE', `/v2/listeners/${one.id}`)).status).toBe(409)
     expect((await app.call('DELETE', path, { query: { force: 'true' } })).status).toBe(204)

@@ -1,7 +1,7 @@
-/** GET …/revisions/{id}/logs: each parameter of contract 3, paging and following; and how lines are stored. */
+/** GET …/revisions/{id}/logs: each parameter of docs/deployments.md#deployments, paging and following; and how lines are stored. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { MAX_LINE_BYTES } from '../../src/domain/logs/append.ts'
-import type { LogEntry } from '../../src/domain/work/protocol.ts'
+import type { LogEntry } from '../../src/domain/protocol/protocol.ts'
 import { writeLog } from '../support/log.ts'
 import { bodies, type RestApp, restApp, violations } from './support.ts'
 

@@ -1,7 +1,7 @@
-/** OAuth providers as a REST client sees them (spec 2.8, contract 8). */
+/** OAuth providers as a REST client sees them (docs/oauth.md#rules). */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createLogger } from '../../src/log.ts'
+import { createLogger } from '../../src/app/logger.ts'
 import type { TestTenant } from '../support/app.ts'
 import { storedToken } from '../support/oauth-tokens.ts'
 import { type CallOptions, type RestApp, restApp, uniqueName, violations } from './support.ts'
@@ -377,8 +377,8 @@ describe('deleting one', () => {
     const looked = whenSent('FROM oauth_authorizations')
     const waiting = app.call('GET', `/v2/auth/wait/${id}`, { query: { timeout: 60 } })
     await looked
-    const news = app.core.oauthNews!
-    const told = news.wait(id, news.mark(id), 60_000)
+    const notifier = app.core.oauthNotifier!
+    const told = notifier.wait(id, notifier.mark(id), 60_000)
     expect((await remove(one.id)).status).toBe(200)
     await told
     expect(await waiting).toMatchObject({ status: 409, body: { code: 'AUTHORIZATION_FAILED' } })

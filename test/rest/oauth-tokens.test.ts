@@ -1,4 +1,4 @@
-/** A person's OAuth tokens as a REST client sees them (contract 8): listed, named, chosen, deleted. */
+/** A person's OAuth tokens as a REST client sees them (docs/oauth.md#rules): listed, named, chosen, deleted. */
 import { randomUUID } from 'node:crypto'
 import { inspect } from 'node:util'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -249,7 +249,9 @@ describe('deleting a token', () => {
     const answer = await remove(token.id)
     expect([answer.status, answer.text]).toEqual([204, ''])
     expect((await list()).body).toMatchObject([{ id: kept.id }])
-    expect(await app.core.db.agentLink.findMany({ where: { tokenId: { in: [token.id, kept.id] } } })).toEqual([another])
+    expect(await app.core.db.agentConnection.findMany({ where: { tokenId: { in: [token.id, kept.id] } } })).toEqual([
+      another,
+    ])
     const actor = await subjectOf(key)
     const gone = connections.map(({ id }) => id).sort()
     expect(await eventsOf(token.id, ...gone)).toEqual([

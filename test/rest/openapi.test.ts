@@ -1,8 +1,8 @@
 /** The OpenAPI document and the page that shows it: complete, public, made from the operations. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { z } from 'zod'
-import { CATALOGUE, type ErrorCode } from '../../src/domain/errors.ts'
-import { operations } from '../../src/rest/operations.ts'
+import { operations } from '../../src/api/rest/operations.ts'
+import { CATALOGUE, type ErrorCode } from '../../src/domain/core/errors.ts'
 import { type RestApp, restApp } from './support.ts'
 
 let app: RestApp

@@ -1,4 +1,4 @@
-/** Where a deployment may run: the listener rows of spec 2.2, and which sources an installation offers (contract 3). */
+/** Where a deployment may run: the listener rows of docs/deployments.md#deployments, and which sources an installation offers (docs/deployments.md#deployments). */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Listener } from '../../src/generated/prisma/client.ts'
 import { listener } from '../support/factories.ts'

@@ -2,7 +2,7 @@
 import { rmSync } from 'node:fs'
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createSourceAccess } from '../../src/server/source-access.ts'
+import { createSourceAccess } from '../../src/app/source-access.ts'
 import { type RegistrySettings, registrySettings } from '../registry/support.ts'
 import { bodies, type RestApp, restApp } from './support.ts'
 

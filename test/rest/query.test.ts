@@ -1,8 +1,8 @@
-/** Contract 2: a query parameter that a call doesn't know is refused, never ignored: it may be a filter. */
+/** docs/api-rules.md#errors: a query parameter that a call doesn't know is refused, never ignored: it may be a filter. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Operation } from '../../src/api/rest/operation/operation.ts'
+import { operations } from '../../src/api/rest/operations.ts'
 import type { Role } from '../../src/generated/prisma/enums.ts'
-import type { Operation } from '../../src/rest/operation.ts'
-import { operations } from '../../src/rest/operations.ts'
 import { bodies, type RestApp, restApp, violations } from './support.ts'
 
 const NOWHERE = '11111111-1111-1111-1111-111111111111'

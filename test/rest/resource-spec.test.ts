@@ -1,4 +1,4 @@
-/** ResourceSpec over REST: spec 2.5 row by row, the limits of spec 8, contract 6. */
+/** ResourceSpec over REST: docs/deployments.md#resource-spec row by row, the limits of docs/api-rules.md#limits, docs/deployments.md#resource-spec. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { bodies, type RestApp, restApp, violations } from './support.ts'
 

@@ -1,4 +1,4 @@
-/** Revisions over REST: reading, redeploy, interrupt (spec 4 and 7, contract 3 and 4). */
+/** Revisions over REST: reading, redeploy, interrupt (docs/api-rules.md#paging, docs/api-rules.md#errors, docs/deployments.md#deployments, docs/deployments.md#revisions-and-rollouts). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { bodies, putStatus, type RestApp, restApp, violations } from './support.ts'
 
@@ -17,7 +17,7 @@ const act = (verb: 'redeploy' | 'interrupt', id: string, rid: string, key?: stri
 const revise = async (id: string) => (await app.call('POST', `/v2/deployments/${id}/revisions`, { body: {} })).body.id
 
 describe('reading', () => {
-  test('a revision shows every field of contract 4', async () => {
+  test('a revision shows every field it has', async () => {
     const deployment = await git()
     const { body } = await get(deployment.id, deployment.latest_revision_id)
     expect(body).toEqual({

@@ -1,4 +1,4 @@
-/** Secrets over REST (spec 2.4, contract 5): who sees values, and what the mask means when it is sent back. */
+/** Secrets over REST (docs/deployments.md#secrets): who sees values, and what the mask means when it is sent back. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { bodies, type RestApp, restApp, violations } from './support.ts'
 

@@ -5,7 +5,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { operations } from '../../src/rest/operations.ts'
+import { operations } from '../../src/api/rest/operations.ts'
 import { agentKey, listener, listenerKey } from '../support/factories.ts'
 import { storedAuthorization, storedConnection, storedProvider, storedToken } from '../support/oauth-tokens.ts'
 import { bodies, putStatus, type RestApp, restApp } from './support.ts'

@@ -1,11 +1,11 @@
-/** What REST itself answers for (contract 1 and 2): credentials, bodies, unknown paths, request ids, hidden causes. */
+/** What REST itself answers for (docs/api-rules.md#who-is-calling, docs/api-rules.md#errors): credentials, bodies, unknown paths, request ids, hidden causes. */
 import { once } from 'node:events'
 import { request } from 'node:http'
 import net from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createLogger } from '../../src/log.ts'
-import { operations } from '../../src/rest/operations.ts'
+import { operations } from '../../src/api/rest/operations.ts'
+import { createLogger } from '../../src/app/logger.ts'
 import { bodies, type RestApp, restApp, violations } from './support.ts'
 
 let app: RestApp

@@ -1,4 +1,4 @@
-/** PATCH /v2/deployments/{id} and POST …/revisions: merging, the triggers of spec 3, what can't be changed. */
+/** PATCH /v2/deployments/{id} and POST …/revisions: merging, the triggers of docs/deployments.md#revisions-and-rollouts, what can't be changed. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { bodies, type RestApp, restApp, set, violations } from './support.ts'
 

@@ -8,8 +8,8 @@ import { buffer } from 'node:stream/consumers'
 import { gzipSync } from 'node:zlib'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { removeUploads } from '../../src/domain/uploads/remove.ts'
-import { createSourceAccess } from '../../src/server/source-access.ts'
+import { createSourceAccess } from '../../src/app/source-access.ts'
+import { removeUploads } from '../../src/domain/sources/uploads/remove.ts'
 import { bodies, putStatus, type RestApp, restApp } from './support.ts'
 
 const TARBALL = gzipSync('as good as a tarball')

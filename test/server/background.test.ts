@@ -1,15 +1,18 @@
-/** The small clocks of a server: the sweep and the door bell of its worker. */
+/** The small clocks of a server: the sweep and the notifier of its worker. */
 import { expect, test } from 'vitest'
-import { startSweep } from '../../src/server/sweep.ts'
-import { createWakeup } from '../../src/server/wakeup.ts'
+import { type Jobs, startJobs } from '../../src/platform/async/jobs.ts'
+import { createNotifier } from '../../src/platform/async/notifier.ts'
+import type { Log } from '../../src/platform/log/log.ts'
 
 const quiet = { info: () => {}, warn: () => {}, error: () => {} }
 const never = new AbortController().signal
+const oneJob = (round: () => Promise<void>, every: number, log: Log): Jobs =>
+  startJobs(log, [{ name: 'sweep', every, round }])
 
 test('a sweep comes again after an error, and says what it was', async () => {
   const errors: object[] = []
   let rounds = 0
-  const sweep = startSweep(
+  const sweep = oneJob(
     async () => {
       rounds++
       throw new Error(`round ${rounds}`)
@@ -23,86 +26,89 @@ test('a sweep comes again after an error, and says what it was', async () => {
 })
 
 test('a sweep never overlaps itself, and its end waits for the round under way', async () => {
-  let underWay = 0
+  let inFlight = 0
   let most = 0
   let finish: () => void = () => {}
-  const sweep = startSweep(
+  const sweep = oneJob(
     async () => {
-      most = Math.max(most, ++underWay)
+      most = Math.max(most, ++inFlight)
       await new Promise<void>((resolve) => {
         finish = resolve
       })
-      underWay--
+      inFlight--
     },
     0.001,
     quiet,
   )
-  await expect.poll(() => underWay).toBe(1)
+  await expect.poll(() => inFlight).toBe(1)
   finish()
-  await expect.poll(() => underWay).toBe(1)
+  await expect.poll(() => inFlight).toBe(1)
   const stopped = sweep.stop()
-  expect(underWay).toBe(1)
+  expect(inFlight).toBe(1)
   finish()
   await stopped
-  expect([underWay, most]).toEqual([0, 1])
+  expect([inFlight, most]).toEqual([0, 1])
 })
 
-test('news of a listener wakes everybody who waits for it, and nobody else', async () => {
-  const bell = createWakeup()
+test('a notification of a listener wakes everybody who waits for it, and nobody else', async () => {
+  const notifier = createNotifier()
   const woken: string[] = []
   const wait = (who: string, scope: string | null) =>
-    bell.wait(scope, bell.mark(scope), 60_000, never).then(() => woken.push(who))
+    notifier.wait(scope, notifier.mark(scope), 60_000, never).then(() => woken.push(who))
   const both = Promise.all([wait('a1', 'a'), wait('a2', 'a')])
   const others = Promise.all([wait('b', 'b'), wait('built-in', null)])
-  bell.ring('a')
+  notifier.notify('a')
   await both
   expect(woken).toEqual(['a1', 'a2'])
-  bell.ring(null)
-  bell.ring('b')
+  notifier.notify(null)
+  notifier.notify('b')
   await others
 })
 
 test('after a time in which nothing was heard everybody looks again', async () => {
-  const bell = createWakeup()
-  const seen = bell.mark('a')
-  const waiting = [bell.wait('b', bell.mark('b'), 60_000, never), bell.wait(null, bell.mark(null), 60_000, never)]
-  bell.ringAll()
+  const notifier = createNotifier()
+  const seen = notifier.mark('a')
+  const waiting = [
+    notifier.wait('b', notifier.mark('b'), 60_000, never),
+    notifier.wait(null, notifier.mark(null), 60_000, never),
+  ]
+  notifier.notifyAll()
   await Promise.all(waiting)
-  await bell.wait('a', seen, 60_000, never)
+  await notifier.wait('a', seen, 60_000, never)
 })
 
-test('news that comes between the look and the wait is not lost', async () => {
-  const bell = createWakeup()
-  const seen = bell.mark(null)
-  bell.ring(null)
-  await bell.wait(null, seen, 60_000, never)
+test('a notification that comes between the look and the wait is not lost', async () => {
+  const notifier = createNotifier()
+  const seen = notifier.mark(null)
+  notifier.notify(null)
+  await notifier.wait(null, seen, 60_000, never)
 })
 
-test('news of ever new keys takes no ever growing memory, and still none is lost', async () => {
-  const bell = createWakeup()
-  const [rung, quiet] = [bell.mark('rung'), bell.mark('quiet')]
-  bell.ring('rung')
-  for (let i = 0; i < 25_000; i++) bell.ring(`key ${i}`)
-  await bell.wait('rung', rung, 60_000, never)
+test('notifications of ever new keys take no ever growing memory, and still none is lost', async () => {
+  const notifier = createNotifier()
+  const [rung, quiet] = [notifier.mark('rung'), notifier.mark('quiet')]
+  notifier.notify('rung')
+  for (let i = 0; i < 25_000; i++) notifier.notify(`key ${i}`)
+  await notifier.wait('rung', rung, 60_000, never)
   // too many were heard of to tell: it is worth a look
-  await bell.wait('quiet', quiet, 60_000, never)
-  const waiting = bell.wait('rung', bell.mark('rung'), 60_000, never)
-  bell.ring('rung')
+  await notifier.wait('quiet', quiet, 60_000, never)
+  const waiting = notifier.wait('rung', notifier.mark('rung'), 60_000, never)
+  notifier.notify('rung')
   await waiting
 })
 
 test('whoever waits goes on after a while, when it is told to stop, and when the server stops', async () => {
-  const bell = createWakeup()
-  await bell.wait(null, bell.mark(null), 1, never)
+  const notifier = createNotifier()
+  await notifier.wait(null, notifier.mark(null), 1, never)
   const stop = new AbortController()
-  const waiting = bell.wait(null, bell.mark(null), 60_000, stop.signal)
+  const waiting = notifier.wait(null, notifier.mark(null), 60_000, stop.signal)
   stop.abort()
   await waiting
-  await bell.wait(null, bell.mark(null), 60_000, stop.signal)
-  const last = bell.wait(null, bell.mark(null), 60_000, never)
-  expect(bell.closed).toBe(false)
-  bell.close()
+  await notifier.wait(null, notifier.mark(null), 60_000, stop.signal)
+  const last = notifier.wait(null, notifier.mark(null), 60_000, never)
+  expect(notifier.closed).toBe(false)
+  notifier.close()
   await last
-  await bell.wait(null, bell.mark(null), 60_000, never)
-  expect(bell.closed).toBe(true)
+  await notifier.wait(null, notifier.mark(null), 60_000, never)
+  expect(notifier.closed).toBe(true)
 })

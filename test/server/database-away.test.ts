@@ -1,7 +1,7 @@
 // What a server does while its database is away, silent or cut off, and when it is back: nobody hears a 500, nobody hangs.
 import { Writable } from 'node:stream'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createLogger } from '../../src/log.ts'
+import { createLogger } from '../../src/app/logger.ts'
 import { type Answer, type TestApp, testApp } from '../support/app.ts'
 import { type TcpProxy, tcpProxy } from '../support/tcp-proxy.ts'
 

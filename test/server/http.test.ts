@@ -4,7 +4,7 @@ import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
-import { closeHttp, createHttp } from '../../src/server/http.ts'
+import { closeHttp, createHttp } from '../../src/api/server/http.ts'
 
 test('an answer that never ends, because its client does not read it, does not keep the server', async () => {
   const fastify = createHttp({ log: pino({ level: 'silent' }), notReady: async () => null })

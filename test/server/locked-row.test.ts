@@ -1,9 +1,9 @@
 // One fault, one victim: while somebody has a deployment's row locked and does not come to an end, only what is about that row waits.
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import type { Core } from '../../src/domain/context.ts'
-import { localControlPlane } from '../../src/domain/work/local.ts'
-import type { Claim, ControlPlane } from '../../src/domain/work/protocol.ts'
+import { localControlPlane } from '../../src/domain/claims/control-plane.ts'
+import type { Core } from '../../src/domain/context/context.ts'
+import type { Claim, ControlPlane } from '../../src/domain/protocol/protocol.ts'
 import { type Answer, type TestApp, testApp } from '../support/app.ts'
 
 const LEASE_SECONDS = 2
@@ -112,7 +112,9 @@ test('more writers than may wait for one deployment are sent away at once, witho
   await hung.query('ROLLBACK')
   const answers = (await Promise.all(writers)).map(outcome)
   expect(answers.filter((answer) => answer === 'written').length).toBeGreaterThan(20)
-  expect(answers.every((answer) => answer === 'written' || answer === '503 UNAVAILABLE true')).toBe(true)
+  // on a machine that is busy with something else the key's own limit may be the one that sends them away
+  const comeAgain = ['503 UNAVAILABLE true', '429 RATE_LIMITED true']
+  expect(answers.filter((answer) => answer !== 'written' && !comeAgain.includes(answer))).toEqual([])
 })
 
 test('writers that all wait for the event log of one workspace leave connections to those who read', async () => {

@@ -1,8 +1,8 @@
-/** Nothing secret is ever logged, stored in clear or said in an error (contract 5): canaries are sent every way there is. */
+/** Nothing secret is ever logged, stored in clear or said in an error (docs/deployments.md#secrets): canaries are sent every way there is. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { openDatabase } from '../../src/database/client.ts'
-import { createLogger } from '../../src/log.ts'
+import { createLogger } from '../../src/app/logger.ts'
+import { connectDatabase } from '../../src/platform/postgres/client.ts'
 import { asAdmin, type TestDatabase, testDatabase } from '../support/database.ts'
 import { imageBody } from '../support/factories.ts'
 import { type RunningServer, startServer, temporaryFolder } from '../support/process.ts'
@@ -49,7 +49,7 @@ describe('a log line', () => {
 
 test('a database call that we got wrong is logged without its values', async () => {
   const database = await testDatabase()
-  const { prisma, close } = openDatabase({ url: database.url, poolSize: 2 })
+  const { prisma, close } = connectDatabase({ url: database.url, poolSize: 2 })
   const wrong = prisma.apiKey.create({ data: { name: 'canary', hash: 'canary' } as never })
   const line = await wrong.catch((error: unknown) => logged({ err: error }))
   expect(line).toContain('is missing')

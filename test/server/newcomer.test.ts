@@ -1,6 +1,6 @@
 /** What somebody meets who has just started a server: its front page, its log in a terminal, the demo. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createLogger } from '../../src/log.ts'
+import { createLogger } from '../../src/app/logger.ts'
 import { type TestApp, testApp } from '../support/app.ts'
 import { run } from '../support/process.ts'
 

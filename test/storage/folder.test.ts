@@ -4,9 +4,9 @@ import os from 'node:os'
 import path from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { KeyRing } from '../../src/domain/secrets/keyring.ts'
-import { ObjectChangedError, type TarballStorage } from '../../src/domain/uploads/storage.ts'
-import { openFolder } from '../../src/storage/folder.ts'
+import { createFolderStorage } from '../../src/adapters/storage/folder.ts'
+import { KeyRing } from '../../src/domain/core/keyring.ts'
+import { ObjectChangedError, type TarballStorage } from '../../src/domain/ports/tarball-storage.ts'
 
 const OBJECT = 'sources/a/b/c.tar.gz'
 const HELLO = 'sha256:2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824'
@@ -16,7 +16,7 @@ let storage: TarballStorage
 beforeEach(async () => {
   folder = path.join(await mkdtemp(path.join(os.tmpdir(), 'pilothouse-folder-')), 'data', 'uploads')
   const keyring = new KeyRing([['test', Buffer.alloc(32, 1)]])
-  storage = openFolder({ folder, keyring, publicUrl: () => 'http://pilothouse.test' })
+  storage = createFolderStorage({ folder, keyring, publicUrl: () => 'http://pilothouse.test' })
 })
 afterEach(() => rm(path.dirname(path.dirname(folder)), { recursive: true, force: true }))
 

@@ -5,10 +5,10 @@ import path from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import S3rver from 's3rver'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { readConfig } from '../../src/config.ts'
-import { KeyRing } from '../../src/domain/secrets/keyring.ts'
-import { ObjectChangedError, type TarballStorage } from '../../src/domain/uploads/storage.ts'
-import { openStorage } from '../../src/storage/open.ts'
+import { createStorage } from '../../src/adapters/storage/create-storage.ts'
+import { KeyRing } from '../../src/domain/core/keyring.ts'
+import { ObjectChangedError, type TarballStorage } from '../../src/domain/ports/tarball-storage.ts'
+import { readConfig } from '../../src/platform/config/config.ts'
 
 let server: S3rver
 let directory: string
@@ -16,7 +16,7 @@ let endpoint: string
 let storage: TarballStorage
 
 const bucketAt = (url: string, bucket = 'tarballs') =>
-  openStorage({
+  createStorage({
     config: readConfig({
       STORAGE_S3_BUCKET: bucket,
       STORAGE_S3_ENDPOINT: url,

@@ -6,16 +6,16 @@ import { randomUUID } from 'node:crypto'
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
-import { type App, buildApp, type Overrides } from '../../src/app.ts'
-import { createAuthenticator } from '../../src/auth/authenticate.ts'
-import { readConfig } from '../../src/config.ts'
-import { type RequestContext, transaction } from '../../src/domain/context.ts'
+import { createAuthenticator } from '../../src/api/auth/authenticate.ts'
+import { type App, buildApp, type Overrides } from '../../src/app/app.ts'
+import { type RequestContext, transaction } from '../../src/domain/context/context.ts'
 import { issueKey, type NewKey } from '../../src/domain/keys/issue.ts'
 import { createWorkspace } from '../../src/domain/workspaces/create.ts'
+import { readConfig } from '../../src/platform/config/config.ts'
 import { testDatabase } from './database.ts'
 
 /** Keys of one workspace, by role. */
-export interface RoleKeys {
+interface RoleKeys {
   admin: string
   deployer: string
   viewer: string
@@ -53,7 +53,7 @@ export interface Answer {
   body: Any
 }
 
-export interface GraphQLAnswer extends Answer {
+interface GraphQLAnswer extends Answer {
   data: Any
   errors: Any[] | undefined
 }

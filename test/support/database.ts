@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { inject } from 'vitest'
-import type { Database } from '../../src/database/client.ts'
+import type { Database } from '../../src/platform/postgres/client.ts'
 
 export interface TestDatabase {
   url: string

@@ -6,19 +6,19 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
-import { readConfig } from '../../src/config.ts'
-import { type Database, openDatabase } from '../../src/database/client.ts'
-import type { Actor } from '../../src/domain/access.ts'
-import type { Core, DomainSettings, RequestContext } from '../../src/domain/context.ts'
+import { createOAuthClient } from '../../src/adapters/oauth/create-oauth-client.ts'
+import { createStorage } from '../../src/adapters/storage/create-storage.ts'
+import { localControlPlane } from '../../src/domain/claims/control-plane.ts'
+import type { Actor } from '../../src/domain/context/access.ts'
+import type { Core, DomainSettings, RequestContext } from '../../src/domain/context/context.ts'
+import { createWorkspaceQueue, createWriteQueue } from '../../src/domain/context/write-queue.ts'
+import { KeyRing } from '../../src/domain/core/keyring.ts'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
-import { createLines, createWorkspaceLines } from '../../src/domain/line.ts'
-import { KeyRing } from '../../src/domain/secrets/keyring.ts'
-import { createUnderWay } from '../../src/domain/under-way.ts'
-import { localControlPlane } from '../../src/domain/work/local.ts'
-import type { ControlPlane } from '../../src/domain/work/protocol.ts'
+import type { ControlPlane } from '../../src/domain/protocol/protocol.ts'
 import type { Plan, Role } from '../../src/generated/prisma/enums.ts'
-import { openOAuth } from '../../src/oauth/open.ts'
-import { openStorage } from '../../src/storage/open.ts'
+import { createInFlight } from '../../src/platform/async/in-flight.ts'
+import { readConfig } from '../../src/platform/config/config.ts'
+import { connectDatabase, type Database } from '../../src/platform/postgres/client.ts'
 import { testDatabase } from './database.ts'
 
 export interface TestDomain {
@@ -43,23 +43,23 @@ const silent = { info: () => {}, warn: () => {}, error: () => {} }
 
 export async function testDomain(settings: Partial<DomainSettings> = {}): Promise<TestDomain> {
   const { url, drop } = await testDatabase()
-  const database = openDatabase({ url, poolSize: 10 })
+  const database = connectDatabase({ url, poolSize: 10 })
   const keyring = new KeyRing([['test', randomBytes(32)]])
   const dataDir = await mkdtemp(path.join(os.tmpdir(), 'pilothouse-domain-'))
   const core: Core = {
     db: database.prisma,
     renew: database.renew,
-    writers: createLines(),
-    writersOfWorkspace: createWorkspaceLines(10),
+    deploymentQueue: createWriteQueue(),
+    workspaceQueue: createWorkspaceQueue(10),
     keyring,
     settings: { ...SETTINGS, ...settings },
     clock: () => new Date(),
     log: silent,
     publicUrl: () => 'http://pilothouse.test',
     gitProvider: null,
-    oauth: openOAuth({ allow: ['127.0.0.1'] }),
-    underWay: createUnderWay(),
-    tarballs: await openStorage({
+    oauth: createOAuthClient({ allow: ['127.0.0.1'] }),
+    inFlight: createInFlight(),
+    tarballs: await createStorage({
       config: readConfig({ DATA_DIR: dataDir }),
       keyring,
       publicUrl: () => 'http://pilothouse.test',

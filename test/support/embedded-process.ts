@@ -5,7 +5,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { startEmbedded } from '../../src/database/embedded.ts'
+import { startEmbedded } from '../../src/platform/postgres/embedded/embedded.ts'
 import { NOT_DURABLE } from './data-dir.ts'
 
 export interface EmbeddedProcess {

@@ -1,6 +1,6 @@
 /** A scripted holder: claims and completes through the real protocol, exactly when the test says so. */
 import { randomUUID } from 'node:crypto'
-import type { Claim, CompleteRequest, ControlPlane, Step } from '../../src/domain/work/protocol.ts'
+import type { Claim, CompleteRequest, ControlPlane, Step } from '../../src/domain/protocol/protocol.ts'
 
 /** What a worker that succeeds reports for each kind of step. */
 export function successOf(step: Step): Partial<CompleteRequest> {

@@ -1,10 +1,10 @@
 /** Puts lines into the log of a revision, as a holder's call would, without a claim. */
-import type { Core } from '../../src/domain/context.ts'
-import { appending, type LogLineOf } from '../../src/domain/logs/append.ts'
+import type { Core } from '../../src/domain/context/context.ts'
+import { appendLinesSql, type LogLineOf } from '../../src/domain/logs/append.ts'
 import { Prisma } from '../../src/generated/prisma/client.ts'
 
 /** `lines`: of revisions of one deployment. */
 export async function writeLog({ db }: Pick<Core, 'db'>, lines: readonly LogLineOf[]): Promise<void> {
   const deployment = Prisma.sql`SELECT deployment_id AS id FROM revisions WHERE id = ${lines[0]?.revisionId}::uuid`
-  await db.$executeRaw`WITH ${appending(deployment, lines)} SELECT 1`
+  await db.$executeRaw`WITH ${appendLinesSql(deployment, lines)} SELECT 1`
 }

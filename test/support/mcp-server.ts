@@ -17,7 +17,7 @@ export interface McpServer {
   close(): Promise<void>
 }
 
-export interface Reply {
+interface Reply {
   status?: number
   headers?: Record<string, string>
   /** an object is sent as JSON, text as HTML */

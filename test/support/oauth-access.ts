@@ -1,5 +1,5 @@
 /** A client at a provider of the tests, and a person who goes through its flow. */
-import type { OAuthClient, ProviderAccess, TokenSet } from '../../src/domain/providers/client.ts'
+import type { OAuthClient, ProviderAccess, TokenSet } from '../../src/domain/ports/oauth-client.ts'
 import type { ClientAuth, OAuthServer } from './oauth-server.ts'
 
 export const REDIRECT_URI = 'https://pilothouse.test/v2/auth/callback/acme'

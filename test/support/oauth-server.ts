@@ -52,7 +52,7 @@ export type Disturbance =
   | 'redirect'
   | { status: number; body: string; type?: string }
 
-export interface TokenRequest {
+interface TokenRequest {
   grantType: string
   refreshToken?: string
   code?: string

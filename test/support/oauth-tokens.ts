@@ -1,6 +1,6 @@
 /** People's tokens as they are stored, without the way that leads to them; and providers that nobody calls. */
 import { randomUUID } from 'node:crypto'
-import { sealToken, type TokenContent } from '../../src/domain/tokens/token.ts'
+import { sealToken, type TokenContent } from '../../src/domain/oauth/tokens/token.ts'
 import type { OAuthProvider, OAuthToken, Prisma } from '../../src/generated/prisma/client.ts'
 import type { TestApp } from './app.ts'
 
@@ -60,7 +60,7 @@ export async function storedToken(app: TestApp, how: StoredToken): Promise<OAuth
 /** Lets an agent use a token, as its owner would. */
 export async function storedConnection(app: TestApp, token: OAuthToken, agentId = `agent-${randomUUID()}`) {
   const { workspaceId, id: tokenId, subject: createdBy } = token
-  return app.app.core.db.agentLink.create({ data: { workspaceId, agentId, tokenId, createdBy } })
+  return app.app.core.db.agentConnection.create({ data: { workspaceId, agentId, tokenId, createdBy } })
 }
 
 /** The way by which a token came, as it is stored when it was gone to the end. */

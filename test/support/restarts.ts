@@ -5,9 +5,9 @@
 import { randomBytes } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import path from 'node:path'
-import { buildApp } from '../../src/app.ts'
-import { readConfig } from '../../src/config.ts'
-import { findPostmaster } from '../../src/database/embedded/postmaster.ts'
+import { buildApp } from '../../src/app/app.ts'
+import { readConfig } from '../../src/platform/config/config.ts'
+import { findPostmaster } from '../../src/platform/postgres/embedded/postmaster.ts'
 import { newDataDir } from './data-dir.ts'
 
 export interface Restarts {

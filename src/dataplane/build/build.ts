@@ -4,39 +4,20 @@
  */
 import fs from 'node:fs'
 import path from 'node:path'
-import type { RevisionWork } from '../../domain/work/protocol.ts'
-import type { LogLevel } from '../../generated/prisma/enums.ts'
-import { StepFailure } from '../failure.ts'
-import { Tail } from '../lines.ts'
-import { NO_SPACE, SAYS_NO_SPACE } from '../no-space.ts'
+import { StepFailure } from '../output/failure.ts'
+import { Tail } from '../output/lines.ts'
+import { NO_SPACE, SAYS_NO_SPACE } from '../output/no-space.ts'
 import { checkGraphConfig } from './graph-config.ts'
 import { detectInstall } from './install.ts'
 import { findStartScript, type StartScript } from './package.ts'
-import type { RunCommand } from './run.ts'
-import { bringSource } from './source.ts'
-import type { Credentials, SourceAccess } from './source-access.ts'
+import { bringSource, type SourceRequest } from './source.ts'
 
-export interface BuildRequest {
-  revision: RevisionWork
-  /** empty and only the server's; the build fills its `tree` and writes its `artifact.json` */
-  folder: string
-  gitDirectory: string
-  sources: SourceAccess
-  /** of the repository; null: it is read without */
-  credentials: Credentials | null
-  /** PATH of all commands */
-  searchPath: string
+export interface BuildRequest extends SourceRequest {
   has: (program: string) => boolean
   /** environment of install and build command */
   env: Record<string, string>
-  run: RunCommand
   /** gives a folder with all that is in it to the account of the build */
   own: (folder: string) => Promise<void>
-  /** lines of our own; `level` is `info` unless named */
-  log: (line: string, level?: LogLevel) => void
-  /** told the exact commit as soon as it is known; never called for a source that has no commits */
-  onCommit: (commit: string) => void
-  signal: AbortSignal
 }
 
 /** What a start needs to know of an artifact; written by us next to its tree, where its own code can't reach. */

@@ -2,7 +2,7 @@
  * Fetches one commit of a repository and writes its files into a folder.
  */
 import fs from 'node:fs'
-import { StepFailure } from '../failure.ts'
+import { StepFailure } from '../output/failure.ts'
 import type { Git } from './git.ts'
 import type { Remote } from './repository.ts'
 
@@ -17,7 +17,7 @@ export interface Source {
 }
 
 /**
- * `onCommit` is told the exact commit before its files are written: should that fail, it is still this one. `folder` is
+ * `onCommit` gets the exact commit before its files are written: should that fail, it is still this one. `folder` is
  * the empty repository that `git` works on, `tree` the empty folder for the files.
  */
 export async function fetchSource(

@@ -2,9 +2,9 @@
  * Runs git with a configuration of ours alone: no hooks, no prompts, no protocol but the one that is needed.
  */
 import fs from 'node:fs'
-import { StepFailure } from '../failure.ts'
-import { Tail } from '../lines.ts'
-import { noSpace, SAYS_NO_SPACE } from '../no-space.ts'
+import { StepFailure } from '../output/failure.ts'
+import { Tail } from '../output/lines.ts'
+import { noSpace, SAYS_NO_SPACE } from '../output/no-space.ts'
 import { storeCredentials } from './git-credentials.ts'
 import type { Remote } from './repository.ts'
 import type { RunCommand } from './run.ts'
@@ -94,6 +94,7 @@ function configuration({ protocol }: Remote): string[] {
   ]
 }
 
+// The one place that reads what git prints: it has no codes, only an exit code of 128 for nearly everything.
 const NO_REF: Reason = [/couldn't find remote ref/i, 'The repository has no such branch or tag: check repo_ref.']
 const NO_ACCESS =
   /authentication failed|could not read (username|password)|terminal prompts disabled|permission denied|error: 40[13]/i

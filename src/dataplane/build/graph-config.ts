@@ -2,7 +2,7 @@
  * The graph configuration file: a JSON object whose `graphs` maps names to `path:export` strings.
  */
 import path from 'node:path'
-import { StepFailure } from '../failure.ts'
+import { StepFailure } from '../output/failure.ts'
 import { readTreeJson } from './tree.ts'
 
 /**

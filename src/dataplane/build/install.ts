@@ -2,7 +2,7 @@
  * Which command installs a package's dependencies: read off its lock file.
  */
 import path from 'node:path'
-import { StepFailure } from '../failure.ts'
+import { StepFailure } from '../output/failure.ts'
 import { readTreeFile, readTreeJson } from './tree.ts'
 
 export interface InstallCommand {

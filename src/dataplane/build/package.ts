@@ -2,7 +2,7 @@
  * The package that is started: which one, and with what script.
  */
 import path from 'node:path'
-import { StepFailure } from '../failure.ts'
+import { StepFailure } from '../output/failure.ts'
 import { readTreeJson } from './tree.ts'
 
 export interface StartScript {

@@ -4,8 +4,8 @@
  */
 import fs from 'node:fs'
 import path from 'node:path'
-import { parseRepoUrl } from '../../domain/deployments/repo-url.ts'
-import { StepFailure } from '../failure.ts'
+import { parseRepoUrl } from '../../domain/model/repository-url.ts'
+import { StepFailure } from '../output/failure.ts'
 
 export interface Remote {
   /** what git is given */

@@ -1,9 +1,9 @@
 /**
  * How a build runs a command: given by the runtime, which decides under which account and who ends it.
  */
-import type { OnLine } from '../lines.ts'
+import type { OnLine } from '../output/lines.ts'
 
-export interface BuildCommand {
+interface BuildCommand {
   command: string
   args: string[]
   cwd: string

@@ -3,21 +3,41 @@
  */
 import fs from 'node:fs'
 import path from 'node:path'
-import { StepFailure } from '../failure.ts'
-import type { BuildRequest } from './build.ts'
+import type { LogLevel, RevisionWork } from '../../domain/protocol/protocol.ts'
+import { StepFailure } from '../output/failure.ts'
 import { fetchSource } from './fetch.ts'
 import { createGit } from './git.ts'
-import { notDeployed } from './not-deployed.ts'
+import { missingContent } from './missing-content.ts'
 import { allowedRemote, fullRef } from './repository.ts'
+import type { RunCommand } from './run.ts'
+import type { Credentials, SourceAccess } from './source-access.ts'
 import { printable } from './tarball-entry.ts'
 import { unpackTarball } from './unpack.ts'
 
+export interface SourceRequest {
+  revision: RevisionWork
+  /** empty and only the server's; the build fills its `tree` and writes its `artifact.json` */
+  folder: string
+  gitDirectory: string
+  sources: SourceAccess
+  /** of the repository; null: it is read without */
+  credentials: Credentials | null
+  /** PATH of all commands */
+  searchPath: string
+  run: RunCommand
+  /** lines of our own; `level` is `info` unless named */
+  log: (line: string, level?: LogLevel) => void
+  /** called with the exact commit as soon as it is known; never called for a source that has no commits */
+  onCommit: (commit: string) => void
+  signal: AbortSignal
+}
+
 /** `tree` must not be there yet. Returns what to look at when a file is missing in it. Throws StepFailure. */
-export function bringSource(request: BuildRequest, tree: string): Promise<string> {
+export function bringSource(request: SourceRequest, tree: string): Promise<string> {
   return request.revision.source === 'internal_source' ? unpack(request, tree) : checkOut(request, tree)
 }
 
-async function checkOut(request: BuildRequest, tree: string): Promise<string> {
+async function checkOut(request: SourceRequest, tree: string): Promise<string> {
   const { revision, folder, credentials, searchPath, run, log, onCommit } = request
   if (!revision.repoUrl || !revision.repoRef)
     throw new StepFailure('CONFIG_INVALID', 'repo_url, repo_ref and graph_config_path are all needed for a build.')
@@ -33,9 +53,9 @@ async function checkOut(request: BuildRequest, tree: string): Promise<string> {
       log(`Commit ${commit}`)
       onCommit(commit)
     })
-    for (const warning of await notDeployed(git, tree)) log(warning, 'warning')
+    for (const warning of await missingContent(git, tree)) log(warning, 'warning')
   } catch (error) {
-    // what failed first is what is told; the folder of the build goes as a whole
+    // the first failure is the one that is reported; the folder of the build goes as a whole
     await git.close().catch(() => undefined)
     throw error
   }
@@ -44,7 +64,7 @@ async function checkOut(request: BuildRequest, tree: string): Promise<string> {
   return 'check graph_config_path and repo_ref'
 }
 
-async function unpack({ revision, sources, log, signal }: BuildRequest, tree: string): Promise<string> {
+async function unpack({ revision, sources, log, signal }: SourceRequest, tree: string): Promise<string> {
   log('Unpacking the source tarball')
   await fs.promises.mkdir(tree, { mode: 0o711 })
   await unpackTarball(await sources.tarball(revision.id, signal), tree, signal)

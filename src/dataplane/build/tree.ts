@@ -3,7 +3,7 @@
  */
 import fs from 'node:fs'
 import path from 'node:path'
-import { StepFailure } from '../failure.ts'
+import { StepFailure } from '../output/failure.ts'
 
 const LARGEST = 1024 * 1024
 

@@ -6,12 +6,13 @@ import type fs from 'node:fs'
 import { addAbortSignal, pipeline, type Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { Parser, type ReadEntry } from 'tar'
-import { StepFailure } from '../failure.ts'
-import { isNoSpace, noSpace } from '../no-space.ts'
+import { StepFailure } from '../output/failure.ts'
+import { isNoSpace, noSpace } from '../output/no-space.ts'
 import { MAX_UNPACKED_BYTES, refuse } from './tarball-entry.ts'
 import { TarballTree } from './tarball-tree.ts'
 
 const BLOCK = 512
+const GZIP_MAGIC = Buffer.from([0x1f, 0x8b])
 
 /**
  * Unpacks a gzip tarball into an empty folder; nothing is held in memory but a chunk. Throws StepFailure for
@@ -22,6 +23,10 @@ export async function unpackTarball(source: Readable, folder: string, signal: Ab
   const tree = new TarballTree(folder)
   const entries = new EntryReader(tree)
   const unzipped = addAbortSignal(signal, createGunzip({ chunkSize: 64 * 1024 }))
+  let head = Buffer.alloc(0)
+  source.on('data', (chunk: Buffer) => {
+    if (head.length < GZIP_MAGIC.length) head = Buffer.concat([head, chunk]).subarray(0, GZIP_MAGIC.length)
+  })
   // an error of either ends both, and comes out of the loop
   pipeline(source, unzipped, () => {})
   let bytes = 0
@@ -37,7 +42,7 @@ export async function unpackTarball(source: Readable, folder: string, signal: Ab
     await tree.makeLinks(signal)
   } catch (error) {
     signal.throwIfAborted()
-    throw explain(error)
+    throw explain(error, head.equals(GZIP_MAGIC))
   } finally {
     await entries.close()
     source.destroy()
@@ -45,7 +50,7 @@ export async function unpackTarball(source: Readable, folder: string, signal: Ab
   }
 }
 
-/** Turns bytes of a tar archive into files, in order: the parser says at once what is in a chunk, which is then done. */
+/** Turns bytes of a tar archive into files. The parser reports all entries of a chunk at once; they are queued and written one after the other. */
 class EntryReader {
   readonly #tree: TarballTree
   readonly #parser = new Parser({ strict: true })
@@ -99,7 +104,7 @@ class EntryReader {
     this.#todo.push(step)
   }
 
-  /** Said in its turn: what came before it is dealt with first. */
+  /** Thrown in its turn: the entries before it are written first. */
   #fail(failure: StepFailure): void {
     this.#then(() => Promise.reject(failure))
   }
@@ -157,16 +162,17 @@ function tooLarge(): StepFailure {
   )
 }
 
-function explain(error: unknown): unknown {
+/** `isGzip`: it starts as gzip does; zlib has one code for what is not gzip and for what is damaged. */
+function explain(error: unknown, isGzip: boolean): unknown {
   if (!(error instanceof Error) || !('code' in error)) return error
   if (error.code === 'Z_BUF_ERROR')
     return new StepFailure('TARBALL_INVALID', 'The source tarball is cut off: upload it again.')
   if (error.code === 'Z_DATA_ERROR')
     return new StepFailure(
       'TARBALL_INVALID',
-      error.message.includes('header check')
-        ? 'The source tarball is not gzip-compressed: upload a .tar.gz.'
-        : 'The source tarball is damaged: pack and upload it again.',
+      isGzip
+        ? 'The source tarball is damaged: pack and upload it again.'
+        : 'The source tarball is not gzip-compressed: upload a .tar.gz.',
     )
   if (isNoSpace(error)) return noSpace()
   return error

@@ -1,11 +1,11 @@
-/** Counts deployments: in all, and by what an overview shows. One statement, whatever is counted by. */
+/** Counts deployments, in total and grouped for an overview, in one statement. */
 import type { RevisionStatus, Source } from '../../generated/prisma/enums.ts'
-import { requireRole } from '../access.ts'
-import type { RequestContext } from '../context.ts'
+import { requireRole } from '../context/access.ts'
+import type { RequestContext } from '../context/context.ts'
+import { servingSql } from '../deployment-status/serving.ts'
+import { statusSql } from '../deployment-status/status.ts'
+import type { DeploymentStatus } from '../model/shapes.ts'
 import { type DeploymentFilter, filterSql, whereFilter } from './filter.ts'
-import type { DeploymentStatus } from './schemas.ts'
-import { servingSql } from './serving.ts'
-import { statusSql } from './status.ts'
 
 /** How many match. Role: viewer. */
 export async function countDeployments(ctx: RequestContext, filter: DeploymentFilter): Promise<number> {
@@ -19,20 +19,20 @@ export interface Count<V> {
   count: number
 }
 
-/** Each list has only values that occur, most frequent first. */
+/** Each list has the values that occur, most frequent first. */
 export interface DeploymentCounts {
   total: number
   serving: number
   statuses: Count<DeploymentStatus>[]
   latestRevisionStatuses: Count<RevisionStatus>[]
   sources: Count<Source>[]
-  /** null: those that no listener works */
+  /** null: deployments without a listener */
   listeners: Count<string | null>[]
 }
 
 interface Row {
-  /** one bit for each column that the row is not about, the first column's is the highest */
-  others: number
+  /** Postgres' grouping(): a bit is set for each column that the row is not grouped by; the first column has the highest bit */
+  grouping: number
   serving: boolean | null
   status: string | null
   latest: string | null
@@ -41,12 +41,12 @@ interface Row {
   count: number
 }
 
-/** Of the deployments that match. Role: viewer. */
-export async function countByStanding(ctx: RequestContext, filter: DeploymentFilter): Promise<DeploymentCounts> {
+/** Counts the deployments that match, by status and more. Role: viewer. */
+export async function countByStatus(ctx: RequestContext, filter: DeploymentFilter): Promise<DeploymentCounts> {
   requireRole(ctx, 'viewer')
   const now = ctx.clock()
   const rows = await ctx.db.$queryRaw<Row[]>`
-    SELECT grouping(serving, status, latest, source, listener) AS others, serving, status, latest, source, listener, count(*)::int AS count
+    SELECT grouping(serving, status, latest, source, listener) AS grouping, serving, status, latest, source, listener, count(*)::int AS count
     FROM (
       SELECT ${servingSql(now)} AS serving, ${statusSql(now)} AS status, r.status::text AS latest, d.source::text AS source,
              d.listener_id::text AS listener
@@ -55,7 +55,7 @@ export async function countByStanding(ctx: RequestContext, filter: DeploymentFil
     ) AS matching
     GROUP BY GROUPING SETS ((), (serving), (status), (latest), (source), (listener))
     ORDER BY count DESC, status, latest, source, listener`
-  const of = (own: number) => rows.filter(({ others }) => others === (0b11111 & ~own))
+  const of = (own: number) => rows.filter(({ grouping }) => grouping === (0b11111 & ~own))
   const by = <V>(own: number, value: (row: Row) => unknown) =>
     of(own).map((row) => ({ value: value(row) as V, count: row.count }))
   return {

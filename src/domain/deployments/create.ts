@@ -2,19 +2,22 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { Prisma } from '../../generated/prisma/client.ts'
-import { requireRole, tenant } from '../access.ts'
-import { type RequestContext, type Tx, transaction } from '../context.ts'
-import { ConflictError, rejectIfAny, type Violation } from '../errors.ts'
-import { reachViolations } from '../integrations/reach.ts'
-import { shareListener } from '../listeners/lock.ts'
-import { parse, type RawInput } from '../parse.ts'
-import { toBuild } from '../revisions/base.ts'
-import { rollOut } from '../revisions/rollout.ts'
+import { requireRole, tenant } from '../context/access.ts'
+import { type RequestContext, type Tx, transaction } from '../context/context.ts'
+import { type Written, writeVerb } from '../context/read-back.ts'
+import { ConflictError, rejectIfAny, type Violation } from '../core/errors.ts'
+import { parse } from '../core/parse.ts'
+import { buildColumns, revisionColumns } from '../model/revision-source.ts'
+import { createBody } from '../model/shapes.ts'
+import { toBuild } from '../rollouts/base.ts'
+import { rollOut } from '../rollouts/rollout.ts'
+import { completeInsert, insert } from '../rows/deployment.ts'
+import { shareListener } from '../rows/locks.ts'
 import { secretViolations } from '../secrets/rules.ts'
 import { storeSecrets } from '../secrets/secret-set.ts'
-import { unissuedViolations } from '../uploads/accept.ts'
-import { adoptTracingProject } from '../workspaces/tracing-project.ts'
-import { asWritten, type ReadBack, type Written } from '../written.ts'
+import { repositoryViolations } from '../sources/integrations/repositories.ts'
+import { unissuedViolations } from '../sources/uploads/accept.ts'
+import { findOrCreateTracingProject } from '../workspaces/tracing-project.ts'
 import {
   contentViolations,
   listenerViolations,
@@ -24,26 +27,19 @@ import {
   repoUrlViolations,
   requiredViolations,
   sourceViolations,
-} from './rules.ts'
-import { createBody } from './schemas.ts'
+} from './source-rules.ts'
 
 export const createInput = z.object({ body: createBody })
 
 /** Answers what `read` reads in its transaction, by default the two ids. Role: deployer. */
-export function createDeployment(ctx: RequestContext, raw: RawInput): Promise<Written>
-export function createDeployment<T>(ctx: RequestContext, raw: RawInput, read: ReadBack<Written, T>): Promise<T>
-export async function createDeployment(
-  ctx: RequestContext,
-  raw: RawInput,
-  read: ReadBack<Written, unknown> = asWritten,
-): Promise<unknown> {
+export const createDeployment = writeVerb<Written>(async (ctx, raw, read) => {
   requireRole(ctx, 'deployer')
   const { body } = parse(createInput, raw)
-  const unreachable = await reachViolations(ctx, body)
+  const unreachable = await repositoryViolations(ctx, body)
   // alone: what a source needs is of no use to whoever can't have it
   rejectIfAny(offeredViolations(body.source, ctx.settings.deploymentModes))
   return transaction(ctx, async (tx) => read(tx.sql, await create(ctx, tx, body, unreachable)))
-}
+})
 
 /** `unreachable`: what the git provider says against it; it was asked before the transaction. */
 async function create(
@@ -76,7 +72,7 @@ async function create(
   ])
 
   const id = randomUUID()
-  await insert(tx, {
+  const inserted = await insert(tx, {
     id,
     workspaceId: ctx.workspace.id,
     name: body.name,
@@ -89,28 +85,20 @@ async function create(
     resourceSpec: (config.resource_spec as Prisma.InputJsonObject | null | undefined) ?? Prisma.DbNull,
     listenerId: listener?.id ?? null,
     k8sNamespace: namespace ?? listener?.k8sNamespaces[0] ?? null,
-    installCommand: config.install_command ?? null,
-    buildCommand: config.build_command ?? null,
+    ...buildColumns(config),
     secretReferences: body.secret_references ?? Prisma.DbNull,
     createdBy: ctx.actor.subject,
   })
+  if (!inserted)
+    throw new ConflictError(`A deployment named '${body.name}' already exists in this workspace.`, 'ALREADY_EXISTS')
   const secretSetId = await storeSecrets(tx.sql, ctx.keyring, id, body.secrets)
-  const tracingProjectId = await adoptTracingProject(ctx, tx, body.name)
-  const deployment = await tx.sql.deployment.update({ where: { id }, data: { secretSetId, tracingProjectId } })
+  const tracingProjectId = await findOrCreateTracingProject(ctx, tx, body.name)
+  const deployment = await completeInsert(tx, id, { secretSetId, tracingProjectId })
   tx.emit({ workspaceId: ctx.workspace.id, type: 'deployment.created', deploymentId: id, actor: ctx.actor.subject })
   const revisionId = await rollOut(ctx, tx, deployment, {
-    repoRef: revision.repo_ref ?? null,
-    graphConfigPath: revision.graph_config_path ?? null,
-    imageUri: revision.image_uri ?? null,
+    ...revisionColumns(revision),
     sourceTarballPath: null,
     ...toBuild(deployment),
   })
   return { deploymentId: id, revisionId }
-}
-
-/** The name is unique among the workspace's live deployments; a partial unique index holds it when two are made at once. */
-async function insert(tx: Tx, data: Prisma.DeploymentUncheckedCreateInput): Promise<void> {
-  const { count } = await tx.sql.deployment.createMany({ data: [data], skipDuplicates: true })
-  if (count === 0)
-    throw new ConflictError(`A deployment named '${data.name}' already exists in this workspace.`, 'ALREADY_EXISTS')
 }

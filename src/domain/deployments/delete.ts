@@ -3,22 +3,18 @@
  * its holder, and only then do reads answer 404.
  */
 import { z } from 'zod'
-import type { Deployment } from '../../generated/prisma/client.ts'
-import { requireRole } from '../access.ts'
-import { because } from '../because.ts'
-import { type RequestContext, type Tx, transaction } from '../context.ts'
-import { DomainError, ForbiddenError } from '../errors.ts'
-import { queryBool, uuid } from '../fields.ts'
-import { parse, type RawInput } from '../parse.ts'
-import { OPEN } from '../revisions/lifecycle.ts'
-import { transition } from '../revisions/transition.ts'
-import { advance } from '../work/advance.ts'
-import { NO_LEASE } from '../work/lease.ts'
-import { cancelStepOf, touch } from '../work/steps.ts'
-import { NOTHING_WAITS } from '../work/waits-for.ts'
+import { requireRole } from '../context/access.ts'
+import type { RequestContext, Tx } from '../context/context.ts'
+import { DomainError, ForbiddenError } from '../core/errors.ts'
+import { queryBool, uuid } from '../core/fields.ts'
+import { parse, type RawInput } from '../core/parse.ts'
+import { explain } from '../model/explanation.ts'
+import { deploymentPath } from '../model/shapes.ts'
+import { interrupt } from '../rollouts/plan.ts'
+import { apply, look, reconcile, settle } from '../rollouts/reconcile.ts'
+import { deleted, notifyHolder } from '../rows/deployment.ts'
+import { type LockedDeployment, lockEvenTornDown } from '../rows/locks.ts'
 import { deleteTracingProject } from '../workspaces/tracing-project.ts'
-import { lockDeployment } from './lock.ts'
-import { deploymentPath } from './schemas.ts'
 
 const options = {
   delete_tracing_project: queryBool.describe('Delete the tracing project of the same name too. Default: false.'),
@@ -81,75 +77,34 @@ interface HowToDelete {
 
 async function deleteOne(ctx: RequestContext, id: string, how: HowToDelete): Promise<void> {
   if (how.force) requireForce(ctx)
-  await transaction(
-    ctx,
-    async (tx) => {
-      if (await isTornDown(ctx, tx, id)) return
-      const deployment = await lockDeployment(tx, ctx, id)
-      if (how.deleteProject && deployment.tracingProjectId)
-        await deleteTracingProject(ctx, tx, deployment.tracingProjectId)
-      if (!deployment.deletedAt) {
-        await interruptAll(ctx, tx, deployment)
-        const deletedAt = tx.now()
-        await tx.sql.deployment.update({
-          where: { id },
-          data: { deletedAt, updatedAt: deletedAt, activeRevisionId: null },
-        })
-        Object.assign(deployment, { deletedAt, activeRevisionId: null })
-        tx.emit({
-          workspaceId: deployment.workspaceId,
-          type: 'deployment.deleted',
-          deploymentId: id,
-          actor: ctx.actor.subject,
-        })
-        await touch(tx, deployment)
-        await advance(ctx, tx, deployment)
-      }
-      if (how.force) await drop(ctx, tx, deployment)
-    },
-    { deployment: id },
-  )
-}
-
-/** Deleting what is gone already is a success too: the caller may just not have heard the first answer. */
-async function isTornDown(ctx: RequestContext, tx: Tx, id: string): Promise<boolean> {
-  const [row] = await tx.sql.$queryRaw<{ gone: boolean }[]>`
-    SELECT torn_down_at IS NOT NULL AS gone FROM deployments
-    WHERE id = ${id}::uuid AND workspace_id = ${ctx.workspace.id}::uuid FOR NO KEY UPDATE`
-  return row?.gone ?? false
-}
-
-async function interruptAll(ctx: RequestContext, tx: Tx, deployment: Deployment): Promise<void> {
-  const open = await tx.sql.revision.findMany({
-    where: { deploymentId: deployment.id, status: { in: [...OPEN] } },
-    orderBy: { rollout: 'asc' },
+  await lockEvenTornDown(ctx, id, async (tx, deployment) => {
+    // a success too: the first answer may have got lost
+    if (deployment.tornDownAt) return
+    if (how.deleteProject && deployment.tracingProjectId)
+      await deleteTracingProject(ctx, tx, deployment.tracingProjectId)
+    const going = deployment.deletedAt ? deployment : await askForDeletion(ctx, tx, deployment)
+    if (how.force) await drop(ctx, tx, going)
+    else if (!deployment.deletedAt) await reconcile(ctx, tx, going)
   })
-  for (const revision of open) {
-    await cancelStepOf(tx, deployment, revision.id)
-    await transition(tx, deployment.workspaceId, revision, {
-      to: 'INTERRUPTED',
-      because: because('DEPLOYMENT_DELETED', {}),
-      actor: ctx.actor.subject,
-    })
-  }
+}
+
+async function askForDeletion(ctx: RequestContext, tx: Tx, deployment: LockedDeployment): Promise<LockedDeployment> {
+  const actor = ctx.actor.subject
+  const before = await look(ctx, tx, deployment)
+  await apply(ctx, tx, before, interrupt(before.state.open, explain('DEPLOYMENT_DELETED', {})), actor)
+  const next = await deleted(tx, deployment)
+  tx.emit({ workspaceId: next.workspaceId, type: 'deployment.deleted', deploymentId: next.id, actor })
+  return notifyHolder(tx, next)
+}
+
+/** Gives up on the runtime: whatever is left there is left, and a holder that still works there loses its claim. */
+async function drop(ctx: RequestContext, tx: Tx, deployment: LockedDeployment): Promise<void> {
+  const now = await look(ctx, tx, deployment)
+  // of what was never begun nothing is given up: the plan says that it is torn down, as it does without force
+  await settle(ctx, tx, now, now.state.begun > 0 ? [{ do: 'torn down' }] : [], ctx.actor.subject)
 }
 
 function requireForce(ctx: RequestContext): void {
   if (ctx.actor.role !== 'admin')
     throw new ForbiddenError(`force needs the role admin; the credential has the role ${ctx.actor.role}.`)
-}
-
-/** Gives up on the runtime: whatever is left there is left, and a holder that still works there is told that its claim is lost. */
-async function drop(ctx: RequestContext, tx: Tx, { id, listenerId }: Deployment): Promise<void> {
-  const { count } = await tx.sql.deployment.updateMany({
-    where: { id, tornDownAt: null },
-    data: { tornDownAt: tx.now(), ...NOTHING_WAITS, ...NO_LEASE },
-  })
-  if (count === 0) return
-  tx.wakeWorkers(listenerId)
-  await tx.sql.step.updateMany({
-    where: { deploymentId: id, finishedAt: null },
-    data: { finishedAt: tx.now(), outcome: 'cancelled' },
-  })
-  tx.emit({ workspaceId: ctx.workspace.id, type: 'deployment.torn_down', deploymentId: id, actor: ctx.actor.subject })
 }

@@ -1,16 +1,16 @@
 /**
- * Which deployments of the tenant are meant: a filter as Prisma's where-clause (lists) and as SQL (counts, which group
- * by what is derived). A test holds the two together, for every member.
+ * The filter of deployments: as Prisma's where-clause for lists, and as SQL for counts, which group by derived values. A
+ * test checks for every member that the two agree.
  */
 import { z } from 'zod'
 import { Prisma } from '../../generated/prisma/client.ts'
-import { liveDeployment } from '../access.ts'
-import type { RequestContext } from '../context.ts'
-import { escapeLike } from '../like.ts'
-import { parse } from '../parse.ts'
-import { deploymentFilter } from './schemas.ts'
-import { servingSql, whereServing } from './serving.ts'
-import { statusSql, whereStatus } from './status.ts'
+import { liveDeployment } from '../context/access.ts'
+import type { RequestContext } from '../context/context.ts'
+import { escapeLike } from '../core/like-pattern.ts'
+import { parse } from '../core/parse.ts'
+import { servingSql, whereServing } from '../deployment-status/serving.ts'
+import { statusSql, whereStatus } from '../deployment-status/status.ts'
+import { deploymentFilter } from '../model/shapes.ts'
 
 const filterSchema = z.object(deploymentFilter)
 export type DeploymentFilter = z.output<typeof filterSchema>

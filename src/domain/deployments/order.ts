@@ -1,8 +1,8 @@
-/** The orders in which deployments are listed, and their keysets: each ends with the id, so that it is total. */
+/** The sort orders of deployments and their keysets. Each order ends with the id, so that it is total. */
 import { z } from 'zod'
 import type { Deployment, Prisma } from '../../generated/prisma/client.ts'
-import { printableName, time, uuid } from '../fields.ts'
-import { decodeCursor, encodeCursor, type Window } from '../page.ts'
+import { printableName, time, uuid } from '../core/fields.ts'
+import { decodeCursor, encodeCursor, type Window } from '../core/paging.ts'
 
 export interface DeploymentOrder {
   by: 'CREATED_AT' | 'UPDATED_AT' | 'NAME'
@@ -13,13 +13,13 @@ const COLUMN = { CREATED_AT: 'createdAt', UPDATED_AT: 'updatedAt', NAME: 'name' 
 
 const flip = (direction: 'asc' | 'desc') => (direction === 'asc' ? 'desc' : 'asc')
 
-/** `backward`: the same order, read from its end. */
+/** `backward`: reversed, for paging from the end. */
 export function orderOf(order: DeploymentOrder, backward = false): Prisma.DeploymentOrderByWithRelationInput[] {
   const direction = backward ? flip(order.direction) : order.direction
   return [{ [COLUMN[order.by]]: direction }, { id: direction }]
 }
 
-/** The opaque cursor of a row: it names the order too, so that it is refused in another one. */
+/** The opaque cursor of a row. It names the order, so that it is rejected in a list of another order. */
 export function deploymentCursor(
   order: DeploymentOrder,
   row: Pick<Deployment, 'id' | 'createdAt' | 'updatedAt' | 'name'>,
@@ -28,7 +28,7 @@ export function deploymentCursor(
   return encodeCursor([order.by, value instanceof Date ? value.toISOString() : value, row.id])
 }
 
-/** The conditions that `after` and `before` put on the rows. Throws ValidationError for what is no cursor of this order. */
+/** The conditions for `after` and `before`. Throws ValidationError for a cursor of another order. */
 export function keysetOf(order: DeploymentOrder, window: Window): Prisma.DeploymentWhereInput[] {
   const sides: Prisma.DeploymentWhereInput[] = []
   if (window.after) sides.push(beyond(order, window.after, order.direction, 'after'))
@@ -46,6 +46,6 @@ function beyond(
   const [, value, id] = decodeCursor(cursor, shape, ['query', name])
   const op = direction === 'asc' ? 'gt' : 'lt'
   const column = COLUMN[order.by]
-  // the first condition lets Postgres walk the index to the place; the second takes out equal values already seen
+  // the first condition can use the index; the second excludes rows with an equal value before the cursor
   return { [column]: { [`${op}e`]: value }, OR: [{ [column]: { [op]: value } }, { [column]: value, id: { [op]: id } }] }
 }

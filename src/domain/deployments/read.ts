@@ -1,23 +1,23 @@
-/** Reads deployments: one, a page by offset (REST), a window by cursor (GraphQL). Newest first unless asked otherwise. */
+/** Reads deployments: one, a page by offset (REST) or a window by cursor (GraphQL). */
 import { z } from 'zod'
-import type { Prisma } from '../../generated/prisma/client.ts'
-import { liveDeployment, requireRole } from '../access.ts'
-import type { RequestContext, Sql } from '../context.ts'
-import { NotFoundError } from '../errors.ts'
-import { cut, type OffsetPage, type Slice, type Window, windowSize } from '../page.ts'
-import { parse, type RawInput } from '../parse.ts'
-import type { Written } from '../written.ts'
+import type { Deployment, Prisma } from '../../generated/prisma/client.ts'
+import { liveDeployment, requireRole } from '../context/access.ts'
+import type { RequestContext, Sql } from '../context/context.ts'
+import { type Selection, type Written, writtenRow } from '../context/read-back.ts'
+import { NotFoundError } from '../core/errors.ts'
+import { cut, type OffsetPage, type Slice, type Window, windowSize } from '../core/paging.ts'
+import { parse, type RawInput } from '../core/parse.ts'
+import { CONDITION_FIELDS } from '../deployment-status/condition.ts'
+import { deploymentFilter, deploymentPath, offsetQuery } from '../model/shapes.ts'
 import { type DeploymentFilter, whereFilter } from './filter.ts'
 import { type DeploymentOrder, keysetOf, orderOf } from './order.ts'
-import { deploymentFilter, deploymentPath, offsetQuery } from './schemas.ts'
-import { STANDING_FIELDS } from './standing.ts'
 
-/** What an answer about a deployment is made of. */
+/** The relations that REST shows with a deployment. */
 const DEPLOYMENT_PARTS = {
   latestRevision: true,
   secretSet: true,
-  listener: STANDING_FIELDS.listener,
-  integration: STANDING_FIELDS.integration,
+  listener: CONDITION_FIELDS.listener,
+  integration: CONDITION_FIELDS.integration,
 } as const satisfies Prisma.DeploymentInclude
 
 export type DeploymentView = Prisma.DeploymentGetPayload<{ include: typeof DEPLOYMENT_PARTS }>
@@ -26,36 +26,29 @@ export const getInput = z.object({ path: deploymentPath })
 
 /** One deployment. Role: viewer. Throws NotFoundError. */
 export async function getDeployment(ctx: RequestContext, raw: RawInput): Promise<DeploymentView> {
-  return selectDeployment(ctx, raw, { include: DEPLOYMENT_PARTS })
+  return selectDeployment(ctx, raw, { include: DEPLOYMENT_PARTS }) as Promise<DeploymentView>
 }
 
-/** For GraphQL: the same with the selection's own part (select or include). Role: viewer. Throws NotFoundError. */
-export async function selectDeployment<
-  Q extends { include?: Prisma.DeploymentInclude; select?: Prisma.DeploymentSelect },
->(ctx: RequestContext, raw: RawInput, query: Q): Promise<Prisma.DeploymentGetPayload<Q>> {
+/** The same for GraphQL. `query`: the selection. Role: viewer. Throws NotFoundError. */
+export async function selectDeployment(ctx: RequestContext, raw: RawInput, query: Selection): Promise<Deployment> {
   requireRole(ctx, 'viewer')
   const { path } = parse(getInput, raw)
   const where = { id: path.deployment_id, ...liveDeployment(ctx) }
   const found = await ctx.db.deployment.findFirst({ ...query, where })
   if (!found) throw new NotFoundError('Deployment', path.deployment_id)
-  return found as Prisma.DeploymentGetPayload<Q>
+  return found
 }
 
-/** What a write has left, in its transaction, with the selection's own part. */
-export async function selectWritten<Q extends { include?: Prisma.DeploymentInclude; select?: Prisma.DeploymentSelect }>(
-  sql: Sql,
-  id: string,
-  query: Q,
-): Promise<Prisma.DeploymentGetPayload<Q>> {
-  return (await sql.deployment.findUniqueOrThrow({ ...query, where: { id } })) as Prisma.DeploymentGetPayload<Q>
-}
+/** The row after a write, for GraphQL. */
+export const selectWritten = writtenRow((sql) => sql.deployment)
 
-/** The same as an answer about a deployment needs it, and the revision that the write made or moved. */
+/** What REST shows after a write, with the revision that the write made or changed. */
 export async function readWritten(
   sql: Sql,
   { deploymentId, revisionId }: Written,
 ): Promise<{ deployment: DeploymentView; revisionId: string | null }> {
-  return { deployment: await selectWritten(sql, deploymentId, { include: DEPLOYMENT_PARTS }), revisionId }
+  const deployment = await sql.deployment.findUniqueOrThrow({ where: { id: deploymentId }, include: DEPLOYMENT_PARTS })
+  return { deployment, revisionId }
 }
 
 export const listInput = z.object({ query: z.object({ ...offsetQuery, ...deploymentFilter }) })
@@ -65,7 +58,7 @@ export async function listDeployments(ctx: RequestContext, raw: RawInput): Promi
   requireRole(ctx, 'viewer')
   const { query } = parse(listInput, raw)
   const orderBy = orderOf({ by: 'CREATED_AT', direction: 'desc' })
-  // the page's ids first: Postgres would put together the parts of every row that is skipped
+  // the ids first: otherwise Postgres would join the relations of skipped rows, too
   const page = await ctx.db.deployment.findMany({
     where: whereFilter(ctx, query),
     select: { id: true },
@@ -79,16 +72,14 @@ export async function listDeployments(ctx: RequestContext, raw: RawInput): Promi
   return { resources, offset: query.offset + ids.length }
 }
 
-/** A window of the list for GraphQL. `query` is the selection's own part (select or include). Role: viewer. */
-export async function windowDeployments<
-  Q extends { include?: Prisma.DeploymentInclude; select?: Prisma.DeploymentSelect },
->(
+/** A window of the list, for GraphQL. `query`: the selection. Role: viewer. */
+export async function windowDeployments(
   ctx: RequestContext,
   window: Window,
   filter: DeploymentFilter,
   order: DeploymentOrder,
-  query: Q,
-): Promise<Slice<Prisma.DeploymentGetPayload<Q>>> {
+  query: Selection,
+): Promise<Slice<Deployment>> {
   requireRole(ctx, 'viewer')
   const { take, backward } = windowSize(window)
   const found = await ctx.db.deployment.findMany({
@@ -97,5 +88,5 @@ export async function windowDeployments<
     orderBy: orderOf(order, backward),
     take: take + 1,
   })
-  return cut(window, found as Prisma.DeploymentGetPayload<Q>[])
+  return cut(window, found)
 }

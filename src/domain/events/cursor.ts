@@ -1,14 +1,14 @@
 /**
- * The cursor of an event: its place in one workspace's log, opaque to callers. The stream, its resumption with
- * `after`, and the lists of events all use the same one.
+ * The cursor of an event: its position in one workspace's log, opaque to callers. Streams, their resumption with `after`
+ * and lists of events use the same cursors.
  */
 import { z } from 'zod'
-import type { RequestContext } from '../context.ts'
-import { ValidationError } from '../errors.ts'
-import { decodeCursor, encodeCursor } from '../page.ts'
+import type { RequestContext } from '../context/context.ts'
+import { ValidationError } from '../core/errors.ts'
+import { decodeCursor, encodeCursor } from '../core/paging.ts'
 
-/** of a workspace and a sequence number, which may be too large for a number of JSON */
-const PLACE = z.tuple([z.string(), z.string().regex(/^\d{1,18}$/)])
+/** workspace and sequence number, as text, since it may exceed JSON's numbers */
+const POSITION = z.tuple([z.string(), z.string().regex(/^\d{1,18}$/)])
 
 export function eventCursor(event: { workspaceId: string; sequence: bigint }): string {
   return encodeCursor([event.workspaceId, String(event.sequence)])
@@ -19,12 +19,12 @@ export function eventCursor(event: { workspaceId: string; sequence: bigint }): s
  * is malformed or of another workspace.
  */
 export function readEventCursor(ctx: RequestContext, cursor: string, name: 'after' | 'before'): bigint {
-  const [workspaceId, sequence] = decodeCursor(cursor, PLACE, ['query', name])
+  const [workspaceId, sequence] = decodeCursor(cursor, POSITION, ['query', name])
   if (workspaceId !== ctx.workspace.id) throw invalidCursor(name, "Not a cursor of this workspace's events.")
   return BigInt(sequence)
 }
 
-/** The same, and it must not point beyond `end`, the log's last sequence number. */
+/** The same, and it must not be after `end`, the log's last sequence number. */
 export function readPastCursor(ctx: RequestContext, cursor: string, name: 'after' | 'before', end: bigint): bigint {
   const sequence = readEventCursor(ctx, cursor, name)
   if (sequence > end)

@@ -1,12 +1,12 @@
-/** Lists the events of deployments or revisions for GraphQL, by keyset, oldest first: as they happened. */
+/** Lists the events of deployments or revisions for GraphQL, by keyset, oldest first. */
 import { Prisma } from '../../generated/prisma/client.ts'
-import { requireRole, tenant } from '../access.ts'
-import type { RequestContext } from '../context.ts'
-import { type Slice, type Window, windowSize } from '../page.ts'
+import { requireRole, tenant } from '../context/access.ts'
+import type { RequestContext } from '../context/context.ts'
+import { type Slice, type Window, windowSize } from '../core/paging.ts'
 import { readEventCursor } from './cursor.ts'
 import type { StoredEvent } from './read.ts'
 
-/** Whose events: of which deployments, or of which revisions. */
+/** The deployments, or revisions, whose events are meant. */
 export interface EventSubjects {
   by: 'deploymentId' | 'revisionId'
   ids: readonly string[]
@@ -15,9 +15,9 @@ export interface EventSubjects {
 const COLUMN = { deploymentId: Prisma.sql`deployment_id`, revisionId: Prisma.sql`revision_id` }
 
 /**
- * The same window of all events (not only of status) of each subject, by sequence, oldest first; the newest ones are
- * `last: n`. One statement for all. Cursors are `eventCursor`s, so each is an `after` of the stream too. Another
- * tenant's ids have empty windows. Role: viewer.
+ * The same window of the events of each subject (all types, not only changes of status), by sequence; the newest ones are
+ * `last: n`. One statement for all. Cursors are `eventCursor`s, so a stream can resume after them. Other tenants' ids
+ * have empty windows. Role: viewer.
  */
 export async function listEvents(
   ctx: RequestContext,
@@ -44,14 +44,14 @@ export async function listEvents(
   for (const id of ids) {
     const own = found.filter((row) => row.subject === id).map(({ subject: _, ...event }) => event)
     const hasMore = own.length > take
-    // the row too many is the one farthest from where the window begins
+    // the extra row is the one farthest from where the window starts
     const rows = backward ? own.slice(hasMore ? 1 : 0) : own.slice(0, take)
     slices.set(id, { rows, hasMore, backward })
   }
   return slices
 }
 
-/** How many there are of each in all; those without any are not in the map. Role: viewer. */
+/** How many events each subject has; subjects without events are not in the map. Role: viewer. */
 export async function countEvents(ctx: RequestContext, { by, ids }: EventSubjects): Promise<Map<string, number>> {
   requireRole(ctx, 'viewer')
   const where = { ...tenant(ctx), [by]: { in: [...ids] } }

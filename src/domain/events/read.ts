@@ -1,12 +1,12 @@
-/** Reads the event log: forward from a sequence number (the relay, a stream that catches up), and its counters. */
+/** Reads the event log: forward from a sequence number, for the relay and for streams, and its counters. */
 import type { Event } from '../../generated/prisma/client.ts'
 import type { RevisionStatus } from '../../generated/prisma/enums.ts'
-import type { Db } from '../context.ts'
+import type { Db } from '../context/context.ts'
 
-/** A row of the log. `sequence` is gap-free within the workspace, in commit order (design rule 5). */
+/** A row of the log. `sequence` is gap-free within the workspace, in commit order (docs/architecture.md#rules). */
 export type StoredEvent = Event
 
-/** Which of a workspace's events; every member that is there must match. */
+/** A filter for events; all members that are present must match. */
 export interface EventScope {
   type?: string
   deploymentId?: string
@@ -28,7 +28,7 @@ export function readEvents(
   })
 }
 
-/** Whether `readEvents` would find the event in this scope. */
+/** Whether the event matches the filter. */
 export function inScope(event: StoredEvent, scope: EventScope): boolean {
   return (
     (scope.type === undefined || event.type === scope.type) &&
@@ -47,11 +47,11 @@ export async function currentSequences(db: Db, workspaceIds: readonly string[]):
 /** A revision's status as of `sequence` of the log. */
 export interface LogSnapshot {
   sequence: bigint
-  /** null: none was asked for, or there is none in this workspace */
+  /** null: not asked for, or not in this workspace */
   deploymentId: string | null
-  /** the deployment is torn down: gone for every reader, and nothing will happen to it any more */
+  /** the deployment is torn down: no more events will follow */
   gone: boolean
-  /** null: none was asked for, or there is none of that deployment */
+  /** null: not asked for, or not of that deployment */
   revision: {
     id: string
     deploymentId: string
@@ -64,9 +64,9 @@ export interface LogSnapshot {
 }
 
 /**
- * The log's last sequence number together with the status of the revision, or of the deployment's latest, as of
- * exactly that event: one statement has one snapshot, and a status and its event commit together. With both ids
- * the revision must be the deployment's.
+ * The log's last sequence number, with the status of the revision (or of the deployment's latest revision) as of exactly
+ * that event: it is one statement with one snapshot, and a status commits together with its event. With both ids the
+ * revision must be the deployment's.
  */
 export async function readSnapshot(
   db: Db,
@@ -99,7 +99,7 @@ interface SnapshotRow {
   sequence: bigint
   deployment_id: string | null
   gone: boolean
-  /** null together with everything below it */
+  /** null: all below are null, too */
   revision_id: string | null
   status: RevisionStatus
   reason: string | null

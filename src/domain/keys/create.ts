@@ -1,31 +1,31 @@
-/** Creates an API key. Its text is in this answer and nowhere else, ever. */
+/** Creates an API key. Its text is only ever in this answer. */
 import { z } from 'zod'
-import { requireRole } from '../access.ts'
-import { type RequestContext, transaction } from '../context.ts'
-import { ForbiddenError, rejectIfAny } from '../errors.ts'
-import { optional, printableName, time, uuid } from '../fields.ts'
-import { shareListener } from '../listeners/lock.ts'
-import { parse, type RawInput, violation } from '../parse.ts'
-import { agentId } from '../tokens/schemas.ts'
+import { requireRole } from '../context/access.ts'
+import { type RequestContext, transaction } from '../context/context.ts'
+import { ForbiddenError, rejectIfAny } from '../core/errors.ts'
+import { optional, printableName, time, uuid } from '../core/fields.ts'
+import { parse, type RawInput, violation } from '../core/parse.ts'
+import { agentId } from '../model/oauth-token.ts'
+import { shareListener } from '../rows/locks.ts'
 import { type IssuedKey, issueKey, KEY_ROLES } from './issue.ts'
 import { keyViolations } from './rules.ts'
 
 const createKeyBody = z.object({
   name: printableName,
-  role: z.enum(KEY_ROLES),
+  role: z.enum(KEY_ROLES).meta({ typeName: 'Role' }),
   listener_id: optional(uuid).describe('The one listener that it is for. Only for the role listener, there required.'),
   agent_id: optional(agentId).describe('The one agent that it is for. Only for the role agent, there required.'),
   /** may read the values of secrets; admin keys always may */
   secrets_read: optional(z.boolean()),
   /** absent: it does not expire */
   expires_at: optional(time),
-  /** valid in every workspace of the organization; only for a caller who is so, too */
+  /** valid in every workspace of the organization; only for callers with such a credential */
   organization_wide: optional(z.boolean()),
 })
 
 export const createInput = z.object({ body: createKeyBody })
 
-/** Role: admin, so that nobody can grant more than they have. Throws ForbiddenError, ValidationError; NotFoundError for the listener. */
+/** Role: admin, so that nobody can grant rights that they lack. Throws ForbiddenError, ValidationError; NotFoundError for the listener. */
 export async function createKey(ctx: RequestContext, raw: RawInput): Promise<IssuedKey> {
   requireRole(ctx, 'admin')
   const { body } = parse(createInput, raw)
@@ -39,7 +39,7 @@ export async function createKey(ctx: RequestContext, raw: RawInput): Promise<Iss
     ...keyViolations(body),
   ]
   return transaction(ctx, async (tx) => {
-    // shared, so that a listener that is deleted at this moment takes this key along
+    // locks the row, so that a concurrent deletion of the listener also revokes this key
     if (body.listener_id != null) await shareListener(tx, ctx.workspace.id, body.listener_id)
     rejectIfAny(violations)
     return issueKey(tx, {

@@ -1,14 +1,14 @@
-/** Stores a new API key: the one way in which keys come to be, by an admin, by the bootstrap or by the command line. */
+/** Stores a new API key, whoever creates it: an admin, the bootstrap or the command line. */
 import type { ApiKey } from '../../generated/prisma/client.ts'
 import type { Role } from '../../generated/prisma/enums.ts'
-import { RANKED_ROLES } from '../access.ts'
-import type { Tx } from '../context.ts'
+import { RANKED_ROLES } from '../context/access.ts'
+import type { Tx } from '../context/context.ts'
 import { generateKey, hashKey, prefixOf } from './key.ts'
 
 /** A key as it may be shown: never its hash. */
 export type KeyView = Omit<ApiKey, 'hash'>
 
-/** What a look-up of keys leaves out. */
+/** Prisma's `omit` for every look-up of keys. */
 export const WITHOUT_HASH = { hash: true } as const
 
 /** The roles that a key can be given. */
@@ -22,41 +22,41 @@ export interface NewKey {
   name: string
   role: (typeof KEY_ROLES)[number]
   secretsRead?: boolean
-  /** for the role `listener`, and only for it (rules.ts): a listener of the workspace */
+  /** required for the role `listener`, and only for it: a listener of the workspace */
   listenerId?: string | null
-  /** for the role `agent`, and only for it: the one agent that it is for */
+  /** required for the role `agent`, and only for it */
   agentId?: string | null
   expiresAt?: Date | null
-  /** who made it; null: the system */
+  /** null: the system */
   createdBy: string | null
-  /** the key's text, when it was chosen by the operator */
+  /** chosen by the operator; default: random */
   text?: string
 }
 
 export interface IssuedKey {
   row: KeyView
-  /** the key itself: shown once, stored nowhere */
+  /** the key itself: shown once, never stored */
   text: string
 }
 
 export async function issueKey(tx: Tx, key: NewKey): Promise<IssuedKey> {
-  const text = key.text ?? generateKey()
+  const { text = generateKey(), workspaceId, organizationId, organizationWide, name, role, createdBy } = key
   const row = await tx.sql.apiKey.create({
     data: {
-      organizationId: key.organizationId,
-      workspaceId: key.organizationWide ? null : key.workspaceId,
-      name: key.name,
-      role: key.role,
-      secretsRead: key.secretsRead ?? false,
-      listenerId: key.listenerId ?? null,
-      agentId: key.agentId ?? null,
+      organizationId,
+      workspaceId: organizationWide ? null : workspaceId,
+      name,
+      role,
+      secretsRead: key.secretsRead,
+      listenerId: key.listenerId,
+      agentId: key.agentId,
+      expiresAt: key.expiresAt,
+      createdBy,
       prefix: prefixOf(text),
       hash: hashKey(text),
-      createdBy: key.createdBy,
-      expiresAt: key.expiresAt ?? null,
     },
     omit: WITHOUT_HASH,
   })
-  tx.emit({ workspaceId: key.workspaceId, type: 'api_key.created', subjectId: row.id, actor: key.createdBy })
+  tx.emit({ workspaceId, type: 'api_key.created', subjectId: row.id, actor: createdBy })
   return { row, text }
 }

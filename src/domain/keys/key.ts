@@ -1,4 +1,4 @@
-/** What an API key is: its text, which only its owner ever has, and what is stored of it (contract 1). */
+/** The text of an API key, which only its owner has, and what is stored of it (docs/api-rules.md#who-is-calling). */
 import { createHash, randomBytes } from 'node:crypto'
 
 const START = 'cpk_'
@@ -8,12 +8,12 @@ export function generateKey(): string {
   return START + randomBytes(32).toString('base64url')
 }
 
-/** What is stored and looked up: SHA-256, hex. No salt and no stretching: the keys are random, not chosen by people. */
+/** What is stored and looked up: SHA-256, hex. Keys are random, so they need neither salt nor stretching. */
 export function hashKey(text: string): string {
   return createHash('sha256').update(text).digest('hex')
 }
 
-/** The first characters, for people to tell keys apart. Of a key that the operator chose, fewer: it may be short. */
+/** The first characters, so that people can tell keys apart; fewer of a key that the operator chose, which may be short. */
 export function prefixOf(text: string): string {
   return text.slice(0, text.startsWith(START) ? 12 : 4)
 }

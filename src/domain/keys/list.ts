@@ -1,9 +1,9 @@
-/** Lists API keys: those of the workspace and the organization-wide ones, which are valid in it too. Newest first. */
+/** Lists API keys that are valid in the workspace: its own and the organization-wide ones. Newest first. */
 import type { Prisma } from '../../generated/prisma/client.ts'
-import { requireRole } from '../access.ts'
-import type { RequestContext } from '../context.ts'
-import { newestFirst } from '../newest-first.ts'
-import { cut, type Slice, type Window } from '../page.ts'
+import { requireRole } from '../context/access.ts'
+import type { RequestContext } from '../context/context.ts'
+import { newestFirst } from '../core/newest-first.ts'
+import { cut, type Slice, type Window } from '../core/paging.ts'
 import { type KeyView, WITHOUT_HASH } from './issue.ts'
 
 /** The keys that can act in the caller's workspace. */

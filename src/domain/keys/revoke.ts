@@ -1,19 +1,22 @@
-/** Revokes an API key: from the commit on this server refuses it, every other one as soon as it is told (auth/api-key.ts). */
+/** Revokes an API key: this server refuses it from the commit on, the others once they are notified (api/auth/api-key.ts). */
 import { z } from 'zod'
-import { requireRole } from '../access.ts'
-import { type RequestContext, type Tx, transaction } from '../context.ts'
-import { ForbiddenError, NotFoundError } from '../errors.ts'
-import { uuid } from '../fields.ts'
-import { parse, type RawInput } from '../parse.ts'
+import { requireRole } from '../context/access.ts'
+import { type RequestContext, type Tx, transaction } from '../context/context.ts'
+import { ForbiddenError, NotFoundError, UnauthenticatedError } from '../core/errors.ts'
+import { uuid } from '../core/fields.ts'
+import { parse, type RawInput } from '../core/parse.ts'
 import { type KeyView, WITHOUT_HASH } from './issue.ts'
 import { visibleKeys } from './list.ts'
 
 export const revokeInput = z.object({ path: z.object({ api_key_id: uuid }) })
 
-/** NOTIFY channel: the key whose id is the payload is no longer good. */
+/** NOTIFY channel for revoked keys; the payload is the key's id. */
 export const KEY_CHANNEL = 'pilothouse_keys'
 
-/** Role: admin. A second time changes nothing. Throws NotFoundError; ForbiddenError for an organization-wide key and a caller who is not. */
+/**
+ * Idempotent. Role: admin. Throws NotFoundError; ForbiddenError for an organization-wide key and a credential of one
+ * workspace.
+ */
 export async function revokeKey(ctx: RequestContext, raw: RawInput): Promise<KeyView> {
   requireRole(ctx, 'admin')
   const { path } = parse(revokeInput, raw)
@@ -30,7 +33,7 @@ export async function revokeKey(ctx: RequestContext, raw: RawInput): Promise<Key
   return row
 }
 
-/** Writes the revocation, once, and tells every server. `log`: in whose event log it appears, and who did it. */
+/** Stores the revocation, once, and notifies every server. `log`: the workspace and the actor of the event. */
 export async function markRevoked(
   tx: Tx,
   key: Pick<KeyView, 'id'>,
@@ -45,4 +48,11 @@ export async function markRevoked(
     await tx.sql.$executeRaw`SELECT pg_notify(${KEY_CHANNEL}, ${key.id})`
   }
   return tx.sql.apiKey.findUniqueOrThrow({ where: { id: key.id }, omit: WITHOUT_HASH })
+}
+
+/** For a call that has waited before it answers with secrets: its key may have ended meanwhile. Throws UnauthenticatedError. */
+export async function refuseRevoked(ctx: RequestContext): Promise<void> {
+  const key = await ctx.db.apiKey.findUnique({ where: { id: ctx.actor.subject } })
+  if (!key || key.revokedAt || (key.expiresAt && key.expiresAt <= ctx.clock()))
+    throw new UnauthenticatedError('The API key is unknown, expired or revoked.')
 }

@@ -1,10 +1,10 @@
-/** The rules of a new API key that no single field can tell (contract 1). Pure. */
+/** The rules between the fields of a new API key (docs/api-rules.md#who-is-calling). Pure. */
 import type { Role } from '../../generated/prisma/enums.ts'
-import type { Violation } from '../errors.ts'
-import { violation } from '../parse.ts'
+import type { Violation } from '../core/errors.ts'
+import { violation } from '../core/parse.ts'
 
-/** What the rules look at. */
-export interface SaidOfKey {
+/** The fields that the rules are about. */
+export interface KeyFields {
   role: Role
   listener_id?: string | null
   agent_id?: string | null
@@ -12,22 +12,22 @@ export interface SaidOfKey {
   secrets_read?: boolean | null
 }
 
-/** The roles whose keys are of one thing, and the member that names it. */
-const OF_ONE = { listener: 'listener_id', agent: 'agent_id' } as const
+/** Roles whose keys are for one listener or agent, and the field that names it. */
+const BOUND_ROLES = { listener: 'listener_id', agent: 'agent_id' } as const
 
 /**
- * A listener's key is of one listener and an agent's of one agent, so of one workspace. Neither reads secrets: a
- * listener gets them with the work it is handed, an agent with its revision.
+ * A key for a listener or an agent is bound to that one, and so to one workspace. It can't read secrets by API: a
+ * listener gets them with its work, an agent with its revision.
  */
-export function keyViolations(said: SaidOfKey): Violation[] {
-  const own = said.role === 'listener' || said.role === 'agent'
+export function keyViolations(key: KeyFields): Violation[] {
+  const bound = key.role === 'listener' || key.role === 'agent'
   return [
-    ...Object.entries(OF_ONE).flatMap(([role, member]) => {
-      const named = said[member] != null
-      if (role === said.role) return named ? [] : [violation(member, `Required for the role ${role}.`, 'missing')]
+    ...Object.entries(BOUND_ROLES).flatMap(([role, member]) => {
+      const named = key[member] != null
+      if (role === key.role) return named ? [] : [violation(member, `Required for the role ${role}.`, 'missing')]
       return named ? [violation(member, `Only for the role ${role}.`)] : []
     }),
-    ...(own && said.organization_wide ? [violation('organization_wide', `Not for the role ${said.role}.`)] : []),
-    ...(own && said.secrets_read ? [violation('secrets_read', `Not for the role ${said.role}.`)] : []),
+    ...(bound && key.organization_wide ? [violation('organization_wide', `Not for the role ${key.role}.`)] : []),
+    ...(bound && key.secrets_read ? [violation('secrets_read', `Not for the role ${key.role}.`)] : []),
   ]
 }

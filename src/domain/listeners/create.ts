@@ -1,11 +1,11 @@
-/** Registers a listener: a compute infrastructure that will pull work for the deployments that name it (spec 2.7). */
+/** Registers a listener: a program in somebody's compute infrastructure that pulls work for its deployments (docs/deployments.md#listeners). */
 import { z } from 'zod'
 import type { Listener } from '../../generated/prisma/client.ts'
-import { requireRole } from '../access.ts'
-import { type RequestContext, transaction } from '../context.ts'
-import { ConflictError, rejectIfAny } from '../errors.ts'
-import { parse, type RawInput } from '../parse.ts'
-import { asWritten, type ReadBack } from '../written.ts'
+import { requireRole } from '../context/access.ts'
+import { transaction } from '../context/context.ts'
+import { writeVerb } from '../context/read-back.ts'
+import { ConflictError, rejectIfAny } from '../core/errors.ts'
+import { parse } from '../core/parse.ts'
 import { requireListenerPlan } from './plan.ts'
 import { configViolations } from './rules.ts'
 import { createBody } from './schemas.ts'
@@ -13,16 +13,10 @@ import { createBody } from './schemas.ts'
 export const createInput = z.object({ body: createBody })
 
 /**
- * Answers the row, or what `read` reads in its transaction. Role: admin. Throws ForbiddenError (also for the plan),
+ * Returns the row, or what `read` reads in its transaction. Role: admin. Throws ForbiddenError (also for the plan),
  * ValidationError, ConflictError (ALREADY_EXISTS).
  */
-export function createListener(ctx: RequestContext, raw: RawInput): Promise<Listener>
-export function createListener<T>(ctx: RequestContext, raw: RawInput, read: ReadBack<Listener, T>): Promise<T>
-export async function createListener(
-  ctx: RequestContext,
-  raw: RawInput,
-  read: ReadBack<Listener, unknown> = asWritten,
-): Promise<unknown> {
+export const createListener = writeVerb<Listener>(async (ctx, raw, read) => {
   requireRole(ctx, 'admin')
   requireListenerPlan(ctx)
   const { body } = parse(createInput, raw)
@@ -40,7 +34,7 @@ export async function createListener(
           createdBy: ctx.actor.subject,
         },
       ],
-      // the unique index decides, also between two at once; what it refuses would end the transaction
+      // the unique index decides, also between concurrent calls; an error of it would abort the transaction
       skipDuplicates: true,
     })
     if (!listener)
@@ -51,4 +45,4 @@ export async function createListener(
     tx.emit({ workspaceId, type: 'listener.created', subjectId: listener.id, actor: ctx.actor.subject })
     return read(tx.sql, listener)
   })
-}
+})

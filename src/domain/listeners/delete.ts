@@ -1,13 +1,14 @@
-/** Deletes a listener that no deployment uses any more, and revokes its keys with it. */
+/** Deletes a listener that no deployment uses any more, and revokes its keys. */
 import { z } from 'zod'
-import { requireRole } from '../access.ts'
-import { type RequestContext, transaction } from '../context.ts'
+import { requireRole } from '../context/access.ts'
+import { type RequestContext, transaction } from '../context/context.ts'
+import { parse, type RawInput } from '../core/parse.ts'
 import { markRevoked } from '../keys/revoke.ts'
-import { parse, type RawInput } from '../parse.ts'
-import { lockListener } from './lock.ts'
+import { forgetListener } from '../rows/deployment.ts'
+import { lockListener } from '../rows/locks.ts'
 import { requireListenerPlan } from './plan.ts'
 import { listenerPath } from './schemas.ts'
-import { refuseIfUsed } from './users.ts'
+import { refuseIfUsed } from './used-by.ts'
 
 export const deleteInput = z.object({ path: listenerPath })
 
@@ -22,8 +23,7 @@ export async function deleteListener(ctx: RequestContext, raw: RawInput): Promis
     await refuseIfUsed(tx, id, `listener ID ${id}`)
     const keys = await tx.sql.apiKey.findMany({ where: { listenerId: id, revokedAt: null }, select: { id: true } })
     for (const key of keys) await markRevoked(tx, key, log)
-    // of deployments that are torn down only the rows are left, for a while
-    await tx.sql.$executeRaw`UPDATE deployments SET listener_id = NULL WHERE listener_id = ${id}::uuid`
+    await forgetListener(tx, id)
     await tx.sql.listener.delete({ where: { id } })
     tx.emit({ ...log, type: 'listener.deleted', subjectId: id })
     return keys

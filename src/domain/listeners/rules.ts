@@ -1,7 +1,7 @@
-/** The field rules of listeners (spec 2.7). Pure: each function returns the list of what is wrong. */
+/** The field rules of listeners (docs/deployments.md#listeners). Pure: each returns a list of violations. */
 import type { Listener } from '../../generated/prisma/client.ts'
-import type { Violation } from '../errors.ts'
-import { violation } from '../parse.ts'
+import type { Violation } from '../core/errors.ts'
+import { violation } from '../core/parse.ts'
 import type { ComputeConfig, ComputeType, UpdateBody } from './schemas.ts'
 
 /** What Kubernetes takes as the name of a namespace. */
@@ -11,7 +11,7 @@ const BY_TYPE: Record<ComputeType, (config: ComputeConfig) => Violation[]> = {
   k8s: ({ k8s_namespaces: namespaces }) => (namespaces ?? []).flatMap(namespaceViolations),
 }
 
-/** `compute_config` is validated by the compute type. */
+/** The rules for `compute_config` depend on the compute type. */
 export function configViolations(computeType: string, config: ComputeConfig | null | undefined): Violation[] {
   return config == null ? [] : BY_TYPE[computeType as ComputeType](config)
 }
@@ -28,13 +28,13 @@ function namespaceViolations(name: string, i: number, all: readonly string[]): V
   return all.indexOf(name) === i ? [] : [violation(field, `The namespace ${name} occurs twice.`)]
 }
 
-/** Clients send back what they got: only another value than the stored one is wrong. */
+/** Clients send back what they got, so the stored values are accepted. */
 export function immutableViolations(listener: Listener, body: UpdateBody): Violation[] {
   const immutable: [string, unknown, unknown][] = [
     ['compute_type', body.compute_type, listener.computeType],
     ['compute_id', body.compute_id, listener.computeId],
   ]
   return immutable
-    .filter(([, said, stored]) => said != null && said !== stored)
+    .filter(([, sent, stored]) => sent != null && sent !== stored)
     .map(([field, , stored]) => violation(field, `Cannot be changed after creation; it is ${JSON.stringify(stored)}.`))
 }

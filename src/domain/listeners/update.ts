@@ -1,31 +1,26 @@
-/** PATCH of a listener: its version and its compute_config; an absent or null member keeps what is stored (contract 3). */
+/** PATCH of a listener: its version and its compute_config; an absent or null member keeps what is stored (docs/deployments.md#deployments). */
 import { z } from 'zod'
 import type { Listener } from '../../generated/prisma/client.ts'
-import { requireRole } from '../access.ts'
-import { changesAnything } from '../changes.ts'
-import { type RequestContext, type Tx, transaction } from '../context.ts'
-import { rejectIfAny } from '../errors.ts'
-import { parse, type RawInput } from '../parse.ts'
-import { asWritten, type ReadBack } from '../written.ts'
-import { lockListener } from './lock.ts'
+import { requireRole } from '../context/access.ts'
+import { type Tx, transaction } from '../context/context.ts'
+import { writeVerb } from '../context/read-back.ts'
+import { changesAnything } from '../core/changes.ts'
+import { rejectIfAny } from '../core/errors.ts'
+import { parse } from '../core/parse.ts'
+import { lockListener } from '../rows/locks.ts'
 import { requireListenerPlan } from './plan.ts'
 import { configViolations, immutableViolations } from './rules.ts'
 import { listenerPath, updateBody } from './schemas.ts'
-import { refuseIfUsed } from './users.ts'
+import { refuseIfUsed } from './used-by.ts'
 
 export const updateInput = z.object({ path: listenerPath, body: updateBody })
 
 /**
- * What changes nothing leaves no trace. Answers the row, or what `read` reads in its transaction. Role: admin. Throws
- * ForbiddenError (also for the plan), ValidationError, NotFoundError; ConflictError when a namespace that a deployment is in would go.
+ * A call that changes nothing writes no event. Returns the row, or what `read` reads in its transaction. Role: admin.
+ * Throws ForbiddenError (also for the plan), ValidationError, NotFoundError; ConflictError when it would remove a
+ * namespace that a deployment is in.
  */
-export function updateListener(ctx: RequestContext, raw: RawInput): Promise<Listener>
-export function updateListener<T>(ctx: RequestContext, raw: RawInput, read: ReadBack<Listener, T>): Promise<T>
-export async function updateListener(
-  ctx: RequestContext,
-  raw: RawInput,
-  read: ReadBack<Listener, unknown> = asWritten,
-): Promise<unknown> {
+export const updateListener = writeVerb<Listener>(async (ctx, raw, read) => {
   requireRole(ctx, 'admin')
   requireListenerPlan(ctx)
   const { path, body } = parse(updateInput, raw)
@@ -37,17 +32,17 @@ export async function updateListener(
     ])
     const namespaces = body.compute_config?.k8s_namespaces
     if (namespaces != null) await refuseRemovingUsed(tx, listener, namespaces)
-    const said = { k8sNamespaces: namespaces ?? undefined, version: body.version ?? undefined }
-    if (!changesAnything(listener, said)) return read(tx.sql, listener)
-    const data = { ...said, updatedAt: tx.now() }
+    const changes = { k8sNamespaces: namespaces ?? undefined, version: body.version ?? undefined }
+    if (!changesAnything(listener, changes)) return read(tx.sql, listener)
+    const data = { ...changes, updatedAt: tx.now() }
     const updated = await tx.sql.listener.update({ where: { id: listener.id }, data })
     const { workspaceId, id: subjectId } = listener
     tx.emit({ workspaceId, type: 'listener.updated', subjectId, actor: ctx.actor.subject })
     return read(tx.sql, updated)
   })
-}
+})
 
-/** Namespaces can be added at any time; one that a deployment is in can't be taken away. */
+/** Namespaces can be added at any time, but one that a deployment is in can't be removed. */
 async function refuseRemovingUsed(tx: Tx, listener: Listener, kept: readonly string[]): Promise<void> {
   const k8sNamespace = { in: listener.k8sNamespaces.filter((one) => !kept.includes(one)) }
   const used = await tx.sql.deployment.findMany({

@@ -1,41 +1,41 @@
 /**
- * Writes log lines of a revision's build or of its running agent, as a part of a statement: whoever writes checks in
- * the same one that it may.
+ * Writes log lines of a revision's build or of its running agent, as part of a statement in which the caller also checks
+ * that it may write them.
  */
 import { Prisma } from '../../generated/prisma/client.ts'
-import type { LogEntry } from '../work/protocol.ts'
+import type { LogEntry } from '../protocol/protocol.ts'
 
-/** A line is cut to this many bytes of UTF-8: a runaway line must not fill the table. */
+/** bytes of UTF-8 that a line is cut to */
 export const MAX_LINE_BYTES = 8 * 1024
 
 const CUT = '…'
 
-/** Namespace of our advisory locks on the log of a deployment: "logs" in ASCII. */
+/** Namespace of the advisory locks on the logs of deployments: "logs" in ASCII. */
 const LOCK = 0x6c6f6773
 
-/** A line and the log that it belongs to: that of one attempt of a revision. */
+/** A line and the attempt of a revision whose log it belongs to. */
 export interface LogLineOf extends LogEntry {
   revisionId: string
   attempt: number
 }
 
 /**
- * Appends `lines` in their order: a part of a WITH clause. `deployment`: a SELECT of the `id` of the deployment whose
- * revisions they are of; where it finds none, nothing is written.
+ * Returns the part of a WITH clause that appends `lines` in their order. `deployment`: a SELECT of the `id` of the
+ * deployment that they belong to; if it finds none, nothing is written.
  *
- * Readers page by the line's id, so ids have to be in the order of the commits: one that got its ids early and commits
- * late would be skipped by whoever has read on. Hence the ids are drawn under a lock of the deployment's log that is
- * held until the commit. It is an advisory one: printing must not wait for whoever writes to the deployment, nor they
- * for it. NUL bytes, which Postgres can't store, are left out.
+ * Readers page by the line's id, so ids must be in commit order: otherwise a reader could skip lines that got lower ids
+ * and are committed later. Therefore ids are drawn under a lock of the deployment's log, which is held until the commit.
+ * It is an advisory lock, so that logging and writes to the deployment do not wait for each other. NUL bytes, which
+ * Postgres can't store, are removed.
  */
-export function appending(deployment: Prisma.Sql, lines: readonly LogLineOf[]): Prisma.Sql {
+export function appendLinesSql(deployment: Prisma.Sql, lines: readonly LogLineOf[]): Prisma.Sql {
   const revisions = lines.map((line) => line.revisionId)
   const types = lines.map((line) => line.type as string)
   const attempts = lines.map((line) => line.attempt)
   const levels = lines.map((line) => (line.level ?? 'info') as string)
   const messages = lines.map((line) => cut(line.message.replaceAll('\0', '')))
   const times = lines.map((line) => line.time.toISOString())
-  // sorted, so that ids are given in the order of the lines; and from `turn`, so that they are given under the lock
+  // ordered, so that ids are in the order of the lines; FROM turn, so that they are drawn under the lock
   return Prisma.sql`
     turn AS MATERIALIZED (
       SELECT found.id, pg_advisory_xact_lock(${LOCK}::int, hashtext(found.id::text)) FROM (${deployment}) AS found
@@ -52,6 +52,6 @@ function cut(message: string): string {
   const bytes = Buffer.from(message)
   if (bytes.length <= MAX_LINE_BYTES) return message
   const room = MAX_LINE_BYTES - Buffer.byteLength(CUT)
-  // `stream` holds back a character that the cut went through
+  // with `stream`, a character that was cut in two is left out
   return new TextDecoder().decode(bytes.subarray(0, room), { stream: true }) + CUT
 }

@@ -1,18 +1,18 @@
 /**
- * Reads log lines by a keyset on the line's id (contract 3): of one revision, or of a deployment across its revisions.
- * The build's log and the running agent's are two logs; the lines of all attempts are in them.
+ * Reads log lines by keyset on the line's id (docs/deployments.md#deployments), of one revision or of a deployment. The
+ * logs of builds and of running agents are separate; each has the lines of all attempts.
  */
 import { z } from 'zod'
 import type { LogLine, Prisma } from '../../generated/prisma/client.ts'
 import { LogLevel, LogType } from '../../generated/prisma/enums.ts'
-import { requireRole } from '../access.ts'
-import type { RequestContext } from '../context.ts'
-import { deploymentPath, revisionPath } from '../deployments/schemas.ts'
-import { rejectIfAny } from '../errors.ts'
-import { queryEnum, queryIntOrNone, queryText, queryTime, queryWord } from '../fields.ts'
-import { escapeLike } from '../like.ts'
-import { decodeCursor, encodeCursor } from '../page.ts'
-import { parse, type RawInput } from '../parse.ts'
+import { requireRole } from '../context/access.ts'
+import type { RequestContext } from '../context/context.ts'
+import { rejectIfAny } from '../core/errors.ts'
+import { queryEnum, queryIntOrNone, queryText, queryTime, queryWord } from '../core/fields.ts'
+import { escapeLike } from '../core/like-pattern.ts'
+import { decodeCursor, encodeCursor } from '../core/paging.ts'
+import { parse, type RawInput } from '../core/parse.ts'
+import { deploymentPath, revisionPath } from '../model/shapes.ts'
 import { readRevision, requireDeployment } from '../revisions/read.ts'
 
 const LEVELS = Object.values(LogLevel)
@@ -40,11 +40,11 @@ export const readDeploymentLogsInput = z.object({ path: deploymentPath, query: l
 export interface LogPage {
   lines: LogLine[]
   /**
-   * Where the next page begins. Oldest first: behind the last line of this page, null when there is none, so a client
-   * that follows a log keeps the last offset it was given and asks again. Newest first: null at the log's beginning.
+   * Where the next page starts. Oldest first: after the last line of this page; null: it is empty, so a client that
+   * follows a log asks again with the last offset it got. Newest first: null at the start of the log.
    */
   nextOffset: string | null
-  /** whether there are more lines in this direction now; of the last ones, before them */
+  /** whether there are more lines in this direction now; with `last`, before them */
   hasMore: boolean
 }
 
@@ -57,7 +57,7 @@ export async function readLogs(ctx: RequestContext, raw: RawInput): Promise<LogP
   return readPage(ctx, { revisionId: path.revision_id }, query, window)
 }
 
-/** A page of a deployment's log: the lines of all its revisions, as they came. Role: viewer. Throws NotFoundError. */
+/** A page of a deployment's log: the lines of all its revisions, in order. Role: viewer. Throws NotFoundError. */
 export async function readDeploymentLogs(ctx: RequestContext, raw: RawInput): Promise<LogPage> {
   requireRole(ctx, 'viewer')
   const { path, query } = parse(readDeploymentLogsInput, raw)
@@ -68,26 +68,26 @@ export async function readDeploymentLogs(ctx: RequestContext, raw: RawInput): Pr
 
 type LogQuery = z.output<typeof logQuery>
 
-/** Which part of the lines that match. */
+/** Which of the matching lines to read. */
 interface LogWindow {
   order: 'asc' | 'desc'
   take: number
-  /** the id that the part is behind, in this order */
-  behind: number | null
-  /** newest first as `order` is, but to be shown oldest first */
+  /** start after this id, in this order */
+  after: number | null
+  /** read newest first, but shown oldest first */
   reversed: boolean
 }
 
 function windowOf({ last, limit, offset, order }: LogQuery): LogWindow {
   if (last === undefined) {
-    const behind = offset === undefined ? null : decodeOffset(offset)
-    return { order: order ?? 'asc', take: limit ?? LIMIT, behind, reversed: false }
+    const after = offset === undefined ? null : decodeOffset(offset)
+    return { order: order ?? 'asc', take: limit ?? LIMIT, after, reversed: false }
   }
   if (limit !== undefined || offset !== undefined || order !== undefined)
     rejectIfAny([
       { loc: ['query', 'last'], msg: 'Can’t be used together with order, limit or offset.', type: 'value_error' },
     ])
-  return { order: 'desc', take: last, behind: null, reversed: true }
+  return { order: 'desc', take: last, after: null, reversed: true }
 }
 
 /** `log`: whose lines. */
@@ -95,12 +95,12 @@ async function readPage(
   ctx: RequestContext,
   log: { revisionId: string } | { deploymentId: string },
   query: LogQuery,
-  { order, take, behind, reversed }: LogWindow,
+  { order, take, after, reversed }: LogWindow,
 ): Promise<LogPage> {
   const where: Prisma.LogLineWhereInput = {
     ...log,
     type: query.type,
-    ...(behind === null ? {} : { id: order === 'asc' ? { gt: behind } : { lt: behind } }),
+    ...(after === null ? {} : { id: order === 'asc' ? { gt: after } : { lt: after } }),
     ...(query.start_time || query.end_time ? { time: { gte: query.start_time, lt: query.end_time } } : {}),
     ...(query.query ? { message: { contains: escapeLike(query.query), mode: 'insensitive' } } : {}),
     ...(query.level ? { level: { in: LEVELS.slice(LEVELS.indexOf(query.level)) } } : {}),
@@ -113,12 +113,12 @@ async function readPage(
   return { lines, nextOffset: last && (order === 'asc' || reversed || hasMore) ? logOffset(last) : null, hasMore }
 }
 
-/** The opaque offset that points behind a line, in either order. */
+/** The opaque offset of the page that starts after a line, in either order. */
 export function logOffset(line: Pick<LogLine, 'id'>): string {
   return encodeCursor([Number(line.id)])
 }
 
-/** A line's id for callers: as text it sorts like the log of its deployment. */
+/** A line's id for callers: padded, so that ids sort as text. */
 export const logLineId = ({ id }: Pick<LogLine, 'id'>): string => String(id).padStart(16, '0')
 
 function decodeOffset(offset: string): number {

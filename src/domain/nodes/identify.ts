@@ -1,7 +1,7 @@
-/** Which resource an id belongs to: ids are UUIDs, unique across all tables, so one look-up over all of them tells. */
-import { requireRole } from '../access.ts'
-import type { RequestContext } from '../context.ts'
-import { uuid } from '../fields.ts'
+/** Finds out which type of resource an id belongs to: ids are UUIDs, unique across tables, so one query over all will do. */
+import { requireRole } from '../context/access.ts'
+import type { RequestContext } from '../context/context.ts'
+import { uuid } from '../core/fields.ts'
 import { hasListeners } from '../listeners/plan.ts'
 
 export type NodeType =

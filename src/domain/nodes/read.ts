@@ -1,12 +1,12 @@
 /** Reads resources of one type by their ids, tenant-scoped, with what the caller selects of them. */
-import { liveDeployment, tenant } from '../access.ts'
-import { ownConnections } from '../connections/list.ts'
-import type { RequestContext } from '../context.ts'
-import { liveIntegration } from '../integrations/live.ts'
+import { liveDeployment, tenant } from '../context/access.ts'
+import type { RequestContext } from '../context/context.ts'
 import { WITHOUT_HASH } from '../keys/issue.ts'
 import { visibleKeys } from '../keys/list.ts'
-import { ownProviders } from '../providers/find.ts'
-import { ownTokens } from '../tokens/own.ts'
+import { ownConnections } from '../oauth/connections/connection.ts'
+import { ownProviders } from '../oauth/provider-access/find.ts'
+import { ownTokens } from '../oauth/tokens/token.ts'
+import { liveIntegration } from '../sources/integrations/find.ts'
 import type { NodeType } from './identify.ts'
 
 /** Prisma's select or include; for API keys without effect. */
@@ -41,10 +41,10 @@ const READ: Record<NodeType, Read> = {
   OAuthToken: (ctx, ids, selection) =>
     ctx.db.oAuthToken.findMany({ ...selection, where: { id: { in: ids }, ...ownTokens(ctx) } }),
   AgentLink: (ctx, ids, selection) =>
-    ctx.db.agentLink.findMany({ ...selection, where: { id: { in: ids }, ...ownConnections(ctx) } }),
+    ctx.db.agentConnection.findMany({ ...selection, where: { id: { in: ids }, ...ownConnections(ctx) } }),
 }
 
-/** In no particular order; what is unknown or another tenant's is left out. `identifyNodes` has checked the role. */
+/** In no particular order, without unknown and other tenants' ids. `identifyNodes` has checked the role. */
 export function readNodes(
   ctx: RequestContext,
   type: NodeType,

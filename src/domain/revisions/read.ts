@@ -1,14 +1,14 @@
 /** Reads revisions: one, a page by offset, a window by cursor. Newest first, by number. */
 import { z } from 'zod'
 import type { Prisma, Revision } from '../../generated/prisma/client.ts'
-import { liveDeployment, requireRole } from '../access.ts'
-import type { RequestContext, Sql } from '../context.ts'
-import { deploymentPath, offsetQuery, revisionFilter, revisionPath } from '../deployments/schemas.ts'
-import { NotFoundError } from '../errors.ts'
-import { count, uuid } from '../fields.ts'
-import { decodeCursor, encodeCursor, type OffsetPage, type Window, windowSize } from '../page.ts'
-import { parse, type RawInput } from '../parse.ts'
-import type { Written } from '../written.ts'
+import { liveDeployment, requireRole } from '../context/access.ts'
+import type { RequestContext, Sql } from '../context/context.ts'
+import { type Selection, type Written, writtenRow } from '../context/read-back.ts'
+import { NotFoundError } from '../core/errors.ts'
+import { count, uuid } from '../core/fields.ts'
+import { decodeCursor, encodeCursor, type OffsetPage, type Window, windowSize } from '../core/paging.ts'
+import { parse, type RawInput } from '../core/parse.ts'
+import { deploymentPath, offsetQuery, revisionFilter, revisionPath } from '../model/shapes.ts'
 
 export const getRevisionInput = z.object({ path: revisionPath })
 
@@ -30,11 +30,7 @@ export async function readRevision(ctx: RequestContext, deploymentId: string, re
 }
 
 /** What a write has left of the revision that it made or moved, in its transaction, with the selection's own part. */
-export async function selectWrittenRevision<
-  Q extends { include?: Prisma.RevisionInclude; select?: Prisma.RevisionSelect },
->(sql: Sql, id: string, query: Q): Promise<Prisma.RevisionGetPayload<Q>> {
-  return (await sql.revision.findUniqueOrThrow({ ...query, where: { id } })) as Prisma.RevisionGetPayload<Q>
-}
+export const selectWrittenRevision = writtenRow((sql) => sql.revision)
 
 /** The same, whole. */
 export const readWrittenRevision = (sql: Sql, { revisionId }: Written): Promise<Revision> =>
@@ -43,17 +39,13 @@ export const readWrittenRevision = (sql: Sql, { revisionId }: Written): Promise<
 const findRevisionInput = z.object({ path: z.object({ revision_id: uuid }) })
 
 /** For GraphQL, which names a revision without its deployment; with the selection's own part. Role: viewer. Throws NotFoundError. */
-export async function selectRevision<Q extends { include?: Prisma.RevisionInclude; select?: Prisma.RevisionSelect }>(
-  ctx: RequestContext,
-  raw: RawInput,
-  query: Q,
-): Promise<Prisma.RevisionGetPayload<Q>> {
+export async function selectRevision(ctx: RequestContext, raw: RawInput, query: Selection): Promise<Revision> {
   requireRole(ctx, 'viewer')
   const { path } = parse(findRevisionInput, raw)
   const where = { id: path.revision_id, deployment: liveDeployment(ctx) }
   const found = await ctx.db.revision.findFirst({ ...query, where })
   if (!found) throw new NotFoundError('Revision', path.revision_id)
-  return found as Prisma.RevisionGetPayload<Q>
+  return found
 }
 
 /** How many revisions of each deployment match; those without any are not in the map. One statement. Role: viewer. */

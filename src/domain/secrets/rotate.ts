@@ -1,29 +1,29 @@
 /**
- * Retires keys: wraps the key of everything that is encrypted under another key of the ring with its first one, in
- * batches, beside running servers. It may be interrupted at any time, and run again.
+ * Retires keys: wraps everything that is wrapped with another key of the ring with its first key, in batches, while
+ * servers are running. It may be interrupted at any time, and run again.
  */
 import { Prisma } from '../../generated/prisma/client.ts'
-import type { Core, Db } from '../context.ts'
-import type { KeyRing } from './keyring.ts'
-import { reseal } from './sealed.ts'
-import { allSealed, placeOf, SEALED_COLUMNS, type SealedColumn } from './sealed-columns.ts'
+import type { Core, Db } from '../context/context.ts'
+import type { KeyRing } from '../core/keyring.ts'
+import { reseal } from '../core/sealed.ts'
+import { allSealed, SEALED_COLUMNS, type SealedColumn, sealContext } from './sealed-columns.ts'
 
-/** rows that are read and written at a time */
+/** rows of one statement */
 const BATCH = 500
-/** so often all is gone through, while servers go on writing with another key */
+/** passes over all rows, since running servers may still write with another key */
 const PASSES = 3
 const BEFORE_ALL = '00000000-0000-0000-0000-000000000000'
 
 export interface Rotation {
-  /** values that were wrapped anew */
+  /** values that were rewrapped */
   rewrapped: number
-  /** by key, other than the first, and how many values need it yet (0: a start demands it). Empty: every other key may go */
+  /** key (other than the first) → how many values still need it (0: only servers need it to start). Empty: all others may be removed */
   needed: Map<string, number>
-  /** until when an address for an upload may be in use that another key has signed; null: there is none */
+  /** when the last upload address that another key may have signed expires; null: there is none */
   signedUntil: Date | null
 }
 
-/** Writes only over what it has read, so that what somebody else writes meanwhile stays. */
+/** Updates rows only if they are as they were read, so that concurrent writes are not lost. */
 export async function rotateSecrets(core: Core): Promise<Rotation> {
   const { db, keyring } = core
   let rewrapped = 0
@@ -34,8 +34,8 @@ export async function rotateSecrets(core: Core): Promise<Rotation> {
       rewrapped += await inBatches((after) => rewrapColumn(db, keyring, column, after))
     needed = await neededKeys(db, keyring)
   }
-  // what a start demands even of an empty database (src/secrets-file.ts); other keys it demands for what needs them.
-  // Of a ring without that key nothing is demanded: it is another database's, and no server could start any more
+  // servers refuse to start without this key, even with an empty database (src/app/keyring-file.ts). It is changed only
+  // from a key of the ring: otherwise this is another database's ring, and no server could start any more
   await db.installation.updateMany({ where: { keyId: { in: keyring.ids } }, data: { keyId: keyring.currentId } })
   for (const { keyId } of await db.installation.findMany({ where: { keyId: { not: keyring.currentId } } }))
     needed.set(keyId, needed.get(keyId) ?? 0)
@@ -44,7 +44,7 @@ export async function rotateSecrets(core: Core): Promise<Rotation> {
   return { rewrapped, needed, signedUntil: open!.until }
 }
 
-/** Goes through rows in the order of their ids. `work` answers what it did, and the last id it saw; null: there are no more. */
+/** Goes through rows in the order of their ids. `work` returns how many it changed, and the last id; null: no more rows. */
 async function inBatches(work: (after: string) => Promise<{ done: number; last: string | null }>): Promise<number> {
   let all = 0
   for (let after: string | null = BEFORE_ALL; after !== null; ) {
@@ -55,8 +55,8 @@ async function inBatches(work: (after: string) => Promise<{ done: number; last: 
   return all
 }
 
-/** What can't be opened is left as it is, and counts as needing its key. */
-function tried<Row extends { id: string }, T>(rows: readonly Row[], rewrap: (row: Row) => T): T[] {
+/** Skips rows that can't be unwrapped: they still need their key. */
+function skipFailures<Row extends { id: string }, T>(rows: readonly Row[], rewrap: (row: Row) => T): T[] {
   return rows.flatMap((row) => {
     try {
       return [rewrap(row)]
@@ -70,7 +70,7 @@ async function rewrapSets(db: Db, keyring: KeyRing, after: string) {
   const rows = await db.$queryRaw<{ id: string; keyId: string; wrapped: Uint8Array }[]>`
     SELECT id, key_id AS "keyId", wrapped_key AS wrapped FROM secret_sets
     WHERE key_id <> ${keyring.currentId} AND id > ${after}::uuid ORDER BY id LIMIT ${BATCH}`
-  const changes = tried(rows, ({ id, keyId, wrapped }) => ({
+  const changes = skipFailures(rows, ({ id, keyId, wrapped }) => ({
     id,
     old: keyId,
     new: keyring.wrap(keyring.unwrap(keyId, wrapped, id), id).toString('base64'),
@@ -91,7 +91,11 @@ async function rewrapColumn(db: Db, keyring: KeyRing, place: SealedColumn, after
   const rows = await db.$queryRaw<{ id: string; text: string }[]>`
     SELECT id, ${column} AS text FROM ${table}
     WHERE ${of} AND split_part(${column}, '.', 1) <> ${keyring.currentId} AND id > ${after}::uuid ORDER BY id LIMIT ${BATCH}`
-  const changes = tried(rows, ({ id, text }) => ({ id, old: text, new: reseal(keyring, placeOf(place, id), text) }))
+  const changes = skipFailures(rows, ({ id, text }) => ({
+    id,
+    old: text,
+    new: reseal(keyring, sealContext(place, id), text),
+  }))
   const done = await db.$executeRaw`
     UPDATE ${table} t SET ${column} = c.new
     FROM jsonb_to_recordset(${JSON.stringify(changes)}::jsonb) AS c (id uuid, old text, new text)

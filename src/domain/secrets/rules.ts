@@ -1,10 +1,11 @@
-/** The rules for secrets (contract 5): their names, sizes, and what the mask means when it is sent back. */
-import type { Secret } from '../deployments/schemas.ts'
-import type { Violation } from '../errors.ts'
-import { violation } from '../parse.ts'
+/** The rules for secrets (docs/deployments.md#secrets): their names, sizes, and what the mask means when it is sent back. */
+
+import type { Violation } from '../core/errors.ts'
+import { violation } from '../core/parse.ts'
+import type { Secret } from '../model/shapes.ts'
 import { MASK } from './secret-set.ts'
 
-/** Environment variables that the server sets for every agent, so that no secret may. The one list. */
+/** Environment variables that the server sets for every agent, so that no secret may have their names. */
 export const RESERVED_NAMES: ReadonlySet<string> = new Set([
   'PATH',
   'HOME',
@@ -25,7 +26,7 @@ const MAX_VALUE_BYTES = 64 * 1024
 /** `stored`: the names of the current set, for which the mask may be sent back. */
 export function secretViolations(secrets: readonly Secret[], stored: readonly string[]): Violation[] {
   const found: Violation[] = []
-  const seen = new Set<string>()
+  const names = new Set<string>()
   secrets.forEach(({ name, value }, i) => {
     if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) || name.length > MAX_NAME)
       found.push(
@@ -36,8 +37,8 @@ export function secretViolations(secrets: readonly Secret[], stored: readonly st
       )
     else if (RESERVED_NAMES.has(name))
       found.push(violation(`secrets.${i}.name`, `${name} is set by the server itself; choose another name.`))
-    if (seen.has(name)) found.push(violation(`secrets.${i}.name`, `The name ${name} occurs twice.`))
-    seen.add(name)
+    if (names.has(name)) found.push(violation(`secrets.${i}.name`, `The name ${name} occurs twice.`))
+    names.add(name)
     if (Buffer.byteLength(value) > MAX_VALUE_BYTES)
       found.push(violation(`secrets.${i}.value`, 'Must be at most 64 KiB.'))
     if (value === MASK && !stored.includes(name))
@@ -46,7 +47,7 @@ export function secretViolations(secrets: readonly Secret[], stored: readonly st
   return found
 }
 
-/** Puts the stored values where the mask was sent back. */
+/** Replaces masks that were sent back by the stored values. */
 export function unmask(secrets: readonly Secret[], stored: readonly Secret[]): Secret[] {
   const values = new Map(stored.map((secret) => [secret.name, secret.value]))
   return secrets.map(({ name, value }) => ({ name, value: value === MASK ? (values.get(name) ?? value) : value }))

@@ -1,7 +1,10 @@
-/** Where sealed values are (sealed.ts): one list, for the check at the start and for the rotation of keys. */
+/** All columns with sealed values (core/sealed.ts), for the check at the start and for the rotation of keys. */
 import { Prisma } from '../../generated/prisma/client.ts'
+import type { Db } from '../context/context.ts'
+import type { KeyRing } from '../core/keyring.ts'
+import { unseal } from '../core/sealed.ts'
 
-/** Each table has an `id`; `of`: its rows that have a value somebody may need yet. */
+/** Each table has an `id`. `of`: the condition for rows with a value that is still needed. */
 export const SEALED_COLUMNS = [
   { table: 'oauth_providers', column: 'client_secret', of: 'client_secret IS NOT NULL' },
   { table: 'oauth_tokens', column: 'sealed', of: 'true' },
@@ -11,10 +14,10 @@ export const SEALED_COLUMNS = [
 
 export type SealedColumn = (typeof SEALED_COLUMNS)[number]
 
-/** What a value was sealed for. */
-export const placeOf = ({ table, column }: SealedColumn, id: string) => `${table}.${column}:${id}`
+/** The context of a sealed value. */
+export const sealContext = ({ table, column }: SealedColumn, id: string) => `${table}.${column}:${id}`
 
-/** A query for all of them: `place`, `text`, and the id of the key that wraps it, `key_id`. */
+/** A query for all of them: `place` (the context), `text`, and the id of the wrapping key, `key_id`. */
 export const allSealed = Prisma.join(
   SEALED_COLUMNS.map(
     ({ table, column, of }) => Prisma.sql`
@@ -23,3 +26,15 @@ export const allSealed = Prisma.join(
   ),
   ' UNION ALL ',
 )
+
+/** One value for each key that something is encrypted with; `open` throws when the ring's key is another one. */
+export async function sampleOfEachKey(db: Db): Promise<{ keyId: string; open: (keyring: KeyRing) => unknown }[]> {
+  const sets = await db.$queryRaw<{ id: string; keyId: string; wrapped: Uint8Array }[]>`
+    SELECT DISTINCT ON (key_id) id, key_id AS "keyId", wrapped_key AS wrapped FROM secret_sets ORDER BY key_id, id`
+  const sealed = await db.$queryRaw<{ keyId: string; place: string; text: string }[]>`
+    SELECT DISTINCT ON (key_id) key_id AS "keyId", place, text FROM (${allSealed}) AS sealed ORDER BY key_id`
+  return [
+    ...sets.map(({ id, keyId, wrapped }) => ({ keyId, open: (ring: KeyRing) => ring.unwrap(keyId, wrapped, id) })),
+    ...sealed.map(({ keyId, place, text }) => ({ keyId, open: (ring: KeyRing) => unseal(ring, place, text) })),
+  ]
+}

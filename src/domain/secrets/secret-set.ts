@@ -1,12 +1,12 @@
 /**
- * Sets of secrets at rest: each set is encrypted under a random key of its own, which the key ring wraps. A set
- * is never changed; PATCH makes a new one, and every revision keeps pointing at the set it was made with.
+ * Sets of secrets at rest: each is encrypted with a random key of its own, which the key ring wraps. A set is immutable:
+ * PATCH creates a new one, and each revision refers to the set that it was created with.
  */
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { SecretSet } from '../../generated/prisma/client.ts'
-import type { RequestContext, Sql } from '../context.ts'
-import type { Secret } from '../deployments/schemas.ts'
-import { decrypt, encrypt, type KeyRing } from './keyring.ts'
+import type { RequestContext, Sql } from '../context/context.ts'
+import { decrypt, encrypt, type KeyRing } from '../core/keyring.ts'
+import type { Secret } from '../model/shapes.ts'
 
 /** What callers without `secrets:read` see instead of a value. */
 export const MASK = '••••••••'
@@ -34,7 +34,7 @@ export async function storeSecrets(
   return id
 }
 
-/** Decrypts a set, in the order in which its secrets were given. No set: no secrets. */
+/** Decrypts a set, in the order of its names. No set: no secrets. */
 export function openSecrets(keyring: KeyRing, set: SecretSet | null): Secret[] {
   if (!set || set.names.length === 0) return []
   const dataKey = keyring.unwrap(set.keyId, set.wrappedKey, set.id)

@@ -1,21 +1,21 @@
 /**
- * The first start on an empty database (contract 1): one organization, one workspace with a git integration, one
+ * The first start on an empty database (docs/api-rules.md#who-is-calling): one organization, one workspace with a git integration, one
  * admin key. Several servers that start at once on one database make them once.
  */
-import { type Core, type Tx, transaction } from '../context.ts'
+import { type Core, type Tx, transaction } from '../context/context.ts'
 import { issueKey } from '../keys/issue.ts'
 import { hashKey } from '../keys/key.ts'
 import { createWorkspace } from './create.ts'
 
-/** Advisory lock of the bootstrap; any number that no one else takes. */
+/** Advisory lock of the bootstrap; an arbitrary number. */
 const LOCK = 4_172_036_158
 
 export interface Bootstrapped {
-  /** the text of the key made now because the operator gave none: to be shown once. Null: there is nothing to show. */
+  /** the text of the generated key, to be shown once; null: none was generated */
   generatedKey: string | null
 }
 
-/** `apiKey`: what the operator wants as the first admin key (CONTROL_PLANE_API_KEY). It counts only on an empty database. */
+/** `apiKey`: the operator's choice of the first admin key (CONTROL_PLANE_API_KEY), used only for an empty database. */
 export async function bootstrap(core: Core, apiKey: string | undefined): Promise<Bootstrapped> {
   return transaction(core, async (tx) => {
     await tx.sql.$executeRaw`SELECT pg_advisory_xact_lock(${LOCK})`
@@ -35,7 +35,7 @@ async function first(core: Core, tx: Tx, apiKey: string | undefined): Promise<Bo
     directoryIntegration: true,
   })
   await tx.sql.installation.create({ data: { keyId: core.keyring.currentId } })
-  // of the workspace, not of the organization: so it works without X-Tenant-Id
+  // for the workspace, not the organization, so that it works without X-Tenant-Id
   const { text } = await issueKey(tx, {
     organizationId: organization.id,
     workspaceId: workspace.id,

@@ -1,7 +1,8 @@
-/** Creates a workspace. The system's own doing: the bootstrap and the command line, not an API. */
+/** Creates a workspace, for the bootstrap and the command line; there is no API for it. */
 import type { Workspace } from '../../generated/prisma/client.ts'
-import type { Tx } from '../context.ts'
-import { ConflictError } from '../errors.ts'
+import type { Tx } from '../context/context.ts'
+import { ConflictError } from '../core/errors.ts'
+import { toChange } from '../rows/locks.ts'
 
 export interface NewWorkspace {
   organizationId: string
@@ -11,14 +12,14 @@ export interface NewWorkspace {
 }
 
 /**
- * A workspace with its event log, so that every writer finds the counter's row. Throws ConflictError for a name that the
- * organization has already: people choose workspaces by their names. (No unique index: older installations have twins.)
+ * Also creates the workspace's event counter. Throws ConflictError for a name that exists in the organization. (There is
+ * no unique index, since older installations have duplicates.)
  */
 export async function createWorkspace(
   tx: Tx,
   { organizationId, name, directoryIntegration }: NewWorkspace,
 ): Promise<Workspace> {
-  await tx.sql.$queryRaw`SELECT 1 FROM organizations WHERE id = ${organizationId}::uuid FOR NO KEY UPDATE`
+  await tx.sql.$queryRaw`SELECT 1 FROM organizations WHERE id = ${organizationId}::uuid ${toChange('organizations')}`
   if ((await tx.sql.workspace.count({ where: { organizationId, name } })) > 0)
     throw new ConflictError(`A workspace named '${name}' already exists in this organization.`, 'ALREADY_EXISTS')
   const workspace = await tx.sql.workspace.create({ data: { organizationId, name, eventCounter: { create: {} } } })

@@ -1,8 +1,8 @@
-/** Tracing projects: one of a deployment's name, made with it; one left over from a deleted deployment is taken up again. */
-import type { RequestContext, Tx } from '../context.ts'
+/** Tracing projects: each deployment has the one of its name, which a deleted deployment may have left behind. */
+import type { RequestContext, Tx } from '../context/context.ts'
 
-/** Returns the id of the workspace's tracing project of that name, which is made if there is none. */
-export async function adoptTracingProject(ctx: RequestContext, tx: Tx, name: string): Promise<string> {
+/** Returns the id of the workspace's tracing project of that name; creates it if necessary. */
+export async function findOrCreateTracingProject(ctx: RequestContext, tx: Tx, name: string): Promise<string> {
   const key = { workspaceId: ctx.workspace.id, name }
   const { count } = await tx.sql.tracingProject.createMany({ data: [key], skipDuplicates: true })
   const { id } = await tx.sql.tracingProject.findUniqueOrThrow({

@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { engineEnvironment } from '../../../src/config.ts'
+import { engineEnvironment } from '../../../src/platform/config/config.ts'
 
 const HERE = fileURLToPath(new URL('.', import.meta.url))
 const SERVER = path.join(HERE, 'server.mjs')

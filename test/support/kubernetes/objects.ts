@@ -2,7 +2,7 @@
 import { KubeConfig, KubernetesObjectApi, PatchStrategy } from '@kubernetes/client-node'
 
 // biome-ignore lint/suspicious/noExplicitAny: objects of Kubernetes as the API server presents them
-export type Any = any
+type Any = any
 
 export interface AdminView {
   /** Those with this label. */

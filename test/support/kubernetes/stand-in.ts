@@ -19,8 +19,6 @@ import type { KubeObject } from './stand-in/objects.ts'
 import { Requests } from './stand-in/requests.ts'
 import { Store } from './stand-in/store.ts'
 
-export type { KubeObject } from './stand-in/objects.ts'
-
 export interface StandInOptions {
   /** default 0: any free one; give one to start again where an earlier stand-in was */
   port?: number
@@ -42,7 +40,7 @@ export interface StandInOptions {
   remembered?: number
 }
 
-export interface PodName {
+interface PodName {
   namespace: string
   name: string
   /** default: the first one */

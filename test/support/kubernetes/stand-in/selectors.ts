@@ -48,18 +48,3 @@ export function fieldTest(selector: string | null): Test {
   })
   return (object) => tests.every((test) => test(object))
 }
-
-/** Whether labels satisfy a LabelSelector of a spec. */
-export function selects(selector: Json, labels: Labels): boolean {
-  const all = Object.entries(selector?.matchLabels ?? {}).every(([name, value]) => labels?.[name] === value)
-  return (
-    all &&
-    (selector?.matchExpressions ?? []).every((e: Json) => {
-      const value = labels?.[e.key]
-      if (e.operator === 'Exists') return value !== undefined
-      if (e.operator === 'DoesNotExist') return value === undefined
-      const inside = value !== undefined && e.values.includes(value)
-      return e.operator === 'In' ? inside : !inside
-    })
-  )
-}

@@ -26,7 +26,7 @@ export function isQualifiedName(text: string): boolean {
   return prefix === undefined || (prefix.length <= 253 && SUBDOMAIN.pattern.test(prefix))
 }
 
-export const isLabelValue = (text: unknown): boolean =>
+const isLabelValue = (text: unknown): boolean =>
   typeof text === 'string' && (text === '' || (text.length <= 63 && WORD.test(text)))
 
 const shown = (value: Json): string =>

@@ -7,7 +7,7 @@ import { CONTROLLER, hashOf, POD } from './pods.ts'
 import { REPLICA_SET } from './replicasets.ts'
 
 export const DEPLOYMENT = kindNamed('Deployment')
-export const REVISION = 'deployment.kubernetes.io/revision'
+const REVISION = 'deployment.kubernetes.io/revision'
 const HASH = 'pod-template-hash'
 
 export function startDeployments(context: Context): void {
@@ -45,7 +45,7 @@ export function startDeployments(context: Context): void {
 }
 
 /** Equal but for the label that the controller adds. */
-export function sameTemplate(a: Json, b: Json): boolean {
+function sameTemplate(a: Json, b: Json): boolean {
   const strip = (template: Json) => {
     const { [HASH]: _hash, ...labels } = template.metadata?.labels ?? {}
     return { ...template, metadata: { ...template.metadata, labels } }

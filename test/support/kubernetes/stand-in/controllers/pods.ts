@@ -19,7 +19,7 @@ export function hashOf(template: Json): string {
 export const isActive = ({ metadata, status }: KubeObject): boolean =>
   !metadata.deletionTimestamp && !['Succeeded', 'Failed'].includes(status?.phase)
 
-export function readySince({ status }: KubeObject): number | null {
+function readySince({ status }: KubeObject): number | null {
   const ready = status?.conditions?.find((c: Json) => c.type === 'Ready')
   return ready?.status === 'True' ? Date.parse(ready.lastTransitionTime) : null
 }

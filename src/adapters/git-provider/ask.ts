@@ -1,0 +1,90 @@
+/** One question to the provider: limited in time, its failures in words that tell what to do, without secrets. */
+
+import { ProviderUnavailableError } from '../../domain/ports/git-provider.ts'
+import { limited } from '../../platform/async/time-limit.ts'
+import type { Log } from '../../platform/log/log.ts'
+import { CALL_LIMIT } from './fetch.ts'
+
+/** What the libraries throw; nothing else of it is looked at, since it holds the request. */
+interface Failure {
+  status: number
+  message: string
+  cause?: unknown
+  response?: { headers: Record<string, string | undefined>; data?: unknown }
+}
+
+/**
+ * Does `work`; whatever of its requests is still open after the limit is given up. Rejects with
+ * ProviderUnavailableError, with a Refusal for a 4xx that says something about what was asked, or with the signal's
+ * reason.
+ */
+export async function ask<T>(
+  log: Log,
+  what: string,
+  signal: AbortSignal | undefined,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  try {
+    return await limited(CALL_LIMIT, signal ?? new AbortController().signal, (inner) => {
+      const given = new Promise<never>((_, reject) => {
+        const giveUp = () => reject(new ProviderUnavailableError(`did not answer within ${CALL_LIMIT / 1000} s`))
+        if (inner.aborted) giveUp()
+        else inner.addEventListener('abort', giveUp, { once: true })
+      })
+      return Promise.race([work(inner), given])
+    })
+  } catch (error) {
+    if (signal?.aborted) throw signal.reason
+    const known = translate(error)
+    if (known instanceof ProviderUnavailableError) log.warn({ asked: what }, known.message)
+    throw known
+  }
+}
+
+/** The provider understood and said no. */
+export class Refusal extends Error {
+  readonly status: number
+
+  constructor(status: number, message: string) {
+    super(message)
+    this.status = status
+  }
+}
+
+function translate(error: unknown): unknown {
+  if (error instanceof ProviderUnavailableError || error instanceof Refusal) return error
+  const { status, message, response, cause } = error as Failure
+  if (cause instanceof ProviderUnavailableError) return cause
+  if (typeof status !== 'number') return error
+  if (!response) {
+    // the limit of a single request (fetch.ts)
+    if ((error as Error).name === 'AbortError') return new ProviderUnavailableError('did not answer in time')
+    const code = codeOf(cause)
+    return new ProviderUnavailableError(`can't be reached${code ? ` (${code})` : ''}`)
+  }
+  if (status >= 500) return new ProviderUnavailableError(`answered ${status}`)
+  const { headers } = response
+  const limit = headers['retry-after'] ?? (headers['x-ratelimit-remaining'] === '0' && headers['x-ratelimit-reset'])
+  if (status === 429 || (status === 403 && limit))
+    return new ProviderUnavailableError(`limits how often we may ask${waitOf(headers)}`)
+  if (status === 401)
+    return new ProviderUnavailableError(
+      'refuses our app (401): GITPROVIDER_APP_ID, GITPROVIDER_PRIVATE_KEY and the clock of this server are to be checked',
+    )
+  if (status === 403 && /suspended/i.test(message))
+    return new ProviderUnavailableError('says that this installation of the app is suspended')
+  return new Refusal(status, message)
+}
+
+function waitOf(headers: Record<string, string | undefined>): string {
+  const reset = Number(headers['x-ratelimit-reset'])
+  const seconds = Number(headers['retry-after']) || Math.ceil(reset - Date.now() / 1000)
+  return seconds > 0 ? ` and wants us to wait ${seconds} s` : ''
+}
+
+/** `ECONNREFUSED` and the like, however deep it is. */
+function codeOf(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined
+  const { code } = error as NodeJS.ErrnoException
+  return typeof code === 'string' ? code : codeOf(error.cause)
+}

@@ -1,0 +1,106 @@
+/** What the domain asks of the git provider, over its REST API. */
+import { verify } from '@octokit/webhooks-methods'
+import type { GitProvider, NewCommitStatus } from '../../domain/ports/git-provider.ts'
+import { ask, Refusal } from './ask.ts'
+import type { Connection } from './connection.ts'
+import { asInstallation, cloneToken } from './installation.ts'
+import { mayUse } from './may-use.ts'
+import { listRepositories } from './repositories.ts'
+import { repositoryOf, webUrlOf } from './urls.ts'
+
+/** The longest description that the provider takes. */
+const DESCRIPTION = 140
+
+export function gitProviderOf(connection: Connection, webhookSecret: string): GitProvider {
+  const { log, apiUrl, oauthClient } = connection.settings
+  const webUrl = webUrlOf(apiUrl)
+  return {
+    async installUrl(state, signal) {
+      const { data } = await ask(log, 'the app', signal, (inner) =>
+        connection.as().request('GET /app', { request: { signal: inner } }),
+      )
+      return `${data!.html_url}/installations/new?${new URLSearchParams({ state })}`
+    },
+
+    installation: (id, signal) =>
+      ask(log, 'an installation', signal, async (inner) => {
+        const { data } = await connection.as().request('GET /app/installations/{installation_id}', {
+          installation_id: id,
+          request: { signal: inner },
+        })
+        const account = data.account as { login?: string; slug?: string } | null
+        return {
+          id: data.id,
+          account: account?.login ?? account?.slug ?? String(data.target_id),
+          createdAt: new Date(data.created_at),
+          suspended: Boolean(data.suspended_at),
+        }
+      }).catch(without(404)),
+
+    mayUse: oauthClient ? (code, id, signal) => mayUse(connection, code, id, signal) : null,
+
+    repositories: (id, signal) =>
+      ask(log, 'repositories', signal, (inner) =>
+        asInstallation(connection, id, (client) => listRepositories(client, inner)),
+      ).catch(without(404)),
+
+    branchHead: (id, repository, branch, signal) =>
+      ask(log, 'a branch', signal, async (inner) => {
+        const { data } = await asInstallation(connection, id, (client) =>
+          client.request('GET /repos/{owner}/{repo}/git/ref/{ref}', {
+            ...named(repository),
+            ref: `heads/${branch}`,
+            request: { signal: inner },
+          }),
+        )
+        return data.object.sha
+        // 409: a repository without any commit
+      }).catch(without(404, 409)),
+
+    async createStatus(id, repository, sha, status, signal) {
+      const made = await ask(log, 'a commit status', signal, async (inner) => {
+        await asInstallation(connection, id, (client) =>
+          client.request('POST /repos/{owner}/{repo}/statuses/{sha}', {
+            ...named(repository),
+            sha,
+            ...written(status),
+            request: { signal: inner },
+          }),
+        )
+        return true
+        // 403: archived since, or without the permission
+      }).catch(without(403, 404, 422))
+      return made ?? false
+    },
+
+    cloneToken: (id, repository, signal) =>
+      ask(log, 'a token for cloning', signal, () => cloneToken(connection, id, repository)).catch(without(404, 422)),
+
+    repositoryOf: (repoUrl) => repositoryOf(webUrl, repoUrl),
+
+    async verifyWebhook(rawBody, signature) {
+      if (rawBody.length === 0 || !signature) return false
+      return await verify(webhookSecret, rawBody.toString('utf8'), signature)
+    },
+  }
+}
+
+/** Null for a refusal with one of these. */
+function without(...statuses: number[]): (error: unknown) => null {
+  return (error) => {
+    if (error instanceof Refusal && statuses.includes(error.status)) return null
+    throw error
+  }
+}
+
+function named(repository: string): { owner: string; repo: string } {
+  const [owner = '', repo = ''] = repository.split('/')
+  return { owner, repo }
+}
+
+function written({ state, context, description, targetUrl }: NewCommitStatus) {
+  // half of a character would be refused
+  const begin = description.slice(0, DESCRIPTION - 1).replace(/[\uD800-\uDBFF]$/, '')
+  const short = description.length > DESCRIPTION ? `${begin.trimEnd()}…` : description
+  return { state, context, description: short, ...(targetUrl ? { target_url: targetUrl } : {}) }
+}

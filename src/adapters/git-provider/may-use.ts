@@ -1,0 +1,32 @@
+/** Whether a person who comes back from the provider may use an installation. */
+import { ProviderUnavailableError } from '../../domain/ports/git-provider.ts'
+import { ask } from './ask.ts'
+import type { Connection } from './connection.ts'
+
+/** The code works once: it is exchanged for a token of the person, which is forgotten after the look-up. */
+export async function mayUse(
+  connection: Connection,
+  code: string,
+  installationId: number,
+  signal?: AbortSignal,
+): Promise<boolean> {
+  return await ask(connection.settings.log, 'the installations of a person', signal, async () => {
+    const token = await exchange(connection, code)
+    if (!token) return false
+    const installations = await connection.asPerson(token).paginate('GET /user/installations', { per_page: 100 })
+    return installations.some(({ id }) => id === installationId)
+  })
+}
+
+/** Null: the code is wrong, was used, or is too old. */
+async function exchange(connection: Connection, code: string): Promise<string | null> {
+  try {
+    const { token } = (await connection.as().auth({ type: 'oauth-user', code })) as { token: string }
+    return token
+  } catch (error) {
+    const said = (error as { response?: { data?: { error?: string } } }).response?.data?.error
+    if (said === 'bad_verification_code') return null
+    if (said) throw new ProviderUnavailableError(`refuses our OAuth client (${said})`)
+    throw error
+  }
+}

@@ -1,0 +1,41 @@
+/** All repositories of an installation. */
+import type { ProviderRepository } from '../../domain/ports/git-provider.ts'
+import type { Client } from './connection.ts'
+
+const PAGE = 100
+/** pages that are fetched at the same time */
+const AT_ONCE = 6
+
+/** The first page tells how many there are; the others are fetched side by side. */
+export async function listRepositories(client: Client, signal: AbortSignal): Promise<ProviderRepository[]> {
+  const fetchPage = async (page: number) => {
+    const parameters = { per_page: PAGE, page, request: { signal } }
+    const { data } = await client.request('GET /installation/repositories', parameters)
+    return data
+  }
+  const first = await fetchPage(1)
+  const pages = [first.repositories]
+  const last = Math.ceil(first.total_count / PAGE)
+  let next = 2
+  const fetchRest = async () => {
+    while (next <= last) {
+      const page = next++
+      pages[page - 1] = (await fetchPage(page)).repositories
+    }
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, fetchRest))
+  // one that moves between two pages while they are fetched comes twice
+  const unique = new Map(pages.flat().map((repository) => [repository.id, repository]))
+  return [...unique.values()]
+    .filter(({ archived }) => !archived)
+    .map(({ id, name, owner, clone_url: url, default_branch: defaultBranch }) => ({
+      id,
+      name,
+      owner: owner.login,
+      url,
+      defaultBranch,
+    }))
+    .sort((a, b) => compare(a.owner, b.owner) || compare(a.name, b.name))
+}
+
+const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)

@@ -1,0 +1,187 @@
+/** Speaks OAuth with a well-kept library; every call goes through the guarded fetch. */
+import * as oauth from 'oauth4webapi'
+import { type Account, type OAuthClient, OAuthFailure, type ProviderAccess } from '../../domain/ports/oauth-client.ts'
+import { accountOfClaims } from './account.ts'
+import { addressRefusal, type OutboundRules } from './address.ts'
+import { jsonOf, requireWell, translated } from './failure.ts'
+import { createOutbound, type Outbound } from './fetch.ts'
+import { registerForMcp } from './mcp.ts'
+import type { Resolve } from './outbound-connect.ts'
+import { scopeParameters } from './provider-types.ts'
+import { publishedBy } from './published.ts'
+import { tokenSetOf } from './token-response.ts'
+
+/** ms for one answer. A code can't be used twice: it is given the time of a slow provider. */
+const TIMEOUT_MS = { exchange: 30_000, revoke: 10_000, userinfo: 10_000 }
+
+/** Stands for the issuer, which we do not know. The library wants one, and compares it with nothing we leave in. */
+const NO_ISSUER = 'https://issuer.invalid'
+
+/** `resolve`: how names are looked up, unless as the system does it. */
+export function createOAuthClient(rules: OutboundRules, resolve?: Resolve): OAuthClient {
+  const outbound = createOutbound(rules, resolve)
+  return {
+    refusal: (url) => addressRefusal(rules, url),
+    codeVerifier: async () => oauth.generateRandomCodeVerifier(),
+    authorizationUrl,
+    exchange: (access, grant) => exchange(outbound, access, grant),
+    async refresh(access, refreshToken, timeoutMs) {
+      const { server, client, authentication } = partiesOf(access)
+      const options = { ...calling(outbound, timeoutMs), additionalParameters: resourceOf(access) }
+      const asked = oauth.refreshTokenGrantRequest(server, client, authentication, refreshToken, options)
+      return tokenSetOf(asked, server, client, access.providerType)
+    },
+    revoke: (access, revocationUrl, token) => revoke(outbound, access, revocationUrl, token),
+    published: (access) => publishedBy(rules, outbound, access),
+    userinfo: (access, userinfoUrl, accessToken) => userinfo(outbound, access, userinfoUrl, accessToken),
+    registerForMcp: (mcpServerUrl, client) => registerForMcp(outbound, rules, mcpServerUrl, client),
+  }
+}
+
+const authorizationUrl: OAuthClient['authorizationUrl'] = async (access, request) => {
+  // what the address says already is the provider's to want, or the admin's: `?prompt=consent`
+  const url = new URL(access.authUrl)
+  const parameters = {
+    response_type: 'code',
+    client_id: access.clientId,
+    redirect_uri: request.redirectUri,
+    state: request.state,
+    ...scopeParameters(access.providerType, request.scopes),
+    ...resourceOf(access),
+    ...(request.codeVerifier !== null && {
+      code_challenge: await oauth.calculatePKCECodeChallenge(request.codeVerifier),
+      code_challenge_method: 'S256',
+    }),
+  }
+  for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value)
+  return url.href
+}
+
+async function exchange(
+  outbound: Outbound,
+  access: ProviderAccess,
+  grant: Parameters<OAuthClient['exchange']>[1],
+): ReturnType<OAuthClient['exchange']> {
+  const { server, client, authentication } = partiesOf(access)
+  const callback = validated(access, server, client, grant)
+  const options = { ...calling(outbound, TIMEOUT_MS.exchange), additionalParameters: resourceOf(access) }
+  const verifier = grant.codeVerifier ?? oauth.nopkce
+  const asked = oauth.authorizationCodeGrantRequest(
+    server,
+    client,
+    authentication,
+    callback,
+    grant.redirectUri,
+    verifier,
+    options,
+  )
+  return tokenSetOf(asked, server, client, access.providerType)
+}
+
+/**
+ * `iss` guards against a call-back of another provider (RFC 9207). It is compared where we know the issuer. Where we
+ * don't, it tells nothing; there an organization's providers have redirect URIs of their own (RFC 9700, 4.4.2.2).
+ */
+function validated(
+  access: ProviderAccess,
+  server: oauth.AuthorizationServer,
+  client: oauth.Client,
+  { callback, state }: { callback: URLSearchParams; state: string },
+): URLSearchParams {
+  const parameters = new URLSearchParams(callback)
+  if (access.issuer === null) parameters.delete('iss')
+  try {
+    const valid = oauth.validateAuthResponse(server, client, parameters, state)
+    if (valid.get('code')) return valid
+  } catch (error) {
+    const failure = translated(error, 'a call-back')
+    if (failure.kind === 'refused') throw failure
+  }
+  const iss = parameters.get('iss')
+  throw new OAuthFailure(
+    'unusable',
+    iss !== null && iss !== access.issuer
+      ? 'did not send this answer: it says (iss) that it comes from somebody else'
+      : 'sent the person back with another kind of answer than it was asked for',
+  )
+}
+
+async function revoke(
+  outbound: Outbound,
+  access: ProviderAccess,
+  revocationUrl: string,
+  { value, hint }: { value: string; hint: string },
+): Promise<void> {
+  const { server, client, authentication } = partiesOf(access)
+  const at = { ...server, revocation_endpoint: revocationUrl }
+  const options = { ...calling(outbound, TIMEOUT_MS.revoke), additionalParameters: { token_type_hint: hint } }
+  try {
+    const response = await oauth.revocationRequest(at, client, authentication, value, options)
+    // some answer 204
+    if (response.ok) return
+    // a challenge (401) would hide the error code from the library; its body has it
+    const { error } = await jsonOf(response, 'a revocation')
+    if (typeof error !== 'string') throw new OAuthFailure('unusable', `answered ${response.status}`)
+    await oauth.processRevocationResponse(Response.json({ error }, { status: response.status }))
+  } catch (error) {
+    const failure = translated(error, 'a revocation')
+    // it does not know it any more, or knows no way to revoke it (RFC 7009, 2.2 and 2.2.1): asking again is no use
+    if (failure.error === 'invalid_token' || failure.error === 'unsupported_token_type') return
+    throw failure
+  }
+}
+
+async function userinfo(
+  outbound: Outbound,
+  access: ProviderAccess,
+  userinfoUrl: string,
+  accessToken: string,
+): Promise<Account | null> {
+  const { server, client } = partiesOf(access)
+  const at = { ...server, userinfo_endpoint: userinfoUrl }
+  try {
+    const response = await oauth.userInfoRequest(at, client, accessToken, calling(outbound, TIMEOUT_MS.userinfo))
+    return accountOfClaims(
+      await oauth.processUserInfoResponse(at, client, oauth.skipSubjectCheck, requireWell(response)),
+    )
+  } catch (error) {
+    // an answer without `sub`: a provider may have its own idea of an account
+    if (error instanceof oauth.OperationProcessingError && error.code === oauth.INVALID_RESPONSE) return null
+    throw translated(error, 'an account')
+  }
+}
+
+/** Who speaks, to whom, and how the one proves itself to the other. */
+function partiesOf(access: ProviderAccess) {
+  const server: oauth.AuthorizationServer = { issuer: access.issuer ?? NO_ISSUER, token_endpoint: access.tokenUrl }
+  const client: oauth.Client = { client_id: access.clientId }
+  return { server, client, authentication: authenticationOf(access) }
+}
+
+function authenticationOf({ tokenEndpointAuthMethod, clientSecret }: ProviderAccess): oauth.ClientAuth {
+  if (tokenEndpointAuthMethod === 'none' || clientSecret === null) return oauth.None()
+  return tokenEndpointAuthMethod === 'client_secret_post' ? oauth.ClientSecretPost(clientSecret) : basic(clientSecret)
+}
+
+/**
+ * As RFC 6749 (2.3.1) has it: form-encoded, then Basic. The library's own encodes also `-`, `.` and `_`, which must not
+ * be wrong, but is to the providers that forget to decode (github.com/panva/oauth4webapi/issues/148); ids and secrets
+ * are full of them.
+ */
+function basic(clientSecret: string): oauth.ClientAuth {
+  const encoded = (text: string) => new URLSearchParams({ '': text }).toString().slice(1)
+  return (_server, client, _body, headers) => {
+    headers.set('authorization', `Basic ${btoa(`${encoded(client.client_id)}:${encoded(clientSecret)}`)}`)
+  }
+}
+
+const resourceOf = ({ resource }: ProviderAccess): Record<string, string> => (resource === null ? {} : { resource })
+
+/** http: whether it is allowed, the guard decides. */
+function calling(outbound: Outbound, timeoutMs: number) {
+  return {
+    [oauth.customFetch]: (url: string, init: Parameters<Outbound['fetch']>[1]) =>
+      outbound.fetch(url, { ...init, timeoutMs }),
+    [oauth.allowInsecureRequests]: true,
+  }
+}

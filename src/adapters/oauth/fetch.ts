@@ -1,0 +1,138 @@
+/**
+ * This server's own calls to providers and MCP servers: never to a private network, never larger or longer than said,
+ * never sent twice.
+ */
+import { Client, type Dispatcher } from 'undici'
+import { OAuthFailure } from '../../domain/ports/oauth-client.ts'
+import { limited } from '../../platform/async/time-limit.ts'
+import { addressRefusal, hostOf, type OutboundRules } from './address.ts'
+import { answerOf, MOST_BYTES } from './outbound-answer.ts'
+import { connectionTo, type Resolve } from './outbound-connect.ts'
+import { failureOf } from './outbound-failure.ts'
+
+/** What oauth4webapi gives its `customFetch`, and how long to wait. */
+interface OutboundInit {
+  /** default: GET */
+  method?: string
+  headers?: Record<string, string>
+  body?: string | URLSearchParams | null
+  signal?: AbortSignal
+  /** ms for the whole call, from the look-up of its name to the end of its answer; default: 15 s */
+  timeoutMs?: number
+}
+
+/**
+ * Both answer a Response whose body is there in whole (1 MiB at most), whatever its status. Both throw OAuthFailure
+ * only: `unreachable` when nothing was sent, `unanswered` when it may have been and its answer did not come in whole,
+ * `unusable` when what came is no answer to go on with. A signal that aborts counts as a time that is up.
+ */
+export interface Outbound {
+  /** One request, on a connection of its own. Follows no redirect: answers it. */
+  fetch(url: string, init?: OutboundInit): Promise<Response>
+  /** GET without `authorization`; follows three redirects at most, each to an address that must be allowed, too. */
+  get(url: string, init?: Omit<OutboundInit, 'method' | 'body'>): Promise<Response>
+}
+
+const TIMEOUT_MS = 15_000
+const MOST_REDIRECTS = 3
+const REDIRECTS = [301, 302, 303, 307, 308]
+
+/** `resolve`: how names are looked up, unless as the system does it. */
+export function createOutbound(rules: OutboundRules, resolve?: Resolve): Outbound {
+  return {
+    fetch: (url, init = {}) =>
+      inTime(init, (signal) => {
+        check(rules, url, 'has')
+        return request(url, init, signal)
+      }),
+
+    get: (url, init = {}) =>
+      inTime(init, async (signal) => {
+        check(rules, url, 'has')
+        const { authorization: _, ...headers } = lowerCase(init.headers)
+        let at = url
+        for (let redirects = 0; ; redirects++) {
+          const asked = request(at, { ...init, headers, method: 'GET', body: null }, signal)
+          const response = await asked.catch((error) => {
+            throw redirects === 0 ? error : elsewhere(at, error)
+          })
+          const next = redirectOf(response, at)
+          if (!next) return response
+          if (redirects === MOST_REDIRECTS) throw new OAuthFailure('unusable', 'redirects too often')
+          check(rules, next, 'redirects to')
+          at = next
+        }
+      }),
+  }
+
+  /**
+   * By a client of its own, not by undici's `fetch`: that sends a POST again when the answer is 421, and a connection
+   * that is kept alive may be cut just as it is used again, when nobody can tell whether the request has arrived.
+   */
+  async function request(url: string, init: OutboundInit, signal: AbortSignal): Promise<Response> {
+    if (signal.aborted) throw timedOut(init, false)
+    const target = new URL(url)
+    const connection = connectionTo(hostOf(target), rules, resolve)
+    const client = new Client(target.origin, {
+      connect: connection.connect,
+      pipelining: 0,
+      maxResponseSize: MOST_BYTES,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    })
+    const stop = () => {
+      connection.drop()
+      client.destroy().catch(() => undefined)
+    }
+    signal.addEventListener('abort', stop)
+    try {
+      const answer = await client.request({
+        method: (init.method ?? 'GET') as Dispatcher.HttpMethod,
+        path: target.pathname + target.search,
+        headers: { 'user-agent': 'pilothouse', ...lowerCase(init.headers), 'accept-encoding': 'identity' },
+        body: init.body ? String(init.body) : null,
+      })
+      return await answerOf(answer)
+    } catch (error) {
+      throw signal.aborted ? timedOut(init, connection.made()) : failureOf(error, connection.made())
+    } finally {
+      signal.removeEventListener('abort', stop)
+      stop()
+    }
+  }
+}
+
+function check(rules: OutboundRules, url: string, how: 'has' | 'redirects to'): void {
+  const refusal = addressRefusal(rules, url)
+  if (refusal) throw new OAuthFailure('unreachable', `${how} an address that is not called: it ${refusal}`)
+}
+
+/** Whoever redirects there has to be named, too. */
+function elsewhere(at: string, { kind, message }: OAuthFailure): OAuthFailure {
+  return new OAuthFailure(kind, `redirects to ${new URL(at).host}, which ${message}`)
+}
+
+/** Where it leads; null: it is no redirect. */
+function redirectOf(response: Response, from: string): string | null {
+  const location = REDIRECTS.includes(response.status) ? response.headers.get('location') : null
+  if (location === null) return null
+  if (!URL.canParse(location, from)) throw new OAuthFailure('unusable', 'redirects to what is no address')
+  const url = new URL(location, from)
+  url.hash = ''
+  return url.href
+}
+
+function inTime<T>(init: OutboundInit, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  return limited(init.timeoutMs ?? TIMEOUT_MS, init.signal ?? new AbortController().signal, work)
+}
+
+function timedOut(init: OutboundInit, connected: boolean): OAuthFailure {
+  const kind = connected ? 'unanswered' : 'unreachable'
+  if (init.signal?.aborted) return new OAuthFailure(kind, 'was not waited for any longer')
+  const seconds = (init.timeoutMs ?? TIMEOUT_MS) / 1000
+  return new OAuthFailure(kind, `${connected ? 'did not answer' : 'could not be reached'} within ${seconds} s`)
+}
+
+function lowerCase(headers: Record<string, string> = {}): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
+}

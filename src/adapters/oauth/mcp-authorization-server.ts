@@ -1,0 +1,156 @@
+/**
+ * The authorization server of an MCP server: finds its metadata, and what of it we can't do without (RFC 8414, OpenID
+ * Connect Discovery).
+ */
+import * as oauth from 'oauth4webapi'
+import { McpDiscoveryError, McpUnavailableError, OAuthFailure } from '../../domain/ports/oauth-client.ts'
+import { addressRefusal } from './address.ts'
+import { noMetadata } from './failure.ts'
+import { type Asking, NAME, read, reading, requireUp, unavailable } from './mcp-asking.ts'
+
+/** What was looked at and found usable. */
+export interface UsableServer {
+  issuer: string
+  authUrl: string
+  tokenUrl: string
+  registrationUrl: string
+  revocationUrl: string | null
+  userinfoUrl: string | null
+  /** null: it does not say, which means `client_secret_basic` (RFC 8414, 2) */
+  authMethods: readonly unknown[] | null
+  /** gives refresh tokens, as far as it says */
+  refreshes: boolean
+}
+
+/**
+ * `unnamed`: a sentence on why the MCP server is taken for its own; null: it names this one. Throws McpDiscoveryError,
+ * McpUnavailableError.
+ */
+export async function authorizationServer(
+  asking: Asking,
+  issuer: string,
+  unnamed: string | null,
+): Promise<UsableServer> {
+  const refusal = addressRefusal(asking.rules, issuer)
+  if (refusal !== null) throw new McpDiscoveryError(`The authorization server of this MCP server ${refusal}.`)
+  const found = await published(asking, new URL(issuer), unnamed)
+  if (!lists(found.code_challenge_methods_supported, 'S256'))
+    throw lacks('does not say that it supports PKCE with S256 (code_challenge_methods_supported), which MCP asks for')
+  if (found.response_types_supported != null && !lists(found.response_types_supported, 'code'))
+    throw lacks('does not offer the authorization code flow (response_types_supported)')
+  if (found.registration_endpoint == null)
+    throw lacks(
+      'registers no clients by itself. Register one there, and create the provider with it (POST /v2/auth/providers)',
+    )
+  const ours = (member: keyof oauth.AuthorizationServer) =>
+    endpoint(found, member, (url) => addressRefusal(asking.rules, url))
+  const optional = (member: keyof oauth.AuthorizationServer) => (found[member] == null ? null : ours(member))
+  return {
+    issuer: found.issuer,
+    authUrl: ours('authorization_endpoint'),
+    tokenUrl: ours('token_endpoint'),
+    registrationUrl: ours('registration_endpoint'),
+    revocationUrl: optional('revocation_endpoint'),
+    userinfoUrl: optional('userinfo_endpoint'),
+    authMethods: listed(found.token_endpoint_auth_methods_supported),
+    refreshes: found.grant_types_supported == null || lists(found.grant_types_supported, 'refresh_token'),
+  }
+}
+
+/** Looks at the places in the order of MCP authorization 2025-06-18, "Authorization Server Metadata Discovery". */
+async function published(asking: Asking, issuer: URL, unnamed: string | null): Promise<oauth.AuthorizationServer> {
+  // what there is to mend may be that the MCP server does not name its authorization server
+  const before =
+    unnamed === null ? '' : `${unnamed} So it was taken for its own authorization server, as older ones are. `
+  const looked: Exclude<Look, { found: unknown }>[] = []
+  for (const { place, ask } of places(asking, issuer)) {
+    const look = await lookAt(issuer, ask).catch((error) => {
+      throw unavailable(asking, `${before}${UNREAD}`, issuer, error)
+    })
+    if ('found' in look) return look.found
+    looked.push({ ...look, how: `${place} ${look.how}` })
+  }
+  // it must not be used (RFC 8414, 3.3)
+  if (looked.some(({ why }) => why === 'another issuer'))
+    throw new McpDiscoveryError(`${before}${SERVER} publishes metadata of another issuer (asked ${issuer.host}).`)
+  const asked = `${issuer.host}: ${looked.map(({ how }) => how).join(', ')}`
+  if (looked.some(({ why }) => why === 'trouble')) throw new McpUnavailableError(`${before}${UNREAD} (asked ${asked}).`)
+  const standards = 'RFC 8414, OpenID Connect Discovery'
+  throw new McpDiscoveryError(`${before}${SERVER} publishes no metadata (${standards}; asked ${asked}).`)
+}
+
+/** `how`: a clause */
+type Look = { found: oauth.AuthorizationServer } | { why: 'none' | 'another issuer' | 'trouble'; how: string }
+
+/** Throws OAuthFailure when the server can't be asked at all. */
+async function lookAt(issuer: URL, ask: () => Promise<Response>): Promise<Look> {
+  let response: Response
+  try {
+    response = requireUp(await ask())
+  } catch (error) {
+    // the other places are at the same server, which may have had trouble with this one only
+    if (error instanceof OAuthFailure && error.kind === 'unusable') return { why: 'trouble', how: error.message }
+    throw error
+  }
+  const copy = response.clone()
+  try {
+    const found = await oauth.processDiscoveryResponse(issuer, response)
+    if (NAME.test(found.issuer)) return { found }
+  } catch (error) {
+    if (error instanceof oauth.OperationProcessingError && error.code === oauth.JSON_ATTRIBUTE_COMPARISON)
+      return { why: 'another issuer', how: 'answered with another issuer' }
+  }
+  return { why: 'none', how: await noMetadata(copy) }
+}
+
+/** `place`: as errors call it; the issuer’s path is left out: it is the MCP server’s text, which is not repeated. */
+function places(asking: Asking, issuer: URL): { place: string; ask(): Promise<Response> }[] {
+  const options = reading(asking)
+  const openid = '/.well-known/openid-configuration'
+  const inserted = new URL(issuer)
+  inserted.pathname = `${openid}${issuer.pathname.replace(/\/$/, '')}`
+  const atRoot = issuer.pathname === '/'
+  return [
+    {
+      place: `/.well-known/oauth-authorization-server${atRoot ? '' : '/…'}`,
+      ask: () => oauth.discoveryRequest(issuer, { ...options, algorithm: 'oauth2' }),
+    },
+    // the library only appends it; without a path it is the same
+    ...(atRoot ? [] : [{ place: `${openid}/…`, ask: () => read(asking, inserted.href) }]),
+    {
+      place: `${atRoot ? '' : '/…'}${openid}`,
+      ask: () => oauth.discoveryRequest(issuer, { ...options, algorithm: 'oidc' }),
+    },
+  ]
+}
+
+const WORDS: Partial<Record<keyof oauth.AuthorizationServer, string>> = {
+  authorization_endpoint: 'authorization endpoint',
+  token_endpoint: 'token endpoint',
+  registration_endpoint: 'registration endpoint',
+  revocation_endpoint: 'revocation endpoint',
+  userinfo_endpoint: 'userinfo endpoint',
+}
+
+/** Its address, which an MCP server may have aimed at anything. */
+function endpoint(
+  found: oauth.AuthorizationServer,
+  member: keyof oauth.AuthorizationServer,
+  refusalOf: (url: string) => string | null,
+): string {
+  const url: unknown = found[member]
+  if (typeof url !== 'string') throw lacks(`has no ${WORDS[member]}`)
+  const refusal = refusalOf(url)
+  if (refusal !== null)
+    throw new McpDiscoveryError(`The ${WORDS[member]} of this MCP server’s authorization server ${refusal}.`)
+  return new URL(url).href
+}
+
+const listed = (value: unknown): readonly unknown[] | null => (Array.isArray(value) ? value : null)
+const lists = (value: unknown, item: string) => listed(value)?.includes(item) ?? false
+
+const SERVER = 'The authorization server of this MCP server'
+const UNREAD =
+  'The metadata of this MCP server’s authorization server (RFC 8414, OpenID Connect Discovery) could not be read'
+
+const lacks = (what: string) => new McpDiscoveryError(`${SERVER} ${what}.`)

@@ -1,0 +1,110 @@
+/** Registers a client of ours at the authorization server of an MCP server (RFC 7591). */
+import * as oauth from 'oauth4webapi'
+import { AUTH_METHODS, type AuthMethod } from '../../domain/model/oauth-provider.ts'
+import { McpDiscoveryError } from '../../domain/ports/oauth-client.ts'
+import { translated } from './failure.ts'
+import { type Asking, requireUp, unavailable } from './mcp-asking.ts'
+import type { UsableServer } from './mcp-authorization-server.ts'
+
+/** A client that is to be. */
+export interface NewClient {
+  name: string
+  redirectUri: string
+}
+
+export interface Registered {
+  clientId: string
+  clientSecret: string | null
+  tokenEndpointAuthMethod: AuthMethod
+}
+
+/** The best first. */
+const PREFERRED = ['client_secret_basic', 'client_secret_post', 'none'] as const
+
+/** Nobody renews a client's secret here: one that ends before this many seconds would end the provider. */
+const LASTING = 365 * 24 * 60 * 60
+
+/** Throws McpDiscoveryError, McpUnavailableError. */
+export async function register(asking: Asking, server: UsableServer, client: NewClient): Promise<Registered> {
+  const offered = server.authMethods ?? ['client_secret_basic']
+  const method = PREFERRED.find((one) => offered.includes(one))
+  if (!method) throw cannot(`takes clients by none of ${PREFERRED.join(', ')}`)
+  const registered = await registerAs(method, asking, server, client)
+  if (registered) return registered
+  // a client without a secret has nothing that ends; whether it takes one, its answer says
+  const secretless = await registerAs('none', asking, server, client)
+  if (secretless) return secretless
+  throw cannot('gives out client secrets that expire')
+}
+
+/** Null: its secret expires. */
+async function registerAs(
+  method: AuthMethod,
+  asking: Asking,
+  server: UsableServer,
+  client: NewClient,
+): Promise<Registered | null> {
+  const what = 'The authorization server of this MCP server could not be asked to register a client'
+  const asked = ask(method, asking, server, client).then(requireUp)
+  const response = await asked.catch((error) => {
+    throw unavailable(asking, what, server.registrationUrl, error)
+  })
+  return taken(method, await answerIn(response))
+}
+
+function ask(
+  method: AuthMethod,
+  { outbound, signal }: Asking,
+  server: UsableServer,
+  { name, redirectUri }: NewClient,
+): Promise<Response> {
+  return oauth.dynamicClientRegistrationRequest(
+    { issuer: server.issuer, registration_endpoint: server.registrationUrl },
+    {
+      client_name: `Pilothouse: ${name}`,
+      redirect_uris: [redirectUri],
+      grant_types: ['authorization_code', ...(server.refreshes ? ['refresh_token'] : [])],
+      response_types: ['code'],
+      token_endpoint_auth_method: method,
+      // OpenID Connect Registration: http is only for native applications
+      application_type: new URL(redirectUri).protocol === 'http:' ? 'native' : 'web',
+    },
+    { [oauth.customFetch]: outbound.fetch, [oauth.allowInsecureRequests]: true, signal },
+  )
+}
+
+async function answerIn(response: Response): Promise<oauth.OmitSymbolProperties<oauth.Client>> {
+  // RFC 7591 says 201 and the library means it; some well-known servers answer 200
+  const { status, headers } = response
+  const answer = status === 200 ? new Response(await response.arrayBuffer(), { status: 201, headers }) : response
+  try {
+    return await oauth.processDynamicClientRegistrationResponse(answer)
+  } catch (error) {
+    if (status === 401 || status === 403) throw cannot('registers no clients without credentials')
+    const { error: code } = translated(error, 'a client')
+    throw cannot(
+      code ? `refused to register a client (${code})` : 'did not answer with a client when one was to be registered',
+    )
+  }
+}
+
+/** What the answer says is what was registered, whatever was asked for (RFC 7591, 3.2.1). */
+function taken(asked: AuthMethod, answer: oauth.OmitSymbolProperties<oauth.Client>): Registered | null {
+  const { client_id: clientId, client_secret: secret, client_secret_expires_at: ends } = answer
+  const unsaid = secret === undefined ? 'none' : asked === 'none' ? 'client_secret_basic' : asked
+  const method = AUTH_METHODS.find((one) => one === (answer.token_endpoint_auth_method ?? unsaid))
+  if (!method) throw cannot('registered a client that would have to prove itself in a way that is not supported here')
+  if (method !== 'none' && secret === undefined) throw cannot('registered a client without the secret that it needs')
+  const clientSecret = method === 'none' ? null : (secret as string)
+  // what a client id and a secret are made of (RFC 6749, A.1, A.2)
+  if (![clientId, clientSecret ?? '-'].every((text) => /^[ -~]{1,4096}$/.test(text)))
+    throw cannot('registered a client whose id or secret can’t be used')
+  const lasts = clientSecret === null || ends === 0 || Number(ends) > Date.now() / 1000 + LASTING
+  return lasts ? { clientId, clientSecret, tokenEndpointAuthMethod: method } : null
+}
+
+/** With what there is to do: clients can be registered by hand, too. */
+const cannot = (what: string) =>
+  new McpDiscoveryError(
+    `The authorization server of this MCP server ${what}. Register a client there yourself, and create the provider with it (POST /v2/auth/providers).`,
+  )

@@ -1,0 +1,45 @@
+/**
+ * Finds the authorization server of an MCP server and registers a client there (MCP authorization; RFC 9728, 8414,
+ * 7591).
+ */
+
+import { McpDiscoveryError, McpUnavailableError, type RegisteredClient } from '../../domain/ports/oauth-client.ts'
+import { limited } from '../../platform/async/time-limit.ts'
+import type { OutboundRules } from './address.ts'
+import type { Outbound } from './fetch.ts'
+import { authorizationServer } from './mcp-authorization-server.ts'
+import { type NewClient, register } from './mcp-registration.ts'
+import { protectedResource } from './mcp-resource.ts'
+
+/** Milliseconds for all calls together: somebody waits for it. */
+const TIMEOUT_MS = 20_000
+
+/**
+ * Of the authorization servers that the MCP server names, the first that works is taken. Throws McpDiscoveryError,
+ * McpUnavailableError; where none works, what was wrong with the first.
+ */
+export async function registerForMcp(
+  outbound: Outbound,
+  rules: OutboundRules,
+  mcpServerUrl: string,
+  client: NewClient,
+  timeoutMs = TIMEOUT_MS,
+): Promise<RegisteredClient> {
+  return limited(timeoutMs, new AbortController().signal, async (signal) => {
+    const asking = { outbound, rules, timeoutMs, signal }
+    const { resource, issuers, unnamed } = await protectedResource(asking, new URL(mcpServerUrl))
+    let wrong: unknown
+    for (const issuer of issuers) {
+      try {
+        const server = await authorizationServer(asking, issuer, unnamed)
+        const registered = await register(asking, server, client)
+        const { authUrl, tokenUrl, revocationUrl, userinfoUrl } = server
+        return { ...registered, issuer: server.issuer, authUrl, tokenUrl, revocationUrl, userinfoUrl, resource }
+      } catch (error) {
+        if (!(error instanceof McpDiscoveryError || error instanceof McpUnavailableError)) throw error
+        wrong ??= error
+      }
+    }
+    throw wrong
+  })
+}

@@ -1,0 +1,32 @@
+/** Opens what signs tokens for the container registry that the settings name. */
+
+import type { Registry } from '../../domain/ports/registry.ts'
+import { type Config, ConfigError } from '../../platform/config/config.ts'
+import { readSigningKey } from './signing-key.ts'
+
+/** Null: none is configured. Throws ConfigError for a key or certificate that can't be used. */
+export async function createRegistry(config: Config): Promise<Registry | null> {
+  const { REGISTRY_URL, REGISTRY_TOKEN_KEY, REGISTRY_TOKEN_CERTIFICATE } = config
+  if (!REGISTRY_URL) return null
+  const host = hostOf(REGISTRY_URL)
+  const signing = {
+    ...(await readSigningKey(REGISTRY_TOKEN_KEY!, REGISTRY_TOKEN_CERTIFICATE!)),
+    service: config.REGISTRY_SERVICE ?? host,
+    issuer: config.REGISTRY_ISSUER,
+  }
+  // what no command without a registry has to wait for
+  const { signToken, verifyToken } = await import('./token.ts')
+  return {
+    host,
+    service: signing.service,
+    sign: (subject, access, seconds) => signToken(signing, subject, access, seconds),
+    verify: (token) => verifyToken(signing, token),
+  }
+}
+
+function hostOf(address: string): string {
+  const { host, pathname, search, hash, username, password } = new URL(address)
+  if (pathname !== '/' || search || hash || username || password)
+    throw new ConfigError('REGISTRY_URL must be scheme and host only: no path, no query, no credentials')
+  return host
+}

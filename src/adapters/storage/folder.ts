@@ -1,0 +1,84 @@
+/**
+ * Uploaded tarballs in a folder of this machine. Each object has its checksum beside it, written after it: an object
+ * without one was never whole. Uploads come to our own server, by an address that is signed with the key ring.
+ */
+import { randomUUID } from 'node:crypto'
+import { mkdir, open, readFile, rename, rm, rmdir, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import type { KeyRing } from '../../domain/core/keyring.ts'
+import { ObjectChangedError, type StoredObject, type TarballStorage } from '../../domain/ports/tarball-storage.ts'
+import { signUpload } from '../../domain/sources/uploads/signature.ts'
+import { incoming } from './incoming.ts'
+
+export interface FolderOptions {
+  folder: string
+  keyring: KeyRing
+  publicUrl: () => string
+}
+
+export function createFolderStorage({ folder, keyring, publicUrl }: FolderOptions): TarballStorage {
+  const fileOf = (objectPath: string) => {
+    // a part that begins with a dot would lead out, or to what is being received
+    if (!objectPath.split('/').every((part) => /^[\w-][\w.-]*$/.test(part))) throw new Error('no path of an object')
+    return path.join(folder, objectPath)
+  }
+  return {
+    async uploadUrl(objectPath, expiresAt) {
+      fileOf(objectPath)
+      const expires = Math.floor(expiresAt.getTime() / 1000)
+      const signature = signUpload(keyring, objectPath, expires)
+      return `${publicUrl()}/v1/uploads/${objectPath}?expires=${expires}&signature=${signature}`
+    },
+    stat: async (objectPath) => readSum(fileOf(objectPath)),
+    async open(objectPath, checksum, signal) {
+      const file = fileOf(objectPath)
+      const stored = await readSum(file)
+      if (!stored) return null
+      if (stored.checksum !== checksum) throw new ObjectChangedError()
+      const handle = await orNull(open(file))
+      return handle ? handle.createReadStream({ signal }) : null
+    },
+    async receive(chunks, objectPath) {
+      const file = fileOf(objectPath)
+      const { temporary, ...arrived } = await incoming(path.join(folder, '.incoming'), chunks)
+      return {
+        ...arrived,
+        keep: () => put(temporary, file, arrived),
+        discard: () => rm(temporary, { force: true }),
+      }
+    },
+    async remove(objectPaths) {
+      for (const file of objectPaths.map(fileOf)) {
+        await rm(sumOf(file), { force: true })
+        await rm(file, { force: true })
+        // once it is empty
+        await rmdir(path.dirname(file)).catch(() => {})
+      }
+    },
+  }
+}
+
+const sumOf = (file: string) => `${file}.sum`
+
+/** Without its checksum there is no object: that goes first and comes last. */
+async function put(temporary: string, file: string, { size, checksum }: StoredObject): Promise<void> {
+  await mkdir(path.dirname(file), { recursive: true, mode: 0o700 })
+  await rm(sumOf(file), { force: true })
+  await rename(temporary, file)
+  const sum = `${sumOf(file)}.${randomUUID()}`
+  await writeFile(sum, JSON.stringify({ size, checksum }), { mode: 0o600 })
+  await rename(sum, sumOf(file))
+}
+
+async function readSum(file: string): Promise<StoredObject | null> {
+  const text = await orNull(readFile(sumOf(file), 'utf8'))
+  return text === null ? null : (JSON.parse(text) as StoredObject)
+}
+
+/** What is not there is null. */
+function orNull<T>(work: Promise<T>): Promise<T | null> {
+  return work.catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return null
+    throw error
+  })
+}

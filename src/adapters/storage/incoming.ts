@@ -1,0 +1,59 @@
+/** Writes what arrives to a file of its own, chunk by chunk, and knows its size and checksum when it is whole. */
+import { createHash, randomUUID } from 'node:crypto'
+import { mkdir, open, readdir, rm, stat } from 'node:fs/promises'
+import path from 'node:path'
+import { DomainError } from '../../domain/core/errors.ts'
+import type { StoredObject } from '../../domain/ports/tarball-storage.ts'
+
+/** ms without a byte after which a file was left by a server that has died; an upload takes less (rest/v1/uploads.ts) */
+const LEFT_BEHIND = 2 * 60 * 60 * 1000
+
+/** Rejects with what `chunks` fails with, and with UNAVAILABLE when the disk is full; the file is gone then. */
+export async function incoming(
+  folder: string,
+  chunks: AsyncIterable<Uint8Array>,
+): Promise<StoredObject & { temporary: string }> {
+  try {
+    return await receive(folder, chunks)
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    if (code !== 'ENOSPC' && code !== 'EDQUOT') throw cause
+    throw new DomainError('UNAVAILABLE', 'There is no space left in DATA_DIR for uploads.', { cause })
+  }
+}
+
+async function receive(
+  folder: string,
+  chunks: AsyncIterable<Uint8Array>,
+): Promise<StoredObject & { temporary: string }> {
+  // DATA_DIR is for other accounts to get through, what is in here is not
+  await mkdir(path.dirname(path.dirname(folder)), { recursive: true })
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  await tidy(folder)
+  const temporary = path.join(folder, randomUUID())
+  const file = await open(temporary, 'wx', 0o600)
+  try {
+    const hash = createHash('sha256')
+    let size = 0
+    for await (const chunk of chunks) {
+      hash.update(chunk)
+      await file.writeFile(chunk)
+      size += chunk.length
+    }
+    await file.sync()
+    return { temporary, size, checksum: `sha256:${hash.digest('hex')}` }
+  } catch (error) {
+    await rm(temporary, { force: true })
+    throw error
+  } finally {
+    await file.close()
+  }
+}
+
+async function tidy(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) {
+    const file = path.join(folder, name)
+    const found = await stat(file).catch(() => null)
+    if (found && found.mtimeMs < Date.now() - LEFT_BEHIND) await rm(file, { force: true })
+  }
+}

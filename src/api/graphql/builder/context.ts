@@ -1,0 +1,10 @@
+/** What every resolver is given: the caller's RequestContext, as in REST, and what only GraphQL needs. */
+import type { RequestContext } from '../../../domain/context/context.ts'
+import type { Relay } from '../../realtime/relay.ts'
+
+export interface GraphQLContext extends RequestContext {
+  /** carries the event log to subscriptions */
+  relay: Relay
+  /** the HTTP request; its signal aborts when the client is gone */
+  request: Request
+}

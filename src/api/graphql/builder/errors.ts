@@ -1,0 +1,170 @@
+/**
+ * The one place where errors become GraphQL (docs/architecture.md#rules): a DomainError is presented with its code, an error of
+ * the caller's document or variables counts as shape, and anything else is INTERNAL: masked, and logged with its cause.
+ */
+import { type FieldNode, GraphQLError } from 'graphql'
+import { asUnavailable } from '../../../domain/core/database-failure.ts'
+import { CATALOGUE, DomainError, type ErrorCode, ValidationError, type Violation } from '../../../domain/core/errors.ts'
+import type { Log } from '../../../platform/log/log.ts'
+import { StreamInterruptedError } from '../../realtime/interrupted.ts'
+import { toCamelPath } from './naming.ts'
+
+/** One thing that the caller has to mend, as GraphQL presents it. */
+export interface Issue {
+  /** begins with the argument's name: `['input', 'sourceConfig', 'resourceSpec', 'cpu']` */
+  path: (string | number)[]
+  /** says what is allowed */
+  message: string
+  /** a stable machine word */
+  code: string
+}
+
+/** A mutation has one argument, `input`; a query's field has what its node in the document names. */
+const MUTATION_ARGUMENTS = ['input']
+
+/** `argumentNames`: the arguments of the field that failed. */
+export function issuesOf(error: ValidationError, argumentNames: readonly string[] = MUTATION_ARGUMENTS): Issue[] {
+  return error.violations.map(({ loc, msg, type }) => ({
+    path: argumentPath(loc, argumentNames),
+    message: msg,
+    code: type,
+  }))
+}
+
+function argumentPath(loc: Violation['loc'], argumentNames: readonly string[]): Issue['path'] {
+  const [part, ...rest] = loc
+  if (part === 'header') return loc
+  const path = toCamelPath(rest)
+  if (argumentNames.includes('input')) return ['input', ...path]
+  if (argumentNames.includes(String(path[0]))) return path
+  // a single resource is looked up by `id`; what is left of a list's query is its filter
+  return part === 'path' ? ['id'] : ['filter', ...path]
+}
+
+/** For people. Of a ValidationError: its issues in GraphQL's names. */
+export function messageOf(error: DomainError, argumentNames?: readonly string[]): string {
+  // not by its class: as a member of a result the error comes in a proxy that hides it
+  if (!('violations' in error)) return error.message
+  return issuesOf(error as ValidationError, argumentNames)
+    .map(({ path, message }) => `${path.join('.')}: ${message}`)
+    .join('; ')
+}
+
+/** What an error is presented with beside its message. */
+interface Extensions {
+  code: ErrorCode
+  /** HTTP status of the same error in REST */
+  status: number
+  retryable: boolean
+  /** seconds after which the same operation is worth another try: what `Retry-After` is in REST */
+  retryAfter?: number
+  issues?: Issue[]
+  /** of a stream that is not over: the `after` to go on with */
+  cursor?: string
+  /** under which the log has the cause */
+  requestId?: string
+  /** read and removed by Yoga */
+  http?: { status: number; spec?: boolean; headers?: Record<string, string> }
+}
+
+/** Presents whatever went wrong in one operation. Errors that are not the caller's are logged. */
+export function presentError(error: unknown, log: Log, requestId: string): GraphQLError {
+  const outer = error instanceof GraphQLError ? error : null
+  const origin = originOf(error)
+  const cause = asUnavailable(origin) ?? origin
+  if (cause instanceof DomainError) {
+    const names = argumentNamesOf(outer)
+    const issues = cause instanceof ValidationError ? issuesOf(cause, names) : undefined
+    const { status, retryable } = CATALOGUE[cause.code]
+    const cursor = cause instanceof StreamInterruptedError ? cause.cursor : undefined
+    return wrap(outer, messageOf(cause, names), {
+      code: cause.code,
+      status,
+      retryable,
+      ...(cause.retryAfterSeconds !== undefined && { retryAfter: cause.retryAfterSeconds }),
+      ...(issues && { issues }),
+      ...(cursor && { cursor }),
+      ...(cause.code === 'RATE_LIMITED' && { http: limitReached(cause) }),
+    })
+  }
+  if (cause instanceof GraphQLError) {
+    // of the parser, the validation, the coercion, a limit, or HTTP itself: all the caller's to mend
+    const { http: said, code: kind } = cause.extensions as { http?: Extensions['http']; code?: string }
+    // what is no GraphQL request at all is a 400 for every kind of client (`spec` would make it 200 for older ones)
+    const http = said && { ...said, spec: said.spec && kind !== 'BAD_REQUEST' }
+    const code = CODE_OF_HTTP[http?.status ?? 0] ?? 'VALIDATION_FAILED'
+    return wrap(outer ?? cause, shapeMessage(outer, cause), { ...codeAndStatus(code), ...(http && { http }) })
+  }
+  log.error({ err: cause, requestId, path: outer?.path?.join('.') }, 'a GraphQL operation failed unexpectedly')
+  return wrap(outer, 'Internal error', {
+    ...codeAndStatus('INTERNAL'),
+    requestId,
+    // without a path it is not a field that failed but the whole request
+    ...(outer?.path ? {} : { http: { status: 500 } }),
+  })
+}
+
+/**
+ * What graphql-js says of a document or a variable: where in the variables, but not the value, which may well be a
+ * secret that was put in a wrong place.
+ */
+function shapeMessage(outer: GraphQLError | null, cause: GraphQLError): string {
+  const said = cause.message
+    .replace(/(cannot represent .*?value): .*$/s, '$1')
+    .replace(/, found (?:BlockString|String|["{[]).*$/s, '')
+  const before = outer?.message.endsWith(cause.message) ? outer.message.slice(0, -cause.message.length) : ''
+  const place = (/ at "([^"\s]+)"; $/.exec(before) ?? /^Variable "\$(\w+)" got /.exec(before))?.[1]
+  return place === undefined ? said : `${place}: ${said}`
+}
+
+/** A limit is reported by the HTTP status, too: clients that know nothing of GraphQL slow down by it. */
+function limitReached({ status, retryAfterSeconds }: DomainError): Extensions['http'] {
+  return { status, headers: { 'retry-after': String(retryAfterSeconds ?? 1) } }
+}
+
+/** What HTTP itself refuses before there is a document. */
+const CODE_OF_HTTP: Record<number, ErrorCode> = {
+  405: 'METHOD_NOT_ALLOWED',
+  413: 'PAYLOAD_TOO_LARGE',
+  415: 'UNSUPPORTED_MEDIA_TYPE',
+}
+
+function codeAndStatus(code: ErrorCode): Extensions {
+  return { code, ...CATALOGUE[code] }
+}
+
+function originOf(error: unknown): unknown {
+  let cause = error
+  while (cause instanceof GraphQLError && cause.originalError) cause = cause.originalError
+  return cause
+}
+
+function argumentNamesOf(error: GraphQLError | null): string[] {
+  const field = error?.nodes?.[0] as FieldNode | undefined
+  return field?.arguments?.map((argument) => argument.name.value) ?? []
+}
+
+function wrap(outer: GraphQLError | null, message: string, extensions: Extensions): GraphQLError {
+  return new GraphQLError(message, {
+    nodes: outer?.nodes,
+    source: outer?.source,
+    positions: outer?.positions,
+    path: outer?.path,
+    extensions: { ...extensions },
+  })
+}
+
+/** Runs `work`, whose violations of the query part name other members than the field's arguments do. */
+export async function renaming<T>(names: Record<string, string>, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!(error instanceof ValidationError)) throw error
+    throw new ValidationError(
+      error.violations.map(({ loc: [part, name, ...rest], ...violation }) => ({
+        ...violation,
+        loc: [part!, names[String(name)] ?? name!, ...rest],
+      })),
+    )
+  }
+}

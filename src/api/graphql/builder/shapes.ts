@@ -1,0 +1,203 @@
+/**
+ * GraphQL types from the zod schemas that the verbs parse with, so that both transports say the same (docs/architecture.md#rules).
+ * The way leads over JSON Schema, zod's public description of itself. What is an open map there is a JSONObject here.
+ */
+import { z } from 'zod'
+import { camel } from '../../../domain/core/naming.ts'
+import { builder } from './builder.ts'
+import { type EnumType, enumNamed, isEnumValue } from './enums.ts'
+import { openMaps } from './naming.ts'
+
+/** The part of JSON Schema that our zod schemas use. */
+interface JsonSchema {
+  $ref?: string
+  id?: string
+  /** of `.meta()`: what GraphQL calls it where it has no id */
+  typeName?: string
+  type?: string | string[]
+  format?: string
+  enum?: unknown[]
+  items?: JsonSchema
+  properties?: Record<string, JsonSchema>
+  required?: string[]
+  additionalProperties?: unknown
+  anyOf?: JsonSchema[]
+  $defs?: Record<string, JsonSchema>
+  description?: string
+  deprecated?: boolean
+  minimum?: number
+  maximum?: number
+  readOnly?: boolean
+}
+
+/** One member of an object: its type, whether it is a list, and what is said about it. */
+interface Member {
+  key: string
+  kind: Kind
+  list: boolean
+  required: boolean
+  description?: string
+  deprecationReason?: string
+}
+type Kind =
+  | { scalar: 'ID' | 'String' | 'Int' | 'Float' | 'Boolean' | 'DateTime' | 'JSONObject' }
+  | { enum: EnumType }
+  | Shape
+interface Shape {
+  name: string
+  members: Member[]
+}
+
+/** Reads an object schema. `name` is the name of its type. */
+export function shapeOf(name: string, schema: z.ZodType): Shape {
+  const root = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as JsonSchema
+  return objectShape(name, resolved(root, root), root)
+}
+
+function resolved(schema: JsonSchema, root: JsonSchema): JsonSchema {
+  const { $ref, ...rest } = schema
+  if (!$ref) return schema
+  const id = $ref.replace('#/$defs/', '')
+  return { ...resolved(root.$defs![id]!, root), id, ...rest }
+}
+
+function objectShape(name: string, schema: JsonSchema, root: JsonSchema): Shape {
+  const required = new Set(schema.required)
+  const members = Object.entries(schema.properties ?? {}).map(([key, member]) =>
+    memberOf(key, member, required.has(key), root),
+  )
+  return { name, members }
+}
+
+function memberOf(key: string, schema: JsonSchema, required: boolean, root: JsonSchema): Member {
+  const outer = resolved(schema, root)
+  const inner = resolved(outer.anyOf?.find((option) => option.type !== 'null') ?? outer, root)
+  const list = typeOf(inner) === 'array'
+  const item = list ? resolved(inner.items!, root) : inner
+  const description = [outer.description && inOurNames(outer.description), bounds(item)].filter(Boolean).join(' ')
+  return {
+    key,
+    kind: kindOf(key, item, root),
+    list,
+    required,
+    ...(description && !outer.deprecated ? { description } : {}),
+    ...(outer.deprecated ? { deprecationReason: outer.description } : {}),
+  }
+}
+
+/** The verbs' texts name members as REST does. */
+function inOurNames(text: string): string {
+  return text.replace(/\b[a-z]+(?:_[a-z0-9]+)+\b/g, (word) => (isEnumValue(word) ? word : camel(word)))
+}
+
+const FORMATS: Record<string, 'ID' | 'DateTime'> = { uuid: 'ID', 'date-time': 'DateTime' }
+
+const typeOf = ({ type }: JsonSchema) => (Array.isArray(type) ? type.find((one) => one !== 'null') : type)
+
+function kindOf(key: string, schema: JsonSchema, root: JsonSchema): Kind {
+  if (schema.enum) return { enum: enumNamed(schema.typeName) }
+  switch (typeOf(schema)) {
+    case 'string':
+      return { scalar: FORMATS[schema.format ?? ''] ?? 'String' }
+    case 'integer':
+      return { scalar: 'Int' }
+    case 'number':
+      return { scalar: 'Float' }
+    case 'boolean':
+      return { scalar: 'Boolean' }
+    case 'object': {
+      if (!schema.properties) {
+        openMaps.add(key)
+        return { scalar: 'JSONObject' }
+      }
+      const name = schema.id ?? schema.typeName
+      if (!name) throw new Error(`the schema of ${key} needs a typeName`)
+      return objectShape(name, schema, root)
+    }
+    default:
+      throw new Error(`${key} has no type that GraphQL could show`)
+  }
+}
+
+/** Bounds worth telling: not those that only say "fits into an Int". */
+function bounds({ minimum, maximum }: JsonSchema): string | null {
+  const top = maximum === undefined || maximum >= 2_147_483_647 ? null : maximum
+  if (minimum === undefined) return null
+  return top === null ? null : `From ${minimum} to ${top}.`
+}
+
+type Values = Record<string, unknown>
+type InputRef = ReturnType<typeof builder.inputRef<Values>>
+type OutputRef = ReturnType<typeof builder.objectRef<Values>>
+
+const inputs = new Map<string, InputRef>()
+const outputs = new Map<string, OutputRef>()
+
+/** An input type of the shape, named `<name>` for the root and `<name>Input` below it. */
+export function inputType(shape: Shape, description?: string, root = true): InputRef {
+  const name = root ? shape.name : `${shape.name}Input`
+  const known = inputs.get(name)
+  if (known) return known
+  const ref = builder.inputRef<Values>(name)
+  inputs.set(name, ref)
+  ref.implement({
+    description,
+    fields: (t) =>
+      Object.fromEntries(
+        shape.members.map(({ key, kind, list, required, ...texts }) => {
+          const type = 'members' in kind ? inputType(kind, undefined, false) : leaf(kind)
+          return [camel(key), t.field({ type: (list ? [type] : type) as 'String', required, ...texts } as never)]
+        }),
+      ) as never,
+  })
+  return ref
+}
+
+/** What the members of an output type are read from: by its own keys, or by those of the columns of a row. */
+type Read = (parent: never, key: string) => unknown
+const own: Read = (parent: Values, key) => parent[key]
+export const column: Read = (row: Values, key) => row[camel(key)]
+
+/** An output type of the shape; its values are objects that `read` finds the members in. */
+export function outputType(shape: Shape, description?: string, read = own): OutputRef {
+  const known = outputs.get(shape.name)
+  if (known) return known
+  const ref = builder.objectRef<Values>(shape.name)
+  outputs.set(shape.name, ref)
+  ref.implement({
+    description,
+    fields: (t) =>
+      Object.fromEntries(
+        shape.members.map(({ key, kind, list, required, ...texts }) => {
+          const type = 'members' in kind ? outputType(kind) : leaf(kind)
+          const nullable = list ? { list: !required, items: false } : !required
+          const resolve = (parent: Values) => read(parent as never, key) ?? null
+          return [
+            camel(key),
+            t.field({ type: (list ? [type] : type) as 'String', nullable, resolve, ...texts } as never),
+          ]
+        }),
+      ),
+  })
+  return ref
+}
+
+function leaf(kind: Exclude<Kind, Shape>) {
+  return 'scalar' in kind ? kind.scalar : kind.enum
+}
+
+/** A value of the input type as a verb takes it: with the shape's own keys, times as text. */
+export function rawOf({ members }: Shape, input: Values): Values {
+  const raw: Values = {}
+  for (const { key, kind } of members) {
+    const value = input[camel(key)]
+    if (value !== undefined)
+      raw[key] = Array.isArray(value) ? value.map((one) => rawMember(kind, one)) : rawMember(kind, value)
+  }
+  return raw
+}
+
+function rawMember(kind: Kind, value: unknown): unknown {
+  if (value instanceof Date) return value.toISOString()
+  return 'members' in kind && value !== null ? rawOf(kind, value as Values) : value
+}

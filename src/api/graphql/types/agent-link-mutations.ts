@@ -1,0 +1,41 @@
+/** The writes of connections: create and delete. */
+
+import { ConflictError, NotFoundError } from '../../../domain/core/errors.ts'
+import { createConnection, createInput } from '../../../domain/oauth/connections/create.ts'
+import { deleteConnection, deleteInput } from '../../../domain/oauth/connections/delete.ts'
+import { selectWritten } from '../../../domain/oauth/connections/list.ts'
+import { builder } from '../builder/builder.ts'
+import { answersRow } from '../builder/read-back.ts'
+import { verbInput } from '../builder/verb-input.ts'
+import { AgentLink } from './agent-link.ts'
+
+const { success, readBack } = answersRow('connection', AgentLink, selectWritten)
+
+const DeleteConnectionSuccess = builder.objectRef<{ connectionId: string }>('DeleteConnectionSuccess').implement({
+  description: 'The agent gets no more access tokens from it. The token stays.',
+  fields: (t) => ({ connectionId: t.exposeID('connectionId') }),
+})
+
+const create = verbInput('CreateConnectionInput', createInput)
+const remove = verbInput('DeleteConnectionInput', deleteInput)
+
+builder.mutationFields((t) => ({
+  createConnection: t.field({
+    type: success('CreateConnectionSuccess'),
+    description:
+      'Connects an agent to one of the caller’s own tokens. A second time it is the connection that is there.',
+    errors: { types: [NotFoundError, ConflictError] },
+    args: { input: t.arg({ type: create.type, required: true }) },
+    resolve: (_root, { input }, ctx, info) => createConnection(ctx, create.raw(input), readBack(ctx, info)),
+  }),
+  deleteConnection: t.field({
+    type: DeleteConnectionSuccess,
+    description: 'Ends a connection. The token stays.',
+    errors: { types: [NotFoundError] },
+    args: { input: t.arg({ type: remove.type, required: true }) },
+    resolve: async (_root, { input }, ctx) => {
+      await deleteConnection(ctx, remove.raw(input))
+      return { connectionId: input.connectionId as string }
+    },
+  }),
+}))

@@ -1,0 +1,65 @@
+/** Connections of agents to tokens (docs/oauth.md#rules, docs/api-rules.md#graphql). Their writes are next door. */
+import { queryFromInfo } from '@pothos/plugin-prisma'
+import { newestCursor } from '../../../domain/core/newest-first.ts'
+import { countConnections, windowConnections } from '../../../domain/oauth/connections/list.ts'
+import { accountLabelOf } from '../../../domain/oauth/tokens/token.ts'
+import { builder } from '../builder/builder.ts'
+import { connectionOf, NODE_PATHS } from '../builder/connection.ts'
+import { pageCost } from '../builder/cost.ts'
+import { OAuthProvider } from './oauth-provider.ts'
+
+export const AgentLink = builder.prismaObject('AgentConnection', {
+  // GraphQL reserves names that end in Connection for pages of lists
+  name: 'AgentLink',
+  description: 'An agent may use a token: it gets access tokens from it. Seen by the owner of the token only.',
+  interfaces: [builder.nodeInterfaceRef()],
+  fields: (t) => ({
+    id: t.exposeID('id'),
+    agentId: t.exposeString('agentId', { description: 'Given by you.' }),
+    createdBy: t.exposeString('createdBy'),
+    createdAt: t.expose('createdAt', { type: 'DateTime' }),
+    providerAccountLabel: t.string({
+      nullable: true,
+      description: 'The name you gave the account, or what the provider calls it.',
+      select: { token: { select: { label: true, accountLabel: true } } },
+      resolve: ({ token }) => accountLabelOf(token),
+    }),
+    scopes: t.stringList({
+      description: 'Those of the token.',
+      select: { token: { select: { scopes: true } } },
+      resolve: ({ token }) => token.scopes,
+    }),
+    expiresAt: t.field({
+      type: 'DateTime',
+      nullable: true,
+      description: 'Of the token, which is refreshed by itself where the provider allows it.',
+      select: { token: { select: { expiresAt: true } } },
+      resolve: ({ token }) => token.expiresAt,
+    }),
+    token: t.relation('token'),
+    provider: t.field({
+      type: OAuthProvider,
+      select: (_args, _ctx, nested) => ({ token: { select: { provider: nested(true) } } }),
+      resolve: ({ token }) => token.provider,
+    }),
+  }),
+})
+
+builder.queryField('connections', (t) =>
+  t.connection(
+    {
+      type: AgentLink,
+      description: 'The agent’s connections to the caller’s own tokens, newest first.',
+      args: { agentId: t.arg.id({ required: true, description: 'Given by you.' }) },
+      complexity: pageCost,
+      resolve: async (_root, { agentId, ...window }, ctx, info) => {
+        const raw = { path: { agent_id: agentId } }
+        const query = queryFromInfo({ context: ctx, info, typeName: 'AgentLink', paths: NODE_PATHS })
+        const slice = await windowConnections(ctx, raw, window, query)
+        return connectionOf(slice, window, newestCursor, () => countConnections(ctx, raw))
+      },
+    },
+    { name: 'AgentLinkConnection' },
+    { name: 'AgentLinkEdge' },
+  ),
+)

@@ -1,0 +1,128 @@
+/** The writes of deployments: create, update, delete (one or many), tags; and where their sources are sent. */
+
+import { ConflictError, NotFoundError } from '../../../domain/core/errors.ts'
+import { createDeployment, createInput } from '../../../domain/deployments/create.ts'
+import {
+  type BulkResult,
+  deleteDeployment,
+  deleteDeployments,
+  deleteInput,
+} from '../../../domain/deployments/delete.ts'
+import { updateDeployment, updateInput } from '../../../domain/deployments/update.ts'
+import { createPushToken, type PushToken, pushTokenInput } from '../../../domain/sources/registry/push-token.ts'
+import { createUploadUrl, type UploadUrl, uploadUrlInput } from '../../../domain/sources/uploads/create-url.ts'
+import { setDeploymentTags, setTagsInput } from '../../../domain/tags/tags.ts'
+import { builder } from '../builder/builder.ts'
+import { toSnake } from '../builder/naming.ts'
+import { verbInput } from '../builder/verb-input.ts'
+import { perhapsWithRevision, readBack, withDeployment, withRevision } from './written-deployment.ts'
+
+const DeleteDeploymentSuccess = builder.objectRef<{ deploymentId: string }>('DeleteDeploymentSuccess').implement({
+  description: 'The deletion has begun: until the runtime is torn down the status is AWAITING_DELETE.',
+  fields: (t) => ({ deploymentId: t.exposeID('deploymentId') }),
+})
+
+const DeleteDeploymentOutcome = builder.objectRef<BulkResult>('DeleteDeploymentOutcome').implement({
+  description: 'What came of one of many.',
+  fields: (t) => ({
+    deploymentId: t.exposeID('deploymentId'),
+    deleted: t.boolean({ resolve: ({ detail }) => detail === null }),
+    message: t.exposeString('detail', { nullable: true, description: 'Why it was not deleted; null if it was.' }),
+  }),
+})
+
+const DeleteDeploymentsSuccess = builder.objectRef<BulkResult[]>('DeleteDeploymentsSuccess').implement({
+  fields: (t) => ({ results: t.field({ type: [DeleteDeploymentOutcome], resolve: (results) => results }) }),
+})
+
+const CreateUploadUrlSuccess = builder.objectRef<UploadUrl>('CreateUploadUrlSuccess').implement({
+  fields: (t) => ({
+    uploadUrl: t.exposeString('uploadUrl', {
+      description: 'Takes one PUT of a gzip tarball, for an hour. No API key is needed.',
+    }),
+    objectPath: t.exposeString('objectPath', { description: 'For `sourceRevisionConfig.sourceTarballPath`.' }),
+  }),
+})
+
+const CreatePushTokenSuccess = builder.objectRef<PushToken>('CreatePushTokenSuccess').implement({
+  description: 'Valid for 15 minutes, for the repository of the deployment and those below it.',
+  fields: (t) => ({
+    token: t.exposeString('token', { description: 'The password of `docker login`; any user name will do.' }),
+    registryUrl: t.exposeString('registryUrl', {
+      description: 'Push to it, with a tag behind it, or to `<registryUrl>/<name>:<tag>`.',
+    }),
+  }),
+})
+
+const create = verbInput('CreateDeploymentInput', createInput)
+const update = verbInput('UpdateDeploymentInput', updateInput)
+const remove = verbInput('DeleteDeploymentInput', deleteInput)
+const upload = verbInput('CreateUploadUrlInput', uploadUrlInput)
+const push = verbInput('CreatePushTokenInput', pushTokenInput)
+const tag = verbInput('SetDeploymentTagsInput', setTagsInput)
+
+const DeleteDeploymentsInput = builder.inputType('DeleteDeploymentsInput', {
+  fields: (t) => ({
+    deploymentIds: t.idList({ required: true, description: 'At most 100.' }),
+    deleteTracingProject: t.boolean({
+      description: 'Delete the tracing projects of the same names too. Default: false.',
+    }),
+    force: t.boolean({ description: 'Drop deployments whose runtime cannot be torn down. For admins.' }),
+  }),
+})
+
+builder.mutationFields((t) => ({
+  createDeployment: t.field({
+    type: withRevision('CreateDeploymentSuccess'),
+    description: 'Creates a deployment with its first revision.',
+    errors: { types: [NotFoundError, ConflictError] },
+    args: { input: t.arg({ type: create.type, required: true }) },
+    resolve: (_root, { input }, ctx, info) => createDeployment(ctx, create.raw(input), readBack(ctx, info)),
+  }),
+  updateDeployment: t.field({
+    type: perhapsWithRevision('UpdateDeploymentSuccess'),
+    description:
+      'Changes what is given and keeps the rest. A git ref, a configuration path, an image, a tarball or secrets make a new revision; secrets alone one of what runs, without a build.',
+    errors: { types: [NotFoundError, ConflictError] },
+    args: { input: t.arg({ type: update.type, required: true }) },
+    resolve: (_root, { input }, ctx, info) => updateDeployment(ctx, update.raw(input), readBack(ctx, info)),
+  }),
+  createUploadUrl: t.field({
+    type: CreateUploadUrlSuccess,
+    description: 'Gives an address for the upload of a source tarball. For `internal_source` deployments.',
+    errors: { types: [NotFoundError, ConflictError] },
+    args: { input: t.arg({ type: upload.type, required: true }) },
+    resolve: (_root, { input }, ctx) => createUploadUrl(ctx, upload.raw(input)),
+  }),
+  createPushToken: t.field({
+    type: CreatePushTokenSuccess,
+    description: 'A token that pushes images of an internal_container deployment to the configured registry.',
+    errors: { types: [NotFoundError, ConflictError] },
+    args: { input: t.arg({ type: push.type, required: true }) },
+    resolve: (_root, { input }, ctx) => createPushToken(ctx, push.raw(input)),
+  }),
+  deleteDeployment: t.field({
+    type: DeleteDeploymentSuccess,
+    description: 'Deletes a deployment. Its name is free at once. A second time changes nothing.',
+    errors: { types: [NotFoundError] },
+    args: { input: t.arg({ type: remove.type, required: true }) },
+    resolve: async (_root, { input }, ctx) => {
+      await deleteDeployment(ctx, remove.raw(input))
+      return { deploymentId: input.deploymentId as string }
+    },
+  }),
+  deleteDeployments: t.field({
+    type: DeleteDeploymentsSuccess,
+    description: 'Deletes many, each on its own, and says of each what came of it.',
+    errors: {},
+    args: { input: t.arg({ type: DeleteDeploymentsInput, required: true }) },
+    resolve: (_root, { input }, ctx) => deleteDeployments(ctx, { query: toSnake(input) }),
+  }),
+  setDeploymentTags: t.field({
+    type: withDeployment('SetDeploymentTagsSuccess'),
+    description: 'Replaces the tags of a deployment. Tags that the workspace does not have yet are made.',
+    errors: { types: [NotFoundError, ConflictError] },
+    args: { input: t.arg({ type: tag.type, required: true }) },
+    resolve: (_root, { input }, ctx, info) => setDeploymentTags(ctx, tag.raw(input), readBack(ctx, info)),
+  }),
+}))

@@ -1,0 +1,41 @@
+/** The writes of git integrations: begin an installation at the git provider, and remove one. For admins. */
+import { ConflictError, NotFoundError } from '../../../domain/core/errors.ts'
+import { removeInput, removeIntegration } from '../../../domain/sources/integrations/remove.ts'
+import { startInstall } from '../../../domain/sources/integrations/start-install.ts'
+import { builder } from '../builder/builder.ts'
+import { verbInput } from '../builder/verb-input.ts'
+
+const StartSuccess = builder
+  .objectRef<{ installUrl: string; expiresAt: Date }>('StartGitIntegrationSuccess')
+  .implement({
+    fields: (t) => ({
+      installUrl: t.exposeString('installUrl', { description: 'Where a person installs the app; leads back here.' }),
+      expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'Until when they have to be back.' }),
+    }),
+  })
+
+const RemoveSuccess = builder.objectRef<{ integrationId: string }>('RemoveGitIntegrationSuccess').implement({
+  description: 'The integration is gone; its deployments keep running and say so in `statusMessage`.',
+  fields: (t) => ({ integrationId: t.exposeID('integrationId') }),
+})
+
+const remove = verbInput('RemoveGitIntegrationInput', removeInput)
+
+builder.mutationFields((t) => ({
+  startGitIntegration: t.field({
+    type: StartSuccess,
+    description: 'Begins the installation of the app at the git provider.',
+    errors: { types: [ConflictError] },
+    resolve: (_root, _args, ctx) => startInstall(ctx, {}),
+  }),
+  removeGitIntegration: t.field({
+    type: RemoveSuccess,
+    description: 'Removes an integration of the kind `app`. At the git provider the app stays installed.',
+    errors: { types: [NotFoundError, ConflictError] },
+    args: { input: t.arg({ type: remove.type, required: true }) },
+    resolve: async (_root, { input }, ctx) => {
+      await removeIntegration(ctx, remove.raw(input))
+      return { integrationId: input.integrationId as string }
+    },
+  }),
+}))

@@ -1,0 +1,49 @@
+/** The writes of listeners: create, update, delete. For admins, where the plan has listeners. */
+import { ConflictError, NotFoundError } from '../../../domain/core/errors.ts'
+import { createInput, createListener } from '../../../domain/listeners/create.ts'
+import { deleteInput, deleteListener } from '../../../domain/listeners/delete.ts'
+import { selectWritten } from '../../../domain/listeners/read.ts'
+import { updateInput, updateListener } from '../../../domain/listeners/update.ts'
+import { builder } from '../builder/builder.ts'
+import { answersRow } from '../builder/read-back.ts'
+import { verbInput } from '../builder/verb-input.ts'
+import { Listener } from './listener.ts'
+
+const { success, readBack } = answersRow('listener', Listener, selectWritten)
+
+const DeleteListenerSuccess = builder.objectRef<{ listenerId: string }>('DeleteListenerSuccess').implement({
+  description: 'The listener is gone, and its API keys are revoked.',
+  fields: (t) => ({ listenerId: t.exposeID('listenerId') }),
+})
+
+const create = verbInput('CreateListenerInput', createInput)
+const update = verbInput('UpdateListenerInput', updateInput)
+const remove = verbInput('DeleteListenerInput', deleteInput)
+
+builder.mutationFields((t) => ({
+  createListener: t.field({
+    type: success('CreateListenerSuccess'),
+    description:
+      'Registers a listener. Only for organizations with a self-hosted enterprise plan. The program that does its work needs an API key of the role `listener`.',
+    errors: { types: [ConflictError] },
+    args: { input: t.arg({ type: create.type, required: true }) },
+    resolve: (_root, { input }, ctx, info) => createListener(ctx, create.raw(input), readBack(ctx, info)),
+  }),
+  updateListener: t.field({
+    type: success('UpdateListenerSuccess'),
+    description: 'Changes what is given and keeps the rest. A namespace that a deployment is in can’t be removed.',
+    errors: { types: [NotFoundError, ConflictError] },
+    args: { input: t.arg({ type: update.type, required: true }) },
+    resolve: (_root, { input }, ctx, info) => updateListener(ctx, update.raw(input), readBack(ctx, info)),
+  }),
+  deleteListener: t.field({
+    type: DeleteListenerSuccess,
+    description: 'Deletes a listener that no deployment uses any more, and revokes its API keys.',
+    errors: { types: [NotFoundError, ConflictError] },
+    args: { input: t.arg({ type: remove.type, required: true }) },
+    resolve: async (_root, { input }, ctx) => {
+      await deleteListener(ctx, remove.raw(input))
+      return { listenerId: input.listenerId as string }
+    },
+  }),
+}))

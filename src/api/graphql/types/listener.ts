@@ -1,0 +1,89 @@
+/** Listeners: the compute infrastructures that pull work (docs/deployments.md#listeners). Their writes are next door. */
+import { queryFromInfo } from '@pothos/plugin-prisma'
+import { newestCursor } from '../../../domain/core/newest-first.ts'
+import { cut } from '../../../domain/core/paging.ts'
+import { countListeners, getListener, windowListeners } from '../../../domain/listeners/read.ts'
+import { type ComputeType as ComputeTypeValue, computeConfig } from '../../../domain/listeners/schemas.ts'
+import { listenerStatus } from '../../../domain/listeners/status.ts'
+import { countDeploymentsOf, deploymentsWindow } from '../../../domain/listeners/used-by.ts'
+import type { Deployment as DeploymentRow } from '../../../domain/model/rows.ts'
+import { batched } from '../builder/batch.ts'
+import { builder } from '../builder/builder.ts'
+import { connectionOf, NODE_PATHS, nodesOf } from '../builder/connection.ts'
+import { pageCost } from '../builder/cost.ts'
+import { ComputeType, ListenerStatus } from '../builder/enums.ts'
+import { column, outputType, shapeOf } from '../builder/shapes.ts'
+import { Deployment, DeploymentConnection } from './deployment.ts'
+
+const ListenerComputeConfig = outputType(
+  shapeOf('ListenerComputeConfig', computeConfig),
+  'What is particular to the compute type.',
+  column,
+)
+
+export const Listener = builder.prismaObject('Listener', {
+  description: 'A registered compute infrastructure that pulls work for the deployments that name it.',
+  interfaces: [builder.nodeInterfaceRef()],
+  fields: (t) => ({
+    id: t.exposeID('id'),
+    computeType: t.field({ type: ComputeType, resolve: ({ computeType }) => computeType as ComputeTypeValue }),
+    computeId: t.exposeString('computeId', { description: 'Given by the user; unique in the workspace.' }),
+    computeConfig: t.field({ type: ListenerComputeConfig, resolve: (listener) => listener }),
+    version: t.exposeString('version', {
+      nullable: true,
+      description: 'Of the listener program, as it last reported it.',
+    }),
+    status: t.field({
+      type: ListenerStatus,
+      resolve: (listener, _args, { clock }) => listenerStatus(listener, clock()),
+    }),
+    lastSeenAt: t.expose('lastSeenAt', { type: 'DateTime', nullable: true, description: 'Null: it never called.' }),
+    createdBy: t.exposeString('createdBy', { nullable: true }),
+    createdAt: t.expose('createdAt', { type: 'DateTime' }),
+    updatedAt: t.expose('updatedAt', { type: 'DateTime' }),
+    deployments: t.connection(
+      {
+        type: Deployment,
+        description: 'Those that name it, also those that are being deleted. Newest first.',
+        complexity: pageCost,
+        // a page of which no node is selected still has cursors
+        select: (args, _ctx, nested) => ({
+          deployments: nested(
+            { ...deploymentsWindow(args), select: { id: true, createdAt: true } },
+            nodesOf('Deployment'),
+          ),
+        }),
+        resolve: (listener, args, ctx) =>
+          // whole rows, whenever a node is selected
+          connectionOf(cut(args, listener.deployments as DeploymentRow[]), args, newestCursor, async () => {
+            const count = (ids: readonly string[]) => countDeploymentsOf(ctx, ids)
+            return (await batched(ctx, 'deployments of listeners', listener.id, count)) ?? 0
+          }),
+      },
+      DeploymentConnection,
+    ),
+  }),
+})
+
+builder.queryFields((t) => ({
+  listener: t.prismaField({
+    type: Listener,
+    nullable: true,
+    description: 'One listener; NOT_FOUND if there is none of this id.',
+    args: { id: t.arg.id({ required: true }) },
+    resolve: (query, _root, { id }, ctx) => getListener(ctx, { path: { listener_id: id } }, query),
+  }),
+  listeners: t.connection(
+    {
+      type: Listener,
+      description: 'The workspace’s listeners, newest first.',
+      complexity: pageCost,
+      resolve: async (_root, args, ctx, info) => {
+        const query = queryFromInfo({ context: ctx, info, typeName: 'Listener', paths: NODE_PATHS })
+        return connectionOf(await windowListeners(ctx, args, query), args, newestCursor, () => countListeners(ctx))
+      },
+    },
+    { name: 'ListenerConnection' },
+    { name: 'ListenerEdge' },
+  ),
+}))

@@ -1,0 +1,123 @@
+/** Log lines of a revision or a deployment: what builds printed, and what the running agent prints. */
+import { rejectIfAny } from '../../../domain/core/errors.ts'
+import type { Window } from '../../../domain/core/paging.ts'
+import { type LogPage as Lines, logLineId, logOffset, readDeploymentLogs, readLogs } from '../../../domain/logs/read.ts'
+import type { LogLine } from '../../../domain/model/rows.ts'
+import { builder } from '../builder/builder.ts'
+import { LogLevel, LogType } from '../builder/enums.ts'
+import { renaming } from '../builder/errors.ts'
+
+const Log = builder.objectRef<LogLine>('LogLine').implement({
+  description: 'A line that the build or the agent printed.',
+  fields: (t) => ({
+    id: t.id({ resolve: logLineId, description: 'As text they sort as the lines do within the deployment.' }),
+    revisionId: t.exposeID('revisionId'),
+    time: t.expose('time', { type: 'DateTime' }),
+    level: t.expose('level', { type: LogLevel }),
+    message: t.exposeString('message'),
+    attempt: t.exposeInt('attempt', { description: 'The attempt of the revision that it belongs to.' }),
+  }),
+})
+
+interface LogPage {
+  edges: { cursor: string; node: LogLine }[]
+  hasNextPage: boolean
+  hasPreviousPage: boolean
+}
+
+const LogEdge = builder.objectRef<LogPage['edges'][number]>('LogEdge').implement({
+  fields: (t) => ({ cursor: t.exposeString('cursor'), node: t.expose('node', { type: Log }) }),
+})
+
+/** Without `totalCount`: a log has no end as long as the agent runs. */
+const LogConnection = builder.objectRef<LogPage>('LogConnection').implement({
+  description: 'Oldest first. To follow a log, keep the last `endCursor` that was not null and ask again with it.',
+  fields: (t) => ({
+    edges: t.expose('edges', { type: [LogEdge] }),
+    nodes: t.field({ type: [Log], resolve: ({ edges }) => edges.map((edge) => edge.node) }),
+    pageInfo: t.field({
+      type: builder.pageInfoRef(),
+      resolve: ({ edges, hasNextPage, hasPreviousPage }) => ({
+        hasNextPage,
+        hasPreviousPage,
+        startCursor: edges[0]?.cursor ?? null,
+        endCursor: edges.at(-1)?.cursor ?? null,
+      }),
+    }),
+  }),
+})
+
+/** What can be asked of either log: the filters and the window. */
+const logArgs = builder.args((t) => ({
+  type: t.field({ type: LogType, required: true }),
+  query: t.string({ description: 'Only lines that contain this text, in upper or lower case.' }),
+  level: t.field({ type: LogLevel, description: 'Only lines of this level or a more severe one.' }),
+  first: t.int({ description: 'From 1 to 1000; 50 if neither this nor last is there.' }),
+  after: t.string(),
+  last: t.int({ description: 'The newest lines, so many, oldest first; from 1 to 1000.' }),
+  before: t.string(),
+}))
+
+interface LogArgs extends Window {
+  type: LogLine['type']
+  query?: string | null
+  level?: LogLine['level'] | null
+}
+
+/** `read`: the domain's verb, with the log's path. */
+async function pageOf(
+  { first, after, last, before, ...filter }: LogArgs,
+  read: (query: object) => Promise<Lines>,
+): Promise<LogPage> {
+  const backward = last != null
+  rejectIfAny([
+    ...(backward && (first != null || after != null) ? [notBoth('last', 'first and after')] : []),
+    ...(!backward && before != null ? [notBoth('before', 'first: it goes with last')] : []),
+  ])
+  const names = backward ? { limit: 'last', offset: 'before' } : { limit: 'first', offset: 'after' }
+  const window = { limit: (backward ? last : first) ?? undefined, offset: backward ? before : after }
+  const { lines, hasMore } = await renaming(names, () =>
+    read({ ...filter, ...window, order: backward ? 'desc' : 'asc' }),
+  )
+  const edges = lines.map((node) => ({ cursor: logOffset(node), node }))
+  if (backward) edges.reverse()
+  return {
+    edges,
+    hasNextPage: backward ? before != null : hasMore,
+    hasPreviousPage: backward ? hasMore : after != null,
+  }
+}
+
+const notBoth = (name: string, others: string) => ({
+  loc: ['query', name],
+  msg: `Can’t be used together with ${others}.`,
+  type: 'value_error',
+})
+
+/** Each log is a look-up of its own. */
+const complexity = ({ first, last }: LogArgs) => ({
+  field: 50,
+  multiplier: Math.min(Math.max(last ?? first ?? 50, 1), 1000) / 10,
+})
+
+builder.prismaObjectField('Revision', 'logs', (t) =>
+  t.field({
+    type: LogConnection,
+    description: 'A page of one of its logs, oldest line first.',
+    args: logArgs,
+    complexity,
+    resolve: ({ deploymentId, id }, args, ctx) =>
+      pageOf(args, (query) => readLogs(ctx, { path: { deployment_id: deploymentId, revision_id: id }, query })),
+  }),
+)
+
+builder.prismaObjectField('Deployment', 'logs', (t) =>
+  t.field({
+    type: LogConnection,
+    description: 'A page of one of its logs across all its revisions, as the lines came.',
+    args: logArgs,
+    complexity,
+    resolve: ({ id }, args, ctx) =>
+      pageOf(args, (query) => readDeploymentLogs(ctx, { path: { deployment_id: id }, query })),
+  }),
+)

@@ -1,0 +1,61 @@
+/** Revisions: one build or image version of a deployment. What is done with one is next door. */
+import { knownReason } from '../../../domain/model/reasons.ts'
+import { selectRevision } from '../../../domain/revisions/read.ts'
+import { builder } from '../builder/builder.ts'
+import { pageCost } from '../builder/cost.ts'
+import { DeploymentSource, Reason, RevisionStatus } from '../builder/enums.ts'
+import { Event, EventConnection, eventsOf } from './event.ts'
+import { SourceRevisionConfig } from './source-config.ts'
+
+export const Revision = builder.prismaObject('Revision', {
+  description: 'One build or image version of a deployment. What it is made of never changes.',
+  interfaces: [builder.nodeInterfaceRef()],
+  fields: (t) => ({
+    id: t.exposeID('id'),
+    number: t.exposeInt('number', { description: '1, 2, 3 … within its deployment.' }),
+    status: t.expose('status', { type: RevisionStatus }),
+    statusMessage: t.exposeString('statusMessage', {
+      nullable: true,
+      description: 'Why it failed or was skipped, or what it waits for.',
+    }),
+    reason: t.field({
+      type: Reason,
+      nullable: true,
+      description: 'What `statusMessage` says, for machines.',
+      resolve: ({ reason }) => knownReason(reason, null),
+    }),
+    reasonSince: t.expose('reasonSince', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'Since when that is the reason.',
+    }),
+    statusSince: t.expose('statusSince', { type: 'DateTime', description: 'Since when it has this status.' }),
+    source: t.expose('source', { type: DeploymentSource }),
+    sourceRevisionConfig: t.field({ type: SourceRevisionConfig, resolve: (revision) => revision }),
+    attempt: t.exposeInt('attempt', { description: '1, and one more with each redeploy.' }),
+    createdBy: t.exposeString('createdBy', { nullable: true }),
+    createdAt: t.expose('createdAt', { type: 'DateTime' }),
+    updatedAt: t.expose('updatedAt', { type: 'DateTime' }),
+    deployedAt: t.expose('deployedAt', { type: 'DateTime', nullable: true }),
+    deployment: t.relation('deployment'),
+    events: t.connection(
+      {
+        type: Event,
+        description: 'What happened to it, oldest first.',
+        complexity: pageCost,
+        resolve: (revision, args, ctx) => eventsOf('revisionId', revision.id, args, ctx),
+      },
+      EventConnection,
+    ),
+  }),
+})
+
+builder.queryField('revision', (t) =>
+  t.prismaField({
+    type: Revision,
+    nullable: true,
+    description: 'One revision; NOT_FOUND if there is none of this id.',
+    args: { id: t.arg.id({ required: true }) },
+    resolve: (query, _root, { id }, ctx) => selectRevision(ctx, { path: { revision_id: id } }, query),
+  }),
+)

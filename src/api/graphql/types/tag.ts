@@ -1,0 +1,31 @@
+/** Tags: key/value pairs of a workspace, put on deployments. Their ids are what the filter `tagValueIds` names. */
+import { newestCursor } from '../../../domain/core/newest-first.ts'
+import { countTags, windowTags } from '../../../domain/tags/tags.ts'
+import { builder } from '../builder/builder.ts'
+import { connectionOf } from '../builder/connection.ts'
+import { pageCost } from '../builder/cost.ts'
+
+export const Tag = builder.prismaObject('Tag', {
+  description: 'A key/value pair of the workspace that can be put on deployments.',
+  interfaces: [builder.nodeInterfaceRef()],
+  fields: (t) => ({
+    id: t.exposeID('id', { description: 'What the filter `tagValueIds` names.' }),
+    key: t.exposeString('key'),
+    value: t.exposeString('value'),
+    createdAt: t.expose('createdAt', { type: 'DateTime' }),
+  }),
+})
+
+builder.queryField('tags', (t) =>
+  t.connection(
+    {
+      type: Tag,
+      description: 'The workspace’s tags, newest first.',
+      complexity: pageCost,
+      resolve: async (_root, args, ctx) =>
+        connectionOf(await windowTags(ctx, args), args, newestCursor, () => countTags(ctx)),
+    },
+    { name: 'TagConnection' },
+    { name: 'TagEdge' },
+  ),
+)

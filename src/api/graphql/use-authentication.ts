@@ -1,0 +1,76 @@
+/**
+ * Yoga plugin: who calls is found out once for a request, before its body is read; without a credential nothing else
+ * happens. A stream outlives that moment, so before each event it is asked again: a revoked key gets no more events.
+ */
+import { randomUUID } from 'node:crypto'
+import { isAsyncIterable, mapAsyncIterator, type Plugin } from 'graphql-yoga'
+import { ForbiddenError } from '../../domain/core/errors.ts'
+import type { Log } from '../../platform/log/log.ts'
+import { type Authenticate, CHALLENGE } from '../auth/authenticate.ts'
+import type { Visit } from '../limits/visit.ts'
+import type { Relay } from '../realtime/relay.ts'
+import type { GraphQLContext } from './builder/context.ts'
+import { presentError } from './builder/errors.ts'
+
+/** What the HTTP server knows of a request. */
+export interface ServerContext {
+  requestId?: string
+  /** called with who calls: a key's id, or the `sub` of a JWT */
+  onCaller?: (subject: string) => void
+  /** the request, as the limits see it; without one it is not counted */
+  visit?: Visit
+}
+
+/** There is nothing here that such a key may do, so nobody reads what it sends. */
+const NOT_FOR_LISTENERS = 'The key of a listener is for the data plane of the REST API, and nothing here.'
+
+/** Puts the caller's RequestContext and the relay into the GraphQL context. */
+export function useAuthentication(
+  authenticate: Authenticate,
+  relay: Relay,
+  log: Log,
+): Plugin<GraphQLContext, ServerContext> {
+  return {
+    async onRequestParse({ request, serverContext, fetchAPI, endResponse }) {
+      const requestId = serverContext.requestId ?? randomUUID()
+      try {
+        const caller = await authenticate(Object.fromEntries(request.headers), requestId, serverContext.visit)
+        serverContext.onCaller?.(caller.actor.subject)
+        if (caller.actor.role === 'listener') throw new ForbiddenError(NOT_FOR_LISTENERS)
+        Object.assign(serverContext, caller, { relay } satisfies Partial<GraphQLContext>)
+      } catch (error) {
+        const presented = presentError(error, log, requestId)
+        const {
+          status,
+          http: _http,
+          ...extensions
+        } = presented.extensions as {
+          status: number
+          retryAfter?: number
+          http?: unknown
+        }
+        const headers = {
+          'content-type': 'application/json; charset=utf-8',
+          ...(status === 401 ? { 'www-authenticate': CHALLENGE } : {}),
+          ...(extensions.retryAfter === undefined ? {} : { 'retry-after': String(extensions.retryAfter) }),
+        }
+        const body = { errors: [{ message: presented.message, extensions: { ...extensions, status } }] }
+        endResponse(new fetchAPI.Response(JSON.stringify(body), { status, headers }))
+      }
+    },
+    onSubscribe({ args: { contextValue } }) {
+      const { request, requestId } = contextValue
+      const headers = Object.fromEntries(request.headers)
+      return {
+        onSubscribeResult({ result, setResult }) {
+          if (!isAsyncIterable(result)) return
+          const allowed = async <E>(event: E): Promise<E> => {
+            await authenticate(headers, requestId)
+            return event
+          }
+          setResult(mapAsyncIterator(result, allowed))
+        },
+      }
+    },
+  }
+}

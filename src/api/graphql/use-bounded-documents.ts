@@ -1,0 +1,111 @@
+/**
+ * Yoga plugins: what a document may be, and what it may cost the server before anything of it runs. It is measured before it is validated;
+ * of heavy ones only some of each key are worked on at once; and the document of an agent's key is a small one.
+ */
+import { maxAliasesPlugin } from '@escape.tech/graphql-armor-max-aliases'
+import { maxDepthPlugin } from '@escape.tech/graphql-armor-max-depth'
+import { maxTokensPlugin } from '@escape.tech/graphql-armor-max-tokens'
+import { type DocumentNode, GraphQLError, validate } from 'graphql'
+import type { Plugin } from 'graphql-yoga'
+import { DomainError } from '../../domain/core/errors.ts'
+import { keyOf } from '../limits/admission.ts'
+import type { Gate } from '../limits/gate.ts'
+import type { GraphQLContext } from './builder/context.ts'
+import { costOf } from './builder/cost.ts'
+import { type Measured, measure } from './measure.ts'
+import type { ServerContext } from './use-authentication.ts'
+
+/** A dashboard's query is some 8 levels deep; Relay's fragments and edges add a few. */
+const MAX_DEPTH = 15
+const MAX_ALIASES = 30
+/** The introspection query has some 300. */
+const MAX_TOKENS = 2_000
+
+/** Characters of a document from which on it is heavy; and the most that an agent's may have. */
+const HEAVY_TEXT = 2_048
+/** What a query may cost (cost.ts) before it is heavy. */
+const HEAVY_COST = 2_000
+
+/** Each costs more than a field that is right, for the names that may have been meant. */
+const MAX_ERRORS = 20
+
+/** Characters and lines of the longest document whose errors tell where they are: each counts lines from the start. */
+const LOCATED_TEXT = 32_768
+const LOCATED_LINES = 1_000
+
+/** Limits of its form. */
+export function documentLimits(): Plugin[] {
+  return [
+    maxTokensPlugin({ n: MAX_TOKENS }),
+    maxDepthPlugin({ n: MAX_DEPTH }),
+    maxAliasesPlugin({ n: MAX_ALIASES }),
+  ] as Plugin[]
+}
+
+/** documents as they were measured: a cached one is not measured again */
+const measured = new WeakMap<DocumentNode, Measured>()
+
+/** `gate`: default: as many heavy ones at once as come */
+export function useBoundedDocuments(gate?: Gate): Plugin<GraphQLContext, ServerContext> {
+  /** how heavy requests under way make room again */
+  const inside = new WeakMap<object, () => void>()
+
+  /** Waits for the turn of a heavy document. */
+  async function enter(request: Request, context: GraphQLContext & ServerContext): Promise<void> {
+    if (!gate || inside.has(request)) return
+    const leave = await gate.enter(keyOf(context.actor), context.visit?.gone)
+    if (!leave)
+      throw new DomainError('RATE_LIMITED', 'Too many heavy GraphQL documents of this key wait. Send fewer at once.', {
+        retryAfterSeconds: 1,
+      })
+    inside.set(request, leave)
+    context.visit?.onEnd(leave)
+  }
+
+  return {
+    async onParams({ params, request, context, setResult }) {
+      const length = params.query?.length ?? 0
+      if (length <= HEAVY_TEXT) return
+      const caller = context as unknown as GraphQLContext & ServerContext
+      try {
+        if (caller.actor.role === 'agent') throw refusal(`An agent's document has at most ${HEAVY_TEXT} characters.`)
+        await enter(request, caller)
+      } catch (error) {
+        setResult({ errors: [error as GraphQLError] })
+      }
+    },
+    onParse({ params: { source }, parseFn, setParseFn }) {
+      if (!isLocated(String(source))) setParseFn((text, options) => parseFn(text, { ...options, noLocation: true }))
+      return ({ result, context, replaceParseResult }) => {
+        if (!result || result instanceof Error) return
+        const document = result as DocumentNode
+        const { excess, operations } = measured.get(document) ?? measure(document)
+        measured.set(document, { excess, operations })
+        if (excess) replaceParseResult(refusal(excess) as never)
+        // not for the cache: the document is one that others may send
+        else if (operations > 1 && context.actor?.role === 'agent')
+          throw refusal("An agent's document has one operation.")
+      }
+    },
+    onValidate({ setValidationFn }) {
+      setValidationFn((schema, document, rules) => validate(schema, document, rules, { maxErrors: MAX_ERRORS }))
+    },
+    async onExecute({ args }) {
+      const { schema, document, operationName, contextValue: ctx } = args
+      if (!gate) return
+      const cost = costOf({ schema, document, operationName, variables: args.variableValues ?? {}, ctx })
+      if (cost > HEAVY_COST) await enter(ctx.request, ctx)
+    },
+    onResultProcess({ request }) {
+      inside.get(request)?.()
+    },
+  }
+}
+
+function isLocated(text: string): boolean {
+  return text.length <= LOCATED_TEXT && text.split(/[\n\r]/, LOCATED_LINES + 1).length <= LOCATED_LINES
+}
+
+function refusal(message: string): GraphQLError {
+  return new GraphQLError(message, { extensions: { http: { status: 400, spec: true } } })
+}

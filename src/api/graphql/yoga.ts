@@ -1,0 +1,127 @@
+/** The GraphQL server: GraphQL over HTTP, subscriptions over SSE, GraphiQL in a browser (docs/api-rules.md#graphql), and its route. */
+import type { FastifyInstance } from 'fastify'
+import { introspectionFromSchema, NoSchemaIntrospectionCustomRule } from 'graphql'
+import { createYoga, type Plugin, type YogaServerInstance } from 'graphql-yoga'
+import { LRUCache } from 'lru-cache'
+import type { Core } from '../../domain/context/context.ts'
+import type { Authenticate } from '../auth/authenticate.ts'
+import type { Connections } from '../limits/connections.ts'
+import type { Gate } from '../limits/gate.ts'
+import { visitOf } from '../limits/visit.ts'
+import type { Relay } from '../realtime/relay.ts'
+import { schema } from './schema.ts'
+import { type ServerContext, useAuthentication } from './use-authentication.ts'
+import { documentLimits, useBoundedDocuments } from './use-bounded-documents.ts'
+import { usePresentedErrors, useReadableRequests } from './use-errors.ts'
+
+export interface GraphQLOptions {
+  core: Core
+  authenticate: Authenticate
+  relay: Relay
+  /** heavy documents, by key; default: as many at once as come */
+  heavyDocuments?: Gate
+  /** GraphiQL for a browser's GET; it needs no credential, what it sends does */
+  graphiql: boolean
+  introspection: boolean
+}
+
+export type GraphQLServer = YogaServerInstance<ServerContext, object>
+
+const GRAPHQL_PATH = '/graphql'
+
+/** What GraphiQL begins with. */
+const FIRST_QUERY = `# Put your API key into the headers below, then press the button: nothing is sent before.
+{
+  viewer { role workspace { id name } }
+  deployments(first: 10) {
+    nodes { id name status latestRevision { number status statusMessage } }
+  }
+}
+`
+
+const withoutIntrospection: Plugin = {
+  onValidate: ({ addValidationRule }) => addValidationRule(NoSchemaIntrospectionCustomRule),
+}
+
+/** Bytes of a request's body, as in REST (docs/api-rules.md#errors). */
+const MAX_BODY_BYTES = 1024 * 1024
+
+/** Characters of all texts together. */
+const MOST_TEXT = 512 * 1024
+/** A longer one is read anew each time: it has large values in it, which are no two times the same. */
+const LONGEST_TEXT = 32 * 1024
+
+/**
+ * What was parsed (and with it, what was validated) is kept for the next who sends the same text: bounded by the text,
+ * since the tree of a document takes some hundred times as much as its text does.
+ */
+function createDocumentCache<T extends object>(): LRUCache<string, T> {
+  return new LRUCache({
+    maxSize: MOST_TEXT,
+    maxEntrySize: LONGEST_TEXT,
+    sizeCalculation: (_document, text) => Math.max(text.length, 1),
+  })
+}
+
+export function createGraphql(options: GraphQLOptions): GraphQLServer {
+  const { core, authenticate, relay, heavyDocuments, graphiql, introspection } = options
+  return createYoga<ServerContext>({
+    schema,
+    graphqlEndpoint: GRAPHQL_PATH,
+    graphiql: graphiql && {
+      title: 'Pilothouse',
+      headers: '{\n  "X-Api-Key": ""\n}',
+      defaultQuery: FIRST_QUERY,
+      subscriptionsProtocol: 'SSE',
+    },
+    // GraphiQL out of a package: the page in which keys are typed loads nothing from elsewhere. Nine megabytes, so
+    // only when somebody opens it. It is handed the schema, or else it would ask for it before there is a key, and
+    // greet newcomers with a 401.
+    renderGraphiQL: async (options) => {
+      const { renderGraphiQL } = await import('@graphql-yoga/render-graphiql')
+      return renderGraphiQL({ ...options, schema: introspection ? introspectionFromSchema(schema) : null } as object)
+    },
+    landingPage: false,
+    batching: false,
+    multipart: false,
+    cors: false,
+    maxRequestBodySize: MAX_BODY_BYTES,
+    parserAndValidationCache: { documentCache: createDocumentCache(), errorCache: createDocumentCache() },
+    // presented, masked and logged by the last plugin, which knows the request
+    maskedErrors: false,
+    logging: false,
+    plugins: [
+      useAuthentication(authenticate, relay, core.log),
+      useReadableRequests,
+      ...documentLimits(),
+      useBoundedDocuments(heavyDocuments),
+      ...(introspection ? [] : [withoutIntrospection]),
+      usePresentedErrors(core.log),
+    ],
+  })
+}
+
+/** By Node's own request and response, which takes half the CPU of a bridge through fetch. `connections`: of this server. */
+export function mountGraphql(fastify: FastifyInstance, connections: Connections, yoga: GraphQLServer): void {
+  fastify.register(async (scope) => {
+    // Yoga reads the body itself
+    scope.removeAllContentTypeParsers()
+    scope.addContentTypeParser('*', (_request, _payload, done) => done(null))
+    scope.route({
+      url: GRAPHQL_PATH,
+      // Yoga says of the others that they are not allowed
+      method: ['GET', 'POST', 'OPTIONS', 'PUT', 'PATCH', 'DELETE'],
+      config: { keyless: 'toBrowsers', allow: ['GET', 'HEAD', 'POST', 'OPTIONS'] },
+      async handler(request, reply) {
+        reply.hijack()
+        const onCaller = (subject: string) => {
+          request.subject = subject
+        }
+        const visit = visitOf(request, reply, { connections })
+        await yoga.handle(request.raw, reply.raw, { requestId: request.id, visit, onCaller })
+      },
+    })
+    // streams that are open end with the relay; this ends what Yoga itself holds
+    scope.addHook('onClose', async () => yoga.dispose())
+  })
+}

@@ -1,0 +1,53 @@
+/** The event that a subscriber gets for a change of status, and the one for the status that a stream begins with. */
+import { eventCursor } from '../../domain/events/cursor.ts'
+import type { LogSnapshot, StoredEvent } from '../../domain/events/read.ts'
+import { knownReason, type Reason } from '../../domain/model/reasons.ts'
+import type { RevisionStatus } from '../../domain/model/rows.ts'
+
+export interface RevisionStatusEvent {
+  /** where it is in the log: an `after` that continues behind it */
+  cursor: string
+  revisionId: string
+  deploymentId: string
+  /** null: the first status of a revision, or the snapshot a stream begins with */
+  from: RevisionStatus | null
+  to: RevisionStatus
+  /** null: there is none, or it is a word of a newer server */
+  reason: Reason | null
+  message: string | null
+  attempt: number
+  occurredAt: Date
+}
+
+export function snapshotEvent(
+  workspaceId: string,
+  sequence: bigint,
+  revision: NonNullable<LogSnapshot['revision']>,
+): RevisionStatusEvent {
+  return {
+    cursor: eventCursor({ workspaceId, sequence }),
+    revisionId: revision.id,
+    deploymentId: revision.deploymentId,
+    from: null,
+    to: revision.status,
+    reason: knownReason(revision.reason, null),
+    message: revision.message,
+    attempt: revision.attempt,
+    occurredAt: revision.since,
+  }
+}
+
+/** The columns are nullable for other types of events; one of `revision.status` has them all. */
+export function statusEvent(event: StoredEvent): RevisionStatusEvent {
+  return {
+    cursor: eventCursor(event),
+    revisionId: event.revisionId!,
+    deploymentId: event.deploymentId!,
+    from: event.fromStatus,
+    to: event.toStatus!,
+    reason: knownReason(event.reason, null),
+    message: event.message,
+    attempt: event.attempt!,
+    occurredAt: event.occurredAt,
+  }
+}

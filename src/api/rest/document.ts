@@ -1,0 +1,131 @@
+/**
+ * The OpenAPI 3.1 document, made from the operations and the very zod schemas that the verbs parse with, and a page
+ * to read it. Both are for everybody: they need no credential. The page loads nothing from elsewhere.
+ */
+import swagger from '@fastify/swagger'
+import swaggerUi from '@fastify/swagger-ui'
+import type { FastifyInstance } from 'fastify'
+import { createJsonSchemaTransform, createJsonSchemaTransformObject } from 'fastify-type-provider-zod'
+import { withResponseHeaders } from './answers/response-headers.ts'
+import { addExamples } from './examples/add.ts'
+import { describeLimits } from './operation/limit-headers.ts'
+import { DATA_PLANE_GUIDE } from './v2/claims.ts'
+
+/** Where the page is, and what it loads. */
+const PAGES = '/docs'
+
+/** The API description's own version (docs/api-rules.md#versions). */
+export const API_VERSION = '0.1.0'
+
+const DESCRIPTION = `Creates and manages deployments of agent servers. Send an API key in \`X-Api-Key\`; with a key
+of an organization, name the workspace in \`X-Tenant-Id\`. Every answer carries \`X-Request-Id\`. Query parameters
+other than those of an operation are refused (422); members of a body that it doesn't know are ignored. Each key may make so many requests a second,
+and more after a rest: every answer says in \`RateLimit\` how many are left; 429 (\`RATE_LIMITED\`) in \`Retry-After\` when to try again.`
+
+const securitySchemes = {
+  ApiKey: { type: 'apiKey', in: 'header', name: 'X-Api-Key', description: 'An API key.' },
+  TenantId: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'X-Tenant-Id',
+    description: "The workspace's id: selects it, beside a credential. Required for a key of a whole organization.",
+  },
+  BearerAuth: { type: 'http', scheme: 'bearer', description: 'An API key, or a JWT of the configured issuer.' },
+} as const
+
+const tags = [
+  { name: 'Deployments', description: 'Agent servers, each with revisions.' },
+  { name: 'Revisions', description: 'What a deployment was made of at one time: built, run, and run again.' },
+  {
+    name: 'Listeners',
+    description: 'Compute infrastructures, as clusters, that pull the work of the deployments that name them.',
+  },
+  { name: 'Data plane', description: DATA_PLANE_GUIDE },
+  { name: 'Git integrations', description: 'Where the repositories of `gitprovider` deployments come from.' },
+  {
+    name: 'OAuth providers',
+    description: 'Clients of the organization at third parties, where agents’ tokens of people’s accounts come from.',
+  },
+  {
+    name: 'OAuth tokens',
+    description:
+      'A person’s consent at a provider, and the agents that may use it. Seen by nobody but the subject of the credential: the `sub` of a JWT, or the key.',
+  },
+  { name: 'Agents', description: 'What an agent calls itself, with a key of the role `agent` that is its own.' },
+]
+
+const zodToJsonConfig = {
+  override: ({ jsonSchema }: { jsonSchema: Record<string, unknown> }) => {
+    // for GraphQL alone
+    delete jsonSchema.typeName
+    // objects may gain members: answers are not closed to them
+    if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties
+    // zod says in a pattern what the format says already
+    if (jsonSchema.format) delete jsonSchema.pattern
+  },
+}
+
+interface Document {
+  paths?: unknown
+  components?: { schemas?: Record<string, unknown> }
+}
+
+/** Keeps the component schemas that the paths refer to, sorted by name: zod's registry has every schema as input and as output. */
+function prune<D extends Document>(document: D): D {
+  const all = document.components?.schemas ?? {}
+  const kept = new Set<string>()
+  const visit = (part: unknown): void => {
+    for (const [, name] of JSON.stringify(part ?? null).matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
+      if (kept.has(name!)) continue
+      kept.add(name!)
+      visit(all[name!])
+    }
+  }
+  visit(document.paths)
+  const schemas = Object.fromEntries([...kept].sort().map((name) => [name, all[name]]))
+  return { ...document, components: { ...document.components, schemas } }
+}
+
+/** Registers the collector of routes, /openapi.json and /docs. Register the operations after it. */
+export async function documentation(
+  fastify: FastifyInstance,
+  { publicUrl }: { publicUrl: () => string },
+): Promise<void> {
+  const components = createJsonSchemaTransformObject({ zodToJsonConfig })
+  await fastify.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'Pilothouse',
+        version: API_VERSION,
+        description: DESCRIPTION,
+        license: { name: 'Apache License 2.0', identifier: 'Apache-2.0' },
+      },
+      tags,
+      components: { securitySchemes },
+      security: [{ ApiKey: [] }, { ApiKey: [], TenantId: [] }, { BearerAuth: [] }, { BearerAuth: [], TenantId: [] }],
+    },
+    transform: withResponseHeaders(createJsonSchemaTransform({ zodToJsonConfig })),
+    transformObject: (found) => addExamples(describeLimits(prune(components(found)))),
+  })
+  const current = () => ({ ...fastify.swagger(), servers: [{ url: publicUrl() }] })
+  fastify.get('/openapi.json', { schema: { hide: true }, config: { keyless: 'always' } }, async () => current())
+  fastify.addHook('onRoute', (route) => {
+    if (route.url.startsWith(PAGES)) route.config = { ...route.config, keyless: 'always' }
+  })
+  await fastify.register(swaggerUi, {
+    routePrefix: PAGES,
+    // no call to the validator that Swagger UI uses by default
+    uiConfig: { deepLinking: true, layout: 'BaseLayout', validatorUrl: null },
+    staticCSP: {
+      'default-src': ["'self'"],
+      'img-src': ["'self'", 'data:'],
+      'style-src': ["'self'", "'unsafe-inline'"],
+      'frame-ancestors': ["'none'"],
+    },
+    theme: { title: 'Pilothouse API' },
+    transformSpecification: (document) => ({ ...document, servers: [{ url: publicUrl() }] }),
+  })
+}
+// @fastify/swagger must collect the routes of the plugin that registers this, not of a scope of its own
+Object.assign(documentation, { [Symbol.for('skip-override')]: true })

@@ -1,0 +1,53 @@
+/**
+ * Puts examples into the OpenAPI document: beside every body that is sent, and every answer of success, the example of
+ * its schema. A test parses each with the schema that it is of.
+ */
+import { DATA_PLANE_EXAMPLES } from './data-plane.ts'
+import { DEPLOYMENT_EXAMPLES } from './deployments.ts'
+import { ERROR_EXAMPLES, errorExample } from './errors.ts'
+import { OAUTH_EXAMPLES } from './oauth.ts'
+
+/** id of a schema → its example */
+const EXAMPLES: Record<string, unknown> = {
+  ...DEPLOYMENT_EXAMPLES,
+  ...DATA_PLANE_EXAMPLES,
+  ...OAUTH_EXAMPLES,
+  ...ERROR_EXAMPLES,
+}
+
+/** The little of a document that this is about. */
+interface Content {
+  content?: Record<string, { schema?: { $ref?: string; items?: { $ref?: string } }; example?: unknown }>
+}
+interface Documented {
+  paths?: Record<string, Record<string, { requestBody?: Content; responses?: Record<string, Content> }>>
+}
+
+/** Changes the document in place and returns it. */
+export function addExamples<D extends object>(document: D): D {
+  for (const methods of Object.values((document as Documented).paths ?? {}))
+    for (const { requestBody, responses = {} } of Object.values(methods)) {
+      addTo(requestBody)
+      for (const [status, answer] of Object.entries(responses)) addTo(answer, errorExample(status))
+    }
+  return document
+}
+
+/** `error`: the example of an answer that is an Error. */
+function addTo(part: Content | undefined, error?: object): void {
+  const body = part?.content?.['application/json']
+  if (!body?.schema) return
+  const { $ref, items } = body.schema
+  const ofError = $ref?.endsWith('/Error') ? error : undefined
+  const example = ofError ?? exampleOf($ref) ?? (items && [exampleOf(items.$ref)])
+  if (example !== undefined) body.example = example
+}
+
+/** What is sent has a schema of its own, `…Input`. */
+const exampleOf = (ref = '') =>
+  EXAMPLES[
+    ref
+      .split('/')
+      .at(-1)!
+      .replace(/Input$/, '')
+  ]

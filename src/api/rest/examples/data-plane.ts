@@ -1,0 +1,75 @@
+/** Examples of the data-plane calls, by the id of the schema they are of: a listener that deploys a new image. */
+import { EXAMPLE_WORK } from './deployments.ts'
+import { ID, UPDATED } from './ids.ts'
+
+const spec = { min_scale: 1, max_scale: 3, cpu: 1, cpu_limit: 2, memory_mb: 1024, memory_limit_mb: 2048 }
+const placed = { spec, secret_references: [], custom_url: null }
+const run = { revision: EXAMPLE_WORK, ...placed }
+
+const assignment = {
+  generation: 12,
+  run: null,
+  step: {
+    id: ID.step,
+    kind: 'DEPLOY',
+    tries: 1,
+    seconds_left: 600,
+    deadline_at: UPDATED,
+    revision: EXAMPLE_WORK,
+    ...placed,
+  },
+  stop: false,
+  keep_artifacts: [],
+}
+
+export const DATA_PLANE_EXAMPLES = {
+  ClaimRequest: { holder: 'prod-eu-0', max: 20, lease_seconds: 30, wait_seconds: 20, version: '0.1.0' },
+  ClaimAnswer: {
+    claims: [
+      {
+        ...assignment,
+        claim_id: ID.claim,
+        token: '42',
+        deployment: {
+          id: ID.deployment,
+          workspace_id: ID.workspace,
+          name: 'support-agent',
+          k8s_namespace: 'agents',
+          provisioned: true,
+        },
+        lease_seconds: 30,
+      },
+    ],
+  },
+  HeartbeatRequest: {
+    lease_seconds: 30,
+    wait_seconds: 15,
+    claims: [
+      {
+        claim_id: ID.claim,
+        token: '42',
+        generation: 12,
+        progress: { reason: 'PULLING_IMAGE', message: `Pulling ${EXAMPLE_WORK.image_uri}.` },
+        health: { ready: 1, desired: 1, message: null, reason: null },
+        idle: false,
+      },
+    ],
+  },
+  HeartbeatAnswer: { claims: [{ claim_id: ID.claim, lost: false, assignment: null }] },
+  LogsRequest: {
+    token: '42',
+    revision_id: ID.revision,
+    attempt: 1,
+    entries: [{ type: 'deploy', level: 'info', message: 'Listening on 0.0.0.0:8000', time: UPDATED }],
+  },
+  CompleteRequest: {
+    token: '42',
+    step_id: ID.step,
+    outcome: 'succeeded',
+    tries: 1,
+    url: 'https://support-agent.agents.example.com',
+    image_version: '1.4.2',
+  },
+  CompleteAnswer: { recorded: true, assignment: { ...assignment, generation: 13, run, step: null } },
+  ReleaseRequest: { token: '42' },
+}

@@ -1,0 +1,156 @@
+/** Examples of deployments, revisions, their logs, git integrations and listeners, by the id of the schema they are of. */
+import { COMMIT, CREATED, ID, UPDATED } from './ids.ts'
+
+const MASKED = '••••••••'
+const IMAGE = 'registry.example.com/acme/agent:1.4.2'
+const OBJECT_PATH = `uploads/${ID.deployment}/0198c5a0-0000-7000-8000-000000000060.tar.gz`
+
+const sourceConfig = {
+  integration_id: ID.integration,
+  repo_url: 'https://github.com/acme/agent',
+  deployment_type: 'prod',
+  build_on_push: true,
+  custom_url: 'https://agents.example.com:3100',
+  resource_spec: { min_scale: 1, max_scale: 3, cpu: 1, memory_mb: 1024 },
+  listener_id: null,
+  listener_config: null,
+  install_command: null,
+  build_command: null,
+}
+
+const sourceRevisionConfig = {
+  repo_ref: 'main',
+  graph_config_path: 'graph.json',
+  image_uri: null,
+  source_tarball_path: null,
+  repo_commit_sha: COMMIT,
+}
+
+const deployment = {
+  id: ID.deployment,
+  tenant_id: ID.workspace,
+  name: 'support-agent',
+  source: 'gitprovider',
+  source_config: sourceConfig,
+  source_revision_config: sourceRevisionConfig,
+  secrets: [{ name: 'OPENAI_API_KEY', value: MASKED }],
+  secret_references: null,
+  status: 'READY',
+  serving: true,
+  status_message: null,
+  reason: null,
+  reason_since: null,
+  health: { ready: 1, desired: 1, message: null, reason: null, observed_at: UPDATED },
+  url: 'https://agents.example.com:3100',
+  image_version: '1.4.2',
+  latest_revision_id: ID.revision,
+  active_revision_id: ID.active,
+  created_at: CREATED,
+  updated_at: UPDATED,
+}
+
+const revision = {
+  id: ID.revision,
+  deployment_id: ID.deployment,
+  status: 'BUILD_FAILED',
+  status_message: 'npm ci failed with exit code 1.\nnpm error 404 Not Found: left-pad@99',
+  reason: 'INSTALL_FAILED',
+  reason_since: UPDATED,
+  source: 'gitprovider',
+  source_revision_config: sourceRevisionConfig,
+  attempt: 1,
+  created_at: CREATED,
+  updated_at: UPDATED,
+}
+
+const listener = {
+  id: ID.listener,
+  compute_type: 'k8s',
+  compute_id: 'prod-eu',
+  compute_config: { k8s_namespaces: ['agents'] },
+  version: '0.1.0',
+  status: 'ONLINE',
+  last_seen_at: UPDATED,
+  created_at: CREATED,
+  updated_at: CREATED,
+}
+
+export const DEPLOYMENT_EXAMPLES = {
+  DeploymentCreate: {
+    name: 'support-agent',
+    source: 'gitprovider',
+    source_config: {
+      integration_id: ID.integration,
+      repo_url: 'https://github.com/acme/agent',
+      deployment_type: 'prod',
+      build_on_push: true,
+      resource_spec: { min_scale: 1, max_scale: 3, cpu: 1, memory_mb: 1024 },
+    },
+    source_revision_config: { repo_ref: 'main', graph_config_path: 'graph.json' },
+    secrets: [{ name: 'OPENAI_API_KEY', value: 'sk-…' }],
+  },
+  DeploymentUpdate: {
+    source_revision_config: { repo_ref: 'main' },
+    secrets: [{ name: 'OPENAI_API_KEY', value: MASKED }],
+  },
+  Deployment: deployment,
+  DeploymentList: { resources: [deployment], offset: 1 },
+  BulkDeletion: {
+    results: [
+      { deployment_id: ID.deployment, status: 204, detail: null },
+      { deployment_id: ID.active, status: 404, detail: `Deployment ID ${ID.active} not found.` },
+    ],
+  },
+  Revision: revision,
+  RevisionList: { resources: [revision], offset: 1 },
+  LogPage: {
+    logs: [
+      {
+        id: '0000000000000000412',
+        revision_id: ID.revision,
+        timestamp: UPDATED,
+        level: 'error',
+        message: 'npm error 404 Not Found: left-pad@99',
+        attempt: 1,
+      },
+    ],
+    next_offset: '0000000000000000412',
+  },
+  UploadUrl: {
+    upload_url: `https://pilothouse.example.com/v1/${OBJECT_PATH}?expires=1763632800&signature=5d41402abc4b2a76b9719d911017c592`,
+    object_path: OBJECT_PATH,
+  },
+  PushToken: { token: 'eyJhbGciOiJFUzI1NiIs…', registry_url: `registry.example.com/${ID.workspace}/${ID.deployment}` },
+  Integration: { id: ID.integration, installation_id: '51234567', name: 'acme' },
+  Repository: {
+    host_integration_id: ID.integration,
+    id: 712345678,
+    name: 'agent',
+    owner: 'acme',
+    url: 'https://github.com/acme/agent',
+    default_branch: 'main',
+  },
+  Installation: { install_url: 'https://github.com/apps/pilothouse/installations/new?state=…', expires_at: UPDATED },
+  ListenerCreate: { compute_type: 'k8s', compute_id: 'prod-eu', compute_config: { k8s_namespaces: ['agents'] } },
+  ListenerUpdate: { compute_config: { k8s_namespaces: ['agents', 'agents-staging'] } },
+  Listener: listener,
+  ListenerList: { resources: [listener], offset: 1 },
+}
+
+/** What a listener is given to run. */
+export const EXAMPLE_WORK = {
+  id: ID.revision,
+  number: 7,
+  attempt: 1,
+  source: 'external_container',
+  repo_url: null,
+  repo_ref: null,
+  repo_commit_sha: null,
+  graph_config_path: null,
+  image_uri: IMAGE,
+  source_tarball_path: null,
+  install_command: null,
+  build_command: null,
+  artifact: null,
+  secrets: [{ name: 'OPENAI_API_KEY', value: 'sk-…' }],
+}

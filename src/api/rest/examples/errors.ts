@@ -1,0 +1,46 @@
+/** Examples of the two shapes of an error, by the id of the schema they are of; and of an Error by its status. */
+import type { ErrorCode } from '../../../domain/core/errors.ts'
+import { ID } from './ids.ts'
+
+const request_id = 'c1f1d9b2-6f0c-4c40-8e0e-0f6f5f3f9a11'
+
+export const ERROR_EXAMPLES = {
+  Error: { detail: `Deployment ID ${ID.deployment} not found.`, code: 'NOT_FOUND', request_id },
+  ValidationError: {
+    detail: [
+      {
+        loc: ['body', 'source_config', 'resource_spec', 'cpu'],
+        msg: 'Must be at most 8.',
+        type: 'less_than_equal',
+      },
+    ],
+    code: 'VALIDATION_FAILED',
+    request_id,
+  },
+}
+
+/** Of each status that is no 404 what it most often says. */
+const OF_STATUS: Record<string, { detail: string; code: ErrorCode }> = {
+  400: {
+    detail: `Revision ID ${ID.revision} can't be redeployed: it is in progress (BUILDING).`,
+    code: 'NOT_REDEPLOYABLE',
+  },
+  401: { detail: 'This API key is not known.', code: 'UNAUTHENTICATED' },
+  403: { detail: 'This needs the role deployer.', code: 'FORBIDDEN' },
+  409: { detail: `Revision ID ${ID.revision} has ended already (DEPLOYED).`, code: 'CONFLICT' },
+  413: { detail: 'The body is larger than 1 MiB.', code: 'PAYLOAD_TOO_LARGE' },
+  415: { detail: 'The body must be application/json.', code: 'UNSUPPORTED_MEDIA_TYPE' },
+  429: {
+    detail: 'Too many requests with this key: at most 500 a second, and 2000 at once after a rest. Try again later.',
+    code: 'RATE_LIMITED',
+  },
+  500: { detail: 'Internal error', code: 'INTERNAL' },
+  502: { detail: 'The git provider can’t be reached.', code: 'GITPROVIDER_UNAVAILABLE' },
+  503: { detail: 'The database cannot be reached at the moment. Try again.', code: 'UNAVAILABLE' },
+}
+
+/** Of an answer with an Error as its body; undefined: that of the schema will do. */
+export function errorExample(status: string): object | undefined {
+  const found = OF_STATUS[status]
+  return found && { ...found, request_id }
+}

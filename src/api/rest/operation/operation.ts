@@ -1,0 +1,139 @@
+/**
+ * One operation of the REST API, declared once: where it is, which domain verb it calls, what it answers. The
+ * route and the OpenAPI document are both made from this declaration. No validation happens here: the verb is
+ * handed the raw parts and parses them, after it has checked the role (docs/api-rules.md#errors).
+ */
+import type { RouteOptions } from 'fastify'
+import { z } from 'zod'
+import type { RequestContext } from '../../../domain/context/context.ts'
+import type { RawInput } from '../../../domain/core/parse.ts'
+import type { Authenticate } from '../../auth/authenticate.ts'
+import type { Connections } from '../../limits/connections.ts'
+import { visitOf } from '../../limits/visit.ts'
+import { encode, type SourceOf } from '../answers/answer.ts'
+import { errorAnswer, errorBody, validationErrorBody } from '../answers/errors.ts'
+import type { ResponseHeaders } from '../answers/response-headers.ts'
+
+type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
+
+/** status → what it means and the body's schema; null: no body. `headers`: those that not every answer has. */
+export type Answers = Record<number, { means: string; schema: z.ZodType | null; headers?: ResponseHeaders }>
+
+/** What a handler returns: one of the declared statuses with what its schema encodes; of the declared headers any. */
+type Answer<A extends Answers> = {
+  [S in keyof A & number]: { status: S; body: BodyOf<A[S]>; headers?: HeadersOf<A[S]> }
+}[keyof A & number]
+
+type HeadersOf<D extends Answers[number]> = { [N in keyof D['headers']]?: string }
+
+type BodyOf<D extends Answers[number]> = D['schema'] extends z.ZodType ? SourceOf<D['schema']> : null
+
+/** Errors that only some operations give. All of them give 401, 403, 422, 429, 500 and 503. */
+type SpecialError = 400 | 404 | 409 | 502
+
+export interface Operation<A extends Answers = Answers> {
+  method: Method
+  /** parameters in braces, as in the document */
+  path: `/${string}`
+  operationId: string
+  summary: string
+  description?: string
+  tag: string
+  /** the verb's own schema: its members are `path`, `query`, `body` */
+  input: z.ZodObject
+  answers: A
+  errors: readonly SpecialError[]
+  /** it keeps a lease or ends it: such calls wait for their turn, and are never a 429 */
+  keepsLease?: boolean
+  /** that every answer has */
+  headers?: Record<string, string>
+  handle(ctx: RequestContext, raw: RawInput): Promise<Answer<NoInfer<A>>>
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** who calls, in which workspace; set before the body is read, so that 401 comes first */
+    caller: RequestContext | null
+  }
+}
+
+/** Keeps the types of `answers` and `handle` together. */
+export function operation<const A extends Answers>(declared: Operation<A>): Operation {
+  return declared as unknown as Operation
+}
+
+/** Of an operation that always answers alike: with what `verb` returns, encoded as `schema`. */
+export function answering<const S extends number, B extends z.ZodType>(
+  status: S,
+  means: string,
+  schema: B,
+  verb: (ctx: RequestContext, raw: RawInput) => Promise<SourceOf<B>>,
+) {
+  const handle = async (ctx: RequestContext, raw: RawInput) => ({ status, body: await verb(ctx, raw) })
+  return { answers: { [status]: { means, schema } } as Record<S, { means: string; schema: B }>, handle }
+}
+
+/** Of one that answers 204. */
+export function noContent(means: string, verb: (ctx: RequestContext, raw: RawInput) => Promise<unknown>) {
+  const handle = async (ctx: RequestContext, raw: RawInput) => {
+    await verb(ctx, raw)
+    return { status: 204, body: null } as const
+  }
+  return { answers: { 204: { means, schema: null } }, handle }
+}
+
+/** `/v2/deployments/{deployment_id}` → `/v2/deployments/:deployment_id` */
+function routePath(path: string): string {
+  return path.replace(/\{(\w+)\}/g, ':$1')
+}
+
+/** The operation as a route of Fastify. Its `schema` only serves the document. */
+export function toRoute(declared: Operation, authenticate: Authenticate, connections?: Connections): RouteOptions {
+  const { keepsLease } = declared
+  const { path, query, body } = declared.input.shape
+  return {
+    method: declared.method,
+    url: routePath(declared.path),
+    schema: {
+      operationId: declared.operationId,
+      summary: declared.summary,
+      ...(declared.description ? { description: declared.description } : {}),
+      tags: [declared.tag],
+      ...(path ? { params: path } : {}),
+      ...(query ? { querystring: query } : {}),
+      ...(body ? { body } : {}),
+      response: responses(declared, body !== undefined),
+    },
+    onRequest: async (request, reply) => {
+      const visit = visitOf(request, reply, { keepsLease, connections })
+      request.caller = { ...(await authenticate(request.headers, request.id, visit)), signal: visit.gone }
+      request.subject = request.caller.actor.subject
+    },
+    handler: async (request, reply) => {
+      const raw = { path: request.params, query: request.query, body: request.body ?? undefined }
+      if (declared.headers) reply.headers(declared.headers)
+      const answer = await declared.handle(request.caller!, raw)
+      reply.code(answer.status).headers(answer.headers ?? {})
+      const { schema } = declared.answers[answer.status]!
+      return schema ? encode(schema, answer.body, request.caller!) : reply.send()
+    },
+  }
+}
+
+function responses(declared: Operation, hasBody: boolean): Record<number, unknown> {
+  const success = Object.entries(declared.answers).map(([status, { means, schema, headers }]) => [
+    status,
+    schema ? { ...json(means, schema), ...(headers ? { headers } : {}) } : z.null().describe(means),
+  ])
+  const limit = declared.keepsLease ? [] : [429]
+  const statuses = [401, 403, ...declared.errors, ...(hasBody ? [413, 415] : []), 422, ...limit, 500, 503].sort()
+  const errors = statuses.map((status) => [
+    status,
+    status === 422 ? json(NOT_VALID, validationErrorBody) : json(errorAnswer[status]!, errorBody),
+  ])
+  return Object.fromEntries([...success, ...errors])
+}
+
+const NOT_VALID = `${errorAnswer[422]} A query parameter that is not listed here is one of these things.`
+
+const json = (description: string, schema: z.ZodType) => ({ description, content: { 'application/json': { schema } } })

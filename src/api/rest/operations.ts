@@ -1,0 +1,25 @@
+/** Every operation of the REST API: a new resource's file is added here. */
+import type { Operation } from './operation/operation.ts'
+import { integrations } from './v1/integrations.ts'
+import { authorizations } from './v2/authorizations.ts'
+import { claims } from './v2/claims.ts'
+import { connections } from './v2/connections.ts'
+import { deployments } from './v2/deployments.ts'
+import { listeners } from './v2/listeners.ts'
+import { oauthProviders } from './v2/oauth-providers.ts'
+import { oauthTokens } from './v2/oauth-tokens.ts'
+import { revisions } from './v2/revisions.ts'
+import { sources } from './v2/sources.ts'
+
+export const operations: readonly Operation[] = [
+  ...deployments,
+  ...revisions,
+  ...sources,
+  ...listeners,
+  ...claims,
+  ...integrations,
+  ...oauthProviders,
+  ...authorizations,
+  ...oauthTokens,
+  ...connections,
+]

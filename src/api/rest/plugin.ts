@@ -1,0 +1,46 @@
+/**
+ * The REST API as a Fastify plugin: every operation of v1 and v2 as a route, one mapping of errors, the OpenAPI
+ * document at /openapi.json and a page to read it at /docs.
+ */
+import type { FastifyPluginAsync } from 'fastify'
+import type { Core } from '../../domain/context/context.ts'
+import type { Authenticate } from '../auth/authenticate.ts'
+import type { Connections } from '../limits/connections.ts'
+import { documentation } from './document.ts'
+import { readBodies } from './operation/body.ts'
+import { errorHandler } from './operation/errors.ts'
+import { toRoute } from './operation/operation.ts'
+import { operations } from './operations.ts'
+import { registryRealm } from './v1/registry.ts'
+import { setupPage } from './v1/setup.ts'
+import { uploads } from './v1/uploads.ts'
+import { webhook } from './v1/webhook.ts'
+import { oauthCallback } from './v2/oauth-callback.ts'
+
+export interface RestOptions {
+  core: Core
+  authenticate: Authenticate
+  /** of this server */
+  connections?: Connections
+  /** how clients reach this server; asked for at each request, since a port may only be known once it listens */
+  publicUrl: () => string
+}
+
+export const restPlugin: FastifyPluginAsync<RestOptions> = async (fastify, options) => {
+  const { core, authenticate, connections, publicUrl } = options
+  // the verbs validate, and presenters are typed by the schemas: here the schemas only serve the document
+  fastify.setValidatorCompiler(() => (value) => ({ value }))
+  fastify.setSerializerCompiler(() => (body) => JSON.stringify(body))
+  fastify.setErrorHandler(errorHandler(core.log))
+  readBodies(fastify)
+  fastify.decorateRequest('caller', null)
+  await fastify.register(documentation, { publicUrl })
+  for (const operation of operations) {
+    fastify.route(toRoute(operation, authenticate, connections))
+  }
+  if (core.tarballs.receive) await fastify.register(uploads, { core })
+  setupPage(fastify, core)
+  registryRealm(fastify, core)
+  await fastify.register(webhook, { core })
+  await fastify.register(oauthCallback, { core })
+}

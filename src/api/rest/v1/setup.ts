@@ -1,0 +1,77 @@
+/**
+ * The call-back of an installation at the git provider: its app's Setup URL (with an OAuth client, its Callback URL
+ * too). A person's browser comes here, without a key: the state that it brings is the credential, once.
+ */
+import type { FastifyInstance } from 'fastify'
+import type { Core } from '../../../domain/context/context.ts'
+import { DomainError, ValidationError } from '../../../domain/core/errors.ts'
+import { finishInstall } from '../../../domain/sources/integrations/finish-install.ts'
+import type { Log } from '../../../platform/log/log.ts'
+import { PAGE_HEADERS, page } from '../operation/page.ts'
+
+interface Shown {
+  status: number
+  title: string
+  text: string
+}
+
+const NOT_CONNECTED = 'Nothing was connected'
+
+export function setupPage(fastify: FastifyInstance, core: Core): void {
+  fastify.get('/v1/integrations/gitprovider/setup', {
+    schema: { hide: true },
+    config: { keyless: 'unlessGood' },
+    // a HEAD would use the state up
+    exposeHeadRoute: false,
+    handler: async (request, reply) => {
+      const gone = new AbortController()
+      reply.raw.once('close', () => {
+        if (!reply.raw.writableFinished) gone.abort()
+      })
+      const shown = await outcome(core, request.query as Record<string, unknown>, gone.signal).catch((error) =>
+        failure(error, core.log, request.id),
+      )
+      return reply.code(shown.status).headers(PAGE_HEADERS).send(page(shown.title, shown.text))
+    },
+  })
+}
+
+async function outcome(core: Core, query: Record<string, unknown>, signal: AbortSignal): Promise<Shown> {
+  if (query.setup_action === 'request')
+    return {
+      status: 202,
+      title: 'An owner has to approve it',
+      text: 'The git provider has asked the owners of the account to install the app. When one of them has, start the installation here again.',
+    }
+  if (query.error !== undefined)
+    return {
+      status: 403,
+      title: NOT_CONNECTED,
+      text: 'The git provider says that this was declined. Start the installation again if that was a mistake.',
+    }
+  const { name } = await finishInstall(core, { query }, signal)
+  return {
+    status: 200,
+    title: 'Connected',
+    text: `The repositories of ${name} can be deployed now. You can close this page.`,
+  }
+}
+
+function failure(error: unknown, log: Log, requestId: string): Shown {
+  if (error instanceof ValidationError)
+    return {
+      status: error.status,
+      title: NOT_CONNECTED,
+      text: 'This address is not complete. Start the installation again and follow the link that you are given.',
+    }
+  // the state is used up, so that trying again means beginning again
+  if (error instanceof DomainError && error.code === 'GITPROVIDER_UNAVAILABLE')
+    return { status: error.status, title: NOT_CONNECTED, text: `${error.message} Start the installation again then.` }
+  if (error instanceof DomainError) return { status: error.status, title: NOT_CONNECTED, text: error.message }
+  log.error({ err: error, requestId }, 'request failed')
+  return {
+    status: 500,
+    title: NOT_CONNECTED,
+    text: `Something went wrong here. Start the installation again; if it happens again, tell the operator the request id ${requestId}.`,
+  }
+}

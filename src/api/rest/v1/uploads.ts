@@ -1,0 +1,57 @@
+/**
+ * Where tarballs are PUT when they are kept in a folder of ours. No operation of the API: the address comes from
+ * upload-url, its signature is the credential, and the body is streamed past every parser.
+ */
+import type { IncomingMessage } from 'node:http'
+import type { FastifyPluginAsync } from 'fastify'
+import type { Core } from '../../../domain/context/context.ts'
+import { DomainError } from '../../../domain/core/errors.ts'
+import { receiveUpload } from '../../../domain/sources/uploads/receive.ts'
+
+/** ms without a byte from the client */
+const SILENCE = 60_000
+/** ms for all of an upload; storage/incoming.ts knows */
+const UPLOAD_TIME = 60 * 60 * 1000
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** the route limits the time of its body itself (server/http.ts) */
+    slowBody?: boolean
+  }
+}
+
+/** To be registered only where the storage receives. */
+export const uploads: FastifyPluginAsync<{ core: Core }> = async (fastify, { core }) => {
+  fastify.removeAllContentTypeParsers()
+  fastify.addContentTypeParser('*', (_request, payload, done) => done(null, payload))
+  fastify.route<{ Params: { '*': string }; Querystring: Record<string, unknown> }>({
+    method: 'PUT',
+    url: '/v1/uploads/*',
+    schema: { hide: true },
+    config: { slowBody: true, keyless: 'unlessGood' },
+    handler: async (request) => {
+      const objectPath = request.params['*']
+      const length = request.headers['content-length']
+      const { size, checksum } = await receiveUpload(core, {
+        objectPath,
+        expires: String(request.query.expires),
+        signature: String(request.query.signature),
+        length: length === undefined ? null : Number(length),
+        chunks: arriving(request.raw),
+      })
+      return { object_path: objectPath, size, checksum }
+    },
+  })
+}
+
+/** The body. When nobody wants the rest, the connection lives on, so that the answer arrives. */
+async function* arriving(request: IncomingMessage): AsyncGenerator<Uint8Array> {
+  request.setTimeout(SILENCE, () => request.destroy())
+  const limit = setTimeout(() => request.destroy(), UPLOAD_TIME)
+  request.once('close', () => clearTimeout(limit))
+  try {
+    for await (const chunk of request.iterator({ destroyOnReturn: false })) yield chunk
+  } catch {
+    throw new DomainError('MALFORMED_REQUEST', 'The upload was broken off.')
+  }
+}

@@ -1,0 +1,105 @@
+/** Deployments over REST (docs/api-rules.md#paging, docs/deployments.md#deployments). */
+import { createDeployment, createInput } from '../../../domain/deployments/create.ts'
+import {
+  bulkDeleteInput,
+  deleteDeployment,
+  deleteDeployments,
+  deleteInput,
+} from '../../../domain/deployments/delete.ts'
+import { getDeployment, getInput, listDeployments, listInput, readWritten } from '../../../domain/deployments/read.ts'
+import { updateDeployment, updateInput } from '../../../domain/deployments/update.ts'
+import { bulkDeletion, deployment, deploymentList } from '../answers/deployment.ts'
+import { REVISION_MADE, revisionHeader } from '../answers/revision.ts'
+import { answering, noContent, type Operation, operation } from '../operation/operation.ts'
+
+const tag = 'Deployments'
+
+export const deployments: Operation[] = [
+  operation({
+    method: 'POST',
+    path: '/v2/deployments',
+    operationId: 'createDeployment',
+    summary: 'Create a deployment with its first revision',
+    tag,
+    input: createInput,
+    answers: {
+      201: {
+        means: 'The deployment. Its latest_revision_id is the first revision.',
+        schema: deployment,
+        headers: REVISION_MADE,
+      },
+    },
+    errors: [404, 409, 502],
+    handle: async (ctx, raw) => {
+      const { deployment, revisionId } = await createDeployment(ctx, raw, readWritten)
+      return { status: 201, body: deployment, headers: revisionHeader(revisionId) }
+    },
+  }),
+  operation({
+    method: 'GET',
+    path: '/v2/deployments',
+    operationId: 'listDeployments',
+    summary: 'List deployments, newest first',
+    tag,
+    input: listInput,
+    ...answering(200, 'A page.', deploymentList, listDeployments),
+    errors: [],
+  }),
+  operation({
+    method: 'DELETE',
+    path: '/v2/deployments',
+    operationId: 'deleteDeployments',
+    summary: 'Delete up to 100 deployments',
+    tag,
+    input: bulkDeleteInput,
+    answers: {
+      200: { means: 'All are being deleted.', schema: bulkDeletion },
+      207: { means: 'Some failed: see each result.', schema: bulkDeletion },
+    },
+    errors: [],
+    handle: async (ctx, raw) => {
+      const results = await deleteDeployments(ctx, raw)
+      return {
+        status: results.some((result) => result.detail !== null) ? 207 : 200,
+        body: results,
+      }
+    },
+  }),
+  operation({
+    method: 'GET',
+    path: '/v2/deployments/{deployment_id}',
+    operationId: 'getDeployment',
+    summary: 'Get a deployment',
+    tag,
+    input: getInput,
+    ...answering(200, 'The deployment.', deployment, getDeployment),
+    errors: [404],
+  }),
+  operation({
+    method: 'PATCH',
+    path: '/v2/deployments/{deployment_id}',
+    operationId: 'updateDeployment',
+    summary: 'Update a deployment',
+    description:
+      'Merges: an absent or null member keeps what is stored. A non-null repo_ref, graph_config_path, image_uri, source_tarball_path or secrets makes a new revision. Secrets alone keep what runs: their revision is of the newest rollout that is open, else of the active revision, else of the latest, with its commit and its build.',
+    tag,
+    input: updateInput,
+    answers: { 200: { means: 'The deployment as this call left it.', schema: deployment, headers: REVISION_MADE } },
+    errors: [404, 409],
+    handle: async (ctx, raw) => {
+      const { deployment, revisionId } = await updateDeployment(ctx, raw, readWritten)
+      return { status: 200, body: deployment, headers: revisionHeader(revisionId) }
+    },
+  }),
+  operation({
+    method: 'DELETE',
+    path: '/v2/deployments/{deployment_id}',
+    operationId: 'deleteDeployment',
+    summary: 'Delete a deployment',
+    description: 'Its name is free at once. It can be read, as AWAITING_DELETE, until it has been torn down.',
+    tag,
+    input: deleteInput,
+    ...noContent('It is being deleted.', deleteDeployment),
+    errors: [404],
+  }),
+]

@@ -1,0 +1,67 @@
+/** Listeners over REST (docs/api-rules.md#paging, docs/protocol.md). What a listener itself calls is in claims.ts. */
+import { createInput, createListener } from '../../../domain/listeners/create.ts'
+import { deleteInput, deleteListener } from '../../../domain/listeners/delete.ts'
+import { getInput, getListener, listInput, listListeners } from '../../../domain/listeners/read.ts'
+import { updateInput, updateListener } from '../../../domain/listeners/update.ts'
+import { listener, listenerList } from '../answers/listener.ts'
+import { answering, noContent, type Operation, operation } from '../operation/operation.ts'
+
+const tag = 'Listeners'
+
+export const listeners: Operation[] = [
+  operation({
+    method: 'POST',
+    path: '/v2/listeners',
+    operationId: 'createListener',
+    summary: 'Register a listener',
+    description:
+      'Only for organizations with a self-hosted enterprise plan. The program that does its work needs an API key of the role `listener`, made for this listener.',
+    tag,
+    input: createInput,
+    ...answering(201, 'The listener.', listener, createListener),
+    errors: [409],
+  }),
+  operation({
+    method: 'GET',
+    path: '/v2/listeners',
+    operationId: 'listListeners',
+    summary: 'List listeners, newest first',
+    tag,
+    input: listInput,
+    ...answering(200, 'A page.', listenerList, listListeners),
+    errors: [],
+  }),
+  operation({
+    method: 'GET',
+    path: '/v2/listeners/{listener_id}',
+    operationId: 'getListener',
+    summary: 'Get a listener',
+    tag,
+    input: getInput,
+    ...answering(200, 'The listener.', listener, getListener),
+    errors: [404],
+  }),
+  operation({
+    method: 'PATCH',
+    path: '/v2/listeners/{listener_id}',
+    operationId: 'updateListener',
+    summary: 'Update a listener',
+    description:
+      'Merges: an absent or null member keeps what is stored. A namespace that a deployment is in cannot be removed.',
+    tag,
+    input: updateInput,
+    ...answering(200, 'The listener as it is now.', listener, updateListener),
+    errors: [404, 409],
+  }),
+  operation({
+    method: 'DELETE',
+    path: '/v2/listeners/{listener_id}',
+    operationId: 'deleteListener',
+    summary: 'Delete a listener',
+    description: 'Refused while a deployment uses it that has not been torn down. Its API keys are revoked.',
+    tag,
+    input: deleteInput,
+    ...noContent('It is gone.', deleteListener),
+    errors: [404, 409],
+  }),
+]

@@ -1,0 +1,122 @@
+/**
+ * The call-back of an OAuth provider (docs/oauth.md#rules): where a person's browser comes back to, by a redirect or by a form
+ * that the provider's page posts (response_mode=form_post). Without a key: the state that it brings is the credential,
+ * once. It answers a page.
+ */
+import type { FastifyError, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import type { Core } from '../../../domain/context/context.ts'
+import { CATALOGUE, DomainError, ValidationError } from '../../../domain/core/errors.ts'
+import { type LinkOutcome, UsedLinkError } from '../../../domain/oauth/authorizations/consume-state.ts'
+import { type Finished, finishAuthorization } from '../../../domain/oauth/authorizations/finish.ts'
+import { IncompleteGrantError } from '../../../domain/oauth/authorizations/outcome.ts'
+import type { Log } from '../../../platform/log/log.ts'
+import { PAGE_HEADERS, page } from '../operation/page.ts'
+
+const URL_PATH = '/v2/auth/callback/:provider_id'
+const LARGEST = 64 * 1024
+
+interface Shown {
+  status: number
+  title: string
+  text: string
+}
+
+const NOTHING = 'Nothing was connected'
+const AGAIN = 'To try again, begin where you were given the link.'
+const LATER = 'To try again later, begin where you were given the link.'
+const CLOSE = 'You can close this page.'
+
+/** so many agents are named */
+const NAMED = 3
+// no comma before the "and"
+const AND = new Intl.ListFormat('en-GB')
+
+/** The heading, and what there is to do. */
+const OUTCOMES: Record<LinkOutcome, { title: string; next: string }> = {
+  connected: { title: 'Used already', next: CLOSE },
+  incomplete: {
+    title: 'Not everything was granted',
+    next: 'Begin again where you were given the link, and allow all that is asked for.',
+  },
+  failed: { title: NOTHING, next: AGAIN },
+  unknown: { title: 'Not finished yet', next: 'Reload this page in a minute.' },
+}
+
+/** A Fastify scope of its own, for its own way to read bodies and to show errors. */
+export const oauthCallback: FastifyPluginAsync<{ core: Core }> = async (fastify, { core }) => {
+  fastify.removeAllContentTypeParsers()
+  fastify.addContentTypeParser(
+    'application/x-www-form-urlencoded',
+    { parseAs: 'string', bodyLimit: LARGEST },
+    async (_: unknown, body: string) => new URLSearchParams(body),
+  )
+  fastify.setErrorHandler((error, request, reply) => show(reply, failure(error, core.log, request.id)))
+  const finish = async (request: FastifyRequest, reply: FastifyReply, parameters: URLSearchParams) => {
+    const { provider_id: providerId } = request.params as { provider_id: string }
+    return show(reply, success(await finishAuthorization(core, { providerId, parameters })))
+  }
+  fastify.get(URL_PATH, {
+    schema: { hide: true },
+    config: { keyless: 'unlessGood' },
+    // a HEAD would use the state up
+    exposeHeadRoute: false,
+    handler: (request, reply) => finish(request, reply, new URLSearchParams(request.url.replace(/^[^?]*\??/, ''))),
+  })
+  fastify.post(URL_PATH, {
+    schema: { hide: true },
+    config: { keyless: 'unlessGood' },
+    bodyLimit: LARGEST,
+    handler: (request, reply) =>
+      finish(request, reply, (request.body as URLSearchParams | undefined) ?? new URLSearchParams()),
+  })
+}
+
+function show(reply: FastifyReply, { status, title, text }: Shown) {
+  return reply.code(status).headers(PAGE_HEADERS).send(page(title, text))
+}
+
+function success({ provider, account, workspace, owner, agentId, agents, loss }: Finished): Shown {
+  const named = account === null ? '' : `“${account}” `
+  const users = agentId === null ? goingOn(agents) : `the agent “${agentId}” may use it`
+  const sentences = [
+    `The account ${named}at ${provider} is connected now.`,
+    `It is kept for ${owner} in the workspace “${workspace}”, and ${users}.`,
+    loss,
+    CLOSE,
+  ]
+  return { status: 200, title: 'Connected', text: sentences.filter((sentence) => sentence !== null).join(' ') }
+}
+
+/** A clause. `agents`: those that were connected before. */
+function goingOn(agents: readonly string[]): string {
+  if (agents.length === 0) return 'no agent may use it yet'
+  if (agents.length === 1) return `the agent “${agents[0]}” goes on using it`
+  const more = agents.length - NAMED
+  const named = agents.slice(0, NAMED).map((agent) => `“${agent}”`)
+  return `the agents ${AND.format(more > 0 ? [...named, `${more} more`] : named)} go on using it`
+}
+
+function failure(error: unknown, log: Log, requestId: string): Shown {
+  if (error instanceof ValidationError)
+    return {
+      status: error.status,
+      title: NOTHING,
+      text: `This address is not complete, or not one that the provider has made. ${AGAIN}`,
+    }
+  if (error instanceof DomainError) {
+    const { title, next } = OUTCOMES[outcomeOf(error)]
+    return { status: error.status, title, text: `${error.message} ${CATALOGUE[error.code].retryable ? LATER : next}` }
+  }
+  const { code, statusCode = 500 } = error as FastifyError
+  // the form can't be read: too large, of another type, shorter than it says
+  if (code?.startsWith('FST_ERR_CTP_') && statusCode < 500)
+    return { status: statusCode, title: NOTHING, text: `What the provider has sent can’t be read. ${AGAIN}` }
+  log.error({ err: error, requestId }, 'request failed')
+  const text = `Something went wrong here. ${AGAIN} If it happens again, tell the operator the request id ${requestId}.`
+  return { status: 500, title: NOTHING, text }
+}
+
+function outcomeOf(error: DomainError): LinkOutcome {
+  if (error instanceof UsedLinkError) return error.outcome
+  return error instanceof IncompleteGrantError ? 'incomplete' : 'failed'
+}

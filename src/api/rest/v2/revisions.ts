@@ -1,0 +1,107 @@
+/** Revisions and their logs over REST (docs/api-rules.md#paging, docs/deployments.md#deployments, docs/deployments.md#revisions-and-rollouts). */
+import { readWritten } from '../../../domain/deployments/read.ts'
+import { createRevision, updateInput } from '../../../domain/deployments/update.ts'
+import { readDeploymentLogs, readDeploymentLogsInput, readLogs, readLogsInput } from '../../../domain/logs/read.ts'
+import {
+  getRevision,
+  getRevisionInput,
+  listRevisions,
+  listRevisionsInput,
+  readWrittenRevision,
+} from '../../../domain/revisions/read.ts'
+import { interruptInput, interruptRevision } from '../../../domain/rollouts/interrupt.ts'
+import { redeployInput, redeployRevision } from '../../../domain/rollouts/redeploy.ts'
+import { deployment } from '../answers/deployment.ts'
+import { logPage, REVISION_MADE, revision, revisionHeader, revisionList } from '../answers/revision.ts'
+import { answering, type Operation, operation } from '../operation/operation.ts'
+
+const tag = 'Revisions'
+
+export const revisions: Operation[] = [
+  operation({
+    method: 'POST',
+    path: '/v2/deployments/{deployment_id}/revisions',
+    operationId: 'createRevision',
+    summary: 'Make a new revision',
+    description:
+      'Takes the same body as the update of a deployment, and makes a revision whatever the body says. Where that names no part of the source, it is of what runs, as with secrets there.',
+    tag,
+    input: updateInput,
+    answers: { 201: { means: 'The new revision.', schema: revision, headers: REVISION_MADE } },
+    errors: [404, 409],
+    handle: async (ctx, raw) => {
+      const made = await createRevision(ctx, raw, readWrittenRevision)
+      return { status: 201, body: made, headers: revisionHeader(made.id) }
+    },
+  }),
+  operation({
+    method: 'GET',
+    path: '/v2/deployments/{deployment_id}/revisions',
+    operationId: 'listRevisions',
+    summary: "List a deployment's revisions, newest first",
+    tag,
+    input: listRevisionsInput,
+    ...answering(200, 'A page.', revisionList, listRevisions),
+    errors: [404],
+  }),
+  operation({
+    method: 'GET',
+    path: '/v2/deployments/{deployment_id}/revisions/{revision_id}',
+    operationId: 'getRevision',
+    summary: 'Get a revision',
+    tag,
+    input: getRevisionInput,
+    ...answering(200, 'The revision.', revision, getRevision),
+    errors: [404],
+  }),
+  operation({
+    method: 'POST',
+    path: '/v2/deployments/{deployment_id}/revisions/{revision_id}/redeploy',
+    operationId: 'redeployRevision',
+    summary: 'Run a revision again',
+    description: 'It becomes the active one when it succeeds: this is the rollback.',
+    tag,
+    input: redeployInput,
+    answers: { 200: { means: 'The deployment.', schema: deployment, headers: REVISION_MADE } },
+    errors: [400, 404],
+    handle: async (ctx, raw) => {
+      const { deployment, revisionId } = await redeployRevision(ctx, raw, readWritten)
+      return { status: 200, body: deployment, headers: revisionHeader(revisionId) }
+    },
+  }),
+  operation({
+    method: 'POST',
+    path: '/v2/deployments/{deployment_id}/revisions/{revision_id}/interrupt',
+    operationId: 'interruptRevision',
+    summary: 'Stop a revision that is in progress',
+    tag,
+    input: interruptInput,
+    answers: { 200: { means: 'The revision.', schema: revision, headers: REVISION_MADE } },
+    errors: [404, 409],
+    handle: async (ctx, raw) => {
+      const moved = await interruptRevision(ctx, raw, readWrittenRevision)
+      return { status: 200, body: moved, headers: revisionHeader(moved.id) }
+    },
+  }),
+  operation({
+    method: 'GET',
+    path: '/v2/deployments/{deployment_id}/revisions/{revision_id}/logs',
+    operationId: 'readLogs',
+    summary: 'Read the log of a build or of the running agent',
+    tag,
+    input: readLogsInput,
+    ...answering(200, 'A page.', logPage, readLogs),
+    errors: [404],
+  }),
+  operation({
+    method: 'GET',
+    path: '/v2/deployments/{deployment_id}/logs',
+    operationId: 'readDeploymentLogs',
+    summary: 'Read the log of all builds, or of all agents, of a deployment',
+    description: 'The lines of all its revisions, as they came; each names its revision and attempt.',
+    tag,
+    input: readDeploymentLogsInput,
+    ...answering(200, 'A page.', logPage, readDeploymentLogs),
+    errors: [404],
+  }),
+]

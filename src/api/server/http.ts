@@ -1,0 +1,154 @@
+/** The HTTP server around the API: request ids, a log line for each request (level debug), health, and an end that hangs on no connection. */
+import { randomUUID } from 'node:crypto'
+import Fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  LogController,
+} from 'fastify'
+import type { Logger } from 'pino'
+import { DomainError } from '../../domain/core/errors.ts'
+import { errorHandler } from '../rest/operation/errors.ts'
+import { refuseUnreadable, refuseUnroutable } from './unreadable.ts'
+import { knownRoutes } from './unrouted.ts'
+
+/** Of a request's body. Uploads come another way (docs/api-rules.md#errors). */
+const BODY_LIMIT = 1024 * 1024
+/** A caller's own request id is taken if it looks like one. */
+const SANE_ID = /^[\w.-]{1,128}$/
+/** ms for the body of a request to arrive */
+const BODY_TIME = 60_000
+/** ms for its headers */
+const HEADER_TIME = 10_000
+/** ms between two looks for connections whose headers are late; Node would look every 30 s */
+const CHECKING_INTERVAL = 2_000
+/** ms that open requests have to finish when the server stops; less than the process has (main.ts). */
+const CLOSING_TIME = 6_000
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** who calls, once that is known: a key's id, or the `sub` of a JWT */
+    subject: string | null
+  }
+}
+
+export interface HttpOptions {
+  log: Logger
+  /** Why not to send requests here now; null: all is well. */
+  notReady: () => Promise<string | null>
+  /** ms for the body of a request to arrive */
+  bodyTime?: number
+  /** ms for its headers */
+  headerTime?: number
+  /** whether an address is a proxy of ours, whose X-Forwarded-For is believed; default: none is */
+  trusted?: (address: string | undefined) => boolean
+}
+
+export function createHttp({
+  log,
+  notReady,
+  bodyTime = BODY_TIME,
+  headerTime = HEADER_TIME,
+  trusted = () => false,
+}: HttpOptions): FastifyInstance {
+  const onError = errorHandler(log)
+  const fastify = Fastify({
+    loggerInstance: log as FastifyBaseLogger,
+    // Fastify's own lines have addresses in them; ours are below
+    logController: new LogController({ disableRequestLogging: true }),
+    bodyLimit: BODY_LIMIT,
+    trustProxy: trusted,
+    http: {
+      headersTimeout: headerTime,
+      connectionsCheckingInterval: Math.min(headerTime / 4, CHECKING_INTERVAL),
+      // Node would refuse it without a body
+      requireHostHeader: false,
+    },
+    // see limitBodyTime
+    requestTimeout: 0,
+    requestIdHeader: false,
+    // a longer part of a path is answered by the operation it is sent to, as any other that is no id
+    routerOptions: { maxParamLength: 2048 },
+    // what goes wrong before a route is found; the routes have a handler of their own
+    frameworkErrors: onError,
+    clientErrorHandler: (error, socket) => refuseUnreadable(error, socket, known),
+    genReqId: (request) => {
+      const sent = request.headers['x-request-id']
+      return typeof sent === 'string' && SANE_ID.test(sent) ? sent : randomUUID()
+    },
+  })
+  const known = knownRoutes(fastify)
+  refuseUnroutable(fastify.server)
+  fastify.setErrorHandler(onError)
+  fastify.decorateRequest('subject', null)
+  fastify.addHook('onRequest', async (request, reply) => {
+    reply.header('x-request-id', request.id)
+    // also for answers that are written past Fastify (GraphQL)
+    reply.raw.setHeader('x-request-id', request.id)
+    const began = performance.now()
+    reply.raw.once('close', () => {
+      log.debug(
+        {
+          requestId: request.id,
+          method: request.method,
+          // the pattern, not the path: no caller's text in the log
+          route: request.routeOptions.url ?? null,
+          status: reply.raw.statusCode,
+          ms: Math.round(performance.now() - began),
+          subject: request.subject,
+          address: request.ip,
+        },
+        'request',
+      )
+    })
+    if (request.raw.httpVersion === '1.1' && request.raw.headers.host === undefined) {
+      reply.header('connection', 'close')
+      throw new DomainError('MALFORMED_REQUEST', 'A request of HTTP/1.1 needs a Host header.')
+    }
+    // before its body is read: nobody wants it
+    if (request.is404 || known.lacks(request.method, request.url)) unrouted(request, reply)
+  })
+  // for routes that find only later that there is nothing
+  fastify.setNotFoundHandler(unrouted)
+  limitBodyTime(fastify, bodyTime)
+  fastify.get('/healthz', async () => ({ status: 'ok' }))
+  fastify.get('/readyz', async (_request, reply) => {
+    const reason = await notReady()
+    if (reason === null) return { status: 'ready' }
+    return reply.code(503).send({ status: 'not ready', reason })
+  })
+  return fastify
+
+  function unrouted(request: FastifyRequest, reply: FastifyReply): never {
+    const { error, allow } = known.refuse(request.method, request.url)
+    if (allow !== null) reply.header('allow', allow)
+    throw error
+  }
+}
+
+/** Stops accepting, lets open requests finish, and doesn't wait for keep-alive connections that nobody uses. */
+export async function closeHttp(fastify: FastifyInstance, closingTime = CLOSING_TIME): Promise<void> {
+  const closed = fastify.close()
+  // Node closes those that are idle now; the ones that become idle later would stay for their keep-alive time
+  const idle = setInterval(() => fastify.server.closeIdleConnections(), 50)
+  // a client that has stopped reading would keep its answer open for good, and with it the server and its database
+  const limit = setTimeout(() => fastify.server.closeAllConnections(), closingTime)
+  await closed.finally(() => {
+    clearInterval(idle)
+    clearTimeout(limit)
+  })
+}
+
+/** A route whose config says `slowBody` sees to it itself. */
+function limitBodyTime(fastify: FastifyInstance, ms: number): void {
+  fastify.addHook('onRequest', async ({ raw, routeOptions }) => {
+    const { 'content-length': length = '0', 'transfer-encoding': encoding } = raw.headers
+    if (routeOptions.config.slowBody || (length === '0' && encoding === undefined)) return
+    const timer = setTimeout(() => {
+      refuseUnreadable(Object.assign(new Error(), { code: 'ERR_HTTP_REQUEST_TIMEOUT' }), raw.socket)
+    }, ms)
+    const arrived = () => clearTimeout(timer)
+    raw.once('end', arrived).once('close', arrived)
+  })
+}

@@ -1,0 +1,77 @@
+/**
+ * What is refused before there is a request to route is refused in the shape of every other error (docs/api-rules.md#errors): what
+ * can't be read as HTTP, a method that Node does not know, an expectation that nobody meets, a tunnel.
+ */
+import { randomUUID } from 'node:crypto'
+import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { DomainError } from '../../domain/core/errors.ts'
+import { errorText } from '../rest/operation/errors.ts'
+import type { KnownRoutes, Unrouted } from './unrouted.ts'
+
+/** An error of Node's HTTP parser or server. */
+interface ClientError extends NodeJS.ErrnoException {
+  /** what was being read */
+  rawPacket?: unknown
+  /** how far that went */
+  bytesParsed?: number
+}
+
+/** Sees to what Node's HTTP server would answer by itself, without a body. */
+export function refuseUnroutable(server: Server): void {
+  server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
+    const requestId = randomUUID()
+    const error = new DomainError('EXPECTATION_FAILED', 'Only 100-continue can be expected here.')
+    response.writeHead(error.status, { 'content-type': 'application/json', 'x-request-id': requestId })
+    response.end(errorText(error, requestId))
+  })
+  server.on('connect', (_request: IncomingMessage, socket: Duplex) => {
+    answer(socket, {
+      error: new DomainError('METHOD_NOT_ALLOWED', 'CONNECT is not allowed here: this is no proxy.'),
+      allow: 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS',
+    })
+  })
+}
+
+/** For Fastify's `clientErrorHandler`. The connection ends: where the next request would begin is not known. */
+export function refuseUnreadable(error: ClientError, socket: Duplex, known?: KnownRoutes): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy()
+    return
+  }
+  const unknown = known && unknownMethod(error)
+  answer(socket, unknown ? known.refuse(...unknown) : { error: toDomainError(error.code), allow: null })
+}
+
+function answer(socket: Duplex, { error, allow }: Unrouted): void {
+  const requestId = randomUUID()
+  const body = errorText(error, requestId)
+  const head = [
+    `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}`,
+    'Content-Type: application/json',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    `X-Request-Id: ${requestId}`,
+    ...(allow === null ? [] : [`Allow: ${allow}`]),
+    'Connection: close',
+  ]
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy())
+}
+
+/** Method and target of a request line that is in order but for a method that Node does not know; null: it is not. */
+function unknownMethod({ code, rawPacket, bytesParsed = 0 }: ClientError): [string, string] | null {
+  if (code !== 'HPE_INVALID_METHOD' || !Buffer.isBuffer(rawPacket)) return null
+  const text = rawPacket.toString('latin1')
+  // requests before it may be in the same packet
+  const line = text.slice(text.lastIndexOf('\n', bytesParsed - 1) + 1).split('\r\n')[0]!
+  const found = /^([!#$%&'*+.^`|~\w-]{1,64}) (\/[!-~]*) HTTP\/1\.[01]$/.exec(line)
+  return found ? [found[1]!, found[2]!] : null
+}
+
+/** `code`: of Node's HTTP parser and server */
+function toDomainError(code: string | undefined): DomainError {
+  if (code === 'HPE_HEADER_OVERFLOW')
+    return new DomainError('HEADERS_TOO_LARGE', 'The address and the headers are larger than 16 KiB.')
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
+    return new DomainError('REQUEST_TIMEOUT', 'The request took too long to arrive.')
+  return new DomainError('MALFORMED_REQUEST', 'This is not an HTTP request.')
+}

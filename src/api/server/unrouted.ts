@@ -1,0 +1,73 @@
+/**
+ * What no route takes: nothing at this path is 404; a path that exists, called with a method that it does not have, is
+ * 405 with `Allow` (docs/api-rules.md#errors), be that method known to anybody or not. The routes themselves say what there is.
+ */
+import type { FastifyInstance, RouteOptions } from 'fastify'
+import { DomainError } from '../../domain/core/errors.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** of a route that takes more methods than it allows, to refuse them itself: those that it allows */
+    allow?: readonly string[]
+  }
+}
+
+export interface Unrouted {
+  error: DomainError
+  /** the methods that the path has; null: there is nothing at this path */
+  allow: string | null
+}
+
+interface Known {
+  pattern: RegExp
+  /** what it allows */
+  methods: Set<string>
+  /** what its routes take, be it to refuse it */
+  taken: Set<string>
+}
+
+export class KnownRoutes {
+  /** by pattern, as Fastify writes it */
+  readonly #methods = new Map<string, Known>()
+
+  /** Has to be called with every route, as Fastify's `onRoute`. */
+  add({ url, method, config }: Pick<RouteOptions, 'url' | 'method' | 'config'>): void {
+    const known = this.#methods.get(url) ?? { pattern: patternOf(url), methods: new Set(), taken: new Set() }
+    this.#methods.set(url, known)
+    for (const one of [method].flat()) known.taken.add(one)
+    for (const one of config?.allow ?? [method].flat()) known.methods.add(one)
+  }
+
+  /** Whether a path that is a route's own, to the letter, lacks the method: it is no parameter of another route then. */
+  lacks(method: string, target: string): boolean {
+    const own = this.#methods.get(target.split('?')[0]!)
+    return own !== undefined && !own.taken.has(method)
+  }
+
+  /** `target`: of the request line, with or without a query. */
+  refuse(method: string, target: string): Unrouted {
+    const path = target.split('?')[0]!
+    const own = this.#methods.get(path)
+    const found = own ? [own] : [...this.#methods.values()].filter(({ pattern }) => pattern.test(path))
+    const allow = [...new Set(found.flatMap(({ methods }) => [...methods]))].sort().join(', ')
+    if (allow === '')
+      return { error: new DomainError('NOT_FOUND', `There is nothing at ${method} ${path}.`), allow: null }
+    return { error: new DomainError('METHOD_NOT_ALLOWED', `${method} is not allowed here; use ${allow}.`), allow }
+  }
+}
+
+/** `/v2/deployments/:deployment_id`, `/v1/uploads/*` */
+function patternOf(url: string): RegExp {
+  const source = url
+    .replace(/[.+?^${}()|[\]\\]/g, '\\$&')
+    .replace(/:\w+/g, '[^/]+')
+    .replace(/\*/g, '.*')
+  return new RegExp(`^${source}$`)
+}
+
+/** Collects the routes that are added from now on. */
+export function knownRoutes(fastify: FastifyInstance): KnownRoutes {
+  const known = new KnownRoutes()
+  fastify.addHook('onRoute', (route) => known.add(route))
+  return known
+}

@@ -1,0 +1,162 @@
+/**
+ * Wires a server together: database → bootstrap → authentication → REST and GraphQL → background work. Reads no
+ * environment and handles no signals (main.ts does), so tests run as many as they like.
+ */
+import { mkdir } from 'node:fs/promises'
+import type { AddressInfo } from 'node:net'
+import type { FastifyInstance } from 'fastify'
+import type { Logger } from 'pino'
+import { createApiKeys } from '../api/auth/api-key.ts'
+import { createAuthenticator } from '../api/auth/authenticate.ts'
+import { createGraphql, mountGraphql } from '../api/graphql/yoga.ts'
+import { limitConnections } from '../api/limits/connections.ts'
+import { limitStrangers } from '../api/limits/strangers.ts'
+import { createRelay, type Relay } from '../api/realtime/relay.ts'
+import { restPlugin } from '../api/rest/plugin.ts'
+import { mountHome } from '../api/server/home.ts'
+import { closeHttp, createHttp } from '../api/server/http.ts'
+import { mountMetrics } from '../api/server/metrics/mount.ts'
+import { databaseCheck } from '../api/server/readiness.ts'
+import type { Core } from '../domain/context/context.ts'
+import { bootstrap } from '../domain/workspaces/bootstrap.ts'
+import { type Config, ConfigError } from '../platform/config/config.ts'
+import { logDestination } from '../platform/log/destination.ts'
+import type { Database } from '../platform/postgres/client.ts'
+import { type Background, startBackground } from './background.ts'
+import { createCore, publicUrlOf } from './core.ts'
+import { checkKeyRing } from './keyring-file.ts'
+import { createLimits } from './limits.ts'
+import { createLogger } from './logger.ts'
+
+export interface App {
+  config: Config
+  core: Core
+  database: Database
+  fastify: FastifyInstance
+  relay: Relay
+  /** the admin key that the first start made: show it once, never log it. Null on every other start. */
+  generatedKey: string | null
+  /** Resolves, with why, when nothing works any more: its own Postgres can't be started again, or a step can't be ended. */
+  lost: Promise<Error>
+  /** how clients reach it; known for certain once it is started */
+  publicUrl(): string
+  /** Listens and begins its background work. */
+  start(): Promise<void>
+  /** Drains: finishes what was begun, takes nothing new, ends streams, gives leases back. May be called again. */
+  close(): Promise<void>
+}
+
+export interface Overrides {
+  log?: Logger
+  clock?: () => Date
+}
+
+/** Throws ConfigError and MigrationError, whose messages are for the operator. */
+export async function buildApp(config: Config, overrides: Overrides = {}): Promise<App> {
+  const log = overrides.log ?? createLogger(config.LOG_LEVEL, await logDestination(config.LOG_FORMAT))
+  const opened = await createCore(config, log, overrides.clock)
+  try {
+    return await assemble(config, log, opened)
+  } catch (error) {
+    await opened.close()
+    throw error
+  }
+}
+
+async function assemble(config: Config, log: Logger, opened: Awaited<ReturnType<typeof createCore>>): Promise<App> {
+  const { core, database, url } = opened
+  await mkdir(config.GIT_DIRECTORY, { recursive: true }).catch((cause) => {
+    throw new ConfigError(`The folder of GIT_DIRECTORY can't be used: ${cause.message}.`, { cause })
+  })
+  const { generatedKey } = await bootstrap(core, config.CONTROL_PLANE_API_KEY)
+  await checkKeyRing(core.db, core.keyring)
+
+  const apiKeys = createApiKeys(core)
+  core.onKeyRevoked = apiKeys.forget
+  core.publicUrl = publicUrl
+  const limits = createLimits(config)
+  core.slots = limits.slots
+  const authenticate = createAuthenticator(core, { apiKeys, jwt: jwtOf(config), admission: limits.admission })
+  const databaseAnswers = databaseCheck(database)
+  const relay = createRelay({ core, listenUrl: url })
+  let background: Background | null = null
+  let starting: Promise<void> | null = null
+  let draining = false
+  let onStuck: (error: Error) => void = () => undefined
+  const stuck = new Promise<Error>((resolve) => {
+    onStuck = resolve
+  })
+  const fastify = createHttp({
+    log,
+    trusted: limits.trusted,
+    headerTime: config.HEADER_SECONDS * 1000,
+    async notReady() {
+      if (draining) return 'shutting down'
+      if (!background) return 'starting'
+      return databaseAnswers()
+    },
+  })
+  const connections = limitConnections(fastify.server, {
+    most: config.CONNECTIONS_PER_ADDRESS,
+    trusted: limits.trusted,
+  })
+  limitStrangers(fastify, limits.admission)
+  core.observer = mountMetrics(fastify, { database, slots: limits.slots, dataDir: config.DATA_DIR })
+  mountHome(fastify)
+  await fastify.register(restPlugin, { core, authenticate, connections, publicUrl })
+  mountGraphql(
+    fastify,
+    connections,
+    createGraphql({
+      core,
+      authenticate,
+      relay,
+      heavyDocuments: limits.heavyDocuments,
+      graphiql: config.GRAPHIQL,
+      introspection: config.INTROSPECTION,
+    }),
+  )
+
+  async function start(): Promise<void> {
+    await fastify.listen({ host: config.HOST, port: config.PORT })
+    relay.start()
+    background = await startBackground({ core, database, config, log, url, apiKeys, onStuck })
+  }
+
+  async function drain(): Promise<void> {
+    draining = true
+    await starting?.catch(() => {})
+    await Promise.all([relay.stop(), background?.stop(), closeHttp(fastify)])
+    await opened.close()
+  }
+
+  let closed: Promise<void> | null = null
+  return {
+    config,
+    core,
+    database,
+    fastify,
+    relay,
+    generatedKey,
+    lost: Promise.race([opened.lost, stuck]),
+    publicUrl,
+    start() {
+      starting ??= start()
+      return starting
+    },
+    close() {
+      closed ??= drain()
+      return closed
+    },
+  }
+
+  function publicUrl(): string {
+    const address = fastify.server.address() as AddressInfo | null
+    return publicUrlOf(config, address?.port ?? config.PORT)
+  }
+}
+
+function jwtOf({ JWT_ISSUER, JWT_AUDIENCE, JWT_JWKS_URL }: Config) {
+  if (!JWT_ISSUER) return null
+  return { issuer: JWT_ISSUER, audience: JWT_AUDIENCE!, jwksUrl: JWT_JWKS_URL! }
+}

@@ -1,0 +1,136 @@
+/** What a server does without being asked: keeps up with what other servers say, enforces deadlines, works. */
+import type { Logger } from 'pino'
+import type { ApiKeys } from '../api/auth/api-key.ts'
+import { createProcessRuntime } from '../dataplane/runtimes/process/runtime.ts'
+import type { Runtime } from '../dataplane/runtimes/runtime.ts'
+import { startWorker, withTimeLimits } from '../dataplane/worker/worker.ts'
+import { localControlPlane } from '../domain/claims/control-plane.ts'
+import { type Core, OAUTH_CHANNEL, WORK_CHANNEL } from '../domain/context/context.ts'
+import { KEY_CHANNEL } from '../domain/keys/revoke.ts'
+import { GITPROVIDER_CHANNEL } from '../domain/sources/webhooks/receive.ts'
+import { startJobs } from '../platform/async/jobs.ts'
+import { createNotifier } from '../platform/async/notifier.ts'
+import { type Config, ConfigError, engineEnvironment } from '../platform/config/config.ts'
+import type { Database } from '../platform/postgres/client.ts'
+import { type Listening, listen } from '../platform/postgres/listen.ts'
+import { gitProviderJobsOf, jobsOf } from './jobs.ts'
+import { createSourceAccess } from './source-access.ts'
+
+/** ms that the stop waits for calls at OAuth providers: what they answer can't be had a second time */
+const IN_FLIGHT_MS = 6000
+
+/** ms that a report of the worker may take, locks that it waits for among it; then it is made again */
+const REPORT_MS = 20_000
+
+export interface BackgroundOptions {
+  core: Core
+  database: Database
+  config: Config
+  log: Logger
+  /** of the database */
+  url: string
+  apiKeys: ApiKeys
+  /** called when the worker has something that can't be ended: this process has to end */
+  onStuck: (error: Error) => void
+}
+
+export interface Background {
+  /** Stops taking work and gives every lease back; agents of this process end. At most some 8 s. */
+  stop(): Promise<void>
+}
+
+/** Resolves when the server hears what others say and its worker is there. */
+export async function startBackground(options: BackgroundOptions): Promise<Background> {
+  const { core, database, config, log, url, apiKeys, onStuck } = options
+  const notifier = createNotifier()
+  core.notifier = notifier
+  const oauthNotifier = createNotifier()
+  core.oauthNotifier = oauthNotifier
+  // what the server does by itself has connections of its own, so that neither it nor requests wait for the other
+  const own: Core = { ...core, db: database.worker }
+  const gitProviderJobs = startJobs(log, gitProviderJobsOf(own))
+  const listening = await new Promise<Listening>((resolve) => {
+    const started = listen({
+      url,
+      channels: [WORK_CHANNEL, KEY_CHANNEL, OAUTH_CHANNEL, ...(core.gitProvider ? [GITPROVIDER_CHANNEL] : [])],
+      onNotify(channel, payload) {
+        if (channel === KEY_CHANNEL) apiKeys.forget(payload)
+        else if (channel === OAUTH_CHANNEL) oauthNotifier.notify(payload)
+        else if (channel === GITPROVIDER_CHANNEL) gitProviderJobs.wake()
+        else notifier.notify(payload || null)
+      },
+      onConnect() {
+        // whatever was said while there was no connection was missed
+        apiKeys.forgetAll()
+        notifier.notifyAll()
+        oauthNotifier.notifyAll()
+        gitProviderJobs.wake()
+        resolve(started)
+      },
+      log,
+    })
+  })
+  let worker: Background | null = null
+  try {
+    if (config.WORKER && config.RUNTIME !== 'none') worker = await startOwnWorker()
+  } catch (error) {
+    await Promise.all([listening.close(), gitProviderJobs.stop()])
+    throw error
+  }
+  const jobs = startJobs(log, jobsOf(own, config.SWEEP_SECONDS))
+  return {
+    async stop() {
+      // listeners that wait here for work get an empty answer at once
+      notifier.close()
+      oauthNotifier.close()
+      await Promise.all([jobs.stop(), worker?.stop(), gitProviderJobs.stop(), core.inFlight.close(IN_FLIGHT_MS)])
+      await listening.close()
+    },
+  }
+
+  async function startOwnWorker(): Promise<Background> {
+    const runtime =
+      config.RUNTIME === 'kubernetes' ? await kubernetesRuntime(config, log) : processRuntime(own, config, url)
+    const started = await startWorker({
+      controlPlane: withTimeLimits(localControlPlane(own), REPORT_MS),
+      runtime,
+      leaseSeconds: config.LEASE_SECONDS,
+      log,
+      onStuck,
+    })
+    return {
+      async stop() {
+        await started.stop()
+        await runtime.close()
+      },
+    }
+  }
+}
+
+/** Throws ConfigError when the kubeconfig is of no use. */
+async function kubernetesRuntime(config: Config, log: Logger): Promise<Runtime> {
+  // its client takes a second to load, which no other server has to wait for
+  const { createPlace } = await import('../listener/place.ts')
+  return (await createPlace(config, config.K8S_NAMESPACE ?? null, log)).runtime
+}
+
+/** Throws ConfigError: what can be wrong here is the account that builds and agents run under, or the folder. */
+function processRuntime(core: Core, config: Config, adminUrl: string): Runtime {
+  try {
+    return createProcessRuntime({
+      dataDir: config.DATA_DIR,
+      gitDirectory: config.GIT_DIRECTORY,
+      adminUrl,
+      appHost: config.APP_HOST,
+      appPorts: config.APP_PORTS,
+      appUser: config.APP_USER,
+      sources: createSourceAccess(core),
+      containerEngine: config.CONTAINER_ENGINE,
+      engineEnvironment: engineEnvironment(),
+    })
+  } catch (cause) {
+    throw new ConfigError(`The process runtime can't be used: ${(cause as Error).message}. Or set RUNTIME=none.`, {
+      cause,
+    })
+  }
+}

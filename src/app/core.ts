@@ -1,0 +1,136 @@
+/** Opens what every process of ours works on: the database, up to date, and the core on top of it. For the server and the command line. */
+import type { Logger } from 'pino'
+import { createGitProvider } from '../adapters/git-provider/create-git-provider.ts'
+import { createOAuthClient } from '../adapters/oauth/create-oauth-client.ts'
+import { createRegistry } from '../adapters/registry/create-registry.ts'
+import { createStorage } from '../adapters/storage/create-storage.ts'
+import type { Core, DomainSettings } from '../domain/context/context.ts'
+import { createWorkspaceQueue, createWriteQueue } from '../domain/context/write-queue.ts'
+import { createInFlight } from '../platform/async/in-flight.ts'
+import { type Config, ConfigError } from '../platform/config/config.ts'
+import { connectDatabase, type Database } from '../platform/postgres/client.ts'
+import { databaseClock } from '../platform/postgres/clock.ts'
+import { type Embedded, startEmbedded } from '../platform/postgres/embedded/embedded.ts'
+import { MigrationError, migrate } from '../platform/postgres/migrate.ts'
+import { loadKeyRing } from './keyring-file.ts'
+
+/** Minutes for one try of taking a deployment down; a failed one is tried again. */
+const TEARDOWN_DEADLINE = 10
+
+export interface Opened {
+  core: Core
+  database: Database
+  /** of the database, with its password: never log it */
+  url: string
+  /** names of the migrations that were applied now */
+  migrated: string[]
+  /** Resolves, with why, if the embedded Postgres ended under us and can't be started again. */
+  lost: Promise<Error>
+  /** Waits for running queries; stops an embedded Postgres that nobody else uses. */
+  close(): Promise<void>
+}
+
+/** Starts or joins the embedded Postgres unless there is a DATABASE_URL. Throws ConfigError and MigrationError, whose messages are for the operator. */
+export async function createCore(config: Config, log: Logger, clock?: () => Date): Promise<Opened> {
+  // Postgres, builds and agents run under other accounts then, and have to get at what is made for them; what is
+  // nobody's business is made with a mode of its own
+  if (process.getuid?.() === 0) process.umask(0o022)
+  const keyring = await loadKeyRing(config)
+  const gitProvider = await createGitProvider(config, log)
+  const registry = await createRegistry(config)
+  const embedded = config.DATABASE_URL ? null : await startOwnPostgres(config, log)
+  const url = config.DATABASE_URL ?? embedded!.url
+  try {
+    const migrated = await bringUpToDate(url, log)
+    const own = await databaseClock(url, log)
+    const database = connectDatabase({
+      url,
+      poolSize: config.DATABASE_POOL,
+      workerPoolSize: config.DATABASE_WORKER_POOL,
+      querySeconds: config.DATABASE_QUERY_SECONDS,
+      log,
+    })
+    // a server that listens knows its port better, and says so
+    const publicUrl = () => publicUrlOf(config, config.PORT)
+    const tarballs = await createStorage({ config, keyring, publicUrl: () => core.publicUrl() })
+    const core: Core = {
+      db: database.prisma,
+      renew: database.renew,
+      deploymentQueue: createWriteQueue(),
+      workspaceQueue: createWorkspaceQueue(config.DATABASE_POOL),
+      keyring,
+      settings: settingsOf(config),
+      clock: clock ?? own.now,
+      log,
+      publicUrl,
+      gitProvider,
+      oauth: createOAuthClient({ allow: config.OUTBOUND_ALLOW }),
+      inFlight: createInFlight(),
+      tarballs,
+      registry,
+    }
+    return {
+      core,
+      database,
+      url,
+      migrated,
+      lost: embedded ? embedded.lost.then((cause) => cantBeUsed(config, cause)) : new Promise(() => {}),
+      async close() {
+        own.stop()
+        await database.close()
+        await embedded?.stop()
+      },
+    }
+  } catch (error) {
+    await embedded?.stop()
+    throw error
+  }
+}
+
+/** How clients reach a server of these settings. */
+export function publicUrlOf(config: Config, port: number): string {
+  if (config.PUBLIC_URL) return config.PUBLIC_URL.replace(/\/$/, '')
+  // an address for all interfaces is none that a client can use
+  const host = ['0.0.0.0', '::'].includes(config.HOST) ? 'localhost' : config.HOST
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+}
+
+async function startOwnPostgres(config: Config, log: Logger): Promise<Embedded> {
+  try {
+    return await startEmbedded({ dataDir: config.DATA_DIR, log })
+  } catch (cause) {
+    throw cantBeUsed(config, cause)
+  }
+}
+
+function cantBeUsed({ DATA_DIR }: Config, cause: unknown): ConfigError {
+  return new ConfigError(`The embedded Postgres in ${DATA_DIR} can't be used: ${said(cause)}`, { cause })
+}
+
+/** The first use of the database: whatever goes wrong with reaching it shows here. */
+async function bringUpToDate(url: string, log: Logger): Promise<string[]> {
+  try {
+    return await migrate(url, { log })
+  } catch (cause) {
+    if (cause instanceof MigrationError) throw cause
+    throw new ConfigError(`The database can't be used: ${said(cause)}. See DATABASE_URL.`, { cause })
+  }
+}
+
+/** Of several addresses that were tried in vain only the code is common, and there is no message. */
+const said = (error: unknown) => (error as Error).message || (error as NodeJS.ErrnoException).code
+
+function settingsOf(config: Config): DomainSettings {
+  return {
+    deploymentModes: config.DEPLOYMENT_MODES,
+    runtime: config.RUNTIME,
+    deadlineMinutes: {
+      PROVISION: config.PROVISION_DEADLINE_MINUTES,
+      BUILD: config.BUILD_DEADLINE_MINUTES,
+      DEPLOY: config.DEPLOY_DEADLINE_MINUTES,
+      TEARDOWN: TEARDOWN_DEADLINE,
+    },
+    gitDirectory: config.GIT_DIRECTORY,
+    uploadsPerDeployment: config.UPLOADS_PER_DEPLOYMENT,
+  }
+}

@@ -1,0 +1,23 @@
+/** An error that ends a process → what its operator reads: one line for what they can mend, more for what only we can. */
+
+import { StuckError } from '../dataplane/worker/stop-step.ts'
+import { DomainError } from '../domain/core/errors.ts'
+import { ConfigError } from '../platform/config/config.ts'
+import { MigrationError } from '../platform/postgres/migrate.ts'
+
+type SystemError = NodeJS.ErrnoException & { address?: string; port?: number; hostname?: string }
+
+/** `prefix`: of the settings that say where to listen. */
+export function explain(error: unknown, prefix = ''): string {
+  for (const known of [ConfigError, MigrationError, DomainError, StuckError])
+    if (error instanceof known) return error.message
+  const { code, message, path, syscall, address, port, hostname } = error as SystemError
+  if (syscall === 'listen') {
+    if (code === 'EADDRINUSE') return `Port ${port} of ${address} is in use: stop what uses it, or set ${prefix}PORT.`
+    return `Can't listen on ${address}:${port} (${code}): see ${prefix}HOST and ${prefix}PORT.`
+  }
+  if (syscall === 'getaddrinfo') return `No address is known for ${hostname} (${code}): see ${prefix}HOST.`
+  // of the file system: it names the file
+  if (code !== undefined && path !== undefined) return message
+  return `Pilothouse failed: ${error instanceof Error ? (error.stack ?? message) : String(error)}`
+}

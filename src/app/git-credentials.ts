@@ -1,0 +1,80 @@
+/** Credentials for the repository of a deployment: a token of its integration that lives for an hour at most. */
+
+import type { Credentials } from '../dataplane/build/source-access.ts'
+import { StepFailure } from '../dataplane/output/failure.ts'
+import type { Core } from '../domain/context/context.ts'
+import { ProviderUnavailableError } from '../domain/ports/git-provider.ts'
+import { backoff, retry } from '../platform/async/retry.ts'
+import { limited } from '../platform/async/time-limit.ts'
+
+/** What the provider takes beside a token of an installation, instead of a person's name. */
+const USERNAME = 'x-access-token'
+
+/** how long a build waits for a provider that is down, in milliseconds */
+const LONGEST_WAIT = 60_000
+
+/** Null: the repository is read without. Throws StepFailure with what to do about it. */
+export async function gitCredentials(
+  core: Core,
+  deploymentId: string,
+  signal: AbortSignal,
+  longestWait = LONGEST_WAIT,
+): Promise<Credentials | null> {
+  const { integration, repoUrl } = await core.db.deployment.findUniqueOrThrow({
+    where: { id: deploymentId },
+    select: { repoUrl: true, integration: true },
+  })
+  if (!integration || integration.kind === 'directory') return null
+  if (integration.removedAt)
+    throw new StepFailure(
+      'INTEGRATION_UNAVAILABLE',
+      'Its git integration was removed: install it again, and create the deployment anew with the new one.',
+    )
+  if (integration.suspendedAt)
+    throw new StepFailure(
+      'INTEGRATION_UNAVAILABLE',
+      'Its git integration is suspended at the git provider: resume it there, then redeploy.',
+    )
+  const provider = core.gitProvider
+  if (!provider)
+    throw new StepFailure(
+      'INTEGRATION_UNAVAILABLE',
+      'No git provider is configured on this server: see its GITPROVIDER_ settings.',
+    )
+  const repository = provider.repositoryOf(repoUrl ?? '')
+  if (!repository)
+    throw new StepFailure(
+      'INTEGRATION_UNAVAILABLE',
+      `${repoUrl} is not at the git provider of its integration: use one of its repositories.`,
+    )
+  const token = await insist(longestWait, signal, (over) =>
+    provider.cloneToken(Number(integration.installationId), repository, over),
+  )
+  if (token === null)
+    throw new StepFailure(
+      'INTEGRATION_UNAVAILABLE',
+      `The installation does not reach the repository ${repository}: add the repository to it at the git provider, then redeploy.`,
+    )
+  return { username: USERNAME, password: token }
+}
+
+/** Asks again while the provider is unavailable; when the time is up, its last answer is why the step failed. */
+async function insist<T>(ms: number, signal: AbortSignal, ask: (over: AbortSignal) => Promise<T>): Promise<T> {
+  const giveUpAt = performance.now() + ms
+  const isSilent = (error: unknown) => (error as Error).name === 'TimeoutError'
+  try {
+    return await retry(() => limited(Math.max(1000, giveUpAt - performance.now()), signal, ask), {
+      withinMs: ms,
+      signal,
+      when: (error) => error instanceof ProviderUnavailableError || isSilent(error),
+      pause: (retries) => backoff(retries, 1000, 10_000),
+    })
+  } catch (error) {
+    signal.throwIfAborted()
+    const why = isSilent(error) ? new ProviderUnavailableError(SILENT) : error
+    if (why instanceof ProviderUnavailableError) throw new StepFailure('INTEGRATION_UNAVAILABLE', why.message)
+    throw error
+  }
+}
+
+const SILENT = 'did not answer in time'

@@ -1,0 +1,42 @@
+/** What a server does now and then without being asked. A round that finds nothing to do is one statement. */
+import type { Core } from '../domain/context/context.ts'
+import { refreshExpiring } from '../domain/oauth/tokens/refresh-expiring.ts'
+import { revokeDue } from '../domain/oauth/tokens/revoke.ts'
+import { sweep } from '../domain/rollouts/sweep.ts'
+import { reportStatuses } from '../domain/sources/commit-statuses/report.ts'
+import { removeUploads } from '../domain/sources/uploads/remove.ts'
+import { handleDeliveries } from '../domain/sources/webhooks/handle.ts'
+import { purgeDeliveries } from '../domain/sources/webhooks/lease.ts'
+import type { Job } from '../platform/async/jobs.ts'
+
+/** Uploads are kept for a day and more: nobody waits for their removal. */
+const UPLOAD_SECONDS = 300
+/** Tokens are refreshed minutes ahead, and whoever needs one earlier does it. */
+const REFRESH_SECONDS = 30
+
+/** `seconds`: SWEEP_SECONDS. */
+export function jobsOf(core: Core, seconds: number): Job[] {
+  return [
+    { name: 'sweep', every: seconds, round: () => countedSweep(core) },
+    { name: 'removal of uploads', every: UPLOAD_SECONDS, round: () => removeUploads(core) },
+    { name: 'revocations', every: seconds, round: (signal) => revokeDue(core, signal) },
+    { name: 'refreshes', every: Math.max(seconds, REFRESH_SECONDS), round: (signal) => refreshExpiring(core, signal) },
+  ]
+}
+
+/** NOTIFY wakes those of them that somebody waits for; each also looks by itself now and then. */
+export function gitProviderJobsOf(core: Core): Job[] {
+  if (!core.gitProvider) return []
+  return [
+    { name: 'deliveries', every: 5, woken: true, round: (signal) => handleDeliveries(core, signal) },
+    { name: 'commit statuses', every: 5, woken: true, round: (signal) => reportStatuses(core, signal) },
+    { name: 'purge of deliveries', every: 3600, round: () => purgeDeliveries(core) },
+  ]
+}
+
+/** Enforces the deadlines; its rounds are counted. */
+async function countedSweep(core: Core): Promise<void> {
+  const began = performance.now()
+  await sweep(core)
+  core.observer?.swept((performance.now() - began) / 1000)
+}

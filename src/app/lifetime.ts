@@ -1,0 +1,83 @@
+/**
+ * How a process of ours ends: on SIGTERM, SIGINT or SIGHUP (its terminal was closed) it closes what it has opened,
+ * a second signal ends it at once, and nothing takes longer than LIMIT.
+ */
+import type { Log } from '../platform/log/log.ts'
+import { explain } from './exit-message.ts'
+
+/** ms from the first signal to the end, whatever is still open. */
+const LIMIT = 10_000
+/** ms in which another signal counts as the same one */
+const SAME_SIGNAL = 1_000
+
+/** People's text goes to stderr, so that stdout stays what a log shipper reads: JSON lines. */
+export const say = (text: string) => process.stderr.write(text)
+
+export interface Closable {
+  close(): Promise<void>
+}
+
+export class Lifetime {
+  #opened: { what: Closable; log: Log } | null = null
+  #ending = false
+  #signalled = 0
+  #exitCode = 0
+
+  constructor() {
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => this.#onSignal())
+    process.on('uncaughtException', (error) => this.#onBug(error))
+  }
+
+  /** Its end has begun. Whoever is still starting then calls `leave` as soon as it has opened what it was about to. */
+  get ending(): boolean {
+    return this.#ending
+  }
+
+  /** This is to be closed before the end. */
+  opened(what: Closable, log: Log): void {
+    this.#opened = { what, log }
+  }
+
+  /** Ends the process for a reason of its own. False: it was ending already. */
+  end(exitCode: number): boolean {
+    if (this.#ending) return false
+    this.#ending = true
+    this.#exitCode = exitCode
+    if (this.#opened) void this.leave()
+    return true
+  }
+
+  /** Closes and ends, in LIMIT at the latest. */
+  async leave(exitCode = this.#exitCode): Promise<never> {
+    this.#ending = true
+    setTimeout(() => process.exit(1), LIMIT)
+    let code = exitCode
+    try {
+      await this.#opened?.what.close()
+    } catch (error) {
+      say(`${explain(error)}\n`)
+      code = 1
+    }
+    process.exit(code)
+  }
+
+  #onSignal(): void {
+    // one Ctrl-C arrives twice: from the terminal, and handed on by npm
+    if (this.#ending && performance.now() - this.#signalled < SAME_SIGNAL) return
+    if (this.#ending) process.exit(1)
+    this.#signalled = performance.now()
+    this.end(0)
+    // it leaves by itself as soon as it is there, which may take its time
+    if (!this.#opened) setTimeout(() => process.exit(1), LIMIT)
+  }
+
+  /** Nothing can be relied on any more, but leases can still be given back, so that others go on at once. */
+  #onBug(error: Error): void {
+    if (this.#ending || !this.#opened) {
+      say(`${explain(error)}\n`)
+      process.exit(1)
+    }
+    this.#opened.log.error({ err: error }, 'an unexpected error ends this process')
+    this.end(1)
+  }
+}

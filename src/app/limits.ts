@@ -1,0 +1,39 @@
+/** All limits of a server, from its settings. */
+
+import { matcher } from '../api/limits/address.ts'
+import { Admission } from '../api/limits/admission.ts'
+import { Gate } from '../api/limits/gate.ts'
+import { Pressure } from '../api/limits/pressure.ts'
+import { createSlotPool, type SlotPools } from '../domain/context/slots.ts'
+import type { Config } from '../platform/config/config.ts'
+
+/** Heavy documents of one key that wait for their turn. */
+const HEAVY_QUEUE = 50
+
+export interface Limits {
+  admission: Admission
+  /** heavy GraphQL documents, by key */
+  heavyDocuments: Gate
+  slots: SlotPools
+  /** whether an address is a proxy of ours, whose X-Forwarded-For is believed */
+  trusted(address: string | undefined): boolean
+}
+
+export function createLimits(config: Config): Limits {
+  const pressure = new Pressure()
+  return {
+    admission: new Admission({
+      key: { perSecond: config.RATE_LIMIT, burst: config.RATE_LIMIT_BURST },
+      address: { perSecond: config.ADDRESS_RATE_LIMIT, burst: config.ADDRESS_RATE_LIMIT_BURST },
+      atOnce: config.REQUESTS_AT_ONCE,
+      pressure,
+    }),
+    heavyDocuments: new Gate({ most: config.HEAVY_DOCUMENTS, queue: HEAVY_QUEUE, pressure }),
+    slots: {
+      streams: createSlotPool(config.STREAMS_PER_WORKSPACE),
+      waits: createSlotPool(config.WAITS_PER_WORKSPACE),
+      listenerWaits: createSlotPool(config.WAITS_PER_WORKSPACE),
+    },
+    trusted: matcher(config.TRUST_PROXY),
+  }
+}

@@ -1,0 +1,57 @@
+/** What builds on this machine get from their own server (see dataplane/build/source-access.ts). */
+
+import type { Readable } from 'node:stream'
+import type { Credentials, SourceAccess } from '../dataplane/build/source-access.ts'
+import { StepFailure } from '../dataplane/output/failure.ts'
+import type { Core } from '../domain/context/context.ts'
+import { parseImageReference } from '../domain/model/image-reference.ts'
+import { coversRepository, repositoryOf } from '../domain/ports/registry.ts'
+import { ObjectChangedError } from '../domain/ports/tarball-storage.ts'
+import { gitCredentials } from './git-credentials.ts'
+
+export function createSourceAccess(core: Core): SourceAccess {
+  return {
+    gitCredentials: (deploymentId, signal) => gitCredentials(core, deploymentId, signal),
+    tarball: (revisionId, signal) => tarball(core, revisionId, signal),
+    imageCredentials: (deploymentId, imageUri) => imageCredentials(core, deploymentId, imageUri),
+  }
+}
+
+const SECONDS = 10 * 60
+
+/** A token for the deployment's own repository or the one below it that the image is in, only to pull; null for every other image: it is pulled without credentials. */
+async function imageCredentials(
+  { db, registry }: Core,
+  deploymentId: string,
+  imageUri: string,
+): Promise<Credentials | null> {
+  const image = parseImageReference(imageUri)
+  if (!registry || typeof image === 'string' || image.host?.toLowerCase() !== registry.host) return null
+  const deployment = await db.deployment.findUnique({ where: { id: deploymentId } })
+  if (deployment?.source !== 'internal_container' || !coversRepository(repositoryOf(deployment), image.path))
+    return null
+  const access = [{ repository: image.path, actions: ['pull'] as const }]
+  return { username: 'token', password: await registry.sign(`deployment:${deploymentId}`, access, SECONDS) }
+}
+
+const AGAIN = 'upload it again and set source_revision_config.source_tarball_path'
+
+/** Rejects with a StepFailure when it was removed or is another one. */
+async function tarball(core: Core, revisionId: string, signal: AbortSignal): Promise<Readable> {
+  const revision = await core.db.revision.findUnique({ where: { id: revisionId }, select: { sourceTarballPath: true } })
+  const upload = await core.db.upload.findFirst({
+    where: { objectPath: revision?.sourceTarballPath ?? '', removedAt: null, checksum: { not: null } },
+  })
+  try {
+    const bytes = upload && (await core.tarballs.open(upload.objectPath, upload.checksum!, signal))
+    if (bytes) return bytes
+  } catch (error) {
+    if (error instanceof ObjectChangedError)
+      throw new StepFailure(
+        'TARBALL_UNAVAILABLE',
+        `The source tarball was changed after the revision took it: ${AGAIN}.`,
+      )
+    throw error
+  }
+  throw new StepFailure('TARBALL_UNAVAILABLE', `The source tarball was removed: ${AGAIN}.`)
+}

@@ -1,0 +1,37 @@
+/**
+ * Failures carry output and commands to people: hides secrets in their messages, and ends the log with the reason.
+ */
+
+import type { LogType } from '../../domain/protocol/protocol.ts'
+import type { RevisionLog } from '../runtimes/runtime.ts'
+import { StepFailure } from './failure.ts'
+import { type Mask, unhidden } from './mask.ts'
+
+/** longest message of a failure, in characters */
+const LONGEST = 2000
+
+/** Does the work; a StepFailure it throws is thrown on with its message masked, after its first line was logged. */
+export async function maskFailures<T>(
+  mask: Mask,
+  logReason: (reason: string) => void,
+  work: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!(error instanceof StepFailure)) throw error
+    const message = mask(error.message).slice(0, LONGEST)
+    logReason(message.split('\n')[0]!)
+    throw new StepFailure(error.reason, message, { artifactLost: error.artifactLost })
+  }
+}
+
+/** The first line of a log, if need be: which secrets are not hidden in it. */
+export function warnOfUnhidden(
+  secrets: readonly { name: string; value: string }[],
+  log: RevisionLog,
+  type: LogType,
+): void {
+  const line = unhidden(secrets)
+  if (line) log.write(type, line, 'warning')
+}

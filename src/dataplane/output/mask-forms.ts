@@ -1,0 +1,86 @@
+/**
+ * The forms in which programs print a value: as it is, line by line, JSON-escaped, URL-encoded, in base64. Pure.
+ */
+import { clean } from './text.ts'
+
+/** Shorter values are words that output is full of (`1`, `on`, `dev`): hiding them would hide nothing and garble all. */
+export const SHORTEST = 4
+
+export interface Form {
+  text: string
+  /** characters before and after it that some bits of the value are in (base64 has 6 in each, a byte has 8) */
+  before: 0 | 1
+  after: 0 | 1
+}
+
+/** All forms of a value with at least SHORTEST characters, none twice. */
+export function formsOf(value: string): Form[] {
+  const forms = new Map<string, Form>()
+  const add = (text: string, before: 0 | 1 = 0, after: 0 | 1 = 0) => {
+    if (text.length >= SHORTEST && !forms.has(text)) forms.set(text, { text, before, after })
+  }
+  for (const part of partsOf(value)) {
+    for (const text of [part, clean(part), ...escaped(part), ...percentEncoded(part)]) add(text)
+    for (const { text, before, after } of base64(part)) add(text, before, after)
+  }
+  // as it looks to who reads line by line, and puts what is in several lines together
+  const joined = clean(value.replace(/[\r\n]/g, ''))
+  for (const text of [joined, joined.trim()]) add(text)
+  return [...forms.values()]
+}
+
+/** The value, and of one with several lines each of them: output comes line by line, and is often trimmed. */
+function partsOf(value: string): Set<string> {
+  const lines = value.split(/\r\n|\r|\n/)
+  return new Set(
+    [value, value.trim(), ...lines, ...lines.map((line) => line.trim())].filter((part) => part.length >= SHORTEST),
+  )
+}
+
+/** As in strings of JSON and of programming languages. */
+function escaped(part: string): string[] {
+  const json = JSON.stringify(part).slice(1, -1)
+  const ascii = json.replace(/[\u007f-\uffff]/g, (it) => `\\u${it.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  // a log of JSON lines often has JSON in it
+  const twice = JSON.stringify(json).slice(1, -1)
+  return [json, ascii, json.replaceAll('/', '\\/'), json.replaceAll('\\"', '"'), twice]
+}
+
+/** As in paths and queries of URLs, and in forms. Encoders differ in what they leave as it is, and in the case of digits. */
+function percentEncoded(part: string): string[] {
+  const whole = part.replace(/\p{Surrogate}/gu, '\ufffd')
+  const component = encodeURIComponent(whole)
+  const strict = component.replace(/[!'()*~]/g, (it) => `%${it.charCodeAt(0).toString(16).toUpperCase()}`)
+  const form = new URLSearchParams({ '': whole }).toString().slice(1)
+  // one segment of a path may have these (RFC 3986): so do Go's url.PathEscape and others
+  const segment = component.replace(/%(24|26|2B|3A|3D|40)/g, decodeURIComponent)
+  const ready = [component, strict, strict.replaceAll('%7E', '~'), form, segment, encodeURI(whole), inUserinfo(whole)]
+  return ready.flatMap((text) => {
+    const path = text.replaceAll('%2F', '/')
+    return [text, path, lowerCase(text), lowerCase(path)]
+  })
+}
+
+/** As the password in an address that was parsed and printed again. */
+function inUserinfo(text: string): string {
+  const url = new URL('http://host')
+  url.password = text
+  return url.password
+}
+
+const lowerCase = (text: string) => text.replace(/%[0-9A-F]{2}/g, (it) => it.toLowerCase())
+
+/**
+ * What of a base64 text shows a value that begins at any of the three places in a group of three bytes, within
+ * a longer text or alone. Padding, and characters that it shares with its neighbours, are not part of it.
+ */
+function base64(part: string): Form[] {
+  const bytes = Buffer.from(part)
+  return [0, 1, 2].flatMap((shift) => {
+    const bits = 8 * (shift + bytes.length)
+    const encoded = Buffer.concat([Buffer.alloc(shift), bytes]).toString('base64')
+    const text = encoded.slice(Math.ceil((8 * shift) / 6), Math.floor(bits / 6))
+    const shared = { before: shift > 0 ? 1 : 0, after: bits % 6 > 0 ? 1 : 0 } as const
+    return [text, text.replaceAll('+', '-').replaceAll('/', '_')].map((it) => ({ text: it, ...shared }))
+  })
+}

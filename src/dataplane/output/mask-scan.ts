@@ -1,0 +1,82 @@
+/**
+ * Finds forms of hidden values in text. One pass, whatever the number of values: only where four characters are the
+ * first ones of a form is more than those four looked at.
+ */
+import { type Form, SHORTEST } from './mask-forms.ts'
+
+/** From the first to behind the last character. */
+export type Span = [from: number, to: number]
+
+/** A form of which the text's end is the beginning: `length` characters of it. */
+export interface Open {
+  form: Form
+  length: number
+}
+
+export interface Found {
+  spans: Span[]
+  open: Open[]
+}
+
+/** characters compared for each one of a text, on average: a text that costs more was made to be slow, and is hidden as a whole */
+const COMPARISONS = 64
+const SPARE = 100_000
+
+export class Scanner {
+  /** whether a form begins with four characters of that hash */
+  readonly #begins = new Uint8Array(1 << 16)
+  /** by their first 1, 2, 3 and 4 characters, the longest first */
+  readonly #byStart = new Map<string, Form[]>()
+
+  constructor(forms: readonly Form[]) {
+    for (const form of [...forms].sort((a, b) => b.text.length - a.text.length)) {
+      this.#begins[hash(form.text, 0)] = 1
+      for (let length = 1; length <= SHORTEST; length++) {
+        const start = form.text.slice(0, length)
+        const others = this.#byStart.get(start)
+        if (others) others.push(form)
+        else this.#byStart.set(start, [form])
+      }
+    }
+  }
+
+  scan(text: string): Found {
+    const found: Found = { spans: [], open: [] }
+    let budget = COMPARISONS * text.length + SPARE
+    let end = 0
+    for (let at = 0; at + SHORTEST <= text.length; at++) {
+      if (this.#begins[hash(text, at)] === 0) continue
+      for (const form of this.#byStart.get(text.slice(at, at + SHORTEST)) ?? []) {
+        if (at + form.text.length <= end) break
+        const same = alike(form.text, 0, text, at)
+        budget -= same
+        if (budget < 0) return { ...found, spans: [...found.spans, [at, text.length]] }
+        if (same === form.text.length) {
+          end = at + same
+          found.spans.push(spanOf(form, at, end))
+          break
+        }
+        if (at + same === text.length) found.open.push({ form, length: same })
+      }
+    }
+    for (let length = 1; length < SHORTEST && length <= text.length; length++)
+      for (const form of this.#byStart.get(text.slice(-length)) ?? []) found.open.push({ form, length })
+    return found
+  }
+}
+
+export const spanOf = ({ before, after }: Form, from: number, to: number): Span => [from - before, to + after]
+
+/** How many characters of `a` from `i` on are those of `b` from `j` on. */
+export function alike(a: string, i: number, b: string, j: number): number {
+  const most = Math.min(a.length - i, b.length - j)
+  let same = 0
+  while (same < most && a.charCodeAt(i + same) === b.charCodeAt(j + same)) same++
+  return same
+}
+
+/** Of the four characters from `at` on, 16 bits. */
+function hash(text: string, at: number): number {
+  const [a, b, c, d] = [text.charCodeAt(at), text.charCodeAt(at + 1), text.charCodeAt(at + 2), text.charCodeAt(at + 3)]
+  return (a * 0x1f35 + b * 0x2d51 + c * 0x4e67 + d * 0x6a4b) & 0xffff
+}

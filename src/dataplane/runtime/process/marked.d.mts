@@ -1,3 +1,0 @@
-export const MARK: string
-export function markedProcesses(marks: ReadonlySet<string>): number[]
-export function signalProcesses(pids: readonly number[], signal: NodeJS.Signals): void

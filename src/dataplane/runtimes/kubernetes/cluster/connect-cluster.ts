@@ -1,0 +1,59 @@
+/**
+ * Opens a cluster: puts credentials, calls, informers and their store together.
+ */
+import type { V1EndpointSlice, V1Pod } from '@kubernetes/client-node'
+import { Api } from '../api-server/api.ts'
+import { ENDPOINTS } from '../api-server/kinds.ts'
+import { retrying } from '../api-server/retry.ts'
+import { DEFAULT_TIMES } from '../api-server/times.ts'
+import { Informers } from '../informers/informers.ts'
+import { type ClusterAccess, Store } from '../informers/store.ts'
+import type { LiveObject } from '../objects/types.ts'
+import { apply, writeToken } from './apply.ts'
+import type { Cluster, ClusterOptions } from './cluster.ts'
+import { warnings } from './events.ts'
+import { followLog } from './follow-log.ts'
+import { readOnce } from './read.ts'
+import { remove } from './remove.ts'
+
+/** Rejects when the kubeconfig can't be read or names no cluster; the API server itself need not be there yet. */
+export async function connectCluster(options: ClusterOptions): Promise<Cluster> {
+  const times = { ...DEFAULT_TIMES, ...options.times }
+  const store = new Store()
+  const api = new Api({
+    kubeconfig: options.kubeconfig,
+    callsAtATime: options.callsAtATime ?? 16,
+    callMs: times.call,
+    silenceMs: times.silence,
+    onTimeout: () => informers.renew(),
+  })
+  const access: ClusterAccess = { api, store, times }
+  const informers = new Informers(access, options.log)
+
+  return {
+    open: (namespace, signal) => informers.open(namespace, signal),
+    objects: (deploymentId) => store.of(deploymentId).filter((object) => !isPod(object) && !isEndpoints(object)),
+    // the API's JSON as it is: times are strings in it, whatever V1Pod says
+    pods: (deploymentId) => store.of(deploymentId).filter(isPod) as unknown as V1Pod[],
+    endpoints: (namespace, deploymentId) =>
+      informers.isCurrent(namespace, ENDPOINTS)
+        ? (store.of(deploymentId).filter(isEndpoints) as unknown as V1EndpointSlice[])
+        : null,
+    onChange: (listener) => store.onChange(listener),
+    read: (ref) => retrying(times, () => readOnce(access, ref)),
+    apply: (manifest, fence) => apply(access, manifest, fence),
+    writeToken: (ref, fence) => writeToken(access, ref, fence),
+    remove: (object, fence, propagation = 'background') => remove(access, object, fence, propagation),
+    warnings: (namespace, uid) => warnings(access, namespace, uid),
+    followLog: (pod, container, options, onLine, signal) =>
+      followLog(access, { pod, container }, options, onLine, signal),
+    problem: () => informers.problem(),
+    async close() {
+      informers.close()
+      api.close()
+    },
+  }
+}
+
+const isPod = ({ kind }: LiveObject) => kind === 'Pod'
+const isEndpoints = ({ kind }: LiveObject) => kind === ENDPOINTS.kind

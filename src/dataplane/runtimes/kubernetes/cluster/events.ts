@@ -1,0 +1,31 @@
+/**
+ * Warning events about an object: what a person would look for with `kubectl describe`.
+ */
+import type { CoreV1Event } from '@kubernetes/client-node'
+import { retrying } from '../api-server/retry.ts'
+import type { ClusterAccess } from '../informers/store.ts'
+
+/** the API can't sort; an object that goes wrong for long has its events counted up, not more of them */
+const MOST = 200
+
+/** See Cluster.warnings. */
+export async function warnings({ api, times }: ClusterAccess, namespace: string, uid: string): Promise<string[]> {
+  const events = await retrying(times, () =>
+    api.call<{ items: CoreV1Event[] }>({
+      method: 'GET',
+      path: `/api/v1/namespaces/${encodeURIComponent(namespace)}/events`,
+      query: { fieldSelector: `involvedObject.uid=${uid},type=Warning`, limit: String(MOST) },
+      what: `list events in namespace "${namespace}"`,
+    }),
+  )
+  const newest = events.items.map((event) => ({ event, at: timeOf(event) })).sort((a, b) => b.at - a.at)
+  const lines = newest.map(({ event }) => `${event.reason ?? 'Warning'}: ${event.message ?? ''}`.trim())
+  return [...new Set(lines)]
+}
+
+/** ms. Events of the older and the newer API have their time in different members; all are strings here. */
+function timeOf(event: CoreV1Event): number {
+  const at =
+    event.series?.lastObservedTime ?? event.lastTimestamp ?? event.eventTime ?? event.metadata.creationTimestamp
+  return at ? Date.parse(String(at)) || 0 : 0
+}

@@ -1,0 +1,66 @@
+/**
+ * Follows the log of a container.
+ */
+
+import { ConnectionError } from '../../../../platform/http/client.ts'
+import { splitLines } from '../../../../platform/http/lines.ts'
+import { LONGEST } from '../../../output/lines.ts'
+import { clean } from '../../../output/text.ts'
+import { ClusterClosedError, Unreachable } from '../api-server/errors.ts'
+import type { ClusterAccess } from '../informers/store.ts'
+import type { LogOptions } from './cluster.ts'
+import { isLater, readTime, Stamps } from './log-timestamps.ts'
+
+export interface LogOf {
+  pod: { namespace: string; name: string }
+  container: string
+}
+
+/** See Cluster.followLog. Not tried again: the caller knows whether the container still matters. */
+export async function followLog(
+  { api }: ClusterAccess,
+  { pod, container }: LogOf,
+  options: LogOptions,
+  onLine: (line: string, at: Date, stamp: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const { since, after, previous, tailLines } = options
+  const what = `read the log of container "${container}" of pod "${pod.name}" in namespace "${pod.namespace}"`
+  const from = after === undefined ? since : readTime(after).time?.at
+  const stamps = new Stamps()
+  /** the line before; what the kubelet says has no time and goes with it */
+  let last = { at: new Date(), stamp: after ?? '', wanted: after === undefined }
+  try {
+    const stream = await api.stream(
+      {
+        method: 'GET',
+        path: `/api/v1/namespaces/${encodeURIComponent(pod.namespace)}/pods/${encodeURIComponent(pod.name)}/log`,
+        query: {
+          container,
+          ...(previous ? { previous: 'true' } : { follow: 'true' }),
+          timestamps: 'true',
+          // the API counts in whole seconds: what is too early is left out below
+          sinceTime: from?.toISOString().replace(/\.\d+Z$/, 'Z'),
+          tailLines: tailLines?.toString(),
+        },
+        what,
+        fromNode: true,
+      },
+      signal,
+    )
+    await splitLines(stream, LONGEST, (raw) => {
+      const { time, rest } = readTime(raw)
+      if (time) {
+        const stamp = stamps.next(time)
+        const wanted = after === undefined ? !since || time.at >= since : isLater(stamp, after)
+        last = { at: time.at, stamp, wanted }
+      }
+      if (last.wanted && !signal.aborted) onLine(clean(rest), last.at, last.stamp)
+    })
+  } catch (error) {
+    if (signal.aborted) return
+    if (error instanceof ConnectionError || error instanceof ClusterClosedError)
+      throw new Unreachable(`Cut off (to ${what})`, null, { cause: error })
+    throw error
+  }
+}

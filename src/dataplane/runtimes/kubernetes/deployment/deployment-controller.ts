@@ -1,0 +1,284 @@
+/**
+ * The controller of one deployment that this process holds: what it should be, now (`run`) and while a step moves it on,
+ * handed to the reconciler as one desired state. A deploy makes its candidate the desired state, and whatever ends it
+ * without success puts back what serves.
+ */
+import type { Logger } from 'pino'
+import type { EffectiveSpec, Health, Progress, Run } from '../../../../domain/protocol/protocol.ts'
+import type { NotifierControl } from '../../../../platform/async/notifier.ts'
+import { within } from '../../../../platform/async/time-limit.ts'
+import { HIDES_NOTHING } from '../../../output/mask.ts'
+import { maskFailures, warnOfUnhidden } from '../../../output/mask-failure.ts'
+import type { Candidate, LeasedClaim, OnProgress, RevisionLog, RevisionStep, TimedStep } from '../../runtime.ts'
+import type { Cluster, Fence } from '../cluster/cluster.ts'
+import type { LogFollower } from '../logs/log-follower.ts'
+import { logSourcesOf } from '../logs/log-sources.ts'
+import type { Owner, RenderOptions, VolumePolicy } from '../objects/types.ts'
+import { createDesiredState, type DatabasePassword } from '../reconcile/desired-state.ts'
+import { digest } from '../reconcile/drift.ts'
+import { Reconciler } from '../reconcile/reconciler.ts'
+import { volumeNote } from '../reconcile/volume-claim.ts'
+import { customUrlOf, urlOf } from '../render/address.ts'
+import { GracePeriods } from '../rollout/grace-periods.ts'
+import { healthOf } from '../rollout/health.ts'
+import type { RolloutContext } from '../rollout/rollout-status.ts'
+import { type Rollout, waitForRollout } from '../rollout/wait-for-rollout.ts'
+import { requireImage, requireSecrets } from './preflight.ts'
+import {
+  applicationOf,
+  imageVersion,
+  maskedProgress,
+  podsOf,
+  type ServedRevision,
+  ServedRevisions,
+  servedRevision,
+} from './served-revision.ts'
+import { ownDeadline, untilReached } from './step-deadline.ts'
+import { openForTeardown, tearDown } from './teardown.ts'
+
+/** What all deployments share. */
+export interface ControllerContext {
+  cluster: Cluster
+  /** notified, by deployment, of what changes in the cluster and in its reconciler */
+  changes: NotifierControl
+  follower: LogFollower
+  render: RenderOptions
+  failAfterMs: number
+  log: Logger
+}
+
+/** ms: what serves is back by then, or goes on being put back in the background */
+const RESTORE_MS = 10_000
+/** ms: a call under way is waited for so long when the deployment is given up */
+const STOP_MS = 2000
+const LONGEST_MESSAGE = 1000
+
+export class DeploymentController {
+  /** the fencing token of the claim */
+  readonly token: string
+  readonly #context: ControllerContext
+  readonly #owner: Owner
+  readonly #fence: Fence
+  readonly #reconciler: Reconciler
+  readonly #password: DatabasePassword = { value: null }
+  readonly #gracePeriods = new GracePeriods()
+  readonly #since = new Date()
+  #provisioned: boolean
+  #infrastructure: EffectiveSpec | null = null
+  readonly #revisions = new ServedRevisions()
+  /** a step decides what is desired, not `run` */
+  #stepping = false
+  #digest = ''
+  #stopped = false
+
+  constructor(context: ControllerContext, claim: LeasedClaim, namespace: string) {
+    const { id, workspaceId, name, provisioned } = claim.deployment
+    this.token = claim.token
+    this.#context = context
+    this.#owner = { deploymentId: id, workspaceId, name, namespace }
+    this.#provisioned = provisioned
+    this.#fence = { token: BigInt(claim.token), leaseValid: () => !this.#stopped && claim.leaseValid() }
+    const { cluster, log } = context
+    const onState = () => this.#changed()
+    this.#reconciler = new Reconciler({ cluster, deploymentId: id, namespace, fence: this.#fence, log, onState })
+  }
+
+  /** An object of it was added, changed or removed in the cluster. */
+  onObjectChange(): void {
+    this.#reconciler.enqueue()
+    this.#changed()
+  }
+
+  /** In a later tick, so that a step that begins in this one comes first. */
+  ensure(run: Run | null, log: RevisionLog | null): void {
+    this.#revisions.setActive(run, log)
+    if (run) {
+      this.#provisioned = true
+      if (!this.#stepping) this.#infrastructure = run.spec
+    }
+    setImmediate(() => {
+      if (!this.#stepping) this.#updateDesired()
+    })
+  }
+
+  async provision(step: TimedStep, signal: AbortSignal, onProgress: OnProgress): Promise<void> {
+    this.#stepping = true
+    try {
+      const deadlineAt = ownDeadline(step)
+      const { cluster } = this.#context
+      await untilReached(signal, deadlineAt, onProgress, (inTime) => cluster.open(this.#owner.namespace, inTime))
+      this.#infrastructure = step.spec
+      this.#updateDesired()
+      await this.#waitForRollout({ deadlineAt, onProgress, onWaiting: () => undefined }, signal)
+      this.#provisioned = true
+    } finally {
+      this.#stepping = false
+    }
+  }
+
+  async deploy(step: RevisionStep, log: RevisionLog, signal: AbortSignal, onProgress: OnProgress): Promise<Candidate> {
+    const { revision, spec, secretReferences, customUrl } = step
+    const candidate = servedRevision({ revision, spec, secretReferences, customUrl }, revision.attempt, log)
+    const activate = () => {
+      this.#stepping = false
+      this.#revisions.active = candidate
+      this.#revisions.candidate = null
+      this.#updateDesired()
+    }
+    const logReason = (reason: string) => log.write('deploy', reason, 'error')
+    return maskFailures(candidate.mask, logReason, async () => {
+      this.#stepping = true
+      try {
+        await this.#rollOut(candidate, step, signal, maskedProgress(candidate.mask, onProgress))
+      } catch (error) {
+        await this.#restore()
+        throw error
+      }
+      const version = imageVersion(revision.imageUri ?? '')
+      return {
+        url: urlOf(this.#owner, customUrlOf({ revision, customUrl }), this.#context.render),
+        ...(version === undefined ? {} : { imageVersion: version }),
+        commit: async (record) => {
+          const recorded = await record().catch(async (error) => {
+            await this.#restore()
+            throw error
+          })
+          if (recorded) activate()
+          else await this.#restore()
+        },
+        discard: () => this.#restore(),
+      }
+    })
+  }
+
+  /** Repeatable. Afterwards nothing is kept here any more. */
+  async teardown(step: TimedStep, volumePolicy: VolumePolicy, signal: AbortSignal): Promise<void> {
+    const { cluster, changes } = this.#context
+    const { deploymentId, namespace } = this.#owner
+    const deadlineAt = ownDeadline(step)
+    this.#stepping = true
+    const opened = await openForTeardown(cluster, namespace, this.#provisioned, deadlineAt, signal)
+    if (!opened) return
+    await this.#reconciler.stop()
+    const unobserved = this.#reconciler.applied.filter(({ observed }) => !observed).map(({ object }) => object)
+    await tearDown(
+      { cluster, deploymentId, namespace, fence: this.#fence, volumePolicy, unobserved, changes, deadlineAt },
+      signal,
+    )
+  }
+
+  get health(): Health | undefined {
+    const served = this.#revisions.current
+    if (!served) return undefined
+    const { reason, message, ...counts } = healthOf({
+      ...this.#rolloutContext(),
+      attempt: podsOf(served),
+      wanted: served.run.spec.min_scale,
+      gracePeriods: this.#gracePeriods,
+      note: this.#reconciler.contention ?? this.#volumeNote(),
+    })
+    return { ...counts, reason: reason ?? null, message: message && served.mask(message).slice(0, LONGEST_MESSAGE) }
+  }
+
+  /** Nothing of the cluster is touched or looked at any more. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    this.#context.follower.set(this.#owner.deploymentId, [])
+    await within(STOP_MS, this.#reconciler.stop())
+  }
+
+  async #rollOut(
+    candidate: ServedRevision,
+    step: RevisionStep,
+    signal: AbortSignal,
+    onProgress: OnProgress,
+  ): Promise<void> {
+    const { cluster } = this.#context
+    const { namespace } = this.#owner
+    const deadlineAt = ownDeadline(step)
+    const note = (message: string) => candidate.log.write('deploy', candidate.mask(message))
+    warnOfUnhidden(step.revision.secrets, candidate.log, 'deploy')
+    requireImage(step.revision)
+    await untilReached(signal, deadlineAt, onProgress, async (inTime) => {
+      await cluster.open(namespace, inTime)
+      await requireSecrets(cluster, namespace, step)
+    })
+    note(`Rolling out ${step.revision.imageUri}`)
+    this.#revisions.candidate = candidate
+    this.#infrastructure = step.spec
+    this.#findActiveAttempt()
+    this.#updateDesired()
+    await this.#waitForRollout({ deadlineAt, onProgress, onWaiting: note }, signal)
+    note('All replicas are ready')
+    const volume = this.#volumeNote()
+    if (volume) candidate.log.write('deploy', candidate.mask(volume.message), 'warning')
+  }
+
+  #waitForRollout(
+    options: Pick<Rollout, 'deadlineAt' | 'onProgress' | 'onWaiting'>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const mask = this.#revisions.current?.mask ?? HIDES_NOTHING
+    return waitForRollout({ ...this.#rolloutContext(), ...options, changes: this.#context.changes, mask }, signal)
+  }
+
+  #rolloutContext(): RolloutContext {
+    const { cluster, failAfterMs } = this.#context
+    const { deploymentId, namespace } = this.#owner
+    return { cluster, deploymentId, namespace, reconciler: this.#reconciler, failAfterMs }
+  }
+
+  #volumeNote(): Progress | null {
+    if (!this.#infrastructure) return null
+    const objects = this.#context.cluster.objects(this.#owner.deploymentId)
+    return volumeNote(this.#infrastructure.db_storage_gi, objects, this.#reconciler.volumeRefusal)
+  }
+
+  /** Puts back what serves; resolves when that is reached, or goes on in the background after a while. */
+  async #restore(): Promise<void> {
+    this.#findActiveAttempt()
+    this.#revisions.candidate = null
+    this.#stepping = false
+    this.#infrastructure = this.#revisions.active?.run.spec ?? this.#infrastructure
+    if (this.#stopped) return
+    this.#updateDesired()
+    const { changes } = this.#context
+    const { deploymentId } = this.#owner
+    const until = performance.now() + RESTORE_MS
+    while (!this.#stopped && this.#reconciler.progressing && performance.now() < until)
+      await changes.wait(deploymentId, changes.mark(deploymentId), until - performance.now())
+  }
+
+  /** Only when the namespace is open: before, nobody knows what serves there. */
+  #findActiveAttempt(): void {
+    this.#revisions.findActiveAttempt(this.#context.cluster, this.#owner.deploymentId)
+  }
+
+  /** Hands the reconciler what is desired now, if that has changed. */
+  #updateDesired(): void {
+    if (this.#stopped) return
+    const { current: served, candidate } = this.#revisions
+    const infrastructure = this.#infrastructure
+    if (!served && !infrastructure && !this.#provisioned) return
+    const keepOthers = candidate !== null
+    const desired = digest(JSON.stringify([infrastructure, served?.run, served?.attempt, keepOthers]))
+    if (desired === this.#digest) return
+    this.#digest = desired
+    const application = () => {
+      if (served === this.#revisions.active) this.#findActiveAttempt()
+      return served && applicationOf(served)
+    }
+    this.#reconciler.setDesired(
+      createDesiredState(this.#context, this.#owner, this.#password, { infrastructure, application, keepOthers }),
+    )
+    this.#changed()
+  }
+
+  #changed(): void {
+    const { cluster, follower, changes } = this.#context
+    const { deploymentId } = this.#owner
+    changes.notify(deploymentId)
+    if (this.#stopped) return
+    follower.set(deploymentId, logSourcesOf(cluster.pods(deploymentId), this.#revisions.followed, this.#since))
+  }
+}

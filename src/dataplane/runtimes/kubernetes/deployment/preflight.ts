@@ -1,0 +1,52 @@
+/**
+ * What can be said before a rollout begins: whether this runtime can run the revision at all, and whether the
+ * Secrets that it refers to are there.
+ */
+import type { RevisionWork, Step } from '../../../../domain/protocol/protocol.ts'
+import { StepFailure } from '../../../output/failure.ts'
+import type { Cluster } from '../cluster/cluster.ts'
+import type { LiveObject } from '../objects/types.ts'
+
+/** Why nothing can be built here, and what to do instead. */
+export const NO_BUILDER =
+  'Building images needs a builder, and none is configured for Kubernetes. Build the image elsewhere, push it to a registry, and create a deployment with source external_container or internal_container and its image_uri.'
+
+/** Throws StepFailure. */
+export function requireImage(revision: RevisionWork): void {
+  if (revision.source === 'gitprovider' || revision.source === 'internal_source')
+    throw new StepFailure('NO_BUILDER', NO_BUILDER)
+  if (!revision.imageUri)
+    throw new StepFailure('CONFIG_INVALID', 'The revision has no image_uri, so there is nothing to run.')
+}
+
+/** Reads each Secret once, for its keys only. Throws one StepFailure that names all that is missing. */
+export async function requireSecrets(
+  cluster: Cluster,
+  namespace: string,
+  { secretReferences, spec }: Pick<Step, 'secretReferences' | 'spec'>,
+): Promise<void> {
+  const secrets = new Map<string, Promise<LiveObject | null>>()
+  const read = (name: string) => {
+    const known = secrets.get(name) ?? cluster.read({ apiVersion: 'v1', kind: 'Secret', namespace, name })
+    secrets.set(name, known)
+    return known
+  }
+  const missing = new Set<string>()
+  const there = async (name: string, what: string) => {
+    const secret = await read(name)
+    if (!secret) missing.add(`${what} refers to Secret ${name}, which does not exist in namespace ${namespace}.`)
+    return secret
+  }
+  for (const { name, secret_name, secret_key } of secretReferences) {
+    const secret = await there(secret_name, `Secret reference ${name}`)
+    if (secret && !Object.hasOwn((secret.data as object | undefined) ?? {}, secret_key))
+      missing.add(
+        `Secret reference ${name} refers to key ${secret_key} of Secret ${secret_name}, which has no such key.`,
+      )
+  }
+  for (const { name, secret } of spec.volumes ?? []) {
+    const { secretName, optional } = (secret ?? {}) as { secretName?: unknown; optional?: unknown }
+    if (typeof secretName === 'string' && optional !== true) await there(secretName, `Volume ${name}`)
+  }
+  if (missing.size > 0) throw new StepFailure('SECRET_MISSING', [...missing].join('\n'))
+}

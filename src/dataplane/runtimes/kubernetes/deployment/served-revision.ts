@@ -1,0 +1,122 @@
+/**
+ * One attempt of a revision that serves or is to serve, with the log and the mask for what its pods print.
+ */
+import type { V1Deployment, V1Pod } from '@kubernetes/client-node'
+import { LRUCache } from 'lru-cache'
+import type { Run } from '../../../../domain/protocol/protocol.ts'
+import { createMask, type Mask, type Masked } from '../../../output/mask.ts'
+import type { OnProgress, RevisionLog } from '../../runtime.ts'
+import type { Cluster } from '../cluster/cluster.ts'
+import type { Followed } from '../logs/log-sources.ts'
+import { componentOf, type RevisionAttempt, revisionAttemptOf } from '../objects/labels.ts'
+import { namesOf } from '../objects/names.ts'
+import type { Application, LiveObject } from '../objects/types.ts'
+import { isReady } from '../rollout/pod-problems.ts'
+
+export interface ServedRevision {
+  run: Run
+  /** which attempt its pods are of; null: not looked up yet */
+  attempt: number | null
+  log: RevisionLog
+  mask: Mask
+  /** The same for the lines of one run of a container, which follow each other. */
+  hide: (key: string, line: string) => Masked
+}
+
+/** Runs of containers that print at the same time; each restart is one more, for as long as the revision serves. */
+const MOST_STREAMS = 1_000
+
+export function servedRevision(run: Run, attempt: number | null, log: RevisionLog): ServedRevision {
+  const mask = createMask(run.revision.secrets.map(({ value }) => value))
+  const streams = new LRUCache<string, (line: string) => Masked>({ max: MOST_STREAMS })
+  const hide = (key: string, line: string) => {
+    const stream = streams.get(key) ?? mask.lines()
+    streams.set(key, stream)
+    return stream(line)
+  }
+  return { run, attempt, log, mask, hide }
+}
+
+/** Progress is kept and shown like the message of a failure: without secrets. */
+export function maskedProgress(mask: Mask, report: OnProgress): OnProgress {
+  return (progress) => report(progress && { ...progress, message: mask(progress.message) })
+}
+
+/** What to render. */
+export function applicationOf({ run, attempt }: ServedRevision): Application {
+  const { revision, spec, secretReferences, customUrl } = run
+  return { revision, attempt: attempt ?? revision.attempt, spec, secretReferences, customUrl }
+}
+
+/** What its pods are labelled with; null: not known yet. */
+export function podsOf({ run, attempt }: ServedRevision): RevisionAttempt | null {
+  return attempt === null ? null : { revisionId: run.revision.id, attempt }
+}
+
+/**
+ * Which attempt of the active revision serves, as the cluster shows it. The control plane raises the attempt before a
+ * redeploy is carried out, and that must not make new pods by itself. `candidate`: the attempt that is or was being
+ * rolled out: if pods of another one serve, it is that.
+ */
+function attemptThatServes(
+  { revision }: Run,
+  deploymentId: string,
+  objects: readonly LiveObject[],
+  pods: readonly V1Pod[],
+  candidate: RevisionAttempt | null,
+): number {
+  const { server } = namesOf(deploymentId)
+  const live = objects.find(({ kind, metadata }) => kind === 'Deployment' && metadata.name === server)
+  const template = revisionAttemptOf((live as V1Deployment | undefined)?.spec?.template)
+  if (template?.revisionId !== revision.id && candidate?.revisionId !== revision.id) return revision.attempt
+  const others = pods
+    .filter((pod) => componentOf(pod) === 'server' && isReady(pod))
+    .flatMap((pod) => revisionAttemptOf(pod) ?? [])
+    .filter(({ revisionId, attempt }) => revisionId === revision.id && attempt !== candidate?.attempt)
+    .map(({ attempt }) => attempt)
+  if (candidate?.revisionId === revision.id && others.length > 0) return Math.max(...others)
+  return template?.revisionId === revision.id ? template.attempt : revision.attempt
+}
+
+/** Of an image reference: the tag, else the digest (`sha256:…`), else undefined. A port of the registry is no tag. */
+export function imageVersion(imageUri: string): string | undefined {
+  const [name = '', digest] = imageUri.split('@', 2)
+  const tag = /:([^:/]+)$/.exec(name)?.[1]
+  return tag ?? (digest || undefined)
+}
+
+/** What of a deployment serves, and what is to serve. */
+export class ServedRevisions {
+  /** what a failed deploy goes back to */
+  active: ServedRevision | null = null
+  /** what a deploy is rolling out */
+  candidate: ServedRevision | null = null
+
+  get current(): ServedRevision | null {
+    return this.candidate ?? this.active
+  }
+
+  /** Whose pods' logs are followed. */
+  get followed(): Followed[] {
+    return [this.candidate, this.active].flatMap((served) => {
+      const attempt = served && podsOf(served)
+      return attempt ? [{ attempt, log: served.log, hide: served.hide }] : []
+    })
+  }
+
+  /** What the control plane wants to serve. Of the same revision the attempt and the log stay as they were. */
+  setActive(run: Run | null, log: RevisionLog | null): void {
+    const before = this.active
+    if (!run || !log) this.active = null
+    else if (before && before.run.revision.id === run.revision.id)
+      this.active = { ...servedRevision(run, before.attempt, log), log: before.log }
+    else this.active = servedRevision(run, null, log)
+  }
+
+  findActiveAttempt(cluster: Cluster, deploymentId: string): void {
+    if (!this.active || this.active.attempt !== null) return
+    const candidate = this.candidate && podsOf(this.candidate)
+    const [objects, pods] = [cluster.objects(deploymentId), cluster.pods(deploymentId)]
+    this.active.attempt = attemptThatServes(this.active.run, deploymentId, objects, pods, candidate)
+  }
+}

@@ -1,0 +1,52 @@
+/**
+ * The time that a step has here: it ends by itself before the control plane would end it, so that it can say what was
+ * wrong, and what it begins with is tried until then.
+ */
+import { backoff, retry } from '../../../../platform/async/retry.ts'
+import { limited } from '../../../../platform/async/time-limit.ts'
+import { StepFailure } from '../../../output/failure.ts'
+import type { OnProgress, TimedStep } from '../../runtime.ts'
+import { ApiRefused, Unreachable } from '../api-server/errors.ts'
+import { reasonOfRefusal } from '../api-server/messages.ts'
+
+/** ms before the step's deadline, at most a quarter of the time that is left */
+const MARGIN_MS = 10_000
+const RETRY_MS = [250, 10_000] as const
+
+export function ownDeadline({ deadlineAt }: TimedStep): Date {
+  const left = deadlineAt.getTime() - Date.now()
+  return new Date(deadlineAt.getTime() - Math.max(0, Math.min(MARGIN_MS, left / 4)))
+}
+
+/**
+ * What `work` gives, which is tried again until the API server is reached. `onProgress` is called while it is away. A
+ * refusal, and an API server that is away until the deadline, are StepFailure.
+ */
+export async function untilReached<T>(
+  signal: AbortSignal,
+  deadlineAt: Date,
+  onProgress: OnProgress,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const left = Math.max(0, deadlineAt.getTime() - Date.now())
+  let problem = 'it has not answered yet'
+  return limited(left, signal, async (inTime) => {
+    try {
+      return await retry(() => work(inTime), {
+        signal: inTime,
+        when: (error) => {
+          if (!(error instanceof Unreachable) || signal.aborted) return false
+          problem = error.message
+          onProgress({ reason: 'CLUSTER_UNREACHABLE', message: problem })
+          return true
+        },
+        pause: (retries) => backoff(retries, ...RETRY_MS),
+      })
+    } catch (error) {
+      signal.throwIfAborted()
+      if (error instanceof ApiRefused) throw new StepFailure(reasonOfRefusal(error.message), error.message)
+      if (!inTime.aborted) throw error
+      throw new StepFailure('CLUSTER_UNREACHABLE', `The API server was not reached in time: ${problem}`)
+    }
+  })
+}

@@ -1,0 +1,62 @@
+/**
+ * Watches a kind that can be done without. Where we have no rights for it (a Role of an earlier version of this
+ * program) that is said once, and it is asked for again now and then: the rights may be given later.
+ */
+import type { Logger } from 'pino'
+import { ApiRefused } from '../api-server/errors.ts'
+import type { Kind } from '../api-server/kinds.ts'
+import { Reflector } from './reflector.ts'
+import type { ClusterAccess } from './store.ts'
+
+export interface OptionalReflectorOptions {
+  access: ClusterAccess
+  kind: Kind
+  namespace: string
+  log: Logger
+}
+
+export class OptionalReflector {
+  readonly #options: OptionalReflectorOptions
+  #reflector: Reflector
+  #said = false
+  #retry: NodeJS.Timeout | null = null
+
+  constructor(options: OptionalReflectorOptions) {
+    this.#options = options
+    this.#reflector = this.#begin()
+  }
+
+  /** What is known of the kind is up to date. */
+  get current(): boolean {
+    return this.#reflector.current
+  }
+
+  renew(): void {
+    this.#reflector.renew()
+  }
+
+  close(): void {
+    if (this.#retry) clearTimeout(this.#retry)
+    this.#reflector.close()
+  }
+
+  #begin(): Reflector {
+    const { access, kind, namespace } = this.#options
+    // what keeps it from going on is what keeps the others from it, and they say so
+    const silent = () => undefined
+    const reflector = new Reflector({ access, kind, namespace, onFailure: silent, onRecovery: silent })
+    reflector.ready.catch((error) => {
+      if (error instanceof ApiRefused) this.#refused(error)
+    })
+    return reflector
+  }
+
+  #refused(error: ApiRefused): void {
+    const { kind, log, access } = this.#options
+    if (!this.#said) log.warn({ err: error }, `${kind.resource} are not watched: ${kind.optional}`)
+    this.#said = true
+    this.#retry = setTimeout(() => {
+      this.#reflector = this.#begin()
+    }, access.times.relist)
+  }
+}

@@ -1,0 +1,152 @@
+/**
+ * Follows the logs of containers, only so many at a time, those of the newest pods first. After a cut it goes on
+ * behind the last line, so that each line comes once.
+ */
+import type { Logger } from 'pino'
+import { backoff } from '../../../../platform/async/retry.ts'
+import { ApiRefused, Unreachable } from '../api-server/errors.ts'
+import type { Cluster } from '../cluster/cluster.ts'
+
+/** One run of one container. */
+export interface LogSource {
+  /** the same for the same run */
+  key: string
+  namespace: string
+  pod: string
+  container: string
+  /** it runs still; otherwise its log does not grow any more */
+  running: boolean
+  /** it is the run before the container's last restart */
+  previous: boolean
+  /** of the pod, ms since 1970 */
+  createdAt: number
+  /** lines from then on, undefined: all */
+  since?: Date
+  onLine: (line: string) => void
+}
+
+interface Entry {
+  source: LogSource
+  deploymentId: string
+  abort: AbortController | null
+  /** stamp of the last line that came */
+  after?: string
+  tries: number
+  done: boolean
+  /** runs until the next try. Not compared with a clock: timers may fire some milliseconds before it says so */
+  timer: NodeJS.Timeout | null
+}
+
+const RETRY_MS = [1000, 30_000] as const
+/** a log that can't be had although the API server is there may never be: some nodes have none to give */
+const EMPTY_RETRY_MS = [1000, 3_600_000] as const
+/** what ends before this without a line was no use; longer than a call may take to be answered */
+const SHORT_MS = 30_000
+
+export class LogFollower {
+  readonly #cluster: Cluster
+  readonly #most: number
+  readonly #log: Logger
+  readonly #entries = new Map<string, Entry>()
+  readonly #byDeployment = new Map<string, Set<string>>()
+  #filling = false
+
+  constructor(cluster: Cluster, most: number, log: Logger) {
+    this.#cluster = cluster
+    this.#most = most
+    this.#log = log
+  }
+
+  /** From now on these are followed for a deployment, and no others. */
+  set(deploymentId: string, sources: readonly LogSource[]): void {
+    const before = this.#byDeployment.get(deploymentId)
+    const keys = new Set(sources.map(({ key }) => key))
+    for (const key of before ?? [])
+      if (!keys.has(key)) {
+        const entry = this.#entries.get(key)
+        if (entry) end(entry)
+        this.#entries.delete(key)
+      }
+    for (const source of sources) {
+      const entry = this.#entries.get(source.key)
+      if (entry) entry.source = source
+      else
+        this.#entries.set(source.key, {
+          source,
+          deploymentId,
+          abort: null,
+          tries: 0,
+          done: false,
+          timer: null,
+        })
+    }
+    if (keys.size > 0) this.#byDeployment.set(deploymentId, keys)
+    else this.#byDeployment.delete(deploymentId)
+    if (before || keys.size > 0) this.#fillSoon()
+  }
+
+  close(): void {
+    for (const entry of this.#entries.values()) end(entry)
+    this.#entries.clear()
+    this.#byDeployment.clear()
+  }
+
+  #fillSoon(): void {
+    if (this.#filling) return
+    this.#filling = true
+    setImmediate(() => {
+      this.#filling = false
+      this.#fill()
+    })
+  }
+
+  #fill(): void {
+    const open = [...this.#entries.values()].filter(({ done }) => !done)
+    // pods are dated to the second: of several, those that were reported last are the newest
+    if (open.length > this.#most) open.reverse().sort((a, b) => b.source.createdAt - a.source.createdAt)
+    for (const { abort } of open.slice(this.#most)) abort?.abort()
+    for (const entry of open.slice(0, this.#most)) if (!entry.abort && !entry.timer) void this.#follow(entry)
+  }
+
+  async #follow(entry: Entry): Promise<void> {
+    const abort = new AbortController()
+    entry.abort = abort
+    const { namespace, pod, container, previous, since } = entry.source
+    const options = {
+      ...(previous ? { previous } : {}),
+      ...(entry.after === undefined ? (since ? { since } : {}) : { after: entry.after }),
+    }
+    let useful = false
+    const onLine = (line: string, _at: Date, stamp: string) => {
+      entry.after = stamp
+      entry.tries = 0
+      useful = true
+      entry.source.onLine(line)
+    }
+    const begun = performance.now()
+    try {
+      await this.#cluster.followLog({ namespace, name: pod }, container, options, onLine, abort.signal)
+      // a proxy on the way may end a stream as if it were the container
+      if (!abort.signal.aborted) entry.done = !entry.source.running
+    } catch (error) {
+      entry.done = !(error instanceof Unreachable) && !(error instanceof ApiRefused && error.status === 400)
+      if (entry.done && !(error instanceof ApiRefused && error.status === 404))
+        this.#log.warn({ err: error, pod, container }, 'The log of a container can not be followed')
+    }
+    entry.abort = null
+    if (entry.done || this.#entries.get(entry.source.key) !== entry) return this.#fillSoon()
+    if (performance.now() - begun > SHORT_MS) useful = true
+    const [first, longest] = useful || this.#cluster.problem() !== null ? RETRY_MS : EMPTY_RETRY_MS
+    const wait = abort.signal.aborted ? 0 : backoff(entry.tries++, first, longest)
+    if (wait === 0) return this.#fillSoon()
+    entry.timer = setTimeout(() => {
+      entry.timer = null
+      this.#fillSoon()
+    }, wait)
+  }
+}
+
+function end({ abort, timer }: Entry): void {
+  abort?.abort()
+  if (timer) clearTimeout(timer)
+}

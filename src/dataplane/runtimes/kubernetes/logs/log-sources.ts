@@ -1,0 +1,74 @@
+/**
+ * Which containers' logs belong to a revision's deploy log, and how their lines look there.
+ */
+import type { V1ContainerStatus, V1Pod } from '@kubernetes/client-node'
+import type { Masked } from '../../../output/mask.ts'
+import type { RevisionLog } from '../../runtime.ts'
+import { type RevisionAttempt, revisionAttemptOf, sameAttempt } from '../objects/labels.ts'
+import { AGENT_CONTAINER } from '../objects/names.ts'
+import type { LogSource } from './log-follower.ts'
+
+/** A revision whose pods are followed. */
+export interface Followed {
+  attempt: RevisionAttempt
+  log: RevisionLog
+  /** of a line of the container's run `key`; a value may go on in the next one */
+  hide: (key: string, line: string) => Masked
+}
+
+/**
+ * The agent's containers, and init containers that failed. Of pods that had started before `claimedAt` only what
+ * they print from then on: the holder before has sent the rest.
+ */
+export function logSourcesOf(pods: readonly V1Pod[], revisions: readonly Followed[], claimedAt: Date): LogSource[] {
+  return revisions.flatMap(({ attempt, log, hide }) => {
+    const its = pods.filter((pod) => sameAttempt(revisionAttemptOf(pod), attempt))
+    return its.flatMap((pod) =>
+      sourcesOfPod(pod, claimedAt, (line, key) => {
+        const text = hide(key, line)
+        log.print('deploy', its.length > 1 ? `[${shortName(pod)}] ${text}` : text)
+      }),
+    )
+  })
+}
+
+function sourcesOfPod(pod: V1Pod, claimedAt: Date, onLine: (line: string, key: string) => void): LogSource[] {
+  const failed = (pod.status?.initContainerStatuses ?? []).filter(
+    ({ state, lastState }) => failedEnd(state) || failedEnd(lastState),
+  )
+  const agents = (pod.status?.containerStatuses ?? []).filter(({ name }) => name === AGENT_CONTAINER)
+  return [...failed, ...agents].flatMap((container) => sourceOf(pod, container, claimedAt, onLine) ?? [])
+}
+
+function sourceOf(
+  pod: V1Pod,
+  container: V1ContainerStatus,
+  claimedAt: Date,
+  onLine: (line: string, key: string) => void,
+): LogSource | null {
+  const { name, restartCount, state, lastState } = container
+  const started = state?.running?.startedAt ?? state?.terminated?.startedAt ?? lastState?.terminated?.startedAt
+  if (!state?.running && !state?.terminated && !lastState?.terminated) return null
+  const { uid, name: podName = '', namespace = '', creationTimestamp } = pod.metadata ?? {}
+  const key = `${uid}/${name}/${restartCount}`
+  return {
+    key,
+    namespace,
+    pod: podName,
+    container: name,
+    running: Boolean(state?.running),
+    previous: Boolean(state?.waiting),
+    createdAt: new Date(creationTimestamp ?? 0).getTime(),
+    ...(started && new Date(started) < claimedAt ? { since: claimedAt } : {}),
+    onLine: (line) => onLine(line, key),
+  }
+}
+
+function failedEnd(state: V1ContainerStatus['state']): boolean {
+  return state?.terminated !== undefined && state.terminated.exitCode !== 0
+}
+
+/** Without the deployment's id, which all of them have. */
+function shortName({ metadata }: V1Pod): string {
+  return metadata?.name?.replace(/^ph-[0-9a-f-]{36}-/, '') ?? ''
+}

@@ -1,0 +1,96 @@
+/**
+ * The desired state of a deployment: the manifests of its infrastructure and of what serves, with the database's
+ * password, which is made once and then only read.
+ */
+import { randomBytes } from 'node:crypto'
+import type { V1Deployment, V1Pod } from '@kubernetes/client-node'
+import type { EffectiveSpec } from '../../../../domain/protocol/protocol.ts'
+import { StepFailure } from '../../../output/failure.ts'
+import type { Cluster } from '../cluster/cluster.ts'
+import { componentOf } from '../objects/labels.ts'
+import { namesOf } from '../objects/names.ts'
+import type { Application, LiveObject, Manifest, Owner, RenderOptions, Replicas } from '../objects/types.ts'
+import { renderApplication, renderInfrastructure } from '../render/manifests.ts'
+import { databasePasswordOf } from '../render/secrets.ts'
+import { fitToExisting } from './volume-claim.ts'
+
+export interface DesiredState {
+  /** called before each round; what it throws is the round's failure */
+  prepare(): Promise<void>
+  /** Everything that should be there, in order: Secrets are applied first. May throw StepFailure. */
+  manifests(live: readonly LiveObject[]): Manifest[]
+  /** whether an object of ours that is not among them may be removed now */
+  mayPrune(object: LiveObject): boolean
+}
+
+/** Known once it was needed. */
+export interface DatabasePassword {
+  value: string | null
+}
+
+export interface Desired {
+  /** null: it is left as it is */
+  infrastructure: EffectiveSpec | null
+  /** what is to serve, asked for when the objects that there are are known; null: nothing */
+  application: () => Application | null
+  /** objects of what served before stay: it may be needed again */
+  keepOthers: boolean
+}
+
+export function createDesiredState(
+  { cluster, render }: { cluster: Cluster; render: RenderOptions },
+  owner: Owner,
+  password: DatabasePassword,
+  { infrastructure, application, keepOthers }: Desired,
+): DesiredState {
+  return {
+    async prepare() {
+      if (infrastructure) password.value ??= await findPassword(cluster, owner)
+    },
+    manifests(live) {
+      const databasePassword = password.value
+      const below =
+        infrastructure && databasePassword !== null
+          ? renderInfrastructure(owner, { spec: infrastructure, databasePassword }, render)
+          : []
+      const serving = application()
+      const above = serving ? renderApplication(owner, serving, render, currentReplicas(owner, live)) : []
+      return [...below.map((manifest) => fitToExisting(manifest, live)), ...above]
+    },
+    mayPrune(object) {
+      if (keepOthers || !['server', 'queue'].includes(componentOf(object) ?? '')) return false
+      return (
+        object.kind !== 'Secret' || !cluster.pods(owner.deploymentId).some((pod) => uses(pod, object.metadata.name))
+      )
+    },
+  }
+}
+
+/** Read, or else made: but never a new one for a database that has another. */
+async function findPassword(cluster: Cluster, { deploymentId, namespace }: Owner): Promise<string> {
+  const { database: name } = namesOf(deploymentId)
+  const secret = await cluster.read({ apiVersion: 'v1', kind: 'Secret', namespace, name })
+  const stored = secret && databasePasswordOf({ data: secret.data })
+  if (stored) return stored
+  if (cluster.objects(deploymentId).some(({ kind }) => kind === 'PersistentVolumeClaim'))
+    throw new StepFailure(
+      'DATABASE_UNAVAILABLE',
+      `Secret ${name} in namespace ${namespace} has lost the password of the deployment's database, whose volume is still there. Restore the Secret, or delete the PersistentVolumeClaim ${name} to begin with an empty database.`,
+    )
+  return randomBytes(32).toString('base64url')
+}
+
+function currentReplicas({ deploymentId }: Owner, live: readonly LiveObject[]): Replicas {
+  const names = namesOf(deploymentId)
+  const of = (name: string) => {
+    const found = live.find(({ kind, metadata }) => kind === 'Deployment' && metadata.name === name)
+    return (found as V1Deployment | undefined)?.spec?.replicas
+  }
+  const [server, queue] = [of(names.server), of(names.queue)]
+  return { ...(server === undefined ? {} : { server }), ...(queue === undefined ? {} : { queue }) }
+}
+
+/** Whether a pod has a Secret of this name anywhere in it: an environment variable, a volume. */
+function uses(pod: V1Pod, secret: string): boolean {
+  return JSON.stringify(pod.spec ?? {}).includes(JSON.stringify(secret))
+}

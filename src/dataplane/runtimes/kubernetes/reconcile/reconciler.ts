@@ -1,0 +1,160 @@
+/**
+ * The reconciler of one deployment: brings its objects to the desired state, and does so again whenever the informers
+ * show a difference. Level-based: there is one desired state, and the last one wins. Nothing is called while nothing
+ * changes.
+ */
+import type { Logger } from 'pino'
+import type { Progress } from '../../../../domain/protocol/protocol.ts'
+import { backoff } from '../../../../platform/async/retry.ts'
+import { StepFailure } from '../../../output/failure.ts'
+import { ApiRefused, Contended, LeaseOverError, NotNowError, StaleError, Unreachable } from '../api-server/errors.ts'
+import { reasonOfRefusal } from '../api-server/messages.ts'
+import type { Cluster, Fence } from '../cluster/cluster.ts'
+import { Applier } from './applier.ts'
+import type { DesiredState } from './desired-state.ts'
+import type { AppliedObject } from './drift.ts'
+import { REFUSED_MS } from './refusal-backoff.ts'
+import { WorkQueue } from './work-queue.ts'
+
+/** Why the desired state is not reached. */
+export interface ReconcileFailure extends Progress {
+  /** trying the same again is not expected to help */
+  refused: boolean
+}
+
+export interface ReconcilerOptions {
+  cluster: Cluster
+  deploymentId: string
+  namespace: string
+  fence: Fence
+  log: Logger
+  /** called when `synced`, `failure` or `ownershipLost` may have changed */
+  onState: () => void
+}
+
+const UNREACHABLE_MS = [250, 10_000] as const
+const NOT_NOW_MS = 5000
+
+export class Reconciler {
+  readonly #options: ReconcilerOptions
+  readonly #queue = new WorkQueue(() => this.#run())
+  readonly #applier: Applier
+  #desired: DesiredState | null = null
+  /** the desired state that was reached last */
+  #reached: DesiredState | null = null
+  #failure: ReconcileFailure | null = null
+  #failures = 0
+  /** no more writes are ours to make: another holder is newer, or the lease is over */
+  ownershipLost: Error | null = null
+
+  constructor(options: ReconcilerOptions) {
+    this.#options = options
+    const { signal } = this.#queue
+    this.#applier = new Applier({ ...options, signal, requeueAfter: (ms) => this.#queue.requeueAfter(ms) })
+  }
+
+  /** The desired state was reached, wholly, at least once. */
+  get synced(): boolean {
+    return this.#desired !== null && this.#reached === this.#desired
+  }
+
+  /** The desired state is not reached yet, and may be without anybody's doing. */
+  get progressing(): boolean {
+    return this.#desired !== null && !this.synced && !this.ownershipLost && !this.#failure?.refused
+  }
+
+  get failure(): ReconcileFailure | null {
+    return this.#failure
+  }
+
+  /** Why the database's volume could not be changed. It is no failure: the rest is carried out all the same. */
+  get volumeRefusal(): string | null {
+    return this.#applier.volumeRefusal
+  }
+
+  /** For people: what somebody else changes again and again; null: nothing. */
+  get contention(): Progress | null {
+    return this.#applier.contention
+  }
+
+  /** What was applied. Once synced, exactly what is desired. */
+  get applied(): AppliedObject[] {
+    return this.#applier.applied
+  }
+
+  /** Carried out in a later tick, so that of several in one tick only the last counts. */
+  setDesired(desired: DesiredState): void {
+    this.#desired = desired
+    this.#failure = null
+    this.#failures = 0
+    this.#applier.forgetRefusals()
+    this.enqueue()
+  }
+
+  /** Something has changed: compares, and acts if need be. */
+  enqueue(): void {
+    if (this.#desired) this.#queue.enqueue()
+  }
+
+  /** No more calls; resolves when the one under way is over. */
+  stop(): Promise<void> {
+    return this.#queue.stop()
+  }
+
+  async #run(): Promise<void> {
+    const desired = this.#desired!
+    try {
+      await this.#reconcile(desired)
+      this.#reached = desired
+      this.#failure = null
+      this.#failures = 0
+    } catch (error) {
+      if (this.#queue.signal.aborted) return
+      if (desired === this.#desired) this.#fail(error)
+      else this.enqueue()
+    }
+    this.#options.onState()
+  }
+
+  async #reconcile(desired: DesiredState): Promise<void> {
+    const { cluster, deploymentId, namespace } = this.#options
+    await cluster.open(namespace, this.#queue.signal)
+    await desired.prepare()
+    if (desired !== this.#desired) return this.enqueue()
+    if (this.#queue.signal.aborted) return
+    this.#queue.clearTimer()
+    const live = cluster.objects(deploymentId)
+    if (this.synced && !this.#applier.hasChanged(live)) return
+    const manifests = desired.manifests(live)
+    await this.#applier.apply(manifests, live, this.synced)
+    if (desired === this.#desired) await this.#applier.prune(manifests, live, (object) => desired.mayPrune(object))
+  }
+
+  #fail(error: unknown): void {
+    const { log, deploymentId } = this.#options
+    const message = error instanceof Error ? error.message : String(error)
+    if (error instanceof StaleError || error instanceof LeaseOverError) {
+      this.ownershipLost = error
+      void this.#queue.stop()
+      log.warn({ err: error, deploymentId }, 'This deployment is not ours to write any more')
+    } else if (error instanceof Unreachable) {
+      const reason = error instanceof Contended ? 'CHANGED_BY_OTHERS' : 'CLUSTER_UNREACHABLE'
+      this.#failure = { reason, message, refused: false }
+      this.#queue.requeueAfter(error.retryAfterMs ?? backoff(this.#failures++, ...UNREACHABLE_MS))
+    } else if (error instanceof NotNowError) {
+      this.#failure = { reason: 'ROLLING_OUT', message, refused: false }
+      this.#queue.requeueAfter(NOT_NOW_MS)
+    } else {
+      this.#failure = { ...refusalOf(error), refused: true }
+      if (this.#failure.reason === 'INTERNAL') log.error({ err: error, deploymentId }, 'Manifests could not be applied')
+      this.#queue.requeueAfter(backoff(this.#failures++, ...REFUSED_MS))
+    }
+  }
+}
+
+function refusalOf(error: unknown): Progress {
+  if (error instanceof ApiRefused) return { reason: reasonOfRefusal(error.message), message: error.message }
+  if (error instanceof StepFailure) return { reason: error.reason, message: error.message }
+  const message = 'Applying its manifests failed: the log of the listener has the cause.'
+  return { reason: 'INTERNAL', message }
+}

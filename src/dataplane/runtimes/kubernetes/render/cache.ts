@@ -1,0 +1,83 @@
+/**
+ * The agent's Redis: a channel between servers and queue, in memory only. The image has to have redis-server
+ * and redis-cli; it runs as the user with the id 999, as official images do.
+ */
+import type { EffectiveSpec } from '../../../../domain/protocol/protocol.ts'
+import { DATABASE_KEYS, namesOf, selectorOf } from '../objects/names.ts'
+import type { Manifest, Owner, RenderOptions } from '../objects/types.ts'
+import { type Labelled, objectMetadata, podMetadata } from './metadata.ts'
+import { infrastructurePod } from './pod.ts'
+import { resources } from './quantity.ts'
+import { CACHE_PORT } from './secrets.ts'
+import { lockedDown, onlyUser } from './security.ts'
+import { service } from './service.ts'
+import { hashed } from './template.ts'
+
+const USER_ID = 999
+/** Bytes for data of each MB of the limit; the rest is for buffers and fragmentation, or the kernel ends Redis. */
+const DATA_BYTES_PER_MB = 750_000
+
+/** Deployment and Service. */
+export function cache(owner: Owner, spec: EffectiveSpec, options: RenderOptions): Manifest[] {
+  const { cache: name, database } = namesOf(owner.deploymentId)
+  const labelled: Labelled = { owner, spec, component: 'cache' }
+  return [
+    {
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: objectMetadata(name, labelled),
+      spec: {
+        replicas: 1,
+        paused: false,
+        minReadySeconds: 0,
+        revisionHistoryLimit: 2,
+        // Two at once would be two different memories behind one address. Not `Recreate`: beside it the API server refuses
+        // whatever somebody else has left in `rollingUpdate`, so that it could never be put right again.
+        strategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 1, maxSurge: 0 } },
+        selector: { matchLabels: selectorOf(owner.deploymentId, 'cache') },
+        template: hashed({ metadata: podMetadata(labelled), spec: pod(database, spec, options) }),
+      },
+    },
+    service(name, labelled, { name: 'redis', port: CACHE_PORT, target: CACHE_PORT }),
+  ]
+}
+
+function pod(secret: string, spec: EffectiveSpec, { redisImage }: RenderOptions) {
+  const password = { secretKeyRef: { name: secret, key: DATABASE_KEYS.cachePassword } }
+  return {
+    ...infrastructurePod(spec),
+    terminationGracePeriodSeconds: 10,
+    securityContext: onlyUser(USER_ID),
+    containers: [
+      {
+        name: 'redis',
+        image: redisImage,
+        args: redisArgs(spec.cache_memory_limit_mb ?? null),
+        env: [
+          { name: 'REDIS_PASSWORD', valueFrom: password },
+          // read by redis-cli
+          { name: 'REDISCLI_AUTH', valueFrom: structuredClone(password) },
+        ],
+        ports: [{ name: 'redis', containerPort: CACHE_PORT, protocol: 'TCP' }],
+        ...resources({
+          cpu: spec.cache_cpu,
+          cpuLimit: spec.cache_cpu_limit,
+          memory: spec.cache_memory_mb,
+          memoryLimit: spec.cache_memory_limit_mb,
+        }),
+        readinessProbe: { exec: { command: ['redis-cli', 'ping'] }, periodSeconds: 3, timeoutSeconds: 5 },
+        securityContext: lockedDown(),
+        volumeMounts: [{ name: 'data', mountPath: '/data' }],
+      },
+    ],
+    volumes: [{ name: 'data', emptyDir: {} }],
+  }
+}
+
+function redisArgs(limitMb: number | null): string[] {
+  // what is in a queue must not be evicted silently: a full cache refuses writes
+  const bound = limitMb ? ['--maxmemory', String(limitMb * DATA_BYTES_PER_MB), '--maxmemory-policy', 'noeviction'] : []
+  // Kubernetes puts the variable's value there
+  const password = ['--requirepass', '$(REDIS_PASSWORD)']
+  return ['redis-server', '--dir', '/data', '--save', '', '--appendonly', 'no', ...password, ...bound]
+}

@@ -1,0 +1,113 @@
+/**
+ * The agent's Postgres: one replica on a volume of its own. The image has to be an official one, or behave as
+ * such: POSTGRES_* and PGDATA in its environment, and a user with the id 999 (the Debian variants have it).
+ */
+import type { EffectiveSpec } from '../../../../domain/protocol/protocol.ts'
+import { DATABASE_KEYS, namesOf, selectorOf } from '../objects/names.ts'
+import type { Manifest, Owner, RenderOptions } from '../objects/types.ts'
+import { type Labelled, objectMetadata, podMetadata } from './metadata.ts'
+import { infrastructurePod } from './pod.ts'
+import { gibibytes, resources } from './quantity.ts'
+import { DATABASE_PORT, DATABASE_USER } from './secrets.ts'
+import { lockedDown, onlyUser } from './security.ts'
+import { service } from './service.ts'
+
+const USER_ID = 999
+/** Not where the image has its own volume: some versions refuse to start with something mounted there. */
+const MOUNT = '/data'
+
+/** Volume claim, StatefulSet and Service. */
+export function database(owner: Owner, spec: EffectiveSpec, options: RenderOptions): Manifest[] {
+  const { database: name } = namesOf(owner.deploymentId)
+  const labelled: Labelled = { owner, spec, component: 'database' }
+  return [
+    volumeClaim(name, labelled, options),
+    {
+      apiVersion: 'apps/v1',
+      kind: 'StatefulSet',
+      metadata: objectMetadata(name, labelled),
+      spec: {
+        replicas: 1,
+        serviceName: name,
+        // with OrderedReady a pod that never gets ready is not replaced when its template is mended
+        podManagementPolicy: 'Parallel',
+        // with OnDelete, or a partition, a change would never reach its pod
+        updateStrategy: { type: 'RollingUpdate', rollingUpdate: { partition: 0 } },
+        revisionHistoryLimit: 2,
+        selector: { matchLabels: selectorOf(owner.deploymentId, 'database') },
+        template: { metadata: podMetadata(labelled), spec: pod(name, spec, options) },
+      },
+    },
+    service(name, labelled, { name: 'postgres', port: DATABASE_PORT, target: DATABASE_PORT }),
+  ]
+}
+
+/** Not a claim template of the StatefulSet: it can't be resized, and would outlive every teardown. */
+function volumeClaim(name: string, labelled: Labelled, { storageClass }: RenderOptions): Manifest {
+  return {
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: objectMetadata(name, labelled),
+    spec: {
+      accessModes: ['ReadWriteOnce'],
+      resources: { requests: { storage: gibibytes(labelled.spec.db_storage_gi) } },
+      ...(storageClass === null ? {} : { storageClassName: storageClass }),
+    },
+  }
+}
+
+/** By default three connections are kept for superusers, and Postgres does not start when there are no others. */
+function connections(most: number): string[] {
+  const reserved = most > 3 ? [] : ['-c', 'superuser_reserved_connections=0']
+  return ['-c', `max_connections=${most}`, ...reserved]
+}
+
+function pod(name: string, spec: EffectiveSpec, { postgresImage }: RenderOptions) {
+  return {
+    ...infrastructurePod(spec),
+    // a checkpoint of a busy database takes its time
+    terminationGracePeriodSeconds: 120,
+    securityContext: onlyUser(USER_ID),
+    containers: [
+      {
+        name: 'postgres',
+        image: postgresImage,
+        args: connections(spec.db_max_connections),
+        env: [
+          { name: 'PGDATA', value: `${MOUNT}/pgdata` },
+          { name: 'POSTGRES_USER', value: DATABASE_USER },
+          { name: 'POSTGRES_DB', value: DATABASE_USER },
+          { name: 'POSTGRES_PASSWORD', valueFrom: { secretKeyRef: { name, key: DATABASE_KEYS.password } } },
+        ],
+        ports: [{ name: 'postgres', containerPort: DATABASE_PORT, protocol: 'TCP' }],
+        ...resources({
+          cpu: spec.db_cpu,
+          cpuLimit: spec.db_cpu_limit,
+          memory: spec.db_memory_mb,
+          memoryLimit: spec.db_memory_limit_mb,
+        }),
+        // over TCP: while the image initialises a new volume, its server listens on the socket only. No liveness probe:
+        // a Postgres that recovers after a crash must not be killed, and one that is dead has exited.
+        readinessProbe: {
+          exec: { command: ['pg_isready', '-h', '127.0.0.1', '-U', DATABASE_USER, '-d', DATABASE_USER] },
+          periodSeconds: 3,
+          timeoutSeconds: 5,
+        },
+        securityContext: lockedDown(),
+        volumeMounts: [
+          { name: 'data', mountPath: MOUNT },
+          { name: 'run', mountPath: '/var/run/postgresql' },
+          { name: 'tmp', mountPath: '/tmp' },
+          { name: 'shm', mountPath: '/dev/shm' },
+        ],
+      },
+    ],
+    volumes: [
+      { name: 'data', persistentVolumeClaim: { claimName: name } },
+      { name: 'run', emptyDir: {} },
+      { name: 'tmp', emptyDir: {} },
+      // parallel queries share memory there, and a runtime gives 64 MB
+      { name: 'shm', emptyDir: { medium: 'Memory' } },
+    ],
+  }
+}

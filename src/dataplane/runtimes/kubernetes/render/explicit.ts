@@ -1,0 +1,36 @@
+/**
+ * Says what an API server would fill in by itself, wherever a user may later choose another kind of the same thing.
+ * Server-side apply takes away only what was applied: of a volume that was a configMap and becomes a secret, the
+ * `defaultMode` of the configMap that the server had put there would stay, and a volume with two kinds is refused.
+ */
+import type { EffectiveSpec } from '../../../../domain/protocol/protocol.ts'
+import { plain } from './plain.ts'
+
+type Volume = NonNullable<EffectiveSpec['volumes']>[number]
+type Variable = NonNullable<NonNullable<EffectiveSpec['sidecars']>[number]['env']>[number]
+type Members = Record<string, unknown>
+
+/** rw-r--r-- */
+const DEFAULT_MODE = 0o644
+const WITH_MODE = ['configMap', 'secret', 'projected', 'downwardAPI'] as const
+
+/** A volume of the spec; one without a source is an emptyDir. */
+export function volume(given: Volume): Members {
+  const copy = plain(given) as Members
+  if (Object.keys(copy).length === 1) return { ...copy, emptyDir: {} }
+  for (const source of WITH_MODE) if (copy[source]) copy[source] = { defaultMode: DEFAULT_MODE, ...copy[source] }
+  return copy
+}
+
+const REFERENCES = { fieldRef: { apiVersion: 'v1' }, resourceFieldRef: { divisor: '0' } }
+
+/** An environment variable of a container of the spec. */
+export function variable(given: Variable): Members {
+  const copy = plain(given) as Members
+  const from = copy.valueFrom as Members | undefined
+  for (const [kind, filledIn] of Object.entries(REFERENCES)) {
+    const reference = from?.[kind]
+    if (from && reference !== null && typeof reference === 'object') from[kind] = { ...filledIn, ...reference }
+  }
+  return copy
+}

@@ -1,0 +1,32 @@
+/** The Ingress: for deployments with a custom URL, and for all where the cluster has a domain for them. */
+
+import { namesOf } from '../objects/names.ts'
+import type { Application, Manifest, Owner, RenderOptions } from '../objects/types.ts'
+import { customUrlOf, placeOf } from './address.ts'
+import { objectMetadata } from './metadata.ts'
+
+/** The port of the deployment's Service. */
+export const SERVICE_PORT = 80
+
+/** None when the deployment has no address outside of the cluster. */
+export function ingress(owner: Owner, app: Application, options: RenderOptions): Manifest[] {
+  const place = placeOf(owner, customUrlOf(app), options)
+  if (!place) return []
+  const { base } = namesOf(owner.deploymentId)
+  const { host, path, tls } = place
+  const backend = { service: { name: base, port: { number: SERVICE_PORT } } }
+  return [
+    {
+      apiVersion: 'networking.k8s.io/v1',
+      kind: 'Ingress',
+      metadata: objectMetadata(base, { owner, spec: app.spec, component: 'server' }),
+      spec: {
+        ...(options.ingressClass === null ? {} : { ingressClassName: options.ingressClass }),
+        ...(tls
+          ? { tls: [{ hosts: [host], ...(tls.secretName === null ? {} : { secretName: tls.secretName }) }] }
+          : {}),
+        rules: [{ host, http: { paths: [{ path, pathType: 'Prefix', backend }] } }],
+      },
+    },
+  ]
+}

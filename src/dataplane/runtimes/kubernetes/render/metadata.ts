@@ -1,0 +1,65 @@
+/**
+ * Labels and annotations of objects and pod templates: the user's, and ours, which always win. What an API
+ * server refuses in the user's is left to it: it says clearly what is wrong, and dropping it here would hide it.
+ */
+import type { EffectiveSpec } from '../../../../domain/protocol/protocol.ts'
+import {
+  ANNOTATION_ATTEMPT,
+  ANNOTATION_NAME,
+  APP_NAME,
+  LABEL_COMPONENT,
+  LABEL_DEPLOYMENT,
+  LABEL_MANAGED_BY,
+  LABEL_NAME,
+  LABEL_REVISION,
+  LABEL_WORKSPACE,
+  MANAGED_BY,
+  OUR_PREFIX,
+} from '../objects/names.ts'
+import type { Component, Manifest, Owner } from '../objects/types.ts'
+
+export interface Labelled {
+  owner: Owner
+  spec: EffectiveSpec
+  component: Component
+  /** of what belongs to one revision */
+  revisionId?: string
+}
+
+function users(entries: Record<string, string> | null | undefined): Record<string, string> {
+  return Object.fromEntries(Object.entries(entries ?? {}).filter(([key]) => !key.startsWith(OUR_PREFIX)))
+}
+
+function labels({ owner, spec, component, revisionId }: Labelled): Record<string, string> {
+  return {
+    ...users(spec.labels),
+    [LABEL_MANAGED_BY]: MANAGED_BY,
+    [LABEL_NAME]: APP_NAME,
+    [LABEL_COMPONENT]: component,
+    [LABEL_DEPLOYMENT]: owner.deploymentId,
+    [LABEL_WORKSPACE]: owner.workspaceId,
+    ...(revisionId === undefined ? {} : { [LABEL_REVISION]: revisionId }),
+  }
+}
+
+/** Of an object. Whoever applies it adds the token. */
+export function objectMetadata(name: string, labelled: Labelled): Manifest['metadata'] {
+  return {
+    name,
+    namespace: labelled.owner.namespace,
+    labels: labels(labelled),
+    annotations: { ...users(labelled.spec.annotations), [ANNOTATION_NAME]: labelled.owner.name },
+  }
+}
+
+/** Of a pod template: nothing in it may change unless there have to be new pods. */
+export function podMetadata(
+  labelled: Labelled,
+  attempt?: number,
+): { labels: Record<string, string>; annotations?: Record<string, string> } {
+  const annotations = {
+    ...users(labelled.spec.annotations),
+    ...(attempt === undefined ? {} : { [ANNOTATION_ATTEMPT]: String(attempt) }),
+  }
+  return { labels: labels(labelled), ...(Object.keys(annotations).length === 0 ? {} : { annotations }) }
+}

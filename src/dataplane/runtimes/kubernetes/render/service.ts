@@ -1,0 +1,23 @@
+/** A Service inside the cluster. Nothing here is published outside of it but by an Ingress. */
+
+import { selectorOf } from '../objects/names.ts'
+import type { Manifest } from '../objects/types.ts'
+import { type Labelled, objectMetadata } from './metadata.ts'
+
+export function service(
+  name: string,
+  labelled: Labelled,
+  port: { name: string; port: number; target: number },
+): Manifest {
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: objectMetadata(name, labelled),
+    spec: {
+      type: 'ClusterIP',
+      selector: selectorOf(labelled.owner.deploymentId, labelled.component),
+      // the protocol is part of the key by which server-side apply finds a port
+      ports: [{ name: port.name, port: port.port, targetPort: port.target, protocol: 'TCP' }],
+    },
+  }
+}

@@ -1,0 +1,39 @@
+/**
+ * What a container printed last, for the message of a failure.
+ */
+import { limited } from '../../../../platform/async/time-limit.ts'
+import { Tail } from '../../../output/lines.ts'
+import type { Mask } from '../../../output/mask.ts'
+import type { Cluster } from '../cluster/cluster.ts'
+import type { Problem } from './pod-problems.ts'
+
+const LINES = 10
+/** the message must not wait long for it */
+const LIMIT_MS = 3000
+/** the log of a container that runs does not end */
+const RUNNING_LIMIT_MS = 1000
+
+/** `headline`, and below it the last lines of output if there are any. Never throws. */
+export async function withLastOutput(
+  cluster: Cluster,
+  headline: string,
+  output: Problem['output'],
+  mask: Mask,
+  signal: AbortSignal,
+): Promise<string> {
+  if (!output) return headline
+  const { namespace, pod, container, previous, running } = output
+  const tail = new Tail(LINES)
+  const hide = mask.lines()
+  const follow = (inTime: AbortSignal) =>
+    cluster.followLog(
+      { namespace, name: pod },
+      container,
+      { tailLines: LINES, ...(previous ? { previous } : {}) },
+      (line) => tail.add(hide(line)),
+      inTime,
+    )
+  // no output is better than no reason: whoever may not read logs, or whose pod is gone, has the headline
+  await limited(running ? RUNNING_LIMIT_MS : LIMIT_MS, signal, follow).catch(() => undefined)
+  return tail.under(headline)
+}

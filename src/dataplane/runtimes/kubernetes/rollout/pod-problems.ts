@@ -1,0 +1,225 @@
+/**
+ * What is wrong with a pod, read from its status, in words for people. Pure and without a clock: each problem
+ * says how long it may last before it is taken for a failure (grace-periods.ts counts).
+ */
+import type { V1ContainerStatus, V1Pod } from '@kubernetes/client-node'
+import type { Progress, Reason } from '../../../../domain/protocol/protocol.ts'
+import { isAboutVolume, isOnlyBackOff } from '../api-server/messages.ts'
+
+export interface Problem {
+  /** the same for as long as it is the same problem */
+  key: string
+  /** for machines, as in StepFailure */
+  reason: Reason
+  message: string
+  /** how long it may go on before it is a failure, in ms; 0: it is one at once */
+  graceMs: number
+  /** whose last lines of output say more */
+  output?: { namespace: string; pod: string; container: string; previous: boolean; running: boolean }
+  /** only repeats what an earlier message under the same key said better */
+  vague?: boolean
+}
+
+/** a registry that stumbles once, a Secret that arrives a moment after its pod */
+const SHORT_GRACE_MS = 5000
+/** so many restarts are a crash loop, whatever the kubelet calls it just then */
+const RESTARTS = 2
+/** reasons of a waiting container with which nothing is wrong, as far as its kubelet knows */
+const NORMAL_WAITS = ['ContainerCreating', 'PodInitializing']
+
+/** Problems of a pod that is not terminating. `unschedulableMs`: how long it may find no node. */
+export function podProblems(pod: V1Pod, unschedulableMs: number): Problem[] {
+  const name = pod.metadata?.name ?? ''
+  const uid = pod.metadata?.uid ?? name
+  const found: Problem[] = []
+  for (const { type, status, reason, message } of pod.status?.conditions ?? []) {
+    if (type !== 'PodScheduled' || status !== 'False' || reason === 'SchedulingGated') continue
+    const volume = isAboutVolume(message)
+    found.push({
+      key: `${uid}/schedule`,
+      reason: volume ? 'STORAGE_UNAVAILABLE' : 'UNSCHEDULABLE',
+      message: `No node can take pod ${name}: ${message ?? reason ?? 'no reason given'}`,
+      // some storage is made only for the pod, and takes its time
+      graceMs: volume ? 4 * unschedulableMs : unschedulableMs,
+    })
+  }
+  for (const [statuses, kind] of [
+    [pod.status?.initContainerStatuses, 'Init container'],
+    [pod.status?.containerStatuses, 'Container'],
+  ] as const)
+    for (const container of statuses ?? []) {
+      const image = container.image || imageOf(pod, container.name)
+      const what = `${kind} ${container.name} of pod ${name}`
+      const problem = containerProblem({ ...container, image }, what, unschedulableMs)
+      if (!problem) continue
+      const output = outputOf(pod, container)
+      found.push({
+        ...problem,
+        key: `${uid}/${container.name}/${problem.key}`,
+        ...((problem.key === 'crash' || problem.key === 'end') && output ? { output } : {}),
+      })
+    }
+  return found
+}
+
+type Short = Omit<Problem, 'output'>
+
+function containerProblem(container: V1ContainerStatus, what: string, longMs: number): Short | null {
+  const { reason = '', message = '' } = container.state?.waiting ?? {}
+  const because = message ? `: ${message}` : ''
+  switch (reason) {
+    case 'InvalidImageName':
+    case 'ErrImageNeverPull':
+      return {
+        key: 'image',
+        reason: 'IMAGE_PULL_FAILED',
+        graceMs: 0,
+        message: `${what} has an image that can't be used, ${container.image}${because}`,
+      }
+    case 'ErrImagePull':
+    case 'RegistryUnavailable':
+    case 'ImageInspectError':
+    case 'SignatureValidationFailed':
+      return {
+        key: 'image',
+        reason: 'IMAGE_PULL_FAILED',
+        graceMs: SHORT_GRACE_MS,
+        message: cannotPull(container, what, because),
+      }
+    case 'ImagePullBackOff':
+      return {
+        key: 'image',
+        reason: 'IMAGE_PULL_FAILED',
+        graceMs: 0,
+        message: cannotPull(container, what, because),
+        vague: isOnlyBackOff(message),
+      }
+    case 'CreateContainerConfigError':
+    case 'CreateContainerError':
+    case 'RunContainerError':
+      return {
+        key: 'create',
+        reason: 'CONTAINER_START_FAILED',
+        graceMs: SHORT_GRACE_MS,
+        message: `${what} can't be started (${reason})${because}`,
+      }
+  }
+  // an init container that has done its work is ready; one that runs for long is not, and is no problem
+  const { ready, restartCount, state } = container
+  const crashes = !ready && restartCount >= RESTARTS && state?.terminated?.exitCode !== 0
+  if (reason === 'CrashLoopBackOff' || crashes)
+    return {
+      key: 'crash',
+      reason: endReason(container),
+      graceMs: 0,
+      message: `${what} keeps crashing: it ${describeEnd(container)}`,
+    }
+  // a kubelet restarts it at once, or calls it a crash loop
+  if (state?.terminated && state.terminated.exitCode !== 0)
+    return {
+      key: 'end',
+      reason: endReason(container),
+      graceMs: SHORT_GRACE_MS,
+      message: `${what} has ended: it ${describeEnd(container)}`,
+    }
+  if (reason && !NORMAL_WAITS.includes(reason))
+    return {
+      key: 'wait',
+      reason: 'CONTAINER_START_FAILED',
+      graceMs: longMs,
+      message: `${what} can't be started (${reason})${because}`,
+    }
+  return null
+}
+
+/**
+ * Pods that the cluster has given up: evicted, refused by their node, or ended by a kubelet that restarts nothing.
+ * Others are made in their place, so that one alone proves little. `pods`: those of what was applied.
+ */
+export function failedPods(component: string, pods: readonly V1Pod[], longMs: number): Problem[] {
+  const failed = pods.filter(({ status }) => status?.phase === 'Failed')
+  const newest = failed.reduce<V1Pod | null>((last, pod) => (last && madeAt(last) > madeAt(pod) ? last : pod), null)
+  if (!newest) return []
+  const name = newest.metadata?.name ?? ''
+  const ended = newest.status?.containerStatuses?.find(({ state }) => (state?.terminated?.exitCode ?? 0) !== 0)
+  const why = ended ? `its container ${ended.name} ${describeEnd(ended)}` : podActivity(newest).message
+  const output = ended && outputOf(newest, ended)
+  return [
+    {
+      key: `${component}/failed`,
+      reason: ended ? endReason(ended) : 'CRASHED',
+      message: `Pods of ${component} fail. Pod ${name}: ${why}`,
+      graceMs: failed.length >= RESTARTS ? SHORT_GRACE_MS : longMs,
+      ...(output ? { output } : {}),
+    },
+  ]
+}
+
+const madeAt = ({ metadata }: V1Pod) => new Date(metadata?.creationTimestamp ?? 0).getTime()
+
+function imageOf({ spec }: V1Pod, container: string): string {
+  const all = [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])]
+  return all.find(({ name }) => name === container)?.image ?? 'without a name'
+}
+
+function cannotPull(container: V1ContainerStatus, what: string, because: string): string {
+  return `The image ${container.image} of ${what[0]!.toLowerCase()}${what.slice(1)} can't be pulled${because}`
+}
+
+function endReason({ state, lastState }: V1ContainerStatus): Reason {
+  const end = state?.terminated ?? lastState?.terminated
+  return end?.reason === 'OOMKilled' ? 'OUT_OF_MEMORY' : 'CRASHED'
+}
+
+function describeEnd(container: V1ContainerStatus): string {
+  const end = container.state?.terminated ?? container.lastState?.terminated
+  if (!end) return `was restarted (${container.restartCount} times so far)`
+  if (end.reason === 'OOMKilled') return 'was killed because it used more memory than its limit (OOMKilled)'
+  const how = end.signal ? `was ended by signal ${end.signal}` : `exited with code ${end.exitCode}`
+  const reason = end.reason && end.reason !== 'Error' && end.reason !== 'Completed' ? ` (${end.reason})` : ''
+  const said = end.message?.trim()
+  return `${how}${reason}${said ? `: ${said}` : ''}`
+}
+
+/** Null when nothing has run yet. */
+function outputOf(pod: V1Pod, container: V1ContainerStatus): Problem['output'] | null {
+  const { state, lastState } = container
+  if (!state?.terminated && !lastState?.terminated) return null
+  const { namespace = '', name = '' } = pod.metadata ?? {}
+  return { namespace, pod: name, container: container.name, previous: !state?.terminated, running: false }
+}
+
+/** What a pod that is not ready is doing, in few words. */
+export function podActivity({ status }: V1Pod): Progress {
+  if (status?.phase === 'Failed') {
+    const why = [status.reason, status.message].filter(Boolean).join(': ')
+    return { reason: 'CRASHED', message: `failed (${why || 'no reason given'})` }
+  }
+  const scheduled = status?.conditions?.find(({ type }) => type === 'PodScheduled')
+  if (scheduled && scheduled.status !== 'True')
+    return { reason: 'UNSCHEDULABLE', message: `has no node yet (${scheduled.reason ?? 'Pending'})` }
+  for (const { name, state, ready } of [
+    ...(status?.initContainerStatuses ?? []),
+    ...(status?.containerStatuses ?? []),
+  ]) {
+    if (ready || state?.terminated?.exitCode === 0) continue
+    if (state?.waiting && state.waiting.reason !== 'PodInitializing')
+      return {
+        reason: state.waiting.reason === 'ContainerCreating' ? 'PULLING_IMAGE' : 'CONTAINER_START_FAILED',
+        message: `container ${name} is waiting (${state.waiting.reason ?? 'no reason given'})`,
+      }
+    if (state?.running) return { reason: 'WAITING_FOR_HEALTH', message: `container ${name} runs, but is not ready` }
+  }
+  const phase = status?.phase?.toLowerCase()
+  return { reason: 'ROLLING_OUT', message: `is ${phase ?? 'not seen by any node yet'}` }
+}
+
+/** By its own condition. */
+export function isReady(pod: V1Pod): boolean {
+  return pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ?? false
+}
+
+/** Neither deleted nor ended for good: the others serve nobody and will not. */
+export function isActive({ metadata, status }: V1Pod): boolean {
+  return !metadata?.deletionTimestamp && status?.phase !== 'Succeeded' && status?.phase !== 'Failed'
+}

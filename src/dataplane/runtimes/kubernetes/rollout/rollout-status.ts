@@ -1,0 +1,126 @@
+/**
+ * The status of a rollout: is all that was applied of a deployment rolled out, and if not, what does it wait for and what
+ * is wrong? Asked for at every change while a rollout is waited for, and with every heartbeat for the health.
+ */
+import type { V1Pod } from '@kubernetes/client-node'
+import type { Progress } from '../../../../domain/protocol/protocol.ts'
+import type { Cluster } from '../cluster/cluster.ts'
+import { componentOf } from '../objects/labels.ts'
+import type { LiveObject } from '../objects/types.ts'
+import type { AppliedObject } from '../reconcile/drift.ts'
+import type { Reconciler } from '../reconcile/reconciler.ts'
+import { servicesWithoutEndpoints } from './endpoints.ts'
+import { isActive, type Problem } from './pod-problems.ts'
+import { type Stuck, stuckOf } from './warning-events.ts'
+import { workloadStatus } from './workload-status.ts'
+
+/** The deployment that is looked at, and where. */
+export interface RolloutContext {
+  cluster: Cluster
+  deploymentId: string
+  namespace: string
+  reconciler: Reconciler
+  /** how long a pod may find no node, in ms */
+  failAfterMs: number
+}
+
+export interface RolloutStatus {
+  done: boolean
+  /** what it waits for, the most telling first; only of use when it is not done */
+  wait: Progress
+  problems: Problem[]
+  stuck: Stuck[]
+  /** output of a container that runs and does not get ready */
+  output?: Problem['output']
+}
+
+type Workload = { key: AppliedObject['key']; generation: number; workload: NonNullable<AppliedObject['workload']> }
+
+const APPLYING: Progress = { reason: 'ROLLING_OUT', message: 'Its manifests are being applied' }
+
+export function rolloutStatus(context: RolloutContext): RolloutStatus {
+  const { cluster, reconciler } = context
+  const { ownershipLost, failure, synced, contention } = reconciler
+  const status: RolloutStatus = { done: false, wait: failure ?? APPLYING, problems: [], stuck: [] }
+  if (ownershipLost) status.problems.push({ key: 'ownership', ...ownershipLostProgress(ownershipLost), graceMs: 0 })
+  else if (failure?.refused) status.problems.push({ key: 'refused', ...failure, graceMs: 0 })
+  const away = cluster.problem()
+  if (away !== null) status.wait = { reason: 'CLUSTER_UNREACHABLE', message: away }
+  if (ownershipLost || !synced) return status
+  const found = workloadsStatus(context, reconciler.applied.filter(isWorkload))
+  if (away !== null) return { ...found, wait: status.wait }
+  if (!contention) return found
+  return { ...found, wait: { ...contention, message: `${contention.message} ${found.wait.message}` } }
+}
+
+/** Who writes no more says so: another holder is newer, or somebody has written its token on an object by hand. */
+export function ownershipLostProgress({ message }: Error): Progress {
+  return { reason: 'WORKER_LOST', message: `This holder of the deployment may not write any more: ${message}` }
+}
+
+/** The same of given workloads alone, whatever the reconciler is doing. */
+export function workloadsStatus(
+  context: Omit<RolloutContext, 'reconciler'>,
+  applied: readonly Workload[],
+): RolloutStatus {
+  const { cluster, deploymentId, namespace, failAfterMs } = context
+  const objects = cluster.objects(deploymentId)
+  const pods = cluster.pods(deploymentId)
+  const waits: Progress[] = []
+  const status: RolloutStatus = { done: false, wait: APPLYING, problems: [], stuck: [] }
+  for (const { key, generation, workload: of } of applied) {
+    const workload = objects.find(({ kind, metadata }) => `${kind}/${metadata.name}` === key)
+    const ownPods = pods.filter((pod) => componentOf(pod) === of.component)
+    const its = workloadStatus({ ...of, workload, generation, pods: ownPods, unschedulableMs: failAfterMs })
+    if (its.done) continue
+    waits.push(its.wait)
+    status.problems.push(...its.problems)
+    status.output ??= outputOf(its.unready)
+    if (!workload || its.problems.length > 0) continue
+    const active = ownPods.filter(isActive)
+    status.stuck.push(...stuckOf(of.component, workload, its.unready, active, failAfterMs))
+  }
+  if (waits.length === 0)
+    for (const { reason, message } of servicesWithoutEndpoints(
+      objects,
+      pods,
+      cluster.endpoints(namespace, deploymentId),
+    ))
+      waits.push({ reason, message })
+  return { ...status, done: waits.length === 0, wait: joined(waits) }
+}
+
+/** Objects that are desired and being deleted: they can only be made anew when they are gone. */
+export function beingDeleted(objects: readonly LiveObject[], applied: readonly AppliedObject[]): Progress | null {
+  const keys = new Set(applied.map(({ key }) => key))
+  const names = objects
+    .filter(({ metadata }) => metadata.deletionTimestamp)
+    .map(({ kind, metadata }) => `${kind}/${metadata.name}`)
+    .filter((key) => keys.has(key))
+  if (names.length === 0) return null
+  const message = `Somebody has deleted ${names.join(', ')}: it is still on its way out, and is made anew when it is gone.`
+  return { reason: 'CHANGED_BY_OTHERS', message }
+}
+
+const isWorkload = (applied: AppliedObject): applied is AppliedObject & Workload => applied.workload !== null
+
+/** One message of all; the reason of the first, below which the others are: no agent starts before its database. */
+function joined(waits: readonly Progress[]): Progress {
+  const [first = APPLYING] = waits
+  return { reason: first.reason, message: `Waiting for ${waits.map(({ message }) => message).join(', ')}` }
+}
+
+function outputOf(unready: readonly V1Pod[]): Problem['output'] {
+  for (const { metadata, status } of unready) {
+    const running = status?.containerStatuses?.find(({ ready, state }) => !ready && state?.running)
+    if (running)
+      return {
+        namespace: metadata?.namespace ?? '',
+        pod: metadata?.name ?? '',
+        container: running.name,
+        previous: false,
+        running: true,
+      }
+  }
+  return undefined
+}

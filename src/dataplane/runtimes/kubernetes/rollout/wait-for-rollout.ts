@@ -1,0 +1,100 @@
+/**
+ * Waits until the desired state is rolled out: looks at every change, and whenever a grace period ends.
+ */
+import type { Progress, Reason } from '../../../../domain/protocol/protocol.ts'
+import type { Notifier } from '../../../../platform/async/notifier.ts'
+import { StepFailure } from '../../../output/failure.ts'
+import type { Mask } from '../../../output/mask.ts'
+import type { OnProgress } from '../../runtime.ts'
+import { GracePeriods } from './grace-periods.ts'
+import { withLastOutput } from './last-output.ts'
+import type { Problem } from './pod-problems.ts'
+import { type RolloutContext, rolloutStatus } from './rollout-status.ts'
+import { warningsAbout } from './warning-events.ts'
+
+export interface Rollout extends RolloutContext {
+  /** notified, by deployment, when the cluster or the reconciler may have changed */
+  changes: Notifier
+  /** when it has failed, whatever it is doing */
+  deadlineAt: Date
+  /** for what containers have printed */
+  mask: Mask
+  /** called with what it waits for or what is in its way, whenever that has changed */
+  onProgress: OnProgress
+  /** called with the same when it has lasted for a second: most of it passes in a moment */
+  onWaiting: (message: string) => void
+}
+
+/** ms until it is logged what it waits for, and again until it is logged that this has changed */
+const LOG_AFTER_MS = 1000
+
+/** nothing is notified when the API server goes away, or is back with nothing new */
+const POLL_MS = 1000
+
+/** Resolves when all of it is ready and nothing older is left; throws StepFailure, or the signal's reason. */
+export async function waitForRollout(rollout: Rollout, signal: AbortSignal): Promise<void> {
+  const { cluster, deploymentId, changes, deadlineAt, failAfterMs, mask, onWaiting } = rollout
+  const progress = unlessRepeated(rollout.onProgress)
+  const gracePeriods = new GracePeriods()
+  const begun = performance.now()
+  let warnings: Problem[] = []
+  let warningsAt: number | null = null
+  let logged = ''
+  let loggedAt = begun
+  for (;;) {
+    signal.throwIfAborted()
+    const mark = changes.mark(deploymentId)
+    const { done, wait, problems: inStatus, stuck, output } = rolloutStatus(rollout)
+    if (done) return
+    const now = performance.now()
+    const problems = [...inStatus, ...warnings.filter(({ key }) => stuck.some(({ uid }) => key === `${uid}/warning`))]
+    const [worst = wait] = problems
+    progress(worst)
+    const waiting = wait.message
+    const logIn = waiting === logged ? null : loggedAt + LOG_AFTER_MS - now
+    if (logIn !== null && logIn <= 0) {
+      onWaiting(waiting)
+      logged = waiting
+      loggedAt = now
+    }
+    const silent = inStatus.length === 0 ? stuck : []
+    const askAt =
+      warningsAt === null ? begun + Math.min(...silent.map(({ quietMs }) => quietMs)) : warningsAt + failAfterMs
+    if (silent.length > 0 && now >= askAt) {
+      warnings = await warningsAbout(cluster, silent)
+      warningsAt = performance.now()
+      continue
+    }
+    const { failed, againInMs } = gracePeriods.check(problems, now)
+    if (failed)
+      throw new StepFailure(failed.reason, await withLastOutput(cluster, failed.message, failed.output, mask, signal))
+    const left = deadlineAt.getTime() - Date.now()
+    if (left <= 0) {
+      const { reason } = worst
+      const why = [`It was not ready in time. ${waiting}`, ...problems.map(({ message }) => message)]
+      throw new StepFailure(
+        OVERDUE[reason] ?? reason,
+        await withLastOutput(cluster, why.join('\n'), output, mask, signal),
+      )
+    }
+    const askIn = silent.length > 0 ? askAt - now : left
+    const next = Math.min(left, againInMs ?? left, askIn, logIn !== null && logIn > 0 ? logIn : left, POLL_MS)
+    await changes.wait(deploymentId, mark, Math.max(1, next), signal)
+  }
+}
+
+/** What a reason to wait becomes when the time is up. */
+const OVERDUE: Partial<Record<Reason, Reason>> = {
+  WAITING_FOR_HEALTH: 'HEALTH_CHECK_TIMED_OUT',
+  ROLLING_OUT: 'DEADLINE',
+  PULLING_IMAGE: 'DEADLINE',
+}
+
+function unlessRepeated(report: OnProgress): (progress: Progress) => void {
+  let last = ''
+  return ({ reason, message }) => {
+    if (last === `${reason} ${message}`) return
+    last = `${reason} ${message}`
+    report({ reason, message })
+  }
+}

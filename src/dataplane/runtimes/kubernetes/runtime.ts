@@ -1,0 +1,102 @@
+/**
+ * The Kubernetes runtime: deployments as objects in the namespaces of one cluster. It watches and repairs what it
+ * holds; who stops holding a deployment leaves it as it is, serving.
+ */
+import type { Logger } from 'pino'
+import { createNotifier } from '../../../platform/async/notifier.ts'
+import { StepFailure } from '../../output/failure.ts'
+import type { LeasedClaim, OnProgress, Runtime } from '../runtime.ts'
+import { StepCalls } from '../step-calls.ts'
+import type { Cluster } from './cluster/cluster.ts'
+import { type ControllerContext, DeploymentController } from './deployment/deployment-controller.ts'
+import { NO_BUILDER } from './deployment/preflight.ts'
+import { LogFollower } from './logs/log-follower.ts'
+import type { RenderOptions, VolumePolicy } from './objects/types.ts'
+
+export interface KubernetesRuntimeOptions {
+  /** stays open when the runtime is closed: whoever opened it closes it */
+  cluster: Cluster
+  render: RenderOptions
+  volumePolicy: VolumePolicy
+  /** for deployments that name none; null: those can't be worked on */
+  namespace: string | null
+  log: Logger
+  /** how long a pod may find no node, or its volumes may not be there. Default: 30 s, in which an autoscaler may bring a node */
+  failAfterMs?: number
+  /** containers whose log is followed at the same time, those of the newest pods first. Default: 200 */
+  followedLogs?: number
+}
+
+export function createKubernetesRuntime(options: KubernetesRuntimeOptions): Runtime {
+  const { cluster, render, volumePolicy, log, failAfterMs = 30_000, followedLogs = 200 } = options
+  const follower = new LogFollower(cluster, followedLogs, log)
+  const context: ControllerContext = { cluster, changes: createNotifier(), follower, render, failAfterMs, log }
+  const calls = new StepCalls()
+  /** by deployment */
+  const controllers = new Map<string, DeploymentController>()
+  const unsubscribe = cluster.onChange((deploymentId) => controllers.get(deploymentId)?.onObjectChange())
+
+  const namespaceOf = ({ deployment }: LeasedClaim) => deployment.k8sNamespace ?? options.namespace
+
+  /** Null: the deployment has no namespace. */
+  function find(claim: LeasedClaim): DeploymentController | null {
+    const namespace = namespaceOf(claim)
+    if (namespace === null) return null
+    const { id } = claim.deployment
+    const before = controllers.get(id)
+    if (before?.token === claim.token) return before
+    void before?.stop()
+    const controller = new DeploymentController(context, claim, namespace)
+    controllers.set(id, controller)
+    return controller
+  }
+
+  function controllerOf(claim: LeasedClaim): DeploymentController {
+    const controller = find(claim)
+    if (controller) return controller
+    throw new StepFailure(
+      'CONFIG_INVALID',
+      'The deployment names no Kubernetes namespace, and there is no default one: set listener_config.k8s_namespace.',
+    )
+  }
+
+  async function drop(deploymentId: string): Promise<void> {
+    const controller = controllers.get(deploymentId)
+    controllers.delete(deploymentId)
+    await controller?.stop()
+  }
+
+  return {
+    provision: (claim, step, signal, onProgress = unheard) =>
+      calls.run(step.id, async () => controllerOf(claim).provision(step, signal, onProgress)),
+    async build() {
+      throw new StepFailure('NO_BUILDER', NO_BUILDER)
+    },
+    deploy: (claim, step, revisionLog, signal, onProgress = unheard) =>
+      calls.run(
+        step.id,
+        async () => controllerOf(claim).deploy(step, revisionLog, signal, onProgress),
+        (candidate) => candidate.discard(),
+      ),
+    teardown: (claim, step, signal) =>
+      // without a namespace nothing can have been made
+      calls.run(step.id, async () => find(claim)?.teardown(step, volumePolicy, signal)),
+    // it has no processes; each of its requests has a time limit, and writes need the lease
+    destroy: async (stepId) => calls.abandon(stepId),
+    ensure: (claim, run, revisionLog) => find(claim)?.ensure(run, revisionLog),
+    // images are not ours to remove
+    prune: async () => undefined,
+    drop,
+    health: (deploymentId) => controllers.get(deploymentId)?.health,
+    // a holder that is dead is known by its lease alone: nothing of it runs on this machine
+    registerHolder: async () => async () => undefined,
+    releaseDeadHolders: async () => undefined,
+    async close() {
+      unsubscribe()
+      await Promise.all([...controllers.keys()].map((id) => drop(id)))
+      follower.close()
+    },
+  }
+}
+
+const unheard: OnProgress = () => undefined

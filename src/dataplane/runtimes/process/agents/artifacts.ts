@@ -1,0 +1,50 @@
+/**
+ * Artifacts of a deployment on disk: `artifacts/<name>/tree` with what was built, and `artifact.json` beside
+ * it with what a start has to know.
+ */
+import fs from 'node:fs'
+import path from 'node:path'
+import type { ArtifactManifest } from '../../../build/build.ts'
+import { StepFailure } from '../../../output/failure.ts'
+import type { AppLayout } from '../os/layout.ts'
+import { removeAll } from '../os/remove.ts'
+
+export interface Artifact extends ArtifactManifest {
+  /** absolute path of the folder to start in */
+  cwd: string
+}
+
+/** Throws StepFailure (`artifactLost`) when it is not on this machine. */
+export function readArtifact(app: AppLayout, name: string | null): Artifact {
+  // a name is one of ours, but it has been in a database since
+  const folder = name && path.basename(name) === name ? path.join(app.artifacts, name) : null
+  const file = folder && path.join(folder, 'artifact.json')
+  if (!folder || !file || !fs.existsSync(file))
+    throw new StepFailure(
+      'ARTIFACT_LOST',
+      'The build of this revision is not on this machine any more: redeploy builds it again.',
+      {
+        artifactLost: true,
+      },
+    )
+  const manifest = JSON.parse(fs.readFileSync(file, 'utf8')) as ArtifactManifest
+  return { ...manifest, cwd: path.join(folder, 'tree', manifest.folder) }
+}
+
+/** Makes a finished build an artifact. One of that name can only be from a try whose result was never recorded. */
+export async function keepArtifact(app: AppLayout, build: string, name: string): Promise<void> {
+  const target = path.join(app.artifacts, name)
+  await removeAll(target)
+  await fs.promises.rename(build, target)
+}
+
+/** Removes all artifacts but these, and what tries of builds have left. */
+export async function pruneArtifacts(app: AppLayout, keep: Set<string>): Promise<void> {
+  const below = (folder: string) => (fs.existsSync(folder) ? fs.readdirSync(folder) : [])
+  await removeAll(
+    ...below(app.builds).map((name) => path.join(app.builds, name)),
+    ...below(app.artifacts)
+      .filter((name) => !keep.has(name))
+      .map((name) => path.join(app.artifacts, name)),
+  )
+}

@@ -1,0 +1,118 @@
+/**
+ * How the agent of a revision that is an image is started: as a container in the foreground, so that the engine's
+ * client stands for it among the processes that the runtime supervises.
+ */
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import type { EffectiveSpec, RevisionWork, Source } from '../../../../domain/protocol/protocol.ts'
+import type { RevisionLog } from '../../runtime.ts'
+import type { Engine } from '../engine/engine.ts'
+import { containerEnvironment } from '../engine/environment.ts'
+import { referenceOf } from '../engine/reference.ts'
+import { prepareContext } from '../host/context.ts'
+import type { Host } from '../host/host.ts'
+import type { AgentPlan } from './agent.ts'
+import { findImage, type Image, pullImage } from './pull.ts'
+
+/** an image that is asked to end, and does not, is killed after so many seconds when it is removed */
+const STOP_SECONDS = 1
+
+/** These sources are pulled and run in containers, all others are built and run as processes. */
+export const isImage = (source: Source): boolean => source === 'external_container' || source === 'internal_container'
+
+/** Gets the image of a revision for its deploy; starts use exactly this one from then on. Throws StepFailure. */
+export async function prepareImage(
+  host: Host,
+  deploymentId: string,
+  revision: RevisionWork,
+  log: RevisionLog,
+  signal: AbortSignal,
+): Promise<Image> {
+  const engine = await host.containers.engine(signal)
+  const image = await pullImage(host, engine, deploymentId, referenceOf(revision.imageUri), log, signal)
+  const file = recordOf(host, deploymentId, revision.id)
+  fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 })
+  fs.writeFileSync(file, JSON.stringify(image), { mode: 0o600 })
+  return image
+}
+
+/** The plan of one start. What earlier starts have left behind is removed first. Throws StepFailure. */
+export async function containerPlan(
+  host: Host,
+  deploymentId: string,
+  revision: RevisionWork,
+  spec: EffectiveSpec,
+  log: RevisionLog,
+  signal: AbortSignal,
+): Promise<AgentPlan> {
+  await host.containers.sweep(deploymentId)
+  const engine = await host.containers.engine(signal)
+  const { env, mask } = await prepareContext(host, deploymentId, revision, signal)
+  // the image brings its own PATH and HOME
+  const { PATH, HOME, ...variables } = env
+  const environment = containerEnvironment(variables)
+  const image =
+    (await recordedImage(host, engine, deploymentId, revision.id, signal)) ??
+    (await prepareImage(host, deploymentId, revision, log, signal))
+  const container = host.containers.begin(engine, deploymentId)
+  const copied = ['PORT', ...Object.keys(environment.client)].flatMap((name) => ['--env', name])
+  return {
+    log,
+    mask,
+    port: host.agentPort,
+    onReady: container.forget,
+    onEnd: container.remove,
+    command: {
+      command: engine.name,
+      args: [
+        'run',
+        '--rm',
+        ...['--name', container.name],
+        ...container.labels.flatMap((label) => ['--label', label]),
+        ...['--pull', 'never'],
+        ...['--network', 'host'],
+        ...['--log-driver', 'none'],
+        ...['--stop-timeout', String(STOP_SECONDS)],
+        ...['--security-opt', 'no-new-privileges'],
+        // podman would hand the server's own proxies on
+        ...(engine.name === 'podman' ? ['--http-proxy=false'] : []),
+        ...limitsOf(engine, spec),
+        ...['--env-file', container.write(environment.file)],
+        ...copied,
+        image.id,
+      ],
+      cwd: '/',
+      // the engine is the server's, not the deployment's
+      account: null,
+      env: { ...environment.client, ...engine.env },
+    },
+  }
+}
+
+function limitsOf({ limits }: Engine, spec: EffectiveSpec): string[] {
+  // engines refuse more than there is
+  const cpus = spec.cpu_limit && Math.min(spec.cpu_limit, os.cpus().length)
+  return [
+    ...(limits.cpu && cpus ? ['--cpus', String(cpus)] : []),
+    ...(limits.memory && spec.memory_limit_mb ? ['--memory', `${spec.memory_limit_mb}m`] : []),
+  ]
+}
+
+function recordOf(host: Host, deploymentId: string, revisionId: string): string {
+  return path.join(host.layout.app(deploymentId).root, 'images', `${revisionId}.json`)
+}
+
+/** What the last deploy of the revision has pulled, while it is on this machine. */
+async function recordedImage(
+  host: Host,
+  engine: Engine,
+  deploymentId: string,
+  revisionId: string,
+  signal: AbortSignal,
+): Promise<Image | null> {
+  const file = recordOf(host, deploymentId, revisionId)
+  if (!fs.existsSync(file)) return null
+  const { id } = JSON.parse(fs.readFileSync(file, 'utf8')) as Image
+  return findImage(engine, id, signal)
+}

@@ -1,0 +1,130 @@
+/**
+ * The containers of this machine that are ours, for each deployment. A container does not end with its client as
+ * a process does: whatever was begun is noted in `apps/<deployment>/containers/` first, and removed by name
+ * or, after a server was killed, by its labels.
+ */
+import { createHash, randomBytes } from 'node:crypto'
+import fs from 'node:fs'
+import path from 'node:path'
+import { limited } from '../../../../platform/async/time-limit.ts'
+import { StepFailure } from '../../../output/failure.ts'
+import type { AppLayout } from '../os/layout.ts'
+import { type Engine, type EngineOptions, engineFinder, type FindEngine, linesOf } from './engine.ts'
+
+const REMOVE_MS = 30_000
+const never = new AbortController().signal
+
+export interface ContainersOptions extends EngineOptions {
+  /** of the server: tells its containers from those of another on the same machine */
+  dataDir: string
+  app: (deploymentId: string) => AppLayout
+}
+
+export interface Started {
+  name: string
+  labels: string[]
+  /** The file with its environment, readable for the server only. */
+  write(environment: string): string
+  /** Removes that file: it was read. */
+  forget(): void
+  /** Removes the container, if it is still there, and every note of it. Never throws: the next sweep tries again. */
+  remove(): Promise<void>
+}
+
+export class Containers {
+  readonly engine: FindEngine
+  /** for files that only the server may read */
+  readonly folder: string
+  readonly #app: (deploymentId: string) => AppLayout
+  readonly #server: string
+  /** names of those that an agent of this process belongs to */
+  readonly #living = new Set<string>()
+
+  constructor(options: ContainersOptions) {
+    this.engine = engineFinder(options)
+    this.#app = options.app
+    this.folder = path.join(options.dataDir, 'containers')
+    fs.mkdirSync(this.folder, { recursive: true, mode: 0o700 })
+    this.#server = createHash('sha256').update(fs.realpathSync(options.dataDir)).digest('hex').slice(0, 16)
+  }
+
+  /** Notes a container that is about to be started. */
+  begin(engine: Engine, deploymentId: string): Started {
+    const name = `pilothouse-${deploymentId}-${randomBytes(4).toString('hex')}`
+    const folder = this.#notes(deploymentId)
+    const note = path.join(folder, name)
+    const file = path.join(folder, `${name}.env`)
+    this.#living.add(name)
+    fs.mkdirSync(folder, { recursive: true, mode: 0o700 })
+    fs.writeFileSync(note, '', { mode: 0o600 })
+    return {
+      name,
+      labels: this.#labels(deploymentId),
+      write(environment) {
+        fs.writeFileSync(file, environment, { mode: 0o600 })
+        return file
+      },
+      forget: () => fs.rmSync(file, { force: true }),
+      remove: async () => {
+        fs.rmSync(file, { force: true })
+        try {
+          if (await removed(engine, [name], this.#labels(deploymentId))) fs.rmSync(note, { force: true })
+        } catch {
+          // its note stays
+        }
+        this.#living.delete(name)
+      },
+    }
+  }
+
+  /**
+   * Removes the containers of a deployment that no agent of this process belongs to. Asks the engine only if some were
+   * noted. Throws StepFailure when there may be one that can't be removed.
+   */
+  async sweep(deploymentId: string): Promise<void> {
+    const folder = this.#notes(deploymentId)
+    const notes = fs.existsSync(folder) ? fs.readdirSync(folder) : []
+    const left = notes.filter((note) => !this.#living.has(path.basename(note, '.env')))
+    if (left.length === 0) return
+    const engine = await this.engine(never)
+    const labels = this.#labels(deploymentId)
+    const names = (await listed(engine, labels)).filter((name) => !this.#living.has(name))
+    if (!(await removed(engine, names, labels)))
+      throw new StepFailure(
+        'TEARDOWN_FAILED',
+        `Containers of this deployment could not be removed: remove ${names.join(', ')} by hand.`,
+      )
+    for (const note of left) fs.rmSync(path.join(folder, note), { force: true })
+  }
+
+  #notes(deploymentId: string): string {
+    return path.join(this.#app(deploymentId).root, 'containers')
+  }
+
+  #labels(deploymentId: string): string[] {
+    return [`pilothouse.server=${this.#server}`, `pilothouse.deployment=${deploymentId}`]
+  }
+}
+
+/** Names of all containers with these labels, running or not. */
+async function listed(engine: Engine, labels: string[]): Promise<string[]> {
+  const filters = labels.flatMap((label) => ['--filter', `label=${label}`])
+  const { ok, lines } = await limited(REMOVE_MS, never, (inTime) =>
+    linesOf(engine, ['ps', '--all', ...filters, '--format', '{{.Names}}'], inTime),
+  )
+  if (!ok)
+    throw new StepFailure(
+      'TOOL_MISSING',
+      `${engine.name} does not list its containers: ${lines.at(-1) ?? 'it says nothing'}`,
+    )
+  return lines.filter((line) => line.startsWith('pilothouse-'))
+}
+
+/** Removes these containers, also running ones; whether they are gone. */
+async function removed(engine: Engine, names: string[], labels: string[]): Promise<boolean> {
+  // engines differ in what they make of one that is gone already, so what they say does not count, but what is there
+  if (names.length > 0)
+    await limited(REMOVE_MS, never, (inTime) => linesOf(engine, ['rm', '--force', ...names], inTime))
+  const there = new Set(await listed(engine, labels))
+  return names.every((name) => !there.has(name))
+}

@@ -1,0 +1,96 @@
+/**
+ * The container engine of this machine: which one works, and how its command line is run. It is asked when an
+ * image is to be run, never at the start of the server, and asked again after a minute.
+ */
+import { limited } from '../../../../platform/async/time-limit.ts'
+import { StepFailure } from '../../../output/failure.ts'
+import type { OnLine } from '../../../output/lines.ts'
+import { HIDES_NOTHING, type Mask } from '../../../output/mask.ts'
+import { type Exit, runGroup } from '../os/group.ts'
+import type { Reaper } from '../os/reaper.ts'
+
+export type EngineName = 'podman' | 'docker'
+
+export interface EngineOptions {
+  reaper: Reaper
+  wanted: 'auto' | EngineName | 'none'
+  /** of the server's own environment, what an engine needs; PATH among it */
+  env: Record<string, string>
+}
+
+export interface Engine {
+  name: EngineName
+  env: Record<string, string>
+  /** what it can hold a container to */
+  limits: { cpu: boolean; memory: boolean }
+  /** Runs its command line to its end; `mask` hides in what it prints. A signal that aborts ends it, then the reason is thrown. */
+  run(args: string[], onLine: OnLine, signal: AbortSignal, mask?: Mask): Promise<Exit>
+}
+
+/** Gives an engine that works. Throws StepFailure with what is wrong with each. */
+export type FindEngine = (signal: AbortSignal) => Promise<Engine>
+
+/** Prints a line if, and only if, it can run containers: docker's own program is of no use without its daemon. */
+const PROBES: Record<EngineName, string> = {
+  podman: 'works {{.Version.Version}} {{.Host.CgroupControllers}}',
+  docker: 'works {{.ServerVersion}} {{if .CPUCfsQuota}}cpu{{end}} {{if .MemoryLimit}}memory{{end}}',
+}
+const PROBE_MS = 20_000
+const KEPT_MS = 60_000
+
+export function engineFinder({ reaper, wanted, env }: EngineOptions): FindEngine {
+  let found: { engine: Engine; until: number } | null = null
+
+  async function probe(name: EngineName, signal: AbortSignal): Promise<Engine | string> {
+    const run: Engine['run'] = (args, onLine, stop, mask = HIDES_NOTHING) =>
+      runGroup(reaper, { command: name, args, cwd: '/', env, account: null, mask }, onLine, stop)
+    const lines: string[] = []
+    try {
+      const exit = await limited(PROBE_MS, signal, (inTime) =>
+        run(['info', '--format', PROBES[name]], (_, line) => lines.push(line), inTime),
+      )
+      if (exit.code === 127) return `${name} is not installed`
+      // docker's client answers with empty values when its daemon is away
+      const answer = lines.find((line) => /^works \d/.test(line))
+      if (exit.code !== 0 || !answer)
+        return `${name} does not work: ${lines.at(-1)?.slice(0, 300) ?? 'it says nothing'}`
+      return { name, env, run, limits: { cpu: /\bcpu\b/.test(answer), memory: /\bmemory\b/.test(answer) } }
+    } catch (error) {
+      if (signal.aborted) throw error
+      return `${name} does not answer`
+    }
+  }
+
+  return async (signal) => {
+    if (found && found.until > performance.now()) return found.engine
+    const names: EngineName[] = wanted === 'auto' ? ['podman', 'docker'] : wanted === 'none' ? [] : [wanted]
+    const problems: string[] = []
+    for (const name of names) {
+      const engine = await probe(name, signal)
+      if (typeof engine !== 'string') {
+        found = { engine, until: performance.now() + KEPT_MS }
+        return engine
+      }
+      problems.push(engine)
+    }
+    found = null
+    throw new StepFailure(
+      'TOOL_MISSING',
+      [
+        `No container engine works on this machine (${problems.join('; ') || 'CONTAINER_ENGINE is none'}), so images can't be run here:`,
+        'install podman or docker there and redeploy, or use a listener with a Kubernetes cluster.',
+      ].join(' '),
+    )
+  }
+}
+
+/** What a command of the engine prints, errors among it, and whether it went well. */
+export async function linesOf(
+  engine: Engine,
+  args: string[],
+  signal: AbortSignal,
+): Promise<{ ok: boolean; lines: string[] }> {
+  const lines: string[] = []
+  const { code } = await engine.run(args, (_, line) => lines.push(line), signal)
+  return { ok: code === 0, lines }
+}

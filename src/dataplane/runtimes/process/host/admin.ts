@@ -1,0 +1,90 @@
+/**
+ * The connection by which deployments' databases are made and dropped. Servers take turns, so whoever hangs would keep
+ * all others waiting: everything here has a limit, on both ends of the connection, and heeds the step's signal.
+ */
+import pg from 'pg'
+import { Limit } from '../../../../platform/async/limit.ts'
+import { within } from '../../../../platform/async/time-limit.ts'
+
+/** Postgres fails concurrent changes of one database's privileges, so servers take turns. Any fixed number does. */
+export const LOCK = 7_265_137_001
+
+/** In ms. */
+export interface AdminLimits {
+  connect: number
+  /** for the turn, while other servers have theirs */
+  turn: number
+  /** one statement: to make or drop a database may take a moment on a busy machine */
+  statement: number
+  /** Postgres ends the session of a server that went silent after so long, and gives the turn on. Less than `turn`. */
+  silence: number
+}
+
+const LIMITS: AdminLimits = { connect: 10_000, turn: 45_000, statement: 30_000, silence: 20_000 }
+
+type Query = (sql: string, values?: unknown[]) => Promise<Record<string, unknown>[]>
+
+export interface Admin {
+  /** of the server's own database, as a role with the right to create databases and roles */
+  url: string
+  /**
+   * Does `work` when it is this server's turn. Rejects with the signal's reason, or with what broke the connection or
+   * took too long; the connection is gone by then.
+   */
+  run(signal: AbortSignal, work: (query: Query) => Promise<void>): Promise<void>
+}
+
+/** Connects for each run anew. */
+export function createAdmin(url: string, limits: AdminLimits = LIMITS): Admin {
+  // within a server it is decided without a connection whose turn it is
+  const turns = new Limit(1)
+  return {
+    url,
+    run: (signal, work) =>
+      turns.run(
+        signal,
+        () => session(url, limits, signal, work),
+        () => undefined,
+      ),
+  }
+}
+
+async function session(
+  url: string,
+  limits: AdminLimits,
+  signal: AbortSignal,
+  work: (query: Query) => Promise<void>,
+): Promise<void> {
+  signal.throwIfAborted()
+  const client = new pg.Client({
+    connectionString: url,
+    application_name: 'pilothouse provisioning',
+    connectionTimeoutMillis: limits.connect,
+    keepAlive: true,
+    // a moment more than Postgres has: this one is for a connection on which nothing comes back
+    query_timeout: Math.max(limits.turn, limits.statement) + 5000,
+  })
+  // a connection that breaks fails the query under way; without a listener it would end the server
+  client.on('error', () => undefined)
+  // not end(): it waits for an answer
+  const cut = () => void client.connection.stream.destroy()
+  signal.addEventListener('abort', cut)
+  const query: Query = async (sql, values) => {
+    signal.throwIfAborted()
+    return (await client.query(sql, values)).rows
+  }
+  try {
+    await client.connect()
+    await query(`SET idle_session_timeout = ${limits.silence}; SET lock_timeout = ${limits.turn}`)
+    await query('SELECT pg_advisory_lock($1)', [LOCK])
+    await query(`SET statement_timeout = ${limits.statement}`)
+    await work(query)
+    await within(1000, client.end())
+  } catch (error) {
+    signal.throwIfAborted()
+    throw error
+  } finally {
+    signal.removeEventListener('abort', cut)
+    cut()
+  }
+}

@@ -1,0 +1,89 @@
+/**
+ * The registry of the workers on this machine: `workers/<holder>.json` for each, named as in its claims. When one was
+ * killed, the next one sees that its process is gone and releases its claims, instead of waiting for the leases to end.
+ */
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { listensOn } from '../os/listening.ts'
+import { processStat } from '../os/proc.ts'
+
+interface Entry {
+  holder: string
+  machine: string
+  pid: number
+  /** when the process started, as the kernel counts; a number can be given to another process later */
+  started: string
+}
+
+/** Registers this process as `holder`; returns how to take that back. */
+export async function registerWorker(folder: string, holder: string): Promise<() => Promise<void>> {
+  const file = path.join(folder, `${encodeURIComponent(holder)}.json`)
+  const entry: Entry = { holder, machine: machine(), pid: process.pid, started: startOf(process.pid) }
+  fs.writeFileSync(`${file}.new`, JSON.stringify(entry), { mode: 0o600 })
+  fs.renameSync(`${file}.new`, file)
+  return async () => fs.rmSync(file, { force: true })
+}
+
+/** Calls `release` for each worker whose process is gone, then forgets it. */
+export async function releaseDeadWorkers(folder: string, release: (holder: string) => Promise<void>): Promise<void> {
+  // without the folder nobody is known: leases run out by themselves
+  for (const name of fs.existsSync(folder) ? fs.readdirSync(folder) : []) {
+    if (!name.endsWith('.json')) continue
+    const file = path.join(folder, name)
+    const entry = readEntry(file)
+    if (!entry || entry.machine !== machine() || isAlive(entry)) continue
+    await release(entry.holder)
+    fs.rmSync(file, { force: true })
+  }
+}
+
+/**
+ * Which other server of this DATA_DIR listens on a port: its process id, or null. One that hangs gives its deployments up
+ * only in the database: its sockets stay, and whoever takes over finds the addresses in use.
+ */
+export function serverOnPort(folder: string, port: number): number | null {
+  return livingWorkers(folder).find((pid) => pid !== process.pid && listensOn(pid, port)) ?? null
+}
+
+/** Process ids of the workers of this machine that are alive. */
+function livingWorkers(folder: string): number[] {
+  return (fs.existsSync(folder) ? fs.readdirSync(folder) : []).flatMap((name) => {
+    const entry = name.endsWith('.json') ? readEntry(path.join(folder, name)) : null
+    return entry && entry.machine === machine() && isAlive(entry) ? [entry.pid] : []
+  })
+}
+
+function readEntry(file: string): Entry | null {
+  try {
+    return JSON.parse(fs.readFileSync(file, 'utf8')) as Entry
+  } catch {
+    return null // another worker has just removed it
+  }
+}
+
+function isAlive({ pid, started }: Entry): boolean {
+  try {
+    process.kill(pid, 0)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false
+  }
+  return startOf(pid) === started
+}
+
+/** Process numbers mean something only within one boot and one container: elsewhere the lease has to run out. */
+function machine(): string {
+  const read = (of: () => string) => {
+    try {
+      return of().trim()
+    } catch {
+      return ''
+    }
+  }
+  const boot = read(() => fs.readFileSync('/proc/sys/kernel/random/boot_id', 'utf8'))
+  const namespace = read(() => fs.readlinkSync('/proc/self/ns/pid'))
+  return [os.hostname(), boot, namespace].join(' ')
+}
+
+/** Empty where there is no /proc: then the number of the process has to do. */
+const startOf = (pid: number): string => processStat(pid)?.started ?? ''

@@ -1,0 +1,126 @@
+/**
+ * Processes of builds and agents. Each is the leader of a process group of its own, so that it can be ended
+ * together with everything it started, and is known to the reaper before it runs its first instruction. Code from
+ * repositories also gets a tag of the group in its environment, by which processes are found that leave the group; one
+ * that empties its environment as well escapes.
+ */
+import { type ChildProcessByStdio, spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import type { Readable, Writable } from 'node:stream'
+import { within } from '../../../../platform/async/time-limit.ts'
+import type { Account } from '../../../../platform/postgres/embedded/account.ts'
+import type { CommandExit } from '../../../build/run.ts'
+import { type OnLine, readLines } from '../../../output/lines.ts'
+import type { Mask } from '../../../output/mask.ts'
+import { endGroup } from './group-end.ts'
+import { TAG_VARIABLE } from './process-tags.mjs'
+import type { Reaper } from './reaper.ts'
+
+/** The gate: nothing happens before a line is read; the end of the pipe instead means that the server died meanwhile. */
+const GATE = 'umask 077; read -r _ && exec "$@"'
+
+export interface Command {
+  command: string
+  args: string[]
+  cwd: string
+  env: Record<string, string>
+  /** null: the server's own account */
+  account: Account | null
+  /** whose it is, for `Reaper.kill`: the id of a step */
+  owner?: string
+  /**
+   * Code from a repository: what leaves the group is found and ended, too. Not for our own tools: what a container
+   * engine leaves behind is the engine's.
+   */
+  tagged?: boolean
+  /** hides what must not be seen in its output */
+  mask: Mask
+}
+
+export type Exit = CommandExit
+
+export interface Group {
+  pid: number
+  /** when its leader has exited and nobody of the group or from it is left, and all output has been read */
+  ended: Promise<Exit>
+  /** SIGTERM, after `graceMs` SIGKILL, to the whole group. Resolves with `ended`. */
+  end(graceMs: number): Promise<Exit>
+}
+
+/** Starts a command. `onLine` gets what it prints. Throws if it can't be started at all. */
+export async function startGroup(reaper: Reaper, command: Command, onLine: OnLine): Promise<Group> {
+  const tag = command.tagged ? randomUUID() : null
+  const child: ChildProcessByStdio<Writable, Readable, Readable> = spawn(
+    '/bin/sh',
+    ['-c', GATE, 'sh', command.command, ...command.args],
+    {
+      cwd: command.cwd,
+      env: tag === null ? command.env : { ...command.env, [TAG_VARIABLE]: tag },
+      // with a uid Node also drops all supplementary groups
+      ...(command.account ? { uid: command.account.uid, gid: command.account.gid } : {}),
+      detached: true,
+      stdio: ['pipe', 'pipe', 'pipe'],
+    },
+  )
+  const { pid } = child
+  if (pid === undefined) {
+    const [error] = await new Promise<[Error]>((resolve) => child.once('error', (cause) => resolve([cause])))
+    throw error
+  }
+  child.on('error', () => undefined)
+  child.stdin.on('error', () => undefined)
+  const exited = new Promise<Exit>((resolve) => child.once('exit', (code, signal) => resolve({ code, signal })))
+  const id = { group: pid, tag }
+  const output = Promise.all([child.stdout, child.stderr].map((stream) => readLines(stream, command.mask, onLine)))
+  let grace = 1000
+  let over = false
+  const ended = exited.then(async (exit) => {
+    // whatever the leader left behind belongs to what has ended
+    await endGroup(id, grace)
+    over = true
+    reaper.remove(pid)
+    // a process that left the group can hold the pipes open for ever
+    await within(1000, output)
+    child.stdout.destroy()
+    child.stderr.destroy()
+    return exit
+  })
+  await reaper.add(id, command.owner)
+  child.stdin.end('go\n')
+  return {
+    pid,
+    ended,
+    async end(graceMs) {
+      grace = graceMs
+      // once it is over, its number may be another group's
+      if (!over) await endGroup(id, graceMs)
+      return ended
+    },
+  }
+}
+
+/** Runs a command to its end. When the signal aborts, the group is ended (SIGKILL after 5 s), then the reason is thrown. */
+export async function runGroup(reaper: Reaper, command: Command, onLine: OnLine, signal: AbortSignal): Promise<Exit> {
+  signal.throwIfAborted()
+  const group = await startGroup(reaper, command, onLine)
+  const stop = () => void group.end(5000)
+  signal.addEventListener('abort', stop, { once: true })
+  if (signal.aborted) stop()
+  try {
+    const exit = await group.ended
+    signal.throwIfAborted()
+    return exit
+  } finally {
+    signal.removeEventListener('abort', stop)
+  }
+}
+
+/** Killed by somebody else than us: hardly ever for another reason. A shell reports that its command was killed as 128 + 9. */
+export const ranOutOfMemory = ({ code, signal }: Exit): boolean => signal === 'SIGKILL' || code === 137
+
+/** `exited with code 1`. */
+export function describeExit(exit: Exit): string {
+  const { code, signal } = exit
+  if (ranOutOfMemory(exit)) return 'was killed (SIGKILL): it may have run out of memory'
+  return signal ? `was ended by ${signal}` : `exited with code ${code}`
+}

@@ -1,0 +1,4 @@
+/** Types of process-tags.mjs, which runs as it is. */
+export const TAG_VARIABLE: string
+export function taggedProcesses(tags: ReadonlySet<string>): number[]
+export function signalProcesses(pids: readonly number[], signal: NodeJS.Signals): void

@@ -1,0 +1,49 @@
+/**
+ * The PATH of builds and agents: the Node.js that runs this server, with its package managers, and the
+ * system's folders. A Node.js below a closed home directory is copied once to where their account can use it.
+ */
+import fs from 'node:fs'
+import path from 'node:path'
+import { type Account, canReach } from '../../../../platform/postgres/embedded/account.ts'
+
+const SYSTEM = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin']
+
+/** The value of PATH. `shared`: a folder that the account can enter, for the copy. */
+export function toolchainPath(shared: string, account: Account | null): string {
+  const node = fs.realpathSync(process.execPath)
+  const bin = account && !canReach(account, node) ? copyOf(node, shared) : path.dirname(process.execPath)
+  return [...new Set([bin, ...SYSTEM])].join(':')
+}
+
+/** Whether a program is in one of the PATH's folders. */
+export function inPath(searchPath: string, program: string): boolean {
+  return searchPath.split(':').some((folder) => fs.existsSync(path.join(folder, program)))
+}
+
+function copyOf(node: string, shared: string): string {
+  const copy = path.join(shared, `node-${process.version}`)
+  const bin = path.join(copy, 'bin')
+  if (fs.existsSync(copy)) return bin
+  const temporary = fs.mkdtempSync(`${copy}.`)
+  fs.chmodSync(temporary, 0o755)
+  fs.mkdirSync(path.join(temporary, 'bin'))
+  fs.copyFileSync(node, path.join(temporary, 'bin/node'))
+  fs.chmodSync(path.join(temporary, 'bin/node'), 0o755)
+  const modules = path.join(path.dirname(path.dirname(node)), 'lib/node_modules')
+  for (const [name, programs] of [
+    ['npm', { npm: 'bin/npm-cli.js', npx: 'bin/npx-cli.js' }],
+    ['corepack', { corepack: 'dist/corepack.js' }],
+  ] as const) {
+    if (!fs.existsSync(path.join(modules, name))) continue
+    fs.cpSync(path.join(modules, name), path.join(temporary, 'lib/node_modules', name), { recursive: true })
+    for (const [program, script] of Object.entries(programs))
+      fs.symlinkSync(path.join('../lib/node_modules', name, script), path.join(temporary, 'bin', program))
+  }
+  try {
+    fs.renameSync(temporary, copy)
+  } catch {
+    // another server was first
+    fs.rmSync(temporary, { recursive: true, force: true })
+  }
+  return bin
+}

@@ -1,0 +1,157 @@
+/**
+ * Log lines that wait to be sent, in bounded memory. When more is printed than can be sent, the first and the last
+ * lines stay and a line between them says how many were left out: a failure is explained by what was printed last. Lines
+ * of our own stay in any case, as long as there is room for them.
+ */
+import type { LogEntry } from '../../domain/protocol/protocol.ts'
+
+/** A line and the log that it is for. */
+export interface Line extends LogEntry {
+  revisionId: string
+  attempt: number
+}
+
+/** Consecutive lines of one log that were left out. */
+interface Gap {
+  lines: number
+  /** the last one of them */
+  last: Line
+}
+
+interface Limit {
+  lines: number
+  characters: number
+}
+
+/** of the lines printed first, and as many again of those printed last */
+const PART: Limit = { lines: 2500, characters: 500_000 }
+/** of lines of our own that are kept between them */
+const OWN: Limit = { lines: 500, characters: 250_000 }
+
+export class Backlog {
+  /** what is sent next */
+  readonly #first = new Part()
+  /** lines of our own between these two parts, and the gaps of what was left out there */
+  readonly #middle: (Line | Gap)[] = []
+  readonly #own = { lines: 0, characters: 0 }
+  readonly #last = new Part()
+
+  get length(): number {
+    return this.#first.lines.length + this.#middle.length + this.#last.lines.length
+  }
+
+  /** `own`: it is ours, and not left out as long as there is room. */
+  add(line: Line, own: boolean): void {
+    const inOrder = this.#middle.length === 0 && this.#last.lines.length === 0
+    const part = inOrder && this.#first.hasRoom ? this.#first : this.#last
+    part.push(line, own)
+    while (this.#last.isOver) {
+      const oldest = this.#last.shift()
+      if (oldest.own) this.#keep(oldest.line)
+      else this.#leaveOut(oldest.line)
+    }
+  }
+
+  /** The next lines to send, all of one log, at most `most`. They stay until they are removed. */
+  next(most: number): Line[] {
+    if (this.#first.lines.length === 0) this.#moveUp()
+    const lines = this.#first.lines.slice(0, most).map(({ line }) => line)
+    const other = lines.findIndex((line) => !isOfSameLog(line, lines[0]!))
+    return other < 0 ? lines : lines.slice(0, other)
+  }
+
+  /** The first `count` have been sent. */
+  remove(count: number): void {
+    for (let i = 0; i < count; i++) this.#first.shift()
+  }
+
+  clear(): void {
+    this.#moveUp()
+    this.remove(this.#first.lines.length)
+  }
+
+  /** What was printed first has been sent: what was printed last is next. */
+  #moveUp(): void {
+    for (const kept of this.#middle.splice(0)) this.#first.push('lines' in kept ? markOf(kept) : kept, true)
+    Object.assign(this.#own, { lines: 0, characters: 0 })
+    while (this.#last.lines.length > 0) {
+      const { line, own } = this.#last.shift()
+      this.#first.push(line, own)
+    }
+  }
+
+  #keep(line: Line): void {
+    this.#middle.push(line)
+    this.#own.lines++
+    this.#own.characters += line.message.length
+    while (this.#own.lines > OWN.lines || this.#own.characters > OWN.characters) this.#giveUpOne()
+  }
+
+  /** The oldest line of our own goes, with all that was left out around it into one gap for each log. */
+  #giveUpOne(): void {
+    const at = this.#middle.findIndex((kept) => !('lines' in kept))
+    const line = this.#middle[at] as Line
+    this.#own.lines--
+    this.#own.characters -= line.message.length
+    const after = this.#middle.findIndex((kept, i) => i > at && !('lines' in kept))
+    const around = this.#middle.splice(0, after < 0 ? this.#middle.length : after)
+    const gaps: Gap[] = []
+    for (const kept of around) widen(gaps, 'lines' in kept ? kept : { lines: 1, last: kept })
+    this.#middle.unshift(...gaps)
+  }
+
+  #leaveOut(line: Line): void {
+    const from = this.#middle.findLastIndex((kept) => !('lines' in kept)) + 1
+    const gaps = this.#middle.slice(from) as Gap[]
+    const before = gaps.length
+    widen(gaps, { lines: 1, last: line })
+    if (gaps.length > before) this.#middle.push(gaps.at(-1)!)
+  }
+}
+
+/** Adds to the gap of the same log, if there is one. */
+function widen(gaps: Gap[], { lines, last }: Gap): void {
+  const same = gaps.find((gap) => isOfSameLog(gap.last, last))
+  if (!same) gaps.push({ lines, last })
+  else {
+    same.lines += lines
+    same.last = last
+  }
+}
+
+function markOf({ lines, last }: Gap): Line {
+  return {
+    ...last,
+    level: 'warning',
+    message: lines === 1 ? '… 1 line was left out' : `… ${lines} lines were left out`,
+  }
+}
+
+function isOfSameLog(a: Line, b: Line): boolean {
+  return a.revisionId === b.revisionId && a.attempt === b.attempt && a.type === b.type
+}
+
+/** Lines in their order, and their size together. */
+class Part {
+  readonly lines: { line: Line; own: boolean }[] = []
+  #characters = 0
+
+  get hasRoom(): boolean {
+    return this.lines.length < PART.lines && this.#characters < PART.characters
+  }
+
+  get isOver(): boolean {
+    return this.lines.length > PART.lines || this.#characters > PART.characters
+  }
+
+  push(line: Line, own: boolean): void {
+    this.#characters += line.message.length
+    this.lines.push({ line, own })
+  }
+
+  shift(): { line: Line; own: boolean } {
+    const oldest = this.lines.shift()!
+    this.#characters -= oldest.line.message.length
+    return oldest
+  }
+}

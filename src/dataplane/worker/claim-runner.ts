@@ -1,0 +1,291 @@
+/**
+ * Runs one claim of this worker: level-based, it compares what the control plane wants of the deployment (`run`, `step`,
+ * `stop`) with what is under way, and acts. At most one step at a time; a step that was withdrawn is stopped, and reported
+ * only when everything it had started is over.
+ */
+import type { Logger } from 'pino'
+import { ClaimLostError } from '../../domain/core/errors.ts'
+import type { Assignment, Claim, ControlPlane, HeartbeatItem, Progress, Step } from '../../domain/protocol/protocol.ts'
+import { backoff, retry } from '../../platform/async/retry.ts'
+import { within } from '../../platform/async/time-limit.ts'
+import { storable } from '../output/text.ts'
+import type { LeasedClaim, Runtime, TimedStep } from '../runtimes/runtime.ts'
+import { LogSink } from './log-sink.ts'
+import { performStep, type StepResult, Withdrawn } from './perform-step.ts'
+import { ensureStopped, StuckError } from './stop-step.ts'
+
+export interface ClaimRunnerOptions {
+  controlPlane: ControlPlane
+  runtime: Runtime
+  log: Logger
+  claim: Claim
+  /** performance.now() of when the lease was asked for: it lasts at least from then on */
+  leasedAt: number
+  /** ends when an earlier claim of the same deployment is over here */
+  after?: Promise<void>
+  /** called when something of it can't be ended, not even by force */
+  onStuck?: (error: StuckError) => void
+  /** see stop-step.ts */
+  stopMs?: number
+}
+
+/** ms in which everything of a deployment is over here, whatever it takes */
+const SHUTDOWN_MS = 120_000
+
+/** ms that a timer may come too early */
+const TIMER_EARLY = 2
+
+interface Active {
+  step: Step
+  abort: AbortController
+  done: Promise<void>
+}
+
+export class ClaimRunner {
+  readonly claim: LeasedClaim
+  /** resolves when nothing of it is left here: processes have ended, the claim is lost or released */
+  readonly over: Promise<void>
+  readonly #options: ClaimRunnerOptions
+  readonly #log: Logger
+  readonly #sink: LogSink
+  readonly #end = new AbortController()
+  #assignment: Assignment
+  /** performance.now() of when the assignment came */
+  #assignedAt = performance.now()
+  #ready = false
+  #active: Active | null = null
+  /** the step (and which try of it) that was last begun here: it is not begun again */
+  #begun: { id: string; tries: number } | null = null
+  #stopReported = -1
+  /** what the step in progress waits for, as the runtime last reported */
+  #progress: Progress | null = null
+  /** a hand-over is under way: what runs is about to change by our own doing */
+  #handingOver = false
+  #pruning: Promise<void> = Promise.resolve()
+  /** performance.now() of when the lease is given up */
+  #leaseEnd = 0
+  #leaseTimer: NodeJS.Timeout | null = null
+  #finish!: () => void
+
+  constructor(options: ClaimRunnerOptions) {
+    const { claim, controlPlane, log } = options
+    this.#options = options
+    this.claim = { ...claim, leaseValid: () => !this.ended && performance.now() < this.#leaseEnd }
+    this.#assignment = claim
+    this.#log = log.child({ deploymentId: claim.deployment.id, claimId: claim.claimId })
+    this.#sink = new LogSink(controlPlane, { claimId: claim.claimId, token: claim.token })
+    this.over = new Promise((resolve) => {
+      this.#finish = resolve
+    })
+    this.renewed(options.leasedAt, claim.leaseSeconds)
+    void Promise.resolve(options.after).then(() => {
+      this.#ready = true
+      this.#reconcile()
+    })
+  }
+
+  /** It is being shut down, or is over. */
+  get ended(): boolean {
+    return this.#end.signal.aborted
+  }
+
+  /** Its part of the next heartbeat. */
+  heartbeat(): HeartbeatItem {
+    const health = this.#options.runtime.health(this.claim.deployment.id)
+    const { claimId, token } = this.claim
+    return {
+      claimId,
+      token,
+      generation: this.#assignment.generation,
+      ...(this.#active && {
+        progress: this.#progress && { ...this.#progress, message: storable(this.#progress.message) },
+      }),
+      ...(health && { health: { ...health, message: health.message && storable(health.message) } }),
+    }
+  }
+
+  /** The lease lasts `leaseSeconds` from `since` (performance.now()). It is given up shortly before its end. */
+  renewed(since: number, leaseSeconds: number): void {
+    if (this.ended) return
+    if (this.#leaseTimer) clearTimeout(this.#leaseTimer)
+    // to end processes takes a moment, and must be over when somebody else may start
+    const margin = Math.min(5000, leaseSeconds * 250)
+    this.#leaseEnd = since + leaseSeconds * 1000 - margin
+    const giveUp = () => {
+      if (this.ended || this.leaseLeft > TIMER_EARLY) return
+      this.#log.warn('The lease could not be renewed: everything of this deployment is stopped here')
+      void this.lost().then(() => this.#releaseLate())
+    }
+    // in a process that was busy for long, the answer that renews it may be there and only not have been read yet
+    this.#leaseTimer = setTimeout(() => setImmediate(giveUp), Math.max(0, this.leaseLeft))
+  }
+
+  /** ms until the lease is given up, unless it is renewed. */
+  get leaseLeft(): number {
+    return this.#leaseEnd - performance.now()
+  }
+
+  /** An assignment in the answer to a heartbeat. */
+  update(assignment: Assignment): void {
+    // it crossed with the answer to a report, which had the same or a newer one
+    if (assignment.generation <= this.#assignment.generation) return
+    this.#assignment = assignment
+    this.#assignedAt = performance.now()
+    this.#reconcile()
+  }
+
+  /** The claim is gone: ends everything at once, without a report. */
+  async lost(): Promise<void> {
+    await this.#shutDown(0, async () => undefined)
+  }
+
+  /** The lease could not be renewed in time: the control plane learns of that when it can, so that the try of the step does not count. */
+  async #releaseLate(): Promise<void> {
+    const { claimId, token } = this.claim
+    await this.#options.controlPlane.release({ claimId, token }).catch((error) => {
+      if (!(error instanceof ClaimLostError))
+        this.#log.warn({ err: error }, 'A claim that ran out could not be given back')
+    })
+  }
+
+  /** The worker stops: ends everything (requests in flight have `drainMs`), then gives the claim back. False: the control plane did not answer. */
+  release(drainMs: number): Promise<boolean> {
+    const { claimId, token } = this.claim
+    return this.#shutDown(drainMs, async () => {
+      await this.#sink.flush(1000)
+      await this.#options.controlPlane.release({ claimId, token })
+    })
+  }
+
+  /** False: `last` failed. */
+  async #shutDown(drainMs: number, last: () => Promise<void>): Promise<boolean> {
+    if (this.ended) return this.over.then(() => true)
+    let done = true
+    this.#end.abort()
+    if (this.#leaseTimer) clearTimeout(this.#leaseTimer)
+    this.#active?.abort.abort(new Error('This worker does not hold the deployment any more'))
+    const { runtime, after, onStuck } = this.#options
+    try {
+      const over = Promise.all([after, this.#active?.done, runtime.drop(this.claim.deployment.id, drainMs)])
+      if (!(await within(SHUTDOWN_MS, over)))
+        onStuck?.(new StuckError('A deployment can’t be given up here: this process ends, to be started again.'))
+      await over
+      await last()
+    } catch (error) {
+      done = error instanceof ClaimLostError
+      if (!done) this.#log.error({ err: error }, 'Giving up a claim failed')
+    }
+    this.#sink.close()
+    this.#finish()
+    return done
+  }
+
+  /** Level-based: does what is due; may be called at any time. */
+  #reconcile(): void {
+    if (this.ended || !this.#ready) return
+    const { run, step, stop, generation } = this.#assignment
+    if (this.#active && (stop || step?.id !== this.#active.step.id)) this.#active.abort.abort(new Withdrawn())
+    if (!this.#handingOver) this.#options.runtime.ensure(this.claim, run, run && this.#sink.of(run.revision))
+    if (this.#active) return
+    if (stop) {
+      if (this.#stopReported === generation) return
+      this.#stopReported = generation
+      void this.#reportStopped()
+    } else if (step && !(step.id === this.#begun?.id && step.tries === this.#begun.tries)) this.#begin(step)
+    else if (!step) this.#prune()
+  }
+
+  #begin(assigned: Step): void {
+    const step = this.#timed(assigned)
+    const abort = new AbortController()
+    this.#begun = { id: step.id, tries: step.tries }
+    let tornDown = false
+    const work = async () => {
+      await this.#pruning
+      await performStep({
+        runtime: this.#options.runtime,
+        claim: this.claim,
+        step,
+        log: step.revision && this.#sink.of(step.revision),
+        signal: abort.signal,
+        report: async (result) => {
+          const recorded = await this.#report(step.id, result)
+          // the claim has ended with it
+          tornDown = recorded && step.kind === 'TEARDOWN' && result.outcome === 'succeeded'
+          return recorded
+        },
+        onProgress: (progress) => {
+          if (this.#active?.step.id === step.id) this.#progress = progress
+        },
+        onHandOver: () => {
+          this.#handingOver = true
+        },
+        logger: this.#log,
+      })
+      this.#active = null
+      this.#progress = null
+      this.#handingOver = false
+    }
+    const done = work()
+    this.#active = { step, abort, done }
+    void done.then(() => (tornDown ? this.lost() : this.#reconcile()))
+    abort.signal.addEventListener('abort', () => void this.#ensureStopped(step, done), { once: true })
+  }
+
+  /** After a step that had to be ended by force somebody else goes on with the deployment. */
+  async #ensureStopped(step: Step, done: Promise<void>): Promise<void> {
+    const { runtime, onStuck, stopMs } = this.#options
+    try {
+      if (await ensureStopped(step, done, { runtime, log: this.#log, stopMs })) await this.release(0)
+    } catch (error) {
+      onStuck?.(error as StuckError)
+    }
+  }
+
+  /** Its deadline by our own clock: the time that was left when it was assigned, less what has gone by, even if the clock was set since. */
+  #timed(step: Step): TimedStep {
+    const left = step.secondsLeft * 1000 - (performance.now() - this.#assignedAt)
+    return { ...step, deadlineAt: new Date(Date.now() + left) }
+  }
+
+  /** Reports to the control plane until that has answered; true: the result counts. Never throws. */
+  async #report(stepId: string, result: StepResult): Promise<boolean> {
+    const { claimId, token } = this.claim
+    const storableResult = result.message === undefined ? result : { ...result, message: storable(result.message) }
+    await this.#sink.flush()
+    if (this.ended) return false
+    const complete = () => this.#options.controlPlane.complete({ claimId, token, stepId, ...storableResult })
+    const pause = (tries: number, error: unknown) => {
+      this.#log.warn({ err: error, stepId }, 'The result of a step could not be reported yet')
+      return backoff(tries, 200, 5000)
+    }
+    try {
+      const when = (error: unknown) => !(error instanceof ClaimLostError)
+      const { recorded, assignment } = await retry(complete, { when, pause, signal: this.#end.signal })
+      if (assignment.generation >= this.#assignment.generation) {
+        this.#assignment = assignment
+        this.#assignedAt = performance.now()
+      }
+      return recorded
+    } catch (error) {
+      if (error instanceof ClaimLostError) void this.lost()
+      return false
+    }
+  }
+
+  /** Nothing is under way here, and the control plane waits for the end of a step. */
+  async #reportStopped(): Promise<void> {
+    // the answer to our report of that step must have been lost
+    if (this.#begun) await this.#report(this.#begun.id, { outcome: 'stopped' })
+    // or that step never got here, or was not understood: then only a new lease sets the deployment free
+    if (this.#assignment.stop && !this.#active) await this.release(0)
+    else this.#reconcile()
+  }
+
+  #prune(): void {
+    const { keepArtifacts } = this.#assignment
+    this.#pruning = this.#pruning
+      .then(() => this.#options.runtime.prune(this.claim.deployment.id, keepArtifacts))
+      .catch((error) => this.#log.warn({ err: error }, 'Old artifacts could not be removed'))
+  }
+}

@@ -1,0 +1,93 @@
+/**
+ * Carries log lines of one claim to the control plane: in batches, in order, with bounded memory. A control
+ * plane that is away costs lines, never the agent that prints them.
+ */
+import { ClaimLostError } from '../../domain/core/errors.ts'
+import type { ControlPlane } from '../../domain/protocol/protocol.ts'
+import { within } from '../../platform/async/time-limit.ts'
+import { storable } from '../output/text.ts'
+import type { RevisionLog } from '../runtimes/runtime.ts'
+import { Backlog } from './backlog.ts'
+
+const FLUSH_MS = 200
+const RETRY_MS = 2000
+const BATCH = 100
+
+export class LogSink {
+  readonly #controlPlane: ControlPlane
+  readonly #claim: { claimId: string; token: string }
+  readonly #pending = new Backlog()
+  #sending: Promise<void> | null = null
+  #timer: NodeJS.Timeout | null = null
+  /** the last call failed: the next one comes with the timer, however much is printed meanwhile */
+  #failed = false
+  #closed = false
+
+  constructor(controlPlane: ControlPlane, claim: { claimId: string; token: string }) {
+    this.#controlPlane = controlPlane
+    this.#claim = claim
+  }
+
+  /** The log of one attempt of a revision. */
+  of(revision: { id: string; attempt: number }): RevisionLog {
+    const { id: revisionId, attempt } = revision
+    const add = (own: boolean): RevisionLog['write'] => {
+      return (type, message, level = 'info') => {
+        if (this.#closed) return
+        this.#pending.add({ revisionId, attempt, type, level, message: storable(message), time: new Date() }, own)
+        if (this.#pending.length >= BATCH && !this.#failed) this.#send()
+        else this.#timer ??= setTimeout(() => this.#send(), FLUSH_MS)
+      }
+    }
+    return { write: add(true), print: add(false) }
+  }
+
+  /** Resolves when what was written until now has been sent, at the latest after `ms`. */
+  async flush(ms = 3000): Promise<void> {
+    this.#send()
+    if (this.#sending) await within(ms, this.#sending)
+  }
+
+  /** From now on everything is dropped. */
+  close(): void {
+    this.#closed = true
+    this.#pending.clear()
+    if (this.#timer) clearTimeout(this.#timer)
+  }
+
+  #send(): void {
+    if (this.#timer) clearTimeout(this.#timer)
+    this.#timer = null
+    this.#sending ??= this.#sendAll().finally(() => {
+      this.#sending = null
+      // written between the last look and now
+      if (this.#pending.length > 0 && !this.#timer && !this.#closed) this.#send()
+      // so that `flush` waits for these lines, too
+      return this.#sending
+    })
+  }
+
+  async #sendAll(): Promise<void> {
+    while (this.#pending.length > 0 && !this.#closed) {
+      const batch = this.#pending.next(BATCH)
+      const { revisionId, attempt } = batch[0]!
+      try {
+        await this.#controlPlane.logs({
+          ...this.#claim,
+          revisionId,
+          attempt,
+          entries: batch.map(({ type, level, message, time }) => ({ type, level, message, time })),
+        })
+      } catch (error) {
+        if (error instanceof ClaimLostError) return this.close()
+        // tried again later; what does not fit into the backlog meanwhile is left out
+        this.#failed = true
+        if (this.#timer) clearTimeout(this.#timer)
+        this.#timer = this.#closed ? null : setTimeout(() => this.#send(), RETRY_MS)
+        return
+      }
+      this.#failed = false
+      if (!this.#closed) this.#pending.remove(batch.length)
+    }
+  }
+}

@@ -1,0 +1,136 @@
+/**
+ * Carries out one step with the runtime and reports how it went.
+ */
+import type { Logger } from 'pino'
+import type { CompleteRequest } from '../../domain/protocol/protocol.ts'
+import { backoff, retry, sleep } from '../../platform/async/retry.ts'
+import { StepFailure } from '../output/failure.ts'
+import { isNoSpace, noSpace } from '../output/no-space.ts'
+import type { LeasedClaim, OnProgress, RevisionLog, RevisionStep, Runtime, TimedStep } from '../runtimes/runtime.ts'
+
+export type StepResult = Omit<CompleteRequest, 'claimId' | 'token' | 'stepId'>
+
+/** The control plane has taken the step back: it has to be stopped and then reported as such. */
+export class Withdrawn extends Error {
+  constructor() {
+    super('The step was withdrawn')
+  }
+}
+
+export interface Work {
+  runtime: Runtime
+  claim: LeasedClaim
+  step: TimedStep
+  /** of the step's revision */
+  log: RevisionLog | null
+  /** aborted with Withdrawn, or with anything else when nobody is interested in the result any more */
+  signal: AbortSignal
+  /** true: the result was recorded and counts. Never throws. */
+  report: (result: StepResult) => Promise<boolean>
+  /** called with what the step waits for, whenever that changes */
+  onProgress: OnProgress
+  /** called right before a deploy hands over */
+  onHandOver: () => void
+  logger: Logger
+}
+
+/** how often provisioning is tried while Postgres is away, with 1, 2, 4, 8 s between */
+const PROVISION_TRIES = 5
+
+/** ms before a step that failed for no fault of its own is given back: 2 s, 8 s */
+const FIRST_PAUSE_MS = 2000
+const LONGEST_PAUSE_MS = 8000
+
+/** Resolves when the step is over and reported. Never throws. */
+export async function performStep(work: Work): Promise<void> {
+  const { signal, step, logger } = work
+  // a BUILD that has found its commit says so however it ends: the revision is made of it from then on
+  const found: Pick<StepResult, 'repoCommitSha'> = {}
+  const report = (result: StepResult) => work.report({ ...result, ...found })
+  const onCommit = (commit: string) => {
+    found.repoCommitSha = commit
+  }
+  try {
+    await perform({ ...work, report }, onCommit)
+  } catch (thrown) {
+    const error = isNoSpace(thrown) ? noSpace() : thrown
+    if (signal.aborted) {
+      if (signal.reason instanceof Withdrawn) await report({ outcome: 'stopped' })
+      return
+    }
+    if (error instanceof StepFailure) {
+      await report({
+        outcome: 'failed',
+        reason: error.reason,
+        message: error.message,
+        ...(error.artifactLost ? { artifactLost: true } : {}),
+      })
+      return
+    }
+    logger.error({ err: error, stepId: step.id, kind: step.kind }, 'A step failed unexpectedly')
+    const { code } = error as NodeJS.ErrnoException
+    const hint = typeof code === 'string' && /^[A-Z0-9_]+$/.test(code) ? ` (${code})` : ''
+    const message = `${step.kind} failed unexpectedly${hint}: the server's log has the cause.`
+    // a teardown is tried again in any case
+    if (step.kind === 'TEARDOWN') await report({ outcome: 'failed', reason: 'INTERNAL', message })
+    else await giveBack({ ...work, report }, message)
+  }
+}
+
+/**
+ * What is no StepFailure is not the step's own fault (the database was away as it began): it is given back after a
+ * pause, and taken again here or elsewhere, as often as a step is tried.
+ */
+async function giveBack({ step, log, signal, report, onProgress }: Work, message: string): Promise<void> {
+  const pause = backoff(2 * (step.tries - 1), FIRST_PAUSE_MS, LONGEST_PAUSE_MS)
+  log?.write(step.kind === 'BUILD' ? 'build' : 'deploy', message, 'warning')
+  onProgress({ reason: 'INTERNAL', message: `${message} It is tried again in ${pause / 1000} s, if it may be.` })
+  await sleep(pause, signal)
+  if (signal.aborted && !(signal.reason instanceof Withdrawn)) return
+  await report({ outcome: 'stopped', tries: step.tries, reason: 'INTERNAL', message })
+}
+
+async function perform(work: Work, onCommit: (commit: string) => void): Promise<void> {
+  const { runtime, claim, step, log, signal, report, onProgress, onHandOver } = work
+  switch (step.kind) {
+    case 'PROVISION':
+      await provision(work)
+      await report({ outcome: 'succeeded' })
+      return
+    case 'TEARDOWN':
+      await runtime.teardown(claim, step, signal)
+      await report({ outcome: 'succeeded' })
+      return
+    case 'BUILD': {
+      const { artifact } = await runtime.build(claim, ofRevision(step), log!, signal, onCommit, onProgress)
+      signal.throwIfAborted()
+      await report({ outcome: 'succeeded', artifact })
+      return
+    }
+    case 'DEPLOY': {
+      const candidate = await runtime.deploy(claim, ofRevision(step), log!, signal, onProgress)
+      if (signal.aborted) {
+        await candidate.discard()
+        throw signal.reason
+      }
+      onHandOver()
+      const { url, imageVersion } = candidate
+      await candidate.commit(() => report({ outcome: 'succeeded', url, ...(imageVersion ? { imageVersion } : {}) }))
+    }
+  }
+}
+
+async function provision({ runtime, claim, step, signal, onProgress }: Work): Promise<void> {
+  const work = () => runtime.provision(claim, step, signal, onProgress).then(() => signal.throwIfAborted())
+  await retry(work, {
+    tries: PROVISION_TRIES,
+    signal,
+    when: (error) => !(error instanceof StepFailure),
+    pause: (retries) => backoff(retries, 1000, 8000),
+  })
+}
+
+function ofRevision(step: TimedStep): RevisionStep {
+  if (!step.revision) throw new Error(`A ${step.kind} step came without its revision`)
+  return step as RevisionStep
+}

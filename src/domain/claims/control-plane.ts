@@ -1,0 +1,112 @@
+/**
+ * The control plane as those who hold claims call it (docs/protocol.md): the built-in worker in process, a listener with
+ * its key. Of a listener's call: who it is, then the shape, then the same verbs, for the deployments of this listener alone.
+ */
+import { z } from 'zod'
+import { requireListener } from '../context/access.ts'
+import type { Core, RequestContext } from '../context/context.ts'
+import { takeSlot, tryTakeSlot } from '../context/slots.ts'
+import { fromWire, type WireObject } from '../core/codec.ts'
+import { uuid } from '../core/fields.ts'
+import { parse, type RawInput } from '../core/parse.ts'
+import { refuseRevoked } from '../keys/revoke.ts'
+import type { Claim, CompleteAnswer, ControlPlane, HeartbeatAnswer } from '../protocol/protocol.ts'
+import { claimRequest, completeRequest, heartbeatRequest, logsRequest, releaseRequest } from '../protocol/requests.ts'
+import type { Scope } from '../rows/lease.ts'
+import { claim, giveBack } from './claim.ts'
+import { complete } from './complete.ts'
+import { heartbeat } from './heartbeat.ts'
+import { appendLogs } from './logs.ts'
+import { release, releaseHolder } from './release.ts'
+
+/** For the built-in worker, which has the deployments that name no listener. */
+export function localControlPlane(core: Core): ControlPlane {
+  const scope: Scope = { listenerId: null }
+  return {
+    claim: (request, signal) => claim(core, scope, request, signal),
+    heartbeat: (request, signal) => heartbeat(core, scope, request, signal),
+    logs: (request) => appendLogs(core, scope, request),
+    complete: (request) => complete(core, scope, request),
+    release: (claim) => release(core, scope, claim),
+    releaseHolder: (holder) => releaseHolder(core, scope, holder),
+  }
+}
+
+const ofListener = z.object({ listener_id: uuid })
+const ofClaim = ofListener.extend({ claim_id: uuid })
+
+/** What each call takes: the message in its body, and `input`, which is all of it as JSON. */
+export const CALLS = {
+  claim: call(ofListener, claimRequest),
+  heartbeat: call(ofListener, heartbeatRequest),
+  logs: call(ofClaim, logsRequest),
+  complete: call(ofClaim, completeRequest),
+  release: call(ofClaim, releaseRequest),
+}
+
+function call<P extends z.ZodObject, S extends z.ZodRawShape>(path: P, message: WireObject<S>) {
+  return { input: z.object({ path, body: message.in }), message }
+}
+
+/**
+ * Key: the listener's own. Returns at most `max` claims; an empty list when there was nothing, after `wait_seconds`.
+ * Throws RATE_LIMITED when there was nothing and too many wait already.
+ */
+export async function claimForListener(ctx: RequestContext, raw: RawInput): Promise<Claim[]> {
+  const { scope, body } = received(ctx, CALLS.claim, raw)
+  const request = { ...body, holder: body.holder ?? ctx.actor.subject }
+  const enter = () => takeSlot(ctx, 'listenerWaits')
+  const claims = await claim(ctx, scope, request, ctx.signal, enter)
+  if (claims.length === 0) return claims
+  const takeBack = () => giveBack(ctx, scope, claims)
+  // an answer that does not get there is one that nobody acts on
+  ctx.signal?.addEventListener('abort', () => void takeBack(), { once: true })
+  await refuseRevoked(ctx).catch(async (error) => {
+    await takeBack()
+    throw error
+  })
+  return claims
+}
+
+/**
+ * Key: the listener's own. Answers for each claim, in the order asked; waits up to `wait_seconds` while nothing is new,
+ * and when too many wait already not at all: its leases are extended in any case.
+ */
+export async function heartbeatOfListener(ctx: RequestContext, raw: RawInput): Promise<HeartbeatAnswer[]> {
+  const { scope, body } = received(ctx, CALLS.heartbeat, raw)
+  const enter = () => tryTakeSlot(ctx, 'listenerWaits')
+  const answers = await heartbeat(ctx, scope, body, ctx.signal, enter)
+  if (answers.some(({ assignment }) => assignment)) await refuseRevoked(ctx)
+  return answers
+}
+
+/** Key: the listener's own. Throws ClaimLostError, and NotFoundError for the revision. */
+export async function logsOfListener(ctx: RequestContext, raw: RawInput): Promise<void> {
+  const { scope, claimId, body } = received(ctx, CALLS.logs, raw)
+  await appendLogs(ctx, scope, { claimId, ...body })
+}
+
+/** Key: the listener's own. Throws ClaimLostError. */
+export async function completeForListener(ctx: RequestContext, raw: RawInput): Promise<CompleteAnswer> {
+  const { scope, claimId, body } = received(ctx, CALLS.complete, raw)
+  return complete(ctx, scope, { claimId, ...body })
+}
+
+/** Key: the listener's own. Throws ClaimLostError. */
+export async function releaseForListener(ctx: RequestContext, raw: RawInput): Promise<void> {
+  const { scope, claimId, body } = received(ctx, CALLS.release, raw)
+  await release(ctx, scope, { claimId, ...body })
+}
+
+function received<S extends z.ZodRawShape>(
+  ctx: RequestContext,
+  { input, message }: { input: z.ZodObject<{ path: z.ZodObject; body: z.ZodObject }>; message: WireObject<S> },
+  raw: RawInput,
+): { body: z.output<WireObject<S>>; scope: Scope; claimId: string } {
+  // 403 comes before the shape, and 404 behind it (docs/api-rules.md#errors)
+  requireListener(ctx, ctx.actor.listenerId ?? '')
+  const { path, body } = parse(input, raw)
+  const { listener_id: listenerId, claim_id: claimId = '' } = path as { listener_id: string; claim_id?: string }
+  requireListener(ctx, listenerId)
+  return { body: fromWire(message, body), scope: { listenerId }, claimId }
+}

@@ -1,0 +1,171 @@
+/**
+ * One call for all of a holder's claims: one statement renews every lease and records health; only claims that have a new
+ * assignment cost more. A holder that is up to date may wait here for the next one.
+ */
+import { Prisma } from '../../generated/prisma/client.ts'
+import { lookUntil } from '../../platform/async/look-until.ts'
+import { within } from '../../platform/async/time-limit.ts'
+import { type Core, type Tx, transaction } from '../context/context.ts'
+import { databaseFailure } from '../core/database-failure.ts'
+import { ClaimLostError } from '../core/errors.ts'
+import { MAX_MESSAGE } from '../model/explanation.ts'
+import type { Assignment, HeartbeatAnswer, HeartbeatItem, HeartbeatRequest } from '../protocol/protocol.ts'
+import { leaseEnd, renewHeld } from '../rows/deployment.ts'
+import { isHeld, type Scope, STEP_IS_DUE } from '../rows/lease.ts'
+import { lockClaimed, toChangeOrSkip } from '../rows/locks.ts'
+import { assign } from './assignment.ts'
+import { giveTriesBack, listenerSeen } from './liveness.ts'
+
+/** A claim whose holder is not up to date. */
+interface Changed {
+  claimId: string
+  /** its lease is over, or somebody else's */
+  lost: boolean
+}
+
+/**
+ * Answers for each claim, in the order asked: lost, or its assignment where that is newer than the generation it named.
+ * When very many have changed, the rest is answered the next time. `signal` ends the wait. `enter`: takes a slot to wait
+ * in; null: there is none, it does not wait.
+ */
+export async function heartbeat(
+  core: Core,
+  scope: Scope,
+  request: HeartbeatRequest,
+  signal?: AbortSignal,
+  enter?: () => (() => void) | null,
+): Promise<HeartbeatAnswer[]> {
+  const { leaseSeconds, waitSeconds = 0 } = request
+  let renewed: Changed[] | null = await renewLeases(core, scope, request)
+  const lost = renewed.filter((claim) => claim.lost).map(({ claimId }) => claimId)
+  const wait = Math.min(waitSeconds, leaseSeconds / 2)
+  const look = async () => {
+    const changed = renewed ?? (await findChanged(core, scope, request))
+    renewed = null
+    return answerAll(core, scope, request, changed)
+  }
+  const answering = lookUntil(core.notifier, scope.listenerId, wait, signal, look, enter)
+  // the holder must learn in good time that its leases were renewed, whatever the rest waits for
+  const answered = await inTime(wait * 1000 + (leaseSeconds * 1000) / 8, answering)
+  const answers = request.claims.map(
+    ({ claimId }) => answered?.get(claimId) ?? (lost.includes(claimId) ? lostClaim(claimId) : unchanged(claimId)),
+  )
+  const allLost = answers.filter((answer) => answer.lost).map(({ claimId }) => claimId)
+  // steps that somebody has locked must not cost the others their leases: then these tries count
+  if (allLost.length > 0) await inTime((leaseSeconds * 1000) / 8, giveTriesBack(core, scope, allLost))
+  return answers
+}
+
+/** What `work` resolves to; undefined when that takes longer than `ms`, or the database fails it: then the next heartbeat makes up for it. */
+function inTime<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
+  const done = work.catch((error) => {
+    if (databaseFailure(error) === null) throw error
+    return undefined
+  })
+  return within(ms, done)
+}
+
+const lostClaim = (claimId: string): HeartbeatAnswer => ({ claimId, lost: true, assignment: null })
+const unchanged = (claimId: string): HeartbeatAnswer => ({ claimId, lost: false, assignment: null })
+
+/** Null: there is nothing to answer yet. */
+async function answerAll(
+  core: Core,
+  scope: Scope,
+  { claims, leaseSeconds }: HeartbeatRequest,
+  changed: Changed[],
+): Promise<Map<string, HeartbeatAnswer> | null> {
+  const answers = new Map<string, HeartbeatAnswer>()
+  const items = new Map(claims.map((item) => [item.claimId, item]))
+  // the holder must learn in good time that its leases were renewed
+  const until = performance.now() + (leaseSeconds * 1000) / 8
+  for (const { claimId, lost } of changed) {
+    if (!lost && performance.now() > until) continue
+    const one = lost ? lostClaim(claimId) : await answer(core, scope, items.get(claimId)!)
+    if (one.lost || one.assignment) answers.set(claimId, one)
+  }
+  return answers.size > 0 ? answers : null
+}
+
+async function answer(core: Core, scope: Scope, item: HeartbeatItem): Promise<HeartbeatAnswer> {
+  try {
+    const work = async (tx: Tx) => assign(core, tx, await lockClaimed(tx, scope, item))
+    const assignment: Assignment = await transaction(core, work)
+    return { claimId: item.claimId, lost: false, assignment }
+  } catch (error) {
+    if (error instanceof ClaimLostError) return lostClaim(item.claimId)
+    // it keeps what it has; its fault must not cost the others their leases
+    if (databaseFailure(error) === null)
+      core.log.error({ err: error, claimId: item.claimId }, 'a claim could not be answered with its new assignment')
+    return unchanged(item.claimId)
+  }
+}
+
+/**
+ * Waits for no lock: of a deployment whose row somebody else has locked, the lease is renewed beside it. That is as good,
+ * since whoever takes a deployment over looks at both. What its holder reports of health is recorded the next time.
+ */
+function renewLeases(core: Core, scope: Scope, request: HeartbeatRequest): Promise<Changed[]> {
+  return core.renew<Changed>(Prisma.sql`
+    WITH ${listenerSeen(scope)} asked AS (${asked(request)}),
+    free AS MATERIALIZED (
+      SELECT d.id, d.claim_id FROM asked a JOIN deployments d ON ${isAsked(scope)} ${toChangeOrSkip('d')}
+    ), renewed AS (
+      ${renewHeld(request.leaseSeconds)}
+      RETURNING d.id, d.claim_id, d.generation, d.busy_step_id, ${IS_DUE} AS step_due
+    ), beside AS (
+      INSERT INTO lease_renewals (claim_id, expires_at)
+      SELECT DISTINCT d.claim_id, ${leaseEnd(request.leaseSeconds)} FROM asked a JOIN deployments d ON ${isAsked(scope)}
+      WHERE d.id NOT IN (SELECT id FROM free)
+      ON CONFLICT (claim_id) DO UPDATE SET expires_at = excluded.expires_at RETURNING claim_id
+    ), needless AS (
+      DELETE FROM lease_renewals x USING free WHERE x.claim_id = free.claim_id
+    ), ${progressSql}
+    SELECT a."claimId", h.claim_id IS NULL AS lost FROM asked a LEFT JOIN renewed h ON h.claim_id = a."claimId"
+    WHERE (h.claim_id IS NULL OR h.generation IS DISTINCT FROM a.generation OR h.step_due)
+      AND a."claimId" NOT IN (SELECT claim_id FROM beside)`)
+}
+
+/** The same without a write: whoever waits looks again and again. */
+function findChanged(core: Core, scope: Scope, request: HeartbeatRequest): Promise<Changed[]> {
+  return core.db.$queryRaw<Changed[]>`
+    WITH ${listenerSeen(scope)} asked AS (${asked(request)})
+    SELECT a."claimId", d.id IS NULL AS lost FROM asked a LEFT JOIN deployments d ON ${isAsked(scope)}
+    WHERE d.id IS NULL OR d.generation IS DISTINCT FROM a.generation OR ${IS_DUE}`
+}
+
+/** Numbers as wide as whoever asks can write them. */
+function asked({ claims }: HeartbeatRequest): Prisma.Sql {
+  // in a record of Postgres null and absent are the same
+  const items = claims.map(({ progress, ...item }) =>
+    progress === undefined ? item : { ...item, progress: progress ?? { reason: null, message: null } },
+  )
+  return Prisma.sql`
+    SELECT * FROM jsonb_to_recordset(${JSON.stringify(items)}::jsonb)
+      AS c("claimId" uuid, token numeric, generation bigint, idle boolean, health jsonb, progress jsonb)`
+}
+
+/**
+ * Writes what the steps of `renewed` wait for where that has changed, and nothing else: no event, and `updated_at` stays. A
+ * revision that has moved on in the meantime keeps what it says.
+ */
+const progressSql = Prisma.sql`
+  progress AS (
+    SELECT left(a.progress->>'message', ${MAX_MESSAGE}) AS message, a.progress->>'reason' AS reason,
+           coalesce(s.revision_id, (SELECT r.id FROM revisions r WHERE r.deployment_id = h.id AND r.status = 'CREATING' LIMIT 1)) AS id
+    FROM asked a JOIN renewed h ON h.claim_id = a."claimId" JOIN steps s ON s.id = h.busy_step_id AND s.finished_at IS NULL
+    WHERE a.progress IS NOT NULL AND s.kind <> 'TEARDOWN'
+  ), unlocked AS (
+    SELECT r.id FROM revisions r WHERE r.id IN (SELECT id FROM progress) ${toChangeOrSkip('r')}
+  ), of_revisions AS (
+    UPDATE revisions r SET reason = t.reason, status_message = t.message,
+           reason_since = CASE WHEN r.reason = t.reason THEN r.reason_since WHEN t.reason IS NOT NULL THEN now() END
+    FROM progress t JOIN unlocked USING (id)
+    WHERE r.id = t.id AND r.status IN ('CREATING', 'BUILDING', 'DEPLOYING')
+      AND (r.reason, r.status_message) IS DISTINCT FROM (t.reason, t.message)
+  )`
+
+const isAsked = (scope: Scope) => isHeld(scope, Prisma.sql`a."claimId"`, Prisma.sql`a.token`)
+
+/** A step waits that nobody was given yet: it is new, or its back-off is over. */
+const IS_DUE = Prisma.sql`(d.busy_step_id IS NULL AND ${STEP_IS_DUE})`

@@ -1,0 +1,68 @@
+/**
+ * What a call of a holder shows by itself: that its listener is there, and that a holder which lost its lease was merely
+ * slow. Then the try that it had taken does not count; otherwise a starved but healthy listener would use up a step's
+ * tries. The deadline still bounds the step (docs/protocol.md).
+ */
+import { Prisma } from '../../generated/prisma/client.ts'
+import type { Core } from '../context/context.ts'
+import { ClaimLostError } from '../core/errors.ts'
+import { type HeldClaim, LEASE_HOLDS, ofScope, type Scope } from '../rows/lease.ts'
+import { toChange, toChangeOrSkip } from '../rows/locks.ts'
+
+/** Does what a holder asks with its claim; where that is refused because the claim is lost, its try is given back. */
+export async function withTriesBack<T>(core: Core, scope: Scope, claim: HeldClaim, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof ClaimLostError) await giveTriesBack(core, scope, [claim.claimId])
+    throw error
+  }
+}
+
+/** Gives back what was taken under these claims, once each. A claim whose lease holds (it named a wrong token) keeps its try. */
+export async function giveTriesBack(core: Core, scope: Scope, claimIds: readonly string[]): Promise<void> {
+  // rows are locked in one order: two holders may have had the same steps
+  await core.db.$executeRaw`
+    WITH taken AS (
+      SELECT s.id, s.taken_by, CASE WHEN ${LEASE_HOLDS} THEN d.claim_id END AS holds
+      FROM steps s JOIN deployments d ON d.id = s.deployment_id
+      WHERE s.finished_at IS NULL AND s.taken_by && ${claimIds}::uuid[] AND ${ofScope(scope)}
+      ORDER BY s.id ${toChange('s')}
+    ), back AS (
+      SELECT t.id, array_agg(c.id) AS claims FROM taken t JOIN unnest(${claimIds}::uuid[]) AS c (id) ON c.id = ANY (t.taken_by)
+      WHERE c.id IS DISTINCT FROM t.holds GROUP BY t.id
+    )
+    UPDATE steps s SET tries_given_back = s.tries_given_back + cardinality(back.claims),
+      taken_by = ARRAY(SELECT unnest(s.taken_by) EXCEPT SELECT unnest(back.claims))
+    FROM back WHERE s.id = back.id`
+}
+
+/** A part of a WITH clause: of the deployments in `free`, whose leases ran out, those that their last holder leases anew. */
+export function triesOfReturning(holder: string): Prisma.Sql {
+  return Prisma.sql`
+    back AS (
+      UPDATE steps s SET tries_given_back = s.tries_given_back + 1, taken_by = array_remove(s.taken_by, free.claim_id)
+      FROM free
+      WHERE s.deployment_id = free.id AND s.finished_at IS NULL AND free.lease_holder = ${holder} AND free.claim_id = ANY (s.taken_by)
+    )`
+}
+
+/**
+ * A part of a WITH clause, with its comma; nothing for the built-in worker. Writes at most every 5 s, unless the version
+ * is another one. `updated_at` stays what it says: when somebody changed the listener. Somebody who changes it now is
+ * not waited for.
+ */
+export function listenerSeen({ listenerId }: Scope, version?: string): Prisma.Sql {
+  if (listenerId === null) return Prisma.empty
+  const reported = Prisma.sql`coalesce(${version ?? null}::text, l.version)`
+  return Prisma.sql`
+    listener_seen AS (
+      UPDATE listeners SET last_seen_at = now(), version = unseen.reported
+      FROM (
+        SELECT l.id, ${reported} AS reported FROM listeners l
+        WHERE l.id = ${listenerId}::uuid
+          AND (l.last_seen_at IS NULL OR l.last_seen_at < now() - interval '5 seconds' OR l.version IS DISTINCT FROM ${reported})
+        ${toChangeOrSkip('l')}
+      ) unseen WHERE listeners.id = unseen.id
+    ),`
+}

@@ -1,0 +1,182 @@
+/**
+ * What every domain verb is given: who calls, for which workspace, and the database, clock and settings to
+ * work with (docs/architecture.md#rules: passed in, never imported as singletons); and `transaction()`, the only way to write.
+ */
+import type { Prisma, PrismaClient } from '../../generated/prisma/client.ts'
+import type { Plan } from '../../generated/prisma/enums.ts'
+import type { InFlight } from '../../platform/async/in-flight.ts'
+import type { Notifier } from '../../platform/async/notifier.ts'
+import { backoff, type RetryOptions, retry } from '../../platform/async/retry.ts'
+import type { Log } from '../../platform/log/log.ts'
+import { databaseFailure } from '../core/database-failure.ts'
+import { DomainError } from '../core/errors.ts'
+import type { KeyRing } from '../core/keyring.ts'
+import { appendEvents, type NewEvent, type TransactionIdentity } from '../outbox/append.ts'
+import { wasWritten } from '../outbox/commit-outcome.ts'
+import { type AppendedEvent, logEvents } from '../outbox/event-lines.ts'
+import type { EndedStep, Observer } from '../outbox/observer.ts'
+import type { GitProvider } from '../ports/git-provider.ts'
+import type { OAuthClient } from '../ports/oauth-client.ts'
+import type { Registry } from '../ports/registry.ts'
+import type { TarballStorage } from '../ports/tarball-storage.ts'
+import type { Actor } from './access.ts'
+import type { SlotPools } from './slots.ts'
+import type { WriteQueue } from './write-queue.ts'
+
+export type Db = PrismaClient
+export type Sql = Prisma.TransactionClient
+
+/** Settings that domain rules depend on. */
+export interface DomainSettings {
+  /** which sources are offered: `cloud` → gitprovider, `self_hosted` → external_container */
+  deploymentModes: readonly ('cloud' | 'self_hosted')[]
+  /** what serves deployments that name no listener */
+  runtime: 'process' | 'kubernetes' | 'none'
+  /** how long a step may take once it was first taken, in minutes */
+  deadlineMinutes: { PROVISION: number; BUILD: number; DEPLOY: number; TEARDOWN: number }
+  /** folder of the `directory` integration */
+  gitDirectory: string
+  /** addresses for uploads that a deployment may have at once, neither used nor expired */
+  uploadsPerDeployment: number
+}
+
+/** The installation: what there is without a caller. Work of the system itself (leases, sweeps) needs no more. */
+export interface Core {
+  db: Db
+  /** renews leases: on connections of their own, which nothing else may use */
+  renew<Row>(statement: Prisma.Sql): Promise<Row[]>
+  /** for writers of one deployment */
+  deploymentQueue: WriteQueue
+  /** for writers of one workspace, so that they leave connections to others */
+  workspaceQueue: WriteQueue
+  keyring: KeyRing
+  settings: DomainSettings
+  /** the database's clock (docs/architecture.md#rules) */
+  clock: () => Date
+  log: Log
+  /** how clients reach this server, without a slash at the end */
+  publicUrl: () => string
+  /** null: none is configured, there are only `directory` integrations */
+  gitProvider: GitProvider | null
+  /** speaks to OAuth providers and MCP servers */
+  oauth: OAuthClient
+  /** calls at OAuth providers that must not be broken off, by what they concern */
+  inFlight: InFlight
+  tarballs: TarballStorage
+  /** null: none is configured */
+  registry: Registry | null
+  /** called at once when a key was revoked here, so that no cache of this server still accepts it */
+  onKeyRevoked?: (keyId: string) => void
+  /** limits streams and long polls; absent: no limit */
+  slots?: SlotPools
+  /** called with what this process does, for metrics */
+  observer?: Observer
+  /** wakes who waits for work; without it nobody waits */
+  notifier?: Notifier
+  /** wakes who waits for an authorization or for a token's refresh; without it nobody waits */
+  oauthNotifier?: Notifier
+}
+
+/** One workspace of one organization: the tenant of a call. */
+export interface Tenant {
+  id: string
+  organizationId: string
+  plan: Plan
+}
+
+/** A call by somebody, in a workspace. */
+export interface RequestContext extends Core {
+  actor: Actor
+  workspace: Tenant
+  requestId: string
+  /** aborts when the client is gone before it had its answer; absent: unknown */
+  signal?: AbortSignal
+  /** Says that from now on the call only waits, so that the next call of its key may be worked on. */
+  yieldTurn?: () => void
+}
+
+/** An open transaction. Events said to it are appended, in order, as its last act before the commit. */
+export interface Tx {
+  sql: Sql
+  /** the time of the database's clock: for whatever is written */
+  now(): Date
+  emit(event: NewEvent): void
+  /** A step was closed: for whoever counts them. */
+  ended(step: EndedStep): void
+  /** holders of this scope (a listener's id, or null: the built-in worker) who wait are notified at the commit */
+  wakeWorkers(listenerId: string | null): void
+}
+
+/** NOTIFY channel of OAuth. Payload: the id of an authorization or a token that has changed. */
+export const OAUTH_CHANNEL = 'pilothouse_oauth'
+
+/** NOTIFY channel of workers: holders may have something new to do. Payload: the listener's id, or nothing for the built-in worker. */
+export const WORK_CHANNEL = 'pilothouse_work'
+
+export interface TransactionOptions {
+  /** the deployment whose row `work` locks first: its writers queue before they take a connection */
+  deployment?: string
+}
+
+/**
+ * Runs `work` in one transaction. Everything it emitted is appended to the event logs just before the commit,
+ * so that sequence order is commit order (docs/architecture.md#rules). `work` may run more than once: after a deadlock or a
+ * serialization failure. Throws UNAVAILABLE when nothing was written, OUTCOME_UNKNOWN when that is uncertain.
+ */
+export function transaction<T>(
+  core: Core & Partial<Pick<RequestContext, 'workspace'>>,
+  work: (tx: Tx) => Promise<T>,
+  { deployment }: TransactionOptions = {},
+): Promise<T> {
+  const run = () => retry(() => attempt(core, work), AGAIN)
+  const workspace = core.workspace?.id
+  const write = workspace === undefined ? run : () => core.workspaceQueue.run(workspace, run)
+  return deployment === undefined ? write() : core.deploymentQueue.run(deployment, write)
+}
+
+/** Two transactions that were in each other's way shall not meet again: the pauses are random, and at first 20 ms on average. */
+const AGAIN: RetryOptions = {
+  tries: 5,
+  when: (error) => databaseFailure(error) === 'conflict',
+  pause: (retries) => backoff(retries, 40, 1000, 0),
+}
+
+async function attempt<T>(core: Core, work: (tx: Tx) => Promise<T>): Promise<T> {
+  let done: { result: T; appended: (AppendedEvent & TransactionIdentity)[]; ended: EndedStep[] } | null = null
+  const open = async (sql: Sql) => {
+    const events: NewEvent[] = []
+    const ended: EndedStep[] = []
+    const woken = new Set<string>()
+    const result = await work({
+      sql,
+      now: core.clock,
+      emit: (event) => events.push(event),
+      ended: (step) => ended.push(step),
+      wakeWorkers: (listenerId) => woken.add(listenerId ?? ''),
+    })
+    if (woken.size > 0)
+      await sql.$executeRaw`SELECT pg_notify(${WORK_CHANNEL}, scope) FROM unnest(${[...woken]}::text[]) AS scope`
+    done = { result, appended: events.length > 0 ? await appendEvents(sql, events) : [], ended }
+    return done
+  }
+  const { result, appended, ended } = await core.db.$transaction(open).catch(async (error) => {
+    if (done && databaseFailure(error) === 'lost' && (await wasCommitted(core, done.appended.at(-1), error)))
+      return done
+    throw error
+  })
+  logEvents(core.log, appended)
+  core.observer?.appended(appended)
+  for (const step of ended) core.observer?.stepEnded(step)
+  return result
+}
+
+/** The connection broke at the COMMIT: it may have been carried out. Throws OUTCOME_UNKNOWN when that is uncertain. */
+async function wasCommitted(core: Core, last: TransactionIdentity | undefined, cause: unknown): Promise<boolean> {
+  const written = last ? await wasWritten(core.db, last) : null
+  if (written !== null) return written
+  throw new DomainError(
+    'OUTCOME_UNKNOWN',
+    'The connection to the database broke while this was being written, so it may have been written or not: look before you repeat it.',
+    { cause },
+  )
+}

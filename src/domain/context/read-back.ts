@@ -1,0 +1,50 @@
+/**
+ * How a write answers with its own outcome (docs/api-rules.md#errors): the answer is read in the write's transaction, while its
+ * locks are held. Read after the commit, it could show what others have written since, their secrets included.
+ */
+import type { RawInput } from '../core/parse.ts'
+import type { RequestContext, Sql } from './context.ts'
+
+/**
+ * Reads the answer of a write, last before the commit. It must only read, and runs again when the transaction is
+ * retried. `W`: what the verb itself knows of what it has written.
+ */
+export type ReadBack<W, T> = (sql: Sql, written: W) => Promise<T>
+
+/** A verb that writes. Answers what `read` reads in its transaction; without it, what the verb itself knows. */
+export interface WriteVerb<W> {
+  (ctx: RequestContext, raw: RawInput): Promise<W>
+  <T>(ctx: RequestContext, raw: RawInput, read: ReadBack<W, T>): Promise<T>
+}
+
+/** Makes one of `work`, which ends its transaction with `read`. */
+export function writeVerb<W>(
+  work: <T>(ctx: RequestContext, raw: RawInput, read: ReadBack<W, T>) => Promise<T>,
+): WriteVerb<W> {
+  return (ctx: RequestContext, raw: RawInput, read: ReadBack<W, unknown> = async (_sql, written) => written) =>
+    work(ctx, raw, read) as Promise<never>
+}
+
+/** Prisma's part of a selection. The row that is read has what is selected, whatever its type says. */
+export interface Selection {
+  include?: object
+  select?: object
+  omit?: object
+}
+
+interface Table<Row> {
+  findUniqueOrThrow(args: { where: { id: string } }): PromiseLike<Row>
+}
+
+/** For a table: reads what `query` selects of the row that was written, in its transaction. */
+export const writtenRow =
+  <Row>(table: (sql: Sql) => Table<Row>) =>
+  async (sql: Sql, id: string, query: Selection): Promise<Row> =>
+    table(sql).findUniqueOrThrow({ ...query, where: { id } })
+
+/** What a write to a deployment has written. */
+export interface Written {
+  deploymentId: string
+  /** the revision that this call made, or whose status it changed; null: none */
+  revisionId: string | null
+}

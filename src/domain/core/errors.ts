@@ -1,0 +1,123 @@
+/**
+ * The catalogue of errors, for REST and GraphQL (docs/api-rules.md#errors). Verbs throw DomainErrors, and each transport
+ * has exactly one function that presents them. Any other error is INTERNAL: masked for the caller, and logged once.
+ */
+
+/** code → HTTP status, and whether the same call may succeed if it is repeated. */
+export const CATALOGUE = {
+  MALFORMED_REQUEST: { status: 400, retryable: false },
+  UNAUTHENTICATED: { status: 401, retryable: false },
+  FORBIDDEN: { status: 403, retryable: false },
+  TENANT_REQUIRED: { status: 403, retryable: false },
+  PLAN_REQUIRED: { status: 403, retryable: false },
+  NOT_REDEPLOYABLE: { status: 400, retryable: false },
+  NOT_FOUND: { status: 404, retryable: false },
+  METHOD_NOT_ALLOWED: { status: 405, retryable: false },
+  REQUEST_TIMEOUT: { status: 408, retryable: true },
+  CONFLICT: { status: 409, retryable: false },
+  ALREADY_EXISTS: { status: 409, retryable: false },
+  AUTHORIZATION_FAILED: { status: 409, retryable: false },
+  CONNECTION_REQUIRED: { status: 409, retryable: false },
+  TOKEN_EXPIRED: { status: 409, retryable: false },
+  CLAIM_LOST: { status: 409, retryable: false },
+  PAYLOAD_TOO_LARGE: { status: 413, retryable: false },
+  UNSUPPORTED_MEDIA_TYPE: { status: 415, retryable: false },
+  EXPECTATION_FAILED: { status: 417, retryable: false },
+  VALIDATION_FAILED: { status: 422, retryable: false },
+  RATE_LIMITED: { status: 429, retryable: true },
+  HEADERS_TOO_LARGE: { status: 431, retryable: false },
+  GITPROVIDER_UNAVAILABLE: { status: 502, retryable: true },
+  OAUTH_PROVIDER_UNAVAILABLE: { status: 502, retryable: true },
+  STREAM_OVERFLOW: { status: 503, retryable: true },
+  UNAVAILABLE: { status: 503, retryable: true },
+  OUTCOME_UNKNOWN: { status: 503, retryable: false },
+  INTERNAL: { status: 500, retryable: false },
+} as const satisfies Record<string, { status: number; retryable: boolean }>
+
+export type ErrorCode = keyof typeof CATALOGUE
+
+export interface DomainErrorOptions {
+  /** whole seconds after which the same call is worth another try: `Retry-After`, in GraphQL `extensions.retryAfter` */
+  retryAfterSeconds?: number
+  /** for the log alone */
+  cause?: unknown
+}
+
+/** An error that callers get to see. `message` is for people, and says what they can do. */
+export class DomainError extends Error {
+  readonly code: ErrorCode
+  readonly retryAfterSeconds: number | undefined
+  constructor(code: ErrorCode, message: string, { retryAfterSeconds, cause }: DomainErrorOptions = {}) {
+    super(message, cause === undefined ? undefined : { cause })
+    this.name = new.target.name
+    this.code = code
+    this.retryAfterSeconds = retryAfterSeconds
+  }
+  get status(): number {
+    return CATALOGUE[this.code].status
+  }
+}
+
+export class UnauthenticatedError extends DomainError {
+  constructor(message = 'A valid API key is required: send it in the X-Api-Key header.') {
+    super('UNAUTHENTICATED', message)
+  }
+}
+
+export class ForbiddenError extends DomainError {
+  constructor(message: string, code: 'FORBIDDEN' | 'TENANT_REQUIRED' | 'PLAN_REQUIRED' = 'FORBIDDEN') {
+    super(code, message)
+  }
+}
+
+export class NotFoundError extends DomainError {
+  /** `new NotFoundError('Deployment', id)` → «Deployment ID … not found.» (docs/api-rules.md#errors) */
+  constructor(what: string, id: string) {
+    super('NOT_FOUND', `${what} ID ${id} not found.`)
+  }
+}
+
+type ConflictCode = 'CONFLICT' | 'ALREADY_EXISTS' | 'AUTHORIZATION_FAILED' | 'CONNECTION_REQUIRED' | 'TOKEN_EXPIRED'
+
+export class ConflictError extends DomainError {
+  constructor(message: string, code: ConflictCode = 'CONFLICT') {
+    super(code, message)
+  }
+}
+
+/** Redeploy of a revision that can't be redeployed: the one rule violation that is a 400 (docs/api-rules.md#errors). */
+export class NotRedeployableError extends DomainError {
+  constructor(message: string) {
+    super('NOT_REDEPLOYABLE', message)
+  }
+}
+
+/** The caller's lease has ended or its fencing token is outdated. Nothing was changed. */
+export class ClaimLostError extends DomainError {
+  constructor() {
+    super('CLAIM_LOST', 'This claim is no longer yours: stop its work.')
+  }
+}
+
+/** One mistake in the caller's input (docs/api-rules.md#errors). */
+export interface Violation {
+  /** starts with `path`, `query`, `body` or `header`; then the field's path, snake_case */
+  loc: (string | number)[]
+  /** for people: says what is allowed */
+  msg: string
+  /** a stable code: `missing`, `uuid_parsing`, `less_than_equal`, `value_error`, … */
+  type: string
+}
+
+export class ValidationError extends DomainError {
+  readonly violations: Violation[]
+  constructor(violations: Violation[]) {
+    super('VALIDATION_FAILED', violations.map((v) => `${v.loc.join('.')}: ${v.msg}`).join('; '))
+    this.violations = violations
+  }
+}
+
+/** Throws a ValidationError with all violations, if there are any. */
+export function rejectIfAny(violations: Violation[]): void {
+  if (violations.length > 0) throw new ValidationError(violations)
+}

@@ -1,0 +1,34 @@
+/**
+ * One secret value at rest, in one text column: encrypted with a random key of its own, which the key ring wraps
+ * (docs/deployments.md#secrets). It is bound to its row and column, so that a copy elsewhere can't be decrypted.
+ */
+import { randomBytes } from 'node:crypto'
+import { decrypt, encrypt, type KeyRing } from './keyring.ts'
+
+/** `context`: where it is stored, `<table>.<column>:<id of the row>`. The result starts with the id of the ring's key. */
+export function seal(keyring: KeyRing, context: string, plain: string): string {
+  const dataKey = randomBytes(32)
+  return [
+    keyring.currentId,
+    keyring.wrap(dataKey, context).toString('base64url'),
+    encrypt(dataKey, Buffer.from(plain), context).toString('base64url'),
+  ].join('.')
+}
+
+/** Wraps the value's key with the ring's first key, without decrypting the value. Throws as `unseal`. */
+export function reseal(keyring: KeyRing, context: string, sealed: string): string {
+  const { dataKey, body } = open(keyring, context, sealed)
+  return [keyring.currentId, keyring.wrap(dataKey, context).toString('base64url'), body].join('.')
+}
+
+/** Throws if the ring lacks the key, or text or context are not what was sealed. */
+export function unseal(keyring: KeyRing, context: string, sealed: string): string {
+  const { dataKey, body } = open(keyring, context, sealed)
+  return decrypt(dataKey, Buffer.from(body, 'base64url'), context).toString('utf8')
+}
+
+function open(keyring: KeyRing, context: string, sealed: string): { dataKey: Buffer; body: string } {
+  const [keyId, wrapped, body] = sealed.split('.')
+  if (!keyId || !wrapped || !body) throw new Error('not a sealed value')
+  return { dataKey: keyring.unwrap(keyId, Buffer.from(wrapped, 'base64url'), context), body }
+}

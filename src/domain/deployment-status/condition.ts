@@ -1,0 +1,41 @@
+/** The `status_message` and `reason` of a deployment: derived, for people and for machines. */
+import type { Prisma } from '../../generated/prisma/client.ts'
+import { knownReason } from '../model/reasons.ts'
+import { type Condition, SERVING_FIELDS, whyNotServing } from './serving.ts'
+
+/** The columns that it is derived from. */
+export const CONDITION_FIELDS = {
+  ...SERVING_FIELDS,
+  statusMessage: true,
+  reason: true,
+  reasonSince: true,
+  integration: { select: { name: true, removedAt: true, suspendedAt: true } },
+} as const satisfies Prisma.DeploymentSelect
+
+type ConditionFields = Prisma.DeploymentGetPayload<{ select: typeof CONDITION_FIELDS }>
+
+/**
+ * What the teardown waits for, or why it failed; otherwise why nothing serves; otherwise that its repository can't be
+ * built from any more. Null: all is well.
+ */
+export function conditionOf(deployment: ConditionFields, now: Date): Condition | null {
+  const { statusMessage: message, reason, reasonSince: since } = deployment
+  if (message !== null) return { reason: knownReason(reason, 'NOT_READY'), message, since }
+  return whyNotServing(deployment, now) ?? integrationCondition(deployment)
+}
+
+function integrationCondition({ integration }: ConditionFields): Condition | null {
+  if (integration?.removedAt)
+    return {
+      reason: 'INTEGRATION_UNAVAILABLE',
+      message: `Its git integration '${integration.name}' was removed: what runs stays, but nothing new can be built. Install the app again, or create the deployment anew with another integration.`,
+      since: integration.removedAt,
+    }
+  if (integration?.suspendedAt)
+    return {
+      reason: 'INTEGRATION_UNAVAILABLE',
+      message: `Its git integration '${integration.name}' is suspended at the git provider: nothing new can be built until that is lifted.`,
+      since: integration.suspendedAt,
+    }
+  return null
+}

@@ -1,0 +1,171 @@
+/**
+ * Whether a deployment serves, its health, and why nothing serves: derived, never stored (docs/deployments.md#deployments).
+ * For a row that was read, as Prisma's where-clause, and as SQL; a test checks that the three agree.
+ *
+ * A deployment serves if the holder of its lease reports, now, a ready replica of its active revision. If nobody reports
+ * it may still serve; then the message says what was last reported.
+ */
+import { Prisma } from '../../generated/prisma/client.ts'
+import type { Explanation } from '../model/explanation.ts'
+import { isTerminal } from '../model/lifecycle.ts'
+import { knownReason, type Reason } from '../model/reasons.ts'
+import { effectiveSpec, type ResourceSpec } from '../model/resource-spec.ts'
+import { isSilent, lastSeen, silentBefore } from './status.ts'
+
+/** The columns that all of this is derived from. */
+export const SERVING_FIELDS = {
+  deletedAt: true,
+  activeRevisionId: true,
+  leaseExpiresAt: true,
+  health: true,
+  resourceSpec: true,
+  listener: { select: { lastSeenAt: true, createdAt: true } },
+  latestRevision: {
+    select: { number: true, status: true, statusSince: true, reason: true, reasonSince: true, statusMessage: true },
+  },
+} as const satisfies Prisma.DeploymentSelect
+
+type ServingFields = Prisma.DeploymentGetPayload<{ select: typeof SERVING_FIELDS }>
+
+/** As it is stored: the last report of the lease's holder. */
+interface StoredHealth {
+  ready: number
+  desired: number
+  message: string | null
+  reason?: string | null
+  /** since when it has been so, ISO 8601 */
+  observedAt: string
+}
+
+export interface DeploymentHealth {
+  ready: number
+  desired: number
+  /** why not all replicas are ready */
+  message: string | null
+  reason: Reason | null
+  /** null: nothing was reported yet */
+  observedAt: Date | null
+}
+
+/** Why something is as it is, and since when: as a condition in Kubernetes. */
+export interface Condition extends Explanation {
+  since: Date | null
+}
+
+const storedHealth = ({ health }: Pick<ServingFields, 'health'>) => health as unknown as StoredHealth | null
+
+/** Whether somebody holds its lease, and reports on it. */
+function isObserved({ leaseExpiresAt, listener }: ServingFields, now: Date): boolean {
+  return leaseExpiresAt !== null && leaseExpiresAt > now && !(listener && isSilent(listener, now))
+}
+
+export function isServing(deployment: ServingFields, now: Date): boolean {
+  const { deletedAt, activeRevisionId } = deployment
+  const ready = storedHealth(deployment)?.ready ?? 0
+  return deletedAt === null && activeRevisionId !== null && ready > 0 && isObserved(deployment, now)
+}
+
+export function whereServing(serving: boolean, now: Date): Prisma.DeploymentWhereInput {
+  const before = silentBefore(now)
+  if (serving)
+    return {
+      deletedAt: null,
+      activeRevisionId: { not: null },
+      leaseExpiresAt: { gt: now },
+      health: { path: ['ready'], gt: 0 },
+      OR: [{ listenerId: null }, { listener: lastSeen({ gte: before }) }],
+    }
+  // spelled out: in SQL, the negation of a comparison with NULL is NULL, too
+  return {
+    OR: [
+      { deletedAt: { not: null } },
+      { activeRevisionId: null },
+      { leaseExpiresAt: null },
+      { leaseExpiresAt: { lte: now } },
+      { health: { equals: Prisma.AnyNull } },
+      { health: { path: ['ready'], lte: 0 } },
+      { listener: lastSeen({ lt: before }) },
+    ],
+  }
+}
+
+/** On deployments `d` and their listeners `l`. */
+export function servingSql(now: Date): Prisma.Sql {
+  return Prisma.sql`(
+    d.deleted_at IS NULL AND d.active_revision_id IS NOT NULL AND coalesce(d.lease_expires_at > ${now}, false)
+    AND coalesce((d.health->>'ready')::int, 0) > 0
+    AND (l.id IS NULL OR coalesce(l.last_seen_at, l.created_at) >= ${silentBefore(now)}))`
+}
+
+/** Why nothing serves; null: something does, or the deployment is being deleted. */
+export function whyNotServing(deployment: ServingFields, now: Date): Condition | null {
+  if (deployment.deletedAt || isServing(deployment, now)) return null
+  if (deployment.activeRevisionId === null)
+    return ofSilentListener(deployment, now) ?? ofLatest(deployment.latestRevision)
+  const health = storedHealth(deployment)
+  if (!isObserved(deployment, now)) return unobserved(deployment, health, now)
+  if (!health) return { reason: 'NOT_READY', message: 'Nothing was reported yet of what should serve.', since: null }
+  return {
+    reason: knownReason(health.reason, 'NOT_READY'),
+    message: `Nothing serves: ${replicas(health)} ready${endOfSentence(health.message)}`,
+    since: new Date(health.observedAt),
+  }
+}
+
+/** Null only while the deployment is being deleted. */
+export function healthOf(deployment: ServingFields, now: Date): DeploymentHealth | null {
+  if (deployment.deletedAt) return null
+  const stored = storedHealth(deployment)
+  const why = whyNotServing(deployment, now)
+  if (!stored) {
+    const desired = effectiveSpec(deployment.resourceSpec as ResourceSpec | null).min_scale
+    return { ready: 0, desired, message: why?.message ?? null, reason: why?.reason ?? null, observedAt: null }
+  }
+  const { ready, desired, message, reason, observedAt } = stored
+  return {
+    ready,
+    desired,
+    message: message ?? why?.message ?? null,
+    reason: knownReason(reason, message === null ? (why?.reason ?? null) : 'NOT_READY'),
+    observedAt: new Date(observedAt),
+  }
+}
+
+const replicas = ({ ready, desired }: StoredHealth) => `${ready} of ${desired} replicas ${desired === 1 ? 'is' : 'are'}`
+
+/** Continues a sentence with the first line of a message; the other lines are output. */
+const endOfSentence = (message: string | null) => (message ? `: ${message.split('\n', 1)[0]}` : '.')
+
+/** A listener works on the first rollout and has fallen silent. (A step that nobody has taken has its own reason.) */
+function ofSilentListener({ latestRevision: latest, listener }: ServingFields, now: Date): Condition | null {
+  if (!latest || isTerminal(latest.status) || latest.reason !== null || !listener || !isSilent(listener, now))
+    return null
+  return {
+    reason: 'LISTENER_SILENT',
+    message: `Nothing serves yet: revision ${latest.number} is ${latest.status}, and its listener is not heard from.`,
+    since: listener.lastSeenAt,
+  }
+}
+
+/** Nothing was ever deployed: the latest revision says why. */
+function ofLatest(latest: ServingFields['latestRevision']): Condition {
+  if (!latest) return { reason: 'NOT_READY', message: 'Nothing serves: there is no revision.', since: null }
+  const { number, status, statusSince, reason, reasonSince, statusMessage } = latest
+  const ended = isTerminal(status)
+  return {
+    reason: knownReason(reason, ended ? 'NOT_READY' : 'IN_PROGRESS'),
+    message: `Nothing serves${ended ? '' : ' yet'}: revision ${number} is ${status}${endOfSentence(statusMessage)}`,
+    since: reasonSince ?? statusSince,
+  }
+}
+
+function unobserved({ listener, leaseExpiresAt }: ServingFields, health: StoredHealth | null, now: Date): Condition {
+  const silent = listener !== null && isSilent(listener, now)
+  const who = silent ? 'Its listener is not heard from' : 'Nobody reports on it at the moment'
+  const known = health ? `; ${replicas(health)} ready as it was last reported` : ''
+  return {
+    reason: silent ? 'LISTENER_SILENT' : 'NOT_OBSERVED',
+    message: `${who}, so nobody knows whether it serves${known}.`,
+    since: (silent ? listener.lastSeenAt : leaseExpiresAt) ?? null,
+  }
+}

@@ -1,0 +1,99 @@
+/**
+ * What speaks against a PATCH (docs/deployments.md#deployments). Pure. Clients send back what they got: for a field that
+ * can't be changed the stored value is accepted; any other is a violation.
+ */
+import type { Deployment, Revision } from '../../generated/prisma/client.ts'
+import type { Violation } from '../core/errors.ts'
+import { violation } from '../core/parse.ts'
+import type { SecretReference, UpdateBody } from '../model/shapes.ts'
+import { secretViolations } from '../secrets/rules.ts'
+import {
+  contentViolations,
+  onlyForViolation,
+  referenceViolations,
+  refViolations,
+  sourceViolations,
+} from './source-rules.ts'
+
+/** What a PATCH is judged by, beside its body. */
+export interface Stored {
+  deployment: Readonly<Deployment>
+  /** the revision that it changes */
+  base: Revision
+  /** the names of its secrets */
+  secrets: readonly string[]
+}
+
+/** All violations together, those of the tarball (looked up by the caller) in their place. */
+export function patchViolations(
+  { deployment, base, secrets }: Stored,
+  body: UpdateBody,
+  tarball: Violation[],
+): Violation[] {
+  const fixed = fixedFields(deployment, body)
+  const references = body.secret_references ?? (deployment.secretReferences as unknown as SecretReference[] | null)
+  return [
+    ...fixedViolations(deployment.source, fixed),
+    // a field that is fixed is not reported a second time as "only for …"
+    ...sourceViolations(
+      deployment.source,
+      body,
+      fixed.map(([field]) => field),
+    ),
+    ...contentViolations(body),
+    ...tarball,
+    ...followingViolations(deployment.buildOnPush, base.repoRef, body),
+    ...secretViolations(body.secrets ?? [], secrets),
+    ...referenceViolations(references, body.secrets?.map((secret) => secret.name) ?? secrets),
+  ]
+}
+
+/** Judged only where one of the two is sent: after a rollback to a tag, a change of secrets alone has not chosen that ref. */
+function followingViolations(
+  storedBuildOnPush: boolean | null,
+  storedRef: string | null,
+  body: UpdateBody,
+): Violation[] {
+  const repoRef = body.source_revision_config?.repo_ref
+  const buildOnPush = body.source_config?.build_on_push
+  if (repoRef == null && buildOnPush == null) return []
+  return refViolations(repoRef ?? storedRef, buildOnPush ?? storedBuildOnPush)
+}
+
+/** field, sent value, stored value */
+type Fixed = [string, unknown, unknown]
+
+/** What can't be changed after creation. */
+function fixedFields(deployment: Readonly<Deployment>, body: UpdateBody): Fixed[] {
+  const config = body.source_config
+  return [
+    ['name', body.name, deployment.name],
+    ['source', body.source, deployment.source],
+    ['source_config.integration_id', config?.integration_id, deployment.integrationId],
+    ['source_config.repo_url', config?.repo_url, deployment.repoUrl],
+    // for sources that have none, it is accepted and ignored
+    ...(deployment.deploymentType === null
+      ? []
+      : [['source_config.deployment_type', config?.deployment_type, deployment.deploymentType] as Fixed]),
+    ['source_config.listener_id', config?.listener_id, deployment.listenerId],
+    ['source_config.listener_config.k8s_namespace', config?.listener_config?.k8s_namespace, deployment.k8sNamespace],
+    // set by the data plane, and read-only, for every source but external_container
+    ...(deployment.source === 'external_container'
+      ? []
+      : [['source_config.custom_url', config?.custom_url, deployment.customUrl] as Fixed]),
+  ]
+}
+
+function fixedViolations(source: Deployment['source'], fixed: Fixed[]): Violation[] {
+  return fixed
+    .filter(([, sent, stored]) => sent != null && sent !== stored)
+    .map(
+      ([field, , stored]) =>
+        // the message of create is more helpful where the field is not for the source at all
+        onlyForViolation(source, field) ??
+        violation(
+          field,
+          `Cannot be changed after creation; it is ${stored === null ? 'not set' : JSON.stringify(stored)}.`,
+        ),
+    )
+}

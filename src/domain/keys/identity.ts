@@ -1,0 +1,70 @@
+/** Who calls, as the database knows it: what an API key stands for, and the workspace of a token's organization. */
+import type { Plan } from '../../generated/prisma/enums.ts'
+import type { Actor } from '../context/access.ts'
+import type { Core, Tenant } from '../context/context.ts'
+
+export interface KeyIdentity {
+  /** of the key */
+  id: string
+  /** ms until the key expires, by the database's clock; null: never */
+  holdsFor: number | null
+  actor: Actor
+  /** the one that was asked for, or else the key's own; null: none, or not one of the key's organization */
+  workspace: Tenant | null
+}
+
+interface KeyRow extends Omit<Actor, 'subject'>, Tenancy, Pick<KeyIdentity, 'id' | 'holdsFor'> {
+  /** its last use was written a while ago, or never */
+  stale: boolean
+}
+
+/** The key with this hash, its workspace and plan, in one statement. Null: unknown, expired or revoked. `tenantId`: the workspace asked for. */
+export async function identifyKey(core: Core, hash: string, tenantId: string | null): Promise<KeyIdentity | null> {
+  const [row] = await core.db.$queryRaw<KeyRow[]>`
+    SELECT k.id, k.organization_id AS "organizationId", k.workspace_id AS "workspaceId", k.role, k.secrets_read AS "secretsRead",
+           k.listener_id AS "listenerId", k.agent_id AS "agentId",
+           (extract(epoch FROM k.expires_at - now()) * 1000)::float8 AS "holdsFor",
+           (k.last_used_at IS NULL OR k.last_used_at < now() - interval '1 minute') AS stale, o.plan, w.id AS "tenantId"
+    FROM api_keys k
+    JOIN organizations o ON o.id = k.organization_id
+    LEFT JOIN workspaces w ON w.organization_id = k.organization_id AND w.id = coalesce(${tenantId}::uuid, k.workspace_id)
+    WHERE k.hash = ${hash} AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())`
+  if (!row) return null
+  const { id, holdsFor, stale, plan, tenantId: asked, ...rights } = row
+  if (stale) noteUse(core, id)
+  const { organizationId, role, secretsRead } = rights
+  return {
+    id,
+    holdsFor,
+    actor: { ...rights, subject: id, secretsRead: secretsRead || role === 'admin' },
+    workspace: asked === null ? null : { id: asked, organizationId, plan },
+  }
+}
+
+/** Writes when the key was last used, at most once a minute however many servers ask. No call waits for it. */
+function noteUse(core: Core, id: string): void {
+  core.db.$executeRaw`
+    UPDATE api_keys SET last_used_at = now()
+    WHERE id = ${id}::uuid AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')`.catch((error) =>
+    core.log.warn({ err: error }, 'the last use of an API key could not be written'),
+  )
+}
+
+export interface Tenancy {
+  plan: Plan
+  /** null: no workspace was asked for, or it is another organization's */
+  tenantId: string | null
+}
+
+/** An organization's plan, and whether the workspace is its own. Null: there is no such organization. */
+export async function findTenancy(
+  core: Core,
+  organizationId: string,
+  tenantId: string | null,
+): Promise<Tenancy | null> {
+  const [row] = await core.db.$queryRaw<Tenancy[]>`
+    SELECT o.plan, w.id AS "tenantId" FROM organizations o
+    LEFT JOIN workspaces w ON w.organization_id = o.id AND w.id = ${tenantId}::uuid
+    WHERE o.id = ${organizationId}::uuid`
+  return row ?? null
+}

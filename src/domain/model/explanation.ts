@@ -1,0 +1,110 @@
+/**
+ * Why something is as it is: a reason for programs, with its message for people. The messages of all reasons that the rules
+ * give and that are stored are made here (deployment-status/ makes those that are derived); a worker brings its own.
+ */
+import type { StepKind } from '../../generated/prisma/enums.ts'
+import type { Reason } from './reasons.ts'
+
+/** Why a status is what it is, or what is waited for. */
+export interface Explanation {
+  reason: Reason
+  /** for people; becomes `status_message` */
+  message: string
+}
+
+/** What is known of a listener that has to act. */
+export interface ListenerFacts {
+  id: string
+  computeId: string
+  /** null: never */
+  lastSeenAt: Date | null
+  /** it has not called for 90 seconds */
+  silent: boolean
+}
+
+/** What each reason's message is made of. */
+interface Facts {
+  WAITING_FOR_WORKER: { kind: StepKind }
+  WAITING_FOR_LISTENER: { kind: StepKind; listener: ListenerFacts }
+  LISTENER_SILENT: { kind: StepKind; listener: ListenerFacts }
+  WAITING_FOR_IMAGE: object
+  WAITING_FOR_TARBALL: object
+  QUEUED_BEHIND: { revisionId: string }
+  NO_RUNTIME: { listenerWouldDo: boolean }
+  CONTENT_MISSING: { missing: MissingContent }
+  DEADLINE: { kind: StepKind; minutes: number }
+  WORKER_LOST: { tries: number }
+  NOBODY_TOOK_IT: { listener: ListenerFacts | null }
+  SUPERSEDED: { revisionId: string }
+  INTERRUPTED_BY_PERSON: { subject: string }
+  DEPLOYMENT_DELETED: object
+  TEARDOWN_FAILED: { why: string }
+}
+
+/** What a revision lacks before it can be built or run. */
+export type MissingContent = 'WAITING_FOR_IMAGE' | 'WAITING_FOR_TARBALL'
+
+const LACKS: Record<MissingContent, string> = {
+  WAITING_FOR_TARBALL: 'a source tarball: upload one and set source_revision_config.source_tarball_path',
+  WAITING_FOR_IMAGE: 'an image: set source_revision_config.image_uri',
+}
+
+/** The missing content, as a part of a sentence. */
+export const lacks = (missing: MissingContent): string => LACKS[missing]
+
+const TO: Record<StepKind, string> = {
+  PROVISION: 'provision the deployment',
+  BUILD: 'build it',
+  DEPLOY: 'deploy it',
+  TEARDOWN: 'tear it down',
+}
+
+const NOUN: Record<StepKind, string> = {
+  PROVISION: 'Provisioning',
+  BUILD: 'The build',
+  DEPLOY: 'The deploy',
+  TEARDOWN: 'The teardown',
+}
+
+const WORKER = 'a built-in worker (a server with WORKER=on and a RUNTIME)'
+const NO_RUNTIME = 'No runtime is configured: start a server with RUNTIME=process or RUNTIME=kubernetes'
+
+/** By its compute_id and id, and since when it is silent if it is. */
+function nameOf({ computeId, id, lastSeenAt, silent }: ListenerFacts): string {
+  const since = lastSeenAt?.toISOString().replace(/\.\d+/, '')
+  return `listener ${computeId} (${id})${silent ? (since ? `, not heard from since ${since},` : ', never heard from,') : ''}`
+}
+
+const RENDER: { [R in keyof Facts]: (facts: Facts[R]) => string } = {
+  WAITING_FOR_WORKER: ({ kind }) => `Waiting for ${WORKER} to ${TO[kind]}.`,
+  WAITING_FOR_LISTENER: ({ kind, listener }) => `Waiting for ${nameOf(listener)} to ${TO[kind]}.`,
+  LISTENER_SILENT: ({ kind, listener }) => `Waiting for ${nameOf(listener)} to ${TO[kind]}.`,
+  WAITING_FOR_IMAGE: () => `Waiting for ${lacks('WAITING_FOR_IMAGE')}.`,
+  WAITING_FOR_TARBALL: () => `Waiting for ${lacks('WAITING_FOR_TARBALL')}.`,
+  QUEUED_BEHIND: ({ revisionId }) => `Waiting for revision ${revisionId} to finish.`,
+  NO_RUNTIME: ({ listenerWouldDo }) =>
+    listenerWouldDo
+      ? `${NO_RUNTIME}, or create the deployment anew with a listener in source_config.listener_id.`
+      : `${NO_RUNTIME}.`,
+  CONTENT_MISSING: ({ missing }) => `Nothing to build or run came within 24 h: it lacks ${lacks(missing)}.`,
+  DEADLINE: ({ kind, minutes }) => `${NOUN[kind]} passed its deadline of ${minutes} min.`,
+  WORKER_LOST: ({ tries }) => `Its worker was lost ${tries} times.`,
+  NOBODY_TOOK_IT: ({ listener }) => `Nobody took it for 24 h: ${listener ? nameOf(listener) : WORKER} should have.`,
+  SUPERSEDED: ({ revisionId }) => `Superseded by revision ${revisionId}.`,
+  INTERRUPTED_BY_PERSON: ({ subject }) => `Interrupted by ${subject}.`,
+  DEPLOYMENT_DELETED: () => 'The deployment was deleted.',
+  TEARDOWN_FAILED: ({ why }) => `Teardown failed and will be tried again: ${why}`,
+}
+
+/** With the message that the control plane has for this reason. Pure. */
+export function explain<R extends keyof Facts>(reason: R, facts: Facts[R]): Explanation {
+  return { reason, message: RENDER[reason](facts) }
+}
+
+/** Longest `status_message`, in characters; the rest is in the log. */
+export const MAX_MESSAGE = 2_000
+
+/** With the message of the worker that reported it. Pure. */
+export function asReported(reason: Reason, message: string): Explanation {
+  return { reason, message: message.slice(0, MAX_MESSAGE) }
+}

@@ -1,0 +1,59 @@
+/**
+ * Which repository URLs are accepted: none may be taken for an option of git, use other protocols, or contain a password
+ * or token, which every reader would see. Pure; the data plane checks whether a local path may be read.
+ */
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+export type RepoUrl =
+  /** `url`: as git is given it */
+  | { protocol: 'https' | 'http' | 'ssh'; url: string }
+  /** `path`: absolute */
+  | { protocol: 'file'; path: string }
+
+const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]'])
+/** `git@host:path`, the short form of ssh:// */
+const SCP_LIKE = /^([\w][\w.-]*)@([A-Za-z0-9][A-Za-z0-9.-]*):(?!\/\/)\/?([^\s]+)$/
+
+const ALLOWED =
+  'Must be an https:// or ssh:// URL, git@host:path, or file:// for a repository below GIT_DIRECTORY; http:// for localhost only.'
+const CREDENTIALS =
+  'Must be without user name and password, which every reader would see; only ssh:// takes a user name, as ssh://git@host/path.'
+// no host needs one for a clone, and git would append its own path to it
+const QUERY =
+  'Must be without query string (?…) and fragment (#…), which a clone needs no part of: a token there would be seen by every reader.'
+
+/** Parses a URL or an absolute path; a text says, for people, why it is rejected. */
+export function parseRepoUrl(text: string): RepoUrl | string {
+  if (path.isAbsolute(text)) return { protocol: 'file', path: text }
+  const scp = SCP_LIKE.exec(text)
+  if (!scp && !URL.canParse(text)) return ALLOWED
+  if (/[?#]/.test(text)) return QUERY
+  if (scp) return { protocol: 'ssh', url: `ssh://${scp[1]}@${scp[2]}/${scp[3]}` }
+  const url = new URL(text)
+  switch (url.protocol) {
+    case 'https:':
+      return url.username || url.password ? CREDENTIALS : { protocol: 'https', url: url.href }
+    case 'http:':
+      // unencrypted only on this machine
+      if (!LOOPBACK.has(url.hostname)) return ALLOWED
+      return url.username || url.password ? CREDENTIALS : { protocol: 'http', url: url.href }
+    case 'ssh:':
+      if (!/^[A-Za-z0-9[]/.test(url.hostname) || url.username.startsWith('-')) return ALLOWED
+      return url.password ? CREDENTIALS : { protocol: 'ssh', url: url.href }
+    case 'file:':
+      return localPath(url)
+    default:
+      return ALLOWED
+  }
+}
+
+function localPath(url: URL): RepoUrl | string {
+  if (url.hostname) return ALLOWED
+  try {
+    return { protocol: 'file', path: fileURLToPath(url) }
+  } catch {
+    // an encoded slash
+    return ALLOWED
+  }
+}

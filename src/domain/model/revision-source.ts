@@ -1,0 +1,53 @@
+/**
+ * What a revision is made of. The members of `source_revision_config` and those of `source_config` that a revision pins
+ * are declared in shapes.ts; the columns that keep them have the same names in camelCase, here and everywhere.
+ */
+import type { z } from 'zod'
+import { type Camel, camel } from '../core/naming.ts'
+import { buildMembers, revisionMembers, type UpdateBody } from './shapes.ts'
+
+/** The columns of members; null where nothing was given. */
+type ColumnsOf<S extends z.ZodRawShape> = {
+  [K in keyof S & string as Camel<K>]: NonNullable<z.output<S[K]>> | null
+}
+
+/** What a caller says of a revision. */
+type RevisionColumns = ColumnsOf<typeof revisionMembers>
+/** What the revision pins of how its deployment is built. */
+export type BuildColumns = ColumnsOf<typeof buildMembers>
+
+/** What a revision is made of, beside what its deployment gives it. */
+export interface RevisionSource extends RevisionColumns, BuildColumns {
+  /** the commit to build; null: the one that `repoRef` names when the build begins */
+  repoCommitSha: string | null
+  /** what was built of it already; null: it has to be built */
+  artifact: string | null
+  /** the revision that all of this is of; null: it is its own */
+  basedOnId: string | null
+}
+
+type Part = object | null | undefined
+const member = (part: Part, name: string) => (part as Record<string, unknown> | null | undefined)?.[name]
+
+/** Each column as `given` (a part of a body) has it, else as it is in `kept`. Pure. */
+function columnsOf<S extends z.ZodRawShape>(members: S, given: Part, kept: object): ColumnsOf<S> {
+  const columns = Object.keys(members).map((name) => [
+    camel(name),
+    member(given, name) ?? member(kept, camel(name)) ?? null,
+  ])
+  return Object.fromEntries(columns) as ColumnsOf<S>
+}
+
+export const revisionColumns = (given: UpdateBody['source_revision_config'], kept: Partial<RevisionColumns> = {}) =>
+  columnsOf(revisionMembers, given, kept)
+
+export const buildColumns = (given: UpdateBody['source_config'], kept: Partial<BuildColumns> = {}) =>
+  columnsOf(buildMembers, given, kept)
+
+const says = (members: z.ZodRawShape, given: Part) => Object.keys(members).some((name) => member(given, name) != null)
+
+/** Whether a non-null member says something of a revision. */
+export const saysRevision = (body: UpdateBody): boolean => says(revisionMembers, body.source_revision_config)
+
+/** Whether a non-null member says what is built or run. */
+export const saysSource = (body: UpdateBody): boolean => saysRevision(body) || says(buildMembers, body.source_config)

@@ -1,0 +1,33 @@
+/** Identifies the account that a provider has just issued a token for. */
+import type { OAuthProvider } from '../../../generated/prisma/client.ts'
+import type { Core } from '../../context/context.ts'
+import { type Account, clauseOf, type ProviderAccess, type TokenSet } from '../../ports/oauth-client.ts'
+import { publishedBy } from '../provider-access/access.ts'
+
+/**
+ * Taken from the token endpoint's answer; if that has no name for people, the provider's userinfo endpoint is asked. Its
+ * failure is only logged: the token is good nevertheless. Null: unknown.
+ */
+export async function accountOf(
+  core: Core,
+  provider: OAuthProvider,
+  access: ProviderAccess,
+  { account, accessToken }: Pick<TokenSet, 'account' | 'accessToken'>,
+  scopes: readonly string[],
+): Promise<Account | null> {
+  const named = account && account.label !== account.id
+  // without this scope userinfo answers nothing (OpenID Connect Core, 5.3)
+  if (named || !scopes.includes('openid')) return account
+  try {
+    const { userinfoUrl } = await publishedBy(core, provider, access)
+    const info = userinfoUrl ? await core.oauth.userinfo(access, userinfoUrl, accessToken) : null
+    // an answer about somebody else must not be used (5.3.2)
+    return info && (!account || info.id === account.id) ? info : account
+  } catch (error) {
+    core.log.warn(
+      { provider: provider.providerId, failure: clauseOf(error) },
+      'a provider did not tell whose token it has issued',
+    )
+    return account
+  }
+}

@@ -1,0 +1,106 @@
+/** authenticate: says whether a person has a token for an agent, or otherwise where to get one (docs/oauth.md#rules). */
+import { randomUUID } from 'node:crypto'
+import type { OAuthProvider } from '../../../generated/prisma/client.ts'
+import { requireRole } from '../../context/access.ts'
+import type { RequestContext } from '../../context/context.ts'
+import { ConflictError, ForbiddenError, NotFoundError } from '../../core/errors.ts'
+import { hashState, newState } from '../../core/oauth-state.ts'
+import { parse, type RawInput } from '../../core/parse.ts'
+import { seal } from '../../core/sealed.ts'
+import { toDeleteOrSkip, toKeep } from '../../rows/locks.ts'
+import { accessOf, missingSecret, redirectUriOf } from '../provider-access/access.ts'
+import { requireProvider } from '../provider-access/find.ts'
+import { WITHOUT_CONTENT } from '../tokens/token.ts'
+import { type Candidate, matchToken, type TokenMatch } from './match-token.ts'
+import {
+  type AuthenticateBody,
+  type AuthorizationView,
+  authenticateInput,
+  VALID_MINUTES,
+  verifierContext,
+} from './schemas.ts'
+
+/** expired authorizations that one call deletes, so that they do not accumulate */
+const PURGE_BATCH = 100
+
+interface Asked {
+  provider: OAuthProvider
+  subject: string
+  agentId: string | null
+  scopes: string[]
+}
+
+/**
+ * `url` leads the person to the provider and back to our callback, once, within 15 minutes. It also asks for the scopes
+ * that the renewed token has, so that agents that use it lose none. Role: deployer; admin for somebody else's token.
+ * Throws ForbiddenError, ValidationError, NotFoundError; ConflictError when the provider lacks its client secret.
+ */
+export async function authenticate(ctx: RequestContext, raw: RawInput): Promise<AuthorizationView> {
+  requireRole(ctx, 'deployer')
+  const { body } = parse(authenticateInput, raw)
+  const subject = subjectOf(ctx, body)
+  const provider = await requireProvider(ctx, ctx.db, body.provider)
+  const missing = missingSecret(provider)
+  if (missing) throw new ConflictError(missing)
+  const asked: Asked = { provider, subject, agentId: body.agent_id ?? null, scopes: [...new Set(body.scopes)] }
+  const { status, token }: TokenMatch = body.force_new
+    ? { status: 'pending', token: null }
+    : matchToken(await candidates(ctx, asked), provider, asked, ctx.clock())
+  const tokenId = status === 'pending' ? null : token!.id
+  if (status === 'completed') return { status, url: null, authId: null, tokenId }
+  return { status, tokenId, ...(await begin(ctx, asked, token)) }
+}
+
+function subjectOf(ctx: RequestContext, { user_id: userId }: AuthenticateBody): string {
+  const { subject, role } = ctx.actor
+  if (userId == null || userId === subject) return subject
+  if (role !== 'admin')
+    throw new ForbiddenError(
+      `user_id names somebody else, which needs the role admin; the credential has the role ${role}.`,
+    )
+  return userId
+}
+
+function candidates(ctx: RequestContext, { provider, subject, agentId }: Asked): Promise<Candidate[]> {
+  return ctx.db.oAuthToken.findMany({
+    where: { workspaceId: ctx.workspace.id, subject, oauthProviderId: provider.id },
+    omit: WITHOUT_CONTENT,
+    include: { connections: { where: { agentId: agentId ?? '' }, select: { id: true } } },
+    orderBy: [{ isDefault: 'desc' }, { createdAt: 'asc' }, { id: 'asc' }],
+  })
+}
+
+async function begin(
+  ctx: RequestContext,
+  asked: Asked,
+  renews: Candidate | null,
+): Promise<{ url: string; authId: string }> {
+  const { provider } = asked
+  const authId = randomUUID()
+  const state = newState()
+  const codeVerifier = provider.usesPkce ? await ctx.oauth.codeVerifier() : null
+  const redirectUri = redirectUriOf(ctx, provider)
+  const scopes = [...new Set([...asked.scopes, ...(renews?.scopes ?? [])])]
+  const request = { redirectUri, state, codeVerifier, scopes }
+  const url = await ctx.oauth.authorizationUrl(accessOf(ctx.keyring, provider), request)
+  const sealed = codeVerifier === null ? null : seal(ctx.keyring, verifierContext(authId), codeVerifier)
+  // provider and token may just have been deleted: they are looked up and locked again
+  const made = await ctx.db.$executeRaw`
+    WITH purged AS (
+      DELETE FROM oauth_authorizations WHERE id IN (
+        SELECT id FROM oauth_authorizations WHERE expires_at < now() - interval '1 day'
+        ORDER BY expires_at LIMIT ${PURGE_BATCH} ${toDeleteOrSkip('oauth_authorizations')})
+    ), provider AS (
+      SELECT id FROM oauth_providers WHERE id = ${provider.id}::uuid ${toKeep('oauth_providers')}
+    ), renewed AS (
+      SELECT id FROM oauth_tokens WHERE id = ${renews?.id ?? null}::uuid ${toKeep('oauth_tokens')}
+    )
+    INSERT INTO oauth_authorizations (id, workspace_id, oauth_provider_id, subject, created_by, agent_id, scopes,
+                                      state_hash, redirect_uri, code_verifier, renews_token_id, expires_at)
+    SELECT ${authId}::uuid, ${ctx.workspace.id}::uuid, provider.id, ${asked.subject}, ${ctx.actor.subject}, ${asked.agentId},
+           ${scopes}::text[], ${hashState(state)}, ${redirectUri}, ${sealed}, (SELECT id FROM renewed),
+           now() + make_interval(mins => ${VALID_MINUTES}::int)
+    FROM provider`
+  if (made === 0) throw new NotFoundError('OAuth provider', provider.providerId)
+  return { url, authId }
+}

@@ -1,0 +1,75 @@
+/** Consumes the state that a callback brings: it is valid once, for one provider, until it expires. */
+import { Prisma } from '../../../generated/prisma/client.ts'
+import type { Core } from '../../context/context.ts'
+import { ForbiddenError } from '../../core/errors.ts'
+import { hashState } from '../../core/oauth-state.ts'
+import { EXCHANGE_SECONDS, STOPPED } from './schemas.ts'
+
+/** The authorization, which only this call may finish now. `takenAt`: by the database's clock. */
+export type ConsumedAuthorization = NonNullable<Awaited<ReturnType<typeof read>>> & { takenAt: Date }
+
+/** What came of an earlier use of the link. `incomplete`: there is a token, but not all scopes were granted. */
+export type LinkOutcome = 'connected' | 'incomplete' | 'failed' | 'unknown'
+
+/** The link was used before, for example because the page was reloaded: says what came of that. */
+export class UsedLinkError extends ForbiddenError {
+  readonly outcome: LinkOutcome
+  /** `rest`: the end of the sentence, and further sentences */
+  constructor(rest: string, outcome: LinkOutcome) {
+    super(`This link was used already${rest}`)
+    this.outcome = outcome
+  }
+}
+
+/**
+ * `providerId`: of the callback's path, as `redirectUriOf` has it. Of concurrent calls one succeeds. A state that was
+ * obtained with a key that has been revoked since is invalid. Throws ForbiddenError, having changed nothing.
+ */
+export async function consumeState(core: Core, providerId: string, state: string): Promise<ConsumedAuthorization> {
+  // a is the authorization, p its provider
+  const named = Prisma.sql`a.state_hash = ${hashState(state)} AND p.id = a.oauth_provider_id
+    AND ${providerId} = CASE WHEN p.is_dynamic_client THEN p.id::text ELSE p.provider_id END`
+  const [taken] = await core.db.$queryRaw<{ id: string; takenAt: Date }[]>`
+    UPDATE oauth_authorizations a
+    SET status = 'exchanging', expires_at = now() + make_interval(secs => ${EXCHANGE_SECONDS}::float8)
+    FROM oauth_providers p
+    WHERE ${named} AND a.status = 'pending' AND a.expires_at > now()
+      AND NOT EXISTS (SELECT 1 FROM api_keys k WHERE k.id::text = a.created_by AND k.revoked_at IS NOT NULL)
+    RETURNING a.id, now() AS "takenAt"`
+  const found = taken && (await read(core, taken.id))
+  if (found) return { ...found, takenAt: taken.takenAt }
+  const [past] = await core.db.$queryRaw<PastUse[]>`
+    SELECT a.status, a.failure, a.token_id IS NOT NULL AS stored, a.expires_at <= now() AS expired
+    FROM oauth_authorizations a, oauth_providers p WHERE ${named}`
+  throw refusal(past)
+}
+
+interface PastUse {
+  status: string
+  failure: string | null
+  /** a token was stored */
+  stored: boolean
+  expired: boolean
+}
+
+/** Only whoever has the state gets to read this. */
+function refusal(past: PastUse | undefined): ForbiddenError {
+  switch (past?.status) {
+    case 'completed':
+      return new UsedLinkError(', and the account was connected then.', 'connected')
+    case 'failed':
+      return new UsedLinkError(`. ${past.failure}`, past.stored ? 'incomplete' : 'failed')
+    case 'exchanging':
+      return past.expired
+        ? new UsedLinkError(`. ${STOPPED}`, 'failed')
+        : new UsedLinkError(', and what came of it is not known yet.', 'unknown')
+    case 'pending':
+      return new ForbiddenError('This link has expired.')
+    default:
+      return new ForbiddenError('This link is not one of ours, or its OAuth provider was deleted since.')
+  }
+}
+
+function read({ db }: Core, id: string) {
+  return db.oAuthAuthorization.findUnique({ where: { id }, include: { provider: true, workspace: true } })
+}

@@ -1,0 +1,193 @@
+/**
+ * The OAuth callback: a person comes back from the provider with a code, and the state that `authenticate` gave out. The
+ * state stands for workspace, owner and agent; it is consumed first. The exchange goes on even if the person does not
+ * wait for the answer, since a code can be used only once.
+ */
+import { z } from 'zod'
+import { type Core, OAUTH_CHANNEL, type Tx, transaction } from '../../context/context.ts'
+import { ConflictError, ForbiddenError, ValidationError } from '../../core/errors.ts'
+import { uuid } from '../../core/fields.ts'
+import { parse } from '../../core/parse.ts'
+import { unseal } from '../../core/sealed.ts'
+import type { Account, TokenSet } from '../../ports/oauth-client.ts'
+import { toKeep } from '../../rows/locks.ts'
+import { connectAgent } from '../connections/connection.ts'
+import { accessOf, hintOf } from '../provider-access/access.ts'
+import { queueRevocation } from '../tokens/revocation-queue.ts'
+import { type SavedToken, saveToken } from '../tokens/save.ts'
+import { expiryOf, grantedScopes } from '../tokens/token-response.ts'
+import { accountOf } from './account.ts'
+import { type ConsumedAuthorization, consumeState } from './consume-state.ts'
+import { explained, failAuthorization, IncompleteGrantError, missingScopes, scopeLoss } from './outcome.ts'
+import { verifierContext } from './schemas.ts'
+
+/** The other parameters are for the OAuth client to check. */
+const callbackInput = z
+  .object({
+    path: z.object({ provider_id: z.string() }),
+    query: z.object({
+      state: z.string().min(1).max(1024),
+      code: z.string().min(1).optional(),
+      error: z.string().min(1).optional(),
+    }),
+  })
+  .refine(({ query }) => query.code !== undefined || query.error !== undefined, {
+    path: ['query', 'code'],
+    error: 'This field is required.',
+  })
+
+/** A callback: the provider that the path names, and the query parameters. */
+export interface Callback {
+  providerId: string
+  parameters: URLSearchParams
+}
+
+/** What is connected now; names are for people. */
+export interface Finished {
+  provider: string
+  /** null: the provider does not tell */
+  account: string | null
+  workspace: string
+  owner: string
+  /** null: no agent was named */
+  agentId: string | null
+  /** the agents that were connected to the token before */
+  agents: string[]
+  /** which scopes those agents have lost, as a sentence; null: none */
+  loss: string | null
+}
+
+/** The result of the exchange. */
+interface Granted {
+  tokens: TokenSet
+  scopes: string[]
+  account: Account | null
+  expiresAt: Date | null
+}
+
+/**
+ * Stores the token, replacing the one it renews, and connects the agent to it. A token that lacks some of the scopes is
+ * stored, too, but then the authorization has failed and no agent is connected. Throws ValidationError; ForbiddenError
+ * for an invalid state, and when the person has declined; ConflictError (AUTHORIZATION_FAILED), also as
+ * IncompleteGrantError; DomainError (OAUTH_PROVIDER_UNAVAILABLE). After all but invalid input or state the authorization
+ * is stored as failed, with the same reason.
+ */
+export async function finishAuthorization(core: Core, { providerId, parameters }: Callback): Promise<Finished> {
+  const raw = { path: { provider_id: providerId }, query: single(parameters) }
+  const { query } = parse(callbackInput, raw, { foreignQuery: true })
+  const authorization = await consumeState(core, providerId, query.state)
+  const finished = finish(core, authorization, parameters, query)
+  // the server's stop waits for it
+  core.inFlight.begin(authorization.id, async () => void (await finished.catch(() => {})))
+  return finished
+}
+
+async function finish(
+  core: Core,
+  authorization: ConsumedAuthorization,
+  callback: URLSearchParams,
+  { state, error: refused }: { state: string; error?: string | undefined },
+): Promise<Finished> {
+  const { provider, workspace } = authorization
+  try {
+    if (refused !== undefined) throw refusal(refused, provider.name)
+    const owner = await ownerOf(core, workspace, authorization.subject)
+    const granted = await exchange(core, authorization, callback, state)
+    const outcome = await transaction(core, (tx) => store(core, tx, authorization, granted))
+    if (outcome instanceof Error) throw outcome
+    return {
+      provider: provider.name,
+      account: granted.account?.label ?? null,
+      workspace: workspace.name,
+      owner,
+      agentId: authorization.agentId,
+      agents: outcome.agents,
+      loss: scopeLoss(outcome),
+    }
+  } catch (error) {
+    const { reason, shown } = explained(error, provider.name)
+    await failAuthorization(core, authorization.id, reason)
+    throw shown
+  }
+}
+
+/** No parameter may occur twice (RFC 6749, 3.1): readers could disagree on which one counts. */
+function single(parameters: URLSearchParams): Record<string, string> {
+  const names = [...parameters.keys()]
+  // counted, not compared pairwise: anybody may send thousands
+  if (new Set(names).size < names.length)
+    throw new ValidationError([{ loc: ['query'], msg: 'No parameter may be there twice.', type: 'value_error' }])
+  return Object.fromEntries(parameters)
+}
+
+/** For a person who knows nothing of OAuth. Of the address only a plain error code is shown: anybody can forge one. */
+function refusal(error: string, provider: string): Error {
+  if (error === 'access_denied') return new ForbiddenError(`Access was declined at ${provider}.`)
+  const code = /^[a-z_]{1,64}$/.test(error) ? `: ${error}` : ''
+  return new ConflictError(
+    `The OAuth provider '${provider}' answered with an error${code}${hintOf(error)}.`,
+    'AUTHORIZATION_FAILED',
+  )
+}
+
+async function exchange(
+  core: Core,
+  authorization: ConsumedAuthorization,
+  callback: URLSearchParams,
+  state: string,
+): Promise<Granted> {
+  const { id, provider, redirectUri, codeVerifier: sealed, takenAt } = authorization
+  const access = accessOf(core.keyring, provider)
+  const codeVerifier = sealed === null ? null : unseal(core.keyring, verifierContext(id), sealed)
+  const tokens = await core.oauth.exchange(access, { callback, state, redirectUri, codeVerifier })
+  const scopes = grantedScopes(authorization.scopes, tokens.scopes)
+  const account = await accountOf(core, provider, access, tokens, scopes)
+  return { tokens, scopes, account, expiresAt: expiryOf(tokens.expiresIn, takenAt) }
+}
+
+/** Stores token, connection and outcome in one transaction. Returns, not throws, an error whose outcome must be committed. */
+async function store(
+  core: Core,
+  tx: Tx,
+  authorization: ConsumedAuthorization,
+  granted: Granted,
+): Promise<SavedToken | ConflictError> {
+  const { id, workspaceId, subject, agentId, provider, createdBy } = authorization
+  if (!(await shareProvider(tx, provider.id))) {
+    const { tokens } = granted
+    await queueRevocation(tx, core.keyring, provider, { id, tokenUrl: provider.tokenUrl }, tokens)
+    return new ConflictError('The OAuth provider was deleted meanwhile.', 'AUTHORIZATION_FAILED')
+  }
+  const renews = authorization.renewsTokenId
+  const saved = await saveToken(tx.sql, core.keyring, { ...granted, workspaceId, subject, provider, renews })
+  const type = saved.isNew ? 'oauth_token.created' : 'oauth_token.updated'
+  tx.emit({ workspaceId, type, subjectId: saved.id, actor: createdBy })
+  const failure = missingScopes(authorization, granted.scopes, saved)
+  if (agentId && !failure) await connectAgent(tx, { workspaceId, agentId, tokenId: saved.id, subject: createdBy })
+  const status = failure ? 'failed' : 'completed'
+  await tx.sql.$executeRaw`
+    WITH ended AS (
+      UPDATE oauth_authorizations
+      SET status = ${status}, failure = ${failure}, token_id = ${saved.id}::uuid, code_verifier = NULL, finished_at = now()
+      WHERE id = ${id}::uuid
+    )
+    SELECT pg_notify(${OAUTH_CHANNEL}, changed) FROM unnest(ARRAY[${id}, ${saved.id}]) AS changed`
+  return failure === null ? saved : new IncompleteGrantError(failure)
+}
+
+/** Keeps the provider from being deleted until the commit. False: it has been deleted. */
+async function shareProvider(tx: Tx, id: string): Promise<boolean> {
+  const found = await tx.sql.$queryRaw<
+    unknown[]
+  >`SELECT 1 FROM oauth_providers WHERE id = ${id}::uuid ${toKeep('oauth_providers')}`
+  return found.length > 0
+}
+
+/** The name of a token's owner for people: a key's name, or the subject of a user's JWT. */
+async function ownerOf({ db }: Core, { organizationId }: { organizationId: string }, subject: string): Promise<string> {
+  const id = uuid.safeParse(subject)
+  const key = id.success
+    ? await db.apiKey.findFirst({ where: { id: id.data, organizationId }, select: { name: true } })
+    : null
+  return key ? `the API key “${key.name}”` : `the user “${subject}”`
+}

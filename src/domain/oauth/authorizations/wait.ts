@@ -1,0 +1,60 @@
+/** Waits for the end of an authorization (long polling). */
+
+import { lookUntil } from '../../../platform/async/look-until.ts'
+import { requireRole } from '../../context/access.ts'
+import type { RequestContext } from '../../context/context.ts'
+import { takeSlot } from '../../context/slots.ts'
+import { ConflictError, NotFoundError } from '../../core/errors.ts'
+import { parse, type RawInput } from '../../core/parse.ts'
+import { type AuthorizationView, STOPPED, VALID_MINUTES, waitInput } from './schemas.ts'
+
+interface Row {
+  status: 'pending' | 'exchanging' | 'completed' | 'failed'
+  failure: string | null
+  tokenId: string | null
+  expired: boolean
+}
+
+/**
+ * Returns as soon as it is completed, or `pending` when the time is up. For whoever started it and for the owner of the
+ * token. Role: viewer. Throws ForbiddenError, ValidationError, NotFoundError; ConflictError (AUTHORIZATION_FAILED) with
+ * the reason when it has failed; RATE_LIMITED when too many calls of the workspace wait.
+ */
+export async function waitForAuthorization(ctx: RequestContext, raw: RawInput): Promise<AuthorizationView> {
+  requireRole(ctx, 'viewer')
+  const { path, query } = parse(waitInput, raw)
+  const authId = path.auth_id
+  let existed = false
+  const enter = () => takeSlot(ctx, 'waits')
+  const look = async () => {
+    const row = await find(ctx, authId)
+    // one that existed a moment ago can only have been deleted with its provider
+    if (!row)
+      throw existed ? failed('The OAuth provider was deleted meanwhile.') : new NotFoundError('Authorization', authId)
+    existed = true
+    return endOf(row, authId)
+  }
+  const ended = await lookUntil(ctx.oauthNotifier, authId, query.timeout, ctx.signal, look, enter)
+  return ended ?? { status: 'pending', url: null, authId, tokenId: null }
+}
+
+async function find(ctx: RequestContext, authId: string): Promise<Row | undefined> {
+  const { subject } = ctx.actor
+  const [row] = await ctx.db.$queryRaw<Row[]>`
+    SELECT status, failure, token_id AS "tokenId", expires_at <= now() AS expired FROM oauth_authorizations
+    WHERE id = ${authId}::uuid AND workspace_id = ${ctx.workspace.id}::uuid AND ${subject} IN (created_by, subject)`
+  return row
+}
+
+/** Null: it has not ended yet. Throws ConflictError when it has failed. */
+function endOf({ status, failure, tokenId, expired }: Row, authId: string): AuthorizationView | null {
+  if (status === 'failed') throw failed(failure!)
+  if (status === 'completed') {
+    if (!tokenId) throw failed('Its token was deleted since.')
+    return { status, url: null, authId, tokenId }
+  }
+  if (!expired) return null
+  throw failed(status === 'pending' ? `Nobody finished it within ${VALID_MINUTES} minutes.` : STOPPED)
+}
+
+const failed = (why: string) => new ConflictError(`${why} Authenticate again.`, 'AUTHORIZATION_FAILED')

@@ -1,0 +1,53 @@
+/** Connects an agent to a token of the caller: from then on the agent gets its access token (docs/oauth.md#rules). */
+import { z } from 'zod'
+import { requireRole } from '../../context/access.ts'
+import { type RequestContext, type Tx, transaction } from '../../context/context.ts'
+import { writeVerb } from '../../context/read-back.ts'
+import { ConflictError, NotFoundError } from '../../core/errors.ts'
+import { uuid } from '../../core/fields.ts'
+import { parse } from '../../core/parse.ts'
+import { toChange } from '../../rows/locks.ts'
+import { tokenStatus } from '../tokens/token.ts'
+import { agentPath, type ConnectionView, connectAgent, WITH_TOKEN } from './connection.ts'
+
+const createConnectionBody = z
+  .object({ oauth_token_id: uuid.describe('One of your own tokens, as the list of tokens shows it.') })
+  .meta({ id: 'CreateConnection' })
+
+export const createInput = z.object({ path: agentPath, body: createConnectionBody })
+
+/**
+ * Returns the connection as REST shows it, or what `read` reads in its transaction; if there is one already, that one.
+ * Role: deployer. Throws NotFoundError for a token that is not the caller's; ConflictError (TOKEN_EXPIRED) for one that
+ * has expired.
+ */
+export const createConnection = writeVerb<ConnectionView>(async (ctx, raw, read) => {
+  requireRole(ctx, 'deployer')
+  const { path, body } = parse(createInput, raw)
+  return transaction(ctx, async (tx) => {
+    const tokenId = body.oauth_token_id
+    await lockActiveToken(tx, ctx, tokenId)
+    const { subject } = ctx.actor
+    const { id } = await connectAgent(tx, { workspaceId: ctx.workspace.id, agentId: path.agent_id, tokenId, subject })
+    return read(tx.sql, await tx.sql.agentConnection.findUniqueOrThrow({ where: { id }, include: WITH_TOKEN }))
+  })
+})
+
+interface LockedToken {
+  endedAt: Date | null
+  expiresAt: Date | null
+  refreshable: boolean
+  provider: string
+}
+
+/** Keeps the token and its connections from being deleted until the commit. */
+async function lockActiveToken(tx: Tx, ctx: RequestContext, id: string): Promise<void> {
+  const [token] = await tx.sql.$queryRaw<LockedToken[]>`
+    SELECT t.ended_at AS "endedAt", t.expires_at AS "expiresAt", t.refreshable, p.name AS provider
+    FROM oauth_tokens t JOIN oauth_providers p ON p.id = t.oauth_provider_id
+    WHERE t.id = ${id}::uuid AND t.workspace_id = ${ctx.workspace.id}::uuid AND t.subject = ${ctx.actor.subject}
+    ${toChange('t')}`
+  if (!token) throw new NotFoundError('OAuth token', id)
+  if (tokenStatus(token, ctx.clock()) === 'EXPIRED')
+    throw new ConflictError(`The token of '${token.provider}' has expired: authenticate again.`, 'TOKEN_EXPIRED')
+}

@@ -1,0 +1,36 @@
+/** Deletes a connection: the agent can't get this token any more. The token stays. */
+import { z } from 'zod'
+import { requireRole } from '../../context/access.ts'
+import { type RequestContext, transaction } from '../../context/context.ts'
+import { NotFoundError } from '../../core/errors.ts'
+import { uuid } from '../../core/fields.ts'
+import { parse, type RawInput } from '../../core/parse.ts'
+import { toChange } from '../../rows/locks.ts'
+import { agentPath } from './connection.ts'
+
+export const deleteInput = z.object({ path: agentPath.extend({ connection_id: uuid }) })
+
+/** Role: deployer. Throws NotFoundError, also for another agent's or another user's. */
+export async function deleteConnection(ctx: RequestContext, raw: RawInput): Promise<void> {
+  requireRole(ctx, 'deployer')
+  const { path } = parse(deleteInput, raw)
+  const { workspace, actor } = ctx
+  await transaction(ctx, async (tx) => {
+    // locks the token, so that a concurrent `createConnection` either finds the connection or makes a new one
+    const deleted = await tx.sql.$executeRaw`
+      WITH own AS (
+        SELECT c.id FROM agent_connections c JOIN oauth_tokens t ON t.id = c.token_id
+        WHERE c.id = ${path.connection_id}::uuid AND c.agent_id = ${path.agent_id}
+          AND c.workspace_id = ${workspace.id}::uuid AND t.workspace_id = c.workspace_id AND t.subject = ${actor.subject}
+        ${toChange('t')}
+      )
+      DELETE FROM agent_connections USING own WHERE agent_connections.id = own.id`
+    if (deleted === 0) throw new NotFoundError('Connection', path.connection_id)
+    tx.emit({
+      workspaceId: workspace.id,
+      type: 'connection.deleted',
+      subjectId: path.connection_id,
+      actor: actor.subject,
+    })
+  })
+}

@@ -1,0 +1,40 @@
+/** Finds the OAuth providers of an organization: the boundary, one by its name, one locked. */
+import type { OAuthProvider } from '../../../generated/prisma/client.ts'
+import type { RequestContext, Sql, Tx } from '../../context/context.ts'
+import { NotFoundError } from '../../core/errors.ts'
+import { uuid } from '../../core/fields.ts'
+import { toDelete } from '../../rows/locks.ts'
+
+/** The boundary of providers: every look-up spreads this into its where-clause (docs/api-rules.md#who-is-calling). */
+export function ownProviders({ workspace }: Pick<RequestContext, 'workspace'>): { organizationId: string } {
+  return { organizationId: workspace.organizationId }
+}
+
+/** `name`: its `provider_id`, which is never a UUID, or the id of its row. */
+export function namedProvider(ctx: Pick<RequestContext, 'workspace'>, name: string) {
+  const id = uuid.safeParse(name)
+  return { ...ownProviders(ctx), ...(id.success ? { id: id.data } : { providerId: name }) }
+}
+
+/** `name`: as above. Throws NotFoundError. */
+export async function requireProvider(
+  ctx: Pick<RequestContext, 'workspace'>,
+  sql: Sql,
+  name: string,
+): Promise<OAuthProvider> {
+  const found = await sql.oAuthProvider.findFirst({ where: namedProvider(ctx, name) })
+  if (!found) throw new NotFoundError('OAuth provider', name)
+  return found
+}
+
+/**
+ * Locks a provider until the commit and reads it. Excludes transactions that are storing a token of it. Throws
+ * NotFoundError.
+ */
+export async function lockProvider(tx: Tx, ctx: RequestContext, name: string): Promise<OAuthProvider> {
+  const { id } = await requireProvider(ctx, tx.sql, name)
+  await tx.sql.$queryRaw`SELECT 1 FROM oauth_providers WHERE id = ${id}::uuid ${toDelete('oauth_providers')}`
+  const locked = await tx.sql.oAuthProvider.findUnique({ where: { id } })
+  if (!locked) throw new NotFoundError('OAuth provider', name)
+  return locked
+}

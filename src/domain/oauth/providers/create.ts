@@ -1,0 +1,103 @@
+/** Creates an OAuth provider: a client that an admin has registered at a third party (docs/oauth.md#rules). */
+import { randomUUID } from 'node:crypto'
+import { z } from 'zod'
+import type { OAuthProvider } from '../../../generated/prisma/client.ts'
+import { requireRole } from '../../context/access.ts'
+import { type RequestContext, transaction } from '../../context/context.ts'
+import { type ReadBack, writeVerb } from '../../context/read-back.ts'
+import { ConflictError, rejectIfAny } from '../../core/errors.ts'
+import { parse } from '../../core/parse.ts'
+import { type AuthMethod, createBody, type ProviderType } from '../../model/oauth-provider.ts'
+import { sealClientSecret } from '../provider-access/access.ts'
+import { ownProviders } from '../provider-access/find.ts'
+import { createViolations } from './rules.ts'
+
+/** A provider to insert; what is absent is not known. */
+export interface NewProvider {
+  /** default: a new one */
+  id?: string
+  providerId: string
+  name: string
+  clientId: string
+  /** in plain text: it is sealed here; null: it has none */
+  clientSecret: string | null
+  authUrl: string
+  tokenUrl: string
+  usesPkce: boolean
+  providerType?: ProviderType | null
+  tokenEndpointAuthMethod: AuthMethod
+  mcpServerUrl?: string
+  isDynamicClient?: boolean
+  resource?: string
+  issuer?: string
+  revocationUrl?: string | null
+  userinfoUrl?: string | null
+  /** when issuer and URLs above were looked up */
+  metadataReadAt?: Date
+}
+
+export const createInput = z.object({ body: createBody })
+
+/**
+ * Returns the row, or what `read` reads in its transaction. Role: admin. Throws ForbiddenError, ValidationError,
+ * ConflictError (ALREADY_EXISTS).
+ */
+export const createProvider = writeVerb<OAuthProvider>(async (ctx, raw, read) => {
+  requireRole(ctx, 'admin')
+  const { body } = parse(createInput, raw)
+  rejectIfAny(createViolations(ctx.oauth, body))
+  const data = {
+    providerId: body.provider_id,
+    name: body.name,
+    clientId: body.client_id,
+    clientSecret: body.client_secret ?? null,
+    authUrl: body.auth_url,
+    tokenUrl: body.token_url,
+    usesPkce: body.uses_pkce ?? false,
+    providerType: body.provider_type,
+    tokenEndpointAuthMethod: body.token_endpoint_auth_method ?? 'client_secret_post',
+  } as const
+  return insertProvider(ctx, data, read)
+})
+
+/** Inserts a provider that was validated. The event is in the log of the caller's workspace. Throws ConflictError (ALREADY_EXISTS). */
+export function insertProvider<T>(
+  ctx: RequestContext,
+  data: NewProvider,
+  read: ReadBack<OAuthProvider, T>,
+): Promise<T> {
+  const { id: workspaceId, organizationId } = ctx.workspace
+  const { clientSecret, ...rest } = data
+  const id = data.id ?? randomUUID()
+  return transaction(ctx, async (tx) => {
+    const [provider] = await tx.sql.oAuthProvider.createManyAndReturn({
+      data: [
+        {
+          ...rest,
+          id,
+          organizationId,
+          clientSecret: clientSecret === null ? null : sealClientSecret(ctx.keyring, id, clientSecret),
+          createdBy: ctx.actor.subject,
+        },
+      ],
+      // the unique index decides, also between concurrent calls; an error of it would abort the transaction
+      skipDuplicates: true,
+    })
+    if (!provider) throw alreadyExists(organizationId, data.providerId)
+    tx.emit({ workspaceId, type: 'oauth_provider.created', subjectId: id, actor: ctx.actor.subject })
+    return read(tx.sql, provider)
+  })
+}
+
+/** Throws ConflictError (ALREADY_EXISTS). For callers with side effects before the insert, which checks again. */
+export async function requireUnused(ctx: RequestContext, providerId: string): Promise<void> {
+  const where = { ...ownProviders(ctx), providerId }
+  const found = await ctx.db.oAuthProvider.findFirst({ where, select: { id: true } })
+  if (found) throw alreadyExists(ctx.workspace.organizationId, providerId)
+}
+
+const alreadyExists = (organizationId: string, providerId: string) =>
+  new ConflictError(
+    `OAuth provider '${providerId}' of organization ID '${organizationId}' already exists.`,
+    'ALREADY_EXISTS',
+  )

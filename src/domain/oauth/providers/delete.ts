@@ -1,0 +1,61 @@
+/** Deletes an OAuth provider with its unfinished authorizations; with `force` also its tokens, otherwise it must have none. */
+import { z } from 'zod'
+import { type OAuthProvider, Prisma } from '../../../generated/prisma/client.ts'
+import { requireRole } from '../../context/access.ts'
+import { OAUTH_CHANNEL, type RequestContext, transaction } from '../../context/context.ts'
+import { ConflictError } from '../../core/errors.ts'
+import { queryBool } from '../../core/fields.ts'
+import { parse, type RawInput } from '../../core/parse.ts'
+import { providerPath } from '../../model/oauth-provider.ts'
+import { lockProvider, requireProvider } from '../provider-access/find.ts'
+import { deleteTokens } from '../tokens/delete.ts'
+import { emitToUsers, type ProviderUser, requireNoOthers, usersOf } from './used-by.ts'
+
+export const deleteInput = z.object({
+  path: providerPath,
+  query: z.object({
+    force: queryBool.describe('Deletes and revokes its tokens first, whoever owns them.'),
+  }),
+})
+
+/**
+ * Returns it as it was. With `force` the tokens of all owners are revoked, without being shown to anybody. Role: admin.
+ * Throws ForbiddenError, NotFoundError; ConflictError while it has tokens.
+ */
+export async function deleteProvider(ctx: RequestContext, raw: RawInput): Promise<OAuthProvider> {
+  requireRole(ctx, 'admin')
+  const { path, query } = parse(deleteInput, { query: {}, ...raw })
+  const formerUsers = query.force
+    ? await deleteTokensOfProvider(ctx, (await requireProvider(ctx, ctx.db, path.provider_id)).id)
+    : []
+  return transaction(ctx, async (tx) => {
+    // a concurrent call that stores a token has locked the row, too: its token is counted, or it finds no provider
+    const provider = await lockProvider(tx, ctx, path.provider_id)
+    const { id } = provider
+    const users = await usersOf(tx.sql, id)
+    requireNoOthers(ctx, users)
+    const tokens = users.reduce((sum, user) => sum + user.tokens, 0)
+    if (tokens > 0)
+      throw new ConflictError(
+        `OAuth provider ID ${path.provider_id} still has ${tokens === 1 ? '1 token' : `${tokens} tokens`}, counted in ` +
+          'all workspaces of the organization. Their owners have to delete them first; or delete the provider with ' +
+          'force=true, which deletes and revokes its tokens, too.',
+      )
+    // its authorizations are deleted with it, by the foreign key: wake those who wait for one
+    await tx.sql.$executeRaw`
+      SELECT pg_notify(${OAUTH_CHANNEL}, id::text) FROM oauth_authorizations
+      WHERE oauth_provider_id = ${id}::uuid AND finished_at IS NULL`
+    await tx.sql.oAuthProvider.delete({ where: { id }, select: { id: true } })
+    emitToUsers(tx, ctx, { id, users: [...users, ...formerUsers], type: 'oauth_provider.deleted' })
+    return provider
+  })
+}
+
+/** Deletes all tokens of a provider, and returns who used it. Throws as `requireNoOthers`. */
+async function deleteTokensOfProvider(ctx: RequestContext, oauthProviderId: string): Promise<ProviderUser[]> {
+  const users = await usersOf(ctx.db, oauthProviderId)
+  requireNoOthers(ctx, users)
+  for (const { workspaceId, tokens } of users)
+    if (tokens > 0) await deleteTokens(ctx, workspaceId, Prisma.sql`oauth_provider_id = ${oauthProviderId}::uuid`)
+  return users
+}

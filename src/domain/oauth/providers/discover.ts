@@ -1,0 +1,81 @@
+/**
+ * Creates an OAuth provider for an MCP server: finds its authorization server and registers a client there. From then on
+ * it is a provider like any other (docs/oauth.md#rules).
+ */
+import { randomUUID } from 'node:crypto'
+import { z } from 'zod'
+import type { OAuthProvider } from '../../../generated/prisma/client.ts'
+import { requireRole } from '../../context/access.ts'
+import type { RequestContext } from '../../context/context.ts'
+import { writeVerb } from '../../context/read-back.ts'
+import { rejectIfAny, ValidationError } from '../../core/errors.ts'
+import { parse, violation } from '../../core/parse.ts'
+import { providerId, providerName, url } from '../../model/oauth-provider.ts'
+import {
+  McpDiscoveryError,
+  McpUnavailableError,
+  OAuthUnavailableError,
+  type RegisteredClient,
+} from '../../ports/oauth-client.ts'
+import { redirectUriOf } from '../provider-access/access.ts'
+import { insertProvider, requireUnused } from './create.ts'
+import { asSentence } from './rules.ts'
+
+const discoverBody = z
+  .object({
+    // another description than in createBody: here the redirect URI contains the row's id
+    provider_id: providerId.describe('Given by you: what every other call names it by. Cannot be changed.'),
+    name: providerName,
+    mcp_server_url: url.describe('Of its MCP endpoint: https, or http on this very machine.'),
+  })
+  .meta({ id: 'McpDiscovery' })
+type DiscoverBody = z.output<typeof discoverBody>
+
+export const discoverInput = z.object({ body: discoverBody })
+
+/**
+ * Returns like `createProvider`. If two concurrent calls use the same `provider_id`, the client that the losing one has
+ * registered stays behind, unused. Role: admin. Throws ForbiddenError; ValidationError, also for a server that does not
+ * support what is needed; ConflictError (ALREADY_EXISTS); OAuthUnavailableError.
+ */
+export const discoverMcpProvider = writeVerb<OAuthProvider>(async (ctx, raw, read) => {
+  requireRole(ctx, 'admin')
+  const { body } = parse(discoverInput, raw)
+  const refusal = ctx.oauth.refusal(body.mcp_server_url)
+  rejectIfAny(refusal === null ? [] : [violation('mcp_server_url', asSentence(refusal))])
+  // before anything is registered; the insert checks again
+  await requireUnused(ctx, body.provider_id)
+  const id = randomUUID()
+  const client = await register(ctx, id, body)
+  const data = {
+    id,
+    providerId: body.provider_id,
+    name: body.name,
+    clientId: client.clientId,
+    clientSecret: client.clientSecret,
+    authUrl: client.authUrl,
+    tokenUrl: client.tokenUrl,
+    usesPkce: true,
+    tokenEndpointAuthMethod: client.tokenEndpointAuthMethod,
+    mcpServerUrl: body.mcp_server_url,
+    isDynamicClient: true,
+    resource: client.resource,
+    issuer: client.issuer,
+    revocationUrl: client.revocationUrl,
+    userinfoUrl: client.userinfoUrl,
+    metadataReadAt: ctx.clock(),
+  }
+  return insertProvider(ctx, data, read)
+})
+
+/** `id`: of the row that will be inserted. */
+async function register(ctx: RequestContext, id: string, body: DiscoverBody): Promise<RegisteredClient> {
+  const redirectUri = redirectUriOf(ctx, { id, providerId: body.provider_id, isDynamicClient: true })
+  try {
+    return await ctx.oauth.registerForMcp(body.mcp_server_url, { name: body.name, redirectUri })
+  } catch (error) {
+    if (error instanceof McpDiscoveryError) throw new ValidationError([violation('mcp_server_url', error.message)])
+    if (error instanceof McpUnavailableError) throw new OAuthUnavailableError(error.message)
+    throw error
+  }
+}

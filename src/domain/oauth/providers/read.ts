@@ -1,0 +1,66 @@
+/** Reads the organization's OAuth providers: one, all (REST) or a window by cursor (GraphQL), newest first. */
+import { z } from 'zod'
+import type { OAuthProvider } from '../../../generated/prisma/client.ts'
+import { requireRole } from '../../context/access.ts'
+import type { RequestContext } from '../../context/context.ts'
+import { type Selection, writtenRow } from '../../context/read-back.ts'
+import { NotFoundError } from '../../core/errors.ts'
+import { newestFirst } from '../../core/newest-first.ts'
+import { cut, type Slice, type Window } from '../../core/paging.ts'
+import { parse, type RawInput } from '../../core/parse.ts'
+import { providerPath } from '../../model/oauth-provider.ts'
+import { namedProvider, ownProviders } from '../provider-access/find.ts'
+
+/** A provider as it may be shown. */
+export type ReadableProvider = Omit<OAuthProvider, 'clientSecret'>
+
+const WITHOUT_SECRET = { omit: { clientSecret: true } } as const
+
+export const getInput = z.object({ path: providerPath })
+
+/** Role: viewer. Throws NotFoundError. */
+export const getProvider = (ctx: RequestContext, raw: RawInput): Promise<ReadableProvider> =>
+  selectProvider(ctx, raw, WITHOUT_SECRET)
+
+/** The same for GraphQL. `query`: the selection. Role: viewer. Throws NotFoundError. */
+export async function selectProvider(ctx: RequestContext, raw: RawInput, query: Selection): Promise<OAuthProvider> {
+  requireRole(ctx, 'viewer')
+  const { path } = parse(getInput, raw)
+  const found = await ctx.db.oAuthProvider.findFirst({ ...query, where: namedProvider(ctx, path.provider_id) })
+  if (!found) throw new NotFoundError('OAuth provider', path.provider_id)
+  return found
+}
+
+/** The row after a write, for GraphQL. */
+export const selectWritten = writtenRow((sql) => sql.oAuthProvider)
+
+export const listInput = z.object({})
+
+/** All of them. Role: viewer. */
+export async function listProviders(ctx: RequestContext, raw: RawInput): Promise<ReadableProvider[]> {
+  requireRole(ctx, 'viewer')
+  parse(listInput, raw)
+  return ctx.db.oAuthProvider.findMany({
+    where: ownProviders(ctx),
+    orderBy: [{ createdAt: 'desc' }, { id: 'desc' }],
+    ...WITHOUT_SECRET,
+  })
+}
+
+/** A window of the list, for GraphQL. `query`: the selection. Role: viewer. */
+export async function windowProviders(
+  ctx: RequestContext,
+  window: Window,
+  query: Selection,
+): Promise<Slice<ReadableProvider>> {
+  requireRole(ctx, 'viewer')
+  const { keyset, ...page } = newestFirst(window)
+  const where = { ...ownProviders(ctx), ...keyset }
+  return cut(window, await ctx.db.oAuthProvider.findMany({ ...query, where, ...page }))
+}
+
+/** Role: viewer. */
+export async function countProviders(ctx: RequestContext): Promise<number> {
+  requireRole(ctx, 'viewer')
+  return ctx.db.oAuthProvider.count({ where: ownProviders(ctx) })
+}

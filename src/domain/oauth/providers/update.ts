@@ -1,0 +1,69 @@
+/** PATCH of an OAuth provider: an absent or null member keeps what is stored (docs/deployments.md#deployments). */
+import { z } from 'zod'
+import type { OAuthProvider, Prisma } from '../../../generated/prisma/client.ts'
+import { requireRole } from '../../context/access.ts'
+import { type RequestContext, transaction } from '../../context/context.ts'
+import { writeVerb } from '../../context/read-back.ts'
+import { changesAnything } from '../../core/changes.ts'
+import { rejectIfAny } from '../../core/errors.ts'
+import { parse } from '../../core/parse.ts'
+import { providerPath, type UpdateBody, updateBody } from '../../model/oauth-provider.ts'
+import { sealClientSecret } from '../provider-access/access.ts'
+import { lockProvider } from '../provider-access/find.ts'
+import { updateViolations } from './rules.ts'
+import { emitToUsers, requireNoOthers, usersOf } from './used-by.ts'
+
+export const updateInput = z.object({ path: providerPath, body: updateBody })
+
+/**
+ * Its tokens stay, but after a change of token_url to another origin they are not refreshed any more. A call that changes
+ * nothing writes no event. Returns the row, or what `read` reads in its transaction. Role: admin. Throws ForbiddenError
+ * (also for a credential of one workspace while other workspaces have tokens of it), ValidationError, NotFoundError.
+ */
+export const updateProvider = writeVerb<OAuthProvider>(async (ctx, raw, read) => {
+  requireRole(ctx, 'admin')
+  const { path, body } = parse(updateInput, raw)
+  return transaction(ctx, async (tx) => {
+    const stored = await lockProvider(tx, ctx, path.provider_id)
+    const users = await usersOf(tx.sql, stored.id)
+    requireNoOthers(ctx, users)
+    rejectIfAny(updateViolations(ctx.oauth, stored, body))
+    const data = { ...columns(body), ...secretColumn(ctx, stored, body), ...metadataColumns(stored, body) }
+    // a secret that is sent is always a change: it is sealed with a new key, and no caller can send the stored one back
+    if (!changesAnything(stored, data)) return read(tx.sql, stored)
+    const updated = await tx.sql.oAuthProvider.update({
+      where: { id: stored.id },
+      data: { ...data, updatedAt: tx.now() },
+    })
+    emitToUsers(tx, ctx, { id: stored.id, users, type: 'oauth_provider.updated' })
+    return read(tx.sql, updated)
+  })
+})
+
+/** Columns and their new values; undefined: no change. */
+type Data = Partial<Pick<Prisma.OAuthProviderUncheckedUpdateInput, keyof OAuthProvider>>
+
+function columns(body: UpdateBody): Data {
+  return {
+    name: body.name ?? undefined,
+    clientId: body.client_id ?? undefined,
+    authUrl: body.auth_url ?? undefined,
+    tokenUrl: body.token_url ?? undefined,
+    usesPkce: body.uses_pkce ?? undefined,
+    codeChallengeMethod: body.code_challenge_method ?? undefined,
+    tokenEndpointAuthMethod: body.token_endpoint_auth_method ?? undefined,
+  }
+}
+
+/** A secret that is not used any more is deleted. */
+function secretColumn(ctx: RequestContext, { id }: OAuthProvider, body: UpdateBody): Data {
+  if (body.token_endpoint_auth_method === 'none') return { clientSecret: null }
+  return body.client_secret == null ? {} : { clientSecret: sealClientSecret(ctx.keyring, id, body.client_secret) }
+}
+
+/** After a change of its addresses the provider's metadata has to be looked up again. */
+function metadataColumns(stored: OAuthProvider, body: UpdateBody): Data {
+  const same =
+    (body.auth_url ?? stored.authUrl) === stored.authUrl && (body.token_url ?? stored.tokenUrl) === stored.tokenUrl
+  return same ? {} : { issuer: null, revocationUrl: null, userinfoUrl: null, metadataReadAt: null }
+}

@@ -1,0 +1,42 @@
+/**
+ * Which workspaces use an OAuth provider, which belongs to the organization: a credential of one workspace may change it
+ * only if no other workspace has tokens of it, and every workspace that uses it gets an event.
+ */
+import type { RequestContext, Sql, Tx } from '../../context/context.ts'
+import { ForbiddenError } from '../../core/errors.ts'
+
+/** A workspace that has tokens of the provider, or authorizations in progress. */
+export interface ProviderUser {
+  workspaceId: string
+  tokens: number
+}
+
+/** `id`: of the provider's row. */
+export function usersOf(sql: Sql, id: string): Promise<ProviderUser[]> {
+  return sql.$queryRaw<ProviderUser[]>`
+    SELECT workspace_id::text AS "workspaceId", count(token)::int AS tokens FROM (
+      SELECT workspace_id, id AS token FROM oauth_tokens WHERE oauth_provider_id = ${id}::uuid
+      UNION ALL
+      SELECT workspace_id, NULL FROM oauth_authorizations WHERE oauth_provider_id = ${id}::uuid AND finished_at IS NULL
+    ) AS uses GROUP BY workspace_id`
+}
+
+/** Throws ForbiddenError for a credential of one workspace while another one has tokens of the provider. */
+export function requireNoOthers({ actor, workspace }: RequestContext, users: readonly ProviderUser[]): void {
+  if (actor.workspaceId === null) return
+  if (users.some(({ workspaceId, tokens }) => tokens > 0 && workspaceId !== workspace.id))
+    throw new ForbiddenError(
+      'Other workspaces have tokens of this provider, which belongs to the organization: it can be changed or deleted ' +
+        'only with an organization-wide credential.',
+    )
+}
+
+/** Emits an event in the caller's workspace and in each that uses the provider. */
+export function emitToUsers(
+  tx: Tx,
+  ctx: RequestContext,
+  { id, users, type }: { id: string; users: readonly ProviderUser[]; type: string },
+): void {
+  for (const workspaceId of new Set([ctx.workspace.id, ...users.map((user) => user.workspaceId)]))
+    tx.emit({ workspaceId, type, subjectId: id, actor: ctx.actor.subject })
+}

@@ -1,0 +1,121 @@
+/**
+ * Deletes tokens with their connections, and revokes them at their providers: one token of the caller's, or all of a
+ * user or a provider for admins, who never see them.
+ */
+import { z } from 'zod'
+import { Prisma } from '../../../generated/prisma/client.ts'
+import { requireRole } from '../../context/access.ts'
+import { type Core, type RequestContext, type Tx, transaction } from '../../context/context.ts'
+import { NotFoundError } from '../../core/errors.ts'
+import { printable } from '../../core/fields.ts'
+import { parse, type RawInput } from '../../core/parse.ts'
+import { tokenPath } from '../../model/oauth-token.ts'
+import { toDelete } from '../../rows/locks.ts'
+import { queueRevocation, type Revocation } from './revocation-queue.ts'
+import { releaseRevocations, revokeNow } from './revoke.ts'
+import { openToken, ownTokens } from './token.ts'
+
+/** tokens deleted in one transaction, so that its locks are short */
+const BATCH = 100
+
+export const deleteInput = z.object({ path: tokenPath })
+
+/**
+ * Deletes one token of the caller's. From the commit on no agent gets it. It is revoked at the provider right afterwards, for a
+ * few seconds at most and even if the client is gone; if that fails the job does it later. Role: deployer. Throws
+ * NotFoundError.
+ */
+export async function deleteToken(ctx: RequestContext, raw: RawInput): Promise<void> {
+  requireRole(ctx, 'deployer')
+  const { path } = parse(deleteInput, raw)
+  const revocation = await transaction(ctx, async (tx) => {
+    const token = await lockToken(tx, ctx, path.token_id)
+    return deleteLocked(tx, ctx, token, ctx.actor.subject)
+  })
+  if (revocation) await revokeNow(ctx, revocation)
+}
+
+export const deleteOfUserInput = z.object({
+  query: z.object({
+    user_id: printable(255).describe(
+      'Whose: the `sub` of their JWT, the id of the key, or a `user_id` of authenticate.',
+    ),
+  }),
+})
+
+/**
+ * Deletes all tokens that somebody has in this workspace: of a person who has left, or of a revoked key
+ * (docs/api-rules.md#who-is-calling). The job revokes them soon. Returns how many there were. Role: admin. Throws
+ * ForbiddenError, ValidationError.
+ */
+export async function deleteTokensOfUser(ctx: RequestContext, raw: RawInput): Promise<number> {
+  requireRole(ctx, 'admin')
+  const { query } = parse(deleteOfUserInput, raw)
+  return deleteTokens(ctx, ctx.workspace.id, Prisma.sql`subject = ${query.user_id}`)
+}
+
+/**
+ * Deletes the tokens of one workspace that fulfil `condition` on `oauth_tokens`, batch by batch until none is left, so it
+ * may be interrupted and repeated. The job revokes them. Returns how many there were.
+ */
+export async function deleteTokens(ctx: RequestContext, workspaceId: string, condition: Prisma.Sql): Promise<number> {
+  const where = Prisma.sql`workspace_id = ${workspaceId}::uuid AND ${condition}`
+  let deleted = 0
+  for (;;) {
+    const { count, revocations } = await transaction(ctx, (tx) => deleteBatch(tx, ctx, where))
+    if (count === 0) return deleted
+    deleted += count
+    await releaseRevocations(ctx, revocations)
+  }
+}
+
+async function deleteBatch(tx: Tx, ctx: RequestContext, condition: Prisma.Sql) {
+  const locked = await tx.sql.$queryRaw<{ id: string }[]>`
+    SELECT id FROM oauth_tokens WHERE ${condition} ORDER BY id LIMIT ${BATCH}::int ${toDelete('oauth_tokens')}`
+  const where = { id: { in: locked.map(({ id }) => id) } }
+  const tokens = await tx.sql.oAuthToken.findMany({ where, include: DELETABLE })
+  const revocations: Revocation[] = []
+  for (const token of tokens) {
+    const queued = await deleteLocked(tx, ctx, token, ctx.actor.subject)
+    if (queued) revocations.push(queued)
+  }
+  return { count: tokens.length, revocations }
+}
+
+/** What has to be read of a token in order to delete it. */
+const DELETABLE = {
+  provider: true,
+  connections: { select: { id: true }, orderBy: { id: 'asc' } },
+} as const satisfies Prisma.OAuthTokenInclude
+
+type DeletableToken = Prisma.OAuthTokenGetPayload<{ include: typeof DELETABLE }>
+
+/**
+ * Locks a token of the caller's against everything, new connections included, and reads it. The token's row comes before
+ * the rows that refer to it, as in finishAuthorization. Throws NotFoundError.
+ */
+async function lockToken(tx: Tx, ctx: RequestContext, id: string): Promise<DeletableToken> {
+  const { workspaceId, subject } = ownTokens(ctx)
+  const locked = await tx.sql.$queryRaw<unknown[]>`
+    SELECT 1 FROM oauth_tokens
+    WHERE id = ${id}::uuid AND workspace_id = ${workspaceId}::uuid AND subject = ${subject} ${toDelete('oauth_tokens')}`
+  if (locked.length === 0) throw new NotFoundError('OAuth token', id)
+  return tx.sql.oAuthToken.findUniqueOrThrow({ where: { id }, include: DELETABLE })
+}
+
+/** Returns the revocation, which the caller may carry out after the commit; otherwise the job does. Null: none is needed. */
+async function deleteLocked(
+  tx: Tx,
+  { keyring }: Pick<Core, 'keyring'>,
+  { connections, provider, ...token }: DeletableToken,
+  actor: string,
+): Promise<Revocation | null> {
+  const { id, workspaceId } = token
+  const queued = await queueRevocation(tx, keyring, provider, token, openToken(keyring, token))
+  // its connections are deleted with it, by the foreign key
+  await tx.sql.oAuthToken.delete({ where: { id }, select: { id: true } })
+  for (const connection of connections)
+    tx.emit({ workspaceId, type: 'connection.deleted', subjectId: connection.id, actor })
+  tx.emit({ workspaceId, type: 'oauth_token.deleted', subjectId: id, actor })
+  return queued
+}

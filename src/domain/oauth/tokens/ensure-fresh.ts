@@ -1,0 +1,51 @@
+/** Refreshes an access token that has expired, or is about to, before it is handed out. */
+import type { RequestContext } from '../../context/context.ts'
+import { DomainError } from '../../core/errors.ts'
+import { OAuthFailure, OAuthProviderUnavailableError } from '../../ports/oauth-client.ts'
+import { type Outcome, refreshToken } from './refresh.ts'
+import type { TokenSnapshot } from './snapshot.ts'
+import { notRefreshed } from './token.ts'
+
+/** seconds that a caller waits for a refresh; longer than the provider's own time limit */
+const LONGEST_WAIT = 45
+/** seconds, while the current access token is valid for at least twice as long */
+const SHORT_WAIT = 5
+
+/**
+ * `as read`: use it. `changed`: use it, but read it again, since the call has waited. `ended`: it can't be used any more,
+ * or was deleted.
+ */
+export type Freshness = 'as read' | 'changed' | 'ended'
+
+/**
+ * `token`: one that was usable when it was read. `provider`: its name. Throws OAuthProviderUnavailableError;
+ * DomainError (UNAVAILABLE) when the server is stopping.
+ */
+export async function ensureFresh(ctx: RequestContext, provider: string, token: TokenSnapshot): Promise<Freshness> {
+  const { validFor, refreshable } = token
+  if (validFor === null || !token.expiring || !refreshable) return 'as read'
+  const seconds = validFor > 2 * SHORT_WAIT ? SHORT_WAIT : LONGEST_WAIT
+  const began = performance.now()
+  const outcome = await refreshToken(ctx, token, seconds, ctx.signal)
+  switch (outcome.kind) {
+    case 'fresh':
+      return 'changed'
+    case 'ended':
+    case 'gone':
+      return 'ended'
+    default:
+      // the current access token is still valid: whatever is wrong with the provider need not concern the caller
+      if (validFor - (performance.now() - began) / 1000 > 0) return 'changed'
+      throw unavailable(provider, outcome)
+  }
+}
+
+function unavailable(provider: string, outcome: Extract<Outcome, { kind: 'failed' | 'waiting' | 'stopping' }>) {
+  if (outcome.kind === 'stopping') return new DomainError('UNAVAILABLE', 'This server is about to stop. Try again.')
+  return new OAuthProviderUnavailableError(
+    provider,
+    outcome.kind === 'failed'
+      ? new OAuthFailure('unusable', notRefreshed(outcome.why))
+      : new OAuthFailure('unanswered', 'was asked to refresh the token and has not answered yet'),
+  )
+}

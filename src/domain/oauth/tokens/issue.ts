@@ -1,0 +1,117 @@
+/** Issues an access token to an agent: only with the agent's own key, and only of a token it is connected to (docs/oauth.md#rules). */
+import { z } from 'zod'
+import { Prisma } from '../../../generated/prisma/client.ts'
+import { requireAgent } from '../../context/access.ts'
+import type { Core, RequestContext } from '../../context/context.ts'
+import { NotFoundError } from '../../core/errors.ts'
+import { optional, printable, uuid } from '../../core/fields.ts'
+import { parse, type RawInput } from '../../core/parse.ts'
+import { refuseRevoked } from '../../keys/revoke.ts'
+import { providerPath } from '../../model/oauth-provider.ts'
+import { scopes } from '../../model/oauth-token.ts'
+import { OAuthUnavailableError } from '../../ports/oauth-client.ts'
+import { ensureFresh } from './ensure-fresh.ts'
+import { type Asked, selectForAgent } from './select-for-agent.ts'
+import { SNAPSHOT_COLUMNS, type TokenSnapshot } from './snapshot.ts'
+import { accountLabelOf, openToken } from './token.ts'
+
+export const issueInput = z.object({
+  path: z.object({ agent_id: z.string(), ...providerPath.shape }),
+  body: z
+    .object({
+      scopes: scopes.describe('What the token has to be good for, at least.'),
+      user_id: optional(printable(255)).describe(
+        'Whose token: the subject who owns it. Needed where the agent is connected to tokens of several people.',
+      ),
+    })
+    .meta({ id: 'IssueAccessToken' }),
+})
+
+export interface IssuedToken {
+  /** never log it */
+  accessToken: string
+  /** as the provider spells it; mostly `bearer` */
+  tokenType: string
+  expiresAt: Date | null
+  scopes: string[]
+  connectionId: string
+  accountLabel: string | null
+}
+
+type Connected = TokenSnapshot & { connectionId: string }
+
+/**
+ * Mostly one statement; an access token that has expired is refreshed first, which takes as long as the provider does.
+ * Key: the agent's own. Throws ForbiddenError, ValidationError, NotFoundError; what `selectForAgent` and `ensureFresh`
+ * throw; UnauthenticatedError when the key was revoked or has expired while the call waited.
+ */
+export async function issueAccessToken(ctx: RequestContext, raw: RawInput): Promise<IssuedToken> {
+  // 403 comes before 422 (docs/api-rules.md#errors)
+  requireAgent(ctx, (raw.path as { agent_id: string }).agent_id)
+  const { path, body } = parse(issueInput, raw)
+  const token = await freshToken(ctx, {
+    agentId: path.agent_id,
+    providerId: path.provider_id,
+    scopes: body.scopes,
+    userId: body.user_id ?? null,
+  })
+  if (token.useOutdated) noteUse(ctx, token.id)
+  const { accessToken, tokenType } = openToken(ctx.keyring, token)
+  return {
+    accessToken,
+    tokenType,
+    expiresAt: token.expiresAt,
+    scopes: token.scopes,
+    connectionId: token.connectionId,
+    accountLabel: accountLabelOf(token),
+  }
+}
+
+/**
+ * If the selected token turns out to have ended, the next one is tried, but without a second refresh: a provider that
+ * does not answer would end all tokens one after the other while the caller waits. So it throws OAuthUnavailableError
+ * if that one needs a refresh, too.
+ */
+async function freshToken(ctx: RequestContext, asked: Asked): Promise<Connected> {
+  const { provider, connected } = await find(ctx, asked)
+  const token = selectForAgent(connected, asked)
+  const freshness = await ensureFresh(ctx, provider, token)
+  if (freshness === 'as read') return token
+  // the call has waited: key, connection and scopes may have changed
+  await refuseRevoked(ctx)
+  const { connected: now } = await find(ctx, asked)
+  const next = selectForAgent(freshness === 'changed' ? now.filter(({ id }) => id === token.id) : now, asked)
+  if (freshness === 'ended' && next.validFor !== null && next.validFor <= 0)
+    throw new OAuthUnavailableError(
+      `A token of the OAuth provider '${provider}' has ended, and the next one has yet to be refreshed.`,
+    )
+  return next
+}
+
+type Row = { provider: string } & (Connected | { [K in keyof Connected]: null })
+
+/** The provider's name, and the tokens that the agent is connected to there, in order of preference. Throws NotFoundError. */
+async function find(ctx: RequestContext, asked: Asked): Promise<{ provider: string; connected: Connected[] }> {
+  const { id: workspaceId, organizationId } = ctx.workspace
+  const id = uuid.safeParse(asked.providerId)
+  const named = id.success ? Prisma.sql`p.id = ${id.data}::uuid` : Prisma.sql`p.provider_id = ${asked.providerId}`
+  const rows = await ctx.db.$queryRaw<Row[]>`
+    SELECT p.name AS provider, c.id AS "connectionId", ${SNAPSHOT_COLUMNS}
+    FROM oauth_providers p
+    LEFT JOIN (agent_connections c JOIN oauth_tokens t ON t.id = c.token_id AND t.workspace_id = c.workspace_id)
+      ON t.oauth_provider_id = p.id AND c.workspace_id = ${workspaceId}::uuid AND c.agent_id = ${asked.agentId}
+    WHERE p.organization_id = ${organizationId}::uuid AND ${named}
+    ORDER BY t.is_default DESC, t.created_at, t.id`
+  const [first] = rows
+  if (!first) throw new NotFoundError('OAuth provider', asked.providerId)
+  return { provider: first.provider, connected: rows.filter((row) => row.connectionId !== null) }
+}
+
+/** Records when the token was last used, at most once a minute across all servers. No call waits for it. */
+function noteUse(core: Core, id: string): void {
+  core.db.$executeRaw`
+    UPDATE oauth_tokens SET used_at = clock_timestamp()
+    WHERE id = ${id}::uuid AND (used_at IS NULL OR used_at < clock_timestamp() - interval '1 minute')`.catch((error) =>
+    core.log.warn({ err: error }, 'the last use of a token could not be written'),
+  )
+}

@@ -1,0 +1,77 @@
+/** Lists the caller's own tokens of the workspace, and reads one; never their content. */
+import { z } from 'zod'
+import type { Prisma } from '../../../generated/prisma/client.ts'
+import { requireRole } from '../../context/access.ts'
+import type { RequestContext } from '../../context/context.ts'
+import { type Selection, writtenRow } from '../../context/read-back.ts'
+import { NotFoundError } from '../../core/errors.ts'
+import { queryText } from '../../core/fields.ts'
+import { newestFirst } from '../../core/newest-first.ts'
+import { cut, type Slice, type Window } from '../../core/paging.ts'
+import { parse, type RawInput } from '../../core/parse.ts'
+import { tokenPath } from '../../model/oauth-token.ts'
+import { namedProvider } from '../provider-access/find.ts'
+import { ownTokens, type TokenView, WITHOUT_CONTENT } from './token.ts'
+
+/** As REST shows it. */
+export type ListedToken = TokenView & { provider: { providerId: string } }
+
+/** What look-ups of a ListedToken ask for. */
+export const LISTED = {
+  omit: WITHOUT_CONTENT,
+  include: { provider: { select: { providerId: true } } },
+} as const satisfies Prisma.OAuthTokenDefaultArgs
+
+export const listInput = z.object({
+  query: z.object({
+    provider_id: queryText.describe('Only those of this OAuth provider: its `provider_id`, or its id.'),
+  }),
+})
+
+/** Newest first; empty for an unknown provider. Role: viewer. */
+export async function listTokens(ctx: RequestContext, raw: RawInput): Promise<ListedToken[]> {
+  requireRole(ctx, 'viewer')
+  return ctx.db.oAuthToken.findMany({
+    where: listed(ctx, raw),
+    orderBy: [{ createdAt: 'desc' }, { id: 'desc' }],
+    ...LISTED,
+  })
+}
+
+/** A window of the same list, for GraphQL. `query` must have `select`, or the content would be read, too. Role: viewer. */
+export async function windowTokens(
+  ctx: RequestContext,
+  raw: RawInput,
+  window: Window,
+  query: Selection,
+): Promise<Slice<TokenView>> {
+  requireRole(ctx, 'viewer')
+  const { keyset, ...page } = newestFirst(window)
+  const where = { ...listed(ctx, raw), ...keyset }
+  return cut(window, await ctx.db.oAuthToken.findMany({ ...query, where, ...page }))
+}
+
+/** Role: viewer. */
+export async function countTokens(ctx: RequestContext, raw: RawInput): Promise<number> {
+  requireRole(ctx, 'viewer')
+  return ctx.db.oAuthToken.count({ where: listed(ctx, raw) })
+}
+
+function listed(ctx: RequestContext, raw: RawInput): Prisma.OAuthTokenWhereInput {
+  const { provider_id: name } = parse(listInput, raw).query
+  return name === undefined ? ownTokens(ctx) : { ...ownTokens(ctx), provider: namedProvider(ctx, name) }
+}
+
+const getInput = z.object({ path: tokenPath })
+
+/** One token, for GraphQL. `query`: as above. Role: viewer. Throws NotFoundError. */
+export async function selectToken(ctx: RequestContext, raw: RawInput, query: Selection): Promise<TokenView> {
+  requireRole(ctx, 'viewer')
+  const { path } = parse(getInput, raw)
+  const found = await ctx.db.oAuthToken.findFirst({ ...query, where: { id: path.token_id, ...ownTokens(ctx) } })
+  if (!found) throw new NotFoundError('OAuth token', path.token_id)
+  return found
+}
+
+/** The row after a write, for GraphQL. */
+export const selectWritten = writtenRow((sql) => sql.oAuthToken)

@@ -1,0 +1,99 @@
+/**
+ * Carries out the revocations in `token_revocations`: right away by the call that queued them, otherwise by the job of
+ * any server, with a back-off, for a day. A token may be revoked twice, which is harmless.
+ */
+import { within } from '../../../platform/async/time-limit.ts'
+import type { Core } from '../../context/context.ts'
+import { clauseOf } from '../../ports/oauth-client.ts'
+import { toDeleteOrSkip } from '../../rows/locks.ts'
+import { LEASE_SECONDS, openContent, type Revocation, type RevocationContent } from './revocation-queue.ts'
+
+/** ms that a caller waits for the provider */
+const CALLER_TIMEOUT = 5000
+/** ms that the job waits for it */
+const JOB_TIMEOUT = 30_000
+/** the job's concurrent calls */
+const BATCH = 8
+/** seconds until the next attempt: doubles */
+const FIRST_PAUSE = 10
+const LONGEST_PAUSE = 3600
+const GIVE_UP_HOURS = 24
+
+/** Tells the provider now, within 5 s. Throws nothing: a failure is left to the job. */
+export async function revokeNow(core: Core, revocation: Revocation): Promise<void> {
+  await attempt(core, revocation, CALLER_TIMEOUT).catch((error) => {
+    core.log.error({ err: error }, 'could not store how revoking a deleted token went; the job does it again')
+  })
+}
+
+/** One round of the job: all that is due. Safe on several servers at once. */
+export async function revokeDue(core: Core, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    const due = await take(core)
+    if (due.length === 0) return
+    await Promise.all(due.map((revocation) => attempt(core, revocation, JOB_TIMEOUT, signal)))
+  }
+}
+
+/** `not_before` is compared in whole milliseconds, as it is rounded: what was written down just now is due now. */
+function take(core: Core): Promise<Revocation[]> {
+  return core.db.$queryRaw`
+    UPDATE token_revocations SET tries = tries + 1, not_before = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS})
+    WHERE id IN (
+      SELECT id FROM token_revocations WHERE not_before <= clock_timestamp()::timestamptz(3)
+      ORDER BY not_before LIMIT ${BATCH} ${toDeleteOrSkip('token_revocations')})
+    RETURNING id, sealed, tries`
+}
+
+async function attempt(core: Core, revocation: Revocation, timeout: number, stop?: AbortSignal): Promise<void> {
+  let content: RevocationContent | undefined
+  let failure: string
+  try {
+    content = openContent(core.keyring, revocation)
+    const revoked = revokeAtProvider(core, content).then(() => true)
+    if (await within(timeout, revoked, stop)) return await finish(core, revocation)
+    if (stop?.aborted) return await releaseRevocations(core, [revocation])
+    failure = 'did not answer in time'
+  } catch (error) {
+    failure = clauseOf(error)
+  }
+  if (await postpone(core, revocation)) {
+    const about = { provider: content?.providerId, oauthTokenId: content?.tokenId, failure }
+    core.log.warn(about, `a deleted token was not revoked: its provider could not be told for ${GIVE_UP_HOURS} hours`)
+  }
+}
+
+/** Does nothing if the provider has no revocation endpoint. Throws OAuthFailure. */
+async function revokeAtProvider({ oauth }: Core, content: RevocationContent): Promise<void> {
+  const { access, accessToken, refreshToken } = content
+  const url = content.revocationUrl ?? (await oauth.published(access)).revocationUrl
+  if (!url) return
+  // the refresh token first: it is worth more, and most providers end the whole grant with it
+  if (refreshToken) await oauth.revoke(access, url, { value: refreshToken, hint: 'refresh_token' })
+  await oauth.revoke(access, url, { value: accessToken, hint: 'access_token' })
+}
+
+async function finish({ db }: Core, { id, tries }: Revocation): Promise<void> {
+  await db.tokenRevocation.deleteMany({ where: { id, tries } })
+}
+
+/** Releases leases: the next round of the job on any server takes these. */
+export async function releaseRevocations({ db }: Core, leased: readonly Revocation[]): Promise<void> {
+  const [ids, tries] = [leased.map(({ id }) => id), leased.map((one) => one.tries)]
+  await db.$executeRaw`
+    UPDATE token_revocations r SET not_before = clock_timestamp()
+    FROM unnest(${ids}::uuid[], ${tries}::int[]) AS leased (id, tries) WHERE r.id = leased.id AND r.tries = leased.tries`
+}
+
+/** Schedules the next attempt; true: it was given up instead. */
+async function postpone({ db }: Core, { id, tries }: Revocation): Promise<boolean> {
+  const dropped = await db.$executeRaw`
+    DELETE FROM token_revocations WHERE id = ${id}::uuid AND tries = ${tries}
+      AND created_at < clock_timestamp() - make_interval(hours => ${GIVE_UP_HOURS}::int)`
+  if (dropped > 0) return true
+  await db.$executeRaw`
+    UPDATE token_revocations SET not_before = clock_timestamp()
+      + make_interval(secs => least(${LONGEST_PAUSE}::float8, ${FIRST_PAUSE}::float8 * 2 ^ least(${tries}::int - 1, 20)))
+    WHERE id = ${id}::uuid AND tries = ${tries}`
+  return false
+}

@@ -1,0 +1,123 @@
+/** Stores the token set of a finished authorization: as a new token, or in the row of the token that it renews. */
+import { randomUUID } from 'node:crypto'
+import type { OAuthToken } from '../../../generated/prisma/client.ts'
+import type { Sql } from '../../context/context.ts'
+import type { KeyRing } from '../../core/keyring.ts'
+import type { Account, TokenSet } from '../../ports/oauth-client.ts'
+import { toDelete } from '../../rows/locks.ts'
+import { sameOrigin } from '../provider-access/access.ts'
+import { openToken, sealToken, type TokenContent } from './token.ts'
+
+export interface NewToken {
+  workspaceId: string
+  subject: string
+  /** `tokenUrl`: the endpoint that has issued it */
+  provider: { id: string; tokenUrl: string }
+  /** the token to replace, unless that is known to be of another account; null: none */
+  renews: string | null
+  tokens: TokenSet
+  /** granted ones */
+  scopes: string[]
+  account: Account | null
+  expiresAt: Date | null
+}
+
+/** The row that it was stored in. */
+export interface SavedToken {
+  id: string
+  isNew: boolean
+  /** the agents that were connected to the row already, oldest connection first */
+  agents: string[]
+  /** the scopes that it had before and has no more */
+  lost: string[]
+}
+
+/**
+ * Chooses the row: (1) that of the same account; (2) that of the token it renews, unless both accounts are known and
+ * differ; (3) a new one. Runs in an open transaction, one at a time for each person and provider. It ends the lease of a
+ * refresh that is in flight for the row, so that its result is discarded.
+ */
+export async function saveToken(sql: Sql, keyring: KeyRing, fresh: NewToken): Promise<SavedToken> {
+  const { workspaceId, subject, provider, tokens, account } = fresh
+  // two concurrent calls for the same account must not both insert a row
+  const lock = `oauth_tokens ${workspaceId} ${provider.id} ${subject}`
+  await sql.$executeRaw`SELECT pg_advisory_xact_lock(hashtextextended(${lock}, 0))`
+  const old = await rowOf(sql, fresh)
+  const id = old?.id ?? randomUUID()
+  const refreshToken = tokens.refreshToken ?? (old ? reusableRefreshToken(keyring, old, fresh) : null)
+  const content: TokenContent = { accessToken: tokens.accessToken, tokenType: tokens.tokenType, refreshToken }
+  const data = {
+    scopes: fresh.scopes,
+    sealed: sealToken(keyring, id, content),
+    refreshable: refreshToken !== null,
+    tokenUrl: provider.tokenUrl,
+    expiresAt: fresh.expiresAt,
+    ...(account ? { accountId: account.id, accountLabel: account.label } : {}),
+  }
+  if (!old) {
+    const rotates = await knownToRotate(sql, provider)
+    await sql.oAuthToken.create({ data: { ...data, id, workspaceId, subject, oauthProviderId: provider.id, rotates } })
+    return { id, isNew: true, agents: [], lost: [] }
+  }
+  await sql.oAuthToken.update({
+    where: { id },
+    data: {
+      ...data,
+      version: { increment: 1 },
+      endedAt: null,
+      endedBecause: null,
+      refreshId: null,
+      refreshUntil: null,
+      refreshFailures: 0,
+      refreshError: null,
+      refreshAfter: null,
+      // a different endpoint may handle refresh tokens differently
+      rotates:
+        (sameOrigin(old.tokenUrl, provider.tokenUrl) ? old.rotates : null) ?? (await knownToRotate(sql, provider)),
+    },
+  })
+  return {
+    id,
+    isNew: false,
+    agents: old.connections.map(({ agentId }) => agentId),
+    lost: old.scopes.filter((scope) => !fresh.scopes.includes(scope)),
+  }
+}
+
+/** Whether the provider rotates refresh tokens, as refreshes of its other tokens have shown; null: not known yet. */
+async function knownToRotate(sql: Sql, { id, tokenUrl }: NewToken['provider']): Promise<boolean | null> {
+  const found = await sql.oAuthToken.findFirst({
+    where: { oauthProviderId: id, tokenUrl, rotates: { not: null }, endedAt: null },
+    // true before false: one observed rotation outweighs refreshes without one
+    orderBy: { rotates: 'desc' },
+    select: { rotates: true },
+  })
+  return found?.rotates ?? null
+}
+
+/** Locks the row until the commit, against refreshes and against its owner. */
+async function rowOf(sql: Sql, { workspaceId, subject, provider, renews, account }: NewToken) {
+  const locked = await sql.$queryRaw<{ id: string }[]>`
+    SELECT id FROM oauth_tokens
+    WHERE workspace_id = ${workspaceId}::uuid AND oauth_provider_id = ${provider.id}::uuid AND subject = ${subject}
+      AND (account_id = ${account?.id ?? null} OR id = ${renews}::uuid)
+    ORDER BY id ${toDelete('oauth_tokens')}`
+  const rows = await sql.oAuthToken.findMany({
+    where: { id: { in: locked.map(({ id }) => id) } },
+    include: { connections: { select: { agentId: true }, orderBy: [{ createdAt: 'asc' }, { id: 'asc' }] } },
+  })
+  const same = account && rows.find(({ accountId }) => accountId === account.id)
+  const renewed = rows.find(({ id }) => id === renews)
+  const another = account && renewed?.accountId && renewed.accountId !== account.id
+  return same || (another ? null : renewed) || null
+}
+
+/**
+ * The stored refresh token, for when the provider sent no new one: only if account and issuer are the same, and no
+ * refresh of unknown outcome can have used it up.
+ */
+function reusableRefreshToken(keyring: KeyRing, old: OAuthToken, { account, provider }: NewToken): string | null {
+  if (!account || account.id !== old.accountId || !sameOrigin(old.tokenUrl, provider.tokenUrl)) return null
+  if (old.endedAt || (old.refreshId && old.rotates !== false)) return null
+  return openToken(keyring, old).refreshToken
+}

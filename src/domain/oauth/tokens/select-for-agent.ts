@@ -1,0 +1,53 @@
+/** Selects one of the tokens that an agent is connected to. Pure. */
+import { ConflictError } from '../../core/errors.ts'
+import type { TokenSnapshot } from './snapshot.ts'
+import { covers, NOT_REFRESHABLE } from './token.ts'
+
+export interface Asked {
+  agentId: string
+  /** as the caller has named it */
+  providerId: string
+  scopes: readonly string[]
+  /** the token's owner; null: not given */
+  userId: string | null
+}
+
+/**
+ * `connected`: the tokens at the provider, in order of preference (default ones first, then the oldest). Throws
+ * ConflictError: CONNECTION_REQUIRED if none covers the scopes, TOKEN_EXPIRED if all that do have expired for good,
+ * CONFLICT if those that do have several owners. Expired tokens count for the latter: an agent never gets somebody
+ * else's token because its user's has expired.
+ */
+export function selectForAgent<T extends TokenSnapshot>(connected: readonly T[], asked: Asked): T {
+  const theirs = connected.filter(({ subject }) => asked.userId === null || subject === asked.userId)
+  const fitting = theirs.filter((token) => covers(token, asked.scopes))
+  if (fitting.length === 0) throw new ConflictError(whatIsMissing(theirs, asked), 'CONNECTION_REQUIRED')
+  if (new Set(fitting.map(({ subject }) => subject)).size > 1)
+    throw new ConflictError('The agent is connected to tokens of several people: name user_id.')
+  const usable = fitting.find(isUsable)
+  if (!usable) throw tokenExpired(fitting[0]!)
+  return usable
+}
+
+function isUsable({ endedAt, refreshable, validFor }: TokenSnapshot): boolean {
+  return !endedAt && (refreshable || validFor === null || validFor > 0)
+}
+
+function tokenExpired({ endedBecause }: TokenSnapshot): ConflictError {
+  const because = endedBecause ?? NOT_REFRESHABLE
+  return new ConflictError(
+    `The token has expired for good. ${because} Its owner has to authenticate again.`,
+    'TOKEN_EXPIRED',
+  )
+}
+
+function whatIsMissing(theirs: readonly TokenSnapshot[], { agentId, providerId, scopes, userId }: Asked): string {
+  const whose = userId === null ? '' : ' of this user'
+  const how = 'Authenticate with agent_id and these scopes, or connect the agent to a token that has them.'
+  if (theirs.length === 0)
+    return `The agent ${agentId} is not connected to a token${whose} of the provider ${providerId}. ${how}`
+  const [fewest] = theirs
+    .map((token) => scopes.filter((scope) => !token.scopes.includes(scope)))
+    .sort((one, other) => one.length - other.length)
+  return `The tokens${whose} that the agent ${agentId} is connected to lack scopes: ${fewest!.join(' ')}. ${how}`
+}

@@ -1,0 +1,78 @@
+/** PATCH of a token: the name its owner gives it, and whether it is the default of several tokens at a provider. */
+import { z } from 'zod'
+import type { OAuthToken } from '../../../generated/prisma/client.ts'
+import { requireRole } from '../../context/access.ts'
+import { type RequestContext, type Tx, transaction } from '../../context/context.ts'
+import { writeVerb } from '../../context/read-back.ts'
+import { changesAnything } from '../../core/changes.ts'
+import { NotFoundError, rejectIfAny } from '../../core/errors.ts'
+import { optional, printable } from '../../core/fields.ts'
+import { parse, violation } from '../../core/parse.ts'
+import { tokenPath } from '../../model/oauth-token.ts'
+import { toChange } from '../../rows/locks.ts'
+import { LISTED, type ListedToken } from './list.ts'
+import { ownTokens } from './token.ts'
+
+const isDefault = optional(z.boolean())
+
+export const updateInput = z.object({
+  path: tokenPath,
+  body: z
+    .object({
+      label: optional(printable(128)).describe('Shown instead of what the provider calls the account.'),
+      is_default: isDefault.describe('true: taken where you have several tokens of the provider; the others are not.'),
+      default: isDefault.describe('The same as `is_default`.'),
+    })
+    .meta({ id: 'OAuthTokenMetadata' }),
+})
+
+/**
+ * An absent or null member keeps what is stored; a call that changes nothing writes no event. Returns the token as REST
+ * shows it, or what `read` reads in its transaction. Role: deployer. Throws ValidationError, NotFoundError.
+ */
+export const updateToken = writeVerb<ListedToken>(async (ctx, raw, read) => {
+  requireRole(ctx, 'deployer')
+  const { path, body } = parse(updateInput, raw)
+  const { workspaceId, subject: actor } = ownTokens(ctx)
+  return transaction(ctx, async (tx) => {
+    const { stored, others } = await lockWithSiblings(tx, ctx, path.token_id)
+    const chosen = body.is_default ?? body.default ?? null
+    if (body.default != null && body.default !== chosen)
+      rejectIfAny([violation('default', 'The same as is_default: leave one of them out.')])
+    const where = { id: path.token_id }
+    const data = { label: body.label ?? undefined, isDefault: chosen ?? undefined }
+    if (!changesAnything(stored, data))
+      return read(tx.sql, await tx.sql.oAuthToken.findUniqueOrThrow({ where, ...LISTED }))
+    // first, since the unique index allows a person one default token at a provider, within the transaction, too
+    const formerDefaults = chosen
+      ? await tx.sql.oAuthToken.updateManyAndReturn({
+          where: { id: { in: others }, isDefault: true },
+          data: { isDefault: false },
+          select: { id: true },
+        })
+      : []
+    const token = await tx.sql.oAuthToken.update({ where, data, ...LISTED })
+    for (const { id } of [...formerDefaults, token])
+      tx.emit({ workspaceId, type: 'oauth_token.updated', subjectId: id, actor })
+    return read(tx.sql, token)
+  })
+})
+
+type Names = Pick<OAuthToken, 'label' | 'isDefault'>
+
+/**
+ * Locks a token of the caller's and their other tokens at the same provider, so that two tokens can't become the default
+ * at once; in the order of their ids, which prevents deadlocks. Throws NotFoundError.
+ */
+async function lockWithSiblings(tx: Tx, ctx: RequestContext, id: string): Promise<{ stored: Names; others: string[] }> {
+  const { workspaceId, subject } = ownTokens(ctx)
+  const locked = await tx.sql.$queryRaw<({ id: string } & Names)[]>`
+    SELECT t.id, t.label, t.is_default AS "isDefault" FROM oauth_tokens t
+    WHERE t.workspace_id = ${workspaceId}::uuid AND t.subject = ${subject} AND t.oauth_provider_id = (
+      SELECT oauth_provider_id FROM oauth_tokens
+      WHERE id = ${id}::uuid AND workspace_id = ${workspaceId}::uuid AND subject = ${subject})
+    ORDER BY t.id ${toChange('t')}`
+  const stored = locked.find((row) => row.id === id)
+  if (!stored) throw new NotFoundError('OAuth token', id)
+  return { stored, others: locked.filter((row) => row !== stored).map((row) => row.id) }
+}

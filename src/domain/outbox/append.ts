@@ -1,0 +1,95 @@
+/**
+ * Writes to the event log. One statement raises the workspace's counter by the number of events and inserts
+ * them; the counter's row lock is held until the commit, so sequence order is commit order, without gaps.
+ */
+
+import type { Prisma } from '../../generated/prisma/client.ts'
+import type { RevisionStatus } from '../../generated/prisma/enums.ts'
+import { TERMINAL } from '../model/lifecycle.ts'
+import type { Reason } from '../model/reasons.ts'
+import type { AppendedEvent } from './event-lines.ts'
+
+/** NOTIFY channel of the relay; the payload is the workspace's id. A hint only: the log is the truth. */
+export const EVENT_CHANNEL = 'pilothouse_events'
+
+export interface NewEvent {
+  workspaceId: string
+  /** `revision.status` for a transition, otherwise `<resource>.<verb in the past>` */
+  type: string
+  deploymentId?: string | null
+  revisionId?: string | null
+  /** id of what changed, when it is neither deployment nor revision */
+  subjectId?: string | null
+  from?: RevisionStatus | null
+  to?: RevisionStatus | null
+  reason?: Reason | null
+  message?: string | null
+  attempt?: number | null
+  /** who did it; null: the system */
+  actor?: string | null
+}
+
+/** By which a transaction is found again when its connection broke at the COMMIT (commit-outcome.ts). */
+export interface TransactionIdentity {
+  workspaceId: string
+  /** of its last event */
+  sequence: bigint
+  /** when that was appended, in Postgres' words */
+  occurredAt: string
+  /** its own begin, by the database's clock, in Postgres' words: no other transaction of its session has it */
+  begunAt: string
+  /** of its session */
+  pid: number
+}
+
+/**
+ * Appends `events` in their order, each to the log of its workspace. Call it last in a transaction. Returns them with
+ * what a line about them needs, and by which the transaction is found again, from the same statement.
+ */
+export async function appendEvents(
+  sql: Prisma.TransactionClient,
+  events: readonly NewEvent[],
+): Promise<(AppendedEvent & TransactionIdentity)[]> {
+  // counters are locked in one order: no two transactions wait for each other's
+  const workspaceIds = [...new Set(events.map((event) => event.workspaceId))].sort()
+  const appended: (AppendedEvent & TransactionIdentity)[] = []
+  for (const workspaceId of workspaceIds) {
+    const own = events.filter((event) => event.workspaceId === workspaceId)
+    appended.push(...(await appendToLog(sql, workspaceId, own)))
+  }
+  return appended
+}
+
+async function appendToLog(
+  sql: Prisma.TransactionClient,
+  workspaceId: string,
+  events: readonly NewEvent[],
+): Promise<(AppendedEvent & TransactionIdentity)[]> {
+  const appended = await sql.$queryRaw<(AppendedEvent & TransactionIdentity)[]>`
+    WITH counter AS (
+      UPDATE event_counters SET sequence = sequence + ${events.length}::int
+      WHERE workspace_id = ${workspaceId}::uuid RETURNING sequence
+    ), inserted AS (
+      INSERT INTO events (workspace_id, sequence, type, deployment_id, revision_id, subject_id,
+                          from_status, to_status, reason, message, attempt, actor)
+      SELECT ${workspaceId}::uuid, counter.sequence - ${events.length}::int + e.position, e.type, e."deploymentId", e."revisionId",
+             e."subjectId", e."from"::"RevisionStatus", e."to"::"RevisionStatus", e.reason, e.message, e.attempt, e.actor
+      FROM counter, ROWS FROM (jsonb_to_recordset(${JSON.stringify(events)}::jsonb) AS (
+             type text, "deploymentId" uuid, "revisionId" uuid, "subjectId" text,
+             "from" text, "to" text, reason text, message text, attempt int, actor text
+           )) WITH ORDINALITY AS e(type, "deploymentId", "revisionId", "subjectId", "from", "to", reason, message, attempt, actor, position)
+      RETURNING *
+    ), notified AS MATERIALIZED (SELECT pg_notify(${EVENT_CHANNEL}, ${workspaceId}) FROM counter)
+    SELECT i.workspace_id AS "workspaceId", i.type, i.deployment_id AS "deploymentId", i.revision_id AS "revisionId",
+           i.to_status::text AS "to", i.reason, i.message, d.name, r.number,
+           CASE WHEN i.to_status = ANY (${[...TERMINAL]}::text[]::"RevisionStatus"[]) THEN (
+             SELECT extract(epoch FROM i.occurred_at - min(e.occurred_at))::float8 FROM events e
+             WHERE e.revision_id = i.revision_id AND e.attempt = i.attempt) END AS seconds,
+           i.sequence, i.occurred_at::text AS "occurredAt", now()::text AS "begunAt", pg_backend_pid() AS pid
+    FROM notified, inserted i
+    LEFT JOIN deployments d ON d.id = i.deployment_id
+    LEFT JOIN revisions r ON r.id = i.revision_id
+    ORDER BY i.sequence`
+  if (appended.length === 0) throw new Error(`workspace ${workspaceId} has no event counter`)
+  return appended
+}

@@ -1,0 +1,45 @@
+/**
+ * Finds out whether a transaction was committed whose connection broke at the COMMIT: once its session has ended, its
+ * last event either is in the log or never will be.
+ */
+import type { PrismaClient } from '../../generated/prisma/client.ts'
+import { retry } from '../../platform/async/retry.ts'
+import { databaseFailure } from '../core/database-failure.ts'
+import type { TransactionIdentity } from './append.ts'
+
+/** ms to wait for the database, while the caller waits for the answer */
+const TIME_LIMIT = 5_000
+const PAUSE = 100
+const STILL_OPEN = new Error('its session was still in it')
+
+/** Null: not known, since the database can't be reached. */
+export async function wasWritten(db: PrismaClient, transaction: TransactionIdentity): Promise<boolean | null> {
+  const passes = (error: unknown) => error === STILL_OPEN || databaseFailure(error) !== null
+  const look = async () => {
+    // as long as its session has the transaction open, it may still be committed: end the session first
+    if (await endSession(db, transaction)) throw STILL_OPEN
+    return hasEvent(db, transaction)
+  }
+  return retry(look, { withinMs: TIME_LIMIT, pause: () => PAUSE, when: passes }).catch((error) => {
+    if (passes(error)) return null
+    throw error
+  })
+}
+
+/** Whether its session was still in it. */
+async function endSession(db: PrismaClient, { pid, begunAt }: TransactionIdentity): Promise<boolean> {
+  const open = await db.$queryRaw<unknown[]>`
+    SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = ${pid}::int AND xact_start = ${begunAt}::timestamptz`
+  return open.length > 0
+}
+
+/** Not by its number alone: another transaction takes that when this one was rolled back. */
+async function hasEvent(
+  db: PrismaClient,
+  { workspaceId, sequence, occurredAt }: TransactionIdentity,
+): Promise<boolean> {
+  const found = await db.$queryRaw<unknown[]>`
+    SELECT 1 FROM events WHERE workspace_id = ${workspaceId}::uuid AND sequence = ${sequence}
+      AND occurred_at = ${occurredAt}::timestamptz`
+  return found.length > 0
+}

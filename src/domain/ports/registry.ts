@@ -1,0 +1,36 @@
+/** Port: signs and verifies tokens for the configured container registry (Docker registry token protocol). Implemented in `src/adapters/registry/`. */
+import { isRepositoryPath } from '../model/image-reference.ts'
+
+type RegistryAction = 'pull' | 'push'
+
+export interface RegistryAccess {
+  /** without the registry's host */
+  repository: string
+  actions: readonly RegistryAction[]
+}
+
+export interface VerifiedToken {
+  subject: string
+  access: RegistryAccess[]
+  expiresAt: Date
+}
+
+export interface Registry {
+  /** with its port if it has one: what image references start with */
+  host: string
+  service: string
+  /** A signed token (JWT) for `subject` with just this access, valid for `seconds`. */
+  sign(subject: string, access: readonly RegistryAccess[], seconds: number): Promise<string>
+  /** The access that a token grants; null: it is invalid or has expired. */
+  verify(token: string): Promise<VerifiedToken | null>
+}
+
+/** Whether `name` is `repository`, or below it (`repository/…`). Both without the registry's host. */
+export function coversRepository(repository: string, name: string): boolean {
+  return name === repository || (name.startsWith(`${repository}/`) && isRepositoryPath(name))
+}
+
+/** The repository of a deployment, without the registry's host; repositories below it belong to the deployment, too. */
+export function repositoryOf(deployment: { id: string; workspaceId: string }): string {
+  return `${deployment.workspaceId}/${deployment.id}`
+}

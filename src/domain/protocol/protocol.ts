@@ -1,0 +1,62 @@
+/**
+ * The data-plane protocol (docs/protocol.md) in the types of the code: what a holder of claims is answered (answers.ts) and
+ * what it says (requests.ts). The built-in worker speaks it in process, listeners the same over HTTP.
+ *
+ * A claim is a lease on a deployment. It tells its holder two things: `run`, what must be serving now, and
+ * `step`, what moves the deployment on. The holder compares and acts, again and again (level-based), so a
+ * restart needs no special case. Every call carries the fencing token; an old one is ClaimLostError.
+ */
+import type { z } from 'zod'
+import type { LogLevel, LogType, Source } from '../../generated/prisma/enums.ts'
+import type { Reason } from '../model/reasons.ts'
+import type { EffectiveSpec } from '../model/resource-spec.ts'
+import type { SecretReference } from '../model/shapes.ts'
+import type { assignment, claim, completeAnswer, heartbeatItemAnswer, revisionWork, run, Step } from './answers.ts'
+import type {
+  claimRequest,
+  completeRequest,
+  heartbeatItem,
+  heartbeatRequest,
+  logEntry,
+  logsRequest,
+  Progress,
+} from './requests.ts'
+
+export type { EffectiveSpec, LogLevel, LogType, Progress, Reason, SecretReference, Source, Step }
+
+export type RevisionWork = z.output<typeof revisionWork>
+export type Run = z.output<typeof run>
+export type Assignment = z.output<typeof assignment>
+export type Claim = z.output<typeof claim>
+export type HeartbeatAnswer = z.output<typeof heartbeatItemAnswer>
+export type CompleteAnswer = z.output<typeof completeAnswer>
+
+/** Every call about one claim names it; over HTTP its path does. */
+interface OfClaim {
+  claimId: string
+}
+
+export type ClaimRequest = z.output<typeof claimRequest> & { holder: string }
+export type HeartbeatItem = z.output<typeof heartbeatItem>
+export type HeartbeatRequest = z.output<typeof heartbeatRequest>
+export type Health = NonNullable<HeartbeatItem['health']>
+export type LogEntry = z.output<typeof logEntry>
+export type LogsRequest = z.output<typeof logsRequest> & OfClaim
+export type CompleteRequest = z.output<typeof completeRequest> & OfClaim
+
+/**
+ * The control plane as a data plane sees it. Any call may throw ClaimLostError, except `claim` and `heartbeat`.
+ * `signal` ends a wait: the call then answers what there is, or rejects.
+ */
+export interface ControlPlane {
+  /** Leases deployments that have no holder and need one; an empty list when there are none. Takes their steps. */
+  claim(request: ClaimRequest, signal?: AbortSignal): Promise<Claim[]>
+  /** One call for all of a holder's claims: extends leases, reports health, answers what is new. Takes new steps. */
+  heartbeat(request: HeartbeatRequest, signal?: AbortSignal): Promise<HeartbeatAnswer[]>
+  logs(request: LogsRequest): Promise<void>
+  complete(request: CompleteRequest): Promise<CompleteAnswer>
+  /** Gives the lease back; the try of a step under way is not counted. */
+  release(claim: { claimId: string; token: string }): Promise<void>
+  /** Releases every claim of a holder that is known to be dead (same machine, process gone). */
+  releaseHolder(holder: string): Promise<void>
+}

@@ -1,0 +1,188 @@
+/**
+ * The data-plane protocol (docs/protocol.md): what a holder of claims says. Each message is declared here once; a field's
+ * description is the one of the OpenAPI document. Holders of older and newer versions are read as far as they go.
+ */
+import { z } from 'zod'
+import { LogLevel, LogType } from '../../generated/prisma/enums.ts'
+import { wireObject } from '../core/codec.ts'
+import { count, optional, time, uuid } from '../core/fields.ts'
+import { knownReason, type Reason } from '../model/reasons.ts'
+
+/** Bounds of the texts that a holder gives, in characters; more of a body than this is refused. */
+export const LONGEST = { healthMessage: 1024, message: 65_536 }
+/** Of one request. */
+export const MOST_ITEMS = 1000
+
+const text = (max: number) => z.string().max(max)
+
+/** null says the same as leaving it out: undefined in the code. */
+const maybe = <T extends z.ZodType>(type: T) =>
+  z.codec(optional(type), z.custom<z.output<T>>().optional(), {
+    decode: (sent) => sent ?? undefined,
+    encode: (value) => value as never,
+  })
+
+const token = z
+  .string()
+  .regex(/^\d{1,19}$/, 'Must be the token of the claim: decimal digits.')
+  .describe('Fencing token of the claim: decimal digits of a 64-bit integer.')
+const leaseSeconds = z
+  .int()
+  .min(1)
+  .max(600)
+  .default(30)
+  .describe('How long the lease lasts from the beginning of this call on.')
+const waitSeconds = z.int().min(0).max(60).optional().meta({ default: 0 })
+
+const word = text(64).describe(
+  'A word of the enum Reason. One that is not known here, or none, counts as the generic one.',
+)
+
+export const claimRequest = wireObject(
+  {
+    /** one for each process of a worker */
+    holder: text(256)
+      .min(1)
+      .optional()
+      .describe('Names the process that asks, for people. Default: the id of the API key.'),
+    max: z.int().min(1).max(MOST_ITEMS).default(20).describe('Claims at most in this answer.'),
+    leaseSeconds,
+    waitSeconds: waitSeconds.describe('When there is nothing to claim: waits up to so long for something.'),
+    version: text(128).min(1).optional().describe('Version of the listener program; the listener shows it.'),
+  },
+  { id: 'ClaimRequest' },
+)
+
+const health = wireObject(
+  {
+    ready: count.describe('Replicas that serve.'),
+    desired: count.describe('Replicas that should.'),
+    /** null: they do, or nobody knows */
+    message: text(LONGEST.healthMessage).nullable().default(null).describe('Why not all of them serve, for people.'),
+    /** the same for machines, with the message */
+    reason: z.codec(optional(word), z.custom<Reason | null>().optional(), {
+      decode: (sent) => knownReason(sent, null),
+      encode: (reason) => reason,
+    }),
+  },
+  { id: 'Health' },
+)
+
+/**
+ * What the step under way waits for, or what is in its way. Sent with each heartbeat for as long as the step lasts, so
+ * that `status_message` and `reason` never say nothing while somebody waits. Nobody's decision depends on it.
+ */
+export interface Progress {
+  /** one that would be a failure's is right here too, as long as it may still mend itself */
+  reason: Reason
+  /** for people; may have several lines (what was printed last), secrets masked. At most 2,000 characters are kept */
+  message: string
+}
+
+/** Before there were reasons it was a text. */
+const progress = z.codec(
+  z.union([
+    z
+      .object({
+        reason: optional(word),
+        message: text(LONGEST.message).describe('For people; 2,000 characters are kept.'),
+      })
+      .meta({ id: 'Progress' }),
+    text(1024),
+  ]),
+  z.custom<Progress>(),
+  {
+    decode: (sent) =>
+      typeof sent === 'string'
+        ? { reason: 'IN_PROGRESS' as const, message: sent }
+        : { reason: knownReason(sent.reason, 'IN_PROGRESS' as const), message: sent.message },
+    encode: (progress) => progress,
+  },
+)
+
+export const heartbeatItem = wireObject(
+  {
+    claimId: uuid,
+    token,
+    generation: z
+      .int()
+      .min(0)
+      .optional()
+      .describe('The newest generation this holder knows; absent: answer everything.'),
+    /** it is said of the revision while that is CREATING, BUILDING or DEPLOYING; makes no event */
+    progress: progress
+      .nullish()
+      .describe(
+        'What the step under way waits for: status_message and reason of its revision while it lasts. null: nothing is in its way; absent: as it was. A text is one without a reason.',
+      ),
+    health: maybe(health),
+    idle: maybe(z.boolean()).describe('It serves nobody: the status of the deployment becomes UNUSED.'),
+  },
+  { id: 'HeartbeatItem' },
+)
+
+export const heartbeatRequest = wireObject(
+  {
+    leaseSeconds,
+    waitSeconds: waitSeconds.describe(
+      'When nothing is new for any of the claims: waits up to so long until something is.',
+    ),
+    claims: z.array(heartbeatItem).max(MOST_ITEMS),
+  },
+  { id: 'HeartbeatRequest' },
+)
+
+export const logEntry = wireObject({
+  type: z.enum(LogType),
+  level: maybe(z.enum(LogLevel)).describe('Default: info.'),
+  message: text(LONGEST.message).describe('One line, without its newline.'),
+  time,
+})
+
+export const logsRequest = wireObject(
+  {
+    token,
+    revisionId: uuid,
+    attempt: z.int().min(1).max(2_147_483_647),
+    entries: z.array(logEntry).min(1).max(MOST_ITEMS),
+  },
+  { id: 'LogsRequest' },
+)
+
+export const completeRequest = wireObject(
+  {
+    token,
+    stepId: uuid,
+    outcome: z
+      .enum(['succeeded', 'failed', 'stopped'])
+      .describe(
+        '`stopped`: nothing of it is under way any more. It was withdrawn (`stop`), or (with a `message`) something that ' +
+          'is not its own fault broke it: it is taken again, and fails with the message only if that was its last try.',
+      ),
+    /** absent: an older holder, which reports of the current one */
+    tries: maybe(z.int().min(1)).describe('Which try of the step it is about; a report of another one is ignored.'),
+    message: maybe(text(LONGEST.message)).describe('Why it failed, for people: the status_message of the revision.'),
+    reason: z
+      .codec(optional(word), z.custom<Reason>().optional(), {
+        decode: (sent) => knownReason(sent, undefined),
+        encode: (reason) => reason,
+      })
+      .describe('Why it failed, for machines: a word of the enum Reason. Default: the generic one of its kind.'),
+    repoCommitSha: maybe(z.string().regex(/^([0-9a-f]{40}|[0-9a-f]{64})$/, 'Must be a full commit id.')).describe(
+      'BUILD, whatever its outcome: the exact commit, if it got so far; the revision keeps the first that is reported. ' +
+        'Required when one of a `gitprovider` source succeeded.',
+    ),
+    artifact: maybe(text(1024).min(1)).describe(
+      'BUILD: what was built, in the words of whoever built it. Required when it succeeded.',
+    ),
+    artifactLost: maybe(z.boolean()).describe('DEPLOY, failed: the artifact is gone; the next attempt builds again.'),
+    /** becomes the deployment's `url`, and the `custom_url` of a `gitprovider` or `internal_*` source */
+    url: maybe(z.url({ protocol: /^https?$/, error: 'Must be an http(s) URL.' }).max(2048)).describe(
+      'DEPLOY: the address of the deployment.',
+    ),
+    imageVersion: maybe(text(256)).describe('DEPLOY: becomes the image_version of the deployment.'),
+  },
+  { id: 'CompleteRequest' },
+)
+
+export const releaseRequest = wireObject({ token }, { id: 'ReleaseRequest' })

@@ -1,0 +1,34 @@
+/** Stops a revision at once (docs/deployments.md#revisions-and-rollouts). Its worker has to stop; the next step starts when it has. */
+import { z } from 'zod'
+import { requireRole } from '../context/access.ts'
+import { type Written, writeVerb } from '../context/read-back.ts'
+import { ConflictError, NotFoundError } from '../core/errors.ts'
+import { parse } from '../core/parse.ts'
+import { explain } from '../model/explanation.ts'
+import { isTerminal } from '../model/lifecycle.ts'
+import { revisionPath } from '../model/shapes.ts'
+import { lockDeployment, refuseDeleted } from '../rows/locks.ts'
+import { interrupt } from './plan.ts'
+import { look, settle } from './reconcile.ts'
+
+export const interruptInput = z.object({ path: revisionPath })
+
+/**
+ * Answers what `read` reads in its transaction, by default the ids. Role: deployer. Throws ConflictError when the
+ * revision has ended already.
+ */
+export const interruptRevision = writeVerb<Written>(async (ctx, raw, read) => {
+  requireRole(ctx, 'deployer')
+  const { path } = parse(interruptInput, raw)
+  return lockDeployment(ctx, path.deployment_id, async (tx, deployment) => {
+    const revision = await tx.sql.revision.findFirst({ where: { id: path.revision_id, deploymentId: deployment.id } })
+    if (!revision) throw new NotFoundError('Revision', path.revision_id)
+    refuseDeleted(deployment)
+    if (isTerminal(revision.status))
+      throw new ConflictError(`Revision ID ${revision.id} has ended already (${revision.status}).`)
+    const { subject } = ctx.actor
+    const actions = interrupt([revision], explain('INTERRUPTED_BY_PERSON', { subject }))
+    await settle(ctx, tx, await look(ctx, tx, deployment), actions, subject)
+    return read(tx.sql, { deploymentId: deployment.id, revisionId: revision.id })
+  })
+})

@@ -1,0 +1,285 @@
+/**
+ * What a deployment needs next (docs/deployments.md#revisions-and-rollouts): every rule of provisioning, turns, builds,
+ * deploys, teardown and deadlines. Pure: from what is so to what is to be done. reconcile.ts reads the one and does the
+ * other, in one transaction under the deployment's lock, so that the next turn is given in the transaction that freed it.
+ *
+ * `plan` is level-based: it looks only at the state, so that nothing is lost with a crash or a message, and what it asks
+ * for leaves nothing to ask for. What happens at one moment only (a newer rollout, how a step ended, a deadline that
+ * passed) is asked for by functions of their own, before the plan.
+ */
+import type { Revision, Step } from '../../generated/prisma/client.ts'
+import type { RevisionStatus, StepKind, StepOutcome } from '../../generated/prisma/enums.ts'
+import { type Explanation, explain } from '../model/explanation.ts'
+import {
+  type Content,
+  FAILED_AS,
+  isInTurn,
+  isTerminal,
+  isWaiting,
+  missingContent,
+  needsBuild,
+} from '../model/lifecycle.ts'
+import type { Reason } from '../model/reasons.ts'
+
+/** A revision that has not ended. */
+export type OpenRevision = Readonly<Pick<Revision, 'id' | 'status'> & Content>
+
+/** The step that is open: at most one per deployment. */
+export type OpenStep = Readonly<Pick<Step, 'id' | 'kind' | 'revisionId' | 'firstTakenAt' | 'tries' | 'triesGivenBack'>>
+
+/** Of one deployment, all that the rules look at. */
+export interface State<R extends OpenRevision = OpenRevision> {
+  /** somebody can build and run it: its listener, or this installation's runtime */
+  readonly hasRuntime: boolean
+  readonly provisioned: boolean
+  /** DELETE was asked for */
+  readonly deleted: boolean
+  readonly tornDown: boolean
+  /** the lowest rollout first */
+  readonly open: readonly R[]
+  readonly step: OpenStep | null
+  /** of one that is deleted: steps that somebody has taken, and teardowns that failed */
+  readonly begun: number
+  readonly failures: number
+  /** it says why one failed, which stays to be read */
+  readonly saysFailure: boolean
+}
+
+/** A reason whose message needs facts of the database: the executor finds them. */
+export type Rule = { reason: 'NO_RUNTIME' | 'NOBODY_TOOK_IT' | 'DEADLINE'; kind: StepKind }
+export type Why = Explanation | Rule
+
+/** What a holder brings when its step has succeeded. */
+export interface Report {
+  url?: string | undefined
+  imageVersion?: string | undefined
+}
+
+export type Action =
+  | { readonly do: 'move'; readonly revisionId: string; readonly to: RevisionStatus; readonly why: Why | null }
+  | { readonly do: 'open step'; readonly kind: StepKind; readonly revisionId: string | null }
+  /** `token`: of the holder who said so */
+  | { readonly do: 'close step'; readonly outcome: StepOutcome; readonly reason?: Reason; readonly token?: bigint }
+  | { readonly do: 'provisioned' }
+  /** the revision becomes the active one */
+  | { readonly do: 'deployed'; readonly revisionId: string; readonly report: Report }
+  | { readonly do: 'teardown failed'; readonly why: Why }
+  | { readonly do: 'torn down' }
+
+const move = ({ id }: { id: string }, to: RevisionStatus, why: Why | null = null): Action => ({
+  do: 'move',
+  revisionId: id,
+  to,
+  why,
+})
+
+/** All that is to be done now, in order. Done, it leaves nothing to do. */
+export function plan(state: State): Action[] {
+  const action = nextAction(state)
+  return action ? [action, ...plan(after(state, action))] : []
+}
+
+function nextAction(state: State): Action | null {
+  const { step, open } = state
+  const wanted = wantedStep(state)
+  for (const revision of open) {
+    const to = leavesCreating(state, revision)
+    if (to) return to
+  }
+  if (step && !(wanted && wanted.kind === step.kind && wanted.revisionId === step.revisionId))
+    return { do: 'close step', outcome: 'cancelled' }
+  if (state.tornDown) return null
+  // what was never begun needs no teardown
+  if (state.deleted && state.begun === 0) return { do: 'torn down' }
+  if (state.deleted) return wanted && !step ? { do: 'open step', ...wanted } : null
+  const current = open.find(({ status }) => isInTurn(status))
+  const first = open.find(({ status }) => status === 'QUEUED')
+  // nobody has the turn: the lowest rollout that is queued gets it
+  if (!current && first) return move(first, needsBuild(first) ? 'AWAITING_BUILD' : 'AWAITING_DEPLOY')
+  if (current && !state.hasRuntime && isWaiting(current.status)) {
+    const kind = kindOf(current)
+    return move(current, FAILED_AS[kind], { reason: 'NO_RUNTIME', kind })
+  }
+  return wanted && !step ? { do: 'open step', ...wanted } : null
+}
+
+/** Into the queue, as soon as it is provisioned and there is something to build or run. */
+function leavesCreating(state: State, revision: OpenRevision): Action | null {
+  if (revision.status !== 'CREATING' || state.deleted) return null
+  if (!state.hasRuntime) return move(revision, 'CREATE_FAILED', { reason: 'NO_RUNTIME', kind: 'PROVISION' })
+  return state.provisioned && !missingContent(revision) ? move(revision, 'QUEUED') : null
+}
+
+const kindOf = ({ status }: OpenRevision) =>
+  status === 'AWAITING_BUILD' || status === 'BUILDING' ? ('BUILD' as const) : ('DEPLOY' as const)
+
+/** The step that is open exactly as long as this is so; null: none. */
+function wantedStep({
+  deleted,
+  tornDown,
+  begun,
+  provisioned,
+  open,
+}: State): Pick<OpenStep, 'kind' | 'revisionId'> | null {
+  if (tornDown) return null
+  if (deleted) return begun > 0 ? { kind: 'TEARDOWN', revisionId: null } : null
+  if (!provisioned && open.some(({ status }) => status === 'CREATING')) return { kind: 'PROVISION', revisionId: null }
+  const current = open.find(({ status }) => isInTurn(status))
+  return current ? { kind: kindOf(current), revisionId: current.id } : null
+}
+
+const UNTAKEN = { id: '', firstTakenAt: null, tries: 0, triesGivenBack: 0 }
+
+/** What an action makes of the state. */
+export function after<R extends OpenRevision>(state: State<R>, action: Action): State<R> {
+  const { step } = state
+  switch (action.do) {
+    case 'move':
+      return { ...state, open: moved(state.open, action.revisionId, action.to) }
+    case 'deployed':
+      return { ...state, open: moved(state.open, action.revisionId, 'DEPLOYED') }
+    case 'open step':
+      return { ...state, step: { ...UNTAKEN, kind: action.kind, revisionId: action.revisionId } }
+    case 'close step':
+      return {
+        ...state,
+        step: null,
+        failures: state.failures + (step?.kind === 'TEARDOWN' && action.outcome === 'failed' ? 1 : 0),
+      }
+    case 'provisioned':
+      return { ...state, provisioned: true }
+    case 'torn down':
+      return { ...state, tornDown: true }
+    case 'teardown failed':
+      return { ...state, saysFailure: true }
+  }
+}
+
+function moved<R extends OpenRevision>(open: readonly R[], id: string, to: RevisionStatus): R[] {
+  return open.map((r) => (r.id === id ? { ...r, status: to } : r)).filter(({ status }) => !isTerminal(status))
+}
+
+/** What waits for whom. `step`: for whoever should take a step of this kind. */
+export interface Wait {
+  /** null: the teardown of the deployment */
+  revisionId: string | null
+  /** null: nobody has to wait for it */
+  explanation: Explanation | Rule | { step: StepKind } | null
+}
+
+/** Of everything that waits, what it waits for. Of a revision that is worked on, its holder says it. */
+export function waits(state: State): Wait[] {
+  const { step, open } = state
+  if (state.deleted) {
+    if (step?.kind !== 'TEARDOWN' || step.firstTakenAt || state.saysFailure) return []
+    return [
+      {
+        revisionId: null,
+        explanation: state.hasRuntime ? { step: 'TEARDOWN' } : { reason: 'NO_RUNTIME', kind: 'TEARDOWN' },
+      },
+    ]
+  }
+  const current = open.find(({ status }) => isInTurn(status))
+  return open.flatMap((revision): Wait[] => {
+    const { id: revisionId, status } = revision
+    if (status === 'CREATING') {
+      const missing = missingContent(revision)
+      if (!state.provisioned) return [{ revisionId, explanation: step?.firstTakenAt ? null : { step: 'PROVISION' } }]
+      return missing ? [{ revisionId, explanation: explain(missing, {}) }] : []
+    }
+    if (status === 'QUEUED')
+      return current ? [{ revisionId, explanation: explain('QUEUED_BEHIND', { revisionId: current.id }) }] : []
+    return isWaiting(status) ? [{ revisionId, explanation: { step: kindOf(revision) } }] : []
+  })
+}
+
+/** A newer rollout begins, of revision `by`: the newest wins, and everything else that waits is skipped. */
+export function supersede({ open }: State, by: string): Action[] {
+  const why = explain('SUPERSEDED', { revisionId: by })
+  return open.filter(({ id, status }) => id !== by && isWaiting(status)).map((r) => move(r, 'SKIPPED', why))
+}
+
+/** These are ended at once. Whoever works on them has to stop. */
+export function interrupt(revisions: readonly OpenRevision[], why: Explanation): Action[] {
+  return revisions.map((revision) => move(revision, 'INTERRUPTED', why))
+}
+
+/** What a revision becomes when its step is taken; null: it is being worked on already, this is another try. */
+export function whenTaken({ status }: Pick<OpenRevision, 'status'>): RevisionStatus | null {
+  if (status === 'AWAITING_BUILD') return 'BUILDING'
+  return status === 'AWAITING_DEPLOY' ? 'DEPLOYING' : null
+}
+
+/** The open step has succeeded, by the word of its holder. */
+export function succeed({ step }: State, token: bigint, report: Report): Action[] {
+  if (!step) return []
+  const closed: Action = { do: 'close step', outcome: 'succeeded', token }
+  if (step.kind === 'PROVISION') return [closed, { do: 'provisioned' }]
+  if (step.kind === 'TEARDOWN') return [closed, { do: 'torn down' }]
+  if (step.kind === 'BUILD') return [closed, move({ id: step.revisionId! }, 'AWAITING_DEPLOY')]
+  return [closed, { do: 'deployed', revisionId: step.revisionId!, report }]
+}
+
+/** The open step has failed, by the word of its holder (`token`) or by a rule: what it was of fails with it. */
+export function fail({ step, open }: State, why: Why, token?: bigint): Action[] {
+  if (!step) return []
+  const closed: Action = {
+    do: 'close step',
+    outcome: 'failed',
+    reason: why.reason,
+    ...(token === undefined ? {} : { token }),
+  }
+  const { kind, revisionId } = step
+  if (kind === 'TEARDOWN') return [closed, { do: 'teardown failed', why }]
+  const concerned = open.filter(({ id, status }) => (revisionId === null ? status === 'CREATING' : id === revisionId))
+  return [closed, ...concerned.map((revision) => move(revision, FAILED_AS[kind], why))]
+}
+
+/** Tries of one step: a worker that is lost for good costs one, a release none. */
+export const MAX_TRIES = 3
+
+/** Whether the tries of a step are used up: whoever would take it anew fails it instead. */
+export const isExhausted = ({ tries, triesGivenBack }: Pick<OpenStep, 'tries' | 'triesGivenBack'>) =>
+  tries - triesGivenBack >= MAX_TRIES
+
+export const WORKER_LOST = explain('WORKER_LOST', { tries: MAX_TRIES })
+
+/** The open step took longer than it may. */
+export const late = (kind: StepKind): Rule => ({ reason: 'DEADLINE', kind })
+
+/** What the clock of the database says of a deployment. */
+export interface Clock {
+  /** the open step passed its deadline */
+  late: boolean
+  /** nobody took the open step for 24 hours */
+  untaken: boolean
+  /** the holder may come back yet, which would give its try back */
+  mayComeBack: boolean
+  /** revisions that are CREATING for more than 24 hours */
+  old: readonly string[]
+}
+
+/** Nothing stays stuck: what has waited too long fails. */
+export function expire(state: State, clock: Clock): Action[] {
+  return [...expireStep(state, clock), ...expireEmpty(state, clock)]
+}
+
+function expireStep(state: State, { late: isLate, untaken, mayComeBack }: Clock): Action[] {
+  const { step } = state
+  if (!step) return []
+  if (isLate) return fail(state, late(step.kind))
+  // a teardown is waited for as long as it takes
+  if (untaken && step.kind !== 'TEARDOWN') return fail(state, { reason: 'NOBODY_TOOK_IT', kind: step.kind })
+  return isExhausted(step) && !mayComeBack ? fail(state, WORKER_LOST) : []
+}
+
+/** Nothing to build or run came within 24 hours. While it is not provisioned, that is what they wait for. */
+function expireEmpty({ provisioned, open }: State, { old }: Clock): Action[] {
+  if (!provisioned) return []
+  return open
+    .filter(({ id, status }) => status === 'CREATING' && old.includes(id))
+    .flatMap((revision) => {
+      const missing = missingContent(revision)
+      return missing ? [move(revision, 'CREATE_FAILED', explain('CONTENT_MISSING', { missing }))] : []
+    })
+}

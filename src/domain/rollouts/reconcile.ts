@@ -1,0 +1,178 @@
+/**
+ * The reconciler: reads what is so, asks plan.ts what is to be done, and does it, in the caller's transaction and under
+ * the deployment's lock. Every write to a deployment ends with this.
+ */
+import type { Revision } from '../../generated/prisma/client.ts'
+import type { StepKind } from '../../generated/prisma/enums.ts'
+import type { Core, Tx } from '../context/context.ts'
+import { isSilent } from '../deployment-status/status.ts'
+import { type Explanation, explain, type ListenerFacts } from '../model/explanation.ts'
+import { OPEN } from '../model/lifecycle.ts'
+import { explainWait, transition } from '../revisions/transition.ts'
+import * as row from '../rows/deployment.ts'
+import type { LockedDeployment } from '../rows/locks.ts'
+import { pruneArtifacts } from './artifacts.ts'
+import { type Action, after, plan, type Rule, type State, waits } from './plan.ts'
+import { closeStep, openStep } from './steps.ts'
+
+/** A locked deployment and what the rules look at. Each action answers with the next one. */
+export interface Situation {
+  deployment: LockedDeployment
+  state: State<Revision>
+}
+
+/** Does what is to be done. Done twice in a row, the second changes nothing. */
+export async function reconcile(core: Core, tx: Tx, deployment: LockedDeployment): Promise<LockedDeployment> {
+  return deployment.tornDownAt ? deployment : settle(core, tx, await look(core, tx, deployment))
+}
+
+/** What is so. Two statements. */
+export async function look(core: Core, tx: Tx, deployment: LockedDeployment): Promise<Situation> {
+  const { id: deploymentId, deletedAt, provisionedAt, tornDownAt } = deployment
+  const unfinished = { finishedAt: null }
+  // whether there is anything to tear down, and how often that failed, only matters once it is deleted
+  const which = deletedAt ? { OR: [unfinished, { firstTakenAt: { not: null } }] } : unfinished
+  const steps = await tx.sql.step.findMany({ where: { deploymentId, ...which } })
+  const open = await tx.sql.revision.findMany({
+    where: { deploymentId, status: { in: [...OPEN] } },
+    orderBy: { rollout: 'asc' },
+  })
+  const state: State<Revision> = {
+    hasRuntime: deployment.listenerId !== null || core.settings.runtime !== 'none',
+    provisioned: provisionedAt !== null,
+    deleted: deletedAt !== null,
+    tornDown: tornDownAt !== null,
+    open,
+    step: steps.find(({ finishedAt }) => finishedAt === null) ?? null,
+    begun: steps.filter(({ firstTakenAt }) => firstTakenAt !== null).length,
+    failures: steps.filter(({ kind, outcome }) => kind === 'TEARDOWN' && outcome === 'failed').length,
+    saysFailure: deployment.reason === 'TEARDOWN_FAILED',
+  }
+  return { deployment, state }
+}
+
+/**
+ * Does `first`, on behalf of `actor` (null: the system), then whatever the plan asks for. Says of all that still waits
+ * what it waits for.
+ */
+export async function settle(
+  core: Core,
+  tx: Tx,
+  situation: Situation,
+  first: readonly Action[] = [],
+  actor: string | null = null,
+): Promise<LockedDeployment> {
+  const begun = await apply(core, tx, situation, first, actor)
+  const planned = plan(begun.state)
+  const { deployment, state } = await apply(core, tx, begun, planned)
+  const holderConcerned = [...first, ...planned].some(
+    (action) => action.do === 'open step' || action.do === 'close step',
+  )
+  return explainWaits(core, tx, {
+    deployment: holderConcerned ? await row.notifyHolder(tx, deployment) : deployment,
+    state,
+  })
+}
+
+/** Does these, in order, and nothing else. */
+export async function apply(
+  core: Core,
+  tx: Tx,
+  situation: Situation,
+  actions: readonly Action[],
+  actor: string | null = null,
+): Promise<Situation> {
+  let now = situation
+  for (const action of actions) now = await perform(core, tx, now, action, actor)
+  return now
+}
+
+async function perform(
+  core: Core,
+  tx: Tx,
+  { deployment, state }: Situation,
+  action: Action,
+  actor: string | null,
+): Promise<Situation> {
+  const { id: deploymentId, workspaceId } = deployment
+  const next = after(state, action)
+  switch (action.do) {
+    case 'move': {
+      const { revisionId, to, why } = action
+      const explanation = why && (await render(core, tx, deployment, why))
+      const moved = await transition(tx, workspaceId, revisionOf(state, revisionId), { to, explanation, actor })
+      return { deployment, state: { ...next, open: next.open.map((r) => (r.id === moved.id ? moved : r)) } }
+    }
+    case 'open step':
+      await openStep(tx, deploymentId, action.kind, action.revisionId, state.failures)
+      return { deployment, state: next }
+    case 'close step':
+      if (state.step) await closeStep(tx, state.step, action)
+      return { deployment, state: next }
+    case 'provisioned':
+      tx.emit({ workspaceId, type: 'deployment.provisioned', deploymentId })
+      return { deployment: await row.provisioned(tx, deployment), state: next }
+    case 'deployed': {
+      await transition(tx, workspaceId, revisionOf(state, action.revisionId), { to: 'DEPLOYED' })
+      const active = await row.deployed(tx, deployment, action.revisionId, action.report)
+      await pruneArtifacts(tx, deploymentId)
+      return { deployment: active, state: next }
+    }
+    case 'teardown failed': {
+      // the step has the reason that it failed for; this one says that it is tried again
+      const { message: why } = await render(core, tx, deployment, action.why)
+      return { deployment: await row.teardownFailed(tx, deployment, explain('TEARDOWN_FAILED', { why })), state: next }
+    }
+    case 'torn down':
+      tx.emit({ workspaceId, type: 'deployment.torn_down', deploymentId, actor })
+      return { deployment: await row.tornDown(tx, deployment), state: next }
+  }
+}
+
+const revisionOf = ({ open }: State<Revision>, id: string): Revision => {
+  const revision = open.find((r) => r.id === id)
+  if (!revision) throw new Error(`revision ${id} is not open`)
+  return revision
+}
+
+async function explainWaits(core: Core, tx: Tx, { deployment, state }: Situation): Promise<LockedDeployment> {
+  let explained = deployment
+  for (const { revisionId, explanation: why } of waits(state)) {
+    const explanation =
+      why && ('step' in why ? await waitsFor(core, tx, deployment, why.step) : await render(core, tx, deployment, why))
+    if (revisionId === null) explained = await row.explainTeardown(tx, explained, explanation)
+    else await explainWait(tx, revisionOf(state, revisionId), explanation)
+  }
+  return explained
+}
+
+/** With the facts that only the database, the settings and the deployment know. */
+async function render(core: Core, tx: Tx, deployment: LockedDeployment, why: Explanation | Rule): Promise<Explanation> {
+  if (!('kind' in why)) return why
+  const { reason, kind } = why
+  switch (reason) {
+    case 'NO_RUNTIME':
+      // only these can have a listener, and only from the start
+      return explain(reason, { listenerWouldDo: deployment.source === 'external_container' && !deployment.deletedAt })
+    case 'NOBODY_TOOK_IT':
+      return explain(reason, { listener: await listenerOf(core, tx, deployment) })
+    case 'DEADLINE':
+      return explain(reason, { kind, minutes: core.settings.deadlineMinutes[kind] })
+  }
+}
+
+/** Who has to take the step: the deployment's listener, or a built-in worker. */
+async function waitsFor(core: Core, tx: Tx, deployment: LockedDeployment, kind: StepKind): Promise<Explanation> {
+  const listener = await listenerOf(core, tx, deployment)
+  if (!listener) return explain('WAITING_FOR_WORKER', { kind })
+  return explain(listener.silent ? 'LISTENER_SILENT' : 'WAITING_FOR_LISTENER', { kind, listener })
+}
+
+/** One statement for a listener's deployment, none for any other. */
+async function listenerOf(core: Core, tx: Tx, { listenerId: id }: LockedDeployment): Promise<ListenerFacts | null> {
+  if (id === null) return null
+  const select = { computeId: true, lastSeenAt: true, createdAt: true }
+  const listener = await tx.sql.listener.findUniqueOrThrow({ where: { id }, select })
+  const { computeId, lastSeenAt } = listener
+  return { id, computeId, lastSeenAt, silent: isSilent(listener, core.clock()) }
+}

@@ -1,0 +1,91 @@
+/**
+ * The sweep: nothing stays stuck (docs/deployments.md#revisions-and-rollouts). Everything that waits has a deadline, a
+ * cause and a way out: this finds what is over its time, and plan.ts says what becomes of it. Safe to run on several
+ * servers at once.
+ */
+import { Prisma } from '../../generated/prisma/client.ts'
+import { type Core, type Tx, transaction } from '../context/context.ts'
+import { silentBefore } from '../deployment-status/status.ts'
+import type { Reason } from '../model/reasons.ts'
+import { LEASE_HOLDS } from '../rows/lease.ts'
+import { lockById } from '../rows/locks.ts'
+import { type Clock, expire, MAX_TRIES } from './plan.ts'
+import { purge } from './purge.ts'
+import { look, settle } from './reconcile.ts'
+
+/** One round. Each deployment is a transaction of its own; one that fails is logged and does not stop the others. */
+export async function sweep(core: Core): Promise<void> {
+  for (const { id } of await overdue(core)) {
+    try {
+      await transaction(core, (tx) => sweepOne(core, tx, id))
+    } catch (error) {
+      core.log.error({ err: error, deploymentId: id }, 'could not enforce the deadlines of a deployment')
+    }
+  }
+  await purge(core)
+}
+
+/** Deployments with something that is over its time. Conditions are checked again under the lock. */
+function overdue(core: Core): Promise<{ id: string }[]> {
+  return core.db.$queryRaw`
+    SELECT DISTINCT d.id FROM deployments d JOIN steps s ON s.deployment_id = d.id AND s.finished_at IS NULL
+    WHERE d.torn_down_at IS NULL AND (
+      s.deadline_at < now()
+      OR (s.first_taken_at IS NULL AND s.kind <> 'TEARDOWN' AND s.created_at < now() - interval '24 hours')
+      OR (s.tries - s.tries_given_back >= ${MAX_TRIES} AND NOT ${MAY_COME_BACK}))
+    UNION
+    SELECT d.id FROM deployments d JOIN revisions r ON r.deployment_id = d.id
+    WHERE d.torn_down_at IS NULL AND d.provisioned_at IS NOT NULL AND r.status = 'CREATING' AND r.status_since < now() - interval '24 hours'
+    UNION (${mistaken(core)} LIMIT ${MISTAKEN_AT_ONCE})`
+}
+
+/**
+ * The holder of deployment `d` has its lease, or lost it so lately that it may come back yet, which gives its try back.
+ * Until then a step whose tries are used up fails only where somebody comes to take it anew.
+ */
+const MAY_COME_BACK = Prisma.sql`coalesce(d.lease_expires_at > now() - interval '1 minute' OR ${LEASE_HOLDS}, false)`
+
+/** In one round: many wait for a listener that has just gone silent, or come back. */
+const MISTAKEN_AT_ONCE = 500
+
+/**
+ * Deployments that wait for a listener of which their reason does not say, or says no more rightly, that it is silent; or
+ * of which an older server has said something without a reason.
+ */
+function mistaken(core: Core): Prisma.Sql {
+  const silent = Prisma.sql`coalesce(l.last_seen_at, l.created_at) < ${silentBefore(core.clock())}`
+  return Prisma.sql`
+    SELECT d.id FROM steps s JOIN deployments d ON d.id = s.deployment_id LEFT JOIN listeners l ON l.id = d.listener_id
+    LEFT JOIN revisions r ON r.deployment_id = d.id
+      AND (r.id = s.revision_id OR (s.kind = 'PROVISION' AND r.status = 'CREATING'))
+    WHERE s.finished_at IS NULL AND s.first_taken_at IS NULL AND d.torn_down_at IS NULL
+      AND CASE coalesce(r.reason, d.reason)
+        WHEN ${'WAITING_FOR_LISTENER' satisfies Reason} THEN ${silent}
+        WHEN ${'LISTENER_SILENT' satisfies Reason} THEN NOT ${silent}
+        ELSE coalesce(r.reason, d.reason) IS NULL AND coalesce(r.status_message, d.status_message) IS NOT NULL END`
+}
+
+async function sweepOne(core: Core, tx: Tx, id: string): Promise<void> {
+  const deployment = await lockById(tx, id)
+  if (!deployment) return
+  const clock = await readClock(tx, id)
+  const situation = await look(core, tx, deployment)
+  await settle(core, tx, situation, expire(situation.state, clock))
+}
+
+/** One statement. */
+async function readClock(tx: Tx, id: string): Promise<Clock> {
+  const [row] = await tx.sql.$queryRaw<{ [K in keyof Clock]: Clock[K] | null }[]>`
+    SELECT s.deadline_at < now() AS late,
+           s.first_taken_at IS NULL AND s.created_at < now() - interval '24 hours' AS untaken,
+           ${MAY_COME_BACK} AS "mayComeBack",
+           ARRAY(SELECT r.id FROM revisions r WHERE r.deployment_id = d.id AND r.status = 'CREATING'
+                 AND r.status_since < now() - interval '24 hours') AS old
+    FROM deployments d LEFT JOIN steps s ON s.deployment_id = d.id AND s.finished_at IS NULL WHERE d.id = ${id}::uuid`
+  return {
+    late: row?.late ?? false,
+    untaken: row?.untaken ?? false,
+    mayComeBack: row?.mayComeBack ?? false,
+    old: row?.old ?? [],
+  }
+}

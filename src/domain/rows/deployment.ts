@@ -1,0 +1,213 @@
+/**
+ * The only writer of the `deployments` table: each way a row changes is a function here, which takes the locked row and
+ * answers with the next one. Nothing else: the events, the revisions and the rules are of whoever calls.
+ *
+ * `updated_at` is when somebody changed the deployment; what work does to it leaves it alone.
+ */
+import { Prisma } from '../../generated/prisma/client.ts'
+import type { Core, Tx } from '../context/context.ts'
+import type { Explanation } from '../model/explanation.ts'
+import { effectiveSpec, type ResourceSpec } from '../model/resource-spec.ts'
+import type { BuildColumns } from '../model/revision-source.ts'
+import { LEASE_HOLDS, ofScope, type Scope, STEP_IS_DUE } from './lease.ts'
+import { type LockedDeployment, toChangeOrSkip } from './locks.ts'
+
+/** Of a revision or a deployment that waits for nobody. */
+export const NOTHING_WAITS = { reason: null, reasonSince: null, statusMessage: null } as const
+
+/** Gives the lease up, whoever has it. The fencing token stays: it only grows. */
+const NO_LEASE = { claimId: null, leaseHolder: null, leaseExpiresAt: null, busyStepId: null } as const
+
+type Columns = Prisma.DeploymentUncheckedUpdateInput
+
+async function write(tx: Tx, { id }: { id: string }, data: Columns): Promise<LockedDeployment> {
+  return (await tx.sql.deployment.update({ where: { id }, data })) as unknown as LockedDeployment
+}
+
+/** A new row. false: the workspace has a live deployment of this name (a partial unique index holds it). */
+export async function insert(tx: Tx, data: Prisma.DeploymentUncheckedCreateInput): Promise<boolean> {
+  return (await tx.sql.deployment.createMany({ data: [data], skipDuplicates: true })).count > 0
+}
+
+/** The rest of a row that was just inserted: what refers to it and had to be made after it. */
+export function completeInsert(
+  tx: Tx,
+  id: string,
+  made: { secretSetId: string; tracingProjectId: string | null },
+): Promise<LockedDeployment> {
+  return write(tx, { id }, made)
+}
+
+/** What callers may change. */
+export type Edit = Pick<
+  Columns,
+  'buildOnPush' | 'customUrl' | 'resourceSpec' | keyof BuildColumns | 'secretReferences' | 'secretSetId'
+>
+
+/** Somebody has changed it: these fields, or (none) something that is stored elsewhere. */
+export function edit(tx: Tx, deployment: LockedDeployment, changes: Edit = {}): Promise<LockedDeployment> {
+  return write(tx, deployment, { ...changes, updatedAt: tx.now() })
+}
+
+/** The next rollout begins, of a revision that has just been made or (null) of one that was there. */
+export function nextRollout(tx: Tx, deployment: LockedDeployment, made: string | null): Promise<LockedDeployment> {
+  const next = { rollout: deployment.rollout + 1, updatedAt: tx.now() }
+  return write(
+    tx,
+    deployment,
+    made === null ? next : { ...next, revisionCount: deployment.revisionCount + 1, latestRevisionId: made },
+  )
+}
+
+/** Its holder has a new assignment: the generation grows and whoever waits for work is woken. */
+export function notifyHolder(tx: Tx, deployment: LockedDeployment): Promise<LockedDeployment> {
+  tx.wakeWorkers(deployment.listenerId)
+  return write(tx, deployment, { generation: { increment: 1 } })
+}
+
+/** Its holder has taken this step. One whose answer got lost names an older generation, and is answered again. */
+export function busyWith(tx: Tx, deployment: LockedDeployment, stepId: string): Promise<LockedDeployment> {
+  return write(tx, deployment, { busyStepId: stepId, generation: { increment: 1 } })
+}
+
+/**
+ * Nobody works on a step of it any more. `built`: the revision that this was a build of. The commit of a build is kept
+ * however that ended, also when its outcome does not count: a revision pins what it is made of, and so do those that
+ * have taken its source over. Once it has one it keeps it. One statement.
+ */
+export async function noLongerBusy(
+  tx: Tx,
+  deployment: LockedDeployment,
+  built: string | null,
+  commit: string | null,
+): Promise<LockedDeployment> {
+  await tx.sql.$executeRaw`
+    WITH pinned AS (
+      UPDATE revisions r SET repo_commit_sha = ${commit} FROM revisions b
+      WHERE b.id = ${built}::uuid AND r.deployment_id = b.deployment_id AND r.repo_commit_sha IS NULL
+        AND (r.id = b.id OR r.based_on_id = coalesce(b.based_on_id, b.id)) AND ${commit}::text IS NOT NULL)
+    UPDATE deployments SET busy_step_id = NULL WHERE id = ${deployment.id}::uuid`
+  return { ...deployment, busyStepId: null }
+}
+
+export function provisioned(tx: Tx, deployment: LockedDeployment): Promise<LockedDeployment> {
+  return write(tx, deployment, { provisionedAt: tx.now() })
+}
+
+/**
+ * A revision became the active one. `url`, `imageVersion`: as its holder reported them, if it did. It is ready, since it has
+ * been deployed: the answer that says DEPLOYED must not say that nothing serves.
+ */
+export function deployed(
+  tx: Tx,
+  deployment: LockedDeployment,
+  activeRevisionId: string,
+  { url, imageVersion }: { url?: string | undefined; imageVersion?: string | undefined },
+): Promise<LockedDeployment> {
+  const { source, health, resourceSpec } = deployment
+  const ready = effectiveSpec(resourceSpec as ResourceSpec | null).min_scale
+  const isReady = { ready, desired: ready, message: null, reason: null, observedAt: tx.now().toISOString() }
+  return write(tx, deployment, {
+    activeRevisionId,
+    idle: false,
+    // external_container: its custom_url is the user's own
+    ...(url ? { url, ...(source === 'external_container' ? {} : { customUrl: url }) } : {}),
+    ...(imageVersion ? { imageVersion } : {}),
+    ...((health as { ready: number } | null)?.ready ? {} : { health: isReady }),
+  })
+}
+
+/** Somebody asked for its deletion: its name is free, and nothing of it is to run any more. */
+export function deleted(tx: Tx, deployment: LockedDeployment): Promise<LockedDeployment> {
+  const deletedAt = tx.now()
+  return write(tx, deployment, { deletedAt, updatedAt: deletedAt, activeRevisionId: null })
+}
+
+/** Says what its teardown waits for, or (null) that it waits for nobody. Writes only what is new; `reason_since` stays with its reason. */
+export async function explainTeardown(
+  tx: Tx,
+  deployment: LockedDeployment,
+  explanation: Explanation | null,
+): Promise<LockedDeployment> {
+  const { reason, message: statusMessage } = explanation ?? { reason: null, message: null }
+  if (reason === deployment.reason && statusMessage === deployment.statusMessage) return deployment
+  const since = reason === deployment.reason ? {} : { reasonSince: reason && tx.now() }
+  return write(tx, deployment, { reason, statusMessage, ...since })
+}
+
+/** A try of its teardown failed: since now. */
+export function teardownFailed(
+  tx: Tx,
+  deployment: LockedDeployment,
+  explanation: Explanation,
+): Promise<LockedDeployment> {
+  return write(tx, deployment, {
+    reason: explanation.reason,
+    reasonSince: tx.now(),
+    statusMessage: explanation.message,
+  })
+}
+
+/** Nothing of it is left, or nobody looks after what is: its lease is over with it. */
+export function tornDown(tx: Tx, deployment: LockedDeployment): Promise<LockedDeployment> {
+  tx.wakeWorkers(deployment.listenerId)
+  return write(tx, deployment, { tornDownAt: tx.now(), ...NOTHING_WAITS, ...NO_LEASE })
+}
+
+/** Its holder lets go. */
+export function released(tx: Tx, deployment: LockedDeployment): Promise<LockedDeployment> {
+  tx.wakeWorkers(deployment.listenerId)
+  return write(tx, deployment, NO_LEASE)
+}
+
+/** A holder lets go of all it has. Returns of how many. */
+export function releasedAll(tx: Tx, scope: Scope, holder: string): Promise<number> {
+  return tx.sql.$executeRaw`
+    UPDATE deployments d SET claim_id = NULL, lease_holder = NULL, lease_expires_at = NULL, busy_step_id = NULL
+    WHERE lease_holder = ${holder} AND ${ofScope(scope)}`
+}
+
+/** The listener goes: of deployments that are torn down only the rows are left, for a while. */
+export async function forgetListener(tx: Tx, listenerId: string): Promise<void> {
+  await tx.sql.$executeRaw`UPDATE deployments SET listener_id = NULL WHERE listener_id = ${listenerId}::uuid`
+}
+
+/** The row goes, unless log lines or events are left of it. */
+export async function removePurged(core: Core, id: string): Promise<void> {
+  await core.db.$executeRaw`
+    DELETE FROM deployments WHERE id = ${id}::uuid
+      AND NOT EXISTS (SELECT 1 FROM log_lines WHERE deployment_id = ${id}::uuid)
+      AND NOT EXISTS (SELECT 1 FROM events WHERE deployment_id = ${id}::uuid)`
+}
+
+/** So many seconds from now, for a lease to end. */
+export const leaseEnd = (seconds: number) => Prisma.sql`now() + make_interval(secs => ${seconds}::float8)`
+
+/**
+ * A part of a WITH clause, `free`: at most `max` deployments that need a holder and have none, locked. Those that had the
+ * fewest leases come first, then the oldest: one that is leased again and again keeps nobody waiting.
+ */
+export const freeToLease = (scope: Scope, max: number) => Prisma.sql`
+  free AS MATERIALIZED (
+    SELECT d.id, d.claim_id, d.lease_holder FROM deployments d
+    WHERE d.torn_down_at IS NULL AND ${ofScope(scope)} AND (d.lease_expires_at IS NULL OR d.lease_expires_at < now())
+      AND NOT coalesce(${LEASE_HOLDS}, false) AND (d.active_revision_id IS NOT NULL OR ${STEP_IS_DUE})
+    ORDER BY d.lease_token, d.created_at, d.id LIMIT ${max} ${toChangeOrSkip('d')}
+  )`
+
+/** The UPDATE that leases all of `free` to a holder, without what it returns. */
+export const leaseFree = (holder: string, seconds: number) => Prisma.sql`
+  UPDATE deployments d
+  SET claim_id = gen_random_uuid(), lease_holder = ${holder}, lease_token = d.lease_token + 1,
+      lease_expires_at = ${leaseEnd(seconds)}, busy_step_id = NULL
+  FROM free WHERE d.id = free.id`
+
+/** The UPDATE that renews the leases of `free` and notes what its holder says of them in `asked`, without what it returns. */
+export const renewHeld = (seconds: number) => Prisma.sql`
+  UPDATE deployments d
+  SET lease_expires_at = ${leaseEnd(seconds)},
+      idle = coalesce(a.idle, d.idle),
+      health = CASE WHEN a.health IS NULL OR a.health = 'null'::jsonb THEN d.health
+                    WHEN d.health - 'observedAt' = a.health THEN d.health
+                    ELSE a.health || jsonb_build_object('observedAt', to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) END
+  FROM asked a, free WHERE d.id = free.id AND a."claimId" = free.claim_id`

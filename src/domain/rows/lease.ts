@@ -1,0 +1,37 @@
+/** Whose claim it is: every call of the data plane is checked against lease, fencing token and scope by these conditions. */
+import { Prisma } from '../../generated/prisma/client.ts'
+
+/** Whose deployments a holder may have: those of one listener, or (null) those without one, for the built-in worker. */
+export interface Scope {
+  listenerId: string | null
+}
+
+export interface HeldClaim {
+  claimId: string
+  /** fencing token, decimal */
+  token: string
+}
+
+/** A condition on deployments `d`, in a form that an index answers (IS NOT DISTINCT FROM is none). */
+export function ofScope({ listenerId }: Scope): Prisma.Sql {
+  return listenerId === null ? Prisma.sql`d.listener_id IS NULL` : Prisma.sql`d.listener_id = ${listenerId}::uuid`
+}
+
+/** The lease of deployment `d` is not over. It may have been renewed beside its row, while that was locked (heartbeat.ts). */
+export const LEASE_HOLDS = Prisma.sql`(
+  d.lease_expires_at > now() OR EXISTS (SELECT 1 FROM lease_renewals x WHERE x.claim_id = d.claim_id AND x.expires_at > now()))`
+
+/** The open step of deployment `d` may be handed out: its back-off, if it has one, is over. */
+export const STEP_IS_DUE = Prisma.sql`EXISTS (
+  SELECT 1 FROM steps s WHERE s.deployment_id = d.id AND s.finished_at IS NULL AND (s.not_before IS NULL OR s.not_before <= now()))`
+
+/** Deployment `d` is held under this claim by the one who names it. Both are parts of a statement, with their types. */
+export function isHeld(scope: Scope, claimId: Prisma.Sql, token: Prisma.Sql): Prisma.Sql {
+  return Prisma.sql`
+    d.claim_id = ${claimId} AND d.lease_token = ${token} AND ${LEASE_HOLDS} AND d.torn_down_at IS NULL AND ${ofScope(scope)}`
+}
+
+/** The same, for one claim. */
+export function isHeldUnder(scope: Scope, { claimId, token }: HeldClaim): Prisma.Sql {
+  return isHeld(scope, Prisma.sql`${claimId}::uuid`, Prisma.sql`${token}::numeric`)
+}

@@ -1,0 +1,102 @@
+/**
+ * Reports the status of revisions to the git provider, as commit statuses. A trigger queues them in `commit_statuses`,
+ * so a provider that can't be reached delays reports, but never a deployment.
+ */
+import { Prisma } from '../../../generated/prisma/client.ts'
+import type { Core } from '../../context/context.ts'
+import { type GitProvider, ProviderUnavailableError } from '../../ports/git-provider.ts'
+import { toDeleteOrSkip } from '../../rows/locks.ts'
+import { commitStatus } from './commit-status.ts'
+
+/** reports at the same time */
+const BATCH = 6
+/** seconds; longer than the time limit of a call to the provider */
+const LEASE_SECONDS = 120
+/** hours after which a status that can't be reported is dropped */
+const GIVE_UP_HOURS = 24
+
+interface Due {
+  revisionId: string
+  /** of the row; it changes with the revision's status */
+  version: number
+}
+
+/** One round: reports all that is due. Safe on several servers at once. */
+export async function reportStatuses(core: Core, signal?: AbortSignal): Promise<void> {
+  // another server may have a provider
+  if (!core.gitProvider) return
+  const { gitProvider } = core
+  while (!signal?.aborted) {
+    const due = await take(core)
+    if (due.length === 0) return
+    await Promise.all(due.map((one) => report(core, gitProvider, one, signal)))
+  }
+}
+
+/**
+ * The lease holds even if the revision changes meanwhile, so that an older status can't arrive after a newer one. `due_at` is
+ * compared in whole milliseconds, as it is rounded: what was queued just now is due now.
+ */
+function take(core: Core): Promise<Due[]> {
+  return core.db.$queryRaw`
+    UPDATE commit_statuses SET taken_until = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS})
+    WHERE revision_id IN (
+      SELECT revision_id FROM commit_statuses
+      WHERE due_at <= clock_timestamp()::timestamptz(3) AND (taken_until IS NULL OR taken_until < clock_timestamp())
+      ORDER BY due_at LIMIT ${BATCH} ${toDeleteOrSkip('commit_statuses')})
+    RETURNING revision_id AS "revisionId", version`
+}
+
+async function report(core: Core, provider: GitProvider, due: Due, signal?: AbortSignal): Promise<void> {
+  try {
+    await send(core, provider, due.revisionId, signal)
+    await finish(core, due)
+  } catch (error) {
+    if (signal?.aborted) return release(core, due, Prisma.empty)
+    if (!(error instanceof ProviderUnavailableError))
+      core.log.error({ err: error, revisionId: due.revisionId }, 'could not tell a commit its status')
+    await postpone(core, due)
+  }
+}
+
+/** Sends the revision's current status. If there is nobody to send it to, it counts as sent. */
+async function send(core: Core, provider: GitProvider, revisionId: string, signal?: AbortSignal): Promise<void> {
+  const revision = await core.db.revision.findUnique({
+    where: { id: revisionId },
+    include: { deployment: { include: { integration: true } } },
+  })
+  const integration = revision?.deployment.integration
+  if (!revision?.repoCommitSha || !integration?.installationId) return
+  if (integration.removedAt || integration.suspendedAt) return
+  const repository = provider.repositoryOf(revision.repoUrl ?? '')
+  if (!repository) return
+  const status = commitStatus(revision, core.publicUrl())
+  await provider.createStatus(Number(integration.installationId), repository, revision.repoCommitSha, status, signal)
+}
+
+/** If the status has changed meanwhile, the row stays and is due. */
+async function finish(core: Core, due: Due): Promise<void> {
+  const { count } = await core.db.commitStatus.deleteMany({
+    where: { revisionId: due.revisionId, version: due.version },
+  })
+  if (count === 0) await release(core, due, Prisma.empty)
+}
+
+/** Tries again after 5 s, 10 s … 10 min; drops it a day after the last change of status. */
+async function postpone(core: Core, due: Due): Promise<void> {
+  const dropped = await core.db.$executeRaw`
+    DELETE FROM commit_statuses WHERE revision_id = ${due.revisionId}::uuid AND version = ${due.version}
+      AND since < clock_timestamp() - make_interval(hours => ${GIVE_UP_HOURS})`
+  if (dropped > 0) {
+    core.log.warn({ revisionId: due.revisionId }, 'a commit was not told its status: the git provider was unavailable')
+    return
+  }
+  const wait = Prisma.sql`, tries = tries + 1,
+    due_at = clock_timestamp() + make_interval(secs => least(600, 5 * power(2, least(tries, 20))))`
+  await release(core, due, wait)
+}
+
+async function release(core: Core, { revisionId }: Due, more: Prisma.Sql): Promise<void> {
+  await core.db.$executeRaw`
+    UPDATE commit_statuses SET taken_until = NULL ${more} WHERE revision_id = ${revisionId}::uuid`
+}

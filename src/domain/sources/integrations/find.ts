@@ -1,0 +1,39 @@
+/** Finds git integrations: a removed one is gone for every reader, although its deployments still refer to it. */
+import type { Integration } from '../../../generated/prisma/client.ts'
+import { tenant } from '../../context/access.ts'
+import type { RequestContext } from '../../context/context.ts'
+import { ConflictError, NotFoundError } from '../../core/errors.ts'
+import type { GitProvider } from '../../ports/git-provider.ts'
+
+/** The tenant boundary of integrations. */
+export function liveIntegration(ctx: RequestContext): { workspaceId: string; removedAt: null } {
+  return { ...tenant(ctx), removedAt: null }
+}
+
+/** Throws NotFoundError. */
+export async function requireIntegration(ctx: RequestContext, id: string): Promise<Integration> {
+  const found = await ctx.db.integration.findFirst({ where: { id, ...liveIntegration(ctx) } })
+  if (!found) throw new NotFoundError('Integration', id)
+  return found
+}
+
+/** Throws ConflictError where none is configured. */
+export function requireGitProvider({ gitProvider }: { gitProvider: GitProvider | null }): GitProvider {
+  if (gitProvider) return gitProvider
+  throw new ConflictError(
+    'This server has no git provider: its operator has to set GITPROVIDER_API_URL, GITPROVIDER_APP_ID, GITPROVIDER_PRIVATE_KEY and GITPROVIDER_WEBHOOK_SECRET.',
+  )
+}
+
+/** The provider and the installation of an `app` integration. Throws ConflictError if it is suspended, or no provider is configured. */
+export function requireActiveInstallation(
+  ctx: RequestContext,
+  integration: Integration,
+): { provider: GitProvider; installation: number } {
+  const provider = requireGitProvider(ctx)
+  if (integration.suspendedAt)
+    throw new ConflictError(
+      `The integration '${integration.name}' is suspended at the git provider: an owner of its account has to lift that there.`,
+    )
+  return { provider, installation: Number(integration.installationId) }
+}

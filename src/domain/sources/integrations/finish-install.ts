@@ -1,0 +1,111 @@
+/**
+ * The callback of an installation: a person comes back from the git provider with the state that `startInstall` gave out
+ * and the id of the installation. The state stands for workspace and person. The id proves nothing, since anybody could
+ * send one: either the provider confirms that the person may use the installation, or it must be newer than the state.
+ */
+import { z } from 'zod'
+import type { Integration } from '../../../generated/prisma/client.ts'
+import { type Core, type Tx, transaction } from '../../context/context.ts'
+import { ConflictError, ForbiddenError, NotFoundError } from '../../core/errors.ts'
+import { hashState } from '../../core/oauth-state.ts'
+import { parse, type RawInput } from '../../core/parse.ts'
+import type { GitProvider, ProviderInstallation } from '../../ports/git-provider.ts'
+import { requireGitProvider } from './find.ts'
+
+/** ms by which the provider's clock may be behind */
+const CLOCK_SKEW = 60_000
+
+const text = z.string().min(1).max(1024)
+
+const finishInput = z.object({
+  query: z.object({
+    state: text,
+    installation_id: z
+      .string()
+      .regex(/^\d{1,15}$/, 'Must be digits.')
+      .transform(Number),
+    code: text.optional(),
+  }),
+})
+
+interface State {
+  workspaceId: string
+  subject: string
+  createdAt: Date
+}
+
+/**
+ * Stores the integration. Idempotent for one installation; a removed integration is restored, for the deployments that
+ * refer to it, too. Throws ForbiddenError for an invalid state or an installation that is not proven to be the person's,
+ * NotFoundError, ConflictError, ProviderUnavailableError.
+ */
+export async function finishInstall(core: Core, raw: RawInput, signal?: AbortSignal): Promise<Integration> {
+  const { query } = parse(finishInput, raw, { foreignQuery: true })
+  const provider = requireGitProvider(core)
+  const state = await consumeState(core, query.state)
+  const installation = await provider.installation(query.installation_id, signal)
+  if (!installation) throw new NotFoundError('Installation', String(query.installation_id))
+  await requireProof(provider, installation, state, query.code, signal)
+  return transaction(core, (tx) => store(tx, installation, state))
+}
+
+/** Valid once: deleting the row decides between concurrent calls. */
+async function consumeState(core: Core, state: string): Promise<State> {
+  const [found] = await core.db.$queryRaw<State[]>`
+    DELETE FROM install_states WHERE hash = ${hashState(state)} AND expires_at > now()
+    RETURNING workspace_id AS "workspaceId", subject, created_at AS "createdAt"`
+  if (found) return found
+  throw new ForbiddenError(
+    'This link is not one of ours, was used already, or has expired. Start the installation again.',
+  )
+}
+
+async function requireProof(
+  provider: GitProvider,
+  installation: ProviderInstallation,
+  state: State,
+  code: string | undefined,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  if (!provider.mayUse) {
+    if (installation.createdAt.getTime() >= state.createdAt.getTime() - CLOCK_SKEW) return
+    throw new ForbiddenError(
+      'The app had been installed before you started here, and this server has no OAuth client at the git provider (GITPROVIDER_CLIENT_ID and GITPROVIDER_CLIENT_SECRET), so it can’t tell whether the installation is yours. Uninstall the app at the git provider and start again, or ask the operator to configure the client.',
+    )
+  }
+  if (code && (await provider.mayUse(code, installation.id, signal))) return
+  throw new ForbiddenError(
+    'The git provider did not confirm that you may use this installation. Start again, signed in there as an owner of the account.',
+  )
+}
+
+async function store(tx: Tx, installation: ProviderInstallation, state: State): Promise<Integration> {
+  // one at a time for each installation, so that two organizations can't both get it
+  await tx.sql.$executeRaw`SELECT pg_advisory_xact_lock(${BigInt(installation.id)}::bigint)`
+  const { workspaceId, subject } = state
+  const installationId = BigInt(installation.id)
+  const { organizationId } = await tx.sql.workspace.findUniqueOrThrow({ where: { id: workspaceId } })
+  const taken = await tx.sql.integration.count({
+    where: { installationId, removedAt: null, workspace: { organizationId: { not: organizationId } } },
+  })
+  if (taken > 0)
+    throw new ConflictError('This installation belongs to another organization here; it has to remove it first.')
+
+  // the current one, or else the one that was removed last
+  const known = await tx.sql.integration.findFirst({
+    where: { workspaceId, installationId },
+    orderBy: { removedAt: { sort: 'desc', nulls: 'first' } },
+  })
+  const current = {
+    name: installation.account,
+    account: installation.account,
+    suspendedAt: installation.suspended ? (known?.suspendedAt ?? tx.now()) : null,
+    removedAt: null,
+  }
+  const integration = known
+    ? await tx.sql.integration.update({ where: { id: known.id }, data: current })
+    : await tx.sql.integration.create({ data: { workspaceId, kind: 'app', installationId, ...current } })
+  if (!known || known.removedAt)
+    tx.emit({ workspaceId, type: 'integration.created', subjectId: integration.id, actor: subject })
+  return integration
+}

@@ -1,0 +1,16 @@
+/** Lists a workspace's git integrations: where `integration_id` of a deployment comes from (docs/sources.md#git-providers). */
+import { z } from 'zod'
+import type { Integration } from '../../../generated/prisma/client.ts'
+import { requireRole } from '../../context/access.ts'
+import type { RequestContext } from '../../context/context.ts'
+import { parse, type RawInput } from '../../core/parse.ts'
+import { liveIntegration } from './find.ts'
+
+export const listInput = z.object({})
+
+/** All, oldest first. Role: viewer. */
+export async function listIntegrations(ctx: RequestContext, raw: RawInput): Promise<Integration[]> {
+  requireRole(ctx, 'viewer')
+  parse(listInput, raw)
+  return ctx.db.integration.findMany({ where: liveIntegration(ctx), orderBy: [{ createdAt: 'asc' }, { id: 'asc' }] })
+}

@@ -1,0 +1,33 @@
+/** Removes a git integration of kind `app` from its workspace. At the git provider the app stays installed. */
+import { z } from 'zod'
+import { requireRole } from '../../context/access.ts'
+import { type RequestContext, transaction } from '../../context/context.ts'
+import { ConflictError, NotFoundError } from '../../core/errors.ts'
+import { uuid } from '../../core/fields.ts'
+import { parse, type RawInput } from '../../core/parse.ts'
+import { liveIntegration } from './find.ts'
+
+export const removeInput = z.object({ path: z.object({ integration_id: uuid }) })
+
+/**
+ * Its deployments keep running, report that the integration is gone, and can't be built any more. Role: admin. Throws
+ * NotFoundError (also a second time), ConflictError for the server's own directory.
+ */
+export async function removeIntegration(ctx: RequestContext, raw: RawInput): Promise<void> {
+  requireRole(ctx, 'admin')
+  const { path } = parse(removeInput, raw)
+  const where = { id: path.integration_id, ...liveIntegration(ctx) }
+  await transaction(ctx, async (tx) => {
+    const found = await tx.sql.integration.findFirst({ where })
+    if (found?.kind === 'directory')
+      throw new ConflictError('This is the server’s own folder of repositories; it can’t be removed.')
+    const { count } = await tx.sql.integration.updateMany({ where, data: { removedAt: tx.now() } })
+    if (count === 0) throw new NotFoundError('Integration', path.integration_id)
+    tx.emit({
+      workspaceId: ctx.workspace.id,
+      type: 'integration.removed',
+      subjectId: path.integration_id,
+      actor: ctx.actor.subject,
+    })
+  })
+}

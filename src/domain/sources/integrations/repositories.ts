@@ -1,0 +1,76 @@
+/** The repositories that an integration can access: where `repo_url` and `repo_ref` of a deployment come from (docs/sources.md#git-providers). */
+import { z } from 'zod'
+import type { Integration } from '../../../generated/prisma/client.ts'
+import type { Source } from '../../../generated/prisma/enums.ts'
+import { requireRole } from '../../context/access.ts'
+import type { RequestContext } from '../../context/context.ts'
+import { ConflictError, type Violation } from '../../core/errors.ts'
+import { uuid } from '../../core/fields.ts'
+import { parse, type RawInput, violation } from '../../core/parse.ts'
+import { parseRepoUrl } from '../../model/repository-url.ts'
+import type { SourceConfig } from '../../model/shapes.ts'
+import { findRepositories } from './directory.ts'
+import { requireActiveInstallation, requireIntegration } from './find.ts'
+
+/** A git repository, as docs/sources.md#git-providers has it. */
+export interface Repository {
+  hostIntegrationId: string
+  /** the provider's, or for a directory a hash of the repository's path; at most 2^53 - 1 */
+  id: number
+  name: string
+  owner: string
+  url: string
+  defaultBranch: string
+}
+
+export const listRepositoriesInput = z.object({ path: z.object({ integration_id: uuid }) })
+
+/** The integration's repositories. Role: viewer. Throws NotFoundError, ConflictError, ProviderUnavailableError. */
+export async function listRepositories(ctx: RequestContext, raw: RawInput): Promise<Repository[]> {
+  requireRole(ctx, 'viewer')
+  const { path } = parse(listRepositoriesInput, raw)
+  return repositoriesOf(ctx, await requireIntegration(ctx, path.integration_id))
+}
+
+/** The same for an integration that was read already. */
+export async function repositoriesOf(ctx: RequestContext, integration: Integration): Promise<Repository[]> {
+  const found = integration.kind === 'app' ? await installed(ctx, integration) : await inFolder(ctx, integration)
+  return found.map((repository) => ({ ...repository, hostIntegrationId: integration.id }))
+}
+
+async function inFolder(ctx: RequestContext, integration: Integration) {
+  const found = await findRepositories(ctx.settings.gitDirectory)
+  return found.map((repository) => ({ ...repository, owner: repository.owner ?? integration.name }))
+}
+
+async function installed(ctx: RequestContext, integration: Integration) {
+  const { provider, installation } = requireActiveInstallation(ctx, integration)
+  const found = await provider.repositories(installation, ctx.signal)
+  if (found) return found
+  throw new ConflictError(
+    `The app is no longer installed at the git provider for '${integration.name}': remove the integration and install the app again.`,
+  )
+}
+
+/**
+ * Whether the integration that a new deployment names can access its repository; a `directory` accepts any URL. Asks the
+ * provider, so it must be called before the transaction. Throws NotFoundError for the integration; ConflictError while
+ * it is suspended; ProviderUnavailableError.
+ */
+export async function repositoryViolations(
+  ctx: RequestContext,
+  { source, source_config: config }: { source: Source; source_config: SourceConfig },
+): Promise<Violation[]> {
+  if (config.integration_id == null) return []
+  const integration = await requireIntegration(ctx, config.integration_id)
+  if (source !== 'gitprovider' || integration.kind !== 'app' || config.repo_url == null) return []
+  // an invalid URL is reported by the field rules
+  if (typeof parseRepoUrl(config.repo_url) === 'string') return []
+  const { provider, installation } = requireActiveInstallation(ctx, integration)
+  const repository = provider.repositoryOf(config.repo_url)
+  const token = repository && (await provider.cloneToken(installation, repository, ctx.signal))
+  if (token) return []
+  return [
+    violation('source_config.repo_url', `Must be a repository that the integration '${integration.name}' reaches.`),
+  ]
+}

@@ -1,0 +1,41 @@
+/** A window of an integration's repositories, filtered and sorted in memory: the provider returns them all. */
+import { z } from 'zod'
+import { cut, decodeCursor, encodeCursor, type Slice, type Window, windowSize } from '../../core/paging.ts'
+import type { Repository } from './repositories.ts'
+
+type Key = [owner: string, name: string, url: string]
+
+const keyShape = z.tuple([z.string(), z.string(), z.string()])
+
+/** names in a folder may differ only in case: the URL makes the order total */
+const keyOf = ({ owner, name, url }: Repository): Key => [owner.toLowerCase(), name.toLowerCase(), url]
+
+/** The opaque cursor of a repository. */
+export const repositoryCursor = (repository: Repository): string => encodeCursor(keyOf(repository))
+
+/** Those with `search` in `owner/name`, ignoring case. */
+export function searched(all: readonly Repository[], search: string | null | undefined): Repository[] {
+  const wanted = search?.trim().toLowerCase() ?? ''
+  return all.filter(({ owner, name }) => `${owner}/${name}`.toLowerCase().includes(wanted))
+}
+
+/** Throws ValidationError for a bad size or cursor. */
+export function windowRepositories(all: readonly Repository[], window: Window): Slice<Repository> {
+  const { take, backward } = windowSize(window)
+  const after = boundary(window.after, 'after')
+  const before = boundary(window.before, 'before')
+  const inside = all
+    .filter((one) => (!after || compare(keyOf(one), after) > 0) && (!before || compare(keyOf(one), before) < 0))
+    .sort((a, b) => compare(keyOf(a), keyOf(b)))
+  if (backward) inside.reverse()
+  return cut(window, inside.slice(0, take + 1))
+}
+
+function boundary(cursor: string | null | undefined, name: string): Key | null {
+  return cursor ? decodeCursor(cursor, keyShape, ['query', name]) : null
+}
+
+function compare(a: Key, b: Key): number {
+  const at = a.findIndex((part, i) => part !== b[i])
+  return at < 0 ? 0 : a[at]! < b[at]! ? -1 : 1
+}

@@ -1,0 +1,30 @@
+/** Starts the installation of the app at the git provider: returns the address where a person installs it. */
+import { z } from 'zod'
+import { requireRole } from '../../context/access.ts'
+import type { RequestContext } from '../../context/context.ts'
+import { hashState, newState } from '../../core/oauth-state.ts'
+import { parse, type RawInput } from '../../core/parse.ts'
+import { requireGitProvider } from './find.ts'
+
+/** Minutes that a person has to come back. */
+const VALID_MINUTES = 15
+
+export const startInput = z.object({})
+
+/** The address leads back to the callback, once, until `expiresAt`. Role: admin. Throws ConflictError; ProviderUnavailableError. */
+export async function startInstall(
+  ctx: RequestContext,
+  raw: RawInput,
+): Promise<{ installUrl: string; expiresAt: Date }> {
+  requireRole(ctx, 'admin')
+  parse(startInput, raw)
+  const provider = requireGitProvider(ctx)
+  const state = newState()
+  const installUrl = await provider.installUrl(state, ctx.signal)
+  const [made] = await ctx.db.$queryRaw<[{ expires_at: Date }]>`
+    WITH purged AS (DELETE FROM install_states WHERE expires_at < now())
+    INSERT INTO install_states (hash, workspace_id, subject, expires_at)
+    VALUES (${hashState(state)}, ${ctx.workspace.id}::uuid, ${ctx.actor.subject}, now() + make_interval(mins => ${VALID_MINUTES}::int))
+    RETURNING expires_at`
+  return { installUrl, expiresAt: made.expires_at }
+}

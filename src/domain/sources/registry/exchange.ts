@@ -1,0 +1,61 @@
+/**
+ * The token endpoint of the container registry: its clients send a push token as the password and ask for a token with
+ * the scopes of one request. They get the intersection of both, for no longer than the push token is valid.
+ */
+import { z } from 'zod'
+import type { Core } from '../../context/context.ts'
+import { DomainError, UnauthenticatedError } from '../../core/errors.ts'
+import { parse, type RawInput } from '../../core/parse.ts'
+import { coversRepository, type RegistryAccess } from '../../ports/registry.ts'
+
+const oneOrMore = z.preprocess((raw) => (typeof raw === 'string' ? [raw] : raw), z.array(z.string()).optional())
+
+export const exchangeInput = z.object({
+  query: z.object({
+    service: z.string().optional().describe('Of the registry.'),
+    scope: oneOrMore.describe('`repository:NAME:pull,push`; may be given several times.'),
+    account: z.string().optional().describe('Ignored.'),
+  }),
+})
+
+export interface ExchangedToken {
+  /** never log it */
+  token: string
+  /** seconds */
+  expiresIn: number
+  issuedAt: Date
+}
+
+/** `password`: a push token, or null. Throws UnauthenticatedError, and NOT_FOUND where no registry is configured. */
+export async function exchangeToken(core: Core, password: string | null, raw: RawInput): Promise<ExchangedToken> {
+  const { registry } = core
+  if (!registry) throw new DomainError('NOT_FOUND', 'No container registry is configured here.')
+  const pushToken = password === null ? null : await registry.verify(password)
+  const expiresIn = pushToken ? Math.floor((pushToken.expiresAt.getTime() - Date.now()) / 1000) : 0
+  if (!pushToken || expiresIn < 1)
+    throw new UnauthenticatedError('A push token is required as the password; any user name will do.')
+  const { query } = parse(exchangeInput, raw, { foreignQuery: true })
+  const access = intersection(pushToken.access, (query.scope ?? []).flatMap(scopesOf))
+  return { token: await registry.sign(pushToken.subject, access, expiresIn), expiresIn, issuedAt: new Date() }
+}
+
+/** Some clients put several scopes into one parameter. Names may contain a colon, types and actions don't. */
+function scopesOf(text: string): { name: string; actions: string[] }[] {
+  return text.split(' ').flatMap((scope) => {
+    const found = /^repository(?:\([^)]*\))?:(.+):([^:]*)$/.exec(scope)
+    return found ? [{ name: found[1]!, actions: found[2]!.split(',') }] : []
+  })
+}
+
+/** For each repository that is asked for: the actions that are granted for it, or for a repository it is below. */
+function intersection(granted: RegistryAccess[], asked: { name: string; actions: string[] }[]): RegistryAccess[] {
+  return [...new Set(asked.map(({ name }) => name))]
+    .map((repository) => {
+      const wanted = asked.filter(({ name }) => name === repository).flatMap((scope) => scope.actions)
+      const allowed = granted
+        .filter((access) => coversRepository(access.repository, repository))
+        .flatMap((a) => a.actions)
+      return { repository, actions: [...new Set(allowed)].filter((action) => wanted.includes(action)) }
+    })
+    .filter(({ actions }) => actions.length > 0)
+}

@@ -1,0 +1,43 @@
+/** A short-lived token for pushing images to the repository of a deployment and those below it (docs/deployments.md#deployments). */
+import { z } from 'zod'
+import { liveDeployment, requireRole } from '../../context/access.ts'
+import type { RequestContext } from '../../context/context.ts'
+import { ConflictError, NotFoundError } from '../../core/errors.ts'
+import { parse, type RawInput } from '../../core/parse.ts'
+import { deploymentPath } from '../../model/shapes.ts'
+import { repositoryOf } from '../../ports/registry.ts'
+import { refuseDeleted } from '../../rows/locks.ts'
+
+export const pushTokenInput = z.object({ path: deploymentPath })
+
+/** long enough for a large image */
+const SECONDS = 15 * 60
+
+export interface PushToken {
+  /** never log it */
+  token: string
+  /** `host/repository`: a tag behind it makes the image's reference, `/name:tag` one of a repository below */
+  registryUrl: string
+}
+
+/** Role: deployer. Throws ConflictError for other sources, a deleted deployment, and where no registry is configured. */
+export async function createPushToken(ctx: RequestContext, raw: RawInput): Promise<PushToken> {
+  requireRole(ctx, 'deployer')
+  const { path } = parse(pushTokenInput, raw)
+  const id = path.deployment_id
+  const deployment = await ctx.db.deployment.findFirst({ where: { id, ...liveDeployment(ctx) } })
+  if (!deployment) throw new NotFoundError('Deployment', id)
+  refuseDeleted(deployment)
+  if (deployment.source !== 'internal_container')
+    throw new ConflictError(
+      `Only for internal_container sources; the source of deployment ID ${id} is ${deployment.source}.`,
+    )
+  const { registry } = ctx
+  if (!registry)
+    throw new ConflictError(
+      'No container registry is configured here: set REGISTRY_URL, REGISTRY_TOKEN_KEY and REGISTRY_TOKEN_CERTIFICATE.',
+    )
+  const repository = repositoryOf(deployment)
+  const token = await registry.sign(ctx.actor.subject, [{ repository, actions: ['pull', 'push'] }], SECONDS)
+  return { token, registryUrl: `${registry.host}/${repository}` }
+}

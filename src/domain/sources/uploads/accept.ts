@@ -1,0 +1,85 @@
+/**
+ * Checks and reserves the tarball of a new revision: its path must have been issued for the deployment, and it must be
+ * uploaded and not too large. The storage is asked before the transaction; the row is checked again in it.
+ */
+import { tenant } from '../../context/access.ts'
+import type { RequestContext, Tx } from '../../context/context.ts'
+import { DomainError, type Violation } from '../../core/errors.ts'
+import { violation } from '../../core/parse.ts'
+import { MAX_TARBALL_BYTES, type StoredObject } from '../../ports/tarball-storage.ts'
+import { toDelete } from '../../rows/locks.ts'
+
+const FIELD = 'source_revision_config.source_tarball_path'
+
+/** A path that the caller named, and what the storage has there. */
+export interface Tarball {
+  objectPath: string
+  deploymentId: string
+  /** null: it was not issued for this deployment, or nothing was uploaded */
+  stored: StoredObject | null
+}
+
+/** Asks the storage, so it must be called outside of transactions. Null: no path was named. */
+export async function inspectTarball(
+  ctx: RequestContext,
+  deploymentId: string,
+  objectPath: string | null | undefined,
+): Promise<Tarball | null> {
+  if (objectPath == null) return null
+  // the storage is not asked about other deployments' paths
+  const issued = await ctx.db.upload.count({
+    where: { objectPath, deploymentId, removedAt: null, deployment: tenant(ctx) },
+  })
+  return { objectPath, deploymentId, stored: issued === 0 ? null : await stat(ctx, objectPath) }
+}
+
+async function stat(ctx: RequestContext, objectPath: string): Promise<StoredObject | null> {
+  try {
+    return await ctx.tarballs.stat(objectPath)
+  } catch (error) {
+    ctx.log.error({ err: error, requestId: ctx.requestId }, 'the storage of source tarballs failed')
+    throw new DomainError('UNAVAILABLE', 'The storage of source tarballs does not answer. Try again.')
+  }
+}
+
+const unissued = () => violation(FIELD, 'Must be a path obtained from the upload-url of this deployment.')
+
+/** For a new deployment: no path can have been issued for it yet. */
+export function unissuedViolations(objectPath: string | null | undefined): Violation[] {
+  return objectPath == null ? [] : [unissued()]
+}
+
+/** Why the tarball can't be used. Locks its row until the transaction ends. */
+export async function tarballViolations(tx: Tx, tarball: Tarball | null): Promise<Violation[]> {
+  if (!tarball) return []
+  const { objectPath, deploymentId, stored } = tarball
+  await tx.sql.$queryRaw`SELECT 1 FROM uploads WHERE object_path = ${objectPath} ${toDelete('uploads')}`
+  const upload = await tx.sql.upload.findFirst({ where: { objectPath, deploymentId, removedAt: null } })
+  if (!upload) return [unissued()]
+  if (!stored) return [violation(FIELD, 'Nothing was uploaded to this path: PUT the tarball to its upload_url first.')]
+  if (stored.size > MAX_TARBALL_BYTES)
+    return [
+      violation(FIELD, `The tarball has ${stored.size} bytes; at most ${MAX_TARBALL_BYTES} are taken. Upload another.`),
+    ]
+  if (upload.checksum !== null && upload.checksum !== stored.checksum)
+    return [violation(FIELD, 'The tarball has been changed since a revision used it: get a new upload-url.')]
+  return []
+}
+
+/** Records that the tarball is used: from now on it can't be replaced. */
+export async function useTarball(tx: Tx, tarball: Tarball | null): Promise<void> {
+  if (!tarball?.stored) return
+  await tx.sql.upload.update({
+    where: { objectPath: tarball.objectPath },
+    data: { ...tarball.stored, usedAt: tx.now() },
+  })
+}
+
+/** For a redeploy: keeps the tarball from being removed. False: it was removed already. */
+export async function reuseTarball(tx: Tx, objectPath: string | null): Promise<boolean> {
+  const { count } = await tx.sql.upload.updateMany({
+    where: { objectPath: objectPath ?? '', removedAt: null },
+    data: { usedAt: tx.now() },
+  })
+  return count > 0
+}

@@ -1,0 +1,55 @@
+/** Issues an address for uploading one source tarball (docs/deployments.md#deployments). */
+import { randomUUID } from 'node:crypto'
+import { z } from 'zod'
+import { requireRole } from '../../context/access.ts'
+import type { RequestContext, Tx } from '../../context/context.ts'
+import { ConflictError, DomainError } from '../../core/errors.ts'
+import { parse, type RawInput } from '../../core/parse.ts'
+import { deploymentPath } from '../../model/shapes.ts'
+import { lockDeployment, refuseDeleted } from '../../rows/locks.ts'
+
+/** ms that an address is valid */
+const VALID = 60 * 60 * 1000
+
+export const uploadUrlInput = z.object({ path: deploymentPath })
+
+export interface UploadUrl {
+  /** absolute; whoever has it may upload: never log it */
+  uploadUrl: string
+  /** the `source_tarball_path` of the revision that uses it */
+  objectPath: string
+}
+
+/** Role: deployer. Throws ConflictError for other sources than `internal_source`, RATE_LIMITED when too many are open. */
+export async function createUploadUrl(ctx: RequestContext, raw: RawInput): Promise<UploadUrl> {
+  requireRole(ctx, 'deployer')
+  const { path } = parse(uploadUrlInput, raw)
+  const expiresAt = new Date(ctx.clock().getTime() + VALID)
+  const objectPath = await lockDeployment(ctx, path.deployment_id, async (tx, deployment) => {
+    refuseDeleted(deployment)
+    if (deployment.source !== 'internal_source')
+      throw new ConflictError(
+        `Uploads are only for internal_source deployments; this deployment's source is ${deployment.source}.`,
+      )
+    await refuseTooMany(ctx, tx, deployment.id)
+    const id = randomUUID()
+    const objectPath = `sources/${deployment.workspaceId}/${deployment.id}/${id}.tar.gz`
+    await tx.sql.upload.create({ data: { id, deploymentId: deployment.id, objectPath, expiresAt } })
+    return objectPath
+  })
+  return { uploadUrl: await ctx.tarballs.uploadUrl(objectPath, expiresAt), objectPath }
+}
+
+/** Each upload may take 200 MB of storage. Used and expired ones do not count. The deployment must be locked. */
+async function refuseTooMany({ settings }: RequestContext, tx: Tx, deploymentId: string): Promise<void> {
+  const most = settings.uploadsPerDeployment
+  const [open] = await tx.sql.$queryRaw<{ count: number; seconds: number | null }[]>`
+    SELECT count(*)::int AS count, ceil(extract(epoch FROM min(expires_at) - now()))::int AS seconds FROM uploads
+    WHERE deployment_id = ${deploymentId}::uuid AND used_at IS NULL AND removed_at IS NULL AND expires_at > now()`
+  if (open!.count < most) return
+  throw new DomainError(
+    'RATE_LIMITED',
+    `This deployment has ${open!.count} addresses for uploads that are neither used nor expired, and may have ${most}: use one of them.`,
+    { retryAfterSeconds: open!.seconds ?? 1 },
+  )
+}

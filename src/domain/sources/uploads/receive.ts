@@ -1,0 +1,89 @@
+/** Receives an upload, if the storage is this server's own. The signature in the address is the credential. */
+import type { Core } from '../../context/context.ts'
+import { ConflictError, DomainError, ForbiddenError, ValidationError } from '../../core/errors.ts'
+import { MAX_TARBALL_BYTES, type Received, type StoredObject } from '../../ports/tarball-storage.ts'
+import { toDelete } from '../../rows/locks.ts'
+import { isSigned } from './signature.ts'
+
+export interface UploadRequest {
+  objectPath: string
+  /** query parameters of the address, unparsed */
+  expires: string
+  signature: string
+  /** Content-Length; null: absent */
+  length: number | null
+  chunks: AsyncIterable<Uint8Array>
+}
+
+/** Throws DomainErrors; then what was received is discarded, and an earlier upload to the address stays. */
+export async function receiveUpload(core: Core, request: UploadRequest): Promise<StoredObject> {
+  requireSignature(core, request)
+  if ((request.length ?? 0) > MAX_TARBALL_BYTES) throw tooLarge()
+  await requireOpen(core, request.objectPath)
+  const received = await core.tarballs.receive!(gzip(request.chunks), request.objectPath)
+  try {
+    await keep(core, request.objectPath, received)
+  } catch (error) {
+    await received.discard()
+    throw error
+  }
+  return { size: received.size, checksum: received.checksum }
+}
+
+function requireSignature(core: Core, { objectPath, expires, signature }: UploadRequest): void {
+  const until = /^\d{1,11}$/.test(expires) ? Number(expires) : 0
+  if (!isSigned(core.keyring, objectPath, until, signature))
+    throw new ForbiddenError('The signature of this address is not valid: use the upload_url exactly as it was given.')
+  if (until * 1000 <= core.clock().getTime())
+    throw new ForbiddenError('This address has expired: get a new one from the upload-url of the deployment.')
+}
+
+/** Called before the body is read, so that the client need not send it in vain. */
+async function requireOpen(core: Core, objectPath: string): Promise<void> {
+  refuseClosed(
+    await core.db.upload.findFirst({
+      where: { objectPath, removedAt: null, deployment: { deletedAt: null } },
+      select: { usedAt: true },
+    }),
+  )
+}
+
+/** Under a lock of the row, so that a tarball that a revision uses is never replaced. */
+async function keep(core: Core, objectPath: string, received: Received): Promise<void> {
+  await core.db.$transaction(async (sql) => {
+    const [upload] = await sql.$queryRaw<{ usedAt: Date | null }[]>`
+      SELECT used_at AS "usedAt" FROM uploads WHERE object_path = ${objectPath} AND removed_at IS NULL ${toDelete('uploads')}`
+    refuseClosed(upload ?? null)
+    await received.keep()
+  })
+}
+
+function refuseClosed(upload: { usedAt: Date | null } | null): void {
+  if (!upload) throw new ConflictError('This upload is no longer awaited: its deployment is gone, or it was removed.')
+  if (upload.usedAt) throw new ConflictError('A revision uses this upload: get a new upload-url for another tarball.')
+}
+
+/** Passes chunks on; throws if they do not start with gzip's magic number, or exceed the limit. */
+async function* gzip(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let head = Buffer.alloc(0)
+  let size = 0
+  for await (const chunk of chunks) {
+    size += chunk.length
+    if (size > MAX_TARBALL_BYTES) throw tooLarge()
+    if (head.length < 3) {
+      head = Buffer.concat([head, chunk.subarray(0, 3)])
+      if (head.length >= 3) requireMagic(head)
+    }
+    yield chunk
+  }
+  if (head.length < 3) requireMagic(head)
+}
+
+function requireMagic(head: Buffer): void {
+  if (head.length >= 3 && head[0] === 0x1f && head[1] === 0x8b && head[2] === 8) return
+  throw new ValidationError([{ loc: ['body'], msg: 'Must be a gzip tarball (.tar.gz).', type: 'value_error' }])
+}
+
+function tooLarge(): DomainError {
+  return new DomainError('PAYLOAD_TOO_LARGE', `The tarball is larger than ${MAX_TARBALL_BYTES} bytes (200 MB).`)
+}

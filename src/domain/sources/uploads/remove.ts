@@ -1,0 +1,48 @@
+/**
+ * Removes tarballs that no revision needs any more. Setting `removed_at` reserves a row for removal, so that no revision
+ * can use it; it is deleted once the object is. A removal that failed is tried again.
+ */
+import type { Core } from '../../context/context.ts'
+import { toDeleteOrSkip } from '../../rows/locks.ts'
+
+/** rows of one round, so that it is short */
+const BATCH = 100
+
+/** One round. Safe on several servers at once. */
+export async function removeUploads(core: Core): Promise<void> {
+  const claimed = await claim(core)
+  for (const { id, objectPath } of claimed) {
+    try {
+      await core.tarballs.remove([objectPath])
+      await core.db.upload.deleteMany({ where: { id } })
+    } catch (error) {
+      core.log.warn({ err: error, uploadId: id }, 'could not remove an uploaded tarball; it comes again')
+    }
+  }
+}
+
+/**
+ * Reserves rows for removal, under a lock, so that a tarball that a revision is just starting to use stays. None is
+ * removed while its address is still valid.
+ */
+function claim(core: Core): Promise<{ id: string; objectPath: string }[]> {
+  return core.db.$queryRaw`
+    UPDATE uploads SET removed_at = now() WHERE id IN (
+      SELECT u.id FROM uploads u LEFT JOIN deployments d ON d.id = u.deployment_id
+      WHERE u.expires_at < now() - interval '1 hour' AND (
+        u.removed_at < now() - interval '5 minutes'
+        OR (u.removed_at IS NULL AND (
+          d.id IS NULL OR d.torn_down_at IS NOT NULL
+          OR (u.used_at IS NULL AND u.created_at < now() - interval '24 hours')
+          OR (u.used_at < now() - interval '24 hours' AND NOT EXISTS (
+            SELECT 1 FROM revisions r
+            WHERE r.deployment_id = d.id AND r.source_tarball_path = u.object_path AND (
+              r.id IN (d.latest_revision_id, d.active_revision_id)
+              OR r.created_at > now() - interval '24 hours'
+              OR r.status IN ('CREATING', 'QUEUED', 'AWAITING_BUILD', 'BUILDING', 'AWAITING_DEPLOY', 'DEPLOYING')
+              OR r.artifact IS NOT NULL
+              OR r.id IN (SELECT id FROM revisions WHERE deployment_id = d.id AND deployed_at IS NOT NULL
+                          ORDER BY deployed_at DESC LIMIT 5)))))))
+      ORDER BY u.created_at LIMIT ${BATCH} ${toDeleteOrSkip('u')})
+    RETURNING id, object_path AS "objectPath"`
+}

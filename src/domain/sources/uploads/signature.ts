@@ -1,0 +1,14 @@
+/** The signature in the address of an upload: it allows a PUT of one object until the address expires. */
+import type { KeyRing } from '../../core/keyring.ts'
+
+const PURPOSE = 'upload'
+const text = (objectPath: string, expires: number) => `PUT\n${objectPath}\n${expires}`
+
+/** `expires`: seconds since 1970 */
+export function signUpload(keyring: KeyRing, objectPath: string, expires: number): string {
+  return keyring.sign(PURPOSE, text(objectPath, expires))
+}
+
+export function isSigned(keyring: KeyRing, objectPath: string, expires: number, signature: string): boolean {
+  return keyring.verify(PURPOSE, text(objectPath, expires), signature)
+}

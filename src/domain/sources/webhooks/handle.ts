@@ -1,0 +1,59 @@
+/**
+ * Handles webhook deliveries. A delivery is only a hint: the provider is asked once for all deliveries about the same
+ * branch or installation, and its answer decides. While it is unavailable they wait, for a day at most.
+ */
+import type { Core } from '../../context/context.ts'
+import { type GitProvider, ProviderUnavailableError } from '../../ports/git-provider.ts'
+import { syncInstallation } from './installation.ts'
+import { type Delivery, finish, type Group, postpone, release, startOfRound, takeGroup } from './lease.ts'
+import { rollOutPush } from './push.ts'
+
+/** groups handled at the same time */
+const CONCURRENCY = 4
+
+/** One round: all that is due. Safe on several servers at once. When `signal` aborts, it releases its leases. */
+export async function handleDeliveries(core: Core, signal: AbortSignal): Promise<void> {
+  const provider = core.gitProvider
+  if (!provider) return
+  const until = await startOfRound(core)
+  if (!until) return
+  const work = async () => {
+    for (;;) {
+      const group = signal.aborted ? null : await takeGroup(core, until)
+      if (!group) return
+      await handle(core, provider, group, signal)
+    }
+  }
+  await Promise.all(Array.from({ length: CONCURRENCY }, work))
+}
+
+async function handle(core: Core, provider: GitProvider, group: Group, signal: AbortSignal): Promise<void> {
+  try {
+    const handler = group.event === 'push' ? rollOutPush : syncInstallation
+    const agrees = await handler(core, provider, group, signal)
+    // if the answer does not agree with the delivery it may be stale: ask once more
+    const doubtful = (delivery: Delivery) => delivery.tries === 1 && !agrees(delivery)
+    await finish(
+      core,
+      group.deliveries.filter((delivery) => !doubtful(delivery)),
+    )
+    await postpone(core, group.deliveries.filter(doubtful))
+  } catch (error) {
+    if (signal.aborted) return release(core, group.deliveries)
+    await failed(core, group, error)
+  }
+}
+
+async function failed(core: Core, group: Group, error: unknown): Promise<void> {
+  const { event, installationId, repository, branch } = group
+  const about = { event, installationId, repository, branch }
+  const givenUp = await postpone(core, group.deliveries)
+  if (givenUp > 0)
+    core.log.error(
+      { ...about, err: error, deliveries: givenUp },
+      'gave up on deliveries of the git provider after a day',
+    )
+  else if (error instanceof ProviderUnavailableError)
+    core.log.warn({ ...about, error: error.message }, 'the git provider can’t be asked about a delivery; later again')
+  else core.log.error({ ...about, err: error }, 'could not handle a delivery of the git provider; later again')
+}

@@ -1,0 +1,48 @@
+/** Handles events of an installation: brings its integrations, in every workspace, in line with what the provider says. */
+import { type Core, transaction } from '../../context/context.ts'
+import type { GitProvider } from '../../ports/git-provider.ts'
+import { type Delivery, type Group, lockLease } from './lease.ts'
+
+/** The state that an action leads to; other actions change nothing that is stored. */
+const EXPECTED: Record<string, State> = { deleted: 'removed', suspend: 'suspended', unsuspend: 'active' }
+
+type State = 'removed' | 'suspended' | 'active'
+
+/** Returns whether the provider's answer agrees with a delivery. Throws ProviderUnavailableError. */
+export async function syncInstallation(
+  core: Core,
+  provider: GitProvider,
+  group: Group,
+  signal: AbortSignal,
+): Promise<(delivery: Delivery) => boolean> {
+  const where = { installationId: group.installationId, removedAt: null }
+  const found = await core.db.integration.findMany({ where, orderBy: { id: 'asc' } })
+  if (found.length === 0) return () => true
+  const installation = await provider.installation(group.installationId, signal)
+  const state = !installation ? 'removed' : installation.suspended ? 'suspended' : 'active'
+  for (const { id, workspaceId } of found) {
+    await transaction(core, async (tx) => {
+      if (!(await lockLease(tx.sql, group))) return
+      const { count } = await tx.sql.integration.updateMany({
+        where: { id, removedAt: null, ...IS_CHANGE[state] },
+        data: data(state, tx.now()),
+      })
+      if (count > 0) tx.emit({ workspaceId, type: EVENT[state], subjectId: id })
+    })
+  }
+  return ({ action }) => EXPECTED[action ?? ''] === undefined || EXPECTED[action ?? ''] === state
+}
+
+/** The condition under which a state is a change: only those are written, with an event. */
+const IS_CHANGE = { removed: {}, suspended: { suspendedAt: null }, active: { suspendedAt: { not: null } } } as const
+
+const EVENT = {
+  removed: 'integration.removed',
+  suspended: 'integration.suspended',
+  active: 'integration.unsuspended',
+} as const
+
+function data(state: State, now: Date) {
+  if (state === 'removed') return { removedAt: now }
+  return { suspendedAt: state === 'suspended' ? now : null }
+}

@@ -1,0 +1,120 @@
+/**
+ * The queue of webhook deliveries. Those about one branch, or one installation, are leased together by one server: one
+ * answer of the provider is enough for all of them. A server that is too slow loses its lease, and another may have
+ * acted on a newer answer since: therefore every write checks the lease in its transaction.
+ */
+import { Prisma } from '../../../generated/prisma/client.ts'
+import type { Core, Sql } from '../../context/context.ts'
+import { toChange, toDeleteOrSkip } from '../../rows/locks.ts'
+
+/** longer than the time limit of a call to the provider */
+const LEASE_SECONDS = 60
+/** hours after which a delivery that can't be handled is given up */
+const GIVE_UP_HOURS = 24
+/** seconds until the second attempt, doubling up to the longest pause */
+const FIRST_PAUSE = 5
+const LONGEST_PAUSE = 600
+
+export interface Delivery {
+  id: string
+  action: string | null
+  after: string | null
+  /** the number of this attempt: 1, 2 … Also the fencing token: each lease has another number */
+  tries: number
+}
+
+/** All open deliveries about the same branch or installation. */
+export interface Group {
+  event: string
+  installationId: number
+  repository: string | null
+  branch: string | null
+  deliveries: [Delivery, ...Delivery[]]
+}
+
+type Row = Delivery & Pick<Group, 'event' | 'repository' | 'branch'> & { installationId: bigint }
+
+/**
+ * The time at which a round starts; null: nothing is due. Later deliveries wait for the next round, so that a stream of
+ * pushes does not cause one call to the provider each. Times are compared in whole milliseconds, as the columns are
+ * rounded: what was received just now is due now.
+ */
+export async function startOfRound(core: Core): Promise<Date | null> {
+  const [row] = await core.db.$queryRaw<{ now: Date }[]>`
+    SELECT clock_timestamp()::timestamptz(3) AS now
+    WHERE EXISTS (SELECT 1 FROM webhook_deliveries WHERE finished_at IS NULL AND not_before <= clock_timestamp()::timestamptz(3))`
+  return row?.now ?? null
+}
+
+/** Leases the group of the oldest delivery that is due and was received before `until`; null: none is. */
+export async function takeGroup(core: Core, until: Date): Promise<Group | null> {
+  const rows = await core.db.$transaction(async (sql) => {
+    // one server at a time, or each of two could take a part of the same group
+    await sql.$executeRaw`SELECT pg_advisory_xact_lock(hashtext('pilothouse_gitprovider'))`
+    return sql.$queryRaw<Row[]>`
+      WITH due AS (
+        SELECT event, installation_id, repository, branch FROM webhook_deliveries d
+        WHERE finished_at IS NULL AND not_before <= clock_timestamp()::timestamptz(3) AND received_at <= ${until}
+          AND NOT EXISTS (SELECT 1 FROM webhook_deliveries other
+            WHERE other.finished_at IS NULL AND other.leased_until > clock_timestamp() AND other.event = d.event
+              AND other.installation_id = d.installation_id
+              AND other.repository IS NOT DISTINCT FROM d.repository AND other.branch IS NOT DISTINCT FROM d.branch)
+        ORDER BY received_at, id LIMIT 1
+      ), free AS (
+        SELECT d.id FROM webhook_deliveries d JOIN due ON d.event = due.event AND d.installation_id = due.installation_id
+          AND d.repository IS NOT DISTINCT FROM due.repository AND d.branch IS NOT DISTINCT FROM due.branch
+        WHERE d.finished_at IS NULL ${toDeleteOrSkip('d')}
+      )
+      UPDATE webhook_deliveries d
+      SET tries = tries + 1, leased_until = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS}::float8)
+      FROM free WHERE d.id = free.id
+      RETURNING d.id, d.event, d.action, d.installation_id AS "installationId", d.repository, d.branch, d.after, d.tries`
+  })
+  const [first, ...others] = rows
+  if (!first) return null
+  const { event, repository, branch } = first
+  return { event, installationId: Number(first.installationId), repository, branch, deliveries: [first, ...others] }
+}
+
+/** Whether the lease is still held; then it stays so until the transaction ends. */
+export async function lockLease(sql: Sql, { deliveries: [first] }: Group): Promise<boolean> {
+  const locked = await sql.$queryRaw<unknown[]>`
+    SELECT 1 FROM webhook_deliveries
+    WHERE id = ${first.id} AND tries = ${first.tries} AND leased_until > clock_timestamp() ${toChange('webhook_deliveries')}`
+  return locked.length > 0
+}
+
+/** Marks deliveries as done. */
+export async function finish(core: Core, deliveries: Delivery[]): Promise<void> {
+  await core.db.$executeRaw`
+    UPDATE webhook_deliveries d SET finished_at = clock_timestamp(), leased_until = NULL ${stillHeld(deliveries)}`
+}
+
+/** Schedules another attempt, later each time, or gives up after a day. Returns how many were given up. */
+export async function postpone(core: Core, deliveries: Delivery[]): Promise<number> {
+  const rows = await core.db.$queryRaw<{ givenUp: boolean }[]>`
+    UPDATE webhook_deliveries d SET leased_until = NULL,
+      not_before = clock_timestamp() + make_interval(secs => least(${LONGEST_PAUSE}::float8, ${FIRST_PAUSE}::float8 * 2 ^ least(d.tries - 1, 20))),
+      finished_at = CASE WHEN d.received_at < clock_timestamp() - make_interval(hours => ${GIVE_UP_HOURS}::int) THEN clock_timestamp() END
+    ${stillHeld(deliveries)} RETURNING d.finished_at IS NOT NULL AS "givenUp"`
+  return rows.filter(({ givenUp }) => givenUp).length
+}
+
+/** Releases the lease without counting the attempt, because this server is stopping. */
+export async function release(core: Core, deliveries: Delivery[]): Promise<void> {
+  await core.db
+    .$executeRaw`UPDATE webhook_deliveries d SET leased_until = NULL, tries = d.tries - 1 ${stillHeld(deliveries)}`
+}
+
+/** Restricts a statement to the deliveries whose lease is still held. */
+function stillHeld(deliveries: Delivery[]): Prisma.Sql {
+  const ids = deliveries.map(({ id }) => id)
+  const tries = deliveries.map((delivery) => delivery.tries)
+  return Prisma.sql`FROM unnest(${ids}::text[], ${tries}::int[]) AS lease(id, tries) WHERE d.id = lease.id AND d.tries = lease.tries`
+}
+
+/** Deletes old deliveries. Their ids are remembered for longer than the provider may send them again. */
+export async function purgeDeliveries(core: Core): Promise<void> {
+  await core.db.$executeRaw`
+    DELETE FROM webhook_deliveries WHERE received_at < now() - interval '7 days' AND finished_at < now() - interval '7 days'`
+}

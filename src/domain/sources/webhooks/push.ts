@@ -1,0 +1,75 @@
+/** Handles pushes: deployments that build on push get a revision of the commit that the branch points to now. */
+import type { Prisma } from '../../../generated/prisma/client.ts'
+import { type Core, type Tx, transaction } from '../../context/context.ts'
+import { revisionColumns } from '../../model/revision-source.ts'
+import type { GitProvider } from '../../ports/git-provider.ts'
+import { toBuild } from '../../rollouts/base.ts'
+import { rollOut } from '../../rollouts/rollout.ts'
+import { lockThenRead } from '../../rows/locks.ts'
+import { type Delivery, type Group, lockLease } from './lease.ts'
+
+/** Returns whether the provider's answer agrees with a delivery. Throws ProviderUnavailableError. */
+export async function rollOutPush(
+  core: Core,
+  provider: GitProvider,
+  group: Group,
+  signal: AbortSignal,
+): Promise<(delivery: Delivery) => boolean> {
+  const repository = group.repository!
+  const branch = group.branch!
+  const found = await core.db.deployment.findMany({
+    where: candidates(group),
+    select: { id: true, repoUrl: true },
+    orderBy: { id: 'asc' },
+  })
+  const ids = found
+    .filter(({ repoUrl }) => provider.repositoryOf(repoUrl!)?.toLowerCase() === repository.toLowerCase())
+    .map(({ id }) => id)
+  if (ids.length === 0) return () => true
+  const head = await provider.branchHead(group.installationId, repository, branch, signal)
+  if (head === null) return () => true
+  const failures: unknown[] = []
+  for (const id of ids) {
+    try {
+      await transaction(core, (tx) => rollOutCommit(core, tx, group, id, head))
+    } catch (error) {
+      core.log.error({ err: error, deploymentId: id }, 'a push could not be rolled out to a deployment')
+      failures.push(error)
+    }
+  }
+  if (failures.length > 0) throw failures[0]
+  return (delivery) => delivery.after === head
+}
+
+/** Deployments that build this branch of the installation; which repository, only the provider can tell. */
+function candidates({ installationId, branch }: Group): Prisma.DeploymentWhereInput {
+  return {
+    source: 'gitprovider',
+    buildOnPush: true,
+    deletedAt: null,
+    integration: { kind: 'app', installationId, removedAt: null, suspendedAt: null },
+    latestRevision: { repoRef: branch },
+  }
+}
+
+/** The newest revision that has not taken its source over from another one. */
+const NEWEST_SOURCE = {
+  where: { basedOnId: null },
+  orderBy: { number: 'desc' },
+  take: 1,
+  select: { repoCommitSha: true },
+} as const satisfies Prisma.RevisionFindManyArgs
+
+/** Does nothing if this commit was rolled out as the newest source already, so that a rollback is not undone. */
+async function rollOutCommit(core: Core, tx: Tx, group: Group, id: string, head: string): Promise<void> {
+  const where = { id, ...candidates(group) }
+  const row = await lockThenRead(tx, id, () =>
+    tx.sql.deployment.findFirst({ where, include: { latestRevision: true, revisions: NEWEST_SOURCE } }),
+  )
+  if (!row || !(await lockLease(tx.sql, group))) return
+  const { latestRevision, revisions, ...deployment } = row
+  if ([latestRevision, ...revisions].some((revision) => revision!.repoCommitSha === head)) return
+  const source = { ...revisionColumns(null, latestRevision!), ...toBuild(deployment), repoCommitSha: head }
+  const why = `Commit ${head} was pushed to ${group.branch}.`
+  await rollOut({ ...core, actor: { subject: null } }, tx, deployment, source, why)
+}

@@ -1,0 +1,91 @@
+/** Receives deliveries of the git provider's webhook: stores what handle.ts needs, once for each delivery id. */
+import { z } from 'zod'
+import type { Core } from '../../context/context.ts'
+import { parse } from '../../core/parse.ts'
+
+/** NOTIFY channel: there may be work for the jobs of the git provider. */
+export const GITPROVIDER_CHANNEL = 'pilothouse_gitprovider'
+
+const installation = z.object({ id: z.int().min(1) })
+
+/** The parts of a body that are read, by event. */
+const BODIES = {
+  push: z.object({
+    ref: z.string().max(1024),
+    after: z.string().regex(/^[0-9a-f]{40,64}$/, 'Must be a commit.'),
+    repository: z.object({
+      full_name: z
+        .string()
+        .max(512)
+        .regex(/^[^/]+\/[^/]+$/, 'Must be owner/name.'),
+    }),
+    installation: installation.nullish(),
+  }),
+  installation: z.object({ action: z.string().max(64), installation }),
+}
+
+const header = z.object({
+  'x-github-delivery': z
+    .string()
+    .max(128)
+    .regex(/^[\w.:-]+$/, 'Must be the id of the delivery.'),
+  'x-github-event': z
+    .string()
+    .max(64)
+    .regex(/^[\w.-]+$/, 'Must be the name of an event.'),
+})
+
+/** What is stored of a delivery to handle; of others only the id is. */
+interface StoredPart {
+  action?: string
+  installationId?: number
+  repository?: string
+  branch?: string
+  after?: string
+}
+
+/** The raw parts of a delivery whose signature was verified. `body`: its JSON. */
+export interface RawDelivery {
+  header: Record<string, unknown>
+  body: unknown
+}
+
+/** `duplicate`: the delivery was received before. Throws ValidationError. */
+export async function receiveDelivery(core: Core, raw: RawDelivery): Promise<{ duplicate: boolean }> {
+  const { id, event, stored } = read(raw)
+  const written = await core.db.$executeRaw`
+    WITH taken AS (
+      INSERT INTO webhook_deliveries (id, event, action, installation_id, repository, branch, after, finished_at)
+      VALUES (${id}, ${event}, ${stored?.action ?? null}, ${stored?.installationId ?? null}::bigint, ${stored?.repository ?? null},
+              ${stored?.branch ?? null}, ${stored?.after ?? null}, CASE WHEN ${stored === null} THEN clock_timestamp() END)
+      ON CONFLICT (id) DO NOTHING RETURNING id
+    )
+    SELECT pg_notify(${GITPROVIDER_CHANNEL}, '') FROM taken`
+  return { duplicate: written === 0 }
+}
+
+function read(raw: RawDelivery): { id: string; event: string; stored: StoredPart | null } {
+  const event = raw.header['x-github-event']
+  if (event === 'push') {
+    const delivery = parse(z.object({ header, body: BODIES.push }), raw)
+    return { ...named(delivery), stored: partOfPush(delivery.body) }
+  }
+  if (event === 'installation') {
+    const delivery = parse(z.object({ header, body: BODIES.installation }), raw)
+    const { action } = delivery.body
+    return { ...named(delivery), stored: { action, installationId: delivery.body.installation.id } }
+  }
+  return { ...named(parse(z.object({ header, body: z.unknown().transform(() => null) }), raw)), stored: null }
+}
+
+const named = (delivery: { header: z.output<typeof header> }) => ({
+  id: delivery.header['x-github-delivery'],
+  event: delivery.header['x-github-event'],
+})
+
+/** Null for pushes that need no handling: of a tag, a deleted branch, or without an installation. */
+function partOfPush({ ref, after, repository, installation }: z.output<typeof BODIES.push>): StoredPart | null {
+  const branch = /^refs\/heads\/(.+)$/s.exec(ref)?.[1]
+  if (!branch || !installation || /^0+$/.test(after)) return null
+  return { installationId: installation.id, repository: repository.full_name, branch, after }
+}

@@ -1,0 +1,81 @@
+/** The tags of a workspace, and of a deployment: setting them replaces the previous set and creates missing tags. */
+import { z } from 'zod'
+import type { Tag } from '../../generated/prisma/client.ts'
+import { requireRole, tenant } from '../context/access.ts'
+import type { RequestContext, Tx } from '../context/context.ts'
+import { type Written, writeVerb } from '../context/read-back.ts'
+import { printableName } from '../core/fields.ts'
+import { newestFirst } from '../core/newest-first.ts'
+import { cut, type Slice, type Window } from '../core/paging.ts'
+import { parse } from '../core/parse.ts'
+import { deploymentPath } from '../model/shapes.ts'
+import { edit } from '../rows/deployment.ts'
+import { type LockedDeployment, lockDeployment, refuseDeleted } from '../rows/locks.ts'
+
+const tag = z.object({ key: printableName, value: printableName }).meta({ id: 'DeploymentTag' })
+
+export const setTagsInput = z.object({ path: deploymentPath, body: z.object({ tags: z.array(tag).max(50) }) })
+
+type Pair = z.output<typeof tag>
+
+/**
+ * Answers what `read` reads in its transaction, by default the ids. Duplicate pairs count once. Role: deployer. Throws NotFoundError,
+ * ConflictError.
+ */
+export const setDeploymentTags = writeVerb<Written>(async (ctx, raw, read) => {
+  requireRole(ctx, 'deployer')
+  const { path, body } = parse(setTagsInput, raw)
+  return lockDeployment(ctx, path.deployment_id, async (tx, deployment) => {
+    await putTags(ctx, tx, deployment, body.tags)
+    return read(tx.sql, { deploymentId: deployment.id, revisionId: null })
+  })
+})
+
+async function putTags(
+  ctx: RequestContext,
+  tx: Tx,
+  deployment: LockedDeployment,
+  pairs: readonly Pair[],
+): Promise<void> {
+  const { id } = deployment
+  refuseDeleted(deployment)
+  const wanted = await findOrCreateTags(ctx, tx, pairs)
+  const { count: removed } = await tx.sql.deploymentTag.deleteMany({
+    where: { deploymentId: id, tagId: { notIn: wanted } },
+  })
+  const { count: added } = await tx.sql.deploymentTag.createMany({
+    data: wanted.map((tagId) => ({ deploymentId: id, tagId })),
+    skipDuplicates: true,
+  })
+  if (removed + added === 0) return
+  await edit(tx, deployment)
+  tx.emit({ workspaceId: ctx.workspace.id, type: 'deployment.tagged', deploymentId: id, actor: ctx.actor.subject })
+}
+
+/** Returns the ids of the workspace's tags with these pairs, and creates missing ones. */
+async function findOrCreateTags(ctx: RequestContext, tx: Tx, pairs: readonly Pair[]): Promise<string[]> {
+  if (pairs.length === 0) return []
+  const workspaceId = ctx.workspace.id
+  // always in the same order, so that concurrent calls that create the same tags can't deadlock
+  const sorted = [...pairs].sort((a, b) => compare(a.key, b.key) || compare(a.value, b.value))
+  const data = sorted.map(({ key, value }) => ({ workspaceId, key, value }))
+  const made = await tx.sql.tag.createManyAndReturn({ data, skipDuplicates: true, select: { id: true } })
+  for (const { id } of made) tx.emit({ workspaceId, type: 'tag.created', subjectId: id, actor: ctx.actor.subject })
+  const found = await tx.sql.tag.findMany({ where: { workspaceId, OR: data }, select: { id: true } })
+  return found.map(({ id }) => id)
+}
+
+const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
+
+/** A window of the workspace's tags, newest first; the filter `tag_value_ids` takes their ids. Role: viewer. */
+export async function windowTags(ctx: RequestContext, window: Window): Promise<Slice<Tag>> {
+  requireRole(ctx, 'viewer')
+  const { keyset, ...page } = newestFirst(window)
+  return cut(window, await ctx.db.tag.findMany({ where: { ...tenant(ctx), ...keyset }, ...page }))
+}
+
+/** Role: viewer. */
+export async function countTags(ctx: RequestContext): Promise<number> {
+  requireRole(ctx, 'viewer')
+  return ctx.db.tag.count({ where: tenant(ctx) })
+}

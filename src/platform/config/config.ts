@@ -1,0 +1,86 @@
+/**
+ * The settings of the server (settings.ts), as the environment has them. The only reader of process.env. A wrong value
+ * stops the start with one clear line.
+ */
+import path from 'node:path'
+import type { z } from 'zod'
+import type { SettingsTable } from './setting-types.ts'
+import { SETTINGS } from './settings.ts'
+
+/** The settings of a table, as parsed. */
+export type ParsedSettings<T extends SettingsTable> = { [K in keyof T]: z.output<T[K][0]> }
+
+/** The settings as parsed, and what follows from several of them together. */
+export interface Config extends Omit<ParsedSettings<typeof SETTINGS>, 'RUNTIME' | 'GIT_DIRECTORY'> {
+  RUNTIME: 'process' | 'kubernetes' | 'none'
+  GIT_DIRECTORY: string
+}
+
+/** A setting is wrong. `message` is the one line that the operator reads. */
+export class ConfigError extends Error {}
+
+/** Parses the settings of a table from an environment, and adds every wrong one to `wrong`, in words. */
+export function parseSettings<T extends SettingsTable>(
+  table: T,
+  env: Record<string, string | undefined>,
+  wrong: string[],
+): ParsedSettings<T> {
+  const parsed: Record<string, unknown> = {}
+  for (const [name, [schema, preset]] of Object.entries(table)) {
+    // an empty variable is one that was not set: compose files and CI write them so
+    const result = schema.safeParse(env[name] || (preset ?? undefined))
+    if (result.success) parsed[name] = result.data
+    else wrong.push(`${name} ${result.error.issues[0]?.message ?? 'is wrong'}`)
+  }
+  return parsed as ParsedSettings<T>
+}
+
+/** Throws ConfigError with one line if any setting was wrong. */
+export function rejectWrong(wrong: string[]): void {
+  if (wrong.length > 0) throw new ConfigError(`Wrong settings: ${wrong.join('; ')}`)
+}
+
+/** Settings that make sense only if all of them are given. */
+function together(wrong: string[], settings: Record<string, unknown>): void {
+  const values = Object.values(settings)
+  if (!values.some(Boolean) || values.every(Boolean)) return
+  const names = Object.keys(settings)
+  wrong.push(`${names.slice(0, -1).join(', ')} and ${names.at(-1)} need each other`)
+}
+
+/** Where a container engine finds its daemon, its settings, its log-ins and its proxy. */
+const ENGINE_VARIABLES =
+  /^(PATH|HOME|TMPDIR|XDG_\w+|DOCKER_\w+|CONTAINERS?_\w+|REGISTRY_AUTH_FILE|SSL_CERT_(FILE|DIR)|DBUS_SESSION_BUS_ADDRESS|(HTTPS?|NO)_PROXY)$/i
+
+/** What a container engine is run with of the server's own environment: its own variables, and nothing of ours. */
+export function engineEnvironment(env: Record<string, string | undefined> = process.env): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(env).filter((entry): entry is [string, string] => !!entry[1] && ENGINE_VARIABLES.test(entry[0])),
+  )
+}
+
+/** Parses an environment. Throws ConfigError with one line that names every wrong setting. */
+export function readConfig(env: Record<string, string | undefined>): Config {
+  const wrong: string[] = []
+  const config = parseSettings(SETTINGS, env, wrong)
+  if (wrong.length === 0) {
+    const { JWT_ISSUER, JWT_AUDIENCE, JWT_JWKS_URL } = config
+    together(wrong, { JWT_ISSUER, JWT_AUDIENCE, JWT_JWKS_URL })
+    const { GITPROVIDER_API_URL, GITPROVIDER_APP_ID, GITPROVIDER_PRIVATE_KEY, GITPROVIDER_WEBHOOK_SECRET } = config
+    together(wrong, { GITPROVIDER_API_URL, GITPROVIDER_APP_ID, GITPROVIDER_PRIVATE_KEY, GITPROVIDER_WEBHOOK_SECRET })
+    const { GITPROVIDER_CLIENT_ID, GITPROVIDER_CLIENT_SECRET } = config
+    together(wrong, { GITPROVIDER_CLIENT_ID, GITPROVIDER_CLIENT_SECRET })
+    const { STORAGE_S3_ACCESS_KEY_ID, STORAGE_S3_SECRET_ACCESS_KEY } = config
+    together(wrong, { STORAGE_S3_ACCESS_KEY_ID, STORAGE_S3_SECRET_ACCESS_KEY })
+    const { REGISTRY_URL, REGISTRY_TOKEN_KEY, REGISTRY_TOKEN_CERTIFICATE } = config
+    together(wrong, { REGISTRY_URL, REGISTRY_TOKEN_KEY, REGISTRY_TOKEN_CERTIFICATE })
+    if (config.RUNTIME === 'kubernetes' && !config.K8S_NAMESPACE)
+      wrong.push('RUNTIME=kubernetes needs K8S_NAMESPACE, the namespace of the deployments')
+  }
+  rejectWrong(wrong)
+  return {
+    ...config,
+    RUNTIME: config.RUNTIME ?? (config.DATABASE_URL ? 'none' : 'process'),
+    GIT_DIRECTORY: config.GIT_DIRECTORY ?? path.join(config.DATA_DIR, 'git'),
+  }
+}

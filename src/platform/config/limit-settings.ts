@@ -1,0 +1,53 @@
+/** The settings of the limits (docs/api-rules.md#limits): how much one key, one address and one workspace may have of this server. */
+import { integer, ranges, type SettingsTable } from './setting-types.ts'
+
+export const LIMIT_SETTINGS = {
+  TRUST_PROXY: [
+    ranges.prefault(''),
+    null,
+    'proxies in front of this server, comma-separated: IP addresses, ranges (`10.0.0.0/8`). What they say in `X-Forwarded-For` is whom a request is from; their own connections are not counted. None: nobody is believed',
+  ],
+  RATE_LIMIT: [integer(0, 1_000_000), '500', 'requests a second of each key, on this server; 0: no limit'],
+  RATE_LIMIT_BURST: [integer(1, 1_000_000), '2000', 'requests that a key may make at once after a rest'],
+  ADDRESS_RATE_LIMIT: [
+    integer(0, 1_000_000),
+    '100',
+    'requests a second of each address that show a key which is not known, or none where none is asked for; 0: no limit',
+  ],
+  ADDRESS_RATE_LIMIT_BURST: [
+    integer(1, 1_000_000),
+    '1000',
+    'such requests that an address may make at once after a rest',
+  ],
+  REQUESTS_AT_ONCE: [
+    integer(0, 10_000),
+    '4',
+    'requests of one key that are worked on at once; the others wait for their turn. One that takes longer than 250 ms while the CPU has time makes room for the next. 0: no limit',
+  ],
+  HEAVY_DOCUMENTS: [
+    integer(0, 1_000),
+    '2',
+    'GraphQL documents of one key that are worked on at once if they have more than 2 KB or cost more than 2,000; the others wait for their turn. 0: no limit',
+  ],
+  STREAMS_PER_WORKSPACE: [
+    integer(0, 1_000_000),
+    '12000',
+    'streams (subscriptions) of one workspace at once; 0: no limit',
+  ],
+  WAITS_PER_WORKSPACE: [
+    integer(0, 1_000_000),
+    '2000',
+    'calls of one workspace that wait for something at once, and as many of its listeners; 0: no limit',
+  ],
+  UPLOADS_PER_DEPLOYMENT: [
+    integer(1, 10_000),
+    '20',
+    'addresses for uploads that one deployment may have at once, neither used nor expired',
+  ],
+  CONNECTIONS_PER_ADDRESS: [
+    integer(0, 1_000_000),
+    '2000',
+    'connections of one address that have not shown a valid key; more are closed. 0: no limit',
+  ],
+  HEADER_SECONDS: [integer(1, 600), '10', 'how long the headers of a request may take to arrive'],
+} as const satisfies SettingsTable

@@ -1,0 +1,71 @@
+/** The kinds of values that settings have: zod schemas of their text in the environment, with what is said of a wrong one. */
+import { isIP, isIPv6 } from 'node:net'
+import { z } from 'zod'
+
+/** name → [schema, default as it would be written (null: none), what it is for] */
+export type SettingsTable = Record<string, readonly [z.ZodType, string | null, string]>
+
+/** `1-5` → [1, 5], inclusive. */
+export const portRange = z
+  .string()
+  .regex(/^\d{1,5}-\d{1,5}$/, 'must look like 3100-3999')
+  .transform((text) => text.split('-').map(Number) as [number, number])
+  .refine(([low, high]) => low >= 1 && high <= 65_535 && low <= high, 'must be two ports, the lower one first')
+
+export const list = z.string().transform((text) =>
+  text
+    .split(',')
+    .map((part) => part.trim())
+    .filter(Boolean),
+)
+/** Host names, IP addresses and ranges in CIDR notation. */
+export const outboundAllow = list.refine(
+  (entries) => entries.every(isOutboundEntry),
+  'must be host names, IP addresses or ranges like 10.0.0.0/8, comma-separated',
+)
+/** IP addresses and ranges in CIDR notation. */
+export const ranges = list.refine(
+  (entries) => entries.every((entry) => isIP(entry.split('/')[0]!) > 0 && isOutboundEntry(entry)),
+  'must be IP addresses or ranges like 10.0.0.0/8, comma-separated',
+)
+export const url = z.url({ protocol: /^https?$/, error: 'must be an http(s) URL' })
+/** Digits, with a fraction if `pattern` allows one; both bounds are inclusive. */
+function numeric(min: number, max: number, pattern: RegExp, what: string) {
+  const error = `must be ${what} from ${min} to ${max}`
+  return z
+    .string()
+    .regex(pattern, error)
+    .transform(Number)
+    .refine((value) => value >= min && value <= max, error)
+}
+export const integer = (min: number, max: number) => numeric(min, max, /^\d+$/, 'a whole number')
+/** at most a week */
+export const minutes = numeric(0.01, 10_080, /^\d+(\.\d+)?$/, 'a number')
+export const host = z
+  .string()
+  .refine(
+    (text) => /^[\w.-]+$/.test(text) || isIPv6(text.replace(/^\[(.*)\]$/, '$1')),
+    'must be a host name or an address, without scheme and port',
+  )
+export const onOff = z.enum(['on', 'off'], { error: 'must be on or off' }).transform((text) => text === 'on')
+
+export const image = z
+  .string()
+  .regex(/^[a-z0-9][A-Za-z0-9._:/@-]*$/, 'must be an image reference: registry/repository:tag or …@sha256:digest')
+export const k8sName = z
+  .string()
+  .regex(/^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/, 'must be the name of a Kubernetes object')
+export const domain = z
+  .string()
+  .regex(/^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, 'must be a domain name')
+
+/**
+ * Neither a scheme nor a port, no `*`, and nothing like `10.1` or `10.0.0.256`: the last part of a name is no number.
+ */
+function isOutboundEntry(entry: string): boolean {
+  const [address = '', bits = ''] = entry.split('/')
+  const version = isIP(address)
+  if (entry.includes('/'))
+    return version > 0 && entry === `${address}/${Number(bits)}` && Number(bits) <= (version === 4 ? 32 : 128)
+  return version > 0 || /^([\w-]+\.)*(?!\d+\.?$)[\w-]+\.?$/.test(entry)
+}

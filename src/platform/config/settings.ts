@@ -1,0 +1,240 @@
+/**
+ * Every setting of the server: its values, its default, what it is for. config.ts reads them. A test checks
+ * the table in docs/settings.md against SETTINGS.
+ */
+import path from 'node:path'
+import { z } from 'zod'
+import { LOG_FORMATS } from '../log/destination.ts'
+import { LIMIT_SETTINGS } from './limit-settings.ts'
+import {
+  domain,
+  host,
+  image,
+  integer,
+  k8sName,
+  list,
+  minutes,
+  onOff,
+  outboundAllow,
+  portRange,
+  type SettingsTable,
+  url,
+} from './setting-types.ts'
+
+const MODES = { error: 'must be cloud, self_hosted or both' }
+
+/** What the Kubernetes runtime is set by, in a listener and in a server with RUNTIME=kubernetes alike. */
+export const KUBERNETES_SETTINGS = {
+  KUBECONFIG: [
+    z.string().min(1).optional(),
+    null,
+    'kubeconfig file of the cluster. None: the service account of the pod, or `~/.kube/config`',
+  ],
+  POSTGRES_IMAGE: [image, 'postgres:17', 'image of the database of each deployment'],
+  REDIS_IMAGE: [image, 'redis:7', 'image of the cache of each deployment'],
+  STORAGE_CLASS: [k8sName.optional(), null, 'storage class of the databases. None: the default of the cluster'],
+  VOLUME_POLICY: [
+    z.enum(['delete', 'keep'], { error: 'must be delete or keep' }),
+    'delete',
+    'what happens to the volume of a database when its deployment is deleted',
+  ],
+  INGRESS_DOMAIN: [
+    domain.optional(),
+    null,
+    'deployments get an Ingress at a name below it. None: only those with a `custom_url`',
+  ],
+  INGRESS_CLASS: [k8sName.optional(), null, 'class of these Ingresses. None: the default of the cluster'],
+  INGRESS_TLS_SECRET: [
+    k8sName.optional(),
+    null,
+    'TLS secret for names below `INGRESS_DOMAIN`, in the namespace of the deployment. None: plain http',
+  ],
+} as const satisfies SettingsTable
+
+export const SETTINGS = {
+  PORT: [integer(0, 65_535), '8080', 'port of the server; 0 takes any free one'],
+  HOST: [host, '127.0.0.1', 'address the server listens on; `0.0.0.0` for all'],
+  PUBLIC_URL: [
+    url.optional(),
+    null,
+    'how clients reach us; absolute URLs are made from it. Default: `http://HOST:PORT`',
+  ],
+  DATABASE_URL: [
+    z.url({ protocol: /^postgres(ql)?$/, error: 'must be a postgresql:// URL' }).optional(),
+    null,
+    'Postgres ≥ 15. None: an embedded Postgres in `DATA_DIR`',
+  ],
+  DATABASE_POOL: [
+    integer(2, 500),
+    '10',
+    'connections to Postgres for requests. A process has at most 8 beside these and those of `DATABASE_WORKER_POOL`: for leases, health, LISTEN, its clock, provisioning',
+  ],
+  DATABASE_WORKER_POOL: [
+    integer(2, 100),
+    '5',
+    'connections for what the server does by itself: worker, deadlines, jobs',
+  ],
+  DATABASE_QUERY_SECONDS: [
+    integer(1, 300),
+    '8',
+    'longest time of one statement of a request, and of the wait for a connection; then the answer is a 503',
+  ],
+  DATA_DIR: [
+    z
+      .string()
+      .min(1)
+      .transform((dir) => path.resolve(dir)),
+    '.data',
+    'embedded Postgres, key file, checkouts and artifacts',
+  ],
+  CONTROL_PLANE_API_KEY: [
+    z
+      .string()
+      .regex(/^[\x21-\x7e]{20,256}$/, 'must be 20 to 256 printable characters without spaces')
+      .optional(),
+    null,
+    'the first admin key, used when the database is empty: 20 to 256 printable characters without spaces. None: one is generated and printed once',
+  ],
+  SECRETS_KEYS: [
+    z
+      .string()
+      .regex(
+        /^[\w-]+:[A-Za-z0-9+/]{43}=(,[\w-]+:[A-Za-z0-9+/]{43}=)*$/,
+        'must be id:base64-of-32-bytes, comma-separated, newest first',
+      )
+      .refine((text) => {
+        const ids = text.split(',').map((entry) => entry.split(':')[0])
+        return new Set(ids).size === ids.length
+      }, 'must have each id once')
+      .optional(),
+    null,
+    'key ring for secrets at rest, `id:base64` of 32 bytes, comma-separated, the first one encrypts. None: a key file in `DATA_DIR`, made at the first start',
+  ],
+  LOG_LEVEL: [
+    z.enum(['debug', 'info', 'warn', 'error', 'silent'], { error: 'must be debug, info, warn, error or silent' }),
+    'info',
+    'least level that is logged',
+  ],
+  LOG_FORMAT: [
+    z.enum(LOG_FORMATS, { error: `must be ${LOG_FORMATS.join(', ')}` }),
+    'auto',
+    'how it is logged: `json`, a line each; `pretty`, for people; `auto`: `pretty` on a terminal, otherwise `json`',
+  ],
+  JWT_ISSUER: [url.optional(), null, 'issuer of accepted JWTs; with it, `Authorization: Bearer <jwt>` is on'],
+  JWT_AUDIENCE: [z.string().min(1).optional(), null, 'audience of accepted JWTs; required with `JWT_ISSUER`'],
+  JWT_JWKS_URL: [url.optional(), null, 'where the issuer’s keys are; required with `JWT_ISSUER`'],
+  DEPLOYMENT_MODES: [
+    list.pipe(z.array(z.enum(['cloud', 'self_hosted'], MODES)).min(1, MODES)),
+    'cloud,self_hosted',
+    '`cloud` offers the `gitprovider` source, `self_hosted` offers `external_container`',
+  ],
+  WORKER: [onOff, 'on', '`off`: this process runs no worker; revisions wait for another one'],
+  RUNTIME: [
+    z.enum(['process', 'kubernetes', 'none'], { error: 'must be process, kubernetes or none' }).optional(),
+    null,
+    'what the built-in worker runs deployments with. `process`: on this host; `kubernetes`: in a cluster. Default: `process` with the embedded database, `none` with a `DATABASE_URL`',
+  ],
+  APP_HOST: [host, '127.0.0.1', 'host name in the addresses of deployments; the process runtime listens on it'],
+  APP_PORTS: [portRange, '3100-3999', 'ports of the process runtime, one for each deployment'],
+  APP_USER: [
+    z.string().min(1).optional(),
+    null,
+    'account for builds and agents when the server runs as root. Default: an unprivileged account of the system',
+  ],
+  GIT_DIRECTORY: [
+    z
+      .string()
+      .min(1)
+      .transform((dir) => path.resolve(dir))
+      .optional(),
+    null,
+    'folder of the bare repositories of the `directory` integration. Default: `git` in `DATA_DIR`',
+  ],
+  GITPROVIDER_API_URL: [
+    url.optional(),
+    null,
+    'REST API of the git hosting provider, `https://api.github.com` or `https://HOST/api/v3`; with it and the next three, integrations of the kind `app` are on',
+  ],
+  GITPROVIDER_APP_ID: [
+    z
+      .string()
+      .regex(/^\d{1,15}$/, 'must be digits')
+      .optional(),
+    null,
+    'id of our app there',
+  ],
+  GITPROVIDER_PRIVATE_KEY: [
+    z.string().min(1).optional(),
+    null,
+    'private key of the app: PEM (line breaks may be written `\\n`), or the path of a PEM file',
+  ],
+  GITPROVIDER_WEBHOOK_SECRET: [z.string().min(8).optional(), null, 'secret that signs the webhooks of the app'],
+  GITPROVIDER_CLIENT_ID: [
+    z.string().min(1).optional(),
+    null,
+    'OAuth client of the app: with it, whoever connects an installation has to prove that it is theirs. Recommended',
+  ],
+  GITPROVIDER_CLIENT_SECRET: [z.string().min(1).optional(), null, 'secret of that client'],
+  STORAGE_S3_BUCKET: [
+    z.string().min(1).optional(),
+    null,
+    'bucket for uploaded source tarballs. None: the folder `uploads` in `DATA_DIR`, which all servers have to share',
+  ],
+  STORAGE_S3_ENDPOINT: [url.optional(), null, 'of an S3-compatible service. None: AWS'],
+  STORAGE_S3_REGION: [z.string().min(1), 'us-east-1', 'region of the bucket'],
+  STORAGE_S3_PREFIX: [
+    z.string().regex(/^([\w.-]+\/)*$/, 'must be folders, each with a slash behind it'),
+    'pilothouse/',
+    'begins the names of all objects',
+  ],
+  STORAGE_S3_ACCESS_KEY_ID: [
+    z.string().min(1).optional(),
+    null,
+    'credentials for the bucket. None: those of the environment, as the AWS SDK finds them',
+  ],
+  STORAGE_S3_SECRET_ACCESS_KEY: [z.string().min(1).optional(), null, 'goes with it'],
+  REGISTRY_URL: [url.optional(), null, 'container registry for `internal_container` deployments, without a path'],
+  REGISTRY_TOKEN_KEY: [
+    z.string().min(1).optional(),
+    null,
+    'PEM file of the private key (RSA or P-256) that signs tokens for it; required with `REGISTRY_URL`',
+  ],
+  REGISTRY_TOKEN_CERTIFICATE: [
+    z.string().min(1).optional(),
+    null,
+    'PEM file of the certificate of that key, which the registry trusts; required with `REGISTRY_URL`',
+  ],
+  REGISTRY_SERVICE: [
+    z.string().min(1).optional(),
+    null,
+    '`service` of the registry’s token settings. Default: its host',
+  ],
+  REGISTRY_ISSUER: [z.string().min(1), 'pilothouse', '`issuer` of the registry’s token settings'],
+  OUTBOUND_ALLOW: [
+    outboundAllow.prefault(''),
+    null,
+    'private addresses that calls to OAuth providers and MCP servers may go to, comma-separated: host names, IP addresses, ranges (`10.0.0.0/8`). None: no private, loopback or link-local address',
+  ],
+  CONTAINER_ENGINE: [
+    z.enum(['auto', 'podman', 'docker', 'none'], { error: 'must be auto, podman, docker or none' }),
+    'auto',
+    'what the process runtime runs images with. `auto`: podman or docker, whichever works',
+  ],
+  K8S_NAMESPACE: [
+    z
+      .string()
+      .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, 'must be the name of a Kubernetes namespace')
+      .optional(),
+    null,
+    'namespace of the deployments; required with `RUNTIME=kubernetes`',
+  ],
+  ...KUBERNETES_SETTINGS,
+  LEASE_SECONDS: [integer(1, 600), '15', 'how long a lease of the built-in worker lasts without a heartbeat'],
+  PROVISION_DEADLINE_MINUTES: [minutes, '10', 'longest time for provisioning once it was begun'],
+  BUILD_DEADLINE_MINUTES: [minutes, '30', 'longest time for a build once it was begun'],
+  DEPLOY_DEADLINE_MINUTES: [minutes, '10', 'longest time for a deploy once it was begun'],
+  SWEEP_SECONDS: [integer(1, 3600), '5', 'how often deadlines are enforced'],
+  ...LIMIT_SETTINGS,
+  GRAPHIQL: [onOff, 'on', 'GraphiQL at `/graphql` in a browser'],
+  INTROSPECTION: [onOff, 'on', 'introspection of the GraphQL schema'],
+} as const satisfies SettingsTable

@@ -1,0 +1,164 @@
+/**
+ * The database as a process uses it: pools of their own for the API, the worker, the renewal of leases and health, so
+ * that nobody waits for what somebody else has used up; and every statement can be observed (the tests count them).
+ */
+import { PrismaPg } from '@prisma/adapter-pg'
+import type pg from 'pg'
+import { type Prisma, PrismaClient } from '../../generated/prisma/client.ts'
+import type { Log } from '../log/log.ts'
+import { WatchedPool } from './connection.ts'
+import { createOutage } from './outage.ts'
+
+export interface Database {
+  /** for requests */
+  prisma: PrismaClient
+  /** for what the server does by itself: its worker, sweeps, jobs */
+  worker: PrismaClient
+  /** for the renewal of leases, which is one short statement, and nothing else: it must not wait for anything */
+  renew<Row>(statement: Prisma.Sql): Promise<Row[]>
+  /** that of requests */
+  pool: pg.Pool
+  /** for those who watch the server: what they count takes no connection from anybody else */
+  health: pg.Pool
+  /** whether the database answers, within the limits of the pool `health` */
+  answers(): Promise<boolean>
+  /** all of them, by what they are for */
+  pools: Readonly<Record<'api' | 'worker' | 'renewal' | 'health', pg.Pool>>
+  /** Calls `listener` with the text of each statement, `BEGIN` and `COMMIT` too, as it is sent. Returns its end. */
+  onQuery(listener: (sql: string) => void): () => void
+  /** Waits for running queries, then closes every connection. */
+  close(): Promise<void>
+}
+
+export interface DatabaseOptions {
+  /** `postgresql://…` */
+  url: string
+  /** the most connections of requests */
+  poolSize: number
+  /** the most connections of the worker and its like; default 5 */
+  workerPoolSize?: number
+  /** how long a statement of a request may take, and the wait for a connection; default 8 */
+  querySeconds?: number
+  log?: Log
+}
+
+/** What bounds the waits of one pool, in ms. */
+interface Limits {
+  /** for a connection: one that is free, or a new one */
+  connect: number
+  /** for one statement, waits for locks included; Postgres cancels it */
+  statement: number
+  /** for one lock */
+  lock: number
+  /** for a whole transaction */
+  transaction: number
+}
+
+/** `seconds`: for one statement, or a connection. A lock gives up before its statement does: that tells more. */
+const ofRequests = (seconds: number): Limits => ({
+  connect: seconds * 1000,
+  statement: seconds * 1000,
+  lock: Math.min(5_000, seconds * 500),
+  transaction: seconds * 2000,
+})
+/** Sweeps look at much. */
+const WORKER: Limits = { connect: 10_000, statement: 20_000, lock: 3_000, transaction: 30_000 }
+/** A holder gives a lease up that it has not heard of in time, and wants to try twice. */
+const RENEWAL: Limits = { connect: 2_000, statement: 2_000, lock: 500, transaction: 2_000 }
+const HEALTH: Limits = { connect: 2_000, statement: 2_000, lock: 500, transaction: 2_000 }
+
+/** Two: one answers while the other one is opened again. */
+const RENEWAL_POOL = 2
+/** ms that the answer to a statement may take beyond what Postgres gives it: then the connection is silent */
+const SILENCE = 2_000
+/** ms that a transaction may do nothing: a process that hangs in one must not hold its locks for long */
+const IDLE_IN_TRANSACTION = 10_000
+
+/** Connects lazily: a database that can't be reached shows at the first query. */
+export function connectDatabase({
+  url,
+  poolSize,
+  workerPoolSize = 5,
+  querySeconds = 8,
+  log,
+}: DatabaseOptions): Database {
+  const requests = ofRequests(querySeconds)
+  const outage = createOutage(log)
+  const listeners = new Set<(sql: string) => void>()
+  const open = (name: string, max: number, limits: Limits, idleTimeoutMillis = 10_000) =>
+    new WatchedPool(
+      {
+        connectionString: withSessionSettings(url, limits),
+        max,
+        keepAlive: true,
+        connectionTimeoutMillis: limits.connect,
+        idleTimeoutMillis,
+        application_name: name,
+      },
+      {
+        limit: limits.statement + SILENCE,
+        outage,
+        onStatement(sql) {
+          for (const listener of listeners) listener(sql)
+        },
+      },
+    )
+  const pools = {
+    api: open('pilothouse', poolSize, requests),
+    worker: open('pilothouse worker', workerPoolSize, WORKER),
+    // never closed for being idle: to connect is one more thing that can take its time
+    renewal: open('pilothouse leases', RENEWAL_POOL, RENEWAL, 0),
+    // two: what metrics count keeps nobody waiting who asks whether the server is ready
+    health: open('pilothouse health', 2, HEALTH),
+  }
+  const prisma = client(pools.api, requests)
+  const worker = client(pools.worker, WORKER)
+  return {
+    prisma,
+    worker,
+    pool: pools.api,
+    health: pools.health,
+    pools,
+    answers: () =>
+      pools.health.query('SELECT 1').then(
+        () => true,
+        () => false,
+      ),
+    async renew<Row>({ text, values }: Prisma.Sql) {
+      return (await pools.renewal.query(text, values)).rows as Row[]
+    },
+    onQuery(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    async close() {
+      await Promise.all([prisma.$disconnect(), worker.$disconnect()])
+      await Promise.all(Object.values(pools).map((pool) => pool.end())) // Prisma leaves a pool that it was given open
+    },
+  }
+}
+
+function client(pool: pg.Pool, { connect, transaction }: Limits): PrismaClient {
+  return new PrismaClient({
+    adapter: new PrismaPg(pool),
+    // the pool's own limit comes first, and tells more
+    transactionOptions: { maxWait: connect + SILENCE, timeout: transaction },
+  })
+}
+
+/**
+ * Adds our session settings to those that the URL may bring, since pg lets the URL's `options` replace all others. The
+ * URL's come after our limits and before the time zone: the adapter writes times without an offset and reads them as
+ * UTC, so any other zone shifts every value.
+ */
+function withSessionSettings(url: string, { statement, lock }: Limits): string {
+  const parsed = new URL(url)
+  const settings = [
+    `-c statement_timeout=${statement} -c lock_timeout=${lock}`,
+    `-c idle_in_transaction_session_timeout=${IDLE_IN_TRANSACTION}`,
+    parsed.searchParams.get('options'),
+    '-c TimeZone=UTC',
+  ]
+  parsed.searchParams.set('options', settings.filter(Boolean).join(' '))
+  return parsed.toString()
+}

@@ -1,0 +1,82 @@
+/**
+ * Who uses the embedded Postgres, so that the last one stops it. Each user holds a shared advisory lock on a
+ * connection of its own for as long as it lives; kill -9 ends that too. Whoever gets the exclusive lock is the last.
+ */
+import pg from 'pg'
+
+/** Users lock it shared, the one that stops the server exclusively. The keys mean something here only. */
+const USERS_LOCK = 7_074_831
+/** Locked while databases are made. */
+const SETUP_LOCK = 7_074_832
+
+export interface User {
+  /** Resolves when its connection has ended, for whatever reason: from then on it is not counted. */
+  ended: Promise<void>
+  /** Runs `whenLast` if nobody else uses the server; until it is over nobody can join. */
+  leave(whenLast: () => Promise<void>): Promise<void>
+}
+
+/** Becomes a user. Null: the server is not up yet, or is being stopped. `url` names a database of the superuser. */
+export async function join(url: string): Promise<User | null> {
+  const client = await connect(url)
+  if (!client) return null
+  if (!(await lock(client, 'pg_try_advisory_lock_shared'))) {
+    await client.end().catch(() => {})
+    return null
+  }
+  return {
+    ended: new Promise((resolve) => client.once('end', resolve)),
+    async leave(whenLast) {
+      try {
+        await client.query('SELECT pg_advisory_unlock_shared($1)', [USERS_LOCK]).catch(() => {})
+        if (await lock(client, 'pg_try_advisory_lock')) await whenLast()
+      } finally {
+        await client.end().catch(() => {})
+      }
+    },
+  }
+}
+
+/** Makes the database if it is missing, and closes it and the standard ones to every role but the superuser. */
+export async function ensureDatabase(url: string, name: string): Promise<void> {
+  const client = new pg.Client(settings(url))
+  client.on('error', () => {})
+  await client.connect()
+  try {
+    await client.query('SELECT pg_advisory_lock($1)', [SETUP_LOCK])
+    const { rowCount } = await client.query('SELECT FROM pg_database WHERE datname = $1', [name])
+    if (rowCount === 0) await client.query(`CREATE DATABASE ${pg.escapeIdentifier(name)} ENCODING 'UTF8'`)
+    await client.query(`REVOKE ALL ON DATABASE ${pg.escapeIdentifier(name)}, postgres, template1 FROM PUBLIC`)
+  } finally {
+    await client.end()
+  }
+}
+
+function settings(url: string): pg.ClientConfig {
+  return { connectionString: url, application_name: 'pilothouse embedded', connectionTimeoutMillis: 5_000 }
+}
+
+/** Null: nobody answers, or not yet, or no more. A wrong password is an error. */
+async function connect(url: string): Promise<pg.Client | null> {
+  const client = new pg.Client(settings(url))
+  client.on('error', () => {}) // `end` follows
+  try {
+    await client.connect()
+    return client
+  } catch (error) {
+    client.end().catch(() => {})
+    const { code } = error as pg.DatabaseError
+    if (code === '28P01' || code === '28000') throw error
+    return null
+  }
+}
+
+/** False also when the connection broke. */
+async function lock(client: pg.Client, how: 'pg_try_advisory_lock' | 'pg_try_advisory_lock_shared'): Promise<boolean> {
+  try {
+    const { rows } = await client.query<{ got: boolean }>(`SELECT ${how}($1) AS got`, [USERS_LOCK])
+    return rows[0]!.got
+  } catch {
+    return false
+  }
+}

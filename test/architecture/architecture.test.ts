@@ -1,0 +1,116 @@
+/** The rules about imports (folders.ts) and references hold, and their checkers see what is against them; and rules of other kinds. */
+import { expect, test } from 'vitest'
+import { deadCitations, deadLinks, headings, numbered, referenceFindings } from './documents.ts'
+import { circles, database, environment, findings, folders, packages } from './rules.ts'
+import { readSource, withoutComments } from './source.ts'
+
+const files = readSource()
+
+test('folders, packages and files are imported only where the table says', () => {
+  expect(findings()).toEqual([])
+})
+
+test('the checker sees an arrow up, a circle of types, a folder that is new, and one that is gone', () => {
+  const table = [
+    ['low', ''],
+    ['high other', 'low'],
+    ['gone', 'low'],
+  ] as const
+  const source = [
+    { file: 'low/a.ts', text: "import type { B } from '../high/b.ts'" },
+    { file: 'high/b.ts', text: "export * from '../low/a.ts'\n// import '../other/c.ts'" },
+    { file: 'other/c.ts', text: "await import('../high/b.ts')" },
+    { file: 'new/d.ts', text: '' },
+  ]
+  expect(folders(source, table)).toEqual([
+    'new: not in the table of folders',
+    'gone: in the table, but not in src',
+    'low/a.ts imports high/b.ts: low may not import high',
+    'other/c.ts imports high/b.ts: other may not import high',
+  ])
+  expect(circles(source)).toEqual(['a circle: low/a.ts → high/b.ts → low/a.ts', 'a circle: low → high → low'])
+})
+
+test('the checker sees packages and the environment where they do not belong', () => {
+  const source = [
+    { file: 'domain/core/a.ts', text: "import type { FastifyInstance } from 'fastify'\nconst x = process.env.X" },
+    { file: 'api/rest/b.ts', text: "import '@fastify/swagger'\n// process.env is read elsewhere" },
+  ]
+  expect(packages(source)).toEqual(['domain/core/a.ts imports fastify: only api/** app'])
+  expect(environment(source)).toEqual(['domain/core/a.ts reads process.env: only platform/config cli .'])
+})
+
+test('the checker sees SQL and Prisma outside of the domain', () => {
+  const source = [
+    {
+      file: 'domain/core/a.ts',
+      text: "import { Prisma } from '../../generated/prisma/client.ts'\ndb.$queryRaw`SELECT 1`",
+    },
+    { file: 'api/rest/b.ts', text: 'pool.query(`UPDATE revisions SET a = 1`) // UPDATE by hand' },
+    {
+      file: 'api/rest/c.ts',
+      text: "import type { Role } from '../../generated/prisma/enums.ts'\n// SELECT is elsewhere",
+    },
+  ]
+  expect(database(source).map((finding) => finding.replace(/: .*/, ''))).toEqual([
+    'api/rest/b.ts has SQL',
+    'api/rest/c.ts imports generated/prisma/enums.ts',
+  ])
+})
+
+test('every page and heading that is linked or cited is there', () => {
+  expect(referenceFindings()).toEqual([])
+})
+
+test('the checker sees dead links, dead citations and references by number', () => {
+  const pages = new Map([
+    ['README.md', '[a](docs/a.md#one) [b](docs/a.md#two) [c](docs/c.md) [d](#it) [e](https://x.y/#z)\n# It'],
+    ['docs/a.md', '# One\n```sh\n# two\n```\n[up](../README.md#it-1)'],
+  ])
+  expect(deadLinks(pages, (file) => pages.has(file))).toEqual([
+    'README.md: ](docs/a.md#two) leads nowhere',
+    'README.md: ](docs/c.md) leads nowhere',
+    'docs/a.md: ](../README.md#it-1) leads nowhere',
+  ])
+  const citing = new Map([
+    ['src/a.ts', '/** docs/a.md#one, docs/a.md, docs/a.md#two, docs/b.md, https://x.y/docs/b.md */'],
+    ['src/b.ts', `// ${['contract', 4].join(' ')}: ${['design', 'rule', 2].join(' ')}`],
+  ])
+  expect(deadCitations(citing, pages)).toEqual([
+    'src/a.ts: docs/a.md#two is not there',
+    'src/a.ts: docs/b.md is not there',
+  ])
+  expect(numbered(citing)).toHaveLength(2)
+  expect([...headings('# A `b` & C\n## A `b` & C\n### x_y-z!')]).toEqual(['a-b--c', 'a-b--c-1', 'x_y-z'])
+})
+
+test('only transition.ts writes the status of a revision', () => {
+  const writers = files.filter(
+    ({ text }) =>
+      /revision\.(update|updateMany|upsert)\([^)]*\bstatus:/s.test(text.replaceAll(/where:\s*\{[^}]*\}/gs, '')) ||
+      // in what it sets, not in its condition
+      /UPDATE revisions\b(?:(?!\bWHERE\b).)*\bstatus\b/is.test(text),
+  )
+  expect(writers.map(({ file }) => file)).toEqual(['domain/revisions/transition.ts'])
+})
+
+test('only rows/deployment.ts writes the row of a deployment', () => {
+  const writers = files.filter(
+    ({ text }) =>
+      /\bdeployment\.(create|update|upsert|delete)\w*\(/.test(text) ||
+      /(UPDATE|INSERT INTO|DELETE FROM) deployments\b/.test(text),
+  )
+  expect(writers.map(({ file }) => file)).toEqual(['domain/rows/deployment.ts'])
+})
+
+test('only rows/locks.ts has row locks, beside the order in which they are taken', () => {
+  const lockers = files.filter(({ text }) =>
+    /\bFOR (NO KEY )?(UPDATE|SHARE)\b|\bFOR KEY SHARE\b|\bSKIP LOCKED\b/.test(withoutComments(text)),
+  )
+  expect(lockers.map(({ file }) => file)).toEqual(['domain/rows/locks.ts'])
+})
+
+test('every file says what it is for before it does anything', () => {
+  const silent = files.filter(({ text }) => !/^(#!.*\n)?(\/\*\*|\/\/)/.test(text)).map(({ file }) => file)
+  expect(silent).toEqual([])
+})

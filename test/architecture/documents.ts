@@ -1,0 +1,88 @@
+/** Comments and pages cite pages and headings that are there, and nothing that is only known by a number. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+
+/** Texts by their paths below the project's folder. */
+export type Texts = ReadonlyMap<string, string>
+
+/** README and all pages of docs. */
+const readPages = (): Texts => read(['README.md', ...below('docs')], /\.md$/)
+
+/** What may cite a page; the tests of this very rule have made-up pages. */
+const readCiting = (): Texts =>
+  read(
+    ['prisma/schema.prisma', ...['src', 'test'].flatMap(below)],
+    /^(?!src\/generated\/|test\/architecture\/).*\.(ts|mts|mjs|prisma)$/,
+  )
+
+/** All rules about references, over the whole project. */
+export function referenceFindings(): string[] {
+  const pages = readPages()
+  const citing = readCiting()
+  return [...deadLinks(pages), ...deadCitations(citing, pages), ...numbered(new Map([...citing, ...pages]))]
+}
+
+/** Links of pages to files that are not there, and to headings that nothing has. */
+export function deadLinks(pages: Texts, exists = (file: string) => existsSync(path.join(ROOT, file))): string[] {
+  return [...pages].flatMap(([page, text]) =>
+    [...withoutCode(text).matchAll(/\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]+))?\)/g)]
+      .filter(([, file, anchor]) => {
+        const target = file ? path.posix.join(path.posix.dirname(page), file) : page
+        return !exists(target) || (anchor !== undefined && !headings(pages.get(target)).has(anchor))
+      })
+      .map(([link]) => `${page}: ${link} leads nowhere`),
+  )
+}
+
+/** Citations in comments, like `docs/protocol.md#claims`, of pages and headings that are not there. */
+export function deadCitations(citing: Texts, pages: Texts): string[] {
+  return [...citing].flatMap(([file, text]) =>
+    [...text.matchAll(/(?<![\w/-])(docs\/[\w/-]+\.md)(?:#([\w-]+))?/g)]
+      .filter(
+        ([, page, anchor]) => !pages.has(page!) || (anchor !== undefined && !headings(pages.get(page!)).has(anchor)),
+      )
+      .map(([reference]) => `${file}: ${reference} is not there`),
+  )
+}
+
+/** Documents that are cited by a number, which nobody who has only this repository can look up. */
+export function numbered(texts: Texts): string[] {
+  return [...texts].flatMap(([file, text]) =>
+    [...text.matchAll(/\b(contract|spec|design rule) \d+(\.\d+)*\b/gi)].map(
+      ([reference]) => `${file}: "${reference}" is no reference to a page`,
+    ),
+  )
+}
+
+const withoutCode = (text: string): string => text.replaceAll(/^```.*?^```$/gms, '')
+
+/** The anchors of a page's headings, as they are made where it is shown: the second of a name ends in `-1`. */
+export function headings(page = ''): Set<string> {
+  const anchors = new Set<string>()
+  for (const [, heading] of withoutCode(page).matchAll(/^#+ (.*)$/gm)) {
+    const plain = heading!
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-')
+    let anchor = plain
+    for (let copy = 1; anchors.has(anchor); copy++) anchor = `${plain}-${copy}`
+    anchors.add(anchor)
+  }
+  return anchors
+}
+
+/** Files of one folder, at any depth. */
+const below = (folder: string): string[] =>
+  (readdirSync(path.join(ROOT, folder), { recursive: true }) as string[]).map((name) =>
+    path.posix.join(folder, name.replaceAll('\\', '/')),
+  )
+
+const read = (names: string[], which: RegExp): Texts =>
+  new Map(
+    names
+      .filter((name) => which.test(name))
+      .map((name) => [name, readFileSync(path.join(ROOT, name), 'utf8')] as const),
+  )

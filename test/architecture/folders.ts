@@ -1,0 +1,133 @@
+/**
+ * Who may import whom: every folder of `src` stands here once, below the folders it may import. Each directory is a
+ * folder of its own (its own files, without its subfolders).
+ *
+ * A row: folders that do not know each other, and patterns of what they may import (`*` one name, `**` any depth; a single
+ * file by its name). A pattern reaches only rows above its own: so the table has no circle, and "domain/**" means what of
+ * the domain stands above.
+ */
+export type Row = readonly [folders: string, imports: string]
+
+/** What every verb of the domain stands on. */
+const GROUND =
+  'domain/core domain/model domain/ports domain/outbox domain/context domain/rows platform/async platform/log'
+/** All that a data plane knows of the control plane. */
+const CONTRACT = 'domain/protocol domain/core/errors.ts domain/model/repository-url.ts'
+/** The runtime whose agents are processes of this machine, in folders of their own. */
+const PROCESSES = `${CONTRACT} dataplane/build dataplane/output dataplane/runtimes dataplane/runtimes/process/* platform/async platform/postgres/embedded`
+/** The runtime whose agents are objects of a cluster. */
+const CLUSTERS = `${CONTRACT} dataplane/output dataplane/runtimes dataplane/runtimes/kubernetes/* platform/async platform/http`
+
+export const FOLDERS: readonly Row[] = [
+  // the platform: what any server needs. It knows nothing of agents
+  ['platform/log', ''],
+  ['platform/async', 'platform/log'],
+  ['platform/http', ''],
+  ['platform/config', 'platform/log'],
+  ['platform/postgres platform/postgres/embedded', 'platform/log platform/async'],
+
+  // the domain, from the ground up
+  ['domain/core', ''],
+  ['domain/model', 'domain/core'],
+  ['domain/ports domain/protocol', 'domain/core domain/model'],
+  ['domain/outbox', 'domain/core domain/model platform/async platform/log'],
+  ['domain/context', GROUND],
+  ['domain/rows', GROUND],
+  // its rooms know the ground, and each other only where an arrow says so
+  ['domain/keys domain/revisions domain/secrets domain/deployment-status domain/tags domain/events', GROUND],
+  ['domain/workspaces', `${GROUND} domain/keys`],
+  ['domain/listeners', `${GROUND} domain/keys domain/deployment-status`],
+  ['domain/logs', `${GROUND} domain/protocol domain/revisions`],
+  ['domain/sources/integrations domain/sources/uploads domain/sources/registry domain/sources/commit-statuses', GROUND],
+  ['domain/rollouts', `${GROUND} domain/revisions domain/deployment-status domain/sources/uploads`],
+  ['domain/sources/webhooks', `${GROUND} domain/rollouts`],
+  [
+    'domain/claims',
+    `${GROUND} domain/protocol domain/keys domain/logs domain/revisions domain/rollouts domain/secrets`,
+  ],
+  [
+    'domain/deployments',
+    `${GROUND} domain/revisions domain/rollouts domain/secrets domain/sources/* domain/deployment-status domain/workspaces`,
+  ],
+  ['domain/oauth/provider-access', GROUND],
+  ['domain/oauth/tokens', `${GROUND} domain/oauth/provider-access domain/keys`],
+  ['domain/oauth/connections domain/oauth/providers', `${GROUND} domain/oauth/provider-access domain/oauth/tokens`],
+  ['domain/oauth/authorizations', `${GROUND} domain/oauth/*`],
+  // an id of any kind, found: knows them all
+  ['domain/nodes', 'domain/**'],
+
+  // the outside world, behind the domain's ports
+  [
+    'adapters/git-provider adapters/oauth adapters/registry adapters/storage',
+    'domain/ports domain/core domain/model domain/sources/uploads platform/*',
+  ],
+
+  // the data plane: of the control plane it knows the protocol alone
+  ['dataplane/runtimes', CONTRACT],
+  ['dataplane/output', `${CONTRACT} dataplane/runtimes`],
+  ['dataplane/build', `${CONTRACT} dataplane/output`],
+  ['dataplane/worker', `${CONTRACT} dataplane/runtimes dataplane/output platform/async`],
+  ['dataplane/runtimes/process/os', PROCESSES],
+  ['dataplane/runtimes/process/engine', PROCESSES],
+  ['dataplane/runtimes/process/host', PROCESSES],
+  ['dataplane/runtimes/process/agents', PROCESSES],
+  ['dataplane/runtimes/process', PROCESSES],
+  ['dataplane/runtimes/kubernetes/objects', CLUSTERS],
+  ['dataplane/runtimes/kubernetes/api-server dataplane/runtimes/kubernetes/render', CLUSTERS],
+  ['dataplane/runtimes/kubernetes/informers', CLUSTERS],
+  ['dataplane/runtimes/kubernetes/cluster', CLUSTERS],
+  ['dataplane/runtimes/kubernetes/logs dataplane/runtimes/kubernetes/reconcile', CLUSTERS],
+  ['dataplane/runtimes/kubernetes/rollout', CLUSTERS],
+  ['dataplane/runtimes/kubernetes/deployment', CLUSTERS],
+  ['dataplane/runtimes/kubernetes', CLUSTERS],
+  // the same worker in another cluster
+  [
+    'listener',
+    `${CONTRACT} domain/core/codec.ts dataplane/worker dataplane/output dataplane/runtimes dataplane/runtimes/kubernetes/** platform/*`,
+  ],
+
+  // the transports: they know the domain, not each other, and nothing of adapters and data planes
+  ['api/limits', 'domain/core domain/context domain/keys platform/async'],
+  ['api/auth', 'domain/core domain/context domain/keys api/limits'],
+  [
+    'api/realtime',
+    'domain/core domain/model domain/outbox domain/context domain/events platform/async platform/log platform/postgres',
+  ],
+  ['api/graphql/builder', 'domain/** api/realtime platform/log'],
+  ['api/graphql/types', 'domain/** api/realtime api/graphql/builder'],
+  ['api/graphql', 'domain/core domain/context api/auth api/limits api/realtime api/graphql/* platform/log'],
+  ['api/rest/answers', 'domain/**'],
+  ['api/rest/examples', 'domain/core'],
+  ['api/rest/operation', 'domain/core domain/context api/auth api/limits api/rest/answers platform/log'],
+  ['api/rest/v1 api/rest/v2', 'domain/** api/rest/answers api/rest/operation platform/log'],
+  ['api/rest', 'domain/core domain/context api/auth api/limits api/rest/*'],
+  ['api/server', 'domain/core api/rest api/rest/operation platform/async platform/postgres'],
+  ['api/server/metrics', 'domain/core domain/context domain/model domain/outbox domain/claims platform/postgres'],
+
+  // what puts everything together, and what people start
+  ['app', 'platform/** domain/** adapters/* dataplane/** listener api/**'],
+  ['cli', 'platform/** domain/** listener app'],
+  ['.', 'platform/config app'],
+]
+
+/** SQL: the domain and the platform, and the process runtime, which makes databases for agents. */
+export const SQL = 'domain/** platform/postgres/** dataplane/runtimes/process/host'
+/** What is generated from prisma/schema.prisma: the same, and GraphQL's builder, to whom Pothos' types belong. */
+export const GENERATED = 'domain/** platform/postgres api/graphql/builder'
+
+/** Packages that belong to one part of the house, and where: whoever else needs one asks that part. */
+export const PACKAGES: readonly (readonly [packages: string, folders: string])[] = [
+  ['@prisma/* prisma', 'platform/postgres'],
+  ['pg', 'platform/postgres/** dataplane/runtimes/process/host'],
+  ['graphql graphql-yoga @pothos/*', 'api/graphql/**'],
+  ['fastify @fastify/*', 'api/** app'],
+  ['zod', 'platform/config domain/** api/** adapters/* listener cli'],
+  ['@kubernetes/*', 'dataplane/runtimes/kubernetes/** listener cli'],
+  ['@octokit/*', 'adapters/git-provider'],
+  ['oauth4webapi', 'adapters/oauth'],
+  ['@aws-sdk/*', 'adapters/storage'],
+  ['undici', 'platform/http adapters/oauth'],
+]
+
+/** Who reads the environment: the settings, and what people start. */
+export const ENVIRONMENT = 'platform/config cli .'

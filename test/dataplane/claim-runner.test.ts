@@ -1,0 +1,118 @@
+/** One held deployment, without a cluster and without a worker: when it lets go, and which of two answers counts. */
+import pino from 'pino'
+import { expect, test, vi } from 'vitest'
+import { ClaimRunner, type ClaimRunnerOptions } from '../../src/dataplane/worker/claim-runner.ts'
+import { StuckError } from '../../src/dataplane/worker/stop-step.ts'
+import { withTimeLimits } from '../../src/dataplane/worker/worker.ts'
+import type { Claim, CompleteRequest } from '../../src/domain/protocol/protocol.ts'
+import { recordingRuntime } from '../listener/support.ts'
+import { scriptedControlPlane } from './control-plane.ts'
+import { eventually, stepOf } from './support.ts'
+
+function hold(changes: Partial<Claim>, options: Partial<ClaimRunnerOptions> = {}) {
+  const controlPlane = scriptedControlPlane(changes)
+  const runtime = recordingRuntime()
+  const { claim1: claim } = controlPlane
+  const log = pino({ level: 'silent' })
+  const runner = new ClaimRunner({ controlPlane, runtime, log, claim, leasedAt: performance.now(), ...options })
+  return { controlPlane, runtime, claim, runner }
+}
+
+test.each([
+  [6, 1500],
+  [30, 5000],
+])('a lease of %i s is given up %i ms before its end, and nothing is written from then on', (leaseSeconds, margin) => {
+  vi.useFakeTimers()
+  try {
+    const { runner } = hold({ leaseSeconds })
+    vi.advanceTimersByTime(leaseSeconds * 1000 - margin - 1)
+    expect([runner.ended, runner.claim.leaseValid()]).toEqual([false, true])
+    // one ms for what may have arrived and was not read yet
+    vi.advanceTimersByTime(2)
+    expect([runner.ended, runner.claim.leaseValid()]).toEqual([true, false])
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
+test('an answer that was overtaken by a newer one changes nothing', async () => {
+  const { runner, runtime, claim } = hold({ generation: 5 })
+  await eventually(() => runtime.serving.has(claim.deployment.id))
+  const old = { ...claim, generation: 4, step: stepOf('PROVISION', null) }
+  runner.update(old)
+  runner.update({ ...old, generation: 5 })
+  // what they would have begun has begun by then
+  await new Promise(setImmediate)
+  expect(runtime.asked).toEqual([])
+  expect(runner.heartbeat().generation).toBe(5)
+  runner.update({ ...old, generation: 6 })
+  expect(await eventually(() => runtime.asked.length === 1)).toBe(true)
+  expect(runner.heartbeat().generation).toBeGreaterThanOrEqual(6)
+  await runner.release(0)
+  expect(runtime.asked).toEqual([`provision ${claim.deployment.id}`])
+})
+
+test('a holder that could not renew its lease in time is heard of again, so that the try does not count', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setImmediate', 'performance'] })
+  const { controlPlane, runner, claim } = hold({ leaseSeconds: 6 })
+  vi.advanceTimersByTime(6000)
+  vi.useRealTimers()
+  await runner.over
+  expect(await eventually(() => controlPlane.released.includes(claim.claimId))).toBe(true)
+})
+
+/** Takes a step whose signal nobody heeds. */
+async function deaf(onStuck: (error: Error) => void = () => undefined) {
+  const step = stepOf('PROVISION', null)
+  const held = hold({ generation: 1, step }, { stopMs: 50, onStuck })
+  const { runtime } = held
+  let reject: (error: Error) => void = () => undefined
+  runtime.provision = () => {
+    runtime.asked.push('provision')
+    return new Promise((_resolve, fail) => {
+      reject = fail
+    })
+  }
+  runtime.destroy = async (stepId) => {
+    runtime.asked.push(`destroy ${stepId === step.id}`)
+    reject(new Error('destroyed'))
+  }
+  await eventually(() => runtime.asked.length === 1)
+  return held
+}
+
+test('a step that does not stop when it is told to is ended by force, and its deployment given up', async () => {
+  const { runner, controlPlane, runtime, claim } = await deaf()
+  runner.update({ ...claim, step: null, stop: true, generation: 2 })
+  await runner.over
+  expect(runtime.asked).toEqual(['provision', 'destroy true'])
+  expect(controlPlane.released).toEqual([claim.claimId])
+})
+
+test('a claim whose step does not stop is over once that was ended by force, and the next one can begin', async () => {
+  const { runner } = await deaf()
+  void runner.lost()
+  await runner.over
+})
+
+test('a step that not even force ends is told, so that the process can end', async () => {
+  const stuck = new Promise<Error>((resolve) => {
+    void deaf(resolve).then(({ runner, runtime }) => {
+      runtime.destroy = () => Promise.reject(new Error('in the kernel'))
+      void runner.lost()
+    })
+  })
+  expect(await stuck).toBeInstanceOf(StuckError)
+})
+
+test('a report that is not answered is made again', async () => {
+  const step = stepOf('PROVISION', null)
+  const plane = scriptedControlPlane({ step })
+  let asked = 0
+  const complete = (request: CompleteRequest) =>
+    ++asked === 1 ? new Promise<never>(() => undefined) : plane.complete(request)
+  const { runner } = hold({}, { controlPlane: withTimeLimits({ ...plane, complete }, 50), claim: plane.claim1 })
+  expect((await plane.done(step.id)).outcome).toBe('succeeded')
+  expect(asked).toBe(2)
+  await runner.release(0)
+})

@@ -1,0 +1,30 @@
+// A server that starts a process, says who it and its reaper are, and waits to be killed. Arguments: the command;
+// default: a shell with a child.
+
+import { HIDES_NOTHING } from '../../src/dataplane/output/mask.ts'
+import { startGroup } from '../../src/dataplane/runtimes/process/os/group.ts'
+import { Reaper } from '../../src/dataplane/runtimes/process/os/reaper.ts'
+
+const [command, ...args] = process.argv.slice(2)
+// the child ignores SIGTERM
+const FAMILY = "sh -c 'trap : TERM; echo child $$; while :; do sleep 1; done' & echo parent $$; wait"
+const reaper = new Reaper()
+await startGroup(
+  reaper,
+  {
+    command: command ?? '/bin/sh',
+    args: command ? args : ['-c', FAMILY],
+    cwd: '/',
+    env: { PATH: process.env.PATH ?? '' },
+    account: null,
+    tagged: true,
+    mask: HIDES_NOTHING,
+  },
+  (line) => console.log(line),
+)
+let reaperPid: number | undefined
+setInterval(() => {
+  if (reaper.pid === reaperPid) return
+  reaperPid = reaper.pid
+  if (reaperPid) console.log('reaper', reaperPid)
+}, 10)

@@ -1,0 +1,208 @@
+/** What people and machines are told while a rollout waits, and of what serves nobody although its pods are ready. */
+import type { V1ContainerStatus, V1EndpointSlice, V1Pod } from '@kubernetes/client-node'
+import { pino } from 'pino'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { connectCluster } from '../../src/dataplane/runtimes/kubernetes/cluster/connect-cluster.ts'
+import type { LiveObject } from '../../src/dataplane/runtimes/kubernetes/objects/types.ts'
+import { servicesWithoutEndpoints } from '../../src/dataplane/runtimes/kubernetes/rollout/endpoints.ts'
+import { GracePeriods } from '../../src/dataplane/runtimes/kubernetes/rollout/grace-periods.ts'
+import { stuckOf } from '../../src/dataplane/runtimes/kubernetes/rollout/warning-events.ts'
+import type { Progress } from '../../src/domain/protocol/protocol.ts'
+import { LISTENER_RULES } from '../../src/listener/manifest.ts'
+import { type KubernetesProxy, proxyKubeconfig } from '../support/kubernetes/proxy.ts'
+import { eventually, never, openSite, type Site, stepOf, Tenant } from './runtime-support.ts'
+
+let site: Site
+let proxy: KubernetesProxy
+beforeAll(async () => {
+  const kubeconfig = async (file: string) => {
+    const made = await proxyKubeconfig(file)
+    proxy = made.proxy
+    return made.kubeconfig
+  }
+  site = await openSite({ kubeconfig, failAfterMs: 1500 }, { call: 1000, firstRetry: 20, longestRetry: 200 })
+})
+afterAll(async () => {
+  await site.close()
+  await proxy.close()
+})
+
+// only a stand-in can hold a pod or a controller back
+const heldBack = test.skipIf(Boolean(process.env.TEST_KUBECONFIG))
+const image = (tag: string) => `registry.example.com/agent:${tag}`
+
+/** Begins a deploy whose steps are told to `told`. */
+function rollout(tenant: Tenant, tag: string, told: (Progress | null)[], signal = never) {
+  const step = stepOf('DEPLOY', tenant.revision(image(tag)))
+  return tenant.runtime.deploy(tenant.claim, step, tenant.log, signal, (progress) => told.push(progress))
+}
+
+async function provisioned(): Promise<Tenant> {
+  const tenant = new Tenant(site)
+  await tenant.provision()
+  return tenant
+}
+
+test('while a database is being made it is told that this is what is waited for', async () => {
+  const tenant = new Tenant(site)
+  const told: (Progress | null)[] = []
+  await site.runtime.provision(tenant.claim, stepOf('PROVISION', null), never, (progress) => told.push(progress))
+  expect(told[0]).toMatchObject({ reason: 'ROLLING_OUT' })
+  expect(told).toContainEqual({ reason: 'DATABASE_UNAVAILABLE', message: expect.stringMatching(/(database|cache): /) })
+})
+
+heldBack(
+  'a rollout tells at once what it waits for, health says the same, and so does an API server that is away',
+  async () => {
+    const tenant = await provisioned()
+    const told: (Progress | null)[] = []
+    const abort = new AbortController()
+    const failing = rollout(tenant, 'slow', told, abort.signal).catch(() => undefined)
+    const last = () => told.at(-1)
+    await eventually(() => last()?.reason === 'WAITING_FOR_HEALTH')
+    expect(last()?.message).toMatch(/server: 0 of 1 replicas are ready; pod .* container agent runs, but is not ready/)
+    expect(site.runtime.health(tenant.id)).toMatchObject({ ready: 0, desired: 1, ...last() })
+    proxy.cut()
+    await eventually(() => last()?.reason === 'CLUSTER_UNREACHABLE')
+    expect(site.runtime.health(tenant.id)).toMatchObject({ reason: 'CLUSTER_UNREACHABLE' })
+    proxy.heal()
+    await eventually(() => last()?.reason === 'WAITING_FOR_HEALTH')
+    expect(last()?.reason).toBe('WAITING_FOR_HEALTH')
+    abort.abort(new Error('enough'))
+    await failing
+  },
+)
+
+test('what will fail a rollout is told before it has, and the failure has the same word', async () => {
+  const tenant = await provisioned()
+  const told: (Progress | null)[] = []
+  await expect(rollout(tenant, 'bad', told)).rejects.toMatchObject({ reason: 'IMAGE_PULL_FAILED' })
+  expect(told.map((progress) => progress?.reason)).toContain('IMAGE_PULL_FAILED')
+})
+
+heldBack('a rollout that waited for the agent until its deadline has failed by that', async () => {
+  const tenant = await provisioned()
+  const deploying = tenant.prepare(tenant.revision(image('slow')), { deadlineMs: 1500 })
+  await expect(deploying).rejects.toMatchObject({ reason: 'HEALTH_CHECK_TIMED_OUT' })
+})
+
+heldBack(
+  'health tells that a Service has no endpoints although its pods are ready, and that nothing serves then',
+  async () => {
+    const tenant = await provisioned()
+    await tenant.deploy(tenant.revision(image('1')))
+    const health = () => site.runtime.health(tenant.id)
+    await eventually(() => health()?.ready === 1)
+    // a control plane that does not keep up: the new pod is ready, and no Service knows of it
+    site.test.standIn!.holdEndpoints(true)
+    const [pod] = await tenant.pods()
+    await site.core.deleteNamespacedPod({ namespace: site.namespace, name: pod!.metadata!.name! })
+    await eventually(() => health()?.reason === 'NO_ENDPOINTS', 15_000)
+    expect(health()).toEqual({
+      ready: 0,
+      desired: 1,
+      reason: 'NO_ENDPOINTS',
+      message: `The Service ${tenant.names.base} has no endpoints, although 1 server pod is ready: no request reaches them`,
+    })
+    site.test.standIn!.holdEndpoints(false)
+    await eventually(() => health()?.ready === 1)
+    expect(health()).toEqual({ ready: 1, desired: 1, reason: null, message: null })
+  },
+)
+
+test('a listener whose Role is of an earlier version works as before, and says once what it can not see', async () => {
+  const namespace = await site.test.createNamespace()
+  const rules = LISTENER_RULES.filter(({ resources }) => !resources.includes('endpointslices'))
+  const kubeconfig = await site.test.limitedKubeconfig({ namespaces: [namespace], rules })
+  const lines: string[] = []
+  const log = pino({ level: 'warn' }, { write: (line) => lines.push(line) })
+  const cluster = await connectCluster({ kubeconfig, log, times: { relist: 50 } })
+  const { runtime } = await site.another({ namespace, cluster })
+  const tenant = new Tenant({ ...site, namespace, runtime })
+  await tenant.provision()
+  await tenant.deploy(tenant.revision(image('1')))
+  await eventually(() => runtime.health(tenant.id)?.ready === 1)
+  expect(cluster.endpoints(namespace, tenant.id)).toBeNull()
+  expect(cluster.problem()).toBeNull()
+  expect(runtime.health(tenant.id)).toMatchObject({ ready: 1, message: null })
+  expect(lines.map((line) => JSON.parse(line).msg)).toEqual([
+    'endpointslices are not watched: health can’t tell when a Service leads nowhere',
+  ])
+  await cluster.close()
+})
+
+test('of a pod that runs and does not get ready, what its probe got is looked up, and is no failure of its own', () => {
+  const running = { ...pod(false), spec: { nodeName: 'node-1', containers: [] } }
+  const containerStatuses = [{ name: 'agent', state: { running: {} } }] as unknown as V1ContainerStatus[]
+  const unready = [{ ...running, status: { ...running.status, containerStatuses } }]
+  const [stuck] = stuckOf('server', { ...service('server'), kind: 'Deployment' }, unready, unready, 1000)
+  expect(stuck).toMatchObject({ uid: 'p', reason: 'WAITING_FOR_HEALTH', graceMs: Number.POSITIVE_INFINITY })
+  const problem = { ...stuck!, key: 'k', message: '' }
+  expect(new GracePeriods().check([problem], 0).failed).toBeNull()
+})
+
+test('a token that somebody wrote on an object by hand keeps the holder from writing, and that is told', async () => {
+  const tenant = await provisioned()
+  await tenant.deploy(tenant.revision(image('1')))
+  const { base: name } = tenant.names
+  const metadata = { name, namespace: site.namespace, annotations: { 'pilothouse.dev/token': '99' } }
+  await site.objects.patch({
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata,
+    spec: { selector: { evil: 'yes' } },
+  } as object)
+  await eventually(() => site.runtime.health(tenant.id)?.reason === 'WORKER_LOST')
+  expect(site.runtime.health(tenant.id)?.message).toMatch(/Service ph-.* was written by a newer holder/)
+})
+
+test('a volume that somebody deletes while it is in use is told', async () => {
+  const tenant = await provisioned()
+  await tenant.deploy(tenant.revision(image('1')))
+  const { database: name } = tenant.names
+  await site.core.deleteNamespacedPersistentVolumeClaim({ namespace: site.namespace, name })
+  await eventually(() => site.runtime.health(tenant.id)?.reason === 'CHANGED_BY_OTHERS')
+  expect(site.runtime.health(tenant.id)?.message).toMatch(
+    /Somebody has deleted PersistentVolumeClaim\/ph-.*on its way out/,
+  )
+})
+
+const service = (component: string): LiveObject => ({
+  apiVersion: 'v1',
+  kind: 'Service',
+  metadata: {
+    name: component,
+    namespace: 'n',
+    uid: component,
+    resourceVersion: '1',
+    labels: { 'app.kubernetes.io/component': component },
+  },
+})
+const pod = (ready: boolean): V1Pod => ({
+  metadata: { uid: 'p', labels: { 'app.kubernetes.io/component': 'cache' } },
+  status: { conditions: [{ type: 'Ready', status: ready ? 'True' : 'False' }] },
+})
+const slice = (endpoints: V1EndpointSlice['endpoints']): V1EndpointSlice => ({
+  metadata: { labels: { 'kubernetes.io/service-name': 'cache' } },
+  addressType: 'IPv4',
+  endpoints,
+})
+
+test.each<[string, boolean, V1EndpointSlice[] | null, boolean]>([
+  ['none of its slices has an endpoint', true, [slice([]), slice(undefined as never)], true],
+  ['its endpoints are not ready', true, [slice([{ addresses: ['a'], conditions: { ready: false } }])], true],
+  ['its endpoints are of pods that are gone', true, [slice([{ addresses: ['a'], targetRef: { uid: 'x' } }])], true],
+  [
+    'one of its slices leads to a pod',
+    true,
+    [slice([]), slice([{ addresses: ['a'], targetRef: { uid: 'p' } }])],
+    false,
+  ],
+  ['nobody says whether its endpoint is ready', true, [slice([{ addresses: ['a'] }])], false],
+  ['its pod is not ready', false, [slice([])], false],
+  ['nothing is known of it', true, [], false],
+  ['endpoints are not seen', true, null, false],
+])('whether a Service leads nowhere when %s', (_, ready, slices, nowhere) => {
+  const found = servicesWithoutEndpoints([service('cache')], [pod(ready)], slices)
+  expect(found.map(({ component, reason }) => [component, reason])).toEqual(nowhere ? [['cache', 'NO_ENDPOINTS']] : [])
+})
