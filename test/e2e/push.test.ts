@@ -75,5 +75,7 @@ test('a push is built at its exact commit, its agent answers, and the commit is 
   await expect
     .poll(() => provider.statuses(repository, pushed).at(-1), { timeout: 15_000 })
     .toMatchObject({ state: 'success', context: 'pilothouse/agent', targetUrl: customUrl })
-  expect(provider.statuses(repository, pushed)[0]).toMatchObject({ state: 'pending' })
+  // of what comes in quick succession only the newest is told (commit-status.test.ts has each of them)
+  const before = provider.statuses(repository, pushed).slice(0, -1)
+  expect(before.filter(({ state }) => state !== 'pending')).toEqual([])
 }, 120_000)
