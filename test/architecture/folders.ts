@@ -70,6 +70,12 @@ export const FOLDERS: readonly Row[] = [
   ['dataplane/runtimes/process/os', PROCESSES],
   ['dataplane/runtimes/process/engine', PROCESSES],
   ['dataplane/runtimes/process/host', PROCESSES],
+  // a program of its own, in one file: what agents need when no server is there
+  ['dataplane/runtimes/process/supervisor', PROCESSES],
+  [
+    'dataplane/runtimes/process/supervisor/agent dataplane/runtimes/process/supervisor/limits dataplane/runtimes/process/supervisor/output',
+    `${PROCESSES} dataplane/runtimes/process/supervisor`,
+  ],
   ['dataplane/runtimes/process/agents', PROCESSES],
   ['dataplane/runtimes/process', PROCESSES],
   ['dataplane/runtimes/kubernetes/objects', CLUSTERS],
