@@ -14,7 +14,7 @@ const GROUND =
 /** All that a data plane knows of the control plane. */
 const CONTRACT = 'domain/protocol domain/core/errors.ts domain/model/repository-url.ts'
 /** The runtime whose agents are processes of this machine, in folders of their own. */
-const PROCESSES = `${CONTRACT} dataplane/build dataplane/output dataplane/runtimes dataplane/runtimes/process/* platform/async platform/postgres/embedded`
+const PROCESSES = `${CONTRACT} dataplane/build dataplane/output dataplane/runtimes dataplane/runtimes/process/* platform/async platform/programs platform/postgres/embedded`
 /** The runtime whose agents are objects of a cluster. */
 const CLUSTERS = `${CONTRACT} dataplane/output dataplane/runtimes dataplane/runtimes/kubernetes/* platform/async platform/http`
 
@@ -24,7 +24,8 @@ export const FOLDERS: readonly Row[] = [
   ['platform/async', 'platform/log'],
   ['platform/http', ''],
   ['platform/config', 'platform/log'],
-  ['platform/postgres platform/postgres/embedded', 'platform/log platform/async'],
+  ['platform/programs', ''],
+  ['platform/postgres platform/postgres/embedded', 'platform/log platform/async platform/programs'],
 
   // the domain, from the ground up
   ['domain/core', ''],
@@ -133,6 +134,7 @@ export const PACKAGES: readonly (readonly [packages: string, folders: string])[]
   ['oauth4webapi', 'adapters/oauth'],
   ['@aws-sdk/*', 'adapters/storage'],
   ['undici', 'platform/http adapters/oauth'],
+  ['esbuild', 'dataplane/runtimes/process/host'],
 ]
 
 /** Who reads the environment: the settings, and what people start. */

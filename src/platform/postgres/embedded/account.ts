@@ -16,6 +16,9 @@ export interface Account {
 /** Never `nobody`: agents run under that, and whoever shares Postgres's account can read its files. */
 const CANDIDATES = ['postgres', 'daemon']
 
+/** An account that nobody has: what it can reach, all can. */
+const ANYBODY: Account = { uid: -1, gid: -1 }
+
 /** Where the cluster of `dataDir` is or goes to, and whose it is. Account null: our own will do. */
 export function placeCluster(dataDir: string): { data: string; account: Account | null } {
   const inPlace = path.join(dataDir, 'postgres')
@@ -26,6 +29,12 @@ export function placeCluster(dataDir: string): { data: string; account: Account 
   const account = systemAccount()
   const data = canReach(account, dataDir) ? inPlace : path.join(reachableFolderFor(dataDir), 'postgres')
   return { data, account: ownerOf(data) ?? account }
+}
+
+/** Where copies of programs go that outlive a checkout: where every account can run them, if we are root. */
+export function placePrograms(dataDir: string): string {
+  const open = process.getuid?.() !== 0 || canReach(ANYBODY, dataDir)
+  return path.join(open ? dataDir : reachableFolderFor(dataDir), 'bin')
 }
 
 /** Null: there is nothing, or it is root's. */
