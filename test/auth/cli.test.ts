@@ -112,8 +112,8 @@ describe('keys', () => {
     expect(await statusOf(key)).toBe(200)
     const { id } = await app.app.core.db.apiKey.findUniqueOrThrow({ where: { hash: hashKey(key) } })
     expect(await command('keys', 'revoke', id)).toMatchObject({ code: 0, stdout: `Revoked ${id}\n` })
-    // before its cache forgets it by itself
-    await expect.poll(() => statusOf(key), { timeout: 3_000 }).toBe(401)
+    // before its cache forgets it by itself (10 s)
+    await expect.poll(() => statusOf(key), { timeout: 7_000 }).toBe(401)
     expect(await command('keys', 'list')).toMatchObject({
       stdout: expect.stringMatching(new RegExp(`^${id}.* revoked`, 'm')),
     })

@@ -232,7 +232,8 @@ describe('revoking a key', () => {
       const revokedAt = performance.now()
       await revoke(admin, row.id)
       await expect.poll(() => statusOf(text, replica)).toBe(401)
-      expect(performance.now() - revokedAt).toBeLessThan(5_000)
+      // a cache that did not hear of it would forget it after 10 s
+      expect(performance.now() - revokedAt).toBeLessThan(9_000)
     } finally {
       await replica.close()
     }

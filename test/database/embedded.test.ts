@@ -89,7 +89,7 @@ test('a server whose connection for being counted broke is counted again', async
       `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = 'pilothouse embedded'`,
     ),
   )
-  await vi.waitFor(async () => expect(await usersOf(first.url)).toBe(1), { timeout: 5_000 })
+  await vi.waitFor(async () => expect(await usersOf(first.url)).toBe(1), { timeout: 20_000 })
   const second = await start()
   await second.stop()
   expect(await refusal(first.url)).toBeNull()

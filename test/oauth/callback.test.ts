@@ -203,9 +203,10 @@ test('a form of many thousand parameters holds nobody up', async () => {
   const path = `${app.url}/v2/auth/callback/${provider.providerId}`
   const post = (body: string) =>
     open(path, { method: 'POST', body, headers: { 'content-type': 'application/x-www-form-urlencoded' } })
-  const began = performance.now()
+  // of the CPU, whoever else wants it: this process is the server
+  const began = process.cpuUsage()
   expect((await post(`state=made-up&code=x&${names.join('&')}`)).status).toBe(403)
-  expect(performance.now() - began).toBeLessThan(1000)
+  expect(process.cpuUsage(began).user / 1000).toBeLessThan(1000)
   expect((await post(`state=made-up&code=x&${names.join('&')}&zz`)).status).toBe(422)
 })
 

@@ -124,6 +124,14 @@ export async function openGitProvider() {
     latency(ms: number): void {
       world.latency = ms
     },
+    /** The next `count` calls of paths like this are answered only when all of them are there. */
+    together(path: RegExp, count: number): void {
+      let meet = () => {}
+      const met = new Promise<void>((resolve) => {
+        meet = resolve
+      })
+      world.meeting = { path, missing: count, met, meet }
+    },
     /** All tokens stop working at once, as if they had expired. */
     revokeTokens(): void {
       world.tokens.clear()
@@ -147,6 +155,7 @@ async function serve(world: World, root: string, request: IncomingMessage, respo
   if (world.outage === 'down') return void request.socket.destroy()
   if (world.outage === 'slow') return
   if (world.latency > 0) await delay(world.latency)
+  await others(world, call.path)
   if (world.outage) return send(call, response, OUTAGES[world.outage])
   if (/^\/[^/]+\/[^/]+\.git\//.test(url.pathname)) return gitOf(world, root, url, request, response)
   const body = await bodyOf(request)
@@ -154,6 +163,13 @@ async function serve(world: World, root: string, request: IncomingMessage, respo
   const { authorization } = request.headers
   const asked = { method, path, query: url.searchParams, authorization, body }
   send(call, response, oauth ? exchangeCode(world, body) : await answer(world, asked))
+}
+
+/** Waits for those that are to come together with this call. */
+async function others({ meeting }: World, path: string): Promise<void> {
+  if (!meeting?.path.test(path)) return
+  if (--meeting.missing === 0) meeting.meet()
+  await meeting.met
 }
 
 const OUTAGES: Record<'500' | 'html', Answer> = {

@@ -82,6 +82,8 @@ export interface World {
   secondary: number | null
   /** how long the API takes, so that concurrency shows */
   latency: number
+  /** calls that are answered only once so many of them are there */
+  meeting: { path: RegExp; missing: number; met: Promise<void>; meet(): void } | null
 }
 
 // across stand-ins of one process too: the client's libraries keep pending tokens by this id
@@ -112,5 +114,6 @@ export function newWorld(): World {
     resetAt: new Date(Date.now() + 3_600_000),
     secondary: null,
     latency: 0,
+    meeting: null,
   }
 }
