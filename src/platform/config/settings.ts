@@ -141,6 +141,17 @@ export const SETTINGS = {
     null,
     'account for builds and agents when the server runs as root. Default: an unprivileged account of the system',
   ],
+  APP_OUTPUT_FILE_MB: [
+    integer(1, 10_000),
+    '4',
+    'MB of one file of what an agent has printed, which waits there for the deploy log',
+  ],
+  APP_OUTPUT_FILES: [integer(2, 1000), '4', 'such files that are kept of each deployment; older ones are removed'],
+  APP_OUTPUT_LINES_PER_SECOND: [
+    integer(1, 100_000),
+    '200',
+    'lines that an agent may print a second, five times as many after a rest; of more the last ones are taken, and it is said how many were left out. Long lines count more: on average a line has 320 bytes',
+  ],
   GIT_DIRECTORY: [
     z
       .string()

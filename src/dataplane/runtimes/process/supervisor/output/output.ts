@@ -1,13 +1,22 @@
 /**
- * Writes what agents print, masked, to the files of their deployment.
+ * Writes what agents print to the files of their deployment: masked, numbered, at a bounded rate. Lines of our own are
+ * never left out.
  */
-import fs from 'node:fs'
-import path from 'node:path'
 import type { Readable } from 'node:stream'
 import type { LogLevel } from '../../../../../domain/protocol/protocol.ts'
-import { type OnLine, readLines } from '../../../../output/lines.ts'
+import type { OnLine } from '../../../../output/lines.ts'
 import type { Mask } from '../../../../output/mask.ts'
+import { storable } from '../../../../output/text.ts'
 import type { OutputSettings } from '../protocol.ts'
+import { readWithin } from './bounded-reader.ts'
+import { Budget } from './budget.ts'
+import { leftOut } from './line.ts'
+import { type NewLine, OutputFiles } from './output-files.ts'
+
+/** ms between two calls of `onWritten` */
+const SAY_MS = 250
+/** so many attempts can print at a time: what serves, a candidate, and what still drains */
+const BUDGETS = 8
 
 /** Whose output it is. */
 export interface Printer {
@@ -17,7 +26,10 @@ export interface Printer {
 }
 
 export interface Output {
-  /** Reads a stream of a process to its end. `onLine`: gets each line that is written. */
+  /**
+   * Reads a stream of a process to its end; what is printed at a higher rate than all may is left out, and it is said how
+   * many lines. `onLine`: gets each line that is written. Never throws.
+   */
   read(stream: Readable, of: Printer, onLine?: OnLine): Promise<void>
   /** A line of our own; it is never left out. */
   note(of: Omit<Printer, 'mask'>, message: string, level: LogLevel): void
@@ -25,20 +37,75 @@ export interface Output {
 }
 
 /** `onWritten`: called after something was written, at most a few times a second. */
-export function createOutput(folder: string, _settings: OutputSettings, onWritten: () => void): Output {
-  const file = path.join(folder, 'output.log')
-  fs.mkdirSync(folder, { recursive: true, mode: 0o700 })
-  const write = (revisionId: string, attempt: number, level: LogLevel, message: string, own: boolean) => {
-    fs.appendFileSync(file, `${JSON.stringify({ time: Date.now(), revisionId, attempt, level, message, own })}\n`)
-    onWritten()
+export function createOutput(folder: string, settings: OutputSettings, onWritten: () => void): Output {
+  const files = new OutputFiles(folder, settings)
+  /** one for each attempt of a revision, also of what starts again and again */
+  const budgets = new Map<string, Budget>()
+  const say = atMostEvery(SAY_MS, onWritten)
+  let lines: NewLine[] = []
+
+  function flush(): void {
+    const batch = lines
+    lines = []
+    if (batch.length > 0 && files.write(batch)) say.soon()
   }
+
+  function add({ revisionId, attempt }: Omit<Printer, 'mask'>, level: LogLevel, message: string, time: number): void {
+    // all lines of one chunk are one write
+    if (lines.length === 0) queueMicrotask(flush)
+    lines.push({ time, revisionId, attempt, level, message: storable(message) })
+  }
+
+  /** A candidate is not to be unheard because of what serves. */
+  function budgetOf({ revisionId, attempt }: Printer): Budget {
+    const key = `${revisionId}.${attempt}`
+    const budget = budgets.get(key) ?? new Budget(settings.linesPerSecond)
+    budgets.delete(key)
+    budgets.set(key, budget)
+    for (const [oldest] of [...budgets].slice(0, -BUDGETS)) budgets.delete(oldest)
+    return budget
+  }
+
   return {
-    read: (stream, { revisionId, attempt, mask }, onLine) =>
-      readLines(stream, mask, (shown, line) => {
-        write(revisionId, attempt, 'info', shown, false)
-        onLine?.(shown, line)
-      }),
-    note: ({ revisionId, attempt }, message, level) => write(revisionId, attempt, level, message, true),
-    close: () => undefined,
+    async read(stream, of, onLine) {
+      await readWithin(budgetOf(of), stream, of.mask, {
+        line(shown, line, time) {
+          add(of, 'info', shown, time)
+          onLine?.(shown, line)
+        },
+        gap: (left, why, time) => add(of, 'warning', leftOut(left, why), time),
+      })
+    },
+    note(of, message, level) {
+      add(of, level, message, Date.now())
+      flush()
+    },
+    close() {
+      flush()
+      say.stop()
+      files.close()
+    },
+  }
+}
+
+/** Calls `call` soon after `soon`, and not more often than every `ms`. */
+function atMostEvery(ms: number, call: () => void): { soon(): void; stop(): void } {
+  let timer: NodeJS.Timeout | null = null
+  let last = Number.NEGATIVE_INFINITY
+  return {
+    soon() {
+      timer ??= setTimeout(
+        () => {
+          timer = null
+          last = performance.now()
+          call()
+        },
+        Math.max(0, last + ms - performance.now()),
+      )
+    },
+    stop() {
+      if (timer) clearTimeout(timer)
+      timer = null
+    },
   }
 }

@@ -1,0 +1,171 @@
+/**
+ * Reads what a process prints, line by line, within a budget. What comes beyond it costs next to nothing: newlines are
+ * counted in the raw bytes, the last of them are kept, and every two seconds, and at the end, the last lines are taken
+ * from these and a line before them says how many were left out. So the last words of a crash are always there.
+ */
+import type { Readable } from 'node:stream'
+import { LONGEST } from '../../../../output/lines.ts'
+import type { Mask, Masked } from '../../../../output/mask.ts'
+import { clean } from '../../../../output/text.ts'
+import type { Budget } from './budget.ts'
+import { RawTail } from './raw-tail.ts'
+
+/** ms from the first line without room to the next look at what was printed */
+const FLOOD_MS = 2000
+/** ms between two reads of who prints too much: each takes what fits into a pipe */
+const PACE_MS = 5
+/** lines that are taken from the end of a flood */
+const LAST_LINES = 100
+
+const NEWLINE = 10
+
+export interface Taker {
+  /** `shown`: with all values hidden. `line`: as it was printed. `time`: ms since 1970. */
+  line(shown: Masked, line: string, time: number): void
+  /** So many lines before the next one were not taken. */
+  gap(lines: number, why: string, time: number): void
+}
+
+/** Lines that were printed without there being room for them. */
+interface Flood {
+  why: string
+  tail: RawTail
+  timer: NodeJS.Timeout
+  /** when the last of it was printed */
+  time: number
+}
+
+/** Resolves at the end of the stream, when all that is kept of it was handed to `taker`. Never throws. */
+export function readWithin(budget: Budget, stream: Readable, mask: Mask, taker: Taker): Promise<void> {
+  const reader = new BoundedReader(budget, mask, taker)
+  return new Promise((resolve) => {
+    let pause: NodeJS.Timeout | null = null
+    const end = () => {
+      if (pause) clearTimeout(pause)
+      reader.end()
+      resolve()
+    }
+    stream.on('data', (chunk: Buffer) => {
+      reader.read(chunk)
+      if (!reader.isFlooded) return
+      stream.pause()
+      pause = setTimeout(() => stream.resume(), PACE_MS)
+    })
+    stream.once('end', end)
+    stream.once('close', end)
+    // the pipe broke because the process was killed: what came until then counts
+    stream.on('error', end)
+  })
+}
+
+class BoundedReader {
+  readonly #budget: Budget
+  readonly #mask: Mask
+  readonly #taker: Taker
+  /** raw bytes of a line; the rest of a longer one is dropped */
+  readonly #longest: number
+  #hide: (line: string) => Masked
+  /** the line that has not ended yet */
+  #pending: Buffer[] = []
+  #pendingBytes = 0
+  /** its beginning is not known: it was dropped */
+  #isCut = false
+  /** the rest of a line that was too long */
+  #skipping = false
+  #flood: Flood | null = null
+  #ended = false
+
+  constructor(budget: Budget, mask: Mask, taker: Taker) {
+    this.#budget = budget
+    this.#mask = mask
+    this.#taker = taker
+    this.#hide = mask.lines()
+    // so that a value which begins in what is shown is there as a whole, whatever its characters take in UTF-8
+    this.#longest = 4 * (LONGEST + mask.longest)
+  }
+
+  get isFlooded(): boolean {
+    return this.#flood !== null
+  }
+
+  read(chunk: Buffer): void {
+    if (this.#flood) {
+      this.#flood.tail.add(chunk)
+      this.#flood.time = Date.now()
+      return
+    }
+    let from = 0
+    for (let to = chunk.indexOf(NEWLINE); to >= 0; to = chunk.indexOf(NEWLINE, from)) {
+      const why = this.#skipping ? null : this.#budget.spent()
+      if (why !== null) {
+        this.#beginFlood(why, chunk.subarray(from))
+        return
+      }
+      this.#add(chunk.subarray(from, to))
+      this.#endLine()
+      from = to + 1
+    }
+    this.#add(chunk.subarray(from))
+  }
+
+  end(): void {
+    if (this.#ended) return
+    this.#ended = true
+    this.#endFlood()
+    if (this.#pendingBytes > 0) this.#endLine()
+  }
+
+  #add(part: Buffer): void {
+    if (this.#skipping || part.length === 0) return
+    this.#pending.push(part)
+    this.#pendingBytes += part.length
+    if (this.#pendingBytes < this.#longest) return
+    this.#emit()
+    this.#skipping = true
+  }
+
+  #endLine(): void {
+    if (!this.#skipping) this.#emit()
+    this.#skipping = false
+  }
+
+  #emit(): void {
+    const raw = Buffer.concat(this.#pending).subarray(0, this.#longest)
+    this.#pending = []
+    this.#pendingBytes = 0
+    this.#take(raw, Date.now(), this.#isCut)
+    this.#isCut = false
+  }
+
+  /** `outOfFlood`: a hidden value may have begun in what was left out. */
+  #take(raw: Buffer, time: number, outOfFlood: boolean): void {
+    this.#budget.take(Math.min(raw.length, LONGEST))
+    const line = clean(raw.toString())
+    const hidden = this.#hide(line)
+    const shown = outOfFlood ? this.#mask.cut(hidden) : hidden
+    this.#taker.line(shown.slice(0, LONGEST) as Masked, line.slice(0, LONGEST), time)
+  }
+
+  #beginFlood(why: string, rest: Buffer): void {
+    const tail = new RawTail()
+    for (const part of [...this.#pending, rest]) tail.add(part)
+    this.#pending = []
+    this.#pendingBytes = 0
+    const timer = setTimeout(() => this.#endFlood(), FLOOD_MS)
+    this.#flood = { why, tail, timer, time: Date.now() }
+  }
+
+  #endFlood(): void {
+    if (!this.#flood) return
+    const { why, tail, timer, time } = this.#flood
+    clearTimeout(timer)
+    this.#flood = null
+    this.#hide = this.#mask.lines()
+    const { lines, rest, isCut } = tail.last(LAST_LINES)
+    const left = tail.lines - lines.length
+    if (left > 0) this.#taker.gap(left, why, time)
+    for (const line of lines) this.#take(line, time, true)
+    this.#isCut = isCut || left > 0
+    this.#add(rest)
+  }
+}

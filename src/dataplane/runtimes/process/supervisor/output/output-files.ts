@@ -1,0 +1,126 @@
+/**
+ * Writes numbered lines to files that rotate. Whatever becomes of the disk, nothing is thrown: what could not be written is
+ * counted, and said as soon as there is room again.
+ */
+import { randomBytes } from 'node:crypto'
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import type { OutputSettings } from '../protocol.ts'
+import { fileOf, filesIn, leftOut, newSource, type OutputFile, type OutputLine, parseLine } from './line.ts'
+
+export type NewLine = Omit<OutputLine, 'n'>
+
+/** The file that is being written. */
+interface Open extends OutputFile {
+  fd: number
+  /** bytes */
+  size: number
+}
+
+export class OutputFiles {
+  readonly #folder: string
+  readonly #settings: OutputSettings
+  #open: Open | null = null
+  /** number of the next line; null: the folder was not read yet */
+  #next: number | null = null
+  #source = ''
+  /** lines that could not be written */
+  #lost = 0
+
+  constructor(folder: string, settings: OutputSettings) {
+    this.#folder = folder
+    this.#settings = settings
+  }
+
+  /** True: something was written. */
+  write(lines: readonly NewLine[]): boolean {
+    const all = this.#lost > 0 ? [this.#mark(lines[0]!), ...lines] : lines
+    let written = 0
+    try {
+      written = this.#append(all)
+    } catch {
+      this.close()
+    }
+    // the mark is made anew
+    if (written === 0) this.#lost += lines.length
+    else this.#lost = all.length - written
+    return written > 0
+  }
+
+  close(): void {
+    if (this.#open) fs.closeSync(this.#open.fd)
+    this.#open = null
+  }
+
+  #mark({ time, revisionId, attempt }: NewLine): NewLine {
+    const message = leftOut(this.#lost, 'they could not be written to the disk')
+    return { time, revisionId, attempt, level: 'warning', message }
+  }
+
+  /** How many of them are in the files now: a full disk may have room for some. Throws when there is no file. */
+  #append(lines: readonly NewLine[]): number {
+    const open = this.#ready()
+    const first = this.#next!
+    const text = Buffer.from(lines.map((line, i) => `${JSON.stringify({ n: first + i, ...line })}\n`).join(''))
+    let bytes = 0
+    try {
+      while (bytes < text.length) bytes += fs.writeSync(open.fd, text, bytes, text.length - bytes, open.size + bytes)
+    } catch {
+      bytes = text.lastIndexOf('\n', bytes - 1) + 1
+      fs.ftruncateSync(open.fd, open.size + bytes)
+    }
+    open.size += bytes
+    const written = bytes === text.length ? lines.length : text.subarray(0, bytes).toString().split('\n').length - 1
+    this.#next = first + written
+    if (open.size >= this.#settings.fileBytes) this.close()
+    return written
+  }
+
+  #ready(): Open {
+    if (this.#open) return this.#open
+    if (this.#next === null) this.#goOn()
+    return this.#open ?? this.#begin()
+  }
+
+  /** Goes on behind the last whole line: the one behind it may have been cut in two. */
+  #goOn(): void {
+    fs.mkdirSync(this.#folder, { recursive: true, mode: 0o700 })
+    const newest = filesIn(fs.readdirSync(this.#folder)).at(-1)
+    const file = newest && path.join(this.#folder, newest.name)
+    // what was written shortly before a power failure may be gone, though it was shipped: its numbers are not used again
+    if (!file || fs.statSync(file).mtimeMs < Date.now() - os.uptime() * 1000) {
+      this.#source = newSource(randomBytes(4).toString('hex'))
+      this.#next = 1
+      return
+    }
+    const { size, next } = wholeLines(fs.readFileSync(file), newest.first)
+    const fd = fs.openSync(file, 'r+')
+    fs.ftruncateSync(fd, size)
+    this.#open = { ...newest, fd, size }
+    this.#source = newest.source
+    this.#next = next
+  }
+
+  #begin(): Open {
+    const names = filesIn(fs.readdirSync(this.#folder))
+    const tooMany = Math.max(0, names.length + 1 - this.#settings.files)
+    for (const { name } of names.slice(0, tooMany)) fs.rmSync(path.join(this.#folder, name), { force: true })
+    const file = fileOf(this.#source, this.#next!)
+    const fd = fs.openSync(path.join(this.#folder, file.name), 'w', 0o600)
+    this.#open = { ...file, fd, size: 0 }
+    return this.#open
+  }
+}
+
+/** How many bytes of a file are lines in their order, and the number of the next one. */
+function wholeLines(bytes: Buffer, first: number): { size: number; next: number } {
+  let size = 0
+  let next = first
+  for (let end = bytes.indexOf('\n'); end >= 0; end = bytes.indexOf('\n', size)) {
+    if (parseLine(bytes.subarray(size, end).toString())?.n !== next) break
+    size = end + 1
+    next++
+  }
+  return { size, next }
+}
