@@ -44,6 +44,10 @@ export const REASONS = {
   HEALTH_CHECK_TIMED_OUT: 'GET /ok did not answer 200 in time. Agent: see the deploy log.',
   CRASHED: 'The agent ended by itself. Agent: see the deploy log.',
   OUT_OF_MEMORY: 'It used more memory than it may. Agent, or caller: resource_spec.',
+  PROCESS_LIMIT: 'It has as many processes and threads as it may. Agent, or operator: APP_PIDS.',
+  FILE_LIMIT: 'One of its files is as large as a file may be. Agent, or operator: APP_FILE_MB.',
+  DISK_LIMIT: 'Its folders hold more than they may. Agent, or operator: APP_DISK_MB.',
+  DATABASE_LIMIT: 'Its database is larger than it may be, and can only be read. Agent, or operator: APP_DATABASE_MB.',
 
   // Where it runs.
   IMAGE_PULL_FAILED: 'The image can’t be pulled or used: its name, the registry or the credentials. Caller.',

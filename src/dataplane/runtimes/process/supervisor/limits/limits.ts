@@ -1,15 +1,19 @@
 /**
- * Holds one start of an agent to its bounds.
+ * Holds one start of an agent to its bounds: by a control group where we may make one (control-group.ts), else by a watch
+ * on its processes, which sees what has happened up to ten seconds ago. Files are bounded by the kernel one by one, and by
+ * a watch on the folders all together. Nothing else bounds the CPU than a control group.
  */
-import type { Reason } from '../../../../../domain/protocol/protocol.ts'
+import { randomBytes } from 'node:crypto'
+import fs from 'node:fs'
 import type { Account } from '../../../../../platform/postgres/embedded/account.ts'
 import type { Bounds } from '../protocol.ts'
+import { ControlGroup, removeGroups } from './control-group.ts'
+import { type Exceeded, fileTooLarge, outOfHeap, tooManyProcesses } from './exceeded.ts'
+import { FolderWatch } from './folders.ts'
+import { Record } from './record.ts'
+import { Watch } from './watch.ts'
 
-export interface Exceeded {
-  reason: Reason
-  /** for people: which bound, how large, and what to do */
-  message: string
-}
+export type { Exceeded } from './exceeded.ts'
 
 export interface LimitsOptions {
   deploymentId: string
@@ -17,10 +21,23 @@ export interface LimitsOptions {
   start: string
   bounds: Bounds
   account: Account | null
+  /** the account is this deployment's alone: only then its processes can be counted by it */
+  ownAccount?: boolean
+  /** false: no control group is made, as where we may not. Default: true */
+  controlGroups?: boolean
   /** folders that the agent may fill */
   folders: string[]
+  /** absolute, of the deployment's keeper: notes the groups that were made, so that the next keeper removes what this one could not */
+  record?: string
   /** Called when a bound was reached, whether or not the agent goes on; `fatal`: it has to be ended. */
   onExceeded(exceeded: Exceeded, fatal: boolean): void
+}
+
+/** How the leader ended, and the last lines that it printed. */
+export interface End {
+  code: number | null
+  signal: NodeJS.Signals | null
+  output: string
 }
 
 export interface Limits {
@@ -29,11 +46,83 @@ export interface Limits {
   /** Called with the leader of the group before it runs anything. */
   enter(pid: number): Promise<void>
   /** Why it ended, if that was a bound; asked once, after its end. */
-  explain(): Exceeded | null
+  explain(end?: End): Exceeded | null
+  /** SIGKILL to all that this start has begun and that is known by its group, wherever it went. Never throws. */
+  kill(): Promise<void>
   /** Nothing of it is left: removes what was made for it. Never throws. */
   close(): Promise<void>
 }
 
-export async function createLimits(_options: LimitsOptions): Promise<Limits> {
-  return { prelude: '', enter: async () => undefined, explain: () => null, close: async () => undefined }
+/** of the kernel's choice who has to go when the machine has no memory left: agents before the server and its Postgres */
+const OOM_SCORE = '500'
+
+export async function createLimits(options: LimitsOptions): Promise<Limits> {
+  const { bounds, deploymentId, start } = options
+  const record = new Record(options.record)
+  await record.clear(removeGroups)
+  const name = `${deploymentId}.${start}.${randomBytes(3).toString('hex')}`.replace(/[^\w.-]/g, '_')
+  let group = options.controlGroups === false ? null : ControlGroup.make(name, bounds, (folder) => record.add(folder))
+  let watch: Watch | null = null
+  return {
+    prelude: prelude(options, group),
+    async enter(pid) {
+      try {
+        fs.writeFileSync(`/proc/${pid}/oom_score_adj`, OOM_SCORE)
+      } catch {
+        // elsewhere than on Linux; or it has ended, which is found out by others
+      }
+      try {
+        group?.enter(pid)
+      } catch {
+        // to move a process takes more rights than to make a group
+        const none = group
+        group = null
+        if (await none?.remove()) record.remove(name)
+      }
+      watch = new Watch({
+        leader: pid,
+        uid: options.ownAccount && options.account ? options.account.uid : null,
+        bounds,
+        group,
+        folders: folderWatch(options),
+        onExceeded: options.onExceeded,
+      })
+    },
+    explain: (end) => watch?.reached() ?? (end ? explainEnd(end, bounds) : null),
+    async kill() {
+      await group?.kill()
+    },
+    async close() {
+      watch?.close()
+      if (!group || (await group.remove())) record.remove(name)
+    },
+  }
+}
+
+function folderWatch({ folders, bounds: { diskMb, fileMb } }: LimitsOptions): FolderWatch | null {
+  if (diskMb === null && fileMb === null) return null
+  const bytes = (mb: number | null) => (mb === null ? Number.POSITIVE_INFINITY : mb * 1e6)
+  return new FolderWatch(folders, bytes(diskMb), bytes(fileMb))
+}
+
+/** What every shell of POSIX has, in blocks of 512 bytes; the number of processes has two names. */
+function prelude({ bounds, ownAccount }: LimitsOptions, group: ControlGroup | null): string {
+  const { fileMb, processes } = bounds
+  const file = fileMb === null ? '' : `ulimit -f ${Math.max(1, Math.round((fileMb * 1e6) / 512))} 2>/dev/null; `
+  // an agent that is replaced still counts while it drains, since it has the same account
+  const most = ownAccount && processes !== null && !group?.has('pids') ? processes * 2 : null
+  const count = most === null ? '' : `ulimit -u ${most} 2>/dev/null || ulimit -p ${most} 2>/dev/null; `
+  return file + count
+}
+
+/** What the end itself tells: of these bounds the agent hears, and the kernel counts nothing. */
+function explainEnd({ code, signal, output }: End, { fileMb, memoryMb, processes }: Bounds): Exceeded | null {
+  if (signal === null && code === 0) return null
+  const says = (what: RegExp) => what.test(output)
+  if (fileMb !== null && (signal === 'SIGXFSZ' || code === 128 + 25 || says(/\bEFBIG\b|\bFile too large\b/i)))
+    return fileTooLarge(fileMb)
+  if ((signal === 'SIGABRT' || code === 128 + 6) && says(/JavaScript heap out of memory/)) return outOfHeap(memoryMb)
+  if (processes !== null && says(/\bspawn\b.*\bEAGAIN\b|Cannot fork|Resource temporarily unavailable/))
+    return tooManyProcesses(processes, false)
+  return null
 }

@@ -1,0 +1,170 @@
+/**
+ * Looks at one running agent: what the kernel has counted for its control group, what its processes use where there is
+ * none, and what is in its folders. Often at first and while a bound is near, at rest every ten seconds or, where a look
+ * is dear, less often.
+ */
+import { signalProcesses } from '../../os/process-tags.mjs'
+import type { Bounds } from '../protocol.ts'
+import type { ControlGroup, Counts } from './control-group.ts'
+import {
+  type Exceeded,
+  fileTooLarge,
+  machineOutOfMemory,
+  outOfMemory,
+  tooManyProcesses,
+  tooMuchOnDisk,
+} from './exceeded.ts'
+import type { FolderWatch } from './folders.ts'
+import { shared, type Usage, usageOf } from './processes.ts'
+
+/** ms between two looks: at first, while a bound is near, at rest */
+const FIRST_MS = 250
+const NEAR_MS = 1000
+const REST_MS = 10_000
+/** at rest, looks take this share of a core at most, and there is one in this time (ms) */
+const SHARE = 1 / 2000
+const LONGEST_MS = 60_000
+/** ms: what was reached so long before an agent's end is taken for its cause */
+const CAUSE_MS = 11_000
+/** ms until the same is said again */
+const AGAIN_MS = 60_000
+
+const NOTHING: Counts = { killed: 0, refused: 0, processes: 0, peak: null }
+
+export interface Watched {
+  /** of the process group */
+  leader: number
+  /** of this agent alone; null: others share its account */
+  uid: number | null
+  bounds: Bounds
+  /** null: nothing but this watch holds it to its bounds */
+  group: ControlGroup | null
+  folders: FolderWatch | null
+  onExceeded(exceeded: Exceeded, fatal: boolean): void
+}
+
+export class Watch {
+  readonly #of: Watched
+  readonly #said = new Map<string, number>()
+  #timer: NodeJS.Timeout | null = null
+  #closed = false
+  #wait = FIRST_MS
+  #seen: Counts = NOTHING
+  /** what was reached last, and when */
+  #last: { exceeded: Exceeded; at: number; fatal: boolean } | null = null
+  /** looks in a row at which it could not start as many processes as it wanted */
+  #refusals = 0
+  #used = { memory: 0, tasks: 0 }
+
+  constructor(of: Watched) {
+    this.#of = of
+    this.#next()
+  }
+
+  /** Which bound it had reached when it ended, or a moment before. */
+  reached(): Exceeded | null {
+    this.#lookAtGroup()
+    const last = this.#last
+    return last && (last.fatal || performance.now() - last.at < CAUSE_MS) ? last.exceeded : null
+  }
+
+  close(): void {
+    this.#closed = true
+    if (this.#timer) clearTimeout(this.#timer)
+  }
+
+  /** `cost`: ms of the CPU that a look takes. */
+  #next(cost = 0): void {
+    if (this.#closed) return
+    const wait = this.#wait < REST_MS ? this.#wait : Math.min(LONGEST_MS, Math.max(REST_MS, cost / SHARE))
+    this.#timer = setTimeout(() => void this.#look(), wait)
+    this.#timer.unref()
+    this.#wait = Math.min(REST_MS, this.#wait * 2)
+  }
+
+  async #look(): Promise<void> {
+    const before = process.cpuUsage()
+    this.#lookAtGroup()
+    let near = this.#refusals > 0
+    try {
+      near = (await this.#lookAtProcesses()) || near
+    } catch {
+      // `ps` can fail; the next look will tell
+    }
+    // what the folders take to be looked through is bounded by themselves
+    const { user, system } = process.cpuUsage(before)
+    near = (await this.#lookAtFolders()) || near
+    if (near) this.#wait = NEAR_MS
+    this.#next((user + system) / 1000)
+  }
+
+  #lookAtGroup(): void {
+    const { group, bounds } = this.#of
+    if (!group) return
+    const counts = group.counts()
+    const { killed, refused } = this.#seen
+    this.#seen = counts
+    if (counts.killed > killed) {
+      const its = bounds.memoryMb !== null && (counts.peak === null || counts.peak > bounds.memoryMb * 0.9e6)
+      this.#say(its ? outOfMemory(bounds.memoryMb!, false) : machineOutOfMemory(), false)
+    }
+    if (counts.refused === refused || bounds.processes === null) this.#refusals = 0
+    else {
+      this.#refusals++
+      const persists = this.#refusals > 3 && counts.processes > bounds.processes * 0.9
+      this.#say(tooManyProcesses(bounds.processes, persists), persists)
+      if (persists) void group.kill()
+    }
+  }
+
+  /** What no group bounds. Returns whether a bound is near. */
+  async #lookAtProcesses(): Promise<boolean> {
+    const { leader, uid, bounds, group } = this.#of
+    const memory = group?.has('memory') ? null : bounds.memoryMb && bounds.memoryMb * 1e6
+    const processes = group?.has('pids') ? null : bounds.processes
+    if (memory === null && processes === null) return false
+    const usage = await usageOf(leader, uid)
+    if (this.#closed) return false
+    if (memory !== null && usage.memory > memory && together(usage) > memory)
+      this.#end(usage.pids, outOfMemory(bounds.memoryMb!, true))
+    else if (processes !== null && usage.tasks > processes) this.#end(usage.pids, tooManyProcesses(processes, true))
+    // as fast as it has just grown, it would be there before many more looks
+    const near = (now: number, before: number, most: number | null) =>
+      most !== null && now > before && now + (now - before) * 4 > most
+    const { memory: memoryBefore, tasks: tasksBefore } = this.#used
+    this.#used = usage
+    return near(usage.memory, memoryBefore, memory) || near(usage.tasks, tasksBefore, processes)
+  }
+
+  #end(pids: number[], exceeded: Exceeded): void {
+    signalProcesses(pids, 'SIGKILL')
+    this.#say(exceeded, true)
+  }
+
+  async #lookAtFolders(): Promise<boolean> {
+    const { folders, bounds } = this.#of
+    if (!folders) return false
+    const contents = await folders.look()
+    if (this.#closed) return false
+    if (contents && bounds.diskMb !== null && contents.bytes > bounds.diskMb * 1e6)
+      this.#say(tooMuchOnDisk(bounds.diskMb, contents.bytes), true)
+    const { fileMb } = bounds
+    // written to the very last byte that it may have, and just now
+    if (contents && fileMb !== null && contents.largest.bytes >= Math.floor((fileMb * 1e6) / 512) * 512)
+      if (Date.now() - contents.largest.written < AGAIN_MS) this.#say(fileTooLarge(fileMb), false)
+    return folders.near
+  }
+
+  #say(exceeded: Exceeded, fatal: boolean): void {
+    const at = performance.now()
+    if (this.#last?.fatal) return
+    this.#last = { exceeded, at, fatal }
+    const key = `${exceeded.reason} ${fatal}`
+    if (at - (this.#said.get(key) ?? Number.NEGATIVE_INFINITY) < AGAIN_MS) return
+    this.#said.set(key, at)
+    this.#of.onExceeded(exceeded, fatal)
+  }
+}
+
+/** Bytes, without counting twice what processes share, where that can be told. */
+const together = ({ pids, memory }: Usage) => (process.platform === 'linux' ? shared(pids) : memory)

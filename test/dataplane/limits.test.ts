@@ -1,0 +1,307 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { signalProcesses } from '../../src/dataplane/runtimes/process/os/process-tags.mjs'
+import { ControlGroup } from '../../src/dataplane/runtimes/process/supervisor/limits/control-group.ts'
+import { findControllers } from '../../src/dataplane/runtimes/process/supervisor/limits/controllers.ts'
+import {
+  createLimits,
+  type Exceeded,
+  type Limits,
+  type LimitsOptions,
+} from '../../src/dataplane/runtimes/process/supervisor/limits/limits.ts'
+import type { Bounds } from '../../src/dataplane/runtimes/process/supervisor/protocol.ts'
+
+const NONE: Bounds = { memoryMb: null, cpus: null, processes: null, fileMb: null, diskMb: null }
+/** an account that nothing else on this machine has */
+const ACCOUNT = { uid: 61_917, gid: 61_917 }
+const isRoot = process.getuid?.() === 0
+
+/** Whether we may make control groups here with these controllers. */
+const mayGroup = (() => {
+  const group = ControlGroup.make(`probe-${randomUUID()}`, { ...NONE, memoryMb: 64, processes: 32 }, () => undefined)
+  const may = !!group?.has('memory') && group.has('pids')
+  return { may, gone: group?.remove() }
+})()
+
+let folder = ''
+const running: { limits: Limits; child: ChildProcess }[] = []
+
+beforeAll(async () => {
+  await mayGroup.gone
+})
+
+afterEach(async () => {
+  for (const { limits, child } of running.splice(0)) {
+    if (child.exitCode === null && child.signalCode === null) {
+      process.kill(-child.pid!, 'SIGKILL')
+      await once(child, 'exit')
+    }
+    await limits.close()
+  }
+  if (folder) fs.rmSync(folder, { recursive: true, force: true })
+  folder = ''
+})
+
+interface Started {
+  child: ChildProcess
+  limits: Limits
+  said: { exceeded: Exceeded; fatal: boolean }[]
+  output: () => string
+  ended: Promise<{ code: number | null; signal: NodeJS.Signals | null }>
+}
+
+/** Starts a program as the keeper does: nothing of it runs before it has entered. */
+async function start(
+  bounds: Partial<Bounds>,
+  command: string[],
+  how: Partial<LimitsOptions> & { shell?: string } = {},
+): Promise<Started> {
+  folder ||= fs.mkdtempSync(path.join(os.tmpdir(), 'pilothouse-limits-'))
+  if (how.account) fs.chownSync(folder, how.account.uid, how.account.gid)
+  const said: Started['said'] = []
+  const limits = await createLimits({
+    deploymentId: randomUUID(),
+    start: '1',
+    bounds: { ...NONE, ...bounds },
+    account: null,
+    folders: [folder],
+    onExceeded: (exceeded, fatal) => said.push({ exceeded, fatal }),
+    ...how,
+  })
+  const child = spawn(how.shell ?? '/bin/sh', ['-c', `read -r _; ${limits.prelude}exec "$@"`, 'sh', ...command], {
+    cwd: folder,
+    detached: true,
+    stdio: ['pipe', 'pipe', 'pipe'],
+    ...how.account,
+  })
+  running.push({ limits, child })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output += text
+    })
+  child.stdin.on('error', () => undefined)
+  const ended = once(child, 'close').then(([code, signal]) => ({ code, signal }))
+  await limits.enter(child.pid!)
+  child.stdin.write('go\n')
+  return { child, limits, said, output: () => output, ended }
+}
+
+const node = (script: string) => [process.execPath, '-e', script]
+/** asks for 4 MB again and again, and writes to them */
+const HOG = 'const all = []; setInterval(() => all.push(Buffer.alloc(4e6, 1)), 1)'
+/** stays, with so many processes beside it as it can have */
+const BOMB = `
+  const { spawn } = require('node:child_process')
+  setInterval(() => spawn('sleep', ['60']).on('error', () => undefined), 1)
+  console.log('begun')`
+
+const seconds = { timeout: 15_000 }
+
+describe.skipIf(!mayGroup.may)('with control groups (skipped where none can be made)', () => {
+  it('an agent that uses more memory than its bound is ended by the kernel, and the reason says so', async () => {
+    const { ended, limits } = await start({ memoryMb: 64 }, node(HOG))
+    expect((await ended).signal).toBe('SIGKILL')
+    expect(limits.explain()).toMatchObject({ reason: 'OUT_OF_MEMORY', message: expect.stringContaining('64 MB') })
+  })
+
+  it('an agent whose child uses too much memory goes on, and it is said', async () => {
+    const script = `require('node:child_process').spawn(process.execPath, ['-e', ${JSON.stringify(HOG)}])
+      .on('exit', (code, signal) => console.log(signal)); setInterval(() => {}, 1000)`
+    const { said, output, child } = await start({ memoryMb: 128 }, node(script))
+    await expect.poll(output, seconds).toContain('SIGKILL')
+    await expect.poll(() => said, seconds).toMatchObject([{ exceeded: { reason: 'OUT_OF_MEMORY' }, fatal: false }])
+    expect(child.exitCode).toBeNull()
+  })
+
+  it('an agent that keeps starting processes beyond its bound is ended, with all that it started', async () => {
+    const { ended, limits, said } = await start({ processes: 32 }, node(BOMB))
+    expect((await ended).signal).toBe('SIGKILL')
+    expect(limits.explain()).toMatchObject({ reason: 'PROCESS_LIMIT', message: expect.stringContaining('32') })
+    expect(said.map(({ fatal }) => fatal)).toEqual([false, true])
+  })
+
+  it('an agent has no more CPU than its bound', async () => {
+    const script = `const until = Date.now() + 2000; while (Date.now() < until); console.log(process.cpuUsage().user / 1000)`
+    const { ended, output } = await start({ cpus: 0.2 }, node(script))
+    await ended
+    // of 2,000 ms; how a period is divided is the kernel's
+    expect(Number(output())).toBeLessThan(1000)
+  })
+
+  it('a process that left its session ends with the start, and no group is left', async () => {
+    const began = await start({ processes: 100 }, [
+      '/bin/sh',
+      '-c',
+      'setsid sleep 600 >/dev/null 2>&1 & echo $!; sleep 600',
+    ])
+    await expect.poll(began.output, seconds).toMatch(/\d+\n/)
+    const left = Number.parseInt(began.output(), 10)
+    began.child.kill('SIGKILL')
+    await began.limits.kill()
+    await expect.poll(() => isAlive(left), seconds).toBe(false)
+    await began.limits.close()
+    expect(groupsNamed('.1.')).toEqual([])
+  })
+
+  it('what a keeper that was killed has left is ended and removed by the next one of the deployment', async () => {
+    folder = fs.mkdtempSync(path.join(os.tmpdir(), 'pilothouse-limits-'))
+    const record = path.join(folder, 'groups')
+    const name = `left.${randomUUID()}`
+    const child = spawn('sleep', ['600'], { detached: true, stdio: 'ignore' })
+    ControlGroup.make(name, NONE, (made) => fs.appendFileSync(record, `${made}\n`))!.enter(child.pid!)
+    await start({}, ['true'], { record })
+    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+    expect(child.signalCode).toBe('SIGKILL')
+    expect(groupsNamed(name)).toEqual([])
+  })
+
+  it('bounds larger than the machine are no error', async () => {
+    const bounds = { memoryMb: 1e18, cpus: 1000, processes: 1e12, fileMb: 1e12, diskMb: 1e18 }
+    const { ended, output } = await start(bounds, ['echo', 'here'])
+    expect(await ended).toEqual({ code: 0, signal: null })
+    expect(output()).toBe('here\n')
+  })
+})
+
+describe('without control groups', () => {
+  const controlGroups = false
+
+  it('an agent that uses more memory than its bound is ended by a watch', async () => {
+    const { ended, limits, said } = await start({ memoryMb: 120 }, node(HOG), { controlGroups })
+    expect((await ended).signal).toBe('SIGKILL')
+    expect(limits.explain()).toMatchObject({ reason: 'OUT_OF_MEMORY', message: expect.stringContaining('120 MB') })
+    expect(said).toMatchObject([{ fatal: true }])
+  })
+
+  it.skipIf(!fs.existsSync('/usr/bin/python3'))('memory that processes share is counted once', async () => {
+    // each child has the same 60 MB as its parent, and writes to none of it
+    const script = `
+      import os, time
+      data = b'x' * 60_000_000
+      for _ in range(4):
+          if os.fork() == 0: break
+      print('begun', flush=True)
+      time.sleep(2)`
+    const began = await start({ memoryMb: 150 }, ['python3', '-c', script.replace(/^ {6}/gm, '')], { controlGroups })
+    expect(await began.ended).toEqual({ code: 0, signal: null })
+    expect(began.said).toEqual([])
+  })
+
+  it('an agent with more processes than its bound is ended by a watch', async () => {
+    const { ended, limits } = await start({ processes: 60 }, node(BOMB), { controlGroups })
+    expect((await ended).signal).toBe('SIGKILL')
+    expect(limits.explain()).toMatchObject({ reason: 'PROCESS_LIMIT', message: expect.stringContaining('60') })
+  })
+
+  it.skipIf(!isRoot)(
+    'an account of its own can’t start more than twice its bound at any moment (skipped when not root)',
+    async () => {
+      const script = `for i in $(seq 100); do sleep 600 & done; echo over; wait`
+      const how = { controlGroups, account: ACCOUNT, ownAccount: true }
+      const { ended, limits } = await start({ processes: 16 }, ['/bin/sh', '-c', script], how)
+      const end = await ended
+      signalProcesses(processesOf(ACCOUNT.uid), 'SIGKILL')
+      expect(limits.explain({ ...end, output: 'sh: 1: Cannot fork' })).toMatchObject({ reason: 'PROCESS_LIMIT' })
+    },
+  )
+})
+
+describe('files', () => {
+  const write = (mb: number) =>
+    `const fs = require('node:fs'); const to = fs.openSync('large', 'w');
+     for (let i = 0; i < ${mb * 10}; i++) fs.writeSync(to, Buffer.alloc(1e5, 1))`
+
+  for (const shell of ['/bin/sh', '/bin/dash', '/bin/bash'].filter((each) => fs.existsSync(each)))
+    it(`no file becomes larger than its bound, whatever the shell (${shell})`, async () => {
+      const how = shell === '/bin/bash' ? { shell: link(shell) } : { shell }
+      const { ended, limits, output } = await start({ fileMb: 2 }, node(write(3)), how)
+      const end = await ended
+      expect(fs.statSync(path.join(folder, 'large')).size).toBe(Math.round(2e6 / 512) * 512)
+      expect(limits.explain({ ...end, output: output() })).toMatchObject({
+        reason: 'FILE_LIMIT',
+        message: expect.stringContaining('2 MB'),
+      })
+    })
+
+  it('a program that the kernel ends for it has the same reason', async () => {
+    const { ended, limits } = await start({ fileMb: 2 }, ['dd', 'if=/dev/zero', 'of=large', 'bs=100k', 'count=30'])
+    expect(limits.explain({ ...(await ended), output: '' })).toMatchObject({ reason: 'FILE_LIMIT' })
+  })
+
+  it('an agent that goes on after its file was too large has it said', async () => {
+    const script = `try { ${write(3)} } catch {} setInterval(() => {}, 1000)`
+    const { said } = await start({ fileMb: 2, diskMb: 100 }, node(script))
+    await expect.poll(() => said, seconds).toMatchObject([{ exceeded: { reason: 'FILE_LIMIT' }, fatal: false }])
+  })
+
+  it('an agent whose folders hold more than their bound has to be ended', async () => {
+    const { said } = await start(
+      { fileMb: 2, diskMb: 4 },
+      node(`for (const i of [1, 2, 3, 4, 5, 6]) require('node:fs').writeFileSync('f' + i, Buffer.alloc(1e6, 1))
+        setInterval(() => {}, 1000)`),
+    )
+    await expect
+      .poll(() => said, seconds)
+      .toMatchObject([
+        { exceeded: { reason: 'DISK_LIMIT', message: expect.stringMatching(/hold [67] MB.* 4 MB/) }, fatal: true },
+      ])
+  })
+})
+
+it('an agent that ended by itself reached no bound', async () => {
+  const bounds = { memoryMb: 500, processes: 100, fileMb: 2, diskMb: 100 }
+  const { ended, limits, output } = await start(bounds, node('process.exit(3)'))
+  expect(limits.explain({ ...(await ended), output: output() })).toBeNull()
+})
+
+it('an agent whose heap is too small for it ran out of memory', async () => {
+  const { ended, limits, output } = await start({ memoryMb: 2000 }, [
+    process.execPath,
+    '--max-old-space-size=20',
+    '-e',
+    'const all = []; for (;;) all.push({ text: String(all.length) })',
+  ])
+  const end = await ended
+  expect(limits.explain({ ...end, output: output() })).toMatchObject({
+    reason: 'OUT_OF_MEMORY',
+    message: expect.stringContaining('heap'),
+  })
+})
+
+/** A shell under the name sh, by which it knows to be POSIX'. */
+function link(shell: string): string {
+  folder ||= fs.mkdtempSync(path.join(os.tmpdir(), 'pilothouse-limits-'))
+  const name = path.join(folder, 'sh')
+  fs.symlinkSync(shell, name)
+  return name
+}
+
+function groupsNamed(part: string): string[] {
+  return [...findControllers().values()].flatMap(({ folders }) =>
+    folders.flatMap((each) => {
+      const ours = path.join(each, 'pilothouse')
+      return fs.existsSync(ours) ? fs.readdirSync(ours).filter((name) => name.includes(part)) : []
+    }),
+  )
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    const stat = fs.readFileSync(`/proc/${pid}/stat`, 'utf8')
+    return !/\) [ZX] /.test(stat)
+  } catch {
+    return false
+  }
+}
+
+const processesOf = (uid: number) =>
+  fs.readdirSync('/proc').flatMap((name) => {
+    const its = /^\d+$/.test(name) && fs.statSync(`/proc/${name}`, { throwIfNoEntry: false })?.uid === uid
+    return its ? [Number(name)] : []
+  })
