@@ -90,7 +90,7 @@ export async function startBackground(options: BackgroundOptions): Promise<Backg
 
   async function startOwnWorker(): Promise<Background> {
     const runtime =
-      config.RUNTIME === 'kubernetes' ? await kubernetesRuntime(config, log) : processRuntime(own, config, url)
+      config.RUNTIME === 'kubernetes' ? await kubernetesRuntime(config, log) : processRuntime(own, config, url, log)
     const started = await startWorker({
       controlPlane: withTimeLimits(localControlPlane(own), REPORT_MS),
       runtime,
@@ -115,7 +115,7 @@ async function kubernetesRuntime(config: Config, log: Logger): Promise<Runtime> 
 }
 
 /** Throws ConfigError: what can be wrong here is the account that builds and agents run under, or the folder. */
-function processRuntime(core: Core, config: Config, adminUrl: string): Runtime {
+function processRuntime(core: Core, config: Config, adminUrl: string, log: Logger): Runtime {
   try {
     return createProcessRuntime({
       dataDir: config.DATA_DIR,
@@ -124,6 +124,8 @@ function processRuntime(core: Core, config: Config, adminUrl: string): Runtime {
       appHost: config.APP_HOST,
       appPorts: config.APP_PORTS,
       appUser: config.APP_USER,
+      uidRange: config.APP_UID_RANGE,
+      note: (line) => log.warn(line),
       sources: createSourceAccess(core),
       containerEngine: config.CONTAINER_ENGINE,
       engineEnvironment: engineEnvironment(),

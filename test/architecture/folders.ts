@@ -69,6 +69,7 @@ export const FOLDERS: readonly Row[] = [
   ['dataplane/build', `${CONTRACT} dataplane/output`],
   ['dataplane/worker', `${CONTRACT} dataplane/runtimes dataplane/output platform/async`],
   ['dataplane/runtimes/process/os', PROCESSES],
+  ['dataplane/runtimes/process/accounts', PROCESSES],
   ['dataplane/runtimes/process/engine', PROCESSES],
   ['dataplane/runtimes/process/host', PROCESSES],
   // a program of its own, in one file: what agents need when no server is there

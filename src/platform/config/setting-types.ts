@@ -12,6 +12,19 @@ export const portRange = z
   .transform((text) => text.split('-').map(Number) as [number, number])
   .refine(([low, high]) => low >= 1 && high <= 65_535 && low <= high, 'must be two ports, the lower one first')
 
+/** ids that systems give to accounts, below what some programs take for a negative number; not `nobody` and its like */
+const isUid = (id: number) => id >= 1000 && id < 2 ** 31 - 1 && id !== 65_534 && id !== 65_535
+
+/** `1-5` → [1, 5], inclusive; or `off`. */
+export const uidRange = z
+  .string()
+  .regex(/^(off|\d{1,10}-\d{1,10})$/, 'must look like 60578-61183, or be off')
+  .transform((text) => (text === 'off' ? text : (text.split('-').map(Number) as [number, number])))
+  .refine(
+    (range) => range === 'off' || (range.every(isUid) && range[0] < range[1]),
+    'must be two user ids from 1000 to 2147483646, the lower one first, or off',
+  )
+
 export const list = z.string().transform((text) =>
   text
     .split(',')

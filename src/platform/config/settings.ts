@@ -18,6 +18,7 @@ import {
   outboundAllow,
   portRange,
   type SettingsTable,
+  uidRange,
   url,
 } from './setting-types.ts'
 
@@ -139,7 +140,12 @@ export const SETTINGS = {
   APP_USER: [
     z.string().min(1).optional(),
     null,
-    'account for builds and agents when the server runs as root. Default: an unprivileged account of the system',
+    'account for git over ssh, and for builds and agents that have none of their own, when the server runs as root. Default: an unprivileged account of the system',
+  ],
+  APP_UID_RANGE: [
+    uidRange.optional(),
+    null,
+    'user ids for deployments when the server runs as root, two for each, as `LOW-HIGH`; `off`: all share `APP_USER`. Default: `2100000000-2100009999`, or `60578-61183` in a container that has only 65,536 ids',
   ],
   APP_OUTPUT_FILE_MB: [
     integer(1, 10_000),

@@ -37,7 +37,7 @@ export async function runBuild(
   const credentials =
     revision.source === 'gitprovider' ? await host.options.sources.gitCredentials(deploymentId, signal) : null
   const hidden = credentials ? [credentials.password] : []
-  const { app, env, mask } = await prepareContext(host, deploymentId, revision, signal, hidden)
+  const { app, accounts, env, mask } = await prepareContext(host, deploymentId, revision, signal, hidden)
   const folder = path.join(app.builds, randomUUID())
   fs.mkdirSync(folder, { mode: 0o711 })
   try {
@@ -55,7 +55,7 @@ export async function runBuild(
           has: (program) => inPath(host.searchPath, program),
           env: { ...BUILD_ENV, ...env },
           async run(command, onLine) {
-            const account = command.asServer ? null : host.account
+            const account = command.asServer ? null : accounts.code
             const print: OnLine = (shown, line) => {
               onLine(shown, line)
               if (!command.asServer) log.print('build', shown)
@@ -64,7 +64,7 @@ export async function runBuild(
             return runGroup(host.reaper, owned, print, signal)
           },
           async own(tree) {
-            if (host.account) await giveAll(tree, host.account)
+            if (accounts.code) await giveAll(tree, accounts.code)
           },
           log: (line, level) => log.write('build', mask(line), level),
           onCommit,

@@ -15,13 +15,11 @@ import { supervised } from './agents/plan.ts'
 import { Serving } from './agents/serving.ts'
 import { runBuild } from './build-step.ts'
 import { imageVersionOf } from './engine/reference.ts'
-import { prepareContext } from './host/context.ts'
+import { prepareContext, prepareFolders } from './host/context.ts'
 import { createDatabase, dropDatabase } from './host/database.ts'
 import { createHost, type ProcessRuntimeOptions, urlOf } from './host/host.ts'
 import { freePort, reservePort } from './host/ports.ts'
 import { registerWorker, releaseDeadWorkers, serverOnPort } from './host/worker-registry.ts'
-import { ensureFolders } from './os/layout.ts'
-import { removeAll } from './os/remove.ts'
 
 /** a deploy that is not ready this long before its deadline fails with what was wrong, instead of being cut off */
 const DEADLINE_MARGIN_MS = 3000
@@ -103,7 +101,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): Runtime {
     provision: (claim, step, signal) =>
       calls.run(step.id, async () => {
         signal.throwIfAborted()
-        const app = ensureFolders(host.layout, claim.deployment.id, host.account)
+        const { app } = await prepareFolders(host, claim.deployment.id)
         await createDatabase(host.admin, claim.deployment.id, app.database, signal)
       }),
 
@@ -138,7 +136,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): Runtime {
         await host.containers.sweep(id)
         await dropDatabase(host.admin, id, signal)
         freePort(host.ports, id)
-        await removeAll(host.layout.app(id).root)
+        await host.accounts.remove(id)
       }),
 
     async destroy(stepId) {

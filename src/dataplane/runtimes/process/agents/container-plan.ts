@@ -49,8 +49,8 @@ export async function containerPlan(
   await host.containers.sweep(deploymentId)
   const engine = await host.containers.engine(signal)
   const { env, mask } = await prepareContext(host, deploymentId, revision, signal)
-  // the image brings its own PATH and HOME
-  const { PATH, HOME, ...variables } = env
+  // the image brings its own
+  const { PATH, HOME, USER, LOGNAME, ...variables } = env
   const environment = containerEnvironment(variables)
   const image =
     (await recordedImage(host, engine, deploymentId, revision.id, signal)) ??

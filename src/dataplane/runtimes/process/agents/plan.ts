@@ -43,7 +43,7 @@ async function agentPlan(
   log: RevisionLog,
   signal: AbortSignal,
 ): Promise<AgentPlan> {
-  const { app, env, mask } = await prepareContext(host, deploymentId, revision, signal)
+  const { app, accounts, env, mask } = await prepareContext(host, deploymentId, revision, signal)
   const { cwd, prestart, start } = readArtifact(app, revision.artifact)
   return {
     log,
@@ -53,7 +53,7 @@ async function agentPlan(
       command: '/bin/sh',
       args: prestart ? ['-c', 'sh -c "$1" && exec sh -c "$2"', 'sh', prestart, start] : ['-c', start],
       cwd,
-      account: host.account,
+      account: accounts.code,
       tagged: true,
       env: {
         ...env,

@@ -1,16 +1,32 @@
 /**
  * What the code of a deployment runs with: its folders, its database, the environment, and the mask for its output.
  */
+import fs from 'node:fs'
 import type { RevisionWork } from '../../../../domain/protocol/protocol.ts'
 import { createMask, type Mask } from '../../../output/mask.ts'
+import type { DeploymentAccounts } from '../accounts/accounts.ts'
 import { type AppLayout, ensureFolders } from '../os/layout.ts'
 import { createDatabase, databaseUri, readPassword } from './database.ts'
 import type { Host } from './host.ts'
 
 export interface AppContext {
   app: AppLayout
+  accounts: DeploymentAccounts
   env: Record<string, string>
   mask: Mask
+}
+
+/** A deployment's folders, and the accounts that may use them. Throws StepFailure when there are no more accounts. */
+export async function prepareFolders(
+  host: Host,
+  deploymentId: string,
+): Promise<{ app: AppLayout; accounts: DeploymentAccounts }> {
+  const app = host.layout.app(deploymentId)
+  // accounts are for deployments that have a folder
+  fs.mkdirSync(app.root, { recursive: true, mode: 0o700 })
+  const accounts = await host.accounts.of(deploymentId)
+  await ensureFolders(app, accounts.code)
+  return { app, accounts }
 }
 
 /** Folders, environment and mask for the code of a revision; its database is there afterwards. `hidden`: what else is never shown. */
@@ -21,16 +37,19 @@ export async function prepareContext(
   signal: AbortSignal,
   hidden: string[] = [],
 ): Promise<AppContext> {
-  const app = ensureFolders(host.layout, deploymentId, host.account)
+  const { app, accounts } = await prepareFolders(host, deploymentId)
   if (!readPassword(app.database)) await createDatabase(host.admin, deploymentId, app.database, signal)
   const uri = databaseUri(host.admin, deploymentId, app.database) ?? ''
   return {
     app,
+    accounts,
     // made from nothing, so that nothing of the server's can be in it; fixed names win over secrets of the same name
     env: {
       ...Object.fromEntries(revision.secrets.map(({ name, value }) => [name, value])),
       PATH: host.searchPath,
       HOME: app.home,
+      USER: accounts.name,
+      LOGNAME: accounts.name,
       DATABASE_URI: uri,
       POSTGRES_URI: uri,
       PILOTHOUSE_DEPLOYMENT_ID: deploymentId,

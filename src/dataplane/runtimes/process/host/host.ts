@@ -1,9 +1,10 @@
 /**
  * What all parts of the process runtime share: where things are, under which account code runs, and the reaper.
  */
-import { execFileSync } from 'node:child_process'
-import type { Account } from '../../../../platform/postgres/embedded/account.ts'
 import type { SourceAccess } from '../../../build/source-access.ts'
+import { type Accounts, createAccounts } from '../accounts/accounts.ts'
+import { chooseAccounts } from '../accounts/choice.ts'
+import type { UidRangeSetting } from '../accounts/range.ts'
 import { Containers } from '../engine/containers.ts'
 import { createLayout, type Layout } from '../os/layout.ts'
 import { Reaper } from '../os/reaper.ts'
@@ -27,13 +28,17 @@ export interface ProcessRuntimeOptions {
   containerEngine?: 'auto' | 'podman' | 'docker' | 'none'
   /** of the server's environment, what an engine is run with */
   engineEnvironment?: Record<string, string>
-  /** account of builds and agents when the server is root; default: `nobody` */
+  /** account of builds and agents when the server is root and they have none of their own; default: `nobody` */
   appUser?: string
+  /** ids for accounts of their own */
+  uidRange?: UidRangeSetting
+  /** gets a line for the operator */
+  note?: (line: string) => void
 }
 
 export interface Host {
   options: ProcessRuntimeOptions
-  account: Account | null
+  accounts: Accounts
   layout: Layout
   reaper: Reaper
   /** makes and drops databases */
@@ -47,13 +52,14 @@ export interface Host {
 }
 
 export function createHost(options: ProcessRuntimeOptions): Host {
-  const account = appAccount(options.appUser)
-  const layout = createLayout(options.dataDir, account)
+  const choice = chooseAccounts(options)
+  const layout = createLayout(options.dataDir, choice.typical)
+  const accounts = createAccounts(choice, options.dataDir, layout)
   const reaper = new Reaper()
-  const searchPath = toolchainPath(layout.shared, account)
+  const searchPath = toolchainPath(layout.shared, choice.typical)
   return {
     options,
-    account,
+    accounts,
     layout,
     reaper,
     admin: createAdmin(options.adminUrl),
@@ -81,27 +87,4 @@ function bindAddress(appHost: string): string {
   const name = appHost.replace(/^\[|\]$/g, '')
   if (name === '::1') return '::1'
   return name === 'localhost' || name.startsWith('127.') ? '127.0.0.1' : '0.0.0.0'
-}
-
-/** Every Linux and macOS has it; nothing should belong to it. Postgres runs under another one. */
-const UNPRIVILEGED = 'nobody'
-
-/**
- * The account that builds and agents run under: a server that runs as root gives its rights up for them, since their code
- * comes from a repository and must not reach the server's files and processes. Null when the server is not root and so
- * can't. Throws when there is no such account.
- */
-function appAccount(name: string = UNPRIVILEGED): Account | null {
-  if (process.getuid?.() !== 0) return null
-  const account = { uid: idOf(name, '-u'), gid: idOf(name, '-g') }
-  if (account.uid === 0) throw new Error(`APP_USER ${name} is root: builds and agents need an unprivileged account`)
-  return account
-}
-
-function idOf(name: string, option: '-u' | '-g'): number {
-  try {
-    return Number(execFileSync('id', [option, '--', name], { stdio: ['ignore', 'pipe', 'ignore'] }))
-  } catch {
-    throw new Error(`The account ${name} does not exist on this machine: name one for builds and agents in APP_USER`)
-  }
 }

@@ -4,11 +4,14 @@
  *   home/           HOME of its builds and agents
  *   builds/<try>/   a build under way; renamed to artifacts/<name> when it succeeds
  *   artifacts/      what was built
- * and `ports/<port>`, `workers/<holder>.json`. Everybody who shares the DATA_DIR shares them.
+ *   runs/<start>/   what an agent runs in: a copy of its artifact
+ * and `temporary/<deployment>/`, `ports/<port>`, `workers/<holder>.json`. Everybody who shares the DATA_DIR shares them.
  */
+import { createHash } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
 import { type Account, canReach, reachableFolderFor } from '../../../../platform/postgres/embedded/account.ts'
+import { giveAll } from './remove.ts'
 
 export interface Layout {
   /** what builds and agents have to get at; elsewhere than DATA_DIR when that is closed for their account */
@@ -25,16 +28,21 @@ export interface AppLayout {
   home: string
   builds: string
   artifacts: string
+  runs: string
+  /** has a short name: programs put sockets in it, whose paths the system bounds */
+  temporary: string
 }
 
+/** `account`: one of those that builds and agents have; null: our own. */
 export function createLayout(dataDir: string, account: Account | null): Layout {
   fs.mkdirSync(dataDir, { recursive: true, mode: 0o711 })
   const real = fs.realpathSync(dataDir)
   const shared = account && !canReach(account, real) ? reachableFolderFor(real) : real
   const apps = path.join(shared, 'apps')
+  const temporary = path.join(shared, 'temporary')
   const ports = path.join(real, 'ports')
   const workers = path.join(real, 'workers')
-  fs.mkdirSync(apps, { recursive: true, mode: 0o711 })
+  for (const folder of [apps, temporary]) fs.mkdirSync(folder, { recursive: true, mode: 0o711 })
   for (const folder of [ports, workers]) fs.mkdirSync(folder, { recursive: true, mode: 0o700 })
   return {
     shared,
@@ -49,16 +57,45 @@ export function createLayout(dataDir: string, account: Account | null): Layout {
         home: path.join(root, 'home'),
         builds: path.join(root, 'builds'),
         artifacts: path.join(root, 'artifacts'),
+        runs: path.join(root, 'runs'),
+        temporary: path.join(temporary, createHash('sha256').update(deploymentId).digest('hex').slice(0, 12)),
       }
     },
   }
 }
 
-/** Makes a deployment's folders. Its account may pass through them, and owns only its home. */
-export function ensureFolders(layout: Layout, deploymentId: string, account: Account | null): AppLayout {
-  const app = layout.app(deploymentId)
-  for (const folder of [app.root, app.builds, app.artifacts]) fs.mkdirSync(folder, { recursive: true, mode: 0o711 })
+/**
+ * Makes a deployment's folders. They are ours; its account (null: our own) may pass through them, and nobody else. Only what
+ * is in its home is its own. What an account had that it has no more is mended.
+ */
+export async function ensureFolders(app: AppLayout, account: Account | null): Promise<void> {
+  for (const folder of [app.root, app.builds, app.artifacts, app.runs, app.temporary]) {
+    fs.mkdirSync(folder, { recursive: true, mode: 0o700 })
+    open(folder, account)
+  }
   fs.mkdirSync(app.home, { recursive: true, mode: 0o700 })
-  if (account) fs.chownSync(app.home, account.uid, account.gid)
-  return app
+  const { uid } = fs.lstatSync(app.home)
+  if (account && uid !== account.uid) await giveAll(app.home, account, uid)
+}
+
+/**
+ * Closes the folders of deployments that another account than theirs may pass through: those of an earlier version, or of a
+ * backup, where the same number was somebody else's. `groupsOf` gives the groups that may. Only for root.
+ */
+export function closeToStrangers(layout: Layout, groupsOf: (deploymentId: string) => readonly number[]): void {
+  for (const deploymentId of fs.readdirSync(layout.apps)) {
+    const { root, temporary } = layout.app(deploymentId)
+    const allowed = groupsOf(deploymentId)
+    for (const folder of [root, temporary]) {
+      const { uid, gid, mode } = fs.lstatSync(folder, { throwIfNoEntry: false }) ?? { uid: 0, gid: 0, mode: 0o700 }
+      if (uid === 0 && (mode & 0o007) === 0 && ((mode & 0o070) === 0 || allowed.includes(gid))) continue
+      fs.lchownSync(folder, 0, 0)
+      fs.chmodSync(folder, 0o700)
+    }
+  }
+}
+
+function open(folder: string, account: Account | null): void {
+  if (account) fs.chownSync(folder, 0, account.gid)
+  fs.chmodSync(folder, account ? 0o710 : 0o700)
 }

@@ -31,3 +31,24 @@ export function processesOf(group: number): (ProcessStat & { pid: string })[] {
     return stat?.group === group ? [{ pid, ...stat }] : []
   })
 }
+
+/** Processes by user: each is in the list of every user that it runs as, or could become. Without those that have ended. */
+export function processesByUser(): Map<number, number[]> {
+  const found = new Map<number, number[]>()
+  for (const name of fs.readdirSync('/proc')) {
+    if (!/^\d+$/.test(name)) continue
+    for (const uid of usersOf(name)) found.set(uid, [...(found.get(uid) ?? []), Number(name)])
+  }
+  return found
+}
+
+function usersOf(pid: string): Set<number> {
+  try {
+    const status = fs.readFileSync(`/proc/${pid}/status`, 'latin1')
+    // one that has ended waits to be collected, in a container perhaps for ever
+    if (/^State:\s+[ZX]/m.test(status)) return new Set()
+    return new Set(/^Uid:\s+(.*)$/m.exec(status)?.[1]?.split(/\s+/).map(Number))
+  } catch {
+    return new Set() // it is gone
+  }
+}

@@ -12,7 +12,14 @@ export async function removeAll(...targets: string[]): Promise<void> {
   if (targets.length > 0) await exec('rm', ['-rf', '--', ...targets])
 }
 
-/** Gives a folder with everything in it to an account. Symlinks are changed themselves, never followed. */
-export async function giveAll(folder: string, { uid, gid }: { uid: number; gid: number }): Promise<void> {
-  await exec('chown', ['-hR', `${uid}:${gid}`, '--', folder])
+/**
+ * Gives a folder with everything in it to an account. Symlinks are changed themselves, never followed. `from`: only what is
+ * this user's, since names of others' files can be among them.
+ */
+export async function giveAll(
+  folder: string,
+  { uid, gid }: { uid: number; gid: number },
+  from?: number,
+): Promise<void> {
+  await exec('chown', ['-hR', ...(from === undefined ? [] : [`--from=${from}`]), `${uid}:${gid}`, '--', folder])
 }

@@ -1,0 +1,27 @@
+/**
+ * A lock that all servers of a machine know, by a file. The kernel lets go of it when its holder dies, however that comes.
+ */
+import { spawn } from 'node:child_process'
+import { within } from '../../../../platform/async/time-limit.ts'
+
+/** so long somebody else may have it */
+const WAIT_MS = 90_000
+
+/** Runs `work` while nobody else has the lock. Rejects when it can't be had. */
+export async function locked<T>(file: string, work: () => Promise<T>): Promise<T> {
+  // it has the lock until it can read to the end of its input: when we close it, or die
+  const holder = spawn('flock', [file, 'sh', '-c', 'echo; read -r _'], { stdio: ['pipe', 'pipe', 'ignore'] })
+  holder.stdin.on('error', () => undefined)
+  const got = new Promise<boolean>((resolve) => {
+    holder.stdout.once('data', () => resolve(true))
+    for (const event of ['error', 'exit']) holder.once(event, () => resolve(false))
+  })
+  try {
+    if (!(await within(WAIT_MS, got))) throw new Error(`The lock ${file} can't be had`)
+    return await work()
+  } finally {
+    holder.stdin.end()
+    // one that still waits for the lock does not read
+    if (holder.exitCode === null) holder.kill()
+  }
+}

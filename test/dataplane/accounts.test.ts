@@ -1,0 +1,122 @@
+/** Accounts of deployments: who gets which user id, and what is left of one when its deployment is gone. */
+import { spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Accounts, createAccounts } from '../../src/dataplane/runtimes/process/accounts/accounts.ts'
+import { chooseAccounts } from '../../src/dataplane/runtimes/process/accounts/choice.ts'
+import { isInside, missingCapabilities } from '../../src/dataplane/runtimes/process/accounts/range.ts'
+import { createLayout, ensureFolders } from '../../src/dataplane/runtimes/process/os/layout.ts'
+import { needsRoot } from '../support/root.ts'
+
+/** Nobody else's: tests of several checkouts run on one machine. */
+const someRange = (count: number): [number, number] => {
+  const low = 2_110_000_000 + Math.floor(Math.random() * 1e6) * 20
+  return [low, low + count - 1]
+}
+
+let root: string
+
+beforeAll(() => {
+  root = fs.mkdtempSync(path.join(os.tmpdir(), 'pilothouse-accounts-'))
+  fs.chmodSync(root, 0o711)
+})
+afterAll(() => fs.rmSync(root, { recursive: true, force: true }))
+
+interface Installation {
+  accounts: Accounts
+  dataDir: string
+  /** The deployment's folder is there. */
+  open(deploymentId: string): ReturnType<Accounts['of']>
+}
+
+function installation(range: [number, number]): Installation {
+  const dataDir = fs.mkdtempSync(path.join(root, 'data-'))
+  fs.chmodSync(dataDir, 0o711)
+  const choice = chooseAccounts({ dataDir, uidRange: range })
+  const layout = createLayout(dataDir, choice.typical)
+  const accounts = createAccounts(choice, dataDir, layout)
+  return {
+    accounts,
+    dataDir,
+    async open(deploymentId) {
+      fs.mkdirSync(layout.app(deploymentId).root, { recursive: true })
+      const its = await accounts.of(deploymentId)
+      await ensureFolders(layout.app(deploymentId), its.code)
+      return its
+    },
+  }
+}
+
+test('ids have to be among those that the machine or the container has', () => {
+  const rootless = '         0       1000          1\n         1     100000      65535\n'
+  expect(isInside({ low: 60_578, high: 61_183 }, rootless)).toBe(true)
+  expect(isInside({ low: 0, high: 65_535 }, rootless)).toBe(true)
+  expect(isInside({ low: 65_000, high: 66_000 }, rootless)).toBe(false)
+  expect(isInside({ low: 2_100_000_000, high: 2_100_009_999 }, '0 0 4294967295\n')).toBe(true)
+})
+
+test('a root that may not change accounts is known by what it lacks', () => {
+  expect(missingCapabilities('Name:\tnode\nCapEff:\t000001ffffffffff\n')).toEqual([])
+  expect(missingCapabilities('CapEff:\t00000000a80425fb\n')).toEqual([])
+  expect(missingCapabilities('CapEff:\t0000000000000400\n')).toContain('SETUID')
+})
+
+describe.skipIf(needsRoot('accounts of their own'))('as root', () => {
+  test('a range that is not there stops the start', () => {
+    const options = { dataDir: root, uidRange: [2_100_000_000, 4_294_967_295] as const }
+    expect(() => chooseAccounts(options)).toThrow(/^APP_UID_RANGE 2100000000-4294967295 is not within the ids/)
+  })
+
+  test('with APP_UID_RANGE=off all share one account, and one line says so', () => {
+    const lines: string[] = []
+    const choice = chooseAccounts({ dataDir: root, uidRange: 'off', note: (line) => lines.push(line) })
+    expect(choice.range).toBeNull()
+    expect(lines).toEqual([expect.stringMatching(/^All deployments share one account .*: APP_UID_RANGE is off$/)])
+  })
+
+  test('two installations at once never get the same id, and a deployment keeps its own', async () => {
+    const range = someRange(8)
+    const installations = [installation(range), installation(range)]
+    const deployments = installations.flatMap((of) => Array.from({ length: 2 }, () => ({ of, id: randomUUID() })))
+    const open = () => Promise.all(deployments.map(({ of, id }) => of.open(id)))
+    const first = await open()
+    const ids = first.flatMap(({ code, network }) => [code!.uid, network!.uid])
+    expect(new Set(ids).size).toBe(8)
+    expect(await open()).toEqual(first)
+    await expect(installations[0]!.open(randomUUID())).rejects.toThrow(/widen APP_UID_RANGE/)
+    await Promise.all(deployments.map(({ of, id }) => of.accounts.remove(id)))
+    expect((await installations[0]!.open(randomUUID())).code).not.toBeNull()
+  })
+
+  test('an id of a DATA_DIR that is gone is another’s only when no file of it is left', async () => {
+    const range = someRange(2)
+    const gone = installation(range)
+    const { code } = await gone.open(randomUUID())
+    const left = path.join('/dev/shm', randomUUID())
+    fs.writeFileSync(left, 'a secret', { mode: 0o600 })
+    fs.chownSync(left, code!.uid, code!.gid)
+    fs.rmSync(gone.dataDir, { recursive: true })
+    const next = installation(range)
+    await expect(next.open(randomUUID())).rejects.toThrow(/widen APP_UID_RANGE/)
+    fs.rmSync(left)
+    expect((await next.open(randomUUID())).code).toEqual(code)
+  })
+
+  test('a deployment that is gone leaves no process and no file, wherever it put them', async () => {
+    const { accounts, open } = installation(someRange(2))
+    const id = randomUUID()
+    const { code } = await open(id)
+    const left = ['/tmp', '/var/tmp', '/dev/shm'].map((folder) => path.join(folder, randomUUID()))
+    // leaves its group and its session, empties its environment, and forks as fast as it is killed
+    const script = `mkdir ${left.join(' ')}; for f in ${left.join(' ')}; do : > $f/file; done
+      f() { while :; do (sleep 0.01; f) & sleep 0.02; done; }; ulimit -u 200; f`
+    const child = spawn('setsid', ['env', '-i', 'sh', '-c', script], { ...code!, cwd: '/', stdio: 'ignore' })
+    await expect.poll(() => left.every((folder) => fs.existsSync(path.join(folder, 'file')))).toBe(true)
+    await accounts.remove(id)
+    expect(left.filter((folder) => fs.existsSync(folder))).toEqual([])
+    expect(() => process.kill(child.pid!, 0)).toThrow()
+  })
+})
