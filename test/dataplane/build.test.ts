@@ -219,12 +219,15 @@ test('what this server runs with is not in the environment of a build', async ()
   const ours = [
     'DATABASE_URI',
     'HOME',
+    'LOGNAME',
     'MINE',
     'PATH',
     'PILOTHOUSE_DEPLOYMENT_ID',
     'PILOTHOUSE_PROCESS_GROUP',
     'PILOTHOUSE_REVISION_ID',
     'POSTGRES_URI',
+    'TMPDIR',
+    'USER',
   ]
   // the shell adds the last two
   expect(names.sort()).toEqual([...own, ...ours, 'PWD', 'OLDPWD'].filter((name) => names.includes(name)).sort())

@@ -12,6 +12,7 @@ import { keepArtifact } from './agents/artifacts.ts'
 import { prepareContext } from './host/context.ts'
 import type { Host } from './host/host.ts'
 import { runGroup } from './os/group.ts'
+import { temporaryFolder } from './os/layout.ts'
 import { giveAll, removeAll } from './os/remove.ts'
 import { inPath } from './os/toolchain.ts'
 
@@ -40,6 +41,7 @@ export async function runBuild(
   const { app, accounts, env, mask } = await prepareContext(host, deploymentId, revision, signal, hidden)
   const folder = path.join(app.builds, randomUUID())
   fs.mkdirSync(folder, { mode: 0o711 })
+  const temporary = temporaryFolder(app, accounts.code)
   try {
     return await maskFailures(
       mask,
@@ -53,7 +55,7 @@ export async function runBuild(
           credentials,
           searchPath: host.searchPath,
           has: (program) => inPath(host.searchPath, program),
-          env: { ...BUILD_ENV, ...env },
+          env: { ...BUILD_ENV, ...env, TMPDIR: temporary },
           async run(command, onLine) {
             const account = command.asServer ? null : accounts.code
             const print: OnLine = (shown, line) => {
@@ -77,6 +79,6 @@ export async function runBuild(
       },
     )
   } finally {
-    await removeAll(folder)
+    await removeAll(folder, temporary)
   }
 }

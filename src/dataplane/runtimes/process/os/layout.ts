@@ -78,6 +78,13 @@ export async function ensureFolders(app: AppLayout, account: Account | null): Pr
   if (account && uid !== account.uid) await giveAll(app.home, account, uid)
 }
 
+/** Makes a folder for temporary files of one build or start; absolute, the account's (null: ours) alone. */
+export function temporaryFolder({ temporary }: Pick<AppLayout, 'temporary'>, account: Account | null): string {
+  const folder = fs.mkdtempSync(path.join(temporary, '_'))
+  if (account) fs.chownSync(folder, account.uid, account.gid)
+  return folder
+}
+
 /**
  * Closes the folders of deployments that another account than theirs may pass through: those of an earlier version, or of a
  * backup, where the same number was somebody else's. `groupsOf` gives the groups that may. Only for root.
