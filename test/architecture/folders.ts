@@ -15,6 +15,7 @@ const GROUND =
 const CONTRACT = 'domain/protocol domain/core/errors.ts domain/model/repository-url.ts'
 /** The runtime whose agents are processes of this machine, in folders of their own. */
 const PROCESSES = `${CONTRACT} dataplane/build dataplane/output dataplane/runtimes dataplane/runtimes/process/* platform/async platform/programs platform/postgres/embedded`
+const SUPERVISOR = 'dataplane/runtimes/process/supervisor dataplane/runtimes/process/supervisor/*'
 /** The runtime whose agents are objects of a cluster. */
 const CLUSTERS = `${CONTRACT} dataplane/output dataplane/runtimes dataplane/runtimes/kubernetes/* platform/async platform/http`
 
@@ -75,9 +76,11 @@ export const FOLDERS: readonly Row[] = [
   // a program of its own, in one file: what agents need when no server is there
   ['dataplane/runtimes/process/supervisor', PROCESSES],
   [
-    'dataplane/runtimes/process/supervisor/agent dataplane/runtimes/process/supervisor/limits dataplane/runtimes/process/supervisor/output',
+    'dataplane/runtimes/process/supervisor/network dataplane/runtimes/process/supervisor/limits dataplane/runtimes/process/supervisor/output',
     `${PROCESSES} dataplane/runtimes/process/supervisor`,
   ],
+  ['dataplane/runtimes/process/supervisor/agent', `${PROCESSES} ${SUPERVISOR}`],
+  ['dataplane/runtimes/process/supervisor/keeper', `${PROCESSES} ${SUPERVISOR}`],
   ['dataplane/runtimes/process/agents', PROCESSES],
   ['dataplane/runtimes/process', PROCESSES],
   ['dataplane/runtimes/kubernetes/objects', CLUSTERS],

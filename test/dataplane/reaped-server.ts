@@ -1,6 +1,7 @@
 // A server that starts a process, says who it and its reaper are, and waits to be killed. Arguments: the command;
 // default: a shell with a child.
 
+import { readLines } from '../../src/dataplane/output/lines.ts'
 import { HIDES_NOTHING } from '../../src/dataplane/output/mask.ts'
 import { startGroup } from '../../src/dataplane/runtimes/process/os/group.ts'
 import { Reaper } from '../../src/dataplane/runtimes/process/os/reaper.ts'
@@ -18,9 +19,8 @@ await startGroup(
     env: { PATH: process.env.PATH ?? '' },
     account: null,
     tagged: true,
-    mask: HIDES_NOTHING,
   },
-  (line) => console.log(line),
+  (stream) => readLines(stream, HIDES_NOTHING, (line) => console.log(line)),
 )
 let reaperPid: number | undefined
 setInterval(() => {

@@ -4,7 +4,7 @@
 import http from 'node:http'
 import { sleep } from '../../../../platform/async/retry.ts'
 import { StepFailure } from '../../../output/failure.ts'
-import { Tail } from '../../../output/lines.ts'
+import { type OnLine, readLines, Tail } from '../../../output/lines.ts'
 import type { Mask } from '../../../output/mask.ts'
 import type { OnProgress, RevisionLog } from '../../runtime.ts'
 import { isFree } from '../host/ports.ts'
@@ -21,7 +21,7 @@ const LOOK_MS = 2000
 
 export interface AgentPlan {
   /** without PORT */
-  command: Omit<Command, 'mask'>
+  command: Command
   log: RevisionLog
   mask: Mask
   /** gives a free port of the loopback */
@@ -58,10 +58,13 @@ export async function startAgent(
   })
   const tail = new Tail()
   const { command, mask } = plan
-  const started = startGroup(reaper, { ...command, mask, env: { ...command.env, PORT: String(port) } }, (shown) => {
+  const print: OnLine = (shown) => {
     tail.add(shown)
     plan.log.print('deploy', shown)
-  })
+  }
+  const started = startGroup(reaper, { ...command, env: { ...command.env, PORT: String(port) } }, (stream) =>
+    readLines(stream, mask, print),
+  )
   const group = await beforeStart(plan, () => started)
   const ended = group.ended.then(async (exit) => {
     await plan.onEnd?.()

@@ -18,7 +18,7 @@ export interface SupervisorProgram {
   build: string
 }
 
-const SOURCE = fileURLToPath(new URL('../supervisor/main.ts', import.meta.url))
+const SOURCE = fileURLToPath(new URL('../supervisor/keeper/main.ts', import.meta.url))
 const FILE = 'supervisor.mjs'
 
 /** source → text */

@@ -1,6 +1,7 @@
 /**
  * Processes of builds and agents. Each is the leader of a process group of its own, so that it can be ended
- * together with everything it started, and is known to the reaper before it runs its first instruction. Code from
+ * together with everything it started, and is known to a watch (the reaper, or what holds it to its bounds) before it runs
+ * its first instruction. Code from
  * repositories also gets a tag of the group in its environment, by which processes are found that leave the group; one
  * that empties its environment as well escapes.
  */
@@ -12,12 +13,22 @@ import type { Account } from '../../../../platform/postgres/embedded/account.ts'
 import type { CommandExit } from '../../../build/run.ts'
 import { type OnLine, readLines } from '../../../output/lines.ts'
 import type { Mask } from '../../../output/mask.ts'
-import { endGroup } from './group-end.ts'
+import { endGroup, type GroupId } from './group-end.ts'
 import { TAG_VARIABLE } from './process-tags.mjs'
-import type { Reaper } from './reaper.ts'
 
-/** The gate: nothing happens before a line is read; the end of the pipe instead means that the server died meanwhile. */
-const GATE = 'umask 077; read -r _ && exec "$@"'
+/** The gate: nothing happens before a line is read; the end of the pipe instead means that whoever started it died meanwhile. */
+const gate = (prelude: string) => `umask 077; read -r _ && { ${prelude}exec "$@"; }`
+
+/** Who has to know of each group. */
+export interface Watch {
+  /** Called before the group runs anything; when it rejects, it never does. */
+  add(id: GroupId, owner?: string): Promise<void>
+  /** No process of the group is left: its number may then be given to another. */
+  remove(group: number): void
+}
+
+/** Reads what a group prints, to the end of one of its streams. */
+export type Read = (stream: Readable) => Promise<void>
 
 export interface Command {
   command: string
@@ -33,8 +44,10 @@ export interface Command {
    * engine leaves behind is the engine's.
    */
   tagged?: boolean
-  /** hides what must not be seen in its output */
-  mask: Mask
+  /** Programs in front of /bin/sh that become it: `setpriv` with its options. */
+  launcher?: string[]
+  /** for /bin/sh, before the command: what a process sets for itself; ends with `; ` */
+  prelude?: string
 }
 
 export type Exit = CommandExit
@@ -47,21 +60,19 @@ export interface Group {
   end(graceMs: number): Promise<Exit>
 }
 
-/** Starts a command. `onLine` gets what it prints. Throws if it can't be started at all. */
-export async function startGroup(reaper: Reaper, command: Command, onLine: OnLine): Promise<Group> {
+/** Starts a command. `read` gets the streams it prints to. Throws if it can't be started at all. */
+export async function startGroup(watch: Watch, command: Command, read: Read): Promise<Group> {
   const tag = command.tagged ? randomUUID() : null
-  const child: ChildProcessByStdio<Writable, Readable, Readable> = spawn(
-    '/bin/sh',
-    ['-c', GATE, 'sh', command.command, ...command.args],
-    {
-      cwd: command.cwd,
-      env: tag === null ? command.env : { ...command.env, [TAG_VARIABLE]: tag },
-      // with a uid Node also drops all supplementary groups
-      ...(command.account ? { uid: command.account.uid, gid: command.account.gid } : {}),
-      detached: true,
-      stdio: ['pipe', 'pipe', 'pipe'],
-    },
-  )
+  const { launcher = [], prelude = '' } = command
+  const [program, ...args] = [...launcher, '/bin/sh', '-c', gate(prelude), 'sh', command.command, ...command.args]
+  const child: ChildProcessByStdio<Writable, Readable, Readable> = spawn(program!, args, {
+    cwd: command.cwd,
+    env: tag === null ? command.env : { ...command.env, [TAG_VARIABLE]: tag },
+    // with a uid Node also drops all supplementary groups
+    ...(command.account ? { uid: command.account.uid, gid: command.account.gid } : {}),
+    detached: true,
+    stdio: ['pipe', 'pipe', 'pipe'],
+  })
   const { pid } = child
   if (pid === undefined) {
     const [error] = await new Promise<[Error]>((resolve) => child.once('error', (cause) => resolve([cause])))
@@ -71,21 +82,27 @@ export async function startGroup(reaper: Reaper, command: Command, onLine: OnLin
   child.stdin.on('error', () => undefined)
   const exited = new Promise<Exit>((resolve) => child.once('exit', (code, signal) => resolve({ code, signal })))
   const id = { group: pid, tag }
-  const output = Promise.all([child.stdout, child.stderr].map((stream) => readLines(stream, command.mask, onLine)))
+  const output = Promise.all([child.stdout, child.stderr].map(read))
   let grace = 1000
   let over = false
   const ended = exited.then(async (exit) => {
     // whatever the leader left behind belongs to what has ended
     await endGroup(id, grace)
     over = true
-    reaper.remove(pid)
+    watch.remove(pid)
     // a process that left the group can hold the pipes open for ever
     await within(1000, output)
     child.stdout.destroy()
     child.stderr.destroy()
     return exit
   })
-  await reaper.add(id, command.owner)
+  try {
+    await watch.add(id, command.owner)
+  } catch (error) {
+    child.stdin.end()
+    await ended
+    throw error
+  }
   child.stdin.end('go\n')
   return {
     pid,
@@ -99,10 +116,18 @@ export async function startGroup(reaper: Reaper, command: Command, onLine: OnLin
   }
 }
 
-/** Runs a command to its end. When the signal aborts, the group is ended (SIGKILL after 5 s), then the reason is thrown. */
-export async function runGroup(reaper: Reaper, command: Command, onLine: OnLine, signal: AbortSignal): Promise<Exit> {
+/**
+ * Runs a command to its end. `onLine` gets what it prints, in which `mask` hides what must not be seen. When the signal
+ * aborts, the group is ended (SIGKILL after 5 s), then the reason is thrown.
+ */
+export async function runGroup(
+  watch: Watch,
+  { mask, ...command }: Command & { mask: Mask },
+  onLine: OnLine,
+  signal: AbortSignal,
+): Promise<Exit> {
   signal.throwIfAborted()
-  const group = await startGroup(reaper, command, onLine)
+  const group = await startGroup(watch, command, (stream) => readLines(stream, mask, onLine))
   const stop = () => void group.end(5000)
   signal.addEventListener('abort', stop, { once: true })
   if (signal.aborted) stop()

@@ -1,4 +1,5 @@
 /** Types of process-tags.mjs, which runs as it is. */
 export const TAG_VARIABLE: string
-export function taggedProcesses(tags: ReadonlySet<string>): number[]
+export const SUPERVISOR_VARIABLE: string
+export function taggedProcesses(tags: ReadonlySet<string>, variable?: string): number[]
 export function signalProcesses(pids: readonly number[], signal: NodeJS.Signals): void

@@ -26,6 +26,8 @@ export interface SupervisorConfig {
   /** absolute; the agent's output is written to files in it */
   outputFolder: string
   output: OutputSettings
+  /** inclusive; agents are given none of these ports, which are for addresses */
+  appPorts: readonly [low: number, high: number]
   /** the account of what parses HTTP; null: our own */
   networkAccount: Account | null
   /** hours without a server after which it ends its agent and itself */

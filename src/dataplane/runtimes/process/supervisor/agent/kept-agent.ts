@@ -1,0 +1,174 @@
+/**
+ * Keeps one revision's agent running: starts it again, with back-off, whenever it exits, until it is ended.
+ */
+import type { Health, Progress } from '../../../../../domain/protocol/protocol.ts'
+import { backoff, sleep } from '../../../../../platform/async/retry.ts'
+import { limited } from '../../../../../platform/async/time-limit.ts'
+import { StepFailure } from '../../../../output/failure.ts'
+import { createMask, type Mask } from '../../../../output/mask.ts'
+import { isNoSpace, noSpace } from '../../../../output/no-space.ts'
+import type { Exceeded } from '../limits/limits.ts'
+import type { Upstream } from '../network/messages.ts'
+import type { AgentPlan, Supervised } from '../protocol.ts'
+import { type Agent, PortTaken, type Surroundings, startAgent, whyEnded } from './start.ts'
+
+/** a restarted agent that is not ready by then is taken for stuck and started anew */
+const START_LIMIT_MS = 120_000
+/** an agent that was up for that long has recovered: the next back-off begins anew */
+const RECOVERED_MS = 60_000
+/** so many first starts may find their port taken meanwhile */
+const PORTS_TRIED = 3
+/** ms: so long it is shown that an agent which goes on has reached a bound */
+const EXCEEDED_MS = 300_000
+/** longest message of a failure, in characters */
+const LONGEST = 2000
+
+const STARTING: Progress = { reason: 'WAITING_FOR_HEALTH', message: 'starting' }
+
+export class KeptAgent {
+  readonly key: string
+  /** called whenever something of it has changed */
+  onChange: () => void = () => undefined
+  readonly #around: Surroundings
+  readonly #stop = new AbortController()
+  #plan: AgentPlan
+  #mask: Mask
+  #agent: Agent | null = null
+  #pid: number | null = null
+  #problem: Progress | null = null
+  #exceeded: { what: Exceeded; until: number } | null = null
+  #loop: Promise<void> = Promise.resolve()
+
+  constructor(around: Surroundings, plan: AgentPlan) {
+    this.#around = around
+    this.key = plan.key
+    this.#plan = plan
+    this.#mask = createMask(plan.hidden)
+  }
+
+  /** null: nobody can be answered by it at the moment */
+  get upstream(): Upstream | null {
+    return this.#agent?.upstream ?? null
+  }
+
+  get health(): Health {
+    if (!this.#agent) return { ready: 0, desired: 1, ...(this.#problem ?? STARTING) }
+    const { what, until } = this.#exceeded ?? { what: null, until: 0 }
+    const shown = what && until > performance.now() ? what : { message: null, reason: null }
+    return { ready: 1, desired: 1, message: shown.message, reason: shown.reason }
+  }
+
+  get shown(): Supervised {
+    const { key, revisionId, artifact, program } = this.#plan
+    const container = program.kind === 'image' ? program.container : null
+    return { key, revisionId, artifact, container, pid: this.#pid }
+  }
+
+  /** It counts from the next start on. */
+  replan(plan: AgentPlan): void {
+    this.#plan = plan
+    this.#mask = createMask(plan.hidden)
+  }
+
+  /** The first start, as a candidate: resolves when it is ready, throws as startAgent does. Kept running from then on. */
+  async first(signal: AbortSignal, onProgress: (progress: Progress) => void): Promise<void> {
+    const first = this.#first(signal, onProgress)
+    this.#loop = first.catch(() => undefined)
+    await first
+    this.keep()
+  }
+
+  async #first(signal: AbortSignal, onProgress: (progress: Progress) => void): Promise<void> {
+    const stop = AbortSignal.any([signal, this.#stop.signal])
+    for (let tries = 1; !this.#agent; tries++) {
+      try {
+        this.#agent = await this.#start(stop, onProgress)
+      } catch (error) {
+        if (!(error instanceof PortTaken) || tries === PORTS_TRIED) throw this.#forPeople(error)
+        this.note('Another program has taken the port that the agent was given; it is started again on another one')
+      }
+    }
+  }
+
+  /** Keeps it running from now on. */
+  keep(): void {
+    this.#loop = this.#keep()
+  }
+
+  /** From now on it is not started again; while it runs it goes on. */
+  release(): void {
+    this.#stop.abort(new Error('It is not wanted any more'))
+  }
+
+  /** Ends it; resolves when no process is left. */
+  async end(graceMs?: number): Promise<void> {
+    this.release()
+    await this.#agent?.end(graceMs)
+    await this.#loop
+  }
+
+  /** A line of our own in the deploy log. */
+  note(message: string): void {
+    this.#around.output.note(this.#plan, message, 'error')
+  }
+
+  async #keep(): Promise<void> {
+    const { signal } = this.#stop
+    for (let restarts = 0; ; ) {
+      let up = 0
+      try {
+        this.#agent ??= await limited(START_LIMIT_MS, signal, (inTime) => this.#start(inTime))
+        const since = performance.now()
+        this.#problem = null
+        this.onChange()
+        const ended = await this.#agent.ended
+        up = performance.now() - since
+        this.#problem = whyEnded(ended)
+      } catch (error) {
+        const failure = this.#forPeople(error)
+        if (failure instanceof StepFailure)
+          this.#problem = { reason: failure.reason, message: failure.message.split('\n')[0]! }
+        else if (!signal.aborted) this.#problem = { reason: 'INTERNAL', message: 'The agent could not be started' }
+      }
+      this.#agent = null
+      this.#pid = null
+      this.onChange()
+      if (signal.aborted) return
+      if (up > RECOVERED_MS) restarts = 0
+      const wait = backoff(restarts++, 500, 30_000)
+      this.note(`${this.#problem?.message}; restart ${restarts} in ${wait / 1000} s`)
+      await sleep(wait, signal)
+      if (signal.aborted) return
+    }
+  }
+
+  async #start(signal: AbortSignal, onProgress: (progress: Progress) => void = () => undefined): Promise<Agent> {
+    try {
+      return await startAgent(this.#around, this.#plan, this.#mask, signal, {
+        onStarted: (pid) => {
+          this.#pid = pid
+          this.onChange()
+        },
+        onProgress,
+        onExceeded: (what) => {
+          this.#exceeded = { what, until: performance.now() + EXCEEDED_MS }
+          this.note(what.message)
+          this.onChange()
+        },
+      })
+    } catch (error) {
+      this.#pid = null
+      throw error
+    }
+  }
+
+  /** With no value of a secret in it. */
+  #forPeople(error: unknown): unknown {
+    if ((error as Error).name === 'TimeoutError')
+      return new StepFailure('HEALTH_CHECK_TIMED_OUT', 'The agent was not started in time.')
+    const failure = isNoSpace(error) ? noSpace() : error
+    if (!(failure instanceof StepFailure)) return failure
+    const Failure = failure instanceof PortTaken ? PortTaken : StepFailure
+    return new Failure(failure.reason, this.#mask(failure.message).slice(0, LONGEST), failure)
+  }
+}

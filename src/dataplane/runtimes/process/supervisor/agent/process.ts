@@ -1,0 +1,101 @@
+/** The processes of one start of an agent: its launch, its bounds and its output, until nobody of it is left. */
+import { randomUUID } from 'node:crypto'
+import { Tail } from '../../../../output/lines.ts'
+import type { Mask } from '../../../../output/mask.ts'
+import { type Exit, type Group, startGroup } from '../../os/group.ts'
+import { createLimits, type Exceeded, type Limits } from '../limits/limits.ts'
+import type { Output } from '../output/output.ts'
+import type { AgentPlan } from '../protocol.ts'
+import { type Launch, prepareLaunch } from './launch.ts'
+import { launcher } from './launcher.ts'
+
+/** an agent that is asked to end has this long until it is killed */
+const GRACE_MS = 5000
+
+/** How it ended, and the bound that ended it. */
+export interface Ended {
+  exit: Exit
+  exceeded: Exceeded | null
+}
+
+export interface AgentProcess {
+  /** of its process group */
+  pid: number
+  /** its last lines */
+  tail: Tail
+  /** when no process of it is left */
+  ended: Promise<Ended>
+  end(graceMs?: number): Promise<Ended>
+  /** It serves: what only its start needed can go. */
+  serves(): void
+}
+
+export interface ProcessOptions {
+  deploymentId: string
+  /** of all processes that this supervisor starts */
+  tag: string
+  plan: AgentPlan
+  mask: Mask
+  output: Output
+  port: number
+  onExceeded(exceeded: Exceeded): void
+}
+
+/** Throws when it can't be started; then nothing of it is left. */
+export async function startProcess(options: ProcessOptions, signal: AbortSignal): Promise<AgentProcess> {
+  const { plan, mask, output } = options
+  const launch = await prepareLaunch(plan, options.port, options.tag, signal)
+  let limits: Limits | null = null
+  let group: Group | null = null
+  const tail = new Tail()
+  const { revisionId, attempt } = plan
+  try {
+    limits = await limitsOf(options, launch, () => void group?.end(GRACE_MS))
+    const { prelude, enter } = limits
+    group = await startGroup(
+      { add: ({ group: pid }) => enter(pid), remove: () => undefined },
+      { ...launch.command, launcher: launcher(), prelude },
+      (stream) => output.read(stream, { revisionId, attempt, mask }, (shown) => tail.add(shown)),
+    )
+  } catch (error) {
+    await limits?.close()
+    await launch.onEnd()
+    throw error
+  }
+  const { pid } = group
+  const { end } = group
+  const { explain, close } = limits
+  const ended = group.ended.then(async (exit) => {
+    const exceeded = explain()
+    await close()
+    await launch.onEnd()
+    return { exit, exceeded }
+  })
+  return {
+    pid,
+    tail,
+    ended,
+    serves: launch.onReady,
+    async end(graceMs = GRACE_MS) {
+      await end(graceMs)
+      return ended
+    },
+  }
+}
+
+/** An image is held to its bounds by its engine. */
+function limitsOf({ plan, deploymentId, onExceeded }: ProcessOptions, { folders }: Launch, end: () => void) {
+  const { account } = plan
+  const none = { memoryMb: null, cpus: null, processes: null, fileMb: null, diskMb: null }
+  return createLimits({
+    deploymentId,
+    start: randomUUID(),
+    bounds: plan.program.kind === 'built' ? plan.bounds : none,
+    account,
+    folders,
+    onExceeded(exceeded, fatal) {
+      onExceeded(exceeded)
+      if (fatal) end()
+    },
+  })
+}

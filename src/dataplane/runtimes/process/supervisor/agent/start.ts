@@ -1,0 +1,125 @@
+/**
+ * One start of an agent: resolved when `GET /ok` answers 200.
+ */
+import { randomUUID } from 'node:crypto'
+import type { Progress } from '../../../../../domain/protocol/protocol.ts'
+import { sleep } from '../../../../../platform/async/retry.ts'
+import { Scope } from '../../../../../platform/async/time-limit.ts'
+import { StepFailure } from '../../../../output/failure.ts'
+import type { Mask } from '../../../../output/mask.ts'
+import { isFree } from '../../host/ports.ts'
+import { describeExit, ranOutOfMemory } from '../../os/group.ts'
+import { listeningPorts } from '../../os/listening.ts'
+import type { Exceeded } from '../limits/limits.ts'
+import type { Upstream } from '../network/messages.ts'
+import type { Output } from '../output/output.ts'
+import type { AgentPlan } from '../protocol.ts'
+import { type AgentProcess, type Ended, startProcess } from './process.ts'
+import { notReadyInTime, notReadyYet, type Observed } from './readiness.ts'
+
+/** ms between two looks at the ports of an agent that does not answer */
+const LOOK_MS = 2000
+
+/** What all agents of one supervisor share. */
+export interface Surroundings {
+  deploymentId: string
+  /** of all processes that this supervisor starts */
+  tag: string
+  output: Output
+  /** gives a free port of the loopback */
+  freePort(): Promise<number>
+  /** What GET /ok is answered with on that port of the loopback; status null: nobody answers. */
+  ask(port: number): Promise<{ host: string; status: number | null }>
+}
+
+export interface Hooks {
+  onStarted(pid: number): void
+  /** Gets what is waited for: what the agent answers, where it listens, what it printed last. */
+  onProgress(progress: Progress): void
+  onExceeded(exceeded: Exceeded): void
+}
+
+export interface Agent {
+  upstream: Upstream
+  ended: Promise<Ended>
+  end(graceMs?: number): Promise<Ended>
+}
+
+/** The agent has ended, and somebody else listens on its port: between its choice and its use it can be taken. */
+export class PortTaken extends StepFailure {}
+
+/**
+ * Starts an agent and resolves when it is ready. Throws StepFailure with its last lines when it exits before
+ * that (PortTaken among them) or the signal aborts for being too late (a TimeoutError); then no process is left.
+ */
+export async function startAgent(
+  around: Surroundings,
+  plan: AgentPlan,
+  mask: Mask,
+  signal: AbortSignal,
+  hooks: Hooks,
+): Promise<Agent> {
+  signal.throwIfAborted()
+  const port = await around.freePort()
+  const started = await startProcess({ ...around, plan, mask, port, onExceeded: hooks.onExceeded }, signal)
+  hooks.onStarted(started.pid)
+  const observed: Observed = { port, answered: null, listening: null }
+  const stop = new Scope(signal)
+  let exit: Ended | null = null
+  void started.ended.then((ended) => {
+    exit = ended
+    stop.abort(null)
+  })
+  const look = () => {
+    // what is in a container is another network's
+    if (plan.program.kind === 'built' && observed.answered === null) observed.listening = listeningPorts(started.pid)
+  }
+  const host = await ready(around, started, observed, look, stop.signal, hooks)
+  stop.end()
+  if (host) {
+    started.serves()
+    return { upstream: { id: randomUUID(), host, port }, ended: started.ended, end: started.end }
+  }
+  if (exit) throw await exitedBefore(exit, started, port)
+  look()
+  await started.end()
+  if ((signal.reason as Error).name !== 'TimeoutError') throw signal.reason
+  throw new StepFailure('HEALTH_CHECK_TIMED_OUT', started.tail.under(notReadyInTime(observed)))
+}
+
+/** Where GET /ok was answered with 200; null: the signal aborted before. */
+async function ready(
+  { ask }: Surroundings,
+  { tail }: AgentProcess,
+  observed: Observed,
+  look: () => void,
+  signal: AbortSignal,
+  { onProgress }: Hooks,
+): Promise<string | null> {
+  let lookAt = performance.now() + LOOK_MS
+  onProgress({ reason: 'WAITING_FOR_HEALTH', message: 'The agent was started; GET /ok has to answer 200.' })
+  for (let wait = 50; !signal.aborted; wait = Math.min(500, wait * 1.5)) {
+    const { host, status } = await ask(observed.port)
+    if (status === 200) return signal.aborted ? null : host
+    observed.answered = status ?? observed.answered
+    if (performance.now() > lookAt && !signal.aborted) {
+      look()
+      onProgress({ reason: 'WAITING_FOR_HEALTH', message: tail.under(notReadyYet(observed)) })
+      lookAt = performance.now() + LOOK_MS
+    }
+    await sleep(wait, signal)
+  }
+  return null
+}
+
+async function exitedBefore(ended: Ended, { tail }: AgentProcess, port: number): Promise<StepFailure> {
+  const Failure = (await isFree(port, '127.0.0.1')) ? StepFailure : PortTaken
+  const { reason, message } = whyEnded(ended)
+  return new Failure(reason, tail.under(`${message} before GET /ok answered 200.`))
+}
+
+/** A bound that was reached says so by itself, else how it exited. */
+export function whyEnded({ exit, exceeded }: Ended): Progress {
+  if (exceeded) return exceeded
+  return { reason: ranOutOfMemory(exit) ? 'OUT_OF_MEMORY' : 'CRASHED', message: `The agent ${describeExit(exit)}` }
+}

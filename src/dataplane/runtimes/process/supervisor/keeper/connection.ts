@@ -1,0 +1,147 @@
+/** One connection to the control socket: who is there, what it asks, and what it is told unasked. */
+import { timingSafeEqual } from 'node:crypto'
+import type { Socket } from 'node:net'
+import { type Answer, type Hello, PROTOCOL, type Request, type Said, type State, type Welcome } from '../protocol.ts'
+import type { Fence } from './fence.ts'
+import { Lines } from './lines.ts'
+
+/** bytes; a hello is short, a plan carries all secrets of a revision */
+const LONGEST_LINE = { unknown: 8192, known: 32_000_000 }
+/** ms: who has not proved by then who it is goes */
+const HELLO_MS = 10_000
+/** so many requests may be under way at once */
+const MOST_REQUESTS = 64
+/** bytes: who does not read what it is told for as long as it takes to fill that is not there any more */
+const MOST_UNREAD = 1_000_000
+
+export type Outcome = { ok: true } | Omit<Extract<Answer, { ok: false }>, 'id'>
+
+export interface ConnectionOptions {
+  installation: string
+  deploymentId: string
+  secret: string
+  build: string
+  fence: Fence
+  state(): State
+  perform(request: Request, connection: Connection): Promise<Outcome>
+  /** It said hello, or a token newer than all others. */
+  onToken(connection: Connection): void
+}
+
+export class Connection {
+  readonly socket: Socket
+  readonly #options: ConnectionOptions
+  readonly #lines = new Lines()
+  readonly #late: NodeJS.Timeout
+  /** the newest token that it showed; null: it is not known who it is */
+  #token: string | null = null
+  #requests = 0
+  #told = ''
+
+  constructor(socket: Socket, options: ConnectionOptions) {
+    this.socket = socket
+    this.#options = options
+    this.#late = setTimeout(() => socket.destroy(), HELLO_MS)
+    socket.on('error', () => undefined)
+    socket.once('close', () => clearTimeout(this.#late))
+    socket.on('data', (chunk: Buffer) => this.#take(chunk))
+    socket.on('drain', () => this.sayState())
+  }
+
+  get known(): boolean {
+    return this.#token !== null
+  }
+
+  /** Its token is the newest one: it is to be obeyed. */
+  get obeyed(): boolean {
+    return this.#token === this.#options.fence.newest
+  }
+
+  say(said: Said): void {
+    if (this.known) this.#write(said)
+  }
+
+  /** Unless it has heard that, or does not listen: then when it does again. */
+  sayState(): void {
+    if (!this.known || this.socket.writableLength > 0) return
+    const state = JSON.stringify({ say: 'state', state: this.#options.state() } satisfies Said)
+    if (state === this.#told) return
+    this.#told = state
+    this.#writeLine(state)
+  }
+
+  #take(chunk: Buffer): void {
+    const lines = this.#lines.take(chunk, this.known ? LONGEST_LINE.known : LONGEST_LINE.unknown)
+    if (!lines) return void this.socket.destroy()
+    for (const line of lines) {
+      if (this.socket.destroyed) return
+      try {
+        this.#hear(JSON.parse(line) as Hello | Request)
+      } catch {
+        this.socket.destroy()
+      }
+    }
+  }
+
+  /** Throws when it makes no sense. */
+  #hear(said: Hello | Request): void {
+    if (said.verb === 'hello') {
+      this.#hello(said)
+      return
+    }
+    if (!this.known || !Number.isSafeInteger(said.id) || this.#requests >= MOST_REQUESTS) throw new Error('Unexpected')
+    const { id } = said
+    if (!this.#admits(said.token)) {
+      this.#write({ id, ok: false, refused: 'stale', newest: this.#options.fence.newest })
+      return
+    }
+    this.#requests++
+    void this.#options.perform(said, this).then((outcome) => {
+      this.#requests--
+      this.#write({ id, ...outcome })
+    })
+  }
+
+  #hello(hello: Hello): void {
+    const refused = this.#refusal(hello)
+    if (refused) {
+      this.#write({ ok: false, refused } satisfies Welcome)
+      return void this.socket.end()
+    }
+    if (!this.#admits(hello.token)) {
+      const { newest } = this.#options.fence
+      this.#write({ ok: false, refused: 'stale', newest } satisfies Welcome)
+      return
+    }
+    clearTimeout(this.#late)
+    const { build, state } = this.#options
+    const protocol = Math.min(PROTOCOL, hello.protocol)
+    this.#write({ ok: true, protocol, build, pid: process.pid, state: state() } satisfies Welcome)
+  }
+
+  #refusal({ secret, installation, deploymentId }: Hello): 'secret' | 'installation' | null {
+    const [given, ours] = [Buffer.from(String(secret)), Buffer.from(this.#options.secret)]
+    if (given.length !== ours.length || !timingSafeEqual(given, ours)) return 'secret'
+    const same = installation === this.#options.installation && deploymentId === this.#options.deploymentId
+    return same ? null : 'installation'
+  }
+
+  /** Throws for what is no token. */
+  #admits(token: string): boolean {
+    const is = this.#options.fence.admit(token)
+    if (is === 'stale') return false
+    const first = !this.known
+    this.#token = this.#options.fence.newest
+    if (first || is === 'newer') this.#options.onToken(this)
+    return true
+  }
+
+  #write(message: Welcome | Answer | Said): void {
+    this.#writeLine(JSON.stringify(message))
+  }
+
+  #writeLine(line: string): void {
+    if (this.socket.writableLength > MOST_UNREAD) this.socket.destroy()
+    if (this.socket.writable) this.socket.write(`${line}\n`)
+  }
+}

@@ -1,0 +1,156 @@
+/**
+ * The keeper of a supervisor: has the lock, the control socket, what serves the deployment, and its output. Ends when it is
+ * told to, when its folder or its lock is gone, or when no server came for too long.
+ */
+import { createHash } from 'node:crypto'
+import fs from 'node:fs'
+import path from 'node:path'
+import { within } from '../../../../../platform/async/time-limit.ts'
+import { StepFailure } from '../../../../output/failure.ts'
+import { ephemeralPorts } from '../../host/ports.ts'
+import { SUPERVISOR_VARIABLE } from '../../os/process-tags.mjs'
+import { endLeftovers } from '../agent/leftovers.ts'
+import { createOutput } from '../output/output.ts'
+import type { Request, SupervisorConfig } from '../protocol.ts'
+import type { Connection, Outcome } from './connection.ts'
+import { type Control, openControl } from './control.ts'
+import { CandidateGone, Deployment } from './deployment.ts'
+import { Fence } from './fence.ts'
+import { takeLock } from './lock.ts'
+import { NetworkLink } from './network-link.ts'
+
+/** ms between two looks whether folder and lock are still ours */
+const LOOK_MS = 10_000
+/** ms that requests in flight have when nobody says how long */
+const DRAIN_MS = 3000
+/** ms: the longest that a timer can wait */
+const LONGEST_TIMER = 2 ** 31 - 1
+
+/** Resolves when it is there; it ends by itself. Null: another keeper has the deployment. */
+export async function runKeeper(config: SupervisorConfig): Promise<void> {
+  const { folder, deploymentId } = config
+  const lock = await takeLock(folder)
+  if (!lock) return
+  const problems = path.join(folder, 'keeper.log')
+  const record = (error: unknown) => noteProblem(problems, error)
+  for (const event of ['uncaughtException', 'unhandledRejection'])
+    process.on(event, (error) => {
+      record(error)
+      process.exit(1) // the next keeper ends what is left, and begins anew
+    })
+  const tag = tagOf(folder)
+  await endLeftovers(tag)
+  const fence = new Fence(folder)
+  let control: Control | null = null
+  const output = createOutput(config.outputFolder, config.output, () => control?.say({ say: 'output' }))
+  let changed = false
+  const onChange = () => {
+    // many changes of one moment are one
+    if (!changed)
+      setImmediate(() => {
+        changed = false
+        control?.sayState()
+      })
+    changed = true
+  }
+  const network: NetworkLink = new NetworkLink({
+    account: config.networkAccount,
+    env: { [SUPERVISOR_VARIABLE]: tag },
+    onListening: () => deployment.listening(),
+    onLost: (how) => record(`the network process ended (${how})`),
+  })
+  const freePort = ephemeralPorts(config.appPorts)
+  const ask = (port: number) => network.ask(port)
+  const deployment: Deployment = new Deployment({
+    around: { deploymentId, tag, output, freePort, ask },
+    network,
+    drainSeconds: config.drainSeconds,
+    onChange,
+  })
+
+  let ending: Promise<void> | null = null
+  /** Resolves when nothing is left but this process, which then exits. */
+  function end(drainMs: number): Promise<void> {
+    ending ??= deployment.end(drainMs).then(() => {
+      output.close()
+      // its answer comes before
+      setImmediate(() => void leave())
+    })
+    return ending
+  }
+
+  async function leave(): Promise<void> {
+    await within(1000, control?.close() ?? Promise.resolve())
+    lock?.release()
+    process.exit()
+  }
+
+  async function perform(request: Request, connection: Connection): Promise<Outcome> {
+    try {
+      if (ending && request.verb !== 'end') throw new CandidateGone()
+      await does(request, connection)
+      return { ok: true }
+    } catch (error) {
+      if (error instanceof CandidateGone) return { ok: false, refused: 'gone' }
+      if (error instanceof StepFailure)
+        return { ok: false, refused: 'failed', reason: error.reason, message: error.message }
+      record(error)
+      return { ok: false, refused: 'failed', reason: 'INTERNAL', message: 'The agent could not be started.' }
+    }
+  }
+
+  function does(request: Request, connection: Connection): Promise<void> {
+    switch (request.verb) {
+      case 'open':
+        return deployment.open(request.port, request.bindAddress)
+      case 'run':
+        return deployment.run(request.plan)
+      case 'prepare':
+        return deployment.prepare(request.plan, request.ms, (progress) =>
+          connection.say({ say: 'progress', id: request.id, progress }),
+        )
+      case 'hold':
+        return deployment.hold(request.key)
+      case 'switch':
+        return deployment.switch(request.key)
+      case 'discard':
+        return deployment.discard(request.key)
+      case 'end':
+        return end(request.drainMs)
+      default:
+        throw new StepFailure('INTERNAL', 'The supervisor does not know this request: it is of an older version.')
+    }
+  }
+
+  let orphaned: NodeJS.Timeout | undefined
+  const onServer = (connected: boolean) => {
+    clearTimeout(orphaned)
+    if (!connected) orphaned = setTimeout(() => void end(0), Math.min(LONGEST_TIMER, config.orphanHours * 3_600_000))
+  }
+  onServer(false)
+  const { socket, secret, installation } = config
+  const state = () => deployment.state
+  const build = createHash('sha256').update(fs.readFileSync(process.argv[1]!)).digest('hex').slice(0, 16)
+  control = await openControl({ socket, secret, installation, deploymentId, build, fence, state, perform, onServer })
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void end(DRAIN_MS))
+  process.on('SIGHUP', () => undefined)
+  setInterval(() => {
+    if (!lock.held()) void end(0)
+  }, LOOK_MS)
+}
+
+/** The same for each keeper of the folder, as long as a UUID. */
+function tagOf(folder: string): string {
+  return createHash('sha256').update(fs.realpathSync(folder)).digest('hex').slice(0, 36)
+}
+
+/** What a developer has to know: never a line of an agent's. */
+function noteProblem(file: string, error: unknown): void {
+  const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
+  try {
+    const large = (fs.statSync(file, { throwIfNoEntry: false })?.size ?? 0) > 100_000
+    fs.writeFileSync(file, `${new Date().toISOString()} ${text}\n`, { mode: 0o600, flag: large ? 'w' : 'a' })
+  } catch {
+    // the folder is gone, or the disk is full
+  }
+}

@@ -1,0 +1,64 @@
+/**
+ * Exactly one keeper for each deployment, also when two servers start one at the same moment: `lock` has the number of its
+ * process and when that was started.
+ */
+import fs from 'node:fs'
+import path from 'node:path'
+import { sleep } from '../../../../../platform/async/retry.ts'
+import { startOf } from '../../os/started.ts'
+
+/** ms: somebody else takes the lock, or has it by then */
+const TAKE_MS = 5000
+
+export interface Lock {
+  /** false: the folder is gone, or is another keeper's */
+  held(): boolean
+  release(): void
+}
+
+/** Null: another keeper has it. */
+export async function takeLock(folder: string): Promise<Lock | null> {
+  const own = `${process.pid} ${startOf(process.pid)}\n`
+  const file = path.join(folder, 'lock')
+  const until = performance.now() + TAKE_MS
+  for (; performance.now() < until; await sleep(10 + 40 * Math.random())) {
+    if (isHeld(read(file))) return null
+    // what a dead one has left is removed by one alone: who announces it and finds nobody else who does
+    const announced = path.join(folder, `taking-${process.pid}`)
+    fs.writeFileSync(`${announced}.new`, own, { mode: 0o600 })
+    fs.renameSync(`${announced}.new`, announced)
+    try {
+      if (othersTake(folder, path.basename(announced))) continue
+      if (isHeld(read(file))) return null
+      fs.rmSync(file, { force: true })
+      fs.linkSync(announced, file)
+      return { held: () => read(file) === own, release: () => read(file) === own && fs.rmSync(file, { force: true }) }
+    } finally {
+      fs.rmSync(announced, { force: true })
+    }
+  }
+  return null
+}
+
+/** Who announced itself after we did sees our announcement, so that of two at least one waits. */
+function othersTake(folder: string, ours: string): boolean {
+  const others = fs.readdirSync(folder).filter((name) => /^taking-\d+$/.test(name) && name !== ours)
+  const [living, dead] = [true, false].map((alive) =>
+    others.filter((name) => isHeld(read(path.join(folder, name))) === alive),
+  )
+  for (const name of dead!) fs.rmSync(path.join(folder, name), { force: true })
+  return living!.length > 0
+}
+
+function isHeld(text: string | null): boolean {
+  const [, pid, started] = /^(\d+) (\S+)\n/.exec(text ?? '') ?? []
+  return pid !== undefined && startOf(Number(pid)) === started
+}
+
+function read(file: string): string | null {
+  try {
+    return fs.readFileSync(file, 'utf8')
+  } catch {
+    return null
+  }
+}

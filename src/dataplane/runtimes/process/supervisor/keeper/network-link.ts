@@ -1,0 +1,195 @@
+/** The keeper's end of the channel to its network process, which is started again whenever it dies. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { backoff, sleep } from '../../../../../platform/async/retry.ts'
+import { within } from '../../../../../platform/async/time-limit.ts'
+import type { Account } from '../../../../../platform/postgres/embedded/account.ts'
+import type { FromNetwork, ToNetwork, Wanted } from '../network/messages.ts'
+
+/** ms: a network process that was up for that long had no trouble of its own */
+const RECOVERED_MS = 10_000
+/** ms: nobody waits longer for what the network process was told; it will have it when it is there again */
+const APPLIED_MS = 10_000
+
+export interface Answered {
+  host: string
+  /** null: nobody answers */
+  status: number | null
+}
+
+export interface NetworkLinkOptions {
+  /** null: our own */
+  account: Account | null
+  env: Record<string, string>
+  /** Called when the address was opened, or could not be. */
+  onListening(): void
+  onLost(how: string): void
+}
+
+export class NetworkLink {
+  readonly #options: NetworkLinkOptions
+  readonly #closing = new AbortController()
+  readonly #answers = new Map<number, (answered: Answered) => void>()
+  readonly #idle = new Map<string, Set<() => void>>()
+  readonly #waiting = new Set<() => void>()
+  #child: ChildProcess | null = null
+  #wanted: Wanted = { address: null, upstream: null, held: false }
+  #version = 0
+  #applied = 0
+  #lastId = 0
+  #listening: { port: number; problem: string | null } | null = null
+  #tries = 0
+  #closed: () => void = () => undefined
+
+  constructor(options: NetworkLinkOptions) {
+    this.#options = options
+    void this.#keep()
+  }
+
+  /** The port that is open, or that something is wrong with; null: nothing is known yet. */
+  get listening(): { port: number; problem: string | null; tries: number } | null {
+    return this.#listening && { ...this.#listening, tries: this.#tries }
+  }
+
+  /** Resolves when the network process does so, or will before anything else. */
+  async want(changes: Partial<Wanted>): Promise<void> {
+    this.#wanted = { ...this.#wanted, ...changes }
+    const version = ++this.#version
+    this.#apply()
+    await within(
+      APPLIED_MS,
+      this.#until(() => this.#applied >= version),
+    )
+  }
+
+  /** Resolves when the address is open. */
+  opened(port: number): Promise<void> {
+    return this.#until(() => this.#listening?.port === port && this.#listening.problem === null)
+  }
+
+  /** What GET /ok is answered with on that port of the loopback. */
+  ask(port: number): Promise<Answered> {
+    const id = ++this.#lastId
+    return new Promise((resolve) => {
+      this.#answers.set(id, resolve)
+      if (!this.#send({ do: 'ask', id, port })) this.#answered(id, { host: '127.0.0.1', status: null })
+    })
+  }
+
+  /** Resolves when nothing is in flight to that upstream. */
+  idle(upstream: string): Promise<void> {
+    return new Promise((resolve) => {
+      const others = this.#idle.get(upstream)
+      if (others) return void others.add(resolve)
+      this.#idle.set(upstream, new Set([resolve]))
+      // without a network process no connection is left
+      if (!this.#send({ do: 'watch', upstream })) this.#isIdle(upstream)
+    })
+  }
+
+  /** Ends it; requests in flight have `drainMs`. */
+  async close(drainMs: number): Promise<void> {
+    this.#closing.abort()
+    const closed = new Promise<void>((resolve) => {
+      this.#closed = resolve
+    })
+    if (this.#send({ do: 'close', drainMs })) await within(drainMs + 1000, closed)
+    const child = this.#child
+    this.#child = null
+    child?.kill('SIGKILL')
+  }
+
+  async #keep(): Promise<void> {
+    const { signal } = this.#closing
+    for (let failures = 0; !signal.aborted; ) {
+      const since = performance.now()
+      const how = await this.#run()
+      if (signal.aborted) return
+      failures = performance.now() - since > RECOVERED_MS ? 0 : failures + 1
+      this.#options.onLost(how)
+      await sleep(failures > 1 ? backoff(failures - 2, 200, 10_000) : 0, signal)
+    }
+  }
+
+  /** Starts one and resolves with how it ended. */
+  #run(): Promise<string> {
+    const { account, env } = this.#options
+    const child = spawn(process.execPath, [...process.execArgv, process.argv[1]!, 'network'], {
+      cwd: '/',
+      env,
+      ...(account ? { uid: account.uid, gid: account.gid } : {}),
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    })
+    this.#child = child
+    child.on('message', (message: FromNetwork) => this.#heard(message))
+    this.#apply()
+    return new Promise((resolve) => {
+      child.once('error', ({ message }) => resolve(message))
+      child.once('exit', (code, signal) => resolve(signal ? `ended by ${signal}` : `exit code ${code}`))
+    }).then((how) => {
+      if (this.#child === child) this.#child = null
+      this.#listening = null
+      for (const id of [...this.#answers.keys()]) this.#answered(id, { host: '127.0.0.1', status: null })
+      for (const upstream of [...this.#idle.keys()]) this.#isIdle(upstream)
+      this.#closed()
+      return how as string
+    })
+  }
+
+  #heard(message: FromNetwork): void {
+    switch (message.said) {
+      case 'applied':
+        this.#applied = message.version
+        break
+      case 'listening': {
+        const { port, problem } = message
+        this.#tries = problem === null ? 0 : this.#tries + 1
+        this.#listening = { port, problem }
+        this.#options.onListening()
+        break
+      }
+      case 'answered':
+        this.#answered(message.id, message)
+        break
+      case 'idle':
+        this.#isIdle(message.upstream)
+        break
+      case 'closed':
+        this.#closed()
+        break
+    }
+    for (const look of this.#waiting) look()
+  }
+
+  #answered(id: number, { host, status }: Answered): void {
+    this.#answers.get(id)?.({ host, status })
+    this.#answers.delete(id)
+  }
+
+  #isIdle(upstream: string): void {
+    for (const resolve of this.#idle.get(upstream) ?? []) resolve()
+    this.#idle.delete(upstream)
+  }
+
+  #apply(): void {
+    this.#send({ do: 'apply', version: this.#version, wanted: this.#wanted })
+  }
+
+  /** false: there is no network process at the moment. */
+  #send(message: ToNetwork): boolean {
+    if (!this.#child?.connected) return false
+    this.#child.send(message, () => undefined)
+    return true
+  }
+
+  #until(holds: () => boolean): Promise<void> {
+    return new Promise((resolve) => {
+      const look = () => {
+        if (!holds()) return
+        this.#waiting.delete(look)
+        resolve()
+      }
+      this.#waiting.add(look)
+      look()
+    })
+  }
+}

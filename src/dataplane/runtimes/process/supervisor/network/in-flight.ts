@@ -1,0 +1,26 @@
+/** Counts the requests, streams and WebSockets that are in flight to one upstream. */
+import type { EventEmitter } from 'node:events'
+
+export class InFlight {
+  #count = 0
+  readonly #waiting = new Set<() => void>()
+
+  /** Counts until `exchange`, its response or socket, has closed. */
+  track(exchange: EventEmitter): void {
+    this.#count++
+    exchange.once('close', () => {
+      this.#count--
+      if (this.#count > 0) return
+      for (const resolve of this.#waiting) resolve()
+      this.#waiting.clear()
+    })
+  }
+
+  /** Resolves when nothing is in flight. */
+  idle(): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.#count === 0) resolve()
+      else this.#waiting.add(resolve)
+    })
+  }
+}

@@ -1,0 +1,37 @@
+/** What a keeper and its network process say to each other, over the channel between Node processes. */
+
+/** Where an agent listens, and which start of it that is. */
+export interface Upstream {
+  /** one for each start of an agent */
+  id: string
+  host: string
+  port: number
+}
+
+/** All that the network process has to know: it is told the whole at each change, and when it was started again. */
+export interface Wanted {
+  /** where it listens; null: nowhere yet */
+  address: { port: number; host: string } | null
+  /** where requests go; null: they are answered with 503 */
+  upstream: Upstream | null
+  /** new requests wait */
+  held: boolean
+}
+
+export type ToNetwork =
+  | { do: 'apply'; version: number; wanted: Wanted }
+  /** Asks for GET /ok on that port of the loopback. */
+  | { do: 'ask'; id: number; port: number }
+  /** Tell me when nothing is in flight to that upstream. */
+  | { do: 'watch'; upstream: string }
+  /** No new connections; requests in flight have `drainMs`, then they are cut. */
+  | { do: 'close'; drainMs: number }
+
+export type FromNetwork =
+  | { said: 'applied'; version: number }
+  /** `problem`: a code like EADDRINUSE, while it goes on trying; null: it listens */
+  | { said: 'listening'; port: number; problem: string | null }
+  /** `status` null: nobody answers */
+  | { said: 'answered'; id: number; host: string; status: number | null }
+  | { said: 'idle'; upstream: string }
+  | { said: 'closed' }

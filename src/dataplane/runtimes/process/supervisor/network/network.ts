@@ -1,0 +1,70 @@
+/**
+ * The network process of a supervisor: all that reads what strangers send, under an account of its own where the keeper is
+ * root. It knows where to listen and where requests go, no secret and no file. It ends with its keeper.
+ */
+import { backoff, sleep } from '../../../../../platform/async/retry.ts'
+import { askReady } from './ask.ts'
+import type { FromNetwork, ToNetwork, Wanted } from './messages.ts'
+import { AppProxy } from './proxy.ts'
+
+/** of the keeper's process group, too: what ends that must leave us to answer until the keeper says so */
+const IGNORED = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+
+export function runNetwork(): void {
+  const proxy = new AppProxy()
+  let resume: (() => void) | null = null
+  let address: Wanted['address'] = null
+  for (const signal of IGNORED) process.on(signal, () => undefined)
+  const say = (message: FromNetwork) => process.connected && process.send?.(message)
+
+  /** Tries for as long as it takes: a supervisor that is just ending, or another program, may still have the port. */
+  async function listen(wanted: NonNullable<Wanted['address']>): Promise<void> {
+    proxy.leave()
+    for (let tries = 0; address === wanted; tries++) {
+      try {
+        await proxy.listen(wanted.port, wanted.host)
+        say({ said: 'listening', port: wanted.port, problem: null })
+        return
+      } catch (error) {
+        say({ said: 'listening', port: wanted.port, problem: (error as NodeJS.ErrnoException).code ?? 'unknown' })
+      }
+      await sleep(backoff(Math.max(0, tries - 10), 200, 5000))
+    }
+  }
+
+  function apply({ address: next, upstream, held }: Wanted): void {
+    proxy.point(upstream)
+    if (held) resume ??= proxy.pause()
+    else {
+      resume?.()
+      resume = null
+    }
+    if (!next || (address?.port === next.port && address.host === next.host)) return
+    address = next
+    void listen(next)
+  }
+
+  async function hear(message: ToNetwork): Promise<void> {
+    switch (message.do) {
+      case 'apply':
+        apply(message.wanted)
+        say({ said: 'applied', version: message.version })
+        break
+      case 'ask':
+        say({ said: 'answered', id: message.id, ...(await askReady(message.port)) })
+        break
+      case 'watch':
+        await proxy.idle(message.upstream)
+        say({ said: 'idle', upstream: message.upstream })
+        break
+      case 'close':
+        address = null
+        await proxy.close(message.drainMs)
+        say({ said: 'closed' })
+        break
+    }
+  }
+
+  process.on('message', (message: ToNetwork) => void hear(message))
+  process.on('disconnect', () => process.exit())
+}

@@ -1,0 +1,126 @@
+/**
+ * The stable address of a deployment: passes HTTP, streams and WebSockets on to whichever process serves.
+ * Each request gets a connection of its own to the upstream, so that every request after a switch goes to the new one.
+ */
+import { once } from 'node:events'
+import http from 'node:http'
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { createProxyServer } from 'httpxy'
+import { sleep } from '../../../../../platform/async/retry.ts'
+import { within } from '../../../../../platform/async/time-limit.ts'
+import { InFlight } from './in-flight.ts'
+import type { Upstream } from './messages.ts'
+
+/** no request waits longer than this while the proxy is paused */
+const LONGEST_PAUSE_MS = 10_000
+
+export class AppProxy {
+  readonly #proxy = createProxyServer({ agent: false, xfwd: true })
+  readonly #server: http.Server
+  readonly #upgraded = new Set<Duplex>()
+  readonly #inFlight = new Map<string, InFlight>()
+  #upstream: Upstream | null = null
+  #paused: Promise<void> | null = null
+
+  constructor() {
+    // no limit for the whole of a request: uploads and streams may take their time
+    this.#server = http.createServer({ requestTimeout: 0, keepAliveTimeout: 65_000 }, (request, response) => {
+      void this.#route(response).then((upstream) => {
+        if (response.destroyed) return
+        if (!upstream) return answer(response, 503, 'Nothing is serving this deployment at the moment.')
+        return this.#proxy.web(request, response, { target: { host: upstream.host, port: upstream.port } })
+      })
+    })
+    this.#server.on('upgrade', (request, socket, head) => {
+      this.#upgraded.add(socket)
+      socket.on('error', () => undefined).once('close', () => this.#upgraded.delete(socket))
+      void this.#route(socket).then((upstream) => {
+        if (socket.destroyed) return
+        if (!upstream) return refuse(socket, 503)
+        const to = { target: { host: upstream.host, port: upstream.port } }
+        return this.#proxy.ws(request, socket as Socket, to, head)
+      })
+    })
+    this.#proxy.on('proxyRes', (answered) => {
+      // the agent closes each of its connections; the client's own goes on
+      delete answered.headers.connection
+    })
+    const opened = new WeakSet<Duplex>()
+    this.#proxy.on('proxyReqWs', (sent, _request, socket) => {
+      sent.once('upgrade', () => opened.add(socket))
+      socket.once('close', () => sent.destroy())
+    })
+    this.#proxy.on('error', (_error, _request, response) => {
+      if (response instanceof http.ServerResponse)
+        return answer(response, 502, 'The agent did not answer: it may just have stopped. Its deploy log says why.')
+      const socket = response as Duplex | undefined
+      if (socket && !opened.has(socket)) refuse(socket, 502)
+    })
+  }
+
+  /** Where requests go from now on; null: they are answered with 503. */
+  point(upstream: Upstream | null): void {
+    if (upstream?.id === this.#upstream?.id) return
+    const before = this.#upstream
+    this.#upstream = upstream
+    if (upstream) this.#inFlight.set(upstream.id, new InFlight())
+    // nothing new can go there any more
+    if (before) void this.idle(before.id).then(() => this.#inFlight.delete(before.id))
+  }
+
+  /** Resolves when nothing is in flight to that upstream. */
+  async idle(id: string): Promise<void> {
+    await this.#inFlight.get(id)?.idle()
+  }
+
+  /** New requests wait until the returned function is called, at most 10 s. */
+  pause(): () => void {
+    const over = new AbortController()
+    const paused = sleep(LONGEST_PAUSE_MS, over.signal).then(() => {
+      if (this.#paused === paused) this.#paused = null
+    })
+    this.#paused = paused
+    return () => over.abort()
+  }
+
+  /** Throws EADDRINUSE when another program has the port. */
+  async listen(port: number, host: string): Promise<void> {
+    this.#server.listen({ port, host, exclusive: true })
+    // no callback: those of attempts that fail would pile up
+    await once(this.#server, 'listening')
+  }
+
+  /** No new connections; what is in flight goes on. Another address can be taken at once. */
+  leave(): void {
+    if (this.#server.listening) this.#server.close()
+  }
+
+  /** No new connections; requests in flight have `drainMs`, then they are cut. */
+  async close(drainMs: number): Promise<void> {
+    this.#server.close()
+    if (this.#upstream && drainMs > 0) await within(drainMs, this.idle(this.#upstream.id))
+    this.#server.closeAllConnections()
+    for (const socket of this.#upgraded) socket.destroy()
+  }
+
+  /** Chooses the upstream and counts the exchange there in the same moment, so that no switch can come between. */
+  async #route(exchange: http.ServerResponse | Duplex): Promise<Upstream | null> {
+    if (this.#paused) await this.#paused
+    const upstream = this.#upstream
+    if (upstream && !exchange.destroyed) this.#inFlight.get(upstream.id)?.track(exchange)
+    return upstream
+  }
+}
+
+/** The body has the shape of the control plane's own errors (docs/api-rules.md#errors). */
+function answer(response: http.ServerResponse, status: 502 | 503, detail: string): void {
+  if (response.headersSent) return void response.destroy()
+  response.writeHead(status, { 'content-type': 'application/json', 'retry-after': '2' })
+  response.end(JSON.stringify({ detail, code: 'UNAVAILABLE' }))
+}
+
+function refuse(socket: Duplex, status: 502 | 503): void {
+  if (!socket.writable) return
+  socket.end(`HTTP/1.1 ${status} ${http.STATUS_CODES[status]}\r\nconnection: close\r\nretry-after: 2\r\n\r\n`)
+}

@@ -1,0 +1,224 @@
+/** Real supervisors with real agents for tests, and what a server says to them. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import fs from 'node:fs'
+import net from 'node:net'
+import os from 'node:os'
+import path from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import type {
+  AgentPlan,
+  Answer,
+  Hello,
+  Request,
+  Said,
+  State,
+  SupervisorConfig,
+  Welcome,
+} from '../../src/dataplane/runtimes/process/supervisor/protocol.ts'
+import { alive, eventually } from '../dataplane/support.ts'
+
+const MAIN = fileURLToPath(new URL('../../src/dataplane/runtimes/process/supervisor/keeper/main.ts', import.meta.url))
+
+type Verb<V> = V extends Request ? Omit<V, 'id' | 'token'> : never
+type Asked = Verb<Request>
+
+export interface Supervised {
+  config: SupervisorConfig
+  port: number
+  /** Starts another keeper of the same deployment; resolves when it answers, or has ended. */
+  start(): Promise<ChildProcess>
+  connect(token?: string): Promise<Server>
+  /** what agents printed, and what was noted about them */
+  printed(): string[]
+  /** Ends it and all that is left of it. */
+  remove(): Promise<void>
+}
+
+/** A place for a supervisor; none runs yet. */
+export async function newSupervisor(changes: Partial<SupervisorConfig> = {}): Promise<Supervised> {
+  const root = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'pilothouse-supervisor-')))
+  fs.chmodSync(root, 0o755)
+  const folder = path.join(root, 'run')
+  fs.mkdirSync(folder, { mode: 0o700 })
+  const config: SupervisorConfig = {
+    deploymentId: randomUUID(),
+    installation: randomUUID(),
+    folder,
+    socket: path.join(folder, 'sock'),
+    secret: randomUUID(),
+    outputFolder: path.join(folder, 'output'),
+    output: { fileBytes: 1_000_000, files: 3, linesPerSecond: 1000 },
+    appPorts: [22_000, 29_999],
+    networkAccount: null,
+    orphanHours: 24,
+    drainSeconds: 20,
+    ...changes,
+  }
+  const children: ChildProcess[] = []
+  const servers: Server[] = []
+  const reachable = () =>
+    new Promise<boolean>((resolve) => {
+      const socket = net.connect(config.socket, () => {
+        socket.destroy()
+        resolve(true)
+      })
+      socket.on('error', () => resolve(false))
+    })
+  return {
+    config,
+    port: await unusedPort(),
+    async start() {
+      const child = spawn(process.execPath, ['--import', import.meta.resolve('tsx'), MAIN], {
+        cwd: '/',
+        env: { PATH: process.env.PATH ?? '' },
+        detached: true,
+        stdio: ['pipe', 'ignore', 'inherit'],
+      })
+      children.push(child)
+      child.stdin!.on('error', () => undefined).end(`${JSON.stringify(config)}\n`)
+      await eventually(async () => child.exitCode !== null || (await reachable()), 25_000)
+      return child
+    },
+    async connect(token = '1') {
+      const server = await connect(config, token)
+      servers.push(server)
+      return server
+    },
+    printed: () =>
+      fs
+        .readdirSync(config.outputFolder)
+        .flatMap((name) => fs.readFileSync(path.join(config.outputFolder, name), 'utf8').split('\n')),
+    async remove() {
+      for (const server of servers) server.close()
+      fs.rmSync(path.join(folder, 'lock'), { force: true })
+      for (const child of children) {
+        if (child.exitCode !== null || child.signalCode !== null) continue
+        const ended = once(child, 'exit')
+        child.kill('SIGTERM')
+        await ended
+      }
+      fs.rmSync(root, { recursive: true, force: true })
+    },
+  }
+}
+
+/** A server, as its supervisor sees it. */
+export interface Server {
+  welcome: Welcome
+  /** the newest one that it was told */
+  state(): State
+  said: Said[]
+  ask(request: Asked, token?: string): Promise<Answer>
+  closed: Promise<unknown>
+  socket: net.Socket
+  close(): void
+}
+
+async function connect(config: SupervisorConfig, token: string, changes: Partial<Hello> = {}): Promise<Server> {
+  const socket = net.connect(config.socket)
+  socket.on('error', () => undefined)
+  const closed = once(socket, 'close')
+  await once(socket, 'connect')
+  const { secret, installation, deploymentId } = config
+  const hello: Hello = { verb: 'hello', protocol: 1, secret, installation, deploymentId, token, ...changes }
+  socket.write(`${JSON.stringify(hello)}\n`)
+  const said: Said[] = []
+  const answers = new Map<number, (answer: Answer) => void>()
+  let state: State | null = null
+  let welcomed: (welcome: Welcome) => void = () => undefined
+  const welcome = new Promise<Welcome>((resolve) => {
+    welcomed = resolve
+  })
+  createInterface({ input: socket }).on('line', (line) => {
+    const message = JSON.parse(line) as Welcome | Answer | Said
+    if ('say' in message) {
+      said.push(message)
+      if (message.say === 'state') state = message.state
+    } else if ('id' in message) answers.get(message.id)?.(message)
+    else {
+      if (message.ok) state ??= message.state
+      welcomed(message)
+    }
+  })
+  let id = 0
+  return {
+    welcome: await welcome,
+    state: () => state!,
+    said,
+    ask: (request, as = token) =>
+      new Promise((resolve) => {
+        answers.set(++id, resolve)
+        socket.write(`${JSON.stringify({ ...request, id, token: as })}\n`)
+      }),
+    closed,
+    socket,
+    close: () => socket.destroy(),
+  }
+}
+
+/**
+ * Answers with its text, its pid at /pid, an endless stream at /stream (a line each 50 ms), echoes what comes over an
+ * upgraded connection, and ends at /crash.
+ */
+const AGENT = `
+import http from 'node:http'
+http.createServer((req, res) => {
+  if (req.url === '/crash') process.exit(7)
+  if (req.url === '/stream') { const t = setInterval(() => res.write('data\\n'), 50); return res.on('close', () => clearInterval(t)) }
+  if (req.url === '/slow') return setTimeout(() => res.end(process.env.TEXT), 1000)
+  res.end(req.url === '/pid' ? String(process.pid) : process.env.TEXT)
+}).on('upgrade', (req, socket) => {
+  socket.write('HTTP/1.1 101 Switching Protocols\\r\\nUpgrade: websocket\\r\\nConnection: Upgrade\\r\\n\\r\\n')
+  socket.on('error', () => {}).pipe(socket)
+}).listen(process.env.PORT, '127.0.0.1', () => console.log('up ' + process.env.TEXT))
+`
+
+/** A plan for an agent that answers with `text`, or for this source. */
+export function planOf(
+  { config }: Supervised,
+  text: string,
+  changes: Partial<AgentPlan> & { source?: string } = {},
+): AgentPlan {
+  const { source = AGENT, ...rest } = changes
+  const revisionId = randomUUID()
+  const root = path.dirname(config.folder)
+  const tree = path.join(root, 'artifacts', revisionId)
+  const [runs, temporary] = [path.join(root, 'runs'), path.join(root, 'tmp')]
+  for (const folder of [tree, runs, temporary]) fs.mkdirSync(folder, { recursive: true })
+  fs.writeFileSync(path.join(tree, 'agent.mjs'), source)
+  return {
+    key: `${revisionId}.1`,
+    revisionId,
+    attempt: 1,
+    artifact: `${revisionId}.1.1`,
+    program: { kind: 'built', tree, folder: '', runs, temporary, prestart: null, start: 'exec node agent.mjs' },
+    env: { PATH: process.env.PATH ?? '', HOME: root, TEXT: text },
+    account: null,
+    hidden: [],
+    bounds: { memoryMb: null, cpus: null, processes: null, fileMb: null, diskMb: null },
+    ...rest,
+  }
+}
+
+/** Serves this plan at the supervisor's address; resolves when it answers. */
+export async function serve(supervised: Supervised, server: Server, plan: AgentPlan): Promise<string> {
+  await server.ask({ verb: 'open', port: supervised.port, bindAddress: '127.0.0.1' })
+  await server.ask({ verb: 'run', plan })
+  await eventually(() => server.state().health?.ready === 1, 25_000)
+  return `http://127.0.0.1:${supervised.port}`
+}
+
+export const get = async (url: string) => (await fetch(url)).text()
+
+export const gone = (pid: number | null | undefined) => eventually(() => !alive(pid!), 20_000)
+
+async function unusedPort(): Promise<number> {
+  const probe = net.createServer().listen(0, '127.0.0.1')
+  await once(probe, 'listening')
+  const { port } = probe.address() as net.AddressInfo
+  probe.close()
+  return port
+}
