@@ -8,6 +8,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { bundle } from '../../src/dataplane/runtimes/process/host/supervisor-program.ts'
 import type {
   AgentPlan,
   Answer,
@@ -20,7 +21,9 @@ import type {
 } from '../../src/dataplane/runtimes/process/supervisor/protocol.ts'
 import { alive, eventually } from '../dataplane/support.ts'
 
-const MAIN = fileURLToPath(new URL('../../src/dataplane/runtimes/process/supervisor/keeper/main.ts', import.meta.url))
+const SOURCE = fileURLToPath(new URL('../../src/dataplane/runtimes/process/supervisor/keeper/main.ts', import.meta.url))
+
+let program: string | undefined
 
 type Verb<V> = V extends Request ? Omit<V, 'id' | 'token'> : never
 type Asked = Verb<Request>
@@ -32,7 +35,7 @@ export interface Supervised {
   start(): Promise<ChildProcess>
   connect(token?: string): Promise<Server>
   /** what agents printed, and what was noted about them */
-  printed(): string[]
+  printed(): string
   /** Ends it and all that is left of it. */
   remove(): Promise<void>
 }
@@ -57,6 +60,9 @@ export async function newSupervisor(changes: Partial<SupervisorConfig> = {}): Pr
     drainSeconds: 20,
     ...changes,
   }
+  program ??= bundle(SOURCE)
+  const file = path.join(root, 'supervisor.mjs')
+  fs.writeFileSync(file, program)
   const children: ChildProcess[] = []
   const servers: Server[] = []
   const reachable = () =>
@@ -71,7 +77,7 @@ export async function newSupervisor(changes: Partial<SupervisorConfig> = {}): Pr
     config,
     port: await unusedPort(),
     async start() {
-      const child = spawn(process.execPath, ['--import', import.meta.resolve('tsx'), MAIN], {
+      const child = spawn(process.execPath, [file], {
         cwd: '/',
         env: { PATH: process.env.PATH ?? '' },
         detached: true,
@@ -90,7 +96,8 @@ export async function newSupervisor(changes: Partial<SupervisorConfig> = {}): Pr
     printed: () =>
       fs
         .readdirSync(config.outputFolder)
-        .flatMap((name) => fs.readFileSync(path.join(config.outputFolder, name), 'utf8').split('\n')),
+        .map((name) => fs.readFileSync(path.join(config.outputFolder, name), 'utf8'))
+        .join(''),
     async remove() {
       for (const server of servers) server.close()
       fs.rmSync(path.join(folder, 'lock'), { force: true })
@@ -117,7 +124,7 @@ export interface Server {
   close(): void
 }
 
-async function connect(config: SupervisorConfig, token: string, changes: Partial<Hello> = {}): Promise<Server> {
+export async function connect(config: SupervisorConfig, token: string, changes: Partial<Hello> = {}): Promise<Server> {
   const socket = net.connect(config.socket)
   socket.on('error', () => undefined)
   const closed = once(socket, 'close')
@@ -160,7 +167,7 @@ async function connect(config: SupervisorConfig, token: string, changes: Partial
 }
 
 /**
- * Answers with its text, its pid at /pid, an endless stream at /stream (a line each 50 ms), echoes what comes over an
+ * Answers with its text, slowly at /slow, its pid at /pid, an endless stream at /stream (a line each 50 ms), echoes what comes over an
  * upgraded connection, and ends at /crash.
  */
 const AGENT = `
@@ -168,7 +175,7 @@ import http from 'node:http'
 http.createServer((req, res) => {
   if (req.url === '/crash') process.exit(7)
   if (req.url === '/stream') { const t = setInterval(() => res.write('data\\n'), 50); return res.on('close', () => clearInterval(t)) }
-  if (req.url === '/slow') return setTimeout(() => res.end(process.env.TEXT), 1000)
+  if (req.url === '/slow') { res.write(process.env.TEXT); return setTimeout(() => res.end(' done'), 1000) }
   res.end(req.url === '/pid' ? String(process.pid) : process.env.TEXT)
 }).on('upgrade', (req, socket) => {
   socket.write('HTTP/1.1 101 Switching Protocols\\r\\nUpgrade: websocket\\r\\nConnection: Upgrade\\r\\n\\r\\n')
@@ -209,6 +216,39 @@ export async function serve(supervised: Supervised, server: Server, plan: AgentP
   await server.ask({ verb: 'run', plan })
   await eventually(() => server.state().health?.ready === 1, 25_000)
   return `http://127.0.0.1:${supervised.port}`
+}
+
+/** A stream or a WebSocket that is read on and on. */
+export interface OpenStream {
+  /** bytes that have come */
+  received(): number
+  closed: boolean
+  send(text: string): void
+  close(): void
+}
+
+/** `upgrade`: a WebSocket, which the agent echoes; else its stream. */
+export async function openStream(port: number, upgrade: boolean): Promise<OpenStream> {
+  const socket = net.connect(port, '127.0.0.1')
+  const stream = { bytes: 0, closed: false }
+  socket.on('error', () => undefined)
+  socket.on('data', (chunk) => {
+    stream.bytes += chunk.length
+  })
+  socket.on('close', () => {
+    stream.closed = true
+  })
+  const headers = upgrade ? 'Connection: Upgrade\r\nUpgrade: websocket\r\n' : ''
+  socket.write(`GET /stream HTTP/1.1\r\nHost: agent\r\n${headers}\r\n`)
+  await eventually(() => stream.bytes > 0)
+  return {
+    received: () => stream.bytes,
+    get closed() {
+      return stream.closed
+    },
+    send: (text) => socket.write(text),
+    close: () => socket.destroy(),
+  }
 }
 
 export const get = async (url: string) => (await fetch(url)).text()

@@ -98,6 +98,8 @@ export class Connection {
     this.#requests++
     void this.#options.perform(said, this).then((outcome) => {
       this.#requests--
+      // who is answered knows what has become of it
+      this.sayState()
       this.#write({ id, ...outcome })
     })
   }

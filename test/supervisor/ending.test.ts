@@ -1,0 +1,112 @@
+// What becomes of an agent when a part of its supervisor is killed, or nobody wants it any more.
+import { once } from 'node:events'
+import fs from 'node:fs'
+import path from 'node:path'
+import { afterEach, expect, test } from 'vitest'
+import { alive, eventually } from '../dataplane/support.ts'
+import { get, gone, newSupervisor, planOf, type Supervised, serve } from './support.ts'
+
+const open: Supervised[] = []
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((supervised) => supervised.remove()))
+})
+
+async function place(...args: Parameters<typeof newSupervisor>): Promise<Supervised> {
+  const supervised = await newSupervisor(...args)
+  open.push(supervised)
+  return supervised
+}
+
+test('of several keepers that are started at once exactly one stays, also after one that was killed', async () => {
+  const supervised = await place()
+  for (const round of [1, 2]) {
+    const keepers = await Promise.all([1, 2, 3, 4].map(() => supervised.start()))
+    await expect.poll(() => keepers.filter(({ exitCode }) => exitCode === null).length).toBe(1)
+    const [keeper] = keepers.filter(({ exitCode }) => exitCode === null)
+    const { welcome } = await supervised.connect(String(round))
+    expect(welcome).toMatchObject({ ok: true, pid: keeper!.pid })
+    expect(fs.readdirSync(supervised.config.folder).filter((name) => name.startsWith('taking'))).toEqual([])
+    keeper!.kill('SIGKILL')
+    await once(keeper!, 'exit')
+  }
+})
+
+test('a network process that is killed is replaced, and the agent goes on', async () => {
+  const supervised = await place()
+  const keeper = await supervised.start()
+  const server = await supervised.connect()
+  const url = await serve(supervised, server, planOf(supervised, 'one'))
+  const pid = await get(`${url}/pid`)
+  for (let kills = 0; kills < 2; kills++) {
+    const network = childrenOf(keeper.pid!).find((child) => String(child) !== pid)
+    process.kill(network!, 'SIGKILL')
+    await gone(network)
+    await expect.poll(() => get(`${url}/pid`).catch(() => '')).toBe(pid)
+  }
+})
+
+test('of a keeper that was killed nothing is left before the next one starts an agent, and its token still counts', async () => {
+  const supervised = await place()
+  const keeper = await supervised.start()
+  const server = await supervised.connect('7')
+  const escapee = path.join(path.dirname(supervised.config.folder), 'escapee')
+  const start = `setsid sh -c 'echo $$ > ${escapee}; trap : TERM; while :; do sleep 1; done' & exec node agent.mjs`
+  const plan = planOf(supervised, 'one')
+  await serve(supervised, server, { ...plan, program: { ...plan.program, start } as typeof plan.program })
+  const left = Number(await eventually(() => fs.existsSync(escapee) && fs.readFileSync(escapee, 'utf8')))
+  const { pid } = server.state().serving!
+  keeper.kill('SIGKILL')
+  await server.closed
+  // where the system can do that, nobody has to come for it
+  if (process.platform === 'linux') expect(await gone(pid)).toBe(true)
+  await supervised.start()
+  expect([alive(pid!), alive(left)]).toEqual([false, false])
+  expect((await supervised.connect('6')).welcome).toEqual({ ok: false, refused: 'stale', newest: '7' })
+  const next = await supervised.connect('7')
+  const url = await serve(supervised, next, plan)
+  expect(await get(url)).toBe('one')
+})
+
+test('SIGTERM to the keeper ends the agent and all of the supervisor', async () => {
+  const supervised = await place()
+  const keeper = await supervised.start()
+  const server = await supervised.connect()
+  await serve(supervised, server, planOf(supervised, 'one'))
+  const { pid } = server.state().serving!
+  keeper.kill('SIGTERM')
+  expect(await once(keeper, 'exit')).toEqual([0, null])
+  expect(alive(pid!)).toBe(false)
+  expect(fs.existsSync(path.join(supervised.config.folder, 'lock'))).toBe(false)
+})
+
+test('a supervisor whose folder is gone, or that no server came to for too long, ends with its agent', async () => {
+  const [homeless, orphan] = [await place(), await place({ orphanHours: 1 / 3600 })]
+  const pids: number[] = []
+  const keepers = []
+  for (const supervised of [homeless, orphan]) {
+    keepers.push(await supervised.start())
+    const server = await supervised.connect()
+    await serve(supervised, server, planOf(supervised, 'one'))
+    pids.push(server.state().serving!.pid!)
+    if (supervised === homeless) fs.rmSync(supervised.config.folder, { recursive: true })
+    else server.close()
+  }
+  for (const keeper of keepers) if (keeper.exitCode === null) await once(keeper, 'exit')
+  expect(pids.map(alive)).toEqual([false, false])
+})
+
+test.skipIf(process.getuid?.() !== 0)('what parses HTTP has no rights of root', async () => {
+  const supervised = await place({ networkAccount: { uid: 65_534, gid: 65_534 } })
+  const keeper = await supervised.start()
+  const server = await supervised.connect()
+  const url = await serve(supervised, server, planOf(supervised, 'one'))
+  const pid = await get(`${url}/pid`)
+  const network = childrenOf(keeper.pid!).find((child) => String(child) !== pid)
+  const status = fs.readFileSync(`/proc/${network}/status`, 'utf8')
+  expect(/^Uid:\s+(.*)$/m.exec(status)?.[1]).toBe('65534\t65534\t65534\t65534')
+  expect(/^CapEff:\s+(.*)$/m.exec(status)?.[1]).toMatch(/^0+$/)
+})
+
+function childrenOf(pid: number): number[] {
+  return fs.readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number)
+}
