@@ -30,8 +30,9 @@ export default defineConfig({
     restoreMocks: true,
     // one more than the cores of a small machine: much of the time is waiting
     maxWorkers: 3,
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    // what waits for a condition says so by itself (poll, below); these two are for what hangs
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
     // the default of a second is short for a busy machine; whoever needs a bound says so
     expect: { poll: { interval: 20, timeout: 15_000 } },
   },

@@ -1,5 +1,5 @@
 /** What one key, one address and one workspace may have of a server, over REST and GraphQL alike. Each test has a server of its own. */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { type TestApp, testApp } from '../support/app.ts'
 import { listener, listenerKey } from '../support/factories.ts'
 
@@ -11,6 +11,7 @@ afterAll(() => base.close())
 
 const opened: TestApp[] = []
 afterEach(async () => {
+  vi.restoreAllMocks()
   for (const app of opened.splice(0)) await app.close()
 })
 
@@ -21,11 +22,18 @@ async function limited(settings: Record<string, string>): Promise<TestApp> {
   return app
 }
 
+/** The same, and no time goes by any more: no call comes to be allowed again because the machine is slow. */
+async function standing(settings: Record<string, string>): Promise<TestApp> {
+  const app = await limited(settings)
+  vi.spyOn(performance, 'now').mockReturnValue(performance.now())
+  return app
+}
+
 const LIST = '/v2/deployments'
 
 describe('requests of a key', () => {
   test('beyond its limit are 429 with Retry-After, RateLimit and RateLimit-Policy, whatever transport they come by', async () => {
-    const app = await limited({ RATE_LIMIT: '1', RATE_LIMIT_BURST: '3' })
+    const app = await standing({ RATE_LIMIT: '1', RATE_LIMIT_BURST: '3' })
     const first = await app.rest('GET', LIST)
     expect([first.status, first.headers.get('ratelimit'), first.headers.get('ratelimit-policy')]).toEqual([
       200,
@@ -55,14 +63,14 @@ describe('requests of a key', () => {
   })
 
   test('take nothing from those of another key', async () => {
-    const app = await limited({ RATE_LIMIT: '1', RATE_LIMIT_BURST: '5' })
+    const app = await standing({ RATE_LIMIT: '1', RATE_LIMIT_BURST: '5' })
     const answers = await Promise.all(Array.from({ length: 20 }, () => app.rest('GET', LIST, { key: app.keys.viewer })))
     expect(answers.filter(({ status }) => status === 429).length).toBeGreaterThan(10)
     expect((await app.rest('GET', LIST)).status).toBe(200)
   })
 
   test('are 401 before 429, and 429 before 403', async () => {
-    const app = await limited({ RATE_LIMIT: '1', RATE_LIMIT_BURST: '1' })
+    const app = await standing({ RATE_LIMIT: '1', RATE_LIMIT_BURST: '1' })
     const key = app.keys.viewer
     const create = (of: string | null) => app.rest('POST', LIST, { key: of, body: {} })
     expect((await create(key)).status).toBe(403)
@@ -94,7 +102,7 @@ describe('requests of a key', () => {
 
 describe('keys that are not known', () => {
   test('are counted by address before they are looked up; keys that were valid there go on', async () => {
-    const app = await limited({ ADDRESS_RATE_LIMIT: '1', ADDRESS_RATE_LIMIT_BURST: '3' })
+    const app = await standing({ ADDRESS_RATE_LIMIT: '1', ADDRESS_RATE_LIMIT_BURST: '3' })
     expect((await app.rest('GET', LIST)).status).toBe(200)
     const guess = (i: number) => app.rest('GET', LIST, { key: `cpk_guess_${i}` })
     for (let i = 0; i < 3; i++) expect((await guess(i)).status).toBe(401)
@@ -109,7 +117,7 @@ describe('keys that are not known', () => {
   })
 
   test('a valid key costs its address nothing, nor does a request without a key', async () => {
-    const app = await limited({ ADDRESS_RATE_LIMIT: '1', ADDRESS_RATE_LIMIT_BURST: '1' })
+    const app = await standing({ ADDRESS_RATE_LIMIT: '1', ADDRESS_RATE_LIMIT_BURST: '1' })
     for (const key of Object.values(app.keys))
       expect((await app.rest('GET', LIST, { key, tenant: app.tenant.workspaceId })).status).toBe(200)
     for (let i = 0; i < 5; i++) expect((await app.rest('GET', LIST, { key: null })).status).toBe(401)
@@ -119,7 +127,7 @@ describe('keys that are not known', () => {
     const settings = { ADDRESS_RATE_LIMIT: '1', ADDRESS_RATE_LIMIT_BURST: '1' }
     const from = async (app: TestApp, address: string) =>
       (await app.rest('GET', LIST, { key: 'cpk_guess', headers: { 'x-forwarded-for': address } })).status
-    const behind = await limited({ ...settings, TRUST_PROXY: '127.0.0.0/8, ::1' })
+    const behind = await standing({ ...settings, TRUST_PROXY: '127.0.0.0/8, ::1' })
     expect(await from(behind, '203.0.113.1')).toBe(401)
     expect(await from(behind, '203.0.113.1')).toBe(429)
     // whatever a client itself puts in front of what the proxy adds
@@ -127,13 +135,13 @@ describe('keys that are not known', () => {
     expect(await from(behind, '203.0.113.2')).toBe(401)
     expect(await from(behind, '2001:db8::1')).toBe(401)
     expect(await from(behind, '2001:db8::2')).toBe(429)
-    const direct = await limited(settings)
+    const direct = await standing(settings)
     expect(await from(direct, '203.0.113.1')).toBe(401)
     expect(await from(direct, '203.0.113.2')).toBe(429)
   })
 
   test('pages that take no key are counted by address, too; health is not', async () => {
-    const app = await limited({ ADDRESS_RATE_LIMIT: '1', ADDRESS_RATE_LIMIT_BURST: '1' })
+    const app = await standing({ ADDRESS_RATE_LIMIT: '1', ADDRESS_RATE_LIMIT_BURST: '1' })
     const status = async (path: string, headers = {}) => (await app.rest('GET', path, { key: null, headers })).status
     expect(await status('/metrics')).toBe(200)
     expect(await status('/openapi.json')).toBe(429)
@@ -203,7 +211,7 @@ describe('what lasts', () => {
 
 describe('calls that keep a lease', () => {
   test('are never 429: not beyond the limit of their key, and not at an address that has guessed too often', async () => {
-    const app = await limited({
+    const app = await standing({
       RATE_LIMIT: '1',
       RATE_LIMIT_BURST: '1',
       ADDRESS_RATE_LIMIT: '1',
