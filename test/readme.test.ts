@@ -2,7 +2,7 @@
  * The README and docs/ are checked: the tables of settings against the settings, and examples by
  * running them, or against what they are examples of. What is to be run is marked as `sh`; other blocks only show something.
  */
-import { execFile } from 'node:child_process'
+import { execFile, spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -41,6 +41,14 @@ test.each([
   expect(
     PAGES.get('docs/settings.md')!.match(new RegExp(`<!-- ${marker} -->\n(.*?)\n?<!-- /${marker} -->`, 's'))?.[1],
   ).toBe(table)
+})
+
+const SYSTEMD = spawnSync('systemd-analyze', ['--version']).status === 0
+
+test.skipIf(!SYSTEMD)('the unit is one that systemd understands, where there is systemd', () => {
+  const unit = path.join(ROOT, 'docs/systemd/pilothouse.service')
+  const verified = spawnSync('systemd-analyze', ['verify', unit], { encoding: 'utf8' })
+  expect(verified).toMatchObject({ status: 0, stderr: '' })
 })
 
 test('the examples of the protocol are those of the OpenAPI document', () => {

@@ -12,6 +12,7 @@ import { connectDatabase, type Database } from '../platform/postgres/client.ts'
 import { databaseClock } from '../platform/postgres/clock.ts'
 import { type Embedded, startEmbedded } from '../platform/postgres/embedded/embedded.ts'
 import { MigrationError, migrate } from '../platform/postgres/migrate.ts'
+import { refuseUnfinished } from './backup/unfinished.ts'
 import { loadKeyRing } from './keyring-file.ts'
 
 /** Minutes for one try of taking a deployment down; a failed one is tried again. */
@@ -35,6 +36,7 @@ export async function createCore(config: Config, log: Logger, clock?: () => Date
   // Postgres, builds and agents run under other accounts then, and have to get at what is made for them; what is
   // nobody's business is made with a mode of its own
   if (process.getuid?.() === 0) process.umask(0o022)
+  refuseUnfinished(config)
   const keyring = await loadKeyRing(config)
   const gitProvider = await createGitProvider(config, log)
   const registry = await createRegistry(config)

@@ -1,4 +1,5 @@
 /** Finds the command that some words name, and runs it. */
+import { makeBackup, restoreBackup } from './backup.ts'
 import { type Command, UsageError } from './command.ts'
 import { runDemo } from './demo.ts'
 import { createKeys, listKeys, revokeKeys } from './keys.ts'
@@ -18,6 +19,8 @@ const COMMANDS: Record<string, Command> = {
   'secrets rotate': rotateKeys,
   listener: runListener,
   migrate: migrateDatabase,
+  backup: makeBackup,
+  restore: restoreBackup,
   demo: runDemo,
 }
 

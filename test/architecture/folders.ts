@@ -25,8 +25,8 @@ export const FOLDERS: readonly Row[] = [
   ['platform/async', 'platform/log'],
   ['platform/http', ''],
   ['platform/config', 'platform/log'],
-  ['platform/programs', ''],
-  ['platform/postgres platform/postgres/embedded', 'platform/log platform/async platform/programs'],
+  ['platform/programs platform/files', ''],
+  ['platform/postgres platform/postgres/embedded', 'platform/log platform/async platform/programs platform/files'],
 
   // the domain, from the ground up
   ['domain/core', ''],
@@ -116,8 +116,9 @@ export const FOLDERS: readonly Row[] = [
   ['api/server/metrics', 'domain/core domain/context domain/model domain/outbox domain/claims platform/postgres'],
 
   // what puts everything together, and what people start
-  ['app', 'platform/** domain/** adapters/* dataplane/** listener api/**'],
-  ['cli', 'platform/** domain/** listener app'],
+  ['app/backup', 'platform/** domain/context dataplane/runtimes/process/host dataplane/runtimes/process/os'],
+  ['app', 'app/backup platform/** domain/** adapters/* dataplane/** listener api/**'],
+  ['cli', 'platform/** domain/** listener app app/backup'],
   ['.', 'platform/config app'],
 ]
 
@@ -132,7 +133,7 @@ export const PACKAGES: readonly (readonly [packages: string, folders: string])[]
   ['pg', 'platform/postgres/** dataplane/runtimes/process/host'],
   ['graphql graphql-yoga @pothos/*', 'api/graphql/**'],
   ['fastify @fastify/*', 'api/** app'],
-  ['zod', 'platform/config domain/** api/** adapters/* listener cli'],
+  ['zod', 'platform/config domain/** api/** adapters/* listener app/backup cli'],
   ['@kubernetes/*', 'dataplane/runtimes/kubernetes/** listener cli'],
   ['@octokit/*', 'adapters/git-provider'],
   ['oauth4webapi', 'adapters/oauth'],

@@ -59,6 +59,15 @@ export function engineEnvironment(env: Record<string, string | undefined> = proc
   )
 }
 
+/** What Postgres's own programs are run with of the environment: where they are, and their own variables. */
+export function postgresEnvironment(env: Record<string, string | undefined> = process.env): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(env).filter(
+      (entry): entry is [string, string] => !!entry[1] && /^(PATH|HOME|PG\w+)$/.test(entry[0]),
+    ),
+  )
+}
+
 /** Parses an environment. Throws ConfigError with one line that names every wrong setting. */
 export function readConfig(env: Record<string, string | undefined>): Config {
   const wrong: string[] = []

@@ -43,7 +43,7 @@ function ownerOf(file: string): Account | null {
   return found && found.uid !== 0 ? { uid: found.uid, gid: found.gid } : null
 }
 
-function systemAccount(): Account {
+export function systemAccount(): Account {
   for (const name of CANDIDATES) {
     try {
       const id = (what: string) => Number(execFileSync('id', [what, name], { stdio: ['ignore', 'pipe', 'ignore'] }))

@@ -12,7 +12,7 @@ import type { Admin } from './admin.ts'
 const CONNECTION_LIMIT = 50
 
 /** `app_` and the id's hexadecimal digits: needs no quoting, and is the same after any crash. */
-function databaseName(deploymentId: string): string {
+export function databaseName(deploymentId: string): string {
   if (!/^[0-9a-f-]{36}$/.test(deploymentId)) throw new Error('A deployment ID is a UUID in lower case')
   return `app_${deploymentId.replaceAll('-', '')}`
 }

@@ -1,0 +1,68 @@
+/**
+ * Makes a backup, beside servers and agents that go on: first the databases, then the files that they speak of. A folder
+ * that has the name of a backup is a whole one: it gets its name at the end.
+ */
+import { execFile } from 'node:child_process'
+import fs from 'node:fs'
+import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { promisify } from 'node:util'
+import { databaseName } from '../../dataplane/runtimes/process/host/database.ts'
+import type { Config } from '../../platform/config/config.ts'
+import { saveDumps } from '../../platform/postgres/dumps.ts'
+import { copyCluster, hasCluster } from '../../platform/postgres/embedded/base-backup.ts'
+import { startEmbedded } from '../../platform/postgres/embedded/embedded.ts'
+import type { ProgramEnvironment } from '../../platform/postgres/pg-programs.ts'
+import { BackupError, MACHINE, type Manifest, saveFiles } from './contents.ts'
+
+export interface BackupOptions {
+  config: Config
+  /** must not be there */
+  target: string
+  /** the databases of DATABASE_URL are backed up by other means */
+  filesOnly: boolean
+  /** dumps of the embedded Postgres, too, which another version of it, or another Postgres, can read */
+  asDumps: boolean
+  /** for Postgres's programs */
+  env: ProgramEnvironment
+}
+
+/** Throws BackupError and DumpError, whose messages are for the operator. Then there is nothing of it. */
+export async function backUp({ config, target, filesOnly, asDumps, env }: BackupOptions): Promise<Manifest> {
+  const place = path.resolve(target)
+  if (fs.existsSync(place)) throw new BackupError(`${place} is there already: name a new folder.`)
+  if (!fs.existsSync(config.DATA_DIR) || (!config.DATABASE_URL && !hasCluster(config.DATA_DIR)))
+    throw new BackupError(`There is nothing in ${config.DATA_DIR} yet: see DATA_DIR.`)
+  await mkdir(path.dirname(place), { recursive: true })
+  const draft = await mkdtemp(`${place}.unfinished-`)
+  try {
+    const databases = filesOnly ? null : config.DATABASE_URL || asDumps ? 'dumps' : 'postgres'
+    if (databases) await saveDatabases(config, databases, draft, env)
+    const manifest: Manifest = { format: 1, databases, machine: MACHINE, keys: !config.SECRETS_KEYS }
+    await saveFiles(config, databases, path.join(draft, 'data'))
+    await writeFile(path.join(draft, 'backup.json'), `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600 })
+    // on the disk before it gets its name
+    await promisify(execFile)('sync')
+    await rename(draft, place)
+    return manifest
+  } catch (error) {
+    await rm(draft, { recursive: true, force: true })
+    throw error
+  }
+}
+
+async function saveDatabases(
+  config: Config,
+  how: 'dumps' | 'postgres',
+  target: string,
+  env: ProgramEnvironment,
+): Promise<void> {
+  const embedded = config.DATABASE_URL ? null : await startEmbedded({ dataDir: config.DATA_DIR })
+  const url = config.DATABASE_URL ?? embedded!.url
+  try {
+    if (how === 'dumps') await saveDumps(url, path.join(target, 'databases'), databaseName, env)
+    else await copyCluster(url, path.join(target, 'postgres'))
+  } finally {
+    await embedded?.stop()
+  }
+}

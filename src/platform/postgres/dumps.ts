@@ -1,0 +1,109 @@
+/**
+ * The databases of a Postgres that is not ours, as dumps in a folder: the server's (`server.dump`), and one for each of
+ * others beside it, by their names.
+ */
+import { mkdir, readdir } from 'node:fs/promises'
+import path from 'node:path'
+import pg from 'pg'
+import { dump, type ProgramEnvironment, restoreDump } from './pg-programs.ts'
+
+const SERVER = 'server.dump'
+/** What is said of a database that a restore has made, until it is whole. */
+const COMMENT = 'pilothouse: being restored'
+
+/**
+ * Dumps the server's database as of one moment, and those of `nameOf` the deployments that it knows, if they are there.
+ * Throws DumpError.
+ */
+export async function saveDumps(
+  url: string,
+  folder: string,
+  nameOf: (deploymentId: string) => string,
+  env: ProgramEnvironment,
+): Promise<void> {
+  await mkdir(folder, { mode: 0o700 })
+  await connected(url, async (client) => {
+    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
+    const { rows } = await client.query<{ snapshot: string }>('SELECT pg_export_snapshot() AS snapshot')
+    const deployments = await client.query<{ id: string }>('SELECT id FROM deployments')
+    await dump(url, path.join(folder, SERVER), env, rows[0]!.snapshot)
+    const there = await client.query<{ name: string }>(
+      'SELECT datname AS name FROM pg_database WHERE datname = ANY ($1)',
+      [deployments.rows.map(({ id }) => nameOf(id))],
+    )
+    for (const { name } of there.rows) await dump(atDatabase(url, name), path.join(folder, `${name}.dump`), env)
+  })
+}
+
+/** Names of the databases beside the server's. */
+export async function namesOfDumps(folder: string): Promise<string[]> {
+  return (await readdir(folder)).filter((name) => name !== SERVER).map((name) => path.basename(name, '.dump'))
+}
+
+/** What is in the way of restoring, in words; null: nothing. What an interrupted restore has made is not. */
+export function obstacle(url: string, names: string[]): Promise<string | null> {
+  return connected(url, async (client) => {
+    const { rowCount } = await client.query(
+      `SELECT FROM pg_class WHERE relnamespace IN
+        (SELECT oid FROM pg_namespace WHERE nspname NOT LIKE 'pg\\_%' AND nspname <> 'information_schema') LIMIT 1`,
+    )
+    if (rowCount) return 'The database of DATABASE_URL is not empty: drop it and create it anew.'
+    const { rows } = await client.query<{ name: string }>(
+      `SELECT datname AS name FROM pg_database
+       WHERE datname = ANY ($1) AND shobj_description(oid, 'pg_database') IS DISTINCT FROM $2`,
+      [names, COMMENT],
+    )
+    return rows.length === 0
+      ? null
+      : `These databases are there already, drop them first: ${rows.map(({ name }) => name).join(', ')}`
+  })
+}
+
+/**
+ * Brings the dumps back. `create` makes an empty database of that name, with its role, which has the same name. The server's
+ * own comes last: without it nobody works with the others. Throws DumpError.
+ */
+export async function bringDumpsBack(
+  url: string,
+  folder: string,
+  create: (name: string) => Promise<void>,
+  env: ProgramEnvironment,
+): Promise<void> {
+  const names = await namesOfDumps(folder)
+  for (const name of names) {
+    await connected(url, (client) => client.query(`DROP DATABASE IF EXISTS ${pg.escapeIdentifier(name)} WITH (FORCE)`))
+    await create(name)
+    await comment(url, name, COMMENT)
+    await restoreDump(atDatabase(url, name), path.join(folder, `${name}.dump`), env, name)
+  }
+  await restoreDump(url, path.join(folder, SERVER), env)
+  for (const name of names) await comment(url, name, null)
+}
+
+async function comment(url: string, name: string, text: string | null): Promise<void> {
+  const value = text === null ? 'NULL' : pg.escapeLiteral(text)
+  await connected(url, (client) => client.query(`COMMENT ON DATABASE ${pg.escapeIdentifier(name)} IS ${value}`))
+}
+
+/** The same server, another database. */
+function atDatabase(url: string, name: string): string {
+  const other = new URL(url)
+  other.pathname = `/${name}`
+  return other.href
+}
+
+/** Runs `work` on a connection of its own. */
+async function connected<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({
+    connectionString: url,
+    application_name: 'pilothouse backup',
+    connectionTimeoutMillis: 30_000,
+  })
+  client.on('error', () => undefined) // the statement under way rejects
+  await client.connect()
+  try {
+    return await work(client)
+  } finally {
+    await client.end()
+  }
+}
