@@ -85,12 +85,8 @@ export async function bringFilesBack(config: Config, source: string): Promise<vo
       await rm(path.join(config.DATA_DIR, name), { recursive: true, force: true }) // the layout's empty folders
       await copyTree(path.join(source, name), path.join(config.DATA_DIR, name))
     }
-  for (const id of await readdir(path.join(source, 'apps'))) {
-    const { root } = layout.app(id)
-    await copyTree(path.join(source, 'apps', id), root)
-    // an account of its own has to pass through
-    for (const folder of [root, path.join(root, 'artifacts')]) if (fs.existsSync(folder)) fs.chmodSync(folder, 0o711)
-  }
+  for (const id of await readdir(path.join(source, 'apps')))
+    await copyTree(path.join(source, 'apps', id), layout.app(id).root)
 }
 
 /** Stands for the accounts that code of deployments runs under when the server is root: any that is not ours. */
