@@ -41,8 +41,8 @@ export async function backUp({ config, target, filesOnly, asDumps, env }: Backup
     const manifest: Manifest = { format: 1, databases, machine: MACHINE, keys: !config.SECRETS_KEYS }
     await saveFiles(config, databases, path.join(draft, 'data'))
     await writeFile(path.join(draft, 'backup.json'), `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600 })
-    // on the disk before it gets its name
-    await promisify(execFile)('sync')
+    // on the disk before it gets its name; -f: of this file system alone
+    await promisify(execFile)('sync', process.platform === 'linux' ? ['-f', draft] : [])
     await rename(draft, place)
     return manifest
   } catch (error) {
