@@ -151,6 +151,8 @@ export type Answer =
       newest?: string
       reason?: Reason
       message?: string
+      /** what was built is not there any more */
+      artifactLost?: boolean
     }
 
 /** Said unasked. */

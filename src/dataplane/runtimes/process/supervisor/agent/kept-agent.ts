@@ -136,7 +136,7 @@ export class KeptAgent {
       if (signal.aborted) return
       if (up > RECOVERED_MS) restarts = 0
       const wait = backoff(restarts++, 500, 30_000)
-      this.note(`${this.#problem?.message}; restart ${restarts} in ${wait / 1000} s`)
+      this.note(`${this.#problem?.message.replace(/\.$/, '')}; restart ${restarts} in ${wait / 1000} s`)
       await sleep(wait, signal)
       if (signal.aborted) return
     }

@@ -1,15 +1,25 @@
 /** Programs in front of an agent's own, where this machine has them. */
 import { execFileSync } from 'node:child_process'
 
-let found: string[] | undefined
+/**
+ * `--pdeathsig`: an agent's leader is killed when its keeper dies, however that does. `--no-new-privs`: no program that it
+ * runs has more rights than it has itself. Only Linux has them, and not each `setpriv`.
+ */
+const OPTIONS = { client: ['--pdeathsig', 'KILL'], code: ['--pdeathsig', 'KILL', '--no-new-privs'] }
 
-/** An agent's leader is killed when its keeper dies, however that does. Only Linux can do that, and not each `setpriv`. */
-export function launcher(): string[] {
-  found ??= ['/usr/bin/setpriv', '/bin/setpriv']
-    .map((program) => [program, '--pdeathsig', 'KILL'])
-    .find(([program, ...options]) => runs(program!, [...options, 'true']))
-  found ??= []
-  return found
+const found = new Map<keyof typeof OPTIONS, string[]>()
+
+/** `code`: from a repository. `client`: of a container engine, which needs helpers with more rights than its own. */
+export function launcher(of: keyof typeof OPTIONS): string[] {
+  let program = found.get(of)
+  if (!program) {
+    const options = OPTIONS[of]
+    program = ['/usr/bin/setpriv', '/bin/setpriv']
+      .filter((setpriv) => runs(setpriv, [...options, 'true']))
+      .map((setpriv) => [setpriv, ...options])[0]
+    found.set(of, program ?? [])
+  }
+  return program ?? []
 }
 
 function runs(program: string, args: string[]): boolean {

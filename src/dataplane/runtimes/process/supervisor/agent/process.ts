@@ -1,5 +1,6 @@
 /** The processes of one start of an agent: its launch, its bounds and its output, until nobody of it is left. */
 import { randomUUID } from 'node:crypto'
+import path from 'node:path'
 import { Tail } from '../../../../output/lines.ts'
 import type { Mask } from '../../../../output/mask.ts'
 import { type Exit, type Group, startGroup } from '../../os/group.ts'
@@ -8,6 +9,7 @@ import type { Output } from '../output/output.ts'
 import type { AgentPlan } from '../protocol.ts'
 import { type Launch, prepareLaunch } from './launch.ts'
 import { launcher } from './launcher.ts'
+import { type Crowd, hasOwnAccount } from './leftovers.ts'
 
 /** an agent that is asked to end has this long until it is killed */
 const GRACE_MS = 5000
@@ -32,6 +34,9 @@ export interface AgentProcess {
 
 export interface ProcessOptions {
   deploymentId: string
+  /** absolute, of the supervisor */
+  folder: string
+  crowd: Crowd
   /** of all processes that this supervisor starts */
   tag: string
   plan: AgentPlan
@@ -43,39 +48,44 @@ export interface ProcessOptions {
 
 /** Throws when it can't be started; then nothing of it is left. */
 export async function startProcess(options: ProcessOptions, signal: AbortSignal): Promise<AgentProcess> {
-  const { plan, mask, output } = options
-  const launch = await prepareLaunch(plan, options.port, options.tag, signal)
+  const { plan, mask, output, crowd } = options
+  const { revisionId, attempt, account } = plan
+  await crowd.enter(account)
+  let launch: Launch | null = null
   let limits: Limits | null = null
   let group: Group | null = null
   const tail = new Tail()
-  const { revisionId, attempt } = plan
   try {
+    launch = await prepareLaunch(plan, options.port, options.tag, signal)
     limits = await limitsOf(options, launch, () => void group?.end(GRACE_MS))
     const { prelude, enter } = limits
     group = await startGroup(
       { add: ({ group: pid }) => enter(pid), remove: () => undefined },
-      { ...launch.command, launcher: launcher(), prelude },
+      { ...launch.command, launcher: launcher(plan.program.kind === 'built' ? 'code' : 'client'), prelude },
       (stream) => output.read(stream, { revisionId, attempt, mask }, (shown) => tail.add(shown)),
     )
   } catch (error) {
     await limits?.close()
-    await launch.onEnd()
+    await launch?.onEnd()
+    await crowd.leave(account)
     throw error
   }
-  const { pid } = group
-  const { end } = group
-  const { explain, close } = limits
+  const { pid, end } = group
+  const { explain, kill, close } = limits
+  const { onReady, onEnd } = launch
   const ended = group.ended.then(async (exit) => {
-    const exceeded = explain()
+    const exceeded = explain({ ...exit, output: tail.under('') })
+    await kill()
+    await crowd.leave(account)
     await close()
-    await launch.onEnd()
+    await onEnd()
     return { exit, exceeded }
   })
   return {
     pid,
     tail,
     ended,
-    serves: launch.onReady,
+    serves: onReady,
     async end(graceMs = GRACE_MS) {
       await end(graceMs)
       return ended
@@ -84,15 +94,18 @@ export async function startProcess(options: ProcessOptions, signal: AbortSignal)
 }
 
 /** An image is held to its bounds by its engine. */
-function limitsOf({ plan, deploymentId, onExceeded }: ProcessOptions, { folders }: Launch, end: () => void) {
-  const { account } = plan
+function limitsOf({ plan, deploymentId, folder, onExceeded }: ProcessOptions, { folders }: Launch, end: () => void) {
+  const { account, program, bounds } = plan
   const none = { memoryMb: null, cpus: null, processes: null, fileMb: null, diskMb: null }
   return createLimits({
     deploymentId,
     start: randomUUID(),
-    bounds: plan.program.kind === 'built' ? plan.bounds : none,
+    bounds: program.kind === 'built' ? bounds : none,
     account,
+    ownAccount: hasOwnAccount(account),
+    controlGroups: program.kind === 'built',
     folders,
+    record: path.join(folder, 'control-groups'),
     onExceeded(exceeded, fatal) {
       onExceeded(exceeded)
       if (fatal) end()

@@ -14,6 +14,7 @@ import type { Exceeded } from '../limits/limits.ts'
 import type { Upstream } from '../network/messages.ts'
 import type { Output } from '../output/output.ts'
 import type { AgentPlan } from '../protocol.ts'
+import type { Crowd } from './leftovers.ts'
 import { type AgentProcess, type Ended, startProcess } from './process.ts'
 import { notReadyInTime, notReadyYet, type Observed } from './readiness.ts'
 
@@ -23,6 +24,9 @@ const LOOK_MS = 2000
 /** What all agents of one supervisor share. */
 export interface Surroundings {
   deploymentId: string
+  /** absolute, of the supervisor */
+  folder: string
+  crowd: Crowd
   /** of all processes that this supervisor starts */
   tag: string
   output: Output
@@ -115,7 +119,7 @@ async function ready(
 async function exitedBefore(ended: Ended, { tail }: AgentProcess, port: number): Promise<StepFailure> {
   const Failure = (await isFree(port, '127.0.0.1')) ? StepFailure : PortTaken
   const { reason, message } = whyEnded(ended)
-  return new Failure(reason, tail.under(`${message} before GET /ok answered 200.`))
+  return new Failure(reason, tail.under(ended.exceeded ? message : `${message} before GET /ok answered 200.`))
 }
 
 /** A bound that was reached says so by itself, else how it exited. */

@@ -9,7 +9,7 @@ import { within } from '../../../../../platform/async/time-limit.ts'
 import { StepFailure } from '../../../../output/failure.ts'
 import { ephemeralPorts } from '../../host/ports.ts'
 import { SUPERVISOR_VARIABLE } from '../../os/process-tags.mjs'
-import { endLeftovers } from '../agent/leftovers.ts'
+import { Crowd, endLeftovers } from '../agent/leftovers.ts'
 import { createOutput } from '../output/output.ts'
 import type { Request, SupervisorConfig } from '../protocol.ts'
 import type { Connection, Outcome } from './connection.ts'
@@ -33,11 +33,11 @@ export async function runKeeper(config: SupervisorConfig): Promise<void> {
   if (!lock) return
   const problems = path.join(folder, 'keeper.log')
   const record = (error: unknown) => noteProblem(problems, error)
-  for (const event of ['uncaughtException', 'unhandledRejection'])
-    process.on(event, (error) => {
-      record(error)
-      process.exit(1) // the next keeper ends what is left, and begins anew
-    })
+  process.on('unhandledRejection', record)
+  process.on('uncaughtException', (error) => {
+    record(error)
+    process.exit(1) // the next keeper ends what is left, and begins anew
+  })
   const tag = tagOf(folder)
   await endLeftovers(tag)
   const fence = new Fence(folder)
@@ -62,7 +62,7 @@ export async function runKeeper(config: SupervisorConfig): Promise<void> {
   const freePort = ephemeralPorts(config.appPorts)
   const ask = (port: number) => network.ask(port)
   const deployment: Deployment = new Deployment({
-    around: { deploymentId, tag, output, freePort, ask },
+    around: { deploymentId, folder, crowd: new Crowd(), tag, output, freePort, ask },
     network,
     drainSeconds: config.drainSeconds,
     onChange,
@@ -92,8 +92,10 @@ export async function runKeeper(config: SupervisorConfig): Promise<void> {
       return { ok: true }
     } catch (error) {
       if (error instanceof CandidateGone) return { ok: false, refused: 'gone' }
-      if (error instanceof StepFailure)
-        return { ok: false, refused: 'failed', reason: error.reason, message: error.message }
+      if (error instanceof StepFailure) {
+        const { reason, message, artifactLost } = error
+        return { ok: false, refused: 'failed', reason, message, artifactLost }
+      }
       record(error)
       return { ok: false, refused: 'failed', reason: 'INTERNAL', message: 'The agent could not be started.' }
     }

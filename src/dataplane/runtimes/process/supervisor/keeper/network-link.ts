@@ -123,7 +123,7 @@ export class NetworkLink {
     child.on('message', (message: FromNetwork) => this.#heard(message))
     this.#apply()
     return new Promise((resolve) => {
-      child.once('error', ({ message }) => resolve(message))
+      child.on('error', ({ message }) => resolve(message))
       child.once('exit', (code, signal) => resolve(signal ? `ended by ${signal}` : `exit code ${code}`))
     }).then((how) => {
       if (this.#child === child) this.#child = null
