@@ -4,6 +4,7 @@ import { createGitProvider } from '../adapters/git-provider/create-git-provider.
 import { createOAuthClient } from '../adapters/oauth/create-oauth-client.ts'
 import { createRegistry } from '../adapters/registry/create-registry.ts'
 import { createStorage } from '../adapters/storage/create-storage.ts'
+import { keeperLives } from '../dataplane/runtimes/process/os/keepers.ts'
 import type { Core, DomainSettings } from '../domain/context/context.ts'
 import { createWorkspaceQueue, createWriteQueue } from '../domain/context/write-queue.ts'
 import { createInFlight } from '../platform/async/in-flight.ts'
@@ -14,6 +15,7 @@ import { type Embedded, startEmbedded } from '../platform/postgres/embedded/embe
 import { MigrationError, migrate } from '../platform/postgres/migrate.ts'
 import { refuseUnfinished } from './backup/unfinished.ts'
 import { loadKeyRing } from './keyring-file.ts'
+import { lookAfterPrograms } from './programs.ts'
 
 /** Minutes for one try of taking a deployment down; a failed one is tried again. */
 const TEARDOWN_DEADLINE = 10
@@ -27,7 +29,7 @@ export interface Opened {
   migrated: string[]
   /** Resolves, with why, if the embedded Postgres ended under us and can't be started again. */
   lost: Promise<Error>
-  /** Waits for running queries; stops an embedded Postgres that nobody else uses. */
+  /** Waits for running queries; stops an embedded Postgres that nobody else uses and no agent needs. */
   close(): Promise<void>
 }
 
@@ -71,6 +73,7 @@ export async function createCore(config: Config, log: Logger, clock?: () => Date
       tarballs,
       registry,
     }
+    const programs = lookAfterPrograms(config, embedded, log)
     return {
       core,
       database,
@@ -79,6 +82,7 @@ export async function createCore(config: Config, log: Logger, clock?: () => Date
       lost: embedded ? embedded.lost.then((cause) => cantBeUsed(config, cause)) : new Promise(() => {}),
       async close() {
         own.stop()
+        await programs?.stop()
         await database.close()
         await embedded?.stop()
       },
@@ -99,7 +103,9 @@ export function publicUrlOf(config: Config, port: number): string {
 
 async function startOwnPostgres(config: Config, log: Logger): Promise<Embedded> {
   try {
-    return await startEmbedded({ dataDir: config.DATA_DIR, log })
+    // agents have their databases in it
+    const needed = () => keeperLives(config.DATA_DIR)
+    return await startEmbedded({ dataDir: config.DATA_DIR, needed, log })
   } catch (cause) {
     throw cantBeUsed(config, cause)
   }

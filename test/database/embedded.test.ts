@@ -7,9 +7,10 @@ import path from 'node:path'
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { startEmbedded } from '../../src/platform/postgres/embedded/embedded.ts'
+import { findPostmaster } from '../../src/platform/postgres/embedded/postmaster.ts'
 import { NOT_DURABLE, newDataDir } from '../support/data-dir.ts'
 import { asAdmin, atDatabase } from '../support/database.ts'
-import { useInProcess } from '../support/embedded-process.ts'
+import { otherCheckout, useInProcess } from '../support/embedded-process.ts'
 
 // one cluster for the whole file, but for the test of a fresh one: each test leaves it stopped
 const dataDir = newDataDir()
@@ -42,19 +43,78 @@ const withPassword = (url: string, user: string, password: string) => {
   return other.toString()
 }
 
-test('four servers that start at once on a fresh DATA_DIR share one Postgres, and the last to stop stops it', async () => {
-  const fresh = newDataDir()
-  onTestFinished(() => rm(fresh, { recursive: true, force: true }))
-  const servers = await Promise.all([1, 2, 3, 4].map(() => useInProcess(fresh)))
-  const [{ url }] = servers as [(typeof servers)[0]]
-  expect(servers.map((server) => server.url)).toEqual([url, url, url, url])
-  expect(servers.filter((server) => server.started)).toHaveLength(1)
+// each makes its files before it sees that another was first
+const FOUR_STARTS = { timeout: 90_000 }
+test(
+  'four servers that start at once on a fresh DATA_DIR share one Postgres, and the last to stop stops it',
+  FOUR_STARTS,
+  async () => {
+    const fresh = newDataDir()
+    onTestFinished(() => rm(fresh, { recursive: true, force: true }))
+    const servers = await Promise.all([1, 2, 3, 4].map(() => useInProcess(fresh)))
+    const [{ url }] = servers as [(typeof servers)[0]]
+    expect(servers.map((server) => server.url)).toEqual([url, url, url, url])
+    expect(servers.filter((server) => server.started)).toHaveLength(1)
 
-  const last = servers.pop()!
-  await Promise.all(servers.map((server) => server.end('stop')))
-  expect(await refusal(url)).toBeNull()
-  await last.end('stop')
-  expect(await refusal(url)).toBe('ECONNREFUSED')
+    const last = servers.pop()!
+    await Promise.all(servers.map((server) => server.end('stop')))
+    expect(await refusal(url)).toBeNull()
+    await last.end('stop')
+    expect(await refusal(url)).toBe('ECONNREFUSED')
+  },
+)
+
+test('it stays up as long as an agent needs it, and the next server joins it', async () => {
+  let agents = 1
+  const needed = () => agents > 0
+  const first = await startEmbedded({ dataDir, settings: NOT_DURABLE, needed })
+  await first.stop()
+  expect(await refusal(first.url)).toBeNull()
+
+  const next = await startEmbedded({ dataDir, settings: NOT_DURABLE, needed })
+  expect([next.started, next.url]).toEqual([false, first.url])
+  agents = 0
+  await next.stop()
+  expect(await refusal(first.url)).toBe('ECONNREFUSED')
+})
+
+test('when the last agent ends just while the last server goes, it is stopped all the same', async () => {
+  const asked: boolean[] = []
+  // the first time that it is asked for there is an agent, and then no more
+  const needed = () => asked.push(true) === 1
+  const server = await startEmbedded({ dataDir, settings: NOT_DURABLE, needed })
+  await server.stop()
+  await expect.poll(() => refusal(server.url)).toBe('ECONNREFUSED')
+  await expect.poll(() => findPostmaster(path.join(dataDir, 'postgres'))).toBeUndefined()
+})
+
+test('removing the checkout that it was started from disturbs neither it nor its next start', async () => {
+  const checkout = path.join(dataDir, 'checkout')
+  otherCheckout(checkout)
+  const server = await useInProcess(dataDir, checkout)
+  expect(server.started).toBe(true)
+  fs.rmSync(checkout, { recursive: true })
+  // what it loads only when it is asked for: a library, and files beside it
+  const works = () =>
+    asAdmin(server.url, (admin) => admin.query(`SELECT to_tsvector('english', 'agents are running') AS words`))
+  expect((await works()).rows).toEqual([{ words: "'agent':1 'run':3" }])
+
+  process.kill(postmaster(), 'SIGKILL')
+  await vi.waitFor(async () => expect(await usersOf(server.url)).toBe(1), { timeout: 20_000 })
+  expect((await works()).rows).toHaveLength(1)
+  await server.end('stop')
+  expect(await refusal(server.url)).toBe('ECONNREFUSED')
+})
+
+test('files of another major version are refused in one line that says what to do', async () => {
+  const version = path.join(dataDir, 'postgres/PG_VERSION')
+  const own = fs.readFileSync(version, 'utf8')
+  fs.writeFileSync(version, '14\n')
+  try {
+    await expect(start()).rejects.toThrow(/ is of Postgres 14, and this version brings Postgres 1[5-9]: go back /)
+  } finally {
+    fs.writeFileSync(version, own)
+  }
 })
 
 test('a server that starts while the last one stops Postgres starts it anew', async () => {

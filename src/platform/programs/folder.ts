@@ -1,40 +1,45 @@
 /** A program that is a folder of files, as npm installed it. */
 import fs from 'node:fs'
-import { chmod, copyFile, mkdir, symlink } from 'node:fs/promises'
 import path from 'node:path'
 import type { Program } from './programs.ts'
 
 /** `identity`: name and version. `links`: symbolic links to add, path below the folder → path below the folder. */
 export function folderProgram(from: string, identity: string, links: ReadonlyMap<string, string> = new Map()): Program {
-  const found = fs.readdirSync(from, { recursive: true, withFileTypes: true })
-  const files = found.filter((entry) => entry.isFile()).map(({ parentPath, name }) => path.join(parentPath, name))
-  const sizes = new Map(files.map((file) => [path.relative(from, file), fs.statSync(file).size]))
+  const found = fs.readdirSync(from, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
+  const names = found.map(({ parentPath, name }) => path.relative(from, path.join(parentPath, name)))
+  const files = names.flatMap((name) => {
+    // some tools that install have made files of the links
+    if (links.has(name)) return []
+    const { size, mode } = fs.statSync(path.join(from, name))
+    return [{ name, size, executable: (mode & 0o100) !== 0 }]
+  })
   return {
     identity,
-    files: sizes,
+    files: new Map(files.map(({ name, size }) => [name, size])),
+    // a thousand small files are many times slower one by one in the background
     async write(to) {
-      for (const name of sizes.keys()) {
-        const [source, copy] = [path.join(from, name), path.join(to, name)]
-        await ensureFolders(to, path.dirname(name))
+      for (const { name, executable } of files) {
+        ensureFolders(to, path.dirname(name))
+        const copy = path.join(to, name)
         // shares its blocks with the original where the file system can do that
-        await copyFile(source, copy, fs.constants.COPYFILE_FICLONE)
-        await chmod(copy, fs.statSync(source).mode & 0o100 ? 0o755 : 0o644)
+        fs.copyFileSync(path.join(from, name), copy, fs.constants.COPYFILE_FICLONE)
+        fs.chmodSync(copy, executable ? 0o755 : 0o644)
       }
       for (const [link, target] of links) {
-        await ensureFolders(to, path.dirname(link))
-        await symlink(path.relative(path.dirname(link), target), path.join(to, link))
+        ensureFolders(to, path.dirname(link))
+        fs.symlinkSync(path.relative(path.dirname(link), target), path.join(to, link))
       }
     },
   }
 }
 
 /** For every account to enter, whatever our umask is. */
-async function ensureFolders(root: string, below: string): Promise<void> {
+function ensureFolders(root: string, below: string): void {
   let at = root
   for (const name of below.split(path.sep)) {
     at = path.join(at, name)
     if (fs.existsSync(at)) continue
-    await mkdir(at)
-    await chmod(at, 0o755)
+    fs.mkdirSync(at)
+    fs.chmodSync(at, 0o755)
   }
 }

@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto'
 import fs from 'node:fs'
 import { chmod, mkdtemp, readdir, rename, rm, stat, utimes } from 'node:fs/promises'
 import path from 'node:path'
-import { commandsThatRun } from './running.ts'
+import { type RunningProcess, runningProcesses } from './running.ts'
 
 export interface Program {
   /** what tells it from every other: its text, or its name and version */
@@ -44,14 +44,14 @@ export async function keepProgram(bin: string, { identity, files, write }: Progr
       await rm(draft, { recursive: true, force: true })
     }
   }
-  await sayInUse([folder])
+  await sayInUse(folder)
   return folder
 }
 
-/** Keeps copies from being removed for a day more. */
-async function sayInUse(folders: Iterable<string>): Promise<void> {
+/** Keeps a copy from being removed for a day more. */
+export async function sayInUse(folder: string): Promise<void> {
   const now = new Date()
-  for (const folder of folders) await utimes(folder, now, now)
+  await utimes(folder, now, now)
 }
 
 /** Removes the copies below `bin` that no process runs and that nobody has used for `freshMs`; answers their names. */
@@ -61,12 +61,12 @@ export async function removeUnused(bin: string, freshMs = FRESH_MS): Promise<str
     return found !== null && Date.now() - found.mtimeMs > freshMs
   }
   const removed: string[] = []
-  let commands: string[] | undefined
+  let running: RunningProcess[] | undefined
   for (const name of await readdir(bin).catch(() => [])) {
     const folder = path.join(fs.realpathSync(bin), name)
     if (!(await isOld(folder))) continue
-    commands ??= await commandsThatRun()
-    if (commands.some((command) => command.includes(`${folder}/`))) continue
+    running ??= await runningProcesses()
+    if (running.some(({ command }) => command.includes(`${folder}/`))) continue
     // out of the way first: nobody finds half of a copy, and who was told of it in this moment has said so by now
     const aside = path.join(bin, `${DRAFT}${name}`)
     try {

@@ -1,26 +1,39 @@
-/** What runs on this machine: as far as we are allowed to see it, the path of each process's program and its arguments. */
+/** What runs on this machine, as far as we are allowed to see it. */
 import { execFile } from 'node:child_process'
 import { readdir, readFile, readlink } from 'node:fs/promises'
 import { promisify } from 'node:util'
 
-/** A line for each process. Throws where that can't be found out. */
-export async function commandsThatRun(): Promise<string[]> {
+export interface RunningProcess {
+  /** number of the process that it is a child of */
+  parent: number
+  /** path of its program, where that can be found out, and its arguments */
+  command: string
+}
+
+/** Throws where that can't be found out at all. */
+export async function runningProcesses(): Promise<RunningProcess[]> {
   return process.platform === 'linux' ? fromProc() : fromPs()
 }
 
-async function fromProc(): Promise<string[]> {
-  const commands: string[] = []
+async function fromProc(): Promise<RunningProcess[]> {
+  const found: RunningProcess[] = []
   for (const pid of await readdir('/proc')) {
     if (!/^\d+$/.test(pid)) continue
-    // another account's program can't be asked for by an ordinary user; its arguments can. It may end meanwhile
-    const program = await readlink(`/proc/${pid}/exe`).catch(() => '')
-    const args = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
-    commands.push(`${program} ${args.replaceAll('\0', ' ')}`)
+    // it may end meanwhile. An ordinary user can't ask for the program of another account, but for its arguments
+    const [stat, program, args] = await Promise.all([
+      readFile(`/proc/${pid}/stat`, 'utf8').catch(() => ''),
+      readlink(`/proc/${pid}/exe`).catch(() => ''),
+      readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => ''),
+    ])
+    // pid (name) state parent …; the name may itself contain spaces and parentheses
+    const parent = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1])
+    found.push({ parent, command: `${program} ${args.replaceAll('\0', ' ')}` })
   }
-  return commands
+  return found
 }
 
-async function fromPs(): Promise<string[]> {
-  const { stdout } = await promisify(execFile)('/bin/ps', ['-axww', '-o', 'command='], { maxBuffer: 64 * 1024 * 1024 })
-  return stdout.split('\n')
+async function fromPs(): Promise<RunningProcess[]> {
+  const options = { maxBuffer: 64 * 1024 * 1024 }
+  const { stdout } = await promisify(execFile)('/bin/ps', ['-axww', '-o', 'ppid=,command='], options)
+  return stdout.split('\n').map((line) => ({ parent: Number.parseInt(line, 10), command: line.replace(/^ *\d+ /, '') }))
 }

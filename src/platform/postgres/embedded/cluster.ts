@@ -8,10 +8,9 @@ import { mkdtemp, rename, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { type Account, placeCluster } from './account.ts'
-import { type Binaries, findBinaries } from './binaries.ts'
+import { type Binaries, keepBinaries } from './binaries.ts'
 import { readOrMakePassword } from './password.ts'
-
-export const SUPERUSER = 'postgres'
+import { SUPERUSER } from './postmaster.ts'
 
 /** The process runtime gives each deployment a database and a role of the same name: hence `sameuser`. */
 const ACCESS_RULES = `# TYPE  DATABASE  USER        ADDRESS       METHOD
@@ -48,11 +47,21 @@ export async function ensureCluster(folder: string, durable: boolean): Promise<C
     data,
     log: path.join(dataDir, 'postgres.log'),
     password: readOrMakePassword(passwordFile),
-    binaries: await findBinaries(account),
+    binaries: await keepBinaries(dataDir),
     account,
   }
   if (!exists()) await initialize(cluster, durable)
+  refuseOtherMajor(cluster)
   return cluster
+}
+
+/** Files of another major version are of no use to it, and what it says of them is in its log only. */
+function refuseOtherMajor({ data, binaries }: Cluster): void {
+  const major = fs.readFileSync(path.join(data, 'PG_VERSION'), 'utf8').trim()
+  if (major === binaries.major) return
+  throw new Error(
+    `${data} is of Postgres ${major}, and this version brings Postgres ${binaries.major}: go back to the version before, make a backup there, and restore it into an empty DATA_DIR with this one.`,
+  )
 }
 
 /** Beside its place and then moved there: of several processes that do so at once, one wins and the others use its. */

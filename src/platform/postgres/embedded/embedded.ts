@@ -2,15 +2,17 @@
  * A Postgres of our own, for when no DATABASE_URL is given: the real one, from npm, on files in DATA_DIR. Several
  * servers may start on one DATA_DIR at any time: one of them starts Postgres, the others join, the last one to stop
  * stops it. One that was killed is no obstacle: the next joins what it left running. A Postgres that ends under its
- * servers is started again, where it was.
+ * servers is started again, where it was. It stays up for others who need it, agents with databases in it, after all
+ * servers have gone; it runs from a copy of its programs, so that a server may be upgraded meanwhile.
  */
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import net from 'node:net'
 import { sleep } from '../../async/retry.ts'
 import type { Log } from '../../log/log.ts'
-import { type Cluster, ensureCluster, SUPERUSER } from './cluster.ts'
-import { findPostmaster, lastPort, shutDown, spawnPostmaster } from './postmaster.ts'
+import { type Cluster, ensureCluster } from './cluster.ts'
+import { findPostmaster, lastPort, SUPERUSER, shutDown, shutDownUnused } from './postmaster.ts'
+import { spawnPostmaster } from './spawn.ts'
 import { ensureDatabase, join, type User } from './user.ts'
 
 /** The server's own database. */
@@ -27,6 +29,8 @@ export interface EmbeddedOptions {
   settings?: Record<string, string>
   /** how long it may take until it answers, in ms; default 60 s (a recovery takes its time) */
   waitMs?: number
+  /** whether others than servers need it: then it stays up when the last server stops */
+  needed?: () => boolean
   /** gets a line when it ended under us, and when it is back */
   log?: Log
 }
@@ -36,6 +40,8 @@ export interface Embedded {
   url: string
   /** false: it ran already */
   started: boolean
+  /** absolute: the copy of its programs that a start of ours would use */
+  programs: string
   /** Resolves, with why, if it ended under us and can't be started again: nothing works without it. */
   lost: Promise<Error>
   /** Close your connections first. Stops Postgres if nobody else uses it; may be called again. */
@@ -46,8 +52,15 @@ export interface Embedded {
 export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded> {
   const cluster = await ensureCluster(options.dataDir, options.settings?.fsync !== 'off')
   const leaving = new AbortController()
+  const needed = options.needed ?? (() => false)
+  const portBefore = lastPort(cluster.data)
   const first = await bringUp(cluster, options, leaving.signal)
   const { port, started } = first
+  if (port !== portBefore && needed())
+    options.log?.warn(
+      { port, portBefore },
+      'the embedded Postgres has another port than before: agents that run already reach their databases when they are started again',
+    )
   let { user } = first
   const left = once(leaving.signal, 'abort')
   const staying = stay()
@@ -70,10 +83,14 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
       () => false,
     )
     if (!here) return
+    let stays = false
     await user.leave(async () => {
       const server = findPostmaster(cluster.data)
-      if (server) await shutDown(server)
+      stays = needed()
+      if (server && !stays) await shutDown(server)
     })
+    // who needed it may have gone in this moment, and have seen that we were connected
+    if (stays && !needed()) await shutDownUnused(cluster.data)
   }
 
   let stopping: Promise<void> | undefined
@@ -92,7 +109,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
       if (!leaving.signal.aborted) resolve(error)
     })
   })
-  return { url: urlOf(cluster, port, DATABASE), started, lost, stop }
+  return { url: urlOf(cluster, port, DATABASE), started, programs: cluster.binaries.folder, lost, stop }
 }
 
 /** Joins the one that runs, or starts it; `only`: no other port will do. Rejects when `signal` aborts. */

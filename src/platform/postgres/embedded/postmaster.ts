@@ -1,10 +1,16 @@
-/** The process of the embedded Postgres: find it, start it, end it. Several servers share one, whoever started it. */
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+/**
+ * The process of the embedded Postgres: find it, end it. Several servers share one, whoever started it. Supervisors use
+ * this, too, so it needs nothing that is not Node's.
+ */
+import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
 import { sleep } from '../../async/retry.ts'
-import { type Cluster, ENVIRONMENT } from './cluster.ts'
+import { runningProcesses } from '../../programs/running.ts'
+
+/** Servers connect as this role, and nobody else does. */
+export const SUPERUSER = 'postgres'
 
 /** As its file tells, `postmaster.pid` among its data. */
 export interface Postmaster {
@@ -14,22 +20,10 @@ export interface Postmaster {
   port: number
 }
 
-const SETTINGS = {
-  listen_addresses: '127.0.0.1',
-  unix_socket_directories: '',
-  TimeZone: 'UTC',
-  log_timezone: 'UTC',
-  max_connections: '200',
-  // for us: agents with leaks must not shut us out
-  superuser_reserved_connections: '50',
-  // keep what is stored, and statements with passwords in them, out of the log
-  log_min_error_statement: 'panic',
-  log_error_verbosity: 'terse',
-}
-/** A log longer than this, in bytes, is put aside at the next start. */
-const LONGEST_LOG = 10_000_000
 /** How long a shutdown may take before it is cut short (the next start then recovers), in ms. */
 const SHUTDOWN_MS = 30_000
+/** How long a connection that was closed may be seen, in ms. */
+const CLOSING_MS = 1000
 
 /** Undefined: none runs on these files, and none that starts now will be hindered by what the last one left. */
 export function findPostmaster(data: string): Postmaster | undefined {
@@ -52,42 +46,30 @@ export function lastPort(data: string): number | undefined {
   }
 }
 
-/** Its output goes to the log file; `said` tells what it wrote since this start. */
-export function spawnPostmaster(
-  { binaries, data, log, account }: Cluster,
-  port: number,
-  settings: Record<string, string>,
-): { child: ChildProcess; said(): string } {
-  if (sizeOf(log) > LONGEST_LOG) fs.renameSync(log, `${log}.old`)
-  const begin = sizeOf(log)
-  const output = fs.openSync(log, 'a', 0o600)
-  try {
-    const options = Object.entries({ ...SETTINGS, ...settings }).flatMap(([name, value]) => ['-c', `${name}=${value}`])
-    const child = spawn(binaries.postgres, ['-D', data, '-p', String(port), ...options], {
-      ...account,
-      cwd: '/',
-      env: ENVIRONMENT,
-      // in a session of its own: Ctrl-C in a terminal is for us, who drain first and then stop it
-      detached: true,
-      stdio: ['ignore', 'ignore', output],
-    })
-    child.unref()
-    let error = ''
-    child.once('error', ({ message }) => {
-      error = message
-    })
-    return { child, said: () => error + fs.readFileSync(log).subarray(begin).toString() }
-  } finally {
-    fs.closeSync(output)
-  }
-}
-
 /** Ends it, with everybody's sessions, and waits until it is gone. */
 export async function shutDown(postmaster: Postmaster): Promise<void> {
   for (const signal of ['SIGINT', 'SIGQUIT'] as const) {
     process.kill(postmaster.pid, signal)
     for (const until = Date.now() + SHUTDOWN_MS; Date.now() < until; await sleep(10)) if (!isRunning(postmaster)) return
   }
+}
+
+/**
+ * Ends it when no server is connected, and does not wait for its end. A connection that was closed just now is seen for a
+ * moment more.
+ */
+export async function shutDownUnused(data: string): Promise<void> {
+  const postmaster = findPostmaster(data)
+  if (!postmaster) return
+  for (const until = Date.now() + CLOSING_MS; await hasServers(postmaster); await sleep(100))
+    if (Date.now() > until) return
+  if (isRunning(postmaster)) process.kill(postmaster.pid, 'SIGINT')
+}
+
+/** Its processes say for whom they are: `postgres: <role> <database> <address>(<port>) …`. */
+async function hasServers({ pid }: Postmaster): Promise<boolean> {
+  const ofServers = new RegExp(`postgres: ${SUPERUSER} \\S+ \\S+\\(\\d+\\)`)
+  return (await runningProcesses()).some(({ parent, command }) => parent === pid && ofServers.test(command))
 }
 
 function pidFile(data: string): string {
@@ -100,10 +82,6 @@ function readPidFile(data: string): string | undefined {
   } catch {
     return undefined
   }
-}
-
-function sizeOf(file: string): number {
-  return fs.statSync(file, { throwIfNoEntry: false })?.size ?? 0
 }
 
 /** It is empty for an instant while Postgres makes it; for longer only after a power failure. */

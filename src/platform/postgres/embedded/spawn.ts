@@ -1,0 +1,53 @@
+/** Starts the process of the embedded Postgres. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import fs from 'node:fs'
+import { type Cluster, ENVIRONMENT } from './cluster.ts'
+
+const SETTINGS = {
+  listen_addresses: '127.0.0.1',
+  unix_socket_directories: '',
+  TimeZone: 'UTC',
+  log_timezone: 'UTC',
+  max_connections: '200',
+  // for us: agents with leaks must not shut us out
+  superuser_reserved_connections: '50',
+  // keep what is stored, and statements with passwords in them, out of the log
+  log_min_error_statement: 'panic',
+  log_error_verbosity: 'terse',
+}
+/** A log longer than this, in bytes, is put aside at the next start. */
+const LONGEST_LOG = 10_000_000
+
+/** Its output goes to the log file; `said` tells what it wrote since this start. */
+export function spawnPostmaster(
+  { binaries, data, log, account }: Cluster,
+  port: number,
+  settings: Record<string, string>,
+): { child: ChildProcess; said(): string } {
+  if (sizeOf(log) > LONGEST_LOG) fs.renameSync(log, `${log}.old`)
+  const begin = sizeOf(log)
+  const output = fs.openSync(log, 'a', 0o600)
+  try {
+    const options = Object.entries({ ...SETTINGS, ...settings }).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+    const child = spawn(binaries.postgres, ['-D', data, '-p', String(port), ...options], {
+      ...account,
+      cwd: '/',
+      env: ENVIRONMENT,
+      // in a session of its own: Ctrl-C in a terminal is for us, who drain first and then stop it
+      detached: true,
+      stdio: ['ignore', 'ignore', output],
+    })
+    child.unref()
+    let error = ''
+    child.once('error', ({ message }) => {
+      error = message
+    })
+    return { child, said: () => error + fs.readFileSync(log).subarray(begin).toString() }
+  } finally {
+    fs.closeSync(output)
+  }
+}
+
+function sizeOf(file: string): number {
+  return fs.statSync(file, { throwIfNoEntry: false })?.size ?? 0
+}

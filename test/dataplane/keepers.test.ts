@@ -1,0 +1,66 @@
+// Who ends the embedded Postgres when no server is there any more: the supervisor that is the last to go.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import fs from 'node:fs'
+import { rm } from 'node:fs/promises'
+import path from 'node:path'
+import { afterAll, expect, onTestFinished, test } from 'vitest'
+import { keeperLives, lastKeeperLeft } from '../../src/dataplane/runtimes/process/os/keepers.ts'
+import { startOf } from '../../src/dataplane/runtimes/process/os/started.ts'
+import { startEmbedded } from '../../src/platform/postgres/embedded/embedded.ts'
+import { findPostmaster } from '../../src/platform/postgres/embedded/postmaster.ts'
+import { NOT_DURABLE, newDataDir } from '../support/data-dir.ts'
+
+const dataDir = newDataDir()
+const needed = () => keeperLives(dataDir)
+const start = () => startEmbedded({ dataDir, settings: NOT_DURABLE, needed })
+const running = () => findPostmaster(path.join(dataDir, 'postgres')) !== undefined
+afterAll(() => rm(dataDir, { recursive: true, force: true }))
+
+/** A process with the lock of a supervisor. */
+async function keeper(name: string) {
+  const child = spawn('sleep', ['600'])
+  onTestFinished(() => void child.kill('SIGKILL'))
+  await once(child, 'spawn')
+  const folder = path.join(dataDir, 'run', name)
+  fs.mkdirSync(folder, { recursive: true })
+  fs.writeFileSync(path.join(folder, 'lock'), `${child.pid} ${startOf(child.pid!)}\n`)
+  return {
+    /** Without its last word, as when it is killed. */
+    async dies() {
+      child.kill('SIGKILL')
+      await once(child, 'exit')
+    },
+    async leaves() {
+      fs.rmSync(path.join(folder, 'lock'))
+      await lastKeeperLeft(dataDir)
+    },
+  }
+}
+
+test('the last supervisor to go ends the Postgres that no server uses any more', async () => {
+  const server = await start()
+  const [one, two, killed] = [await keeper('one'), await keeper('two'), await keeper('killed')]
+  await server.stop()
+  expect(running()).toBe(true)
+  await one.leaves()
+  await killed.dies()
+  expect(running()).toBe(true)
+  await two.leaves()
+  await expect.poll(running).toBe(false)
+})
+
+test('it leaves a Postgres that a server uses, which then ends it', async () => {
+  const server = await start()
+  const last = await keeper('last')
+  await last.leaves()
+  expect(running()).toBe(true)
+  await server.stop()
+  expect(running()).toBe(false)
+})
+
+test('without a Postgres of ours there is nothing to end', async () => {
+  await lastKeeperLeft(dataDir)
+  await lastKeeperLeft(path.join(dataDir, 'gone'))
+  expect(keeperLives(path.join(dataDir, 'gone'))).toBe(false)
+})
