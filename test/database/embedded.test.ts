@@ -43,26 +43,20 @@ const withPassword = (url: string, user: string, password: string) => {
   return other.toString()
 }
 
-// each makes its files before it sees that another was first
-const FOUR_STARTS = { timeout: 90_000 }
-test(
-  'four servers that start at once on a fresh DATA_DIR share one Postgres, and the last to stop stops it',
-  FOUR_STARTS,
-  async () => {
-    const fresh = newDataDir()
-    onTestFinished(() => rm(fresh, { recursive: true, force: true }))
-    const servers = await Promise.all([1, 2, 3, 4].map(() => useInProcess(fresh)))
-    const [{ url }] = servers as [(typeof servers)[0]]
-    expect(servers.map((server) => server.url)).toEqual([url, url, url, url])
-    expect(servers.filter((server) => server.started)).toHaveLength(1)
+test('four servers that start at once on a fresh DATA_DIR share one Postgres, and the last to stop stops it', async () => {
+  const fresh = newDataDir()
+  onTestFinished(() => rm(fresh, { recursive: true, force: true }))
+  const servers = await Promise.all([1, 2, 3, 4].map(() => useInProcess(fresh)))
+  const [{ url }] = servers as [(typeof servers)[0]]
+  expect(servers.map((server) => server.url)).toEqual([url, url, url, url])
+  expect(servers.filter((server) => server.started)).toHaveLength(1)
 
-    const last = servers.pop()!
-    await Promise.all(servers.map((server) => server.end('stop')))
-    expect(await refusal(url)).toBeNull()
-    await last.end('stop')
-    expect(await refusal(url)).toBe('ECONNREFUSED')
-  },
-)
+  const last = servers.pop()!
+  await Promise.all(servers.map((server) => server.end('stop')))
+  expect(await refusal(url)).toBeNull()
+  await last.end('stop')
+  expect(await refusal(url)).toBe('ECONNREFUSED')
+})
 
 test('it stays up as long as an agent needs it, and the next server joins it', async () => {
   let agents = 1

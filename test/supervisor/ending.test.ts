@@ -45,6 +45,32 @@ test('a network process that is killed is replaced, and the agent goes on', asyn
   }
 })
 
+test('a Node that was uninstalled under a supervisor is replaced by that of the server that adopts it', async () => {
+  const supervised = await place()
+  const folder = path.join(path.dirname(supervised.config.folder), 'old')
+  fs.mkdirSync(folder)
+  const old = path.join(folder, 'node')
+  fs.copyFileSync(process.execPath, old, fs.constants.COPYFILE_FICLONE)
+  const keeper = await supervised.start(old)
+  const plan = planOf(supervised, 'one')
+  const withNode = (bin: string) => ({ ...plan, env: { ...plan.env, PATH: `${bin}:/usr/bin:/bin` } })
+  const url = await serve(supervised, await supervised.connect('1'), withNode(folder))
+  const pid = await get(`${url}/pid`)
+  const network = () => childrenOf(keeper.pid!).find((child) => String(child) !== pid)!
+  fs.rmSync(folder, { recursive: true })
+  // it can't be started again before a server says by what
+  process.kill(network(), 'SIGKILL')
+  await expect.poll(() => fs.existsSync(path.join(supervised.config.folder, 'keeper.log'))).toBe(true)
+
+  const server = await supervised.connect('2')
+  const { execPath: node } = process
+  await server.ask({ verb: 'open', port: supervised.port, bindAddress: '127.0.0.1', node })
+  await server.ask({ verb: 'run', plan: withNode(path.dirname(node)) })
+  await expect.poll(() => get(`${url}/pid`).catch(() => '')).toBe(pid)
+  await get(`${url}/crash`).catch(() => undefined)
+  await expect.poll(() => get(url).catch(() => '')).toBe('one')
+})
+
 test('of a keeper that was killed nothing is left before the next one starts an agent, and its token still counts', async () => {
   const supervised = await place()
   const keeper = await supervised.start()

@@ -31,8 +31,8 @@ type Asked = Verb<Request>
 export interface Supervised {
   config: SupervisorConfig
   port: number
-  /** Starts another keeper of the same deployment; resolves when it answers, or has ended. */
-  start(): Promise<ChildProcess>
+  /** Starts another keeper of the same deployment; resolves when it answers, or has ended. `node`: default: ours. */
+  start(node?: string): Promise<ChildProcess>
   connect(token?: string): Promise<Server>
   /** what agents printed, and what was noted about them */
   printed(): string
@@ -44,8 +44,8 @@ export interface Supervised {
 export async function newSupervisor(changes: Partial<SupervisorConfig> = {}): Promise<Supervised> {
   const root = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'pilothouse-supervisor-')))
   fs.chmodSync(root, 0o755)
-  const folder = path.join(root, 'run')
-  fs.mkdirSync(folder, { mode: 0o700 })
+  const folder = path.join(root, 'run/0')
+  fs.mkdirSync(folder, { recursive: true, mode: 0o700 })
   const config: SupervisorConfig = {
     deploymentId: randomUUID(),
     installation: randomUUID(),
@@ -76,8 +76,8 @@ export async function newSupervisor(changes: Partial<SupervisorConfig> = {}): Pr
   return {
     config,
     port: await unusedPort(),
-    async start() {
-      const child = spawn(process.execPath, [file], {
+    async start(node = process.execPath) {
+      const child = spawn(node, [file], {
         cwd: '/',
         env: { PATH: process.env.PATH ?? '' },
         detached: true,

@@ -8,7 +8,7 @@ import type { UidRangeSetting } from '../accounts/range.ts'
 import { Containers } from '../engine/containers.ts'
 import { createLayout, type Layout } from '../os/layout.ts'
 import { Reaper } from '../os/reaper.ts'
-import { toolchainPath } from '../os/toolchain.ts'
+import { findToolchain } from '../os/toolchain.ts'
 import { type Admin, createAdmin } from './admin.ts'
 import { ephemeralPorts, type PortRange } from './ports.ts'
 
@@ -44,6 +44,9 @@ export interface Host {
   /** makes and drops databases */
   admin: Admin
   containers: Containers
+  /** absolute: the Node.js that agents and supervisors are run by */
+  node: string
+  /** PATH of builds and agents */
   searchPath: string
   /** the deployments' addresses */
   ports: PortRange
@@ -56,7 +59,7 @@ export function createHost(options: ProcessRuntimeOptions): Host {
   const layout = createLayout(options.dataDir, choice.typical)
   const accounts = createAccounts(choice, options.dataDir, layout)
   const reaper = new Reaper()
-  const searchPath = toolchainPath(layout.shared, choice.typical)
+  const { node, searchPath } = findToolchain(layout.shared, choice.typical)
   return {
     options,
     accounts,
@@ -70,6 +73,7 @@ export function createHost(options: ProcessRuntimeOptions): Host {
       dataDir: options.dataDir,
       app: layout.app,
     }),
+    node,
     searchPath,
     agentPort: ephemeralPorts(options.appPorts),
     ports: { folder: layout.ports, range: options.appPorts, bindAddress: bindAddress(options.appHost) },

@@ -8,11 +8,18 @@ import { type Account, canReach } from '../../../../platform/postgres/embedded/a
 
 const SYSTEM = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin']
 
-/** The value of PATH. `shared`: a folder that the account can enter, for the copy. */
-export function toolchainPath(shared: string, account: Account | null): string {
-  const node = fs.realpathSync(process.execPath)
-  const bin = account && !canReach(account, node) ? copyOf(node, shared) : path.dirname(process.execPath)
-  return [...new Set([bin, ...SYSTEM])].join(':')
+export interface Toolchain {
+  /** absolute: the Node.js */
+  node: string
+  /** the value of PATH */
+  searchPath: string
+}
+
+/** `shared`: a folder that the account can enter, for the copy. */
+export function findToolchain(shared: string, account: Account | null): Toolchain {
+  const real = fs.realpathSync(process.execPath)
+  const node = account && !canReach(account, real) ? path.join(copyOf(real, shared), 'node') : process.execPath
+  return { node, searchPath: [...new Set([path.dirname(node), ...SYSTEM])].join(':') }
 }
 
 /** Whether a program is in one of the PATH's folders. */

@@ -8,6 +8,7 @@ import path from 'node:path'
 import { within } from '../../../../../platform/async/time-limit.ts'
 import { StepFailure } from '../../../../output/failure.ts'
 import { ephemeralPorts } from '../../host/ports.ts'
+import { lastKeeperLeft } from '../../os/keepers.ts'
 import { SUPERVISOR_VARIABLE } from '../../os/process-tags.mjs'
 import { Crowd, endLeftovers } from '../agent/leftovers.ts'
 import { createOutput } from '../output/output.ts'
@@ -23,6 +24,8 @@ import { NetworkLink } from './network-link.ts'
 const LOOK_MS = 10_000
 /** ms that requests in flight have when nobody says how long */
 const DRAIN_MS = 3000
+/** ms to find out whether anybody needs the embedded Postgres */
+const POSTGRES_MS = 5000
 /** ms: the longest that a timer can wait */
 const LONGEST_TIMER = 2 ** 31 - 1
 
@@ -82,6 +85,7 @@ export async function runKeeper(config: SupervisorConfig): Promise<void> {
   async function leave(): Promise<void> {
     await within(1000, control?.close() ?? Promise.resolve())
     lock?.release()
+    await within(POSTGRES_MS, lastKeeperLeft(path.dirname(path.dirname(folder))).catch(record))
     process.exit()
   }
 
@@ -104,6 +108,7 @@ export async function runKeeper(config: SupervisorConfig): Promise<void> {
   function does(request: Request, connection: Connection): Promise<void> {
     switch (request.verb) {
       case 'open':
+        network.node = request.node ?? network.node
         return deployment.open(request.port, request.bindAddress)
       case 'run':
         return deployment.run(request.plan)

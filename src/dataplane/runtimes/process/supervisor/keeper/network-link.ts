@@ -26,6 +26,8 @@ export interface NetworkLinkOptions {
 }
 
 export class NetworkLink {
+  /** absolute: Node; counts from its next start on, since what started us may have been uninstalled */
+  node = process.execPath
   readonly #options: NetworkLinkOptions
   readonly #closing = new AbortController()
   readonly #answers = new Map<number, (answered: Answered) => void>()
@@ -113,7 +115,7 @@ export class NetworkLink {
   /** Starts one and resolves with how it ended. */
   #run(): Promise<string> {
     const { account, env } = this.#options
-    const child = spawn(process.execPath, [...process.execArgv, process.argv[1]!, 'network'], {
+    const child = spawn(this.node, [...process.execArgv, process.argv[1]!, 'network'], {
       cwd: '/',
       env,
       ...(account ? { uid: account.uid, gid: account.gid } : {}),
