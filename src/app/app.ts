@@ -22,7 +22,7 @@ import { bootstrap } from '../domain/workspaces/bootstrap.ts'
 import { type Config, ConfigError } from '../platform/config/config.ts'
 import { logDestination } from '../platform/log/destination.ts'
 import type { Database } from '../platform/postgres/client.ts'
-import { type Background, startBackground } from './background.ts'
+import { type Background, type Ending, startBackground } from './background.ts'
 import { createCore, publicUrlOf } from './core.ts'
 import { checkKeyRing } from './keyring-file.ts'
 import { createLimits } from './limits.ts'
@@ -42,8 +42,11 @@ export interface App {
   publicUrl(): string
   /** Listens and begins its background work. */
   start(): Promise<void>
-  /** Drains: finishes what was begun, takes nothing new, ends streams, gives leases back. May be called again. */
-  close(): Promise<void>
+  /**
+   * Drains: finishes what was begun, takes nothing new, ends streams, gives leases back. May be called again. Whether its
+   * agents end, too: by default what AGENTS_END_WITH_SERVER says.
+   */
+  close(ending?: Ending): Promise<void>
 }
 
 export interface Overrides {
@@ -123,10 +126,10 @@ async function assemble(config: Config, log: Logger, opened: Awaited<ReturnType<
     background = await startBackground({ core, database, config, log, url, apiKeys, onStuck })
   }
 
-  async function drain(): Promise<void> {
+  async function drain(ending: Ending): Promise<void> {
     draining = true
     await starting?.catch(() => {})
-    await Promise.all([relay.stop(), background?.stop(), closeHttp(fastify)])
+    await Promise.all([relay.stop(), background?.stop(ending), closeHttp(fastify)])
     await opened.close()
   }
 
@@ -144,8 +147,8 @@ async function assemble(config: Config, log: Logger, opened: Awaited<ReturnType<
       starting ??= start()
       return starting
     },
-    close() {
-      closed ??= drain()
+    close(ending = { agents: config.AGENTS_END_WITH_SERVER }) {
+      closed ??= drain(ending)
       return closed
     },
   }

@@ -1,15 +1,18 @@
 /** What a server does without being asked: keeps up with what other servers say, enforces deadlines, works. */
 import type { Logger } from 'pino'
 import type { ApiKeys } from '../api/auth/api-key.ts'
-import { createProcessRuntime } from '../dataplane/runtimes/process/runtime.ts'
+import { createProcessRuntime, type ProcessRuntime } from '../dataplane/runtimes/process/runtime.ts'
 import type { Runtime } from '../dataplane/runtimes/runtime.ts'
 import { startWorker, withTimeLimits } from '../dataplane/worker/worker.ts'
 import { localControlPlane } from '../domain/claims/control-plane.ts'
+import { withoutDeployment } from '../domain/claims/without-deployment.ts'
 import { type Core, OAUTH_CHANNEL, WORK_CHANNEL } from '../domain/context/context.ts'
 import { KEY_CHANNEL } from '../domain/keys/revoke.ts'
 import { GITPROVIDER_CHANNEL } from '../domain/sources/webhooks/receive.ts'
-import { startJobs } from '../platform/async/jobs.ts'
+import { installationId } from '../domain/workspaces/installation.ts'
+import { type Job, startJobs } from '../platform/async/jobs.ts'
 import { createNotifier } from '../platform/async/notifier.ts'
+import { within } from '../platform/async/time-limit.ts'
 import { type Config, ConfigError, engineEnvironment } from '../platform/config/config.ts'
 import type { Database } from '../platform/postgres/client.ts'
 import { type Listening, listen } from '../platform/postgres/listen.ts'
@@ -21,6 +24,21 @@ const IN_FLIGHT_MS = 6000
 
 /** ms that a report of the worker may take, locks that it waits for among it; then it is made again */
 const REPORT_MS = 20_000
+
+/** s between two looks for agents whose deployments are gone */
+const ORPHANS_SECONDS = 60
+
+/** ms that leases have to be given back before agents are ended that are to end, too */
+const RELEASE_MS = 2000
+
+/** s: with AGENTS_END_WITH_SERVER, agents whose server has crashed end when no other one has come by then */
+const CRASHED_SECONDS = 10
+
+/** How a server ends. */
+export interface Ending {
+  /** whether its agents end, too */
+  agents: boolean
+}
 
 export interface BackgroundOptions {
   core: Core
@@ -35,8 +53,8 @@ export interface BackgroundOptions {
 }
 
 export interface Background {
-  /** Stops taking work and gives every lease back; agents of this process end. At most some 8 s. */
-  stop(): Promise<void>
+  /** Stops taking work and gives every lease back; agents go on serving unless they are to end. At most some 8 s. */
+  stop(ending: Ending): Promise<void>
 }
 
 /** Resolves when the server hears what others say and its worker is there. */
@@ -79,18 +97,18 @@ export async function startBackground(options: BackgroundOptions): Promise<Backg
   }
   const jobs = startJobs(log, jobsOf(own, config.SWEEP_SECONDS))
   return {
-    async stop() {
+    async stop(ending) {
       // listeners that wait here for work get an empty answer at once
       notifier.close()
       oauthNotifier.close()
-      await Promise.all([jobs.stop(), worker?.stop(), gitProviderJobs.stop(), core.inFlight.close(IN_FLIGHT_MS)])
+      await Promise.all([jobs.stop(), worker?.stop(ending), gitProviderJobs.stop(), core.inFlight.close(IN_FLIGHT_MS)])
       await listening.close()
     },
   }
 
   async function startOwnWorker(): Promise<Background> {
-    const runtime =
-      config.RUNTIME === 'kubernetes' ? await kubernetesRuntime(config, log) : processRuntime(own, config, url, log)
+    const local = config.RUNTIME === 'kubernetes' ? null : await processRuntime(own, config, url, log)
+    const runtime = local ?? (await kubernetesRuntime(config, log))
     const started = await startWorker({
       controlPlane: withTimeLimits(localControlPlane(own), REPORT_MS),
       runtime,
@@ -98,10 +116,15 @@ export async function startBackground(options: BackgroundOptions): Promise<Backg
       log,
       onStuck,
     })
+    const looks = startJobs(log, local ? [agentsWithoutDeployment(own, local)] : [])
     return {
-      async stop() {
-        await started.stop()
-        await runtime.close()
+      async stop(ending) {
+        const stopped = Promise.all([started.stop(), looks.stop()])
+        // a database that is away must not keep the agents from ending
+        if (ending.agents) await within(RELEASE_MS, stopped)
+        else await stopped
+        await runtime.close({ endAgents: ending.agents })
+        await stopped
       },
     }
   }
@@ -114,8 +137,22 @@ async function kubernetesRuntime(config: Config, log: Logger): Promise<Runtime> 
   return (await createPlace(config, config.K8S_NAMESPACE ?? null, log)).runtime
 }
 
+/** Agents go on serving whatever becomes of servers, so somebody has to look whether they still should. */
+function agentsWithoutDeployment(core: Core, runtime: ProcessRuntime): Job {
+  return {
+    name: 'end of agents whose deployments are gone',
+    every: ORPHANS_SECONDS,
+    async round() {
+      const ended = await runtime.endOrphans((ids) => withoutDeployment(core, ids))
+      for (const { deploymentId, problem } of ended)
+        core.log.warn({ deploymentId, problem }, 'the agent of a deployment that is gone was ended')
+    },
+  }
+}
+
 /** Throws ConfigError: what can be wrong here is the account that builds and agents run under, or the folder. */
-function processRuntime(core: Core, config: Config, adminUrl: string, log: Logger): Runtime {
+async function processRuntime(core: Core, config: Config, adminUrl: string, log: Logger): Promise<ProcessRuntime> {
+  const installation = await installationId(core)
   try {
     return createProcessRuntime({
       dataDir: config.DATA_DIR,
@@ -129,6 +166,17 @@ function processRuntime(core: Core, config: Config, adminUrl: string, log: Logge
       sources: createSourceAccess(core),
       containerEngine: config.CONTAINER_ENGINE,
       engineEnvironment: engineEnvironment(),
+      supervisors: {
+        installation,
+        // in which a server that was not asked to end them can come back
+        orphanHours: config.AGENTS_END_WITH_SERVER ? CRASHED_SECONDS / 3600 : config.SUPERVISOR_ORPHAN_HOURS,
+        drainSeconds: config.DRAIN_SECONDS,
+        output: {
+          fileBytes: config.APP_OUTPUT_FILE_MB * 1_000_000,
+          files: config.APP_OUTPUT_FILES,
+          linesPerSecond: config.APP_OUTPUT_LINES_PER_SECOND,
+        },
+      },
     })
   } catch (cause) {
     throw new ConfigError(`The process runtime can't be used: ${(cause as Error).message}. Or set RUNTIME=none.`, {

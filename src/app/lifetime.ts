@@ -1,6 +1,7 @@
 /**
  * How a process of ours ends: on SIGTERM, SIGINT or SIGHUP (its terminal was closed) it closes what it has opened,
- * a second signal ends it at once, and nothing takes longer than LIMIT.
+ * a second signal ends it at once, and nothing takes longer than LIMIT. Who ends it at a terminal means all of it; a
+ * service manager that stops it may be about to start the next one.
  */
 import type { Log } from '../platform/log/log.ts'
 import { explain } from './exit-message.ts'
@@ -14,7 +15,8 @@ const SAME_SIGNAL = 1_000
 export const say = (text: string) => process.stderr.write(text)
 
 export interface Closable {
-  close(): Promise<void>
+  /** `ending`: none when it does not matter who ends it */
+  close(ending?: { agents: boolean }): Promise<void>
 }
 
 export class Lifetime {
@@ -22,9 +24,10 @@ export class Lifetime {
   #ending = false
   #signalled = 0
   #exitCode = 0
+  #atTerminal = false
 
   constructor() {
-    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => this.#onSignal())
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => this.#onSignal(signal))
     process.on('uncaughtException', (error) => this.#onBug(error))
   }
 
@@ -53,7 +56,7 @@ export class Lifetime {
     setTimeout(() => process.exit(1), LIMIT)
     let code = exitCode
     try {
-      await this.#opened?.what.close()
+      await this.#opened?.what.close(this.#atTerminal ? { agents: true } : undefined)
     } catch (error) {
       say(`${explain(error)}\n`)
       code = 1
@@ -61,11 +64,12 @@ export class Lifetime {
     process.exit(code)
   }
 
-  #onSignal(): void {
+  #onSignal(signal: 'SIGTERM' | 'SIGINT' | 'SIGHUP'): void {
     // one Ctrl-C arrives twice: from the terminal, and handed on by npm
     if (this.#ending && performance.now() - this.#signalled < SAME_SIGNAL) return
     if (this.#ending) process.exit(1)
     this.#signalled = performance.now()
+    this.#atTerminal = signal !== 'SIGTERM'
     this.end(0)
     // it leaves by itself as soon as it is there, which may take its time
     if (!this.#opened) setTimeout(() => process.exit(1), LIMIT)

@@ -6,6 +6,7 @@ import { createKeys, listKeys, revokeKeys } from './keys.ts'
 import { printListenerManifest, runListener } from './listener.ts'
 import { migrateDatabase } from './migrate.ts'
 import { rotateKeys } from './secrets.ts'
+import { stopServer } from './server.ts'
 import { createWorkspaces, listWorkspaces } from './workspaces.ts'
 
 /** name → command, in the order of the help. A name has one or two words. */
@@ -17,6 +18,7 @@ const COMMANDS: Record<string, Command> = {
   'workspaces list': listWorkspaces,
   'listener manifest': printListenerManifest,
   'secrets rotate': rotateKeys,
+  'server stop': stopServer,
   listener: runListener,
   migrate: migrateDatabase,
   backup: makeBackup,

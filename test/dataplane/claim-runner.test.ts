@@ -48,7 +48,7 @@ test('an answer that was overtaken by a newer one changes nothing', async () => 
   runner.update({ ...old, generation: 6 })
   expect(await eventually(() => runtime.asked.length === 1)).toBe(true)
   expect(runner.heartbeat().generation).toBeGreaterThanOrEqual(6)
-  await runner.release(0)
+  await runner.release()
   expect(runtime.asked).toEqual([`provision ${claim.deployment.id}`])
 })
 
@@ -114,5 +114,5 @@ test('a report that is not answered is made again', async () => {
   const { runner } = hold({}, { controlPlane: withTimeLimits({ ...plane, complete }, 50), claim: plane.claim1 })
   expect((await plane.done(step.id)).outcome).toBe('succeeded')
   expect(asked).toBe(2)
-  await runner.release(0)
+  await runner.release()
 })

@@ -1,10 +1,10 @@
 // A server that serves one revision from an image, to be killed. Arguments, as JSON: the process runtime's options, the claim, the step.
 import { createProcessRuntime } from '../../src/dataplane/runtimes/process/runtime.ts'
-import { memoryLog, NO_SOURCES, never } from './support.ts'
+import { claimOf, memoryLog, NO_SOURCES, never } from './support.ts'
 
 const [options, claim, step] = process.argv.slice(2).map((text) => JSON.parse(text))
 const runtime = createProcessRuntime({ ...options, sources: NO_SOURCES })
 const deadlineAt = new Date(step.deadlineAt)
-const candidate = await runtime.deploy(claim, { ...step, deadlineAt }, memoryLog(), never)
+const candidate = await runtime.deploy(claimOf(claim), { ...step, deadlineAt }, memoryLog(), never)
 await candidate.commit(async () => true)
 console.log(candidate.url)

@@ -10,11 +10,21 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { ProcessRuntimeOptions } from '../../src/dataplane/runtimes/process/host/host.ts'
-import { createProcessRuntime } from '../../src/dataplane/runtimes/process/runtime.ts'
 import type { LeasedClaim } from '../../src/dataplane/runtimes/runtime.ts'
 import type { RevisionWork } from '../../src/domain/protocol/protocol.ts'
 import { imageOf, REAL, type TestEngine, testEngine } from '../support/engine/engine.ts'
-import { claimOf, eventually, memoryLog, NO_SOURCES, never, openPlace, type Place, runOf, stepOf } from './support.ts'
+import {
+  claimOf,
+  eventually,
+  killSupervisor,
+  memoryLog,
+  NO_SOURCES,
+  never,
+  openPlace,
+  type Place,
+  runOf,
+  stepOf,
+} from './support.ts'
 
 const SERVER = fileURLToPath(new URL('./container-server.ts', import.meta.url))
 let folder: string
@@ -64,6 +74,7 @@ async function deploy(claim: LeasedClaim, revision: RevisionWork, log = memoryLo
   await candidate.commit(async () => true)
   return candidate
 }
+const teardown = (claim: LeasedClaim, { runtime } = place) => runtime.teardown(claim, stepOf('TEARDOWN', null), never)
 const text = async (url: string) => (await fetch(url)).text()
 const mine = (claim: LeasedClaim) => engine.containers(`pilothouse.deployment=${claim.deployment.id}`)
 const notes = ({ options }: Place, claim: LeasedClaim) => {
@@ -78,7 +89,7 @@ test('an image answers at the address of its deployment, and its tag is its vers
   expect(imageVersion).toBe('one')
   expect(mine(claim)).toHaveLength(1)
   expect(place.runtime.health(claim.deployment.id)).toMatchObject({ ready: 1, desired: 1, message: null })
-  await place.runtime.drop(claim.deployment.id)
+  await teardown(claim)
   expect(mine(claim)).toEqual([])
   expect(notes(place, claim)).toEqual([])
 })
@@ -102,7 +113,7 @@ test('secrets reach the container, of several lines too, and stand in no argumen
   const said = `${commandLines()}\n${log.lines.join('\n')}`
   expect(parts.filter((part) => said.includes(part))).toEqual([])
   expect(notes(place, claim).filter((name) => name.endsWith('.env'))).toEqual([])
-  await place.runtime.drop(claim.deployment.id)
+  await teardown(claim)
 })
 
 test('a secret that would steer the engine itself is refused under that name', async () => {
@@ -117,7 +128,7 @@ test('a new image takes over from the old one, which is gone then', async () => 
   expect(second.url).toBe(first.url)
   expect(await text(second.url)).toBe('two')
   expect(await eventually(() => mine(claim).length === 1)).toBe(true)
-  await place.runtime.drop(claim.deployment.id)
+  await teardown(claim)
 })
 
 test('a container that crashes is started again', async () => {
@@ -128,7 +139,7 @@ test('a container that crashes is started again', async () => {
   await log.seen(/The agent exited with code 7; restart 1/)
   expect(await eventually(async () => (await fetch(url)).status === 200)).toBe(true)
   expect(mine(claim)).toHaveLength(1)
-  await place.runtime.drop(claim.deployment.id)
+  await teardown(claim)
 })
 
 test('an image that is not there fails the deploy with a message that says so', async () => {
@@ -167,7 +178,7 @@ test.skipIf(REAL)('a registry is given the credentials of the deployment, and wh
   registry.close()
 })
 
-test('a server that is killed leaves a container that does not end by itself, and the next one removes it', async () => {
+test('a container goes on when its server is killed, and the next server takes it over', async () => {
   const own = await open()
   const claim = claimOf()
   const revision = image(ONE, { secrets: [{ name: 'STUBBORN', value: 'yes' }] })
@@ -176,25 +187,36 @@ test('a server that is killed leaves a container that does not end by itself, an
     ['--import', 'tsx', SERVER, ...[own.options, claim, stepOf('DEPLOY', revision)].map((it) => JSON.stringify(it))],
     { stdio: ['ignore', 'pipe', 'inherit'] },
   )
-  await Promise.race([once(server.stdout, 'data'), once(server, 'exit')])
-  const left = mine(claim)
-  expect(left).toHaveLength(1)
+  const [url] = await once(server.stdout, 'data')
+  const before = mine(claim)
+  expect(before).toHaveLength(1)
   server.kill('SIGKILL')
-  const next = createProcessRuntime(own.options)
-  next.ensure(claim, runOf(revision), memoryLog())
-  expect(await eventually(() => next.health(claim.deployment.id)?.ready === 1, 20_000)).toBe(true)
-  const now = mine(claim)
-  expect(now).toHaveLength(1)
-  expect(now).not.toEqual(left)
-  await next.teardown(claim, stepOf('TEARDOWN', null), never)
+  const later = { ...claim, token: '2' }
+  own.runtime.ensure(later, runOf(revision), memoryLog())
+  expect(await eventually(() => own.runtime.health(claim.deployment.id)?.ready === 1, 20_000)).toBe(true)
+  await own.runtime.prune(claim.deployment.id, [])
+  expect(mine(claim)).toEqual(before)
+  expect(await text(String(url).trim())).toBe('one')
+  await teardown(later, own)
   expect(mine(claim)).toEqual([])
-  await next.close()
+}, 60_000)
+
+test('a container whose supervisor is killed is removed before the next one is started', async () => {
+  const claim = claimOf()
+  const revision = image(ONE, { secrets: [{ name: 'STUBBORN', value: 'yes' }] })
+  const { url } = await deploy(claim, revision)
+  await killSupervisor(place, claim)
+  expect(await eventually(() => place.runtime.health(claim.deployment.id)?.ready === 0)).toBe(true)
+  expect(await eventually(() => place.runtime.health(claim.deployment.id)?.ready === 1, 20_000)).toBe(true)
+  expect(mine(claim)).toHaveLength(1)
+  expect(await text(url)).toBe('one')
+  await teardown(claim)
 }, 60_000)
 
 test('teardown removes every container of the deployment', async () => {
   const claim = claimOf()
   await deploy(claim, image(ONE))
-  await place.runtime.teardown(claim, stepOf('TEARDOWN', null), never)
+  await teardown(claim)
   expect(mine(claim)).toEqual([])
 })
 

@@ -1,9 +1,11 @@
 /** Log lines on their way to the control plane: in order, whole, and bounded while it is away. */
 import { expect, test } from 'vitest'
+import { HeldClaim } from '../../src/dataplane/worker/held-claim.ts'
 import { LogSink } from '../../src/dataplane/worker/log-sink.ts'
 import { scriptedControlPlane } from './control-plane.ts'
+import { claimOf } from './support.ts'
 
-const claim = { claimId: 'c', token: '1' }
+const claim = new HeldClaim({}, claimOf())
 const revision = { id: 'r', attempt: 1 }
 
 const numbers = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => `${from + i}`)

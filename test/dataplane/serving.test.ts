@@ -1,5 +1,4 @@
 // DEPLOY, hand-over, `run` and TEARDOWN on the process runtime: real agents behind the real proxy.
-import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import fs from 'node:fs'
@@ -7,7 +6,6 @@ import http from 'node:http'
 import net from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { createProcessRuntime } from '../../src/dataplane/runtimes/process/runtime.ts'
@@ -46,20 +44,13 @@ http.createServer((req, res) => {
 `
 
 let place: Place
-const claims: LeasedClaim[] = []
 beforeAll(async () => {
   place = await openPlace()
 })
-afterEach(async () => {
-  for (const claim of claims.splice(0)) await place.runtime.drop(claim.deployment.id)
-})
+afterEach(() => place.restart())
 afterAll(() => place.close())
 
-function newClaim(): LeasedClaim {
-  const claim = claimOf()
-  claims.push(claim)
-  return claim
-}
+const newClaim = () => claimOf()
 
 async function built(claim: LeasedClaim, greeting: string, changes: Partial<RevisionWork> = {}, files: Files = {}) {
   const repository = place.repository({ 'greeting.txt': greeting, 'server.mjs': SERVER, ...files })
@@ -233,7 +224,7 @@ test('a claim on a machine that runs nothing yet brings the active revision back
   const claim = newClaim()
   const revision = await built(claim, 'one')
   const url = await deploy(claim, revision)
-  await place.runtime.drop(claim.deployment.id)
+  await place.restart()
   await expect(fetch(url)).rejects.toThrow()
   place.runtime.ensure(claim, runOf(revision), memoryLog())
   const up = () =>
@@ -273,7 +264,7 @@ test('a deployment keeps its port, and two never share one', async () => {
   const url = await deploy(one, revision)
   const other = await deploy(two, await built(two, 'two'))
   expect(other).not.toBe(url)
-  await place.runtime.drop(one.deployment.id)
+  await place.restart()
   expect(await deploy(one, revision)).toBe(url)
 })
 
@@ -281,7 +272,7 @@ test('a deployment keeps its port also when APP_PORTS is another range now', asy
   const claim = newClaim()
   const revision = await built(claim, 'one')
   const url = await deploy(claim, revision)
-  await place.runtime.drop(claim.deployment.id)
+  await place.restart()
   const [, high] = place.options.appPorts
   const restarted = createProcessRuntime({ ...place.options, appPorts: [high + 1, high + 1] })
   restarted.ensure(claim, runOf(revision), memoryLog())
@@ -293,14 +284,14 @@ test('a deployment keeps its port also when APP_PORTS is another range now', asy
       ),
     ),
   ).toBe(true)
-  await restarted.close()
+  await restarted.close({ endAgents: true })
 })
 
 test('an address that another program has taken is named in the deploy log, and served as soon as it is free', async () => {
   const claim = newClaim()
   const revision = await built(claim, 'one')
   const url = await deploy(claim, revision)
-  await place.runtime.drop(claim.deployment.id)
+  await place.restart()
   const port = Number(new URL(url).port)
   const warnings: Error[] = []
   const warn = (warning: Error) => warnings.push(warning)
@@ -331,29 +322,6 @@ test('an address that another program has taken is named in the deploy log, and 
   ).toBe(true)
 })
 
-test('an address that a server of ours holds which hangs is named with its process', async () => {
-  const claim = newClaim()
-  const revision = await built(claim, 'one')
-  const url = await deploy(claim, revision)
-  await place.runtime.drop(claim.deployment.id)
-  const { port } = new URL(url)
-  const script = fileURLToPath(new URL('hung-server.ts', import.meta.url))
-  const hung = spawn(process.execPath, ['--import', 'tsx', script, place.options.dataDir, port], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  try {
-    await once(hung.stdout, 'data')
-    hung.kill('SIGSTOP')
-    const log = memoryLog()
-    place.runtime.ensure(claim, runOf(revision), log)
-    expect(await log.seen(/^Port/)).toBe(
-      `Port ${port}, the address of this deployment, is held by pid ${hung.pid}, a server of this DATA_DIR that does not answer: end it.`,
-    )
-  } finally {
-    hung.kill('SIGKILL')
-  }
-})
-
 test('an agent finds nothing of the server: not in its environment, not in files, not in the database', async () => {
   vi.stubEnv('SERVER_ONLY', 'server-only')
   const claim = newClaim()
@@ -375,6 +343,7 @@ test('an agent finds nothing of the server: not in its environment, not in files
       'PILOTHOUSE_DEPLOYMENT_ID',
       'PILOTHOUSE_PROCESS_GROUP',
       'PILOTHOUSE_REVISION_ID',
+      'PILOTHOUSE_SUPERVISOR',
       'PORT',
       'POSTGRES_URI',
       'USER',

@@ -9,9 +9,13 @@ import os from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { SourceAccess } from '../../src/dataplane/build/source-access.ts'
-import type { ProcessRuntimeOptions } from '../../src/dataplane/runtimes/process/host/host.ts'
-import { createProcessRuntime } from '../../src/dataplane/runtimes/process/runtime.ts'
-import type { LeasedClaim, RevisionLog, RevisionStep, Runtime } from '../../src/dataplane/runtimes/runtime.ts'
+import { endAgents } from '../../src/dataplane/runtimes/process/agents/end-agents.ts'
+import { supervisorFiles } from '../../src/dataplane/runtimes/process/agents/supervisor-files.ts'
+import type { OutputHook, ProcessRuntimeOptions } from '../../src/dataplane/runtimes/process/host/host.ts'
+import { createProcessRuntime, type ProcessRuntime } from '../../src/dataplane/runtimes/process/runtime.ts'
+import { filesIn, parseLine } from '../../src/dataplane/runtimes/process/supervisor/output/line.ts'
+import type { LeasedClaim, RevisionLog, RevisionStep } from '../../src/dataplane/runtimes/runtime.ts'
+import { ClaimLostError } from '../../src/domain/core/errors.ts'
 import type { RevisionWork, Run, Step } from '../../src/domain/protocol/protocol.ts'
 import type { StepKind } from '../../src/generated/prisma/enums.ts'
 import { testDatabase } from '../support/database.ts'
@@ -27,7 +31,9 @@ const AGENT = fileURLToPath(new URL('../fixtures/agent', import.meta.url))
 
 export interface Place {
   options: ProcessRuntimeOptions
-  runtime: Runtime
+  runtime: ProcessRuntime
+  /** As if the machine was started anew: no agent runs, and nobody holds anything. */
+  restart(): Promise<void>
   /** A bare repository below GIT_DIRECTORY, on branch `main`: the demo's agent with these files changed (null: removed). */
   repository(files?: Files): Repository
   close(): Promise<void>
@@ -59,17 +65,74 @@ export async function openPlace(changes: Partial<ProcessRuntimeOptions> = {}): P
     appHost: '127.0.0.1',
     appPorts: [low, low + 50],
     sources: NO_SOURCES,
+    supervisors: {
+      installation: randomUUID(),
+      // when a test's process is killed
+      orphanHours: 1 / 60,
+      drainSeconds: 600,
+      output: { fileBytes: 1_000_000, files: 5, linesPerSecond: 200 },
+    },
     ...changes,
   }
-  const runtime = createProcessRuntime(options)
-  return {
+  const { logs, hook } = outputToLogs()
+  const open = () => withLogs(createProcessRuntime({ ...options, output: hook }), logs)
+  const end = async () => {
+    await opened.runtime.close({ endAgents: true })
+    await endAgents(options.dataDir, 0)
+  }
+  const opened: Place = {
     options,
-    runtime,
+    runtime: open(),
+    async restart() {
+      await end()
+      opened.runtime = open()
+    },
     repository: (files = {}) => createRepository(root, gitDirectory, files),
     async close() {
-      await runtime.close()
+      await end()
       await database.drop()
       fs.rmSync(root, { recursive: true, force: true })
+    },
+  }
+  return opened
+}
+
+/** What agents print goes to the log that their revision was last deployed or wanted with. */
+function outputToLogs() {
+  const logs = new Map<string, RevisionLog>()
+  const folders = new Map<string, string>()
+  const seen = new Set<string>()
+  const hook: OutputHook = {
+    held(claim, folder) {
+      folders.set(claim.deployment.id, folder)
+      hook.printed(claim.deployment.id)
+    },
+    printed(deploymentId) {
+      const folder = folders.get(deploymentId)!
+      for (const { name, source } of filesIn(fs.existsSync(folder) ? fs.readdirSync(folder) : [])) {
+        for (const text of fs.readFileSync(path.join(folder, name), 'utf8').split('\n')) {
+          const line = parseLine(text)
+          if (!line || seen.has(`${source} ${line.n}`)) continue
+          seen.add(`${source} ${line.n}`)
+          logs.get(`${line.revisionId}.${line.attempt}`)?.print('deploy', line.message, line.level)
+        }
+      }
+    },
+  }
+  return { logs, hook }
+}
+
+function withLogs(runtime: ProcessRuntime, logs: Map<string, RevisionLog>): ProcessRuntime {
+  const known = ({ id, attempt }: RevisionWork, log: RevisionLog) => logs.set(`${id}.${attempt}`, log)
+  return {
+    ...runtime,
+    deploy(claim, step, log, signal, onProgress) {
+      known(step.revision, log)
+      return runtime.deploy(claim, step, log, signal, onProgress)
+    },
+    ensure(claim, run, log) {
+      if (run && log) known(run.revision, log)
+      runtime.ensure(claim, run, log)
     },
   }
 }
@@ -156,6 +219,9 @@ export function runOf(revision: RevisionWork): Run {
 export function claimOf(changes: Partial<LeasedClaim> = {}): LeasedClaim {
   return {
     leaseValid: () => true,
+    raiseToken: async () => {
+      throw new ClaimLostError()
+    },
     claimId: randomUUID(),
     token: '1',
     generation: 1,
@@ -193,6 +259,14 @@ export function memoryLog(): RevisionLog & { lines: string[]; seen(pattern: RegE
         check()
       }),
   }
+}
+
+/** Kills the supervisor of a deployment, which leaves what it has started. */
+export async function killSupervisor({ options }: Place, { deployment }: LeasedClaim): Promise<void> {
+  const { lock } = supervisorFiles(options.dataDir, deployment.id)
+  const pid = Number.parseInt(fs.readFileSync(lock, 'utf8'), 10)
+  process.kill(pid, 'SIGKILL')
+  await eventually(() => !alive(pid))
 }
 
 export const never = new AbortController().signal

@@ -9,7 +9,7 @@ import { testApp } from '../support/app.ts'
 import { asAdmin, type TestDatabase, testDatabase } from '../support/database.ts'
 import { gitBody, gitDeployment, imageBody } from '../support/factories.ts'
 import { cli, type RunningServer, run, startInVain, startServer, temporaryFolder } from '../support/process.ts'
-import { agentRepository } from '../support/repository.ts'
+import { type AgentRepository, agentRepository } from '../support/repository.ts'
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>
 let servers: RunningServer[]
@@ -194,42 +194,78 @@ describe('on a database', () => {
     expect(await server.ended).toMatchObject({ code: 0, signal: null })
   })
 
-  test('SIGTERM ends the agents that it runs and gives its leases back', async () => {
-    const GIT_DIRECTORY = path.join(folder.path, 'git')
-    const repository = await agentRepository(GIT_DIRECTORY, 'agent')
-    const server = await start({
+  describe('with an agent', () => {
+    let repository: AgentRepository
+    const env = () => ({
       DATABASE_URL: database.url,
       CONTROL_PLANE_API_KEY: key,
-      GIT_DIRECTORY,
+      GIT_DIRECTORY: path.join(folder.path, 'git'),
       WORKER: 'on',
       RUNTIME: 'process',
       APP_PORTS: '21700-21799',
+      AGENTS_END_WITH_SERVER: 'off',
     })
-    const integrations = await (await get(`${server.url}/v1/integrations/gitprovider/install`, key)).json()
-    const [{ id: integrationId }] = integrations as [{ id: string }]
-    const made = await fetch(`${server.url}/v2/deployments`, {
-      method: 'POST',
-      headers: { 'x-api-key': key, 'content-type': 'application/json' },
-      body: JSON.stringify(gitBody({ integrationId }, { source_config: { repo_url: repository.url } })),
+    const stop = (...options: string[]) => cli(['server', 'stop', ...options], { DATA_DIR: folder.path })
+    const leases = () =>
+      asAdmin(database.url, async (admin) => {
+        const { rows } = await admin.query('SELECT lease_holder FROM deployments')
+        return rows.map(({ lease_holder }) => lease_holder as string | null)
+      })
+    beforeEach(async () => {
+      repository = await agentRepository(path.join(folder.path, 'git'), 'agent')
     })
-    const { id } = (await made.json()) as { id: string }
-    const addressOf = async () => {
-      const body = await (await get(`${server.url}/v2/deployments/${id}`, key)).json()
-      const { active_revision_id, url } = body as { active_revision_id: string | null; url: string }
-      return active_revision_id && url
-    }
-    await expect.poll(addressOf, { timeout: 40_000 }).toMatch(/^http/)
-    const address = (await addressOf())!
-    expect((await get(`${address}/ok`)).status).toBe(200)
+    afterEach(async () => {
+      await stop('--agents')
+      await repository.remove()
+    })
 
-    server.child.kill('SIGTERM')
-    expect((await server.ended).code).toBe(0)
-    expect(await refuses(address)).toBe(true)
-    await asAdmin(database.url, async (admin) => {
-      const { rows } = await admin.query('SELECT lease_holder, lease_expires_at FROM deployments')
-      expect(rows).toEqual([{ lease_holder: null, lease_expires_at: null }])
-    })
-    await repository.remove()
+    /** Its id and its address, once it serves. */
+    async function deployed(server: RunningServer): Promise<{ id: string; address: string }> {
+      const integrations = await (await get(`${server.url}/v1/integrations/gitprovider/install`, key)).json()
+      const [{ id: integrationId }] = integrations as [{ id: string }]
+      const made = await fetch(`${server.url}/v2/deployments`, {
+        method: 'POST',
+        headers: { 'x-api-key': key, 'content-type': 'application/json' },
+        body: JSON.stringify(gitBody({ integrationId }, { source_config: { repo_url: repository.url } })),
+      })
+      const { id } = (await made.json()) as { id: string }
+      const addressOf = async () => {
+        const body = await (await get(`${server.url}/v2/deployments/${id}`, key)).json()
+        const { active_revision_id, url } = body as { active_revision_id: string | null; url: string }
+        return active_revision_id && url
+      }
+      await expect.poll(addressOf, { timeout: 40_000 }).toMatch(/^http/)
+      const address = (await addressOf())!
+      expect((await get(`${address}/ok`)).status).toBe(200)
+      return { id, address }
+    }
+
+    test('SIGTERM leaves it serving and gives its lease back, and the next server takes it over; Ctrl-C ends it', async () => {
+      const server = await start(env())
+      const { address } = await deployed(server)
+      server.child.kill('SIGTERM')
+      expect((await server.ended).code).toBe(0)
+      expect(await leases()).toEqual([null])
+      expect((await get(`${address}/ok`)).status).toBe(200)
+
+      const next = await start(env())
+      await expect.poll(leases, { timeout: 10_000 }).toEqual([expect.stringContaining(`:${next.child.pid}:`)])
+      expect((await get(`${address}/ok`)).status).toBe(200)
+      next.child.kill('SIGINT')
+      expect((await next.ended).code).toBe(0)
+      expect(await refuses(address)).toBe(true)
+    }, 120_000)
+
+    test('it is ended by the command line, with its server or after it, and without the database', async () => {
+      const server = await start(env())
+      const { id, address } = await deployed(server)
+      expect(await stop()).toMatchObject({ code: 0, stdout: `Stopped the server (pid ${server.child.pid})\n` })
+      expect((await server.ended).code).toBe(0)
+      expect((await get(`${address}/ok`)).status).toBe(200)
+      expect(await stop('--agents')).toMatchObject({ code: 0, stdout: `Ended the agent of ${id}\n` })
+      expect(await refuses(address)).toBe(true)
+      expect((await stop('--agents')).stdout).toBe(`Nothing of ${folder.path} runs on this machine.\n`)
+    }, 120_000)
   })
 
   test('connections that are kept alive do not delay the end', async () => {

@@ -108,6 +108,7 @@ export async function testApp(options: TestAppOptions = {}): Promise<TestApp> {
     LOG_LEVEL: 'silent',
     WORKER: 'off',
     RUNTIME: 'process',
+    AGENTS_END_WITH_SERVER: 'on',
     ...options.settings,
   })
   const app = await buildApp(config, options.overrides)

@@ -60,7 +60,7 @@ export function startInVain(env: Record<string, string>): Promise<Ran> {
 
 /** Starts a server on a free port and waits until it has said where it is. Throws with what it wrote if it ends before. */
 export async function startServer(env: Record<string, string>): Promise<RunningServer> {
-  const running = run('src/main.ts', [], { PORT: '0', WORKER: 'off', ...env })
+  const running = run('src/main.ts', [], { PORT: '0', WORKER: 'off', AGENTS_END_WITH_SERVER: 'on', ...env })
   const { child, output, ended } = running
   const said = new Promise<string>((resolve) => {
     child.stderr!.on('data', () => {

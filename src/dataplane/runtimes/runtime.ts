@@ -22,6 +22,8 @@ export type OnProgress = (progress: Progress | null) => void
 export interface LeasedClaim extends Claim {
   /** By this process's own clock, with a margin: to be asked right before each write. */
   leaseValid(): boolean
+  /** Raises `token` above one that was `seen` where its agents are. Throws ClaimLostError. */
+  raiseToken(seen: string): Promise<void>
 }
 
 /** A step whose deadline is by this process's own clock. */
@@ -45,7 +47,8 @@ export interface Candidate {
   imageVersion?: string
   /**
    * Hands over: holds new requests, calls `record`, and on true sends them, and all that follow, to the
-   * candidate; on false (or an error, which is passed on) the old process stays and the candidate is ended.
+   * candidate; on false (or an error, which is passed on) the old process stays and the candidate is ended. Where that
+   * can't be known any more, since the claim is lost, the next holder decides.
    */
   commit(record: () => Promise<boolean>): Promise<void>
   discard(): Promise<void>
@@ -86,14 +89,14 @@ export interface Runtime {
   ensure(claim: LeasedClaim, run: Run | null, log: RevisionLog | null): void
   /** Removes artifacts other than these, and what broken tries left. Only called while no step is under way. */
   prune(deploymentId: string, keepArtifacts: string[]): Promise<void>
-  /** Ends whatever runs for this deployment here: at once, or after requests in flight had `drainMs`. Resolves when it is over. */
-  drop(deploymentId: string, drainMs?: number): Promise<void>
+  /** Lets go of the deployment, whose steps are over: what serves goes on until a later holder says otherwise. */
+  drop(deploymentId: string): Promise<void>
   /** undefined: nothing is supposed to run */
   health(deploymentId: string): Health | undefined
   /** Makes this holder known to others that share the machine; returns how to deregister. */
   registerHolder(holder: string): Promise<() => Promise<void>>
   /** Calls `release` for each holder that is known to be dead. */
   releaseDeadHolders(release: (holder: string) => Promise<void>): Promise<void>
-  /** Ends everything, also the runtime's own helpers. */
-  close(): Promise<void>
+  /** Ends the runtime's own helpers, and what serves only with `endAgents`, where agents are of this machine. */
+  close(options?: { endAgents: boolean }): Promise<void>
 }

@@ -1,7 +1,7 @@
 /**
  * Runs one claim of this worker: level-based, it compares what the control plane wants of the deployment (`run`, `step`,
  * `stop`) with what is under way, and acts. At most one step at a time; a step that was withdrawn is stopped, and reported
- * only when everything it had started is over.
+ * only when everything it had started is over. The lease guards steps alone: whatever becomes of it, what serves goes on.
  */
 import type { Logger } from 'pino'
 import { ClaimLostError } from '../../domain/core/errors.ts'
@@ -10,6 +10,8 @@ import { backoff, retry } from '../../platform/async/retry.ts'
 import { within } from '../../platform/async/time-limit.ts'
 import { storable } from '../output/text.ts'
 import type { LeasedClaim, Runtime, TimedStep } from '../runtimes/runtime.ts'
+import { HeldClaim } from './held-claim.ts'
+import { Lease } from './lease.ts'
 import { LogSink } from './log-sink.ts'
 import { performStep, type StepResult, Withdrawn } from './perform-step.ts'
 import { ensureStopped, StuckError } from './stop-step.ts'
@@ -29,11 +31,8 @@ export interface ClaimRunnerOptions {
   stopMs?: number
 }
 
-/** ms in which everything of a deployment is over here, whatever it takes */
+/** ms in which every step of a deployment is over here, whatever it takes */
 const SHUTDOWN_MS = 120_000
-
-/** ms that a timer may come too early */
-const TIMER_EARLY = 2
 
 interface Active {
   step: Step
@@ -43,11 +42,13 @@ interface Active {
 
 export class ClaimRunner {
   readonly claim: LeasedClaim
-  /** resolves when nothing of it is left here: processes have ended, the claim is lost or released */
+  /** resolves when its steps have ended, and the claim is lost or released */
   readonly over: Promise<void>
   readonly #options: ClaimRunnerOptions
   readonly #log: Logger
+  readonly #held: HeldClaim
   readonly #sink: LogSink
+  readonly #lease = new Lease(() => void this.#leaseOver())
   readonly #end = new AbortController()
   #assignment: Assignment
   /** performance.now() of when the assignment came */
@@ -62,18 +63,24 @@ export class ClaimRunner {
   /** a hand-over is under way: what runs is about to change by our own doing */
   #handingOver = false
   #pruning: Promise<void> = Promise.resolve()
-  /** performance.now() of when the lease is given up */
-  #leaseEnd = 0
-  #leaseTimer: NodeJS.Timeout | null = null
   #finish!: () => void
 
   constructor(options: ClaimRunnerOptions) {
     const { claim, controlPlane, log } = options
     this.#options = options
-    this.claim = { ...claim, leaseValid: () => !this.ended && performance.now() < this.#leaseEnd }
+    const held = new HeldClaim(controlPlane, claim)
+    this.#held = held
+    this.claim = {
+      ...claim,
+      get token() {
+        return held.token
+      },
+      leaseValid: () => !this.ended && this.#lease.left > 0,
+      raiseToken: (seen) => this.#raiseToken(seen),
+    }
     this.#assignment = claim
     this.#log = log.child({ deploymentId: claim.deployment.id, claimId: claim.claimId })
-    this.#sink = new LogSink(controlPlane, { claimId: claim.claimId, token: claim.token })
+    this.#sink = new LogSink(controlPlane, this.#held)
     this.over = new Promise((resolve) => {
       this.#finish = resolve
     })
@@ -104,25 +111,14 @@ export class ClaimRunner {
     }
   }
 
-  /** The lease lasts `leaseSeconds` from `since` (performance.now()). It is given up shortly before its end. */
+  /** The lease lasts `leaseSeconds` from `since` (performance.now()). */
   renewed(since: number, leaseSeconds: number): void {
-    if (this.ended) return
-    if (this.#leaseTimer) clearTimeout(this.#leaseTimer)
-    // to end processes takes a moment, and must be over when somebody else may start
-    const margin = Math.min(5000, leaseSeconds * 250)
-    this.#leaseEnd = since + leaseSeconds * 1000 - margin
-    const giveUp = () => {
-      if (this.ended || this.leaseLeft > TIMER_EARLY) return
-      this.#log.warn('The lease could not be renewed: everything of this deployment is stopped here')
-      void this.lost().then(() => this.#releaseLate())
-    }
-    // in a process that was busy for long, the answer that renews it may be there and only not have been read yet
-    this.#leaseTimer = setTimeout(() => setImmediate(giveUp), Math.max(0, this.leaseLeft))
+    if (!this.ended) this.#lease.renewed(since, leaseSeconds)
   }
 
   /** ms until the lease is given up, unless it is renewed. */
   get leaseLeft(): number {
-    return this.#leaseEnd - performance.now()
+    return this.#lease.left
   }
 
   /** An assignment in the answer to a heartbeat. */
@@ -134,39 +130,60 @@ export class ClaimRunner {
     this.#reconcile()
   }
 
-  /** The claim is gone: ends everything at once, without a report. */
+  /** The claim is gone: ends its steps at once, without a report. */
   async lost(): Promise<void> {
-    await this.#shutDown(0, async () => undefined)
+    await this.#shutDown(async () => undefined)
   }
 
-  /** The lease could not be renewed in time: the control plane learns of that when it can, so that the try of the step does not count. */
-  async #releaseLate(): Promise<void> {
-    const { claimId, token } = this.claim
-    await this.#options.controlPlane.release({ claimId, token }).catch((error) => {
-      if (!(error instanceof ClaimLostError))
-        this.#log.warn({ err: error }, 'A claim that ran out could not be given back')
-    })
+  /** The control plane does not know the claim under this token. */
+  async refused(token: string): Promise<void> {
+    if (this.ended || !(await this.#held.isCurrent(token))) return
+    this.#log.warn('A claim was lost')
+    await this.lost()
   }
 
-  /** The worker stops: ends everything (requests in flight have `drainMs`), then gives the claim back. False: the control plane did not answer. */
-  release(drainMs: number): Promise<boolean> {
-    const { claimId, token } = this.claim
-    return this.#shutDown(drainMs, async () => {
+  async #raiseToken(seen: string): Promise<void> {
+    try {
+      await this.#held.raise(seen)
+      this.#log.warn({ seen }, 'The database knows older fencing tokens than the agents: it was raised above them')
+    } catch (error) {
+      if (error instanceof ClaimLostError) void this.lost()
+      throw error
+    }
+  }
+
+  /** It could not be renewed in time. The control plane learns of that when it can, so that the try of the step does not count. */
+  async #leaseOver(): Promise<void> {
+    if (this.ended) return
+    this.#log.warn('The lease could not be renewed: the steps of this deployment end here, and what serves goes on')
+    await this.lost()
+    const { controlPlane } = this.#options
+    await this.#held
+      .call((claim) => controlPlane.release(claim))
+      .catch((error) => {
+        if (!(error instanceof ClaimLostError))
+          this.#log.warn({ err: error }, 'A claim that ran out could not be given back')
+      })
+  }
+
+  /** Ends its steps, then gives the claim back. False: the control plane did not answer. */
+  release(): Promise<boolean> {
+    return this.#shutDown(async () => {
       await this.#sink.flush(1000)
-      await this.#options.controlPlane.release({ claimId, token })
+      await this.#held.call((claim) => this.#options.controlPlane.release(claim))
     })
   }
 
   /** False: `last` failed. */
-  async #shutDown(drainMs: number, last: () => Promise<void>): Promise<boolean> {
+  async #shutDown(last: () => Promise<void>): Promise<boolean> {
     if (this.ended) return this.over.then(() => true)
     let done = true
     this.#end.abort()
-    if (this.#leaseTimer) clearTimeout(this.#leaseTimer)
+    this.#lease.stop()
     this.#active?.abort.abort(new Error('This worker does not hold the deployment any more'))
     const { runtime, after, onStuck } = this.#options
     try {
-      const over = Promise.all([after, this.#active?.done, runtime.drop(this.claim.deployment.id, drainMs)])
+      const over = Promise.all([after, this.#active?.done, runtime.drop(this.claim.deployment.id)])
       if (!(await within(SHUTDOWN_MS, over)))
         onStuck?.(new StuckError('A deployment can’t be given up here: this process ends, to be started again.'))
       await over
@@ -236,7 +253,7 @@ export class ClaimRunner {
   async #ensureStopped(step: Step, done: Promise<void>): Promise<void> {
     const { runtime, onStuck, stopMs } = this.#options
     try {
-      if (await ensureStopped(step, done, { runtime, log: this.#log, stopMs })) await this.release(0)
+      if (await ensureStopped(step, done, { runtime, log: this.#log, stopMs })) await this.release()
     } catch (error) {
       onStuck?.(error as StuckError)
     }
@@ -250,11 +267,11 @@ export class ClaimRunner {
 
   /** Reports to the control plane until that has answered; true: the result counts. Never throws. */
   async #report(stepId: string, result: StepResult): Promise<boolean> {
-    const { claimId, token } = this.claim
+    const { controlPlane } = this.#options
     const storableResult = result.message === undefined ? result : { ...result, message: storable(result.message) }
     await this.#sink.flush()
     if (this.ended) return false
-    const complete = () => this.#options.controlPlane.complete({ claimId, token, stepId, ...storableResult })
+    const complete = () => this.#held.call((claim) => controlPlane.complete({ ...claim, stepId, ...storableResult }))
     const pause = (tries: number, error: unknown) => {
       this.#log.warn({ err: error, stepId }, 'The result of a step could not be reported yet')
       return backoff(tries, 200, 5000)
@@ -278,7 +295,7 @@ export class ClaimRunner {
     // the answer to our report of that step must have been lost
     if (this.#begun) await this.#report(this.#begun.id, { outcome: 'stopped' })
     // or that step never got here, or was not understood: then only a new lease sets the deployment free
-    if (this.#assignment.stop && !this.#active) await this.release(0)
+    if (this.#assignment.stop && !this.#active) await this.release()
     else this.#reconcile()
   }
 

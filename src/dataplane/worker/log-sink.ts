@@ -8,6 +8,7 @@ import { within } from '../../platform/async/time-limit.ts'
 import { storable } from '../output/text.ts'
 import type { RevisionLog } from '../runtimes/runtime.ts'
 import { Backlog } from './backlog.ts'
+import type { HeldClaim } from './held-claim.ts'
 
 const FLUSH_MS = 200
 const RETRY_MS = 2000
@@ -15,7 +16,7 @@ const BATCH = 100
 
 export class LogSink {
   readonly #controlPlane: ControlPlane
-  readonly #claim: { claimId: string; token: string }
+  readonly #claim: Pick<HeldClaim, 'call'>
   readonly #pending = new Backlog()
   #sending: Promise<void> | null = null
   #timer: NodeJS.Timeout | null = null
@@ -23,7 +24,7 @@ export class LogSink {
   #failed = false
   #closed = false
 
-  constructor(controlPlane: ControlPlane, claim: { claimId: string; token: string }) {
+  constructor(controlPlane: ControlPlane, claim: Pick<HeldClaim, 'call'>) {
     this.#controlPlane = controlPlane
     this.#claim = claim
   }
@@ -72,12 +73,8 @@ export class LogSink {
       const batch = this.#pending.next(BATCH)
       const { revisionId, attempt } = batch[0]!
       try {
-        await this.#controlPlane.logs({
-          ...this.#claim,
-          revisionId,
-          attempt,
-          entries: batch.map(({ type, level, message, time }) => ({ type, level, message, time })),
-        })
+        const entries = batch.map(({ type, level, message, time }) => ({ type, level, message, time }))
+        await this.#claim.call((claim) => this.#controlPlane.logs({ ...claim, revisionId, attempt, entries }))
       } catch (error) {
         if (error instanceof ClaimLostError) return this.close()
         // tried again later; what does not fit into the backlog meanwhile is left out

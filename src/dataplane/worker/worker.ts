@@ -23,7 +23,7 @@ export interface WorkerOptions {
   version?: string
   /** With so many claims it claims no more; they are for its replicas. Default: no limit */
   maxClaims?: number
-  /** called when something can't be ended here: then this process has to end, and be started again */
+  /** called when a step can't be ended here: then this process has to end, and be started again */
   onStuck?: (error: Error) => void
   /** ms that a step has to stop once its signal has aborted, before it is ended by force. Default: 30 s */
   stopMs?: number
@@ -31,7 +31,7 @@ export interface WorkerOptions {
 
 export interface Worker {
   holder: string
-  /** Ends every step and agent, gives every claim back. At most 8 s. */
+  /** Ends every step, gives every claim back; what serves goes on. At most 8 s. */
   stop(): Promise<void>
 }
 
@@ -41,8 +41,6 @@ const CLAIM_BATCH = 20
 const HEARTBEAT_BATCH = 1000
 /** ms from one call to the next of its kind, when the control plane answers at once */
 const APART = 200
-/** requests in flight have this long when the worker stops */
-const DRAIN_MS = 3000
 const STOP_LIMIT_MS = 7500
 
 /** Resolves when this worker is known to others on its machine; the loops run on their own from then on. */
@@ -126,11 +124,11 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
       controlPlane.heartbeat({ leaseSeconds, waitSeconds: wait, claims }, cut),
     )
     const byClaim = new Map(part.map((runner) => [runner.claim.claimId, runner]))
+    const tokens = new Map(claims.map(({ claimId, token }) => [claimId, token]))
     for (const { claimId, lost, assignment } of answers) {
       const runner = byClaim.get(claimId)
       if (lost) {
-        if (runner && !runner.ended) log.warn({ claimId }, 'A claim was lost')
-        void runner?.lost()
+        void runner?.refused(tokens.get(claimId)!)
         continue
       }
       runner?.renewed(since, leaseSeconds)
@@ -174,7 +172,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     stopping.abort()
     idle.abort()
     await within(1000, loops)
-    const releases = [...runners.values()].map((runner) => runner.release(DRAIN_MS))
+    const releases = [...runners.values()].map((runner) => runner.release())
     const released = await within(STOP_LIMIT_MS - 1000, Promise.all(releases))
     // what could not be given back is released by the next worker on this machine, as after a kill
     if (released?.every(Boolean)) await deregister()

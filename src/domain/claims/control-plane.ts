@@ -17,6 +17,7 @@ import { claim, giveBack } from './claim.ts'
 import { complete } from './complete.ts'
 import { heartbeat } from './heartbeat.ts'
 import { appendLogs } from './logs.ts'
+import { raiseToken } from './raise-token.ts'
 import { release, releaseHolder } from './release.ts'
 
 /** For the built-in worker, which has the deployments that name no listener. */
@@ -29,6 +30,7 @@ export function localControlPlane(core: Core): ControlPlane {
     complete: (request) => complete(core, scope, request),
     release: (claim) => release(core, scope, claim),
     releaseHolder: (holder) => releaseHolder(core, scope, holder),
+    raiseToken: (claim, seen) => raiseToken(core, scope, claim, seen),
   }
 }
 

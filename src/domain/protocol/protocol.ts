@@ -59,4 +59,6 @@ export interface ControlPlane {
   release(claim: { claimId: string; token: string }): Promise<void>
   /** Releases every claim of a holder that is known to be dead (same machine, process gone). */
   releaseHolder(holder: string): Promise<void>
+  /** Raises the token of a claim above one that was `seen` where its agents are; answers the new one. Only in process. */
+  raiseToken?(claim: { claimId: string; token: string }, seen: string): Promise<string>
 }

@@ -9,7 +9,7 @@ import type { Core, Tx } from '../context/context.ts'
 import type { Explanation } from '../model/explanation.ts'
 import { effectiveSpec, type ResourceSpec } from '../model/resource-spec.ts'
 import type { BuildColumns } from '../model/revision-source.ts'
-import { LEASE_HOLDS, ofScope, type Scope, STEP_IS_DUE } from './lease.ts'
+import { type HeldClaim, isHeldUnder, LEASE_HOLDS, ofScope, type Scope, STEP_IS_DUE } from './lease.ts'
 import { type LockedDeployment, toChangeOrSkip } from './locks.ts'
 
 /** Of a revision or a deployment that waits for nobody. */
@@ -211,3 +211,7 @@ export const renewHeld = (seconds: number) => Prisma.sql`
                     WHEN d.health - 'observedAt' = a.health THEN d.health
                     ELSE a.health || jsonb_build_object('observedAt', to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) END
   FROM asked a, free WHERE d.id = free.id AND a."claimId" = free.claim_id`
+
+/** The UPDATE that raises the fencing token of a claim above `seen`, while it is held, without what it returns. */
+export const raiseHeld = (scope: Scope, claim: HeldClaim, seen: string) => Prisma.sql`
+  UPDATE deployments d SET lease_token = greatest(d.lease_token, ${seen}::bigint + 1) WHERE ${isHeldUnder(scope, claim)}`

@@ -158,6 +158,21 @@ export const SETTINGS = {
     '200',
     'lines that an agent may print a second, five times as many after a rest; of more the last ones are taken, and it is said how many were left out. Long lines count more: on average a line has 320 bytes',
   ],
+  AGENTS_END_WITH_SERVER: [
+    onOff,
+    'off',
+    '`on`: agents of the process runtime end with their server, however it ends. `off`: they go on serving after SIGTERM and a crash, and the next server takes them over',
+  ],
+  SUPERVISOR_ORPHAN_HOURS: [
+    integer(1, 8760),
+    '24',
+    'hours for which agents of the process runtime go on without any server; then they end',
+  ],
+  DRAIN_SECONDS: [
+    integer(0, 86_400),
+    '600',
+    'longest time that an agent of the process runtime which was replaced has for what it still answers, streams and WebSockets among it',
+  ],
   GIT_DIRECTORY: [
     z
       .string()

@@ -1,59 +1,62 @@
 /**
  * The process runtime: deployments as processes of this machine, for one server or several that share a
- * machine and a DATA_DIR.
+ * machine and a DATA_DIR. Builds are processes of this one; agents are looked after by supervisors, which outlive it.
  */
 import os from 'node:os'
-import type { Claim, Run } from '../../../domain/protocol/protocol.ts'
+import type { Run } from '../../../domain/protocol/protocol.ts'
 import { Limit } from '../../../platform/async/limit.ts'
 import { limited } from '../../../platform/async/time-limit.ts'
 import { maskFailures, warnOfUnhidden } from '../../output/mask-failure.ts'
-import type { Candidate, OnProgress, RevisionLog, RevisionStep, Runtime } from '../runtime.ts'
+import type { Candidate, LeasedClaim, OnProgress, RevisionLog, RevisionStep, Runtime } from '../runtime.ts'
 import { StepCalls } from '../step-calls.ts'
 import { pruneArtifacts } from './agents/artifacts.ts'
 import { isImage, prepareImage } from './agents/container-plan.ts'
-import { supervised } from './agents/plan.ts'
-import { Serving } from './agents/serving.ts'
+import { type Ended, endAgents, endOrphans } from './agents/end-agents.ts'
+import { agentPlan, keyOf } from './agents/plan.ts'
+import { Supervised } from './agents/supervised.ts'
+import { supervisorFiles } from './agents/supervisor-files.ts'
 import { runBuild } from './build-step.ts'
 import { imageVersionOf } from './engine/reference.ts'
 import { prepareContext, prepareFolders } from './host/context.ts'
 import { createDatabase, dropDatabase } from './host/database.ts'
 import { createHost, type ProcessRuntimeOptions, urlOf } from './host/host.ts'
-import { freePort, reservePort } from './host/ports.ts'
-import { registerWorker, releaseDeadWorkers, serverOnPort } from './host/worker-registry.ts'
+import { freePort } from './host/ports.ts'
+import { livingWorkers, registerWorker, releaseDeadWorkers } from './host/worker-registry.ts'
+import { removeAll } from './os/remove.ts'
 
 /** a deploy that is not ready this long before its deadline fails with what was wrong, instead of being cut off */
 const DEADLINE_MARGIN_MS = 3000
+/** ms that requests in flight have when agents end with their server */
+const DRAIN_MS = 2000
+
+export interface ProcessRuntime extends Runtime {
+  /** Ends the agents of those deployments that `gone` says are there no more, now and for ever. */
+  endOrphans(gone: (deploymentIds: string[]) => Promise<string[]>): Promise<Ended[]>
+}
 
 /** Throws when the account for builds and agents does not exist. */
-export function createProcessRuntime(options: ProcessRuntimeOptions): Runtime {
+export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRuntime {
   const host = createHost(options)
   const atATime = Math.max(2, os.availableParallelism())
   const builds = new Limit(atATime)
   const calls = new StepCalls()
-  const servings = new Map<string, Serving>()
+  /** by deployment */
+  const all = new Map<string, Supervised>()
+  let own: string | null = null
 
-  function servingOf(deploymentId: string): Serving {
-    let serving = servings.get(deploymentId)
-    if (!serving) {
-      serving = new Serving(host.reaper, async () => {
-        const port = await reservePort(host.ports, deploymentId)
-        const { bindAddress } = host.ports
-        return { port, bindAddress, owner: () => serverOnPort(host.layout.workers, port) }
-      })
-      servings.set(deploymentId, serving)
-    }
-    return serving
-  }
-
-  async function drop(deploymentId: string, drainMs = 0): Promise<void> {
-    const serving = servings.get(deploymentId)
-    if (!serving) return
-    await serving.close(drainMs)
-    if (servings.get(deploymentId) === serving) servings.delete(deploymentId)
+  function supervisedOf(claim: LeasedClaim): Supervised {
+    const { id } = claim.deployment
+    const before = all.get(id)
+    if (before) return before
+    const made = new Supervised(host, claim, () => {
+      if (all.get(id) === made) all.delete(id)
+    })
+    all.set(id, made)
+    return made
   }
 
   async function deploy(
-    claim: Claim,
+    claim: LeasedClaim,
     step: RevisionStep,
     log: RevisionLog,
     signal: AbortSignal,
@@ -67,31 +70,27 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): Runtime {
       mask,
       (reason) => log.write('deploy', reason, 'error'),
       async () => {
-        const serving = servingOf(id)
+        const supervised = supervisedOf(claim)
         onProgress({ reason: 'IN_PROGRESS', message: 'The address of the deployment is being opened.' })
-        const port = await serving.open(signal)
-        const left = Math.max(1000, step.deadlineAt.getTime() - Date.now() - DEADLINE_MARGIN_MS)
-        const { candidate, image } = await limited(left, signal, async (inTime) => {
-          const pulls = isImage(revision.source)
-          if (pulls) onProgress({ reason: 'PULLING_IMAGE', message: `The image ${revision.imageUri} is being pulled.` })
-          const image = pulls ? await prepareImage(host, id, revision, log, inTime) : null
-          return {
-            image,
-            candidate: await serving.prepare(
-              supervised(host, id, revision, step.spec, log, step.id),
-              inTime,
-              onProgress,
-            ),
-          }
-        })
+        const port = await supervised.open(claim, signal)
+        const until = Math.max(Date.now() + 1000, step.deadlineAt.getTime() - DEADLINE_MARGIN_MS)
+        const image = isImage(revision.source)
+          ? await limited(until - Date.now(), signal, (inTime) => {
+              onProgress({ reason: 'PULLING_IMAGE', message: `The image ${revision.imageUri} is being pulled.` })
+              return prepareImage(host, id, revision, log, inTime)
+            })
+          : null
+        const plan = await agentPlan(host, id, revision, step.spec, log, signal)
+        const left = Math.max(1000, until - Date.now())
+        const { commit, discard } = await supervised.prepare(claim, plan, left, signal, onProgress)
         const url = urlOf(host, port)
         // where an external image is reached here: its custom_url is the user's own
         if (image) log.write('deploy', `The address of this deployment is ${url}`)
         return {
           url,
           ...(image ? { imageVersion: imageVersionOf(revision.imageUri, image.digest) } : {}),
-          commit: (record) => serving.handOver(candidate, record),
-          discard: () => candidate.end(),
+          commit,
+          discard,
         }
       },
     )
@@ -131,11 +130,12 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): Runtime {
     teardown: (claim, step, signal) =>
       calls.run(step.id, async () => {
         const { id } = claim.deployment
-        await drop(id)
+        await supervisedOf(claim).end(claim, 0)
         signal.throwIfAborted()
         await host.containers.sweep(id)
         await dropDatabase(host.admin, id, signal)
         freePort(host.ports, id)
+        await removeAll(supervisorFiles(options.dataDir, id).output)
         await host.accounts.remove(id)
       }),
 
@@ -145,26 +145,45 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): Runtime {
       calls.abandon(stepId)
     },
 
-    ensure(claim: Claim, run: Run | null, log: RevisionLog | null) {
+    ensure(claim: LeasedClaim, run: Run | null, log: RevisionLog | null) {
       const { id } = claim.deployment
-      if (run && log) servingOf(id).keep(supervised(host, id, run.revision, run.spec, log, run.revision.id))
-      else servings.get(id)?.keep(null)
+      supervisedOf(claim).ensure(
+        claim,
+        run &&
+          log && {
+            key: keyOf(run.revision),
+            revisionId: run.revision.id,
+            redeploying: claim.step?.revision?.id === run.revision.id,
+            plan: (signal) => agentPlan(host, id, run.revision, run.spec, log, signal),
+          },
+      )
     },
 
     async prune(deploymentId, keepArtifacts) {
-      const used = servings.get(deploymentId)?.artifacts ?? []
-      // of a server that was killed; what can't be removed now is tried again
-      await host.containers.sweep(deploymentId).catch(() => undefined)
-      await pruneArtifacts(host.layout.app(deploymentId), new Set([...keepArtifacts, ...used]))
+      const used = await all.get(deploymentId)?.inUse()
+      // what can't be known or removed now is looked at again
+      if (!used) return
+      await host.containers.sweep(deploymentId, used.containers).catch(() => undefined)
+      await pruneArtifacts(host.layout.app(deploymentId), new Set([...keepArtifacts, ...used.artifacts]))
     },
 
-    drop,
-    health: (deploymentId) => servings.get(deploymentId)?.health,
-    registerHolder: (holder) => registerWorker(host.layout.workers, holder),
+    // its steps are over, and what serves needs none of us
+    drop: async () => undefined,
+    health: (deploymentId) => all.get(deploymentId)?.health,
+    registerHolder(holder) {
+      own = holder
+      return registerWorker(host.layout.workers, holder)
+    },
     releaseDeadHolders: (release) => releaseDeadWorkers(host.layout.workers, release),
 
-    async close() {
-      await Promise.all([...servings.keys()].map((id) => drop(id)))
+    endOrphans: (gone) => endOrphans(options.dataDir, options.supervisors.installation, gone),
+
+    async close({ endAgents: ending } = { endAgents: false }) {
+      const held = [...all.values()]
+      if (ending) await Promise.all(held.map((supervised) => supervised.endOwn(DRAIN_MS).catch(() => undefined)))
+      for (const supervised of held) supervised.close()
+      // of what no other server holds
+      if (ending && livingWorkers(host.layout.workers, own).length === 0) await endAgents(options.dataDir, DRAIN_MS)
       host.reaper.close()
     },
   }

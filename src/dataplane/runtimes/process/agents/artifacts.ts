@@ -10,8 +10,8 @@ import type { AppLayout } from '../os/layout.ts'
 import { removeAll } from '../os/remove.ts'
 
 export interface Artifact extends ArtifactManifest {
-  /** absolute path of the folder to start in */
-  cwd: string
+  /** absolute path of what was built */
+  tree: string
 }
 
 /** Throws StepFailure (`artifactLost`) when it is not on this machine. */
@@ -28,7 +28,7 @@ export function readArtifact(app: AppLayout, name: string | null): Artifact {
       },
     )
   const manifest = JSON.parse(fs.readFileSync(file, 'utf8')) as ArtifactManifest
-  return { ...manifest, cwd: path.join(folder, 'tree', manifest.folder) }
+  return { ...manifest, tree: path.join(folder, 'tree') }
 }
 
 /** Makes a finished build an artifact. One of that name can only be from a try whose result was never recorded. */

@@ -1,6 +1,6 @@
 /**
  * How the agent of a revision that is an image is started: as a container in the foreground, so that the engine's
- * client stands for it among the processes that the runtime supervises.
+ * client stands for it among the processes of its supervisor.
  */
 import fs from 'node:fs'
 import os from 'node:os'
@@ -10,9 +10,8 @@ import type { RevisionLog } from '../../runtime.ts'
 import type { Engine } from '../engine/engine.ts'
 import { containerEnvironment } from '../engine/environment.ts'
 import { referenceOf } from '../engine/reference.ts'
-import { prepareContext } from '../host/context.ts'
 import type { Host } from '../host/host.ts'
-import type { AgentPlan } from './agent.ts'
+import type { ImageProgram } from '../supervisor/protocol.ts'
 import { findImage, type Image, pullImage } from './pull.ts'
 
 /** an image that is asked to end, and does not, is killed after so many seconds when it is removed */
@@ -37,57 +36,49 @@ export async function prepareImage(
   return image
 }
 
-/** The plan of one start. What earlier starts have left behind is removed first. Throws StepFailure. */
-export async function containerPlan(
+/** The program that runs the image, and what its client has to have in its environment for that. Throws StepFailure. */
+export async function containerProgram(
   host: Host,
   deploymentId: string,
   revision: RevisionWork,
   spec: EffectiveSpec,
+  env: Record<string, string>,
   log: RevisionLog,
   signal: AbortSignal,
-): Promise<AgentPlan> {
-  await host.containers.sweep(deploymentId)
+): Promise<{ program: ImageProgram; variables: Record<string, string> }> {
   const engine = await host.containers.engine(signal)
-  const { env, mask } = await prepareContext(host, deploymentId, revision, signal)
   // the image brings its own
-  const { PATH, HOME, USER, LOGNAME, ...variables } = env
-  const environment = containerEnvironment(variables)
+  const { PATH, HOME, USER, LOGNAME, ...others } = env
+  const environment = containerEnvironment(others)
   const image =
     (await recordedImage(host, engine, deploymentId, revision.id, signal)) ??
     (await prepareImage(host, deploymentId, revision, log, signal))
-  const container = host.containers.begin(engine, deploymentId)
-  const copied = ['PORT', ...Object.keys(environment.client)].flatMap((name) => ['--env', name])
-  return {
-    log,
-    mask,
-    port: host.agentPort,
-    onReady: container.forget,
-    onEnd: container.remove,
-    command: {
-      command: engine.name,
-      args: [
-        'run',
-        '--rm',
-        ...['--name', container.name],
-        ...container.labels.flatMap((label) => ['--label', label]),
-        ...['--pull', 'never'],
-        ...['--network', 'host'],
-        ...['--log-driver', 'none'],
-        ...['--stop-timeout', String(STOP_SECONDS)],
-        ...['--security-opt', 'no-new-privileges'],
-        // podman would hand the server's own proxies on
-        ...(engine.name === 'podman' ? ['--http-proxy=false'] : []),
-        ...limitsOf(engine, spec),
-        ...['--env-file', container.write(environment.file)],
-        ...copied,
-        image.id,
-      ],
-      cwd: '/',
-      // the engine is the server's, not the deployment's
-      account: null,
-      env: { ...environment.client, ...engine.env },
-    },
+  const { name, labels, envFile } = host.containers.note(deploymentId, revision)
+  const copied = ['PORT', ...Object.keys(environment.client)].flatMap((variable) => ['--env', variable])
+  const program: ImageProgram = {
+    kind: 'image',
+    engine: engine.name,
+    clientEnv: engine.env,
+    container: name,
+    envFile: { path: envFile, text: environment.file },
+    args: [
+      '--rm',
+      ...['--name', name],
+      ...labels.flatMap((label) => ['--label', label]),
+      ...['--pull', 'never'],
+      ...['--network', 'host'],
+      ...['--log-driver', 'none'],
+      ...['--stop-timeout', String(STOP_SECONDS)],
+      ...['--security-opt', 'no-new-privileges'],
+      // podman would hand the server's own proxies on
+      ...(engine.name === 'podman' ? ['--http-proxy=false'] : []),
+      ...limitsOf(engine, spec),
+      ...['--env-file', envFile],
+      ...copied,
+      image.id,
+    ],
   }
+  return { program, variables: environment.client }
 }
 
 function limitsOf({ limits }: Engine, spec: EffectiveSpec): string[] {

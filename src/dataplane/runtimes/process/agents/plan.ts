@@ -1,75 +1,53 @@
 /**
- * How the agent of a revision is started: its start script, as `npm run start` would run it, without npm.
+ * What a supervisor has to know to start the agent of a revision, again and again and without a server.
  */
-import path from 'node:path'
 import type { EffectiveSpec, RevisionWork } from '../../../../domain/protocol/protocol.ts'
 import type { RevisionLog } from '../../runtime.ts'
 import { prepareContext } from '../host/context.ts'
 import type { Host } from '../host/host.ts'
-import type { AgentPlan } from './agent.ts'
+import type { AgentPlan, Bounds, BuiltProgram } from '../supervisor/protocol.ts'
 import { readArtifact } from './artifacts.ts'
-import { containerPlan, isImage } from './container-plan.ts'
-import type { Supervised } from './supervisor.ts'
+import { containerProgram, isImage } from './container-plan.ts'
 
-/**
- * Opens artifact or image and database anew at each start: all may have moved since the last one. `spec`: limits of a
- * container. `owner`: of its processes, see Command.
- */
-export function supervised(
+/** Tells one deploy from another, also of the same revision. */
+export const keyOf = ({ id, attempt }: RevisionWork): string => `${id}.${attempt}`
+
+/** Looks for artifact or image and database anew: all may have moved since the last plan. May throw StepFailure. */
+export async function agentPlan(
   host: Host,
   deploymentId: string,
   revision: RevisionWork,
   spec: EffectiveSpec,
   log: RevisionLog,
-  owner: string,
-): Supervised {
-  return {
-    revisionId: revision.id,
-    artifact: revision.artifact ?? '',
-    note: (message) => log.write('deploy', message, 'error'),
-    async plan(signal) {
-      const plan = isImage(revision.source)
-        ? await containerPlan(host, deploymentId, revision, spec, log, signal)
-        : await agentPlan(host, deploymentId, revision, log, signal)
-      return { ...plan, command: { ...plan.command, owner } }
-    },
-  }
-}
-
-async function agentPlan(
-  host: Host,
-  deploymentId: string,
-  revision: RevisionWork,
-  log: RevisionLog,
   signal: AbortSignal,
 ): Promise<AgentPlan> {
-  const { app, accounts, env, mask } = await prepareContext(host, deploymentId, revision, signal)
-  const { cwd, prestart, start } = readArtifact(app, revision.artifact)
-  return {
-    log,
-    mask,
-    port: host.agentPort,
-    command: {
-      command: '/bin/sh',
-      args: prestart ? ['-c', 'sh -c "$1" && exec sh -c "$2"', 'sh', prestart, start] : ['-c', start],
-      cwd,
-      account: accounts.code,
-      tagged: true,
-      env: {
-        ...env,
-        PATH: `${binFolders(cwd, app.root)}:${env.PATH}`,
-        npm_lifecycle_event: 'start',
-        npm_package_json: path.join(cwd, 'package.json'),
-        INIT_CWD: cwd,
-      },
-    },
+  const { app, accounts, env, hidden } = await prepareContext(host, deploymentId, revision, signal)
+  const common = {
+    key: keyOf(revision),
+    revisionId: revision.id,
+    attempt: revision.attempt,
+    artifact: revision.artifact ?? '',
+    account: accounts.code,
+    hidden,
+    bounds: boundsOf(spec),
   }
+  if (isImage(revision.source)) {
+    const { program, variables } = await containerProgram(host, deploymentId, revision, spec, env, log, signal)
+    return { ...common, program, env: variables }
+  }
+  const { tree, folder, prestart, start } = readArtifact(app, revision.artifact)
+  const program: BuiltProgram = {
+    kind: 'built',
+    tree,
+    folder,
+    runs: app.runs,
+    temporary: app.temporary,
+    prestart,
+    start,
+  }
+  return { ...common, program, env }
 }
 
-/** Scripts find the programs of their packages, of their own folder and those above. */
-function binFolders(cwd: string, root: string): string {
-  const folders: string[] = []
-  for (let folder = cwd; folder.startsWith(root + path.sep); folder = path.dirname(folder))
-    folders.push(path.join(folder, 'node_modules/.bin'))
-  return folders.join(':')
+function boundsOf(_spec: EffectiveSpec): Bounds {
+  return { memoryMb: null, cpus: null, processes: null, fileMb: null, diskMb: null }
 }

@@ -1,9 +1,9 @@
 /**
  * The containers of this machine that are ours, for each deployment. A container does not end with its client as
- * a process does: whatever was begun is noted in `apps/<deployment>/containers/` first, and removed by name
- * or, after a server was killed, by its labels.
+ * a process does: whatever is to be started is noted in `apps/<deployment>/containers/` first, and removed by its
+ * supervisor or, when that was killed, by its labels.
  */
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
 import { limited } from '../../../../platform/async/time-limit.ts'
@@ -20,15 +20,12 @@ export interface ContainersOptions extends EngineOptions {
   app: (deploymentId: string) => AppLayout
 }
 
-export interface Started {
+/** A container that may be started. */
+export interface Noted {
   name: string
   labels: string[]
-  /** The file with its environment, readable for the server only. */
-  write(environment: string): string
-  /** Removes that file: it was read. */
-  forget(): void
-  /** Removes the container, if it is still there, and every note of it. Never throws: the next sweep tries again. */
-  remove(): Promise<void>
+  /** where its environment may be written, for the server's account only */
+  envFile: string
 }
 
 export class Containers {
@@ -37,8 +34,6 @@ export class Containers {
   readonly folder: string
   readonly #app: (deploymentId: string) => AppLayout
   readonly #server: string
-  /** names of those that an agent of this process belongs to */
-  readonly #living = new Set<string>()
 
   constructor(options: ContainersOptions) {
     this.engine = engineFinder(options)
@@ -48,47 +43,28 @@ export class Containers {
     this.#server = createHash('sha256').update(fs.realpathSync(options.dataDir)).digest('hex').slice(0, 16)
   }
 
-  /** Notes a container that is about to be started. */
-  begin(engine: Engine, deploymentId: string): Started {
-    const name = `pilothouse-${deploymentId}-${randomBytes(4).toString('hex')}`
+  /** Notes the container of one deploy of a revision, before it is started. Can be repeated. */
+  note(deploymentId: string, { id, attempt }: { id: string; attempt: number }): Noted {
+    const number = createHash('sha256').update(`${id}.${attempt}`).digest('hex').slice(0, 8)
+    const name = `pilothouse-${deploymentId}-${number}`
     const folder = this.#notes(deploymentId)
-    const note = path.join(folder, name)
-    const file = path.join(folder, `${name}.env`)
-    this.#living.add(name)
     fs.mkdirSync(folder, { recursive: true, mode: 0o700 })
-    fs.writeFileSync(note, '', { mode: 0o600 })
-    return {
-      name,
-      labels: this.#labels(deploymentId),
-      write(environment) {
-        fs.writeFileSync(file, environment, { mode: 0o600 })
-        return file
-      },
-      forget: () => fs.rmSync(file, { force: true }),
-      remove: async () => {
-        fs.rmSync(file, { force: true })
-        try {
-          if (await removed(engine, [name], this.#labels(deploymentId))) fs.rmSync(note, { force: true })
-        } catch {
-          // its note stays
-        }
-        this.#living.delete(name)
-      },
-    }
+    fs.writeFileSync(path.join(folder, name), '', { mode: 0o600 })
+    return { name, labels: this.#labels(deploymentId), envFile: path.join(folder, `${name}.env`) }
   }
 
   /**
-   * Removes the containers of a deployment that no agent of this process belongs to. Asks the engine only if some were
+   * Removes the containers of a deployment but those of these names, which agents have. Asks the engine only if others were
    * noted. Throws StepFailure when there may be one that can't be removed.
    */
-  async sweep(deploymentId: string): Promise<void> {
+  async sweep(deploymentId: string, living: readonly string[] = []): Promise<void> {
     const folder = this.#notes(deploymentId)
     const notes = fs.existsSync(folder) ? fs.readdirSync(folder) : []
-    const left = notes.filter((note) => !this.#living.has(path.basename(note, '.env')))
+    const left = notes.filter((note) => !living.includes(path.basename(note, '.env')))
     if (left.length === 0) return
     const engine = await this.engine(never)
     const labels = this.#labels(deploymentId)
-    const names = (await listed(engine, labels)).filter((name) => !this.#living.has(name))
+    const names = (await listed(engine, labels)).filter((name) => !living.includes(name))
     if (!(await removed(engine, names, labels)))
       throw new StepFailure(
         'TEARDOWN_FAILED',

@@ -13,6 +13,9 @@ export interface AppContext {
   app: AppLayout
   accounts: DeploymentAccounts
   env: Record<string, string>
+  /** texts that are never shown */
+  hidden: string[]
+  /** hides them */
   mask: Mask
 }
 
@@ -29,17 +32,18 @@ export async function prepareFolders(
   return { app, accounts }
 }
 
-/** Folders, environment and mask for the code of a revision; its database is there afterwards. `hidden`: what else is never shown. */
+/** Folders, environment and mask for the code of a revision; its database is there afterwards. `alsoHidden`: what else is never shown. */
 export async function prepareContext(
   host: Host,
   deploymentId: string,
   revision: RevisionWork,
   signal: AbortSignal,
-  hidden: string[] = [],
+  alsoHidden: string[] = [],
 ): Promise<AppContext> {
   const { app, accounts } = await prepareFolders(host, deploymentId)
   if (!readPassword(app.database)) await createDatabase(host.admin, deploymentId, app.database, signal)
   const uri = databaseUri(host.admin, deploymentId, app.database) ?? ''
+  const hidden = [...revision.secrets.map(({ value }) => value), readPassword(app.database) ?? '', ...alsoHidden]
   return {
     app,
     accounts,
@@ -55,6 +59,7 @@ export async function prepareContext(
       PILOTHOUSE_DEPLOYMENT_ID: deploymentId,
       PILOTHOUSE_REVISION_ID: revision.id,
     },
-    mask: createMask([...revision.secrets.map(({ value }) => value), readPassword(app.database) ?? '', ...hidden]),
+    hidden,
+    mask: createMask(hidden),
   }
 }

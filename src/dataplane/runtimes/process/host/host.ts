@@ -2,6 +2,7 @@
  * What all parts of the process runtime share: where things are, under which account code runs, and the reaper.
  */
 import type { SourceAccess } from '../../../build/source-access.ts'
+import type { LeasedClaim } from '../../runtime.ts'
 import { type Accounts, createAccounts } from '../accounts/accounts.ts'
 import { chooseAccounts } from '../accounts/choice.ts'
 import type { UidRangeSetting } from '../accounts/range.ts'
@@ -10,7 +11,7 @@ import { createLayout, type Layout } from '../os/layout.ts'
 import { Reaper } from '../os/reaper.ts'
 import { findToolchain } from '../os/toolchain.ts'
 import { type Admin, createAdmin } from './admin.ts'
-import { ephemeralPorts, type PortRange } from './ports.ts'
+import type { PortRange } from './ports.ts'
 
 export interface ProcessRuntimeOptions {
   /** absolute */
@@ -34,6 +35,27 @@ export interface ProcessRuntimeOptions {
   uidRange?: UidRangeSetting
   /** gets a line for the operator */
   note?: (line: string) => void
+  supervisors: SupervisorSettings
+  /** gets told of the output of agents */
+  output?: OutputHook
+}
+
+/** Brings what agents print to their deploy logs. */
+export interface OutputHook {
+  /** The deployment is held, from now on under this claim. `folder`: of its files (supervisor/output) */
+  held(claim: LeasedClaim, folder: string): void
+  /** There is more in its files. */
+  printed(deploymentId: string): void
+}
+
+/** What the supervisors of agents are started with, see SupervisorConfig. */
+interface SupervisorSettings {
+  /** id of the installation, as the database has it */
+  installation: string
+  orphanHours: number
+  drainSeconds: number
+  /** of its output: bytes of a file, files, lines a second */
+  output: { fileBytes: number; files: number; linesPerSecond: number }
 }
 
 export interface Host {
@@ -50,8 +72,6 @@ export interface Host {
   searchPath: string
   /** the deployments' addresses */
   ports: PortRange
-  /** gives a port for an agent behind its address */
-  agentPort: () => Promise<number>
 }
 
 export function createHost(options: ProcessRuntimeOptions): Host {
@@ -75,7 +95,6 @@ export function createHost(options: ProcessRuntimeOptions): Host {
     }),
     node,
     searchPath,
-    agentPort: ephemeralPorts(options.appPorts),
     ports: { folder: layout.ports, range: options.appPorts, bindAddress: bindAddress(options.appHost) },
   }
 }

@@ -5,7 +5,6 @@
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import { listensOn } from '../os/listening.ts'
 import { processStat } from '../os/proc.ts'
 
 interface Entry {
@@ -38,19 +37,11 @@ export async function releaseDeadWorkers(folder: string, release: (holder: strin
   }
 }
 
-/**
- * Which other server of this DATA_DIR listens on a port: its process id, or null. One that hangs gives its deployments up
- * only in the database: its sockets stay, and whoever takes over finds the addresses in use.
- */
-export function serverOnPort(folder: string, port: number): number | null {
-  return livingWorkers(folder).find((pid) => pid !== process.pid && listensOn(pid, port)) ?? null
-}
-
-/** Process ids of the workers of this machine that are alive. */
-function livingWorkers(folder: string): number[] {
+/** Process ids of the workers of this machine that are alive, but for one of this name. */
+export function livingWorkers(folder: string, but: string | null = null): number[] {
   return (fs.existsSync(folder) ? fs.readdirSync(folder) : []).flatMap((name) => {
     const entry = name.endsWith('.json') ? readEntry(path.join(folder, name)) : null
-    return entry && entry.machine === machine() && isAlive(entry) ? [entry.pid] : []
+    return entry && entry.holder !== but && entry.machine === machine() && isAlive(entry) ? [entry.pid] : []
   })
 }
 

@@ -5,7 +5,7 @@
  *   builds/<try>/   a build under way; renamed to artifacts/<name> when it succeeds
  *   artifacts/      what was built
  *   runs/<start>/   what an agent runs in: a copy of its artifact
- * and `temporary/<deployment>/`, `ports/<port>`, `workers/<holder>.json`. Everybody who shares the DATA_DIR shares them.
+ * and `temporary/<deployment>/`, `ports/<port>`, `workers/<holder>.json`, `run/` (see agents/supervisor-files.ts). Everybody who shares the DATA_DIR shares them.
  */
 import { createHash } from 'node:crypto'
 import fs from 'node:fs'

@@ -1,8 +1,4 @@
-/**
- * On which TCP ports processes listen: of an agent that does not answer where it should, and of a server that has taken
- * an address.
- */
-import { execFileSync } from 'node:child_process'
+/** On which TCP ports processes listen: of an agent that does not answer where it should. */
 import fs from 'node:fs'
 import { processesOf } from './proc.ts'
 
@@ -11,32 +7,19 @@ export function listeningPorts(group: number): number[] | null {
   if (process.platform !== 'linux') return null
   try {
     const pids = processesOf(group).map(({ pid }) => pid)
-    return [...new Set(portsOf('/proc/net', pids))].sort((a, b) => a - b)
+    return [...new Set(portsOf(pids))].sort((a, b) => a - b)
   } catch {
     return null
   }
 }
 
-/** Whether that process listens on that port; false also when it is another account's. */
-export function listensOn(pid: number, port: number): boolean {
-  if (process.platform === 'linux') return portsOf(`/proc/${pid}/net`, [String(pid)]).includes(port)
-  const options = ['-nP', '-a', '-p', String(pid), `-iTCP:${port}`, '-sTCP:LISTEN']
-  try {
-    execFileSync('/usr/sbin/lsof', options, { stdio: 'ignore' })
-    return true
-  } catch {
-    return false // it exits with 1 when there is none
-  }
-}
-
 const LISTEN = '0A'
 
-/** `net`: the folder with the tables of sockets, of the network that the processes are in. */
-function portsOf(net: string, pids: readonly string[]): number[] {
+function portsOf(pids: readonly string[]): number[] {
   const sockets = new Set(pids.flatMap(socketsOf))
   if (sockets.size === 0) return []
   const lines = ['tcp', 'tcp6'].flatMap(
-    (table) => unlessGone(() => fs.readFileSync(`${net}/${table}`, 'utf8'))?.split('\n') ?? [],
+    (table) => unlessGone(() => fs.readFileSync(`/proc/net/${table}`, 'utf8'))?.split('\n') ?? [],
   )
   return lines.flatMap((line) => {
     // number, local address as hex `ADDRESS:PORT`, remote address, state …, and the inode as the tenth

@@ -1,0 +1,172 @@
+/**
+ * A server's end of the connection to one supervisor (supervisor/protocol.ts): says hello, asks, and hears what the
+ * supervisor says unasked. Every call has a limit of time.
+ */
+import net from 'node:net'
+import { createInterface } from 'node:readline'
+import type { Progress } from '../../../../domain/protocol/protocol.ts'
+import { timely } from '../../../../platform/async/time-limit.ts'
+import { StepFailure } from '../../../output/failure.ts'
+import type { Answer, Hello, Request, Said, State, Welcome } from '../supervisor/protocol.ts'
+
+/** A request without what the connection adds to it. */
+export type Asked = Request extends infer R ? (R extends Request ? Omit<R, 'id' | 'token'> : never) : never
+
+/** The supervisor obeys a newer token than ours. */
+export class StaleToken extends Error {
+  readonly newest: string
+
+  constructor(newest: string) {
+    super('The supervisor of this deployment obeys a newer claim')
+    this.newest = newest
+  }
+}
+
+/** Nobody listens there, the connection is broken, or nothing comes back on it. */
+export class SupervisorAway extends Error {}
+
+/** Somebody listens there, but does not answer. */
+export class SupervisorSilent extends SupervisorAway {}
+
+/** It has no such candidate (any more). */
+export class CandidateGone extends Error {}
+
+const HELLO_MS = 10_000
+const ANSWER_MS = 15_000
+
+export interface Heard {
+  /** there is more output in its files */
+  onOutput?: () => void
+  /** nothing that this connection asks will be done any more */
+  onStale?: () => void
+}
+
+export interface AskOptions {
+  /** then the supervisor is taken for one that hangs */
+  ms?: number
+  /** gets what a `prepare` waits for */
+  onProgress?: (progress: Progress | null) => void
+}
+
+interface Waiting {
+  resolve: (answer: Answer) => void
+  reject: (error: Error) => void
+  onProgress?: (progress: Progress | null) => void
+}
+
+export type Greeting = Extract<Welcome, { ok: true }>
+
+export class Connection {
+  readonly welcome: Greeting
+  /** resolves when it is broken */
+  readonly closed: Promise<void>
+  /** as last heard */
+  state: State
+  readonly #socket: net.Socket
+  readonly #token: string
+  readonly #waiting = new Map<number, Waiting>()
+  #ids = 0
+
+  private constructor(socket: net.Socket, token: string, welcome: Greeting) {
+    this.#socket = socket
+    this.#token = token
+    this.welcome = welcome
+    this.state = welcome.state
+    this.closed = new Promise((resolve) => socket.once('close', () => resolve()))
+    void this.closed.then(() => {
+      for (const { reject } of this.#waiting.values()) reject(new SupervisorAway('The supervisor has gone'))
+      this.#waiting.clear()
+    })
+  }
+
+  /** Throws SupervisorAway; StaleToken; and an Error when the supervisor does not take us for its server. */
+  static async open(socketPath: string, hello: Omit<Hello, 'verb'>, heard: Heard = {}): Promise<Connection> {
+    const socket = net.connect(socketPath)
+    // what comes in one piece with the welcome
+    const early: string[] = []
+    let onLine = (line: string): void => {
+      early.push(line)
+    }
+    const greeted = new Promise<string>((resolve, reject) => {
+      const away = (cause?: Error) => reject(new SupervisorAway('No supervisor listens there', { cause }))
+      socket.on('error', away)
+      socket.once('close', () => away())
+      const lines = createInterface({ input: socket })
+      lines.on('error', away)
+      lines.once('line', (first) => {
+        resolve(first)
+        lines.on('line', (line) => onLine(line))
+      })
+    })
+    try {
+      send(socket, { verb: 'hello', ...hello })
+      const silent = () => new SupervisorSilent('The supervisor of this deployment does not answer')
+      const welcome = welcomed(await timely(HELLO_MS, undefined, silent, () => greeted), hello)
+      const connection = new Connection(socket, hello.token, welcome)
+      onLine = (line) => connection.#hear(JSON.parse(line) as Answer | Said, heard)
+      for (const line of early) onLine(line)
+      return connection
+    } catch (error) {
+      socket.destroy()
+      throw error
+    }
+  }
+
+  /** Resolves when it is done. Throws SupervisorAway, StaleToken, CandidateGone, and StepFailure for people. */
+  async ask(asked: Asked, { ms = ANSWER_MS, onProgress }: AskOptions = {}): Promise<void> {
+    const id = ++this.#ids
+    const silent = () => new SupervisorSilent(`The supervisor of this deployment does not answer (${asked.verb})`)
+    const call = () =>
+      new Promise<Answer>((resolve, reject) => {
+        if (this.#socket.destroyed) return reject(new SupervisorAway('The supervisor has gone'))
+        this.#waiting.set(id, { resolve, reject, ...(onProgress && { onProgress }) })
+        send(this.#socket, { ...asked, id, token: this.#token } as Request)
+      })
+    const answer = await timely(ms, undefined, silent, call).finally(() => this.#waiting.delete(id))
+    if (answer.ok) return
+    if (answer.refused === 'stale') throw new StaleToken(answer.newest ?? this.#token)
+    if (answer.refused === 'gone') throw new CandidateGone(answer.message ?? 'The candidate is gone')
+    throw new StepFailure(answer.reason ?? 'INTERNAL', answer.message ?? 'The supervisor gave no reason', {
+      artifactLost: answer.artifactLost ?? false,
+    })
+  }
+
+  close(): void {
+    this.#socket.destroy()
+  }
+
+  #hear(heard: Answer | Said, { onOutput, onStale }: Heard): void {
+    if (!('say' in heard)) {
+      this.#waiting.get(heard.id)?.resolve(heard)
+      return
+    }
+    switch (heard.say) {
+      case 'progress':
+        this.#waiting.get(heard.id)?.onProgress?.(heard.progress)
+        break
+      case 'output':
+        onOutput?.()
+        break
+      case 'stale':
+        onStale?.()
+        break
+      case 'state':
+        this.state = heard.state
+    }
+  }
+}
+
+function welcomed(text: string, hello: Omit<Hello, 'verb'>): Greeting {
+  const welcome = JSON.parse(text) as Welcome
+  if (welcome.ok) return welcome
+  if (welcome.refused === 'stale') throw new StaleToken(welcome.newest ?? hello.token)
+  throw new Error(
+    welcome.refused === 'installation'
+      ? 'What serves this deployment belongs to another installation: another database has used this DATA_DIR.'
+      : 'What serves this deployment does not know the secret in DATA_DIR/run: that was replaced meanwhile.',
+  )
+}
+
+function send(socket: net.Socket, message: Hello | Request): void {
+  socket.write(`${JSON.stringify(message)}\n`)
+}

@@ -1,0 +1,360 @@
+/**
+ * What serves one deployment here, as this server sees it: what is to serve, the supervisor that does it, and the hand-over
+ * from one agent to the next. Level-based: whatever breaks, it is connected, started and told again.
+ */
+import { createHash } from 'node:crypto'
+import fs from 'node:fs'
+import type { Health, Progress } from '../../../../domain/protocol/protocol.ts'
+import { backoff, sleep } from '../../../../platform/async/retry.ts'
+import { Scope } from '../../../../platform/async/time-limit.ts'
+import { StepFailure } from '../../../output/failure.ts'
+import type { LeasedClaim, OnProgress } from '../../runtime.ts'
+import type { Host } from '../host/host.ts'
+import { reservePort } from '../host/ports.ts'
+import type { AgentPlan, State } from '../supervisor/protocol.ts'
+import { CandidateGone, type Connection, StaleToken, SupervisorAway, SupervisorSilent } from './connection.ts'
+import { isForeign, Link } from './link.ts'
+import { killSupervisor, supervisorFiles } from './supervisor-files.ts'
+
+/** ms that the supervisor has to open the address: it waits for another program to free the port */
+const OPEN_MS = 40_000
+/** ms that the supervisor has to end a candidate */
+const DISCARD_MS = 15_000
+/** ms that it has to give up a deploy, after its own time for it */
+const LATE_MS = 10_000
+/** ms that it has to end all it has, after requests in flight had theirs */
+const END_MS = 30_000
+/** ms for requests in flight at a supervisor that is replaced */
+const REPLACED_MS = 2000
+
+const STARTING: Progress = { reason: 'WAITING_FOR_HEALTH', message: 'starting' }
+
+/** What is to serve. */
+export interface Wanted {
+  /** of its plan */
+  key: string
+  revisionId: string
+  /** It is being deployed anew, which is a new attempt of it already: another one of it may serve until that is done. */
+  redeploying: boolean
+  /** Makes the plan anew: all that it is made of may have moved. May throw StepFailure. */
+  plan: (signal: AbortSignal) => Promise<AgentPlan>
+}
+
+export class Supervised {
+  readonly #host: Host
+  readonly #deploymentId: string
+  readonly #link: Link
+  readonly #closing = new AbortController()
+  readonly #onClosed: () => void
+  #claim!: LeasedClaim
+  /** undefined: not known yet */
+  #wanted: Wanted | null | undefined
+  /** hash of the plan that was last told on this connection */
+  #told: { connection: Connection; plan: string } | null = null
+  #deploying = false
+  /** of the plan that was made last; it may be about to run */
+  #container: string | null = null
+  /** why what is wanted can't be told */
+  #problem: Progress | null = null
+  #telling: Promise<void> = Promise.resolve()
+  #changed = new AbortController()
+  #working = false
+
+  /** `onClosed`: called when there is no use of this any more, since another server holds the deployment. */
+  constructor(host: Host, claim: LeasedClaim, onClosed: () => void) {
+    this.#host = host
+    this.#deploymentId = claim.deployment.id
+    this.#hold(claim)
+    this.#onClosed = onClosed
+    this.#link = new Link(host, this.#deploymentId, {
+      onOutput: () => host.options.output?.printed(this.#deploymentId),
+      onStale: () => this.close(),
+      onBroken: () => this.#wake(),
+    })
+  }
+
+  /** undefined: nothing is supposed to run, or it is not known yet. */
+  get health(): Health | undefined {
+    if (!this.#wanted) return undefined
+    const { connection } = this.#link
+    if (connection && isForeign(connection)) return foreign(connection)
+    const serves = connection?.state.serving?.revisionId === this.#wanted.revisionId ? connection.state.health : null
+    if (serves) return serves
+    return this.#problem || this.#told ? { ...down, ...(this.#problem ?? STARTING) } : undefined
+  }
+
+  /** What must not be removed: names of artifacts and containers. Null: not known. */
+  async inUse(): Promise<{ artifacts: string[]; containers: string[] } | null> {
+    const connection = await this.#link.connect(this.#claim, false)
+    if (!connection) return { artifacts: [], containers: [] }
+    if (isForeign(connection)) return null
+    const { serving, candidate, retired } = connection.state
+    const all = [serving, candidate, ...retired].flatMap((one) => one ?? [])
+    return {
+      artifacts: all.flatMap(({ artifact }) => artifact || []),
+      containers: [...all.map(({ container }) => container), this.#container].flatMap((name) => name ?? []),
+    }
+  }
+
+  /** Makes this what serves, in the background and for as long as it is wanted; null: nothing. */
+  ensure(claim: LeasedClaim, wanted: Wanted | null): void {
+    this.#hold(claim)
+    this.#wanted = wanted
+    this.#wake()
+  }
+
+  /** Opens the stable address; returns its port. Throws StepFailure when another program has it and keeps it. */
+  async open(claim: LeasedClaim, signal: AbortSignal): Promise<number> {
+    this.#hold(claim)
+    const connection = (await this.#link.connect(claim, true))!
+    const port = await this.#port()
+    // one that we can't speak with is replaced when the candidate is there to be started
+    if (!isForeign(connection)) await unlessAborted(signal, this.#open(connection))
+    return port
+  }
+
+  /** Starts a candidate; resolves when it is ready, at the latest after `ms`. */
+  async prepare(
+    claim: LeasedClaim,
+    plan: AgentPlan,
+    ms: number,
+    signal: AbortSignal,
+    onProgress: OnProgress,
+  ): Promise<Prepared> {
+    signal.throwIfAborted()
+    this.#deploying = true
+    try {
+      const connection = await this.#ready(claim)
+      const { key } = plan
+      const ready = connection.ask({ verb: 'prepare', plan, ms }, { ms: ms + LATE_MS, onProgress })
+      await unlessAborted(signal, ready, () => connection.ask({ verb: 'discard', key }, { ms: DISCARD_MS }))
+      return {
+        commit: (record) => this.#commit(claim, connection, plan, record),
+        discard: () => this.#discard(connection, plan.key),
+      }
+    } catch (error) {
+      this.#deployed()
+      signal.throwIfAborted()
+      throw error
+    }
+  }
+
+  /** Ends everything of the deployment here, under this claim. Throws when something can't be ended. */
+  async end(claim: LeasedClaim, drainMs: number): Promise<void> {
+    this.#wanted = null
+    const files = supervisorFiles(this.#host.options.dataDir, this.#deploymentId)
+    try {
+      // one that was killed has left its lock, and maybe its agent, which the next one ends first
+      await this.#endAll(claim, fs.existsSync(files.lock), drainMs)
+    } catch (error) {
+      if (!(error instanceof SupervisorSilent) || !claim.leaseValid()) throw error
+      killSupervisor(files)
+      this.#link.close()
+      await this.#endAll(claim, true, 0)
+    }
+    this.close()
+  }
+
+  /** The same under the claim that it was last held by, also when that is over: a newer holder is not disturbed. */
+  async endOwn(drainMs: number): Promise<void> {
+    await this.end(this.#claim, drainMs)
+  }
+
+  /** Lets go: what serves goes on. */
+  close(): void {
+    if (this.#closing.signal.aborted) return
+    this.#closing.abort()
+    this.#changed.abort()
+    this.#link.close()
+    this.#onClosed()
+  }
+
+  #hold(claim: LeasedClaim): void {
+    if (this.#claim === claim) return
+    this.#claim = claim
+    const { dataDir, output } = this.#host.options
+    output?.held(claim, supervisorFiles(dataDir, this.#deploymentId).output)
+  }
+
+  async #commit(
+    claim: LeasedClaim,
+    connection: Connection,
+    plan: AgentPlan,
+    record: () => Promise<boolean>,
+  ): Promise<void> {
+    let recorded = false
+    try {
+      await connection.ask({ verb: 'hold', key: plan.key })
+      recorded = await record()
+    } finally {
+      // without the claim nobody here knows whether it was recorded: the next holder decides
+      if (!recorded && claim.leaseValid()) await this.#discard(connection, plan.key)
+      else this.#deployed()
+    }
+    if (!recorded) return
+    this.#wanted = { key: plan.key, revisionId: plan.revisionId, redeploying: false, plan: async () => plan }
+    try {
+      await connection.ask({ verb: 'switch', key: plan.key })
+      this.#told = { connection, plan: hash(plan) }
+    } catch {
+      // it serves by the record: whoever is told next starts it
+      this.#wake()
+    }
+  }
+
+  async #discard(connection: Connection, key: string): Promise<void> {
+    await connection.ask({ verb: 'discard', key }, { ms: DISCARD_MS }).catch(() => undefined)
+    this.#deployed()
+  }
+
+  #deployed(): void {
+    this.#deploying = false
+    this.#wake()
+  }
+
+  /** For what goes beyond hello and end: a supervisor of another protocol is replaced by one of ours. */
+  async #ready(claim: LeasedClaim): Promise<Connection> {
+    const found = (await this.#link.connect(claim, true))!
+    if (!isForeign(found)) return this.#tell(found).then(() => found)
+    await found.ask({ verb: 'end', drainMs: REPLACED_MS }, { ms: REPLACED_MS + END_MS })
+    this.#link.close()
+    const connection = (await this.#link.connect(claim, true))!
+    if (isForeign(connection)) throw new Error('The supervisor of another version does not end')
+    await this.#open(connection)
+    await this.#tell(connection)
+    return connection
+  }
+
+  /** Does what is due, again whenever something has changed. */
+  async #work(): Promise<void> {
+    if (this.#working) return
+    this.#working = true
+    const { signal } = this.#closing
+    for (let failures = 0; !signal.aborted; ) {
+      this.#changed = new AbortController()
+      const changed = this.#changed.signal
+      try {
+        await this.#reconcile()
+        failures = 0
+        await new Promise((resolve) => changed.addEventListener('abort', resolve, { once: true }))
+      } catch (error) {
+        if (error instanceof StaleToken) return this.close()
+        this.#fail(error)
+        await sleep(backoff(failures++, 100, 10_000), changed)
+      }
+    }
+  }
+
+  /** Something has changed. */
+  #wake(): void {
+    this.#changed.abort()
+    void this.#work()
+  }
+
+  async #reconcile(): Promise<void> {
+    if (this.#wanted === undefined) return
+    const connection = await this.#link.connect(this.#claim, !!this.#wanted)
+    if (!connection || isForeign(connection)) return
+    if (!this.#wanted) {
+      if (this.#deploying) return
+      await connection.ask({ verb: 'run', plan: null })
+      return
+    }
+    // meanwhile its agent starts; why the address can't be opened is in the health
+    void this.#open(connection).catch(() => undefined)
+    await this.#tell(connection)
+  }
+
+  /** Tells what is to serve, unless that was told, or a candidate is under way that it would end. */
+  #tell(connection: Connection): Promise<void> {
+    const told = this.#telling.then(() => this.#tellNow(connection))
+    this.#telling = told.catch(() => undefined)
+    return told
+  }
+
+  async #tellNow(connection: Connection): Promise<void> {
+    const wanted = this.#wanted
+    const knows = this.#told?.connection === connection
+    if (!wanted || (this.#deploying && knows)) return
+    if (isOtherAttempt(wanted, connection.state)) {
+      this.#told = { connection, plan: '' }
+      return
+    }
+    try {
+      const plan = await wanted.plan(this.#closing.signal)
+      this.#container = plan.program.kind === 'image' ? plan.program.container : null
+      if (wanted !== this.#wanted || (this.#deploying && knows)) return
+      if (!knows || this.#told?.plan !== hash(plan)) await connection.ask({ verb: 'run', plan })
+      this.#told = { connection, plan: hash(plan) }
+      this.#problem = null
+    } catch (error) {
+      // a candidate can be had without it
+      if (!(error instanceof StepFailure) || !this.#deploying) throw error
+      this.#fail(error)
+    }
+  }
+
+  async #endAll(claim: LeasedClaim, start: boolean, drainMs: number): Promise<void> {
+    const connection = await this.#link.connect(claim, start)
+    await connection?.ask({ verb: 'end', drainMs }, { ms: drainMs + END_MS })
+  }
+
+  #port(): Promise<number> {
+    return reservePort(this.#host.ports, this.#deploymentId)
+  }
+
+  async #open(connection: Connection): Promise<void> {
+    const { node, ports } = this.#host
+    const { bindAddress } = ports
+    await connection.ask({ verb: 'open', port: await this.#port(), bindAddress, node }, { ms: OPEN_MS })
+  }
+
+  #fail(error: unknown): void {
+    if (error instanceof CandidateGone) return
+    this.#problem =
+      error instanceof StepFailure
+        ? { reason: error.reason, message: error.message.split('\n')[0]! }
+        : { reason: 'INTERNAL', message: messageOf(error as Error) }
+  }
+}
+
+/** A new agent that is ready but serves nobody yet. See Candidate. */
+export interface Prepared {
+  commit: (record: () => Promise<boolean>) => Promise<void>
+  discard: () => Promise<void>
+}
+
+/** Whether a redeploy of what serves is not carried out yet. One that a server has recorded and not switched to is a candidate. */
+function isOtherAttempt({ key, revisionId, redeploying }: Wanted, { serving, candidate }: State): boolean {
+  if (serving?.revisionId !== revisionId || serving.key === key) return false
+  return redeploying || candidate?.key !== key
+}
+
+const messageOf = (error: Error) =>
+  error instanceof SupervisorAway ? error.message : `The agent could not be started: ${error.message}`
+
+const down = { ready: 0, desired: 1 } as const
+
+/** What `work` gives. When the signal aborts, its reason is thrown, at the latest when `undo` is done. */
+async function unlessAborted<T>(
+  signal: AbortSignal,
+  work: Promise<T>,
+  undo: () => Promise<void> = async () => undefined,
+): Promise<T> {
+  const scope = new Scope(signal)
+  try {
+    return await scope.unlessAborted(work)
+  } catch (error) {
+    if (signal.aborted) await undo().catch(() => undefined)
+    throw error
+  } finally {
+    scope.end()
+  }
+}
+
+const hash = (plan: AgentPlan) => createHash('sha256').update(JSON.stringify(plan)).digest('hex')
+
+function foreign({ welcome }: Connection): Health {
+  const message = `It is served by a supervisor of another version (protocol ${welcome.protocol}), which this server does not speak: the next deploy replaces it.`
+  return { ready: 1, desired: 1, reason: null, message }
+}

@@ -1,0 +1,64 @@
+/**
+ * A claim and its fencing token, which is raised when a newer one was seen where the agents are. Calls that were on their way
+ * meanwhile named the old one: that they are refused does not mean that the claim is lost.
+ */
+import { ClaimLostError } from '../../domain/core/errors.ts'
+import type { Claim, ControlPlane } from '../../domain/protocol/protocol.ts'
+
+/** How a call names the claim. */
+export interface ClaimName {
+  claimId: string
+  token: string
+}
+
+export class HeldClaim {
+  readonly #controlPlane: Pick<ControlPlane, 'raiseToken'>
+  readonly #claimId: string
+  #token: string
+  #raising: Promise<void> = Promise.resolve()
+
+  constructor(controlPlane: Pick<ControlPlane, 'raiseToken'>, { claimId, token }: Claim) {
+    this.#controlPlane = controlPlane
+    this.#claimId = claimId
+    this.#token = token
+  }
+
+  get token(): string {
+    return this.#token
+  }
+
+  /** Raises the token above one that was `seen`. Throws ClaimLostError. */
+  async raise(seen: string): Promise<void> {
+    const raise = async () => {
+      if (BigInt(this.#token) > BigInt(seen)) return
+      const raised = await this.#controlPlane.raiseToken?.(this.#name, seen)
+      if (raised === undefined) throw new ClaimLostError()
+      this.#token = raised
+    }
+    const raising = this.#raising.then(raise)
+    this.#raising = raising.catch(() => undefined)
+    await raising
+  }
+
+  /** Makes a call under this claim; again if its token was raised meanwhile. Throws ClaimLostError. */
+  async call<A>(work: (claim: ClaimName) => Promise<A>): Promise<A> {
+    for (;;) {
+      const name = this.#name
+      try {
+        return await work(name)
+      } catch (error) {
+        if (!(error instanceof ClaimLostError) || (await this.isCurrent(name.token))) throw error
+      }
+    }
+  }
+
+  /** Whether that is its token, once those are raised that are just being raised. */
+  async isCurrent(token: string): Promise<boolean> {
+    await this.#raising
+    return token === this.#token
+  }
+
+  get #name(): ClaimName {
+    return { claimId: this.#claimId, token: this.#token }
+  }
+}
