@@ -125,11 +125,14 @@ export type Welcome =
     }
 
 /** Each is answered by Answer. All of them can be repeated. */
-export type Request = {
-  id: number
-  token: string
-} /** `node`: absolute, what the network process is run by when it is started again; default: as before */ & (
-  | { verb: 'open'; port: number; bindAddress: string; node?: string }
+export type Request = { id: number; token: string } & (
+  | {
+      verb: 'open'
+      port: number
+      bindAddress: string
+      /** absolute: what the network process is run by when it is started again; default: as before */
+      node?: string
+    }
   /** Makes this what serves; where it does already, the plan counts from the next start on. null: nothing is to serve. */
   | { verb: 'run'; plan: AgentPlan | null }
   /** Starts a candidate, and ends any other one; answered when it is ready. `ms`: then it is too late. */

@@ -150,7 +150,9 @@ export class KeptAgent {
           this.onChange()
         },
         onProgress,
-        onExceeded: (what) => {
+        onExceeded: (what, fatal) => {
+          // it is said when it has ended
+          if (fatal) return
           this.#exceeded = { what, until: performance.now() + EXCEEDED_MS }
           this.note(what.message)
           this.onChange()

@@ -43,7 +43,7 @@ export interface ProcessOptions {
   mask: Mask
   output: Output
   port: number
-  onExceeded(exceeded: Exceeded): void
+  onExceeded(exceeded: Exceeded, fatal: boolean): void
 }
 
 /** Throws when it can't be started; then nothing of it is left. */
@@ -107,7 +107,7 @@ function limitsOf({ plan, deploymentId, folder, onExceeded }: ProcessOptions, { 
     folders,
     record: path.join(folder, 'control-groups'),
     onExceeded(exceeded, fatal) {
-      onExceeded(exceeded)
+      onExceeded(exceeded, fatal)
       if (fatal) end()
     },
   })

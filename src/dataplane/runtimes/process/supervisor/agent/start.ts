@@ -40,7 +40,7 @@ export interface Hooks {
   onStarted(pid: number): void
   /** Gets what is waited for: what the agent answers, where it listens, what it printed last. */
   onProgress(progress: Progress): void
-  onExceeded(exceeded: Exceeded): void
+  onExceeded(exceeded: Exceeded, fatal: boolean): void
 }
 
 export interface Agent {

@@ -83,7 +83,8 @@ export async function runKeeper(config: SupervisorConfig): Promise<void> {
   }
 
   async function leave(): Promise<void> {
-    await within(1000, control?.close() ?? Promise.resolve())
+    // where the lock is another's, so is the socket
+    if (lock?.held()) await within(1000, control?.close() ?? Promise.resolve())
     lock?.release()
     await within(POSTGRES_MS, lastKeeperLeft(path.dirname(path.dirname(folder))).catch(record))
     process.exit()
@@ -101,7 +102,12 @@ export async function runKeeper(config: SupervisorConfig): Promise<void> {
         return { ok: false, refused: 'failed', reason, message, artifactLost }
       }
       record(error)
-      return { ok: false, refused: 'failed', reason: 'INTERNAL', message: 'The agent could not be started.' }
+      return {
+        ok: false,
+        refused: 'failed',
+        reason: 'INTERNAL',
+        message: 'Something unexpected happened: keeper.log of its supervisor says what.',
+      }
     }
   }
 

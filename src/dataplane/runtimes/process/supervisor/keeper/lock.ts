@@ -7,8 +7,8 @@ import path from 'node:path'
 import { sleep } from '../../../../../platform/async/retry.ts'
 import { startOf } from '../../os/started.ts'
 
-/** ms: somebody else takes the lock, or has it by then */
-const TAKE_MS = 5000
+/** ms: who has the lock then keeps it; until then it may be one that is just ending */
+const TAKE_MS = 2000
 
 export interface Lock {
   /** false: the folder is gone, or is another keeper's */
@@ -22,14 +22,14 @@ export async function takeLock(folder: string): Promise<Lock | null> {
   const file = path.join(folder, 'lock')
   const until = performance.now() + TAKE_MS
   for (; performance.now() < until; await sleep(10 + 40 * Math.random())) {
-    if (isHeld(read(file))) return null
+    if (isHeld(read(file))) continue
     // what a dead one has left is removed by one alone: who announces it and finds nobody else who does
     const announced = path.join(folder, `taking-${process.pid}`)
     fs.writeFileSync(`${announced}.new`, own, { mode: 0o600 })
     fs.renameSync(`${announced}.new`, announced)
     try {
       if (othersTake(folder, path.basename(announced))) continue
-      if (isHeld(read(file))) return null
+      if (isHeld(read(file))) continue
       fs.rmSync(file, { force: true })
       fs.linkSync(announced, file)
       return { held: () => read(file) === own, release: () => read(file) === own && fs.rmSync(file, { force: true }) }

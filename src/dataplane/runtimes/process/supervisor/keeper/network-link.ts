@@ -9,6 +9,8 @@ import type { FromNetwork, ToNetwork, Wanted } from '../network/messages.ts'
 const RECOVERED_MS = 10_000
 /** ms: nobody waits longer for what the network process was told; it will have it when it is there again */
 const APPLIED_MS = 10_000
+/** MB for what is new: what a burst of requests leaves, it keeps */
+const SMALL = ['--max-semi-space-size=2']
 
 export interface Answered {
   host: string
@@ -115,7 +117,7 @@ export class NetworkLink {
   /** Starts one and resolves with how it ended. */
   #run(): Promise<string> {
     const { account, env } = this.#options
-    const child = spawn(this.node, [...process.execArgv, process.argv[1]!, 'network'], {
+    const child = spawn(this.node, [...SMALL, ...process.execArgv, process.argv[1]!, 'network'], {
       cwd: '/',
       env,
       ...(account ? { uid: account.uid, gid: account.gid } : {}),
