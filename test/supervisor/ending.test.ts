@@ -1,9 +1,12 @@
 // What becomes of an agent when a part of its supervisor is killed, or nobody wants it any more.
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import fs from 'node:fs'
 import path from 'node:path'
 import { afterEach, expect, test } from 'vitest'
+import { releaseIds, reserveIds } from '../../src/dataplane/runtimes/process/accounts/reservations.ts'
 import { alive, eventually } from '../dataplane/support.ts'
+import { needsRoot } from '../support/root.ts'
 import { get, gone, newSupervisor, planOf, type Supervised, serve } from './support.ts'
 
 const open: Supervised[] = []
@@ -75,7 +78,7 @@ test('of a keeper that was killed nothing is left before the next one starts an 
   const supervised = await place()
   const keeper = await supervised.start()
   const server = await supervised.connect('7')
-  const escapee = path.join(path.dirname(supervised.config.folder), 'escapee')
+  const escapee = path.join(supervised.root, 'escapee')
   const start = `setsid sh -c 'echo $$ > ${escapee}; trap : TERM; while :; do sleep 1; done' & exec node agent.mjs`
   const plan = planOf(supervised, 'one')
   await serve(supervised, server, { ...plan, program: { ...plan.program, start } as typeof plan.program })
@@ -121,7 +124,7 @@ test('a supervisor whose folder is gone, or that no server came to for too long,
   expect(pids.map(alive)).toEqual([false, false])
 })
 
-test.skipIf(process.getuid?.() !== 0)('what parses HTTP has no rights of root', async () => {
+test.skipIf(needsRoot('another account for what parses HTTP'))('what parses HTTP has no rights of root', async () => {
   const supervised = await place({ networkAccount: { uid: 65_534, gid: 65_534 } })
   const keeper = await supervised.start()
   const server = await supervised.connect()
@@ -132,6 +135,41 @@ test.skipIf(process.getuid?.() !== 0)('what parses HTTP has no rights of root', 
   expect(/^Uid:\s+(.*)$/m.exec(status)?.[1]).toBe('65534\t65534\t65534\t65534')
   expect(/^CapEff:\s+(.*)$/m.exec(status)?.[1]).toMatch(/^0+$/)
 })
+
+test.skipIf(needsRoot('an account of its own'))(
+  'what an agent hides under an account of its own ends with it, and a build of the deployment does not',
+  async () => {
+    const supervised = await place()
+    const { root } = supervised
+    const owner = { dataDir: root, deploymentId: supervised.config.deploymentId, folder: root }
+    const low = 2_120_000_000 + Math.floor(Math.random() * 1e6) * 20
+    const { code } = await reserveIds(owner, { low, high: low + 3 })
+    const account = { uid: code, gid: code }
+    const own = path.join(root, 'own')
+    fs.mkdirSync(own)
+    fs.chownSync(own, code, code)
+    const build = spawn('/bin/sleep', ['60'], { ...account, env: { PILOTHOUSE_PROCESS_GROUP: 'build' } })
+    try {
+      await supervised.start()
+      const server = await supervised.connect()
+      const hidden = path.join(own, 'hidden')
+      const start = `env -i setsid sh -c 'echo $$ > ${hidden}; trap : TERM; while :; do sleep 1; done' & exec node agent.mjs`
+      const plan = planOf(supervised, 'one', { account })
+      const url = await serve(supervised, server, {
+        ...plan,
+        program: { ...plan.program, start } as typeof plan.program,
+      })
+      const left = Number(await eventually(() => fs.existsSync(hidden) && fs.readFileSync(hidden, 'utf8')))
+      expect(fs.readFileSync(`/proc/${left}/status`, 'utf8')).toMatch(/^NoNewPrivs:\s+1$/m)
+      expect(await get(url)).toBe('one')
+      await server.ask({ verb: 'end', drainMs: 0 })
+      expect([alive(left), alive(build.pid!)]).toEqual([false, true])
+    } finally {
+      build.kill('SIGKILL')
+      releaseIds(owner)
+    }
+  },
+)
 
 function childrenOf(pid: number): number[] {
   return fs.readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number)

@@ -180,7 +180,7 @@ test('an address that another program has is opened when that is gone, and until
 test('what an agent has started in sessions of its own ends with it, and all ends with the supervisor', async () => {
   const supervised = await started()
   const server = await supervised.connect()
-  const escapee = path.join(path.dirname(supervised.config.folder), 'escapee')
+  const escapee = path.join(supervised.root, 'escapee')
   const start = `setsid sh -c 'echo $$ > ${escapee}; trap : TERM; while :; do sleep 1; done' & exec node agent.mjs`
   const plan = planOf(supervised, 'one')
   const url = await serve(supervised, server, { ...plan, program: { ...plan.program, start } as typeof plan.program })

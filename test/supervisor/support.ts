@@ -29,6 +29,8 @@ type Verb<V> = V extends Request ? Omit<V, 'id' | 'token'> : never
 type Asked = Verb<Request>
 
 export interface Supervised {
+  /** absolute: a DATA_DIR that every account can enter */
+  root: string
   config: SupervisorConfig
   port: number
   /** Starts another keeper of the same deployment; resolves when it answers, or has ended. `node`: default: ours. */
@@ -74,6 +76,7 @@ export async function newSupervisor(changes: Partial<SupervisorConfig> = {}): Pr
       socket.on('error', () => resolve(false))
     })
   return {
+    root,
     config,
     port: await unusedPort(),
     async start(node = process.execPath) {
@@ -185,13 +188,12 @@ http.createServer((req, res) => {
 
 /** A plan for an agent that answers with `text`, or for this source. */
 export function planOf(
-  { config }: Supervised,
+  { root }: Supervised,
   text: string,
   changes: Partial<AgentPlan> & { source?: string } = {},
 ): AgentPlan {
   const { source = AGENT, ...rest } = changes
   const revisionId = randomUUID()
-  const root = path.dirname(config.folder)
   const tree = path.join(root, 'artifacts', revisionId)
   const [runs, temporary] = [path.join(root, 'runs'), path.join(root, 'tmp')]
   for (const folder of [tree, runs, temporary]) fs.mkdirSync(folder, { recursive: true })
