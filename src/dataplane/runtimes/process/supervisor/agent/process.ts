@@ -61,7 +61,7 @@ export async function startProcess(options: ProcessOptions, signal: AbortSignal)
     const { prelude, enter } = limits
     group = await startGroup(
       { add: ({ group: pid }) => enter(pid), remove: () => undefined },
-      { ...launch.command, launcher: launcher(plan.program.kind === 'built' ? 'code' : 'client'), prelude },
+      { ...launch.command, launcher: launcher(account ? 'theirs' : 'ours'), prelude },
       (stream) => output.read(stream, { revisionId, attempt, mask }, (shown) => tail.add(shown)),
     )
   } catch (error) {

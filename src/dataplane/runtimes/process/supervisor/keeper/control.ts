@@ -61,6 +61,8 @@ export async function openControl(options: ControlOptions): Promise<Control> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject).listen(options.socket, resolve)
   })
+  // of one connection that can't be taken, while there are no more files to open
+  server.on('error', () => undefined)
   fs.chmodSync(options.socket, 0o600)
   return {
     say: (said) => {

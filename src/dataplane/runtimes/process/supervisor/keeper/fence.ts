@@ -20,7 +20,8 @@ export class Fence {
       fs.renameSync(draft, file)
     }
     this.#file = fs.openSync(file, 'r+')
-    this.#newest = BigInt(fs.readFileSync(this.#file, 'utf8').trim())
+    // after a power failure it may be empty; then nobody older is left, either
+    this.#newest = BigInt(/^\d+/.exec(fs.readFileSync(this.#file, 'utf8'))?.[0] ?? 0)
   }
 
   /** decimal */

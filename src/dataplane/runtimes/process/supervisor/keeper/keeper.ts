@@ -29,7 +29,7 @@ const POSTGRES_MS = 5000
 /** ms: the longest that a timer can wait */
 const LONGEST_TIMER = 2 ** 31 - 1
 
-/** Resolves when it is there; it ends by itself. Null: another keeper has the deployment. */
+/** Resolves when it listens, or at once where another keeper has the deployment. It ends by itself. */
 export async function runKeeper(config: SupervisorConfig): Promise<void> {
   const { folder, deploymentId } = config
   const lock = await takeLock(folder)
@@ -74,11 +74,17 @@ export async function runKeeper(config: SupervisorConfig): Promise<void> {
   let ending: Promise<void> | null = null
   /** Resolves when nothing is left but this process, which then exits. */
   function end(drainMs: number): Promise<void> {
-    ending ??= deployment.end(drainMs).then(() => {
-      output.close()
-      // its answer comes before
-      setImmediate(() => void leave())
-    })
+    ending ??= deployment.end(drainMs).then(
+      () => {
+        output.close()
+        // its answer comes before
+        setImmediate(() => void leave())
+      },
+      (error) => {
+        ending = null // whoever asks again tries again
+        throw error
+      },
+    )
     return ending
   }
 

@@ -11,10 +11,12 @@ import { startOf } from '../../os/started.ts'
 const TAKE_MS = 2000
 
 export interface Lock {
-  /** false: the folder is gone, or is another keeper's */
+  /** false: the folder is gone, or is another keeper's. What can't be read at the moment is held. */
   held(): boolean
   release(): void
 }
+
+const UNREADABLE = 'unreadable'
 
 /** Null: another keeper has it. */
 export async function takeLock(folder: string): Promise<Lock | null> {
@@ -32,7 +34,10 @@ export async function takeLock(folder: string): Promise<Lock | null> {
       if (isHeld(read(file))) continue
       fs.rmSync(file, { force: true })
       fs.linkSync(announced, file)
-      return { held: () => read(file) === own, release: () => read(file) === own && fs.rmSync(file, { force: true }) }
+      return {
+        held: () => [own, UNREADABLE].includes(read(file) ?? ''),
+        release: () => read(file) === own && fs.rmSync(file, { force: true }),
+      }
     } finally {
       fs.rmSync(announced, { force: true })
     }
@@ -51,14 +56,16 @@ function othersTake(folder: string, ours: string): boolean {
 }
 
 function isHeld(text: string | null): boolean {
+  if (text === UNREADABLE) return true
   const [, pid, started] = /^(\d+) (\S+)\n/.exec(text ?? '') ?? []
   return pid !== undefined && startOf(Number(pid)) === started
 }
 
+/** Null: there is none. */
 function read(file: string): string | null {
   try {
     return fs.readFileSync(file, 'utf8')
-  } catch {
-    return null
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ENOENT' ? null : UNREADABLE
   }
 }

@@ -32,6 +32,8 @@ export class AppProxy {
         return this.#proxy.web(request, response, { target: { host: upstream.host, port: upstream.port } })
       })
     })
+    // of one connection that can't be taken, while there are no more files to open; who listens hears of it, too
+    this.#server.on('error', () => undefined)
     this.#server.on('upgrade', (request, socket, head) => {
       this.#upgraded.add(socket)
       socket.on('error', () => undefined).once('close', () => this.#upgraded.delete(socket))
