@@ -144,9 +144,11 @@ const numbers = (uri: string) =>
 
 /** What whoever restored `old` has to find, of which `before` numbers were written when the backup began. */
 async function expectAllBack(restored: Installation, before: number): Promise<void> {
-  await expect.poll(() => restored.ask('/').catch(String), PATIENT).toBe('Hello\n')
-  const deployment = await restored.rest('GET', `/v2/deployments/${restored.deploymentId}`)
-  expect(deployment).toMatchObject({ name: 'kept', status: 'READY' })
+  const deployment = () => restored.rest('GET', `/v2/deployments/${restored.deploymentId}`)
+  await expect
+    .poll(async () => ({ said: await restored.ask('/').catch(String), health: (await deployment()).health }), PATIENT)
+    .toMatchObject({ said: 'Hello\n' })
+  expect(await deployment()).toMatchObject({ name: 'kept', status: 'READY' })
   const revisions = await restored.rest('GET', `/v2/deployments/${restored.deploymentId}/revisions`)
   expect(revisions.resources).toHaveLength(1)
   expect(JSON.parse(await restored.ask('/env'))).toMatchObject({ GREETING_TOKEN: 'kept as it was' })

@@ -30,10 +30,10 @@ export interface RunningServer extends Running {
   key: string | undefined
 }
 
-/** Starts `node --import tsx FILE …`, with nothing of our environment but PATH and HOME. */
-export function run(file: string, args: string[], env: Record<string, string>): Running {
+/** Starts `node --import tsx FILE …` of a tree, with nothing of our environment but PATH and HOME. */
+export function run(file: string, args: string[], env: Record<string, string>, tree = ROOT): Running {
   const child = spawn(process.execPath, ['--import', 'tsx', file, ...args], {
-    cwd: ROOT,
+    cwd: tree,
     env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
@@ -59,8 +59,8 @@ export function startInVain(env: Record<string, string>): Promise<Ran> {
 }
 
 /** Starts a server on a free port and waits until it has said where it is. Throws with what it wrote if it ends before. */
-export async function startServer(env: Record<string, string>): Promise<RunningServer> {
-  const running = run('src/main.ts', [], { PORT: '0', WORKER: 'off', AGENTS_END_WITH_SERVER: 'on', ...env })
+export async function startServer(env: Record<string, string>, tree?: string): Promise<RunningServer> {
+  const running = run('src/main.ts', [], { PORT: '0', WORKER: 'off', AGENTS_END_WITH_SERVER: 'on', ...env }, tree)
   const { child, output, ended } = running
   const said = new Promise<string>((resolve) => {
     child.stderr!.on('data', () => {

@@ -8,6 +8,7 @@ import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { databaseName } from '../../dataplane/runtimes/process/host/database.ts'
+import { keeperLives } from '../../dataplane/runtimes/process/os/keepers.ts'
 import type { Config } from '../../platform/config/config.ts'
 import { saveDumps } from '../../platform/postgres/dumps.ts'
 import { copyCluster, hasCluster } from '../../platform/postgres/embedded/base-backup.ts'
@@ -57,7 +58,9 @@ async function saveDatabases(
   target: string,
   env: ProgramEnvironment,
 ): Promise<void> {
-  const embedded = config.DATABASE_URL ? null : await startEmbedded({ dataDir: config.DATA_DIR })
+  // agents whose server is stopped at the moment need it, too
+  const needed = () => keeperLives(config.DATA_DIR)
+  const embedded = config.DATABASE_URL ? null : await startEmbedded({ dataDir: config.DATA_DIR, needed })
   const url = config.DATABASE_URL ?? embedded!.url
   try {
     if (how === 'dumps') await saveDumps(url, path.join(target, 'databases'), databaseName, env)

@@ -69,7 +69,8 @@ export async function saveFiles(config: Config, databases: Manifest['databases']
     await mkdir(copy, { mode: 0o700 })
     if (fs.existsSync(app.database)) await copyTree(app.database, path.join(copy, 'database.json'))
     if (!fs.existsSync(app.artifacts)) continue
-    await copyTree(app.artifacts, path.join(copy, 'artifacts'))
+    // copies of what was built, which are made for runs, are beside it
+    await copyTree(app.artifacts, path.join(copy, 'artifacts'), { skip: (name) => /^[^/]+\/tree-/.test(name) })
     // one that was removed meanwhile may be here in part
     for (const name of await readdir(path.join(copy, 'artifacts')))
       if (!fs.existsSync(path.join(app.artifacts, name, 'artifact.json')))

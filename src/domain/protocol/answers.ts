@@ -120,7 +120,7 @@ export const claimAnswer = wireObject({ claims: z.array(claim) }, { id: 'ClaimAn
 
 export const heartbeatItemAnswer = wireObject({
   claimId: uuid,
-  lost: z.boolean().describe('The lease is gone: stop everything of this claim at once.'),
+  lost: z.boolean().describe('The lease is gone: stop all steps of this claim at once. What serves goes on serving.'),
   assignment: assignment.nullable().describe('Only when something changed since the generation that was named.'),
 })
 

@@ -19,8 +19,9 @@ export const DATA_PLANE_GUIDE = `How a listener gets its work. The control plane
 
 **Claim and lease.** A claim is a lease on one deployment, for \`lease_seconds\` from the beginning of the call that gave or
 extended it. Only its holder works on the deployment. Extend all of them with one \`heartbeat\` each third or fourth of that time, or more often.
-By your own clock, count a lease from before you sent the call, and stop everything of a claim shortly before its lease ends if no
-heartbeat was answered in the meantime: from the end on somebody else may have it. What runs as a pod needn't stop: only stop changing it.
+By your own clock, count a lease from before you sent the call, and stop all steps of a claim shortly before its lease ends if no
+heartbeat was answered in the meantime: from the end on somebody else may have it. What serves goes on serving, only stop changing it: it ends when
+a holder with a newer token switches it, tears it down, or says that nothing is to run.
 So let no call wait longer than a quarter of its \`lease_seconds\`: the time that it waited is not yours to count.
 
 **Token.** \`token\` grows with each claim of a deployment. Send it with every call of the claim. When lease or token are not valid any

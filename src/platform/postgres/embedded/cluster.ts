@@ -60,7 +60,7 @@ function refuseOtherMajor({ data, binaries }: Cluster): void {
   const major = fs.readFileSync(path.join(data, 'PG_VERSION'), 'utf8').trim()
   if (major === binaries.major) return
   throw new Error(
-    `${data} is of Postgres ${major}, and this version brings Postgres ${binaries.major}: go back to the version before, make a backup there, and restore it into an empty DATA_DIR with this one.`,
+    `${data} is of Postgres ${major}, and this version brings Postgres ${binaries.major}: go back to the version before, make a backup there with --dumps, and restore it into an empty DATA_DIR with this one.`,
   )
 }
 
