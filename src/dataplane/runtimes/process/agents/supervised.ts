@@ -182,24 +182,26 @@ export class Supervised {
     plan: AgentPlan,
     record: () => Promise<boolean>,
   ): Promise<void> {
+    const { key, revisionId } = plan
     let recorded = false
     try {
-      await connection.ask({ verb: 'hold', key: plan.key })
+      await connection.ask({ verb: 'hold', key })
       recorded = await record()
     } finally {
       // without the claim nobody here knows whether it was recorded: the next holder decides
-      if (!recorded && claim.leaseValid()) await this.#discard(connection, plan.key)
-      else this.#deployed()
+      if (!recorded && claim.leaseValid()) await this.#discard(connection, key)
+      else if (!recorded) this.#deployed()
     }
     if (!recorded) return
-    this.#wanted = { key: plan.key, revisionId: plan.revisionId, redeploying: false, plan: async () => plan }
+    this.#wanted = { key, revisionId, redeploying: false, plan: async () => plan }
     try {
-      await connection.ask({ verb: 'switch', key: plan.key })
+      await connection.ask({ verb: 'switch', key })
       this.#told = { connection, plan: hash(plan) }
     } catch {
-      // it serves by the record: whoever is told next starts it
-      this.#wake()
+      // it serves by the record: what is told next makes it so
+      this.#told = null
     }
+    this.#deployed()
   }
 
   async #discard(connection: Connection, key: string): Promise<void> {
@@ -236,7 +238,7 @@ export class Supervised {
       try {
         await this.#reconcile()
         failures = 0
-        await new Promise((resolve) => changed.addEventListener('abort', resolve, { once: true }))
+        await aborted(changed)
       } catch (error) {
         if (error instanceof StaleToken) return this.close()
         this.#fail(error)
@@ -328,6 +330,10 @@ export interface Prepared {
 function isOtherAttempt({ key, revisionId, redeploying }: Wanted, { serving, candidate }: State): boolean {
   if (serving?.revisionId !== revisionId || serving.key === key) return false
   return redeploying || candidate?.key !== key
+}
+
+async function aborted(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
 }
 
 const messageOf = (error: Error) =>

@@ -1,0 +1,133 @@
+// What a server makes of supervisors that die, hang, obey somebody else, are of another version or have no deployment any more.
+import fs from 'node:fs'
+import net from 'node:net'
+import { createInterface } from 'node:readline'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { makeSupervisorFolder } from '../../src/dataplane/runtimes/process/agents/supervisor-files.ts'
+import { createProcessRuntime } from '../../src/dataplane/runtimes/process/runtime.ts'
+import type { LeasedClaim } from '../../src/dataplane/runtimes/runtime.ts'
+import type { RevisionWork } from '../../src/domain/protocol/protocol.ts'
+import {
+  alive,
+  claimOf,
+  eventually,
+  killSupervisor,
+  memoryLog,
+  never,
+  openPlace,
+  type Place,
+  revisionOf,
+  runOf,
+  stepOf,
+} from './support.ts'
+
+const SERVER = `import http from 'node:http'
+http.createServer((q, s) => s.end(String(process.pid))).listen(process.env.PORT, '127.0.0.1')`
+
+let place: Place
+beforeAll(async () => {
+  place = await openPlace()
+})
+afterAll(() => place.close())
+
+async function built(claim: LeasedClaim): Promise<RevisionWork> {
+  const revision = revisionOf(place.repository({ 'server.mjs': SERVER }))
+  const { artifact } = await place.runtime.build(claim, stepOf('BUILD', revision), memoryLog(), never)
+  return { ...revision, artifact }
+}
+
+async function deploy(claim: LeasedClaim, revision: RevisionWork, { runtime }: Pick<Place, 'runtime'> = place) {
+  const candidate = await runtime.deploy(claim, stepOf('DEPLOY', revision), memoryLog(), never)
+  await candidate.commit(async () => true)
+  return candidate.url
+}
+
+const pidOf = async (url: string) => Number(await (await fetch(url)).text())
+
+test('a supervisor that is killed is started again at once, with its agent', async () => {
+  const claim = claimOf()
+  const url = await deploy(claim, await built(claim))
+  const before = await pidOf(url)
+  await killSupervisor(place, claim)
+  const after = await eventually(() => pidOf(url).catch(() => 0), 30_000)
+  expect(after).toBeGreaterThan(0)
+  expect(after).not.toBe(before)
+  expect(alive(before)).toBe(false)
+})
+
+test('a server whose claim is older than another’s can’t deploy, end or take back what serves', async () => {
+  const late = claimOf()
+  const revision = await built(late)
+  const url = await deploy(late, revision)
+  const other = createProcessRuntime(place.options)
+  const newer = { ...late, token: '2' }
+  other.ensure(newer, runOf(revision), memoryLog())
+  expect(await eventually(() => other.health(late.deployment.id)?.ready === 1, 30_000)).toBe(true)
+  const pid = await pidOf(url)
+  await expect(deploy(late, { ...revision, attempt: 2 })).rejects.toThrow()
+  await expect(place.runtime.teardown(late, stepOf('TEARDOWN', null), never)).rejects.toThrow()
+  place.runtime.ensure(late, null, null)
+  expect(await pidOf(url)).toBe(pid)
+  await other.close()
+})
+
+test('of a claim that is held although its token is too low, as after a restored backup, the token is raised', async () => {
+  const before = claimOf({ token: '41' })
+  const revision = await built(before)
+  const url = await deploy(before, revision)
+  const pid = await pidOf(url)
+  const other = createProcessRuntime(place.options)
+  const seen: string[] = []
+  const restored: LeasedClaim = {
+    ...before,
+    token: '7',
+    raiseToken: async (newest) => {
+      seen.push(newest)
+      restored.token = String(BigInt(newest) + 1n)
+    },
+  }
+  other.ensure(restored, runOf(revision), memoryLog())
+  expect(await eventually(() => other.health(before.deployment.id)?.ready === 1, 30_000)).toBe(true)
+  expect([seen, restored.token]).toEqual([['41'], '42'])
+  expect(await pidOf(url)).toBe(pid)
+  await other.close()
+})
+
+test('an agent whose deployment is gone is ended, and its last holder does not start it again', async () => {
+  const claim = claimOf()
+  const url = await deploy(claim, await built(claim))
+  const pid = await pidOf(url)
+  const gone = async (ids: string[]) => ids.filter((id) => id === claim.deployment.id)
+  expect(await place.runtime.endOrphans(gone)).toMatchObject([{ deploymentId: claim.deployment.id, problem: null }])
+  expect(alive(pid)).toBe(false)
+  expect(await eventually(() => place.runtime.health(claim.deployment.id) === undefined)).toBe(true)
+  await expect(fetch(url)).rejects.toThrow()
+})
+
+test('a supervisor of another version is let be and named in the health, until the next deploy replaces it', async () => {
+  const claim = claimOf()
+  const revision = await built(claim)
+  const { dataDir, supervisors } = place.options
+  const { socket } = makeSupervisorFolder(dataDir, claim.deployment.id, supervisors.installation)
+  const asked: string[] = []
+  const foreign = net.createServer((connection) => {
+    createInterface({ input: connection.on('error', () => undefined) }).on('line', (line) => {
+      const { verb, id } = JSON.parse(line)
+      asked.push(verb)
+      const answer = verb === 'hello' ? { ok: true, protocol: 7, build: 'x', pid: 1, state: {} } : { id, ok: true }
+      connection.write(`${JSON.stringify(answer)}\n`)
+      if (verb === 'end') {
+        foreign.close()
+        fs.rmSync(socket, { force: true })
+      }
+    })
+  })
+  await new Promise<void>((resolve) => foreign.listen(socket, resolve))
+  place.runtime.ensure(claim, runOf(revision), memoryLog())
+  const health = await eventually(() => place.runtime.health(claim.deployment.id))
+  expect(health).toMatchObject({ ready: 1, message: expect.stringContaining('protocol 7') })
+  expect(asked).toEqual(['hello'])
+  const url = await deploy(claim, { ...revision, attempt: 2 })
+  expect(asked).toEqual(['hello', 'end'])
+  expect(await pidOf(url)).toBeGreaterThan(0)
+})
