@@ -5,6 +5,8 @@ import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { boundsOf } from '../../src/dataplane/runtimes/process/agents/bounds.ts'
+import { type Bounds, NO_BOUNDS as NONE } from '../../src/dataplane/runtimes/process/os/bounds.ts'
 import { signalProcesses } from '../../src/dataplane/runtimes/process/os/process-tags.mjs'
 import { ControlGroup } from '../../src/dataplane/runtimes/process/supervisor/limits/control-group.ts'
 import { findControllers } from '../../src/dataplane/runtimes/process/supervisor/limits/controllers.ts'
@@ -14,9 +16,8 @@ import {
   type Limits,
   type LimitsOptions,
 } from '../../src/dataplane/runtimes/process/supervisor/limits/limits.ts'
-import type { Bounds } from '../../src/dataplane/runtimes/process/supervisor/protocol.ts'
+import { groupsOf } from '../../src/dataplane/runtimes/process/supervisor/limits/record.ts'
 
-const NONE: Bounds = { memoryMb: null, cpus: null, processes: null, fileMb: null, diskMb: null }
 /** an account that nothing else on this machine has */
 const ACCOUNT = { uid: 61_917, gid: 61_917 }
 const isRoot = process.getuid?.() === 0
@@ -70,6 +71,7 @@ async function start(
     bounds: { ...NONE, ...bounds },
     account: null,
     folders: [folder],
+    record: groupsOf(folder),
     onExceeded: (exceeded, fatal) => said.push({ exceeded, fatal }),
     ...how,
   })
@@ -151,14 +153,15 @@ describe.skipIf(!mayGroup.may)('with control groups (skipped where none can be m
 
   it('what a keeper that was killed has left is ended and removed by the next one of the deployment', async () => {
     folder = fs.mkdtempSync(path.join(os.tmpdir(), 'pilothouse-limits-'))
-    const record = path.join(folder, 'groups')
+    const record = groupsOf(folder)
     const name = `left.${randomUUID()}`
     const child = spawn('sleep', ['600'], { detached: true, stdio: 'ignore' })
-    ControlGroup.make(name, NONE, (made) => fs.appendFileSync(record, `${made}\n`))!.enter(child.pid!)
-    await start({}, ['true'], { record })
+    ControlGroup.make(name, NONE, (made) => record.add(made))!.enter(child.pid!)
+    await record.clear()
     if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
     expect(child.signalCode).toBe('SIGKILL')
     expect(groupsNamed(name)).toEqual([])
+    expect(fs.readdirSync(folder)).toEqual([])
   })
 
   it('bounds larger than the machine are no error', async () => {
@@ -271,6 +274,16 @@ it('an agent whose heap is too small for it ran out of memory', async () => {
   expect(limits.explain({ ...end, output: output() })).toMatchObject({
     reason: 'OUT_OF_MEMORY',
     message: expect.stringContaining('heap'),
+  })
+})
+
+it('a deployment’s resource_spec wins over the settings', () => {
+  const settings = { memoryMb: 2000, cpus: 2, processes: 100, fileMb: 10, diskMb: 20 }
+  expect(boundsOf({ memory_limit_mb: null, cpu_limit: null }, settings)).toEqual(settings)
+  expect(boundsOf({ memory_limit_mb: 8000, cpu_limit: 0.5 }, settings)).toEqual({
+    ...settings,
+    memoryMb: 8000,
+    cpus: 0.5,
   })
 })
 

@@ -52,6 +52,16 @@ function numeric(min: number, max: number, pattern: RegExp, what: string) {
     .refine((value) => value >= min && value <= max, error)
 }
 export const integer = (min: number, max: number) => numeric(min, max, /^\d+$/, 'a whole number')
+/** What there may be of something; 0, for no limit, is null. A fraction only where less than one makes sense. */
+export const amount = (min: number, max: number) => {
+  const error = `must be 0, or a ${min < 1 ? '' : 'whole '}number from ${min} to ${max}`
+  return z
+    .string()
+    .regex(min < 1 ? /^\d+(\.\d+)?$/ : /^\d+$/, error)
+    .transform(Number)
+    .refine((value) => value === 0 || (value >= min && value <= max), error)
+    .transform((value) => value || null)
+}
 /** at most a week */
 export const minutes = numeric(0.01, 10_080, /^\d+(\.\d+)?$/, 'a number')
 export const host = z

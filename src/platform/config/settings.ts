@@ -5,6 +5,7 @@
 import path from 'node:path'
 import { z } from 'zod'
 import { LOG_FORMATS } from '../log/destination.ts'
+import { BOUND_SETTINGS } from './bound-settings.ts'
 import { LIMIT_SETTINGS } from './limit-settings.ts'
 import {
   domain,
@@ -173,6 +174,7 @@ export const SETTINGS = {
     '600',
     'longest time that an agent of the process runtime which was replaced has for what it still answers, streams and WebSockets among it',
   ],
+  ...BOUND_SETTINGS,
   GIT_DIRECTORY: [
     z
       .string()

@@ -22,7 +22,7 @@ export interface AdminLimits {
 
 const LIMITS: AdminLimits = { connect: 10_000, turn: 45_000, statement: 30_000, silence: 20_000 }
 
-type Query = (sql: string, values?: unknown[]) => Promise<Record<string, unknown>[]>
+export type Query = (sql: string, values?: unknown[]) => Promise<Record<string, unknown>[]>
 
 export interface Admin {
   /** of the server's own database, as a role with the right to create databases and roles */

@@ -8,8 +8,8 @@ import path from 'node:path'
 import pg from 'pg'
 import type { Admin } from './admin.ts'
 
-/** connections that one deployment may use, so that it can't use up everybody's */
-const CONNECTION_LIMIT = 50
+/** connections that one deployment may use until its own bound is set (database-bounds.ts) */
+const CONNECTION_LIMIT = 10
 
 /** `app_` and the id's hexadecimal digits: needs no quoting, and is the same after any crash. */
 export function databaseName(deploymentId: string): string {

@@ -7,10 +7,12 @@ import { type Accounts, createAccounts } from '../accounts/accounts.ts'
 import { chooseAccounts } from '../accounts/choice.ts'
 import type { UidRangeSetting } from '../accounts/range.ts'
 import { Containers } from '../engine/containers.ts'
+import { type Bounds, NO_BOUNDS } from '../os/bounds.ts'
 import { createLayout, type Layout } from '../os/layout.ts'
 import { Reaper } from '../os/reaper.ts'
 import { findToolchain } from '../os/toolchain.ts'
 import { type Admin, createAdmin } from './admin.ts'
+import { DatabaseBounds, type DatabaseSettings } from './database-bounds.ts'
 import type { PortRange } from './ports.ts'
 
 export interface ProcessRuntimeOptions {
@@ -33,6 +35,10 @@ export interface ProcessRuntimeOptions {
   appUser?: string
   /** ids for accounts of their own */
   uidRange?: UidRangeSetting
+  /** of an agent whose resource_spec does not say; default: none */
+  bounds?: Bounds
+  /** default: none but as many connections as a deployment's spec says */
+  databaseBounds?: DatabaseSettings
   /** gets a line for the operator */
   note?: (line: string) => void
   supervisors: SupervisorSettings
@@ -65,6 +71,10 @@ export interface Host {
   reaper: Reaper
   /** makes and drops databases */
   admin: Admin
+  /** holds them to their bounds */
+  databases: DatabaseBounds
+  /** of agents whose resource_spec does not say */
+  bounds: Bounds
   containers: Containers
   /** absolute: the Node.js that agents and supervisors are run by */
   node: string
@@ -80,12 +90,15 @@ export function createHost(options: ProcessRuntimeOptions): Host {
   const accounts = createAccounts(choice, options.dataDir, layout)
   const reaper = new Reaper()
   const { node, searchPath } = findToolchain(layout.shared, choice.typical)
+  const admin = createAdmin(options.adminUrl)
   return {
     options,
     accounts,
     layout,
     reaper,
-    admin: createAdmin(options.adminUrl),
+    admin,
+    databases: new DatabaseBounds(admin, options.databaseBounds ?? { connections: null, megabytes: null }),
+    bounds: options.bounds ?? NO_BOUNDS,
     containers: new Containers({
       reaper,
       wanted: options.containerEngine ?? 'auto',

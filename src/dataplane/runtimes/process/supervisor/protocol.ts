@@ -8,6 +8,7 @@
  */
 import type { Health, Progress, Reason } from '../../../../domain/protocol/protocol.ts'
 import type { Account } from '../../../../platform/postgres/embedded/account.ts'
+import type { Bounds } from '../os/bounds.ts'
 
 /** A server speaks this one and the one before. */
 export const PROTOCOL = 1
@@ -90,17 +91,6 @@ export interface ImageProgram {
   args: string[]
   /** a file (0600) that is there while a start needs it, and its text */
   envFile: { path: string; text: string }
-}
-
-/** What an agent may use; null: no limit. MB are 10^6 bytes. */
-export interface Bounds {
-  memoryMb: number | null
-  cpus: number | null
-  processes: number | null
-  /** of one file */
-  fileMb: number | null
-  /** of all files in its folders */
-  diskMb: number | null
 }
 
 /** The first line of every connection. */

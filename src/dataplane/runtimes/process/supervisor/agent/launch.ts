@@ -38,7 +38,7 @@ async function scriptOf(
   const { prestart, start } = program
   const { cwd, root, remove } = await makeRunFolder(program, account, signal)
   return {
-    folders: [...new Set([program.runs, program.temporary, env.HOME ?? program.runs])],
+    folders: [root, program.temporary, ...(env.HOME ? [env.HOME] : [])],
     onReady: () => undefined,
     onEnd: remove,
     command: {

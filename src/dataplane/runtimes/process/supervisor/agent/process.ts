@@ -1,10 +1,11 @@
 /** The processes of one start of an agent: its launch, its bounds and its output, until nobody of it is left. */
 import { randomUUID } from 'node:crypto'
-import path from 'node:path'
 import { Tail } from '../../../../output/lines.ts'
 import type { Mask } from '../../../../output/mask.ts'
+import { NO_BOUNDS } from '../../os/bounds.ts'
 import { type Exit, type Group, startGroup } from '../../os/group.ts'
-import { createLimits, type Exceeded, type Limits } from '../limits/limits.ts'
+import { createLimits, type Exceeded, type Limits, TELLING } from '../limits/limits.ts'
+import { groupsOf } from '../limits/record.ts'
 import type { Output } from '../output/output.ts'
 import type { AgentPlan } from '../protocol.ts'
 import { type Launch, prepareLaunch } from './launch.ts'
@@ -54,7 +55,7 @@ export async function startProcess(options: ProcessOptions, signal: AbortSignal)
   let launch: Launch | null = null
   let limits: Limits | null = null
   let group: Group | null = null
-  const tail = new Tail()
+  const tail = new Tail(10, TELLING)
   try {
     launch = await prepareLaunch(plan, options.port, options.tag, signal)
     limits = await limitsOf(options, launch, () => void group?.end(GRACE_MS))
@@ -96,16 +97,15 @@ export async function startProcess(options: ProcessOptions, signal: AbortSignal)
 /** An image is held to its bounds by its engine. */
 function limitsOf({ plan, deploymentId, folder, onExceeded }: ProcessOptions, { folders }: Launch, end: () => void) {
   const { account, program, bounds } = plan
-  const none = { memoryMb: null, cpus: null, processes: null, fileMb: null, diskMb: null }
   return createLimits({
     deploymentId,
-    start: randomUUID(),
-    bounds: program.kind === 'built' ? bounds : none,
+    start: randomUUID().slice(0, 8),
+    bounds: program.kind === 'built' ? bounds : NO_BOUNDS,
     account,
     ownAccount: hasOwnAccount(account),
     controlGroups: program.kind === 'built',
     folders,
-    record: path.join(folder, 'control-groups'),
+    record: groupsOf(folder),
     onExceeded(exceeded, fatal) {
       onExceeded(exceeded, fatal)
       if (fatal) end()

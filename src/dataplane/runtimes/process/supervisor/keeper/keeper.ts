@@ -11,6 +11,7 @@ import { ephemeralPorts } from '../../host/ports.ts'
 import { lastKeeperLeft } from '../../os/keepers.ts'
 import { SUPERVISOR_VARIABLE } from '../../os/process-tags.mjs'
 import { Crowd, endLeftovers } from '../agent/leftovers.ts'
+import { groupsOf } from '../limits/record.ts'
 import { createOutput } from '../output/output.ts'
 import type { Request, SupervisorConfig } from '../protocol.ts'
 import type { Connection, Outcome } from './connection.ts'
@@ -43,6 +44,7 @@ export async function runKeeper(config: SupervisorConfig): Promise<void> {
   })
   const tag = tagOf(folder)
   await endLeftovers(tag)
+  await groupsOf(folder).clear()
   const fence = new Fence(folder)
   let control: Control | null = null
   const output = createOutput(config.outputFolder, config.output, () => control?.say({ say: 'output' }))

@@ -6,11 +6,11 @@
 import { randomBytes } from 'node:crypto'
 import fs from 'node:fs'
 import type { Account } from '../../../../../platform/postgres/embedded/account.ts'
-import type { Bounds } from '../protocol.ts'
-import { ControlGroup, removeGroups } from './control-group.ts'
+import type { Bounds } from '../../os/bounds.ts'
+import { ControlGroup } from './control-group.ts'
 import { type Exceeded, fileTooLarge, outOfHeap, tooManyProcesses } from './exceeded.ts'
 import { FolderWatch } from './folders.ts'
-import { Record } from './record.ts'
+import type { GroupRecord } from './record.ts'
 import { Watch } from './watch.ts'
 
 export type { Exceeded } from './exceeded.ts'
@@ -27,13 +27,13 @@ export interface LimitsOptions {
   controlGroups?: boolean
   /** folders that the agent may fill */
   folders: string[]
-  /** absolute, of the deployment's keeper: notes the groups that were made, so that the next keeper removes what this one could not */
-  record?: string
+  /** where its groups are noted, for the next keeper */
+  record: GroupRecord
   /** Called when a bound was reached, whether or not the agent goes on; `fatal`: it has to be ended. */
   onExceeded(exceeded: Exceeded, fatal: boolean): void
 }
 
-/** How the leader ended, and the last lines that it printed. */
+/** How the leader ended, and what it printed last: the lines of TELLING are in it. */
 export interface End {
   code: number | null
   signal: NodeJS.Signals | null
@@ -57,9 +57,7 @@ export interface Limits {
 const OOM_SCORE = '500'
 
 export async function createLimits(options: LimitsOptions): Promise<Limits> {
-  const { bounds, deploymentId, start } = options
-  const record = new Record(options.record)
-  await record.clear(removeGroups)
+  const { bounds, deploymentId, start, record } = options
   const name = `${deploymentId}.${start}.${randomBytes(3).toString('hex')}`.replace(/[^\w.-]/g, '_')
   let group = options.controlGroups === false ? null : ControlGroup.make(name, bounds, (folder) => record.add(folder))
   let watch: Watch | null = null
@@ -115,14 +113,17 @@ function prelude({ bounds, ownAccount }: LimitsOptions, group: ControlGroup | nu
   return file + count
 }
 
+const FILE = /\bEFBIG\b|\bFile too large\b/i
+const HEAP = /JavaScript heap out of memory/
+const PROCESSES = /\bspawn\b.*\bEAGAIN\b|Cannot fork|Resource temporarily unavailable/
+/** Lines by which an agent's end is explained; those of a stack come after them. */
+export const TELLING = new RegExp([FILE, HEAP, PROCESSES].map(({ source }) => source).join('|'), 'i')
+
 /** What the end itself tells: of these bounds the agent hears, and the kernel counts nothing. */
 function explainEnd({ code, signal, output }: End, { fileMb, memoryMb, processes }: Bounds): Exceeded | null {
   if (signal === null && code === 0) return null
-  const says = (what: RegExp) => what.test(output)
-  if (fileMb !== null && (signal === 'SIGXFSZ' || code === 128 + 25 || says(/\bEFBIG\b|\bFile too large\b/i)))
-    return fileTooLarge(fileMb)
-  if ((signal === 'SIGABRT' || code === 128 + 6) && says(/JavaScript heap out of memory/)) return outOfHeap(memoryMb)
-  if (processes !== null && says(/\bspawn\b.*\bEAGAIN\b|Cannot fork|Resource temporarily unavailable/))
-    return tooManyProcesses(processes, false)
+  if (fileMb !== null && (signal === 'SIGXFSZ' || code === 128 + 25 || FILE.test(output))) return fileTooLarge(fileMb)
+  if ((signal === 'SIGABRT' || code === 128 + 6) && HEAP.test(output)) return outOfHeap(memoryMb)
+  if (processes !== null && PROCESSES.test(output)) return tooManyProcesses(processes, false)
   return null
 }

@@ -3,46 +3,44 @@
  * its groups; the next one finds them by it.
  */
 import fs from 'node:fs'
+import path from 'node:path'
+import { removeGroups } from './control-group.ts'
 
-/** of the keepers that run in this process */
-const OURS = new Set<string>()
+export class GroupRecord {
+  readonly #file: string
 
-export class Record {
-  readonly #file: string | undefined
-
-  /** Undefined: nothing is noted. */
-  constructor(file: string | undefined) {
+  /** `file`: absolute; it is there only while there is something in it. */
+  constructor(file: string) {
     this.#file = file
   }
 
   add(folder: string): void {
-    OURS.add(folder)
-    if (this.#file) fs.appendFileSync(this.#file, `${folder}\n`, { mode: 0o600 })
+    fs.appendFileSync(this.#file, `${folder}\n`, { mode: 0o600 })
   }
 
   /** They are gone: all folders of this name. */
   remove(name: string): void {
-    const its = (folder: string) => folder.endsWith(`/${name}`)
-    for (const folder of OURS) if (its(folder)) OURS.delete(folder)
-    this.#write(this.#read().filter((folder) => !its(folder)))
+    this.#keep((folder) => !folder.endsWith(`/${name}`))
   }
 
-  /** Removes what another keeper has left, by `remove`; what can't be removed stays noted. */
-  async clear(remove: (folders: string[]) => Promise<boolean>): Promise<void> {
-    for (const folder of this.#read()) {
-      if (OURS.has(folder) || !(await remove([folder]))) continue
-      this.#write(this.#read().filter((each) => each !== folder))
-    }
+  /** Ends what is in the groups that another keeper has left, and removes them; what can't be stays noted. Never throws. */
+  async clear(): Promise<void> {
+    const left = this.#read()
+    if (left.length > 0 && (await removeGroups(left))) this.#keep((folder) => !left.includes(folder))
   }
 
   #read(): string[] {
-    if (!this.#file || !fs.existsSync(this.#file)) return []
-    return fs.readFileSync(this.#file, 'utf8').split('\n').filter(Boolean)
+    return fs.existsSync(this.#file) ? fs.readFileSync(this.#file, 'utf8').split('\n').filter(Boolean) : []
   }
 
-  #write(folders: string[]): void {
-    if (!this.#file || !fs.existsSync(this.#file)) return
+  #keep(wanted: (folder: string) => boolean): void {
+    const before = this.#read()
+    const folders = before.filter(wanted)
     if (folders.length === 0) fs.rmSync(this.#file, { force: true })
-    else fs.writeFileSync(this.#file, folders.map((folder) => `${folder}\n`).join(''), { mode: 0o600 })
+    else if (folders.length < before.length)
+      fs.writeFileSync(this.#file, folders.map((folder) => `${folder}\n`).join(''), { mode: 0o600 })
   }
 }
+
+/** `folder`: of the deployment's supervisor. */
+export const groupsOf = (folder: string): GroupRecord => new GroupRecord(path.join(folder, 'control-groups'))

@@ -3,8 +3,9 @@
  * none, and what is in its folders. Often at first and while a bound is near, at rest every ten seconds or, where a look
  * is dear, less often.
  */
+
+import type { Bounds } from '../../os/bounds.ts'
 import { signalProcesses } from '../../os/process-tags.mjs'
-import type { Bounds } from '../protocol.ts'
 import type { ControlGroup, Counts } from './control-group.ts'
 import {
   type Exceeded,

@@ -1,0 +1,15 @@
+/** What an agent may use of its machine. */
+
+/** null: no limit. MB are 10^6 bytes. */
+export interface Bounds {
+  memoryMb: number | null
+  cpus: number | null
+  /** processes and threads */
+  processes: number | null
+  /** of one file */
+  fileMb: number | null
+  /** of all files in its folders */
+  diskMb: number | null
+}
+
+export const NO_BOUNDS: Bounds = { memoryMb: null, cpus: null, processes: null, fileMb: null, diskMb: null }
