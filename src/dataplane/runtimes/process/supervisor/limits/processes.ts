@@ -37,9 +37,8 @@ export function shared(pids: number[]): number {
 
 function fromProc(leader: number, uid: number | null): Usage {
   const all = fs.readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? (statOf(Number(name)) ?? []) : []))
-  const its = new Set(uid === null ? [] : all.flatMap(({ pid }) => (uidOf(pid) === uid ? [pid] : [])))
-  // whoever of the account was not started by one of it: it has lost its parent; or leads another start, which is our child
-  const pids = family(leader, all, ({ pid, parent }) => its.has(pid) && !its.has(parent) && parent !== process.pid)
+  // whoever has lost its parent; a build under the same account has not
+  const pids = family(leader, all, ({ pid, parent }) => uid !== null && parent === 1 && uidOf(pid) === uid)
   let memory = 0
   let tasks = 0
   for (const pid of pids) {
