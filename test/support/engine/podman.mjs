@@ -84,6 +84,7 @@ const commands = {
       'no-http-proxy': flag,
       cpus: text,
       memory: text,
+      'pids-limit': text,
       'env-file': text,
       env: texts,
     })

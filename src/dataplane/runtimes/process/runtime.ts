@@ -10,6 +10,7 @@ import { maskFailures, warnOfUnhidden } from '../../output/mask-failure.ts'
 import type { Candidate, LeasedClaim, OnProgress, RevisionLog, RevisionStep, Runtime } from '../runtime.ts'
 import { StepCalls } from '../step-calls.ts'
 import { pruneArtifacts } from './agents/artifacts.ts'
+import { withProblem } from './agents/bounds.ts'
 import { isImage, prepareImage } from './agents/container-plan.ts'
 import { type Ended, endAgents, endOrphans } from './agents/end-agents.ts'
 import { agentPlan, keyOf } from './agents/plan.ts'
@@ -70,6 +71,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
       mask,
       (reason) => log.write('deploy', reason, 'error'),
       async () => {
+        host.databases.keep(id, step.spec)
         const supervised = supervisedOf(claim)
         onProgress({ reason: 'IN_PROGRESS', message: 'The address of the deployment is being opened.' })
         const port = await supervised.open(claim, signal)
@@ -133,6 +135,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
         await supervisedOf(claim).end(claim, 0)
         signal.throwIfAborted()
         await host.containers.sweep(id)
+        host.databases.drop(id)
         await dropDatabase(host.admin, id, signal)
         freePort(host.ports, id)
         await removeAll(supervisorFiles(options.dataDir, id).output)
@@ -147,6 +150,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
 
     ensure(claim: LeasedClaim, run: Run | null, log: RevisionLog | null) {
       const { id } = claim.deployment
+      if (run) host.databases.keep(id, run.spec)
       supervisedOf(claim).ensure(
         claim,
         run &&
@@ -168,8 +172,8 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
     },
 
     // its steps are over, and what serves needs none of us
-    drop: async () => undefined,
-    health: (deploymentId) => all.get(deploymentId)?.health,
+    drop: async (deploymentId) => host.databases.drop(deploymentId),
+    health: (deploymentId) => withProblem(all.get(deploymentId)?.health, host.databases.problem(deploymentId)),
     registerHolder(holder) {
       own = holder
       return registerWorker(host.layout.workers, holder)
@@ -184,6 +188,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
       for (const supervised of held) supervised.close()
       // of what no other server holds
       if (ending && livingWorkers(host.layout.workers, own).length === 0) await endAgents(options.dataDir, DRAIN_MS)
+      host.databases.close()
       host.reaper.close()
     },
   }

@@ -5,12 +5,13 @@
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import type { EffectiveSpec, RevisionWork, Source } from '../../../../domain/protocol/protocol.ts'
+import type { RevisionWork, Source } from '../../../../domain/protocol/protocol.ts'
 import type { RevisionLog } from '../../runtime.ts'
 import type { Engine } from '../engine/engine.ts'
 import { containerEnvironment } from '../engine/environment.ts'
 import { referenceOf } from '../engine/reference.ts'
 import type { Host } from '../host/host.ts'
+import type { Bounds } from '../os/bounds.ts'
 import type { ImageProgram } from '../supervisor/protocol.ts'
 import { findImage, type Image, pullImage } from './pull.ts'
 
@@ -41,7 +42,7 @@ export async function containerProgram(
   host: Host,
   deploymentId: string,
   revision: RevisionWork,
-  spec: EffectiveSpec,
+  bounds: Bounds,
   env: Record<string, string>,
   log: RevisionLog,
   signal: AbortSignal,
@@ -72,7 +73,7 @@ export async function containerProgram(
       ...['--security-opt', 'no-new-privileges'],
       // podman would hand the server's own proxies on
       ...(engine.name === 'podman' ? ['--http-proxy=false'] : []),
-      ...limitsOf(engine, spec),
+      ...limitsOf(engine, bounds),
       ...['--env-file', envFile],
       ...copied,
       image.id,
@@ -81,12 +82,12 @@ export async function containerProgram(
   return { program, variables: environment.client }
 }
 
-function limitsOf({ limits }: Engine, spec: EffectiveSpec): string[] {
-  // engines refuse more than there is
-  const cpus = spec.cpu_limit && Math.min(spec.cpu_limit, os.cpus().length)
+function limitsOf({ limits }: Engine, { memoryMb, cpus, processes }: Bounds): string[] {
   return [
-    ...(limits.cpu && cpus ? ['--cpus', String(cpus)] : []),
-    ...(limits.memory && spec.memory_limit_mb ? ['--memory', `${spec.memory_limit_mb}m`] : []),
+    // engines refuse more than there is
+    ...(limits.cpu && cpus ? ['--cpus', String(Math.min(cpus, os.cpus().length))] : []),
+    ...(limits.memory && memoryMb ? ['--memory', `${Math.round(memoryMb * 1e6)}b`] : []),
+    ...(limits.processes && processes ? ['--pids-limit', String(processes)] : []),
   ]
 }
 

@@ -5,8 +5,9 @@ import type { EffectiveSpec, RevisionWork } from '../../../../domain/protocol/pr
 import type { RevisionLog } from '../../runtime.ts'
 import { prepareContext } from '../host/context.ts'
 import type { Host } from '../host/host.ts'
-import type { AgentPlan, Bounds, BuiltProgram } from '../supervisor/protocol.ts'
+import type { AgentPlan, BuiltProgram } from '../supervisor/protocol.ts'
 import { readArtifact } from './artifacts.ts'
+import { boundsOf } from './bounds.ts'
 import { containerProgram, isImage } from './container-plan.ts'
 
 /** Tells one deploy from another, also of the same revision. */
@@ -22,6 +23,7 @@ export async function agentPlan(
   signal: AbortSignal,
 ): Promise<AgentPlan> {
   const { app, accounts, env, hidden } = await prepareContext(host, deploymentId, revision, signal)
+  const bounds = boundsOf(spec, host.bounds)
   const common = {
     key: keyOf(revision),
     revisionId: revision.id,
@@ -29,10 +31,10 @@ export async function agentPlan(
     artifact: revision.artifact ?? '',
     account: accounts.code,
     hidden,
-    bounds: boundsOf(spec),
+    bounds,
   }
   if (isImage(revision.source)) {
-    const { program, variables } = await containerProgram(host, deploymentId, revision, spec, env, log, signal)
+    const { program, variables } = await containerProgram(host, deploymentId, revision, bounds, env, log, signal)
     return { ...common, program, env: variables }
   }
   const { tree, folder, prestart, start } = readArtifact(app, revision.artifact)
@@ -46,8 +48,4 @@ export async function agentPlan(
     start,
   }
   return { ...common, program, env }
-}
-
-function boundsOf(_spec: EffectiveSpec): Bounds {
-  return { memoryMb: null, cpus: null, processes: null, fileMb: null, diskMb: null }
 }

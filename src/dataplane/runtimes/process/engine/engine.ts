@@ -22,7 +22,7 @@ export interface Engine {
   name: EngineName
   env: Record<string, string>
   /** what it can hold a container to */
-  limits: { cpu: boolean; memory: boolean }
+  limits: { cpu: boolean; memory: boolean; processes: boolean }
   /** Runs its command line to its end; `mask` hides in what it prints. A signal that aborts ends it, then the reason is thrown. */
   run(args: string[], onLine: OnLine, signal: AbortSignal, mask?: Mask): Promise<Exit>
 }
@@ -33,7 +33,8 @@ export type FindEngine = (signal: AbortSignal) => Promise<Engine>
 /** Prints a line if, and only if, it can run containers: docker's own program is of no use without its daemon. */
 const PROBES: Record<EngineName, string> = {
   podman: 'works {{.Version.Version}} {{.Host.CgroupControllers}}',
-  docker: 'works {{.ServerVersion}} {{if .CPUCfsQuota}}cpu{{end}} {{if .MemoryLimit}}memory{{end}}',
+  docker:
+    'works {{.ServerVersion}} {{if .CPUCfsQuota}}cpu{{end}} {{if .MemoryLimit}}memory{{end}} {{if .PidsLimit}}pids{{end}}',
 }
 const PROBE_MS = 20_000
 const KEPT_MS = 60_000
@@ -54,7 +55,8 @@ export function engineFinder({ reaper, wanted, env }: EngineOptions): FindEngine
       const answer = lines.find((line) => /^works \d/.test(line))
       if (exit.code !== 0 || !answer)
         return `${name} does not work: ${lines.at(-1)?.slice(0, 300) ?? 'it says nothing'}`
-      return { name, env, run, limits: { cpu: /\bcpu\b/.test(answer), memory: /\bmemory\b/.test(answer) } }
+      const has = (controller: string) => answer.split(/[\s[\]]+/).includes(controller)
+      return { name, env, run, limits: { cpu: has('cpu'), memory: has('memory'), processes: has('pids') } }
     } catch (error) {
       if (signal.aborted) throw error
       return `${name} does not answer`
