@@ -1,6 +1,7 @@
 /** What a server does without being asked: keeps up with what other servers say, enforces deadlines, works. */
 import type { Logger } from 'pino'
 import type { ApiKeys } from '../api/auth/api-key.ts'
+import { supervisorProgram } from '../dataplane/runtimes/process/host/supervisor-program.ts'
 import { createProcessRuntime, type ProcessRuntime } from '../dataplane/runtimes/process/runtime.ts'
 import type { Runtime } from '../dataplane/runtimes/runtime.ts'
 import { startWorker, withTimeLimits } from '../dataplane/worker/worker.ts'
@@ -154,6 +155,8 @@ function agentsWithoutDeployment(core: Core, runtime: ProcessRuntime): Job {
 async function processRuntime(core: Core, config: Config, adminUrl: string, log: Logger): Promise<ProcessRuntime> {
   const installation = await installationId(core)
   try {
+    // made of the checkout as it is now: when the first agent is started it may be gone, or another version's
+    await supervisorProgram(config.DATA_DIR)
     return createProcessRuntime({
       dataDir: config.DATA_DIR,
       gitDirectory: config.GIT_DIRECTORY,

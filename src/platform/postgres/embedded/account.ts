@@ -33,6 +33,7 @@ export function placeCluster(dataDir: string): { data: string; account: Account 
 
 /** Where copies of programs go that outlive a checkout: where every account can run them, if we are root. */
 export function placePrograms(dataDir: string): string {
+  fs.mkdirSync(dataDir, { recursive: true, mode: 0o711 })
   const open = process.getuid?.() !== 0 || canReach(ANYBODY, dataDir)
   return path.join(open ? dataDir : reachableFolderFor(dataDir), 'bin')
 }
