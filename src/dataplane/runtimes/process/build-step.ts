@@ -41,7 +41,7 @@ export async function runBuild(
   const { app, accounts, env, mask } = await prepareContext(host, deploymentId, revision, signal, hidden)
   const folder = path.join(app.builds, randomUUID())
   fs.mkdirSync(folder, { mode: 0o711 })
-  const temporary = temporaryFolder(app, accounts.code)
+  const temporary = temporaryFolder(app, accounts.code, 'build-')
   try {
     return await maskFailures(
       mask,

@@ -79,8 +79,12 @@ export async function ensureFolders(app: AppLayout, account: Account | null): Pr
 }
 
 /** Makes a folder for temporary files of one build or start; absolute, the account's (null: ours) alone. */
-export function temporaryFolder({ temporary }: Pick<AppLayout, 'temporary'>, account: Account | null): string {
-  const folder = fs.mkdtempSync(path.join(temporary, '_'))
+export function temporaryFolder(
+  { temporary }: Pick<AppLayout, 'temporary'>,
+  account: Account | null,
+  prefix: string,
+): string {
+  const folder = fs.mkdtempSync(path.join(temporary, prefix))
   if (account) fs.chownSync(folder, account.uid, account.gid)
   return folder
 }

@@ -1,8 +1,18 @@
 /**
- * The folder that one start of an agent runs in.
+ * The folder that one start of an agent runs in: a copy of the artifact, which its account owns and no other account can
+ * enter. To copy many files takes longer than anybody wants to wait for a rollback: so another copy is made as soon as one
+ * is taken, at the lowest priority, and waits beside the artifact.
  */
+import { randomUUID } from 'node:crypto'
+import fs from 'node:fs'
 import path from 'node:path'
 import type { Account } from '../../../../../platform/postgres/embedded/account.ts'
+import { StepFailure } from '../../../../output/failure.ts'
+import { isNoSpace, noSpace } from '../../../../output/no-space.ts'
+import { temporaryFolder } from '../../os/layout.ts'
+import { removeAll } from '../../os/remove.ts'
+import { sealTree } from '../../os/seal.ts'
+import { makeSpare, takeCopy } from '../../os/spare.ts'
 import type { BuiltProgram } from '../protocol.ts'
 
 export interface RunFolder {
@@ -10,14 +20,65 @@ export interface RunFolder {
   cwd: string
   /** what the agent's code is below of */
   root: string
-  /** Removes it; never throws. */
+  /** absolute, and empty: for temporary files of this start */
+  temporary: string
+  /** Removes them; never throws. */
   remove(): Promise<void>
 }
 
+/** begins the names of starts' temporary folders; those of builds are beside them */
+const PREFIX = 'run-'
+
+/** those of starts that have not ended, of this process: all others are of one that was killed */
+const inUse = new Set<string>()
+
+/** Throws StepFailure when the artifact is gone or the disk is full. */
 export async function makeRunFolder(
   program: BuiltProgram,
-  _account: Account | null,
-  _signal: AbortSignal,
+  account: Account | null,
+  signal: AbortSignal,
 ): Promise<RunFolder> {
-  return { cwd: path.join(program.tree, program.folder), root: program.tree, remove: async () => undefined }
+  const { tree, folder, runs } = program
+  const root = path.join(runs, randomUUID().slice(0, 8))
+  const folders = [root]
+  inUse.add(root)
+  const spare = new AbortController()
+  let making = Promise.resolve()
+  const remove = async () => {
+    spare.abort()
+    await making
+    // what can't be removed now is by the next start
+    await removeAll(...folders).catch(() => undefined)
+    for (const one of folders) inUse.delete(one)
+  }
+  try {
+    for (const parent of [runs, program.temporary]) fs.mkdirSync(parent, { recursive: true, mode: 0o700 })
+    const temporary = temporaryFolder(program, account, PREFIX)
+    folders.push(temporary)
+    inUse.add(temporary)
+    void removeOthers(runs, program.temporary)
+    await sealTree(tree, account)
+    await takeCopy(tree, root, { account, signal })
+    making = makeSpare(tree, { account, signal: spare.signal, idle: true }).catch(() => undefined)
+    return { cwd: path.join(root, folder), root, temporary, remove }
+  } catch (error) {
+    await remove()
+    throw explain(error, tree)
+  }
+}
+
+async function removeOthers(runs: string, temporary: string): Promise<void> {
+  const below = (folder: string) => fs.readdirSync(folder).map((name) => path.join(folder, name))
+  const found = [...below(runs), ...below(temporary).filter((folder) => path.basename(folder).startsWith(PREFIX))]
+  await removeAll(...found.filter((folder) => !inUse.has(folder))).catch(() => undefined)
+}
+
+function explain(error: unknown, tree: string): unknown {
+  if (isNoSpace(error)) return noSpace()
+  if (fs.existsSync(tree)) return error
+  return new StepFailure(
+    'ARTIFACT_LOST',
+    'The build of this revision is not on this machine any more: redeploy builds it again.',
+    { artifactLost: true },
+  )
 }

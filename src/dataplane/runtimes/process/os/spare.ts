@@ -1,0 +1,68 @@
+/**
+ * Copies of an artifact that are made before they are needed. One waits beside the artifact's tree, where nobody but us can
+ * enter, for the next start.
+ */
+import { randomUUID } from 'node:crypto'
+import fs from 'node:fs'
+import path from 'node:path'
+import { removeAll } from './remove.ts'
+import { type CopyOptions, copyTree } from './tree-copy.ts'
+
+/** begins the names of those that are not complete */
+const DRAFT = 'copy-'
+
+/** older ones are of somebody who was killed */
+const DRAFT_MS = 3_600_000
+
+/** A copy of a sealed tree, at a place where nothing is yet: the spare one, else a new one. Rejects as `copyTree`. */
+export async function takeCopy(tree: string, to: string, options: CopyOptions): Promise<void> {
+  if (await takeSpare(tree, to, options)) return
+  const draft = draftFor(tree)
+  await copyTree(tree, draft, options)
+  await fs.promises.rename(draft, to)
+}
+
+/** Makes the spare copy unless it is there. Rejects as `copyTree`. */
+export async function makeSpare(tree: string, options: CopyOptions): Promise<void> {
+  await removeOldDrafts(path.dirname(tree))
+  const spare = spareOf(tree)
+  if (isOurs(spare, options)) return
+  const draft = draftFor(tree)
+  await copyTree(tree, draft, options)
+  // another one may have made it meanwhile
+  await fs.promises.rename(draft, spare).catch(() => removeAll(draft))
+}
+
+async function takeSpare(tree: string, to: string, options: CopyOptions): Promise<boolean> {
+  const spare = spareOf(tree)
+  if (!isOurs(spare, options)) {
+    await removeAll(spare)
+    return false
+  }
+  try {
+    await fs.promises.rename(spare, to)
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false
+    throw error
+  }
+}
+
+const spareOf = (tree: string): string => path.join(path.dirname(tree), 'spare')
+
+const draftFor = (tree: string): string => path.join(path.dirname(tree), `${DRAFT}${randomUUID()}`)
+
+/** Is there one, and of the account that it should be? */
+function isOurs(spare: string, { account }: CopyOptions): boolean {
+  const found = fs.lstatSync(spare, { throwIfNoEntry: false })
+  return found?.uid === (account?.uid ?? process.getuid?.())
+}
+
+async function removeOldDrafts(folder: string): Promise<void> {
+  const isOld = (name: string) => {
+    const found = fs.lstatSync(path.join(folder, name), { throwIfNoEntry: false })
+    return found && Date.now() - found.ctimeMs > DRAFT_MS
+  }
+  const old = fs.readdirSync(folder).filter((name) => name.startsWith(DRAFT) && isOld(name))
+  await removeAll(...old.map((name) => path.join(folder, name)))
+}

@@ -1,0 +1,79 @@
+/**
+ * Copies of sealed artifacts, for runs: the account's own, since agents write beside their code. Packages are not copied
+ * when they are root's: a run has folders of its own with hard links in them. Its agent can add, remove and replace files
+ * there; what it can't do is write into one. What is hidden in node_modules (`.prisma`, `.cache`) is generated, and copied.
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import fs from 'node:fs'
+import os from 'node:os'
+import type { Account } from '../../../../platform/postgres/embedded/account.ts'
+import { isNoSpace } from '../../../output/no-space.ts'
+import { signalProcesses } from './process-tags.mjs'
+import { giveAll, removeAll } from './remove.ts'
+
+/** `$1` from, `$2` to: absolute, in folders that are root's alone; `$3` the account. `.pnpm` is where pnpm has all packages. */
+const LINKED = `set -e
+cp -al -- "$1" "$2"
+cd "$1"
+{ find . -type d -name node_modules -prune -o -type f -print0
+  find . -type f '(' -path '*/node_modules/.[!p]*' -o -path '*/node_modules/.p[!n]*' ')' -print0
+} | xargs -0r cp -a --reflink=auto --parents --remove-destination -t "$2" --
+cd "$2"
+find . '(' -type d -o -links 1 ')' -exec chown -h "$3" '{}' +
+chmod 700 .`
+
+/** Those of GNU, of macOS, of others: the first two share what they copy where the file system can. */
+const PLAIN = [['-a', '--reflink=auto'], ['-cRPp'], ['-RPp']]
+
+export interface CopyOptions {
+  /** whose the copy is; null: ours */
+  account: Account | null
+  signal: AbortSignal
+  /** everybody else goes first */
+  idle?: boolean
+}
+
+/** Copies a folder to where nothing is yet. Rejects when that can't be, or the signal aborts; then nothing is left. */
+export async function copyTree(from: string, to: string, options: CopyOptions): Promise<void> {
+  const { account, signal } = options
+  const owner = account && `${account.uid}:${account.gid}`
+  const ways = PLAIN.map((how) => async () => {
+    await run('cp', [...how, '--', from, to], options)
+    if (account) await giveAll(to, account)
+    fs.chmodSync(to, 0o700)
+  })
+  if (owner) ways.unshift(() => run('/bin/sh', ['-c', LINKED, 'sh', from, to, owner], options))
+  for (const [tried, way] of ways.entries()) {
+    try {
+      return await way()
+    } catch (error) {
+      await removeAll(to)
+      // another system's programs have other options
+      if (signal.aborted || isNoSpace(error) || tried === ways.length - 1) throw error
+    }
+  }
+}
+
+/** To its end, or that of the signal: then nothing of it runs any more. */
+async function run(file: string, args: string[], { signal, idle }: CopyOptions): Promise<void> {
+  signal.throwIfAborted()
+  const child = spawn(file, args, { cwd: '/', detached: true, stdio: ['ignore', 'ignore', 'pipe'] })
+  const closed = once(child, 'close') as Promise<[number | null]>
+  const { pid } = child
+  if (pid === undefined) return void (await closed)
+  let stderr = ''
+  child.stderr.on('data', (text) => {
+    stderr = `${stderr}${text}`.slice(-2000)
+  })
+  const kill = () => signalProcesses([-pid], 'SIGKILL')
+  signal.addEventListener('abort', kill, { once: true })
+  try {
+    if (idle) os.setPriority(pid, os.constants.priority.PRIORITY_LOW)
+    const [code] = await closed
+    signal.throwIfAborted()
+    if (code !== 0) throw Object.assign(new Error(`${file} failed: ${stderr.trim()}`), { stderr })
+  } finally {
+    signal.removeEventListener('abort', kill)
+  }
+}
