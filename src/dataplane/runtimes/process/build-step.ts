@@ -12,6 +12,7 @@ import { keepArtifact } from './agents/artifacts.ts'
 import { prepareContext } from './host/context.ts'
 import type { Host } from './host/host.ts'
 import { runGroup } from './os/group.ts'
+import { launcher } from './os/launcher.ts'
 import { temporaryFolder } from './os/layout.ts'
 import { giveAll, removeAll } from './os/remove.ts'
 import { inPath } from './os/toolchain.ts'
@@ -62,8 +63,9 @@ export async function runBuild(
               onLine(shown, line)
               if (!command.asServer) log.print('build', shown)
             }
-            const owned = { ...command, account, mask, owner: step.id, tagged: !command.asServer }
-            return runGroup(host.reaper, owned, print, signal)
+            const confined = account ? launcher('build') : []
+            const own = { account, mask, owner: step.id, tagged: !command.asServer, launcher: confined }
+            return runGroup(host.reaper, { ...command, ...own }, print, signal)
           },
           async own(tree) {
             if (accounts.code) await giveAll(tree, accounts.code)

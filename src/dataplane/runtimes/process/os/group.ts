@@ -17,7 +17,7 @@ import { endGroup, type GroupId } from './group-end.ts'
 import { TAG_VARIABLE } from './process-tags.mjs'
 
 /** The gate: nothing happens before a line is read; the end of the pipe instead means that whoever started it died meanwhile. */
-const gate = (prelude: string) => `umask 077; read -r _ && { ${prelude}exec "$@"; }`
+const gate = (prelude: string) => `umask 077; read -r _ && cd -- "$1" && shift && { ${prelude}exec "$@"; }`
 
 /** Who has to know of each group. */
 export interface Watch {
@@ -64,9 +64,11 @@ export interface Group {
 export async function startGroup(watch: Watch, command: Command, read: Read): Promise<Group> {
   const tag = command.tagged ? randomUUID() : null
   const { launcher = [], prelude = '' } = command
-  const [program, ...args] = [...launcher, '/bin/sh', '-c', gate(prelude), 'sh', command.command, ...command.args]
+  const shell = ['/bin/sh', '-c', gate(prelude), 'sh', command.cwd, command.command, ...command.args]
+  const [program, ...args] = [...launcher, ...shell]
   const child: ChildProcessByStdio<Writable, Readable, Readable> = spawn(program!, args, {
-    cwd: command.cwd,
+    // its account goes where it may, not we: code from a repository can put a symlink there
+    cwd: '/',
     env: tag === null ? command.env : { ...command.env, [TAG_VARIABLE]: tag },
     // with a uid Node also drops all supplementary groups
     ...(command.account ? { uid: command.account.uid, gid: command.account.gid } : {}),

@@ -8,9 +8,6 @@ import path from 'node:path'
 import { removeAll } from './remove.ts'
 import { type CopyOptions, copyTree } from './tree-copy.ts'
 
-/** begins the names of those that are not complete */
-const DRAFT = 'copy-'
-
 /** older ones are of somebody who was killed */
 const DRAFT_MS = 3_600_000
 
@@ -24,7 +21,7 @@ export async function takeCopy(tree: string, to: string, options: CopyOptions): 
 
 /** Makes the spare copy unless it is there. Rejects as `copyTree`. */
 export async function makeSpare(tree: string, options: CopyOptions): Promise<void> {
-  await removeOldDrafts(path.dirname(tree))
+  await removeOldDrafts(tree)
   const spare = spareOf(tree)
   if (isOurs(spare, options)) return
   const draft = draftFor(tree)
@@ -48,9 +45,10 @@ async function takeSpare(tree: string, to: string, options: CopyOptions): Promis
   }
 }
 
-const spareOf = (tree: string): string => path.join(path.dirname(tree), 'spare')
+const spareOf = (tree: string): string => `${tree}-spare`
 
-const draftFor = (tree: string): string => path.join(path.dirname(tree), `${DRAFT}${randomUUID()}`)
+/** one that is not complete */
+const draftFor = (tree: string): string => `${tree}-draft-${randomUUID()}`
 
 /** Is there one, and of the account that it should be? */
 function isOurs(spare: string, { account }: CopyOptions): boolean {
@@ -58,11 +56,12 @@ function isOurs(spare: string, { account }: CopyOptions): boolean {
   return found?.uid === (account?.uid ?? process.getuid?.())
 }
 
-async function removeOldDrafts(folder: string): Promise<void> {
+async function removeOldDrafts(tree: string): Promise<void> {
+  const folder = path.dirname(tree)
   const isOld = (name: string) => {
     const found = fs.lstatSync(path.join(folder, name), { throwIfNoEntry: false })
     return found && Date.now() - found.ctimeMs > DRAFT_MS
   }
-  const old = fs.readdirSync(folder).filter((name) => name.startsWith(DRAFT) && isOld(name))
+  const old = fs.readdirSync(folder).filter((name) => name.startsWith(`${path.basename(tree)}-draft-`) && isOld(name))
   await removeAll(...old.map((name) => path.join(folder, name)))
 }

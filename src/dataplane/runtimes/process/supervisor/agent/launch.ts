@@ -36,7 +36,7 @@ async function scriptOf(
   signal: AbortSignal,
 ): Promise<Launch> {
   const { prestart, start } = program
-  const { cwd, root, remove } = await makeRunFolder(program, account, signal)
+  const { cwd, root, temporary, remove } = await makeRunFolder(program, account, signal)
   return {
     folders: [root, program.temporary, ...(env.HOME ? [env.HOME] : [])],
     onReady: () => undefined,
@@ -50,6 +50,7 @@ async function scriptOf(
       env: {
         ...env,
         PORT: String(port),
+        TMPDIR: temporary,
         PATH: `${binFolders(cwd, root)}:${env.PATH}`,
         npm_lifecycle_event: 'start',
         npm_package_json: path.join(cwd, 'package.json'),

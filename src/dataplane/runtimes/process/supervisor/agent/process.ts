@@ -4,12 +4,12 @@ import { Tail } from '../../../../output/lines.ts'
 import type { Mask } from '../../../../output/mask.ts'
 import { NO_BOUNDS } from '../../os/bounds.ts'
 import { type Exit, type Group, startGroup } from '../../os/group.ts'
+import { launcher } from '../../os/launcher.ts'
 import { createLimits, type Exceeded, type Limits, TELLING } from '../limits/limits.ts'
 import { groupsOf } from '../limits/record.ts'
 import type { Output } from '../output/output.ts'
 import type { AgentPlan } from '../protocol.ts'
 import { type Launch, prepareLaunch } from './launch.ts'
-import { launcher } from './launcher.ts'
 import { type Crowd, hasOwnAccount } from './leftovers.ts'
 
 /** an agent that is asked to end has this long until it is killed */

@@ -5,11 +5,15 @@ import { execFileSync } from 'node:child_process'
  * `--pdeathsig`: an agent's leader is killed when its keeper dies, however that does. `--no-new-privs`: no program that it
  * runs has more rights than it has itself. Only Linux has them, and not each `setpriv`.
  */
-const OPTIONS = { ours: ['--pdeathsig', 'KILL'], theirs: ['--pdeathsig', 'KILL', '--no-new-privs'] }
+const OPTIONS = {
+  ours: ['--pdeathsig', 'KILL'],
+  theirs: ['--pdeathsig', 'KILL', '--no-new-privs'],
+  build: ['--no-new-privs'],
+}
 
 const found = new Map<keyof typeof OPTIONS, string[]>()
 
-/** `theirs`: under another account than ours. `ours`: may use what gives more rights, as container engines do. */
+/** `theirs`, `build`: under another account than ours. `ours`: may use what gives more rights, as container engines do. */
 export function launcher(of: keyof typeof OPTIONS): string[] {
   let program = found.get(of)
   if (!program) {
