@@ -29,13 +29,15 @@ export interface GitOptions {
   /** is written here, and next to it what git needs for the credentials */
   configFile: string
   searchPath: string
+  /** for a shell */
+  ssh: string
   run: RunCommand
   log: (line: string) => void
 }
 
 /** What git prints is kept for answers and failures; only a failure's is logged. */
 export function createGit(options: GitOptions): Git {
-  const { remote, folder, credentials, configFile, searchPath, run, log } = options
+  const { remote, folder, credentials, configFile, searchPath, ssh, run, log } = options
   const credentialsFile = `${configFile}-credentials`
   const helper = credentials ? storeCredentials(credentialsFile, remote, credentials) : []
   fs.writeFileSync(configFile, [...configuration(remote), ...helper, ''].join('\n'), { mode: 0o600 })
@@ -48,7 +50,7 @@ export function createGit(options: GitOptions): Git {
     GIT_ATTR_NOSYSTEM: '1',
     GIT_TERMINAL_PROMPT: '0',
     GIT_PROTOCOL_FROM_USER: '0',
-    GIT_SSH_COMMAND: 'ssh -o BatchMode=yes -o StrictHostKeyChecking=accept-new',
+    GIT_SSH_COMMAND: `${ssh} -o BatchMode=yes -o StrictHostKeyChecking=accept-new`,
   }
   return {
     async run(args, keep = () => true) {

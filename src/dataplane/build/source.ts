@@ -24,6 +24,8 @@ export interface SourceRequest {
   credentials: Credentials | null
   /** PATH of all commands */
   searchPath: string
+  /** how ssh is run for repositories, for a shell */
+  ssh: string
   run: RunCommand
   /** lines of our own; `level` is `info` unless named */
   log: (line: string, level?: LogLevel) => void
@@ -38,7 +40,7 @@ export function bringSource(request: SourceRequest, tree: string): Promise<strin
 }
 
 async function checkOut(request: SourceRequest, tree: string): Promise<string> {
-  const { revision, folder, credentials, searchPath, run, log, onCommit } = request
+  const { revision, folder, credentials, searchPath, ssh, run, log, onCommit } = request
   if (!revision.repoUrl || !revision.repoRef)
     throw new StepFailure('CONFIG_INVALID', 'repo_url, repo_ref and graph_config_path are all needed for a build.')
   const repository = path.join(folder, 'git')
@@ -46,7 +48,7 @@ async function checkOut(request: SourceRequest, tree: string): Promise<string> {
   const ref = fullRef(revision.repoRef)
   log(`Fetching ${revision.repoCommitSha ?? ref}`)
   const configFile = path.join(folder, 'gitconfig')
-  const git = createGit({ remote, folder: repository, credentials, configFile, searchPath, run, log })
+  const git = createGit({ remote, folder: repository, credentials, configFile, searchPath, ssh, run, log })
   try {
     const source = { remote, ref, commit: revision.repoCommitSha }
     await fetchSource(git, source, repository, tree, (commit) => {

@@ -55,6 +55,7 @@ export async function runBuild(
           sources: host.options.sources,
           credentials,
           searchPath: host.searchPath,
+          ssh: host.accounts.ssh,
           has: (program) => inPath(host.searchPath, program),
           env: { ...BUILD_ENV, ...env, TMPDIR: temporary },
           async run(command, onLine) {
@@ -76,7 +77,7 @@ export async function runBuild(
         })
         signal.throwIfAborted()
         const artifact = `${revision.id}.${revision.attempt}.${step.tries}`
-        await keepArtifact(app, folder, artifact)
+        await keepArtifact(app, folder, artifact, accounts.code, signal)
         return { artifact }
       },
     )

@@ -23,6 +23,8 @@ export interface DeploymentAccounts {
 }
 
 export interface Accounts {
+  /** how ssh is run for git, for a shell */
+  ssh: string
   /** A deployment's; its folder has to be there. Throws StepFailure when there are none left. */
   of(deploymentId: string): Promise<DeploymentAccounts>
   /**
@@ -34,7 +36,7 @@ export interface Accounts {
 }
 
 /** Also closes the folders of deployments for accounts that are not theirs (any more). */
-export function createAccounts({ range, shared }: AccountChoice, dataDir: string, layout: Layout): Accounts {
+export function createAccounts({ range, shared, ssh }: AccountChoice, dataDir: string, layout: Layout): Accounts {
   const name = shared ? nameOf(shared.uid) : os.userInfo().username
   const real = fs.realpathSync(dataDir)
   const ownerOf = (deploymentId: string): Owner => ({
@@ -47,6 +49,7 @@ export function createAccounts({ range, shared }: AccountChoice, dataDir: string
     closeToStrangers(layout, (id) => [...(reserved.get(id) ?? []), ...(range ? [] : [shared.gid])])
   }
   return {
+    ssh,
     async of(deploymentId) {
       if (!range) return { code: shared, network: shared, name }
       const { code, network } = await reserveIds(ownerOf(deploymentId), range)

@@ -15,6 +15,8 @@ export interface AccountChoice {
   shared: Account | null
   /** stands for all of them where it is asked what they can reach; null: our own */
   typical: Account | null
+  /** how ssh is run for git, for a shell */
+  ssh: string
 }
 
 interface Wishes {
@@ -28,16 +30,28 @@ interface Wishes {
 export function chooseAccounts({ dataDir, appUser, uidRange: setting, note }: Wishes): AccountChoice {
   const shared = appAccount(appUser)
   const found = uidRange(setting)
-  if (!found || !shared) return { range: null, shared, typical: shared }
+  const ssh = appUser && shared ? sshAs(shared) : 'ssh'
+  if (!found || !shared) return { range: null, shared, typical: shared, ssh }
   const without = 'without' in found ? found.without : obstacle(found.range, shared, dataDir)
   if ('range' in found && !without) {
     const { range } = found
-    return { range, shared, typical: { uid: range.low, gid: range.low } }
+    return { range, shared, typical: { uid: range.low, gid: range.low }, ssh }
   }
   note?.(
     `All deployments share one account (uid ${shared.uid}), and so can read each other’s files and memory: ${without}`,
   )
-  return { range: null, shared, typical: shared }
+  return { range: null, shared, typical: shared, ssh }
+}
+
+/** With the keys and the known hosts of that account, which has a home; those of deployments have no name. */
+function sshAs({ uid, gid }: Account): string {
+  const options = ['--reuid', String(uid), '--regid', String(gid), '--init-groups']
+  try {
+    execFileSync('setpriv', [...options, 'true'], { stdio: 'ignore' })
+    return ['setpriv', ...options, 'ssh'].join(' ')
+  } catch {
+    return 'ssh'
+  }
 }
 
 /** What keeps accounts of this range from being used here. */

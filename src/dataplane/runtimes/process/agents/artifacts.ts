@@ -4,10 +4,13 @@
  */
 import fs from 'node:fs'
 import path from 'node:path'
+import type { Account } from '../../../../platform/postgres/embedded/account.ts'
 import type { ArtifactManifest } from '../../../build/build.ts'
 import { StepFailure } from '../../../output/failure.ts'
 import type { AppLayout } from '../os/layout.ts'
 import { removeAll } from '../os/remove.ts'
+import { sealTree, unlinkFromStores } from '../os/seal.ts'
+import { makeSpare } from '../os/spare.ts'
 
 export interface Artifact extends ArtifactManifest {
   /** absolute path of what was built */
@@ -31,11 +34,24 @@ export function readArtifact(app: AppLayout, name: string | null): Artifact {
   return { ...manifest, tree: path.join(folder, 'tree') }
 }
 
-/** Makes a finished build an artifact. One of that name can only be from a try whose result was never recorded. */
-export async function keepArtifact(app: AppLayout, build: string, name: string): Promise<void> {
+/**
+ * Makes a finished build of `account` (null: ours) an artifact, which nobody can change from then on, with a copy for its
+ * first start. One of that name can only be from a try whose result was never recorded.
+ */
+export async function keepArtifact(
+  app: AppLayout,
+  build: string,
+  name: string,
+  account: Account | null,
+  signal: AbortSignal,
+): Promise<void> {
+  await unlinkFromStores(path.join(build, 'tree'), account)
   const target = path.join(app.artifacts, name)
   await removeAll(target)
   await fs.promises.rename(build, target)
+  const tree = path.join(target, 'tree')
+  await sealTree(tree, account)
+  await makeSpare(tree, { account, signal })
 }
 
 /** Removes all artifacts but these, and what tries of builds have left. */

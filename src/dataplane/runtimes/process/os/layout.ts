@@ -69,10 +69,12 @@ export function createLayout(dataDir: string, account: Account | null): Layout {
  * is in its home is its own. What an account had that it has no more is mended.
  */
 export async function ensureFolders(app: AppLayout, account: Account | null): Promise<void> {
-  for (const folder of [app.root, app.builds, app.artifacts, app.runs, app.temporary]) {
+  for (const folder of [app.root, app.builds, app.runs, app.temporary]) {
     fs.mkdirSync(folder, { recursive: true, mode: 0o700 })
     open(folder, account)
   }
+  fs.mkdirSync(app.artifacts, { recursive: true, mode: 0o700 })
+  open(app.artifacts, null)
   fs.mkdirSync(app.home, { recursive: true, mode: 0o700 })
   const { uid } = fs.lstatSync(app.home)
   if (account && uid !== account.uid) await giveAll(app.home, account, uid)
@@ -106,7 +108,8 @@ export function closeToStrangers(layout: Layout, groupsOf: (deploymentId: string
   }
 }
 
+/** `account`: may pass; null: only we. */
 function open(folder: string, account: Account | null): void {
-  if (account) fs.chownSync(folder, 0, account.gid)
+  if (process.getuid?.() === 0) fs.chownSync(folder, 0, account?.gid ?? 0)
   fs.chmodSync(folder, account ? 0o710 : 0o700)
 }
