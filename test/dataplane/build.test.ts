@@ -266,6 +266,7 @@ test('a build whose git folder can’t be removed fails, and does not end the se
       sources: place.options.sources,
       credentials: null,
       searchPath: process.env.PATH!,
+      ssh: 'ssh',
       async run({ command, args, env }, onLine) {
         // the first thing that git does here makes its own folder one that nobody can remove
         if (fs.statSync(folder).isDirectory()) {

@@ -7,6 +7,7 @@ import path from 'node:path'
 import type { Account } from '../../../../platform/postgres/embedded/account.ts'
 import type { ArtifactManifest } from '../../../build/build.ts'
 import { StepFailure } from '../../../output/failure.ts'
+import { isNoSpace, noSpace } from '../../../output/no-space.ts'
 import type { AppLayout } from '../os/layout.ts'
 import { removeAll } from '../os/remove.ts'
 import { sealTree, unlinkFromStores } from '../os/seal.ts'
@@ -45,13 +46,16 @@ export async function keepArtifact(
   account: Account | null,
   signal: AbortSignal,
 ): Promise<void> {
-  await unlinkFromStores(path.join(build, 'tree'), account)
+  await unlinkFromStores(path.join(build, 'tree'), account).catch((error) => {
+    throw isNoSpace(error) ? noSpace() : error
+  })
   const target = path.join(app.artifacts, name)
   await removeAll(target)
   await fs.promises.rename(build, target)
   const tree = path.join(target, 'tree')
   await sealTree(tree, account)
-  await makeSpare(tree, { account, signal })
+  // without it the start makes one itself
+  await makeSpare(tree, { account, signal }).catch(() => signal.throwIfAborted())
 }
 
 /** Removes all artifacts but these, and what tries of builds have left. */

@@ -1,0 +1,149 @@
+/** What one deployment's code can reach of another, and of the server, when the server is root: each is tried. */
+import { spawnSync } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import fs from 'node:fs'
+import path from 'node:path'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { needsRoot } from '../support/root.ts'
+import { alive, claimOf, memoryLog, never, openPlace, type Place, revisionOf, stepOf } from './support.ts'
+
+/** Runs what it is asked to, and answers with what came of it. */
+const OBEDIENT = `
+import http from 'node:http'
+import { execFile } from 'node:child_process'
+http.createServer((req, res) => {
+  if (req.url === '/ok') return res.end()
+  if (req.url === '/me') return res.end(JSON.stringify({ pid: process.pid, uid: process.getuid(), cwd: process.cwd(), env: process.env }))
+  execFile('/bin/sh', ['-c', decodeURIComponent(req.url.slice(2))], (error, stdout, stderr) =>
+    res.end(JSON.stringify({ code: error ? error.code : 0, stdout, stderr })))
+}).listen(process.env.PORT, '127.0.0.1')
+`
+
+interface Deployed {
+  url: string
+  folder: string
+  pid: number
+  uid: number
+  cwd: string
+  env: Record<string, string>
+}
+
+let place: Place
+
+async function deployed(): Promise<Deployed> {
+  const claim = claimOf()
+  const revision = revisionOf(place.repository({ 'server.mjs': OBEDIENT }), {
+    secrets: [{ name: 'SECRET', value: 'only-mine' }],
+  })
+  await place.runtime.provision(claim, stepOf('PROVISION', null), never)
+  const { artifact } = await place.runtime.build(claim, stepOf('BUILD', revision), memoryLog(), never)
+  const step = stepOf('DEPLOY', { ...revision, artifact })
+  const candidate = await place.runtime.deploy(claim, step, memoryLog(), never)
+  await candidate.commit(async () => true)
+  const me = (await (await fetch(`${candidate.url}/me`)).json()) as Omit<Deployed, 'url' | 'folder'>
+  return { url: candidate.url, folder: path.join(place.options.dataDir, 'apps', claim.deployment.id), ...me }
+}
+
+describe.skipIf(needsRoot('deployments with accounts of their own'))('from one deployment’s account', () => {
+  let one: Deployed
+  let other: Deployed
+
+  /** Runs a command in an agent. */
+  async function run(command: string, { url } = one): Promise<{ code: number; stdout: string }> {
+    return (await (await fetch(`${url}/?${encodeURIComponent(command)}`)).json()) as { code: number; stdout: string }
+  }
+
+  /** Nothing is printed, and it fails; where it may, it works. */
+  async function denied(command: string): Promise<void> {
+    expect(await run(command), command).toMatchObject({ code: expect.not.stringMatching(/^0$/), stdout: '' })
+    expect((await run(command)).code, command).not.toBe(0)
+  }
+
+  beforeAll(async () => {
+    place = await openPlace()
+    one = await deployed()
+    other = await deployed()
+  })
+  afterAll(() => place.close())
+
+  test('it has an account that is neither root’s nor anybody else’s', () => {
+    expect(one.uid).not.toBe(other.uid)
+    for (const uid of [one.uid, other.uid]) expect(spawnSync('id', ['--', String(uid)]).status).not.toBe(0)
+    const { USER, LOGNAME, HOME, TMPDIR } = one.env
+    expect([USER, LOGNAME]).toEqual([`pilothouse-${one.uid}`, `pilothouse-${one.uid}`])
+    expect(HOME).toBe(path.join(one.folder, 'home'))
+    expect(fs.statSync(TMPDIR!).uid).toBe(one.uid)
+  })
+
+  test('the environment and the memory of another are out of reach', async () => {
+    expect((await run(`cat /proc/${other.pid}/environ`, other)).stdout).toContain('only-mine')
+    await denied(`cat /proc/${other.pid}/environ`)
+    await denied(`head -c 1 /proc/${other.pid}/maps`)
+    await denied(`head -c 1 /proc/${other.pid}/mem`)
+    await denied(`ls /proc/${other.pid}/fd`)
+    await denied(`ls /proc/${other.pid}/cwd/`)
+  })
+
+  test('files, code and artifacts of another can neither be read nor changed', async () => {
+    expect((await run('echo mine > $HOME/note; chmod 666 $HOME/note; cat $HOME/note', other)).stdout).toBe('mine\n')
+    await denied(`cat ${other.env.HOME}/note`)
+    await denied(`echo >> ${other.cwd}/server.mjs`)
+    await denied(`cat ${other.cwd}/server.mjs`)
+    await denied(`cat ${other.cwd}/package.json`)
+    await denied(`touch ${other.env.TMPDIR}/here`)
+    for (const folder of ['', 'artifacts', 'builds', 'runs', 'home']) await denied(`ls ${other.folder}/${folder}`)
+    const [artifact] = fs.readdirSync(path.join(other.folder, 'artifacts'))
+    for (const file of ['artifact.json', 'tree/server.mjs'])
+      await denied(`cat ${other.folder}/artifacts/${artifact}/${file}`)
+    // not even its own is anybody's to change
+    const [own] = fs.readdirSync(path.join(one.folder, 'artifacts'))
+    await denied(`echo >> ${one.folder}/artifacts/${own}/tree/server.mjs`)
+  })
+
+  test('the database of another is out of reach, and its password, too', async () => {
+    await denied(`cat ${other.folder}/database.json`)
+    await denied(`cat ${one.folder}/database.json`)
+    const url = new URL(one.env.DATABASE_URI!)
+    url.pathname = new URL(other.env.DATABASE_URI!).pathname
+    const client = new pg.Client({ connectionString: url.href })
+    await expect(client.connect()).rejects.toThrow(/permission denied for database|no pg_hba.conf entry/)
+  })
+
+  test('processes of another can’t be ended, nor those that serve it', async () => {
+    const { stdout } = spawnSync('ps', ['-eo', 'pid=,uid=,args='], { encoding: 'utf8' })
+    const supervisors = stdout
+      .split('\n')
+      .filter((line) => line.includes('supervisor.mjs'))
+      .map((line) => line.trim().split(/\s+/)[0])
+    expect(supervisors.length).toBeGreaterThanOrEqual(4)
+    for (const pid of [other.pid, process.pid, ...supervisors]) {
+      await denied(`kill -0 ${pid}`)
+      await denied(`kill -9 ${pid}`)
+      await denied(`cat /proc/${pid}/environ`)
+    }
+    expect(alive(other.pid)).toBe(true)
+  })
+
+  test('the server’s memory, its folder and the sockets of supervisors are out of reach', async () => {
+    const { dataDir, gitDirectory } = place.options
+    fs.writeFileSync(path.join(dataDir, 'secrets.key'), 'the key', { mode: 0o600 })
+    await denied(`head -c 1 /proc/${process.pid}/mem`)
+    await denied(`cat /proc/${process.pid}/environ`)
+    await denied(`cat ${dataDir}/secrets.key`)
+    for (const folder of ['', 'apps', 'run', 'ports', 'workers']) await denied(`ls ${dataDir}/${folder}`)
+    await denied(`touch ${dataDir}/apps/${randomUUID()}`)
+    await denied(`cat ${dataDir}/run/secret`)
+    for (const name of fs.readdirSync(path.join(dataDir, 'run')).filter((name) => /^[0-9a-f]{12}$/.test(name))) {
+      const socket = path.join(dataDir, 'run', name, 'sock')
+      const script = `require("net").connect("${socket}").on("connect", () => console.log("in")).on("error", () => process.exit(1))`
+      await denied(`node -e '${script}'`)
+    }
+    expect(fs.statSync(gitDirectory).isDirectory()).toBe(true)
+  })
+
+  test('it can’t become anybody else, also not by a program that could', async () => {
+    expect((await run(`grep NoNewPrivs /proc/self/status`)).stdout).toMatch(/1/)
+    await denied(`setpriv --reuid ${other.uid} --clear-groups true && echo done`)
+  })
+})
