@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Accounts, createAccounts } from '../../src/dataplane/runtimes/process/accounts/accounts.ts'
 import { chooseAccounts } from '../../src/dataplane/runtimes/process/accounts/choice.ts'
 import { isInside, missingCapabilities } from '../../src/dataplane/runtimes/process/accounts/range.ts'
+import { closeRepositories } from '../../src/dataplane/runtimes/process/accounts/repositories.ts'
 import { createLayout, ensureFolders } from '../../src/dataplane/runtimes/process/os/layout.ts'
 import { needsRoot } from '../support/root.ts'
 
@@ -75,6 +76,20 @@ describe.skipIf(needsRoot('accounts of their own'))('as root', () => {
     const choice = chooseAccounts({ dataDir: root, uidRange: 'off', note: (line) => lines.push(line) })
     expect(choice.range).toBeNull()
     expect(lines).toEqual([expect.stringMatching(/^All deployments share one account .*: APP_UID_RANGE is off$/)])
+  })
+
+  test('repositories in DATA_DIR are closed for agents; of others that all can read a line says so', () => {
+    const gitDirectory = path.join(root, 'git')
+    fs.mkdirSync(gitDirectory, { mode: 0o755 })
+    const lines: string[] = []
+    const note = (line: string) => lines.push(line)
+    const someone = { uid: 2_110_000_000, gid: 2_110_000_000 }
+    closeRepositories({ dataDir: path.join(root, 'data'), gitDirectory, note }, someone)
+    expect(lines).toEqual([expect.stringContaining(`can read GIT_DIRECTORY (${gitDirectory})`)])
+    closeRepositories({ dataDir: root, gitDirectory, note }, someone)
+    expect(fs.statSync(gitDirectory).mode & 0o777).toBe(0o750)
+    closeRepositories({ dataDir: path.join(root, 'data'), gitDirectory, note }, someone)
+    expect(lines.length).toBe(1)
   })
 
   test('two installations at once never get the same id, and a deployment keeps its own', async () => {

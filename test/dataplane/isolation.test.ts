@@ -139,7 +139,9 @@ describe.skipIf(needsRoot('deployments with accounts of their own'))('from one d
       const script = `require("net").connect("${socket}").on("connect", () => console.log("in")).on("error", () => process.exit(1))`
       await denied(`node -e '${script}'`)
     }
-    expect(fs.statSync(gitDirectory).isDirectory()).toBe(true)
+    // where it is DATA_DIR's, the server closes it
+    fs.chmodSync(gitDirectory, 0o700)
+    await denied(`ls ${gitDirectory}`)
   })
 
   test('it can’t become anybody else, also not by a program that could', async () => {

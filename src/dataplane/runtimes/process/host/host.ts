@@ -6,6 +6,7 @@ import type { LeasedClaim } from '../../runtime.ts'
 import { type Accounts, createAccounts } from '../accounts/accounts.ts'
 import { chooseAccounts } from '../accounts/choice.ts'
 import type { UidRangeSetting } from '../accounts/range.ts'
+import { closeRepositories } from '../accounts/repositories.ts'
 import { Containers } from '../engine/containers.ts'
 import { type Bounds, NO_BOUNDS } from '../os/bounds.ts'
 import { createLayout, type Layout } from '../os/layout.ts'
@@ -86,6 +87,7 @@ export interface Host {
 
 export function createHost(options: ProcessRuntimeOptions): Host {
   const choice = chooseAccounts(options)
+  closeRepositories(options, choice.typical)
   const layout = createLayout(options.dataDir, choice.typical)
   const accounts = createAccounts(choice, options.dataDir, layout)
   const reaper = new Reaper()
