@@ -346,6 +346,7 @@ test('an agent finds nothing of the server: not in its environment, not in files
       'PILOTHOUSE_SUPERVISOR',
       'PORT',
       'POSTGRES_URI',
+      'TMPDIR',
       'USER',
       'npm_lifecycle_event',
       'npm_package_json',
