@@ -1,0 +1,133 @@
+/**
+ * The database is brought back from a backup while agents go on: their supervisors have seen newer tokens than it has. The
+ * server that starts on it takes them over all the same, without a restart.
+ */
+import fs from 'node:fs'
+import { rm } from 'node:fs/promises'
+import path from 'node:path'
+import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest'
+import { newDataDir } from '../support/data-dir.ts'
+import { asAdmin, dropDatabase, type TestDatabase, testDatabase } from '../support/database.ts'
+import { Follower } from '../support/follower.ts'
+import { cli, type RunningServer, startServer } from '../support/process.ts'
+import { type AgentRepository, agentRepository } from '../support/repository.ts'
+
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 })
+
+/** for processes that start on a busy machine */
+const PATIENT = { timeout: 60_000 }
+const KEY = 'cpk_restored_database_admin_key'
+const dataDir = newDataDir()
+let database: TestDatabase
+let repository: AgentRepository
+let server: RunningServer | null = null
+const env = () => ({
+  DATABASE_URL: database.url,
+  DATA_DIR: dataDir,
+  SECRETS_KEYS: `k:${Buffer.alloc(32, 5).toString('base64')}`,
+  CONTROL_PLANE_API_KEY: KEY,
+  RUNTIME: 'process',
+  WORKER: 'on',
+  LEASE_SECONDS: '3',
+  APP_PORTS: '21140-21149',
+  AGENTS_END_WITH_SERVER: 'off',
+  LOG_LEVEL: 'warn',
+})
+
+async function start(): Promise<void> {
+  server = await startServer(env())
+}
+
+async function stop(): Promise<void> {
+  server?.child.kill('SIGTERM')
+  await server?.ended
+  server = null
+}
+
+beforeAll(async () => {
+  database = await testDatabase()
+  repository = await agentRepository(path.join(dataDir, 'git'), 'agent')
+  await start()
+})
+afterAll(async () => {
+  await cli(['server', 'stop', '--agents'], env())
+  await server?.ended
+  await repository?.remove()
+  await asAdmin(inject('postgres').url, (admin) => dropDatabase(admin, `${name()}_backup`))
+  await database?.drop()
+  await rm(dataDir, { recursive: true, force: true, maxRetries: 10 })
+})
+
+// biome-ignore lint/suspicious/noExplicitAny: a body as REST presents it
+async function rest(method: string, target: string, body?: unknown): Promise<any> {
+  const response = await fetch(server!.url + target, {
+    method,
+    headers: { 'x-api-key': KEY, 'content-type': 'application/json' },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  })
+  return response.json()
+}
+
+const name = () => new URL(database.url).pathname.slice(1)
+
+/** What an operator's own means do: one database becomes what another one was. */
+const copyDatabase = (from: string, to: string) =>
+  asAdmin(inject('postgres').url, async (admin) => {
+    await dropDatabase(admin, to)
+    await admin.query(`CREATE DATABASE ${to} TEMPLATE ${from}`)
+  })
+
+/** The newest token that the agent's supervisor has seen. */
+function fence(): number {
+  const [folder] = fs
+    .readdirSync(path.join(dataDir, 'run'), { withFileTypes: true })
+    .filter((file) => file.isDirectory())
+  return Number(fs.readFileSync(path.join(dataDir, 'run', folder!.name, 'fence'), 'utf8'))
+}
+
+const tokenOf = (id: string) =>
+  asAdmin(database.url, async (client) => {
+    const { rows } = await client.query('SELECT lease_token::int AS token FROM deployments WHERE id = $1', [id])
+    return rows[0].token as number
+  })
+
+test('a server on an older database takes over agents that have obeyed newer tokens', async () => {
+  const [integration] = await rest('GET', '/v1/integrations/gitprovider/install')
+  const { id, latest_revision_id } = await rest('POST', '/v2/deployments', {
+    name: 'goes-on',
+    source: 'gitprovider',
+    source_config: { integration_id: integration.id, repo_url: repository.url },
+    source_revision_config: { repo_ref: 'main', graph_config_path: 'graph.json' },
+    secrets: [],
+  })
+  const follower = new Follower(() => [server!.url], KEY, id)
+  await follower.until((event) => event.to === 'DEPLOYED')
+  await follower.close()
+  const { url } = await rest('GET', `/v2/deployments/${id}`)
+  const ask = async () => (await fetch(`${url}/env`)).text()
+  const begun = await ask()
+
+  await stop()
+  await copyDatabase(name(), `${name()}_backup`)
+  const older = await tokenOf(id)
+  // as after many restarts
+  await asAdmin(database.url, (client) => client.query('UPDATE deployments SET lease_token = lease_token + 100'))
+  await start()
+  await expect.poll(fence, PATIENT).toBeGreaterThan(older + 100)
+  await stop()
+  const newest = await tokenOf(id)
+  expect(newest).toBeGreaterThan(older + 100)
+
+  await copyDatabase(`${name()}_backup`, name())
+  expect(await tokenOf(id)).toBe(older)
+  await start()
+  await expect.poll(fence, PATIENT).toBeGreaterThan(newest)
+  expect(await tokenOf(id)).toBe(fence())
+  expect(await ask()).toBe(begun)
+
+  // and it is obeyed: the next deploy is done
+  await rest('POST', `/v2/deployments/${id}/revisions/${latest_revision_id}/redeploy`)
+  const revision = () => rest('GET', `/v2/deployments/${id}/revisions/${latest_revision_id}`)
+  await expect.poll(revision, PATIENT).toMatchObject({ status: 'DEPLOYED', attempt: 2 })
+  expect(await ask()).not.toBe(begun)
+})

@@ -1,0 +1,145 @@
+/**
+ * Another version of Pilothouse on the same DATA_DIR and database, and the one before again: two copies of this tree, of
+ * which one has another supervisor and a migration more. Agents go on serving, as they were started.
+ */
+import fs from 'node:fs'
+import { cp, mkdir, mkdtemp, rm, symlink } from 'node:fs/promises'
+import os from 'node:os'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { newDataDir } from '../support/data-dir.ts'
+import { asAdmin, type TestDatabase, testDatabase } from '../support/database.ts'
+import { Follower } from '../support/follower.ts'
+import { cli, type RunningServer, startServer } from '../support/process.ts'
+import { type AgentRepository, agentRepository } from '../support/repository.ts'
+
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 })
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const KEY = 'cpk_upgrade_admin_key_of_a_test'
+const dataDir = newDataDir()
+let [older, newer] = ['', '']
+let database: TestDatabase
+let repository: AgentRepository
+let server: RunningServer | null = null
+const env = () => ({
+  DATABASE_URL: database.url,
+  DATA_DIR: dataDir,
+  SECRETS_KEYS: `k:${Buffer.alloc(32, 6).toString('base64')}`,
+  CONTROL_PLANE_API_KEY: KEY,
+  RUNTIME: 'process',
+  WORKER: 'on',
+  LEASE_SECONDS: '3',
+  APP_PORTS: '21150-21159',
+  AGENTS_END_WITH_SERVER: 'off',
+  LOG_LEVEL: 'warn',
+})
+
+/** What `git checkout` and `npm ci` bring. */
+async function checkout(): Promise<string> {
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'pilothouse-version-'))
+  for (const name of ['src', 'prisma', 'package.json', 'tsconfig.json'])
+    await cp(path.join(ROOT, name), path.join(folder, name), { recursive: true })
+  await symlink(path.join(ROOT, 'node_modules'), path.join(folder, 'node_modules'))
+  return folder
+}
+
+beforeAll(async () => {
+  database = await testDatabase()
+  repository = await agentRepository(path.join(dataDir, 'git'), 'agent')
+  ;[older, newer] = await Promise.all([checkout(), checkout()])
+  const migration = path.join(newer, 'prisma/migrations/29990101000000_of_a_newer_version')
+  await mkdir(migration)
+  fs.writeFileSync(path.join(migration, 'migration.sql'), 'ALTER TABLE deployments ADD COLUMN of_a_newer_version int;')
+  fs.appendFileSync(
+    path.join(newer, 'src/dataplane/runtimes/process/supervisor/main.ts'),
+    "\nprocess.title = 'of a newer version'\n",
+  )
+})
+afterAll(async () => {
+  await cli(['server', 'stop', '--agents'], env())
+  await server?.ended
+  await repository?.remove()
+  await database?.drop()
+  for (const folder of [dataDir, older, newer]) await rm(folder, { recursive: true, force: true, maxRetries: 10 })
+})
+
+// biome-ignore lint/suspicious/noExplicitAny: a body as REST presents it
+async function rest(method: string, target: string, body?: unknown): Promise<any> {
+  const response = await fetch(server!.url + target, {
+    method,
+    headers: { 'x-api-key': KEY, 'content-type': 'application/json' },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  })
+  return response.json()
+}
+
+/** Stops the server as a service does, and starts that of this tree. */
+async function restartAs(tree: string): Promise<void> {
+  server?.child.kill('SIGTERM')
+  await server?.ended
+  server = await startServer(env(), tree)
+}
+
+/** Calls the agent again and again, until `stop`, which tells how often it answered, and what else came. */
+function callOn(url: string) {
+  let [over, answers] = [false, 0]
+  const failures: string[] = []
+  const calling = (async () => {
+    while (!over) {
+      const outcome = await fetch(url).then(
+        (response) => response.text(),
+        (error) => String(error.cause ?? error),
+      )
+      if (outcome === 'Hello\n') answers++
+      else failures.push(outcome)
+    }
+  })()
+  return {
+    async stop() {
+      over = true
+      await calling
+      return { answers, failures }
+    },
+  }
+}
+
+test('the next version takes agents over, the version before does so again, and no request fails', async () => {
+  await restartAs(older)
+  const [integration] = await rest('GET', '/v1/integrations/gitprovider/install')
+  const { id, latest_revision_id } = await rest('POST', '/v2/deployments', {
+    name: 'goes-on',
+    source: 'gitprovider',
+    source_config: { integration_id: integration.id, repo_url: repository.url },
+    source_revision_config: { repo_ref: 'main', graph_config_path: 'graph.json' },
+    secrets: [],
+  })
+  const follower = new Follower(() => [server!.url], KEY, id)
+  await follower.until((event) => event.to === 'DEPLOYED')
+  await follower.close()
+  const { url } = await rest('GET', `/v2/deployments/${id}`)
+  const environment = async () => (await fetch(`${url}/env`)).text()
+  const begun = await environment()
+  const ready = () =>
+    expect.poll(async () => (await rest('GET', `/v2/deployments/${id}`)).health?.ready, { timeout: 60_000 }).toBe(1)
+
+  const calls = callOn(url)
+  await restartAs(newer)
+  await ready()
+  await restartAs(older)
+  expect(server!.output.stdout).toContain('the database is of a newer version, which this one can work on')
+  await ready()
+  const { answers, failures } = await calls.stop()
+  expect(failures).toEqual([])
+  expect(answers).toBeGreaterThan(10)
+  expect(await environment()).toBe(begun)
+
+  // each of them can do more than look on
+  await rest('POST', `/v2/deployments/${id}/revisions/${latest_revision_id}/redeploy`)
+  const status = async () => (await rest('GET', `/v2/deployments/${id}/revisions/${latest_revision_id}`)).status
+  await expect.poll(status, { timeout: 60_000 }).toBe('DEPLOYED')
+  expect(await environment()).not.toBe(begun)
+  const { rows } = await asAdmin(database.url, (client) => client.query('SELECT of_a_newer_version FROM deployments'))
+  expect(rows).toHaveLength(1)
+})
