@@ -1,0 +1,136 @@
+/**
+ * Two servers on one machine, of which one has lost its claim and does not know it: at whatever point of a switch it comes
+ * back, the supervisor refuses it, and of the agents nobody serves but those that the newer claim's holder has put there.
+ */
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { createProcessRuntime } from '../../src/dataplane/runtimes/process/runtime.ts'
+import type { Candidate, LeasedClaim, Runtime } from '../../src/dataplane/runtimes/runtime.ts'
+import type { RevisionWork } from '../../src/domain/protocol/protocol.ts'
+import { claimOf, eventually, memoryLog, never, openPlace, type Place, revisionOf, runOf, stepOf } from './support.ts'
+
+const SERVER = `import fs from 'node:fs'
+import http from 'node:http'
+const greeting = fs.readFileSync('greeting.txt', 'utf8').trim()
+http.createServer((q, s) => s.end(greeting)).listen(process.env.PORT, '127.0.0.1')`
+
+let place: Place
+/** of a server that has gone on without its claim, and of the one that has the newer one */
+let stale: Runtime
+let holder: Runtime
+let old: LeasedClaim
+let newer: LeasedClaim
+let url: string
+/** what serves at first */
+let one: RevisionWork
+const revisions = new Map<string, RevisionWork>()
+/** every answer of the stable address, one after the other */
+let answers: string[]
+let asking: Promise<void>
+let over = false
+
+beforeAll(async () => {
+  place = await openPlace()
+  const claim = claimOf()
+  for (const greeting of ['one', 'two', 'three', 'four']) {
+    const repository = place.repository({ 'greeting.txt': greeting, 'server.mjs': SERVER })
+    const revision = revisionOf(repository)
+    const { artifact } = await place.runtime.build(claim, stepOf('BUILD', revision), memoryLog(), never)
+    revisions.set(greeting, { ...revision, artifact })
+  }
+  // artifacts are looked for in their deployment's folder
+  old = claim
+  one = revisions.get('one')!
+  stale = place.runtime
+})
+beforeEach(async () => {
+  const token = BigInt(newer?.token ?? '0')
+  old = { ...old, token: String(token + 1n) }
+  newer = { ...old, claimId: `${old.claimId}-newer`, token: String(token + 2n) }
+  holder = createProcessRuntime(place.options)
+  url = await deploy(stale, old, 'one')
+  answers = []
+  over = false
+  asking = (async () => {
+    while (!over) answers.push(await (await fetch(url)).text())
+  })()
+})
+afterEach(async () => {
+  await holder.close()
+  await place.restart()
+  stale = place.runtime
+})
+afterAll(() => place.close())
+
+function prepare(runtime: Runtime, claim: LeasedClaim, greeting: string): Promise<Candidate> {
+  return runtime.deploy(claim, stepOf('DEPLOY', revisions.get(greeting)!), memoryLog(), never)
+}
+
+async function deploy(runtime: Runtime, claim: LeasedClaim, greeting: string): Promise<string> {
+  const candidate = await prepare(runtime, claim, greeting)
+  await candidate.commit(async () => true)
+  return candidate.url
+}
+
+/** What was answered, without repetitions: whoever has been replaced must not come again. */
+async function served(): Promise<string[]> {
+  over = true
+  await asking
+  return answers.filter((answer, i) => answer !== answers[i - 1])
+}
+
+const serves = async (greeting: string) => (await (await fetch(url)).text()) === greeting
+
+/** Whatever the stale server asks for is refused, and changes nothing. */
+async function refused(): Promise<void> {
+  await expect(prepare(stale, old, 'four')).rejects.toThrow()
+  stale.ensure(old, runOf(revisions.get('two')!), memoryLog())
+  stale.ensure(old, null, null)
+  await expect(stale.teardown(old, stepOf('TEARDOWN', null), never)).rejects.toThrow()
+  expect(await serves('three')).toBe(true)
+}
+
+test('before it holds the requests: its candidate is gone, and the one of the newer claim serves', async () => {
+  const candidate = await prepare(stale, old, 'two')
+  await deploy(holder, newer, 'three')
+  let recorded = false
+  const committed = candidate.commit(async () => {
+    recorded = true
+    return true
+  })
+  await committed.catch(() => undefined)
+  expect(recorded).toBe(false)
+  await refused()
+  expect(await served()).toEqual(['one', 'three'])
+})
+
+test.each([
+  ['finds out that it has lost its claim', false],
+  ['has recorded it', true],
+])('after it held the requests, when it %s: they go to the agent of the newer claim', async (_when, recorded) => {
+  const candidate = await prepare(stale, old, 'two')
+  const committed = candidate.commit(async () => {
+    await deploy(holder, newer, 'three')
+    return recorded
+  })
+  await committed.catch(() => undefined)
+  await refused()
+  expect(await served()).toEqual(['one', 'three'])
+})
+
+test('after the switch: what serves is the newer claim’s alone', async () => {
+  await deploy(stale, old, 'two')
+  await eventually(() => serves('two'))
+  await deploy(holder, newer, 'three')
+  await refused()
+  expect(await served()).toEqual(['one', 'two', 'three'])
+})
+
+test('a server that adopts what another has left ends nothing of it, and a candidate of the other is its own to decide', async () => {
+  const candidate = await prepare(stale, old, 'two')
+  // the newer holder knows of no switch: what serves goes on, and the candidate goes
+  holder.ensure(newer, runOf(one), memoryLog())
+  await eventually(() => holder.health(newer.deployment.id)?.ready === 1)
+  await candidate.commit(async () => true).catch(() => undefined)
+  expect(await serves('one')).toBe(true)
+  expect(await served()).toEqual(['one'])
+})
