@@ -6,7 +6,7 @@ import path from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 
-const AGENT = fileURLToPath(new URL('../fixtures/agent', import.meta.url))
+const FIXTURES = fileURLToPath(new URL('../fixtures', import.meta.url))
 const run = promisify(execFile)
 
 export interface AgentRepository {
@@ -17,13 +17,18 @@ export interface AgentRepository {
   remove(): Promise<void>
 }
 
-/** `start`: the package's start script, if not the agent's own. */
-export async function agentRepository(gitDirectory: string, name: string, start?: string): Promise<AgentRepository> {
+/** `start`: the package's start script, if not the agent's own. `agent`: which of the fixtures it is. */
+export async function agentRepository(
+  gitDirectory: string,
+  name: string,
+  start?: string,
+  agent = 'agent',
+): Promise<AgentRepository> {
   const bare = path.join(gitDirectory, 'acme', `${name}.git`)
   const work = await mkdtemp(path.join(os.tmpdir(), 'pilothouse-repo-'))
   const git = (...args: string[]) => run('git', args, { cwd: work })
   await mkdir(path.dirname(bare), { recursive: true })
-  await cp(AGENT, work, { recursive: true })
+  await cp(path.join(FIXTURES, agent), work, { recursive: true })
   if (start) {
     const manifest = path.join(work, 'package.json')
     const json = JSON.parse(await readFile(manifest, 'utf8'))

@@ -1,0 +1,248 @@
+/** What happens to the servers of an agent in use: no request of its users may fail, and no stream may be cut. */
+import { randomBytes } from 'node:crypto'
+import { rm } from 'node:fs/promises'
+import { startEmbedded } from '../../src/platform/postgres/embedded/embedded.ts'
+import { newDataDir } from '../support/data-dir.ts'
+import type { Report } from '../support/steady/client.ts'
+import {
+  type Deployed,
+  found,
+  pause,
+  type SteadyPlace,
+  type SteadyPlaceOptions,
+  steadyPlace,
+} from '../support/steady/place.ts'
+import { inUse, restart, rollingRestart, standstill, taken } from '../support/steady/restarts.ts'
+import { supervisorsOf } from '../support/steady/supervisors.ts'
+import { checkout } from '../support/steady/upgrade.ts'
+import { tcpProxy } from '../support/tcp-proxy.ts'
+import type { Scenario } from './main.ts'
+
+const SETTINGS = { APP_PORTS: '21600-21649' }
+/** how often a server is ended, and comes back */
+const TIMES = Number(process.env.CHAOS_TIMES ?? 5)
+/** ms that the database is away */
+const AWAY = Number(process.env.CHAOS_AWAY_SECONDS ?? 60) * 1000
+
+export const agentScenarios: readonly Scenario[] = [
+  ['restart', () => at({}, restarts)],
+  ['upgrade', () => at({}, upgrades)],
+  ['embedded-postgres', () => at({}, embeddedPostgres)],
+  ['database-away', () => onDatabase(databaseAway)],
+  ['standstill', () => onDatabase(standstills)],
+  ['rolling-restart', () => onDatabase(rollingRestarts)],
+  ['switch', () => at({}, switches)],
+  ['supervisor', () => at({}, supervisorKilled)],
+  ['rollback', () => at({}, rollback)],
+]
+
+async function at(options: SteadyPlaceOptions, run: (place: SteadyPlace) => Promise<boolean>): Promise<boolean> {
+  const place = await steadyPlace({ ...options, settings: { ...SETTINGS, ...options.settings } })
+  try {
+    return await run(place)
+  } finally {
+    await place.close()
+  }
+}
+
+/** On a Postgres of its own, which no server starts or ends. */
+async function onDatabase(run: (place: SteadyPlace, databaseUrl: string) => Promise<boolean>): Promise<boolean> {
+  const dataDir = newDataDir()
+  const { url, stop } = await startEmbedded({ dataDir })
+  try {
+    return await at({ databaseUrl: url, settings: { LEASE_SECONDS: '5' } }, (place) => run(place, url))
+  } finally {
+    await stop()
+    await rm(dataDir, { recursive: true, force: true })
+  }
+}
+
+/** `agents`: how many may have answered, one after the other. */
+function well(what: string, { requests, failed, cut, agents, backwards, slowest }: Report, expected = 1): boolean {
+  console.log(
+    `  ${what}: ${requests} requests, ${failed.length} failed, ${cut.length} streams cut, ${agents.length} agents, slowest ${slowest} ms`,
+  )
+  for (const why of new Set([...failed, ...cut])) console.log(`    ${why}`)
+  if (backwards > 0) console.log(`    ${backwards} answers of an agent that had been replaced`)
+  return failed.length + cut.length + backwards === 0 && agents.length === expected
+}
+
+async function restarts(place: SteadyPlace): Promise<boolean> {
+  let server = await place.start()
+  const agent = await place.deploy('one')
+  let right = true
+  for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+    const done = await restart(place, server, agent, Array(TIMES).fill(signal))
+    server = done.server
+    right = well(`${signal} and start, ${TIMES} times`, done.report) && right
+  }
+  return right
+}
+
+/** `rm -rf node_modules && npm ci` beneath it, then another checkout, then the first one again. */
+async function upgrades(place: SteadyPlace): Promise<boolean> {
+  const [first, second] = [await checkout(), await checkout({ another: true })]
+  try {
+    await Promise.all([first.install(), second.install()])
+    let server = await place.start({}, first.folder)
+    const agent = await place.deploy('one')
+    const move = async (work: () => Promise<void>, folder: string) => {
+      await place.end(server, 'SIGTERM')
+      await work()
+      server = await place.start({}, folder)
+      await taken(place, agent, server)
+    }
+    const steps: [string, () => Promise<void>][] = [
+      ['rm -rf node_modules && npm ci, and start', () => move(first.install, first.folder)],
+      ['another version', () => move(async () => {}, second.folder)],
+      ['the version before, its node_modules new', () => move(first.install, first.folder)],
+      ['node_modules replaced while the server runs', first.install],
+    ]
+    let right = true
+    for (const [what, work] of steps) right = well(what, await inUse(agent, work)) && right
+    return right
+  } finally {
+    await Promise.all([first.remove(), second.remove()])
+  }
+}
+
+/** The embedded Postgres is stopped, crashes, and stands still. */
+async function embeddedPostgres(place: SteadyPlace): Promise<boolean> {
+  const server = await place.start()
+  const agent = await place.deploy('one')
+  let right = true
+  for (const signal of ['SIGINT', 'SIGQUIT', 'SIGKILL'] as const) {
+    const report = await inUse(agent, async () => {
+      process.kill(place.postmaster(), signal)
+      await found(async () => (await place.holder(agent.id)) === undefined)
+      await taken(place, agent, server)
+    })
+    right = well(`${signal} to the embedded Postgres`, report) && right
+  }
+  const report = await inUse(agent, async () => {
+    const pid = place.postmaster()
+    process.kill(pid, 'SIGSTOP')
+    await pause(AWAY)
+    process.kill(pid, 'SIGCONT')
+    await taken(place, agent, server)
+  })
+  return well(`the embedded Postgres stands still for ${AWAY / 1000} s`, report) && right
+}
+
+async function databaseAway(place: SteadyPlace, databaseUrl: string): Promise<boolean> {
+  const proxy = await tcpProxy(databaseUrl)
+  try {
+    const server = await place.start({ DATABASE_URL: proxy.url })
+    const agent = await place.deploy('one')
+    const away = await inUse(agent, async () => {
+      proxy.away(true)
+      await pause(AWAY)
+      proxy.away(false)
+      await taken(place, agent, server)
+    })
+    const silent = await inUse(agent, async () => {
+      proxy.goSilent()
+      await pause(AWAY)
+      proxy.heal()
+      await taken(place, agent, server)
+    })
+    const right = well(`a database that is away for ${AWAY / 1000} s`, away)
+    return well(`a database that is silent for ${AWAY / 1000} s`, silent) && right
+  } finally {
+    proxy.close()
+  }
+}
+
+async function standstills(place: SteadyPlace): Promise<boolean> {
+  await place.start()
+  const agent = await place.deploy('one')
+  await place.start()
+  let right = true
+  for (let n = 0; n < TIMES; n++) {
+    right = well('a server stands still past its lease', await standstill(place, agent)) && right
+    const replaced = await standstill(place, agent, async (client) => {
+      const greeting = `after ${n}`
+      await place.reaches(agent.id, await place.update(agent.id, greeting), 'DEPLOYED')
+      await client.meets((answer) => answer.greeting === greeting)
+    })
+    right = well('the same, and the other one deploys meanwhile', replaced, 2) && right
+  }
+  return right
+}
+
+async function rollingRestarts(place: SteadyPlace): Promise<boolean> {
+  const first = await place.start()
+  const agent = await place.deploy('one')
+  const servers: Parameters<typeof rollingRestart>[1] = [first, await place.start()]
+  let right = true
+  for (let n = 0; n < TIMES; n++)
+    right = well('two servers, one after the other', await rollingRestart(place, servers, agent)) && right
+  return right
+}
+
+async function switches(place: SteadyPlace): Promise<boolean> {
+  await place.start()
+  const agent = await place.deploy('one')
+  let right = true
+  for (let n = 0; n < TIMES; n++) {
+    const report = await inUse(agent, async (client) => {
+      const greeting = `after ${n}`
+      await place.reaches(agent.id, await place.update(agent.id, greeting), 'DEPLOYED')
+      await client.meets((answer) => answer.greeting === greeting)
+      // longer than anything of the switch itself takes: the old streams go on
+      await pause(AWAY)
+    })
+    right = well('a new revision, and its streams for a minute after it', report, 2) && right
+  }
+  return right
+}
+
+/** How long nobody answered, when the supervisor's processes are killed. */
+async function supervisorKilled(place: SteadyPlace): Promise<boolean> {
+  await place.start()
+  const agent = await place.deploy('one')
+  let right = true
+  for (const which of ['keeper', 'network'] as const)
+    for (let n = 0; n < TIMES; n++) {
+      const [processes] = supervisorsOf(place.dataDir)
+      process.kill(processes![which], 'SIGKILL')
+      const since = performance.now()
+      const answer = await answers(agent, () => supervisorsOf(place.dataDir)[0]?.[which] !== processes![which])
+      const took = Math.round(performance.now() - since)
+      console.log(`  kill -9 of the ${which}: back after ${took} ms; the agent's own start takes ${answer.startMs} ms`)
+      right = took <= answer.startMs + 2000 && right
+    }
+  return right
+}
+
+async function rollback(place: SteadyPlace): Promise<boolean> {
+  await place.start()
+  const agent = await place.deploy('one')
+  const { id: first } = (await place.revisions(agent.id))[0]!
+  let right = true
+  for (let n = 0; n < TIMES; n++) {
+    const newer = randomBytes(4).toString('hex')
+    await place.reaches(agent.id, await place.update(agent.id, newer), 'DEPLOYED')
+    const since = performance.now()
+    await place.redeploy(agent.id, first)
+    const answer = await answers(agent, ({ greeting }) => greeting === 'one')
+    const took = Math.round(performance.now() - since)
+    console.log(`  a rollback took ${took} ms; the agent's own start takes ${answer.startMs} ms`)
+    right = took <= answer.startMs + 500 && right
+  }
+  return right
+}
+
+/** Asks again and again until there is an answer of which this is true. */
+async function answers(agent: Deployed, wanted: (answer: Report['agents'][number]) => boolean) {
+  for (;;) {
+    try {
+      const response = await fetch(agent.url, { headers: { connection: 'close' } })
+      const answer = response.ok && ((await response.json()) as Report['agents'][number])
+      if (answer && wanted(answer)) return answer
+    } catch {
+      // nobody listens at this moment
+    }
+    await pause(5)
+  }
+}

@@ -1,0 +1,134 @@
+/**
+ * An agent in use, at 50 requests a second and with ten open streams, while its servers end, hang and come back, and while
+ * it is replaced: nobody who uses it notices. `npm run chaos` does the same for longer.
+ */
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { type TestDatabase, testDatabase } from '../support/database.ts'
+import type { Report } from '../support/steady/client.ts'
+import { type Deployed, found, type SteadyPlace, steadyPlace } from '../support/steady/place.ts'
+import { inUse, restart, rollingRestart, standstill, taken } from '../support/steady/restarts.ts'
+import { supervisorsOf } from '../support/steady/supervisors.ts'
+import { checkout } from '../support/steady/upgrade.ts'
+import { type TcpProxy, tcpProxy } from '../support/tcp-proxy.ts'
+
+// servers are started again and again
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 })
+
+let database: TestDatabase
+let proxy: TcpProxy
+let place: SteadyPlace
+let agent: Deployed
+beforeAll(async () => {
+  database = await testDatabase()
+  proxy = await tcpProxy(database.url)
+  place = await steadyPlace({
+    databaseUrl: database.url,
+    settings: { APP_PORTS: '21650-21699', LEASE_SECONDS: '3' },
+  })
+  await place.start()
+  agent = await place.deploy('one')
+  await place.endAll()
+})
+afterEach(() => place.endAll())
+afterAll(async () => {
+  await place?.close()
+  proxy?.close()
+  await database?.drop()
+})
+
+const noFailure = { failed: [], cut: [], backwards: 0 }
+
+/** One agent has answered every request, and none of its streams was cut. */
+function unnoticed({ failed, cut, agents, backwards }: Report): void {
+  expect({ failed, cut, backwards }).toEqual(noFailure)
+  expect(agents).toHaveLength(1)
+}
+
+/** A server that holds the agent's deployment. */
+async function holding(settings?: Record<string, string>) {
+  const server = await place.start(settings)
+  await taken(place, agent, server)
+  return server
+}
+
+describe('nobody notices that', () => {
+  test('its server ends by SIGTERM and by kill -9, and the next one goes on with it', async () => {
+    unnoticed((await restart(place, await holding(), agent, ['SIGTERM', 'SIGKILL'])).report)
+  })
+
+  test('its server loses the database for longer than its lease lasts', async () => {
+    const server = await holding({ DATABASE_URL: proxy.url })
+    const report = await inUse(agent, async () => {
+      proxy.away(true)
+      await found(async () => (await place.holder(agent.id)) === undefined)
+      proxy.away(false)
+      await taken(place, agent, server)
+    })
+    unnoticed(report)
+  })
+
+  test('its server stands still until another one has taken over, and then goes on', async () => {
+    await holding()
+    await place.start()
+    unnoticed(await standstill(place, agent))
+  })
+
+  test.skipIf(process.platform !== 'linux')(
+    'the checkout of its server is deleted, and the next server runs from another one',
+    async () => {
+      const old = await checkout()
+      await old.linkPackages()
+      const server = await place.start({}, old.folder)
+      await taken(place, agent, server)
+      const report = await inUse(agent, async (client) => {
+        await old.remove()
+        await place.end(server, 'SIGKILL')
+        await client.answered(100)
+        await holding()
+      })
+      unnoticed(report)
+    },
+  )
+
+  test('two servers are restarted, one after the other', async () => {
+    const first = await holding()
+    unnoticed(await rollingRestart(place, [first, await place.start()], agent))
+  })
+})
+
+test('who has a stream of an agent that is replaced keeps it; a request after the switch meets the new one', async () => {
+  await holding()
+  const report = await inUse(agent, async (client) => {
+    await place.reaches(agent.id, await place.update(agent.id, 'two'), 'DEPLOYED')
+    await client.meets(({ greeting }) => greeting === 'two')
+  })
+  expect(report).toMatchObject(noFailure)
+  expect(report.agents.map(({ greeting }) => greeting)).toEqual(['one', 'two'])
+})
+
+test('a server that stood still in the middle of a deploy, and wakes up after another one has carried it out, changes nothing', async () => {
+  await holding()
+  await place.start()
+  const report = await standstill(place, agent, async (client) => {
+    await place.reaches(agent.id, await place.update(agent.id, 'three'), 'DEPLOYED')
+    await client.meets(({ greeting }) => greeting === 'three')
+  })
+  expect(report).toMatchObject(noFailure)
+  expect(report.agents.map(({ greeting }) => greeting)).toEqual(['two', 'three'])
+})
+
+describe.skipIf(process.platform !== 'linux')('its supervisor is killed:', () => {
+  test.each(['keeper', 'network'] as const)('the %s, and the agent answers again', async (which) => {
+    await holding()
+    const [processes] = supervisorsOf(place.dataDir)
+    process.kill(processes![which], 'SIGKILL')
+    const answers = () =>
+      fetch(agent.url).then(
+        ({ ok }) => ok,
+        () => false,
+      )
+    await found(async () => supervisorsOf(place.dataDir)[0]?.[which] !== processes![which] && (await answers()))
+    const report = await inUse(agent, async () => {})
+    expect(report).toMatchObject(noFailure)
+  })
+})
