@@ -15,6 +15,7 @@ import { transaction } from '../../src/domain/context/context.ts'
 import { issueKey } from '../../src/domain/keys/issue.ts'
 import { readConfig } from '../../src/platform/config/config.ts'
 import { fairness } from './fairness.ts'
+import { manyAgents } from './many-agents.ts'
 import { caller, say, time } from './support.ts'
 import { accessTokens } from './tokens.ts'
 
@@ -179,3 +180,4 @@ try {
   await rm(dataDir, { recursive: true, force: true })
 }
 await fairness()
+if (process.platform === 'linux') await manyAgents()

@@ -1,0 +1,48 @@
+/** What a hundred small deployments on one machine cost beside the agents themselves: memory, and the CPU at rest. Linux. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Limit } from '../../src/platform/async/limit.ts'
+import { steadyPlace } from '../support/steady/place.ts'
+import { cpuOf, pssOf, supervisorsOf } from '../support/steady/supervisors.ts'
+import { say } from './support.ts'
+
+const AGENTS = Number(process.env.BENCH_AGENTS ?? 100)
+const AT_REST_MS = 60_000
+
+export async function manyAgents(): Promise<void> {
+  const place = await steadyPlace({ settings: { APP_PORTS: '3100-3999' } })
+  try {
+    const server = (await place.start()).child.pid!
+    const began = performance.now()
+    const few = new Limit(4)
+    const never = new AbortController().signal
+    await Promise.all(
+      Array.from({ length: AGENTS }, () =>
+        few.run(
+          never,
+          () => place.deploy('one'),
+          () => undefined,
+        ),
+      ),
+    )
+    say(`${AGENTS} deployments, until all of them serve`, `${Math.round((performance.now() - began) / 1000)} s`)
+
+    const supervisors = supervisorsOf(place.dataDir)
+    if (supervisors.length !== AGENTS) throw new Error(`there are ${supervisors.length} supervisors`)
+    const ofSupervisors = supervisors.flatMap(({ keeper, network }) => [keeper, network])
+    const mb = (pids: number[]) => Math.round(pids.reduce((sum, pid) => sum + pssOf(pid), 0) / 1e6)
+    say('their supervisors: memory (sum of Pss)', `${mb(ofSupervisors)} MB`)
+    say('the server beside them: memory (Pss)', `${mb([server])} MB`)
+
+    // what the start of the last ones needed is over
+    await sleep(AT_REST_MS / 2)
+    const cpu = (pids: number[]) => pids.reduce((sum, pid) => sum + cpuOf(pid), 0)
+    const before = { supervisors: cpu(ofSupervisors), server: cpu([server]) }
+    const since = performance.now()
+    await sleep(AT_REST_MS)
+    const share = (ms: number) => `${((ms / (performance.now() - since)) * 100).toFixed(1)} % of a core`
+    say('their supervisors: CPU at rest', share(cpu(ofSupervisors) - before.supervisors))
+    say('the server beside them: CPU at rest', share(cpu([server]) - before.server))
+  } finally {
+    await place.close()
+  }
+}
