@@ -34,7 +34,7 @@ export interface LimitsOptions {
 }
 
 /** How the leader ended, and what it printed last: the lines of TELLING are in it. */
-export interface End {
+interface End {
   code: number | null
   signal: NodeJS.Signals | null
   output: string

@@ -19,7 +19,7 @@ const SAY_MS = 250
 const BUDGETS = 8
 
 /** Whose output it is. */
-export interface Printer {
+interface Printer {
   revisionId: string
   attempt: number
   mask: Mask
