@@ -4,6 +4,7 @@ import { expect, test, vi } from 'vitest'
 import { ClaimRunner, type ClaimRunnerOptions } from '../../src/dataplane/worker/claim-runner.ts'
 import { StuckError } from '../../src/dataplane/worker/stop-step.ts'
 import { withTimeLimits } from '../../src/dataplane/worker/worker.ts'
+import { ClaimLostError } from '../../src/domain/core/errors.ts'
 import type { Claim, CompleteRequest } from '../../src/domain/protocol/protocol.ts'
 import { recordingRuntime } from '../listener/support.ts'
 import { scriptedControlPlane } from './control-plane.ts'
@@ -115,4 +116,32 @@ test('a report that is not answered is made again', async () => {
   expect((await plane.done(step.id)).outcome).toBe('succeeded')
   expect(asked).toBe(2)
   await runner.release()
+})
+
+test('a claim whose token was raised is not lost by calls that still named the old one', async () => {
+  const step = stepOf('PROVISION', null)
+  const plane = scriptedControlPlane({ step, token: '3' })
+  const named: string[] = []
+  const { runner } = hold(
+    {},
+    {
+      claim: plane.claim1,
+      controlPlane: {
+        ...plane,
+        raiseToken: async () => '8',
+        async complete(request) {
+          named.push(request.token)
+          if (request.token === '8') return plane.complete(request)
+          // it was on its way when the token was raised
+          await runner.claim.raiseToken('7')
+          throw new ClaimLostError()
+        },
+      },
+    },
+  )
+  expect((await plane.done(step.id)).outcome).toBe('succeeded')
+  await runner.refused('3')
+  expect([named, runner.ended, runner.heartbeat().token]).toEqual([['3', '8'], false, '8'])
+  await runner.refused('8')
+  expect(runner.ended).toBe(true)
 })

@@ -64,6 +64,24 @@ test('what an agent prints waits for nobody who holds the row of its deployment'
   await settle(domain.plane)
 })
 
+test('a holder raises its token above one that agents have seen, and nobody else can', async () => {
+  const id = await gitDeployment(ctx)
+  const first = await claimOne(domain.plane, id)
+  const raised = await domain.plane.raiseToken!(first, '41')
+  expect(raised).toBe('42')
+  await expect(succeed(domain.plane, first, first.step!)).rejects.toMatchObject({ code: 'CLAIM_LOST' })
+  const held = { ...first, token: raised }
+  expect(await beat(held, held.generation)).toMatchObject([{ lost: false }])
+  // what was seen is never more than what is there now
+  expect(await domain.plane.raiseToken!(held, '3')).toBe('42')
+  await loseWorker(id)
+  await expect(domain.plane.raiseToken!(held, '50')).rejects.toMatchObject({ code: 'CLAIM_LOST' })
+  const second = await claimOne(domain.plane, id)
+  expect(second.token).toBe('43')
+  await domain.plane.release(second)
+  await settle(domain.plane)
+})
+
 test('the fencing token only grows, and an old one changes nothing', async () => {
   const id = await gitDeployment(ctx)
   const first = await claimOne(domain.plane, id)
