@@ -370,6 +370,7 @@ test('artifacts that need not be kept are removed', async () => {
     const revision = revisionOf(place.repository())
     names.push((await place.runtime.build(claim, stepOf('BUILD', revision), memoryLog(), never)).artifact)
   }
+  place.runtime.ensure(claim, null, null)
   await place.runtime.prune(claim.deployment.id, [names[1]!])
   const folder = path.join(place.options.dataDir, 'apps', claim.deployment.id, 'artifacts')
   expect(fs.readdirSync(folder)).toEqual([names[1]])
