@@ -19,17 +19,22 @@ async function fromProc(): Promise<RunningProcess[]> {
   const found: RunningProcess[] = []
   for (const pid of await readdir('/proc')) {
     if (!/^\d+$/.test(pid)) continue
-    // it may end meanwhile. An ordinary user can't ask for the program of another account, but for its arguments
     const [stat, program, args] = await Promise.all([
-      readFile(`/proc/${pid}/stat`, 'utf8').catch(() => ''),
-      readlink(`/proc/${pid}/exe`).catch(() => ''),
-      readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => ''),
+      readFile(`/proc/${pid}/stat`, 'utf8').catch(hidden),
+      readlink(`/proc/${pid}/exe`).catch(hidden),
+      readFile(`/proc/${pid}/cmdline`, 'utf8').catch(hidden),
     ])
     // pid (name) state parent …; the name may itself contain spaces and parentheses
     const parent = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1])
     found.push({ parent, command: `${program} ${args.replaceAll('\0', ' ')}` })
   }
   return found
+}
+
+/** It has ended meanwhile, or is another account's: an ordinary user can't ask for its program, but for its arguments. */
+function hidden(error: NodeJS.ErrnoException): string {
+  if (['ENOENT', 'ESRCH', 'EACCES', 'EPERM'].includes(error.code ?? '')) return ''
+  throw error
 }
 
 async function fromPs(): Promise<RunningProcess[]> {

@@ -25,7 +25,8 @@ function isHeld(lock: string): boolean {
   try {
     const [pid, started] = fs.readFileSync(lock, 'utf8').trim().split(' ')
     return startOf(Number(pid)) === started
-  } catch {
-    return false // there is none
+  } catch (error) {
+    // there is none; what can't be read may be held
+    return !['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')
   }
 }
