@@ -196,6 +196,7 @@ export function withTimeLimits(plane: ControlPlane, ms: number): ControlPlane {
   return {
     ...plane,
     logs: inTime(plane.logs),
+    ...(plane.output && { output: inTime(plane.output) }),
     complete: inTime(plane.complete),
     release: inTime(plane.release),
     releaseHolder: inTime(plane.releaseHolder),

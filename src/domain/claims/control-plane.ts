@@ -17,6 +17,7 @@ import { claim, giveBack } from './claim.ts'
 import { complete } from './complete.ts'
 import { heartbeat } from './heartbeat.ts'
 import { appendLogs } from './logs.ts'
+import { appendOutput } from './output.ts'
 import { raiseToken } from './raise-token.ts'
 import { release, releaseHolder } from './release.ts'
 
@@ -27,6 +28,7 @@ export function localControlPlane(core: Core): ControlPlane {
     claim: (request, signal) => claim(core, scope, request, signal),
     heartbeat: (request, signal) => heartbeat(core, scope, request, signal),
     logs: (request) => appendLogs(core, scope, request),
+    output: (request) => appendOutput(core, scope, request),
     complete: (request) => complete(core, scope, request),
     release: (claim) => release(core, scope, claim),
     releaseHolder: (holder) => releaseHolder(core, scope, holder),

@@ -21,14 +21,18 @@ export interface LogLineOf extends LogEntry {
 
 /**
  * Returns the part of a WITH clause that appends `lines` in their order. `deployment`: a SELECT of the `id` of the
- * deployment that they belong to; if it finds none, nothing is written.
+ * deployment that they belong to; if it finds none, nothing is written. `where`: which of the lines `l` are.
  *
  * Readers page by the line's id, so ids must be in commit order: otherwise a reader could skip lines that got lower ids
  * and are committed later. Therefore ids are drawn under a lock of the deployment's log, which is held until the commit.
  * It is an advisory lock, so that logging and writes to the deployment do not wait for each other. NUL bytes, which
- * Postgres can't store, are removed.
+ * Postgres can't store, are removed. No time is later than now: old lines are removed from the front.
  */
-export function appendLinesSql(deployment: Prisma.Sql, lines: readonly LogLineOf[]): Prisma.Sql {
+export function appendLinesSql(
+  deployment: Prisma.Sql,
+  lines: readonly LogLineOf[],
+  where: Prisma.Sql = Prisma.empty,
+): Prisma.Sql {
   const revisions = lines.map((line) => line.revisionId)
   const types = lines.map((line) => line.type as string)
   const attempts = lines.map((line) => line.attempt)
@@ -41,9 +45,10 @@ export function appendLinesSql(deployment: Prisma.Sql, lines: readonly LogLineOf
       SELECT found.id, pg_advisory_xact_lock(${LOCK}::int, hashtext(found.id::text)) FROM (${deployment}) AS found
     ), appended AS (
       INSERT INTO log_lines (deployment_id, revision_id, type, attempt, level, message, time)
-      SELECT turn.id, l.revision_id, l.type::"LogType", l.attempt, l.level::"LogLevel", l.message, l.time::timestamptz
+      SELECT turn.id, l.revision_id, l.type::"LogType", l.attempt, l.level::"LogLevel", l.message, least(l.time::timestamptz, now())
       FROM turn, unnest(${revisions}::uuid[], ${types}::text[], ${attempts}::int[], ${levels}::text[], ${messages}::text[],
                         ${times}::text[]) WITH ORDINALITY AS l(revision_id, type, attempt, level, message, time, position)
+      ${where}
       ORDER BY l.position
     )`
 }

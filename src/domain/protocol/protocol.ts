@@ -42,6 +42,19 @@ export type HeartbeatRequest = z.output<typeof heartbeatRequest>
 export type Health = NonNullable<HeartbeatItem['health']>
 export type LogEntry = z.output<typeof logEntry>
 export type LogsRequest = z.output<typeof logsRequest> & OfClaim
+
+/** Lines of agents from where their output was kept meanwhile. Only in process: listeners have clusters for that. */
+export interface OutputRequest extends OfClaim {
+  token: string
+  /** whose numbers `from` and `to` are */
+  source: string
+  /** number of the last line that was appended before; 0: none */
+  from: number
+  /** number of the last one of these; `from`: nothing is appended, and it is answered where the output ends */
+  to: number
+  lines: (Omit<LogEntry, 'type'> & { revisionId: string; attempt: number })[]
+}
+
 export type CompleteRequest = z.output<typeof completeRequest> & OfClaim
 
 /**
@@ -54,6 +67,8 @@ export interface ControlPlane {
   /** One call for all of a holder's claims: extends leases, reports health, answers what is new. Takes new steps. */
   heartbeat(request: HeartbeatRequest, signal?: AbortSignal): Promise<HeartbeatAnswer[]>
   logs(request: LogsRequest): Promise<void>
+  /** Appends to the deploy logs if `from` is where they end; returns where they end now. Not over HTTP. */
+  output?(request: OutputRequest): Promise<number>
   complete(request: CompleteRequest): Promise<CompleteAnswer>
   /** Gives the lease back; the try of a step under way is not counted. */
   release(claim: { claimId: string; token: string }): Promise<void>

@@ -15,11 +15,23 @@ export interface OutputLine {
   message: string
 }
 
-/** Null: it is none, as the last one is none after a crash in the middle of it. */
+const LEVELS: readonly LogLevel[] = ['debug', 'info', 'warning', 'error', 'critical']
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+/** Null: it is none, as the last one is none after a crash in the middle of it. Where agents have our account, they can write any. */
 export function parseLine(text: string): OutputLine | null {
   try {
-    const line = JSON.parse(text)
-    return typeof line.n === 'number' && typeof line.message === 'string' ? line : null
+    const line: Partial<OutputLine> = JSON.parse(text)
+    const { n, time, revisionId, attempt, level, message } = line
+    const isLine =
+      Number.isSafeInteger(n) &&
+      // what a Date can be
+      Math.abs(time!) <= 8.64e15 &&
+      UUID.test(revisionId!) &&
+      attempt === (attempt! | 0) &&
+      LEVELS.includes(level!) &&
+      typeof message === 'string'
+    return isLine ? (line as OutputLine) : null
   } catch {
     return null
   }

@@ -1,0 +1,44 @@
+/**
+ * A holder hands on what its agents printed while nobody may have listened: numbered lines, from where the last ones
+ * ended. Where that was is stored with the lines, in one statement, so that none comes twice and none is lost.
+ */
+import { Prisma } from '../../generated/prisma/client.ts'
+import type { Core } from '../context/context.ts'
+import { ClaimLostError } from '../core/errors.ts'
+import { appendLinesSql } from '../logs/append.ts'
+import type { OutputRequest } from '../protocol/protocol.ts'
+import { isHeldUnder, type Scope } from '../rows/lease.ts'
+import { withTriesBack } from './liveness.ts'
+
+/**
+ * Appends `lines` to the deploy logs of the claim's deployment if `from` is where the output of `source` ends there, and
+ * returns where it ends now. Who finds it elsewhere goes on from there: its last call got through without its answer, or
+ * another server was faster. One statement. Throws ClaimLostError.
+ */
+export async function appendOutput(core: Core, scope: Scope, request: OutputRequest): Promise<number> {
+  return withTriesBack(core, scope, request, () => append(core, scope, request))
+}
+
+async function append(core: Core, scope: Scope, request: OutputRequest): Promise<number> {
+  const { source, from, to } = request
+  const lines = request.lines.map((line) => ({ ...line, type: 'deploy' as const }))
+  // a revision of somebody else would be a forged one
+  const own = Prisma.sql`
+    WHERE EXISTS (SELECT 1 FROM revisions r WHERE r.id = l.revision_id AND r.deployment_id = turn.id)`
+  const [claimed] = await core.db.$queryRaw<{ moved: boolean; line: bigint }[]>`
+    WITH claimed AS MATERIALIZED (
+      SELECT d.id, p.line FROM deployments d
+      LEFT JOIN output_positions p ON p.deployment_id = d.id AND p.source = ${source}
+      WHERE ${isHeldUnder(scope, request)}
+    ), moved AS (
+      INSERT INTO output_positions AS p (deployment_id, source, line)
+      SELECT id, ${source}, ${to}::bigint FROM claimed WHERE coalesce(line, 0) = ${from}::bigint AND ${to}::bigint > ${from}::bigint
+      ON CONFLICT (deployment_id, source) DO UPDATE SET line = EXCLUDED.line WHERE p.line = ${from}::bigint
+      RETURNING p.deployment_id AS id
+    ), ${appendLinesSql(Prisma.sql`SELECT id FROM moved`, lines, own)}
+    SELECT EXISTS (SELECT 1 FROM moved) AS moved, coalesce(line, 0) AS line FROM claimed`
+  if (!claimed) throw new ClaimLostError()
+  if (!claimed.moved) return Number(claimed.line)
+  core.observer?.logged(lines.length)
+  return to
+}
