@@ -140,5 +140,10 @@ function settingsOf(config: Config): DomainSettings {
     },
     gitDirectory: config.GIT_DIRECTORY,
     uploadsPerDeployment: config.UPLOADS_PER_DEPLOYMENT,
+    retention: {
+      logDays: config.LOG_RETENTION_DAYS,
+      linesPerRevision: config.LOG_LINES_PER_REVISION,
+      eventDays: config.EVENT_RETENTION_DAYS,
+    },
   }
 }

@@ -2,6 +2,7 @@
 import type { Core } from '../domain/context/context.ts'
 import { refreshExpiring } from '../domain/oauth/tokens/refresh-expiring.ts'
 import { revokeDue } from '../domain/oauth/tokens/revoke.ts'
+import { createRetention } from '../domain/retention/retain.ts'
 import { sweep } from '../domain/rollouts/sweep.ts'
 import { reportStatuses } from '../domain/sources/commit-statuses/report.ts'
 import { removeUploads } from '../domain/sources/uploads/remove.ts'
@@ -11,6 +12,8 @@ import type { Job } from '../platform/async/jobs.ts'
 
 /** Uploads are kept for a day and more: nobody waits for their removal. */
 const UPLOAD_SECONDS = 300
+/** A log that grows as fast as it may is hardly longer than it should be meanwhile. */
+const RETENTION_SECONDS = 60
 /** Tokens are refreshed minutes ahead, and whoever needs one earlier does it. */
 const REFRESH_SECONDS = 30
 
@@ -19,6 +22,7 @@ export function jobsOf(core: Core, seconds: number): Job[] {
   return [
     { name: 'sweep', every: seconds, round: () => countedSweep(core) },
     { name: 'removal of uploads', every: UPLOAD_SECONDS, round: () => removeUploads(core) },
+    { name: 'retention', every: RETENTION_SECONDS, round: createRetention(core) },
     { name: 'revocations', every: seconds, round: (signal) => revokeDue(core, signal) },
     { name: 'refreshes', every: Math.max(seconds, REFRESH_SECONDS), round: (signal) => refreshExpiring(core, signal) },
   ]

@@ -37,6 +37,7 @@ export const FOLDERS: readonly Row[] = [
   ['domain/rows', GROUND],
   // its rooms know the ground, and each other only where an arrow says so
   ['domain/keys domain/revisions domain/secrets domain/deployment-status domain/tags domain/events', GROUND],
+  ['domain/retention', GROUND],
   ['domain/workspaces', `${GROUND} domain/keys`],
   ['domain/listeners', `${GROUND} domain/keys domain/deployment-status`],
   ['domain/logs', `${GROUND} domain/protocol domain/revisions`],

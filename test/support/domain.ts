@@ -36,6 +36,7 @@ export const SETTINGS: DomainSettings = {
   runtime: 'process',
   deadlineMinutes: { PROVISION: 10, BUILD: 30, DEPLOY: 10, TEARDOWN: 10 },
   uploadsPerDeployment: 20,
+  retention: { logDays: 14, linesPerRevision: 50_000, eventDays: 90 },
   gitDirectory: '/nonexistent',
 }
 

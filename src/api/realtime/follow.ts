@@ -2,7 +2,7 @@
  * Follows the log for one subscriber, without gap or double: first it reads the log itself, page by page, up to
  * where the mailbox begins; then it takes from the mailbox and skips what it has.
  */
-import { eventCursor } from '../../domain/events/cursor.ts'
+import { eventCursor, refuseExpired } from '../../domain/events/cursor.ts'
 import type { EventScope, LogSnapshot, StoredEvent } from '../../domain/events/read.ts'
 import { isTerminal } from '../../domain/model/lifecycle.ts'
 import type { RevisionStatus } from '../../domain/model/rows.ts'
@@ -22,7 +22,7 @@ export interface Subscription {
   after: bigint | null
 }
 
-/** `mailbox` was registered before `snapshot` was read. Throws StreamInterruptedError. */
+/** `mailbox` was registered before `snapshot` was read. Throws StreamInterruptedError, and ValidationError when what is to be read was removed. */
 export async function* follow(
   relay: Relay,
   mailbox: Mailbox,
@@ -66,6 +66,8 @@ export async function* follow(
     const begins = mailbox.since ?? from
     const reached = begins > snapshot.sequence ? begins : snapshot.sequence
     const events = await relay.readOn(workspaceId, from, PAGE, scope, mailbox)
+    // what is read of the past may be removed meanwhile
+    if (from < snapshot.sequence) refuseExpired(from, await relay.removedUntil(workspaceId, mailbox))
     return { events, end: events.length < PAGE && !mailbox.ended.aborted ? reached : from }
   }
 }

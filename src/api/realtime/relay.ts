@@ -5,7 +5,14 @@
  */
 
 import type { Core } from '../../domain/context/context.ts'
-import { currentSequences, type EventScope, inScope, readEvents, type StoredEvent } from '../../domain/events/read.ts'
+import {
+  currentSequences,
+  type EventScope,
+  inScope,
+  readEvents,
+  removedUntil,
+  type StoredEvent,
+} from '../../domain/events/read.ts'
 import { EVENT_CHANNEL } from '../../domain/outbox/append.ts'
 import { type Listening, listen } from '../../platform/postgres/listen.ts'
 import { Hub, type Topic } from './hub.ts'
@@ -105,6 +112,11 @@ export class Relay {
   ): Promise<StoredEvent[]> {
     const read = () => readEvents(this.#core.db, workspaceId, after, limit, scope)
     return (await this.#reader.read(read, mailbox.ended)) ?? []
+  }
+
+  /** Everything up to this sequence number was removed. 0 when the mailbox has ended. */
+  async removedUntil(workspaceId: string, mailbox: Mailbox): Promise<bigint> {
+    return (await this.#reader.read(() => removedUntil(this.#core.db, workspaceId), mailbox.ended)) ?? 0n
   }
 
   #wake(workspaceId: string): void {

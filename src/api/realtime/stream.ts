@@ -11,7 +11,7 @@ import { takeSlot } from '../../domain/context/slots.ts'
 import { NotFoundError } from '../../domain/core/errors.ts'
 import { uuid } from '../../domain/core/fields.ts'
 import { parse } from '../../domain/core/parse.ts'
-import { readPastCursor } from '../../domain/events/cursor.ts'
+import { readPastCursor, refuseExpired } from '../../domain/events/cursor.ts'
 import { type EventScope, readSnapshot } from '../../domain/events/read.ts'
 import { follow } from './follow.ts'
 import type { Mailbox } from './mailbox.ts'
@@ -64,6 +64,7 @@ export async function streamRevisionStatus(
     if (ids.deploymentId && !(snapshot.deploymentId && there)) throw new NotFoundError('Deployment', ids.deploymentId)
     if (ids.revisionId && !(snapshot.revision && there)) throw new NotFoundError('Revision', ids.revisionId)
     const after = query.after === undefined ? null : readPastCursor(ctx, query.after, 'after', snapshot.sequence)
+    if (after !== null) refuseExpired(after, snapshot.removed)
     relay.began(ctx.workspace.id, snapshot.sequence)
     const events = follow(relay, mailbox, { workspaceId: ctx.workspace.id, scope, snapshot, after })
     return endWith(events, mailbox, signal)

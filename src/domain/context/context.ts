@@ -38,6 +38,8 @@ export interface DomainSettings {
   gitDirectory: string
   /** addresses for uploads that a deployment may have at once, neither used nor expired */
   uploadsPerDeployment: number
+  /** how long is kept what nobody needs for the work: lines of logs and events, in days; lines of each log of a revision */
+  retention: { logDays: number; linesPerRevision: number; eventDays: number }
 }
 
 /** The installation: what there is without a caller. Work of the system itself (leases, sweeps) needs no more. */

@@ -1,5 +1,5 @@
 /** Reads the event log: forward from a sequence number, for the relay and for streams, and its counters. */
-import type { Event } from '../../generated/prisma/client.ts'
+import { type Event, Prisma } from '../../generated/prisma/client.ts'
 import type { RevisionStatus } from '../../generated/prisma/enums.ts'
 import type { Db } from '../context/context.ts'
 
@@ -44,9 +44,22 @@ export async function currentSequences(db: Db, workspaceIds: readonly string[]):
   return new Map(rows.map((row) => [row.workspace_id, row.sequence]))
 }
 
+/** Everything up to this sequence number was removed, since it was too old. One statement. */
+export async function removedUntil(db: Db, workspaceId: string): Promise<bigint> {
+  const [row] = await db.$queryRaw<{ removed: bigint }[]>`
+    SELECT ${REMOVED} AS removed FROM event_counters c WHERE c.workspace_id = ${workspaceId}::uuid`
+  return row?.removed ?? 0n
+}
+
+/** The same, of the workspace of counter `c` in a statement: what is left begins behind it and has no gap. */
+export const REMOVED = Prisma.sql`
+  coalesce((SELECT e.sequence - 1 FROM events e WHERE e.workspace_id = c.workspace_id ORDER BY e.sequence LIMIT 1), c.sequence)`
+
 /** A revision's status as of `sequence` of the log. */
 export interface LogSnapshot {
   sequence: bigint
+  /** everything up to this sequence number was removed, since it was too old */
+  removed: bigint
   /** null: not asked for, or not in this workspace */
   deploymentId: string | null
   /** the deployment is torn down: no more events will follow */
@@ -75,7 +88,7 @@ export async function readSnapshot(
 ): Promise<LogSnapshot> {
   const { deploymentId = null, revisionId = null } = ids
   const [row] = await db.$queryRaw<SnapshotRow[]>`
-    SELECT c.sequence, d.id::text AS deployment_id, r.id::text AS revision_id, r.status::text AS status,
+    SELECT c.sequence, ${REMOVED} AS removed, d.id::text AS deployment_id, r.id::text AS revision_id, r.status::text AS status,
            r.reason, r.status_message, r.attempt, r.status_since, d.torn_down_at IS NOT NULL AS gone
     FROM event_counters c
     LEFT JOIN deployments d ON d.workspace_id = c.workspace_id
@@ -83,12 +96,13 @@ export async function readSnapshot(
     LEFT JOIN revisions r ON r.deployment_id = d.id AND r.id = COALESCE(${revisionId}::uuid, d.latest_revision_id)
     WHERE c.workspace_id = ${workspaceId}::uuid`
   if (!row) throw new Error(`workspace ${workspaceId} has no event counter`)
-  const { sequence, deployment_id, revision_id, gone } = row
+  const { sequence, removed, deployment_id, revision_id, gone } = row
   if (deployment_id === null || revision_id === null)
-    return { sequence, deploymentId: deployment_id, gone, revision: null }
+    return { sequence, removed, deploymentId: deployment_id, gone, revision: null }
   const { status, reason, status_message: message, attempt, status_since: since } = row
   return {
     sequence,
+    removed,
     deploymentId: deployment_id,
     gone,
     revision: { id: revision_id, deploymentId: deployment_id, status, reason, message, attempt, since },
@@ -97,6 +111,7 @@ export async function readSnapshot(
 
 interface SnapshotRow {
   sequence: bigint
+  removed: bigint
   deployment_id: string | null
   gone: boolean
   /** null: all below are null, too */

@@ -176,8 +176,7 @@ export async function forgetListener(tx: Tx, listenerId: string): Promise<void> 
 export async function removePurged(core: Core, id: string): Promise<void> {
   await core.db.$executeRaw`
     DELETE FROM deployments WHERE id = ${id}::uuid
-      AND NOT EXISTS (SELECT 1 FROM log_lines WHERE deployment_id = ${id}::uuid)
-      AND NOT EXISTS (SELECT 1 FROM events WHERE deployment_id = ${id}::uuid)`
+      AND NOT EXISTS (SELECT 1 FROM log_lines WHERE deployment_id = ${id}::uuid)`
 }
 
 /** So many seconds from now, for a lease to end. */

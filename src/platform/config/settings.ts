@@ -268,6 +268,21 @@ export const SETTINGS = {
   BUILD_DEADLINE_MINUTES: [minutes, '30', 'longest time for a build once it was begun'],
   DEPLOY_DEADLINE_MINUTES: [minutes, '10', 'longest time for a deploy once it was begun'],
   SWEEP_SECONDS: [integer(1, 3600), '5', 'how often deadlines are enforced'],
+  LOG_RETENTION_DAYS: [
+    integer(1, 3650),
+    '14',
+    'how long lines of logs are kept, finished steps, and the details of failed rollouts',
+  ],
+  LOG_LINES_PER_REVISION: [
+    integer(100, 10_000_000),
+    '50000',
+    'lines that are kept of each of the two logs of a revision, the newest',
+  ],
+  EVENT_RETENTION_DAYS: [
+    integer(1, 3650),
+    '90',
+    'how long events are kept; a cursor that is older is a 422 `cursor_expired`',
+  ],
   ...LIMIT_SETTINGS,
   GRAPHIQL: [onOff, 'on', 'GraphiQL at `/graphql` in a browser'],
   INTROSPECTION: [onOff, 'on', 'introspection of the GraphQL schema'],

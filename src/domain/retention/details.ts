@@ -1,0 +1,48 @@
+/**
+ * How rollouts went, long after: finished steps go, and of the message of a failure all but its first line, since what
+ * follows is a piece of a log. Revisions stay as long as their deployment: they are its history, and what a redeploy goes
+ * back to.
+ */
+import { Prisma } from '../../generated/prisma/client.ts'
+import type { Core } from '../context/context.ts'
+import { TERMINAL } from '../model/lifecycle.ts'
+import { toChangeOrSkip, toDeleteOrSkip } from '../rows/locks.ts'
+import { ago, type GoOn, untilDone } from './batches.ts'
+
+/** In one statement. */
+const ROWS = 1000
+
+/** The newest that was taken stays: it says that there is something to tear down. So do all of what is being deleted. */
+export const OLD_STEPS = (days: number) => Prisma.sql`
+  SELECT s.id FROM steps s JOIN deployments d ON d.id = s.deployment_id
+  WHERE s.finished_at < ${ago(days)} AND d.deleted_at IS NULL AND d.busy_step_id IS DISTINCT FROM s.id
+    AND EXISTS (
+      SELECT 1 FROM steps n WHERE n.deployment_id = s.deployment_id AND (n.created_at, n.id) > (s.created_at, s.id)
+      AND n.first_taken_at IS NOT NULL)`
+
+export async function removeSteps(core: Core, goOn: GoOn): Promise<void> {
+  const old = OLD_STEPS(core.settings.retention.logDays)
+  await untilDone(
+    ROWS,
+    goOn,
+    () => core.db.$executeRaw`
+      DELETE FROM steps WHERE id = ANY (ARRAY(${old} LIMIT ${ROWS} ${toDeleteOrSkip('s')}))`,
+  )
+}
+
+/** Why the latest one failed is still somebody's question. */
+export const OLD_DETAILS = (days: number) => Prisma.sql`
+  SELECT r.id FROM revisions r
+  WHERE r.status_since < ${ago(days)} AND r.status_message LIKE E'%\n%' AND r.status::text = ANY (${[...TERMINAL]})
+    AND NOT EXISTS (SELECT 1 FROM deployments d WHERE d.latest_revision_id = r.id)`
+
+export async function removeDetails(core: Core, goOn: GoOn): Promise<void> {
+  const old = OLD_DETAILS(core.settings.retention.logDays)
+  await untilDone(
+    ROWS,
+    goOn,
+    () => core.db.$executeRaw`
+      UPDATE revisions SET status_message = split_part(status_message, E'\n', 1)
+      WHERE id = ANY (ARRAY(${old} LIMIT ${ROWS} ${toChangeOrSkip('r')}))`,
+  )
+}

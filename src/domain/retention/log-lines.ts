@@ -1,0 +1,116 @@
+/**
+ * Lines of logs go when they are too old, when there are too many of a revision (the newest stay, and it is said), and soon
+ * after their deployment was torn down. Ids grow in the order in which lines were written, so the oldest are found by them.
+ */
+import { Prisma } from '../../generated/prisma/client.ts'
+import type { LogType } from '../../generated/prisma/enums.ts'
+import type { Core } from '../context/context.ts'
+import { toDeleteOrSkip } from '../rows/locks.ts'
+import { ago, type GoOn, untilDone } from './batches.ts'
+
+/** In one statement: some 50 ms. */
+const ROWS = 5000
+/** Revisions whose logs are looked at in one statement. */
+const REVISIONS = 20
+
+/** Whether the oldest line is over its time: who wrote it may have had an old clock, never one that is ahead. */
+export const hasOldLines = (days: number) =>
+  Prisma.sql`coalesce((SELECT time < ${ago(days)} FROM log_lines ORDER BY id LIMIT 1), false)`
+
+export async function removeOldLines(core: Core, goOn: GoOn): Promise<void> {
+  const old = ago(core.settings.retention.logDays)
+  await untilDone(
+    ROWS,
+    goOn,
+    () => core.db.$executeRaw`
+      DELETE FROM log_lines WHERE time < ${old} AND id = ANY (ARRAY(
+        SELECT l.id FROM log_lines l ORDER BY l.id LIMIT ${ROWS} ${toDeleteOrSkip('l')}))`,
+  )
+}
+
+const TORN_DOWN = Prisma.sql`
+  d.torn_down_at IS NOT NULL AND EXISTS (SELECT 1 FROM log_lines l WHERE l.deployment_id = d.id)`
+
+/** Deployments that are gone, whose logs are not. */
+export const LINES_OF_TORN_DOWN = Prisma.sql`SELECT d.id FROM deployments d WHERE ${TORN_DOWN}`
+
+export async function removeLinesOfTornDown(core: Core, goOn: GoOn): Promise<void> {
+  await untilDone(
+    ROWS,
+    goOn,
+    () => core.db.$executeRaw`
+      DELETE FROM log_lines WHERE id = ANY (ARRAY(
+        SELECT l.id FROM (${LINES_OF_TORN_DOWN} LIMIT 100) AS gone
+        JOIN log_lines l ON l.deployment_id = gone.id LIMIT ${ROWS} ${toDeleteOrSkip('l')}))`,
+  )
+}
+
+/**
+ * Bounds the logs that have grown since the line `since` was written (null: all). Returns whether it got through all of
+ * them.
+ */
+export async function limitLogs(core: Core, since: bigint | null, goOn: GoOn): Promise<boolean> {
+  const grown = await core.db.$queryRaw<{ id: string }[]>(
+    since === null
+      ? Prisma.sql`SELECT id FROM revisions`
+      : Prisma.sql`SELECT DISTINCT revision_id AS id FROM log_lines WHERE id > ${since}`,
+  )
+  for (let from = 0; from < grown.length; from += REVISIONS) {
+    if (!goOn()) return false
+    for (const log of await tooLong(
+      core,
+      grown.slice(from, from + REVISIONS).map(({ id }) => id),
+    ))
+      await shorten(core, log, goOn)
+  }
+  return goOn()
+}
+
+/** A log of a revision of which only what comes after the line `edge` stays. */
+interface LongLog {
+  revisionId: string
+  type: LogType
+  edge: bigint
+}
+
+/** No line has it. */
+const LAST = 2n ** 63n - 1n
+
+/**
+ * Lines `l` of one log before the line `end`. A range of the index on all three: by their ids alone all the lines of others
+ * would be read, too, which is what Postgres makes of an equality.
+ */
+const ofLog = (revisionId: Prisma.Sql, type: Prisma.Sql, end: bigint) => Prisma.sql`
+  (l.revision_id, l.type, l.id) >= (${revisionId}, ${type}, 0) AND (l.revision_id, l.type, l.id) < (${revisionId}, ${type}, ${end})`
+
+/** The line before those that stay becomes the one that says so: a log with nothing before it was cut already. */
+async function tooLong({ db, settings }: Core, revisionIds: readonly string[]): Promise<LongLog[]> {
+  const { linesPerRevision } = settings.retention
+  const [, long] = await db.$transaction([
+    // of a log of millions of lines the newest are read from the end of the index, not all of them to sort them
+    db.$executeRaw`SET LOCAL enable_sort = off`,
+    db.$queryRaw<LongLog[]>`
+      SELECT r.id AS "revisionId", t.type, edge.id AS edge
+      FROM unnest(${revisionIds}::uuid[]) AS r(id), unnest(enum_range(NULL::"LogType")) AS t(type), LATERAL (
+        SELECT max(over.id) AS id, count(*) AS lines FROM (
+          SELECT l.id FROM log_lines l WHERE ${ofLog(Prisma.sql`r.id`, Prisma.sql`t.type`, LAST)}
+          ORDER BY l.revision_id DESC, l.type DESC, l.id DESC OFFSET ${linesPerRevision} LIMIT 2) AS over
+      ) AS edge
+      WHERE edge.lines = 2`,
+  ])
+  return long
+}
+
+async function shorten({ db, settings }: Core, { revisionId, type, edge }: LongLog, goOn: GoOn): Promise<void> {
+  const said = `… older lines were removed: ${settings.retention.linesPerRevision.toLocaleString('en-US')} are kept of each revision`
+  await db.$executeRaw`UPDATE log_lines SET message = ${said}, level = 'warning' WHERE id = ${edge}`
+  await untilDone(
+    ROWS,
+    goOn,
+    () => db.$executeRaw`
+      DELETE FROM log_lines WHERE id = ANY (ARRAY(
+        SELECT l.id FROM log_lines l
+        WHERE ${ofLog(Prisma.sql`${revisionId}::uuid`, Prisma.sql`${type}::text::"LogType"`, edge)}
+        ORDER BY l.revision_id, l.type, l.id LIMIT ${ROWS} ${toDeleteOrSkip('l')}))`,
+  )
+}

@@ -1,0 +1,49 @@
+/**
+ * Removes what is over its time (docs/operations.md#what-is-kept-and-for-how-long): lines of logs, events, finished steps,
+ * details of old failures. In small statements, a round for a bounded time; on several servers at once, who comes second
+ * finds less.
+ */
+import type { Core } from '../context/context.ts'
+import { OLD_DETAILS, OLD_STEPS, removeDetails, removeSteps } from './details.ts'
+import { OLD_EVENTS, removeEvents } from './events.ts'
+import { hasOldLines, LINES_OF_TORN_DOWN, limitLogs, removeLinesOfTornDown, removeOldLines } from './log-lines.ts'
+
+/** ms of a round: what is left comes with the next one */
+const ROUND_MS = 20_000
+
+export interface Due {
+  oldLines: boolean
+  linesOfTornDown: boolean
+  /** id of the newest line; null: there is none */
+  newestLine: bigint | null
+  /** workspaces whose logs have events that are over their time */
+  oldEvents: string[]
+  oldSteps: boolean
+  oldDetails: boolean
+}
+
+/** One round after the other, each by calling it. One that finds nothing is one statement. */
+export function createRetention(core: Core): (signal: AbortSignal) => Promise<void> {
+  /** the newest line that was there when all logs were last looked at; null: they were not since this server started */
+  let looked: bigint | null = null
+  return async (signal) => {
+    const end = performance.now() + ROUND_MS
+    const goOn = () => !signal.aborted && performance.now() < end
+    const due = await whatIsDue(core)
+    if (due.linesOfTornDown) await removeLinesOfTornDown(core, goOn)
+    if (due.oldLines) await removeOldLines(core, goOn)
+    if (due.newestLine !== looked && (await limitLogs(core, looked, goOn))) looked = due.newestLine
+    for (const workspaceId of due.oldEvents) await removeEvents(core, workspaceId, goOn)
+    if (due.oldSteps) await removeSteps(core, goOn)
+    if (due.oldDetails) await removeDetails(core, goOn)
+  }
+}
+
+async function whatIsDue({ db, settings }: Core): Promise<Due> {
+  const { logDays, eventDays } = settings.retention
+  const [due] = await db.$queryRaw<Due[]>`
+    SELECT ${hasOldLines(logDays)} AS "oldLines", EXISTS (${LINES_OF_TORN_DOWN}) AS "linesOfTornDown",
+           (SELECT max(id) FROM log_lines) AS "newestLine", ARRAY(${OLD_EVENTS(eventDays)}) AS "oldEvents",
+           EXISTS (${OLD_STEPS(logDays)}) AS "oldSteps", EXISTS (${OLD_DETAILS(logDays)}) AS "oldDetails"`
+  return due!
+}

@@ -1,0 +1,209 @@
+/** What is kept, and for how long (docs/operations.md). */
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { createRelay } from '../../src/api/realtime/relay.ts'
+import { streamRevisionStatus } from '../../src/api/realtime/stream.ts'
+import type { RequestContext } from '../../src/domain/context/context.ts'
+import { deleteDeployment } from '../../src/domain/deployments/delete.ts'
+import { eventCursor } from '../../src/domain/events/cursor.ts'
+import { countEvents, listEvents } from '../../src/domain/events/list.ts'
+import { readLogs } from '../../src/domain/logs/read.ts'
+import { createRetention } from '../../src/domain/retention/retain.ts'
+import { countStatements } from '../support/database.ts'
+import { gitDeployment, type TestDomain, testDomain } from '../support/domain.ts'
+import { claimOne, settle, workOff } from '../support/holder.ts'
+
+let domain: TestDomain
+let ctx: RequestContext
+let deploymentId: string
+let revisionId: string
+beforeAll(async () => {
+  domain = await testDomain({ retention: { logDays: 14, linesPerRevision: 100, eventDays: 90 } })
+})
+afterAll(() => domain.close())
+beforeEach(async () => {
+  // those of the test before were written earlier, but are not as old
+  await domain.core.db.logLine.deleteMany()
+  ctx = await domain.tenant()
+  deploymentId = await gitDeployment(ctx)
+  const { latestRevisionId } = await ctx.db.deployment.findUniqueOrThrow({ where: { id: deploymentId } })
+  revisionId = latestRevisionId!
+})
+
+const retain = () => createRetention(domain.core)(new AbortController().signal)
+const DAY = 24 * 3600_000
+const daysAgo = (days: number) => new Date(Date.now() - days * DAY)
+
+async function print(count: number, time = new Date(), type: 'build' | 'deploy' = 'deploy') {
+  await ctx.db.$executeRaw`
+    INSERT INTO log_lines (deployment_id, revision_id, type, attempt, message, time)
+    SELECT ${deploymentId}::uuid, ${revisionId}::uuid, ${type}::text::"LogType", 1, (i - 1)::text, ${time}
+    FROM generate_series(1, ${count}) AS i`
+}
+
+const log = async (type = 'deploy') =>
+  (
+    await readLogs(ctx, {
+      path: { deployment_id: deploymentId, revision_id: revisionId },
+      query: { type, limit: '1000' },
+    })
+  ).lines.map(({ message }) => message)
+
+/** The first `count` events of the workspace happened so many days ago. */
+async function age(count: number, days: number) {
+  await ctx.db.event.updateMany({
+    where: { workspaceId: ctx.workspace.id, sequence: { lte: count } },
+    data: { occurredAt: daysAgo(days) },
+  })
+}
+
+const tag = async (count: number) => {
+  for (let i = 0; i < count; i++) {
+    const [{ sequence }] = await ctx.db.$queryRaw<[{ sequence: bigint }]>`
+      UPDATE event_counters SET sequence = sequence + 1 WHERE workspace_id = ${ctx.workspace.id}::uuid RETURNING sequence`
+    await ctx.db.event.create({
+      data: { workspaceId: ctx.workspace.id, sequence, type: 'deployment.tagged', deploymentId },
+    })
+  }
+}
+
+const events = (window: object) =>
+  listEvents(ctx, window, { by: 'deploymentId', ids: [deploymentId] }).then((found) => found.get(deploymentId)!.rows)
+
+test('lines of logs go after 14 days', async () => {
+  await print(3, daysAgo(15))
+  await print(2, daysAgo(13))
+  await retain()
+  expect(await log()).toEqual(['0', '1'])
+})
+
+test('of each log of a revision the newest lines are kept, and the first of them says so', async () => {
+  const round = createRetention(domain.core)
+  const signal = new AbortController().signal
+  await print(250)
+  await print(100, new Date(), 'build')
+  await round(signal)
+  const kept = await log()
+  expect(kept[0]).toBe('… older lines were removed: 100 are kept of each revision')
+  expect(kept.slice(1)).toEqual(Array.from({ length: 100 }, (_, i) => `${150 + i}`))
+  expect(await log('build')).toHaveLength(100)
+  await round(signal)
+  expect(await log()).toEqual(kept)
+  await print(30)
+  await round(signal)
+  const later = await log()
+  expect(later).toHaveLength(101)
+  expect(later.filter((line) => line.startsWith('…'))).toHaveLength(1)
+  expect(later.slice(-31)).toEqual(['249', ...Array.from({ length: 30 }, (_, i) => `${i}`)])
+})
+
+test('the log of a deleted deployment goes soon after its teardown, its events stay', async () => {
+  await print(10)
+  await settle(domain.plane)
+  await deleteDeployment(ctx, { path: { deployment_id: deploymentId } })
+  await retain()
+  expect(await ctx.db.logLine.count({ where: { deploymentId } })).toBe(10)
+  await settle(domain.plane)
+  const before = await ctx.db.event.count({ where: { deploymentId } })
+  await retain()
+  expect(await ctx.db.logLine.count({ where: { deploymentId } })).toBe(0)
+  expect(await ctx.db.event.count({ where: { deploymentId } })).toBe(before)
+})
+
+test('events go after 90 days, the oldest first, and counters and lists go on', async () => {
+  await tag(10)
+  const before = await ctx.db.event.count({ where: { workspaceId: ctx.workspace.id } })
+  await age(before - 4, 91)
+  await retain()
+  const rows = await events({ first: 100 })
+  expect(rows.map(({ sequence }) => Number(sequence))).toEqual([before - 3, before - 2, before - 1, before])
+  const counted = await countEvents(ctx, { by: 'deploymentId', ids: [deploymentId] })
+  expect(counted.get(deploymentId)).toBe(4)
+  await tag(1)
+  expect((await events({ last: 1 }))[0]!.sequence).toBe(BigInt(before + 1))
+})
+
+test('an event that is newer than the ones behind it, since a clock was set back, keeps them, and leaves no gap', async () => {
+  await tag(6)
+  await age(100, 91)
+  const where = { workspaceId: ctx.workspace.id }
+  const { sequence } = await ctx.db.event.findFirstOrThrow({ where, orderBy: { sequence: 'desc' }, skip: 3 })
+  await ctx.db.event.updateMany({ where: { ...where, sequence }, data: { occurredAt: new Date() } })
+  await retain()
+  const left = await ctx.db.event.findMany({ where, orderBy: { sequence: 'asc' } })
+  expect(left.map((event) => event.sequence - sequence)).toEqual([0n, 1n, 2n, 3n])
+})
+
+test('a cursor that is older than the log is an error that says what to do, in lists and streams; the first one left is not', async () => {
+  await tag(5)
+  const workspaceId = ctx.workspace.id
+  const { sequence: end } = await ctx.db.eventCounter.findUniqueOrThrow({ where: { workspaceId } })
+  await age(Number(end) - 2, 91)
+  await retain()
+  const relay = createRelay({ core: domain.core, listenUrl: domain.url })
+  const expired = eventCursor({ workspaceId, sequence: end - 3n })
+  const oldest = eventCursor({ workspaceId, sequence: end - 2n })
+  const stream = (after: string) => streamRevisionStatus(ctx, relay, { after }, new AbortController().signal)
+  const error = {
+    violations: [{ loc: ['query', 'after'], type: 'cursor_expired', msg: expect.stringContaining('current state') }],
+  }
+  await expect(events({ first: 10, after: expired })).rejects.toMatchObject(error)
+  await expect(stream(expired)).rejects.toMatchObject(error)
+  expect(await events({ first: 10, after: oldest })).toHaveLength(2)
+  await (await stream(oldest)).return!()
+  // all of them
+  await age(Number(end), 91)
+  await retain()
+  await expect(stream(oldest)).rejects.toMatchObject(error)
+  await (await stream(eventCursor({ workspaceId, sequence: end }))).return!()
+  await relay.stop()
+})
+
+test('what is removed while a stream catches up is an error, never a gap', async () => {
+  await tag(5)
+  const workspaceId = ctx.workspace.id
+  const { sequence: end } = await ctx.db.eventCounter.findUniqueOrThrow({ where: { workspaceId } })
+  const relay = createRelay({ core: domain.core, listenUrl: domain.url })
+  const after = eventCursor({ workspaceId, sequence: 0n })
+  const stream = await streamRevisionStatus(ctx, relay, { after }, new AbortController().signal)
+  await age(Number(end), 91)
+  await retain()
+  await expect(stream.next()).rejects.toMatchObject({ violations: [{ type: 'cursor_expired' }] })
+  await relay.stop()
+})
+
+test('finished steps go after 14 days, but for the one that says what there is to tear down', async () => {
+  await workOff(domain.plane, await claimOne(domain.plane, deploymentId))
+  expect(await ctx.db.step.count({ where: { deploymentId } })).toBe(3)
+  await ctx.db.step.updateMany({ where: { deploymentId }, data: { finishedAt: daysAgo(15) } })
+  await retain()
+  expect((await ctx.db.step.findMany({ where: { deploymentId } })).map(({ kind }) => kind)).toEqual(['DEPLOY'])
+})
+
+test('of the message of an old failure its first line stays; that of the latest revision stays whole', async () => {
+  const message = 'The agent exited with code 1.\nTraceback\nKeyError'
+  const data = { status: 'DEPLOY_FAILED', statusMessage: message, statusSince: daysAgo(15) } as const
+  await ctx.db.revision.update({ where: { id: revisionId }, data })
+  const older = await ctx.db.revision.create({
+    data: { ...data, id: randomUUID(), deploymentId, number: 0, rollout: 0, source: 'gitprovider' },
+  })
+  await retain()
+  const of = async (id: string) => (await ctx.db.revision.findUniqueOrThrow({ where: { id } })).statusMessage
+  expect(await of(older.id)).toBe('The agent exited with code 1.')
+  expect(await of(revisionId)).toBe(message)
+})
+
+test('several servers remove at once, and each line goes once and only when it is its turn', async () => {
+  await print(12_000, daysAgo(20))
+  await print(50)
+  await Promise.all([retain(), retain(), retain()])
+  await retain()
+  expect(await log()).toHaveLength(50)
+})
+
+test('a round that finds nothing to do is one statement', async () => {
+  const round = createRetention(domain.core)
+  const once = () => countStatements(domain.database, () => round(new AbortController().signal))
+  await once()
+  expect(await once()).toHaveLength(1)
+})
