@@ -11,7 +11,7 @@ import { hasOldLines, LINES_OF_TORN_DOWN, limitLogs, removeLinesOfTornDown, remo
 /** ms of a round: what is left comes with the next one */
 const ROUND_MS = 20_000
 
-export interface Due {
+interface Due {
   oldLines: boolean
   linesOfTornDown: boolean
   /** id of the newest line; null: there is none */
