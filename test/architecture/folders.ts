@@ -82,6 +82,7 @@ export const FOLDERS: readonly Row[] = [
   ],
   ['dataplane/runtimes/process/supervisor/agent', `${PROCESSES} ${SUPERVISOR}`],
   ['dataplane/runtimes/process/supervisor/keeper', `${PROCESSES} ${SUPERVISOR}`],
+  ['dataplane/runtimes/process/output', `${PROCESSES} dataplane/runtimes/process/supervisor/output`],
   ['dataplane/runtimes/process/agents', PROCESSES],
   ['dataplane/runtimes/process', PROCESSES],
   ['dataplane/runtimes/kubernetes/objects', CLUSTERS],

@@ -95,9 +95,8 @@ export class OutputFiles {
       return
     }
     const { size, next } = wholeLines(fs.readFileSync(file), newest.first)
-    const fd = fs.openSync(file, 'r+')
-    fs.ftruncateSync(fd, size)
-    this.#open = { ...newest, fd, size }
+    fs.truncateSync(file, size)
+    if (size < this.#settings.fileBytes) this.#open = { ...newest, fd: fs.openSync(file, 'r+'), size }
     this.#source = newest.source
     this.#next = next
   }

@@ -1,0 +1,192 @@
+/**
+ * Brings what agents print from the files of their supervisors into the deploy logs, for as long as this server holds their
+ * deployments. Begins where the last one ended, whichever server that was; does nothing while nothing is printed.
+ */
+import { ClaimLostError } from '../../../../domain/core/errors.ts'
+import type { OutputRequest } from '../../../../domain/protocol/protocol.ts'
+import { backoff, sleep } from '../../../../platform/async/retry.ts'
+import type { LeasedClaim } from '../../runtime.ts'
+import { leftOut, type OutputLine } from '../supervisor/output/line.ts'
+import { OutputReader } from './output-reader.ts'
+
+/**
+ * ms from the word that there is more to the first of it: what comes meanwhile goes together, and what the server itself
+ * has said before is in the log by then (worker/log-sink.ts)
+ */
+const PAUSE_MS = 300
+/** lines of one statement */
+const BATCH = 200
+/** deployments that are at it at a time: connections and memory are for others, too */
+const AT_ONCE = 2
+/** times as fast as an agent may print: what was printed while no server was there is caught up with */
+const CATCH_UP = 5
+
+export interface ShipperOptions {
+  /** see ControlPlane */
+  send: (request: OutputRequest) => Promise<number>
+  /** that an agent may print */
+  linesPerSecond: number
+  warn: (about: { err: unknown; deploymentId: string }, message: string) => void
+}
+
+type HeldClaim = Pick<LeasedClaim, 'claimId' | 'token' | 'deployment'>
+
+export class OutputShipper {
+  readonly #options: ShipperOptions
+  readonly #shipments = new Map<string, Shipment>()
+  readonly #line = new Line(AT_ONCE)
+
+  constructor(options: ShipperOptions) {
+    this.#options = options
+  }
+
+  /** The deployment is held, from now on under this claim. `folder`: of its files. */
+  held(claim: HeldClaim, folder: string): void {
+    const { id } = claim.deployment
+    const shipment = this.#shipments.get(id) ?? new Shipment(this.#options, this.#line, folder)
+    this.#shipments.set(id, shipment)
+    shipment.held(claim)
+  }
+
+  /** It is not held here any more. */
+  left(deploymentId: string): void {
+    this.#shipments.get(deploymentId)?.end()
+    this.#shipments.delete(deploymentId)
+  }
+
+  /** There is more in its files. */
+  printed(deploymentId: string): void {
+    this.#shipments.get(deploymentId)?.wake()
+  }
+
+  /** What was not sent yet stays in the files. Resolves when no call is under way. */
+  async close(): Promise<void> {
+    const all = [...this.#shipments.values()]
+    this.#shipments.clear()
+    await Promise.all(all.map((shipment) => shipment.end()))
+  }
+}
+
+/** The output of one deployment. */
+class Shipment {
+  readonly #options: ShipperOptions
+  readonly #line: Line
+  readonly #reader: OutputReader
+  readonly #ending = new AbortController()
+  #claim: HeldClaim | null = null
+  /** where the log ends; null: not known */
+  #position: { source: string; line: number } | null = null
+  #wanted = false
+  #running: Promise<void> | null = null
+
+  constructor(options: ShipperOptions, line: Line, folder: string) {
+    this.#options = options
+    this.#line = line
+    this.#reader = new OutputReader(folder)
+  }
+
+  held(claim: HeldClaim): void {
+    this.#claim = claim
+    this.wake()
+  }
+
+  wake(): void {
+    if (!this.#claim || this.#ending.signal.aborted) return
+    this.#wanted = true
+    this.#running ??= this.#run()
+  }
+
+  async end(): Promise<void> {
+    this.#ending.abort()
+    await this.#running
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#ending
+    for (let failures = 0; this.#wanted && this.#claim && !signal.aborted; ) {
+      this.#wanted = false
+      await sleep(PAUSE_MS, signal)
+      const claim = this.#claim
+      try {
+        await this.#shipAll(claim)
+        failures = 0
+      } catch (error) {
+        // who has it now goes on; `position` may be another one then
+        this.#position = null
+        if (error instanceof ClaimLostError) {
+          if (claim === this.#claim) this.#claim = null
+          continue
+        }
+        const deploymentId = claim.deployment.id
+        if (failures === 0)
+          this.#options.warn({ err: error, deploymentId }, 'The output of an agent waits: it could not be stored')
+        this.#wanted = true
+        await sleep(backoff(failures++, 1000, 30_000), signal)
+      }
+    }
+    this.#running = null
+  }
+
+  async #shipAll(claim: HeldClaim): Promise<void> {
+    const { signal } = this.#ending
+    while (!signal.aborted) {
+      const lines = await this.#line.turn(() => this.#shipNext(claim))
+      if (lines === 0) return
+      await sleep((1000 * lines) / (CATCH_UP * this.#options.linesPerSecond), signal)
+    }
+  }
+
+  /** How many lines were sent; 0: there are no more. */
+  async #shipNext(claim: HeldClaim): Promise<number> {
+    const sources = await this.#reader.sources()
+    const known = this.#position ? sources.indexOf(this.#position.source) : -1
+    for (const source of sources.slice(Math.max(0, known))) {
+      if (this.#position?.source !== source) await this.#send(claim, { source, from: 0, to: 0, lines: [] })
+      const from = this.#position!.line
+      const { lines, missing } = await this.#reader.read(source, from, BATCH)
+      if (lines.length === 0) continue
+      const sent = [...(missing > 0 ? [markOf(missing, lines[0]!)] : []), ...lines]
+      await this.#send(claim, { source, from, to: lines.at(-1)!.n, lines: sent.map(asEntry) })
+      return lines.length
+    }
+    return 0
+  }
+
+  async #send({ claimId, token }: HeldClaim, request: Omit<OutputRequest, 'claimId' | 'token'>): Promise<void> {
+    const line = await this.#options.send({ claimId, token, ...request })
+    this.#position = { source: request.source, line }
+  }
+}
+
+type Unnumbered = Omit<OutputLine, 'n'>
+
+function markOf(missing: number, { time, revisionId, attempt }: OutputLine): Unnumbered {
+  const message = leftOut(missing, 'their file was removed before they could be stored here')
+  return { time, revisionId, attempt, level: 'warning', message }
+}
+
+function asEntry({ time, revisionId, attempt, level, message }: Unnumbered): OutputRequest['lines'][number] {
+  return { time: new Date(time), revisionId, attempt, level, message }
+}
+
+/** So many at a time, the others wait in line. */
+class Line {
+  #free: number
+  readonly #waiting: (() => void)[] = []
+
+  constructor(places: number) {
+    this.#free = places
+  }
+
+  async turn<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#free === 0) await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    else this.#free--
+    try {
+      return await work()
+    } finally {
+      const next = this.#waiting.shift()
+      if (next) next()
+      else this.#free++
+    }
+  }
+}

@@ -1,0 +1,206 @@
+/** What agents print, from the files of their supervisors to the deploy log: each line once, whatever crashes. */
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { PassThrough } from 'node:stream'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { createMask, HIDES_NOTHING } from '../../src/dataplane/output/mask.ts'
+import { OutputShipper, type ShipperOptions } from '../../src/dataplane/runtimes/process/output/shipper.ts'
+import { createOutput } from '../../src/dataplane/runtimes/process/supervisor/output/output.ts'
+import type { RequestContext } from '../../src/domain/context/context.ts'
+import { readLogs } from '../../src/domain/logs/read.ts'
+import type { Claim, OutputRequest } from '../../src/domain/protocol/protocol.ts'
+import { gitDeployment, type TestDomain, testDomain } from '../support/domain.ts'
+import { claimOne, workOff } from '../support/holder.ts'
+
+const settings = { fileBytes: 100_000, files: 10, linesPerSecond: 100_000 }
+
+let domain: TestDomain
+let ctx: RequestContext
+let folder: string
+let claim: Claim
+let revisionId: string
+const open: OutputShipper[] = []
+
+beforeAll(async () => {
+  domain = await testDomain()
+  ctx = await domain.tenant()
+})
+afterAll(() => domain.close())
+beforeEach(async () => {
+  folder = fs.mkdtempSync(path.join(os.tmpdir(), 'shipped-'))
+  claim = await claimOne(domain.plane, await gitDeployment(ctx))
+  await workOff(domain.plane, claim)
+  const { activeRevisionId } = await ctx.db.deployment.findUniqueOrThrow({ where: { id: claim.deployment.id } })
+  revisionId = activeRevisionId!
+})
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((shipper) => shipper.close()))
+  fs.rmSync(folder, { recursive: true, force: true })
+})
+
+const send = (request: OutputRequest) => domain.plane.output!(request)
+
+function shipper(options: Partial<ShipperOptions> = {}): OutputShipper {
+  const made = new OutputShipper({ send, linesPerSecond: 10_000, warn: () => undefined, ...options })
+  open.push(made)
+  return made
+}
+
+const held = (by: Claim) => ({ ...by, leaseValid: () => true })
+
+/** A supervisor whose agent prints these lines. */
+async function print(lines: readonly string[], mask = HIDES_NOTHING, options = settings) {
+  const output = createOutput(folder, options, () => undefined)
+  const stream = new PassThrough()
+  const read = output.read(stream, { revisionId, attempt: 1, mask })
+  stream.end(lines.map((line) => `${line}\n`).join(''))
+  await read
+  output.close()
+}
+
+const numbers = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => `${from + i}`)
+
+const lines = () => ctx.db.logLine.findMany({ where: { revisionId, type: 'deploy' }, orderBy: { id: 'asc' } })
+const log = async () => (await lines()).map(({ message }) => message)
+const shipped = (expected: readonly string[]) => expect.poll(log, { timeout: 20_000 }).toEqual(expected)
+
+test('what was printed while no server was there is in the deploy log, with the times of the printing', async () => {
+  const began = Date.now()
+  await print(['one', 'two'])
+  const ended = Date.now()
+  const own = shipper()
+  own.held(held(claim), folder)
+  await shipped(['one', 'two'])
+  for (const { time } of await lines()) {
+    expect(time.getTime()).toBeGreaterThanOrEqual(began)
+    expect(time.getTime()).toBeLessThanOrEqual(ended)
+  }
+  await print(['three'])
+  own.printed(claim.deployment.id)
+  await shipped(['one', 'two', 'three'])
+})
+
+test('no line comes twice and none is lost when servers crash in the middle of it, before or after the commit', async () => {
+  await print(numbers(0, 2000))
+  let calls = 0
+  const breaking = async (request: OutputRequest) => {
+    calls++
+    if (calls % 3 === 1) throw new Error('broke before the commit')
+    const line = await send(request)
+    if (calls % 3 === 2) throw new Error('broke after the commit')
+    return line
+  }
+  for (let server = 0; server < 4; server++) {
+    const crashing = shipper({ send: breaking })
+    crashing.held(held(claim), folder)
+    const before = calls
+    await expect.poll(() => calls - before, { timeout: 20_000 }).toBeGreaterThan(1)
+    await crashing.close()
+  }
+  shipper().held(held(claim), folder)
+  await shipped(numbers(0, 2000))
+})
+
+test('two servers at once, one of which has lost the deployment: each line is there once, in order', async () => {
+  await print(numbers(0, 1500))
+  const [first, second] = [shipper(), shipper()]
+  first.held(held(claim), folder)
+  second.held(held(claim), folder)
+  await expect.poll(async () => (await log()).length, { timeout: 20_000 }).toBeGreaterThan(0)
+  await domain.plane.release(claim)
+  const newer = await claimOne(domain.plane, claim.deployment.id)
+  second.held(held(newer), folder)
+  await shipped(numbers(0, 1500))
+  await print(['later'])
+  first.printed(claim.deployment.id)
+  second.printed(claim.deployment.id)
+  await shipped([...numbers(0, 1500), 'later'])
+})
+
+test('of what was rotated away meanwhile it is said how many lines that were', async () => {
+  const small = { fileBytes: 10_000, files: 3, linesPerSecond: 100_000 }
+  await print(['first'], HIDES_NOTHING, small)
+  const own = shipper()
+  own.held(held(claim), folder)
+  await shipped(['first'])
+  await own.close()
+  for (let part = 0; part < 10; part++) await print(numbers(part * 100, part * 100 + 100), HIDES_NOTHING, small)
+  shipper().held(held(claim), folder)
+  await expect.poll(async () => (await log()).at(-1), { timeout: 20_000 }).toBe('999')
+  let next = 0
+  const marks: string[] = []
+  for (const line of (await log()).slice(1)) {
+    const missing = /^… ([\d,]+) lines were left out: their file was removed/.exec(line)
+    if (missing) marks.push(line)
+    else expect(line).toBe(`${next}`)
+    next += missing ? Number(missing[1]!.replaceAll(',', '')) : 1
+  }
+  expect({ next, marks: marks.length }).toEqual({ next: 1000, marks: 1 })
+})
+
+test('a folder that was lost, and begun anew, is read from its beginning', async () => {
+  await print(['one'])
+  const own = shipper()
+  own.held(held(claim), folder)
+  await shipped(['one'])
+  for (const name of fs.readdirSync(folder)) fs.rmSync(path.join(folder, name))
+  await print(['two'])
+  own.printed(claim.deployment.id)
+  await shipped(['one', 'two'])
+})
+
+test('while the database is away everything waits in the files, and comes when it is back', async () => {
+  await print(numbers(0, 300))
+  let away = true
+  const own = shipper({ send: (request) => (away ? Promise.reject(new Error('away')) : send(request)) })
+  own.held(held(claim), folder)
+  await print(numbers(300, 400))
+  away = false
+  await shipped(numbers(0, 400))
+})
+
+test('lines of another deployment’s revision, and what is none, are not taken from the files', async () => {
+  const other = await gitDeployment(ctx)
+  const { latestRevisionId } = await ctx.db.deployment.findUniqueOrThrow({ where: { id: other } })
+  await print(['mine'])
+  const file = path.join(folder, fs.readdirSync(folder)[0]!)
+  const forged = { n: 2, time: Date.now(), revisionId: latestRevisionId, attempt: 1, level: 'info', message: 'forged' }
+  const wrong = { ...forged, attempt: 'x' }
+  fs.appendFileSync(file, `${JSON.stringify(forged)}\n${JSON.stringify(wrong)}\nnonsense\n`)
+  fs.appendFileSync(file, `${JSON.stringify({ ...forged, n: 3, revisionId, message: 'mine, too' })}\n`)
+  shipper().held(held(claim), folder)
+  await shipped(['mine', 'mine, too'])
+  const query = { type: 'deploy' }
+  const page = await readLogs(ctx, { path: { deployment_id: other, revision_id: latestRevisionId }, query })
+  expect(page.lines).toEqual([])
+})
+
+test('no value of a secret gets into files or log', async () => {
+  const secret = 'canary-20c1-9f7e-abcdef'
+  await print([`token=${secret}`, JSON.stringify({ secret })], createMask([secret]))
+  shipper().held(held(claim), folder)
+  await expect.poll(log, { timeout: 20_000 }).toHaveLength(2)
+  for (const name of fs.readdirSync(folder))
+    expect(fs.readFileSync(path.join(folder, name), 'utf8')).not.toContain(secret)
+  expect((await log()).join()).not.toContain(secret)
+})
+
+test('who has nothing to ship asks for nothing', async () => {
+  let calls = 0
+  const own = shipper({
+    send: (request) => {
+      calls++
+      return send(request)
+    },
+  })
+  own.held(held(claim), folder)
+  await print(['one'])
+  own.printed(claim.deployment.id)
+  await shipped(['one'])
+  const before = calls
+  own.printed(claim.deployment.id)
+  own.left(claim.deployment.id)
+  await own.close()
+  expect(calls).toBe(before)
+})
