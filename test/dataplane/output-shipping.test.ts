@@ -200,7 +200,6 @@ test('who has nothing to ship asks for nothing', async () => {
   await shipped(['one'])
   const before = calls
   own.printed(claim.deployment.id)
-  own.left(claim.deployment.id)
   await own.close()
   expect(calls).toBe(before)
 })

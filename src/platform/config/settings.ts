@@ -157,7 +157,7 @@ export const SETTINGS = {
   APP_OUTPUT_LINES_PER_SECOND: [
     integer(1, 100_000),
     '200',
-    'lines that an agent may print a second, five times as many after a rest; of more the last ones are taken, and it is said how many were left out. Long lines count more: on average a line has 320 bytes',
+    'lines that an agent may print a second, five times as many after a rest; of more the last ones are taken, and it is said how many were left out; of more than five times as many, a few every two seconds. Long lines count more: on average a line has 320 bytes',
   ],
   AGENTS_END_WITH_SERVER: [
     onOff,

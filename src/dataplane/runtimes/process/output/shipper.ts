@@ -29,7 +29,7 @@ export interface ShipperOptions {
   warn: (about: { err: unknown; deploymentId: string }, message: string) => void
 }
 
-type HeldClaim = Pick<LeasedClaim, 'claimId' | 'token' | 'deployment'>
+type HeldClaim = Pick<LeasedClaim, 'claimId' | 'token' | 'deployment' | 'leaseValid'>
 
 export class OutputShipper {
   readonly #options: ShipperOptions
@@ -42,16 +42,11 @@ export class OutputShipper {
 
   /** The deployment is held, from now on under this claim. `folder`: of its files. */
   held(claim: HeldClaim, folder: string): void {
+    for (const [other, shipment] of this.#shipments) if (shipment.isOver) this.#shipments.delete(other)
     const { id } = claim.deployment
     const shipment = this.#shipments.get(id) ?? new Shipment(this.#options, this.#line, folder)
     this.#shipments.set(id, shipment)
     shipment.held(claim)
-  }
-
-  /** It is not held here any more. */
-  left(deploymentId: string): void {
-    this.#shipments.get(deploymentId)?.end()
-    this.#shipments.delete(deploymentId)
   }
 
   /** There is more in its files. */
@@ -83,6 +78,11 @@ class Shipment {
     this.#options = options
     this.#line = line
     this.#reader = new OutputReader(folder)
+  }
+
+  /** Nothing is under way, and the deployment is not held any more. */
+  get isOver(): boolean {
+    return !this.#running && !this.#claim?.leaseValid()
   }
 
   held(claim: HeldClaim): void {

@@ -1,7 +1,8 @@
 /**
  * Reads what a process prints, line by line, within a budget. What comes beyond it costs next to nothing: newlines are
  * counted in the raw bytes, the last of them are kept, and every two seconds, and at the end, the last lines are taken
- * from these and a line before them says how many were left out. So the last words of a crash are always there.
+ * from these and a line before them says how many were left out. So the last words of a crash are always there. Of who goes
+ * on far beyond the budget there is only a sample: his log is of no use, and would fill the database.
  */
 import type { Readable } from 'node:stream'
 import { LONGEST } from '../../../../output/lines.ts'
@@ -16,6 +17,8 @@ const FLOOD_MS = 2000
 const PACE_MS = 5
 /** lines that are taken from the end of a flood */
 const LAST_LINES = 100
+/** and of one that goes on, far beyond the budget: a sample */
+const SAMPLE_LINES = 20
 
 const NEWLINE = 10
 
@@ -31,6 +34,8 @@ interface Flood {
   why: string
   tail: RawTail
   timer: NodeJS.Timeout
+  /** performance.now() of its beginning */
+  began: number
   /** when the last of it was printed */
   time: number
 }
@@ -152,20 +157,22 @@ class BoundedReader {
     this.#pending = []
     this.#pendingBytes = 0
     const timer = setTimeout(() => this.#endFlood(), FLOOD_MS)
-    this.#flood = { why, tail, timer, time: Date.now() }
+    this.#flood = { why, tail, timer, began: performance.now(), time: Date.now() }
   }
 
   #endFlood(): void {
     if (!this.#flood) return
-    const { why, tail, timer, time } = this.#flood
+    const { why, tail, timer, began, time } = this.#flood
     clearTimeout(timer)
     this.#flood = null
     this.#hide = this.#mask.lines()
-    const { lines, rest, isCut } = tail.last(LAST_LINES)
+    const goesOn = !this.#ended && this.#budget.isFarBeyond(tail.lines, tail.bytes, (performance.now() - began) / 1000)
+    const { lines, rest, isCut } = tail.last(goesOn ? SAMPLE_LINES : LAST_LINES)
     const left = tail.lines - lines.length
     if (left > 0) this.#taker.gap(left, why, time)
     for (const line of lines) this.#take(line, time, true)
     this.#isCut = isCut || left > 0
-    this.#add(rest)
+    if (goesOn) this.#beginFlood(why, rest)
+    else this.#add(rest)
   }
 }

@@ -4,6 +4,8 @@
 const BURST_SECONDS = 5
 /** bytes a line on average: who prints longer ones has fewer of them */
 const LINE_BYTES = 320
+/** times as much as there is room for: nobody reads that */
+const FAR = 5
 
 export class Budget {
   readonly #rate: number
@@ -26,6 +28,12 @@ export class Budget {
     this.#refill()
     if (this.#lines <= 0) return `more than ${this.#rate}/s`
     return this.#bytes <= 0 ? `more than ${Math.ceil((this.#rate * LINE_BYTES) / 1000)} kB/s` : null
+  }
+
+  /** Whether so many lines and bytes in so many seconds are far more than there is room for. */
+  isFarBeyond(lines: number, bytes: number, seconds: number): boolean {
+    const most = FAR * this.#rate * seconds
+    return lines > most || bytes > most * LINE_BYTES
   }
 
   /** A line of so many bytes was taken; also one for which there was no room, which the next ones pay for. */

@@ -11,8 +11,10 @@ export class RawTail {
   #isCut = false
   /** ended ones */
   lines = 0
+  bytes = 0
 
   add(chunk: Buffer): void {
+    this.bytes += chunk.length
     for (let at = chunk.indexOf(NEWLINE); at >= 0; at = chunk.indexOf(NEWLINE, at + 1)) this.lines++
     const part = chunk.length > KEPT ? chunk.subarray(chunk.length - KEPT) : chunk
     if (part !== chunk) {
