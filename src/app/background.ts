@@ -2,6 +2,7 @@
 import type { Logger } from 'pino'
 import type { ApiKeys } from '../api/auth/api-key.ts'
 import { supervisorProgram } from '../dataplane/runtimes/process/host/supervisor-program.ts'
+import { OutputShipper } from '../dataplane/runtimes/process/output/shipper.ts'
 import { createProcessRuntime, type ProcessRuntime } from '../dataplane/runtimes/process/runtime.ts'
 import type { Runtime } from '../dataplane/runtimes/runtime.ts'
 import { startWorker, withTimeLimits } from '../dataplane/worker/worker.ts'
@@ -108,10 +109,16 @@ export async function startBackground(options: BackgroundOptions): Promise<Backg
   }
 
   async function startOwnWorker(): Promise<Background> {
-    const local = config.RUNTIME === 'kubernetes' ? null : await processRuntime(own, config, url, log)
+    const controlPlane = withTimeLimits(localControlPlane(own), REPORT_MS)
+    const output = new OutputShipper({
+      send: controlPlane.output!,
+      linesPerSecond: config.APP_OUTPUT_LINES_PER_SECOND,
+      warn: (about, message) => log.warn(about, message),
+    })
+    const local = config.RUNTIME === 'kubernetes' ? null : await processRuntime(own, config, url, log, output)
     const runtime = local ?? (await kubernetesRuntime(config, log))
     const started = await startWorker({
-      controlPlane: withTimeLimits(localControlPlane(own), REPORT_MS),
+      controlPlane,
       runtime,
       leaseSeconds: config.LEASE_SECONDS,
       log,
@@ -120,7 +127,7 @@ export async function startBackground(options: BackgroundOptions): Promise<Backg
     const looks = startJobs(log, local ? [agentsWithoutDeployment(own, local)] : [])
     return {
       async stop(ending) {
-        const stopped = Promise.all([started.stop(), looks.stop()])
+        const stopped = Promise.all([started.stop(), looks.stop(), output.close()])
         // a database that is away must not keep the agents from ending
         if (ending.agents) await within(RELEASE_MS, stopped)
         else await stopped
@@ -152,7 +159,13 @@ function agentsWithoutDeployment(core: Core, runtime: ProcessRuntime): Job {
 }
 
 /** Throws ConfigError: what can be wrong here is the account that builds and agents run under, or the folder. */
-async function processRuntime(core: Core, config: Config, adminUrl: string, log: Logger): Promise<ProcessRuntime> {
+async function processRuntime(
+  core: Core,
+  config: Config,
+  adminUrl: string,
+  log: Logger,
+  output: OutputShipper,
+): Promise<ProcessRuntime> {
   const installation = await installationId(core)
   try {
     // made of the checkout as it is now: when the first agent is started it may be gone, or another version's
@@ -177,6 +190,7 @@ async function processRuntime(core: Core, config: Config, adminUrl: string, log:
       sources: createSourceAccess(core),
       containerEngine: config.CONTAINER_ENGINE,
       engineEnvironment: engineEnvironment(),
+      output,
       supervisors: {
         installation,
         // in which a server that was not asked to end them can come back
