@@ -40,7 +40,7 @@ function ask(url: string, key: string, id: string, i: number): Promise<number> {
 }
 
 /** A request each 50 ms, however long the others take, so that a standstill is seen by all that come meanwhile. */
-async function measure(url: string, key: string, id: string): Promise<{ p50: number; p99: number }> {
+export async function measure(url: string, key: string, id: string): Promise<{ p50: number; p99: number }> {
   const asked: Promise<number>[] = []
   for (const until = performance.now() + MEASURED; performance.now() < until; await delay(APART))
     asked.push(ask(url, key, id, asked.length))
@@ -121,7 +121,7 @@ export async function fairness(): Promise<void> {
   }
 }
 
-const shown = ({ p50, p99 }: { p50: number; p99: number }) => `p50 ${p50.toFixed(1)}  p99 ${p99.toFixed(1)}`
+export const shown = ({ p50, p99 }: { p50: number; p99: number }) => `p50 ${p50.toFixed(1)}  p99 ${p99.toFixed(1)}`
 
 // by itself: `node --import tsx test/bench/fairness.ts`
 if (process.argv[1] === fileURLToPath(import.meta.url)) await fairness()

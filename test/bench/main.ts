@@ -14,6 +14,7 @@ import { type App, buildApp } from '../../src/app/app.ts'
 import { transaction } from '../../src/domain/context/context.ts'
 import { issueKey } from '../../src/domain/keys/issue.ts'
 import { readConfig } from '../../src/platform/config/config.ts'
+import { agentAttacks } from './agents.ts'
 import { fairness } from './fairness.ts'
 import { manyAgents } from './many-agents.ts'
 import { caller, say, time } from './support.ts'
@@ -181,3 +182,4 @@ try {
 }
 await fairness()
 if (process.platform === 'linux') await manyAgents()
+await agentAttacks()

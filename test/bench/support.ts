@@ -14,7 +14,7 @@ export function caller(url: () => string, ...keys: string[]) {
       headers: { 'x-api-key': keys[calls++ % keys.length]!, 'content-type': 'application/json' },
       body: body === undefined ? undefined : JSON.stringify(body),
     })
-    const answer = await response.json()
+    const answer = response.status === 204 ? {} : await response.json()
     if (!response.ok || answer.errors) throw new Error(JSON.stringify(answer))
     return answer
   }
