@@ -11,6 +11,8 @@ import { signalProcesses } from '../../os/process-tags.mjs'
 import { type Controller, findControllers, words } from './controllers.ts'
 
 const OURS = 'pilothouse'
+/** ms: a group in which nobody is after so long has been left by a keeper whose note of it is gone, too */
+const LEFT_MS = 600_000
 /** μs: what a share of the CPU is measured over */
 const PERIOD = 100_000
 /** more processes than that the kernel can't count; it is no bound then */
@@ -55,7 +57,10 @@ export class ControlGroup {
           noted(folder)
           const controllers = makeFolder(above, folder, place.version, place.controllers)
           const made = { folder, version: place.version, controllers }
-          if (controllers.length > 0 && limit(made, bounds)) return [made]
+          if (controllers.length > 0 && limit(made, bounds)) {
+            removeLeft(path.dirname(folder))
+            return [made]
+          }
           removeFolder(folder)
         }
         return []
@@ -180,6 +185,18 @@ function limit({ folder, version, controllers }: Hierarchy, bounds: Bounds): boo
     else if (set('cpu.cfs_period_us', PERIOD)) set('cpu.cfs_quota_us', quota)
   }
   return true
+}
+
+/** Removes groups that are empty for long, whoever's they were; one that has a process can't be removed. */
+function removeLeft(ours: string): void {
+  try {
+    for (const { name } of fs.readdirSync(ours, { withFileTypes: true }).filter((entry) => entry.isDirectory())) {
+      const folder = path.join(ours, name)
+      if (Date.now() - fs.statSync(folder).mtimeMs > LEFT_MS) removeFolder(folder)
+    }
+  } catch {
+    // another keeper removes them at the same moment
+  }
 }
 
 async function killIn(folders: string[]): Promise<void> {
