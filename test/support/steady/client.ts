@@ -11,7 +11,7 @@ const STREAMS = 10
 /** ms; longer than a request waits during a switch */
 const PATIENCE = 30_000
 
-export interface Answer {
+interface Answer {
   greeting: string
   pid: number
   /** ms from the agent's start to its first answer to GET /ok */

@@ -19,7 +19,7 @@ export interface Deployed {
   url: string
 }
 
-export interface Revision {
+interface Revision {
   id: string
   attempt: number
   status: string
