@@ -14,16 +14,13 @@ export async function manyAgents(): Promise<void> {
     const server = (await place.start()).child.pid!
     const began = performance.now()
     const few = new Limit(4)
-    const never = new AbortController().signal
-    await Promise.all(
-      Array.from({ length: AGENTS }, () =>
-        few.run(
-          never,
-          () => place.deploy('one'),
-          () => undefined,
-        ),
-      ),
-    )
+    const deploy = () =>
+      few.run(
+        new AbortController().signal,
+        () => place.deploy('one'),
+        () => undefined,
+      )
+    await Promise.all(Array.from({ length: AGENTS }, deploy))
     say(`${AGENTS} deployments, until all of them serve`, `${Math.round((performance.now() - began) / 1000)} s`)
 
     const supervisors = supervisorsOf(place.dataDir)

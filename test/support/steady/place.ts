@@ -66,6 +66,7 @@ export async function steadyPlace({ databaseUrl, settings = {} }: SteadyPlaceOpt
   const repositories = new Map<string, AgentRepository>()
   const servers = new Set<RunningServer>()
   const frozen = new Set<RunningServer>()
+  let names = 0
   const env = {
     DATA_DIR: dataDir,
     GIT_DIRECTORY: gitDirectory,
@@ -129,7 +130,7 @@ export async function steadyPlace({ databaseUrl, settings = {} }: SteadyPlaceOpt
       frozen.delete(server)
     },
     async deploy(greeting, { startDelayMs = 0 } = {}) {
-      const name = `steady-${repositories.size}`
+      const name = `steady-${names++}`
       const repository = await agentRepository(gitDirectory, name, undefined, 'steady-agent')
       await repository.push(greeting)
       const [integration] = await rest('GET', '/v1/integrations/gitprovider/install')
