@@ -39,7 +39,7 @@ afterAll(async () => {
 const SLOW = JSON.stringify({ name: 'agent', type: 'module', scripts: { start: 'sleep 2 && node server.mjs' } })
 const read = (id: string) => ctx.db.deployment.findUniqueOrThrow({ where: { id }, include: { latestRevision: true } })
 const status = async (id: string) => (await read(id)).latestRevision!.status
-const reaches = (id: string, wanted: string) => eventually(async () => (await status(id)) === wanted, 20_000)
+const reaches = (id: string, wanted: string) => eventually(async () => (await status(id)) === wanted, 40_000)
 
 test('a deployment is created, changed, rolled back, gets other secrets and is deleted', async () => {
   const repository = place.repository()

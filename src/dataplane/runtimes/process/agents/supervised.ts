@@ -2,19 +2,20 @@
  * What serves one deployment here, as this server sees it: what is to serve, the supervisor that does it, and the hand-over
  * from one agent to the next. Level-based: whatever breaks, it is connected, started and told again.
  */
-import { createHash } from 'node:crypto'
 import fs from 'node:fs'
 import type { Health, Progress } from '../../../../domain/protocol/protocol.ts'
 import { backoff, sleep } from '../../../../platform/async/retry.ts'
-import { Scope } from '../../../../platform/async/time-limit.ts'
 import { StepFailure } from '../../../output/failure.ts'
 import type { LeasedClaim, OnProgress } from '../../runtime.ts'
 import type { Host } from '../host/host.ts'
 import { reservePort } from '../host/ports.ts'
-import type { AgentPlan, State } from '../supervisor/protocol.ts'
-import { CandidateGone, type Connection, StaleToken, SupervisorAway, SupervisorSilent } from './connection.ts'
+import type { AgentPlan } from '../supervisor/protocol.ts'
+import { CandidateGone, type Connection, StaleToken, SupervisorSilent } from './connection.ts'
 import { isForeign, Link } from './link.ts'
+import { down, foreign, problemOf } from './shown-health.ts'
 import { killSupervisor, supervisorFiles } from './supervisor-files.ts'
+import { aborted, unlessAborted } from './waiting.ts'
+import { hashOf, isOtherAttempt, type Wanted } from './wanted.ts'
 
 /** ms that the supervisor has to open the address: it waits for another program to free the port */
 const OPEN_MS = 40_000
@@ -26,19 +27,6 @@ const LATE_MS = 10_000
 const END_MS = 30_000
 /** ms for requests in flight at a supervisor that is replaced */
 const REPLACED_MS = 2000
-
-const STARTING: Progress = { reason: 'WAITING_FOR_HEALTH', message: 'starting' }
-
-/** What is to serve. */
-export interface Wanted {
-  /** of its plan */
-  key: string
-  revisionId: string
-  /** It is being deployed anew, which is a new attempt of it already: another one of it may serve until that is done. */
-  redeploying: boolean
-  /** Makes the plan anew: all that it is made of may have moved. May throw StepFailure. */
-  plan: (signal: AbortSignal) => Promise<AgentPlan>
-}
 
 export class Supervised {
   readonly #host: Host
@@ -80,7 +68,7 @@ export class Supervised {
     if (connection && isForeign(connection)) return foreign(connection)
     const serves = connection?.state.serving?.revisionId === this.#wanted.revisionId ? connection.state.health : null
     if (serves) return serves
-    return this.#problem || this.#told ? { ...down, ...(this.#problem ?? STARTING) } : undefined
+    return this.#problem || this.#told ? down(this.#problem) : undefined
   }
 
   /** What must not be removed: names of artifacts and containers. Null: not known. */
@@ -196,7 +184,7 @@ export class Supervised {
     this.#wanted = { key, revisionId, redeploying: false, plan: async () => plan }
     try {
       await connection.ask({ verb: 'switch', key })
-      this.#told = { connection, plan: hash(plan) }
+      this.#told = { connection, plan: hashOf(plan) }
     } catch {
       // it serves by the record: what is told next makes it so
       this.#told = null
@@ -286,8 +274,8 @@ export class Supervised {
       const plan = await wanted.plan(this.#closing.signal)
       this.#container = plan.program.kind === 'image' ? plan.program.container : null
       if (wanted !== this.#wanted || (this.#deploying && knows)) return
-      if (!knows || this.#told?.plan !== hash(plan)) await connection.ask({ verb: 'run', plan })
-      this.#told = { connection, plan: hash(plan) }
+      if (!knows || this.#told?.plan !== hashOf(plan)) await connection.ask({ verb: 'run', plan })
+      this.#told = { connection, plan: hashOf(plan) }
       this.#problem = null
     } catch (error) {
       // a candidate can be had without it
@@ -313,10 +301,7 @@ export class Supervised {
 
   #fail(error: unknown): void {
     if (error instanceof CandidateGone) return
-    this.#problem =
-      error instanceof StepFailure
-        ? { reason: error.reason, message: error.message.split('\n')[0]! }
-        : { reason: 'INTERNAL', message: messageOf(error as Error) }
+    this.#problem = problemOf(error)
   }
 }
 
@@ -324,43 +309,4 @@ export class Supervised {
 export interface Prepared {
   commit: (record: () => Promise<boolean>) => Promise<void>
   discard: () => Promise<void>
-}
-
-/** Whether a redeploy of what serves is not carried out yet. One that a server has recorded and not switched to is a candidate. */
-function isOtherAttempt({ key, revisionId, redeploying }: Wanted, { serving, candidate }: State): boolean {
-  if (serving?.revisionId !== revisionId || serving.key === key) return false
-  return redeploying || candidate?.key !== key
-}
-
-async function aborted(signal: AbortSignal): Promise<void> {
-  if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
-}
-
-const messageOf = (error: Error) =>
-  error instanceof SupervisorAway ? error.message : `The agent could not be started: ${error.message}`
-
-const down = { ready: 0, desired: 1 } as const
-
-/** What `work` gives. When the signal aborts, its reason is thrown, at the latest when `undo` is done. */
-async function unlessAborted<T>(
-  signal: AbortSignal,
-  work: Promise<T>,
-  undo: () => Promise<void> = async () => undefined,
-): Promise<T> {
-  const scope = new Scope(signal)
-  try {
-    return await scope.unlessAborted(work)
-  } catch (error) {
-    if (signal.aborted) await undo().catch(() => undefined)
-    throw error
-  } finally {
-    scope.end()
-  }
-}
-
-const hash = (plan: AgentPlan) => createHash('sha256').update(JSON.stringify(plan)).digest('hex')
-
-function foreign({ welcome }: Connection): Health {
-  const message = `It is served by a supervisor of another version (protocol ${welcome.protocol}), which this server does not speak: the next deploy replaces it.`
-  return { ready: 1, desired: 1, reason: null, message }
 }

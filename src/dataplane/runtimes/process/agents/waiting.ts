@@ -1,0 +1,24 @@
+/** Waits that a signal ends. */
+import { Scope } from '../../../../platform/async/time-limit.ts'
+
+/** Resolves when it has aborted. */
+export async function aborted(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
+}
+
+/** What `work` gives. When the signal aborts, its reason is thrown, at the latest when `undo` is done. */
+export async function unlessAborted<T>(
+  signal: AbortSignal,
+  work: Promise<T>,
+  undo: () => Promise<void> = async () => undefined,
+): Promise<T> {
+  const scope = new Scope(signal)
+  try {
+    return await scope.unlessAborted(work)
+  } catch (error) {
+    if (signal.aborted) await undo().catch(() => undefined)
+    throw error
+  } finally {
+    scope.end()
+  }
+}

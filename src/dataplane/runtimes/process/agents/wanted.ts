@@ -1,0 +1,22 @@
+/** What is to serve a deployment, and whether a supervisor knows it. */
+import { createHash } from 'node:crypto'
+import type { AgentPlan, State } from '../supervisor/protocol.ts'
+
+export interface Wanted {
+  /** of its plan */
+  key: string
+  revisionId: string
+  /** It is being deployed anew, which is a new attempt of it already: another one of it may serve until that is done. */
+  redeploying: boolean
+  /** Makes the plan anew: all that it is made of may have moved. May throw StepFailure. */
+  plan: (signal: AbortSignal) => Promise<AgentPlan>
+}
+
+/** Whether a redeploy of what serves is not carried out yet. One that a server has recorded and not switched to is a candidate. */
+export function isOtherAttempt({ key, revisionId, redeploying }: Wanted, { serving, candidate }: State): boolean {
+  if (serving?.revisionId !== revisionId || serving.key === key) return false
+  return redeploying || candidate?.key !== key
+}
+
+/** Tells one plan from another without keeping its secrets. */
+export const hashOf = (plan: AgentPlan) => createHash('sha256').update(JSON.stringify(plan)).digest('hex')
