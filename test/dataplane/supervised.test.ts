@@ -1,9 +1,10 @@
 // What a server makes of supervisors that die, hang, obey somebody else, are of another version or have no deployment any more.
 import fs from 'node:fs'
 import net from 'node:net'
+import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { makeSupervisorFolder } from '../../src/dataplane/runtimes/process/agents/supervisor-files.ts'
+import { makeSupervisorFolder, supervisorFiles } from '../../src/dataplane/runtimes/process/agents/supervisor-files.ts'
 import { createProcessRuntime } from '../../src/dataplane/runtimes/process/runtime.ts'
 import type { LeasedClaim } from '../../src/dataplane/runtimes/runtime.ts'
 import type { RevisionWork } from '../../src/domain/protocol/protocol.ts'
@@ -102,6 +103,14 @@ test('an agent whose deployment is gone is ended, and its last holder does not s
   expect(alive(pid)).toBe(false)
   expect(await eventually(() => place.runtime.health(claim.deployment.id) === undefined)).toBe(true)
   await expect(fetch(url)).rejects.toThrow()
+
+  const { folder, fence } = supervisorFiles(place.options.dataDir, claim.deployment.id)
+  await eventually(() => !fs.existsSync(path.join(folder, 'lock')))
+  await place.runtime.endOrphans(gone)
+  expect(fs.existsSync(fence), 'its newest token is remembered for a day').toBe(true)
+  for (const file of [fence, folder]) fs.utimesSync(file, new Date(0), new Date(0))
+  await place.runtime.endOrphans(gone)
+  expect(fs.existsSync(folder)).toBe(false)
 })
 
 test('a supervisor of another version is let be and named in the health, until the next deploy replaces it', async () => {

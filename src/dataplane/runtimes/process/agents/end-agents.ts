@@ -2,12 +2,16 @@
  * Ends agents that no claim is about: all of a DATA_DIR, when people say so, and those whose deployments are gone. Speaks
  * only what every supervisor understands (`hello`, `end`).
  */
+import fs from 'node:fs'
+import { removeAll } from '../os/remove.ts'
 import { PROTOCOL } from '../supervisor/protocol.ts'
 import { Connection, StaleToken, SupervisorAway } from './connection.ts'
-import { type About, knownSupervisors, readSecret } from './supervisor-files.ts'
+import { type About, knownSupervisors, readSecret, type SupervisorFiles } from './supervisor-files.ts'
 
 /** ms that a supervisor has to end all it has, after requests in flight had theirs */
 const END_MS = 30_000
+/** ms that the newest token of a deployment is remembered when that is gone */
+const FORGET_MS = 24 * 3_600_000
 
 /** Ends every agent of the DATA_DIR, as its newest holder would. Returns whose they were. */
 export async function endAgents(dataDir: string, drainMs: number): Promise<Ended[]> {
@@ -28,7 +32,20 @@ export async function endOrphans(
   if (known.length === 0) return []
   const orphans = new Set(await gone(known.map(({ about }) => about.deploymentId)))
   const theirs = known.filter(({ about }) => orphans.has(about.deploymentId))
-  return (await Promise.all(theirs.map(({ about }) => end(dataDir, about, 0, 1n)))).flatMap((ended) => ended ?? [])
+  const ended = await Promise.all(
+    theirs.map(async ({ about, files }) => {
+      const its = await end(dataDir, about, 0, 1n)
+      if (!its && isForgotten(files)) await removeAll(files.folder)
+      return its
+    }),
+  )
+  return ended.flatMap((one) => one ?? [])
+}
+
+/** Of one that does not live: for so long that no server can still hold an older token, and start it again. */
+function isForgotten({ folder, fence }: SupervisorFiles): boolean {
+  const touched = [folder, fence].map((file) => fs.statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0)
+  return Date.now() - Math.max(...touched) > FORGET_MS
 }
 
 export interface Ended {
