@@ -374,9 +374,9 @@ describe('deleting one', () => {
     const one = await made()
     const { subject: createdBy } = (await app.context(app.keys.admin)).actor
     const { id } = await app.core.db.oAuthAuthorization.create({ data: { ...authorization(one.id), createdBy } })
-    const looked = whenSent('FROM oauth_authorizations')
     const waiting = app.call('GET', `/v2/auth/wait/${id}`, { query: { timeout: 60 } })
-    await looked
+    // its first look has found it, and nothing to tell
+    await expect.poll(() => app.core.slots!.waits.inUse, { interval: 5 }).toBe(1)
     const notifier = app.core.oauthNotifier!
     const told = notifier.wait(id, notifier.mark(id), 60_000)
     expect((await remove(one.id)).status).toBe(200)
