@@ -8,6 +8,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { createApiKeys } from '../api/auth/api-key.ts'
 import { createAuthenticator } from '../api/auth/authenticate.ts'
+import { createCredentialWatch } from '../api/auth/watch.ts'
 import { createGraphql, mountGraphql } from '../api/graphql/yoga.ts'
 import { limitConnections } from '../api/limits/connections.ts'
 import { limitStrangers } from '../api/limits/strangers.ts'
@@ -75,7 +76,19 @@ async function assemble(config: Config, log: Logger, opened: Awaited<ReturnType<
   await checkKeyRing(core.db, core.keyring)
 
   const apiKeys = createApiKeys(core)
-  core.onKeyRevoked = apiKeys.forget
+  const credentials = createCredentialWatch({ queries: database.health, clock: core.clock, log })
+  core.credentials = credentials
+  const keys = {
+    revoked(id: string) {
+      apiKeys.forget(id)
+      credentials.revoked(id)
+    },
+    missed() {
+      apiKeys.forgetAll()
+      credentials.missed()
+    },
+  }
+  core.onKeyRevoked = keys.revoked
   core.publicUrl = publicUrl
   const limits = createLimits(config)
   core.slots = limits.slots
@@ -123,12 +136,13 @@ async function assemble(config: Config, log: Logger, opened: Awaited<ReturnType<
   async function start(): Promise<void> {
     await fastify.listen({ host: config.HOST, port: config.PORT })
     relay.start()
-    background = await startBackground({ core, database, config, log, url, apiKeys, onStuck })
+    background = await startBackground({ core, database, config, log, url, keys, onStuck })
   }
 
   async function drain(ending: Ending): Promise<void> {
     draining = true
     await starting?.catch(() => {})
+    credentials.stop()
     await Promise.all([relay.stop(), background?.stop(ending), closeHttp(fastify)])
     await opened.close()
   }

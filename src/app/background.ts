@@ -1,6 +1,5 @@
 /** What a server does without being asked: keeps up with what other servers say, enforces deadlines, works. */
 import type { Logger } from 'pino'
-import type { ApiKeys } from '../api/auth/api-key.ts'
 import { supervisorProgram } from '../dataplane/runtimes/process/host/supervisor-program.ts'
 import { OutputShipper } from '../dataplane/runtimes/process/output/shipper.ts'
 import { createProcessRuntime, type ProcessRuntime } from '../dataplane/runtimes/process/runtime.ts'
@@ -49,7 +48,8 @@ export interface BackgroundOptions {
   log: Logger
   /** of the database */
   url: string
-  apiKeys: ApiKeys
+  /** told of what this server hears of revoked keys */
+  keys: { revoked(keyId: string): void; missed(): void }
   /** called when the worker has something that can't be ended: this process has to end */
   onStuck: (error: Error) => void
 }
@@ -61,7 +61,7 @@ export interface Background {
 
 /** Resolves when the server hears what others say and its worker is there. */
 export async function startBackground(options: BackgroundOptions): Promise<Background> {
-  const { core, database, config, log, url, apiKeys, onStuck } = options
+  const { core, database, config, log, url, keys, onStuck } = options
   const notifier = createNotifier()
   core.notifier = notifier
   const oauthNotifier = createNotifier()
@@ -74,14 +74,14 @@ export async function startBackground(options: BackgroundOptions): Promise<Backg
       url,
       channels: [WORK_CHANNEL, KEY_CHANNEL, OAUTH_CHANNEL, ...(core.gitProvider ? [GITPROVIDER_CHANNEL] : [])],
       onNotify(channel, payload) {
-        if (channel === KEY_CHANNEL) apiKeys.forget(payload)
+        if (channel === KEY_CHANNEL) keys.revoked(payload)
         else if (channel === OAUTH_CHANNEL) oauthNotifier.notify(payload)
         else if (channel === GITPROVIDER_CHANNEL) gitProviderJobs.wake()
         else notifier.notify(payload || null)
       },
       onConnect() {
         // whatever was said while there was no connection was missed
-        apiKeys.forgetAll()
+        keys.missed()
         notifier.notifyAll()
         oauthNotifier.notifyAll()
         gitProviderJobs.wake()

@@ -5,6 +5,7 @@
  */
 import type { Actor } from '../../domain/context/access.ts'
 import type { Core, Tenant } from '../../domain/context/context.ts'
+import type { Credential } from '../../domain/context/credential.ts'
 import { identifyKey } from '../../domain/keys/identity.ts'
 import { hashKey } from '../../domain/keys/key.ts'
 import { type Found, LookupCache } from './lookup.ts'
@@ -12,6 +13,7 @@ import { type Found, LookupCache } from './lookup.ts'
 /** Who calls, and the workspace that was asked for: null if there is none or it is not of the caller's organization. */
 export interface Identity {
   actor: Actor
+  credential: Credential
   workspace: Tenant | null
 }
 
@@ -42,5 +44,7 @@ export function createApiKeys(core: Core): ApiKeys {
 
 async function look(core: Core, hash: string, tenantId: string | null): Promise<Found<Identity> | null> {
   const found = await identifyKey(core, hash, tenantId)
-  return found && { id: found.id, holdsFor: found.holdsFor, value: { actor: found.actor, workspace: found.workspace } }
+  if (!found) return null
+  const { id, holdsFor, actor, workspace } = found
+  return { id, holdsFor, value: { actor, workspace, credential: { kind: 'key' } } }
 }

@@ -32,7 +32,7 @@ export function createAuthenticator(core: Core, options: AuthenticatorOptions): 
   const jwts = options.jwt && createJwts(core, options.jwt)
   const { admission } = options
 
-  async function identify(credential: Credential, tenantId: string | null): Promise<Identity> {
+  async function identify(credential: Shown, tenantId: string | null): Promise<Identity> {
     if (credential.kind === 'jwt') {
       if (!jwts) throw new UnauthenticatedError('This server takes no JWTs: send an API key in the X-Api-Key header.')
       return jwts.find(credential.text, tenantId)
@@ -45,15 +45,16 @@ export function createAuthenticator(core: Core, options: AuthenticatorOptions): 
   return async (headers, requestId, visit) => {
     const asked = headers['x-tenant-id'] || undefined
     const named = uuid.safeParse(asked)
-    const credential = readCredential(headers)
-    const find = () => identify(credential, named.success ? named.data.toLowerCase() : null)
+    const shown = readCredential(headers)
+    const find = () => identify(shown, named.success ? named.data.toLowerCase() : null)
     const counted = visit && admission
-    const identity = await (counted ? admission.identify(credential.text, visit, find) : find())
+    const identity = await (counted ? admission.identify(shown.text, visit, find) : find())
     const yieldTurn = counted ? await admission.admit(identity.actor, visit) : undefined
     if (asked !== undefined && !named.success) {
       throw new ValidationError([{ loc: ['header', 'X-Tenant-Id'], msg: 'Must be a UUID.', type: 'uuid_parsing' }])
     }
-    return { ...core, actor: identity.actor, workspace: selected(identity, asked !== undefined), requestId, yieldTurn }
+    const { actor, credential } = identity
+    return { ...core, actor, credential, workspace: selected(identity, asked !== undefined), requestId, yieldTurn }
   }
 }
 
@@ -70,10 +71,10 @@ function selected({ actor, workspace }: Identity, asked: boolean): Tenant {
   throw new ForbiddenError('The credential is not valid for this workspace.')
 }
 
-type Credential = { kind: 'key'; text: string } | { kind: 'jwt'; text: string }
+type Shown = { kind: 'key'; text: string } | { kind: 'jwt'; text: string }
 
 /** Throws UnauthenticatedError when there is none. X-Api-Key wins over Authorization. */
-function readCredential(headers: IncomingHttpHeaders): Credential {
+function readCredential(headers: IncomingHttpHeaders): Shown {
   const key = headers['x-api-key']
   if (typeof key === 'string' && key !== '') return { kind: 'key', text: key }
   const bearer = /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1]

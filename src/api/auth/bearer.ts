@@ -79,7 +79,8 @@ export function createJwts(core: Core, options: JwtOptions) {
 
   return {
     async find(token: string, tenantId: string | null): Promise<Identity> {
-      const claims = claimsSchema.safeParse(await verify(token))
+      const payload = await verify(token)
+      const claims = claimsSchema.safeParse(payload)
       if (!claims.success) {
         const wrong = [...new Set(claims.error.issues.map((issue) => issue.path[0]))].join(', ')
         throw new UnauthenticatedError(`The token lacks these claims, or they are not what is expected: ${wrong}.`)
@@ -99,6 +100,8 @@ export function createJwts(core: Core, options: JwtOptions) {
       }
       return {
         actor,
+        // it is one of the claims that have to be there
+        credential: { kind: 'jwt', endsAt: new Date(payload.exp! * 1000) },
         workspace: found.tenantId === null ? null : { id: found.tenantId, organizationId: org, plan: found.plan },
       }
     },

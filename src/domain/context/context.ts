@@ -20,6 +20,7 @@ import type { OAuthClient } from '../ports/oauth-client.ts'
 import type { Registry } from '../ports/registry.ts'
 import type { TarballStorage } from '../ports/tarball-storage.ts'
 import type { Actor } from './access.ts'
+import type { Credential, CredentialWatch } from './credential.ts'
 import type { SlotPools } from './slots.ts'
 import type { WriteQueue } from './write-queue.ts'
 
@@ -69,6 +70,8 @@ export interface Core {
   registry: Registry | null
   /** called at once when a key was revoked here, so that no cache of this server still accepts it */
   onKeyRevoked?: (keyId: string) => void
+  /** ends what outlives its first moment with its caller's credential; absent: nobody looks after it */
+  credentials?: CredentialWatch
   /** limits streams and long polls; absent: no limit */
   slots?: SlotPools
   /** called with what this process does, for metrics */
@@ -90,6 +93,8 @@ export interface Tenant {
 export interface RequestContext extends Core {
   actor: Actor
   workspace: Tenant
+  /** what the caller has shown; absent: it is no call from outside */
+  credential?: Credential
   requestId: string
   /** aborts when the client is gone before it had its answer; absent: unknown */
   signal?: AbortSignal

@@ -18,7 +18,7 @@ export interface Database {
   renew<Row>(statement: Prisma.Sql): Promise<Row[]>
   /** that of requests */
   pool: pg.Pool
-  /** for those who watch the server: what they count takes no connection from anybody else */
+  /** for short looks that must not wait for requests: of those who watch the server, and of the watch of keys */
   health: pg.Pool
   /** whether the database answers, within the limits of the pool `health` */
   answers(): Promise<boolean>

@@ -1,0 +1,22 @@
+/** What a caller has shown, and who is told when that ends: whatever outlives its first moment (a stream, a wait) ends with it. */
+import type { UnauthenticatedError } from '../core/errors.ts'
+import type { Actor } from './access.ts'
+
+/** An API key, whose id is the actor's subject; or a JWT, which ends by itself. */
+export type Credential = { kind: 'key' } | { kind: 'jwt'; endsAt: Date }
+
+/** The part of a RequestContext that is watched. */
+export interface Caller {
+  actor: Actor
+  workspace: { id: string }
+  /** absent: a call of the system, which has none */
+  credential?: Credential
+}
+
+export interface CredentialWatch {
+  /**
+   * Calls back once, within 5 s, when the caller's credential has expired, was revoked, or has other rights than it had;
+   * not because the database is away. Returns what ends the watch.
+   */
+  watch(caller: Caller, onEnded: (error: UnauthenticatedError) => void): () => void
+}
