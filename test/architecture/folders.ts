@@ -101,7 +101,7 @@ export const FOLDERS: readonly Row[] = [
 
   // the transports: they know the domain, not each other, and nothing of adapters and data planes
   ['api/limits', 'domain/core domain/context domain/keys platform/async'],
-  ['api/auth', 'domain/core domain/context domain/keys api/limits'],
+  ['api/auth', 'domain/core domain/context domain/keys api/limits platform/log'],
   [
     'api/realtime',
     'domain/core domain/model domain/outbox domain/context domain/events platform/async platform/log platform/postgres',
