@@ -7,7 +7,7 @@ import type { RequestContext } from '../../src/domain/context/context.ts'
 import { deleteDeployment } from '../../src/domain/deployments/delete.ts'
 import { eventCursor } from '../../src/domain/events/cursor.ts'
 import { countEvents, listEvents } from '../../src/domain/events/list.ts'
-import { readLogs } from '../../src/domain/logs/read.ts'
+import { readDeploymentLogs, readLogs } from '../../src/domain/logs/read.ts'
 import { createRetention } from '../../src/domain/retention/retain.ts'
 import { countStatements } from '../support/database.ts'
 import { gitDeployment, type TestDomain, testDomain } from '../support/domain.ts'
@@ -40,6 +40,8 @@ async function print(count: number, time = new Date(), type: 'build' | 'deploy' 
     SELECT ${deploymentId}::uuid, ${revisionId}::uuid, ${type}::text::"LogType", 1, (i - 1)::text, ${time}
     FROM generate_series(1, ${count}) AS i`
 }
+
+const removed = '… older lines were removed: the newest 100 of each revision are kept, for 14 days'
 
 const log = async (type = 'deploy') =>
   (
@@ -74,17 +76,17 @@ test('lines of logs go after 14 days', async () => {
   await print(3, daysAgo(15))
   await print(2, daysAgo(13))
   await retain()
-  expect(await log()).toEqual(['0', '1'])
+  expect(await log()).toEqual([removed, '0', '1'])
 })
 
-test('of each log of a revision the newest lines are kept, and the first of them says so', async () => {
+test('of each log of a revision the newest lines are kept, and a line before them says so', async () => {
   const round = createRetention(domain.core)
   const signal = new AbortController().signal
   await print(250)
   await print(100, new Date(), 'build')
   await round(signal)
   const kept = await log()
-  expect(kept[0]).toBe('… older lines were removed: 100 are kept of each revision')
+  expect(kept[0]).toBe(removed)
   expect(kept.slice(1)).toEqual(Array.from({ length: 100 }, (_, i) => `${150 + i}`))
   expect(await log('build')).toHaveLength(100)
   await round(signal)
@@ -95,6 +97,30 @@ test('of each log of a revision the newest lines are kept, and the first of them
   expect(later).toHaveLength(101)
   expect(later.filter((line) => line.startsWith('…'))).toHaveLength(1)
   expect(later.slice(-31)).toEqual(['249', ...Array.from({ length: 30 }, (_, i) => `${i}`)])
+})
+
+test('who reads on across what was removed is told, once, in its place, whatever the filter; who has read further is not', async () => {
+  const page = (query: object, by = readLogs) =>
+    by(ctx, { path: { deployment_id: deploymentId, revision_id: revisionId }, query: { type: 'deploy', ...query } })
+  const text = async (query: object, by = readLogs) => (await page(query, by)).lines.map(({ message }) => message)
+  await print(250)
+  const { nextOffset: early } = await page({ limit: 10 })
+  const { nextOffset: edge } = await page({ limit: 150 })
+  await retain()
+  for (const by of [readLogs, readDeploymentLogs]) {
+    expect(await text({ offset: early, limit: 3 }, by)).toEqual([removed, '150', '151'])
+    expect(await text({ offset: edge, limit: 2 }, by)).toEqual(['150', '151'])
+    expect(await text({ offset: early, query: '249', level: 'info' }, by)).toEqual([removed, '249'])
+    expect(await text({ offset: early, query: '249', start_time: new Date(Date.now() + DAY) }, by)).toEqual([])
+    const { lines, nextOffset } = await page({ order: 'desc', limit: 100 }, by)
+    expect(lines.at(-1)).toMatchObject({ message: '150', level: 'info' })
+    const last = await page({ order: 'desc', offset: nextOffset }, by)
+    expect(last).toMatchObject({ lines: [{ message: removed, level: 'warning', revisionId }], nextOffset: null })
+    expect(await text({ last: 101 }, by)).toHaveLength(101)
+    expect(await text({ last: 100 }, by)).not.toContain(removed)
+    const { nextOffset: behind } = await page({ limit: 1 }, by)
+    expect(await text({ offset: behind, limit: 1 }, by)).toEqual(['150'])
+  }
 })
 
 test('the log of a deleted deployment goes soon after its teardown, its events stay', async () => {
@@ -198,7 +224,7 @@ test('several servers remove at once, and each line goes once and only when it i
   await print(50)
   await Promise.all([retain(), retain(), retain()])
   await retain()
-  expect(await log()).toHaveLength(50)
+  expect(await log()).toHaveLength(51)
 })
 
 test('a round that finds nothing to do is one statement', async () => {

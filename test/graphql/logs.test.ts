@@ -10,8 +10,8 @@ beforeAll(async () => {
 })
 afterAll(() => app.close())
 
-const LOGS = `query ($id: ID!, $type: LogType!, $query: String, $level: LogLevel, $first: Int, $after: String, $last: Int, $before: String) {
-  revision(id: $id) { logs(type: $type, query: $query, level: $level, first: $first, after: $after, last: $last, before: $before) { ...page } } }
+const LOGS = `query ($id: ID!, $type: LogType!, $query: String, $level: LogLevel, $startTime: DateTime, $endTime: DateTime, $first: Int, $after: String, $last: Int, $before: String) {
+  revision(id: $id) { logs(type: $type, query: $query, level: $level, startTime: $startTime, endTime: $endTime, first: $first, after: $after, last: $last, before: $before) { ...page } } }
   fragment page on LogConnection { nodes { message level attempt } edges { cursor } pageInfo { hasNextPage hasPreviousPage startCursor endCursor } }`
 
 describe('of a revision', () => {
@@ -59,6 +59,24 @@ describe('of a revision', () => {
     expect(await paths({ last: 1, first: 1 })).toEqual(['last'])
     expect(await paths({ first: 1, before: 'x' })).toEqual(['before'])
   })
+})
+
+test('a range of time, as in REST', async () => {
+  const { latest_revision_id: id } = await gitDeployment(app)
+  const at = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second))
+  const line = { revisionId: id, attempt: 1, type: 'build' as const }
+  await writeLog(
+    app.app.core,
+    [0, 1, 2, 3].map((second) => ({ ...line, message: `${second}`, time: at(second) })),
+  )
+  const read = (variables: object) => app.gql(LOGS, { id, type: 'build', ...variables })
+  const messages = async (variables: object) =>
+    (await read(variables)).data.revision.logs.nodes.map((node: { message: string }) => node.message)
+  expect(await messages({ startTime: at(2) })).toEqual(['2', '3'])
+  expect(await messages({ startTime: at(1), endTime: at(3) })).toEqual(['1', '2'])
+  expect(await messages({ endTime: at(3), last: 1 })).toEqual(['2'])
+  const { errors } = await read({ startTime: at(2), endTime: at(1) })
+  expect(errors![0].extensions.issues[0].path).toEqual(['endTime'])
 })
 
 test('of a deployment: the lines of all its revisions, each with its id, its revision and its attempt', async () => {

@@ -100,6 +100,12 @@ describe('paging', () => {
     await write([{ message: 'late' }])
     expect(await messages({ offset: body.next_offset })).toEqual(['late'])
     expect(await messages({ last: 1000 })).toHaveLength(61)
+    // of those that match
+    expect(await messages({ last: 2, query: 'line 1' })).toEqual(['line 18', 'line 19'])
+    expect(await messages({ last: 2, start_time: time(1).toISOString(), end_time: time(30).toISOString() })).toEqual([
+      'line 28',
+      'line 29',
+    ])
   })
 
   test('a line that is written early and committed late is missed by nobody who pages meanwhile', async () => {
@@ -242,6 +248,7 @@ describe('what is refused', () => {
     ['limit', '1001', 'query.limit less_than_equal'],
     ['limit', 'x', 'query.limit int_parsing'],
     ['last', '0', 'query.last greater_than_equal'],
+    ['last', '-1', 'query.last greater_than_equal'],
     ['last', '1001', 'query.last less_than_equal'],
     ['offset', 'made-up', 'query.offset cursor_invalid'],
     ['offset', Buffer.from('["7"]').toString('base64url'), 'query.offset cursor_invalid'],
@@ -253,6 +260,11 @@ describe('what is refused', () => {
 
   test('a missing type is 422', async () => {
     expect(violations(await app.call('GET', path))).toEqual(['query.type missing'])
+  })
+
+  test('a range that ends before it begins is 422', async () => {
+    const range = { start_time: '2026-01-01T00:00:02Z', end_time: '2026-01-01T00:00:01Z' }
+    expect(violations(await read(range))).toEqual(['query.end_time value_error'])
   })
 
   test('last together with order, limit or offset is 422', async () => {

@@ -1,6 +1,7 @@
 /**
- * Lines of logs go when they are too old, when there are too many of a revision (the newest stay, and it is said), and soon
- * after their deployment was torn down. Ids grow in the order in which lines were written, so the oldest are found by them.
+ * Lines of logs go when they are too old, when there are too many of a revision (the newest stay), and soon after their
+ * deployment was torn down. Up to where a log was removed is stored with it, so that nobody reads on across it without
+ * being told (domain/logs/lines.ts). Ids grow in the order in which lines were written, so the oldest are found by them.
  */
 import { Prisma } from '../../generated/prisma/client.ts'
 import type { LogType } from '../../generated/prisma/enums.ts'
@@ -19,13 +20,26 @@ export const hasOldLines = (days: number) =>
 
 export async function removeOldLines(core: Core, goOn: GoOn): Promise<void> {
   const old = ago(core.settings.retention.logDays)
-  await untilDone(
-    ROWS,
-    goOn,
-    () => core.db.$executeRaw`
-      DELETE FROM log_lines WHERE time < ${old} AND id = ANY (ARRAY(
-        SELECT l.id FROM log_lines l ORDER BY l.id LIMIT ${ROWS} ${toDeleteOrSkip('l')}))`,
-  )
+  const oldest = Prisma.sql`
+    time < ${old} AND id = ANY (ARRAY(SELECT l.id FROM log_lines l ORDER BY l.id LIMIT ${ROWS} ${toDeleteOrSkip('l')}))`
+  await untilDone(ROWS, goOn, () => removeAndSay(core, oldest))
+}
+
+/** Removes those lines, says up to where each log has gone, and returns how many they were. */
+async function removeAndSay({ db }: Core, which: Prisma.Sql): Promise<number> {
+  // in the order of the key: another server may say the same
+  const [row] = await db.$queryRaw<{ removed: bigint }[]>`
+    WITH removed AS (
+      DELETE FROM log_lines WHERE ${which} RETURNING revision_id, type, deployment_id, id, attempt, time
+    ), said AS (
+      INSERT INTO log_removals AS known (revision_id, type, deployment_id, line_id, attempt, time)
+      SELECT DISTINCT ON (o.revision_id, o.type) o.revision_id, o.type, o.deployment_id, o.id, o.attempt, o.time
+      FROM removed o JOIN revisions r ON r.id = o.revision_id ORDER BY o.revision_id, o.type, o.id DESC
+      ON CONFLICT (revision_id, type) DO UPDATE SET line_id = EXCLUDED.line_id, attempt = EXCLUDED.attempt, time = EXCLUDED.time
+      WHERE known.line_id < EXCLUDED.line_id
+    )
+    SELECT count(*) AS removed FROM removed`
+  return Number(row!.removed)
 }
 
 const TORN_DOWN = Prisma.sql`
@@ -83,7 +97,6 @@ const LAST = 2n ** 63n - 1n
 const ofLog = (revisionId: Prisma.Sql, type: Prisma.Sql, end: bigint) => Prisma.sql`
   (l.revision_id, l.type, l.id) >= (${revisionId}, ${type}, 0) AND (l.revision_id, l.type, l.id) < (${revisionId}, ${type}, ${end})`
 
-/** The line before those that stay becomes the one that says so: a log with nothing before it was cut already. */
 async function tooLong({ db, settings }: Core, revisionIds: readonly string[]): Promise<LongLog[]> {
   const { linesPerRevision } = settings.retention
   const [, long] = await db.$transaction([
@@ -92,25 +105,18 @@ async function tooLong({ db, settings }: Core, revisionIds: readonly string[]): 
     db.$queryRaw<LongLog[]>`
       SELECT r.id AS "revisionId", t.type, edge.id AS edge
       FROM unnest(${revisionIds}::uuid[]) AS r(id), unnest(enum_range(NULL::"LogType")) AS t(type), LATERAL (
-        SELECT max(over.id) AS id, count(*) AS lines FROM (
-          SELECT l.id FROM log_lines l WHERE ${ofLog(Prisma.sql`r.id`, Prisma.sql`t.type`, LAST)}
-          ORDER BY l.revision_id DESC, l.type DESC, l.id DESC OFFSET ${linesPerRevision} LIMIT 2) AS over
-      ) AS edge
-      WHERE edge.lines = 2`,
+        SELECT l.id FROM log_lines l WHERE ${ofLog(Prisma.sql`r.id`, Prisma.sql`t.type`, LAST)}
+        ORDER BY l.revision_id DESC, l.type DESC, l.id DESC OFFSET ${linesPerRevision} LIMIT 1
+      ) AS edge`,
   ])
   return long
 }
 
-async function shorten({ db, settings }: Core, { revisionId, type, edge }: LongLog, goOn: GoOn): Promise<void> {
-  const said = `… older lines were removed: ${settings.retention.linesPerRevision.toLocaleString('en-US')} are kept of each revision`
-  await db.$executeRaw`UPDATE log_lines SET message = ${said}, level = 'warning' WHERE id = ${edge}`
-  await untilDone(
-    ROWS,
-    goOn,
-    () => db.$executeRaw`
-      DELETE FROM log_lines WHERE id = ANY (ARRAY(
-        SELECT l.id FROM log_lines l
-        WHERE ${ofLog(Prisma.sql`${revisionId}::uuid`, Prisma.sql`${type}::text::"LogType"`, edge)}
-        ORDER BY l.revision_id, l.type, l.id LIMIT ${ROWS} ${toDeleteOrSkip('l')}))`,
-  )
+async function shorten(core: Core, { revisionId, type, edge }: LongLog, goOn: GoOn): Promise<void> {
+  const before = ofLog(Prisma.sql`${revisionId}::uuid`, Prisma.sql`${type}::text::"LogType"`, edge + 1n)
+  const oldest = Prisma.sql`
+    id = ANY (ARRAY(
+      SELECT l.id FROM log_lines l WHERE ${before}
+      ORDER BY l.revision_id, l.type, l.id LIMIT ${ROWS} ${toDeleteOrSkip('l')}))`
+  await untilDone(ROWS, goOn, () => removeAndSay(core, oldest))
 }

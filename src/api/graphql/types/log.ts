@@ -1,7 +1,8 @@
 /** Log lines of a revision or a deployment: what builds printed, and what the running agent prints. */
 import { rejectIfAny } from '../../../domain/core/errors.ts'
 import type { Window } from '../../../domain/core/paging.ts'
-import { type LogPage as Lines, logLineId, logOffset, readDeploymentLogs, readLogs } from '../../../domain/logs/read.ts'
+import { logLineId, logOffset } from '../../../domain/logs/lines.ts'
+import { type LogPage as Lines, readDeploymentLogs, readLogs } from '../../../domain/logs/read.ts'
 import type { LogLine } from '../../../domain/model/rows.ts'
 import { builder } from '../builder/builder.ts'
 import { LogLevel, LogType } from '../builder/enums.ts'
@@ -52,6 +53,8 @@ const logArgs = builder.args((t) => ({
   type: t.field({ type: LogType, required: true }),
   query: t.string({ description: 'Only lines that contain this text, in upper or lower case.' }),
   level: t.field({ type: LogLevel, description: 'Only lines of this level or a more severe one.' }),
+  startTime: t.field({ type: 'DateTime', description: 'Only lines of this time or later.' }),
+  endTime: t.field({ type: 'DateTime', description: 'Only lines before this time.' }),
   first: t.int({ description: 'From 1 to 1000; 50 if neither this nor last is there.' }),
   after: t.string(),
   last: t.int({ description: 'The newest lines, so many, oldest first; from 1 to 1000.' }),
@@ -62,11 +65,13 @@ interface LogArgs extends Window {
   type: LogLine['type']
   query?: string | null
   level?: LogLine['level'] | null
+  startTime?: Date | null
+  endTime?: Date | null
 }
 
 /** `read`: the domain's verb, with the log's path. */
 async function pageOf(
-  { first, after, last, before, ...filter }: LogArgs,
+  { first, after, last, before, startTime, endTime, ...filter }: LogArgs,
   read: (query: object) => Promise<Lines>,
 ): Promise<LogPage> {
   const backward = last != null
@@ -77,7 +82,7 @@ async function pageOf(
   const names = backward ? { limit: 'last', offset: 'before' } : { limit: 'first', offset: 'after' }
   const window = { limit: (backward ? last : first) ?? undefined, offset: backward ? before : after }
   const { lines, hasMore } = await renaming(names, () =>
-    read({ ...filter, ...window, order: backward ? 'desc' : 'asc' }),
+    read({ ...filter, start_time: startTime, end_time: endTime, ...window, order: backward ? 'desc' : 'asc' }),
   )
   const edges = lines.map((node) => ({ cursor: logOffset(node), node }))
   if (backward) edges.reverse()

@@ -1,7 +1,8 @@
 /** Revisions and their logs as REST shows them (docs/deployments.md#revisions-and-rollouts). */
 import { z } from 'zod'
 import { uuid } from '../../../domain/core/fields.ts'
-import { type LogPage, logLineId } from '../../../domain/logs/read.ts'
+import { logLineId } from '../../../domain/logs/lines.ts'
+import type { LogPage } from '../../../domain/logs/read.ts'
 import { knownReason, REASON_WORDS } from '../../../domain/model/reasons.ts'
 import { LogLevel, type LogLine, type Revision, RevisionStatus, Source } from '../../../domain/model/rows.ts'
 import { sourceRevisionConfig } from '../../../domain/model/shapes.ts'

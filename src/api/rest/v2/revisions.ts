@@ -1,7 +1,8 @@
 /** Revisions and their logs over REST (docs/api-rules.md#paging, docs/deployments.md#deployments, docs/deployments.md#revisions-and-rollouts). */
 import { readWritten } from '../../../domain/deployments/read.ts'
 import { createRevision, updateInput } from '../../../domain/deployments/update.ts'
-import { readDeploymentLogs, readDeploymentLogsInput, readLogs, readLogsInput } from '../../../domain/logs/read.ts'
+import { readDeploymentLogsInput, readLogsInput } from '../../../domain/logs/query.ts'
+import { readDeploymentLogs, readLogs } from '../../../domain/logs/read.ts'
 import {
   getRevision,
   getRevisionInput,

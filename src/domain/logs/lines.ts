@@ -1,0 +1,102 @@
+/**
+ * The lines of a log as readers get them, by keyset on the line's id: those that are stored, and where lines were removed a
+ * line that says so. That one has the id of the newest line that went, so whoever reads on from before it gets it in its
+ * place, and nobody who has read further. No filter but the time hides it: a gap is never silent.
+ */
+import { z } from 'zod'
+import { type LogLine, Prisma } from '../../generated/prisma/client.ts'
+import { LogLevel, type LogType } from '../../generated/prisma/enums.ts'
+import type { Core } from '../context/context.ts'
+import { escapeLike } from '../core/like-pattern.ts'
+import { decodeCursor, encodeCursor } from '../core/paging.ts'
+
+/** One of the two logs of a revision, or of a deployment: the lines of all its revisions, in order. */
+export interface LogOf {
+  by: 'revisionId' | 'deploymentId'
+  id: string
+  type: LogType
+}
+
+/** Which lines of a log; what is absent excludes none. */
+export interface LogFilter {
+  /** this level or a more severe one */
+  level?: LogLevel
+  /** lines that contain it, in upper or lower case */
+  text?: string
+  /** of this time or later */
+  from?: Date
+  /** before this time */
+  to?: Date
+}
+
+/** A part of the lines that match. */
+export interface LogWindow {
+  order: 'asc' | 'desc'
+  take: number
+  /** behind this id */
+  after?: bigint
+  /** before this id */
+  before?: bigint
+  /** read newest first, but shown oldest first */
+  reversed: boolean
+}
+
+/** What reading needs. */
+export type LogReader = Pick<Core, 'db' | 'settings'>
+
+const COLUMN = { revisionId: Prisma.raw('revision_id'), deploymentId: Prisma.raw('deployment_id') }
+const SEVERITY = Object.values(LogLevel)
+/** No line has it. */
+const LAST = 2n ** 63n - 1n
+
+/** The lines of a window, in its order. One statement, which reads the log's own part of an index and nothing else. */
+export async function readLines(
+  { db, settings }: LogReader,
+  log: LogOf,
+  filter: LogFilter,
+  { order, take, after = 0n, before = LAST }: LogWindow,
+): Promise<LogLine[]> {
+  const column = COLUMN[log.by]
+  const key = (id: bigint) => Prisma.sql`(${log.id}::uuid, ${log.type}::text::"LogType", ${id}::bigint)`
+  const sorted = Prisma.raw(order)
+  const rows = await db.$queryRaw<(Omit<LogLine, 'message'> & { message: string | null })[]>`
+    SELECT id, deployment_id AS "deploymentId", revision_id AS "revisionId", type, attempt, level, message, time FROM (
+      (SELECT l.id, l.deployment_id, l.revision_id, l.type, l.attempt, l.level, l.message, l.time FROM log_lines l
+       WHERE (l.${column}, l.type, l.id) > ${key(after)} AND (l.${column}, l.type, l.id) < ${key(before)}
+         ${wanted(filter)} ${inTime(Prisma.raw('l.time'), filter)}
+       ORDER BY l.${column} ${sorted}, l.type ${sorted}, l.id ${sorted} LIMIT ${take})
+      UNION ALL
+      (SELECT * FROM (
+         SELECT line_id AS id, deployment_id, revision_id, type, attempt, 'warning'::"LogLevel", NULL::text, time FROM log_removals
+         WHERE ${column} = ${log.id}::uuid AND type = ${log.type}::text::"LogType" ORDER BY line_id DESC LIMIT 1
+       ) AS newest WHERE id > ${after} AND id < ${before} ${inTime(Prisma.raw('newest.time'), filter)})
+    ) AS found ORDER BY id ${sorted} LIMIT ${take}`
+  return rows.map((row) => ({ ...row, message: row.message ?? removedMessage(settings.retention) }))
+}
+
+function wanted({ level, text }: LogFilter): Prisma.Sql {
+  const severe = level && SEVERITY.slice(SEVERITY.indexOf(level))
+  return Prisma.sql`
+    ${severe ? Prisma.sql`AND l.level::text = ANY (${severe})` : Prisma.empty}
+    ${text === undefined ? Prisma.empty : Prisma.sql`AND l.message ILIKE ${`%${escapeLike(text)}%`}`}`
+}
+
+function inTime(column: Prisma.Sql, { from, to }: LogFilter): Prisma.Sql {
+  return Prisma.sql`
+    ${from ? Prisma.sql`AND ${column} >= ${from}::timestamptz` : Prisma.empty}
+    ${to ? Prisma.sql`AND ${column} < ${to}::timestamptz` : Prisma.empty}`
+}
+
+const removedMessage = ({ linesPerRevision, logDays }: LogReader['settings']['retention']) =>
+  `… older lines were removed: the newest ${linesPerRevision.toLocaleString('en-US')} of each revision are kept, for ${logDays} days`
+
+/** The opaque cursor of a line: what comes next, in either order, begins behind it. */
+export const logOffset = ({ id }: Pick<LogLine, 'id'>): string => encodeCursor([Number(id)])
+
+/** A line's id for callers: padded, so that ids sort as text. */
+export const logLineId = ({ id }: Pick<LogLine, 'id'>): string => String(id).padStart(16, '0')
+
+/** The id of the line that a cursor names. Throws ValidationError (`cursor_invalid`, at `query.<name>`). */
+export function readLogOffset(offset: string, name: string): bigint {
+  return BigInt(decodeCursor(offset, z.tuple([z.int()]), ['query', name])[0])
+}
