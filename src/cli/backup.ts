@@ -4,7 +4,7 @@ import { BackupError, type Manifest } from '../app/backup/contents.ts'
 import { restore } from '../app/backup/restore.ts'
 import { type Config, postgresEnvironment, readConfig } from '../platform/config/config.ts'
 import { DumpError } from '../platform/postgres/pg-programs.ts'
-import { type Command, CommandError, readOptions, UsageError } from './command.ts'
+import { type Command, CommandError, readOptions, UsageError } from './terminal/command.ts'
 
 const FLAG = { type: 'boolean', default: false } as const
 

@@ -10,7 +10,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { promisify, styleText } from 'node:util'
 import { createClient } from 'graphql-sse'
 import { type Config, readConfig } from '../platform/config/config.ts'
-import { type Command, CommandError, readOptions, UsageError } from './command.ts'
+import { type Command, CommandError, readOptions, UsageError } from './terminal/command.ts'
 
 const run = promisify(execFile)
 const AGENT = fileURLToPath(new URL('../../test/fixtures/agent', import.meta.url))

@@ -8,7 +8,8 @@ import { keyViolations } from '../domain/keys/rules.ts'
 import { agentId as agentIdShape } from '../domain/model/oauth-token.ts'
 import type { ApiKey, Listener } from '../domain/model/rows.ts'
 import { shareListener } from '../domain/rows/locks.ts'
-import { type Command, printTable, readOptions, theWorkspace, UsageError, withCore } from './command.ts'
+import { theWorkspace, withCore } from './core.ts'
+import { type Command, printTable, readOptions, UsageError } from './terminal/command.ts'
 
 export const createKeys: Command = {
   usage:

@@ -7,7 +7,7 @@ import { type ListenerObject, listenerManifest, type ManifestOptions, SECRET_KEY
 import { type Listener, startListener } from '../listener/run.ts'
 import { LISTENER_SETTINGS, readListenerSettings } from '../platform/config/listener-settings.ts'
 import { logDestination } from '../platform/log/destination.ts'
-import { type Command, readOptions, UsageError } from './command.ts'
+import { type Command, readOptions, UsageError } from './terminal/command.ts'
 
 export const runListener: Command = {
   usage: '',

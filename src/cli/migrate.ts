@@ -1,5 +1,6 @@
 /** `migrate`: brings the database up to date without starting a server, which does the same at its start. */
-import { type Command, readOptions, withCore } from './command.ts'
+import { withCore } from './core.ts'
+import { type Command, readOptions } from './terminal/command.ts'
 
 export const migrateDatabase: Command = {
   usage: '',

@@ -3,7 +3,8 @@
 import { addKey } from '../app/keyring-file.ts'
 import { rotateSecrets } from '../domain/secrets/rotate.ts'
 import { readConfig } from '../platform/config/config.ts'
-import { type Command, CommandError, readOptions, UsageError, withCore } from './command.ts'
+import { withCore } from './core.ts'
+import { type Command, CommandError, readOptions, UsageError } from './terminal/command.ts'
 
 export const rotateKeys: Command = {
   usage: '[--new-key]',

@@ -1,7 +1,7 @@
 /** `server stop`: ends the server of this DATA_DIR, and with `--agents` what it has started; needs no database. */
 import { stopAgents, stopServers } from '../app/stop-server.ts'
 import { readConfig } from '../platform/config/config.ts'
-import { type Command, CommandError, readOptions } from './command.ts'
+import { type Command, CommandError, readOptions } from './terminal/command.ts'
 
 export const stopServer: Command = {
   usage: '[--agents]',

@@ -2,7 +2,8 @@
 import { transaction } from '../domain/context/context.ts'
 import { printableName } from '../domain/core/fields.ts'
 import { createWorkspace } from '../domain/workspaces/create.ts'
-import { type Command, printTable, readOptions, theOrganization, UsageError, withCore } from './command.ts'
+import { theOrganization, withCore } from './core.ts'
+import { type Command, printTable, readOptions, UsageError } from './terminal/command.ts'
 
 export const createWorkspaces: Command = {
   usage: '--name NAME [--git-directory] [--organization-id ID]',

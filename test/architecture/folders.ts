@@ -120,7 +120,8 @@ export const FOLDERS: readonly Row[] = [
   // what puts everything together, and what people start
   ['app/backup', 'platform/** domain/context dataplane/runtimes/process/host dataplane/runtimes/process/os'],
   ['app', 'app/backup platform/** domain/** adapters/* dataplane/** listener api/**'],
-  ['cli', 'platform/** domain/** listener app app/backup'],
+  ['cli/terminal', ''],
+  ['cli', 'cli/terminal platform/** domain/** listener app app/backup'],
   ['.', 'platform/config app'],
 ]
 
