@@ -68,7 +68,7 @@ export async function buildApp(config: Config, overrides: Overrides = {}): Promi
 }
 
 async function assemble(config: Config, log: Logger, opened: Awaited<ReturnType<typeof createCore>>): Promise<App> {
-  const { core, database, url } = opened
+  const { core, database, direct } = opened
   await mkdir(config.GIT_DIRECTORY, { recursive: true }).catch((cause) => {
     throw new ConfigError(`The folder of GIT_DIRECTORY can't be used: ${cause.message}.`, { cause })
   })
@@ -94,7 +94,7 @@ async function assemble(config: Config, log: Logger, opened: Awaited<ReturnType<
   core.slots = limits.slots
   const authenticate = createAuthenticator(core, { apiKeys, jwt: jwtOf(config), admission: limits.admission })
   const databaseAnswers = databaseCheck(database)
-  const relay = createRelay({ core, listenUrl: url })
+  const relay = createRelay({ core, listenUrl: direct })
   let background: Background | null = null
   let starting: Promise<void> | null = null
   let draining = false
@@ -136,7 +136,7 @@ async function assemble(config: Config, log: Logger, opened: Awaited<ReturnType<
   async function start(): Promise<void> {
     await fastify.listen({ host: config.HOST, port: config.PORT })
     relay.start()
-    background = await startBackground({ core, database, config, log, url, keys, onStuck })
+    background = await startBackground({ core, database, config, log, direct, keys, onStuck })
   }
 
   async function drain(ending: Ending): Promise<void> {

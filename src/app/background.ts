@@ -46,8 +46,8 @@ export interface BackgroundOptions {
   database: Database
   config: Config
   log: Logger
-  /** of the database */
-  url: string
+  /** of the database, past every pooler; null: there is none */
+  direct: string | null
   /** told of what this server hears of revoked keys */
   keys: { revoked(keyId: string): void; missed(): void }
   /** called when the worker has something that can't be ended: this process has to end */
@@ -61,7 +61,7 @@ export interface Background {
 
 /** Resolves when the server hears what others say and its worker is there. */
 export async function startBackground(options: BackgroundOptions): Promise<Background> {
-  const { core, database, config, log, url, keys, onStuck } = options
+  const { core, database, config, log, direct, keys, onStuck } = options
   const notifier = createNotifier()
   core.notifier = notifier
   const oauthNotifier = createNotifier()
@@ -71,7 +71,7 @@ export async function startBackground(options: BackgroundOptions): Promise<Backg
   const gitProviderJobs = startJobs(log, gitProviderJobsOf(own))
   const listening = await new Promise<Listening>((resolve) => {
     const started = listen({
-      url,
+      url: direct,
       channels: [WORK_CHANNEL, KEY_CHANNEL, OAUTH_CHANNEL, ...(core.gitProvider ? [GITPROVIDER_CHANNEL] : [])],
       onNotify(channel, payload) {
         if (channel === KEY_CHANNEL) keys.revoked(payload)
@@ -115,7 +115,7 @@ export async function startBackground(options: BackgroundOptions): Promise<Backg
       linesPerSecond: config.APP_OUTPUT_LINES_PER_SECOND,
       warn: (about, message) => log.warn(about, message),
     })
-    const local = config.RUNTIME === 'kubernetes' ? null : await processRuntime(own, config, url, log, output)
+    const local = config.RUNTIME === 'kubernetes' ? null : await processRuntime(own, config, direct!, log, output)
     const runtime = local ?? (await kubernetesRuntime(config, log))
     const started = await startWorker({
       controlPlane,

@@ -13,6 +13,7 @@ import { connectDatabase, type Database } from '../platform/postgres/client.ts'
 import { databaseClock } from '../platform/postgres/clock.ts'
 import { type Embedded, startEmbedded } from '../platform/postgres/embedded/embedded.ts'
 import { MigrationError, migrate } from '../platform/postgres/migrate.ts'
+import { isPooled, requireDirect, requireRoleSettings } from '../platform/postgres/pooler.ts'
 import { refuseUnfinished } from './backup/unfinished.ts'
 import { loadKeyRing } from './keyring-file.ts'
 import { lookAfterPrograms } from './programs.ts'
@@ -23,8 +24,8 @@ const TEARDOWN_DEADLINE = 10
 export interface Opened {
   core: Core
   database: Database
-  /** of the database, with its password: never log it */
-  url: string
+  /** of the database past every pooler, with its password: never log it. null: a pooler is the only way to it */
+  direct: string | null
   /** names of the migrations that were applied now */
   migrated: string[]
   /** Resolves, with why, if the embedded Postgres ended under us and can't be started again. */
@@ -43,12 +44,12 @@ export async function createCore(config: Config, log: Logger, clock?: () => Date
   const gitProvider = await createGitProvider(config, log)
   const registry = await createRegistry(config)
   const embedded = config.DATABASE_URL ? null : await startOwnPostgres(config, log)
-  const url = config.DATABASE_URL ?? embedded!.url
   try {
-    const migrated = await bringUpToDate(url, log)
-    const own = await databaseClock(url, log)
+    const { url, direct, migrated } = await bringUpToDate(config, embedded?.url ?? null, log)
+    const own = await databaseClock(direct ?? url, log)
     const database = connectDatabase({
       url,
+      pooled: url === direct ? undefined : { direct },
       poolSize: config.DATABASE_POOL,
       workerPoolSize: config.DATABASE_WORKER_POOL,
       querySeconds: config.DATABASE_QUERY_SECONDS,
@@ -77,7 +78,7 @@ export async function createCore(config: Config, log: Logger, clock?: () => Date
     return {
       core,
       database,
-      url,
+      direct,
       migrated,
       lost: embedded ? embedded.lost.then((cause) => cantBeUsed(config, cause)) : new Promise(() => {}),
       async close() {
@@ -115,14 +116,40 @@ function cantBeUsed({ DATA_DIR }: Config, cause: unknown): ConfigError {
   return new ConfigError(`The embedded Postgres in ${DATA_DIR} can't be used: ${said(cause)}`, { cause })
 }
 
-/** The first use of the database: whatever goes wrong with reaching it shows here. */
-async function bringUpToDate(url: string, log: Logger): Promise<string[]> {
+/** The first use of the database: whatever goes wrong with reaching it shows here. `own`: the embedded one. */
+async function bringUpToDate(
+  config: Config,
+  own: string | null,
+  log: Logger,
+): Promise<{ url: string; direct: string | null; migrated: string[] }> {
+  const url = config.DATABASE_URL ?? own!
   try {
-    return await migrate(url, { log })
+    const direct = own ?? (await directUrl(config, url))
+    if (direct === null) log.warn(NO_DIRECT_URL)
+    const migrated = await migrate(direct ?? url, { log, pooled: direct === null })
+    if (direct !== url) await requireRoleSettings(url)
+    return { url, direct, migrated }
   } catch (cause) {
-    if (cause instanceof MigrationError) throw cause
+    if (cause instanceof MigrationError || cause instanceof ConfigError) throw cause
     throw new ConfigError(`The database can't be used: ${said(cause)}. See DATABASE_URL.`, { cause })
   }
+}
+
+const NO_DIRECT_URL =
+  'there is a connection pooler at DATABASE_URL, through which nobody can LISTEN: changes are looked for every second. Set DATABASE_DIRECT_URL'
+
+/** Null: a pooler is the only way. */
+async function directUrl({ DATABASE_DIRECT_URL, RUNTIME, WORKER }: Config, url: string): Promise<string | null> {
+  if (DATABASE_DIRECT_URL) {
+    await requireDirect(DATABASE_DIRECT_URL, url)
+    return DATABASE_DIRECT_URL
+  }
+  if (!(await isPooled(url))) return url
+  if (RUNTIME === 'process' && WORKER)
+    throw new ConfigError(
+      'RUNTIME=process makes databases, which can’t be done through the connection pooler at DATABASE_URL: set DATABASE_DIRECT_URL.',
+    )
+  return null
 }
 
 /** Of several addresses that were tried in vain only the code is common, and there is no message. */

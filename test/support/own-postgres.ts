@@ -6,12 +6,12 @@ import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import fs from 'node:fs'
 import { chmod, chown, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import net, { type AddressInfo } from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { systemAccount } from '../../src/platform/postgres/embedded/account.ts'
 import { asAdmin } from './database.ts'
+import { freePort } from './free-port.ts'
 
 const PROGRAMS = ['postgres', 'initdb', 'pg_dump', 'pg_restore']
 const OLDEST = 15
@@ -91,12 +91,4 @@ async function untilUp(url: string): Promise<void> {
     } catch (error) {
       if (Date.now() > until) throw error
     }
-}
-
-async function freePort(): Promise<number> {
-  const probe = net.createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const { port } = probe.address() as AddressInfo
-  probe.close()
-  return port
 }

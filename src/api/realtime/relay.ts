@@ -21,8 +21,8 @@ import { RetryingReader } from './retrying-reader.ts'
 
 export interface RelayOptions {
   core: Pick<Core, 'db' | 'log' | 'clock' | 'observer'>
-  /** `postgresql://…` of a direct connection (no transaction pooler): LISTEN belongs to a session */
-  listenUrl: string
+  /** `postgresql://…` of a direct connection (no transaction pooler): LISTEN belongs to a session. null: there is none */
+  listenUrl: string | null
   /** how often the counters are compared, in ms; default 2 s */
   pollEvery?: number
   /** the most events that wait for one subscriber; default 1,000 */
@@ -40,7 +40,7 @@ export function createRelay(options: RelayOptions): Relay {
 
 export class Relay {
   readonly #core: Pick<Core, 'db' | 'log' | 'clock' | 'observer'>
-  readonly #listenUrl: string
+  readonly #listenUrl: string | null
   readonly #pollEvery: number
   readonly #hub: Hub
   readonly #reader: RetryingReader

@@ -61,7 +61,7 @@ async function saveDatabases(
   // agents whose server is stopped at the moment need it, too
   const needed = () => keeperLives(config.DATA_DIR)
   const embedded = config.DATABASE_URL ? null : await startEmbedded({ dataDir: config.DATA_DIR, needed })
-  const url = config.DATABASE_URL ?? embedded!.url
+  const url = config.DATABASE_DIRECT_URL ?? config.DATABASE_URL ?? embedded!.url
   try {
     if (how === 'dumps') await saveDumps(url, path.join(target, 'databases'), databaseName, env)
     else await copyCluster(url, path.join(target, 'postgres'))

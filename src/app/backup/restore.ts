@@ -30,7 +30,8 @@ export async function restore({ config, backup, filesOnly, env }: RestoreOptions
   const manifest = await readManifest(backup)
   requireFitting(config, manifest, filesOnly)
   const dumps = manifest.databases === 'dumps' && !filesOnly ? path.join(backup, 'databases') : null
-  const inTheWay = dumps && config.DATABASE_URL && (await obstacle(config.DATABASE_URL, await namesOfDumps(dumps)))
+  const ownUrl = config.DATABASE_DIRECT_URL ?? config.DATABASE_URL
+  const inTheWay = dumps && ownUrl && (await obstacle(ownUrl, await namesOfDumps(dumps)))
   if (inTheWay) throw new BackupError(inTheWay)
   await makeRoom(config)
   await bringFilesBack(config, path.join(backup, 'data'))
@@ -38,7 +39,7 @@ export async function restore({ config, backup, filesOnly, env }: RestoreOptions
   // a copy is started once, to see that it is whole
   const embedded = config.DATABASE_URL ? null : await startEmbedded({ dataDir: config.DATA_DIR })
   try {
-    if (dumps) await bringDatabasesBack(config, config.DATABASE_URL ?? embedded!.url, dumps, env)
+    if (dumps) await bringDatabasesBack(config, ownUrl ?? embedded!.url, dumps, env)
   } finally {
     await embedded?.stop()
   }

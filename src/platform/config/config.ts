@@ -83,6 +83,8 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     together(wrong, { STORAGE_S3_ACCESS_KEY_ID, STORAGE_S3_SECRET_ACCESS_KEY })
     const { REGISTRY_URL, REGISTRY_TOKEN_KEY, REGISTRY_TOKEN_CERTIFICATE } = config
     together(wrong, { REGISTRY_URL, REGISTRY_TOKEN_KEY, REGISTRY_TOKEN_CERTIFICATE })
+    if (config.DATABASE_DIRECT_URL && !config.DATABASE_URL)
+      wrong.push('DATABASE_DIRECT_URL needs DATABASE_URL, the same database through a pooler')
     if (config.RUNTIME === 'kubernetes' && !config.K8S_NAMESPACE)
       wrong.push('RUNTIME=kubernetes needs K8S_NAMESPACE, the namespace of the deployments')
   }

@@ -66,6 +66,11 @@ export const SETTINGS = {
     null,
     'Postgres ≥ 15. None: an embedded Postgres in `DATA_DIR`',
   ],
+  DATABASE_DIRECT_URL: [
+    z.url({ protocol: /^postgres(ql)?$/, error: 'must be a postgresql:// URL' }).optional(),
+    null,
+    'the same database past the connection pooler that is at `DATABASE_URL` ([Poolers](operations.md#a-connection-pooler)); without a pooler there is no need of it',
+  ],
   DATABASE_POOL: [
     integer(2, 500),
     '10',

@@ -33,6 +33,11 @@ export interface Database {
 export interface DatabaseOptions {
   /** `postgresql://…` */
   url: string
+  /**
+   * `url` is a pooler, which refuses settings of a session: there they stand at the role (pooler.ts). `direct`: past it, for
+   * the renewal of leases, since those who fill the pooler up must not hold it up; null: there is none.
+   */
+  pooled?: { direct: string | null }
   /** the most connections of requests */
   poolSize: number
   /** the most connections of the worker and its like; default 5 */
@@ -77,6 +82,7 @@ const IDLE_IN_TRANSACTION = 10_000
 /** Connects lazily: a database that can't be reached shows at the first query. */
 export function connectDatabase({
   url,
+  pooled,
   poolSize,
   workerPoolSize = 5,
   querySeconds = 8,
@@ -85,10 +91,12 @@ export function connectDatabase({
   const requests = ofRequests(querySeconds)
   const outage = createOutage(log)
   const listeners = new Set<(sql: string) => void>()
-  const open = (name: string, max: number, limits: Limits, idleTimeoutMillis = 10_000) =>
+  const set = (limits: Limits) => (pooled ? url : withSessionSettings(url, limits))
+  const direct = (limits: Limits) => (pooled?.direct ? withSessionSettings(pooled.direct, limits) : set(limits))
+  const open = (name: string, max: number, limits: Limits, to = set, idleTimeoutMillis = 10_000) =>
     new WatchedPool(
       {
-        connectionString: withSessionSettings(url, limits),
+        connectionString: to(limits),
         max,
         keepAlive: true,
         connectionTimeoutMillis: limits.connect,
@@ -107,7 +115,7 @@ export function connectDatabase({
     api: open('pilothouse', poolSize, requests),
     worker: open('pilothouse worker', workerPoolSize, WORKER),
     // never closed for being idle: to connect is one more thing that can take its time
-    renewal: open('pilothouse leases', RENEWAL_POOL, RENEWAL, 0),
+    renewal: open('pilothouse leases', RENEWAL_POOL, RENEWAL, direct, 0),
     // two: what metrics count keeps nobody waiting who asks whether the server is ready
     health: open('pilothouse health', 2, HEALTH),
   }

@@ -1,14 +1,16 @@
 /**
  * LISTEN that heals itself: one connection of its own, watched by a heartbeat, opened again with back-off when it
  * breaks. A notification is only ever a hint that comes early: those sent while there was no connection are lost,
- * so callers read their state again at every `onConnect`.
+ * so callers read their state again at every `onConnect`. Through a pooler nobody can LISTEN: there `onConnect` comes every
+ * now and then instead.
  */
 import pg from 'pg'
 import { backoff, sleep } from '../async/retry.ts'
 import type { Log } from '../log/log.ts'
 
 export interface ListenOptions {
-  url: string
+  /** of a direct connection; null: there is only a pooler, and `onConnect` is called every second */
+  url: string | null
   channels: readonly string[]
   onNotify(channel: string, payload: string): void
   /** after every connect, the first too, once the channels are listened to: read again what they are about */
@@ -23,6 +25,8 @@ export interface Listening {
   close(): Promise<void>
 }
 
+/** ms between two calls of `onConnect` where nobody can LISTEN */
+const POLL_EVERY = 1_000
 const SHORTEST_PAUSE = 100
 const LONGEST_PAUSE = 10_000
 /** Tries in vain until it is worth a line in the log, after some seconds: of a short absence others tell. */
@@ -31,7 +35,8 @@ const LASTING = 4
 /** Begins at once and never gives up. */
 export function listen(options: ListenOptions): Listening {
   const abort = new AbortController()
-  const done = keepListening(options, abort.signal)
+  const done =
+    options.url === null ? keepPolling(options, abort.signal) : keepListening(options, options.url, abort.signal)
   return {
     async close() {
       abort.abort()
@@ -40,11 +45,20 @@ export function listen(options: ListenOptions): Listening {
   }
 }
 
-async function keepListening(options: ListenOptions, signal: AbortSignal): Promise<void> {
+async function keepPolling({ log, onConnect }: ListenOptions, signal: AbortSignal): Promise<void> {
+  // the first time, too, only when the caller has what `listen` returns
+  await Promise.resolve()
+  while (!signal.aborted) {
+    guarded(log, onConnect)
+    await sleep(POLL_EVERY, signal)
+  }
+}
+
+async function keepListening(options: ListenOptions, url: string, signal: AbortSignal): Promise<void> {
   let failures = 0
   while (!signal.aborted) {
     try {
-      await session(options, signal, () => {
+      await session(options, url, signal, () => {
         if (failures > LASTING) options.log.info({}, 'the LISTEN connection is there again')
         failures = 0
       })
@@ -59,10 +73,10 @@ async function keepListening(options: ListenOptions, signal: AbortSignal): Promi
 }
 
 /** One connection, from its opening to its end: returns when `signal` aborts, throws when it breaks. */
-async function session(options: ListenOptions, signal: AbortSignal, connected: () => void): Promise<void> {
+async function session(options: ListenOptions, url: string, signal: AbortSignal, connected: () => void): Promise<void> {
   const { every, limit } = options.heartbeat ?? { every: 10_000, limit: 5_000 }
   const client = new pg.Client({
-    connectionString: options.url,
+    connectionString: url,
     application_name: 'pilothouse listen',
     keepAlive: true,
     connectionTimeoutMillis: limit,

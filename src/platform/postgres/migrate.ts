@@ -34,6 +34,8 @@ export interface MigrateOptions {
   connectMs?: number
   /** folder of `<name>/migration.sql`; default: the project's prisma/migrations */
   directory?: string
+  /** `url` is a pooler, which can't hold the lock: what is missing is an error */
+  pooled?: boolean
 }
 
 interface Migration {
@@ -63,8 +65,7 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
   await client.connect()
   try {
     await requireVersion(client)
-    await client.query('SELECT pg_advisory_lock($1)', [PRISMA_LOCK])
-    await client.query(HISTORY_TABLE)
+    if (!options.pooled) await lockHistory(client)
     const applied = await readHistory(client)
     requireKnown(migrations, [...applied.keys()], options.log)
     const missing = migrations.filter(({ name, checksum }) => {
@@ -73,6 +74,10 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
         options.log?.warn({ migration: name }, 'a migration was changed after it was applied')
       return known === undefined
     })
+    if (options.pooled && missing.length > 0)
+      throw new MigrationError(
+        'The database has to be brought up to date, which can’t be done through a connection pooler: set DATABASE_DIRECT_URL.',
+      )
     for (const migration of missing) await apply(client, migration)
     return missing.map(({ name }) => name)
   } finally {
@@ -98,8 +103,20 @@ async function requireVersion(client: pg.Client): Promise<void> {
     throw new MigrationError(`Postgres ${OLDEST_POSTGRES} or newer is needed; this server is ${version}.`)
 }
 
+/** Waits for others that migrate, then makes sure that there is a history. */
+async function lockHistory(client: pg.Client): Promise<void> {
+  // a role that is used through a pooler has limits of its own, which are not for this
+  await client.query('SET statement_timeout = 0; SET lock_timeout = 0; SET idle_in_transaction_session_timeout = 0')
+  await client.query('SELECT pg_advisory_lock($1)', [PRISMA_LOCK])
+  await client.query(HISTORY_TABLE)
+}
+
 /** name → checksum of what has been applied. */
 async function readHistory(client: pg.Client): Promise<Map<string, string>> {
+  const there = await client.query<{ there: boolean }>(
+    `SELECT to_regclass('"_prisma_migrations"') IS NOT NULL AS there`,
+  )
+  if (!there.rows[0]!.there) return new Map()
   const { rows } = await client.query<{ migration_name: string; checksum: string; finished_at: Date | null }>(
     `SELECT migration_name, checksum, finished_at FROM "_prisma_migrations" WHERE rolled_back_at IS NULL`,
   )

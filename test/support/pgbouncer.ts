@@ -1,0 +1,94 @@
+/** PgBouncer in transaction mode in front of a test's database, where it is installed. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import fs from 'node:fs'
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import net from 'node:net'
+import os from 'node:os'
+import path from 'node:path'
+import pg from 'pg'
+import { systemAccount } from '../../src/platform/postgres/embedded/account.ts'
+import { freePort } from './free-port.ts'
+
+/** Of the program; null: it is not installed. */
+export const PGBOUNCER =
+  ['/usr/sbin/pgbouncer', '/usr/bin/pgbouncer', '/opt/homebrew/bin/pgbouncer'].find((file) => fs.existsSync(file)) ??
+  null
+
+export interface Pooler {
+  /** of the same database, through it */
+  url: string
+  /** Its sessions are made anew, as its RECONNECT does. */
+  reconnect(): Promise<void>
+  stop(): Promise<void>
+}
+
+/** `url`: of the database, past it. `size`: the sessions it has for each role. */
+export async function startPooler(url: string, size = 5): Promise<Pooler> {
+  const { hostname, port, username, password, pathname } = new URL(url)
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'pilothouse-pooler-'))
+  await chmod(folder, 0o755)
+  const listens = await freePort()
+  const database = pathname.slice(1)
+  const users = path.join(folder, 'users')
+  const file = path.join(folder, 'pgbouncer.ini')
+  await writeFile(users, `"${decodeURIComponent(username)}" "${decodeURIComponent(password)}"\n`, { mode: 0o644 })
+  await writeFile(
+    file,
+    `[databases]
+${database} = host=${hostname} port=${port} dbname=${database}
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = ${listens}
+unix_socket_dir =
+auth_type = plain
+auth_file = ${users}
+pool_mode = transaction
+default_pool_size = ${size}
+max_client_conn = 500
+admin_users = ${decodeURIComponent(username)}
+`,
+    { mode: 0o644 },
+  )
+  const account = process.getuid?.() === 0 ? systemAccount() : {}
+  const child = spawn(PGBOUNCER!, ['-q', file], { ...account, cwd: '/', stdio: ['ignore', 'ignore', 'pipe'] })
+  let said = ''
+  child.stderr.on('data', (chunk) => {
+    said += chunk
+  })
+  await untilUp(listens, () => {
+    if (child.exitCode !== null) throw new Error(`pgbouncer ended: ${said}`)
+  })
+  const through = new URL(url)
+  through.host = `127.0.0.1:${listens}`
+  return {
+    url: through.toString(),
+    async reconnect() {
+      const console = new URL(through)
+      console.pathname = '/pgbouncer'
+      const admin = new pg.Client({ connectionString: console.toString() })
+      await admin.connect()
+      await admin.query('RECONNECT')
+      await admin.end()
+    },
+    async stop() {
+      const ended = once(child, 'exit')
+      child.kill('SIGKILL')
+      await ended
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+async function untilUp(port: number, look: () => void): Promise<void> {
+  for (;;) {
+    look()
+    const socket = net.connect(port, '127.0.0.1')
+    const up = await Promise.race([
+      once(socket, 'connect').then(() => true),
+      once(socket, 'error').then(() => false),
+    ]).catch(() => false)
+    socket.destroy()
+    if (up) return
+  }
+}
