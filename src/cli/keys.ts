@@ -5,6 +5,7 @@ import { optional, printableName, uuid } from '../domain/core/fields.ts'
 import { issueKey, KEY_ROLES, type NewKey, WITHOUT_HASH } from '../domain/keys/issue.ts'
 import { markRevoked } from '../domain/keys/revoke.ts'
 import { keyViolations } from '../domain/keys/rules.ts'
+import { COMMAND_LINE } from '../domain/model/event-actor.ts'
 import { agentId as agentIdShape } from '../domain/model/oauth-token.ts'
 import type { ApiKey, Listener } from '../domain/model/rows.ts'
 import { shareListener } from '../domain/rows/locks.ts'
@@ -51,6 +52,7 @@ export const createKeys: Command = {
           agentId,
           expiresAt,
           createdBy: null,
+          actor: COMMAND_LINE,
         })
       })
       // the key alone on stdout, so that a script can take it
@@ -172,7 +174,7 @@ export const revokeKeys: Command = {
               orderBy: { createdAt: 'asc' },
             })
           ).id
-        await markRevoked(tx, key, { workspaceId, actor: null })
+        await markRevoked(tx, key, { workspaceId, actor: COMMAND_LINE })
       })
       process.stdout.write(`Revoked ${id.data}\n`)
     })

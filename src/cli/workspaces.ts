@@ -1,6 +1,7 @@
 /** `workspaces create`, `workspaces list`: the tenants of this installation. */
 import { transaction } from '../domain/context/context.ts'
 import { printableName } from '../domain/core/fields.ts'
+import { COMMAND_LINE } from '../domain/model/event-actor.ts'
 import { createWorkspace } from '../domain/workspaces/create.ts'
 import { theOrganization, withCore } from './core.ts'
 import { type Command, printTable, readOptions, UsageError } from './terminal/command.ts'
@@ -23,6 +24,7 @@ export const createWorkspaces: Command = {
           organizationId: organization.id,
           name: name.data,
           directoryIntegration: values['git-directory'],
+          actor: COMMAND_LINE,
         }),
       )
       process.stdout.write(`${workspace.id}\n`)

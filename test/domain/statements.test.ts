@@ -69,7 +69,8 @@ test('what waits for a listener costs one statement more, for the listener’s n
   }
   const named: string[] = []
   const stop = domain.database.onQuery((sql) => {
-    if (/compute_id/.test(sql)) named.push(sql)
+    // the log names actors, in a statement that there is anyway
+    if (/compute_id/.test(sql) && !/INSERT INTO events/.test(sql)) named.push(sql)
   })
   const { deploymentId: id } = await createDeployment(ctx, { body })
   expect(named).toHaveLength(1)

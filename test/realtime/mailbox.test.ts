@@ -16,7 +16,8 @@ const event = (sequence: number): StoredEvent => ({
   reason: null,
   message: null,
   attempt: null,
-  actor: null,
+  changed: [],
+  actor: { kind: 'system', id: null, name: null },
   occurredAt: new Date(),
 })
 

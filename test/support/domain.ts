@@ -94,7 +94,9 @@ export async function testDomain(settings: Partial<DomainSettings> = {}): Promis
 
 function actor(organizationId: string, workspaceId: string, role: Role): Actor {
   return {
+    kind: 'api_key',
     subject: `test-${role}`,
+    name: `test ${role}`,
     organizationId,
     workspaceId,
     role,

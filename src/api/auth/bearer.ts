@@ -90,7 +90,9 @@ export function createJwts(core: Core, options: JwtOptions) {
       const found = await tenants.get(`${org} ${asked ?? ''}`, () => lookTenancy(core, org, asked))
       if (!found) throw new UnauthenticatedError('The organization of the token does not exist here.')
       const actor: Actor = {
+        kind: 'person',
         subject: sub,
+        name: sub,
         organizationId: org,
         workspaceId: workspace,
         role,

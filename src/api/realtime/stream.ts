@@ -52,7 +52,7 @@ export async function streamRevisionStatus(
     },
   })
   const ids = { deploymentId: query.deployment_id, revisionId: query.revision_id }
-  const scope: EventScope = { type: 'revision.status', ...ids }
+  const scope: EventScope = { types: ['revision.status'], ...ids }
   const leave = takeSlot(ctx, 'streams')
   const mailbox = relay.subscribe(ctx.workspace.id, scope)
   mailbox.ended.addEventListener('abort', leave, { once: true })

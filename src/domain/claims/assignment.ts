@@ -4,6 +4,7 @@
  */
 import type { Step as StepRow } from '../../generated/prisma/client.ts'
 import type { Core, Tx } from '../context/context.ts'
+import { holderOf } from '../model/event-actor.ts'
 import { effectiveSpec, type ResourceSpec } from '../model/resource-spec.ts'
 import type { SecretReference } from '../model/shapes.ts'
 import { WORK_COLUMNS } from '../protocol/answers.ts'
@@ -67,7 +68,7 @@ async function begin(tx: Tx, deployment: LockedDeployment, step: StepRow): Promi
   }
   const revision = await tx.sql.revision.findUniqueOrThrow({ where: { id: step.revisionId } })
   const to = whenTaken(revision)
-  if (to) await transition(tx, deployment.workspaceId, revision, { to })
+  if (to) await transition(tx, deployment.workspaceId, revision, { to, actor: holderOf(deployment.listenerId) })
   return deployment
 }
 

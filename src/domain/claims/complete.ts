@@ -7,6 +7,7 @@ import type { Step } from '../../generated/prisma/client.ts'
 import { type Core, type Tx, transaction } from '../context/context.ts'
 import { rejectIfAny, type Violation } from '../core/errors.ts'
 import { violation } from '../core/parse.ts'
+import { holderOf } from '../model/event-actor.ts'
 import { asReported } from '../model/explanation.ts'
 import { FAILED_STEP } from '../model/reasons.ts'
 import type { Assignment, CompleteAnswer, CompleteRequest } from '../protocol/protocol.ts'
@@ -100,7 +101,9 @@ async function record(
   }
   const situation = await look(core, tx, deployment)
   const actions = isLate ? fail(situation.state, late(step.kind)) : reported(situation.state, step, request)
-  return { recorded: !isLate, deployment: await settle(core, tx, situation, actions) }
+  // what the clock has decided is not the holder's doing
+  const actor = isLate ? undefined : holderOf(deployment.listenerId)
+  return { recorded: !isLate, deployment: await settle(core, tx, situation, actions, actor) }
 }
 
 /** What comes of the holder's word. */

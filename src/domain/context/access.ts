@@ -2,12 +2,17 @@
  * Who may do what (docs/api-rules.md#who-is-calling): verbs require roles, and queries are limited to the tenant by the
  * where-clauses from here.
  */
+
 import type { Role } from '../../generated/prisma/enums.ts'
 import { ForbiddenError, NotFoundError } from '../core/errors.ts'
+import type { ActorKind, EventActor } from '../model/event-actor.ts'
 
 /** Who calls. `subject`: the JWT's `sub` or the key's id; `created_by` and the owners of tokens are subjects. */
 export interface Actor {
+  kind: 'api_key' | 'person'
   subject: string
+  /** of the key, for people; a person's is the subject */
+  name: string
   organizationId: string
   /** null: the credential is for every workspace of the organization */
   workspaceId: string | null
@@ -18,6 +23,19 @@ export interface Actor {
   agentId: string | null
   /** may read the values of secrets */
   secretsRead: boolean
+}
+
+/** Whoever acts, as events name them. */
+export function actorOf({
+  kind,
+  subject,
+  name,
+}: {
+  kind: ActorKind
+  subject: string | null
+  name: string | null
+}): EventActor {
+  return { kind, id: subject, name }
 }
 
 /** What a check of roles needs of a request's context. */

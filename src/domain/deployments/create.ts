@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { Prisma } from '../../generated/prisma/client.ts'
-import { requireRole, tenant } from '../context/access.ts'
+import { actorOf, requireRole, tenant } from '../context/access.ts'
 import { type RequestContext, type Tx, transaction } from '../context/context.ts'
 import { type Written, writeVerb } from '../context/read-back.ts'
 import { ConflictError, rejectIfAny, type Violation } from '../core/errors.ts'
@@ -94,7 +94,7 @@ async function create(
   const secretSetId = await storeSecrets(tx.sql, ctx.keyring, id, body.secrets)
   const tracingProjectId = await findOrCreateTracingProject(ctx, tx, body.name)
   const deployment = await completeInsert(tx, id, { secretSetId, tracingProjectId })
-  tx.emit({ workspaceId: ctx.workspace.id, type: 'deployment.created', deploymentId: id, actor: ctx.actor.subject })
+  tx.emit({ workspaceId: ctx.workspace.id, type: 'deployment.created', deploymentId: id, actor: actorOf(ctx.actor) })
   const revisionId = await rollOut(ctx, tx, deployment, {
     ...revisionColumns(revision),
     sourceTarballPath: null,

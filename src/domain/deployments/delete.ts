@@ -3,7 +3,7 @@
  * its holder, and only then do reads answer 404.
  */
 import { z } from 'zod'
-import { requireRole } from '../context/access.ts'
+import { actorOf, requireRole } from '../context/access.ts'
 import type { RequestContext, Tx } from '../context/context.ts'
 import { DomainError, ForbiddenError } from '../core/errors.ts'
 import { queryBool, uuid } from '../core/fields.ts'
@@ -89,7 +89,7 @@ async function deleteOne(ctx: RequestContext, id: string, how: HowToDelete): Pro
 }
 
 async function askForDeletion(ctx: RequestContext, tx: Tx, deployment: LockedDeployment): Promise<LockedDeployment> {
-  const actor = ctx.actor.subject
+  const actor = actorOf(ctx.actor)
   const before = await look(ctx, tx, deployment)
   await apply(ctx, tx, before, interrupt(before.state.open, explain('DEPLOYMENT_DELETED', {})), actor)
   const next = await deleted(tx, deployment)
@@ -101,7 +101,7 @@ async function askForDeletion(ctx: RequestContext, tx: Tx, deployment: LockedDep
 async function drop(ctx: RequestContext, tx: Tx, deployment: LockedDeployment): Promise<void> {
   const now = await look(ctx, tx, deployment)
   // of what was never begun nothing is given up: the plan says that it is torn down, as it does without force
-  await settle(ctx, tx, now, now.state.begun > 0 ? [{ do: 'torn down' }] : [], ctx.actor.subject)
+  await settle(ctx, tx, now, now.state.begun > 0 ? [{ do: 'torn down' }] : [], actorOf(ctx.actor))
 }
 
 function requireForce(ctx: RequestContext): void {

@@ -4,13 +4,13 @@
  */
 import { z } from 'zod'
 import type { Prisma, SecretSet } from '../../generated/prisma/client.ts'
-import { requireRole } from '../context/access.ts'
+import { actorOf, requireRole } from '../context/access.ts'
 import type { RequestContext, Tx } from '../context/context.ts'
 import { type ReadBack, type Written, writeVerb } from '../context/read-back.ts'
-import { changesAnything } from '../core/changes.ts'
+import { changedFields } from '../core/changes.ts'
 import { rejectIfAny } from '../core/errors.ts'
 import { parse } from '../core/parse.ts'
-import { buildColumns, saysRevision } from '../model/revision-source.ts'
+import { buildColumns, revisionColumns, saysRevision } from '../model/revision-source.ts'
 import { deploymentPath, type UpdateBody, updateBody } from '../model/shapes.ts'
 import { baseOf, sourceAfter } from '../rollouts/base.ts'
 import { rollOut } from '../rollouts/rollout.ts'
@@ -82,15 +82,22 @@ async function merge(
     ...(config?.resource_spec == null ? {} : { resourceSpec: config.resource_spec as Prisma.InputJsonObject }),
     ...buildColumns(config, deployment),
     ...(body.secret_references == null ? {} : { secretReferences: body.secret_references }),
-    ...(body.secrets == null ? {} : { secretSetId: await replaceSecrets(ctx, tx, deployment.id, body.secrets, set) }),
   }
-  if (!revise && !changesAnything(deployment, changes)) return null
-  const edited = await edit(tx, deployment, changes)
+  const secrets = await replaceSecrets(ctx, tx, deployment.id, body.secrets, set)
+  const source = revisionColumns(body.source_revision_config, base)
+  const changed = [
+    ...changedFields(base, source),
+    ...changedFields(deployment, changes),
+    ...(secrets?.different ? ['secrets'] : []),
+  ]
+  if (!revise && changed.length === 0) return null
+  const edited = await edit(tx, deployment, secrets ? { ...changes, secretSetId: secrets.id } : changes)
   tx.emit({
     workspaceId: deployment.workspaceId,
     type: 'deployment.updated',
+    changed,
     deploymentId: deployment.id,
-    actor: ctx.actor.subject,
+    actor: actorOf(ctx.actor),
   })
   // what makes no revision is carried out on the running one, by its holder
   const holderConcerned = config?.custom_url != null || config?.resource_spec != null || body.secret_references != null
@@ -98,12 +105,18 @@ async function merge(
   return revise ? rollOut(ctx, tx, next, sourceAfter(base, next, body)) : null
 }
 
+/** The set that a PATCH asks for, stored, and whether it has other names or values than the one before; null: it asks for none. */
 async function replaceSecrets(
   ctx: RequestContext,
   tx: Tx,
   deploymentId: string,
-  secrets: NonNullable<UpdateBody['secrets']>,
+  asked: UpdateBody['secrets'],
   set: SecretSet | null,
-): Promise<string> {
-  return storeSecrets(tx.sql, ctx.keyring, deploymentId, unmask(secrets, openSecrets(ctx.keyring, set)))
+): Promise<{ id: string; different: boolean } | null> {
+  if (asked == null) return null
+  const stored = openSecrets(ctx.keyring, set)
+  const secrets = unmask(asked, stored)
+  const values = new Map(stored.map(({ name, value }) => [name, value]))
+  const different = secrets.length !== stored.length || secrets.some(({ name, value }) => values.get(name) !== value)
+  return { id: await storeSecrets(tx.sql, ctx.keyring, deploymentId, secrets), different }
 }

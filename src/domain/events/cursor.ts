@@ -35,12 +35,12 @@ export function readPastCursor(ctx: RequestContext, cursor: string, name: 'after
   return sequence
 }
 
-/** Events behind a cursor at `sequence` were removed: all up to `removed`. Throws ValidationError (`cursor_expired`, at `query.after`). */
-export function refuseExpired(sequence: bigint, removed: bigint): void {
+/** Events behind a cursor at `sequence` were removed: all up to `removed`. Throws ValidationError (`cursor_expired`, at `query.<name>`). */
+export function refuseExpired(sequence: bigint, removed: bigint, name: 'after' | 'before' = 'after'): void {
   if (sequence >= removed) return
   const msg =
     'Events after this cursor were removed, since they were too old. Read the current state, then go on without a cursor, or with a newer one.'
-  throw new ValidationError([{ loc: ['query', 'after'], msg, type: 'cursor_expired' }])
+  throw new ValidationError([{ loc: ['query', name], msg, type: 'cursor_expired' }])
 }
 
 function invalidCursor(name: string, msg: string): ValidationError {

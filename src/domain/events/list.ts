@@ -4,7 +4,8 @@ import { requireRole, tenant } from '../context/access.ts'
 import type { RequestContext } from '../context/context.ts'
 import { type Slice, type Window, windowSize } from '../core/paging.ts'
 import { readEventCursor, refuseExpired } from './cursor.ts'
-import { REMOVED, type StoredEvent } from './read.ts'
+import { REMOVED } from './read.ts'
+import { EVENT_COLUMNS, type EventRow, type StoredEvent, toEvent } from './row.ts'
 
 /** The deployments, or revisions, whose events are meant. */
 export interface EventSubjects {
@@ -28,10 +29,8 @@ export async function listEvents(
   const { take, backward } = windowSize(window)
   const after = window.after ? readEventCursor(ctx, window.after, 'after') : null
   const before = window.before ? readEventCursor(ctx, window.before, 'before') : null
-  const found = await ctx.db.$queryRaw<(StoredEvent & { subject: string | null; removed: bigint })[]>`
-    SELECT ${REMOVED} AS removed, subject::text, e.workspace_id AS "workspaceId", e.sequence, e.type, e.deployment_id AS "deploymentId",
-           e.revision_id AS "revisionId", e.subject_id AS "subjectId", e.from_status AS "fromStatus",
-           e.to_status AS "toStatus", e.reason, e.message, e.attempt, e.actor, e.occurred_at AS "occurredAt"
+  const found = await ctx.db.$queryRaw<(EventRow & { subject: string | null; removed: bigint })[]>`
+    SELECT ${REMOVED} AS removed, subject::text, ${EVENT_COLUMNS}
     FROM event_counters c LEFT JOIN (unnest(${ids}::uuid[]) AS subject CROSS JOIN LATERAL (
       SELECT * FROM events
       WHERE ${COLUMN[by]} = subject AND workspace_id = ${ctx.workspace.id}::uuid
@@ -44,7 +43,7 @@ export async function listEvents(
   if (after !== null) refuseExpired(after, found[0]?.removed ?? 0n)
   const slices = new Map<string, Slice<StoredEvent>>()
   for (const id of ids) {
-    const own = found.filter((row) => row.subject === id).map(({ subject: _, removed: __, ...event }) => event)
+    const own = found.filter((row) => row.subject === id).map(({ subject: _, removed: __, ...event }) => toEvent(event))
     const hasMore = own.length > take
     // the extra row is the one farthest from where the window starts
     const rows = backward ? own.slice(hasMore ? 1 : 0) : own.slice(0, take)

@@ -1,6 +1,6 @@
 /** Creates an API key. Its text is only ever in this answer. */
 import { z } from 'zod'
-import { requireRole } from '../context/access.ts'
+import { actorOf, requireRole } from '../context/access.ts'
 import { type RequestContext, transaction } from '../context/context.ts'
 import { ForbiddenError, rejectIfAny } from '../core/errors.ts'
 import { optional, printableName, time, uuid } from '../core/fields.ts'
@@ -53,6 +53,7 @@ export async function createKey(ctx: RequestContext, raw: RawInput): Promise<Iss
       agentId: body.agent_id,
       expiresAt,
       createdBy: ctx.actor.subject,
+      actor: actorOf(ctx.actor),
     })
   })
 }

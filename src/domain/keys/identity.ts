@@ -13,7 +13,7 @@ export interface KeyIdentity {
   workspace: Tenant | null
 }
 
-interface KeyRow extends Omit<Actor, 'subject'>, Tenancy, Pick<KeyIdentity, 'id' | 'holdsFor'> {
+interface KeyRow extends Omit<Actor, 'subject' | 'kind'>, Tenancy, Pick<KeyIdentity, 'id' | 'holdsFor'> {
   /** its last use was written a while ago, or never */
   stale: boolean
 }
@@ -21,7 +21,7 @@ interface KeyRow extends Omit<Actor, 'subject'>, Tenancy, Pick<KeyIdentity, 'id'
 /** The key with this hash, its workspace and plan, in one statement. Null: unknown, expired or revoked. `tenantId`: the workspace asked for. */
 export async function identifyKey(core: Core, hash: string, tenantId: string | null): Promise<KeyIdentity | null> {
   const [row] = await core.db.$queryRaw<KeyRow[]>`
-    SELECT k.id, k.organization_id AS "organizationId", k.workspace_id AS "workspaceId", k.role, k.secrets_read AS "secretsRead",
+    SELECT k.id, k.name, k.organization_id AS "organizationId", k.workspace_id AS "workspaceId", k.role, k.secrets_read AS "secretsRead",
            k.listener_id AS "listenerId", k.agent_id AS "agentId",
            (extract(epoch FROM k.expires_at - now()) * 1000)::float8 AS "holdsFor",
            (k.last_used_at IS NULL OR k.last_used_at < now() - interval '1 minute') AS stale, o.plan, w.id AS "tenantId"
@@ -36,7 +36,7 @@ export async function identifyKey(core: Core, hash: string, tenantId: string | n
   return {
     id,
     holdsFor,
-    actor: { ...rights, subject: id, secretsRead: secretsRead || role === 'admin' },
+    actor: { ...rights, kind: 'api_key', subject: id, secretsRead: secretsRead || role === 'admin' },
     workspace: asked === null ? null : { id: asked, organizationId, plan },
   }
 }

@@ -1,8 +1,10 @@
 /** Stores a new API key, whoever creates it: an admin, the bootstrap or the command line. */
+
 import type { ApiKey } from '../../generated/prisma/client.ts'
 import type { Role } from '../../generated/prisma/enums.ts'
 import { RANKED_ROLES } from '../context/access.ts'
 import type { Tx } from '../context/context.ts'
+import type { ActorRef } from '../model/event-actor.ts'
 import { generateKey, hashKey, prefixOf } from './key.ts'
 
 /** A key as it may be shown: never its hash. */
@@ -27,8 +29,10 @@ export interface NewKey {
   /** required for the role `agent`, and only for it */
   agentId?: string | null
   expiresAt?: Date | null
-  /** null: the system */
+  /** the subject of who makes it; null: there is none */
   createdBy: string | null
+  /** the same for its event; absent: the system */
+  actor?: ActorRef
   /** chosen by the operator; default: random */
   text?: string
 }
@@ -57,6 +61,6 @@ export async function issueKey(tx: Tx, key: NewKey): Promise<IssuedKey> {
     },
     omit: WITHOUT_HASH,
   })
-  tx.emit({ workspaceId, type: 'api_key.created', subjectId: row.id, actor: createdBy })
+  tx.emit({ workspaceId, type: 'api_key.created', subjectId: row.id, actor: key.actor })
   return { row, text }
 }

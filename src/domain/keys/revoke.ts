@@ -1,10 +1,12 @@
 /** Revokes an API key: this server refuses it from the commit on, the others once they are notified (api/auth/api-key.ts). */
+
 import { z } from 'zod'
-import { requireRole } from '../context/access.ts'
+import { actorOf, requireRole } from '../context/access.ts'
 import { type RequestContext, type Tx, transaction } from '../context/context.ts'
 import { ForbiddenError, NotFoundError, UnauthenticatedError } from '../core/errors.ts'
 import { uuid } from '../core/fields.ts'
 import { parse, type RawInput } from '../core/parse.ts'
+import type { ActorRef } from '../model/event-actor.ts'
 import { type KeyView, WITHOUT_HASH } from './issue.ts'
 import { visibleKeys } from './list.ts'
 
@@ -27,7 +29,7 @@ export async function revokeKey(ctx: RequestContext, raw: RawInput): Promise<Key
     if (found.workspaceId === null && ctx.actor.workspaceId !== null) {
       throw new ForbiddenError('Only an organization-wide credential can revoke an organization-wide key.')
     }
-    return markRevoked(tx, found, { workspaceId: ctx.workspace.id, actor: ctx.actor.subject })
+    return markRevoked(tx, found, { workspaceId: ctx.workspace.id, actor: actorOf(ctx.actor) })
   })
   ctx.onKeyRevoked?.(id)
   return row
@@ -37,7 +39,7 @@ export async function revokeKey(ctx: RequestContext, raw: RawInput): Promise<Key
 export async function markRevoked(
   tx: Tx,
   key: Pick<KeyView, 'id'>,
-  log: { workspaceId: string; actor: string | null },
+  log: { workspaceId: string; actor: ActorRef },
 ): Promise<KeyView> {
   const { count } = await tx.sql.apiKey.updateMany({
     where: { id: key.id, revokedAt: null },

@@ -1,7 +1,7 @@
 /** Registers a listener: a program in somebody's compute infrastructure that pulls work for its deployments (docs/deployments.md#listeners). */
 import { z } from 'zod'
 import type { Listener } from '../../generated/prisma/client.ts'
-import { requireRole } from '../context/access.ts'
+import { actorOf, requireRole } from '../context/access.ts'
 import { transaction } from '../context/context.ts'
 import { writeVerb } from '../context/read-back.ts'
 import { ConflictError, rejectIfAny } from '../core/errors.ts'
@@ -42,7 +42,7 @@ export const createListener = writeVerb<Listener>(async (ctx, raw, read) => {
         `Listener for workspace ID '${workspaceId}' and compute ID '${body.compute_id}' already exists.`,
         'ALREADY_EXISTS',
       )
-    tx.emit({ workspaceId, type: 'listener.created', subjectId: listener.id, actor: ctx.actor.subject })
+    tx.emit({ workspaceId, type: 'listener.created', subjectId: listener.id, actor: actorOf(ctx.actor) })
     return read(tx.sql, listener)
   })
 })

@@ -1,6 +1,6 @@
 /** Deletes a listener that no deployment uses any more, and revokes its keys. */
 import { z } from 'zod'
-import { requireRole } from '../context/access.ts'
+import { actorOf, requireRole } from '../context/access.ts'
 import { type RequestContext, transaction } from '../context/context.ts'
 import { parse, type RawInput } from '../core/parse.ts'
 import { markRevoked } from '../keys/revoke.ts'
@@ -17,7 +17,7 @@ export async function deleteListener(ctx: RequestContext, raw: RawInput): Promis
   requireRole(ctx, 'admin')
   requireListenerPlan(ctx)
   const { path } = parse(deleteInput, raw)
-  const log = { workspaceId: ctx.workspace.id, actor: ctx.actor.subject }
+  const log = { workspaceId: ctx.workspace.id, actor: actorOf(ctx.actor) }
   const revoked = await transaction(ctx, async (tx) => {
     const { id } = await lockListener(tx, ctx, path.listener_id)
     await refuseIfUsed(tx, id, `listener ID ${id}`)

@@ -1,10 +1,10 @@
 /** PATCH of a listener: its version and its compute_config; an absent or null member keeps what is stored (docs/deployments.md#deployments). */
 import { z } from 'zod'
 import type { Listener } from '../../generated/prisma/client.ts'
-import { requireRole } from '../context/access.ts'
+import { actorOf, requireRole } from '../context/access.ts'
 import { type Tx, transaction } from '../context/context.ts'
 import { writeVerb } from '../context/read-back.ts'
-import { changesAnything } from '../core/changes.ts'
+import { changedFields } from '../core/changes.ts'
 import { rejectIfAny } from '../core/errors.ts'
 import { parse } from '../core/parse.ts'
 import { lockListener } from '../rows/locks.ts'
@@ -33,11 +33,12 @@ export const updateListener = writeVerb<Listener>(async (ctx, raw, read) => {
     const namespaces = body.compute_config?.k8s_namespaces
     if (namespaces != null) await refuseRemovingUsed(tx, listener, namespaces)
     const changes = { k8sNamespaces: namespaces ?? undefined, version: body.version ?? undefined }
-    if (!changesAnything(listener, changes)) return read(tx.sql, listener)
+    const changed = changedFields(listener, changes)
+    if (changed.length === 0) return read(tx.sql, listener)
     const data = { ...changes, updatedAt: tx.now() }
     const updated = await tx.sql.listener.update({ where: { id: listener.id }, data })
     const { workspaceId, id: subjectId } = listener
-    tx.emit({ workspaceId, type: 'listener.updated', subjectId, actor: ctx.actor.subject })
+    tx.emit({ workspaceId, type: 'listener.updated', changed, subjectId, actor: actorOf(ctx.actor) })
     return read(tx.sql, updated)
   })
 })

@@ -3,8 +3,10 @@
  * them; the counter's row lock is held until the commit, so sequence order is commit order, without gaps.
  */
 
-import type { Prisma } from '../../generated/prisma/client.ts'
+import { Prisma } from '../../generated/prisma/client.ts'
 import type { RevisionStatus } from '../../generated/prisma/enums.ts'
+import { type ActorRef, SYSTEM } from '../model/event-actor.ts'
+import type { EventType } from '../model/event-types.ts'
 import { TERMINAL } from '../model/lifecycle.ts'
 import type { Reason } from '../model/reasons.ts'
 import type { AppendedEvent } from './event-lines.ts'
@@ -14,8 +16,7 @@ export const EVENT_CHANNEL = 'pilothouse_events'
 
 export interface NewEvent {
   workspaceId: string
-  /** `revision.status` for a transition, otherwise `<resource>.<verb in the past>` */
-  type: string
+  type: EventType
   deploymentId?: string | null
   revisionId?: string | null
   /** id of what changed, when it is neither deployment nor revision */
@@ -25,8 +26,10 @@ export interface NewEvent {
   reason?: Reason | null
   message?: string | null
   attempt?: number | null
-  /** who did it; null: the system */
-  actor?: string | null
+  /** of an update: the fields that it changed, in snake_case; never a value */
+  changed?: readonly string[]
+  /** who did it; absent: the system */
+  actor?: ActorRef
 }
 
 /** By which a transaction is found again when its connection broke at the COMMIT (commit-outcome.ts). */
@@ -60,6 +63,22 @@ export async function appendEvents(
   return appended
 }
 
+/** Of event `e` in the statement below: the actor's id as the key of a table; null where it can be none. */
+const ACTOR_ID = Prisma.sql`CASE WHEN e.actor ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' THEN e.actor::uuid END`
+const KEY_OF_ACTOR = Prisma.sql`(SELECT k.name FROM api_keys k WHERE k.id = ${ACTOR_ID})`
+/** A subject that was stored is a key's id or a person's `sub`. */
+const KIND_OF_ACTOR = Prisma.sql`
+  CASE WHEN e.kind IS NOT NULL THEN e.kind WHEN ${KEY_OF_ACTOR} IS NOT NULL THEN 'api_key' ELSE 'person' END`
+const NAME_OF_ACTOR = Prisma.sql`
+  CASE WHEN e.name IS NOT NULL THEN e.name
+       WHEN e.kind = 'listener' THEN (SELECT l.compute_id FROM listeners l WHERE l.id = ${ACTOR_ID})
+       WHEN e.kind IS NULL THEN coalesce(${KEY_OF_ACTOR}, e.actor) END`
+
+function toRow({ actor = SYSTEM, changed = [], ...event }: NewEvent) {
+  const { kind, id } = actor
+  return { ...event, changed, kind, actor: id, name: kind === undefined ? undefined : actor.name }
+}
+
 async function appendToLog(
   sql: Prisma.TransactionClient,
   workspaceId: string,
@@ -71,13 +90,15 @@ async function appendToLog(
       WHERE workspace_id = ${workspaceId}::uuid RETURNING sequence
     ), inserted AS (
       INSERT INTO events (workspace_id, sequence, type, deployment_id, revision_id, subject_id,
-                          from_status, to_status, reason, message, attempt, actor)
+                          from_status, to_status, reason, message, attempt, changed, actor, actor_kind, actor_name)
       SELECT ${workspaceId}::uuid, counter.sequence - ${events.length}::int + e.position, e.type, e."deploymentId", e."revisionId",
-             e."subjectId", e."from"::"RevisionStatus", e."to"::"RevisionStatus", e.reason, e.message, e.attempt, e.actor
-      FROM counter, ROWS FROM (jsonb_to_recordset(${JSON.stringify(events)}::jsonb) AS (
+             e."subjectId", e."from"::"RevisionStatus", e."to"::"RevisionStatus", e.reason, e.message, e.attempt,
+             e.changed, e.actor, ${KIND_OF_ACTOR}, ${NAME_OF_ACTOR}
+      FROM counter, ROWS FROM (jsonb_to_recordset(${JSON.stringify(events.map(toRow))}::jsonb) AS (
              type text, "deploymentId" uuid, "revisionId" uuid, "subjectId" text,
-             "from" text, "to" text, reason text, message text, attempt int, actor text
-           )) WITH ORDINALITY AS e(type, "deploymentId", "revisionId", "subjectId", "from", "to", reason, message, attempt, actor, position)
+             "from" text, "to" text, reason text, message text, attempt int, changed text[], actor text, kind text, name text
+           )) WITH ORDINALITY AS e(type, "deploymentId", "revisionId", "subjectId", "from", "to", reason, message, attempt,
+                                   changed, actor, kind, name, position)
       RETURNING *
     ), notified AS MATERIALIZED (SELECT pg_notify(${EVENT_CHANNEL}, ${workspaceId}) FROM counter)
     SELECT i.workspace_id AS "workspaceId", i.type, i.deployment_id AS "deploymentId", i.revision_id AS "revisionId",

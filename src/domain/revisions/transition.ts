@@ -5,6 +5,7 @@
 import type { RevisionStatus } from '../../generated/prisma/enums.ts'
 import type { Tx } from '../context/context.ts'
 import { ConflictError } from '../core/errors.ts'
+import type { ActorRef } from '../model/event-actor.ts'
 import type { Explanation } from '../model/explanation.ts'
 import { canMove } from '../model/lifecycle.ts'
 
@@ -23,7 +24,7 @@ export interface Move {
   /** why it failed, was skipped, or what it waits for */
   explanation?: Explanation | null
   /** who did it; absent: the system */
-  actor?: string | null
+  actor?: ActorRef | undefined
   /** a redeploy begins a new attempt under a new rollout number */
   rollout?: number
 }
@@ -38,7 +39,7 @@ export async function transition<R extends Movable>(
   revision: Readonly<R>,
   move: Move,
 ): Promise<R> {
-  const { to, actor = null } = move
+  const { to, actor } = move
   const { reason, message } = move.explanation ?? NOTHING_TO_SAY
   if (!canMove(revision.status, to))
     throw new ConflictError(`A revision that is ${revision.status} can't become ${to}.`)

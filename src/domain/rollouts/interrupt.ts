@@ -1,6 +1,6 @@
 /** Stops a revision at once (docs/deployments.md#revisions-and-rollouts). Its worker has to stop; the next step starts when it has. */
 import { z } from 'zod'
-import { requireRole } from '../context/access.ts'
+import { actorOf, requireRole } from '../context/access.ts'
 import { type Written, writeVerb } from '../context/read-back.ts'
 import { ConflictError, NotFoundError } from '../core/errors.ts'
 import { parse } from '../core/parse.ts'
@@ -28,7 +28,7 @@ export const interruptRevision = writeVerb<Written>(async (ctx, raw, read) => {
       throw new ConflictError(`Revision ID ${revision.id} has ended already (${revision.status}).`)
     const { subject } = ctx.actor
     const actions = interrupt([revision], explain('INTERRUPTED_BY_PERSON', { subject }))
-    await settle(ctx, tx, await look(ctx, tx, deployment), actions, subject)
+    await settle(ctx, tx, await look(ctx, tx, deployment), actions, actorOf(ctx.actor))
     return read(tx.sql, { deploymentId: deployment.id, revisionId: revision.id })
   })
 })

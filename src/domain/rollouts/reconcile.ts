@@ -6,6 +6,7 @@ import type { Revision } from '../../generated/prisma/client.ts'
 import type { StepKind } from '../../generated/prisma/enums.ts'
 import type { Core, Tx } from '../context/context.ts'
 import { isSilent } from '../deployment-status/status.ts'
+import type { ActorRef } from '../model/event-actor.ts'
 import { type Explanation, explain, type ListenerFacts } from '../model/explanation.ts'
 import { OPEN } from '../model/lifecycle.ts'
 import { explainWait, transition } from '../revisions/transition.ts'
@@ -52,7 +53,7 @@ export async function look(core: Core, tx: Tx, deployment: LockedDeployment): Pr
 }
 
 /**
- * Does `first`, on behalf of `actor` (null: the system), then whatever the plan asks for. Says of all that still waits
+ * Does `first`, on behalf of `actor` (absent: the system), then whatever the plan asks for. Says of all that still waits
  * what it waits for.
  */
 export async function settle(
@@ -60,7 +61,7 @@ export async function settle(
   tx: Tx,
   situation: Situation,
   first: readonly Action[] = [],
-  actor: string | null = null,
+  actor?: ActorRef,
 ): Promise<LockedDeployment> {
   const begun = await apply(core, tx, situation, first, actor)
   const planned = plan(begun.state)
@@ -80,7 +81,7 @@ export async function apply(
   tx: Tx,
   situation: Situation,
   actions: readonly Action[],
-  actor: string | null = null,
+  actor?: ActorRef,
 ): Promise<Situation> {
   let now = situation
   for (const action of actions) now = await perform(core, tx, now, action, actor)
@@ -92,7 +93,7 @@ async function perform(
   tx: Tx,
   { deployment, state }: Situation,
   action: Action,
-  actor: string | null,
+  actor: ActorRef | undefined,
 ): Promise<Situation> {
   const { id: deploymentId, workspaceId } = deployment
   const next = after(state, action)
@@ -110,10 +111,10 @@ async function perform(
       if (state.step) await closeStep(tx, state.step, action)
       return { deployment, state: next }
     case 'provisioned':
-      tx.emit({ workspaceId, type: 'deployment.provisioned', deploymentId })
+      tx.emit({ workspaceId, type: 'deployment.provisioned', deploymentId, actor })
       return { deployment: await row.provisioned(tx, deployment), state: next }
     case 'deployed': {
-      await transition(tx, workspaceId, revisionOf(state, action.revisionId), { to: 'DEPLOYED' })
+      await transition(tx, workspaceId, revisionOf(state, action.revisionId), { to: 'DEPLOYED', actor })
       const active = await row.deployed(tx, deployment, action.revisionId, action.report)
       await pruneArtifacts(tx, deploymentId)
       return { deployment: active, state: next }

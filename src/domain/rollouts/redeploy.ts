@@ -1,6 +1,6 @@
 /** Runs a given revision again and makes it active when it succeeds: this is the rollback (docs/deployments.md#revisions-and-rollouts). */
 import { z } from 'zod'
-import { requireRole } from '../context/access.ts'
+import { actorOf, requireRole } from '../context/access.ts'
 import { type Written, writeVerb } from '../context/read-back.ts'
 import { NotFoundError, NotRedeployableError } from '../core/errors.ts'
 import { parse } from '../core/parse.ts'
@@ -31,12 +31,13 @@ export const redeployRevision = writeVerb<Written>(async (ctx, raw, read) => {
     if (revision.sourceTarballPath && needsBuild(revision) && !(await reuseTarball(tx, revision.sourceTarballPath)))
       throw refuse('its source tarball was removed; upload it again and make a new revision')
 
+    const actor = actorOf(ctx.actor)
     const before = await look(ctx, tx, deployment)
-    const { state } = await apply(ctx, tx, before, supersede(before.state, revision.id), ctx.actor.subject)
+    const { state } = await apply(ctx, tx, before, supersede(before.state, revision.id), actor)
     const next = await nextRollout(tx, deployment, null)
     const again = await transition(tx, deployment.workspaceId, revision, {
       to: deployment.provisionedAt ? 'QUEUED' : 'CREATING',
-      actor: ctx.actor.subject,
+      actor,
       rollout: next.rollout,
     })
     await settle(ctx, tx, { deployment: next, state: { ...state, open: [...state.open, again] } })

@@ -3,16 +3,18 @@
  * rollout number under its lock. What still waits with a lower number is skipped: the newest wins, at most one is in progress.
  */
 import { randomUUID } from 'node:crypto'
+import { actorOf } from '../context/access.ts'
 import type { Core, Tx } from '../context/context.ts'
+import type { ActorKind } from '../model/event-actor.ts'
 import type { RevisionSource } from '../model/revision-source.ts'
 import { nextRollout } from '../rows/deployment.ts'
 import type { LockedDeployment } from '../rows/locks.ts'
 import { supersede } from './plan.ts'
 import { apply, look, settle } from './reconcile.ts'
 
-/** On whose behalf: a caller, or with a null subject the system itself. */
+/** On whose behalf: a caller, or with a null subject nobody whom a row could name. */
 export interface Author extends Core {
-  actor: { subject: string | null }
+  actor: { kind: ActorKind; subject: string | null; name: string | null }
 }
 
 /**
@@ -27,7 +29,7 @@ export async function rollOut(
   why: string | null = null,
 ): Promise<string> {
   const id = randomUUID()
-  const actor = ctx.actor.subject
+  const actor = actorOf(ctx.actor)
   const before = await look(ctx, tx, deployment)
   const { state } = await apply(ctx, tx, before, supersede(before.state, id), actor)
   const revision = await tx.sql.revision.create({
@@ -40,7 +42,7 @@ export async function rollOut(
       repoUrl: deployment.repoUrl,
       ...source,
       secretSetId: deployment.secretSetId,
-      createdBy: actor,
+      createdBy: ctx.actor.subject,
     },
   })
   const next = await nextRollout(tx, deployment, id)

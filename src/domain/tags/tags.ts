@@ -1,7 +1,7 @@
 /** The tags of a workspace, and of a deployment: setting them replaces the previous set and creates missing tags. */
 import { z } from 'zod'
 import type { Tag } from '../../generated/prisma/client.ts'
-import { requireRole, tenant } from '../context/access.ts'
+import { actorOf, requireRole, tenant } from '../context/access.ts'
 import type { RequestContext, Tx } from '../context/context.ts'
 import { type Written, writeVerb } from '../context/read-back.ts'
 import { printableName } from '../core/fields.ts'
@@ -49,7 +49,13 @@ async function putTags(
   })
   if (removed + added === 0) return
   await edit(tx, deployment)
-  tx.emit({ workspaceId: ctx.workspace.id, type: 'deployment.tagged', deploymentId: id, actor: ctx.actor.subject })
+  tx.emit({
+    workspaceId: ctx.workspace.id,
+    type: 'deployment.tagged',
+    changed: ['tags'],
+    deploymentId: id,
+    actor: actorOf(ctx.actor),
+  })
 }
 
 /** Returns the ids of the workspace's tags with these pairs, and creates missing ones. */
@@ -60,7 +66,7 @@ async function findOrCreateTags(ctx: RequestContext, tx: Tx, pairs: readonly Pai
   const sorted = [...pairs].sort((a, b) => compare(a.key, b.key) || compare(a.value, b.value))
   const data = sorted.map(({ key, value }) => ({ workspaceId, key, value }))
   const made = await tx.sql.tag.createManyAndReturn({ data, skipDuplicates: true, select: { id: true } })
-  for (const { id } of made) tx.emit({ workspaceId, type: 'tag.created', subjectId: id, actor: ctx.actor.subject })
+  for (const { id } of made) tx.emit({ workspaceId, type: 'tag.created', subjectId: id, actor: actorOf(ctx.actor) })
   const found = await tx.sql.tag.findMany({ where: { workspaceId, OR: data }, select: { id: true } })
   return found.map(({ id }) => id)
 }

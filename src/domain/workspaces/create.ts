@@ -1,7 +1,9 @@
 /** Creates a workspace, for the bootstrap and the command line; there is no API for it. */
+
 import type { Workspace } from '../../generated/prisma/client.ts'
 import type { Tx } from '../context/context.ts'
 import { ConflictError } from '../core/errors.ts'
+import type { ActorRef } from '../model/event-actor.ts'
 import { toChange } from '../rows/locks.ts'
 
 export interface NewWorkspace {
@@ -9,6 +11,8 @@ export interface NewWorkspace {
   name: string
   /** give it the repositories below the server's GIT_DIRECTORY */
   directoryIntegration: boolean
+  /** who makes it; absent: the system */
+  actor?: ActorRef
 }
 
 /**
@@ -17,15 +21,17 @@ export interface NewWorkspace {
  */
 export async function createWorkspace(
   tx: Tx,
-  { organizationId, name, directoryIntegration }: NewWorkspace,
+  { organizationId, name, directoryIntegration, actor }: NewWorkspace,
 ): Promise<Workspace> {
   await tx.sql.$queryRaw`SELECT 1 FROM organizations WHERE id = ${organizationId}::uuid ${toChange('organizations')}`
   if ((await tx.sql.workspace.count({ where: { organizationId, name } })) > 0)
     throw new ConflictError(`A workspace named '${name}' already exists in this organization.`, 'ALREADY_EXISTS')
   const workspace = await tx.sql.workspace.create({ data: { organizationId, name, eventCounter: { create: {} } } })
-  tx.emit({ workspaceId: workspace.id, type: 'workspace.created' })
+  tx.emit({ workspaceId: workspace.id, type: 'workspace.created', actor })
   if (directoryIntegration) {
-    await tx.sql.integration.create({ data: { workspaceId: workspace.id, kind: 'directory', name: 'directory' } })
+    const data = { workspaceId: workspace.id, kind: 'directory', name: 'directory' } as const
+    const { id: subjectId } = await tx.sql.integration.create({ data })
+    tx.emit({ workspaceId: workspace.id, type: 'integration.created', subjectId, actor })
   }
   return workspace
 }

@@ -1,4 +1,5 @@
 /** Tracing projects: each deployment has the one of its name, which a deleted deployment may have left behind. */
+import { actorOf } from '../context/access.ts'
 import type { RequestContext, Tx } from '../context/context.ts'
 
 /** Returns the id of the workspace's tracing project of that name; creates it if necessary. */
@@ -10,12 +11,17 @@ export async function findOrCreateTracingProject(ctx: RequestContext, tx: Tx, na
     select: { id: true },
   })
   if (count > 0)
-    tx.emit({ workspaceId: key.workspaceId, type: 'tracing_project.created', subjectId: id, actor: ctx.actor.subject })
+    tx.emit({ workspaceId: key.workspaceId, type: 'tracing_project.created', subjectId: id, actor: actorOf(ctx.actor) })
   return id
 }
 
 export async function deleteTracingProject(ctx: RequestContext, tx: Tx, id: string): Promise<void> {
   const { count } = await tx.sql.tracingProject.deleteMany({ where: { id, workspaceId: ctx.workspace.id } })
   if (count > 0)
-    tx.emit({ workspaceId: ctx.workspace.id, type: 'tracing_project.deleted', subjectId: id, actor: ctx.actor.subject })
+    tx.emit({
+      workspaceId: ctx.workspace.id,
+      type: 'tracing_project.deleted',
+      subjectId: id,
+      actor: actorOf(ctx.actor),
+    })
 }

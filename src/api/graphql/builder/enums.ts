@@ -3,6 +3,7 @@
 import { CATALOGUE, type ErrorCode } from '../../../domain/core/errors.ts'
 import { COMPUTE_TYPES } from '../../../domain/listeners/schemas.ts'
 import { LISTENER_STATUSES } from '../../../domain/listeners/status.ts'
+import { ACTOR_KINDS, type ActorKind } from '../../../domain/model/event-actor.ts'
 import { AUTH_METHODS, CODE_CHALLENGE_METHODS, PROVIDER_TYPES } from '../../../domain/model/oauth-provider.ts'
 import { REASONS, type Reason as ReasonWord } from '../../../domain/model/reasons.ts'
 import { DEPLOYMENT_STATUSES } from '../../../domain/model/shapes.ts'
@@ -42,6 +43,12 @@ export const Reason = builder.enumType('Reason', {
     ReasonWord,
     { description: string }
   >,
+})
+export const ActorKindEnum = builder.enumType('ActorKind', {
+  description: 'What did something.',
+  values: Object.fromEntries(
+    Object.entries(ACTOR_KINDS).map(([kind, description]) => [kind, { description }]),
+  ) as Record<ActorKind, { description: string }>,
 })
 export const ComputeType = enumOf(
   'ComputeType',

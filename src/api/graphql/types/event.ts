@@ -1,15 +1,29 @@
 /** Events: what happened to a deployment or a revision, in the order of the workspace's log. */
 
+import { camel } from '../../../domain/core/naming.ts'
 import type { Window } from '../../../domain/core/paging.ts'
 import { eventCursor } from '../../../domain/events/cursor.ts'
 import { countEvents, type EventSubjects, listEvents } from '../../../domain/events/list.ts'
 import type { StoredEvent } from '../../../domain/events/read.ts'
+import type { EventActor } from '../../../domain/model/event-actor.ts'
 import { knownReason } from '../../../domain/model/reasons.ts'
 import { batched } from '../builder/batch.ts'
 import { builder } from '../builder/builder.ts'
 import { connectionOf } from '../builder/connection.ts'
 import type { GraphQLContext } from '../builder/context.ts'
-import { Reason, RevisionStatus } from '../builder/enums.ts'
+import { ActorKindEnum, Reason, RevisionStatus } from '../builder/enums.ts'
+
+const Actor = builder.objectRef<EventActor>('Actor').implement({
+  description: 'Who did something, as it was when they did it.',
+  fields: (t) => ({
+    kind: t.expose('kind', { type: ActorKindEnum }),
+    subject: t.exposeString('id', {
+      nullable: true,
+      description: 'The id of the key or the listener, or the person’s `sub`.',
+    }),
+    name: t.exposeString('name', { nullable: true, description: 'For people.' }),
+  }),
+})
 
 export const Event = builder.objectRef<StoredEvent>('Event').implement({
   description: 'An entry of the workspace’s log.',
@@ -19,7 +33,7 @@ export const Event = builder.objectRef<StoredEvent>('Event').implement({
       resolve: eventCursor,
     }),
     type: t.exposeString('type', {
-      description: '`revision.status`, or `<resource>.<verb>` such as `deployment.updated`.',
+      description: '`revision.status`, or `<resource>.<verb>` such as `deployment.updated`; there may be new ones.',
     }),
     deploymentId: t.exposeID('deploymentId', { nullable: true }),
     revisionId: t.exposeID('revisionId', { nullable: true }),
@@ -33,7 +47,15 @@ export const Event = builder.objectRef<StoredEvent>('Event').implement({
     }),
     message: t.exposeString('message', { nullable: true }),
     attempt: t.exposeInt('attempt', { nullable: true }),
-    actor: t.exposeString('actor', { nullable: true, description: 'Who did it; null: the system.' }),
+    subjectId: t.exposeID('subjectId', {
+      nullable: true,
+      description: 'Of what changed, when it is neither a deployment nor a revision.',
+    }),
+    changed: t.stringList({
+      description: 'Of an update: the fields that it changed; never their values.',
+      resolve: ({ changed }) => changed.map(camel),
+    }),
+    actor: t.expose('actor', { type: Actor, description: 'Who did it.' }),
     occurredAt: t.expose('occurredAt', { type: 'DateTime' }),
   }),
 })

@@ -161,7 +161,7 @@ async function store(
   const renews = authorization.renewsTokenId
   const saved = await saveToken(tx.sql, core.keyring, { ...granted, workspaceId, subject, provider, renews })
   const type = saved.isNew ? 'oauth_token.created' : 'oauth_token.updated'
-  tx.emit({ workspaceId, type, subjectId: saved.id, actor: createdBy })
+  tx.emit({ workspaceId, type, subjectId: saved.id, actor: { id: createdBy } })
   const failure = missingScopes(authorization, granted.scopes, saved)
   if (agentId && !failure) await connectAgent(tx, { workspaceId, agentId, tokenId: saved.id, subject: createdBy })
   const status = failure ? 'failed' : 'completed'

@@ -42,6 +42,6 @@ export async function connectAgent(tx: Tx, connection: NewConnection): Promise<A
     skipDuplicates: true,
   })
   if (!made) return tx.sql.agentConnection.findFirstOrThrow({ where: key })
-  tx.emit({ workspaceId: key.workspaceId, type: 'connection.created', subjectId: made.id, actor: subject })
+  tx.emit({ workspaceId: key.workspaceId, type: 'connection.created', subjectId: made.id, actor: { id: subject } })
   return made
 }

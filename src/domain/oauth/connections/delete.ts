@@ -1,6 +1,6 @@
 /** Deletes a connection: the agent can't get this token any more. The token stays. */
 import { z } from 'zod'
-import { requireRole } from '../../context/access.ts'
+import { actorOf, requireRole } from '../../context/access.ts'
 import { type RequestContext, transaction } from '../../context/context.ts'
 import { NotFoundError } from '../../core/errors.ts'
 import { uuid } from '../../core/fields.ts'
@@ -30,7 +30,7 @@ export async function deleteConnection(ctx: RequestContext, raw: RawInput): Prom
       workspaceId: workspace.id,
       type: 'connection.deleted',
       subjectId: path.connection_id,
-      actor: actor.subject,
+      actor: actorOf(actor),
     })
   })
 }

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import type { OAuthProvider } from '../../../generated/prisma/client.ts'
-import { requireRole } from '../../context/access.ts'
+import { actorOf, requireRole } from '../../context/access.ts'
 import { type RequestContext, transaction } from '../../context/context.ts'
 import { type ReadBack, writeVerb } from '../../context/read-back.ts'
 import { ConflictError, rejectIfAny } from '../../core/errors.ts'
@@ -84,7 +84,7 @@ export function insertProvider<T>(
       skipDuplicates: true,
     })
     if (!provider) throw alreadyExists(organizationId, data.providerId)
-    tx.emit({ workspaceId, type: 'oauth_provider.created', subjectId: id, actor: ctx.actor.subject })
+    tx.emit({ workspaceId, type: 'oauth_provider.created', subjectId: id, actor: actorOf(ctx.actor) })
     return read(tx.sql, provider)
   })
 }

@@ -4,7 +4,7 @@ import type { OAuthProvider, Prisma } from '../../../generated/prisma/client.ts'
 import { requireRole } from '../../context/access.ts'
 import { type RequestContext, transaction } from '../../context/context.ts'
 import { writeVerb } from '../../context/read-back.ts'
-import { changesAnything } from '../../core/changes.ts'
+import { changedFields } from '../../core/changes.ts'
 import { rejectIfAny } from '../../core/errors.ts'
 import { parse } from '../../core/parse.ts'
 import { providerPath, type UpdateBody, updateBody } from '../../model/oauth-provider.ts'
@@ -28,14 +28,15 @@ export const updateProvider = writeVerb<OAuthProvider>(async (ctx, raw, read) =>
     const users = await usersOf(tx.sql, stored.id)
     requireNoOthers(ctx, users)
     rejectIfAny(updateViolations(ctx.oauth, stored, body))
-    const data = { ...columns(body), ...secretColumn(ctx, stored, body), ...metadataColumns(stored, body) }
+    const asked = { ...columns(body), ...secretColumn(ctx, stored, body) }
     // a secret that is sent is always a change: it is sealed with a new key, and no caller can send the stored one back
-    if (!changesAnything(stored, data)) return read(tx.sql, stored)
+    const changed = changedFields(stored, asked)
+    if (changed.length === 0) return read(tx.sql, stored)
     const updated = await tx.sql.oAuthProvider.update({
       where: { id: stored.id },
-      data: { ...data, updatedAt: tx.now() },
+      data: { ...asked, ...metadataColumns(stored, body), updatedAt: tx.now() },
     })
-    emitToUsers(tx, ctx, { id: stored.id, users, type: 'oauth_provider.updated' })
+    emitToUsers(tx, ctx, { id: stored.id, users, type: 'oauth_provider.updated', changed })
     return read(tx.sql, updated)
   })
 })

@@ -2,8 +2,10 @@
  * Which workspaces use an OAuth provider, which belongs to the organization: a credential of one workspace may change it
  * only if no other workspace has tokens of it, and every workspace that uses it gets an event.
  */
+import { actorOf } from '../../context/access.ts'
 import type { RequestContext, Sql, Tx } from '../../context/context.ts'
 import { ForbiddenError } from '../../core/errors.ts'
+import type { NewEvent } from '../../outbox/append.ts'
 
 /** A workspace that has tokens of the provider, or authorizations in progress. */
 export interface ProviderUser {
@@ -35,8 +37,8 @@ export function requireNoOthers({ actor, workspace }: RequestContext, users: rea
 export function emitToUsers(
   tx: Tx,
   ctx: RequestContext,
-  { id, users, type }: { id: string; users: readonly ProviderUser[]; type: string },
+  { id, users, ...what }: { id: string; users: readonly ProviderUser[] } & Pick<NewEvent, 'type' | 'changed'>,
 ): void {
   for (const workspaceId of new Set([ctx.workspace.id, ...users.map((user) => user.workspaceId)]))
-    tx.emit({ workspaceId, type, subjectId: id, actor: ctx.actor.subject })
+    tx.emit({ workspaceId, ...what, subjectId: id, actor: actorOf(ctx.actor) })
 }

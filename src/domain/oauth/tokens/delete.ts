@@ -4,11 +4,12 @@
  */
 import { z } from 'zod'
 import { Prisma } from '../../../generated/prisma/client.ts'
-import { requireRole } from '../../context/access.ts'
+import { actorOf, requireRole } from '../../context/access.ts'
 import { type Core, type RequestContext, type Tx, transaction } from '../../context/context.ts'
 import { NotFoundError } from '../../core/errors.ts'
 import { printable } from '../../core/fields.ts'
 import { parse, type RawInput } from '../../core/parse.ts'
+import type { EventActor } from '../../model/event-actor.ts'
 import { tokenPath } from '../../model/oauth-token.ts'
 import { toDelete } from '../../rows/locks.ts'
 import { queueRevocation, type Revocation } from './revocation-queue.ts'
@@ -30,7 +31,7 @@ export async function deleteToken(ctx: RequestContext, raw: RawInput): Promise<v
   const { path } = parse(deleteInput, raw)
   const revocation = await transaction(ctx, async (tx) => {
     const token = await lockToken(tx, ctx, path.token_id)
-    return deleteLocked(tx, ctx, token, ctx.actor.subject)
+    return deleteLocked(tx, ctx, token, actorOf(ctx.actor))
   })
   if (revocation) await revokeNow(ctx, revocation)
 }
@@ -76,7 +77,7 @@ async function deleteBatch(tx: Tx, ctx: RequestContext, condition: Prisma.Sql) {
   const tokens = await tx.sql.oAuthToken.findMany({ where, include: DELETABLE })
   const revocations: Revocation[] = []
   for (const token of tokens) {
-    const queued = await deleteLocked(tx, ctx, token, ctx.actor.subject)
+    const queued = await deleteLocked(tx, ctx, token, actorOf(ctx.actor))
     if (queued) revocations.push(queued)
   }
   return { count: tokens.length, revocations }
@@ -108,7 +109,7 @@ async function deleteLocked(
   tx: Tx,
   { keyring }: Pick<Core, 'keyring'>,
   { connections, provider, ...token }: DeletableToken,
-  actor: string,
+  actor: EventActor,
 ): Promise<Revocation | null> {
   const { id, workspaceId } = token
   const queued = await queueRevocation(tx, keyring, provider, token, openToken(keyring, token))

@@ -134,8 +134,7 @@ function end(
   return transaction(core, async (tx) => {
     const ended = Prisma.sql`ended_at = clock_timestamp(), ended_because = ${because}, updated_at = clock_timestamp()`
     const written = await write(tx.sql, ended)
-    if (written)
-      tx.emit({ workspaceId: token.workspaceId, type: 'oauth_token.expired', subjectId: token.id, actor: null })
+    if (written) tx.emit({ workspaceId: token.workspaceId, type: 'oauth_token.expired', subjectId: token.id })
     return written
   })
 }

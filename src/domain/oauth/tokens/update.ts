@@ -1,10 +1,10 @@
 /** PATCH of a token: the name its owner gives it, and whether it is the default of several tokens at a provider. */
 import { z } from 'zod'
 import type { OAuthToken } from '../../../generated/prisma/client.ts'
-import { requireRole } from '../../context/access.ts'
+import { actorOf, requireRole } from '../../context/access.ts'
 import { type RequestContext, type Tx, transaction } from '../../context/context.ts'
 import { writeVerb } from '../../context/read-back.ts'
-import { changesAnything } from '../../core/changes.ts'
+import { changedFields } from '../../core/changes.ts'
 import { NotFoundError, rejectIfAny } from '../../core/errors.ts'
 import { optional, printable } from '../../core/fields.ts'
 import { parse, violation } from '../../core/parse.ts'
@@ -33,7 +33,7 @@ export const updateInput = z.object({
 export const updateToken = writeVerb<ListedToken>(async (ctx, raw, read) => {
   requireRole(ctx, 'deployer')
   const { path, body } = parse(updateInput, raw)
-  const { workspaceId, subject: actor } = ownTokens(ctx)
+  const { workspaceId } = ownTokens(ctx)
   return transaction(ctx, async (tx) => {
     const { stored, others } = await lockWithSiblings(tx, ctx, path.token_id)
     const chosen = body.is_default ?? body.default ?? null
@@ -41,8 +41,8 @@ export const updateToken = writeVerb<ListedToken>(async (ctx, raw, read) => {
       rejectIfAny([violation('default', 'The same as is_default: leave one of them out.')])
     const where = { id: path.token_id }
     const data = { label: body.label ?? undefined, isDefault: chosen ?? undefined }
-    if (!changesAnything(stored, data))
-      return read(tx.sql, await tx.sql.oAuthToken.findUniqueOrThrow({ where, ...LISTED }))
+    const changed = changedFields(stored, data)
+    if (changed.length === 0) return read(tx.sql, await tx.sql.oAuthToken.findUniqueOrThrow({ where, ...LISTED }))
     // first, since the unique index allows a person one default token at a provider, within the transaction, too
     const formerDefaults = chosen
       ? await tx.sql.oAuthToken.updateManyAndReturn({
@@ -52,8 +52,9 @@ export const updateToken = writeVerb<ListedToken>(async (ctx, raw, read) => {
         })
       : []
     const token = await tx.sql.oAuthToken.update({ where, data, ...LISTED })
-    for (const { id } of [...formerDefaults, token])
-      tx.emit({ workspaceId, type: 'oauth_token.updated', subjectId: id, actor })
+    const updated = { workspaceId, type: 'oauth_token.updated', actor: actorOf(ctx.actor) } as const
+    for (const { id } of formerDefaults) tx.emit({ ...updated, subjectId: id, changed: ['is_default'] })
+    tx.emit({ ...updated, subjectId: token.id, changed })
     return read(tx.sql, token)
   })
 })

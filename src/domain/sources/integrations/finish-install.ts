@@ -6,6 +6,7 @@
 import { z } from 'zod'
 import type { Integration } from '../../../generated/prisma/client.ts'
 import { type Core, type Tx, transaction } from '../../context/context.ts'
+import { changedFields } from '../../core/changes.ts'
 import { ConflictError, ForbiddenError, NotFoundError } from '../../core/errors.ts'
 import { hashState } from '../../core/oauth-state.ts'
 import { parse, type RawInput } from '../../core/parse.ts'
@@ -105,7 +106,14 @@ async function store(tx: Tx, installation: ProviderInstallation, state: State): 
   const integration = known
     ? await tx.sql.integration.update({ where: { id: known.id }, data: current })
     : await tx.sql.integration.create({ data: { workspaceId, kind: 'app', installationId, ...current } })
-  if (!known || known.removedAt)
-    tx.emit({ workspaceId, type: 'integration.created', subjectId: integration.id, actor: subject })
+  const log = { workspaceId, subjectId: integration.id, actor: { id: subject } }
+  const changed = known ? changedFields(known, { name: current.name }) : []
+  const suspends = current.suspendedAt !== null
+  if (!known || known.removedAt) tx.emit({ ...log, type: 'integration.created' })
+  else {
+    if (changed.length > 0) tx.emit({ ...log, type: 'integration.updated', changed })
+    if (suspends !== (known.suspendedAt !== null))
+      tx.emit({ ...log, type: suspends ? 'integration.suspended' : 'integration.unsuspended' })
+  }
   return integration
 }

@@ -1,6 +1,6 @@
 /** Removes a git integration of kind `app` from its workspace. At the git provider the app stays installed. */
 import { z } from 'zod'
-import { requireRole } from '../../context/access.ts'
+import { actorOf, requireRole } from '../../context/access.ts'
 import { type RequestContext, transaction } from '../../context/context.ts'
 import { ConflictError, NotFoundError } from '../../core/errors.ts'
 import { uuid } from '../../core/fields.ts'
@@ -27,7 +27,7 @@ export async function removeIntegration(ctx: RequestContext, raw: RawInput): Pro
       workspaceId: ctx.workspace.id,
       type: 'integration.removed',
       subjectId: path.integration_id,
-      actor: ctx.actor.subject,
+      actor: actorOf(ctx.actor),
     })
   })
 }

@@ -1,5 +1,6 @@
 /** Handles events of an installation: brings its integrations, in every workspace, in line with what the provider says. */
 import { type Core, transaction } from '../../context/context.ts'
+import { GIT_PROVIDER } from '../../model/event-actor.ts'
 import type { GitProvider } from '../../ports/git-provider.ts'
 import { type Delivery, type Group, lockLease } from './lease.ts'
 
@@ -27,7 +28,7 @@ export async function syncInstallation(
         where: { id, removedAt: null, ...IS_CHANGE[state] },
         data: data(state, tx.now()),
       })
-      if (count > 0) tx.emit({ workspaceId, type: EVENT[state], subjectId: id })
+      if (count > 0) tx.emit({ workspaceId, type: EVENT[state], subjectId: id, actor: GIT_PROVIDER })
     })
   }
   return ({ action }) => EXPECTED[action ?? ''] === undefined || EXPECTED[action ?? ''] === state

@@ -71,5 +71,5 @@ async function rollOutCommit(core: Core, tx: Tx, group: Group, id: string, head:
   if ([latestRevision, ...revisions].some((revision) => revision!.repoCommitSha === head)) return
   const source = { ...revisionColumns(null, latestRevision!), ...toBuild(deployment), repoCommitSha: head }
   const why = `Commit ${head} was pushed to ${group.branch}.`
-  await rollOut({ ...core, actor: { subject: null } }, tx, deployment, source, why)
+  await rollOut({ ...core, actor: { kind: 'git_provider', subject: null, name: null } }, tx, deployment, source, why)
 }
