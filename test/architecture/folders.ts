@@ -106,8 +106,13 @@ export const FOLDERS: readonly Row[] = [
     'api/realtime',
     'domain/core domain/model domain/outbox domain/context domain/events platform/async platform/log platform/postgres',
   ],
+  ['api/sse', 'api/realtime'],
   ['api/graphql/builder', 'domain/** api/realtime platform/log'],
   ['api/graphql/types', 'domain/** api/realtime api/graphql/builder'],
+  [
+    'api/graphql/subscriptions',
+    'domain/core domain/context api/realtime api/sse api/graphql/builder platform/async platform/log',
+  ],
   ['api/graphql', 'domain/core domain/context api/auth api/limits api/realtime api/graphql/* platform/log'],
   ['api/rest/answers', 'domain/**'],
   ['api/rest/examples', 'domain/core'],

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createRelay } from '../../src/api/realtime/relay.ts'
-import { streamRevisionStatus } from '../../src/api/realtime/stream.ts'
+import { streamRevisionStatus } from '../../src/api/realtime/status-stream.ts'
 import type { RequestContext } from '../../src/domain/context/context.ts'
 import { deleteDeployment } from '../../src/domain/deployments/delete.ts'
 import { eventCursor } from '../../src/domain/events/cursor.ts'
@@ -169,7 +169,7 @@ test('a cursor that is older than the log is an error that says what to do, in l
   const relay = createRelay({ core: domain.core, listenUrl: domain.url })
   const expired = eventCursor({ workspaceId, sequence: end - 3n })
   const oldest = eventCursor({ workspaceId, sequence: end - 2n })
-  const stream = (after: string) => streamRevisionStatus(ctx, relay, { after }, new AbortController().signal)
+  const stream = async (after: string) => (await streamRevisionStatus(ctx, relay, { after }))[Symbol.asyncIterator]()
   const error = {
     violations: [{ loc: ['query', 'after'], type: 'cursor_expired', msg: expect.stringContaining('current state') }],
   }
@@ -191,10 +191,12 @@ test('what is removed while a stream catches up is an error, never a gap', async
   const { sequence: end } = await ctx.db.eventCounter.findUniqueOrThrow({ where: { workspaceId } })
   const relay = createRelay({ core: domain.core, listenUrl: domain.url })
   const after = eventCursor({ workspaceId, sequence: 0n })
-  const stream = await streamRevisionStatus(ctx, relay, { after }, new AbortController().signal)
+  const description = await streamRevisionStatus(ctx, relay, { after })
   await age(Number(end), 91)
   await retain()
-  await expect(stream.next()).rejects.toMatchObject({ violations: [{ type: 'cursor_expired' }] })
+  await expect(description[Symbol.asyncIterator]().next()).rejects.toMatchObject({
+    violations: [{ type: 'cursor_expired' }],
+  })
   await relay.stop()
 })
 

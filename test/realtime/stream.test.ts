@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createRelay, type Relay } from '../../src/api/realtime/relay.ts'
-import { type StreamArgs, streamRevisionStatus } from '../../src/api/realtime/stream.ts'
+import { type StreamArgs, streamRevisionStatus } from '../../src/api/realtime/status-stream.ts'
 import type { RequestContext } from '../../src/domain/context/context.ts'
 import { NotFoundError, ValidationError } from '../../src/domain/core/errors.ts'
 import { deleteDeployment } from '../../src/domain/deployments/delete.ts'
@@ -29,7 +29,8 @@ beforeEach(async () => {
   app = await imageDeployment(ctx)
 })
 
-const subscribe = (args: StreamArgs, who = ctx) => streamRevisionStatus(who, relay, args, new AbortController().signal)
+const subscribe = async (args: StreamArgs, who = ctx, by = relay) =>
+  (await streamRevisionStatus(who, by, args))[Symbol.asyncIterator]()
 const all = async (args: StreamArgs) => takeUntil(await subscribe(args), () => false)
 const tearDown = () => ctx.db.deployment.update({ where: { id: app.deploymentId }, data: { tornDownAt: new Date() } })
 const statuses = (events: { from: string | null; to: string }[]) => events.map((e) => `${e.from ?? '–'} → ${e.to}`)
@@ -72,7 +73,7 @@ describe('A stream of one revision', () => {
   test('resumed at or after its end it completes at once, whatever else has happened in the workspace since', async () => {
     // nothing wakes this relay: it stands where the first of its streams began, behind all that happens from then on
     const behind = createRelay({ core: domain.core, listenUrl: domain.url, pollEvery: 3_600_000 })
-    const from = (args: StreamArgs) => streamRevisionStatus(ctx, behind, args, new AbortController().signal)
+    const from = (args: StreamArgs) => subscribe(args, ctx, behind)
     await move(ctx, app.revisionId, ROLLOUT)
     const other = await from({})
     const end = await endOfLog(ctx)
@@ -205,19 +206,6 @@ describe('Subscribing is refused', () => {
 })
 
 describe('A stream ends', () => {
-  test('at once when the client goes away while it waits', async () => {
-    const client = new AbortController()
-    const stream = await streamRevisionStatus(ctx, relay, {}, client.signal)
-    const waiting = stream.next()
-    client.abort()
-    expect(await waiting).toEqual({ done: true, value: undefined })
-  })
-
-  test('at once for a client that has already gone', async () => {
-    const stream = await streamRevisionStatus(ctx, relay, {}, AbortSignal.abort())
-    expect(await stream.next()).toEqual({ done: true, value: undefined })
-  })
-
   test('when its reader returns, even if a read is pending', async () => {
     const stream = await subscribe({})
     const waiting = stream.next()
@@ -228,11 +216,11 @@ describe('A stream ends', () => {
   test('when the server stops, with the cursor to go on from', async () => {
     const stopping = createRelay({ core: domain.core, listenUrl: domain.url })
     stopping.start()
-    const stream = await streamRevisionStatus(ctx, stopping, {}, new AbortController().signal)
+    const stream = await subscribe({}, ctx, stopping)
     const waiting = stream.next()
     const cursor = await endOfLog(ctx)
     await Promise.all([expect(waiting).rejects.toMatchObject({ code: 'UNAVAILABLE', cursor }), stopping.stop()])
-    const late = await streamRevisionStatus(ctx, stopping, {}, new AbortController().signal)
+    const late = await subscribe({}, ctx, stopping)
     await expect(late.next()).rejects.toMatchObject({ code: 'UNAVAILABLE', cursor })
     expect(await late.next()).toEqual({ done: true, value: undefined })
   })

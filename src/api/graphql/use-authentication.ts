@@ -1,9 +1,9 @@
 /**
  * Yoga plugin: who calls is found out once for a request, before its body is read; without a credential nothing else
- * happens. A stream outlives that moment, so before each event it is asked again: a revoked key gets no more events.
+ * happens. What outlives that moment, a stream, is ended by the watch of credentials.
  */
 import { randomUUID } from 'node:crypto'
-import { isAsyncIterable, mapAsyncIterator, type Plugin } from 'graphql-yoga'
+import type { Plugin } from 'graphql-yoga'
 import { ForbiddenError } from '../../domain/core/errors.ts'
 import type { Log } from '../../platform/log/log.ts'
 import { type Authenticate, CHALLENGE } from '../auth/authenticate.ts'
@@ -37,7 +37,8 @@ export function useAuthentication(
         const caller = await authenticate(Object.fromEntries(request.headers), requestId, serverContext.visit)
         serverContext.onCaller?.(caller.actor.subject)
         if (caller.actor.role === 'listener') throw new ForbiddenError(NOT_FOR_LISTENERS)
-        Object.assign(serverContext, caller, { relay } satisfies Partial<GraphQLContext>)
+        const lastEventId = request.headers.get('last-event-id')
+        Object.assign(serverContext, caller, { relay, lastEventId } satisfies Partial<GraphQLContext>)
       } catch (error) {
         const presented = presentError(error, log, requestId)
         const {
@@ -56,20 +57,6 @@ export function useAuthentication(
         }
         const body = { errors: [{ message: presented.message, extensions: { ...extensions, status } }] }
         endResponse(new fetchAPI.Response(JSON.stringify(body), { status, headers }))
-      }
-    },
-    onSubscribe({ args: { contextValue } }) {
-      const { request, requestId } = contextValue
-      const headers = Object.fromEntries(request.headers)
-      return {
-        onSubscribeResult({ result, setResult }) {
-          if (!isAsyncIterable(result)) return
-          const allowed = async <E>(event: E): Promise<E> => {
-            await authenticate(headers, requestId)
-            return event
-          }
-          setResult(mapAsyncIterator(result, allowed))
-        },
       }
     },
   }

@@ -10,6 +10,7 @@ import type { Gate } from '../limits/gate.ts'
 import { visitOf } from '../limits/visit.ts'
 import type { Relay } from '../realtime/relay.ts'
 import { schema } from './schema.ts'
+import { useStreams } from './subscriptions/use-streams.ts'
 import { type ServerContext, useAuthentication } from './use-authentication.ts'
 import { documentLimits, useBoundedDocuments } from './use-bounded-documents.ts'
 import { usePresentedErrors, useReadableRequests } from './use-errors.ts'
@@ -92,6 +93,7 @@ export function createGraphql(options: GraphQLOptions): GraphQLServer {
     logging: false,
     plugins: [
       useAuthentication(authenticate, relay, core.log),
+      useStreams(core, relay),
       useReadableRequests,
       ...documentLimits(),
       useBoundedDocuments(heavyDocuments),

@@ -1,105 +1,67 @@
 /**
- * `revisionStatusChanged` (docs/api-rules.md#graphql): the status changes of one revision, one deployment or the workspace,
- * none lost, none twice, in order, across reconnects, restarts and replicas.
- * The order of the steps is what makes it so: register with the relay, read the log's end together with the
- * current status in one snapshot, then follow the log from there (follow.ts).
+ * A stream, described: which log, what of it, where it begins, and what of it completes it. What a subscription's resolver
+ * returns: the transport opens it with a rendering and an outlet. Whoever does not know it (plain graphql-js) reads it as
+ * an AsyncIterable of its values.
  */
-import { z } from 'zod'
-import { requireRole } from '../../domain/context/access.ts'
-import type { RequestContext } from '../../domain/context/context.ts'
-import { takeSlot } from '../../domain/context/slots.ts'
-import { NotFoundError } from '../../domain/core/errors.ts'
-import { uuid } from '../../domain/core/fields.ts'
-import { parse } from '../../domain/core/parse.ts'
-import { readPastCursor, refuseExpired } from '../../domain/events/cursor.ts'
-import { type EventScope, readSnapshot } from '../../domain/events/read.ts'
-import { follow } from './follow.ts'
-import type { Mailbox } from './mailbox.ts'
-import type { Relay } from './relay.ts'
-import type { RevisionStatusEvent } from './status-event.ts'
+import type { Outlet, Rendering } from './frames.ts'
+import { pull } from './pull.ts'
 
-/** What is streamed; null means absent. With both ids the revision must be the deployment's. */
-export interface StreamArgs {
-  deploymentId?: string | null
-  revisionId?: string | null
-  /** cursor of the last event that was received; without it the stream begins with the current status */
-  after?: string | null
+/** What of a log a stream has. */
+export interface Selection<Item, Value> {
+  /** names what is selected and how: streams of one log with equal keys have the same values */
+  key: string
+  /** for LogKind.read: what is wanted at most */
+  scope: unknown
+  wants(item: Item): boolean
+  value(item: Item): Value
+  /** the stream is complete behind it; absent: behind none */
+  isLast?(item: Item): boolean
 }
 
-const streamInput = z.object({
-  query: z.object({ deployment_id: uuid.optional(), revision_id: uuid.optional(), after: z.string().optional() }),
-})
+/** Where a stream begins. */
+export interface Beginning<Value> {
+  /** the subscriber has everything up to here */
+  position: bigint
+  /** sent in front of the log: the state as of `position`; null: nothing is */
+  first: Value | null
+  /** the log is known to reach here */
+  floor: bigint
+  /** nothing more is to come behind `floor`: the stream completes there */
+  until: boolean
+}
 
-/**
- * Subscribes before it resolves, so that nothing that happens from then on is missed, however late the first
- * `next()` comes. With `revisionId` it completes at a terminal status, and one that goes on behind the end of what
- * is torn down completes there; otherwise it goes on until `return()` or `signal` ends it. Role: viewer. Throws
- * ValidationError, NotFoundError, and RATE_LIMITED when the workspace has too many streams; iterating throws
- * StreamInterruptedError when the subscriber is too slow or the relay stops.
- */
-export async function streamRevisionStatus(
-  ctx: RequestContext,
-  relay: Relay,
-  args: StreamArgs,
-  signal: AbortSignal,
-): Promise<AsyncIterableIterator<RevisionStatusEvent>> {
-  requireRole(ctx, 'viewer')
-  const { query } = parse(streamInput, {
-    query: {
-      deployment_id: args.deploymentId ?? undefined,
-      revision_id: args.revisionId ?? undefined,
-      after: args.after ?? undefined,
-    },
-  })
-  const ids = { deploymentId: query.deployment_id, revisionId: query.revision_id }
-  const scope: EventScope = { types: ['revision.status'], ...ids }
-  const leave = takeSlot(ctx, 'streams')
-  const mailbox = relay.subscribe(ctx.workspace.id, scope)
-  mailbox.ended.addEventListener('abort', leave, { once: true })
-  if (mailbox.ended.aborted) leave()
-  try {
-    const snapshot = await readSnapshot(ctx.db, ctx.workspace.id, ids)
-    // a stream that goes on still gets the last events of what has been torn down meanwhile
-    const there = !snapshot.gone || query.after !== undefined
-    if (ids.deploymentId && !(snapshot.deploymentId && there)) throw new NotFoundError('Deployment', ids.deploymentId)
-    if (ids.revisionId && !(snapshot.revision && there)) throw new NotFoundError('Revision', ids.revisionId)
-    const after = query.after === undefined ? null : readPastCursor(ctx, query.after, 'after', snapshot.sequence)
-    if (after !== null) refuseExpired(after, snapshot.removed)
-    relay.began(ctx.workspace.id, snapshot.sequence)
-    const events = follow(relay, mailbox, { workspaceId: ctx.workspace.id, scope, snapshot, after })
-    return endWith(events, mailbox, signal)
-  } catch (error) {
-    mailbox.close()
-    throw error
+interface StreamOptions<Value> {
+  /** values that wait for one who reads it by `next()`, until it is too slow */
+  capacity: number
+  open: Open<Value>
+  close: () => void
+}
+
+/** Answers how to end it before its time. */
+type Open<Value> = (rendering: Rendering<Value>, outlet: Outlet<Value>) => (error: unknown) => void
+
+export class Stream<Value = unknown> implements AsyncIterable<Value> {
+  readonly #options: StreamOptions<Value>
+
+  /** Use `Feed.stream`. */
+  constructor(options: StreamOptions<Value>) {
+    this.#options = options
   }
-}
 
-/** Lets `return()` and the signal end a stream that waits: a generator alone would first wait for its next event. */
-function endWith(
-  events: AsyncGenerator<RevisionStatusEvent, void>,
-  mailbox: Mailbox,
-  signal: AbortSignal,
-): AsyncIterableIterator<RevisionStatusEvent> {
-  const end = () => mailbox.close()
-  signal.addEventListener('abort', end, { once: true })
-  mailbox.ended.addEventListener('abort', () => signal.removeEventListener('abort', end), { once: true })
-  if (signal.aborted) end()
-  return {
-    async next() {
-      const result = await events.next().catch((error: unknown) => {
-        end()
-        throw error
-      })
-      if (result.done) end()
-      return result
-    },
-    async return() {
-      end()
-      await events.return()
-      return { done: true, value: undefined }
-    },
-    [Symbol.asyncIterator]() {
-      return this
-    },
+  /**
+   * Sends all of it to `outlet`, from its beginning until it is complete, the client is gone, or what is returned is called
+   * with why it ends. To be called once; a stream that is not opened has to be closed.
+   */
+  open(rendering: Rendering<Value>, outlet: Outlet<Value>): (error: unknown) => void {
+    return this.#options.open(rendering, outlet)
+  }
+
+  /** Nobody will open it. */
+  close(): void {
+    this.#options.close()
+  }
+
+  [Symbol.asyncIterator](): AsyncIterableIterator<Value> {
+    return pull(this.#options.capacity, this.#options.open)
   }
 }

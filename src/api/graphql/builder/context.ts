@@ -5,6 +5,8 @@ import type { Relay } from '../../realtime/relay.ts'
 export interface GraphQLContext extends RequestContext {
   /** carries the event log to subscriptions */
   relay: Relay
+  /** of a client that comes back to a stream: what `after` is when it is not given */
+  lastEventId: string | null
   /** the HTTP request; its signal aborts when the client is gone */
   request: Request
 }

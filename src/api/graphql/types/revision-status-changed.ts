@@ -3,7 +3,7 @@
 import { NotFoundError } from '../../../domain/core/errors.ts'
 import { selectRevision } from '../../../domain/revisions/read.ts'
 import type { RevisionStatusEvent } from '../../realtime/status-event.ts'
-import { streamRevisionStatus } from '../../realtime/stream.ts'
+import { streamRevisionStatus } from '../../realtime/status-stream.ts'
 import { builder } from '../builder/builder.ts'
 import { refuseExpensive } from '../builder/cost.ts'
 import { Reason, RevisionStatus } from '../builder/enums.ts'
@@ -48,7 +48,7 @@ builder.subscriptionField('revisionStatusChanged', (t) =>
     args: { deploymentId: t.arg.id(), revisionId: t.arg.id(), after: t.arg.string() },
     subscribe: (_root, args, ctx, info) => {
       refuseExpensive(ctx, info)
-      return streamRevisionStatus(ctx, ctx.relay, args, ctx.request.signal)
+      return streamRevisionStatus(ctx, ctx.relay, { ...args, after: args.after ?? ctx.lastEventId })
     },
     resolve: (event) => event,
   }),

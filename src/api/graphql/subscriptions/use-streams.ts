@@ -1,0 +1,78 @@
+/**
+ * Yoga plugin: a subscription over SSE. Until it has begun it is a request like any other: authenticated, counted, parsed,
+ * validated, limited. Then its response is taken over, and of the request, its context and its document's execution
+ * nothing is kept: a stream lives long, and there are thousands.
+ */
+import type { ServerResponse } from 'node:http'
+import { createSourceEventStream, type ExecutionArgs, type ExecutionResult } from 'graphql'
+import type { Plugin } from 'graphql-yoga'
+import type { Core } from '../../../domain/context/context.ts'
+import type { Caller } from '../../../domain/context/credential.ts'
+import type { Rendering } from '../../realtime/frames.ts'
+import type { Relay } from '../../realtime/relay.ts'
+import { Stream } from '../../realtime/stream.ts'
+import { Heartbeat } from '../../sse/heartbeat.ts'
+import { openSse } from '../../sse/outlet.ts'
+import type { GraphQLContext } from '../builder/context.ts'
+import { graphqlForm } from './form.ts'
+import { graphqlRendering } from './rendering.ts'
+
+/** What Yoga carries from the subscription to the response. It would wrap an AsyncIterable. */
+class Begun {
+  readonly stream: Stream
+  readonly rendering: Rendering<unknown>
+  readonly caller: Caller
+  constructor(stream: Stream, rendering: Rendering<unknown>, { actor, workspace, credential }: Caller) {
+    this.stream = stream
+    this.rendering = rendering
+    this.caller = { actor, workspace, credential }
+  }
+}
+
+export function useStreams(core: Core, relay: Relay): Plugin<GraphQLContext, { res?: ServerResponse }> {
+  const heartbeat = new Heartbeat()
+  const form = graphqlForm(core.log)
+
+  function takeOver({ stream, rendering, caller }: Begun, response: ServerResponse): Promise<never> {
+    const outlet = openSse(response, form, heartbeat)
+    const end = stream.open(rendering, outlet)
+    const stopWatching = core.credentials?.watch(caller, end)
+    if (stopWatching) response.once('close', stopWatching)
+    // nothing is left to do for Yoga. It holds all that there is of the request until it is told so; nobody holds this
+    return new Promise<never>(() => undefined)
+  }
+
+  /** Answers the errors for which there is no stream, or the stream. */
+  async function begin(args: ExecutionArgs): Promise<ExecutionResult | Begun> {
+    const { schema, document, operationName, variableValues, contextValue } = args
+    const ctx = contextValue as GraphQLContext & { params?: { query?: string } }
+    const variables = variableValues ?? {}
+    const stream = await createSourceEventStream({ ...args, variableValues: variables })
+    if (!(stream instanceof Stream)) return stream as ExecutionResult
+    const text = ctx.params?.query ?? ''
+    const rendering = graphqlRendering({ schema, document, text, operationName, variables, core, relay, caller: ctx })
+    return new Begun(stream, rendering, ctx)
+  }
+
+  return {
+    onSubscribe({ setSubscribeFn }) {
+      setSubscribeFn(begin)
+    },
+    onResultProcess({ request, result, setResultProcessor, serverContext }) {
+      if (!(result instanceof Begun)) return
+      const response = serverContext.res
+      if (response && takesEvents(request)) {
+        setResultProcessor(() => takeOver(result, response) as never, 'text/event-stream')
+      } else {
+        result.stream.close()
+        // 406
+        setResultProcessor(undefined as never, '')
+      }
+    },
+  }
+}
+
+function takesEvents(request: Request): boolean {
+  const ranges = (request.headers.get('accept') ?? '*/*').toLowerCase().split(',')
+  return ranges.some((range) => ['text/event-stream', 'text/*', '*/*'].includes(range.split(';')[0]!.trim()))
+}

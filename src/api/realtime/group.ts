@@ -1,0 +1,229 @@
+/**
+ * Subscribers who get the same text: each item is rendered once for all of them. Those who are live get batches as the log
+ * grows; the others read it up to where the group is, at their own pace, and then become live.
+ */
+import { Batch, type Frame, type Rendering } from './frames.ts'
+import type { Pace } from './pace.ts'
+import type { Selection } from './stream.ts'
+import type { Subscriber } from './subscriber.ts'
+import type { Follower, Topic } from './topic.ts'
+
+/** A part of the log, rendered. */
+interface Stretch<Value> {
+  batches: readonly Batch<Value>[]
+  /** how far it reaches */
+  end: bigint
+  /** the stream is complete behind it */
+  last: boolean
+}
+
+/** Items of one stretch. */
+const PAGE = 200
+/** Characters of one batch: more than this is never put on top of what waits for a client already. */
+const BATCH_TEXT = 32_768
+/** Subscribers who are served until it is looked whether others wait for the event loop. */
+const AT_ONCE = 64
+/** ms for which a stretch is kept for others who come from the same place */
+const KEPT = 1_000
+
+export class Group<Item, Value> implements Follower<Item> {
+  /** those who become live now have everything up to here */
+  position: bigint
+  readonly #topic: Topic<Item>
+  readonly #selection: Selection<Item, Value>
+  readonly #rendering: Rendering<Value>
+  readonly #pace: Pace
+  readonly #live = new Set<Subscriber<Value>>()
+  readonly #catchingUp = new Set<Subscriber<Value>>()
+  readonly #stretches = new Map<string, Promise<Stretch<Value>>>()
+  /** all who are live have everything up to here */
+  #settled: bigint
+  #running = false
+
+  constructor(topic: Topic<Item>, selection: Selection<Item, Value>, rendering: Rendering<Value>, pace: Pace) {
+    this.#topic = topic
+    this.#selection = selection
+    this.#rendering = rendering
+    this.#pace = pace
+    this.position = topic.position ?? 0n
+    this.#settled = this.position
+  }
+
+  get size(): number {
+    return this.#live.size + this.#catchingUp.size
+  }
+
+  /** `first`: what it begins with, in front of the log; null: nothing. */
+  join(subscriber: Subscriber<Value>, first: Value | null): void {
+    this.#catchingUp.add(subscriber)
+    void this.#catchUp(subscriber, first)
+  }
+
+  remove(subscriber: Subscriber<Value>): void {
+    this.#live.delete(subscriber)
+    this.#catchingUp.delete(subscriber)
+  }
+
+  /** The topic has grown by `items`, from `before` on. */
+  grown(items: readonly Item[], before: bigint): void {
+    const idle = !this.#running && this.position === before
+    if (idle && (this.#live.size === 0 || !items.some(this.#selection.wants))) {
+      this.position = this.#topic.position!
+      this.#settled = this.position
+    } else void this.#run()
+    for (const subscriber of this.#catchingUp) {
+      if (subscriber.behind && subscriber.position < this.#topic.forgotten) this.#cutOff(subscriber)
+    }
+  }
+
+  /** Ends all, each with its cursor. */
+  stop(): void {
+    for (const subscriber of [...this.#live, ...this.#catchingUp]) {
+      if (subscriber.live) this.#settle(subscriber)
+      subscriber.interrupt('UNAVAILABLE', 'This server is stopping.')
+    }
+  }
+
+  /** Serves those who are live, until they have all there is. */
+  async #run(): Promise<void> {
+    if (this.#running) return
+    this.#running = true
+    try {
+      while (this.#live.size > 0 && this.position < this.#topic.position!) {
+        const { batches, end, last } = await this.#stretch(this.position, this.#topic.position!)
+        const members = [...this.#live]
+        this.position = end
+        for (const batch of batches) await this.#deliver(batch, members)
+        this.#settled = end
+        if (last) for (const member of members) if (member.live) member.end({ complete: true })
+      }
+    } catch (error) {
+      for (const member of this.#live) member.end({ error })
+    }
+    this.#running = false
+    if (this.#live.size === 0 && this.#topic.position !== null) this.#settled = this.position = this.#topic.position
+  }
+
+  async #deliver(batch: Batch<Value>, members: readonly Subscriber<Value>[]): Promise<void> {
+    for (let i = 0; i < members.length; i++) {
+      if (i % AT_ONCE === 0 && this.#pace.due) await this.#pace.turn()
+      const member = members[i]!
+      if (!member.live) continue
+      if (member.outlet.full) this.#fallBehind(member)
+      else member.take(batch)
+    }
+  }
+
+  /** Its client does not keep up: from now on it reads at its own pace. */
+  #fallBehind(subscriber: Subscriber<Value>): void {
+    this.#settle(subscriber)
+    subscriber.live = false
+    subscriber.behind = true
+    this.#live.delete(subscriber)
+    this.#catchingUp.add(subscriber)
+    void this.#catchUp(subscriber, null)
+  }
+
+  /** Those who want nothing of a batch are not told how far it reached. */
+  #settle(subscriber: Subscriber<Value>): void {
+    if (subscriber.position < this.#settled) subscriber.position = this.#settled
+  }
+
+  #cutOff(subscriber: Subscriber<Value>): void {
+    const why = `More than ${this.#topic.capacity} events were waiting to be read.`
+    subscriber.interrupt('STREAM_OVERFLOW', why)
+  }
+
+  async #catchUp(subscriber: Subscriber<Value>, first: Value | null): Promise<void> {
+    try {
+      if (first !== null)
+        for (const batch of await this.#firstOf(subscriber.position, first)) subscriber.outlet.send(batch)
+      while (!subscriber.ended) {
+        const target = subscriber.floor > this.position ? subscriber.floor : this.position
+        if (subscriber.outlet.full) await subscriber.outlet.drained()
+        else if (subscriber.position < target) await this.#readOn(subscriber, target)
+        else if (subscriber.until) return subscriber.end({ complete: true })
+        else return this.#goLive(subscriber)
+      }
+    } catch (error) {
+      subscriber.end({ error })
+    }
+  }
+
+  async #readOn(subscriber: Subscriber<Value>, target: bigint): Promise<void> {
+    if (this.#pace.due) await this.#pace.turn()
+    const { batches, end, last } = await this.#stretch(subscriber.position, target)
+    for (const batch of batches) {
+      while (subscriber.outlet.full && !subscriber.ended) await subscriber.outlet.drained()
+      if (subscriber.ended) return
+      subscriber.take(batch)
+    }
+    if (end > subscriber.position) subscriber.position = end
+    if (last) subscriber.end({ complete: true })
+  }
+
+  #goLive(subscriber: Subscriber<Value>): void {
+    this.#catchingUp.delete(subscriber)
+    this.#live.add(subscriber)
+    subscriber.live = true
+    subscriber.behind = false
+    void this.#run()
+  }
+
+  /** A snapshot, whose position is the one it was read at: those who begin at the same place share it. */
+  async #firstOf(position: bigint, value: Value): Promise<readonly Batch<Value>[]> {
+    const stretch = this.#kept(`first ${position}`, async () => ({
+      batches: await this.#batches([{ value, position }]),
+      end: position,
+      last: false,
+    }))
+    return (await stretch).batches
+  }
+
+  /** What is behind `after`, a page at most. The log is known to reach `target`. */
+  #stretch(after: bigint, target: bigint): Promise<Stretch<Value>> {
+    return this.#kept(`${after} ${target}`, async () => {
+      const { items, end } = await this.#topic.read(after, target, PAGE, this.#selection.scope)
+      const { wants, isLast, value } = this.#selection
+      const wanted = items.filter(wants)
+      const final = isLast ? wanted.findIndex(isLast) : -1
+      const entries = (final < 0 ? wanted : wanted.slice(0, final + 1)).map((item) => ({
+        value: value(item),
+        position: this.#topic.kind.positionOf(item),
+      }))
+      const reached = final < 0 ? end : entries.at(-1)!.position
+      return { batches: await this.#batches(entries), end: reached, last: final >= 0 }
+    })
+  }
+
+  /** Of several who ask for the same only the first reads and renders. */
+  #kept(key: string, make: () => Promise<Stretch<Value>>): Promise<Stretch<Value>> {
+    const known = this.#stretches.get(key)
+    if (known) return known
+    const made = make()
+    this.#stretches.set(key, made)
+    const forget = () => this.#stretches.delete(key)
+    made.then(() => setTimeout(forget, KEPT).unref(), forget)
+    return made
+  }
+
+  async #batches(entries: readonly { value: Value; position: bigint }[]): Promise<Batch<Value>[]> {
+    if (entries.length === 0) return []
+    const texts = await this.#rendering.render(entries.map(({ value }) => value))
+    const batches: Batch<Value>[] = []
+    let frames: Frame<Value>[] = []
+    let size = 0
+    for (const [i, { value, position }] of entries.entries()) {
+      const text = texts[i]
+      if (typeof text !== 'string') continue
+      frames.push({ cursor: this.#topic.cursorOf(position), position, value, text })
+      size += text.length
+      if (size < BATCH_TEXT) continue
+      batches.push(new Batch(frames, position))
+      frames = []
+      size = 0
+    }
+    if (frames.length > 0) batches.push(new Batch(frames, frames.at(-1)!.position))
+    return batches
+  }
+}

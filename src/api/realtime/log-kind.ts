@@ -1,0 +1,19 @@
+/** What the relay has to know of a kind of log: the events of workspaces, the lines of a revision's log. */
+
+export interface LogKind<Item, Scope> {
+  /** in lines of the server's log: `event log` */
+  readonly name: string
+  /** NOTIFY channel on which an id is heard when its log has grown: a hint only */
+  readonly channel: string
+  /** of an item: grows along the log; what was committed is never followed by an item of a lower position */
+  positionOf(item: Item): bigint
+  occurredAt(item: Item): Date
+  /** what callers see of a position: opaque, an `after` that goes on behind it */
+  cursorOf(id: string, position: bigint): string
+  /** The last position of each log; those that have none are left out. One statement. */
+  newest(ids: readonly string[]): Promise<ReadonlyMap<string, bigint>>
+  /** The oldest `limit` items behind `after`, in order: all, or those of a scope. One statement. */
+  read(id: string, after: bigint, limit: number, scope?: Scope): Promise<readonly Item[]>
+  /** Throws ValidationError when items behind `after` were removed, since they were too old. */
+  refuseRemoved(id: string, after: bigint): Promise<void>
+}

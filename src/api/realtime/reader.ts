@@ -1,0 +1,65 @@
+/**
+ * Reads of logs that outlast the database's absence: tried again with back-off for as long as the server runs. Reads of what is
+ * past have a budget of their own, so that a storm of those who come back neither takes all connections nor delays news.
+ */
+import { ValidationError } from '../../domain/core/errors.ts'
+import { Limit } from '../../platform/async/limit.ts'
+import { backoff, retry } from '../../platform/async/retry.ts'
+import type { Log } from '../../platform/log/log.ts'
+
+const SHORTEST_PAUSE = 50
+const LONGEST_PAUSE = 2_000
+/** Reads of what is past, at a time. */
+const PAST = 3
+
+export class Reader {
+  readonly #log: Log
+  readonly #what: string
+  readonly #stopping: AbortSignal
+  readonly #past = new Limit(PAST)
+  #down = false
+
+  /** `what`: in the log, `the event log`. */
+  constructor(log: Log, what: string, stopping: AbortSignal) {
+    this.#log = log
+    this.#what = what
+    this.#stopping = stopping
+  }
+
+  /** What `read` gives once it succeeds. An outage is logged once, and its end. Rejects with a ValidationError, and when the server stops. */
+  async read<T>(read: () => Promise<T>): Promise<T> {
+    this.#stopping.throwIfAborted()
+    const answer = await retry(read, {
+      signal: this.#stopping,
+      pause: (retries) => backoff(retries, SHORTEST_PAUSE, LONGEST_PAUSE),
+      when: (error) => {
+        if (error instanceof ValidationError) return false
+        if (!this.#stopping.aborted) this.#fail(error)
+        return true
+      },
+    })
+    this.#up()
+    return answer
+  }
+
+  /** The same of what is past, when it is its turn. */
+  past<T>(read: () => Promise<T>): Promise<T> {
+    return this.#past.run(
+      this.#stopping,
+      () => this.read(read),
+      () => undefined,
+    )
+  }
+
+  #fail(error: unknown): void {
+    if (this.#down) return
+    this.#down = true
+    this.#log.error({ err: error }, `${this.#what} cannot be read; streams wait, trying again`)
+  }
+
+  #up(): void {
+    if (!this.#down) return
+    this.#down = false
+    this.#log.info({}, `${this.#what} can be read again`)
+  }
+}

@@ -1,0 +1,94 @@
+/**
+ * `revisionStatusChanged` (docs/api-rules.md#graphql): the status changes of one revision, one deployment or the workspace,
+ * none lost, none twice, in order, across reconnects, restarts and replicas. The log is followed before its end is read together
+ * with the current status, in one snapshot: the stream goes on from there.
+ */
+import { z } from 'zod'
+import { requireRole } from '../../domain/context/access.ts'
+import type { RequestContext } from '../../domain/context/context.ts'
+import { takeSlot } from '../../domain/context/slots.ts'
+import { NotFoundError } from '../../domain/core/errors.ts'
+import { uuid } from '../../domain/core/fields.ts'
+import { parse } from '../../domain/core/parse.ts'
+import { readPastCursor, refuseExpired } from '../../domain/events/cursor.ts'
+import { type EventScope, inScope, type LogSnapshot, readSnapshot, type StoredEvent } from '../../domain/events/read.ts'
+import { isTerminal } from '../../domain/model/lifecycle.ts'
+import type { Relay } from './relay.ts'
+import { type RevisionStatusEvent, snapshotEvent, statusEvent } from './status-event.ts'
+import type { Beginning, Selection, Stream } from './stream.ts'
+
+/** What is streamed; null means absent. With both ids the revision must be the deployment's. */
+export interface StreamArgs {
+  deploymentId?: string | null
+  revisionId?: string | null
+  /** cursor of the last event that was received; without it the stream begins with the current status */
+  after?: string | null
+}
+
+const streamInput = z.object({
+  query: z.object({ deployment_id: uuid.optional(), revision_id: uuid.optional(), after: z.string().optional() }),
+})
+
+/**
+ * With `revisionId` it completes at a terminal status, and one that goes on behind the end of what is torn down completes
+ * there. Role: viewer. Throws ValidationError, NotFoundError, and RATE_LIMITED when the workspace has too many streams. It
+ * ends with StreamInterruptedError when the client is too slow or the server stops.
+ */
+export async function streamRevisionStatus(
+  ctx: RequestContext,
+  relay: Relay,
+  args: StreamArgs,
+): Promise<Stream<RevisionStatusEvent>> {
+  requireRole(ctx, 'viewer')
+  const { query } = parse(streamInput, {
+    query: {
+      deployment_id: args.deploymentId ?? undefined,
+      revision_id: args.revisionId ?? undefined,
+      after: args.after ?? undefined,
+    },
+  })
+  const ids = { deploymentId: query.deployment_id, revisionId: query.revision_id }
+  const leave = takeSlot(ctx, 'streams')
+  const hold = relay.events.hold(ctx.workspace.id)
+  hold.onRelease(leave)
+  try {
+    const snapshot = await readSnapshot(ctx.db, ctx.workspace.id, ids)
+    // a stream that goes on still gets the last events of what has been torn down meanwhile
+    const there = !snapshot.gone || query.after !== undefined
+    if (ids.deploymentId && !(snapshot.deploymentId && there)) throw new NotFoundError('Deployment', ids.deploymentId)
+    if (ids.revisionId && !(snapshot.revision && there)) throw new NotFoundError('Revision', ids.revisionId)
+    const after = query.after === undefined ? null : readPastCursor(ctx, query.after, 'after', snapshot.sequence)
+    if (after !== null) refuseExpired(after, snapshot.removed)
+    return relay.events.stream(hold, selection(ids), beginning(ctx.workspace.id, snapshot, after, ids.revisionId))
+  } catch (error) {
+    hold.release()
+    throw error
+  }
+}
+
+function selection(ids: Omit<EventScope, 'types'>): Selection<StoredEvent, RevisionStatusEvent> {
+  const scope: EventScope = { types: ['revision.status'], ...ids }
+  return {
+    key: `status ${ids.deploymentId ?? ''} ${ids.revisionId ?? ''}`,
+    scope,
+    wants: (event) => inScope(event, scope),
+    value: statusEvent,
+    ...(ids.revisionId && { isLast: (event: StoredEvent) => isTerminal(event.toStatus!) }),
+  }
+}
+
+/** `after`: null: with the current status. */
+function beginning(
+  workspaceId: string,
+  { sequence, revision, gone }: LogSnapshot,
+  after: bigint | null,
+  revisionId: string | undefined,
+): Beginning<RevisionStatusEvent> {
+  return {
+    position: after ?? sequence,
+    first: after === null && revision ? snapshotEvent(workspaceId, sequence, revision) : null,
+    floor: sequence,
+    // nothing more was to come when the snapshot was read: what the log has until there is all
+    until: gone || (revisionId !== undefined && revision !== null && isTerminal(revision.status)),
+  }
+}
