@@ -49,7 +49,7 @@ describe('every operation', () => {
 
   test.each(operations.map((operation) => [operation.operationId, operation] as const))(
     '%s has a summary, a tag, its parameters and all its answers',
-    (operationId, { method, path, input, answers, errors }) => {
+    (operationId, { method, path, input, answers, errors, ifMatch }) => {
       const found = document.paths[path][method.toLowerCase()]
       expect(found).toMatchObject({ operationId, summary: expect.any(String), tags: [expect.any(String)] })
       const names = (place: string) =>
@@ -57,8 +57,11 @@ describe('every operation', () => {
       expect(names('path')).toEqual([...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]))
       const query = (input.shape.query as { shape?: object } | undefined)?.shape ?? {}
       expect(names('query')).toEqual(Object.keys(query))
+      const condition = ifMatch ? ['If-Match'] : method === 'GET' ? ['If-None-Match'] : []
+      expect(names('header')).toEqual(condition)
       expect('requestBody' in found).toBe('body' in input.shape)
-      const statuses = [...Object.keys(answers), ...errors, 401, 403, 422, 500].map(String)
+      const conditional = ifMatch ? [412] : method === 'GET' ? [304] : []
+      const statuses = [...Object.keys(answers), ...errors, ...conditional, 401, 403, 422, 500].map(String)
       expect(Object.keys(found.responses)).toEqual(expect.arrayContaining(statuses))
       for (const answer of Object.values<{ description: string }>(found.responses))
         expect(answer.description).toBeTruthy()

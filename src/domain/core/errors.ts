@@ -20,6 +20,7 @@ export const CATALOGUE = {
   CONNECTION_REQUIRED: { status: 409, retryable: false },
   TOKEN_EXPIRED: { status: 409, retryable: false },
   CLAIM_LOST: { status: 409, retryable: false },
+  PRECONDITION_FAILED: { status: 412, retryable: false },
   PAYLOAD_TOO_LARGE: { status: 413, retryable: false },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, retryable: false },
   EXPECTATION_FAILED: { status: 417, retryable: false },
@@ -89,6 +90,19 @@ export class ConflictError extends DomainError {
 export class NotRedeployableError extends DomainError {
   constructor(message: string) {
     super('NOT_REDEPLOYABLE', message)
+  }
+}
+
+/** The resource is not at the edit that the caller's write is for. Nothing was changed. */
+export class PreconditionFailedError extends DomainError {
+  /** the edit that it is at */
+  readonly version: number
+  constructor(what: string, id: string, version: number) {
+    super(
+      'PRECONDITION_FAILED',
+      `${what} ID ${id} was changed since: it is at version ${version} now. Look at it again, then repeat.`,
+    )
+    this.version = version
   }
 }
 

@@ -4,12 +4,17 @@
  */
 import { z } from 'zod'
 import { rejectIfAny, ValidationError, type Violation } from './errors.ts'
+import type { IfMatch } from './precondition.ts'
 
 /** What a transport hands to a verb: the raw parts, snake_case, unparsed. */
 export interface RawInput {
   path?: unknown
   query?: unknown
   body?: unknown
+  /** edits of which the resource has to be at one (docs/api-rules.md#conditional-requests); absent: it may be at any */
+  ifMatch?: IfMatch
+  /** what the transport has found wrong: reported with the rest */
+  refused?: readonly Violation[]
 }
 
 /** Stands in for a body that is not valid JSON. `message`: a clause that says why. */
@@ -51,6 +56,7 @@ export function parse<S extends z.ZodType>(
   const malformed = raw.body instanceof MalformedJson ? raw.body : null
   const result = schema.safeParse(malformed ? { ...raw, body: {} } : raw, REPORT)
   const found = [
+    ...(raw.refused ?? []),
     ...(foreignQuery ? [] : unknownParameters(schema, raw.query)),
     ...(result.success ? [] : violationsOf(result.error)),
   ]

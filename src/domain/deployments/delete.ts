@@ -8,6 +8,7 @@ import type { RequestContext, Tx } from '../context/context.ts'
 import { DomainError, ForbiddenError } from '../core/errors.ts'
 import { queryBool, uuid } from '../core/fields.ts'
 import { parse, type RawInput } from '../core/parse.ts'
+import { type IfMatch, requireMatch } from '../core/precondition.ts'
 import { explain } from '../model/explanation.ts'
 import { deploymentPath } from '../model/shapes.ts'
 import { interrupt } from '../rollouts/plan.ts'
@@ -32,6 +33,7 @@ export async function deleteDeployment(ctx: RequestContext, raw: RawInput): Prom
   await deleteOne(ctx, path.deployment_id, {
     deleteProject: query.delete_tracing_project ?? false,
     force: query.force ?? false,
+    ifMatch: raw.ifMatch,
   })
 }
 
@@ -73,6 +75,7 @@ export async function deleteDeployments(ctx: RequestContext, raw: RawInput): Pro
 interface HowToDelete {
   deleteProject: boolean
   force: boolean
+  ifMatch?: IfMatch
 }
 
 async function deleteOne(ctx: RequestContext, id: string, how: HowToDelete): Promise<void> {
@@ -80,8 +83,10 @@ async function deleteOne(ctx: RequestContext, id: string, how: HowToDelete): Pro
   await lockEvenTornDown(ctx, id, async (tx, deployment) => {
     // a success too: the first answer may have got lost
     if (deployment.tornDownAt) return
-    if (how.deleteProject && deployment.tracingProjectId)
-      await deleteTracingProject(ctx, tx, deployment.tracingProjectId)
+    const alsoProject = how.deleteProject && deployment.tracingProjectId
+    // what a repeat asks for is so already: the first answer may have got lost
+    if (!deployment.deletedAt || how.force || alsoProject) requireMatch(how.ifMatch, 'Deployment', id, deployment)
+    if (alsoProject) await deleteTracingProject(ctx, tx, alsoProject)
     const going = deployment.deletedAt ? deployment : await askForDeletion(ctx, tx, deployment)
     if (how.force) await drop(ctx, tx, going)
     else if (!deployment.deletedAt) await reconcile(ctx, tx, going)

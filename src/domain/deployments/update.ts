@@ -10,6 +10,7 @@ import { type ReadBack, type Written, writeVerb } from '../context/read-back.ts'
 import { changedFields } from '../core/changes.ts'
 import { rejectIfAny } from '../core/errors.ts'
 import { parse } from '../core/parse.ts'
+import { type IfMatch, requireMatch } from '../core/precondition.ts'
 import { buildColumns, revisionColumns, saysRevision } from '../model/revision-source.ts'
 import { deploymentPath, type UpdateBody, updateBody } from '../model/shapes.ts'
 import { baseOf, sourceAfter } from '../rollouts/base.ts'
@@ -30,25 +31,32 @@ export const updateInput = z.object({ path: deploymentPath, body: updateBody })
 export const updateDeployment = writeVerb<Written>(async (ctx, raw, read) => {
   requireRole(ctx, 'deployer')
   const { path, body } = parse(updateInput, raw)
-  return change(ctx, path.deployment_id, body, triggersRevision(body), read)
+  return change(ctx, path.deployment_id, { body, revise: triggersRevision(body), ifMatch: raw.ifMatch }, read)
 })
 
 /** A new revision, whatever the body says. Answers like `updateDeployment`. Role: deployer. */
 export const createRevision = writeVerb<Written>(async (ctx, raw, read) => {
   requireRole(ctx, 'deployer')
   const { path, body } = parse(updateInput, raw)
-  return change(ctx, path.deployment_id, body, true, read)
+  return change(ctx, path.deployment_id, { body, revise: true, ifMatch: raw.ifMatch }, read)
 })
+
+interface Change {
+  body: UpdateBody
+  /** whether it makes a revision */
+  revise: boolean
+  ifMatch: IfMatch
+}
 
 async function change<T>(
   ctx: RequestContext,
   deploymentId: string,
-  body: UpdateBody,
-  revise: boolean,
+  { body, revise, ifMatch }: Change,
   read: ReadBack<Written, T>,
 ): Promise<T> {
   const tarball = await inspectTarball(ctx, deploymentId, body.source_revision_config?.source_tarball_path)
   return lockDeployment(ctx, deploymentId, async (tx, deployment) => {
+    requireMatch(ifMatch, 'Deployment', deploymentId, deployment)
     const revisionId = await merge(ctx, tx, deployment, body, tarball, revise)
     return read(tx.sql, { deploymentId, revisionId })
   })

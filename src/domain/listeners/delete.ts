@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { actorOf, requireRole } from '../context/access.ts'
 import { type RequestContext, transaction } from '../context/context.ts'
 import { parse, type RawInput } from '../core/parse.ts'
+import { requireMatch } from '../core/precondition.ts'
 import { markRevoked } from '../keys/revoke.ts'
 import { forgetListener } from '../rows/deployment.ts'
 import { lockListener } from '../rows/locks.ts'
@@ -19,7 +20,9 @@ export async function deleteListener(ctx: RequestContext, raw: RawInput): Promis
   const { path } = parse(deleteInput, raw)
   const log = { workspaceId: ctx.workspace.id, actor: actorOf(ctx.actor) }
   const revoked = await transaction(ctx, async (tx) => {
-    const { id } = await lockListener(tx, ctx, path.listener_id)
+    const listener = await lockListener(tx, ctx, path.listener_id)
+    const { id } = listener
+    requireMatch(raw.ifMatch, 'Listener', id, listener)
     await refuseIfUsed(tx, id, `listener ID ${id}`)
     const keys = await tx.sql.apiKey.findMany({ where: { listenerId: id, revokedAt: null }, select: { id: true } })
     for (const key of keys) await markRevoked(tx, key, log)

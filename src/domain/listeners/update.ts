@@ -7,6 +7,7 @@ import { writeVerb } from '../context/read-back.ts'
 import { changedFields } from '../core/changes.ts'
 import { rejectIfAny } from '../core/errors.ts'
 import { parse } from '../core/parse.ts'
+import { requireMatch } from '../core/precondition.ts'
 import { lockListener } from '../rows/locks.ts'
 import { requireListenerPlan } from './plan.ts'
 import { configViolations, immutableViolations } from './rules.ts'
@@ -26,6 +27,7 @@ export const updateListener = writeVerb<Listener>(async (ctx, raw, read) => {
   const { path, body } = parse(updateInput, raw)
   return transaction(ctx, async (tx) => {
     const listener = await lockListener(tx, ctx, path.listener_id)
+    requireMatch(raw.ifMatch, 'Listener', listener.id, listener)
     rejectIfAny([
       ...immutableViolations(listener, body),
       ...configViolations(listener.computeType, body.compute_config),
@@ -35,7 +37,7 @@ export const updateListener = writeVerb<Listener>(async (ctx, raw, read) => {
     const changes = { k8sNamespaces: namespaces ?? undefined, version: body.version ?? undefined }
     const changed = changedFields(listener, changes)
     if (changed.length === 0) return read(tx.sql, listener)
-    const data = { ...changes, updatedAt: tx.now() }
+    const data = { ...changes, edit: { increment: 1 }, updatedAt: tx.now() }
     const updated = await tx.sql.listener.update({ where: { id: listener.id }, data })
     const { workspaceId, id: subjectId } = listener
     tx.emit({ workspaceId, type: 'listener.updated', changed, subjectId, actor: actorOf(ctx.actor) })

@@ -4,6 +4,7 @@ import { actorOf, requireRole } from '../context/access.ts'
 import { type Written, writeVerb } from '../context/read-back.ts'
 import { NotFoundError, NotRedeployableError } from '../core/errors.ts'
 import { parse } from '../core/parse.ts'
+import { requireMatch } from '../core/precondition.ts'
 import { lacks } from '../model/explanation.ts'
 import { isTerminal, missingContent, needsBuild } from '../model/lifecycle.ts'
 import { revisionPath } from '../model/shapes.ts'
@@ -23,6 +24,7 @@ export const redeployRevision = writeVerb<Written>(async (ctx, raw, read) => {
   return lockDeployment(ctx, path.deployment_id, async (tx, deployment) => {
     const revision = await tx.sql.revision.findFirst({ where: { id: path.revision_id, deploymentId: deployment.id } })
     if (!revision) throw new NotFoundError('Revision', path.revision_id)
+    requireMatch(raw.ifMatch, 'Deployment', deployment.id, deployment)
     const refuse = (why: string) => new NotRedeployableError(`Revision ID ${revision.id} can't be redeployed: ${why}.`)
     if (deployment.deletedAt) throw refuse('its deployment is being deleted')
     if (!isTerminal(revision.status)) throw refuse(`it is in progress (${revision.status})`)

@@ -2,7 +2,7 @@
  * The only writer of the `deployments` table: each way a row changes is a function here, which takes the locked row and
  * answers with the next one. Nothing else: the events, the revisions and the rules are of whoever calls.
  *
- * `updated_at` is when somebody changed the deployment; what work does to it leaves it alone.
+ * `edit` grows when somebody changes the deployment, and `updated_at` says when; what work does to it leaves both alone.
  */
 import { Prisma } from '../../generated/prisma/client.ts'
 import type { Core, Tx } from '../context/context.ts'
@@ -18,6 +18,9 @@ export const NOTHING_WAITS = { reason: null, reasonSince: null, statusMessage: n
 /** Gives the lease up, whoever has it. The fencing token stays: it only grows. */
 const NO_LEASE = { claimId: null, leaseHolder: null, leaseExpiresAt: null, busyStepId: null } as const
 
+/** Somebody changes it. */
+const changed = (tx: Tx) => ({ edit: { increment: 1 }, updatedAt: tx.now() })
+
 type Columns = Prisma.DeploymentUncheckedUpdateInput
 
 async function write(tx: Tx, { id }: { id: string }, data: Columns): Promise<LockedDeployment> {
@@ -26,7 +29,8 @@ async function write(tx: Tx, { id }: { id: string }, data: Columns): Promise<Loc
 
 /** A new row. false: the workspace has a live deployment of this name (a partial unique index holds it). */
 export async function insert(tx: Tx, data: Prisma.DeploymentUncheckedCreateInput): Promise<boolean> {
-  return (await tx.sql.deployment.createMany({ data: [data], skipDuplicates: true })).count > 0
+  // its first rollout makes it 1
+  return (await tx.sql.deployment.createMany({ data: [{ ...data, edit: 0 }], skipDuplicates: true })).count > 0
 }
 
 /** The rest of a row that was just inserted: what refers to it and had to be made after it. */
@@ -46,12 +50,12 @@ export type Edit = Pick<
 
 /** Somebody has changed it: these fields, or (none) something that is stored elsewhere. */
 export function edit(tx: Tx, deployment: LockedDeployment, changes: Edit = {}): Promise<LockedDeployment> {
-  return write(tx, deployment, { ...changes, updatedAt: tx.now() })
+  return write(tx, deployment, { ...changes, ...changed(tx) })
 }
 
 /** The next rollout begins, of a revision that has just been made or (null) of one that was there. */
 export function nextRollout(tx: Tx, deployment: LockedDeployment, made: string | null): Promise<LockedDeployment> {
-  const next = { rollout: deployment.rollout + 1, updatedAt: tx.now() }
+  const next = { rollout: deployment.rollout + 1, ...changed(tx) }
   return write(
     tx,
     deployment,
@@ -119,8 +123,7 @@ export function deployed(
 
 /** Somebody asked for its deletion: its name is free, and nothing of it is to run any more. */
 export function deleted(tx: Tx, deployment: LockedDeployment): Promise<LockedDeployment> {
-  const deletedAt = tx.now()
-  return write(tx, deployment, { deletedAt, updatedAt: deletedAt, activeRevisionId: null })
+  return write(tx, deployment, { ...changed(tx), deletedAt: tx.now(), activeRevisionId: null })
 }
 
 /** Says what its teardown waits for, or (null) that it waits for nobody. Writes only what is new; `reason_since` stays with its reason. */

@@ -8,6 +8,7 @@ import { printableName } from '../core/fields.ts'
 import { newestFirst } from '../core/newest-first.ts'
 import { cut, type Slice, type Window } from '../core/paging.ts'
 import { parse } from '../core/parse.ts'
+import { requireMatch } from '../core/precondition.ts'
 import { deploymentPath } from '../model/shapes.ts'
 import { edit } from '../rows/deployment.ts'
 import { type LockedDeployment, lockDeployment, refuseDeleted } from '../rows/locks.ts'
@@ -26,6 +27,7 @@ export const setDeploymentTags = writeVerb<Written>(async (ctx, raw, read) => {
   requireRole(ctx, 'deployer')
   const { path, body } = parse(setTagsInput, raw)
   return lockDeployment(ctx, path.deployment_id, async (tx, deployment) => {
+    requireMatch(raw.ifMatch, 'Deployment', deployment.id, deployment)
     await putTags(ctx, tx, deployment, body.tags)
     return read(tx.sql, { deploymentId: deployment.id, revisionId: null })
   })

@@ -28,6 +28,10 @@ const OF_STATUS: Record<string, { detail: string; code: ErrorCode }> = {
   401: { detail: 'This API key is not known.', code: 'UNAUTHENTICATED' },
   403: { detail: 'This needs the role deployer.', code: 'FORBIDDEN' },
   409: { detail: `Revision ID ${ID.revision} has ended already (DEPLOYED).`, code: 'CONFLICT' },
+  412: {
+    detail: `Deployment ID ${ID.deployment} was changed since: it is at version 5 now. Look at it again, then repeat.`,
+    code: 'PRECONDITION_FAILED',
+  },
   413: { detail: 'The body is larger than 1 MiB.', code: 'PAYLOAD_TOO_LARGE' },
   415: { detail: 'The body must be application/json.', code: 'UNSUPPORTED_MEDIA_TYPE' },
   429: {

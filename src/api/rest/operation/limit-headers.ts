@@ -34,7 +34,7 @@ export function describeLimits<D extends Document>(document: D): D {
     for (const { responses } of Object.values(item as Record<string, { responses?: Record<string, Answer> }>)) {
       if (!responses) continue
       for (const [status, answer] of Object.entries(responses)) {
-        const counted = status === '429' || ('429' in responses && status.startsWith('2'))
+        const counted = status === '429' || ('429' in responses && (status.startsWith('2') || status === '304'))
         const later = status === '429' || status === '503'
         if (counted || later)
           answer.headers = { ...(counted ? STANDING : {}), ...(later ? LATER : {}), ...answer.headers }

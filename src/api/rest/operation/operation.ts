@@ -10,9 +10,10 @@ import type { RawInput } from '../../../domain/core/parse.ts'
 import type { Authenticate } from '../../auth/authenticate.ts'
 import type { Connections } from '../../limits/connections.ts'
 import { visitOf } from '../../limits/visit.ts'
-import { encode, type SourceOf } from '../answers/answer.ts'
+import type { SourceOf } from '../answers/answer.ts'
 import { errorAnswer, errorBody, validationErrorBody } from '../answers/errors.ts'
 import type { ResponseHeaders } from '../answers/response-headers.ts'
+import { answerWith, CACHING, conditionParameters, conditionStatuses, conditionsOf, tagHeader } from './conditional.ts'
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
@@ -43,6 +44,8 @@ export interface Operation<A extends Answers = Answers> {
   input: z.ZodObject
   answers: A
   errors: readonly SpecialError[]
+  /** it takes If-Match, hands it to the verb, and answers 412 */
+  ifMatch?: boolean
   /** it keeps a lease or ends it: such calls wait for their turn, and are never a 429 */
   keepsLease?: boolean
   /** that every answer has */
@@ -91,6 +94,7 @@ function routePath(path: string): string {
 export function toRoute(declared: Operation, authenticate: Authenticate, connections?: Connections): RouteOptions {
   const { keepsLease } = declared
   const { path, query, body } = declared.input.shape
+  const headers = conditionParameters(declared)
   return {
     method: declared.method,
     url: routePath(declared.path),
@@ -102,31 +106,40 @@ export function toRoute(declared: Operation, authenticate: Authenticate, connect
       ...(path ? { params: path } : {}),
       ...(query ? { querystring: query } : {}),
       ...(body ? { body } : {}),
+      ...(headers ? { headers } : {}),
       response: responses(declared, body !== undefined),
     },
     onRequest: async (request, reply) => {
+      reply.headers(CACHING)
       const visit = visitOf(request, reply, { keepsLease, connections })
       request.caller = { ...(await authenticate(request.headers, request.id, visit)), signal: visit.gone }
       request.subject = request.caller.actor.subject
     },
     handler: async (request, reply) => {
-      const raw = { path: request.params, query: request.query, body: request.body ?? undefined }
+      const conditions = conditionsOf(declared, request.headers)
+      const { params, query, body } = request
+      const raw = { path: params, query, body: body ?? undefined, ...conditions.raw }
       if (declared.headers) reply.headers(declared.headers)
       const answer = await declared.handle(request.caller!, raw)
       reply.code(answer.status).headers(answer.headers ?? {})
       const { schema } = declared.answers[answer.status]!
-      return schema ? encode(schema, answer.body, request.caller!) : reply.send()
+      if (!schema) return reply.send()
+      return answerWith(reply, declared, conditions, schema, answer.body, request.caller!)
     },
   }
 }
 
 function responses(declared: Operation, hasBody: boolean): Record<number, unknown> {
-  const success = Object.entries(declared.answers).map(([status, { means, schema, headers }]) => [
-    status,
-    schema ? { ...json(means, schema), ...(headers ? { headers } : {}) } : z.null().describe(means),
-  ])
+  const { notModified, preconditionFailed } = conditionStatuses(declared)
+  const success: [string, unknown][] = Object.entries(declared.answers).map(([status, { means, schema, headers }]) => {
+    if (!schema) return [status, z.null().describe(means)]
+    const said = { ...headers, ...tagHeader(declared, schema) }
+    return [status, { ...json(means, schema), ...(Object.keys(said).length > 0 ? { headers: said } : {}) }]
+  })
+  if (notModified) success.push(['304', z.null().describe(NOT_MODIFIED)])
   const limit = declared.keepsLease ? [] : [429]
-  const statuses = [401, 403, ...declared.errors, ...(hasBody ? [413, 415] : []), 422, ...limit, 500, 503].sort()
+  const special = [...declared.errors, ...(preconditionFailed ? [412] : []), ...(hasBody ? [413, 415] : [])]
+  const statuses = [401, 403, ...special, 422, ...limit, 500, 503].sort()
   const errors = statuses.map((status) => [
     status,
     status === 422 ? json(NOT_VALID, validationErrorBody) : json(errorAnswer[status]!, errorBody),
@@ -135,5 +148,7 @@ function responses(declared: Operation, hasBody: boolean): Record<number, unknow
 }
 
 const NOT_VALID = `${errorAnswer[422]} A query parameter that is not listed here is one of these things.`
+
+const NOT_MODIFIED = 'It is what the caller has (`If-None-Match`): no body, the headers of a 200.'
 
 const json = (description: string, schema: z.ZodType) => ({ description, content: { 'application/json': { schema } } })

@@ -84,6 +84,7 @@ export const deployments: Operation[] = [
       'Merges: an absent or null member keeps what is stored. A non-null repo_ref, graph_config_path, image_uri, source_tarball_path or secrets makes a new revision. Secrets alone keep what runs: their revision is of the newest rollout that is open, else of the active revision, else of the latest, with its commit and its build.',
     tag,
     input: updateInput,
+    ifMatch: true,
     answers: { 200: { means: 'The deployment as this call left it.', schema: deployment, headers: REVISION_MADE } },
     errors: [404, 409],
     handle: async (ctx, raw) => {
@@ -96,9 +97,11 @@ export const deployments: Operation[] = [
     path: '/v2/deployments/{deployment_id}',
     operationId: 'deleteDeployment',
     summary: 'Delete a deployment',
-    description: 'Its name is free at once. It can be read, as AWAITING_DELETE, until it has been torn down.',
+    description:
+      'Its name is free at once. It can be read, as AWAITING_DELETE, until it has been torn down. A second time it is 204 again, whatever `If-Match` says, where nothing is left to be done.',
     tag,
     input: deleteInput,
+    ifMatch: true,
     ...noContent('It is being deleted.', deleteDeployment),
     errors: [404],
   }),

@@ -25,9 +25,10 @@ export const revisions: Operation[] = [
     operationId: 'createRevision',
     summary: 'Make a new revision',
     description:
-      'Takes the same body as the update of a deployment, and makes a revision whatever the body says. Where that names no part of the source, it is of what runs, as with secrets there.',
+      'Takes the same body as the update of a deployment, and makes a revision whatever the body says. Where that names no part of the source, it is of what runs, as with secrets there. `If-Match` takes the tag of the deployment.',
     tag,
     input: updateInput,
+    ifMatch: true,
     answers: { 201: { means: 'The new revision.', schema: revision, headers: REVISION_MADE } },
     errors: [404, 409],
     handle: async (ctx, raw) => {
@@ -60,9 +61,11 @@ export const revisions: Operation[] = [
     path: '/v2/deployments/{deployment_id}/revisions/{revision_id}/redeploy',
     operationId: 'redeployRevision',
     summary: 'Run a revision again',
-    description: 'It becomes the active one when it succeeds: this is the rollback.',
+    description:
+      'It becomes the active one when it succeeds: this is the rollback. `If-Match` takes the tag of the deployment.',
     tag,
     input: redeployInput,
+    ifMatch: true,
     answers: { 200: { means: 'The deployment.', schema: deployment, headers: REVISION_MADE } },
     errors: [400, 404],
     handle: async (ctx, raw) => {

@@ -3,9 +3,10 @@ import { z } from 'zod'
 import { type OAuthProvider, Prisma } from '../../../generated/prisma/client.ts'
 import { requireRole } from '../../context/access.ts'
 import { OAUTH_CHANNEL, type RequestContext, transaction } from '../../context/context.ts'
-import { ConflictError } from '../../core/errors.ts'
+import { ConflictError, rejectIfAny } from '../../core/errors.ts'
 import { queryBool } from '../../core/fields.ts'
 import { parse, type RawInput } from '../../core/parse.ts'
+import { requireMatch } from '../../core/precondition.ts'
 import { providerPath } from '../../model/oauth-provider.ts'
 import { lockProvider, requireProvider } from '../provider-access/find.ts'
 import { deleteTokens } from '../tokens/delete.ts'
@@ -25,6 +26,7 @@ export const deleteInput = z.object({
 export async function deleteProvider(ctx: RequestContext, raw: RawInput): Promise<OAuthProvider> {
   requireRole(ctx, 'admin')
   const { path, query } = parse(deleteInput, { query: {}, ...raw })
+  rejectIfAny(query.force && raw.ifMatch ? [FORCED_BLINDLY] : [])
   const formerUsers = query.force
     ? await deleteTokensOfProvider(ctx, (await requireProvider(ctx, ctx.db, path.provider_id)).id)
     : []
@@ -34,6 +36,7 @@ export async function deleteProvider(ctx: RequestContext, raw: RawInput): Promis
     const { id } = provider
     const users = await usersOf(tx.sql, id)
     requireNoOthers(ctx, users)
+    requireMatch(raw.ifMatch, 'OAuth provider', path.provider_id, provider)
     const tokens = users.reduce((sum, user) => sum + user.tokens, 0)
     if (tokens > 0)
       throw new ConflictError(
@@ -49,6 +52,13 @@ export async function deleteProvider(ctx: RequestContext, raw: RawInput): Promis
     emitToUsers(tx, ctx, { id, users: [...users, ...formerUsers], type: 'oauth_provider.deleted' })
     return provider
   })
+}
+
+/** Its tokens go in many transactions before it does: somebody could edit it when there is no way back. */
+const FORCED_BLINDLY = {
+  loc: ['query', 'force'],
+  msg: 'Is not taken together with a version that the provider has to be at: look at it, then delete it by force without one.',
+  type: 'value_error',
 }
 
 /** Deletes all tokens of a provider, and returns who used it. Throws as `requireNoOthers`. */

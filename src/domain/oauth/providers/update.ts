@@ -7,6 +7,7 @@ import { writeVerb } from '../../context/read-back.ts'
 import { changedFields } from '../../core/changes.ts'
 import { rejectIfAny } from '../../core/errors.ts'
 import { parse } from '../../core/parse.ts'
+import { requireMatch } from '../../core/precondition.ts'
 import { providerPath, type UpdateBody, updateBody } from '../../model/oauth-provider.ts'
 import { sealClientSecret } from '../provider-access/access.ts'
 import { lockProvider } from '../provider-access/find.ts'
@@ -27,6 +28,7 @@ export const updateProvider = writeVerb<OAuthProvider>(async (ctx, raw, read) =>
     const stored = await lockProvider(tx, ctx, path.provider_id)
     const users = await usersOf(tx.sql, stored.id)
     requireNoOthers(ctx, users)
+    requireMatch(raw.ifMatch, 'OAuth provider', path.provider_id, stored)
     rejectIfAny(updateViolations(ctx.oauth, stored, body))
     const asked = { ...columns(body), ...secretColumn(ctx, stored, body) }
     // a secret that is sent is always a change: it is sealed with a new key, and no caller can send the stored one back
@@ -34,7 +36,7 @@ export const updateProvider = writeVerb<OAuthProvider>(async (ctx, raw, read) =>
     if (changed.length === 0) return read(tx.sql, stored)
     const updated = await tx.sql.oAuthProvider.update({
       where: { id: stored.id },
-      data: { ...asked, ...metadataColumns(stored, body), updatedAt: tx.now() },
+      data: { ...asked, ...metadataColumns(stored, body), edit: { increment: 1 }, updatedAt: tx.now() },
     })
     emitToUsers(tx, ctx, { id: stored.id, users, type: 'oauth_provider.updated', changed })
     return read(tx.sql, updated)

@@ -1,0 +1,367 @@
+/** docs/api-rules.md#conditional-requests: tags, If-None-Match, If-Match, and what is refused of the rest. */
+import { createHash, randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { operations } from '../../src/api/rest/operations.ts'
+import { localControlPlane } from '../../src/domain/claims/control-plane.ts'
+import type { ControlPlane } from '../../src/domain/protocol/protocol.ts'
+import { countStatements } from '../support/database.ts'
+import { agentKey, listener, listenerKey } from '../support/factories.ts'
+import { claimOne, workOff } from '../support/holder.ts'
+import { storedProvider, storedToken } from '../support/oauth-tokens.ts'
+import { bodies, type CallOptions, type RestApp, restApp, set, violations } from './support.ts'
+
+let app: RestApp
+let plane: ControlPlane
+beforeAll(async () => {
+  app = await restApp()
+  plane = localControlPlane(app.core)
+})
+afterAll(() => app.close())
+
+const at = (id: string) => `/v2/deployments/${id}`
+const SPEC = (cpu: number) => ({ source_config: { resource_spec: { cpu } } })
+const tagOf = ({ headers }: { headers: Headers }) => headers.get('etag')!
+const editOf = (answer: { headers: Headers }) => Number(/^"(\d+)-[\w-]{22}"$/.exec(tagOf(answer))![1])
+const given = (headers: Record<string, string>, rest: CallOptions = {}): CallOptions => ({ ...rest, headers })
+const git = () => bodies.gitprovider(app.tenant.integrationId)
+const secret = () => set(bodies.internal_container(), 'secrets', [{ name: 'TOKEN', value: randomUUID() }])
+const listenerBody = () => ({
+  compute_type: 'k8s',
+  compute_id: randomUUID(),
+  compute_config: { k8s_namespaces: ['agents'] },
+})
+
+describe('the tag of an answer', () => {
+  test('is of exactly the bytes that are sent, and no shared cache may keep them', async () => {
+    const { id } = await app.create()
+    const one = await app.call('GET', at(id))
+    const hash = (text: string) => createHash('sha256').update(text).digest('base64url').slice(0, 22)
+    expect(tagOf(one)).toBe(`"1-${hash(one.text)}"`)
+    const list = await app.call('GET', '/v2/deployments')
+    expect(tagOf(list)).toBe(`"${hash(list.text)}"`)
+    for (const { headers } of [one, list]) {
+      expect(headers.get('vary')).toBe('X-Api-Key, Authorization, X-Tenant-Id')
+      expect(headers.get('cache-control')).toBe('private, no-cache')
+      expect(headers.get('content-type')).toBe('application/json; charset=utf-8')
+    }
+  })
+
+  test('stands on every answer of a GET, and a refusal is as private', async () => {
+    const { id, latest_revision_id } = await app.create()
+    const provider = await storedProvider(app)
+    const paths = [
+      `${at(id)}/revisions`,
+      `${at(id)}/revisions/${latest_revision_id}`,
+      '/v2/listeners',
+      '/v2/auth/providers',
+      `/v2/auth/providers/${provider.providerId}`,
+      '/v2/auth/tokens',
+      '/v2/auth/agents/somebody/connections',
+      '/v1/integrations/gitprovider/install',
+    ]
+    for (const path of paths) expect(tagOf(await app.call('GET', path)), path).toBeTruthy()
+    expect(tagOf(await app.call('GET', `${at(id)}/logs`, { query: { type: 'build' } }))).toBeTruthy()
+    const refused = await app.call('GET', at(randomUUID()))
+    expect(refused.status).toBe(404)
+    expect(refused.headers.get('etag')).toBeNull()
+    expect(refused.headers.get('cache-control')).toBe('private, no-cache')
+    expect(refused.headers.get('vary')).toContain('X-Api-Key')
+  })
+
+  test('is another for a caller who may not read secrets: each has the tag of what they see', async () => {
+    const { id } = await app.create(secret())
+    const [admin, viewer] = [await app.call('GET', at(id)), await app.call('GET', at(id), { key: app.keys.viewer })]
+    expect(tagOf(admin)).not.toBe(tagOf(viewer))
+    expect(editOf(admin)).toBe(editOf(viewer))
+    const notOwn = await app.call('GET', at(id), given({ 'if-none-match': tagOf(admin) }, { key: app.keys.viewer }))
+    expect(notOwn.status).toBe(200)
+  })
+
+  test('of a write is the one that a GET then has, so that edits can be chained', async () => {
+    const made = await app.call('POST', '/v2/deployments', { body: bodies.internal_container() })
+    const path = at(made.body.id)
+    expect(tagOf(await app.call('GET', path))).toBe(tagOf(made))
+    const once = await app.call('PATCH', path, given({ 'if-match': tagOf(made) }, { body: SPEC(2) }))
+    expect(once.status, once.text).toBe(200)
+    expect(tagOf(await app.call('GET', path))).toBe(tagOf(once))
+    const twice = await app.call('PATCH', path, given({ 'if-match': tagOf(once) }, { body: SPEC(3) }))
+    expect(editOf(twice)).toBeGreaterThan(editOf(once))
+    const revised = await app.call('POST', `${path}/revisions`, { body: {} })
+    expect(tagOf(await app.call('GET', `${path}/revisions/${revised.body.id}`))).toBe(tagOf(revised))
+    const listener = await app.call('POST', '/v2/listeners', { body: listenerBody() })
+    expect(tagOf(await app.call('GET', `/v2/listeners/${listener.body.id}`))).toBe(tagOf(listener))
+  })
+})
+
+describe('If-None-Match', () => {
+  test.each([
+    ['the tag', (tag: string) => tag],
+    ['the tag made weak by a proxy', (tag: string) => `W/${tag}`],
+    ['a list that has it', (tag: string) => `"a,b", , W/"c" ,${tag}`],
+    ['any', () => '*'],
+  ])('%s: 304 with the headers of a 200 and no body', async (_, header) => {
+    const { id } = await app.create()
+    const whole = await app.call('GET', at(id))
+    const again = await app.call('GET', at(id), given({ 'if-none-match': header(tagOf(whole)) }))
+    expect([again.status, again.text]).toEqual([304, ''])
+    for (const name of ['etag', 'vary', 'cache-control'])
+      expect(again.headers.get(name), name).toBe(whole.headers.get(name))
+    expect(again.headers.get('content-type')).toBeNull()
+    expect(again.headers.get('x-request-id')).toBeTruthy()
+  })
+
+  test.each([
+    ['the edit alone', '"1"'],
+    ['another tag', '"1-AAAAAAAAAAAAAAAAAAAAAA", ""'],
+  ])('%s: 200', async (_, header) => {
+    const { id } = await app.create()
+    const answer = await app.call('GET', at(id), given({ 'if-none-match': header }))
+    expect(answer.status).toBe(200)
+  })
+
+  test('of a list says when one of it changes, and costs the database no more than without', async () => {
+    const { id } = await app.create()
+    const query = { deployment_ids: id }
+    const list = () => app.call('GET', '/v2/deployments', { query })
+    const tag = tagOf(await list())
+    const known = () => app.call('GET', '/v2/deployments', given({ 'if-none-match': tag }, { query }))
+    const plain = await countStatements(app.app.database, list)
+    expect(await countStatements(app.app.database, async () => expect((await known()).status).toBe(304))).toEqual(plain)
+    await app.call('PATCH', at(id), { body: SPEC(2) })
+    expect((await known()).status).toBe(200)
+  })
+
+  test('of a revision says when work moves it', async () => {
+    const { id, latest_revision_id } = await app.create(git())
+    const path = `${at(id)}/revisions/${latest_revision_id}`
+    const tag = tagOf(await app.call('GET', path))
+    expect(tag).toMatch(/^"[\w-]{22}"$/)
+    await workOff(plane, await claimOne(plane, id))
+    const moved = await app.call('GET', path, given({ 'if-none-match': tag }))
+    expect([moved.status, moved.body.status]).toEqual([200, 'DEPLOYED'])
+  })
+
+  test('is heard by HEAD, too', async () => {
+    const { id } = await app.create()
+    const tag = tagOf(await app.call('GET', at(id)))
+    const head = await app.rest('HEAD', at(id), given({ 'if-none-match': tag }))
+    expect([head.status, tagOf(head)]).toEqual([304, tag])
+  })
+})
+
+describe('If-Match', () => {
+  test('work never breaks it: only what callers change counts', async () => {
+    const { id } = await app.create(git())
+    const before = await app.call('GET', at(id))
+    const claim = await claimOne(plane, id)
+    await workOff(plane, claim)
+    await plane.heartbeat({
+      claims: [{ claimId: claim.claimId, token: claim.token, idle: true }],
+      leaseSeconds: 60,
+    })
+    const worked = await app.call('GET', at(id))
+    expect(tagOf(worked)).not.toBe(tagOf(before))
+    expect(editOf(worked)).toBe(editOf(before))
+    const edited = await app.call('PATCH', at(id), given({ 'if-match': tagOf(before) }, { body: SPEC(2) }))
+    expect(edited.status, edited.text).toBe(200)
+  })
+
+  test('every way of changing a deployment counts; a PATCH that changes nothing, and an interrupt, do not', async () => {
+    const { id, latest_revision_id } = await app.create(git())
+    await claimOne(plane, id)
+    const edit = async () => editOf(await app.call('GET', at(id)))
+    let last = await edit()
+    const counts = async (yes: boolean, work: () => Promise<unknown>) => {
+      await work()
+      const next = await edit()
+      expect(next > last).toBe(yes)
+      last = next
+    }
+    await counts(true, () => app.call('PATCH', at(id), { body: SPEC(2) }))
+    await counts(false, () => app.call('PATCH', at(id), { body: SPEC(2) }))
+    await counts(true, () =>
+      app.gql(
+        `mutation { setDeploymentTags(input: { deploymentId: "${id}", tags: [{ key: "a", value: "b" }] }) { __typename } }`,
+      ),
+    )
+    await counts(true, () => app.call('POST', `${at(id)}/revisions`, { body: {} }))
+    const open = (await app.call('GET', at(id))).body.latest_revision_id
+    await counts(false, () => app.call('POST', `${at(id)}/revisions/${open}/interrupt`))
+    await counts(true, () => app.call('POST', `${at(id)}/revisions/${latest_revision_id}/redeploy`))
+    await counts(true, () => app.call('DELETE', at(id)))
+  })
+
+  test('another version: 412 with its code, and nothing is changed', async () => {
+    const { id, latest_revision_id } = await app.create(git())
+    const stale = tagOf(await app.call('GET', at(id)))
+    await app.call('PATCH', at(id), { body: SPEC(2) })
+    const before = await app.call('GET', at(id))
+    const revisions = (await app.call('GET', `${at(id)}/revisions`)).text
+    for (const [method, path, body] of [
+      ['PATCH', at(id), { ...SPEC(4), source_revision_config: { repo_ref: 'other' } }],
+      ['POST', `${at(id)}/revisions`, {}],
+      ['POST', `${at(id)}/revisions/${latest_revision_id}/redeploy`, undefined],
+      ['DELETE', at(id), undefined],
+    ] as const) {
+      const answer = await app.call(method, path, given({ 'if-match': stale }, { body }))
+      expect([answer.status, answer.body.code], `${method} ${path}`).toEqual([412, 'PRECONDITION_FAILED'])
+      expect(answer.body.detail).toContain(`version ${editOf(before)}`)
+    }
+    expect(tagOf(await app.call('GET', at(id)))).toBe(tagOf(before))
+    expect((await app.call('GET', `${at(id)}/revisions`)).text).toBe(revisions)
+  })
+
+  test.each([
+    ['the edit alone', '"1"', 200],
+    ['the edit with any hash', '"1-abc"', 200],
+    ['a list that has it', '"7-x", "1"', 200],
+    ['anything', '*', 200],
+    ['a weak tag', 'W/"1"', 412],
+    ['no edit at all', '"abc"', 412],
+    ['an edit that begins alike', '"10"', 412],
+    ['the empty tag', '""', 412],
+  ])('%s: %s is %i', async (_, header, status) => {
+    const { id } = await app.create()
+    const answer = await app.call('PATCH', at(id), given({ 'if-match': header }, { body: SPEC(2) }))
+    expect(answer.status, answer.text).toBe(status)
+  })
+
+  test('of two PATCHes at once with one tag exactly one wins', async () => {
+    const { id } = await app.create()
+    const tag = tagOf(await app.call('GET', at(id)))
+    const answers = await Promise.all(
+      [1, 2, 3, 4].map((cpu) => app.call('PATCH', at(id), given({ 'if-match': tag }, { body: SPEC(cpu + 1) }))),
+    )
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 412, 412, 412])
+    const won = answers.find(({ status }) => status === 200)!
+    expect(tagOf(await app.call('GET', at(id)))).toBe(tagOf(won))
+  })
+
+  test('comes after role, shape and 404, and before the rules', async () => {
+    const { id } = await app.create(git())
+    await claimOne(plane, id)
+    const stale = { 'if-match': '"99"' }
+    const broken = { source_config: { resource_spec: { cpu: 'much' } } }
+    const against = { name: 'another' }
+    const patch = (body: object, rest: CallOptions = {}, which = id) =>
+      app.call('PATCH', at(which), given(stale, { body, ...rest }))
+    expect((await patch(broken, { key: app.keys.viewer })).status).toBe(403)
+    expect((await patch(broken)).status).toBe(422)
+    expect((await patch({}, {}, randomUUID())).status).toBe(404)
+    expect((await patch({}, { key: app.other.keys.admin })).status).toBe(404)
+    expect((await patch(against)).status).toBe(412)
+    await app.call('DELETE', at(id))
+    expect((await patch({})).status).toBe(412)
+  })
+
+  test('a DELETE whose answer got lost can be repeated with it', async () => {
+    const { id } = await app.create(git())
+    await claimOne(plane, id)
+    const headers = { 'if-match': tagOf(await app.call('GET', at(id))) }
+    expect((await app.call('DELETE', at(id), { headers })).status).toBe(204)
+    expect((await app.call('DELETE', at(id), { headers })).status).toBe(204)
+    // that would change something
+    expect((await app.call('DELETE', at(id), { headers, query: { force: true } })).status).toBe(412)
+  })
+
+  test('of a listener counts what callers change, not that it calls or what it reports', async () => {
+    const made = await app.call('POST', '/v2/listeners', { body: listenerBody() })
+    const path = `/v2/listeners/${made.body.id}`
+    const key = await listenerKey(app, { id: made.body.id, workspaceId: app.tenant.workspaceId })
+    await app.call('POST', `${path}/claims`, { key, body: { holder: randomUUID(), max: 1, version: '9' } })
+    expect((await app.call('GET', path)).body.last_seen_at).not.toBeNull()
+    const body = { compute_config: { k8s_namespaces: ['agents', 'more'] } }
+    const headers = { 'if-match': tagOf(made) }
+    const edited = await app.call('PATCH', path, { headers, body })
+    expect(edited.status, edited.text).toBe(200)
+    expect(editOf(edited)).toBeGreaterThan(editOf(made))
+    expect((await app.call('PATCH', path, { headers, body })).status).toBe(412)
+    expect((await app.call('DELETE', path, { headers })).status).toBe(412)
+    expect((await app.call('DELETE', path, given({ 'if-match': tagOf(edited) }))).status).toBe(204)
+  })
+
+  test('of an OAuth provider is kept by PATCH and DELETE; DELETE by force does not take it', async () => {
+    const provider = await storedProvider(app)
+    const token = await storedToken(app, { provider })
+    const path = `/v2/auth/providers/${provider.providerId}`
+    const first = await app.call('GET', path)
+    const headers = { 'if-match': tagOf(first) }
+    const edited = await app.call('PATCH', path, { headers, body: { name: 'New' } })
+    expect(tagOf(await app.call('GET', path))).toBe(tagOf(edited))
+    expect((await app.call('PATCH', path, { headers, body: { name: 'Newer' } })).status).toBe(412)
+    expect((await app.call('DELETE', path, { headers })).status).toBe(412)
+    expect((await app.call('DELETE', path, given({ 'if-match': tagOf(edited) }))).status).toBe(409)
+    const forced = await app.call('DELETE', path, given({ 'if-match': tagOf(edited) }, { query: { force: true } }))
+    expect(violations(forced)).toEqual(['query.force value_error'])
+    expect(await app.core.db.oAuthToken.count({ where: { id: token.id } })).toBe(1)
+  })
+
+  test('counts edits by servers of the version before, too, which only move updated_at', async () => {
+    const { id } = await app.create()
+    const before = await app.call('GET', at(id))
+    await app.core.db
+      .$executeRaw`UPDATE deployments SET build_on_push = true, updated_at = now() + interval '1 s' WHERE id = ${id}::uuid`
+    await app.core.db.$executeRaw`UPDATE deployments SET idle = true WHERE id = ${id}::uuid`
+    expect(editOf(await app.call('GET', at(id)))).toBe(editOf(before) + 1)
+  })
+})
+
+describe('a condition that is not kept is refused', () => {
+  const NOWHERE = '11111111-1111-1111-1111-111111111111'
+  /** by the tag of an operation, where an admin's will not do */
+  const KEYS: Record<string, string> = {}
+  beforeAll(async () => {
+    KEYS['Data plane'] = await listenerKey(app, await listener(app))
+    KEYS.Agents = await agentKey(app, 'x')
+  })
+  test.each(operations.map((operation) => [`${operation.method} ${operation.path}`, operation] as const))(
+    'by %s',
+    async (_, { method, path, ifMatch, tag }) => {
+      const key = KEYS[tag]
+      const headers = { 'if-match': '"1"', 'if-none-match': '"1"', 'if-unmodified-since': new Date().toUTCString() }
+      const url = path.replace('{agent_id}', 'x').replace(/\{\w+\}/g, NOWHERE)
+      const answer = await app.rest(method, url, {
+        headers,
+        ...(key ? { key } : {}),
+        ...(method === 'GET' ? {} : { body: {} }),
+      })
+      const refused = violations(answer).filter((one) => one.startsWith('header'))
+      const expected = ifMatch
+        ? ['header.If-None-Match extra_forbidden']
+        : [
+            'header.If-Match extra_forbidden',
+            ...(method === 'GET' ? [] : ['header.If-None-Match extra_forbidden']),
+            'header.If-Unmodified-Since extra_forbidden',
+          ]
+      expect(refused).toEqual(expected)
+    },
+  )
+  test.each(['abc', '1', '"a" "b"', '"a', '*, "a"', 'w/"a"', ',', ''])(
+    'malformed tags: %s is a 422 where it is read, together with all else',
+    async (header) => {
+      const { id } = await app.create()
+      const read = await app.call('GET', '/v2/deployments', given({ 'if-none-match': header }, { query: { limit: 0 } }))
+      expect(violations(read)).toEqual([
+        'header.If-None-Match string_pattern_mismatch',
+        'query.limit greater_than_equal',
+      ])
+      const write = await app.call('PATCH', at(id), given({ 'if-match': header }, { body: { secrets: 1 } }))
+      expect(violations(write)).toEqual(['body.secrets list_type', 'header.If-Match string_pattern_mismatch'])
+    },
+  )
+
+  test('only after the role: a viewer hears of that', async () => {
+    const { id } = await app.create()
+    const headers = { 'if-none-match': 'x', 'if-unmodified-since': 'x' }
+    expect((await app.call('PATCH', at(id), { headers, key: app.keys.viewer, body: {} })).status).toBe(403)
+  })
+
+  test('but If-Modified-Since and If-Range may be ignored, and beside If-Match If-Unmodified-Since has to be', async () => {
+    const { id } = await app.create()
+    const later = new Date(Date.now() + 1e6).toUTCString()
+    const read = await app.call('GET', at(id), given({ 'if-modified-since': later, 'if-range': '"1"' }))
+    expect(read.status).toBe(200)
+    const headers = { 'if-match': '"1"', 'if-unmodified-since': new Date(0).toUTCString() }
+    expect((await app.call('PATCH', at(id), { headers, body: SPEC(2) })).status).toBe(200)
+  })
+})
