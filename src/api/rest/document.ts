@@ -36,6 +36,7 @@ const securitySchemes = {
 const tags = [
   { name: 'Deployments', description: 'Agent servers, each with revisions.' },
   { name: 'Revisions', description: 'What a deployment was made of at one time: built, run, and run again.' },
+  { name: 'Events', description: 'Whatever happens in the workspace, in order: as pages, and as it happens.' },
   {
     name: 'Listeners',
     description: 'Compute infrastructures, as clusters, that pull the work of the deployments that name them.',

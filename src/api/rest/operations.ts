@@ -5,6 +5,7 @@ import { authorizations } from './v2/authorizations.ts'
 import { claims } from './v2/claims.ts'
 import { connections } from './v2/connections.ts'
 import { deployments } from './v2/deployments.ts'
+import { events } from './v2/events.ts'
 import { listeners } from './v2/listeners.ts'
 import { oauthProviders } from './v2/oauth-providers.ts'
 import { oauthTokens } from './v2/oauth-tokens.ts'
@@ -14,6 +15,7 @@ import { sources } from './v2/sources.ts'
 export const operations: readonly Operation[] = [
   ...deployments,
   ...revisions,
+  ...events,
   ...sources,
   ...listeners,
   ...claims,

@@ -27,12 +27,14 @@ export function readEventCursor(ctx: RequestContext, cursor: string, name: 'afte
 /** The same, and it must not be after `end`, the log's last sequence number. */
 export function readPastCursor(ctx: RequestContext, cursor: string, name: 'after' | 'before', end: bigint): bigint {
   const sequence = readEventCursor(ctx, cursor, name)
-  if (sequence > end)
-    throw invalidCursor(
-      name,
-      'This cursor is ahead of the event log: subscribe without it, or with one the log gave you.',
-    )
+  refuseAhead(sequence, name, end)
   return sequence
+}
+
+/** Throws ValidationError (`cursor_invalid`) for a sequence number behind `end`, the log's last one. */
+export function refuseAhead(sequence: bigint, name: 'after' | 'before', end: bigint): void {
+  if (sequence > end)
+    throw invalidCursor(name, 'This cursor is ahead of the event log: go on without it, or with one the log gave you.')
 }
 
 /** Events behind a cursor at `sequence` were removed: all up to `removed`. Throws ValidationError (`cursor_expired`, at `query.<name>`). */

@@ -1,10 +1,14 @@
 /** Lists the events of deployments or revisions for GraphQL, by keyset, oldest first. */
+import { z } from 'zod'
 import { Prisma } from '../../generated/prisma/client.ts'
 import { requireRole, tenant } from '../context/access.ts'
 import type { RequestContext } from '../context/context.ts'
+import { queryUuid } from '../core/fields.ts'
 import { type Slice, type Window, windowSize } from '../core/paging.ts'
+import { parse } from '../core/parse.ts'
 import { readEventCursor, refuseExpired } from './cursor.ts'
-import { REMOVED } from './read.ts'
+import { eventRange, eventTypes, wantedTypes } from './page.ts'
+import { type EventScope, REMOVED } from './read.ts'
 import { EVENT_COLUMNS, type EventRow, type StoredEvent, toEvent } from './row.ts'
 
 /** The deployments, or revisions, whose events are meant. */
@@ -58,4 +62,61 @@ export async function countEvents(ctx: RequestContext, { by, ids }: EventSubject
   const where = { ...tenant(ctx), [by]: { in: [...ids] } }
   const groups = await ctx.db.event.groupBy({ by: [by], where, _count: true })
   return new Map(groups.map((group) => [group[by]!, group._count]))
+}
+
+/** What a list of the workspace's events can be limited to; as in REST, but for the names. */
+export interface EventFilter {
+  types?: readonly string[] | null
+  deployment_id?: string | null
+  revision_id?: string | null
+}
+
+const filterInput = z.object({
+  query: z.object({ types: eventTypes, deployment_id: queryUuid, revision_id: queryUuid }),
+})
+
+/** Throws ValidationError. */
+function scopeOf(filter: EventFilter): EventScope {
+  const { query } = parse(filterInput, { query: filter })
+  const types = wantedTypes(query.types)
+  return {
+    ...(types && { types }),
+    ...(query.deployment_id !== undefined && { deploymentId: query.deployment_id }),
+    ...(query.revision_id !== undefined && { revisionId: query.revision_id }),
+  }
+}
+
+/**
+ * A window of the workspace's events. One statement. Role: viewer. Throws ValidationError, also for a cursor that is too
+ * old; NotFoundError.
+ */
+export async function windowEvents(
+  ctx: RequestContext,
+  window: Window,
+  filter: EventFilter,
+  newestFirst: boolean,
+): Promise<Slice<StoredEvent>> {
+  requireRole(ctx, 'viewer')
+  const scope = scopeOf(filter)
+  const { take, backward } = windowSize(window)
+  const { after, before } = window
+  const cursors = newestFirst ? { after: before, before: after } : { after, before }
+  const names = newestFirst ? ({ after: 'before', before: 'after' } as const) : undefined
+  const { events, hasMore } = await eventRange(ctx, scope, cursors, {
+    descending: newestFirst !== backward,
+    take,
+    ...(names && { names }),
+  })
+  return { rows: backward ? events.reverse() : events, hasMore, backward }
+}
+
+/** How many there are. One statement; without a filter the log's numbers say it. Role: viewer. */
+export async function countWorkspaceEvents(ctx: RequestContext, filter: EventFilter): Promise<number> {
+  requireRole(ctx, 'viewer')
+  const { types, ...subject } = scopeOf(filter)
+  if (types !== undefined || Object.keys(subject).length > 0)
+    return ctx.db.event.count({ where: { ...tenant(ctx), ...subject, ...(types && { type: { in: [...types] } }) } })
+  const [row] = await ctx.db.$queryRaw<{ count: bigint }[]>`
+    SELECT c.sequence - ${REMOVED} AS count FROM event_counters c WHERE c.workspace_id = ${ctx.workspace.id}::uuid`
+  return Number(row?.count ?? 0)
 }

@@ -3,7 +3,13 @@
 import { camel } from '../../../domain/core/naming.ts'
 import type { Window } from '../../../domain/core/paging.ts'
 import { eventCursor } from '../../../domain/events/cursor.ts'
-import { countEvents, type EventSubjects, listEvents } from '../../../domain/events/list.ts'
+import {
+  countEvents,
+  countWorkspaceEvents,
+  type EventSubjects,
+  listEvents,
+  windowEvents,
+} from '../../../domain/events/list.ts'
 import type { StoredEvent } from '../../../domain/events/read.ts'
 import type { EventActor } from '../../../domain/model/event-actor.ts'
 import { knownReason } from '../../../domain/model/reasons.ts'
@@ -11,6 +17,7 @@ import { batched } from '../builder/batch.ts'
 import { builder } from '../builder/builder.ts'
 import { connectionOf } from '../builder/connection.ts'
 import type { GraphQLContext } from '../builder/context.ts'
+import { pageCost } from '../builder/cost.ts'
 import { ActorKindEnum, Reason, RevisionStatus } from '../builder/enums.ts'
 
 const Actor = builder.objectRef<EventActor>('Actor').implement({
@@ -71,3 +78,34 @@ export async function eventsOf(by: EventSubjects['by'], id: string, args: Window
   const count = (ids: readonly string[]) => countEvents(ctx, { by, ids })
   return connectionOf(slice!, args, eventCursor, async () => (await batched(ctx, `count events ${by}`, id, count)) ?? 0)
 }
+
+const EventOrder = builder.enumType('EventOrder', {
+  description: 'Which events come first.',
+  values: ['OLDEST_FIRST', 'NEWEST_FIRST'] as const,
+})
+
+builder.queryField('events', (t) =>
+  t.connection(
+    {
+      type: Event,
+      description:
+        'Whatever happened in the workspace, oldest first unless ordered otherwise; also to what is gone, for as long as events are kept.',
+      complexity: pageCost,
+      args: {
+        types: t.arg.stringList({
+          description: `Only of any of these, as \`deployment.updated\`, or \`deployment.*\`.`,
+        }),
+        deploymentId: t.arg.id({ description: 'Only of this deployment and its revisions.' }),
+        revisionId: t.arg.id({ description: 'Only of this revision.' }),
+        order: t.arg({ type: EventOrder, required: true, defaultValue: 'OLDEST_FIRST' }),
+      },
+      resolve: async (_root, args, ctx) => {
+        const { types, deploymentId, revisionId, order } = args
+        const filter = { types, deployment_id: deploymentId, revision_id: revisionId }
+        const slice = await windowEvents(ctx, args, filter, order === 'NEWEST_FIRST')
+        return connectionOf(slice, args, eventCursor, () => countWorkspaceEvents(ctx, filter))
+      },
+    },
+    EventConnection,
+  ),
+)

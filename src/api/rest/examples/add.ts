@@ -5,12 +5,14 @@
 import { DATA_PLANE_EXAMPLES } from './data-plane.ts'
 import { DEPLOYMENT_EXAMPLES } from './deployments.ts'
 import { ERROR_EXAMPLES, errorExample } from './errors.ts'
+import { EVENT_EXAMPLES } from './events.ts'
 import { OAUTH_EXAMPLES } from './oauth.ts'
 
 /** id of a schema → its example */
 const EXAMPLES: Record<string, unknown> = {
   ...DEPLOYMENT_EXAMPLES,
   ...DATA_PLANE_EXAMPLES,
+  ...EVENT_EXAMPLES,
   ...OAUTH_EXAMPLES,
   ...ERROR_EXAMPLES,
 }

@@ -1,0 +1,123 @@
+/** The events of a workspace, a deployment or a revision, page by page: by keyset, oldest or newest first. */
+import { z } from 'zod'
+import { requireRole } from '../context/access.ts'
+import type { RequestContext } from '../context/context.ts'
+import { NotFoundError } from '../core/errors.ts'
+import { queryEnum, queryInt, queryList, queryText } from '../core/fields.ts'
+import type { Window } from '../core/paging.ts'
+import { parse, type RawInput } from '../core/parse.ts'
+import { EVENT_FAMILIES, EVENT_TYPE_WORDS, typesOf } from '../model/event-types.ts'
+import { deploymentPath, revisionPath } from '../model/shapes.ts'
+import { eventCursor, readEventCursor, refuseAhead, refuseExpired } from './cursor.ts'
+import { readRange } from './range.ts'
+import type { EventScope } from './read.ts'
+import type { StoredEvent } from './row.ts'
+
+/** A filter by types: words of EVENT_TYPES, or `deployment.*` for all of a resource. */
+export const eventTypes = queryList(
+  z.string().refine((word) => typesOf(word) !== null, {
+    error: `Must be one of: ${[...EVENT_TYPE_WORDS, ...EVENT_FAMILIES].join(', ')}.`,
+    params: { type: 'enum' },
+  }),
+  `Only events of any of these types; \`${EVENT_FAMILIES[1]}\` is all of a resource. There are: ${EVENT_TYPE_WORDS.join(', ')}.`,
+)
+
+/** The types that a filter's words stand for; undefined: all. */
+export const wantedTypes = (words: readonly string[] | undefined): readonly string[] | undefined =>
+  words && [...new Set(words.flatMap((word) => typesOf(word) ?? []))]
+
+const pageQuery = z.object({
+  limit: queryInt(1, 100, 20),
+  after: queryText.describe('Only events behind this cursor: what happened later.'),
+  before: queryText.describe('Only events in front of this cursor: what happened earlier.'),
+  order: queryEnum(['asc', 'desc']).describe('asc, the default: oldest first.'),
+  types: eventTypes,
+})
+
+export const listEventsInput = z.object({ query: pageQuery })
+export const listDeploymentEventsInput = z.object({ path: deploymentPath, query: pageQuery })
+export const listRevisionEventsInput = z.object({ path: revisionPath, query: pageQuery })
+
+export interface EventPage {
+  events: StoredEvent[]
+  /** with `asc` an `after`, never null; with `desc` a `before`, null at the beginning of the log */
+  nextCursor: string | null
+}
+
+/** Events of the workspace. One statement. Role: viewer. Throws ValidationError, also for a cursor that is too old. */
+export async function listWorkspaceEvents(ctx: RequestContext, raw: RawInput): Promise<EventPage> {
+  requireRole(ctx, 'viewer')
+  const { query } = parse(listEventsInput, { query: {}, ...raw })
+  return page(ctx, query, {})
+}
+
+/**
+ * Events of a deployment, also of one that is torn down: for as long as events are kept. One statement. Role: viewer.
+ * Throws ValidationError, NotFoundError.
+ */
+export async function listDeploymentEvents(ctx: RequestContext, raw: RawInput): Promise<EventPage> {
+  requireRole(ctx, 'viewer')
+  const { path, query } = parse(listDeploymentEventsInput, { query: {}, ...raw })
+  return page(ctx, query, { deploymentId: path.deployment_id })
+}
+
+/** Events of a revision, in the same way. */
+export async function listRevisionEvents(ctx: RequestContext, raw: RawInput): Promise<EventPage> {
+  requireRole(ctx, 'viewer')
+  const { path, query } = parse(listRevisionEventsInput, { query: {}, ...raw })
+  return page(ctx, query, { deploymentId: path.deployment_id, revisionId: path.revision_id })
+}
+
+async function page(
+  ctx: RequestContext,
+  query: z.output<typeof pageQuery>,
+  subject: Omit<EventScope, 'types'>,
+): Promise<EventPage> {
+  const { limit, order = 'asc' } = query
+  const types = wantedTypes(query.types)
+  const scope: EventScope = { ...subject, ...(types && { types }) }
+  const cursors = { after: query.after, before: query.before }
+  const { events, hasMore, end } = await eventRange(ctx, scope, cursors, { descending: order === 'desc', take: limit })
+  const workspaceId = ctx.workspace.id
+  const last = events.at(-1)
+  if (order === 'desc') return { events, nextCursor: hasMore ? eventCursor(last!) : null }
+  // where there is nothing more yet, it goes on from the end of the log: a quiet filter's cursor never gets too old
+  const next = hasMore ? last!.sequence : end
+  return { events, nextCursor: eventCursor({ workspaceId, sequence: next }) }
+}
+
+export interface EventRange {
+  /** in the order asked for */
+  events: StoredEvent[]
+  hasMore: boolean
+  /** how far the log was read: its last sequence number, or what `before` says */
+  end: bigint
+}
+
+/** What the cursors are called in errors. */
+const NAMES: Record<'after' | 'before', 'after' | 'before'> = { after: 'after', before: 'before' }
+
+/** A part of the log between two cursors, from either end. One statement. Throws ValidationError, NotFoundError. */
+export async function eventRange(
+  ctx: RequestContext,
+  scope: EventScope,
+  cursors: Pick<Window, 'after' | 'before'>,
+  { descending, take, names = NAMES }: { descending: boolean; take: number; names?: typeof NAMES },
+): Promise<EventRange> {
+  const place = (name: 'after' | 'before') => (cursors[name] ? readEventCursor(ctx, cursors[name], names[name]) : null)
+  const [after, before] = [place('after'), place('before')]
+  const found = await readRange(ctx.db, ctx.workspace.id, scope, { after, before, descending, limit: take + 1 })
+  if (scope.deploymentId !== undefined && !found.deploymentThere)
+    throw new NotFoundError('Deployment', scope.deploymentId)
+  if (scope.revisionId !== undefined && !found.revisionThere) throw new NotFoundError('Revision', scope.revisionId)
+  if (after !== null) {
+    refuseAhead(after, names.after, found.sequence)
+    refuseExpired(after, found.removed, names.after)
+  }
+  if (before !== null) refuseAhead(before, names.before, found.sequence)
+  return {
+    events: found.events.slice(0, take),
+    hasMore: found.events.length > take,
+    end: before === null ? found.sequence : before - 1n,
+  }
+}
