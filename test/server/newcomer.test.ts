@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createLogger } from '../../src/app/logger.ts'
 import { type TestApp, testApp } from '../support/app.ts'
-import { run } from '../support/process.ts'
+import { ROOT, run } from '../support/process.ts'
 
 let app: TestApp
 const lines: Record<string, unknown>[] = []
@@ -48,11 +48,16 @@ test('a line of the log about a request says who called, and from where', async 
 })
 
 test('the demo finds the server by PILOTHOUSE_URL, and says how long each step took', async () => {
-  const demo = run('src/cli/main.ts', ['demo'], {
-    PILOTHOUSE_URL: `${app.url}/`,
-    CONTROL_PLANE_API_KEY: app.keys.admin,
-    GIT_DIRECTORY: app.app.config.GIT_DIRECTORY,
-  })
+  const demo = run(
+    'src/cli/main.ts',
+    ['demo'],
+    {
+      PILOTHOUSE_URL: `${app.url}/`,
+      CONTROL_PLANE_API_KEY: app.keys.admin,
+      GIT_DIRECTORY: app.app.config.GIT_DIRECTORY,
+    },
+    ROOT,
+  )
   const { code, stdout, stderr } = await demo.ended
   expect(stderr).toBe('')
   expect(code).toBe(0)

@@ -5,8 +5,10 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { compiled } from './compiled.ts'
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+/** Folder of this checkout. */
+export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 export interface Ran {
   /** null: ended by a signal */
@@ -30,10 +32,15 @@ export interface RunningServer extends Running {
   key: string | undefined
 }
 
-/** Starts `node --import tsx FILE …` of a tree, with nothing of our environment but PATH and HOME. */
-export function run(file: string, args: string[], env: Record<string, string>, tree = ROOT): Running {
-  const child = spawn(process.execPath, ['--import', 'tsx', file, ...args], {
-    cwd: tree,
+/**
+ * Starts FILE with nothing of our environment but PATH and HOME: of a tree as `npm start` does it (`node --import tsx`); of
+ * none named this checkout's, from JavaScript that was made before.
+ */
+export function run(file: string, args: string[], env: Record<string, string>, tree?: string): Running {
+  const made = tree === undefined && file.startsWith('src/')
+  const program = made ? [path.join(compiled(ROOT), file.replace(/ts$/, 'js'))] : ['--import', 'tsx', file]
+  const child = spawn(process.execPath, [...program, ...args], {
+    cwd: tree ?? ROOT,
     env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
