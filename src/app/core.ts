@@ -63,6 +63,7 @@ export async function createCore(config: Config, log: Logger, clock?: () => Date
       renew: database.renew,
       deploymentQueue: createWriteQueue(),
       workspaceQueue: createWorkspaceQueue(config.DATABASE_POOL),
+      keysInUse: new Set(),
       keyring,
       settings: settingsOf(config),
       clock: clock ?? own.now,

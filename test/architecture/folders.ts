@@ -37,7 +37,8 @@ export const FOLDERS: readonly Row[] = [
   ['domain/rows', GROUND],
   // its rooms know the ground, and each other only where an arrow says so
   ['domain/keys domain/revisions domain/secrets domain/deployment-status domain/tags domain/events', GROUND],
-  ['domain/retention', GROUND],
+  ['domain/idempotency', `${GROUND} domain/secrets`],
+  ['domain/retention', `${GROUND} domain/idempotency`],
   ['domain/workspaces', `${GROUND} domain/keys`],
   ['domain/listeners', `${GROUND} domain/keys domain/deployment-status`],
   ['domain/logs', `${GROUND} domain/protocol domain/revisions`],
@@ -113,10 +114,16 @@ export const FOLDERS: readonly Row[] = [
     'api/graphql/subscriptions',
     'domain/core domain/context api/realtime api/sse api/graphql/builder platform/async platform/log',
   ],
-  ['api/graphql', 'domain/core domain/context api/auth api/limits api/realtime api/graphql/* platform/log'],
+  [
+    'api/graphql',
+    'domain/core domain/context domain/idempotency api/auth api/limits api/realtime api/graphql/* platform/log',
+  ],
   ['api/rest/answers', 'domain/**'],
   ['api/rest/examples', 'domain/core'],
-  ['api/rest/operation', 'domain/core domain/context api/auth api/limits api/rest/answers platform/log'],
+  [
+    'api/rest/operation',
+    'domain/core domain/context domain/idempotency api/auth api/limits api/rest/answers platform/log',
+  ],
   ['api/rest/v1 api/rest/v2', 'domain/** api/rest/answers api/rest/operation platform/log'],
   ['api/rest', 'domain/core domain/context api/auth api/limits api/rest/*'],
   ['api/server', 'domain/core api/rest api/rest/operation platform/async platform/postgres'],

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { RequestContext } from '../../src/domain/context/context.ts'
 import { newestCursor } from '../../src/domain/core/newest-first.ts'
-import { createKey } from '../../src/domain/keys/create.ts'
+import { createKey as create } from '../../src/domain/keys/create.ts'
 import { hashKey } from '../../src/domain/keys/key.ts'
 import { countKeys, windowKeys } from '../../src/domain/keys/list.ts'
 import { revokeKey } from '../../src/domain/keys/revoke.ts'
@@ -20,6 +20,10 @@ beforeAll(async () => {
 })
 afterAll(() => app.close())
 
+const createKey = async (...call: Parameters<typeof create>) => {
+  const { row, text } = await create(...call)
+  return { row, text: text! }
+}
 const statusOf = async (key: string, on = app, tenant?: string) =>
   (await on.rest('GET', '/v2/deployments', { key, tenant })).status
 const body = (more: object = {}) => ({ body: { name: 'ci', role: 'deployer', ...more } })

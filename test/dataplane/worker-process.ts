@@ -23,6 +23,7 @@ const core: Core = {
   renew: database.renew,
   deploymentQueue: createWriteQueue(),
   workspaceQueue: createWorkspaceQueue(10),
+  keysInUse: new Set(),
   keyring,
   settings: SETTINGS,
   clock: () => new Date(),

@@ -52,6 +52,7 @@ export async function testDomain(settings: Partial<DomainSettings> = {}): Promis
     renew: database.renew,
     deploymentQueue: createWriteQueue(),
     workspaceQueue: createWorkspaceQueue(10),
+    keysInUse: new Set(),
     keyring,
     settings: { ...SETTINGS, ...settings },
     clock: () => new Date(),

@@ -21,6 +21,7 @@ import type { Registry } from '../ports/registry.ts'
 import type { TarballStorage } from '../ports/tarball-storage.ts'
 import type { Actor } from './access.ts'
 import type { Credential, CredentialWatch } from './credential.ts'
+import type { Guard, Idempotency } from './idempotency.ts'
 import type { SlotPools } from './slots.ts'
 import type { WriteQueue } from './write-queue.ts'
 
@@ -52,6 +53,8 @@ export interface Core {
   deploymentQueue: WriteQueue
   /** for writers of one workspace, so that they leave connections to others */
   workspaceQueue: WriteQueue
+  /** Idempotency-Keys of the requests that this process is at, each with its caller */
+  keysInUse: Set<string>
   keyring: KeyRing
   settings: DomainSettings
   /** the database's clock (docs/architecture.md#rules) */
@@ -96,6 +99,10 @@ export interface RequestContext extends Core {
   /** what the caller has shown; absent: it is no call from outside */
   credential?: Credential
   requestId: string
+  /** of the caller's Idempotency-Key; absent: none was sent */
+  idempotency?: Idempotency
+  /** of the write that is being done under it (once.ts) */
+  guard?: Guard
   /** aborts when the client is gone before it had its answer; absent: unknown */
   signal?: AbortSignal
   /** Says that from now on the call only waits, so that the next call of its key may be worked on. */
@@ -131,11 +138,11 @@ export interface TransactionOptions {
  * serialization failure. Throws UNAVAILABLE when nothing was written, OUTCOME_UNKNOWN when that is uncertain.
  */
 export function transaction<T>(
-  core: Core & Partial<Pick<RequestContext, 'workspace'>>,
+  core: Core & Partial<Pick<RequestContext, 'workspace' | 'guard'>>,
   work: (tx: Tx) => Promise<T>,
   { deployment }: TransactionOptions = {},
 ): Promise<T> {
-  const run = () => retry(() => attempt(core, work), AGAIN)
+  const run = () => retry(() => attempt(core, work, core.guard), AGAIN)
   const workspace = core.workspace?.id
   const write = workspace === undefined ? run : () => core.workspaceQueue.run(workspace, run)
   return deployment === undefined ? write() : core.deploymentQueue.run(deployment, write)
@@ -148,12 +155,13 @@ const AGAIN: RetryOptions = {
   pause: (retries) => backoff(retries, 40, 1000, 0),
 }
 
-async function attempt<T>(core: Core, work: (tx: Tx) => Promise<T>): Promise<T> {
+async function attempt<T>(core: Core, work: (tx: Tx) => Promise<T>, guard?: Guard): Promise<T> {
   let done: { result: T; appended: (AppendedEvent & TransactionIdentity)[]; ended: EndedStep[] } | null = null
   const open = async (sql: Sql) => {
     const events: NewEvent[] = []
     const ended: EndedStep[] = []
     const woken = new Set<string>()
+    await guard?.open(sql)
     const result = await work({
       sql,
       now: core.clock,
@@ -163,14 +171,16 @@ async function attempt<T>(core: Core, work: (tx: Tx) => Promise<T>): Promise<T> 
     })
     if (woken.size > 0)
       await sql.$executeRaw`SELECT pg_notify(${WORK_CHANNEL}, scope) FROM unnest(${[...woken]}::text[]) AS scope`
+    await guard?.close(sql)
     done = { result, appended: events.length > 0 ? await appendEvents(sql, events) : [], ended }
     return done
   }
   const { result, appended, ended } = await core.db.$transaction(open).catch(async (error) => {
-    if (done && databaseFailure(error) === 'lost' && (await wasCommitted(core, done.appended.at(-1), error)))
+    if (done && databaseFailure(error) === 'lost' && (await wasCommitted(core, done.appended.at(-1), error, guard)))
       return done
     throw error
   })
+  guard?.committed()
   logEvents(core.log, appended)
   core.observer?.appended(appended)
   for (const step of ended) core.observer?.stepEnded(step)
@@ -178,12 +188,18 @@ async function attempt<T>(core: Core, work: (tx: Tx) => Promise<T>): Promise<T> 
 }
 
 /** The connection broke at the COMMIT: it may have been carried out. Throws OUTCOME_UNKNOWN when that is uncertain. */
-async function wasCommitted(core: Core, last: TransactionIdentity | undefined, cause: unknown): Promise<boolean> {
+async function wasCommitted(
+  core: Core,
+  last: TransactionIdentity | undefined,
+  cause: unknown,
+  guard?: Guard,
+): Promise<boolean> {
   const written = last ? await wasWritten(core.db, last) : null
   if (written !== null) return written
   throw new DomainError(
     'OUTCOME_UNKNOWN',
-    'The connection to the database broke while this was being written, so it may have been written or not: look before you repeat it.',
+    'The connection to the database broke while this was being written, so it may have been written or not: ' +
+      (guard ? 'repeat it with the same Idempotency-Key.' : 'look before you repeat it.'),
     { cause },
   )
 }

@@ -4,6 +4,7 @@
  */
 import type { RawInput } from '../core/parse.ts'
 import type { RequestContext, Sql } from './context.ts'
+import { once } from './once.ts'
 
 /**
  * Reads the answer of a write, last before the commit. It must only read, and runs again when the transaction is
@@ -17,12 +18,18 @@ export interface WriteVerb<W> {
   <T>(ctx: RequestContext, raw: RawInput, read: ReadBack<W, T>): Promise<T>
 }
 
-/** Makes one of `work`, which ends its transaction with `read`. */
+/** Makes one of `work`, which ends its transaction with `read`: what that gives is also what a repeat is answered. */
 export function writeVerb<W>(
   work: <T>(ctx: RequestContext, raw: RawInput, read: ReadBack<W, T>) => Promise<T>,
 ): WriteVerb<W> {
   return (ctx: RequestContext, raw: RawInput, read: ReadBack<W, unknown> = async (_sql, written) => written) =>
-    work(ctx, raw, read) as Promise<never>
+    once(ctx, raw, (own, input) =>
+      work(own, input, async (sql, written) => {
+        const result = await read(sql, written)
+        own.guard?.keep(result)
+        return result
+      }),
+    ) as Promise<never>
 }
 
 /** Prisma's part of a selection. The row that is read has what is selected, whatever its type says. */

@@ -15,6 +15,8 @@ export interface RawInput {
   ifMatch?: IfMatch
   /** what the transport has found wrong: reported with the rest */
   refused?: readonly Violation[]
+  /** thrown as soon as it is known that nothing is wrong: the call ends with it */
+  instead?: Error
 }
 
 /** Stands in for a body that is not valid JSON. `message`: a clause that says why. */
@@ -45,7 +47,7 @@ export interface ParseOptions {
 }
 
 /**
- * Throws ValidationError with every violation. Unknown query parameters are violations (docs/api-rules.md#errors), since
+ * Throws ValidationError with every violation, then `instead`. Unknown query parameters are violations (docs/api-rules.md#errors), since
  * ignoring a misspelt filter would give wrong answers; elsewhere unknown members are left out.
  */
 export function parse<S extends z.ZodType>(
@@ -68,6 +70,7 @@ export function parse<S extends z.ZodType>(
   rejectIfAny(found)
   const parsed = result.data as z.output<S>
   rejectIfAny(unstorable(parsed, []))
+  if (raw.instead) throw raw.instead
   return parsed
 }
 

@@ -5,6 +5,7 @@
 import { z } from 'zod'
 import { actorOf, requireRole } from '../context/access.ts'
 import type { RequestContext, Tx } from '../context/context.ts'
+import { forItems, once, onceForItem } from '../context/once.ts'
 import { DomainError, ForbiddenError } from '../core/errors.ts'
 import { queryBool, uuid } from '../core/fields.ts'
 import { parse, type RawInput } from '../core/parse.ts'
@@ -28,12 +29,14 @@ export const deleteInput = z.object({ path: deploymentPath, query: z.object(opti
 
 /** Asks for the deletion; a second call is a success that changes nothing. Role: deployer, `force`: admin. */
 export async function deleteDeployment(ctx: RequestContext, raw: RawInput): Promise<void> {
-  requireRole(ctx, 'deployer')
-  const { path, query } = parse(deleteInput, { query: {}, ...raw })
-  await deleteOne(ctx, path.deployment_id, {
-    deleteProject: query.delete_tracing_project ?? false,
-    force: query.force ?? false,
-    ifMatch: raw.ifMatch,
+  await once(ctx, raw, async (ctx, raw) => {
+    requireRole(ctx, 'deployer')
+    const { path, query } = parse(deleteInput, { query: {}, ...raw })
+    await deleteOne(ctx, path.deployment_id, {
+      deleteProject: query.delete_tracing_project ?? false,
+      force: query.force ?? false,
+      ifMatch: raw.ifMatch,
+    })
   })
 }
 
@@ -57,12 +60,13 @@ export interface BulkResult {
 /** Deletes up to 100, each in a transaction of its own, and says of each what came of it. Role: deployer. */
 export async function deleteDeployments(ctx: RequestContext, raw: RawInput): Promise<BulkResult[]> {
   requireRole(ctx, 'deployer')
-  const { query } = parse(bulkDeleteInput, raw)
+  const { query } = parse(bulkDeleteInput, forItems(ctx, raw))
   if (query.force) requireForce(ctx)
+  const how = { deleteProject: query.delete_tracing_project ?? false, force: query.force ?? false }
   const results: BulkResult[] = []
-  for (const id of new Set(query.deployment_ids)) {
+  for (const [item, id] of [...new Set(query.deployment_ids)].entries()) {
     try {
-      await deleteOne(ctx, id, { deleteProject: query.delete_tracing_project ?? false, force: query.force ?? false })
+      await onceForItem(ctx, item, (ctx) => deleteOne(ctx, id, how))
       results.push({ deploymentId: id, status: 204, detail: null })
     } catch (error) {
       if (!(error instanceof DomainError)) throw error

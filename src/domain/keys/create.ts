@@ -2,12 +2,13 @@
 import { z } from 'zod'
 import { actorOf, requireRole } from '../context/access.ts'
 import { type RequestContext, transaction } from '../context/context.ts'
+import { writeVerb } from '../context/read-back.ts'
 import { ForbiddenError, rejectIfAny } from '../core/errors.ts'
 import { optional, printableName, time, uuid } from '../core/fields.ts'
 import { parse, type RawInput, violation } from '../core/parse.ts'
 import { agentId } from '../model/oauth-token.ts'
 import { shareListener } from '../rows/locks.ts'
-import { type IssuedKey, issueKey, KEY_ROLES } from './issue.ts'
+import { type IssuedKey, issueKey, KEY_ROLES, type KeyView } from './issue.ts'
 import { keyViolations } from './rules.ts'
 
 const createKeyBody = z.object({
@@ -25,8 +26,23 @@ const createKeyBody = z.object({
 
 export const createInput = z.object({ body: createKeyBody })
 
+export interface CreatedKey {
+  row: KeyView
+  /** the key itself, never stored; null: it was shown when this very call was made the first time */
+  text: string | null
+}
+
 /** Role: admin, so that nobody can grant rights that they lack. Throws ForbiddenError, ValidationError; NotFoundError for the listener. */
-export async function createKey(ctx: RequestContext, raw: RawInput): Promise<IssuedKey> {
+export async function createKey(ctx: RequestContext, raw: RawInput): Promise<CreatedKey> {
+  const issued: IssuedKey[] = []
+  const row = await create(ctx, raw, async (_sql, written) => {
+    issued.push(written)
+    return written.row
+  })
+  return { row, text: issued.find((one) => one.row.id === row.id)?.text ?? null }
+}
+
+const create = writeVerb<IssuedKey>(async (ctx, raw, read) => {
   requireRole(ctx, 'admin')
   const { body } = parse(createInput, raw)
   const organizationWide = body.organization_wide ?? false
@@ -42,7 +58,7 @@ export async function createKey(ctx: RequestContext, raw: RawInput): Promise<Iss
     // locks the row, so that a concurrent deletion of the listener also revokes this key
     if (body.listener_id != null) await shareListener(tx, ctx.workspace.id, body.listener_id)
     rejectIfAny(violations)
-    return issueKey(tx, {
+    const issued = await issueKey(tx, {
       organizationId: ctx.workspace.organizationId,
       workspaceId: ctx.workspace.id,
       organizationWide,
@@ -55,5 +71,6 @@ export async function createKey(ctx: RequestContext, raw: RawInput): Promise<Iss
       createdBy: ctx.actor.subject,
       actor: actorOf(ctx.actor),
     })
+    return read(tx.sql, issued)
   })
-}
+})

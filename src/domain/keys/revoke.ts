@@ -3,9 +3,10 @@
 import { z } from 'zod'
 import { actorOf, requireRole } from '../context/access.ts'
 import { type RequestContext, type Tx, transaction } from '../context/context.ts'
+import { writeVerb } from '../context/read-back.ts'
 import { ForbiddenError, NotFoundError, UnauthenticatedError } from '../core/errors.ts'
 import { uuid } from '../core/fields.ts'
-import { parse, type RawInput } from '../core/parse.ts'
+import { parse } from '../core/parse.ts'
 import type { ActorRef } from '../model/event-actor.ts'
 import { type KeyView, WITHOUT_HASH } from './issue.ts'
 import { visibleKeys } from './list.ts'
@@ -19,7 +20,7 @@ export const KEY_CHANNEL = 'pilothouse_keys'
  * Idempotent. Role: admin. Throws NotFoundError; ForbiddenError for an organization-wide key and a credential of one
  * workspace.
  */
-export async function revokeKey(ctx: RequestContext, raw: RawInput): Promise<KeyView> {
+export const revokeKey = writeVerb<KeyView>(async (ctx, raw, read) => {
   requireRole(ctx, 'admin')
   const { path } = parse(revokeInput, raw)
   const id = path.api_key_id
@@ -29,11 +30,12 @@ export async function revokeKey(ctx: RequestContext, raw: RawInput): Promise<Key
     if (found.workspaceId === null && ctx.actor.workspaceId !== null) {
       throw new ForbiddenError('Only an organization-wide credential can revoke an organization-wide key.')
     }
-    return markRevoked(tx, found, { workspaceId: ctx.workspace.id, actor: actorOf(ctx.actor) })
+    const revoked = await markRevoked(tx, found, { workspaceId: ctx.workspace.id, actor: actorOf(ctx.actor) })
+    return read(tx.sql, revoked)
   })
   ctx.onKeyRevoked?.(id)
   return row
-}
+})
 
 /** Stores the revocation, once, and notifies every server. `log`: the workspace and the actor of the event. */
 export async function markRevoked(

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { actorOf, requireRole } from '../context/access.ts'
 import { type RequestContext, transaction } from '../context/context.ts'
+import { once } from '../context/once.ts'
 import { parse, type RawInput } from '../core/parse.ts'
 import { requireMatch } from '../core/precondition.ts'
 import { markRevoked } from '../keys/revoke.ts'
@@ -14,7 +15,9 @@ import { refuseIfUsed } from './used-by.ts'
 export const deleteInput = z.object({ path: listenerPath })
 
 /** Role: admin. Throws ForbiddenError (also for the plan), NotFoundError; ConflictError while a deployment is not torn down. */
-export async function deleteListener(ctx: RequestContext, raw: RawInput): Promise<void> {
+export const deleteListener = (ctx: RequestContext, raw: RawInput): Promise<void> => once(ctx, raw, remove)
+
+async function remove(ctx: RequestContext, raw: RawInput): Promise<void> {
   requireRole(ctx, 'admin')
   requireListenerPlan(ctx)
   const { path } = parse(deleteInput, raw)

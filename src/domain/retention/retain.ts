@@ -1,15 +1,19 @@
 /**
  * Removes what is over its time (docs/operations.md#what-is-kept-and-for-how-long): lines of logs, events, finished steps,
- * details of old failures. In small statements, a round for a bounded time; on several servers at once, who comes second
+ * details of old failures, outcomes that no repeat is answered with any more. In small statements, a round for a bounded time; on several servers at once, who comes second
  * finds less.
  */
 import type { Core } from '../context/context.ts'
+import { EXPIRED_ENTRIES, removeExpired } from '../idempotency/entries.ts'
+import { untilDone } from './batches.ts'
 import { OLD_DETAILS, OLD_STEPS, removeDetails, removeSteps } from './details.ts'
 import { OLD_EVENTS, removeEvents } from './events.ts'
 import { hasOldLines, LINES_OF_TORN_DOWN, limitLogs, removeLinesOfTornDown, removeOldLines } from './log-lines.ts'
 
 /** ms of a round: what is left comes with the next one */
 const ROUND_MS = 20_000
+/** in one statement */
+const OUTCOMES = 500
 
 interface Due {
   oldLines: boolean
@@ -20,6 +24,7 @@ interface Due {
   oldEvents: string[]
   oldSteps: boolean
   oldDetails: boolean
+  oldOutcomes: boolean
 }
 
 /** One round after the other, each by calling it. One that finds nothing is one statement. */
@@ -36,6 +41,7 @@ export function createRetention(core: Core): (signal: AbortSignal) => Promise<vo
     for (const workspaceId of due.oldEvents) await removeEvents(core, workspaceId, goOn)
     if (due.oldSteps) await removeSteps(core, goOn)
     if (due.oldDetails) await removeDetails(core, goOn)
+    if (due.oldOutcomes) await untilDone(OUTCOMES, goOn, () => removeExpired(core.db, OUTCOMES))
   }
 }
 
@@ -44,6 +50,7 @@ async function whatIsDue({ db, settings }: Core): Promise<Due> {
   const [due] = await db.$queryRaw<Due[]>`
     SELECT ${hasOldLines(logDays)} AS "oldLines", EXISTS (${LINES_OF_TORN_DOWN}) AS "linesOfTornDown",
            (SELECT max(id) FROM log_lines) AS "newestLine", ARRAY(${OLD_EVENTS(eventDays)}) AS "oldEvents",
-           EXISTS (${OLD_STEPS(logDays)}) AS "oldSteps", EXISTS (${OLD_DETAILS(logDays)}) AS "oldDetails"`
+           EXISTS (${OLD_STEPS(logDays)}) AS "oldSteps", EXISTS (${OLD_DETAILS(logDays)}) AS "oldDetails",
+           EXISTS (${EXPIRED_ENTRIES}) AS "oldOutcomes"`
   return due!
 }

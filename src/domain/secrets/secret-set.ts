@@ -42,8 +42,21 @@ export function openSecrets(keyring: KeyRing, set: SecretSet | null): Secret[] {
   return set.names.map((name) => ({ name, value: values[name] ?? '' }))
 }
 
+/** Stands for a set that is gone, or that nobody opens: its names. */
+export const setWithoutValues = (id: string, names: string[]): SecretSet => ({
+  id,
+  deploymentId: '',
+  names,
+  keyId: '',
+  wrappedKey: new Uint8Array(),
+  ciphertext: new Uint8Array(),
+  createdAt: new Date(0),
+})
+
+const hasValues = (set: SecretSet | null) => set === null || set.wrappedKey.length > 0
+
 /** What this caller may see of a set: values only with `secrets:read`. */
 export function presentSecrets(ctx: Pick<RequestContext, 'actor' | 'keyring'>, set: SecretSet | null): Secret[] {
-  if (ctx.actor.secretsRead) return openSecrets(ctx.keyring, set)
+  if (ctx.actor.secretsRead && hasValues(set)) return openSecrets(ctx.keyring, set)
   return (set?.names ?? []).map((name) => ({ name, value: MASK }))
 }

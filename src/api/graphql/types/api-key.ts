@@ -1,9 +1,9 @@
 /** API keys: listed, created and revoked by admins. */
 
-import { NotFoundError } from '../../../domain/core/errors.ts'
+import { DomainError, NotFoundError } from '../../../domain/core/errors.ts'
 import { newestCursor } from '../../../domain/core/newest-first.ts'
-import { createInput, createKey } from '../../../domain/keys/create.ts'
-import type { IssuedKey, KeyView } from '../../../domain/keys/issue.ts'
+import { type CreatedKey, createInput, createKey } from '../../../domain/keys/create.ts'
+import type { KeyView } from '../../../domain/keys/issue.ts'
 import { countKeys, windowKeys } from '../../../domain/keys/list.ts'
 import { revokeInput, revokeKey } from '../../../domain/keys/revoke.ts'
 import { builder } from '../builder/builder.ts'
@@ -41,12 +41,26 @@ const ApiKey = builder.objectRef<KeyView>('ApiKey').implement({
   }),
 })
 
-const CreateApiKeySuccess = builder.objectRef<IssuedKey>('CreateApiKeySuccess').implement({
+const CreateApiKeySuccess = builder.objectRef<CreatedKey>('CreateApiKeySuccess').implement({
   fields: (t) => ({
     apiKey: t.expose('row', { type: ApiKey }),
-    key: t.exposeString('text', { description: 'The key itself. It is in this answer and nowhere else, ever.' }),
+    key: t.string({
+      nullable: true,
+      description:
+        'The key itself. It is in this answer and nowhere else, ever: where the call is repeated with its Idempotency-Key this is null, with the error ALREADY_SHOWN.',
+      resolve: ({ row, text }) => {
+        if (text === null) throw alreadyShown(row)
+        return text
+      },
+    }),
   }),
 })
+
+const alreadyShown = ({ id, name }: KeyView) =>
+  new DomainError(
+    'ALREADY_SHOWN',
+    `The text of the API key '${name}' was in the first answer to this call, and is stored nowhere. If that was lost, revoke the key (${id}) and create another one.`,
+  )
 
 const RevokeApiKeySuccess = builder.objectRef<KeyView>('RevokeApiKeySuccess').implement({
   fields: (t) => ({ apiKey: t.field({ type: ApiKey, resolve: (key) => key }) }),

@@ -50,7 +50,8 @@ builder.mutationFields((t) => ({
     description: 'Deletes an OAuth provider that no token is of any more, or, by `force`, with its tokens.',
     errors: { types: [NotFoundError, ConflictError] },
     args: { input: t.arg({ type: remove.type, required: true }) },
-    resolve: async (_root, { input }, ctx) => deleteProvider(ctx, remove.raw(input)),
+    resolve: (_root, { input }, ctx) =>
+      deleteProvider(ctx, remove.raw(input), async (_sql, { id, providerId }) => ({ id, providerId })),
   }),
   discoverMcpProvider: t.field({
     type: success('DiscoverMcpProviderSuccess'),

@@ -131,6 +131,20 @@ export function answerWith(
   return noneMatch(ifNoneMatch, tag) ? reply.type(JSON_TYPE).send(body) : reply.code(304).send()
 }
 
+/** Answers what is JSON already, with the tag that it had. `edit`: of the resource, where callers edit it. */
+export function answerEncoded(
+  reply: FastifyReply,
+  operation: Conditional,
+  schema: z.ZodType,
+  json: unknown,
+  edit?: number,
+): FastifyReply {
+  if (!saysTag(operation, schema)) return reply.send(json)
+  const body = Buffer.from(JSON.stringify(json))
+  reply.header('etag', entityTag(body, EDITED.has(schema) ? edit : undefined))
+  return reply.type(JSON_TYPE).send(body)
+}
+
 /** As Fastify says it. */
 const JSON_TYPE = 'application/json; charset=utf-8'
 

@@ -14,6 +14,7 @@ import type { SourceOf } from '../answers/answer.ts'
 import { errorAnswer, errorBody, validationErrorBody } from '../answers/errors.ts'
 import type { ResponseHeaders } from '../answers/response-headers.ts'
 import { answerWith, CACHING, conditionParameters, conditionStatuses, conditionsOf, tagHeader } from './conditional.ts'
+import { answerAgain, handleOnce, keyParameter, REPLAYED_HEADER, type Repeatable, takesKey } from './idempotent.ts'
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
@@ -48,9 +49,13 @@ export interface Operation<A extends Answers = Answers> {
   ifMatch?: boolean
   /** it keeps a lease or ends it: such calls wait for their turn, and are never a 429 */
   keepsLease?: boolean
+  /** what an Idempotency-Key does (idempotent.ts) */
+  repeats?: Repeatable['repeats']
   /** that every answer has */
   headers?: Record<string, string>
   handle(ctx: RequestContext, raw: RawInput): Promise<Answer<NoInfer<A>>>
+  /** How `handle` makes an answer of its verb's result. Of a write that is done once. */
+  present?(result: never): Answer<NoInfer<A>>
 }
 
 declare module 'fastify' {
@@ -72,17 +77,25 @@ export function answering<const S extends number, B extends z.ZodType>(
   schema: B,
   verb: (ctx: RequestContext, raw: RawInput) => Promise<SourceOf<B>>,
 ) {
-  const handle = async (ctx: RequestContext, raw: RawInput) => ({ status, body: await verb(ctx, raw) })
-  return { answers: { [status]: { means, schema } } as Record<S, { means: string; schema: B }>, handle }
+  const present = (body: SourceOf<B>) => ({ status, body })
+  return {
+    answers: { [status]: { means, schema } } as Record<S, { means: string; schema: B }>,
+    ...handling(verb, present),
+  }
 }
 
 /** Of one that answers 204. */
 export function noContent(means: string, verb: (ctx: RequestContext, raw: RawInput) => Promise<unknown>) {
-  const handle = async (ctx: RequestContext, raw: RawInput) => {
-    await verb(ctx, raw)
-    return { status: 204, body: null } as const
-  }
-  return { answers: { 204: { means, schema: null } }, handle }
+  const present = () => ({ status: 204, body: null }) as const
+  return { answers: { 204: { means, schema: null } }, ...handling(verb, present) }
+}
+
+/** Of one that answers what `present` makes of what `verb` returns. */
+export function handling<R, const A extends { status: number }>(
+  verb: (ctx: RequestContext, raw: RawInput) => Promise<R>,
+  present: (result: R) => A,
+) {
+  return { handle: async (ctx: RequestContext, raw: RawInput) => present(await verb(ctx, raw)), present }
 }
 
 /** `/v2/deployments/{deployment_id}` → `/v2/deployments/:deployment_id` */
@@ -94,7 +107,7 @@ function routePath(path: string): string {
 export function toRoute(declared: Operation, authenticate: Authenticate, connections?: Connections): RouteOptions {
   const { keepsLease } = declared
   const { path, query, body } = declared.input.shape
-  const headers = conditionParameters(declared)
+  const headers = requestHeaders(declared)
   return {
     method: declared.method,
     url: routePath(declared.path),
@@ -120,25 +133,37 @@ export function toRoute(declared: Operation, authenticate: Authenticate, connect
       const { params, query, body } = request
       const raw = { path: params, query, body: body ?? undefined, ...conditions.raw }
       if (declared.headers) reply.headers(declared.headers)
-      const answer = await declared.handle(request.caller!, raw)
+      const outcome = await handleOnce(declared, request, reply, (ctx) => declared.handle(ctx, raw))
+      if ('entry' in outcome) return answerAgain(reply, declared, request.caller!, outcome.entry)
+      const { answer, ctx } = outcome
       reply.code(answer.status).headers(answer.headers ?? {})
       const { schema } = declared.answers[answer.status]!
       if (!schema) return reply.send()
-      return answerWith(reply, declared, conditions, schema, answer.body, request.caller!)
+      return answerWith(reply, declared, conditions, schema, answer.body, ctx)
     },
   }
 }
 
+/** In the document: what of its headers a request to it may have. Null: none. */
+function requestHeaders(declared: Operation): z.ZodObject | null {
+  const shapes = [conditionParameters(declared), keyParameter(declared)].flatMap((object) =>
+    object ? [object.shape] : [],
+  )
+  return shapes.length > 0 ? z.object(Object.assign({}, ...shapes)) : null
+}
+
 function responses(declared: Operation, hasBody: boolean): Record<number, unknown> {
   const { notModified, preconditionFailed } = conditionStatuses(declared)
+  const keyed = takesKey(declared)
   const success: [string, unknown][] = Object.entries(declared.answers).map(([status, { means, schema, headers }]) => {
     if (!schema) return [status, z.null().describe(means)]
-    const said = { ...headers, ...tagHeader(declared, schema) }
+    const said = { ...headers, ...tagHeader(declared, schema), ...(keyed ? REPLAYED_HEADER : {}) }
     return [status, { ...json(means, schema), ...(Object.keys(said).length > 0 ? { headers: said } : {}) }]
   })
   if (notModified) success.push(['304', z.null().describe(NOT_MODIFIED)])
   const limit = declared.keepsLease ? [] : [429]
-  const special = [...declared.errors, ...(preconditionFailed ? [412] : []), ...(hasBody ? [413, 415] : [])]
+  const conflicts = [...(keyed ? [409] : []), ...(preconditionFailed ? [412] : [])]
+  const special = new Set([...declared.errors, ...conflicts, ...(hasBody ? [413, 415] : [])])
   const statuses = [401, 403, ...special, 422, ...limit, 500, 503].sort()
   const errors = statuses.map((status) => [
     status,

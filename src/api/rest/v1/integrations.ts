@@ -46,6 +46,7 @@ const start = operation({
     'Send the person who owns the account to `install_url`. When they come back, the integration is in the list.',
   tag,
   input: startInput,
+  repeats: 'anew',
   ...answering(201, 'Begun.', installation, startInstall),
   errors: [409, 502],
 })

@@ -18,6 +18,7 @@ export const authorizations: Operation[] = [
       'Answers at once. Unless it is `completed`, the person opens `url` within 15 minutes, once, and GET /v2/auth/wait/{auth_id} tells when they are back. With `connection_required` an agent can be connected to the token that is there instead.',
     tag,
     input: authenticateInput,
+    repeats: 'anew',
     ...answering(200, 'Where the person stands.', authorization, authenticate),
     errors: [404, 409],
     // whoever has the url, which has the state in it, can finish the authorization

@@ -54,6 +54,7 @@ export const connections: Operation[] = [
       '`TOKEN_EXPIRED`: the owner has to authenticate again; `CONFLICT`: the agent is connected to tokens of several people, name `user_id`.',
     tag: 'Agents',
     input: issueInput,
+    repeats: 'anew',
     ...answering(200, 'The access token. Keep it no longer than it is good for.', accessToken, issueAccessToken),
     errors: [404, 409, 502],
     headers: { 'cache-control': 'no-store' },

@@ -10,7 +10,7 @@ import { getDeployment, getInput, listDeployments, listInput, readWritten } from
 import { updateDeployment, updateInput } from '../../../domain/deployments/update.ts'
 import { bulkDeletion, deployment, deploymentList } from '../answers/deployment.ts'
 import { REVISION_MADE, revisionHeader } from '../answers/revision.ts'
-import { answering, noContent, type Operation, operation } from '../operation/operation.ts'
+import { answering, handling, noContent, type Operation, operation } from '../operation/operation.ts'
 
 const tag = 'Deployments'
 
@@ -30,10 +30,10 @@ export const deployments: Operation[] = [
       },
     },
     errors: [404, 409, 502],
-    handle: async (ctx, raw) => {
-      const { deployment, revisionId } = await createDeployment(ctx, raw, readWritten)
-      return { status: 201, body: deployment, headers: revisionHeader(revisionId) }
-    },
+    ...handling(
+      (ctx, raw) => createDeployment(ctx, raw, readWritten),
+      ({ deployment, revisionId }) => ({ status: 201, body: deployment, headers: revisionHeader(revisionId) }),
+    ),
   }),
   operation({
     method: 'GET',
@@ -52,6 +52,7 @@ export const deployments: Operation[] = [
     summary: 'Delete up to 100 deployments',
     tag,
     input: bulkDeleteInput,
+    repeats: 'items',
     answers: {
       200: { means: 'All are being deleted.', schema: bulkDeletion },
       207: { means: 'Some failed: see each result.', schema: bulkDeletion },
@@ -87,10 +88,10 @@ export const deployments: Operation[] = [
     ifMatch: true,
     answers: { 200: { means: 'The deployment as this call left it.', schema: deployment, headers: REVISION_MADE } },
     errors: [404, 409],
-    handle: async (ctx, raw) => {
-      const { deployment, revisionId } = await updateDeployment(ctx, raw, readWritten)
-      return { status: 200, body: deployment, headers: revisionHeader(revisionId) }
-    },
+    ...handling(
+      (ctx, raw) => updateDeployment(ctx, raw, readWritten),
+      ({ deployment, revisionId }) => ({ status: 200, body: deployment, headers: revisionHeader(revisionId) }),
+    ),
   }),
   operation({
     method: 'DELETE',

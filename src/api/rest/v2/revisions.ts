@@ -14,7 +14,7 @@ import { interruptInput, interruptRevision } from '../../../domain/rollouts/inte
 import { redeployInput, redeployRevision } from '../../../domain/rollouts/redeploy.ts'
 import { deployment } from '../answers/deployment.ts'
 import { logPage, REVISION_MADE, revision, revisionHeader, revisionList } from '../answers/revision.ts'
-import { answering, type Operation, operation } from '../operation/operation.ts'
+import { answering, handling, type Operation, operation } from '../operation/operation.ts'
 
 const tag = 'Revisions'
 
@@ -31,10 +31,10 @@ export const revisions: Operation[] = [
     ifMatch: true,
     answers: { 201: { means: 'The new revision.', schema: revision, headers: REVISION_MADE } },
     errors: [404, 409],
-    handle: async (ctx, raw) => {
-      const made = await createRevision(ctx, raw, readWrittenRevision)
-      return { status: 201, body: made, headers: revisionHeader(made.id) }
-    },
+    ...handling(
+      (ctx, raw) => createRevision(ctx, raw, readWrittenRevision),
+      (made) => ({ status: 201, body: made, headers: revisionHeader(made.id) }),
+    ),
   }),
   operation({
     method: 'GET',
@@ -68,10 +68,10 @@ export const revisions: Operation[] = [
     ifMatch: true,
     answers: { 200: { means: 'The deployment.', schema: deployment, headers: REVISION_MADE } },
     errors: [400, 404],
-    handle: async (ctx, raw) => {
-      const { deployment, revisionId } = await redeployRevision(ctx, raw, readWritten)
-      return { status: 200, body: deployment, headers: revisionHeader(revisionId) }
-    },
+    ...handling(
+      (ctx, raw) => redeployRevision(ctx, raw, readWritten),
+      ({ deployment, revisionId }) => ({ status: 200, body: deployment, headers: revisionHeader(revisionId) }),
+    ),
   }),
   operation({
     method: 'POST',
@@ -82,10 +82,10 @@ export const revisions: Operation[] = [
     input: interruptInput,
     answers: { 200: { means: 'The revision.', schema: revision, headers: REVISION_MADE } },
     errors: [404, 409],
-    handle: async (ctx, raw) => {
-      const moved = await interruptRevision(ctx, raw, readWrittenRevision)
-      return { status: 200, body: moved, headers: revisionHeader(moved.id) }
-    },
+    ...handling(
+      (ctx, raw) => interruptRevision(ctx, raw, readWrittenRevision),
+      (moved) => ({ status: 200, body: moved, headers: revisionHeader(moved.id) }),
+    ),
   }),
   operation({
     method: 'GET',

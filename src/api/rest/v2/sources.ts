@@ -22,6 +22,7 @@ const uploads = uploadPaths.map(({ base, operationId }) =>
       'PUT a gzip tarball of at most 200 MB to `upload_url`, then set `source_tarball_path` to `object_path` by a PATCH. Only for internal_source deployments.',
     tag,
     input: uploadUrlInput,
+    repeats: 'anew',
     ...answering(200, 'Where to upload to.', uploadUrl, createUploadUrl),
     errors: [404, 409],
   }),
@@ -36,6 +37,7 @@ const push = operation({
     'Only for internal_container, where a registry is configured. Valid for 15 minutes, for the repository of the deployment and those below it: `docker login HOST -u token -p TOKEN`, push to `registry_url:tag` or `registry_url/name:tag`, then PATCH image_uri.',
   tag,
   input: pushTokenInput,
+  repeats: 'anew',
   ...answering(200, 'The token and where to push.', pushToken, createPushToken),
   errors: [404, 409],
 })

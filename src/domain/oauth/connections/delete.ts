@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { actorOf, requireRole } from '../../context/access.ts'
 import { type RequestContext, transaction } from '../../context/context.ts'
+import { once } from '../../context/once.ts'
 import { NotFoundError } from '../../core/errors.ts'
 import { uuid } from '../../core/fields.ts'
 import { parse, type RawInput } from '../../core/parse.ts'
@@ -11,7 +12,9 @@ import { agentPath } from './connection.ts'
 export const deleteInput = z.object({ path: agentPath.extend({ connection_id: uuid }) })
 
 /** Role: deployer. Throws NotFoundError, also for another agent's or another user's. */
-export async function deleteConnection(ctx: RequestContext, raw: RawInput): Promise<void> {
+export const deleteConnection = (ctx: RequestContext, raw: RawInput): Promise<void> => once(ctx, raw, remove)
+
+async function remove(ctx: RequestContext, raw: RawInput): Promise<void> {
   requireRole(ctx, 'deployer')
   const { path } = parse(deleteInput, raw)
   const { workspace, actor } = ctx

@@ -3,9 +3,10 @@ import { z } from 'zod'
 import { type OAuthProvider, Prisma } from '../../../generated/prisma/client.ts'
 import { requireRole } from '../../context/access.ts'
 import { OAUTH_CHANNEL, type RequestContext, transaction } from '../../context/context.ts'
+import { writeVerb } from '../../context/read-back.ts'
 import { ConflictError, rejectIfAny } from '../../core/errors.ts'
 import { queryBool } from '../../core/fields.ts'
-import { parse, type RawInput } from '../../core/parse.ts'
+import { parse } from '../../core/parse.ts'
 import { requireMatch } from '../../core/precondition.ts'
 import { providerPath } from '../../model/oauth-provider.ts'
 import { lockProvider, requireProvider } from '../provider-access/find.ts'
@@ -20,10 +21,10 @@ export const deleteInput = z.object({
 })
 
 /**
- * Returns it as it was. With `force` the tokens of all owners are revoked, without being shown to anybody. Role: admin.
+ * Returns it as it was, or what `read` makes of that. With `force` the tokens of all owners are revoked, without being shown to anybody. Role: admin.
  * Throws ForbiddenError, NotFoundError; ConflictError while it has tokens.
  */
-export async function deleteProvider(ctx: RequestContext, raw: RawInput): Promise<OAuthProvider> {
+export const deleteProvider = writeVerb<OAuthProvider>(async (ctx, raw, read) => {
   requireRole(ctx, 'admin')
   const { path, query } = parse(deleteInput, { query: {}, ...raw })
   rejectIfAny(query.force && raw.ifMatch ? [FORCED_BLINDLY] : [])
@@ -50,9 +51,9 @@ export async function deleteProvider(ctx: RequestContext, raw: RawInput): Promis
       WHERE oauth_provider_id = ${id}::uuid AND finished_at IS NULL`
     await tx.sql.oAuthProvider.delete({ where: { id }, select: { id: true } })
     emitToUsers(tx, ctx, { id, users: [...users, ...formerUsers], type: 'oauth_provider.deleted' })
-    return provider
+    return read(tx.sql, provider)
   })
-}
+})
 
 /** Its tokens go in many transactions before it does: somebody could edit it when there is no way back. */
 const FORCED_BLINDLY = {

@@ -6,6 +6,7 @@ import { z } from 'zod'
 import { Prisma } from '../../../generated/prisma/client.ts'
 import { actorOf, requireRole } from '../../context/access.ts'
 import { type Core, type RequestContext, type Tx, transaction } from '../../context/context.ts'
+import { once, settle, unguarded } from '../../context/once.ts'
 import { NotFoundError } from '../../core/errors.ts'
 import { printable } from '../../core/fields.ts'
 import { parse, type RawInput } from '../../core/parse.ts'
@@ -26,7 +27,9 @@ export const deleteInput = z.object({ path: tokenPath })
  * few seconds at most and even if the client is gone; if that fails the job does it later. Role: deployer. Throws
  * NotFoundError.
  */
-export async function deleteToken(ctx: RequestContext, raw: RawInput): Promise<void> {
+export const deleteToken = (ctx: RequestContext, raw: RawInput): Promise<void> => once(ctx, raw, removeToken)
+
+async function removeToken(ctx: RequestContext, raw: RawInput): Promise<void> {
   requireRole(ctx, 'deployer')
   const { path } = parse(deleteInput, raw)
   const revocation = await transaction(ctx, async (tx) => {
@@ -49,21 +52,22 @@ export const deleteOfUserInput = z.object({
  * (docs/api-rules.md#who-is-calling). The job revokes them soon. Returns how many there were. Role: admin. Throws
  * ForbiddenError, ValidationError.
  */
-export async function deleteTokensOfUser(ctx: RequestContext, raw: RawInput): Promise<number> {
-  requireRole(ctx, 'admin')
-  const { query } = parse(deleteOfUserInput, raw)
-  return deleteTokens(ctx, ctx.workspace.id, Prisma.sql`subject = ${query.user_id}`)
-}
+export const deleteTokensOfUser = (ctx: RequestContext, raw: RawInput): Promise<number> =>
+  once(ctx, raw, async (ctx, raw) => {
+    requireRole(ctx, 'admin')
+    const { query } = parse(deleteOfUserInput, raw)
+    return settle(ctx, await deleteTokens(ctx, ctx.workspace.id, Prisma.sql`subject = ${query.user_id}`))
+  })
 
 /**
  * Deletes the tokens of one workspace that fulfil `condition` on `oauth_tokens`, batch by batch until none is left, so it
- * may be interrupted and repeated. The job revokes them. Returns how many there were.
+ * may be interrupted and repeated. The job revokes them. Returns how many there were. The outcome of the call is not stored.
  */
 export async function deleteTokens(ctx: RequestContext, workspaceId: string, condition: Prisma.Sql): Promise<number> {
   const where = Prisma.sql`workspace_id = ${workspaceId}::uuid AND ${condition}`
   let deleted = 0
   for (;;) {
-    const { count, revocations } = await transaction(ctx, (tx) => deleteBatch(tx, ctx, where))
+    const { count, revocations } = await transaction(unguarded(ctx), (tx) => deleteBatch(tx, ctx, where))
     if (count === 0) return deleted
     deleted += count
     await releaseRevocations(ctx, revocations)

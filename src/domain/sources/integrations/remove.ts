@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { actorOf, requireRole } from '../../context/access.ts'
 import { type RequestContext, transaction } from '../../context/context.ts'
+import { once } from '../../context/once.ts'
 import { ConflictError, NotFoundError } from '../../core/errors.ts'
 import { uuid } from '../../core/fields.ts'
 import { parse, type RawInput } from '../../core/parse.ts'
@@ -13,7 +14,9 @@ export const removeInput = z.object({ path: z.object({ integration_id: uuid }) }
  * Its deployments keep running, report that the integration is gone, and can't be built any more. Role: admin. Throws
  * NotFoundError (also a second time), ConflictError for the server's own directory.
  */
-export async function removeIntegration(ctx: RequestContext, raw: RawInput): Promise<void> {
+export const removeIntegration = (ctx: RequestContext, raw: RawInput): Promise<void> => once(ctx, raw, remove)
+
+async function remove(ctx: RequestContext, raw: RawInput): Promise<void> {
   requireRole(ctx, 'admin')
   const { path } = parse(removeInput, raw)
   const where = { id: path.integration_id, ...liveIntegration(ctx) }

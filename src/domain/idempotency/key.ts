@@ -1,0 +1,29 @@
+/** Reads the header Idempotency-Key. */
+import type { Violation } from '../core/errors.ts'
+
+const LONGEST = 255
+
+/**
+ * A key as it stands, without spaces; or in quotes, as a string of RFC 8941, which is how
+ * draft-ietf-httpapi-idempotency-key-header writes it: what is between the quotes is the key.
+ */
+const BARE = /^[\x21\x23-\x7e][\x21-\x7e]*$/
+const QUOTED = /^"((?:[\x20-\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"$/
+
+export type ReadKey = { key: string } | { refused: Violation }
+
+/** `text`: the header's value. */
+export function readKey(text: string): ReadKey {
+  const quoted = QUOTED.exec(text)?.[1]
+  const key = quoted === undefined ? text : quoted.replace(/\\(.)/g, '$1')
+  if (key === '') return refused('Must not be empty.', 'missing')
+  if (quoted === undefined && !BARE.test(text))
+    return refused(
+      'Must be printable ASCII without spaces, or in double quotes; best is a random UUID for each write.',
+      'string_pattern_mismatch',
+    )
+  if (key.length > LONGEST) return refused(`Must have at most ${LONGEST} characters.`, 'string_too_long')
+  return { key }
+}
+
+const refused = (msg: string, type: string) => ({ refused: { loc: ['header', 'Idempotency-Key'], msg, type } })

@@ -1,0 +1,160 @@
+/**
+ * A request with an Idempotency-Key (docs/api-rules.md#retries): each write of it is done once. What was done is looked up
+ * before any verb runs, so that a repeat is answered also where the verb would refuse it by now (the name is taken, the
+ * revision has ended); what is being done on this server is known at once; and in the write's own transaction the lock decides.
+ */
+import type { RequestContext } from '../context/context.ts'
+import { type Entry, type Guard, type Idempotency, Repeated } from '../context/idempotency.ts'
+import { DomainError, ValidationError, type Violation } from '../core/errors.ts'
+import type { KeyRing } from '../core/keyring.ts'
+import type { RawInput } from '../core/parse.ts'
+import { entriesOf, insertEntry, type KeyOfCaller, lockKey, nameOf, type StoredEntry } from './entries.ts'
+import { fingerprint, isOf } from './fingerprint.ts'
+import { readKey } from './key.ts'
+
+/** How a transport stores what a verb has answered, and answers it again. `undefined`: the verb answers nothing. */
+export interface Keeping {
+  encode(result: unknown): Entry
+  decode(entry: Entry): unknown
+}
+
+export interface KeyedRequestOptions {
+  /** the header's value */
+  header: string
+  /** all that was asked for, as text: another one under the same key is refused */
+  request: string
+  keeping: Keeping
+  /** Whether each write is known by its position, as in a document, which may have many. Default: there is one. */
+  numbered?: boolean
+}
+
+/** What an item of several is answered by, where only that it was done counts. */
+const NOTHING: Keeping = {
+  encode: () => ({ status: 204, answer: 'null', secretSetId: null }),
+  decode: () => undefined,
+}
+
+const SECONDS_TO_WAIT = 1
+
+const inFlight = () =>
+  new DomainError('IDEMPOTENCY_IN_FLIGHT', 'A request with this Idempotency-Key is being worked on. Try again.', {
+    retryAfterSeconds: SECONDS_TO_WAIT,
+  })
+
+const OTHER_REQUEST: Violation = {
+  loc: ['header', 'Idempotency-Key'],
+  msg: 'Was used for another request, with another path or body: take a new key for each write.',
+  type: 'idempotency_key_reused',
+}
+
+type Known = Pick<RawInput, 'refused' | 'instead'>
+
+export class KeyedRequest implements Idempotency {
+  /** what each verb is told instead of being carried out; empty: nothing forbids it */
+  readonly known: Known
+  readonly #of: KeyOfCaller
+  readonly #options: KeyedRequestOptions
+  readonly #keyring: KeyRing
+  readonly #release: () => void
+  /** by position */
+  readonly #entries: ReadonlyMap<string, StoredEntry>
+  #write = 0
+  /** positions that were asked for, and how many of them were answered from the store */
+  readonly #asked = new Set<string>()
+  #repeated = 0
+
+  private constructor(ctx: RequestContext, options: KeyedRequestOptions, found: Found) {
+    this.#keyring = ctx.keyring
+    this.#options = options
+    this.#of = found.of
+    this.#entries = new Map(found.entries.map((entry) => [entry.position, entry]))
+    this.#release = found.release
+    this.known = found.known ?? (this.#areOthers(found.entries) ? { refused: [OTHER_REQUEST] } : {})
+  }
+
+  /** Takes the key, and looks up what was done under it: one statement. To be ended, whatever becomes of the request. */
+  static async begin(ctx: RequestContext, options: KeyedRequestOptions): Promise<KeyedRequest> {
+    const { keysInUse, db, actor, workspace } = ctx
+    const read = readKey(options.header)
+    const of = { workspaceId: workspace.id, subject: actor.subject, key: 'key' in read ? read.key : '' }
+    const none = { of, entries: [], release: () => {} }
+    if ('refused' in read) return new KeyedRequest(ctx, options, { ...none, known: { refused: [read.refused] } })
+    const name = nameOf(of)
+    if (keysInUse.has(name)) return new KeyedRequest(ctx, options, { ...none, known: { instead: inFlight() } })
+    keysInUse.add(name)
+    const release = () => keysInUse.delete(name)
+    try {
+      return new KeyedRequest(ctx, options, { of, entries: await entriesOf(db, of), release })
+    } catch (error) {
+      release()
+      throw error
+    }
+  }
+
+  /** Whether all that it asks for had been done before. */
+  get isRepeat(): boolean {
+    const all = this.#options.numbered ? this.#write : 1
+    const writes = new Set([...this.#asked].map((position) => position.split('/')[0]))
+    return this.#repeated === this.#asked.size && writes.size === all
+  }
+
+  next(): void {
+    this.#write++
+  }
+
+  guard(item?: number): Guard {
+    const write = this.#options.numbered ? String(this.#write) : ''
+    return item === undefined ? this.#guard(write, this.#options.keeping) : this.#guard(`${write}/${item}`, NOTHING)
+  }
+
+  end(): void {
+    this.#release()
+  }
+
+  #areOthers(entries: readonly StoredEntry[]): boolean {
+    return entries.some(({ requestHash }) => !isOf(this.#keyring, requestHash, this.#options.request))
+  }
+
+  #guard(position: string, keeping: Keeping): Guard {
+    const of = this.#of
+    let kept: Entry | null = null
+    let committed = false
+    const entry = this.#entries.get(position)
+    this.#asked.add(position)
+    return {
+      known: entry && !this.known.refused ? { instead: new Repeated(entry) } : this.known,
+      open: async (sql) => {
+        if (committed) return
+        kept = null
+        if (!(await lockKey(sql, of))) throw inFlight()
+        const made = await entriesOf(sql, of, position)
+        if (this.#areOthers(made)) throw new ValidationError([OTHER_REQUEST])
+        const own = made.find((one) => one.position === position)
+        if (own) throw new Repeated(own)
+      },
+      keep: (result) => {
+        kept = keeping.encode(result)
+      },
+      close: async (sql) => {
+        if (committed) return
+        const requestHash = fingerprint(this.#keyring, this.#options.request)
+        await insertEntry(sql, of, { ...(kept ?? keeping.encode(undefined)), position, requestHash })
+      },
+      committed: () => {
+        committed = true
+      },
+      answer: (stored) => {
+        this.#repeated++
+        return keeping.decode(stored)
+      },
+    }
+  }
+}
+
+/** What is known when a request begins. */
+interface Found {
+  of: KeyOfCaller
+  entries: readonly StoredEntry[]
+  known?: Known
+  release: () => void
+}

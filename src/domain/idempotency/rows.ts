@@ -1,0 +1,62 @@
+/**
+ * What verbs read of the rows that they have written, as JSON and back: with its times and large numbers, and without
+ * secrets. Of a set of secrets its id and names are kept; a value that is sealed is nobody's to keep.
+ */
+import type { SecretSet } from '../../generated/prisma/client.ts'
+import type { RequestContext } from '../context/context.ts'
+import type { KeyRing } from '../core/keyring.ts'
+import { setWithoutValues } from '../secrets/secret-set.ts'
+import { readSets } from './secrets.ts'
+
+/** The member that marks what JSON lacks. An object that has a member of this name itself is written as its entries. */
+const MARK = '$'
+
+type Json = null | string | number | boolean | Json[] | { [name: string]: Json }
+
+/** Throws where a value is none that may be kept: what would store it is a mistake of ours. */
+export function encodeRows(keyring: KeyRing, value: unknown): string {
+  const encode = (one: unknown): Json => {
+    if (one === null || one === undefined) return null
+    if (typeof one === 'string') {
+      if (isSealed(keyring, one)) throw new Error('a sealed value is in an answer that was to be kept')
+      return one
+    }
+    if (typeof one === 'number' || typeof one === 'boolean') return one
+    if (typeof one === 'bigint') return { [MARK]: 'bigint', value: String(one) }
+    if (one instanceof Date) return { [MARK]: 'date', value: one.toISOString() }
+    if (Array.isArray(one)) return one.map(encode)
+    if (typeof one !== 'object' || one instanceof Uint8Array) throw new Error(`a ${typeof one} can't be kept`)
+    if (isSecretSet(one)) return { [MARK]: 'secrets', id: one.id, names: one.names }
+    const entries = Object.entries(one).filter(([, member]) => member !== undefined)
+    const encoded = entries.map(([name, member]) => [name, encode(member)] as [string, Json])
+    return MARK in one ? { [MARK]: 'object', value: encoded } : Object.fromEntries(encoded)
+  }
+  return JSON.stringify(encode(value))
+}
+
+/** Sets of secrets are read again, for those who may read values: a set that is gone has names alone. */
+export async function decodeRows(ctx: RequestContext, text: string): Promise<unknown> {
+  const json = JSON.parse(text) as Json
+  const ids = [...text.matchAll(/\{"\$":"secrets","id":"([0-9a-f-]{36})"/g)].map(([, id]) => id!)
+  const sets = await readSets(ctx, ids)
+  return decode(json, sets)
+}
+
+function decode(json: Json, sets: ReadonlyMap<string, SecretSet>): unknown {
+  if (json === null || typeof json !== 'object') return json
+  if (Array.isArray(json)) return json.map((item) => decode(item, sets))
+  const { [MARK]: mark, value, id, names } = json
+  if (mark === 'bigint') return BigInt(value as string)
+  if (mark === 'date') return new Date(value as string)
+  if (mark === 'secrets') return sets.get(id as string) ?? setWithoutValues(id as string, names as string[])
+  const entries = mark === 'object' ? (value as [string, Json][]) : Object.entries(json)
+  return Object.fromEntries(entries.map(([name, member]) => [name, decode(member, sets)]))
+}
+
+const isSecretSet = (value: object): value is SecretSet => 'wrappedKey' in value && 'ciphertext' in value
+
+/** As core/sealed.ts writes it. */
+function isSealed(keyring: KeyRing, text: string): boolean {
+  const parts = text.split('.')
+  return parts.length === 3 && keyring.has(parts[0]!) && parts.slice(1).every((part) => /^[\w-]{40,}$/.test(part))
+}

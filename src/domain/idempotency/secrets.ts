@@ -1,0 +1,19 @@
+/** The secrets of stored answers: an answer names the set that they are in, and never has a value (docs/deployments.md#secrets). */
+import type { SecretSet } from '../../generated/prisma/client.ts'
+import type { RequestContext } from '../context/context.ts'
+import type { Secret } from '../model/shapes.ts'
+import { presentSecrets } from '../secrets/secret-set.ts'
+
+/** Those sets of the caller's workspace that are still there, by their ids: nothing for who may not read values. */
+export async function readSets(ctx: RequestContext, ids: readonly string[]): Promise<Map<string, SecretSet>> {
+  if (!ctx.actor.secretsRead || ids.length === 0) return new Map()
+  const where = { id: { in: [...ids] }, deployment: { workspaceId: ctx.workspace.id } }
+  const sets = await ctx.db.secretSet.findMany({ where })
+  return new Map(sets.map((set) => [set.id, set]))
+}
+
+/** The values of a set for who may read them. Null: it is gone, or this caller may not. */
+export async function readSecrets(ctx: RequestContext, id: string): Promise<Secret[] | null> {
+  const set = (await readSets(ctx, [id])).get(id)
+  return set ? presentSecrets(ctx, set) : null
+}
