@@ -49,7 +49,7 @@ describe('every operation', () => {
 
   test.each(operations.map((operation) => [operation.operationId, operation] as const))(
     '%s has a summary, a tag, its parameters and all its answers',
-    (operationId, { method, path, input, answers, errors, ifMatch }) => {
+    (operationId, { method, path, input, answers, errors, ifMatch, repeats }) => {
       const found = document.paths[path][method.toLowerCase()]
       expect(found).toMatchObject({ operationId, summary: expect.any(String), tags: [expect.any(String)] })
       const names = (place: string) =>
@@ -58,7 +58,8 @@ describe('every operation', () => {
       const query = (input.shape.query as { shape?: object } | undefined)?.shape ?? {}
       expect(names('query')).toEqual(Object.keys(query))
       const condition = ifMatch ? ['If-Match'] : method === 'GET' ? ['If-None-Match'] : []
-      expect(names('header')).toEqual(condition)
+      const key = method === 'GET' || repeats === 'ignored' ? [] : ['Idempotency-Key']
+      expect(names('header')).toEqual([...condition, ...key])
       expect('requestBody' in found).toBe('body' in input.shape)
       const conditional = ifMatch ? [412] : method === 'GET' ? [304] : []
       const statuses = [...Object.keys(answers), ...errors, ...conditional, 401, 403, 422, 500].map(String)
