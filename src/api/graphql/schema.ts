@@ -25,5 +25,6 @@ import './types/agent-link-mutations.ts'
 import './types/access-token-mutations.ts'
 import './types/api-key.ts'
 import './types/node.ts'
+import { numberMutations } from './use-idempotency.ts'
 
-export const schema = builder.toSchema()
+export const schema = numberMutations(builder.toSchema())

@@ -14,6 +14,7 @@ import { useStreams } from './subscriptions/use-streams.ts'
 import { type ServerContext, useAuthentication } from './use-authentication.ts'
 import { documentLimits, useBoundedDocuments } from './use-bounded-documents.ts'
 import { usePresentedErrors, useReadableRequests } from './use-errors.ts'
+import { useIdempotency } from './use-idempotency.ts'
 
 export interface GraphQLOptions {
   core: Core
@@ -97,6 +98,7 @@ export function createGraphql(options: GraphQLOptions): GraphQLServer {
       useReadableRequests,
       ...documentLimits(),
       useBoundedDocuments(heavyDocuments),
+      useIdempotency(),
       ...(introspection ? [] : [withoutIntrospection]),
       usePresentedErrors(core.log),
     ],

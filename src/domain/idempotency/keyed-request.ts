@@ -62,6 +62,7 @@ export class KeyedRequest implements Idempotency {
   /** positions that were asked for, and how many of them were answered from the store */
   readonly #asked = new Set<string>()
   #repeated = 0
+  #ended = false
 
   private constructor(ctx: RequestContext, options: KeyedRequestOptions, found: Found) {
     this.#keyring = ctx.keyring
@@ -107,8 +108,10 @@ export class KeyedRequest implements Idempotency {
     return item === undefined ? this.#guard(write, this.#options.keeping) : this.#guard(`${write}/${item}`, NOTHING)
   }
 
+  /** The key is free for a repeat. A second time changes nothing. */
   end(): void {
-    this.#release()
+    if (!this.#ended) this.#release()
+    this.#ended = true
   }
 
   #areOthers(entries: readonly StoredEntry[]): boolean {

@@ -84,7 +84,7 @@ export function presentError(error: unknown, log: Log, requestId: string): Graph
       ...(cause.retryAfterSeconds !== undefined && { retryAfter: cause.retryAfterSeconds }),
       ...(issues && { issues }),
       ...(cursor && { cursor }),
-      ...(cause.code === 'RATE_LIMITED' && { http: limitReached(cause) }),
+      ...(LATER.has(cause.code) && { http: later(cause) }),
     })
   }
   if (cause instanceof GraphQLError) {
@@ -117,8 +117,10 @@ function shapeMessage(outer: GraphQLError | null, cause: GraphQLError): string {
   return place === undefined ? said : `${place}: ${said}`
 }
 
-/** A limit is reported by the HTTP status, too: clients that know nothing of GraphQL slow down by it. */
-function limitReached({ status, retryAfterSeconds }: DomainError): Extensions['http'] {
+/** What is reported by the HTTP status, too: clients that know nothing of GraphQL come back later by it. */
+const LATER: ReadonlySet<ErrorCode> = new Set(['RATE_LIMITED', 'IDEMPOTENCY_IN_FLIGHT'])
+
+function later({ status, retryAfterSeconds }: DomainError): Extensions['http'] {
   return { status, headers: { 'retry-after': String(retryAfterSeconds ?? 1) } }
 }
 

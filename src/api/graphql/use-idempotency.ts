@@ -1,0 +1,84 @@
+/**
+ * Yoga plugin: Idempotency-Key for the mutations of a document (docs/api-rules.md#retries), in the header, or where
+ * operations have none (WebSocket) in `extensions.idempotencyKey`. Each mutation is known by its place; stored is what its verb has
+ * read of what it wrote, and the fields below are resolved from that again.
+ */
+import { type ExecutionArgs, type GraphQLSchema, getOperationAST, OperationTypeNode } from 'graphql'
+import type { Plugin } from 'graphql-yoga'
+import { ValidationError } from '../../domain/core/errors.ts'
+import { canonical } from '../../domain/idempotency/fingerprint.ts'
+import { type Keeping, KeyedRequest } from '../../domain/idempotency/keyed-request.ts'
+import { decodeRows, encodeRows } from '../../domain/idempotency/rows.ts'
+import type { GraphQLContext } from './builder/context.ts'
+import type { ServerContext } from './use-authentication.ts'
+
+/** What Yoga knows of a request, or of an operation on a socket. */
+interface Params {
+  query?: string | null
+  operationName?: string | null
+  variables?: unknown
+  extensions?: { idempotencyKey?: unknown } | null
+}
+
+/** Characters of what is kept of one mutation. */
+const LARGEST = 512 * 1024
+
+export function useIdempotency(): Plugin<GraphQLContext & { params?: Params }, ServerContext> {
+  const repeats = new WeakSet<Request>()
+  return {
+    async onExecute({ args }) {
+      const { contextValue: ctx } = args as { contextValue: GraphQLContext & ServerContext & { params?: Params } }
+      const { params = {} } = ctx
+      const header = ctx.request?.headers.get('idempotency-key') ?? params.extensions?.idempotencyKey
+      if (header === null || header === undefined || !isMutation(args)) return
+      const { query, operationName, variables } = params
+      const text = `mutation ${operationName ?? ''}\n${query}\n${canonical(variables ?? {})}`
+      const options = { header: String(header), request: text, keeping: keepRows(ctx), numbered: true }
+      const idempotency = await KeyedRequest.begin(ctx, options)
+      ctx.idempotency = idempotency
+      // also where nothing is executed to its end
+      ctx.visit?.onEnd(() => idempotency.end())
+      return {
+        onExecuteDone() {
+          idempotency.end()
+          if (idempotency.isRepeat && ctx.request) repeats.add(ctx.request)
+        },
+      }
+    },
+    onResponse({ request, response }) {
+      if (repeats.has(request)) response.headers.set('idempotency-replayed', 'true')
+    },
+  }
+}
+
+const isMutation = ({ document, operationName }: Pick<ExecutionArgs, 'document' | 'operationName'>) =>
+  getOperationAST(document, operationName)?.operation === OperationTypeNode.MUTATION
+
+function keepRows(ctx: GraphQLContext): Keeping {
+  return {
+    encode(result) {
+      const answer = encodeRows(ctx.keyring, result)
+      if (answer.length > LARGEST) throw new ValidationError([TOO_LARGE])
+      return { status: 200, answer, secretSetId: null }
+    },
+    decode: ({ answer }) => decodeRows(ctx, answer),
+  }
+}
+
+const TOO_LARGE = {
+  loc: ['header', 'Idempotency-Key'],
+  msg: `What is selected of the mutation is too large to be kept for a repeat: at most ${LARGEST / 1024} KiB. Select less.`,
+  type: 'too_long',
+}
+
+/** Mutations are executed one after the other: each says when it begins. */
+export function numberMutations(schema: GraphQLSchema): GraphQLSchema {
+  for (const field of Object.values(schema.getMutationType()!.getFields())) {
+    const resolve = field.resolve!
+    field.resolve = (root, args, ctx: GraphQLContext, info) => {
+      ctx.idempotency?.next()
+      return resolve(root, args, ctx, info)
+    }
+  }
+  return schema
+}

@@ -1,0 +1,170 @@
+/** Idempotency-Key in GraphQL (docs/api-rules.md#retries): each mutation of a document is done once, and a repeat is answered as the first time. */
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { lockKey } from '../../src/domain/idempotency/entries.ts'
+import { type Call, type TestApp, testApp } from '../support/app.ts'
+import { gitDeployment, imageDeployment } from '../support/factories.ts'
+import { mutate } from './mutate.ts'
+
+let app: TestApp
+beforeAll(async () => {
+  app = await testApp()
+})
+afterAll(() => app.close())
+
+const under = (key: string, more: Call = {}): Call => ({ ...more, headers: { 'idempotency-key': key } })
+const revisionsOf = (deploymentId: string) => app.app.core.db.revision.count({ where: { deploymentId } })
+const ERRORS = '... on Error { __typename code } ... on ValidationError { issues { path code } }'
+const PARTS = `deployment { id createdAt updatedAt status secrets { name value } sourceConfig { resourceSpec { cpu } }
+    latestRevision { id number createdAt } revisions(first: 2) { totalCount nodes { id status } } tags { key value }
+    tracingProject { name } }
+  revision { id number sourceRevisionConfig { repoRef } deployment { secrets { value } } }`
+const update = (id: string, ref: string, key: string, how: Call = {}, secrets?: object[]) =>
+  app.gql(
+    `mutation ($input: UpdateDeploymentInput!) {
+      updateDeployment(input: $input) { ... on UpdateDeploymentSuccess { ${PARTS} } ${ERRORS} } }`,
+    { input: { deploymentId: id, sourceRevisionConfig: { repoRef: ref }, secrets } },
+    under(key, how),
+  )
+
+test('a mutation that is repeated is answered as the first time, with all that was selected, and done once', async () => {
+  const { id } = await gitDeployment(app)
+  const before = await revisionsOf(id)
+  const key = randomUUID()
+  const secrets = [{ name: 'TOKEN', value: `sesame-${key}` }]
+  const first = await update(id, 'a', key, {}, secrets)
+  expect(first.data.updateDeployment.deployment.secrets).toEqual(secrets)
+  expect(first.headers.get('idempotency-replayed')).toBeNull()
+  await mutate(app, 'setDeploymentTags', 'deployment { id }', { deploymentId: id, tags: [{ key: 'a', value: 'b' }] })
+  const again = await update(id, 'a', key, {}, secrets)
+  expect(again.headers.get('idempotency-replayed')).toBe('true')
+  expect(again.body).toEqual(first.body)
+  expect(await revisionsOf(id)).toBe(before + 1)
+  const stored = await app.app.core.db.idempotencyEntry.findFirstOrThrow({ where: { key } })
+  expect(JSON.stringify(stored)).not.toContain(`sesame-${key}`)
+  expect(stored.answer).not.toContain('ciphertext')
+
+  // as the caller may see it now, and as long as the set is kept
+  const asKey = async (more: object) => {
+    await app.app.core.db.apiKey.updateMany({ where: { id: stored.subject }, data: more })
+    app.app.core.onKeyRevoked?.(stored.subject)
+  }
+  await asKey({ role: 'deployer', secretsRead: false })
+  const masked = await update(id, 'a', key, {}, secrets)
+  expect(masked.data.updateDeployment.deployment.secrets).toEqual([{ name: 'TOKEN', value: '••••••••' }])
+  expect(masked.data.updateDeployment.revision.id).toBe(first.data.updateDeployment.revision.id)
+  await asKey({ role: 'viewer' })
+  expect((await update(id, 'a', key, {}, secrets)).data.updateDeployment).toMatchObject({ code: 'FORBIDDEN' })
+  await asKey({ role: 'admin', secretsRead: true })
+  await app.app.core.db.deployment.update({ where: { id }, data: { secretSetId: null } })
+  await app.app.core.db.revision.updateMany({ where: { deploymentId: id }, data: { secretSetId: null } })
+  await app.app.core.db.secretSet.deleteMany({ where: { deploymentId: id } })
+  const gone = await update(id, 'a', key, {}, secrets)
+  expect(gone.data.updateDeployment.deployment.secrets).toEqual([{ name: 'TOKEN', value: '••••••••' }])
+})
+
+test('of a document each mutation has an outcome of its own: one whose third failed goes on with the third', async () => {
+  const { id } = await gitDeployment(app)
+  const name = `agent-${randomUUID().slice(0, 8)}`
+  const taken = await imageDeployment(app, { name })
+  const key = randomUUID()
+  const document = `mutation ($one: UpdateDeploymentInput!, $two: UpdateDeploymentInput!, $three: CreateDeploymentInput!) {
+    one: updateDeployment(input: $one) { ... on UpdateDeploymentSuccess { revision { id number } } }
+    two: updateDeployment(input: $two) { ... on UpdateDeploymentSuccess { revision { id number } } }
+    three: createDeployment(input: $three) { ... on CreateDeploymentSuccess { deployment { id name } } ${ERRORS} }
+  }`
+  const to = (repoRef: string) => ({ deploymentId: id, sourceRevisionConfig: { repoRef } })
+  const three = { name, source: 'internal_container', sourceConfig: {}, sourceRevisionConfig: {}, secrets: [] }
+  const send = () => app.gql(document, { one: to('a'), two: to('b'), three }, under(key))
+  const first = await send()
+  expect(first.data.three).toMatchObject({ __typename: 'ConflictError' })
+  expect(first.data.two.revision.number).toBe(first.data.one.revision.number + 1)
+  await mutate(app, 'deleteDeployment', 'deploymentId', { deploymentId: taken.id })
+  const second = await send()
+  expect([second.data.one, second.data.two]).toEqual([first.data.one, first.data.two])
+  expect(second.data.three.deployment.name).toBe(name)
+  expect(second.headers.get('idempotency-replayed')).toBeNull()
+  const third = await send()
+  expect(third.body).toEqual(second.body)
+  expect(third.headers.get('idempotency-replayed')).toBe('true')
+})
+
+test('another document or other variables under the same key are a ValidationError, as is a key that is none', async () => {
+  const { id } = await gitDeployment(app)
+  const key = randomUUID()
+  await update(id, 'a', key)
+  const before = await revisionsOf(id)
+  const reused = {
+    __typename: 'ValidationError',
+    issues: [{ path: ['header', 'Idempotency-Key'], code: 'idempotency_key_reused' }],
+  }
+  expect((await update(id, 'b', key)).data.updateDeployment).toMatchObject(reused)
+  expect((await update(id, 'a', ' ')).data.updateDeployment.issues).toEqual([
+    { path: reused.issues[0]!.path, code: 'missing' },
+  ])
+  expect(await revisionsOf(id)).toBe(before)
+  // and of REST
+  const rest = await app.rest('PATCH', `/v2/deployments/${id}`, { body: {}, ...under(key) })
+  expect(rest.body.detail[0].type).toBe('idempotency_key_reused')
+})
+
+test('while the first is being worked on a repeat is told so at once, by the HTTP status, too', async () => {
+  const { id } = await gitDeployment(app)
+  const key = randomUUID()
+  const { workspace, actor } = await app.context(app.keys.admin)
+  await app.app.core.db.$transaction(async (sql) => {
+    await lockKey(sql, { workspaceId: workspace.id, subject: actor.subject, key })
+    const { status, headers, errors } = await update(id, 'a', key)
+    expect([status, headers.get('retry-after')]).toEqual([409, '1'])
+    expect(errors).toMatchObject([{ extensions: { code: 'IDEMPOTENCY_IN_FLIGHT', retryable: true, retryAfter: 1 } }])
+  })
+  expect((await update(id, 'a', key)).errors).toBeUndefined()
+})
+
+test('the text of an API key is shown once: a repeat has its id, no value, and says so', async () => {
+  const key = randomUUID()
+  const create = () =>
+    app.gql(
+      'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { ... on CreateApiKeySuccess { apiKey { id createdAt } key } } }',
+      { input: { name: 'ci', role: 'viewer' } },
+      under(key),
+    )
+  const first = await create()
+  expect(first.data.createApiKey.key).toMatch(/^cpk_/)
+  const again = await create()
+  expect(again.data.createApiKey).toEqual({ apiKey: first.data.createApiKey.apiKey, key: null })
+  expect(again.errors).toMatchObject([{ path: ['createApiKey', 'key'], extensions: { code: 'ALREADY_SHOWN' } }])
+  const stored = await app.app.core.db.idempotencyEntry.findFirstOrThrow({ where: { key } })
+  expect(stored.answer).not.toContain(first.data.createApiKey.key)
+})
+
+test('what would be too much to keep is refused, and nothing is done', async () => {
+  const { id } = await gitDeployment(app)
+  const large = 'x'.repeat(600 * 1024)
+  await app.app.core.db.deployment.update({ where: { id }, data: { createdBy: large } })
+  const before = await revisionsOf(id)
+  const send = (headers: object) =>
+    app.gql(
+      `mutation ($input: UpdateDeploymentInput!) { updateDeployment(input: $input) { __typename
+        ... on UpdateDeploymentSuccess { deployment { createdBy } } ${ERRORS} } }`,
+      { input: { deploymentId: id, sourceRevisionConfig: { repoRef: 'a' } } },
+      headers,
+    )
+  const refused = await send(under(randomUUID()))
+  expect(refused.data.updateDeployment.issues).toEqual([{ path: ['header', 'Idempotency-Key'], code: 'too_long' }])
+  expect(await revisionsOf(id)).toBe(before)
+  expect((await send({})).data.updateDeployment.__typename).toBe('UpdateDeploymentSuccess')
+})
+
+test('where operations have no headers the key is in their extensions; for what only reads it means nothing', async () => {
+  const { id } = await gitDeployment(app)
+  const idempotencyKey = randomUUID()
+  const send = (query: string) =>
+    app.rest('POST', '/graphql', { body: { query, extensions: { idempotencyKey } } }).then(({ body }) => body.data)
+  const revise = `mutation { createRevision(input: { deploymentId: "${id}" }) { ... on CreateRevisionSuccess { revision { id } } } }`
+  const first = await send(revise)
+  expect(first.createRevision.revision.id).toBeTruthy()
+  expect(await send(revise)).toEqual(first)
+  expect((await send(`{ deployment(id: "${id}") { id } }`)).deployment.id).toBe(id)
+  expect((await app.gql('{ viewer { role } }', {}, under(''))).data.viewer.role).toBe('admin')
+})
