@@ -105,7 +105,7 @@ export const FOLDERS: readonly Row[] = [
   ['api/auth', 'domain/core domain/context domain/keys api/limits platform/log'],
   [
     'api/realtime',
-    'domain/core domain/model domain/outbox domain/context domain/events platform/async platform/log platform/postgres',
+    'domain/core domain/model domain/outbox domain/context domain/events domain/logs platform/async platform/log platform/postgres',
   ],
   ['api/sse', 'api/realtime'],
   ['api/graphql/builder', 'domain/** api/realtime platform/log'],

@@ -41,7 +41,7 @@ async function print(count: number, time = new Date(), type: 'build' | 'deploy' 
     FROM generate_series(1, ${count}) AS i`
 }
 
-const removed = '… older lines were removed: the newest 100 of each revision are kept, for 14 days'
+const removed = '… older lines were removed'
 
 const log = async (type = 'deploy') =>
   (

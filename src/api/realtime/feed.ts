@@ -140,6 +140,7 @@ export class Feed<Item, Scope = unknown> {
     outlet.onGone(() => subscriber.leave())
     if (this.#options.stopping.aborted) subscriber.interrupt('UNAVAILABLE', 'This server is stopping.')
     if (!subscriber.ended) group.join(subscriber, first)
+    if (!subscriber.ended) beginning.ends?.((end) => group.finish(subscriber, end))
     return (error) => subscriber.end({ error })
   }
 

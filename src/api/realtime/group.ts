@@ -25,6 +25,10 @@ const BATCH_TEXT = 32_768
 const AT_ONCE = 64
 /** ms for which a stretch is kept for others who come from the same place */
 const KEPT = 1_000
+/** stretches that are kept */
+const MOST_KEPT = 16
+/** ms in which a client has to take something of what waits for it */
+const STUCK = 60_000
 
 export class Group<Item, Value> implements Follower<Item> {
   /** those who become live now have everything up to here */
@@ -72,7 +76,9 @@ export class Group<Item, Value> implements Follower<Item> {
       this.#settled = this.position
     } else void this.#run()
     for (const subscriber of this.#catchingUp) {
-      if (subscriber.behind && subscriber.position < this.#topic.forgotten) this.#cutOff(subscriber)
+      const lost = subscriber.behind && subscriber.position < this.#topic.forgotten
+      if (lost && !this.#topic.kind.patient)
+        this.#cutOff(subscriber, `More than ${this.#topic.capacity} events were waiting to be read.`)
     }
   }
 
@@ -116,9 +122,19 @@ export class Group<Item, Value> implements Follower<Item> {
 
   /** Its client does not keep up: from now on it reads at its own pace. */
   #fallBehind(subscriber: Subscriber<Value>): void {
+    subscriber.behind = true
+    this.#leaveLive(subscriber)
+  }
+
+  /** Nothing is to come behind `position` for one of the group: it completes there. */
+  finish(subscriber: Subscriber<Value>, position: bigint): void {
+    subscriber.finishAt(position)
+    if (subscriber.live) this.#leaveLive(subscriber)
+  }
+
+  #leaveLive(subscriber: Subscriber<Value>): void {
     this.#settle(subscriber)
     subscriber.live = false
-    subscriber.behind = true
     this.#live.delete(subscriber)
     this.#catchingUp.add(subscriber)
     void this.#catchUp(subscriber, null)
@@ -129,9 +145,15 @@ export class Group<Item, Value> implements Follower<Item> {
     if (subscriber.position < this.#settled) subscriber.position = this.#settled
   }
 
-  #cutOff(subscriber: Subscriber<Value>): void {
-    const why = `More than ${this.#topic.capacity} events were waiting to be read.`
+  #cutOff(subscriber: Subscriber<Value>, why: string): void {
     subscriber.interrupt('STREAM_OVERFLOW', why)
+  }
+
+  /** Waits until its client takes more; one that takes nothing for long is cut off. */
+  async #drained(subscriber: Subscriber<Value>): Promise<void> {
+    const timer = setTimeout(() => this.#cutOff(subscriber, `What waits was not read within ${STUCK / 1000} s.`), STUCK)
+    await subscriber.outlet.drained()
+    clearTimeout(timer)
   }
 
   async #catchUp(subscriber: Subscriber<Value>, first: Value | null): Promise<void> {
@@ -140,7 +162,7 @@ export class Group<Item, Value> implements Follower<Item> {
         for (const batch of await this.#firstOf(subscriber.position, first)) subscriber.outlet.send(batch)
       while (!subscriber.ended) {
         const target = subscriber.floor > this.position ? subscriber.floor : this.position
-        if (subscriber.outlet.full) await subscriber.outlet.drained()
+        if (subscriber.outlet.full) await this.#drained(subscriber)
         else if (subscriber.position < target) await this.#readOn(subscriber, target)
         else if (subscriber.until) return subscriber.end({ complete: true })
         else return this.#goLive(subscriber)
@@ -154,7 +176,7 @@ export class Group<Item, Value> implements Follower<Item> {
     if (this.#pace.due) await this.#pace.turn()
     const { batches, end, last } = await this.#stretch(subscriber.position, target)
     for (const batch of batches) {
-      while (subscriber.outlet.full && !subscriber.ended) await subscriber.outlet.drained()
+      while (subscriber.outlet.full && !subscriber.ended) await this.#drained(subscriber)
       if (subscriber.ended) return
       subscriber.take(batch)
     }
@@ -202,7 +224,8 @@ export class Group<Item, Value> implements Follower<Item> {
     if (known) return known
     const made = make()
     this.#stretches.set(key, made)
-    const forget = () => this.#stretches.delete(key)
+    for (const [oldest] of this.#stretches) if (this.#stretches.size > MOST_KEPT) this.#stretches.delete(oldest)
+    const forget = () => this.#stretches.get(key) === made && this.#stretches.delete(key)
     made.then(() => setTimeout(forget, KEPT).unref(), forget)
     return made
   }

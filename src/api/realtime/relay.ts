@@ -16,9 +16,13 @@
  */
 import type { Core } from '../../domain/context/context.ts'
 import type { EventScope, StoredEvent } from '../../domain/events/read.ts'
+import type { Line } from '../../domain/logs/lines.ts'
+import { LogType } from '../../domain/model/rows.ts'
 import { type Listening, listen } from '../../platform/postgres/listen.ts'
 import { eventLog } from './event-log.ts'
-import { Feed } from './feed.ts'
+import { Feed, type FeedOptions } from './feed.ts'
+import { type LineScope, lineLog } from './line-log.ts'
+import { LogEnds } from './log-ends.ts'
 
 export interface RelayOptions {
   core: Pick<Core, 'db' | 'log' | 'clock' | 'observer'>
@@ -26,7 +30,7 @@ export interface RelayOptions {
   listenUrl: string | null
   /** how often the ends of the logs are compared, in ms; default 2 s */
   pollEvery?: number
-  /** events of each workspace that are remembered; default 1,000 */
+  /** items of each log that are remembered; default 1,000 */
   capacity?: number
 }
 
@@ -37,6 +41,10 @@ export function createRelay(options: RelayOptions): Relay {
 export class Relay {
   /** the events of the workspaces */
   readonly events: Feed<StoredEvent, EventScope>
+  /** the lines of the deployments, of each type */
+  readonly lines: Readonly<Record<LogType, Feed<Line, LineScope>>>
+  /** says when logs are over */
+  readonly logEnds: LogEnds
   readonly #core: RelayOptions['core']
   readonly #listenUrl: string | null
   readonly #pollEvery: number
@@ -48,19 +56,25 @@ export class Relay {
     this.#core = core
     this.#listenUrl = listenUrl
     this.#pollEvery = pollEvery
-    this.events = new Feed(eventLog(core.db), {
+    const common: FeedOptions = {
       log: core.log,
       capacity,
       stopping: this.stopping,
       clock: core.clock,
-      relayed: (seconds) => this.#core.observer?.relayed(seconds),
       onNeeded: () => this.#keepPolling(),
+    }
+    this.events = new Feed(eventLog(core.db), {
+      ...common,
+      relayed: (seconds) => this.#core.observer?.relayed(seconds),
     })
+    const lines = (type: LogType) => new Feed(lineLog(core.db, type), common)
+    this.lines = { build: lines(LogType.build), deploy: lines(LogType.deploy) }
+    this.logEnds = new LogEnds({ db: core.db, events: this.events, pollEvery, stopping: this.stopping })
   }
 
   /** All kinds of logs. */
   get #feeds(): readonly Feed<never, never>[] {
-    return [this.events] as never
+    return [this.events, this.lines.build, this.lines.deploy] as never
   }
 
   /** Aborts when the server stops: streams have ended then, and new ones end at once. */
@@ -72,8 +86,10 @@ export class Relay {
   start(): void {
     this.#listening ??= listen({
       url: this.#listenUrl,
-      channels: this.#feeds.map(({ kind }) => kind.channel),
-      onNotify: (channel, id) => this.#feeds.find(({ kind }) => kind.channel === channel)?.wake(id),
+      channels: [...new Set(this.#feeds.map(({ kind }) => kind.channel))],
+      onNotify: (channel, id) => {
+        for (const feed of this.#feeds) if (feed.kind.channel === channel) feed.wake(id)
+      },
       onConnect: () => void this.#compare(),
       log: this.#core.log,
     })

@@ -1,15 +1,25 @@
 /** The recent items of a log, in memory: those who come back or are a little behind need not read it. */
 
+/** What a ring has to know of its items. */
+interface Kind<Item> {
+  positionOf(item: Item): bigint
+  weightOf?(item: Item): number
+}
+
+/** bytes of the items of one ring */
+const MOST_WEIGHT = 2_000_000
+
 export class Ring<Item> {
   readonly capacity: number
-  readonly #positionOf: (item: Item) => bigint
+  readonly #kind: Kind<Item>
   #items: Item[] = []
+  #weight = 0
   #begins: bigint
 
   /** Everything behind `begins` will be put in. `capacity`: in items. */
-  constructor(capacity: number, positionOf: (item: Item) => bigint, begins: bigint) {
+  constructor(capacity: number, kind: Kind<Item>, begins: bigint) {
     this.capacity = capacity
-    this.#positionOf = positionOf
+    this.#kind = kind
     this.#begins = begins
   }
 
@@ -20,12 +30,21 @@ export class Ring<Item> {
 
   /** `items`: what follows in the log, in order. */
   push(items: readonly Item[]): void {
-    this.#items.push(...items)
+    for (const item of items) {
+      this.#items.push(item)
+      this.#weight += this.#weightOf(item)
+    }
     // not with each item: taking one off the front moves all others
-    if (this.#items.length < 2 * this.capacity) return
-    const forgotten = this.#items.length - this.capacity
-    this.#begins = this.#positionOf(this.#items[forgotten - 1]!)
+    if (this.#items.length < 2 * this.capacity && this.#weight < 2 * MOST_WEIGHT) return
+    let forgotten = 0
+    while (this.#items.length - forgotten > this.capacity || this.#weight > MOST_WEIGHT)
+      this.#weight -= this.#weightOf(this.#items[forgotten++]!)
+    this.#begins = this.#kind.positionOf(this.#items[forgotten - 1]!)
     this.#items = this.#items.slice(forgotten)
+  }
+
+  #weightOf(item: Item): number {
+    return this.#kind.weightOf?.(item) ?? 0
   }
 
   /** The oldest `limit` items behind `position`; null: some of them were forgotten. */
@@ -40,7 +59,7 @@ export class Ring<Item> {
     let high = this.#items.length
     while (low < high) {
       const middle = (low + high) >> 1
-      if (this.#positionOf(this.#items[middle]!) <= position) low = middle + 1
+      if (this.#kind.positionOf(this.#items[middle]!) <= position) low = middle + 1
       else high = middle
     }
     return low

@@ -28,6 +28,8 @@ export interface Beginning<Value> {
   floor: bigint
   /** nothing more is to come behind `floor`: the stream completes there */
   until: boolean
+  /** Called when the stream is opened, with what completes it behind a later position. */
+  ends?(complete: (position: bigint) => void): void
 }
 
 interface StreamOptions<Value> {

@@ -18,8 +18,8 @@ export interface SubscriberOptions<Value> {
 
 export class Subscriber<Value> {
   readonly outlet: Outlet<Value>
-  readonly floor: bigint
-  readonly until: boolean
+  floor: bigint
+  until: boolean
   position: bigint
   /** it gets what its group gets; otherwise it reads by itself, until it has caught up */
   live = false
@@ -48,6 +48,12 @@ export class Subscriber<Value> {
       this.end({ error })
     }
     if (batch.end > this.position) this.position = batch.end
+  }
+
+  /** Nothing is to come behind `position`. */
+  finishAt(position: bigint): void {
+    if (position > this.floor) this.floor = position
+    this.until = true
   }
 
   /** Its client is gone. */

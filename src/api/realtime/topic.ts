@@ -55,7 +55,7 @@ export class Topic<Item> {
     this.stale = false
     if (this.#position === null || long) {
       this.#position = position
-      this.#ring = new Ring(this.capacity, this.kind.positionOf, position)
+      this.#ring = new Ring(this.capacity, this.kind, position)
     }
     for (const placed of this.#placed.splice(0)) placed()
   }

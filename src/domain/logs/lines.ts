@@ -6,9 +6,15 @@
 import { z } from 'zod'
 import { type LogLine, Prisma } from '../../generated/prisma/client.ts'
 import { LogLevel, type LogType } from '../../generated/prisma/enums.ts'
-import type { Core } from '../context/context.ts'
+import type { Db } from '../context/context.ts'
 import { escapeLike } from '../core/like-pattern.ts'
 import { decodeCursor, encodeCursor } from '../core/paging.ts'
+
+/** A line of a log. */
+export interface Line extends LogLine {
+  /** it stands where older lines were removed */
+  gap: boolean
+}
 
 /** One of the two logs of a revision, or of a deployment: the lines of all its revisions, in order. */
 export interface LogOf {
@@ -37,25 +43,24 @@ export interface LogWindow {
   after?: bigint
   /** before this id */
   before?: bigint
-  /** read newest first, but shown oldest first */
-  reversed: boolean
+  /** which lines say that others were removed, of a deployment: the newest one (the default), or one of each revision */
+  gaps?: 'newest' | 'all'
 }
-
-/** What reading needs. */
-export type LogReader = Pick<Core, 'db' | 'settings'>
 
 const COLUMN = { revisionId: Prisma.raw('revision_id'), deploymentId: Prisma.raw('deployment_id') }
 const SEVERITY = Object.values(LogLevel)
+/** What a line says that stands where others were removed. */
+const REMOVED = '… older lines were removed'
 /** No line has it. */
 const LAST = 2n ** 63n - 1n
 
 /** The lines of a window, in its order. One statement, which reads the log's own part of an index and nothing else. */
 export async function readLines(
-  { db, settings }: LogReader,
+  db: Db,
   log: LogOf,
   filter: LogFilter,
-  { order, take, after = 0n, before = LAST }: LogWindow,
-): Promise<LogLine[]> {
+  { order, take, after = 0n, before = LAST, gaps = 'newest' }: LogWindow,
+): Promise<Line[]> {
   const column = COLUMN[log.by]
   const key = (id: bigint) => Prisma.sql`(${log.id}::uuid, ${log.type}::text::"LogType", ${id}::bigint)`
   const sorted = Prisma.raw(order)
@@ -68,10 +73,18 @@ export async function readLines(
       UNION ALL
       (SELECT * FROM (
          SELECT line_id AS id, deployment_id, revision_id, type, attempt, 'warning'::"LogLevel", NULL::text, time FROM log_removals
-         WHERE ${column} = ${log.id}::uuid AND type = ${log.type}::text::"LogType" ORDER BY line_id DESC LIMIT 1
+         WHERE ${column} = ${log.id}::uuid AND type = ${log.type}::text::"LogType" ORDER BY line_id DESC LIMIT ${gaps === 'all' ? null : 1}
        ) AS newest WHERE id > ${after} AND id < ${before} ${inTime(Prisma.raw('newest.time'), filter)})
     ) AS found ORDER BY id ${sorted} LIMIT ${take}`
-  return rows.map((row) => ({ ...row, message: row.message ?? removedMessage(settings.retention) }))
+  return rows.map((row) => ({ ...row, message: row.message ?? REMOVED, gap: row.message === null }))
+}
+
+/** Whether a line that is there already would have been read. */
+export function matches(line: Line, { level, text, from, to }: LogFilter): boolean {
+  if ((from && line.time < from) || (to && line.time >= to)) return false
+  if (line.gap) return true
+  if (level && SEVERITY.indexOf(line.level) < SEVERITY.indexOf(level)) return false
+  return text === undefined || line.message.toLowerCase().includes(text.toLowerCase())
 }
 
 function wanted({ level, text }: LogFilter): Prisma.Sql {
@@ -86,9 +99,6 @@ function inTime(column: Prisma.Sql, { from, to }: LogFilter): Prisma.Sql {
     ${from ? Prisma.sql`AND ${column} >= ${from}::timestamptz` : Prisma.empty}
     ${to ? Prisma.sql`AND ${column} < ${to}::timestamptz` : Prisma.empty}`
 }
-
-const removedMessage = ({ linesPerRevision, logDays }: LogReader['settings']['retention']) =>
-  `… older lines were removed: the newest ${linesPerRevision.toLocaleString('en-US')} of each revision are kept, for ${logDays} days`
 
 /** The opaque cursor of a line: what comes next, in either order, begins behind it. */
 export const logOffset = ({ id }: Pick<LogLine, 'id'>): string => encodeCursor([Number(id)])

@@ -1,11 +1,11 @@
 /**
- * What can be asked of a log, of a revision or of a deployment (docs/deployments.md#logs): which lines, and which of them a
- * page shows. Parameters that contradict each other are refused, never ignored.
+ * What can be asked of a log, of a revision or of a deployment (docs/deployments.md#logs): which lines, which of them a page
+ * shows, and where following begins. Parameters that contradict each other are refused, never ignored.
  */
 import { z } from 'zod'
 import { LogType } from '../../generated/prisma/enums.ts'
 import { rejectIfAny, type Violation } from '../core/errors.ts'
-import { queryEnum, queryIntOrNone, queryText, queryTime, queryWord } from '../core/fields.ts'
+import { queryEnum, queryIntOrNone, queryText, queryTime, queryWord, uuid } from '../core/fields.ts'
 import { deploymentPath, revisionPath } from '../model/shapes.ts'
 import { type LogFilter, type LogWindow, readLogOffset } from './lines.ts'
 
@@ -19,7 +19,7 @@ const logQuery = z.object({
   order: queryEnum(['asc', 'desc']).describe('asc (the default): oldest first.'),
   limit: queryIntOrNone(1, MOST).meta({ default: LIMIT }),
   offset: queryText.describe('`next_offset` of the page before.'),
-  last: queryIntOrNone(1, MOST).describe(
+  last: queryIntOrNone(0, MOST).describe(
     'Instead of `order`, `limit` and `offset`: so many of the newest lines, oldest first. `next_offset` goes on behind them.',
   ),
   query: queryText.describe('Only lines that contain this text, in upper or lower case.'),
@@ -29,16 +29,27 @@ const logQuery = z.object({
 })
 
 export const readLogsInput = z.object({ path: revisionPath, query: logQuery })
+/** For GraphQL, which names a revision without its deployment. */
+export const readLogsOfRevisionInput = z.object({ path: z.object({ revision_id: uuid }), query: logQuery })
 export const readDeploymentLogsInput = z.object({ path: deploymentPath, query: logQuery })
 
 export type LogQuery = z.output<typeof logQuery>
 
-/** Which lines a page shows. Throws ValidationError. */
-export function pageOf(query: LogQuery): LogWindow & { filter: LogFilter } {
+/** Which lines a page shows. */
+export interface Page extends LogWindow {
+  filter: LogFilter
+  /** read newest first, but shown oldest first */
+  reversed: boolean
+}
+
+/** Throws ValidationError. */
+export function pageOf(query: LogQuery): Page {
   const { last, limit, offset, order } = query
   const both = last !== undefined && (limit !== undefined || offset !== undefined || order !== undefined)
+  const msg = 'Must be at least 1, unless the log is followed.'
   rejectIfAny([
     ...(both ? [refused('last', 'Can’t be used together with order, limit or offset.')] : []),
+    ...(last === 0 ? [{ loc: ['query', 'last'], msg, type: 'greater_than_equal' }] : []),
     ...emptyRange(query),
   ])
   const filter = filterOf(query)
@@ -51,6 +62,30 @@ export function pageOf(query: LogQuery): LogWindow & { filter: LogFilter } {
     reversed: false,
     ...(order === 'desc' ? { before: after } : { after }),
   }
+}
+
+/** Where following begins: behind the line `after`, with the newest `last` lines, or (neither) at the beginning of the log. */
+export interface Beginning {
+  after?: bigint
+  last?: number
+}
+
+/**
+ * What following streams, and from where. `resume`: the cursor of the last line that a client has got that comes back; it
+ * counts more than where it once began. Throws ValidationError.
+ */
+export function followOf(query: LogQuery, resume?: string): { filter: LogFilter; begin: Beginning } {
+  const { last, limit, offset, order, end_time } = query
+  rejectIfAny([
+    ...(order !== undefined ? [notFollowed('order')] : []),
+    ...(limit !== undefined ? [notFollowed('limit')] : []),
+    ...(end_time !== undefined ? [notFollowed('end_time')] : []),
+    ...(last !== undefined && offset !== undefined ? [refused('last', 'Can’t be used together with offset.')] : []),
+  ])
+  const filter = filterOf(query)
+  // who comes back repeats where it once began
+  const after = resume ?? offset
+  return { filter, begin: after === undefined ? { last } : { after: readLogOffset(after, 'offset') } }
 }
 
 const filterOf = ({ level, query, start_time, end_time }: LogQuery): LogFilter => ({
@@ -66,3 +101,6 @@ function emptyRange({ start_time, end_time }: LogQuery): Violation[] {
 }
 
 const refused = (name: string, msg: string): Violation => ({ loc: ['query', name], msg, type: 'value_error' })
+
+const notFollowed = (name: string) =>
+  refused(name, 'Can’t be used together with follow: lines come as they are written.')

@@ -2,16 +2,15 @@
  * Reads pages of log lines (docs/deployments.md#logs), of one revision or of a deployment. The logs of builds and of running
  * agents are separate; each has the lines of all attempts.
  */
-import type { LogLine } from '../../generated/prisma/client.ts'
 import { requireRole } from '../context/access.ts'
 import type { RequestContext } from '../context/context.ts'
 import { parse, type RawInput } from '../core/parse.ts'
 import { readRevision, requireDeployment } from '../revisions/read.ts'
-import { type LogOf, logOffset, readLines } from './lines.ts'
-import { pageOf, readDeploymentLogsInput, readLogsInput } from './query.ts'
+import { type Line, type LogOf, logOffset, readLines } from './lines.ts'
+import { type Page, pageOf, readDeploymentLogsInput, readLogsInput } from './query.ts'
 
 export interface LogPage {
-  lines: LogLine[]
+  lines: Line[]
   /**
    * Where the next page starts. Oldest first: after the last line of this page; null: it is empty, so a client that
    * follows a log asks again with the last offset it got. Newest first: null at the start of the log.
@@ -39,13 +38,9 @@ export async function readDeploymentLogs(ctx: RequestContext, raw: RawInput): Pr
   return readPage(ctx, { by: 'deploymentId', id: path.deployment_id, type: query.type }, page)
 }
 
-async function readPage(
-  ctx: RequestContext,
-  log: LogOf,
-  { filter, ...window }: ReturnType<typeof pageOf>,
-): Promise<LogPage> {
-  const { take, order, reversed } = window
-  const found = await readLines(ctx, log, filter, { ...window, take: take + 1 })
+async function readPage(ctx: RequestContext, log: LogOf, { filter, reversed, ...window }: Page): Promise<LogPage> {
+  const { take, order } = window
+  const found = await readLines(ctx.db, log, filter, { ...window, take: take + 1 })
   const hasMore = found.length > take
   const lines = found.slice(0, take)
   if (reversed) lines.reverse()

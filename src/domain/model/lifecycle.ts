@@ -21,6 +21,9 @@ const WAITING = ['CREATING', 'QUEUED', 'AWAITING_BUILD', 'AWAITING_DEPLOY'] as c
 /** It has the deployment's one turn. */
 const IN_TURN = ['AWAITING_BUILD', 'BUILDING', 'AWAITING_DEPLOY', 'DEPLOYING'] as const satisfies RevisionStatus[]
 
+/** A build is to come, or under way. */
+export const BUILD_AHEAD = ['CREATING', 'QUEUED', 'AWAITING_BUILD', 'BUILDING'] as const satisfies RevisionStatus[]
+
 /** Not terminal. UNKNOWN is reserved for what a runtime can't tell. */
 export const OPEN = ['CREATING', 'QUEUED', ...IN_TURN] as const satisfies RevisionStatus[]
 

@@ -8,10 +8,11 @@ import { builder } from '../builder/builder.ts'
 import { LogLevel, LogType } from '../builder/enums.ts'
 import { renaming } from '../builder/errors.ts'
 
-const Log = builder.objectRef<LogLine>('LogLine').implement({
+export const Log = builder.objectRef<LogLine>('LogLine').implement({
   description: 'A line that the build or the agent printed.',
   fields: (t) => ({
     id: t.id({ resolve: logLineId, description: 'As text they sort as the lines do within the deployment.' }),
+    cursor: t.string({ resolve: logOffset, description: 'Give it as `after` to go on behind it.' }),
     revisionId: t.exposeID('revisionId'),
     time: t.expose('time', { type: 'DateTime' }),
     level: t.expose('level', { type: LogLevel }),

@@ -1,0 +1,44 @@
+/** The logs of deployments, as the relay follows them: the lines of all revisions, of one type. */
+import type { Db } from '../../domain/context/context.ts'
+import { LOG_CHANNEL } from '../../domain/logs/append.ts'
+import { readLogStates } from '../../domain/logs/follow.ts'
+import { type Line, type LogFilter, type LogOf, logOffset, readLines } from '../../domain/logs/lines.ts'
+import type { LogType } from '../../domain/model/rows.ts'
+import type { LogKind } from './log-kind.ts'
+
+/** What is read of the past for those who want no more. */
+export interface LineScope {
+  log: LogOf
+  filter: LogFilter
+}
+
+/** Logs have the ids of their deployments, positions are the ids of lines. */
+export function lineLog(db: Db, type: LogType): LogKind<Line, LineScope> {
+  return {
+    name: `${type} lines`,
+    channel: LOG_CHANNEL,
+    positionOf: (line) => line.id,
+    occurredAt: (line) => line.time,
+    // what it holds of a line beside its text
+    weightOf: (line) => 300 + line.message.length,
+    cursorOf: (_deploymentId, id) => logOffset({ id }),
+    async newest(deploymentIds) {
+      const logs = deploymentIds.map((deploymentId) => ({ deploymentId, revisionId: null, type }))
+      const states = await readLogStates(db, logs)
+      return new Map(deploymentIds.map((id, i) => [id, states[i]!.end]))
+    },
+    read(deploymentId, after, limit, scope) {
+      const log: LogOf = scope?.log ?? { by: 'deploymentId', id: deploymentId, type }
+      // of all revisions, since each has its own readers
+      return readLines(db, log, scope?.filter ?? {}, {
+        order: 'asc',
+        take: limit,
+        after,
+        gaps: scope ? 'newest' : 'all',
+      })
+    },
+    // where lines were removed there is one that says so
+    refuseRemoved: async () => undefined,
+    patient: true,
+  }
+}

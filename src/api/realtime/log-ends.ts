@@ -1,0 +1,98 @@
+/**
+ * When the logs are over that are followed on this server: a build has ended, a deployment is gone. An event of theirs wakes;
+ * for what has none (a worker has stopped, an event was missed) a slow poll looks at all of them, in one statement.
+ */
+import type { Db } from '../../domain/context/context.ts'
+import type { EventScope, StoredEvent } from '../../domain/events/read.ts'
+import { type LogName, readLogStates } from '../../domain/logs/follow.ts'
+import type { Feed } from './feed.ts'
+
+interface Followed {
+  name: LogName
+  /** called with the id of the last line */
+  readonly over: Set<(end: bigint) => void>
+  stop(): void
+}
+
+export interface LogEndsOptions {
+  db: Db
+  events: Feed<StoredEvent, EventScope>
+  /** ms */
+  pollEvery: number
+  stopping: AbortSignal
+}
+
+export class LogEnds {
+  readonly #options: LogEndsOptions
+  readonly #followed = new Map<string, Followed>()
+  readonly #due = new Set<Followed>()
+  #looking = false
+  #poll: NodeJS.Timeout | null = null
+
+  constructor(options: LogEndsOptions) {
+    this.#options = options
+  }
+
+  /** Calls back once, when the log is over. Returns what ends the watch. */
+  watch(workspaceId: string, name: LogName, onOver: (end: bigint) => void): () => void {
+    const key = `${name.type} ${name.revisionId ?? name.deploymentId}`
+    const followed = this.#followed.get(key) ?? this.#begin(workspaceId, key, name)
+    followed.over.add(onOver)
+    return () => {
+      followed.over.delete(onOver)
+      if (followed.over.size > 0) return
+      followed.stop()
+      if (this.#followed.get(key) === followed) this.#followed.delete(key)
+    }
+  }
+
+  #begin(workspaceId: string, key: string, name: LogName): Followed {
+    const { events } = this.#options
+    const followed: Followed = { name, over: new Set(), stop: () => watch.close() }
+    const watch = events.watch(workspaceId, {
+      wants: ({ type, deploymentId, revisionId }) =>
+        deploymentId === name.deploymentId &&
+        (type === 'deployment.torn_down' || (name.revisionId !== null && revisionId === name.revisionId)),
+      on: () => this.#look([followed]),
+    })
+    this.#followed.set(key, followed)
+    // what has ended since the caller looked has no event any more
+    void watch.ready.then(() => this.#look([followed]))
+    this.#keepPolling()
+    return followed
+  }
+
+  #keepPolling(): void {
+    if (this.#options.stopping.aborted) return
+    const round = () => {
+      this.#poll = null
+      this.#look(this.#followed.values())
+      if (this.#followed.size > 0) this.#keepPolling()
+    }
+    this.#poll ??= setTimeout(round, this.#options.pollEvery).unref()
+  }
+
+  #look(followed: Iterable<Followed>): void {
+    for (const one of followed) this.#due.add(one)
+    if (!this.#looking && this.#due.size > 0) void this.#lookAtDue()
+  }
+
+  async #lookAtDue(): Promise<void> {
+    this.#looking = true
+    while (this.#due.size > 0 && !this.#options.stopping.aborted) {
+      const due = [...this.#due]
+      this.#due.clear()
+      const names = due.map(({ name }) => name)
+      // while the database is away the poll tries again
+      const states = await readLogStates(this.#options.db, names).catch(() => [])
+      for (const [i, { over, end }] of states.entries()) {
+        const waiting = over ? [...due[i]!.over] : []
+        for (const call of waiting) {
+          due[i]!.over.delete(call)
+          call(end)
+        }
+      }
+    }
+    this.#looking = false
+  }
+}

@@ -1,0 +1,52 @@
+/**
+ * A log that is followed, of a revision or of a deployment (docs/deployments.md#logs): its lines from where they are asked for,
+ * and on as they come; each once, in order, whatever happens in between. The log is held before its end is read, so nothing is
+ * missed from there on.
+ */
+import type { RequestContext } from '../../domain/context/context.ts'
+import { takeSlot } from '../../domain/context/slots.ts'
+import { beginningOf, type FollowedLog, logOf, readLogStates } from '../../domain/logs/follow.ts'
+import { type Line, matches } from '../../domain/logs/lines.ts'
+import type { LineScope } from './line-log.ts'
+import type { Relay } from './relay.ts'
+import type { Selection, Stream } from './stream.ts'
+
+/**
+ * Completes when the log is over (LogState.over), behind its last line. Throws ValidationError for a cursor of another
+ * database, and RATE_LIMITED when the workspace has too many streams. It ends with StreamInterruptedError when the client
+ * takes nothing for long, or the server stops.
+ */
+export async function streamLog(ctx: RequestContext, relay: Relay, log: FollowedLog): Promise<Stream<Line>> {
+  const leave = takeSlot(ctx, 'streams')
+  const feed = relay.lines[log.type]
+  const hold = feed.hold(log.deploymentId)
+  hold.onRelease(leave)
+  try {
+    const [state] = await readLogStates(ctx.db, [log])
+    const { end, over } = state!
+    const position = await beginningOf(ctx, log, end)
+    return feed.stream(hold, selection(log), {
+      position,
+      first: null,
+      floor: end,
+      until: over,
+      ends: (complete) => hold.onRelease(relay.logEnds.watch(ctx.workspace.id, log, complete)),
+    })
+  } catch (error) {
+    hold.release()
+    throw error
+  }
+}
+
+function selection(log: FollowedLog): Selection<Line, Line> {
+  const { revisionId, filter } = log
+  // whether a text is in a line is found out here, for lines of the past as for those that come
+  const { text: _, ...read } = filter
+  const scope: LineScope = { log: logOf(log), filter: read }
+  return {
+    key: JSON.stringify([revisionId, filter]),
+    scope,
+    wants: (line) => (revisionId === null || line.revisionId === revisionId) && matches(line, filter),
+    value: (line) => line,
+  }
+}

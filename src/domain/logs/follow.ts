@@ -1,0 +1,127 @@
+/**
+ * What of a log is followed, and from where (docs/deployments.md#logs); and when nothing more is to come. Whoever follows holds
+ * the log (api/realtime) between the two, so that nothing is missed.
+ */
+import { Prisma } from '../../generated/prisma/client.ts'
+import type { LogType } from '../../generated/prisma/enums.ts'
+import { requireRole } from '../context/access.ts'
+import type { Db, RequestContext } from '../context/context.ts'
+import { ValidationError } from '../core/errors.ts'
+import { parse, type RawInput } from '../core/parse.ts'
+import { BUILD_AHEAD } from '../model/lifecycle.ts'
+import { readRevision, requireDeployment, selectRevision } from '../revisions/read.ts'
+import { type LogFilter, type LogOf, readLines } from './lines.ts'
+import { type Beginning, followOf, readDeploymentLogsInput, readLogsInput, readLogsOfRevisionInput } from './query.ts'
+
+/** A log of a deployment, or what a revision has of it. */
+export interface LogName {
+  deploymentId: string
+  /** null: of all of them */
+  revisionId: string | null
+  type: LogType
+}
+
+export interface FollowedLog extends LogName {
+  filter: LogFilter
+  begin: Beginning
+}
+
+/** A call to follow a log. `resume`: the cursor of the last line that a client has that comes back. */
+export interface FollowCall {
+  raw: RawInput
+  resume?: string
+}
+
+/** Of a revision. Role: viewer. Throws ValidationError, and NotFoundError for either id. */
+export async function followLogs(ctx: RequestContext, { raw, resume }: FollowCall): Promise<FollowedLog> {
+  requireRole(ctx, 'viewer')
+  const { path, query } = parse(readLogsInput, raw)
+  const { filter, begin } = followOf(query, resume)
+  await readRevision(ctx, path.deployment_id, path.revision_id)
+  return { deploymentId: path.deployment_id, revisionId: path.revision_id, type: query.type, filter, begin }
+}
+
+/** The same, for GraphQL, which names a revision without its deployment. */
+export async function followLogsOfRevision(ctx: RequestContext, { raw, resume }: FollowCall): Promise<FollowedLog> {
+  requireRole(ctx, 'viewer')
+  const { path, query } = parse(readLogsOfRevisionInput, raw)
+  const { filter, begin } = followOf(query, resume)
+  const { deploymentId } = await selectRevision(ctx, { path }, {})
+  return { deploymentId, revisionId: path.revision_id, type: query.type, filter, begin }
+}
+
+/** Of a deployment, across its revisions. Role: viewer. Throws ValidationError and NotFoundError. */
+export async function followDeploymentLogs(ctx: RequestContext, { raw, resume }: FollowCall): Promise<FollowedLog> {
+  requireRole(ctx, 'viewer')
+  const { path, query } = parse(readDeploymentLogsInput, raw)
+  const { filter, begin } = followOf(query, resume)
+  await requireDeployment(ctx, path.deployment_id)
+  return { deploymentId: path.deployment_id, revisionId: null, type: query.type, filter, begin }
+}
+
+/** The lines' own part of the index. */
+export const logOf = ({ revisionId, deploymentId, type }: LogName): LogOf =>
+  revisionId === null ? { by: 'deploymentId', id: deploymentId, type } : { by: 'revisionId', id: revisionId, type }
+
+/**
+ * The id behind which the lines begin that are asked for; `end`: of the newest line. A statement only for `last`, and for a
+ * cursor behind it. Throws ValidationError for one that no line had yet.
+ */
+export async function beginningOf(ctx: RequestContext, log: FollowedLog, end: bigint): Promise<bigint> {
+  const { last, after } = log.begin
+  if (after !== undefined && after > end) await refuseAhead(ctx.db, after)
+  if (last === undefined) return after ?? 0n
+  if (last === 0) return end
+  const newest = await readLines(ctx.db, logOf(log), log.filter, { order: 'desc', take: last, before: end + 1n })
+  return newest.length < last ? 0n : newest.at(-1)!.id - 1n
+}
+
+/** How far a deployment's log of a type reaches, and whether that is the end of what is followed of it. */
+export interface LogState {
+  /** id of the newest line of the deployment, also if it was removed; 0: there was none */
+  end: bigint
+  /**
+   * Nothing more is to come: the deployment is gone; or, of a revision's build log, its build is behind it and nobody works
+   * on it any more.
+   */
+  over: boolean
+}
+
+/**
+ * In the order of `logs`. One statement, so that what was printed before the end is there. Without regard to the tenant:
+ * of logs that were found for the caller.
+ */
+export function readLogStates(db: Db, logs: readonly LogName[]): Promise<LogState[]> {
+  const deployments = logs.map(({ deploymentId }) => deploymentId)
+  const revisions = logs.map(({ revisionId }) => revisionId)
+  const types = logs.map(({ type }) => type as string)
+  // the newest by a range: of an equality Postgres might make a walk through the lines of all logs
+  return db.$queryRaw<LogState[]>`
+    SELECT greatest((
+             SELECT l.id FROM log_lines l
+             WHERE (l.deployment_id, l.type, l.id) > (f.deployment, f.type, 0) AND (l.deployment_id, l.type, l.id) < (f.deployment, f.type, ${LAST})
+             ORDER BY l.deployment_id DESC, l.type DESC, l.id DESC LIMIT 1
+           ), (SELECT max(line_id) FROM log_removals WHERE deployment_id = f.deployment AND type = f.type), 0) AS "end",
+           d.id IS NULL OR d.torn_down_at IS NOT NULL OR (f.revision IS NOT NULL AND f.type = 'build' AND ${BUILD_OVER}) AS over
+    FROM unnest(${deployments}::uuid[], ${revisions}::uuid[], ${types}::text[]::"LogType"[])
+      WITH ORDINALITY AS f(deployment, revision, type, position)
+    LEFT JOIN deployments d ON d.id = f.deployment
+    LEFT JOIN revisions r ON r.id = f.revision
+    ORDER BY f.position`
+}
+
+/** No line has it. */
+const LAST = 2n ** 63n - 1n
+
+/** A holder whose step was ended from elsewhere is still at it, and prints, until it says that it has stopped. */
+const BUILD_OVER = Prisma.sql`
+  NOT coalesce(r.status::text = ANY (${[...BUILD_AHEAD]}) OR EXISTS (
+    SELECT 1 FROM steps s WHERE s.id = d.busy_step_id AND s.revision_id = r.id AND s.kind = 'BUILD' AND d.lease_expires_at > now()
+  ), false)`
+
+/** A cursor behind the newest line of all is of another database, or of one that was restored: what comes would be skipped. */
+async function refuseAhead(db: Db, after: bigint): Promise<void> {
+  const [row] = await db.$queryRaw<{ ahead: boolean }[]>`SELECT last_value < ${after} AS ahead FROM log_lines_id_seq`
+  const msg = 'This cursor is ahead of the log: follow it without one, or with one that the log gave you.'
+  if (row?.ahead) throw new ValidationError([{ loc: ['query', 'offset'], msg, type: 'cursor_invalid' }])
+}

@@ -1,0 +1,378 @@
+/** Logs that are followed (docs/deployments.md#logs): every line once, in order, whatever writers, readers and the database do. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
+import type { Batch, Ending, Outlet, Rendering } from '../../src/api/realtime/frames.ts'
+import { streamLog } from '../../src/api/realtime/log-stream.ts'
+import { createRelay, type Relay, type RelayOptions } from '../../src/api/realtime/relay.ts'
+import type { RequestContext } from '../../src/domain/context/context.ts'
+import { deleteDeployment } from '../../src/domain/deployments/delete.ts'
+import { followDeploymentLogs, followLogs, readLogStates } from '../../src/domain/logs/follow.ts'
+import { type Line, logOffset } from '../../src/domain/logs/lines.ts'
+import { createRetention } from '../../src/domain/retention/retain.ts'
+import { interruptRevision } from '../../src/domain/rollouts/interrupt.ts'
+import { redeployRevision } from '../../src/domain/rollouts/redeploy.ts'
+import { countStatements } from '../support/database.ts'
+import { gitDeployment, type TestDomain, testDomain } from '../support/domain.ts'
+import { claimOne, settle, succeed, workOff } from '../support/holder.ts'
+import { writeLog } from '../support/log.ts'
+import { take, until } from './support.ts'
+
+let domain: TestDomain
+let ctx: RequestContext
+let deploymentId: string
+let revisionId: string
+let relay: Relay
+const relays: Relay[] = []
+
+beforeAll(async () => {
+  domain = await testDomain({ retention: { logDays: 14, linesPerRevision: 100, eventDays: 90 } })
+  relay = relayWith({ pollEvery: 500 })
+})
+afterAll(async () => {
+  await Promise.all(relays.map((one) => one.stop()))
+  await domain.close()
+})
+beforeEach(async () => {
+  ctx = await domain.tenant()
+  deploymentId = await gitDeployment(ctx)
+  revisionId = (await ctx.db.deployment.findUniqueOrThrow({ where: { id: deploymentId } })).latestRevisionId!
+})
+
+// no holder shall find those of the tests before
+afterEach(() => domain.core.db.deployment.updateMany({ data: { tornDownAt: new Date() } }))
+
+function relayWith(options: Partial<RelayOptions>): Relay {
+  const made = createRelay({ core: domain.core, listenUrl: domain.url, ...options })
+  made.start()
+  relays.push(made)
+  return made
+}
+
+const path = () => ({ deployment_id: deploymentId, revision_id: revisionId })
+const ofRevision = async (query: object = {}, resume?: string) =>
+  followLogs(ctx, { raw: { path: path(), query: { type: 'build', ...query } }, resume })
+const follow = async (query: object = {}, resume?: string, by = relay) =>
+  (await streamLog(ctx, by, await ofRevision(query, resume)))[Symbol.asyncIterator]()
+const followAll = async (query: object = {}) =>
+  (
+    await streamLog(
+      ctx,
+      relay,
+      await followDeploymentLogs(ctx, { raw: { path: path(), query: { type: 'deploy', ...query } } }),
+    )
+  )[Symbol.asyncIterator]()
+
+const line = (message: string, of = {}) => ({
+  revisionId,
+  attempt: 1,
+  type: 'build' as const,
+  message,
+  time: new Date(),
+  ...of,
+})
+const print = (messages: readonly string[], of = {}) =>
+  writeLog(
+    domain.core,
+    messages.map((message) => line(message, of)),
+  )
+const numbered = (count: number, from = 0) => Array.from({ length: count }, (_, i) => `${from + i}`)
+const texts = (lines: Line[]) => lines.map(({ message }) => message)
+const next = async (stream: AsyncIterator<Line>, count: number) => texts(await take(stream, count))
+/** All that is left until the stream completes. */
+async function rest(stream: AsyncIterator<Line>): Promise<string[]> {
+  return texts(await take(stream, Number.POSITIVE_INFINITY))
+}
+
+describe('Where it begins', () => {
+  test('without anything at the oldest line; then come those that are written, by whatever call', async () => {
+    await print(['a', 'b'])
+    const stream = await follow()
+    expect(await next(stream, 2)).toEqual(['a', 'b'])
+    await print(['c'])
+    await print(['d', 'e'])
+    expect(await next(stream, 3)).toEqual(['c', 'd', 'e'])
+    await stream.return!()
+  })
+
+  test('behind a cursor, with the newest ones, or with what comes; who comes back goes on behind the last line it has', async () => {
+    await print(numbered(300))
+    const begun = await follow()
+    const [, second] = await take(begun, 2)
+    await begun.return!()
+    const streams = {
+      cursor: await follow({ offset: logOffset(second!) }),
+      last: await follow({ last: 2 }),
+      filteredLast: await follow({ last: 2, query: '29' }),
+      moreThanThereAre: await follow({ last: 1000 }),
+      none: await follow({ last: 0 }),
+      back: await follow({ last: 2 }, logOffset(second!)),
+    }
+    await print(['new 29'])
+    expect(await next(streams.cursor, 299)).toEqual([...numbered(298, 2), 'new 29'])
+    expect(await next(streams.last, 3)).toEqual(['298', '299', 'new 29'])
+    expect(await next(streams.filteredLast, 3)).toEqual(['298', '299', 'new 29'])
+    expect(await next(streams.moreThanThereAre, 301)).toHaveLength(301)
+    expect(await next(streams.none, 1)).toEqual(['new 29'])
+    expect(await next(streams.back, 1)).toEqual(['2'])
+    for (const stream of Object.values(streams)) await stream.return!()
+  })
+
+  test('a cursor that no line had yet is refused: what comes would be skipped', async () => {
+    const ahead = logOffset({ id: 10n ** 12n })
+    await expect(follow({ offset: ahead })).rejects.toMatchObject({ violations: [{ type: 'cursor_invalid' }] })
+  })
+})
+
+test('filters hold for lines of the past and for those that come', async () => {
+  const at = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second))
+  const some = () =>
+    writeLog(domain.core, [
+      line('early Äpfel', { time: at(1), level: 'error' }),
+      line('late äpfel', { time: at(3), level: 'error' }),
+      line('late', { time: at(3), level: 'error' }),
+      line('late ÄPFEL', { time: at(3), level: 'debug' }),
+    ])
+  await some()
+  const streams = [
+    await follow({ level: 'warning' }),
+    await follow({ query: 'äPFEL' }),
+    await follow({ start_time: at(2).toISOString(), level: 'error' }),
+    await follow({ type: 'deploy' }),
+  ]
+  await some()
+  await print(['last Äpfel'], { level: 'critical' })
+  await print(['other'], { type: 'deploy' })
+  const [level, text, time, type] = streams
+  expect(await next(level!, 7)).toEqual([
+    'early Äpfel',
+    'late äpfel',
+    'late',
+    'early Äpfel',
+    'late äpfel',
+    'late',
+    'last Äpfel',
+  ])
+  expect(await next(text!, 7)).toEqual([
+    'early Äpfel',
+    'late äpfel',
+    'late ÄPFEL',
+    'early Äpfel',
+    'late äpfel',
+    'late ÄPFEL',
+    'last Äpfel',
+  ])
+  expect(await next(time!, 5)).toEqual(['late äpfel', 'late', 'late äpfel', 'late', 'last Äpfel'])
+  expect(await next(type!, 1)).toEqual(['other'])
+  for (const stream of streams) await stream.return!()
+})
+
+test('a line that was written early and committed late comes, in its place, though others were written meanwhile', async () => {
+  const stream = await follow()
+  let commit = () => {}
+  const held = new Promise<void>((resolve) => {
+    commit = resolve
+  })
+  let written = () => {}
+  const early = new Promise<void>((resolve) => {
+    written = resolve
+  })
+  const slow = domain.core.db.$transaction(async (sql) => {
+    await writeLog({ db: sql as typeof domain.core.db }, [line('early')])
+    written()
+    await held
+  })
+  await early
+  const fast = [print(['late']), print(['later'])]
+  const waiting = async () =>
+    (await ctx.db.$queryRaw<unknown[]>`SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`).length
+  await until(async () => (await waiting()) === 2)
+  commit()
+  await Promise.all([slow, ...fast])
+  const seen = await next(stream, 3)
+  expect(seen[0]).toBe('early')
+  expect(seen.slice(1).sort()).toEqual(['late', 'later'])
+  await stream.return!()
+})
+
+test('the log of a deployment has the lines of all its revisions, in order', async () => {
+  const other = await ctx.db.revision.create({ data: { deploymentId, number: 2, rollout: 2, source: 'gitprovider' } })
+  const stream = await followAll()
+  const one = await follow({ type: 'deploy' })
+  await print(['a'], { type: 'deploy' })
+  await print(['b'], { type: 'deploy', revisionId: other.id })
+  await print(['c'], { type: 'deploy' })
+  expect(await next(stream, 3)).toEqual(['a', 'b', 'c'])
+  expect(await next(one, 2)).toEqual(['a', 'c'])
+  await stream.return!()
+  await one.return!()
+})
+
+describe('When it ends', () => {
+  test('the log of a build: when the build has ended and its last line was sent; and at once when that was before', async () => {
+    const stream = await follow()
+    const claim = await claimOne(domain.plane, deploymentId)
+    const { assignment } = await succeed(domain.plane, claim, claim.step!)
+    expect(assignment.step!.kind).toBe('BUILD')
+    await print(['building'])
+    expect(await next(stream, 1)).toEqual(['building'])
+    await print(['built'])
+    await succeed(domain.plane, claim, assignment.step!)
+    expect(await rest(stream)).toEqual(['built'])
+    expect(await rest(await follow())).toEqual(['building', 'built'])
+    expect(await rest(await follow({ last: 1 }))).toEqual(['built'])
+    expect(await rest(await follow({ last: 0 }))).toEqual([])
+    await domain.plane.release(claim)
+  })
+
+  test('an interrupted build: when its holder has stopped, since it prints until then', async () => {
+    const stream = await follow()
+    const claim = await claimOne(domain.plane, deploymentId)
+    const { assignment } = await succeed(domain.plane, claim, claim.step!)
+    await interruptRevision(ctx, { path: path() })
+    expect(await readLogStates(ctx.db, [{ deploymentId, revisionId, type: 'build' }])).toMatchObject([{ over: false }])
+    await print(['stopping'])
+    const { claimId, token } = claim
+    await domain.plane.complete({ claimId, token, stepId: assignment.step!.id, outcome: 'stopped' })
+    expect(await rest(stream)).toEqual(['stopping'])
+    await domain.plane.release(claim)
+  })
+
+  test('a redeploy that builds again is followed through its build', async () => {
+    const claim = await claimOne(domain.plane, deploymentId)
+    await workOff(domain.plane, claim)
+    await print(['first'])
+    await ctx.db.revision.update({ where: { id: revisionId }, data: { artifact: null } })
+    await redeployRevision(ctx, { path: path() })
+    const stream = await follow()
+    await print(['second'], { attempt: 2 })
+    expect(await next(stream, 2)).toEqual(['first', 'second'])
+    await domain.plane.release(claim)
+    await settle(domain.plane)
+    expect(await rest(stream)).toEqual([])
+  })
+
+  test('that of an agent, and of a deployment: when the deployment is gone', async () => {
+    const streams = [await follow({ type: 'deploy' }), await followAll(), await followAll({ type: 'build' })]
+    await settle(domain.plane)
+    await print(['serving'], { type: 'deploy' })
+    await deleteDeployment(ctx, { path: path() })
+    await settle(domain.plane)
+    expect(await Promise.all(streams.map(rest))).toEqual([['serving'], ['serving'], []])
+    await expect(follow()).rejects.toMatchObject({ code: 'NOT_FOUND' })
+  })
+
+  test('a server that stops: with the cursor to go on from at another', async () => {
+    const stopping = relayWith({})
+    const stream = await follow({}, undefined, stopping)
+    await print(['a'])
+    const [got] = await take(stream, 1)
+    await stopping.stop()
+    const error = await stream.next().then(
+      () => null,
+      (thrown) => thrown,
+    )
+    expect(error).toMatchObject({ code: 'UNAVAILABLE', cursor: logOffset(got!) })
+    await print(['b'])
+    const again = await follow({}, error.cursor)
+    expect(await next(again, 1)).toEqual(['b'])
+    await again.return!()
+  })
+})
+
+test('lines that were removed before they were read leave one that says so, in their place, and none for who has them', async () => {
+  await print(numbered(150))
+  const begun = await follow()
+  const [first] = await take(begun, 1)
+  await begun.return!()
+  await createRetention(domain.core)(new AbortController().signal)
+  const removed = '… older lines were removed'
+  const stream = await follow({ query: '149', level: 'info' }, logOffset(first!))
+  expect(await next(stream, 2)).toEqual([removed, '149'])
+  await print(numbered(100, 150))
+  await createRetention(domain.core)(new AbortController().signal)
+  await print(['again 149'])
+  expect(await next(stream, 1)).toEqual(['again 149'])
+  await stream.return!()
+})
+
+test('without a single NOTIFY lines come by the poll', async () => {
+  const deaf = relayWith({ listenUrl: inject('postgres').url, pollEvery: 20 })
+  const stream = await follow({}, undefined, deaf)
+  await print(['a'])
+  expect(await next(stream, 1)).toEqual(['a'])
+  await stream.return!()
+})
+
+/** As JSON, for outlets. */
+const JSON_FORM: Rendering<Line> = {
+  key: 'json',
+  render: async (lines) => lines.map(({ message }) => JSON.stringify(message)),
+}
+
+/** An outlet whose client takes something only when the test says so. */
+class SlowOutlet implements Outlet<Line> {
+  readonly got: string[] = []
+  ending: Ending | null = null
+  taking: boolean
+  #drained: (() => void)[] = []
+  constructor(taking: boolean) {
+    this.taking = taking
+  }
+  get full() {
+    return !this.taking
+  }
+  drained() {
+    return new Promise<void>((resolve) => this.#drained.push(resolve))
+  }
+  take() {
+    this.taking = true
+    for (const resolve of this.#drained.splice(0)) resolve()
+  }
+  send(batch: Batch<Line>) {
+    for (const { text } of batch.frames) this.got.push(JSON.parse(text))
+  }
+  end(how: Ending) {
+    this.ending = how
+  }
+  onGone() {}
+}
+
+test('who does not keep up is neither cut off nor in the way of others, and gets all of it when it reads again', async () => {
+  const small = relayWith({ capacity: 50 })
+  const open = async (outlet: SlowOutlet) => {
+    const stream = await streamLog(ctx, small, await ofRevision())
+    return stream.open(JSON_FORM as Rendering<unknown> as never, outlet)
+  }
+  const slow = new SlowOutlet(true)
+  const quick = new SlowOutlet(true)
+  const ends = [await open(slow), await open(quick)]
+  await print(['first'])
+  await until(() => slow.got.length === 1 && quick.got.length === 1)
+  slow.taking = false
+  for (let from = 0; from < 1000; from += 100) await print(numbered(100, from))
+  await until(() => quick.got.length === 1001)
+  expect(slow.got.length).toBe(1)
+  slow.take()
+  await until(() => slow.got.length === 1001)
+  expect(slow.got).toEqual(['first', ...numbered(1000)])
+  expect(quick.got).toEqual(slow.got)
+  expect([slow.ending, quick.ending]).toEqual([null, null])
+  for (const end of ends) end(new Error('over'))
+})
+
+test('however many follow a log, what is appended is read by one statement; to begin costs two', async () => {
+  const polls = relayWith({ pollEvery: 3_600_000 })
+  // the revision is there; how far the log reaches
+  const begun = await countStatements(domain.database, async () =>
+    (await streamLog(ctx, polls, await ofRevision())).close(),
+  )
+  expect(begun).toHaveLength(2)
+  const streams = await Promise.all(Array.from({ length: 10 }, () => follow({}, undefined, polls)))
+  await print(['a'])
+  expect(await Promise.all(streams.map((stream) => next(stream, 1)))).toEqual(streams.map(() => ['a']))
+  const statements = await countStatements(domain.database, async () => {
+    await print(['b', 'c'])
+    expect(await Promise.all(streams.map((stream) => next(stream, 2)))).toEqual(streams.map(() => ['b', 'c']))
+  })
+  expect(statements).toHaveLength(2)
+  for (const stream of streams) await stream.return!()
+})
