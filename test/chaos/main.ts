@@ -3,11 +3,12 @@
  * agent in use. `npm run chaos -- NAME …` runs some of it. Ends with 1 if anything is not as it must be.
  */
 import { agentScenarios } from './agents.ts'
+import { eventStreams } from './events/events.ts'
 import { postgresRestarts } from './postgres.ts'
 
 export type Scenario = readonly [name: string, run: () => Promise<boolean>]
 
-const scenarios: readonly Scenario[] = [['postgres', postgresRestarts], ...agentScenarios]
+const scenarios: readonly Scenario[] = [['postgres', postgresRestarts], ['events', eventStreams], ...agentScenarios]
 const wanted = process.argv.slice(2)
 const unknown = wanted.filter((name) => !scenarios.some(([known]) => known === name))
 if (unknown.length > 0) {

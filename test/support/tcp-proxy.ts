@@ -8,12 +8,17 @@ import net from 'node:net'
 export interface TcpProxy {
   /** that of the database, with the proxy's address */
   url: string
-  /** From now on nothing comes through any more, on the connections there are and on new ones, and none of them ends. */
-  goSilent(): void
+  /**
+   * From now on nothing comes through any more, on the connections there are and on new ones, and none of them ends.
+   * `said`: only on those whose client said this in its first words.
+   */
+  goSilent(said?: string): void
   /** New connections work again; those that went silent stay so. */
   heal(): void
   /** `true`: ends every connection, and takes no new ones; `false`: takes them again. */
   away(is: boolean): void
+  /** Ends this share of its connections, 0 to 1; those that are ended `random` chooses. */
+  cut(share: number, random: () => number): void
   /** Cuts the next connection that wrote events, at its COMMIT: `before` Postgres gets it, or `after` it was carried out. Resolves then. */
   cutAtCommit(when: 'before' | 'after'): Promise<void>
   close(): void
@@ -24,12 +29,15 @@ interface Pair {
   server: net.Socket
   silent: boolean
   wrote: boolean
+  /** what the client said first; null: nothing yet */
+  hello: string | null
 }
 
 export async function tcpProxy(databaseUrl: string): Promise<TcpProxy> {
   const { hostname, port } = new URL(databaseUrl)
   const pairs = new Set<Pair>()
-  let silent = false
+  /** what clients say that are not heard; empty: all; null: none */
+  let silenced: string | null = null
   let refusing = false
   let trap: { when: 'before' | 'after'; sprung(): void } | null = null
 
@@ -45,6 +53,10 @@ export async function tcpProxy(databaseUrl: string): Promise<TcpProxy> {
     const { client, server } = pair
     let sprung: (() => void) | null = null
     client.on('data', (data) => {
+      if (pair.hello === null) {
+        pair.hello = data.toString('latin1')
+        pair.silent ||= silenced !== null && pair.hello.includes(silenced)
+      }
       if (pair.silent) return
       pair.wrote ||= data.includes('INSERT INTO events')
       if (!trap || !pair.wrote || !data.includes('COMMIT\0')) return server.write(data)
@@ -72,7 +84,8 @@ export async function tcpProxy(databaseUrl: string): Promise<TcpProxy> {
 
   const listener = net.createServer((client) => {
     if (refusing) return client.destroy()
-    const pair: Pair = { client, server: net.connect(Number(port), hostname), silent, wrote: false }
+    const server = net.connect(Number(port), hostname)
+    const pair: Pair = { client, server, silent: silenced === '', wrote: false, hello: null }
     pairs.add(pair)
     relay(pair)
   })
@@ -83,16 +96,19 @@ export async function tcpProxy(databaseUrl: string): Promise<TcpProxy> {
   url.port = String((listener.address() as net.AddressInfo).port)
   return {
     url: url.toString(),
-    goSilent() {
-      silent = true
-      for (const pair of pairs) pair.silent = true
+    goSilent(said = '') {
+      silenced = said
+      for (const pair of pairs) pair.silent ||= (pair.hello ?? '').includes(said)
     },
     heal() {
-      silent = false
+      silenced = null
     },
     away(is) {
       refusing = is
       if (is) endAll()
+    },
+    cut(share, random) {
+      for (const pair of [...pairs]) if (random() < share) end(pair)
     },
     cutAtCommit: (when) =>
       new Promise((resolve) => {

@@ -1,0 +1,84 @@
+/** What happens to the servers, their connections and their Postgres. Each fault resolves when everything is there again. */
+import { LISTEN, type Place, type Server } from './place.ts'
+import type { Random } from './random.ts'
+import { pause } from './waiting.ts'
+
+export interface Struck {
+  place: Place
+  random: Random
+  /** s: the lease that a paused server loses */
+  lease: number
+  /** Complains of what is not as it must be. */
+  wrong(what: string): void
+}
+
+/** ms in which a server that is asked to stop has to end */
+const STOPS_WITHIN = 10_000
+/** ms that something is silent, standing still or away */
+const AWHILE = 2500
+
+const oneThatRuns = ({ place, random }: Struck): Server =>
+  random.one(place.servers.filter(({ state }) => state === 'up'))
+
+async function kill(struck: Struck, server: Server): Promise<void> {
+  await struck.place.end(server, 'SIGKILL')
+  await pause(struck.random.below(500))
+  await struck.place.start(server)
+}
+
+export const FAULTS = {
+  async 'kill -9 of a server'(struck) {
+    await kill(struck, oneThatRuns(struck))
+  },
+  async 'kill -9 of both servers'(struck) {
+    await Promise.all(struck.place.servers.map((server) => kill(struck, server)))
+  },
+  async 'SIGTERM to a server'(struck) {
+    const server = oneThatRuns(struck)
+    const { code, ms } = await struck.place.end(server, 'SIGTERM')
+    if (code !== 0) struck.wrong(`a server that was asked to stop ended with ${code}`)
+    if (ms > STOPS_WITHIN) struck.wrong(`a server that was asked to stop took ${Math.round(ms)} ms`)
+    await struck.place.start(server)
+  },
+  async 'a server paused past its lease'(struck) {
+    const { place, random, lease } = struck
+    const server = oneThatRuns(struck)
+    place.pause(server)
+    // some of its clients leave, the others are there when it goes on
+    await pause(random.below(1000))
+    server.clients.cut(0.5, random.next)
+    await pause(lease * 1000 + 500)
+    place.resume(server)
+  },
+  async 'connections cut'({ place, random }) {
+    for (const { clients } of place.servers) clients.cut(0.7, random.next)
+  },
+  async 'connections silent'({ place, random }) {
+    const { clients } = random.one(place.servers)
+    clients.goSilent()
+    await pause(AWHILE)
+    clients.heal()
+  },
+  async 'the database cut off from a server'(struck) {
+    const { database } = oneThatRuns(struck)
+    database.away(true)
+    await pause(struck.random.below(AWHILE))
+    database.away(false)
+  },
+  async 'Postgres restarted'({ place }) {
+    await place.restartPostgres('fast')
+  },
+  async 'Postgres crashed'({ place }) {
+    await place.restartPostgres('immediate')
+  },
+  async 'LISTEN cut'({ place, wrong }) {
+    if ((await place.cutListen()) === 0) wrong('no server was listening')
+  },
+  async 'LISTEN silent'({ place }) {
+    for (const { database } of place.servers) database.goSilent(LISTEN)
+    await pause(AWHILE)
+    for (const { database } of place.servers) database.heal()
+  },
+} satisfies Record<string, (struck: Struck) => Promise<void>>
+
+export type Fault = keyof typeof FAULTS

@@ -1,0 +1,165 @@
+/**
+ * Two real servers on one Postgres, each of which can be killed, paused, ended and started again where it was, with a TCP
+ * proxy before each of them (connections of its clients are cut there) and one between it and Postgres.
+ */
+import { once } from 'node:events'
+import { mkdir, rm } from 'node:fs/promises'
+import net from 'node:net'
+import path from 'node:path'
+import pg from 'pg'
+import { type Embedded, startEmbedded } from '../../../src/platform/postgres/embedded/embedded.ts'
+import { findPostmaster } from '../../../src/platform/postgres/embedded/postmaster.ts'
+import { newDataDir } from '../../support/data-dir.ts'
+import { type RunningServer, startServer } from '../../support/process.ts'
+import { type TcpProxy, tcpProxy } from '../../support/tcp-proxy.ts'
+import { pause, untilTrue } from './waiting.ts'
+
+export const KEY = 'cpk_chaos_events_admin_key'
+export const SECRETS_KEYS = `k:${Buffer.alloc(32, 1).toString('base64')}`
+
+/** application_name of the connections that LISTEN */
+export const LISTEN = 'pilothouse listen'
+
+export interface Server {
+  name: string
+  /** its own address, through nothing */
+  direct: string
+  /** through the proxy whose connections are cut */
+  url: string
+  state: 'up' | 'paused' | 'down'
+  running: RunningServer | null
+  clients: TcpProxy
+  database: TcpProxy
+}
+
+export interface Place {
+  servers: readonly Server[]
+  /** of the servers and whoever acts as one */
+  dataDir: string
+  /** direct */
+  databaseUrl: string
+  /** Starts one that is down, where it was. */
+  start(server: Server): Promise<void>
+  /** Resolves with how the process has ended. */
+  end(server: Server, signal: 'SIGTERM' | 'SIGKILL'): Promise<{ code: number | null; ms: number }>
+  pause(server: Server): void
+  resume(server: Server): void
+  /** `fast`: with a word to every session; `immediate`: as in a crash. Resolves when another Postgres answers. */
+  restartPostgres(how: 'fast' | 'immediate'): Promise<void>
+  /** Ends the sessions that LISTEN, of every server. How many. */
+  cutListen(): Promise<number>
+  /** Rows of a statement on a connection of its own, tried again while the database is away. */
+  rows<T extends pg.QueryResultRow>(sql: string, values?: unknown[]): Promise<T[]>
+  close(): Promise<void>
+}
+
+export async function openPlace(settings: Record<string, string>): Promise<Place> {
+  const dataDir = newDataDir()
+  await mkdir(dataDir, { mode: 0o711 })
+  // no fsync: the machine does not fail. But what was committed has to survive a crash of Postgres
+  const postgres = await startEmbedded({ dataDir, settings: { fsync: 'off', max_connections: '200' } })
+  const servers: Server[] = []
+  const place: Place = {
+    servers,
+    dataDir,
+    databaseUrl: postgres.url,
+    async start(server) {
+      server.running = await startServer({
+        DATA_DIR: path.join(dataDir, 'server'),
+        DATABASE_URL: server.database.url,
+        PORT: new URL(server.direct).port,
+        SECRETS_KEYS,
+        CONTROL_PLANE_API_KEY: KEY,
+        LOG_LEVEL: 'warn',
+        LOG_FORMAT: 'json',
+        RATE_LIMIT: '0',
+        REQUESTS_AT_ONCE: '0',
+        SWEEP_SECONDS: '1',
+        ...settings,
+      })
+      server.state = 'up'
+    },
+    async end(server, signal) {
+      const { child, ended } = server.running!
+      const since = performance.now()
+      server.state = 'down'
+      child.kill(signal)
+      const { code } = await ended
+      server.running = null
+      return { code, ms: performance.now() - since }
+    },
+    pause(server) {
+      server.state = 'paused'
+      server.running!.child.kill('SIGSTOP')
+    },
+    resume(server) {
+      server.running!.child.kill('SIGCONT')
+      server.state = 'up'
+    },
+    async restartPostgres(how) {
+      const folder = path.join(dataDir, 'postgres')
+      const { pid } = findPostmaster(folder)!
+      process.kill(pid, how === 'fast' ? 'SIGINT' : 'SIGQUIT')
+      await untilTrue(async () => (findPostmaster(folder)?.pid ?? pid) !== pid)
+      await place.rows('SELECT 1')
+    },
+    cutListen: async () =>
+      (await place.rows('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1', [LISTEN]))
+        .length,
+    async rows(sql, values) {
+      for (;;) {
+        const client = new pg.Client({ connectionString: postgres.url, connectionTimeoutMillis: 2000 })
+        client.on('error', () => {})
+        try {
+          await client.connect()
+          // biome-ignore lint/suspicious/noExplicitAny: whoever asks knows the columns
+          return (await client.query(sql, values)).rows as any
+        } catch (error) {
+          if (!isOutage(error)) throw error
+          await pause(50)
+        } finally {
+          await client.end().catch(() => {})
+        }
+      }
+    },
+    async close() {
+      for (const server of servers) {
+        server.running?.child.kill('SIGKILL')
+        server.clients.close()
+        server.database.close()
+      }
+      await Promise.all(servers.map((server) => server.running?.ended))
+      await postgres.stop()
+      await rm(dataDir, { recursive: true, force: true })
+    },
+  }
+  try {
+    for (const name of ['A', 'B']) servers.push(await newServer(name, postgres))
+    // one after the other: the first one makes the tables
+    for (const server of servers) await place.start(server)
+  } catch (error) {
+    await place.close()
+    throw error
+  }
+  return place
+}
+
+async function newServer(name: string, postgres: Embedded): Promise<Server> {
+  const direct = `http://127.0.0.1:${await freePort()}`
+  const [clients, database] = await Promise.all([tcpProxy(direct), tcpProxy(postgres.url)])
+  return { name, direct, url: clients.url.replace(/\/$/, ''), state: 'down', running: null, clients, database }
+}
+
+/** A SQLSTATE of the kinds «connection» and «operator intervention», or none at all: nobody answered. */
+function isOutage(error: unknown): boolean {
+  const { code } = error as { code?: string }
+  return code === undefined || !/^[0-9A-Z]{5}$/.test(code) || /^(08|57)/.test(code)
+}
+
+async function freePort(): Promise<number> {
+  const probe = net.createServer().listen(0, '127.0.0.1')
+  await once(probe, 'listening')
+  const { port } = probe.address() as net.AddressInfo
+  probe.close()
+  return port
+}

@@ -1,0 +1,90 @@
+/** Server-sent events as a client of its own reads them, on a connection of its own, at the pace that it likes. */
+import http from 'node:http'
+import { StringDecoder } from 'node:string_decoder'
+import { CUT, type End, NO_ANSWER } from './wire.ts'
+
+export interface Message {
+  event: string
+  id: string | null
+  data: string
+}
+
+export interface Request {
+  url: string
+  method: 'GET' | 'POST'
+  headers: Record<string, string>
+  body?: string
+  signal: AbortSignal
+  /** Answers how the stream has ended, if this was its last message. */
+  message(message: Message): End | undefined
+  heard(): void
+  /** Called with what was received once there is an answer: to stop reading for a while. */
+  pace?(response: http.IncomingMessage): void
+}
+
+/** Resolves when the response has ended, however it did. */
+export function readStream(request: Request): Promise<End> {
+  const { url, method, headers, body, signal } = request
+  return new Promise((resolve) => {
+    let end: End = NO_ANSWER
+    const outgoing = http.request(url, { method, headers, agent: false, signal }, (response) => {
+      const type = response.headers['content-type'] ?? ''
+      if (response.statusCode !== 200 || !type.startsWith('text/event-stream'))
+        return void refusal(response).then(resolve)
+      end = CUT
+      const feed = messages((message) => {
+        end = request.message(message) ?? end
+      })
+      response.on('data', (chunk: Buffer) => {
+        request.heard()
+        feed(chunk)
+      })
+      response.on('error', () => {})
+      response.on('close', () => resolve(end))
+      request.pace?.(response)
+    })
+    outgoing.on('error', () => resolve(end))
+    outgoing.end(body)
+  })
+}
+
+/** An answer that is no stream. */
+async function refusal(response: http.IncomingMessage): Promise<End> {
+  let text = ''
+  try {
+    for await (const chunk of response.setEncoding('utf8')) text += chunk
+    const answer = JSON.parse(text)
+    const code = answer.code ?? answer.errors?.[0]?.extensions?.code
+    return { how: `${response.statusCode} ${code}` }
+  } catch {
+    return { how: String(response.statusCode) }
+  }
+}
+
+/** The parser of the standard (https://html.spec.whatwg.org/multipage/server-sent-events.html), without `retry`. */
+function messages(on: (message: Message) => void): (chunk: Buffer) => void {
+  const decoder = new StringDecoder('utf8')
+  let rest = ''
+  let id: string | null = null
+  let event = ''
+  let data: string[] = []
+  function line(text: string): void {
+    if (text === '') {
+      if (data.length > 0) on({ event: event || 'message', id, data: data.join('\n') })
+      event = ''
+      data = []
+      return
+    }
+    const colon = text.indexOf(':')
+    const field = colon === -1 ? text : text.slice(0, colon)
+    const value = colon === -1 ? '' : text.slice(text[colon + 1] === ' ' ? colon + 2 : colon + 1)
+    if (field === 'data') data.push(value)
+    else if (field === 'event') event = value
+    else if (field === 'id' && !value.includes('\0')) id = value
+  }
+  return (chunk) => {
+    const lines = (rest + decoder.write(chunk)).split(/\r\n|\n|\r/)
+    rest = lines.pop()!
+    for (const one of lines) line(one)
+  }
+}

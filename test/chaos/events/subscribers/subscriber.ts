@@ -1,0 +1,103 @@
+/**
+ * A client as it should be: it keeps the cursor of what it got last, and goes on from there with another server whenever its
+ * stream ends before its time, is refused, or goes silent. What it got it keeps in the order in which it came.
+ */
+import { randomUUID } from 'node:crypto'
+import type { Place } from '../place.ts'
+import { pause } from '../waiting.ts'
+import type { End, Got, Scope, Wire } from './wire.ts'
+
+/** ms without any sign of life while events are written, after which a client takes its stream for dead */
+const SILENCE = 6000
+/** ms between two tries */
+const AGAIN = 100
+
+export interface SubscriberOptions {
+  /** what it is called in the report; those of one kind are told of together */
+  kind: string
+  wire: Wire
+  scope?: Scope
+  key: string
+  /** cursor that it begins behind; null: with the present, which it is told first */
+  after: string | null
+  /** past the proxy: whoever reads slowly has to be felt by the server */
+  direct?: true
+  /** which server comes first */
+  first: number
+}
+
+export class Subscriber {
+  readonly id = randomUUID()
+  readonly kind: string
+  readonly scope: Scope
+  readonly key: string
+  readonly got: Got[] = []
+  /** the status that its first stream began with; null: it began behind a cursor */
+  snapshot: Got | null = null
+  readonly began: string | null
+  /** how often its streams ended in each way */
+  readonly ends: Record<string, number> = {}
+  #after: string | null
+  #leave = new AbortController()
+  #closed = false
+  /** Resolves when it follows no more: it was closed, or its key is not good any more. */
+  readonly done: Promise<void>
+
+  constructor(place: Place, { kind, wire, scope = {}, key, after, direct, first }: SubscriberOptions) {
+    this.kind = kind
+    this.scope = scope
+    this.key = key
+    this.began = after
+    this.#after = after
+    this.done = this.#follow(place, wire, direct ? 'direct' : 'url', first)
+  }
+
+  /** Lets it go to another server, as if its connection were gone. */
+  leave(): void {
+    this.#leave.abort()
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    this.leave()
+    await this.done
+  }
+
+  async #follow(place: Place, wire: Wire, way: 'direct' | 'url', first: number): Promise<void> {
+    for (let turn = first; !this.#closed; turn++) {
+      this.#leave = new AbortController()
+      const { signal } = this.#leave
+      let timer: NodeJS.Timeout | undefined
+      const heard = () => {
+        if (timer) timer.refresh()
+        else timer = setTimeout(() => this.leave(), SILENCE)
+      }
+      heard()
+      const end = await wire({
+        url: place.servers[turn % place.servers.length]![way],
+        key: this.key,
+        scope: this.scope,
+        after: this.#after,
+        got: (event) => this.#take(event),
+        heard,
+        signal,
+      })
+      clearTimeout(timer)
+      if (this.#closed) return
+      this.#count(end)
+      if (end.cursor) this.#after = end.cursor
+      if (end.how.startsWith('401')) return
+      await pause(AGAIN)
+    }
+  }
+
+  #take(event: Got): void {
+    if (this.#after === null && this.scope.deploymentId) this.snapshot = event
+    else this.got.push(event)
+    this.#after = event.cursor
+  }
+
+  #count({ how }: End): void {
+    this.ends[how] = (this.ends[how] ?? 0) + 1
+  }
+}
