@@ -9,10 +9,13 @@ export async function eventStreams(): Promise<boolean> {
   const report = await run({
     seed: Number(process.env.CHAOS_SEED ?? Date.now() % 1_000_000),
     events: EVENTS,
-    pace: 75_000,
-    atMost: 110_000,
+    pace: 40_000,
+    atMost: 115_000,
     faults: Object.keys(FAULTS) as Fault[],
-    writers: { called: 3, moved: 4 },
+    writers: { called: 3, moved: 4, built: 2 },
+    lease: 3,
+    awhile: 2_500,
+    revokedWithin: 5_000,
     each: 4,
   })
   print(report)

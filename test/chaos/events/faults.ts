@@ -1,21 +1,23 @@
 /** What happens to the servers, their connections and their Postgres. Each fault resolves when everything is there again. */
 import { LISTEN, type Place, type Server } from './place.ts'
 import type { Random } from './random.ts'
-import { pause } from './waiting.ts'
+import type { Subscriber } from './subscribers/subscriber.ts'
+import { pause, untilTrue } from './waiting.ts'
 
 export interface Struck {
   place: Place
   random: Random
+  subscribers: readonly Subscriber[]
   /** s: the lease that a paused server loses */
   lease: number
+  /** ms that something is silent or away */
+  awhile: number
   /** Complains of what is not as it must be. */
   wrong(what: string): void
 }
 
 /** ms in which a server that is asked to stop has to end */
 const STOPS_WITHIN = 10_000
-/** ms that something is silent, standing still or away */
-const AWHILE = 2500
 
 const oneThatRuns = ({ place, random }: Struck): Server =>
   random.one(place.servers.filter(({ state }) => state === 'up'))
@@ -35,7 +37,17 @@ export const FAULTS = {
   },
   async 'SIGTERM to a server'(struck) {
     const server = oneThatRuns(struck)
+    // one that reads slowly hears it later, or was cut off before
+    const streams = struck.subscribers.flatMap(({ stream, slow }) =>
+      stream?.server === server && !slow ? [stream] : [],
+    )
+    const told = streams.filter(({ heard }) => heard).map(({ ended }) => ended)
     const { code, ms } = await struck.place.end(server, 'SIGTERM')
+    const without = (await Promise.all(told)).filter(
+      ({ how, cursor }) => how !== 'left' && !(how === 'UNAVAILABLE' && cursor),
+    )
+    for (const { how } of without)
+      struck.wrong(`a stream of a server that was asked to stop ended without a cursor: ${how}`)
     if (code !== 0) struck.wrong(`a server that was asked to stop ended with ${code}`)
     if (ms > STOPS_WITHIN) struck.wrong(`a server that was asked to stop took ${Math.round(ms)} ms`)
     await struck.place.start(server)
@@ -53,16 +65,16 @@ export const FAULTS = {
   async 'connections cut'({ place, random }) {
     for (const { clients } of place.servers) clients.cut(0.7, random.next)
   },
-  async 'connections silent'({ place, random }) {
+  async 'connections silent'({ place, random, awhile }) {
     const { clients } = random.one(place.servers)
     clients.goSilent()
-    await pause(AWHILE)
+    await pause(awhile)
     clients.heal()
   },
   async 'the database cut off from a server'(struck) {
     const { database } = oneThatRuns(struck)
     database.away(true)
-    await pause(struck.random.below(AWHILE))
+    await pause(struck.random.below(struck.awhile))
     database.away(false)
   },
   async 'Postgres restarted'({ place }) {
@@ -71,12 +83,13 @@ export const FAULTS = {
   async 'Postgres crashed'({ place }) {
     await place.restartPostgres('immediate')
   },
-  async 'LISTEN cut'({ place, wrong }) {
-    if ((await place.cutListen()) === 0) wrong('no server was listening')
+  async 'LISTEN cut'({ place }) {
+    // after an absence of the database they are back within seconds
+    await untilTrue(async () => (await place.cutListen()) > 0)
   },
-  async 'LISTEN silent'({ place }) {
+  async 'LISTEN silent'({ place, awhile }) {
     for (const { database } of place.servers) database.goSilent(LISTEN)
-    await pause(AWHILE)
+    await pause(awhile)
     for (const { database } of place.servers) database.heal()
   },
 } satisfies Record<string, (struck: Struck) => Promise<void>>

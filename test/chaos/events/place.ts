@@ -36,6 +36,8 @@ export interface Place {
   servers: readonly Server[]
   /** of the servers and whoever acts as one */
   dataDir: string
+  /** of the servers' `directory` integration */
+  gitDirectory: string
   /** direct */
   databaseUrl: string
   /** Starts one that is down, where it was. */
@@ -62,11 +64,13 @@ export async function openPlace(settings: Record<string, string>): Promise<Place
   const place: Place = {
     servers,
     dataDir,
+    gitDirectory: path.join(dataDir, 'git'),
     databaseUrl: postgres.url,
     async start(server) {
       server.running = await startServer({
         DATA_DIR: path.join(dataDir, 'server'),
         DATABASE_URL: server.database.url,
+        GIT_DIRECTORY: place.gitDirectory,
         PORT: new URL(server.direct).port,
         SECRETS_KEYS,
         CONTROL_PLANE_API_KEY: KEY,

@@ -2,12 +2,14 @@
  * Subscribers on two servers while revisions move at full speed and everything between them breaks: what did each of them get,
  * compared with the log as it is at the end?
  */
+import { startBuilds } from './builds.ts'
 import { Calls } from './calls.ts'
 import { FAULTS, type Fault } from './faults.ts'
 import { openPlace, type Place } from './place.ts'
 import { type Population, subscribe } from './population.ts'
 import { random } from './random.ts'
 import type { Kind, Report } from './report.ts'
+import { revoke } from './revoked.ts'
 import { isUpToDate, judge, type Log, NONE, readLog } from './truth.ts'
 import { pause, untilTrue } from './waiting.ts'
 import { prepareWriters } from './writers.ts'
@@ -16,25 +18,30 @@ export interface Plan {
   seed: number
   /** events that are to be written, at least */
   events: number
-  /** ms in which they are written at best: if that is too fast for the machine, it takes longer */
+  /** ms in which they are written at best: not faster, so that there is something to be seen of every fault */
   pace: number
   /** ms after which no more is written, however few they are */
   atMost: number
   /** what happens; in an order of the seed's, and again from the beginning while events are written */
   faults: readonly Fault[]
-  /** callers of the API, and movers */
-  writers: { called: number; moved: number }
+  /** deployments, by who moves their revisions: callers of the API, movers, the servers' own workers */
+  writers: { called: number; moved: number; built: number }
+  /** s: of the leases of the servers' own workers; a server is paused for longer */
+  lease: number
+  /** ms that something is silent or away */
+  awhile: number
+  /** ms from a revocation to the end of the last stream of its key */
+  revokedWithin: number
   /** subscribers of each kind */
   each: number
 }
 
-/** s */
-const LEASE = 3
-/** ms without any delivery after which nobody gets anything any more */
-const STILL = 20_000
+/** ms without any delivery after which nobody gets anything any more, and in all after the last event */
+const STILL = 15_000
+const LATEST = 40_000
 
 export async function run(plan: Plan): Promise<Report> {
-  const place = await openPlace({ RUNTIME: 'none', LEASE_SECONDS: String(LEASE) })
+  const place = await openPlace({ RUNTIME: 'process', LEASE_SECONDS: String(plan.lease) })
   try {
     return await runAt(place, plan)
   } finally {
@@ -48,17 +55,27 @@ async function runAt(place: Place, plan: Plan): Promise<Report> {
   const wrong: string[] = []
   const happened: Record<string, number> = {}
   const writers = await prepareWriters(place, calls, random(plan.seed + 1), plan.writers)
-  const { key } = await calls.newKey({ role: 'viewer' })
+  const builds = await startBuilds(place, calls, plan.writers.built)
+  const [good, revoked] = [await calls.newKey({ role: 'viewer' }), await calls.newKey({ role: 'viewer' })]
   const before = await readLog(place)
   const begin = before.rows.length
-  const population = subscribe(place, key, before.cursor(begin), writers, plan.each)
-
   let written = 0
+  let counting = true
+  const population = subscribe({
+    place,
+    keys: { good: good.key, revoked: revoked.key },
+    after: before.cursor(begin),
+    deployments: [writers.called[0]!, writers.moved[0]!, ...builds.ids.slice(0, 1)],
+    each: plan.each,
+    // nobody stands still when there is nothing more to come
+    written: () => (counting ? written : Number.POSITIVE_INFINITY),
+    still: plan.events / 5,
+  })
+
   const since = performance.now()
   const elapsed = () => performance.now() - since
   const over = () => written >= plan.events || elapsed() > plan.atMost
-  await writers.go(() => written > plan.events * Math.min(1, elapsed() / plan.pace))
-  let counting = true
+  await writers.go(() => written > plan.events * (elapsed() / plan.pace))
   const counted = (async () => {
     while (counting) {
       const [row] = await place.rows<{ sequence: number }>('SELECT sequence::int FROM event_counters')
@@ -69,7 +86,14 @@ async function runAt(place: Place, plan: Plan): Promise<Report> {
 
   const strike = async (fault: Fault) => {
     happened[fault] = (happened[fault] ?? 0) + 1
-    await FAULTS[fault]({ place, random: chance, lease: LEASE, wrong: (what) => wrong.push(what) })
+    await FAULTS[fault]({
+      place,
+      random: chance,
+      subscribers: population.all,
+      lease: plan.lease,
+      awhile: plan.awhile,
+      wrong: (what) => wrong.push(what),
+    })
   }
   let deck: Fault[] = []
   for (let round = 0; round === 0 || deck.length > 0 || !over(); ) {
@@ -84,9 +108,11 @@ async function runAt(place: Place, plan: Plan): Promise<Report> {
     const next = written + chance.below(plan.events / plan.faults.length / 2)
     await untilTrue(() => written >= next || over())
   }
+  const took = await revoke(calls, revoked.id, population.revoked)
+  if (took > plan.revokedWithin) wrong.push(`a key that was revoked had streams for ${Math.round(took)} ms`)
   await untilTrue(over)
   counting = false
-  await Promise.all([counted, writers.stop()])
+  await Promise.all([counted, writers.stop(), builds.stop()])
 
   const log = await readLog(place)
   await untilDelivered(population, log)
@@ -96,23 +122,26 @@ async function runAt(place: Place, plan: Plan): Promise<Report> {
 }
 
 /** Until everybody has everything, or nobody gets anything any more. */
-async function untilDelivered({ all }: Population, log: Log): Promise<void> {
+async function untilDelivered({ all, revoked }: Population, log: Log): Promise<void> {
   const count = () => all.reduce((sum, { got }) => sum + got.length, 0)
-  let [delivered, since] = [count(), performance.now()]
+  const began = performance.now()
+  let [delivered, since] = [count(), began]
   await untilTrue(() => {
     if (count() > delivered) [delivered, since] = [count(), performance.now()]
-    return all.every((subscriber) => isUpToDate(log, subscriber)) || performance.now() - since > STILL
+    const now = performance.now()
+    if (now - since > STILL || now - began > LATEST) return true
+    return all.every((one) => revoked.includes(one) || isUpToDate(log, one))
   }, 100)
 }
 
-function tell({ all }: Population, log: Log): Record<string, Kind> {
+function tell(population: Population, log: Log): Record<string, Kind> {
   const kinds: Record<string, Kind> = {}
-  for (const subscriber of all) {
+  for (const subscriber of population.all) {
     const kind = kinds[subscriber.kind] ?? { ...NONE, subscribers: 0, ends: {} }
     kinds[subscriber.kind] = kind
     kind.subscribers++
     for (const [how, times] of Object.entries(subscriber.ends)) kind.ends[how] = (kind.ends[how] ?? 0) + times
-    for (const [figure, count] of Object.entries(judge(log, subscriber, true)))
+    for (const [figure, count] of Object.entries(judge(log, subscriber, !population.revoked.includes(subscriber))))
       kind[figure as keyof typeof NONE] += count
   }
   return kinds

@@ -41,8 +41,9 @@ export async function prepareWriters(
   let holder: Holder | null = null
   let mover: Movers | null = null
 
-  async function make(deploymentId: string): Promise<void> {
+  async function make(deploymentId: string, ahead: () => boolean): Promise<void> {
     for (let n = 1; !stopped; n++) {
+      while (ahead() && !stopped) await pause(10)
       const body = { source_revision_config: { image_uri: `registry.example.com/agent:${n}` } }
       const path = `/v2/deployments/${deploymentId}/revisions`
       const made = await calls.once({ method: 'POST', path, body })
@@ -58,7 +59,7 @@ export async function prepareWriters(
     async go(ahead) {
       holder = startHolder(place, { listenerId, key }, random)
       mover = await startMovers(place, moved, random, ahead)
-      for (const { id } of called) running.push(make(id))
+      for (const { id } of called) running.push(make(id, ahead))
     },
     async stop() {
       stopped = true

@@ -3,7 +3,7 @@
  * stream ends before its time, is refused, or goes silent. What it got it keeps in the order in which it came.
  */
 import { randomUUID } from 'node:crypto'
-import type { Place } from '../place.ts'
+import type { Place, Server } from '../place.ts'
 import { pause } from '../waiting.ts'
 import type { End, Got, Scope, Wire } from './wire.ts'
 
@@ -11,6 +11,14 @@ import type { End, Got, Scope, Wire } from './wire.ts'
 const SILENCE = 6000
 /** ms between two tries */
 const AGAIN = 100
+
+/** One connection to one server. */
+export interface Stream {
+  server: Server
+  /** something came */
+  heard: boolean
+  ended: Promise<End>
+}
 
 export interface SubscriberOptions {
   /** what it is called in the report; those of one kind are told of together */
@@ -20,8 +28,8 @@ export interface SubscriberOptions {
   key: string
   /** cursor that it begins behind; null: with the present, which it is told first */
   after: string | null
-  /** past the proxy: whoever reads slowly has to be felt by the server */
-  direct?: true
+  /** past the proxy, which would take what nobody reads: the server has to feel it */
+  slow?: boolean
   /** which server comes first */
   first: number
 }
@@ -35,21 +43,25 @@ export class Subscriber {
   /** the status that its first stream began with; null: it began behind a cursor */
   snapshot: Got | null = null
   readonly began: string | null
+  readonly slow: boolean
   /** how often its streams ended in each way */
   readonly ends: Record<string, number> = {}
+  /** the one that it has, or had last */
+  stream: Stream | null = null
   #after: string | null
   #leave = new AbortController()
   #closed = false
   /** Resolves when it follows no more: it was closed, or its key is not good any more. */
   readonly done: Promise<void>
 
-  constructor(place: Place, { kind, wire, scope = {}, key, after, direct, first }: SubscriberOptions) {
+  constructor(place: Place, { kind, wire, scope = {}, key, after, slow = false, first }: SubscriberOptions) {
     this.kind = kind
     this.scope = scope
     this.key = key
     this.began = after
     this.#after = after
-    this.done = this.#follow(place, wire, direct ? 'direct' : 'url', first)
+    this.slow = slow
+    this.done = this.#follow(place, wire, first)
   }
 
   /** Lets it go to another server, as if its connection were gone. */
@@ -63,32 +75,40 @@ export class Subscriber {
     await this.done
   }
 
-  async #follow(place: Place, wire: Wire, way: 'direct' | 'url', first: number): Promise<void> {
+  async #follow(place: Place, wire: Wire, first: number): Promise<void> {
     for (let turn = first; !this.#closed; turn++) {
-      this.#leave = new AbortController()
-      const { signal } = this.#leave
-      let timer: NodeJS.Timeout | undefined
-      const heard = () => {
-        if (timer) timer.refresh()
-        else timer = setTimeout(() => this.leave(), SILENCE)
-      }
-      heard()
-      const end = await wire({
-        url: place.servers[turn % place.servers.length]![way],
-        key: this.key,
-        scope: this.scope,
-        after: this.#after,
-        got: (event) => this.#take(event),
-        heard,
-        signal,
-      })
-      clearTimeout(timer)
+      const server = place.servers[turn % place.servers.length]!
+      const end = await this.#connect(server, wire)
       if (this.#closed) return
       this.#count(end)
       if (end.cursor) this.#after = end.cursor
-      if (end.how.startsWith('401')) return
+      if (end.how.startsWith('401 ')) return
       await pause(AGAIN)
     }
+  }
+
+  async #connect(server: Server, wire: Wire): Promise<End> {
+    this.#leave = new AbortController()
+    const { signal } = this.#leave
+    // one that stands still hears nothing, and that is its own doing
+    const silent = this.slow ? null : setTimeout(() => this.leave(), SILENCE)
+    const ended = wire({
+      url: this.slow ? server.direct : server.url,
+      key: this.key,
+      scope: this.scope,
+      after: this.#after,
+      got: (event) => this.#take(event),
+      heard() {
+        stream.heard = true
+        silent?.refresh()
+      },
+      signal,
+    }).then((end) => (signal.aborted ? { how: 'left' } : end))
+    const stream: Stream = { server, heard: false, ended }
+    this.stream = stream
+    const end = await ended
+    if (silent) clearTimeout(silent)
+    return end
   }
 
   #take(event: Got): void {

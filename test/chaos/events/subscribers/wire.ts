@@ -17,7 +17,7 @@ export interface Got {
 /** How a stream was ended. */
 export interface End {
   /**
-   * `complete`; `cut`: without a word; `no answer`: it never began; otherwise the code of an error, or status and code of an
+   * `complete`; `cut`: without a word; `no answer`: it never began; `left`: by the client; otherwise the code of an error, or status and code of an
    * answer that was no stream
    */
   how: string

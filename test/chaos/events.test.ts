@@ -1,0 +1,33 @@
+// The short form of `npm run chaos -- events`: two servers, subscribers of every kind, each fault once. How fast the machine is
+// decides how long it takes, not how it ends.
+import { expect, test } from 'vitest'
+import { print, totalOf } from './events/report.ts'
+import { run } from './events/run.ts'
+
+test('no subscriber loses an event, gets one twice or out of order while servers, connections and Postgres break', async () => {
+  const report = await run({
+    seed: Date.now() % 1_000_000,
+    events: 1200,
+    pace: 8_000,
+    atMost: 100_000,
+    faults: [
+      'kill -9 of a server',
+      'SIGTERM to a server',
+      'a server paused past its lease',
+      'connections cut',
+      'Postgres restarted',
+      'LISTEN cut',
+    ],
+    writers: { called: 1, moved: 3, built: 1 },
+    lease: 2,
+    awhile: 500,
+    revokedWithin: 30_000,
+    each: 1,
+  })
+  const { delivered, ...faults } = totalOf(report)
+  const asItMustBe = { lost: 0, doubled: 0, outOfOrder: 0, wrong: 0 }
+  if (report.wrong.length > 0 || Object.values(faults).some((count) => count > 0)) print(report)
+  expect({ ...faults, others: report.wrong }).toEqual({ ...asItMustBe, others: [] })
+  expect(report.written).toBeGreaterThanOrEqual(1200)
+  expect(delivered).toBeGreaterThan(report.written)
+}, 180_000)

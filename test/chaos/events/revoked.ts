@@ -1,0 +1,12 @@
+/** A key that is revoked while its streams are open: they end, and no other. */
+import type { Calls } from './calls.ts'
+import type { Subscriber } from './subscribers/subscriber.ts'
+
+/** Resolves with how long it took until the last of its streams had ended and no new one was to be had, in ms. */
+export async function revoke(calls: Calls, keyId: string, its: readonly Subscriber[]): Promise<number> {
+  const query = `mutation($id: ID!) { revokeApiKey(input: { apiKeyId: $id }) { ... on Error { message } } }`
+  await calls.untilDone({ method: 'POST', path: '/graphql', body: { query, variables: { id: keyId } } })
+  const since = performance.now()
+  await Promise.all(its.map(({ done }) => done))
+  return performance.now() - since
+}
