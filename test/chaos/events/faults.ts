@@ -25,7 +25,13 @@ const oneThatRuns = ({ place, random }: Struck): Server =>
 async function kill(struck: Struck, server: Server): Promise<void> {
   await struck.place.end(server, 'SIGKILL')
   await pause(struck.random.below(500))
-  await struck.place.start(server)
+  await start(struck, server)
+}
+
+/** Half of the clients come over, so that the next fault meets streams wherever it strikes. */
+async function start({ place, random, subscribers }: Struck, server: Server): Promise<void> {
+  await place.start(server)
+  for (const one of subscribers) if (one.stream?.server !== server && random.next() < 0.5) one.leave()
 }
 
 export const FAULTS = {
@@ -38,10 +44,8 @@ export const FAULTS = {
   async 'SIGTERM to a server'(struck) {
     const server = oneThatRuns(struck)
     // one that reads slowly hears it later, or was cut off before
-    const streams = struck.subscribers.flatMap(({ stream, slow }) =>
-      stream?.server === server && !slow ? [stream] : [],
-    )
-    const told = streams.filter(({ heard }) => heard).map(({ ended }) => ended)
+    const streams = struck.subscribers.filter(({ slow, asks }) => !slow && !asks).flatMap(({ stream }) => stream ?? [])
+    const told = streams.filter((stream) => stream.server === server && stream.heard).map(({ ended }) => ended)
     const { code, ms } = await struck.place.end(server, 'SIGTERM')
     const without = (await Promise.all(told)).filter(
       ({ how, cursor }) => how !== 'left' && !(how === 'UNAVAILABLE' && cursor),
@@ -50,7 +54,7 @@ export const FAULTS = {
       struck.wrong(`a stream of a server that was asked to stop ended without a cursor: ${how}`)
     if (code !== 0) struck.wrong(`a server that was asked to stop ended with ${code}`)
     if (ms > STOPS_WITHIN) struck.wrong(`a server that was asked to stop took ${Math.round(ms)} ms`)
-    await struck.place.start(server)
+    await start(struck, server)
   },
   async 'a server paused past its lease'(struck) {
     const { place, random, lease } = struck

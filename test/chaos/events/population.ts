@@ -1,14 +1,25 @@
 /** Who listens: clients of every transport, of the workspace and of single deployments, fast and slow ones, early and late. */
 import type { Place } from './place.ts'
 import { graphqlSse } from './subscribers/graphql-sse.ts'
+import { restPages } from './subscribers/rest.ts'
 import { slowly } from './subscribers/slow.ts'
 import { Subscriber, type SubscriberOptions } from './subscribers/subscriber.ts'
 import type { Wire } from './subscribers/wire.ts'
 
-/** The kinds that follow the workspace and its deployments at full speed. */
-const KINDS: readonly (readonly [kind: string, wire: Wire, status: boolean])[] = [
-  ['SSE, revisionStatusChanged', graphqlSse(), true],
-  ['SSE, revisionStatusChanged, other fields', graphqlSse('other'), true],
+interface Kind {
+  name: string
+  wire: Wire
+  /** only changes of status */
+  status?: true
+  /** no stream: it asks again and again */
+  asks?: true
+}
+
+/** They follow the workspace and its deployments at full speed. */
+const KINDS: readonly Kind[] = [
+  { name: 'SSE, revisionStatusChanged', wire: graphqlSse(), status: true },
+  { name: 'SSE, revisionStatusChanged, other fields', wire: graphqlSse('other'), status: true },
+  { name: 'REST, JSON pages', wire: restPages, asks: true },
 ]
 
 export interface Population {
@@ -38,35 +49,37 @@ export interface PopulationOptions {
 
 export function subscribe({ place, keys, after, deployments, each, written, still }: PopulationOptions): Population {
   const all: Subscriber[] = []
-  function join(options: Omit<SubscriberOptions, 'first' | 'key'>, key = keys.good): Subscriber {
-    const subscriber = new Subscriber(place, { ...options, key, first: all.length })
+  function join(
+    { name, wire, asks }: Kind,
+    {
+      what = '',
+      key = keys.good,
+      ...how
+    }: Pick<SubscriberOptions, 'scope' | 'after' | 'slow'> & { what?: string; key?: string },
+  ): Subscriber {
+    const subscriber = new Subscriber(place, { kind: name + what, wire, asks, key, first: all.length, ...how })
     all.push(subscriber)
     return subscriber
   }
-  for (const [kind, wire, status] of KINDS) {
-    const of = status ? { status: true as const } : {}
-    for (let i = 0; i < each; i++) join({ kind, wire, scope: of, after })
-    // the last one begins with the present
-    for (const [i, deploymentId] of deployments.entries())
-      join({
-        kind: `${kind}, one deployment`,
-        wire,
-        scope: { ...of, deploymentId },
-        after: status && i === 1 ? null : after,
-      })
+  const whole = ({ status }: Kind) => (status ? { status } : {})
+  for (const kind of KINDS) {
+    for (let i = 0; i < each; i++) join(kind, { scope: whole(kind), after })
+    for (const [i, deploymentId] of deployments.entries()) {
+      // one of them begins with the present
+      const present = i === 1 && !kind.asks
+      join(kind, { what: ', one deployment', scope: { ...whole(kind), deploymentId }, after: present ? null : after })
+    }
   }
-  const revoked = KINDS.map(([, wire, status]) =>
-    join({ kind: 'with a key that is revoked', wire, scope: status ? { status: true } : {}, after }, keys.revoked),
+  const revoked = KINDS.map((kind) =>
+    join(kind, { what: ', with a key that is revoked', scope: whole(kind), after, key: keys.revoked }),
   )
-  const slow = graphqlSse('long', slowly(written, still))
-  for (let i = 0; i < 2; i++)
-    join({ kind: 'slow readers (SSE)', wire: slow, scope: { status: true }, after, slow: true })
+  const slow: Kind = { name: 'SSE, slow readers', wire: graphqlSse('long', slowly(written, still)) }
+  for (let i = 0; i < 2; i++) join(slow, { scope: { status: true }, after, slow: true })
   return {
     all,
     revoked,
     late() {
-      for (const [kind, wire, status] of KINDS)
-        join({ kind: `${kind}, late`, wire, scope: status ? { status: true } : {}, after })
+      for (const kind of KINDS) join(kind, { what: ', late', scope: whole(kind), after })
     },
     async close() {
       await Promise.all(all.map((subscriber) => subscriber.close()))

@@ -20,7 +20,7 @@ export interface Plan {
   events: number
   /** ms in which they are written at best: not faster, so that there is something to be seen of every fault */
   pace: number
-  /** ms after which no more is written, however few they are */
+  /** ms from the beginning of the run after which no more is written, however few they are */
   atMost: number
   /** what happens; in an order of the seed's, and again from the beginning while events are written */
   faults: readonly Fault[]
@@ -41,15 +41,16 @@ const STILL = 15_000
 const LATEST = 40_000
 
 export async function run(plan: Plan): Promise<Report> {
+  const began = performance.now()
   const place = await openPlace({ RUNTIME: 'process', LEASE_SECONDS: String(plan.lease) })
   try {
-    return await runAt(place, plan)
+    return await runAt(place, plan, () => performance.now() - began > plan.atMost)
   } finally {
     await place.close()
   }
 }
 
-async function runAt(place: Place, plan: Plan): Promise<Report> {
+async function runAt(place: Place, plan: Plan, late: () => boolean): Promise<Report> {
   const chance = random(plan.seed)
   const calls = new Calls(place)
   const wrong: string[] = []
@@ -74,7 +75,7 @@ async function runAt(place: Place, plan: Plan): Promise<Report> {
 
   const since = performance.now()
   const elapsed = () => performance.now() - since
-  const over = () => written >= plan.events || elapsed() > plan.atMost
+  const over = () => written >= plan.events || late()
   await writers.go(() => written > plan.events * (elapsed() / plan.pace))
   const counted = (async () => {
     while (counting) {
@@ -102,7 +103,7 @@ async function runAt(place: Place, plan: Plan): Promise<Report> {
       deck = chance.shuffled(plan.faults)
       round++
     }
-    if (elapsed() > plan.atMost) break
+    if (late()) break
     await strike(deck.pop()!)
     // the same number of events between two of them, however fast the machine is
     const next = written + chance.below(plan.events / plan.faults.length / 2)

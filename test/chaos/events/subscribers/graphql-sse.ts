@@ -30,7 +30,7 @@ export function endOf(errors: any[] | undefined): End | undefined {
 }
 
 export function graphqlSse(fields: Fields = 'light', pace?: (response: http.IncomingMessage) => void): Wire {
-  return ({ url, key, scope, after, got, heard, signal }) => {
+  return ({ url, key, scope, after, got, at, heard, signal }) => {
     const { query, field } = subscriptionOf(scope, fields)
     let failed: End | undefined
     return readStream({
@@ -40,14 +40,17 @@ export function graphqlSse(fields: Fields = 'light', pace?: (response: http.Inco
       body: JSON.stringify({ query, variables: { deploymentId: scope.deploymentId, after } }),
       signal,
       heard,
+      at,
       pace,
-      message({ event, data }) {
+      message({ event, id, data }) {
         // an error is followed by it, too
         if (event === 'complete') return failed ?? { how: 'complete' }
         const { data: result, errors } = JSON.parse(data)
         failed = endOf(errors)
         if (failed) return failed
-        got({ cursor: result[field].cursor, says: says(result[field]) })
+        const { cursor } = result[field]
+        // both say the same; if they don't, it is of no cursor that there is
+        got({ cursor: cursor === id ? cursor : `${cursor}≠${id}`, says: says(result[field]) })
       },
     })
   }

@@ -5,7 +5,9 @@ import { CUT, type End, NO_ANSWER } from './wire.ts'
 
 export interface Message {
   event: string
+  /** the last one that was said */
   id: string | null
+  /** empty: it only says where the stream is */
   data: string
 }
 
@@ -18,6 +20,8 @@ export interface Request {
   /** Answers how the stream has ended, if this was its last message. */
   message(message: Message): End | undefined
   heard(): void
+  /** Called with the id of every event, also of one without data. */
+  at(id: string): void
   /** Called with what was received once there is an answer: to stop reading for a while. */
   pace?(response: http.IncomingMessage): void
 }
@@ -33,7 +37,8 @@ export function readStream(request: Request): Promise<End> {
         return void refusal(response).then(resolve)
       end = CUT
       const feed = messages((message) => {
-        end = request.message(message) ?? end
+        if (message.data !== '') end = request.message(message) ?? end
+        if (message.id !== null) request.at(message.id)
       })
       response.on('data', (chunk: Buffer) => {
         request.heard()
@@ -70,7 +75,7 @@ function messages(on: (message: Message) => void): (chunk: Buffer) => void {
   let data: string[] = []
   function line(text: string): void {
     if (text === '') {
-      if (data.length > 0) on({ event: event || 'message', id, data: data.join('\n') })
+      on({ event: event || 'message', id, data: data.join('\n') })
       event = ''
       data = []
       return

@@ -26,10 +26,12 @@ export interface SubscriberOptions {
   wire: Wire
   scope?: Scope
   key: string
-  /** cursor that it begins behind; null: with the present, which it is told first */
+  /** cursor that it begins behind; null: with the present, and it is told where or what that is */
   after: string | null
   /** past the proxy, which would take what nobody reads: the server has to feel it */
   slow?: boolean
+  /** its connections are no streams, and end as they like */
+  asks?: boolean
   /** which server comes first */
   first: number
 }
@@ -42,8 +44,9 @@ export class Subscriber {
   readonly got: Got[] = []
   /** the status that its first stream began with; null: it began behind a cursor */
   snapshot: Got | null = null
-  readonly began: string | null
+  began: string | null
   readonly slow: boolean
+  readonly asks: boolean
   /** how often its streams ended in each way */
   readonly ends: Record<string, number> = {}
   /** the one that it has, or had last */
@@ -54,13 +57,15 @@ export class Subscriber {
   /** Resolves when it follows no more: it was closed, or its key is not good any more. */
   readonly done: Promise<void>
 
-  constructor(place: Place, { kind, wire, scope = {}, key, after, slow = false, first }: SubscriberOptions) {
+  constructor(place: Place, options: SubscriberOptions) {
+    const { kind, wire, scope = {}, key, after, slow = false, asks = false, first } = options
     this.kind = kind
     this.scope = scope
     this.key = key
     this.began = after
     this.#after = after
     this.slow = slow
+    this.asks = asks
     this.done = this.#follow(place, wire, first)
   }
 
@@ -98,6 +103,7 @@ export class Subscriber {
       scope: this.scope,
       after: this.#after,
       got: (event) => this.#take(event),
+      at: (cursor) => this.#isAt(cursor),
       heard() {
         stream.heard = true
         silent?.refresh()
@@ -112,9 +118,15 @@ export class Subscriber {
   }
 
   #take(event: Got): void {
-    if (this.#after === null && this.scope.deploymentId) this.snapshot = event
+    if (this.#after === null) this.snapshot = event
     else this.got.push(event)
     this.#after = event.cursor
+  }
+
+  #isAt(cursor: string): void {
+    // before its first event, and without a snapshot: so this is where it begins
+    if (this.#after === null) this.began = cursor
+    this.#after = cursor
   }
 
   #count({ how }: End): void {

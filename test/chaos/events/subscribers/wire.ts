@@ -33,6 +33,8 @@ export interface Ask {
   /** null: from the present on */
   after: string | null
   got(event: Got): void
+  /** It has everything up to this cursor, if only because nothing of it is wanted. */
+  at(cursor: string): void
   /** Something came, if only a sign of life. */
   heard(): void
   /** Leaves the stream, without a word to the server. */
