@@ -119,7 +119,7 @@ async function assemble(config: Config, log: Logger, opened: Awaited<ReturnType<
   limitStrangers(fastify, limits.admission)
   core.observer = mountMetrics(fastify, { database, slots: limits.slots, dataDir: config.DATA_DIR })
   mountHome(fastify)
-  await fastify.register(restPlugin, { core, authenticate, connections, publicUrl })
+  await fastify.register(restPlugin, { core, authenticate, connections, relay, publicUrl })
   mountGraphql(
     fastify,
     connections,

@@ -122,10 +122,10 @@ export const FOLDERS: readonly Row[] = [
   ['api/rest/examples', 'domain/core'],
   [
     'api/rest/operation',
-    'domain/core domain/context domain/idempotency api/auth api/limits api/rest/answers platform/log',
+    'domain/core domain/context domain/idempotency api/auth api/limits api/realtime api/sse api/rest/answers platform/log',
   ],
-  ['api/rest/v1 api/rest/v2', 'domain/** api/rest/answers api/rest/operation platform/log'],
-  ['api/rest', 'domain/core domain/context api/auth api/limits api/rest/*'],
+  ['api/rest/v1 api/rest/v2', 'domain/** api/realtime api/rest/answers api/rest/operation platform/log'],
+  ['api/rest', 'domain/core domain/context api/auth api/limits api/realtime api/sse api/rest/*'],
   ['api/server', 'domain/core api/rest api/rest/operation platform/async platform/postgres'],
   ['api/server/metrics', 'domain/core domain/context domain/model domain/outbox domain/claims platform/postgres'],
 

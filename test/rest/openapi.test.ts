@@ -49,7 +49,7 @@ describe('every operation', () => {
 
   test.each(operations.map((operation) => [operation.operationId, operation] as const))(
     '%s has a summary, a tag, its parameters and all its answers',
-    (operationId, { method, path, input, answers, errors, ifMatch, repeats }) => {
+    (operationId, { method, path, input, answers, errors, ifMatch, repeats, stream }) => {
       const found = document.paths[path][method.toLowerCase()]
       expect(found).toMatchObject({ operationId, summary: expect.any(String), tags: [expect.any(String)] })
       const names = (place: string) =>
@@ -59,7 +59,7 @@ describe('every operation', () => {
       expect(names('query')).toEqual(Object.keys(query))
       const condition = ifMatch ? ['If-Match'] : method === 'GET' ? ['If-None-Match'] : []
       const key = method === 'GET' || repeats === 'ignored' ? [] : ['Idempotency-Key']
-      expect(names('header')).toEqual([...condition, ...key])
+      expect(names('header')).toEqual([...condition, ...key, ...(stream ? ['Last-Event-ID'] : [])])
       expect('requestBody' in found).toBe('body' in input.shape)
       const conditional = ifMatch ? [412] : method === 'GET' ? [304] : []
       const statuses = [...Object.keys(answers), ...errors, ...conditional, 401, 403, 422, 500].map(String)

@@ -206,14 +206,15 @@ export class Group<Item, Value> implements Follower<Item> {
   #stretch(after: bigint, target: bigint): Promise<Stretch<Value>> {
     return this.#kept(`${after} ${target}`, async () => {
       const { items, end } = await this.#topic.read(after, target, PAGE, this.#selection.scope)
-      const { wants, isLast, value } = this.#selection
+      const { wants, isLast, sends, value } = this.#selection
       const wanted = items.filter(wants)
       const final = isLast ? wanted.findIndex(isLast) : -1
-      const entries = (final < 0 ? wanted : wanted.slice(0, final + 1)).map((item) => ({
+      const sent = (final < 0 ? wanted : wanted.slice(0, final + 1)).filter((item) => sends?.(item) ?? true)
+      const entries = sent.map((item) => ({
         value: value(item),
         position: this.#topic.kind.positionOf(item),
       }))
-      const reached = final < 0 ? end : entries.at(-1)!.position
+      const reached = final < 0 ? end : this.#topic.kind.positionOf(wanted[final]!)
       return { batches: await this.#batches(entries), end: reached, last: final >= 0 }
     })
   }

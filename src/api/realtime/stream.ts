@@ -14,6 +14,8 @@ export interface Selection<Item, Value> {
   scope: unknown
   wants(item: Item): boolean
   value(item: Item): Value
+  /** of those it wants; absent: all. What completes the stream is looked at, and not always sent */
+  sends?(item: Item): boolean
   /** the stream is complete behind it; absent: behind none */
   isLast?(item: Item): boolean
 }

@@ -6,6 +6,8 @@ import type { FastifyPluginAsync } from 'fastify'
 import type { Core } from '../../domain/context/context.ts'
 import type { Authenticate } from '../auth/authenticate.ts'
 import type { Connections } from '../limits/connections.ts'
+import type { Relay } from '../realtime/relay.ts'
+import { Heartbeat } from '../sse/heartbeat.ts'
 import { documentation } from './document.ts'
 import { readBodies } from './operation/body.ts'
 import { errorHandler } from './operation/errors.ts'
@@ -22,12 +24,15 @@ export interface RestOptions {
   authenticate: Authenticate
   /** of this server */
   connections?: Connections
+  /** carries the logs to streams */
+  relay: Relay
   /** how clients reach this server; asked for at each request, since a port may only be known once it listens */
   publicUrl: () => string
 }
 
 export const restPlugin: FastifyPluginAsync<RestOptions> = async (fastify, options) => {
-  const { core, authenticate, connections, publicUrl } = options
+  const { core, authenticate, connections, relay, publicUrl } = options
+  const streaming = { relay, heartbeat: new Heartbeat() }
   // the verbs validate, and presenters are typed by the schemas: here the schemas only serve the document
   fastify.setValidatorCompiler(() => (value) => ({ value }))
   fastify.setSerializerCompiler(() => (body) => JSON.stringify(body))
@@ -36,7 +41,7 @@ export const restPlugin: FastifyPluginAsync<RestOptions> = async (fastify, optio
   fastify.decorateRequest('caller', null)
   await fastify.register(documentation, { publicUrl })
   for (const operation of operations) {
-    fastify.route(toRoute(operation, authenticate, connections))
+    fastify.route(toRoute(operation, authenticate, { connections, streaming }))
   }
   if (core.tarballs.receive) await fastify.register(uploads, { core })
   setupPage(fastify, core)

@@ -53,7 +53,10 @@ export function eventsOf(
 }
 
 /** Whether the event matches the filter. */
-export function inScope(event: StoredEvent, { types, deploymentId, revisionId }: EventScope): boolean {
+export function inScope(
+  event: Pick<StoredEvent, 'type' | 'deploymentId' | 'revisionId'>,
+  { types, deploymentId, revisionId }: EventScope,
+): boolean {
   return (
     (types === undefined || types.includes(event.type)) &&
     (deploymentId === undefined || event.deploymentId === deploymentId) &&
@@ -78,6 +81,11 @@ export async function removedUntil(db: Db, workspaceId: string): Promise<bigint>
 /** The same, of the workspace of counter `c` in a statement: what is left begins behind it and has no gap. */
 export const REMOVED = Prisma.sql`
   coalesce((SELECT e.sequence - 1 FROM events e WHERE e.workspace_id = c.workspace_id ORDER BY e.sequence LIMIT 1), c.sequence)`
+
+/** Whether the log still has events of it. One statement. */
+export async function eventsLeft(db: Db, workspaceId: string, scope: EventScope): Promise<boolean> {
+  return (await readEvents(db, workspaceId, 0n, 1, scope)).length > 0
+}
 
 /** A revision's status as of `sequence` of the log. */
 export interface LogSnapshot {

@@ -11,15 +11,21 @@ import { CHALLENGE } from '../../auth/authenticate.ts'
 /** Makes the handler for Fastify's setErrorHandler and frameworkErrors. */
 export function errorHandler(log: Log) {
   return (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
-    const known = asDomainError(error) ?? asUnavailable(error) ?? brokenOff(error, request)
-    if (!known) log.error({ err: error, requestId: request.id, route: request.routeOptions.url }, 'request failed')
-    const shown = known ?? new DomainError('INTERNAL', 'Internal error')
+    const about = { requestId: request.id, route: request.routeOptions.url }
+    const shown = shownError(error, log, about, brokenOff(error, request))
     // also where no hook has run, as for a path that can't be decoded
     reply.header('x-request-id', request.id)
     if (shown.code === 'UNAUTHENTICATED') reply.header('www-authenticate', CHALLENGE)
     if (shown.retryAfterSeconds !== undefined) reply.header('retry-after', shown.retryAfterSeconds)
     reply.code(shown.status).type('application/json').send(errorText(shown, request.id))
   }
+}
+
+/** What the caller is shown of it. An error that is not theirs to know is logged, under `about`. `otherwise`: if it is nothing else. */
+export function shownError(error: unknown, log: Log, about: object, otherwise: DomainError | null = null): DomainError {
+  const known = asDomainError(error) ?? asUnavailable(error) ?? otherwise
+  if (!known) log.error({ err: error, ...about }, 'request failed')
+  return known ?? new DomainError('INTERNAL', 'Internal error')
 }
 
 /** The caller went away in the middle of its body: no fault of ours, though nobody is left to read the answer. */

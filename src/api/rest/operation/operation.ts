@@ -15,6 +15,16 @@ import { errorAnswer, errorBody, validationErrorBody } from '../answers/errors.t
 import type { ResponseHeaders } from '../answers/response-headers.ts'
 import { answerWith, CACHING, conditionParameters, conditionStatuses, conditionsOf, tagHeader } from './conditional.ts'
 import { answerAgain, handleOnce, keyParameter, REPLAYED_HEADER, type Repeatable, takesKey } from './idempotent.ts'
+import {
+  STREAM_VARY,
+  type Streamed,
+  type Streaming,
+  sendStream,
+  streamContent,
+  streamDescription,
+  streamParameter,
+  wantsStream,
+} from './stream.ts'
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
@@ -51,6 +61,8 @@ export interface Operation<A extends Answers = Answers> {
   keepsLease?: boolean
   /** what an Idempotency-Key does (idempotent.ts) */
   repeats?: Repeatable['repeats']
+  /** it can be followed: asked for with `Accept: text/event-stream` */
+  stream?: Streamed
   /** that every answer has */
   headers?: Record<string, string>
   handle(ctx: RequestContext, raw: RawInput): Promise<Answer<NoInfer<A>>>
@@ -104,8 +116,12 @@ function routePath(path: string): string {
 }
 
 /** The operation as a route of Fastify. Its `schema` only serves the document. */
-export function toRoute(declared: Operation, authenticate: Authenticate, connections?: Connections): RouteOptions {
-  const { keepsLease } = declared
+export function toRoute(
+  declared: Operation,
+  authenticate: Authenticate,
+  { connections, streaming }: { connections?: Connections | undefined; streaming: Streaming },
+): RouteOptions {
+  const { keepsLease, stream } = declared
   const { path, query, body } = declared.input.shape
   const headers = requestHeaders(declared)
   return {
@@ -114,7 +130,7 @@ export function toRoute(declared: Operation, authenticate: Authenticate, connect
     schema: {
       operationId: declared.operationId,
       summary: declared.summary,
-      ...(declared.description ? { description: declared.description } : {}),
+      ...streamDescription(declared),
       tags: [declared.tag],
       ...(path ? { params: path } : {}),
       ...(query ? { querystring: query } : {}),
@@ -123,12 +139,13 @@ export function toRoute(declared: Operation, authenticate: Authenticate, connect
       response: responses(declared, body !== undefined),
     },
     onRequest: async (request, reply) => {
-      reply.headers(CACHING)
+      reply.headers(stream ? { ...CACHING, vary: STREAM_VARY } : CACHING)
       const visit = visitOf(request, reply, { keepsLease, connections })
       request.caller = { ...(await authenticate(request.headers, request.id, visit)), signal: visit.gone }
       request.subject = request.caller.actor.subject
     },
     handler: async (request, reply) => {
+      if (wantsStream(stream, request)) return sendStream(stream, declared, request, reply, streaming)
       const conditions = conditionsOf(declared, request.headers)
       const { params, query, body } = request
       const raw = { path: params, query, body: body ?? undefined, ...conditions.raw }
@@ -146,7 +163,7 @@ export function toRoute(declared: Operation, authenticate: Authenticate, connect
 
 /** In the document: what of its headers a request to it may have. Null: none. */
 function requestHeaders(declared: Operation): z.ZodObject | null {
-  const shapes = [conditionParameters(declared), keyParameter(declared)].flatMap((object) =>
+  const shapes = [conditionParameters(declared), keyParameter(declared), streamParameter(declared)].flatMap((object) =>
     object ? [object.shape] : [],
   )
   return shapes.length > 0 ? z.object(Object.assign({}, ...shapes)) : null
@@ -158,7 +175,9 @@ function responses(declared: Operation, hasBody: boolean): Record<number, unknow
   const success: [string, unknown][] = Object.entries(declared.answers).map(([status, { means, schema, headers }]) => {
     if (!schema) return [status, z.null().describe(means)]
     const said = { ...headers, ...tagHeader(declared, schema), ...(keyed ? REPLAYED_HEADER : {}) }
-    return [status, { ...json(means, schema), ...(Object.keys(said).length > 0 ? { headers: said } : {}) }]
+    const { description, content } = json(means, schema)
+    const both = { ...content, ...streamContent(declared) }
+    return [status, { description, content: both, ...(Object.keys(said).length > 0 ? { headers: said } : {}) }]
   })
   if (notModified) success.push(['304', z.null().describe(NOT_MODIFIED)])
   const limit = declared.keepsLease ? [] : [429]

@@ -7,10 +7,25 @@ import {
   listRevisionEventsInput,
   listWorkspaceEvents,
 } from '../../../domain/events/page.ts'
-import { eventPage } from '../answers/event.ts'
+import {
+  type StreamedEvent,
+  streamDeploymentEvents,
+  streamRevisionEvents,
+  streamWorkspaceEvents,
+} from '../../realtime/event-stream.ts'
+import { event, eventPage } from '../answers/event.ts'
 import { answering, type Operation, operation } from '../operation/operation.ts'
+import type { Streamed } from '../operation/stream.ts'
 
 const tag = 'Events'
+
+const streamed = (means: string, open: Streamed<StreamedEvent>['open']): Streamed<StreamedEvent> => ({
+  name: 'event',
+  means,
+  schema: event,
+  eventOf: ({ type }) => type,
+  open,
+})
 
 export const events: Operation[] = [
   operation({
@@ -21,6 +36,7 @@ export const events: Operation[] = [
     tag,
     input: listEventsInput,
     ...answering(200, 'A page.', eventPage, listWorkspaceEvents),
+    stream: streamed('every event from now on.', streamWorkspaceEvents),
     errors: [],
   }),
   operation({
@@ -32,6 +48,7 @@ export const events: Operation[] = [
     tag,
     input: listDeploymentEventsInput,
     ...answering(200, 'A page.', eventPage, listDeploymentEvents),
+    stream: streamed('every event from now on, until it is torn down.', streamDeploymentEvents),
     errors: [404],
   }),
   operation({
@@ -42,6 +59,10 @@ export const events: Operation[] = [
     tag,
     input: listRevisionEventsInput,
     ...answering(200, 'A page.', eventPage, listRevisionEvents),
+    stream: streamed(
+      'its status now, which has no `actor`, and each one that follows, until one that ends it.',
+      streamRevisionEvents,
+    ),
     errors: [404],
   }),
 ]

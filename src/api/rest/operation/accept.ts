@@ -1,0 +1,34 @@
+/** Which of two forms of an answer a caller would rather have, by the Accept header (RFC 9110, 12.5.1). Pure. */
+
+export const EVENT_STREAM = 'text/event-stream'
+const JSON_TYPE = 'application/json'
+
+/**
+ * Whether it is a stream. Without a header, with one that takes both alike, and with one that takes neither, it is JSON: what
+ * every operation answers.
+ */
+export function prefersStream(accept: string | undefined): boolean {
+  if (accept === undefined) return false
+  const ranges = accept.toLowerCase().split(',').map(rangeOf)
+  return qualityOf(ranges, EVENT_STREAM) > qualityOf(ranges, JSON_TYPE)
+}
+
+interface Range {
+  type: string
+  quality: number
+}
+
+function rangeOf(text: string): Range {
+  const [type = '', ...parameters] = text.split(';').map((part) => part.trim())
+  const quality = parameters.map((parameter) => /^q=([\d.]{1,5})$/.exec(parameter)?.[1]).find((q) => q !== undefined)
+  return { type, quality: quality === undefined ? 1 : Math.min(Number(quality) || 0, 1) }
+}
+
+/** Of the most specific range that has the type; 0: none has. */
+function qualityOf(ranges: readonly Range[], type: string): number {
+  for (const wanted of [type, `${type.split('/')[0]}/*`, '*/*']) {
+    const found = ranges.find((range) => range.type === wanted)
+    if (found) return found.quality
+  }
+  return 0
+}

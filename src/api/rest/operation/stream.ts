@@ -1,0 +1,158 @@
+/**
+ * An operation whose answer may be followed: asked with `Accept: text/event-stream` it sends what there is, and then what
+ * comes, as server-sent events (docs/api-rules.md#events-and-streams). Until a stream has begun it is a call like any other, and
+ * what is wrong is answered as JSON; afterwards it is an event, `error`. It is over with the event `complete`; one that ends
+ * without either was cut off.
+ */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import type { RequestContext } from '../../../domain/context/context.ts'
+import { ValidationError } from '../../../domain/core/errors.ts'
+import type { RawInput } from '../../../domain/core/parse.ts'
+import type { Rendering } from '../../realtime/frames.ts'
+import { StreamInterruptedError } from '../../realtime/interrupted.ts'
+import type { Relay } from '../../realtime/relay.ts'
+import type { Stream } from '../../realtime/stream.ts'
+import { type SseForm, sseEvent } from '../../sse/form.ts'
+import type { Heartbeat } from '../../sse/heartbeat.ts'
+import { openSse } from '../../sse/outlet.ts'
+import { encode } from '../answers/answer.ts'
+import { EVENT_STREAM, prefersStream } from './accept.ts'
+import { type Conditional, conditionsOf, VARY } from './conditional.ts'
+import { errorText, shownError } from './errors.ts'
+
+// biome-ignore lint/suspicious/noExplicitAny: an operation keeps its values to itself
+export interface Streamed<Value = any> {
+  /** streams of equal names send equal text for equal values */
+  name: string
+  /** for the document: what is sent, and when it is over */
+  means: string
+  /** of the JSON of each event; it must not depend on who asks */
+  schema: z.ZodType
+  /** what an event is called */
+  eventOf(value: Value): string
+  /** Throws what a verb throws. `query.after`: also where the header Last-Event-ID says so. */
+  open(ctx: RequestContext, raw: RawInput, relay: Relay): Promise<Stream<Value>>
+}
+
+/** What a server has for its streams. */
+export interface Streaming {
+  relay: Relay
+  heartbeat: Heartbeat
+}
+
+/** Which form the answer has depends on one more header. */
+export const STREAM_VARY = `${VARY}, Accept`
+
+/** Whether this call is to be answered by a stream. */
+export function wantsStream(streamed: Streamed | undefined, { method, headers }: FastifyRequest): streamed is Streamed {
+  return streamed !== undefined && method === 'GET' && prefersStream(headers.accept)
+}
+
+/** Begins it, and takes the response over. */
+export async function sendStream(
+  streamed: Streamed,
+  operation: Conditional,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { relay, heartbeat }: Streaming,
+): Promise<FastifyReply> {
+  const ctx = request.caller!
+  const stream = await begin(streamed, ctx, operation, request, relay)
+  reply.hijack()
+  reply.raw.setHeader('vary', STREAM_VARY)
+  const outlet = openSse(reply.raw, formOf(streamed, ctx), heartbeat)
+  const end = stream.open(renderingOf(streamed), outlet)
+  const stopWatching = ctx.credentials?.watch(
+    { actor: ctx.actor, workspace: ctx.workspace, credential: ctx.credential },
+    end,
+  )
+  if (stopWatching) reply.raw.once('close', stopWatching)
+  return reply
+}
+
+/** A client that comes back by itself (EventSource) says in the header how far it came, and its address stays as it was. */
+async function begin(
+  streamed: Streamed,
+  ctx: RequestContext,
+  operation: Conditional,
+  { headers, params, query }: FastifyRequest,
+  relay: Relay,
+): Promise<Stream> {
+  const last = (headers['last-event-id'] as string | undefined) || undefined
+  // a stream is no representation that could be tagged
+  const { raw } = conditionsOf({ ...operation, headers: { 'cache-control': 'no-store' } }, headers)
+  const asked = last === undefined ? query : { ...(query as object), after: last }
+  try {
+    return await streamed.open(ctx, { path: params, query: asked, ...raw }, relay)
+  } catch (error) {
+    throw last !== undefined && error instanceof ValidationError ? ofHeader(error) : error
+  }
+}
+
+function ofHeader({ violations }: ValidationError): ValidationError {
+  return new ValidationError(
+    violations.map(({ loc, ...rest }) => ({
+      ...rest,
+      loc: loc.join('.') === 'query.after' ? ['header', 'Last-Event-ID'] : loc,
+    })),
+  )
+}
+
+const renderings = new WeakMap<Streamed, Rendering<unknown>>()
+
+function renderingOf(streamed: Streamed): Rendering<unknown> {
+  const known = renderings.get(streamed)
+  if (known) return known
+  const { name, schema } = streamed
+  // made once for all who ask, so there is nobody whom it could depend on
+  const text = (value: unknown) => JSON.stringify(encode(schema, value as never, NOBODY))
+  const rendering = { key: `rest ${name}`, render: async (values: readonly unknown[]) => values.map(text) }
+  renderings.set(streamed, rendering)
+  return rendering
+}
+
+const NOBODY = Object.freeze({}) as RequestContext
+
+function formOf({ name, eventOf }: Streamed, { log, requestId }: RequestContext): SseForm {
+  return {
+    name: `rest ${name}`,
+    frame: ({ cursor, value, text }) => sseEvent({ id: cursor, event: eventOf(value), data: text }),
+    complete: 'event: complete\ndata: {}\n\n',
+    error(error) {
+      const cursor = error instanceof StreamInterruptedError ? error.cursor : undefined
+      const body = JSON.parse(errorText(shownError(error, log, { requestId }), requestId))
+      return sseEvent({
+        ...(cursor && { id: cursor }),
+        event: 'error',
+        data: JSON.stringify({ ...body, cursor: cursor ?? null }),
+      })
+    },
+  }
+}
+
+/** The part of an operation that the document says this of. */
+type Described = { description?: string; stream?: Streamed }
+
+/** In the document: the content of the answer of success, beside the page. */
+export const streamContent = ({ stream }: Described) => stream && { [EVENT_STREAM]: { schema: stream.schema } }
+
+/** In the document: what the operation does, and what its stream is. */
+export function streamDescription({ description, stream }: Described): { description?: string } {
+  const followed = stream && `With \`Accept: ${EVENT_STREAM}\`: ${stream.means} ${ALWAYS}`
+  const said = [description, followed].filter((one) => one !== undefined)
+  return said.length > 0 ? { description: said.join('\n\n') } : {}
+}
+
+const ALWAYS =
+  'Each server-sent event has its cursor as `id`; `after`, or the header `Last-Event-ID`, goes on behind one. What ends it early is an event `error` with `detail`, `code` and the `cursor` to go on from; a clean end is an event `complete`. Comments come every 15 seconds.'
+
+/** In the document: the header that a client sends when it comes back. */
+export const streamParameter = ({ stream }: Described) => (stream ? LAST_EVENT_ID : null)
+
+const LAST_EVENT_ID = z.object({
+  'Last-Event-ID': z
+    .string()
+    .optional()
+    .describe('Of a stream: the `id` of the last event that was received. It wins over `after`.'),
+})

@@ -1,0 +1,72 @@
+/** A client of server-sent events that keeps what it was sent, for tests. */
+
+export interface SseEvent {
+  id: string | null
+  event: string
+  // biome-ignore lint/suspicious/noExplicitAny: whatever the test expects
+  data: any
+}
+
+export interface SseClient {
+  status: number
+  headers: Headers
+  /** The next event; null: the connection has ended. */
+  next(): Promise<SseEvent | null>
+  take(count: number): Promise<SseEvent[]>
+  /** All until the connection ends. */
+  rest(): Promise<SseEvent[]>
+  /** The body as JSON: for what is no stream. */
+  // biome-ignore lint/suspicious/noExplicitAny: whatever the test expects
+  json(): Promise<any>
+  close(): void
+}
+
+export async function openEvents(url: string, headers: Record<string, string>): Promise<SseClient> {
+  const gone = new AbortController()
+  const response = await fetch(url, { headers: { accept: 'text/event-stream', ...headers }, signal: gone.signal })
+  const events = response.headers.get('content-type')?.startsWith('text/event-stream')
+    ? eventsOf(response)
+    : (async function* () {})()
+  async function next() {
+    const { done, value } = await events.next()
+    return done ? null : value
+  }
+  return {
+    status: response.status,
+    headers: response.headers,
+    next,
+    async take(count) {
+      const taken: SseEvent[] = []
+      for (let event = null; taken.length < count; taken.push(event)) {
+        event = await next()
+        if (event === null) break
+      }
+      return taken
+    },
+    async rest() {
+      const taken: SseEvent[] = []
+      for (let event = await next(); event !== null; event = await next()) taken.push(event)
+      return taken
+    },
+    json: () => response.json(),
+    close: () => gone.abort(),
+  }
+}
+
+/** Blocks that have data; an id alone is kept for the next one, as clients do. */
+async function* eventsOf(response: Response): AsyncGenerator<SseEvent> {
+  const decoder = new TextDecoder()
+  let text = ''
+  let id: string | null = null
+  for await (const chunk of response.body!) {
+    text += decoder.decode(chunk, { stream: true })
+    for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
+      const lines = text.slice(0, end).split('\n')
+      text = text.slice(end + 2)
+      const field = (name: string) => lines.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2)
+      id = field('id') ?? id
+      const data = field('data')
+      if (data !== undefined) yield { id, event: field('event') ?? 'message', data: JSON.parse(data) }
+    }
+  }
+}
