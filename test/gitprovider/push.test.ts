@@ -13,12 +13,16 @@ afterAll(() => world.close())
 
 test('a push makes a revision that is pinned to that very commit', async () => {
   const id = await world.deploy()
+  const edit = async () => (await world.app.rest('GET', `/v2/deployments/${id}`)).headers.get('etag')!.split('-')[0]
+  const before = await edit()
   const head = await world.commit()
   await world.tell(head)
   await world.settled()
   const [revision] = (await world.app.rest('GET', `/v2/deployments/${id}/revisions`)).body.resources
   expect(revision.source_revision_config).toMatchObject({ repo_ref: 'main', repo_commit_sha: head })
   expect(await world.commits(id)).toEqual([null, head])
+  // whoever edits on meanwhile has to look at it first
+  expect(await edit()).not.toBe(before)
 })
 
 test('a PATCH after a push follows the branch again, and so does the next push', async () => {

@@ -11,6 +11,7 @@ import type { Visit } from '../limits/visit.ts'
 import type { Relay } from '../realtime/relay.ts'
 import type { GraphQLContext } from './builder/context.ts'
 import { presentError } from './builder/errors.ts'
+import { refuseConditions } from './refuse-conditions.ts'
 
 /** What the HTTP server knows of a request. */
 export interface ServerContext {
@@ -37,6 +38,7 @@ export function useAuthentication(
         const caller = await authenticate(Object.fromEntries(request.headers), requestId, serverContext.visit)
         serverContext.onCaller?.(caller.actor.subject)
         if (caller.actor.role === 'listener') throw new ForbiddenError(NOT_FOR_LISTENERS)
+        refuseConditions(request.headers)
         const lastEventId = request.headers.get('last-event-id')
         Object.assign(serverContext, caller, { relay, lastEventId } satisfies Partial<GraphQLContext>)
       } catch (error) {

@@ -1,6 +1,6 @@
 /** The writes of deployments: create, update, delete (one or many), tags; and where their sources are sent. */
 
-import { ConflictError, NotFoundError } from '../../../domain/core/errors.ts'
+import { ConflictError, NotFoundError, PreconditionFailedError } from '../../../domain/core/errors.ts'
 import { createDeployment, createInput } from '../../../domain/deployments/create.ts'
 import {
   type BulkResult,
@@ -55,11 +55,11 @@ const CreatePushTokenSuccess = builder.objectRef<PushToken>('CreatePushTokenSucc
 })
 
 const create = verbInput('CreateDeploymentInput', createInput)
-const update = verbInput('UpdateDeploymentInput', updateInput)
-const remove = verbInput('DeleteDeploymentInput', deleteInput)
+const update = verbInput('UpdateDeploymentInput', updateInput, 'version')
+const remove = verbInput('DeleteDeploymentInput', deleteInput, 'version')
 const upload = verbInput('CreateUploadUrlInput', uploadUrlInput)
 const push = verbInput('CreatePushTokenInput', pushTokenInput)
-const tag = verbInput('SetDeploymentTagsInput', setTagsInput)
+const tag = verbInput('SetDeploymentTagsInput', setTagsInput, 'version')
 
 const DeleteDeploymentsInput = builder.inputType('DeleteDeploymentsInput', {
   fields: (t) => ({
@@ -83,7 +83,7 @@ builder.mutationFields((t) => ({
     type: perhapsWithRevision('UpdateDeploymentSuccess'),
     description:
       'Changes what is given and keeps the rest. A git ref, a configuration path, an image, a tarball or secrets make a new revision; secrets alone one of what runs, without a build.',
-    errors: { types: [NotFoundError, ConflictError] },
+    errors: { types: [NotFoundError, ConflictError, PreconditionFailedError] },
     args: { input: t.arg({ type: update.type, required: true }) },
     resolve: (_root, { input }, ctx, info) => updateDeployment(ctx, update.raw(input), readBack(ctx, info)),
   }),
@@ -104,7 +104,7 @@ builder.mutationFields((t) => ({
   deleteDeployment: t.field({
     type: DeleteDeploymentSuccess,
     description: 'Deletes a deployment. Its name is free at once. A second time changes nothing.',
-    errors: { types: [NotFoundError] },
+    errors: { types: [NotFoundError, PreconditionFailedError] },
     args: { input: t.arg({ type: remove.type, required: true }) },
     resolve: async (_root, { input }, ctx) => {
       await deleteDeployment(ctx, remove.raw(input))
@@ -121,7 +121,7 @@ builder.mutationFields((t) => ({
   setDeploymentTags: t.field({
     type: withDeployment('SetDeploymentTagsSuccess'),
     description: 'Replaces the tags of a deployment. Tags that the workspace does not have yet are made.',
-    errors: { types: [NotFoundError, ConflictError] },
+    errors: { types: [NotFoundError, ConflictError, PreconditionFailedError] },
     args: { input: t.arg({ type: tag.type, required: true }) },
     resolve: (_root, { input }, ctx, info) => setDeploymentTags(ctx, tag.raw(input), readBack(ctx, info)),
   }),

@@ -20,6 +20,7 @@ import { builder } from '../builder/builder.ts'
 import { connectionOf, nodesOf } from '../builder/connection.ts'
 import { pageCost } from '../builder/cost.ts'
 import { DeploymentSource, DeploymentStatus, Reason, RevisionStatus } from '../builder/enums.ts'
+import { VERSION_DESCRIPTION } from '../builder/verb-input.ts'
 import { Event, EventConnection, eventsOf } from './event.ts'
 import { Revision } from './revision.ts'
 import { Secret, SecretReference, SourceConfig, SourceRevisionConfig } from './source-config.ts'
@@ -112,6 +113,7 @@ export const Deployment = builder.prismaObject('Deployment', {
     createdBy: t.exposeString('createdBy', { nullable: true }),
     createdAt: t.expose('createdAt', { type: 'DateTime' }),
     updatedAt: t.expose('updatedAt', { type: 'DateTime' }),
+    version: t.exposeInt('edit', { description: VERSION_DESCRIPTION }),
     latestRevision: t.relation('latestRevision', { nullable: true }),
     activeRevision: t.relation('activeRevision', {
       nullable: true,

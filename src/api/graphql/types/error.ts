@@ -5,6 +5,7 @@ import {
   ForbiddenError,
   NotFoundError,
   NotRedeployableError,
+  PreconditionFailedError,
   ValidationError,
 } from '../../../domain/core/errors.ts'
 import { OAuthUnavailableError } from '../../../domain/ports/oauth-client.ts'
@@ -58,6 +59,14 @@ builder.objectType(ConflictError, {
   name: 'ConflictError',
   description: 'The state of things forbids it: a name is taken, a revision has ended, a deployment is being deleted.',
   interfaces: [ErrorInterface],
+})
+
+builder.objectType(PreconditionFailedError, {
+  name: 'PreconditionFailedError',
+  description:
+    'Somebody has edited it since the `ifVersion` that was sent; nothing was changed. Look at it again, then repeat.',
+  interfaces: [ErrorInterface],
+  fields: (t) => ({ version: t.exposeInt('version', { description: 'That it is at now.' }) }),
 })
 
 builder.objectType(OAuthUnavailableError, {

@@ -1,5 +1,5 @@
 /** The writes of listeners: create, update, delete. For admins, where the plan has listeners. */
-import { ConflictError, NotFoundError } from '../../../domain/core/errors.ts'
+import { ConflictError, NotFoundError, PreconditionFailedError } from '../../../domain/core/errors.ts'
 import { createInput, createListener } from '../../../domain/listeners/create.ts'
 import { deleteInput, deleteListener } from '../../../domain/listeners/delete.ts'
 import { selectWritten } from '../../../domain/listeners/read.ts'
@@ -17,8 +17,8 @@ const DeleteListenerSuccess = builder.objectRef<{ listenerId: string }>('DeleteL
 })
 
 const create = verbInput('CreateListenerInput', createInput)
-const update = verbInput('UpdateListenerInput', updateInput)
-const remove = verbInput('DeleteListenerInput', deleteInput)
+const update = verbInput('UpdateListenerInput', updateInput, 'editVersion')
+const remove = verbInput('DeleteListenerInput', deleteInput, 'editVersion')
 
 builder.mutationFields((t) => ({
   createListener: t.field({
@@ -32,14 +32,14 @@ builder.mutationFields((t) => ({
   updateListener: t.field({
     type: success('UpdateListenerSuccess'),
     description: 'Changes what is given and keeps the rest. A namespace that a deployment is in can’t be removed.',
-    errors: { types: [NotFoundError, ConflictError] },
+    errors: { types: [NotFoundError, ConflictError, PreconditionFailedError] },
     args: { input: t.arg({ type: update.type, required: true }) },
     resolve: (_root, { input }, ctx, info) => updateListener(ctx, update.raw(input), readBack(ctx, info)),
   }),
   deleteListener: t.field({
     type: DeleteListenerSuccess,
     description: 'Deletes a listener that no deployment uses any more, and revokes its API keys.',
-    errors: { types: [NotFoundError, ConflictError] },
+    errors: { types: [NotFoundError, ConflictError, PreconditionFailedError] },
     args: { input: t.arg({ type: remove.type, required: true }) },
     resolve: async (_root, { input }, ctx) => {
       await deleteListener(ctx, remove.raw(input))

@@ -13,6 +13,7 @@ import { connectionOf, NODE_PATHS, nodesOf } from '../builder/connection.ts'
 import { pageCost } from '../builder/cost.ts'
 import { ComputeType, ListenerStatus } from '../builder/enums.ts'
 import { column, outputType, shapeOf } from '../builder/shapes.ts'
+import { VERSION_DESCRIPTION } from '../builder/verb-input.ts'
 import { Deployment, DeploymentConnection } from './deployment.ts'
 
 const ListenerComputeConfig = outputType(
@@ -41,6 +42,8 @@ export const Listener = builder.prismaObject('Listener', {
     createdBy: t.exposeString('createdBy', { nullable: true }),
     createdAt: t.expose('createdAt', { type: 'DateTime' }),
     updatedAt: t.expose('updatedAt', { type: 'DateTime' }),
+    // `version` is that of its program
+    editVersion: t.exposeInt('edit', { description: VERSION_DESCRIPTION }),
     deployments: t.connection(
       {
         type: Deployment,

@@ -1,6 +1,6 @@
 /** The writes of OAuth providers: create, discover from an MCP server, update, delete. For admins. */
 import { z } from 'zod'
-import { ConflictError, NotFoundError } from '../../../domain/core/errors.ts'
+import { ConflictError, NotFoundError, PreconditionFailedError } from '../../../domain/core/errors.ts'
 import { changes, providerPath } from '../../../domain/model/oauth-provider.ts'
 import { createInput, createProvider } from '../../../domain/oauth/providers/create.ts'
 import { deleteInput, deleteProvider } from '../../../domain/oauth/providers/delete.ts'
@@ -24,9 +24,9 @@ const DeleteOAuthProviderSuccess = builder
 
 const create = verbInput('CreateOAuthProviderInput', createInput)
 // REST takes back what it gave; here `providerId` is which provider is meant
-const update = verbInput('UpdateOAuthProviderInput', z.object({ path: providerPath, body: changes }))
+const update = verbInput('UpdateOAuthProviderInput', z.object({ path: providerPath, body: changes }), 'version')
 const discover = verbInput('DiscoverMcpProviderInput', discoverInput)
-const remove = verbInput('DeleteOAuthProviderInput', deleteInput)
+const remove = verbInput('DeleteOAuthProviderInput', deleteInput, 'version')
 
 builder.mutationFields((t) => ({
   createOAuthProvider: t.field({
@@ -41,14 +41,14 @@ builder.mutationFields((t) => ({
     type: success('UpdateOAuthProviderSuccess'),
     description:
       'Changes what is given and keeps the rest. A tokenUrl of another origin needs the clientSecret again, if there is one. The method `none` drops the stored secret.',
-    errors: { types: [NotFoundError] },
+    errors: { types: [NotFoundError, PreconditionFailedError] },
     args: { input: t.arg({ type: update.type, required: true }) },
     resolve: (_root, { input }, ctx, info) => updateProvider(ctx, update.raw(input), readBack(ctx, info)),
   }),
   deleteOAuthProvider: t.field({
     type: DeleteOAuthProviderSuccess,
     description: 'Deletes an OAuth provider that no token is of any more, or, by `force`, with its tokens.',
-    errors: { types: [NotFoundError, ConflictError] },
+    errors: { types: [NotFoundError, ConflictError, PreconditionFailedError] },
     args: { input: t.arg({ type: remove.type, required: true }) },
     resolve: (_root, { input }, ctx) =>
       deleteProvider(ctx, remove.raw(input), async (_sql, { id, providerId }) => ({ id, providerId })),

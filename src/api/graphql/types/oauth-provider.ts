@@ -11,6 +11,7 @@ import { builder } from '../builder/builder.ts'
 import { connectionOf, NODE_PATHS } from '../builder/connection.ts'
 import { pageCost } from '../builder/cost.ts'
 import { CodeChallengeMethod, OAuthProviderType, TokenEndpointAuthMethod } from '../builder/enums.ts'
+import { VERSION_DESCRIPTION } from '../builder/verb-input.ts'
 
 /** what a list needs of each row itself */
 const KEYS = { id: true, createdAt: true } as const
@@ -54,6 +55,7 @@ export const OAuthProvider = builder.prismaObject('OAuthProvider', {
     createdBy: t.exposeString('createdBy', { nullable: true }),
     createdAt: t.expose('createdAt', { type: 'DateTime' }),
     updatedAt: t.expose('updatedAt', { type: 'DateTime' }),
+    version: t.exposeInt('edit', { description: VERSION_DESCRIPTION }),
   }),
 })
 
