@@ -112,7 +112,7 @@ export const FOLDERS: readonly Row[] = [
   ['api/graphql/types', 'domain/** api/realtime api/graphql/builder'],
   [
     'api/graphql/subscriptions',
-    'domain/core domain/context api/realtime api/sse api/graphql/builder platform/async platform/log',
+    'domain/core domain/context api/limits api/realtime api/sse api/graphql/builder platform/async platform/log',
   ],
   [
     'api/graphql',

@@ -20,6 +20,8 @@ export interface ServerContext {
   onCaller?: (subject: string) => void
   /** the request, as the limits see it; without one it is not counted */
   visit?: Visit
+  /** takes off what Yoga has hung on the request and its response (subscriptions/untouched.ts) */
+  untouch?: () => void
 }
 
 /** There is nothing here that such a key may do, so nobody reads what it sends. */

@@ -10,6 +10,7 @@ import type { Gate } from '../limits/gate.ts'
 import { visitOf } from '../limits/visit.ts'
 import type { Relay } from '../realtime/relay.ts'
 import { schema } from './schema.ts'
+import { untouched } from './subscriptions/untouched.ts'
 import { useStreams } from './subscriptions/use-streams.ts'
 import { type ServerContext, useAuthentication } from './use-authentication.ts'
 import { documentLimits, useBoundedDocuments } from './use-bounded-documents.ts'
@@ -122,7 +123,8 @@ export function mountGraphql(fastify: FastifyInstance, connections: Connections,
           request.subject = subject
         }
         const visit = visitOf(request, reply, { connections })
-        await yoga.handle(request.raw, reply.raw, { requestId: request.id, visit, onCaller })
+        const untouch = untouched(request.raw, reply.raw)
+        await yoga.handle(request.raw, reply.raw, { requestId: request.id, visit, onCaller, untouch })
       },
     })
     // streams that are open end with the relay; this ends what Yoga itself holds

@@ -16,8 +16,10 @@ export interface Visit {
   gone: AbortSignal
   /** Reports what is left of a limit in the headers of the answer, whatever that will be. */
   tell(policy: string, standing: Standing): void
-  /** Calls back when the answer has been written, or the client is gone. */
+  /** Calls back when the answer has been written, or the client is gone, or `over` is called. */
   onEnd(done: () => void): void
+  /** The answer goes on as a stream: as a call it is over, and nothing of it is kept. */
+  over(): void
   /** A valid key was shown: its connection is not a stranger's any more. */
   recognized(): void
 }
@@ -29,9 +31,17 @@ export function visitOf(
   { keepsLease = false, connections }: { keepsLease?: boolean; connections?: Connections } = {},
 ): Visit {
   const gone = new AbortController()
-  raw.once('close', () => {
+  let ended: (() => void)[] | null = raw.closed ? null : []
+  const end = () => {
+    const waiting = ended ?? []
+    ended = null
+    for (const done of waiting) done()
+  }
+  const onClose = () => {
     if (!raw.writableFinished) gone.abort()
-  })
+    end()
+  }
+  raw.once('close', onClose)
   return {
     address: addressKey(request.ip),
     weight: weightOf(request.raw.headers),
@@ -43,7 +53,11 @@ export function visitOf(
       raw.setHeader('ratelimit', standingText(policy, standing))
     },
     // who was gone while he waited for his turn must not keep it
-    onEnd: (done) => void (raw.closed ? done() : raw.once('close', done)),
+    onEnd: (done) => void (ended ? ended.push(done) : done()),
+    over() {
+      raw.off('close', onClose)
+      end()
+    },
     recognized: () => connections?.recognize(request.raw.socket),
   }
 }

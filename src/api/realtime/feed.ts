@@ -132,7 +132,7 @@ export class Feed<Item, Scope = unknown> {
       cursorOf: (at) => topic.cursorOf(at),
       release: () => {
         group.remove(subscriber)
-        if (group.size === 0 && topic.followers.get(key) === group) topic.followers.delete(key)
+        if (group.size === 0 && topic.followers.get(group.key) === group) topic.followers.delete(group.key)
         hold.release()
       },
     })

@@ -31,6 +31,8 @@ const MOST_KEPT = 16
 const STUCK = 60_000
 
 export class Group<Item, Value> implements Follower<Item> {
+  /** of what is selected, and how it is rendered */
+  readonly key: string
   /** those who become live now have everything up to here */
   position: bigint
   readonly #topic: Topic<Item>
@@ -45,6 +47,7 @@ export class Group<Item, Value> implements Follower<Item> {
   #running = false
 
   constructor(topic: Topic<Item>, selection: Selection<Item, Value>, rendering: Rendering<Value>, pace: Pace) {
+    this.key = `${selection.key} ${rendering.key}`
     this.#topic = topic
     this.#selection = selection
     this.#rendering = rendering

@@ -14,6 +14,7 @@
  *   statement of its own. `relay.stopping` aborts when the server stops.
  * - **Another kind of log** (lines) is a `LogKind` (log-kind.ts), followed by a feed of its own beside `events`.
  */
+import { setMaxListeners } from 'node:events'
 import type { Core } from '../../domain/context/context.ts'
 import type { EventScope, StoredEvent } from '../../domain/events/read.ts'
 import type { Line } from '../../domain/logs/lines.ts'
@@ -53,6 +54,8 @@ export class Relay {
   #poll: NodeJS.Timeout | null = null
 
   constructor({ core, listenUrl, pollEvery = 2_000, capacity = 1_000 }: RelayOptions) {
+    // everybody who waits for the database listens to it
+    setMaxListeners(0, this.#ending.signal)
     this.#core = core
     this.#listenUrl = listenUrl
     this.#pollEvery = pollEvery

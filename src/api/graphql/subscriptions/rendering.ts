@@ -3,6 +3,7 @@
  * subscribe with the same document, variables and rights.
  */
 import { createHash, randomUUID } from 'node:crypto'
+import { setMaxListeners } from 'node:events'
 import { type DocumentNode, type ExecutionResult, execute, type GraphQLSchema } from 'graphql'
 import type { Core } from '../../../domain/context/context.ts'
 import { Limit } from '../../../platform/async/limit.ts'
@@ -32,6 +33,7 @@ const AT_ONCE = 4
 /** Groups whose fields have to be read, at a time: they leave connections of the pool to others. */
 const READING = new Limit(4)
 const FOREVER = new AbortController().signal
+setMaxListeners(0, FOREVER)
 
 /**
  * Nothing below a subscription's payload depends on the caller but by role, `secrets:read` and workspace: so the subject, by

@@ -8,6 +8,7 @@ import { createSourceEventStream, type ExecutionArgs, type ExecutionResult } fro
 import type { Plugin } from 'graphql-yoga'
 import type { Core } from '../../../domain/context/context.ts'
 import type { Caller } from '../../../domain/context/credential.ts'
+import type { Visit } from '../../limits/visit.ts'
 import type { Rendering } from '../../realtime/frames.ts'
 import type { Relay } from '../../realtime/relay.ts'
 import { Stream } from '../../realtime/stream.ts'
@@ -29,11 +30,25 @@ class Begun {
   }
 }
 
-export function useStreams(core: Core, relay: Relay): Plugin<GraphQLContext, { res?: ServerResponse }> {
+/** What the plugin needs of an HTTP request. */
+interface StreamContext {
+  res?: ServerResponse
+  visit?: Visit
+  /** takes off what Yoga has hung on the request and its response */
+  untouch?: () => void
+}
+
+export function useStreams(core: Core, relay: Relay): Plugin<GraphQLContext, StreamContext> {
   const heartbeat = new Heartbeat()
   const form = graphqlForm(core.log)
 
-  function takeOver({ stream, rendering, caller }: Begun, response: ServerResponse): Promise<never> {
+  function takeOver(
+    { stream, rendering, caller }: Begun,
+    response: ServerResponse,
+    http: StreamContext,
+  ): Promise<never> {
+    http.visit?.over()
+    http.untouch?.()
     const outlet = openSse(response, form, heartbeat)
     const end = stream.open(rendering, outlet)
     const stopWatching = core.credentials?.watch(caller, end)
@@ -62,7 +77,7 @@ export function useStreams(core: Core, relay: Relay): Plugin<GraphQLContext, { r
       if (!(result instanceof Begun)) return
       const response = serverContext.res
       if (response && takesEvents(request)) {
-        setResultProcessor(() => takeOver(result, response) as never, 'text/event-stream')
+        setResultProcessor(() => takeOver(result, response, serverContext) as never, 'text/event-stream')
       } else {
         result.stream.close()
         // 406

@@ -1,0 +1,124 @@
+/**
+ * A process with thousands of clients over SSE. They only count: what a client does with an event is none of the server's
+ * business, and this process shares two cores with it.
+ */
+import net from 'node:net'
+import { type ClientOrder, type ClientReport, now, SUBSCRIPTION } from './protocol.ts'
+
+const MARK = Buffer.from('"message":"')
+const SPACE = 32
+const QUOTE = 34
+
+const latencies: number[] = []
+let deliveries = 0
+let lost = 0
+let doubled = 0
+let disordered = 0
+/** all shall have heard up to here */
+let awaited = 0
+let satisfied = 0
+const clients: Client[] = []
+
+class Client {
+  /** number of the last event; null: it has had none yet */
+  newest: number | null = null
+  open = false
+  /** what a chunk ended in the middle of */
+  #rest: Buffer | null = null
+
+  read(chunk: Buffer): void {
+    const bytes = this.#rest ? Buffer.concat([this.#rest, chunk]) : chunk
+    this.#rest = null
+    const at = now()
+    let from = bytes.indexOf(MARK)
+    while (from >= 0) {
+      const space = bytes.indexOf(SPACE, from + MARK.length)
+      const end = space < 0 ? -1 : bytes.indexOf(QUOTE, space)
+      if (end < 0) {
+        this.#rest = bytes.subarray(from)
+        return
+      }
+      this.#heard(
+        Number(bytes.toString('latin1', from + MARK.length, space)),
+        at - Number(bytes.toString('latin1', space + 1, end)),
+      )
+      from = bytes.indexOf(MARK, end)
+    }
+    // a mark may have been cut in two
+    this.#rest = bytes.length > MARK.length ? bytes.subarray(bytes.length - MARK.length) : bytes
+  }
+
+  #heard(number: number, took: number): void {
+    deliveries++
+    latencies.push(took)
+    const expected = (this.newest ?? number - 1) + 1
+    if (number === expected - 1) doubled++
+    else if (number < expected) disordered++
+    else {
+      lost += number - expected
+      this.newest = number
+      if (number >= awaited && expected <= awaited) satisfied++
+    }
+  }
+}
+
+function open(url: URL, key: string): Promise<boolean> {
+  const client = new Client()
+  const body = JSON.stringify({ query: SUBSCRIPTION })
+  const socket = net.connect(Number(url.port), url.hostname)
+  socket.write(
+    `POST /graphql HTTP/1.1\r\nHost: ${url.host}\r\nX-Api-Key: ${key}\r\nContent-Type: application/json\r\nAccept: text/event-stream\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+  )
+  return new Promise((resolve) => {
+    socket.on('error', () => resolve(false))
+    socket.on('close', () => resolve(false))
+    socket.on('data', (chunk) => {
+      if (!client.open) {
+        client.open = chunk.indexOf('HTTP/1.1 200') === 0
+        if (!client.open) return void socket.destroy()
+        clients.push(client)
+        resolve(true)
+      }
+      client.read(chunk)
+    })
+  })
+}
+
+async function openAll({ url, keys, count, atOnce }: ClientOrder & { do: 'open' }): Promise<void> {
+  const address = new URL(url)
+  let begun = 0
+  let refused = 0
+  await Promise.all(
+    Array.from({ length: atOnce }, async () => {
+      while (begun < count) {
+        const key = keys[begun++ % keys.length]!
+        while (!(await open(address, key))) refused++
+      }
+    }),
+  )
+  say({ opened: clients.length, refused })
+}
+
+function report(): void {
+  latencies.sort((a, b) => a - b)
+  const at = (share: number) => latencies[Math.floor(share * (latencies.length - 1))] ?? 0
+  for (const { newest } of clients) lost += Math.max(0, awaited - (newest ?? 0))
+  say({ heard: { deliveries, p50: at(0.5), p99: at(0.99), lost, doubled, disordered } })
+  latencies.length = 0
+  deliveries = 0
+}
+
+const say = (what: ClientReport) => process.send?.(what)
+
+process.on('message', (order: ClientOrder) => {
+  if (order.do === 'open') return void openAll(order)
+  awaited = order.newest
+  satisfied = clients.filter(({ newest }) => newest !== null && newest >= awaited).length
+  const until = performance.now() + 60_000
+  const look = setInterval(() => {
+    if (satisfied < clients.length && performance.now() < until) return
+    clearInterval(look)
+    report()
+  }, 20)
+})
+process.once('disconnect', () => process.exit())
