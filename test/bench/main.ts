@@ -17,6 +17,7 @@ import { readConfig } from '../../src/platform/config/config.ts'
 import { agentAttacks } from './agents.ts'
 import { fairness } from './fairness.ts'
 import { manyAgents } from './many-agents.ts'
+import { streams } from './streams/main.ts'
 import { caller, say, time } from './support.ts'
 import { accessTokens } from './tokens.ts'
 
@@ -180,6 +181,7 @@ try {
   await app.close()
   await rm(dataDir, { recursive: true, force: true })
 }
+await streams()
 await fairness()
 if (process.platform === 'linux') await manyAgents()
 await agentAttacks()

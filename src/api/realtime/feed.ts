@@ -3,6 +3,7 @@
  * where the last read ended, when a NOTIFY or the poll says that there may be more.
  */
 
+import { SharedReads } from '../../platform/async/shared-reads.ts'
 import type { Log } from '../../platform/log/log.ts'
 import type { Outlet, Rendering } from './frames.ts'
 import { Group } from './group.ts'
@@ -54,6 +55,7 @@ export class Feed<Item, Scope = unknown> {
   readonly #options: FeedOptions
   readonly #reader: Reader
   readonly #pace = new Pace()
+  readonly #states = new SharedReads()
   readonly #topics = new Map<string, Topic<Item>>()
   /** logs that have or may have news */
   readonly #due = new Set<Topic<Item>>()
@@ -92,6 +94,11 @@ export class Feed<Item, Scope = unknown> {
       },
       onRelease: (call) => void (held ? also.push(call) : call()),
     }
+  }
+
+  /** Reads the state with which a stream begins: once for many who come at the same time with the same `key`. */
+  state<T>(key: string, read: () => Promise<T>): Promise<T> {
+    return this.#states.read(key, read)
   }
 
   /** A log is known to reach `position`, read after it was held. */

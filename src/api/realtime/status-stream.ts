@@ -52,7 +52,8 @@ export async function streamRevisionStatus(
   const hold = relay.events.hold(ctx.workspace.id)
   hold.onRelease(leave)
   try {
-    const snapshot = await readSnapshot(ctx.db, ctx.workspace.id, ids)
+    const asked = `${ctx.workspace.id} ${ids.deploymentId ?? ''} ${ids.revisionId ?? ''}`
+    const snapshot = await relay.events.state(asked, () => readSnapshot(ctx.db, ctx.workspace.id, ids))
     // a stream that goes on still gets the last events of what has been torn down meanwhile
     const there = !snapshot.gone || query.after !== undefined
     if (ids.deploymentId && !(snapshot.deploymentId && there)) throw new NotFoundError('Deployment', ids.deploymentId)

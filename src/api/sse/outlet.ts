@@ -44,6 +44,10 @@ class SseOutlet<Value> implements Outlet<Value> {
     this.#response = response
     this.#form = form
     this.#heartbeat = heartbeat
+    // the head and what the stream begins with leave together
+    const { socket } = response
+    socket?.cork()
+    process.nextTick(() => socket?.uncork())
     response.writeHead(200, HEADERS)
     response.flushHeaders()
     this.#encoding = response.chunkedEncoding ? 'chunked' : 'bare'
