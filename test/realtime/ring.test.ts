@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { Ring } from '../../src/api/realtime/ring.ts'
 
 const CAPACITY = 10
-const ring = (begins = 0n) => new Ring<bigint>(CAPACITY, (item) => item, begins)
+const ring = (begins = 0n) => new Ring<bigint>(CAPACITY, { positionOf: (item) => item }, begins)
 const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, i) => BigInt(from + i))
 
 describe('A ring', () => {
