@@ -59,11 +59,12 @@ export async function streamRevisionEvents(ctx: RequestContext, raw: RawInput, r
 }
 
 /** Of the workspace, or of one deployment (`query.deployment_id`), for GraphQL. */
-export async function streamEvents(ctx: RequestContext, raw: RawInput, relay: Relay): Events {
+export async function streamEvents(ctx: RequestContext, raw: RawInput, relay: Relay): Promise<Stream<StoredEvent>> {
   requireRole(ctx, 'viewer')
   const { query } = parse(ofEither, raw)
   const { deployment_id: deploymentId, ...rest } = query
-  return begin(ctx, relay, deploymentId === undefined ? {} : { deploymentId }, rest)
+  // without a revision there is no current status in front of it: every one is of the log
+  return begin(ctx, relay, deploymentId === undefined ? {} : { deploymentId }, rest) as Promise<Stream<StoredEvent>>
 }
 
 type Subject = Pick<EventScope, 'deploymentId' | 'revisionId'>

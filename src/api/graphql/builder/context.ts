@@ -5,7 +5,7 @@ import type { Relay } from '../../realtime/relay.ts'
 export interface GraphQLContext extends RequestContext {
   /** carries the event log to subscriptions */
   relay: Relay
-  /** of a client that comes back to a stream: what `after` is when it is not given */
+  /** of a client that comes back to a stream by itself, its arguments as they were: it wins over `after` */
   lastEventId: string | null
   /** the HTTP request; its signal aborts when the client is gone */
   request: Request

@@ -13,11 +13,12 @@ import {
 import type { StoredEvent } from '../../../domain/events/read.ts'
 import type { EventActor } from '../../../domain/model/event-actor.ts'
 import { knownReason } from '../../../domain/model/reasons.ts'
+import { streamEvents } from '../../realtime/event-stream.ts'
 import { batched } from '../builder/batch.ts'
 import { builder } from '../builder/builder.ts'
 import { connectionOf } from '../builder/connection.ts'
 import type { GraphQLContext } from '../builder/context.ts'
-import { pageCost } from '../builder/cost.ts'
+import { pageCost, refuseExpensive } from '../builder/cost.ts'
 import { ActorKindEnum, Reason, RevisionStatus } from '../builder/enums.ts'
 
 const Actor = builder.objectRef<EventActor>('Actor').implement({
@@ -79,6 +80,8 @@ export async function eventsOf(by: EventSubjects['by'], id: string, args: Window
   return connectionOf(slice!, args, eventCursor, async () => (await batched(ctx, `count events ${by}`, id, count)) ?? 0)
 }
 
+const WANTED_TYPES = 'Only of any of these, as `deployment.updated`, or `deployment.*` for all of a resource.'
+
 const EventOrder = builder.enumType('EventOrder', {
   description: 'Which events come first.',
   values: ['OLDEST_FIRST', 'NEWEST_FIRST'] as const,
@@ -108,4 +111,25 @@ builder.queryField('events', (t) =>
     },
     EventConnection,
   ),
+)
+
+builder.subscriptionField('events', (t) =>
+  t.field({
+    type: Event,
+    description:
+      'Every event of the workspace, or of one deployment: behind `after`, or from now on. Of a deployment it completes when ' +
+      'that is torn down. One that ends before its time ends with an error; its extensions have the `cursor` to go on from.',
+    args: {
+      after: t.arg.string({ description: 'The `cursor` of an event.' }),
+      types: t.arg.stringList({ description: WANTED_TYPES }),
+      deploymentId: t.arg.id({ description: 'Only of this deployment and its revisions.' }),
+    },
+    subscribe: (_root, { after, types, deploymentId }, ctx, info) => {
+      refuseExpensive(ctx, info)
+      // a client that comes back by itself says so in the header, and its arguments stay as they were
+      const query = { after: ctx.lastEventId ?? after, types, deployment_id: deploymentId }
+      return streamEvents(ctx, { query }, ctx.relay)
+    },
+    resolve: (event) => event,
+  }),
 )

@@ -47,7 +47,7 @@ async function stream(
   follow: Follow,
 ): Promise<Stream<Line>> {
   const query = { ...asked, start_time: startTime }
-  const resume = after ?? ctx.lastEventId ?? undefined
+  const resume = ctx.lastEventId ?? after ?? undefined
   return renaming({ offset: 'after' }, async () =>
     streamLog(ctx, ctx.relay, await follow(ctx, { raw: { path, query }, resume })),
   )

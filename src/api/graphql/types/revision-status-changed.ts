@@ -48,7 +48,7 @@ builder.subscriptionField('revisionStatusChanged', (t) =>
     args: { deploymentId: t.arg.id(), revisionId: t.arg.id(), after: t.arg.string() },
     subscribe: (_root, args, ctx, info) => {
       refuseExpensive(ctx, info)
-      return streamRevisionStatus(ctx, ctx.relay, { ...args, after: args.after ?? ctx.lastEventId })
+      return streamRevisionStatus(ctx, ctx.relay, { ...args, after: ctx.lastEventId ?? args.after })
     },
     resolve: (event) => event,
   }),
