@@ -1,6 +1,7 @@
 /** docs/api-rules.md#conditional-requests: tags, If-None-Match, If-Match, and what is refused of the rest. */
 import { createHash, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { parseTags } from '../../src/api/rest/operation/entity-tags.ts'
 import { operations } from '../../src/api/rest/operations.ts'
 import { localControlPlane } from '../../src/domain/claims/control-plane.ts'
 import type { ControlPlane } from '../../src/domain/protocol/protocol.ts'
@@ -364,4 +365,11 @@ describe('a condition that is not kept is refused', () => {
     const headers = { 'if-match': '"1"', 'if-unmodified-since': new Date(0).toUTCString() }
     expect((await app.call('PATCH', at(id), { headers, body: SPEC(2) })).status).toBe(200)
   })
+})
+
+test('A header of tags costs no more than its length', () => {
+  const since = performance.now()
+  // far longer than a header may be: in n² it would take a minute
+  expect(parseTags(`"a",${' '.repeat(200_000)}x`)).toBeNull()
+  expect(performance.now() - since).toBeLessThan(5000)
 })

@@ -1,7 +1,7 @@
 /** Who listens: clients of every transport, of the workspace and of single deployments, fast and slow ones, early and late. */
 import type { Place } from './place.ts'
 import { graphqlSse } from './subscribers/graphql-sse.ts'
-import { restPages } from './subscribers/rest.ts'
+import { restPages, restSse } from './subscribers/rest.ts'
 import { slowly } from './subscribers/slow.ts'
 import { Subscriber, type SubscriberOptions } from './subscribers/subscriber.ts'
 import type { Wire } from './subscribers/wire.ts'
@@ -19,6 +19,7 @@ interface Kind {
 const KINDS: readonly Kind[] = [
   { name: 'SSE, revisionStatusChanged', wire: graphqlSse(), status: true },
   { name: 'SSE, revisionStatusChanged, other fields', wire: graphqlSse('other'), status: true },
+  { name: 'REST, text/event-stream', wire: restSse() },
   { name: 'REST, JSON pages', wire: restPages, asks: true },
 ]
 
