@@ -188,6 +188,14 @@ test('the order of checks is the same: role, shape, 404, version, rules', async 
   }
 })
 
+test('GraphQL answers are as private as those of REST', async () => {
+  const query = new URLSearchParams({ query: '{ viewer { role } }' })
+  const { status, headers } = await app.rest('GET', `/graphql?${query}`, { headers: { accept: 'application/json' } })
+  expect(status).toBe(200)
+  expect(headers.get('vary')).toContain('X-Api-Key, Authorization, X-Tenant-Id')
+  expect(headers.get('cache-control')).toBe('private, no-cache')
+})
+
 test('GraphQL refuses the conditions of HTTP, which it would not keep', async () => {
   const headers = { 'if-match': '"1"', 'if-unmodified-since': new Date().toUTCString() }
   const answer = await app.gql('{ viewer { role } }', {}, { headers })

@@ -15,9 +15,6 @@ import { createJwts, type JwtOptions } from './bearer.ts'
  */
 export type Authenticate = (headers: IncomingHttpHeaders, requestId: string, visit?: Visit) => Promise<RequestContext>
 
-/** What a caller is known by: answers differ by these (Vary). */
-export const CREDENTIAL_HEADERS = ['X-Api-Key', 'Authorization', 'X-Tenant-Id'] as const
-
 /** The WWW-Authenticate header that goes with every 401 (RFC 9110, 11.6.1). */
 export const CHALLENGE = 'Bearer realm="pilothouse"'
 

@@ -5,6 +5,7 @@ import { createYoga, type Plugin, type YogaServerInstance } from 'graphql-yoga'
 import { LRUCache } from 'lru-cache'
 import type { Core } from '../../domain/context/context.ts'
 import type { Authenticate } from '../auth/authenticate.ts'
+import { CACHING } from '../auth/caching.ts'
 import type { Connections } from '../limits/connections.ts'
 import type { Gate } from '../limits/gate.ts'
 import { visitOf } from '../limits/visit.ts'
@@ -119,6 +120,7 @@ export function mountGraphql(fastify: FastifyInstance, connections: Connections,
       config: { keyless: 'toBrowsers', allow: ['GET', 'HEAD', 'POST', 'OPTIONS'] },
       async handler(request, reply) {
         reply.hijack()
+        for (const [name, value] of Object.entries(CACHING)) reply.raw.setHeader(name, value)
         const onCaller = (subject: string) => {
           request.subject = subject
         }

@@ -11,7 +11,6 @@ import { z } from 'zod'
 import type { RequestContext } from '../../../domain/context/context.ts'
 import type { Violation } from '../../../domain/core/errors.ts'
 import type { RawInput } from '../../../domain/core/parse.ts'
-import { CREDENTIAL_HEADERS } from '../../auth/authenticate.ts'
 import { encode } from '../answers/answer.ts'
 import { deployment } from '../answers/deployment.ts'
 import { listener } from '../answers/listener.ts'
@@ -19,12 +18,6 @@ import { oauthProvider } from '../answers/oauth-provider.ts'
 import type { ResponseHeaders } from '../answers/response-headers.ts'
 import { revision } from '../answers/revision.ts'
 import { type EntityTag, parseTags, type Tags } from './entity-tags.ts'
-
-/** Which headers of a request an answer depends on, whatever else: who calls. */
-export const VARY = CREDENTIAL_HEADERS.join(', ')
-
-/** Of every answer: it is the caller's alone, and to be asked for again each time, with its tag. */
-export const CACHING = { vary: VARY, 'cache-control': 'private, no-cache' } as const
 
 /** What callers edit: its tag begins with the number of the edit. */
 const EDITED: ReadonlySet<z.ZodType> = new Set([deployment, listener, oauthProvider])
@@ -53,8 +46,8 @@ export function represent(schema: z.ZodType, source: unknown, ctx: RequestContex
 
 /** The strong tag of a body. `edit`: which edit of the resource it shows, where callers edit it. */
 export function entityTag(body: Buffer, edit?: number): string {
-  // 132 bits
-  const digest = hash('sha256', body, 'base64url').slice(0, 22)
+  // 128 bits are plenty
+  const digest = hash('sha256', body, 'hex').slice(0, 32)
   return edit === undefined ? `"${digest}"` : `"${edit}-${digest}"`
 }
 
