@@ -16,6 +16,7 @@ import { issueKey } from '../../src/domain/keys/issue.ts'
 import { readConfig } from '../../src/platform/config/config.ts'
 import { agentAttacks } from './agents.ts'
 import { fairness } from './fairness.ts'
+import { followedLogs } from './logs.ts'
 import { manyAgents } from './many-agents.ts'
 import { streams } from './streams/main.ts'
 import { caller, say, time } from './support.ts'
@@ -182,6 +183,7 @@ try {
   await rm(dataDir, { recursive: true, force: true })
 }
 await streams()
+await followedLogs()
 await fairness()
 if (process.platform === 'linux') await manyAgents()
 await agentAttacks()

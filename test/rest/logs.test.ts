@@ -252,6 +252,8 @@ describe('what is refused', () => {
     ['last', '1001', 'query.last less_than_equal'],
     ['offset', 'made-up', 'query.offset cursor_invalid'],
     ['offset', Buffer.from('["7"]').toString('base64url'), 'query.offset cursor_invalid'],
+    ['follow', 'true', 'query.follow value_error'],
+    ['follow', 'perhaps', 'query.follow bool_parsing'],
     ['level', 'loud', 'query.level enum'],
     ['query', 'a\0', 'query.query value_error'],
   ])('%s=%j is 422', async (name, value, expected) => {

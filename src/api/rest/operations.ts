@@ -7,6 +7,7 @@ import { connections } from './v2/connections.ts'
 import { deployments } from './v2/deployments.ts'
 import { events } from './v2/events.ts'
 import { listeners } from './v2/listeners.ts'
+import { logs } from './v2/logs.ts'
 import { oauthProviders } from './v2/oauth-providers.ts'
 import { oauthTokens } from './v2/oauth-tokens.ts'
 import { revisions } from './v2/revisions.ts'
@@ -15,6 +16,7 @@ import { sources } from './v2/sources.ts'
 export const operations: readonly Operation[] = [
   ...deployments,
   ...revisions,
+  ...logs,
   ...events,
   ...sources,
   ...listeners,

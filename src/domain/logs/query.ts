@@ -5,7 +5,7 @@
 import { z } from 'zod'
 import { LogType } from '../../generated/prisma/enums.ts'
 import { rejectIfAny, type Violation } from '../core/errors.ts'
-import { queryEnum, queryIntOrNone, queryText, queryTime, queryWord, uuid } from '../core/fields.ts'
+import { queryBool, queryEnum, queryIntOrNone, queryText, queryTime, queryWord, uuid } from '../core/fields.ts'
 import { deploymentPath, revisionPath } from '../model/shapes.ts'
 import { type LogFilter, type LogWindow, readLogOffset } from './lines.ts'
 
@@ -18,13 +18,16 @@ const logQuery = z.object({
   end_time: queryTime.describe('Only lines before this time.'),
   order: queryEnum(['asc', 'desc']).describe('asc (the default): oldest first.'),
   limit: queryIntOrNone(1, MOST).meta({ default: LIMIT }),
-  offset: queryText.describe('`next_offset` of the page before.'),
+  offset: queryText.describe('`next_offset` of the page before, or the `id` of the last event of a stream.'),
   last: queryIntOrNone(0, MOST).describe(
-    'Instead of `order`, `limit` and `offset`: so many of the newest lines, oldest first. `next_offset` goes on behind them.',
+    'Instead of `order`, `limit` and `offset`: so many of the newest lines, oldest first. `next_offset` goes on behind them. 0, only what comes, is for `follow`.',
   ),
   query: queryText.describe('Only lines that contain this text, in upper or lower case.'),
   level: queryWord(['debug', 'info', 'warning', 'error', 'critical']).describe(
     'Only lines of this level or a more severe one. In upper or lower case.',
+  ),
+  follow: queryBool.describe(
+    'The lines as they come, from the oldest on; or from behind `offset`, or from the `last` ones. Needs `Accept: text/event-stream`, and goes without `order`, `limit` and `end_time`.',
   ),
 })
 
@@ -34,6 +37,10 @@ export const readLogsOfRevisionInput = z.object({ path: z.object({ revision_id: 
 export const readDeploymentLogsInput = z.object({ path: deploymentPath, query: logQuery })
 
 export type LogQuery = z.output<typeof logQuery>
+
+/** Whether a call's raw query asks to follow. */
+export const asksToFollow = (query: object): boolean =>
+  logQuery.shape.follow.safeParse((query as { follow?: unknown }).follow).data === true
 
 /** Which lines a page shows. */
 export interface Page extends LogWindow {
@@ -48,6 +55,9 @@ export function pageOf(query: LogQuery): Page {
   const both = last !== undefined && (limit !== undefined || offset !== undefined || order !== undefined)
   const msg = 'Must be at least 1, unless the log is followed.'
   rejectIfAny([
+    ...(query.follow
+      ? [refused('follow', 'Following needs the header Accept: text/event-stream; without it, read pages.')]
+      : []),
     ...(both ? [refused('last', 'Can’t be used together with order, limit or offset.')] : []),
     ...(last === 0 ? [{ loc: ['query', 'last'], msg, type: 'greater_than_equal' }] : []),
     ...emptyRange(query),

@@ -51,7 +51,7 @@ export const REVISION_MADE = {
 export const revisionHeader = (revisionId: string | null) =>
   revisionId === null ? {} : { 'X-Revision-Id': revisionId }
 
-const logLine = answer(
+export const logLine = answer(
   {},
   {
     id: z.string().describe('Of the line, for good. As text they sort as the lines do within the deployment.'),

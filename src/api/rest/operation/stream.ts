@@ -32,7 +32,13 @@ export interface Streamed<Value = any> {
   schema: z.ZodType
   /** what an event is called */
   eventOf(value: Value): string
-  /** Throws what a verb throws. `query.after`: also where the header Last-Event-ID says so. */
+  /** Whether the query asks for it, where the header alone does not. */
+  wanted?(query: object): boolean
+  /** the query parameter that the header Last-Event-ID stands for, which wins; default: `after` */
+  place?: string
+  /** query parameters that say where a stream begins that is none of `place`: who comes back goes on instead */
+  beginnings?: readonly string[]
+  /** Throws what a verb throws. */
   open(ctx: RequestContext, raw: RawInput, relay: Relay): Promise<Stream<Value>>
 }
 
@@ -46,8 +52,9 @@ export interface Streaming {
 export const STREAM_VARY = `${VARY}, Accept`
 
 /** Whether this call is to be answered by a stream. */
-export function wantsStream(streamed: Streamed | undefined, { method, headers }: FastifyRequest): streamed is Streamed {
-  return streamed !== undefined && method === 'GET' && prefersStream(headers.accept)
+export function wantsStream(streamed: Streamed | undefined, request: FastifyRequest): streamed is Streamed {
+  if (streamed === undefined || request.method !== 'GET' || !prefersStream(request.headers.accept)) return false
+  return streamed.wanted?.(request.query as object) ?? true
 }
 
 /** Begins it, and takes the response over. */
@@ -83,19 +90,24 @@ async function begin(
   const last = (headers['last-event-id'] as string | undefined) || undefined
   // a stream is no representation that could be tagged
   const { raw } = conditionsOf({ ...operation, headers: { 'cache-control': 'no-store' } }, headers)
-  const asked = last === undefined ? query : { ...(query as object), after: last }
+  const asked = last === undefined ? query : resumed(streamed, query as object, last)
   try {
     return await streamed.open(ctx, { path: params, query: asked, ...raw }, relay)
   } catch (error) {
-    throw last !== undefined && error instanceof ValidationError ? ofHeader(error) : error
+    throw last !== undefined && error instanceof ValidationError ? ofHeader(streamed, error) : error
   }
 }
 
-function ofHeader({ violations }: ValidationError): ValidationError {
+function resumed({ place = 'after', beginnings = [] }: Streamed, query: object, last: string): object {
+  const rest = Object.entries(query).filter(([name]) => !beginnings.includes(name))
+  return { ...Object.fromEntries(rest), [place]: last }
+}
+
+function ofHeader({ place = 'after' }: Streamed, { violations }: ValidationError): ValidationError {
   return new ValidationError(
     violations.map(({ loc, ...rest }) => ({
       ...rest,
-      loc: loc.join('.') === 'query.after' ? ['header', 'Last-Event-ID'] : loc,
+      loc: loc.join('.') === `query.${place}` ? ['header', 'Last-Event-ID'] : loc,
     })),
   )
 }
@@ -140,13 +152,13 @@ export const streamContent = ({ stream }: Described) => stream && { [EVENT_STREA
 
 /** In the document: what the operation does, and what its stream is. */
 export function streamDescription({ description, stream }: Described): { description?: string } {
-  const followed = stream && `With \`Accept: ${EVENT_STREAM}\`: ${stream.means} ${ALWAYS}`
+  const followed = stream && `With \`Accept: ${EVENT_STREAM}\`: ${stream.means} ${always(stream)}`
   const said = [description, followed].filter((one) => one !== undefined)
   return said.length > 0 ? { description: said.join('\n\n') } : {}
 }
 
-const ALWAYS =
-  'Each server-sent event has its cursor as `id`; `after`, or the header `Last-Event-ID`, goes on behind one. What ends it early is an event `error` with `detail`, `code` and the `cursor` to go on from; a clean end is an event `complete`. Comments come every 15 seconds.'
+const always = ({ place = 'after' }: Streamed) =>
+  `Each server-sent event has its cursor as \`id\`; \`${place}\`, or the header \`Last-Event-ID\`, goes on behind one. What ends it early is an event \`error\` with \`detail\`, \`code\` and the \`cursor\` to go on from; a clean end is an event \`complete\`. Comments come every 15 seconds.`
 
 /** In the document: the header that a client sends when it comes back. */
 export const streamParameter = ({ stream }: Described) => (stream ? LAST_EVENT_ID : null)
@@ -155,5 +167,7 @@ const LAST_EVENT_ID = z.object({
   'Last-Event-ID': z
     .string()
     .optional()
-    .describe('Of a stream: the `id` of the last event that was received. It wins over `after`.'),
+    .describe(
+      'Of a stream: the `id` of the last event that was received. It wins over where the query says that it begins.',
+    ),
 })

@@ -1,8 +1,6 @@
-/** Revisions and their logs over REST (docs/api-rules.md#paging, docs/deployments.md#deployments, docs/deployments.md#revisions-and-rollouts). */
+/** Revisions over REST (docs/api-rules.md#paging, docs/deployments.md#deployments, docs/deployments.md#revisions-and-rollouts). */
 import { readWritten } from '../../../domain/deployments/read.ts'
 import { createRevision, updateInput } from '../../../domain/deployments/update.ts'
-import { readDeploymentLogsInput, readLogsInput } from '../../../domain/logs/query.ts'
-import { readDeploymentLogs, readLogs } from '../../../domain/logs/read.ts'
 import {
   getRevision,
   getRevisionInput,
@@ -13,7 +11,7 @@ import {
 import { interruptInput, interruptRevision } from '../../../domain/rollouts/interrupt.ts'
 import { redeployInput, redeployRevision } from '../../../domain/rollouts/redeploy.ts'
 import { deployment } from '../answers/deployment.ts'
-import { logPage, REVISION_MADE, revision, revisionHeader, revisionList } from '../answers/revision.ts'
+import { REVISION_MADE, revision, revisionHeader, revisionList } from '../answers/revision.ts'
 import { answering, handling, type Operation, operation } from '../operation/operation.ts'
 
 const tag = 'Revisions'
@@ -86,26 +84,5 @@ export const revisions: Operation[] = [
       (ctx, raw) => interruptRevision(ctx, raw, readWrittenRevision),
       (moved) => ({ status: 200, body: moved, headers: revisionHeader(moved.id) }),
     ),
-  }),
-  operation({
-    method: 'GET',
-    path: '/v2/deployments/{deployment_id}/revisions/{revision_id}/logs',
-    operationId: 'readLogs',
-    summary: 'Read the log of a build or of the running agent',
-    tag,
-    input: readLogsInput,
-    ...answering(200, 'A page.', logPage, readLogs),
-    errors: [404],
-  }),
-  operation({
-    method: 'GET',
-    path: '/v2/deployments/{deployment_id}/logs',
-    operationId: 'readDeploymentLogs',
-    summary: 'Read the log of all builds, or of all agents, of a deployment',
-    description: 'The lines of all its revisions, as they came; each names its revision and attempt.',
-    tag,
-    input: readDeploymentLogsInput,
-    ...answering(200, 'A page.', logPage, readDeploymentLogs),
-    errors: [404],
   }),
 ]
