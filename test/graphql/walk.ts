@@ -182,7 +182,7 @@ function fillingOf(
     const filled = Object.fromEntries(members.filter(([, value]) => value !== undefined))
     return required || containsVictim(filled, victims) ? filled : undefined
   }
-  if (!required) return undefined
+  if (!required || arg.defaultValue !== undefined) return undefined
   const given = arg.name === 'providerId' && NAMING.includes(field.name) ? 'walk' : undefined
   const value = given ?? PLAIN[arg.name] ?? victims.byName[arg.name]
   if (value === undefined || (isEnumType(named) && !named.getValue(String(value))))
