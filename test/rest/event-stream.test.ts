@@ -102,7 +102,7 @@ test('One that ends early says why, and where to go on', async () => {
   const stream = await follow(`${path}/events`, { 'x-api-key': text })
   await app.gql('mutation ($id: ID!) { revokeApiKey(input: { apiKeyId: $id }) { __typename } }', { id: apiKey.id })
   expect(await stream.rest()).toMatchObject([
-    { event: 'error', data: { code: 'UNAUTHENTICATED', detail: expect.any(String) } },
+    { event: 'error', data: { code: 'UNAUTHENTICATED', detail: expect.any(String), cursor: expect.any(String) } },
   ])
 })
 

@@ -55,8 +55,8 @@ export class Batch<Value = unknown> {
   }
 }
 
-/** `complete`: there will never be more. `error`: it ends before its time, or could not begin. */
-export type Ending = { complete: true } | { error: unknown }
+/** `complete`: there will never be more. `error`: it ends before its time, with everything up to `cursor` sent; or could not begin. */
+export type Ending = { complete: true } | { error: unknown; cursor?: string }
 
 /**
  * A subscriber's way out: an SSE response, an operation on a WebSocket, a reader of an AsyncIterable. Made by the transport,

@@ -67,7 +67,7 @@ export class Subscriber<Value> {
   end(how: Ending): void {
     if (this.ended) return
     this.leave()
-    this.outlet.end(how)
+    this.outlet.end('error' in how ? { cursor: this.#cursorOf(this.position), ...how } : how)
   }
 
   /** Ends it with the cursor to go on from. */

@@ -39,6 +39,7 @@ export const restPlugin: FastifyPluginAsync<RestOptions> = async (fastify, optio
   fastify.setErrorHandler(errorHandler(core.log))
   readBodies(fastify)
   fastify.decorateRequest('caller', null)
+  fastify.decorateRequest('visit', null)
   await fastify.register(documentation, { publicUrl })
   for (const operation of operations) {
     fastify.route(toRoute(operation, authenticate, { connections, streaming }))

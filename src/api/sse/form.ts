@@ -8,8 +8,8 @@ export interface SseForm<Value = unknown> {
   frame(frame: Frame<Value>): string
   /** What is written when nothing more is to come; '' for nothing. */
   complete: string
-  /** What is written when it ends before its time. */
-  error(error: unknown): string
+  /** What is written when it ends before its time, with everything up to `cursor` sent. */
+  error(error: unknown, cursor?: string): string
 }
 
 /** One event; `data` in one line. */

@@ -94,7 +94,7 @@ class SseOutlet<Value> implements Outlet<Value> {
     if (this.#ended) return
     this.#ended = true
     this.#heartbeat.delete(this)
-    const text = 'error' in how ? this.#form.error(how.error) : this.#form.complete
+    const text = 'error' in how ? this.#form.error(how.error, how.cursor) : this.#form.complete
     if (text !== '') this.#write(text)
     const { socket } = this.#response
     this.#response.end()

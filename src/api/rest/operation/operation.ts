@@ -10,7 +10,7 @@ import type { RawInput } from '../../../domain/core/parse.ts'
 import type { Authenticate } from '../../auth/authenticate.ts'
 import { CACHING } from '../../auth/caching.ts'
 import type { Connections } from '../../limits/connections.ts'
-import { visitOf } from '../../limits/visit.ts'
+import { type Visit, visitOf } from '../../limits/visit.ts'
 import type { SourceOf } from '../answers/answer.ts'
 import { errorAnswer, errorBody, validationErrorBody } from '../answers/errors.ts'
 import type { ResponseHeaders } from '../answers/response-headers.ts'
@@ -75,6 +75,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** who calls, in which workspace; set before the body is read, so that 401 comes first */
     caller: RequestContext | null
+    /** as the limits see it */
+    visit: Visit | null
   }
 }
 
@@ -142,6 +144,7 @@ export function toRoute(
     onRequest: async (request, reply) => {
       reply.headers(stream ? { ...CACHING, vary: STREAM_VARY } : CACHING)
       const visit = visitOf(request, reply, { keepsLease, connections })
+      request.visit = visit
       request.caller = { ...(await authenticate(request.headers, request.id, visit)), signal: visit.gone }
       request.subject = request.caller.actor.subject
     },

@@ -11,7 +11,6 @@ import { ValidationError } from '../../../domain/core/errors.ts'
 import type { RawInput } from '../../../domain/core/parse.ts'
 import { VARY } from '../../auth/caching.ts'
 import type { Rendering } from '../../realtime/frames.ts'
-import { StreamInterruptedError } from '../../realtime/interrupted.ts'
 import type { Relay } from '../../realtime/relay.ts'
 import type { Stream } from '../../realtime/stream.ts'
 import { type SseForm, sseEvent } from '../../sse/form.ts'
@@ -64,10 +63,13 @@ export async function sendStream(
   request: FastifyRequest,
   reply: FastifyReply,
   { relay, heartbeat }: Streaming,
-): Promise<FastifyReply> {
+): Promise<void> {
   const ctx = request.caller!
   const stream = await begin(streamed, ctx, operation, request, relay)
   reply.hijack()
+  // a stream lives long, and keeps nothing of its request
+  request.visit?.over()
+  request.caller = null
   reply.raw.setHeader('vary', STREAM_VARY)
   const outlet = openSse(reply.raw, formOf(streamed, ctx), heartbeat)
   const end = stream.open(renderingOf(streamed), outlet)
@@ -75,8 +77,8 @@ export async function sendStream(
     { actor: ctx.actor, workspace: ctx.workspace, credential: ctx.credential },
     end,
   )
-  if (stopWatching) reply.raw.once('close', stopWatching)
-  return reply
+  if (reply.raw.closed) stopWatching?.()
+  else if (stopWatching) reply.raw.once('close', stopWatching)
 }
 
 /** A client that comes back by itself (EventSource) says in the header how far it came, and its address stays as it was. */
@@ -132,8 +134,7 @@ function formOf({ name, eventOf }: Streamed, { log, requestId }: RequestContext)
     name: `rest ${name}`,
     frame: ({ cursor, value, text }) => sseEvent({ id: cursor, event: eventOf(value), data: text }),
     complete: 'event: complete\ndata: {}\n\n',
-    error(error) {
-      const cursor = error instanceof StreamInterruptedError ? error.cursor : undefined
+    error(error, cursor) {
       const body = JSON.parse(errorText(shownError(error, log, { requestId }), requestId))
       return sseEvent({
         ...(cursor && { id: cursor }),
