@@ -30,9 +30,9 @@ export function createLimits(config: Config): Limits {
     }),
     heavyDocuments: new Gate({ most: config.HEAVY_DOCUMENTS, queue: HEAVY_QUEUE, pressure }),
     slots: {
-      streams: createSlotPool(config.STREAMS_PER_WORKSPACE),
-      waits: createSlotPool(config.WAITS_PER_WORKSPACE),
-      listenerWaits: createSlotPool(config.WAITS_PER_WORKSPACE),
+      streams: createSlotPool(config.STREAMS_PER_WORKSPACE, config.KEY_SHARE_PERCENT),
+      waits: createSlotPool(config.WAITS_PER_WORKSPACE, config.KEY_SHARE_PERCENT),
+      listenerWaits: createSlotPool(config.WAITS_PER_WORKSPACE, config.KEY_SHARE_PERCENT),
     },
     trusted: matcher(config.TRUST_PROXY),
   }

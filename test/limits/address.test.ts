@@ -25,11 +25,23 @@ test('proxies are told by address and range, also when IPv4 comes in IPv6 clothe
 
 test('a room has so many places for each key; one that is given back is free once', () => {
   const room = createSlotPool(2)
-  const first = room.take('a')!
-  expect([room.take('a'), room.take('a'), room.take('b')].map((leave) => leave !== null)).toEqual([true, false, true])
+  const take = (workspace: string) => typeof room.take(workspace, 'key')
+  const first = room.take('a', 'key') as () => void
+  expect([take('a'), take('a'), take('b')]).toEqual(['function', 'string', 'function'])
   first()
   first()
-  expect([room.take('a'), room.take('a')].map((leave) => leave !== null)).toEqual([true, false])
-  const endless = createSlotPool(0)
-  for (let i = 0; i < 100; i++) expect(endless.take('a')).not.toBeNull()
+  expect([take('a'), take('a')]).toEqual(['function', 'string'])
+  const endless = createSlotPool(0, 85)
+  for (let i = 0; i < 100; i++) expect(endless.take('a', 'key')).toBeTypeOf('function')
+})
+
+test('one key has a share of a workspace’s places, and leaves the rest to others', () => {
+  const room = createSlotPool(4, 50)
+  const outcome = (holder: string) => {
+    const taken = room.take('workspace', holder)
+    return typeof taken === 'function' ? 'taken' : taken
+  }
+  expect([outcome('one'), outcome('one'), outcome('one')]).toEqual(['taken', 'taken', 'holder'])
+  expect([outcome('other'), outcome('other'), outcome('other')]).toEqual(['taken', 'taken', 'workspace'])
+  expect(createSlotPool(1, 1).take('workspace', 'one')).toBeTypeOf('function')
 })

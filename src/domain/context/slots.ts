@@ -5,10 +5,15 @@ import { DomainError } from '../core/errors.ts'
 export interface SlotPool {
   /** slots of one workspace; 0: no limit */
   readonly limit: number
+  /** slots of it that one holder may have: the rest is there for others */
+  readonly share: number
   /** slots in use now, by all workspaces */
   readonly inUse: number
-  /** Returns a function that releases the slot (idempotent), or null if none is free. */
-  take(workspaceId: string): (() => void) | null
+  /**
+   * Returns a function that releases the slot (idempotent); or why there is none: the workspace has all of its slots, or the
+   * holder (a key, a person) all of its share.
+   */
+  take(workspaceId: string, holder: string): (() => void) | 'workspace' | 'holder'
 }
 
 export interface SlotPools {
@@ -18,36 +23,48 @@ export interface SlotPools {
   listenerWaits: SlotPool
 }
 
-export function createSlotPool(limit: number): SlotPool {
+/** `sharePercent`: of the slots of a workspace, that one holder may have; at least one. */
+export function createSlotPool(limit: number, sharePercent = 100): SlotPool {
+  const share = Math.ceil((limit * sharePercent) / 100)
   const perWorkspace = new Map<string, number>()
+  const perHolder = new Map<string, number>()
   let inUse = 0
   return {
     limit,
+    share,
     get inUse() {
       return inUse
     },
-    take(workspaceId) {
-      const before = perWorkspace.get(workspaceId) ?? 0
-      if (limit > 0 && before >= limit) return null
-      perWorkspace.set(workspaceId, before + 1)
+    take(workspaceId, holder) {
+      const held = `${workspaceId} ${holder}`
+      if (limit > 0 && (perWorkspace.get(workspaceId) ?? 0) >= limit) return 'workspace'
+      if (limit > 0 && (perHolder.get(held) ?? 0) >= share) return 'holder'
+      count(perWorkspace, workspaceId, 1)
+      count(perHolder, held, 1)
       inUse++
       let released = false
       return () => {
         if (released) return
         released = true
         inUse--
-        const now = perWorkspace.get(workspaceId)! - 1
-        if (now > 0) perWorkspace.set(workspaceId, now)
-        else perWorkspace.delete(workspaceId)
+        count(perWorkspace, workspaceId, -1)
+        count(perHolder, held, -1)
       }
     },
   }
+}
+
+function count(of: Map<string, number>, name: string, change: 1 | -1): void {
+  const now = (of.get(name) ?? 0) + change
+  if (now > 0) of.set(name, now)
+  else of.delete(name)
 }
 
 /** The part of a RequestContext that is needed here. */
 interface WaitingCall {
   slots?: SlotPools
   workspace: { id: string }
+  actor: { subject: string }
   yieldTurn?: () => void
 }
 
@@ -62,17 +79,25 @@ const NAMES: Record<keyof SlotPools, string> = {
 
 /** For a call that is about to wait; null: no slot is free. In any case the key's next call may be worked on now. */
 export function tryTakeSlot(ctx: WaitingCall, kind: keyof SlotPools): (() => void) | null {
-  ctx.yieldTurn?.()
-  return ctx.slots ? ctx.slots[kind].take(ctx.workspace.id) : () => {}
+  const taken = take(ctx, kind)
+  return typeof taken === 'function' ? taken : null
 }
 
 /** The same; throws DomainError (RATE_LIMITED) if no slot is free. */
 export function takeSlot(ctx: WaitingCall, kind: keyof SlotPools): () => void {
-  const release = tryTakeSlot(ctx, kind)
-  if (release) return release
-  throw new DomainError(
-    'RATE_LIMITED',
-    `This workspace has all the ${NAMES[kind]} that it may have on this server at once (${ctx.slots?.[kind].limit}). End some of them, or try again later.`,
-    { retryAfterSeconds: RETRY_AFTER },
-  )
+  const taken = take(ctx, kind)
+  if (typeof taken === 'function') return taken
+  const { limit, share } = ctx.slots![kind]
+  const why =
+    taken === 'workspace'
+      ? `This workspace has all the ${NAMES[kind]} that it may have on this server at once (${limit}).`
+      : `This key has all of the workspace's ${NAMES[kind]} that one may have on this server at once (${share}).`
+  throw new DomainError('RATE_LIMITED', `${why} End some of them, or try again later.`, {
+    retryAfterSeconds: RETRY_AFTER,
+  })
+}
+
+function take(ctx: WaitingCall, kind: keyof SlotPools): ReturnType<SlotPool['take']> {
+  ctx.yieldTurn?.()
+  return ctx.slots ? ctx.slots[kind].take(ctx.workspace.id, ctx.actor.subject) : () => {}
 }

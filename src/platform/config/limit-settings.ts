@@ -39,6 +39,11 @@ export const LIMIT_SETTINGS = {
     '2000',
     'calls of one workspace that wait for something at once, and as many of its listeners; 0: no limit',
   ],
+  KEY_SHARE_PERCENT: [
+    integer(1, 100),
+    '85',
+    'how much of its workspace’s streams and waits one key (or person with JWTs) may have; the rest is there for others',
+  ],
   UPLOADS_PER_DEPLOYMENT: [
     integer(1, 10_000),
     '20',
