@@ -9,9 +9,11 @@ import type { Logger } from 'pino'
 import { createApiKeys } from '../api/auth/api-key.ts'
 import { createAuthenticator } from '../api/auth/authenticate.ts'
 import { createCredentialWatch } from '../api/auth/watch.ts'
-import { createGraphql, mountGraphql } from '../api/graphql/yoga.ts'
+import { mountGraphql } from '../api/graphql/mount.ts'
+import { createGraphql } from '../api/graphql/yoga.ts'
 import { limitConnections } from '../api/limits/connections.ts'
 import { limitStrangers } from '../api/limits/strangers.ts'
+import { createChanges } from '../api/realtime/changes.ts'
 import { createRelay, type Relay } from '../api/realtime/relay.ts'
 import { restPlugin } from '../api/rest/plugin.ts'
 import { mountHome } from '../api/server/home.ts'
@@ -95,6 +97,8 @@ async function assemble(config: Config, log: Logger, opened: Awaited<ReturnType<
   const authenticate = createAuthenticator(core, { apiKeys, jwt: jwtOf(config), admission: limits.admission })
   const databaseAnswers = databaseCheck(database)
   const relay = createRelay({ core, listenUrl: direct })
+  const changes = createChanges(relay)
+  core.changes = changes
   let background: Background | null = null
   let starting: Promise<void> | null = null
   let draining = false
@@ -120,18 +124,15 @@ async function assemble(config: Config, log: Logger, opened: Awaited<ReturnType<
   core.observer = mountMetrics(fastify, { database, slots: limits.slots, dataDir: config.DATA_DIR })
   mountHome(fastify)
   await fastify.register(restPlugin, { core, authenticate, connections, relay, publicUrl })
-  mountGraphql(
-    fastify,
-    connections,
-    createGraphql({
-      core,
-      authenticate,
-      relay,
-      heavyDocuments: limits.heavyDocuments,
-      graphiql: config.GRAPHIQL,
-      introspection: config.INTROSPECTION,
-    }),
-  )
+  const yoga = createGraphql({
+    core,
+    authenticate,
+    relay,
+    heavyDocuments: limits.heavyDocuments,
+    graphiql: config.GRAPHIQL,
+    introspection: config.INTROSPECTION,
+  })
+  mountGraphql(fastify, { core, authenticate, yoga, connections, stopping: relay.stopping })
 
   async function start(): Promise<void> {
     await fastify.listen({ host: config.HOST, port: config.PORT })

@@ -114,6 +114,7 @@ export const FOLDERS: readonly Row[] = [
     'api/graphql/subscriptions',
     'domain/core domain/context api/limits api/realtime api/sse api/graphql/builder platform/async platform/log',
   ],
+  ['api/graphql/websocket', 'domain/core domain/context api/auth api/limits api/realtime platform/log'],
   [
     'api/graphql',
     'domain/core domain/context domain/idempotency api/auth api/limits api/realtime api/graphql/* platform/log',
@@ -147,6 +148,7 @@ export const PACKAGES: readonly (readonly [packages: string, folders: string])[]
   ['@prisma/* prisma', 'platform/postgres'],
   ['pg', 'platform/postgres/** dataplane/runtimes/process/host'],
   ['graphql graphql-yoga @pothos/*', 'api/graphql/**'],
+  ['ws graphql-ws', 'api/graphql/websocket'],
   ['fastify @fastify/*', 'api/** app'],
   ['zod', 'platform/config domain/** api/** adapters/* listener app/backup cli'],
   ['@kubernetes/*', 'dataplane/runtimes/kubernetes/** listener cli'],

@@ -4,28 +4,28 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { Plugin } from 'graphql-yoga'
+import type { RequestContext } from '../../domain/context/context.ts'
 import { ForbiddenError } from '../../domain/core/errors.ts'
 import type { Log } from '../../platform/log/log.ts'
 import { type Authenticate, CHALLENGE } from '../auth/authenticate.ts'
-import type { Visit } from '../limits/visit.ts'
 import type { Relay } from '../realtime/relay.ts'
 import type { GraphQLContext } from './builder/context.ts'
 import { presentError } from './builder/errors.ts'
 import { refuseConditions } from './refuse-conditions.ts'
+import type { StreamContext } from './subscriptions/use-streams.ts'
 
 /** What the HTTP server knows of a request. */
-export interface ServerContext {
+export interface ServerContext extends StreamContext {
   requestId?: string
   /** called with who calls: a key's id, or the `sub` of a JWT */
   onCaller?: (subject: string) => void
-  /** the request, as the limits see it; without one it is not counted */
-  visit?: Visit
-  /** takes off what Yoga has hung on the request and its response (subscriptions/untouched.ts) */
-  untouch?: () => void
 }
 
-/** There is nothing here that such a key may do, so nobody reads what it sends. */
-const NOT_FOR_LISTENERS = 'The key of a listener is for the data plane of the REST API, and nothing here.'
+/** The caller, unless it is a listener: there is nothing here that it may do, so nobody reads what it sends. Throws ForbiddenError. */
+export function refuseListener<C extends Pick<RequestContext, 'actor'>>(caller: C): C {
+  if (caller.actor.role !== 'listener') return caller
+  throw new ForbiddenError('The key of a listener is for the data plane of the REST API, and nothing here.')
+}
 
 /** Puts the caller's RequestContext and the relay into the GraphQL context. */
 export function useAuthentication(
@@ -39,7 +39,7 @@ export function useAuthentication(
       try {
         const caller = await authenticate(Object.fromEntries(request.headers), requestId, serverContext.visit)
         serverContext.onCaller?.(caller.actor.subject)
-        if (caller.actor.role === 'listener') throw new ForbiddenError(NOT_FOR_LISTENERS)
+        refuseListener(caller)
         refuseConditions(request.headers)
         const lastEventId = request.headers.get('last-event-id')
         Object.assign(serverContext, caller, { relay, lastEventId } satisfies Partial<GraphQLContext>)

@@ -1,17 +1,12 @@
-/** The GraphQL server: GraphQL over HTTP, subscriptions over SSE, GraphiQL in a browser (docs/api-rules.md#graphql), and its route. */
-import type { FastifyInstance } from 'fastify'
+/** The GraphQL server: GraphQL over HTTP, subscriptions over SSE, GraphiQL in a browser (docs/api-rules.md#graphql). */
 import { introspectionFromSchema, NoSchemaIntrospectionCustomRule } from 'graphql'
 import { createYoga, type Plugin, type YogaServerInstance } from 'graphql-yoga'
 import { LRUCache } from 'lru-cache'
 import type { Core } from '../../domain/context/context.ts'
 import type { Authenticate } from '../auth/authenticate.ts'
-import { CACHING } from '../auth/caching.ts'
-import type { Connections } from '../limits/connections.ts'
 import type { Gate } from '../limits/gate.ts'
-import { visitOf } from '../limits/visit.ts'
 import type { Relay } from '../realtime/relay.ts'
 import { schema } from './schema.ts'
-import { untouched } from './subscriptions/untouched.ts'
 import { useStreams } from './subscriptions/use-streams.ts'
 import { type ServerContext, useAuthentication } from './use-authentication.ts'
 import { documentLimits, useBoundedDocuments } from './use-bounded-documents.ts'
@@ -31,7 +26,7 @@ export interface GraphQLOptions {
 
 export type GraphQLServer = YogaServerInstance<ServerContext, object>
 
-const GRAPHQL_PATH = '/graphql'
+export const GRAPHQL_PATH = '/graphql'
 
 /** What GraphiQL begins with. */
 const FIRST_QUERY = `# Put your API key into the headers below, then press the button: nothing is sent before.
@@ -48,7 +43,7 @@ const withoutIntrospection: Plugin = {
 }
 
 /** Bytes of a request's body, as in REST (docs/api-rules.md#errors). */
-const MAX_BODY_BYTES = 1024 * 1024
+export const MAX_BODY_BYTES = 1024 * 1024
 
 /** Characters of all texts together. */
 const MOST_TEXT = 512 * 1024
@@ -104,32 +99,5 @@ export function createGraphql(options: GraphQLOptions): GraphQLServer {
       ...(introspection ? [] : [withoutIntrospection]),
       usePresentedErrors(core.log),
     ],
-  })
-}
-
-/** By Node's own request and response, which takes half the CPU of a bridge through fetch. `connections`: of this server. */
-export function mountGraphql(fastify: FastifyInstance, connections: Connections, yoga: GraphQLServer): void {
-  fastify.register(async (scope) => {
-    // Yoga reads the body itself
-    scope.removeAllContentTypeParsers()
-    scope.addContentTypeParser('*', (_request, _payload, done) => done(null))
-    scope.route({
-      url: GRAPHQL_PATH,
-      // Yoga says of the others that they are not allowed
-      method: ['GET', 'POST', 'OPTIONS', 'PUT', 'PATCH', 'DELETE'],
-      config: { keyless: 'toBrowsers', allow: ['GET', 'HEAD', 'POST', 'OPTIONS'] },
-      async handler(request, reply) {
-        reply.hijack()
-        for (const [name, value] of Object.entries(CACHING)) reply.raw.setHeader(name, value)
-        const onCaller = (subject: string) => {
-          request.subject = subject
-        }
-        const visit = visitOf(request, reply, { connections })
-        const untouch = untouched(request.raw, reply.raw)
-        await yoga.handle(request.raw, reply.raw, { requestId: request.id, visit, onCaller, untouch })
-      },
-    })
-    // streams that are open end with the relay; this ends what Yoga itself holds
-    scope.addHook('onClose', async () => yoga.dispose())
   })
 }

@@ -12,6 +12,7 @@ import { DomainError } from '../../domain/core/errors.ts'
 import { errorHandler } from '../rest/operation/errors.ts'
 import { refuseUnreadable, refuseUnroutable } from './unreadable.ts'
 import { knownRoutes } from './unrouted.ts'
+import { routeUpgrades, UpgradableMessage } from './upgrades.ts'
 
 /** Of a request's body. Uploads come another way (docs/api-rules.md#errors). */
 const BODY_LIMIT = 1024 * 1024
@@ -60,6 +61,7 @@ export function createHttp({
     bodyLimit: BODY_LIMIT,
     trustProxy: trusted,
     http: {
+      IncomingMessage: UpgradableMessage,
       headersTimeout: headerTime,
       connectionsCheckingInterval: Math.min(headerTime / 4, CHECKING_INTERVAL),
       // Node would refuse it without a body
@@ -80,6 +82,7 @@ export function createHttp({
   })
   const known = knownRoutes(fastify)
   refuseUnroutable(fastify.server)
+  routeUpgrades(fastify, fastify.server)
   fastify.setErrorHandler(onError)
   fastify.decorateRequest('subject', null)
   fastify.addHook('onRequest', async (request, reply) => {

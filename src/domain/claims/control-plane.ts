@@ -6,6 +6,7 @@ import { z } from 'zod'
 import { requireListener } from '../context/access.ts'
 import type { Core, RequestContext } from '../context/context.ts'
 import { takeSlot, tryTakeSlot } from '../context/slots.ts'
+import { whileValid } from '../context/while-valid.ts'
 import { fromWire, type WireObject } from '../core/codec.ts'
 import { uuid } from '../core/fields.ts'
 import { parse, type RawInput } from '../core/parse.ts'
@@ -59,8 +60,8 @@ function call<P extends z.ZodObject, S extends z.ZodRawShape>(path: P, message: 
 export async function claimForListener(ctx: RequestContext, raw: RawInput): Promise<Claim[]> {
   const { scope, body } = received(ctx, CALLS.claim, raw)
   const request = { ...body, holder: body.holder ?? ctx.actor.subject }
-  const enter = () => takeSlot(ctx, 'listenerWaits')
-  const claims = await claim(ctx, scope, request, ctx.signal, enter)
+  const take = () => takeSlot(ctx, 'listenerWaits')
+  const claims = await whileValid(ctx, take, (signal, enter) => claim(ctx, scope, request, signal, enter))
   if (claims.length === 0) return claims
   const takeBack = () => giveBack(ctx, scope, claims)
   // an answer that does not get there is one that nobody acts on
@@ -78,8 +79,8 @@ export async function claimForListener(ctx: RequestContext, raw: RawInput): Prom
  */
 export async function heartbeatOfListener(ctx: RequestContext, raw: RawInput): Promise<HeartbeatAnswer[]> {
   const { scope, body } = received(ctx, CALLS.heartbeat, raw)
-  const enter = () => tryTakeSlot(ctx, 'listenerWaits')
-  const answers = await heartbeat(ctx, scope, body, ctx.signal, enter)
+  const take = () => tryTakeSlot(ctx, 'listenerWaits')
+  const answers = await whileValid(ctx, take, (signal, enter) => heartbeat(ctx, scope, body, signal, enter))
   if (answers.some(({ assignment }) => assignment)) await refuseRevoked(ctx)
   return answers
 }

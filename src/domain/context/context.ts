@@ -20,6 +20,7 @@ import type { OAuthClient } from '../ports/oauth-client.ts'
 import type { Registry } from '../ports/registry.ts'
 import type { TarballStorage } from '../ports/tarball-storage.ts'
 import type { Actor } from './access.ts'
+import type { Changes } from './changes.ts'
 import type { Credential, CredentialWatch } from './credential.ts'
 import type { Guard, Idempotency } from './idempotency.ts'
 import type { SlotPools } from './slots.ts'
@@ -79,6 +80,8 @@ export interface Core {
   slots?: SlotPools
   /** called with what this process does, for metrics */
   observer?: Observer
+  /** what this server hears of changes; without it no call waits for them */
+  changes?: Changes
   /** wakes who waits for work; without it nobody waits */
   notifier?: Notifier
   /** wakes who waits for an authorization or for a token's refresh; without it nobody waits */

@@ -42,6 +42,9 @@ export const queryIntOrNone = (min: number, max: number) =>
     .preprocess(decimal, z.number().int().min(min).max(max).optional())
     .meta({ type: 'integer', minimum: min, maximum: max })
 
+/** Seconds that a call may wait for what it asks about (docs/api-rules.md#waiting). */
+export const waitSeconds = queryInt(0, 60, 0)
+
 /** Text of decimal digits as a number; an empty string counts as absent. */
 function decimal(raw: unknown): unknown {
   if (raw === '' || raw === null) return undefined

@@ -4,10 +4,14 @@ import type { Deployment, Prisma } from '../../generated/prisma/client.ts'
 import { liveDeployment, requireRole } from '../context/access.ts'
 import type { RequestContext, Sql } from '../context/context.ts'
 import { type Selection, type Written, writtenRow } from '../context/read-back.ts'
+import { hasEnded, waitUntil } from '../context/wait.ts'
 import { NotFoundError } from '../core/errors.ts'
+import { waitSeconds } from '../core/fields.ts'
 import { cut, type OffsetPage, type Slice, type Window, windowSize } from '../core/paging.ts'
 import { parse, type RawInput } from '../core/parse.ts'
 import { CONDITION_FIELDS } from '../deployment-status/condition.ts'
+import { isTerminal } from '../model/lifecycle.ts'
+import type { RevisionStatus } from '../model/rows.ts'
 import { deploymentFilter, deploymentPath, offsetQuery } from '../model/shapes.ts'
 import { type DeploymentFilter, whereFilter } from './filter.ts'
 import { type DeploymentOrder, keysetOf, orderOf } from './order.ts'
@@ -22,20 +26,54 @@ const DEPLOYMENT_PARTS = {
 
 export type DeploymentView = Prisma.DeploymentGetPayload<{ include: typeof DEPLOYMENT_PARTS }>
 
-export const getInput = z.object({ path: deploymentPath })
+export const getInput = z.object({
+  path: deploymentPath,
+  query: z.object({ wait: waitSeconds.describe('Seconds to wait at most until its newest rollout has ended.') }),
+})
 
-/** One deployment. Role: viewer. Throws NotFoundError. */
-export async function getDeployment(ctx: RequestContext, raw: RawInput): Promise<DeploymentView> {
-  return selectDeployment(ctx, raw, { include: DEPLOYMENT_PARTS }) as Promise<DeploymentView>
+/** The same for a call that waits: the newest rollout is that of a new revision or of a redeploy, whichever came last. */
+const WAITING_PARTS = {
+  ...DEPLOYMENT_PARTS,
+  revisions: { orderBy: { rollout: 'desc' }, take: 1, select: { status: true } },
+} as const satisfies Prisma.DeploymentInclude
+
+/**
+ * One deployment; with `wait` when its newest rollout has ended, or `until` says so, or as it is when the time is up. Role:
+ * viewer. Throws NotFoundError, and what a wait throws (context/wait.ts).
+ */
+export async function getDeployment(
+  ctx: RequestContext,
+  raw: RawInput,
+  until?: (found: DeploymentView) => boolean,
+): Promise<DeploymentView> {
+  requireRole(ctx, 'viewer')
+  const { path, query } = parse(getInput, { query: {}, ...raw })
+  const deploymentId = path.deployment_id
+  const include = query.wait > 0 ? WAITING_PARTS : DEPLOYMENT_PARTS
+  return waitUntil<WaitingView>(ctx, {
+    seconds: query.wait,
+    scope: { deploymentId },
+    key: `deployment ${deploymentId}`,
+    read: () => findDeployment(ctx, deploymentId, { include }) as Promise<DeploymentView>,
+    wakes: until ? () => true : hasEnded,
+    done: until ?? (({ revisions = [] }) => revisions.every(({ status }) => isTerminal(status))),
+  })
 }
 
-/** The same for GraphQL. `query`: the selection. Role: viewer. Throws NotFoundError. */
+type WaitingView = DeploymentView & { revisions?: { status: RevisionStatus }[] }
+
+const selectInput = z.object({ path: deploymentPath })
+
+/** One deployment for GraphQL. `query`: the selection. Role: viewer. Throws NotFoundError. */
 export async function selectDeployment(ctx: RequestContext, raw: RawInput, query: Selection): Promise<Deployment> {
   requireRole(ctx, 'viewer')
-  const { path } = parse(getInput, raw)
-  const where = { id: path.deployment_id, ...liveDeployment(ctx) }
-  const found = await ctx.db.deployment.findFirst({ ...query, where })
-  if (!found) throw new NotFoundError('Deployment', path.deployment_id)
+  const { path } = parse(selectInput, raw)
+  return findDeployment(ctx, path.deployment_id, query)
+}
+
+async function findDeployment(ctx: RequestContext, id: string, query: Selection): Promise<Deployment> {
+  const found = await ctx.db.deployment.findFirst({ ...query, where: { id, ...liveDeployment(ctx) } })
+  if (!found) throw new NotFoundError('Deployment', id)
   return found
 }
 

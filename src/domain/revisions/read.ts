@@ -4,19 +4,39 @@ import type { Prisma, Revision } from '../../generated/prisma/client.ts'
 import { liveDeployment, requireRole } from '../context/access.ts'
 import type { RequestContext, Sql } from '../context/context.ts'
 import { type Selection, type Written, writtenRow } from '../context/read-back.ts'
+import { hasEnded, waitUntil } from '../context/wait.ts'
 import { NotFoundError } from '../core/errors.ts'
-import { count, uuid } from '../core/fields.ts'
+import { count, uuid, waitSeconds } from '../core/fields.ts'
 import { decodeCursor, encodeCursor, type OffsetPage, type Window, windowSize } from '../core/paging.ts'
 import { parse, type RawInput } from '../core/parse.ts'
+import { isTerminal } from '../model/lifecycle.ts'
 import { deploymentPath, offsetQuery, revisionFilter, revisionPath } from '../model/shapes.ts'
 
-export const getRevisionInput = z.object({ path: revisionPath })
+export const getRevisionInput = z.object({
+  path: revisionPath,
+  query: z.object({ wait: waitSeconds.describe('Seconds to wait at most until its status is a terminal one.') }),
+})
 
-/** One revision of a deployment. Role: viewer. Throws NotFoundError for either id. */
-export async function getRevision(ctx: RequestContext, raw: RawInput): Promise<Revision> {
+/**
+ * One revision of a deployment; with `wait` when its work has ended, or `until` says so, or as it is when the time is up.
+ * Role: viewer. Throws NotFoundError for either id, and what a wait throws (context/wait.ts).
+ */
+export async function getRevision(
+  ctx: RequestContext,
+  raw: RawInput,
+  until?: (found: Revision) => boolean,
+): Promise<Revision> {
   requireRole(ctx, 'viewer')
-  const { path } = parse(getRevisionInput, raw)
-  return readRevision(ctx, path.deployment_id, path.revision_id)
+  const { path, query } = parse(getRevisionInput, { query: {}, ...raw })
+  const { deployment_id: deploymentId, revision_id: revisionId } = path
+  return waitUntil(ctx, {
+    seconds: query.wait,
+    scope: { deploymentId, revisionId },
+    key: `revision ${deploymentId} ${revisionId}`,
+    read: () => readRevision(ctx, deploymentId, revisionId),
+    wakes: until ? () => true : hasEnded,
+    done: until ?? (({ status }) => isTerminal(status)),
+  })
 }
 
 /** The revision, or the NotFoundError that names which of the two ids is wrong. */

@@ -30,12 +30,15 @@ class Begun {
   }
 }
 
-/** What the plugin needs of an HTTP request. */
-interface StreamContext {
+/** What the plugin needs of the server that a request came to. */
+export interface StreamContext {
   res?: ServerResponse
+  /** the request, as the limits see it; without one it is not counted */
   visit?: Visit
   /** takes off what Yoga has hung on the request and its response */
   untouch?: () => void
+  /** takes a stream that the transport sends itself; without it it is sent as server-sent events */
+  onStream?: (stream: Stream, rendering: Rendering<unknown>) => void
 }
 
 export function useStreams(core: Core, relay: Relay): Plugin<GraphQLContext, StreamContext> {
@@ -75,6 +78,11 @@ export function useStreams(core: Core, relay: Relay): Plugin<GraphQLContext, Str
     },
     onResultProcess({ request, result, setResultProcessor, serverContext }) {
       if (!(result instanceof Begun)) return
+      if (serverContext.onStream) {
+        serverContext.onStream(result.stream, result.rendering)
+        setResultProcessor((_result, { Response }) => new Response(null), 'text/event-stream')
+        return
+      }
       const response = serverContext.res
       if (response && takesEvents(request)) {
         setResultProcessor(() => takeOver(result, response, serverContext) as never, 'text/event-stream')

@@ -4,6 +4,7 @@ import { lookUntil } from '../../../platform/async/look-until.ts'
 import { requireRole } from '../../context/access.ts'
 import type { RequestContext } from '../../context/context.ts'
 import { takeSlot } from '../../context/slots.ts'
+import { whileValid } from '../../context/while-valid.ts'
 import { ConflictError, NotFoundError } from '../../core/errors.ts'
 import { parse, type RawInput } from '../../core/parse.ts'
 import { type AuthorizationView, STOPPED, VALID_MINUTES, waitInput } from './schemas.ts'
@@ -18,14 +19,14 @@ interface Row {
 /**
  * Returns as soon as it is completed, or `pending` when the time is up. For whoever started it and for the owner of the
  * token. Role: viewer. Throws ForbiddenError, ValidationError, NotFoundError; ConflictError (AUTHORIZATION_FAILED) with
- * the reason when it has failed; RATE_LIMITED when too many calls of the workspace wait.
+ * the reason when it has failed; RATE_LIMITED when too many calls of the workspace wait; UnauthenticatedError when the
+ * caller's credential ends meanwhile.
  */
 export async function waitForAuthorization(ctx: RequestContext, raw: RawInput): Promise<AuthorizationView> {
   requireRole(ctx, 'viewer')
   const { path, query } = parse(waitInput, raw)
   const authId = path.auth_id
   let existed = false
-  const enter = () => takeSlot(ctx, 'waits')
   const look = async () => {
     const row = await find(ctx, authId)
     // one that existed a moment ago can only have been deleted with its provider
@@ -34,7 +35,10 @@ export async function waitForAuthorization(ctx: RequestContext, raw: RawInput): 
     existed = true
     return endOf(row, authId)
   }
-  const ended = await lookUntil(ctx.oauthNotifier, authId, query.timeout, ctx.signal, look, enter)
+  const take = () => takeSlot(ctx, 'waits')
+  const ended = await whileValid(ctx, take, (signal, enter) =>
+    lookUntil(ctx.oauthNotifier, authId, query.timeout, signal, look, enter),
+  )
   return ended ?? { status: 'pending', url: null, authId, tokenId: null }
 }
 

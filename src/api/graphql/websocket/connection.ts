@@ -1,0 +1,171 @@
+/**
+ * One WebSocket, from its upgrade to its close. The protocol (`graphql-transport-ws`) is graphql-ws' own; here is who may
+ * speak it, how many operations it may have at once, and how it ends: with its credential, or with its server.
+ */
+import { randomUUID } from 'node:crypto'
+import type { Socket } from 'node:net'
+import { type ExecutionArgs, GraphQLError, Kind, OperationTypeNode } from 'graphql'
+import { CloseCode, makeServer } from 'graphql-ws'
+import type { WebSocket } from 'ws'
+import type { CredentialWatch } from '../../../domain/context/credential.ts'
+import { asUnavailable } from '../../../domain/core/database-failure.ts'
+import { CATALOGUE, DomainError } from '../../../domain/core/errors.ts'
+import type { Log } from '../../../platform/log/log.ts'
+import type { Authenticate } from '../../auth/authenticate.ts'
+import { type CredentialHeaders, credentialsOf } from './credentials.ts'
+import { type Engine, Operation, OperationError } from './operation.ts'
+import { Peer } from './peer.ts'
+import { visitOf } from './visit.ts'
+
+export interface ConnectionOptions {
+  socket: WebSocket
+  /** what it runs on */
+  connection: Socket
+  /** what the headers of the upgrade say */
+  headers: CredentialHeaders
+  /** of the client, for the limits */
+  address: string
+  authenticate: Authenticate
+  credentials?: CredentialWatch
+  engine: Engine
+  log: Log
+  /** A valid key was shown. */
+  recognized(): void
+}
+
+export interface Connection {
+  readonly peer: Peer
+  /** The server stops: closes when its operations have ended, after `ms` in any case. */
+  stop(ms: number): void
+}
+
+/** ms for `connection_init` to come */
+const INIT_TIME = 5_000
+const MOST_OPERATIONS = 100
+/** Try again later (IANA's registry of close codes). */
+const LATER = 1013
+/** Going away: clients of graphql-ws come back by themselves. */
+const STOPPED = [1001, 'This server is stopping.'] as const
+
+/** Stands in for the document of every operation: Yoga reads the real one. */
+const ANY_SUBSCRIPTION: ExecutionArgs['document'] = {
+  kind: Kind.DOCUMENT,
+  definitions: [
+    {
+      kind: Kind.OPERATION_DEFINITION,
+      operation: OperationTypeNode.SUBSCRIPTION,
+      selectionSet: { kind: Kind.SELECTION_SET, selections: [] },
+    },
+  ],
+}
+
+export function openConnection(options: ConnectionOptions): Connection {
+  const { socket, engine, address, log } = options
+  const peer = new Peer(socket, options.connection)
+  const operations = new Set<Operation>()
+  let credentials: CredentialHeaders = {}
+  let unwatch: (() => void) | undefined
+  let stopping = false
+  const gone = new AbortController()
+
+  async function connect(payload: Record<string, unknown>): Promise<boolean> {
+    // its own call: counted like every other one, and over when it is acknowledged
+    const visit = visitOf({ address, bytes: 0, gone: gone.signal, recognized: options.recognized })
+    const requestId = randomUUID()
+    try {
+      credentials = credentialsOf(payload, options.headers)
+      const caller = await options.authenticate(credentials, requestId, visit)
+      if (socket.readyState !== socket.OPEN) return false
+      unwatch = options.credentials?.watch(caller, (error) => {
+        for (const operation of operations) operation.fail(error)
+        closeSoon(CloseCode.Forbidden, error.message)
+      })
+      return true
+    } catch (error) {
+      const known = error instanceof DomainError ? error : asUnavailable(error)
+      if (!known) log.error({ err: error, requestId }, 'a WebSocket could not be authenticated')
+      const again = known?.code === 'RATE_LIMITED' || known?.code === 'UNAVAILABLE'
+      peer.close(
+        known ? (again ? LATER : CloseCode.Forbidden) : CloseCode.InternalServerError,
+        known?.message ?? 'Internal error',
+      )
+      return false
+    } finally {
+      visit.over()
+    }
+  }
+
+  const protocol = makeServer({
+    connectionInitWaitTimeout: INIT_TIME,
+    onConnect: ({ connectionParams = {} }) => connect(connectionParams),
+    onSubscribe(_ctx, id, payload) {
+      if (operations.size >= MOST_OPERATIONS) return [tooMany()]
+      const requestId = randomUUID()
+      peer.asked()
+      const operation: Operation = new Operation({ id, payload, credentials, address, requestId, peer, engine, ended })
+      operations.add(operation)
+
+      function ended(): void {
+        operations.delete(operation)
+        if (stopping && operations.size === 0) closeSoon(...STOPPED)
+      }
+      return { schema: undefined as never, document: ANY_SUBSCRIPTION, contextValue: operation }
+    },
+    subscribe: ({ contextValue }) => contextValue as Operation,
+    onError: (_ctx, _id, _payload, errors) =>
+      errors.flatMap((error) =>
+        error.originalError instanceof OperationError ? error.originalError.errors : error.toJSON(),
+      ),
+  })
+
+  const closed = protocol.opened(
+    {
+      protocol: socket.protocol,
+      async send(text) {
+        peer.send([text])
+      },
+      close: (code, reason) => peer.close(code ?? CloseCode.InternalServerError, reason ?? ''),
+      onMessage(received) {
+        socket.on('message', (data, isBinary) => {
+          if (!peer.talked()) return
+          if (isBinary) return peer.close(CloseCode.BadRequest, 'Messages are texts.')
+          received(String(data)).catch((error: unknown) => {
+            log.error({ err: error }, 'a message of a WebSocket could not be handled')
+            peer.close(CloseCode.InternalServerError, 'Internal error')
+          })
+        })
+      },
+    },
+    {},
+  )
+  socket.once('close', (code, reason) => {
+    unwatch?.()
+    gone.abort()
+    for (const operation of operations) void operation.return()
+    void closed(code, String(reason))
+  })
+
+  /** When what was said before is on its way. */
+  function closeSoon(code: number, reason: string): void {
+    setImmediate(() => peer.close(code, reason))
+  }
+
+  return {
+    peer,
+    stop(ms) {
+      stopping = true
+      if (operations.size === 0) return closeSoon(...STOPPED)
+      setTimeout(() => {
+        const error = new DomainError('UNAVAILABLE', 'This server is stopping.')
+        for (const operation of operations) operation.fail(error)
+      }, ms).unref()
+    },
+  }
+}
+
+function tooMany(): GraphQLError {
+  const message = `This connection has all the operations that it may have at once (${MOST_OPERATIONS}).`
+  return new GraphQLError(message, {
+    extensions: { code: 'RATE_LIMITED', ...CATALOGUE.RATE_LIMITED, retryAfter: 1 },
+  })
+}

@@ -1,0 +1,101 @@
+/**
+ * GraphQL over WebSocket (docs/api-rules.md#graphql-over-websocket): takes the connections that the route hands over, asks
+ * them from time to time whether they are there, and closes them when the server stops. Pages of any origin may open one:
+ * no cookie is a credential here, so a connection can do nothing that its opener has no key for.
+ */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { GRAPHQL_TRANSPORT_WS_PROTOCOL } from 'graphql-ws'
+import { WebSocketServer } from 'ws'
+import type { Core } from '../../../domain/context/context.ts'
+import type { Authenticate } from '../../auth/authenticate.ts'
+import { addressKey } from '../../limits/address.ts'
+import type { Connections } from '../../limits/connections.ts'
+import { type Connection, openConnection } from './connection.ts'
+import { credentialsOf } from './credentials.ts'
+import type { Engine } from './operation.ts'
+
+export interface WebSocketOptions {
+  core: Core
+  authenticate: Authenticate
+  engine: Engine
+  /** of this server */
+  connections: Connections
+  /** bytes */
+  longestMessage: number
+  /** aborts when the server stops */
+  stopping: AbortSignal
+}
+
+export interface WebSockets {
+  /** The request, which has a tunnel and whose reply was hijacked, becomes a WebSocket, or is answered 400. */
+  take(request: FastifyRequest, reply: FastifyReply): void
+}
+
+/** ms between two questions whether a client is there: more often than proxies close what is silent. */
+const BEAT = 15_000
+/** ms that operations have to end when the server stops; streams end at once. */
+const STOP_TIME = 2_000
+
+export function createWebSockets(options: WebSocketOptions): WebSockets {
+  const { core, authenticate, engine, longestMessage, stopping } = options
+  const connections = new Set<Connection>()
+  const server = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    maxPayload: longestMessage,
+    // it costs more memory for each connection than all the rest
+    perMessageDeflate: false,
+    handleProtocols: (offered) => (offered.has(GRAPHQL_TRANSPORT_WS_PROTOCOL) ? GRAPHQL_TRANSPORT_WS_PROTOCOL : false),
+  })
+  server.on('wsClientError', (_error, socket) => {
+    socket.end(NOT_A_WEBSOCKET, () => socket.destroy())
+  })
+  let beat: NodeJS.Timeout | null = null
+
+  function opened(connection: Connection): void {
+    connections.add(connection)
+    beat ??= setInterval(() => {
+      for (const { peer } of connections) peer.beat()
+    }, BEAT)
+    if (stopping.aborted) connection.stop(0)
+  }
+
+  function left(connection: Connection): void {
+    connections.delete(connection)
+    if (connections.size > 0 || !beat) return
+    clearInterval(beat)
+    beat = null
+  }
+
+  stopping.addEventListener('abort', () => {
+    // streams end by the same signal, and say where they were
+    setImmediate(() => {
+      for (const connection of connections) connection.stop(STOP_TIME)
+    })
+  })
+
+  return {
+    take({ raw, ip }, reply) {
+      const { socket: tunnel, head } = raw.tunnel!
+      // from here on nothing is answered in HTTP's way
+      reply.raw.detachSocket(tunnel)
+      server.handleUpgrade(raw, tunnel, head, (socket) => {
+        const connection = openConnection({
+          socket,
+          connection: tunnel,
+          headers: credentialsOf({}, raw.headers),
+          address: addressKey(ip),
+          authenticate,
+          credentials: core.credentials,
+          engine,
+          log: core.log,
+          recognized: () => options.connections.recognize(tunnel),
+        })
+        opened(connection)
+        socket.once('close', () => left(connection))
+      })
+    },
+  }
+}
+
+const NOT_A_WEBSOCKET = 'HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n'

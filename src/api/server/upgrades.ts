@@ -1,0 +1,49 @@
+/**
+ * WebSockets beside HTTP. A request becomes one only where a route takes them: Node would hand every request with an `Upgrade`
+ * header over as soon as anybody listens, those of clients too that offer HTTP/2 with each request and expect an answer.
+ */
+import { IncomingMessage, type Server, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import type { FastifyInstance } from 'fastify'
+
+declare module 'http' {
+  interface IncomingMessage {
+    /** the request is a WebSocket's: its connection is the route's, and nothing else reads from it */
+    tunnel?: { socket: Socket; head: Buffer }
+  }
+}
+
+/** The paths that take WebSockets, of all servers of this process. */
+const PATHS: readonly string[] = ['/graphql']
+
+/** For `createServer`. Node asks for `upgrade` when the headers have been read. */
+export class UpgradableMessage extends IncomingMessage {
+  declare private asked: boolean
+  get upgrade(): boolean {
+    return this.asked && isWebSocket(this)
+  }
+  set upgrade(asked: boolean) {
+    this.asked = asked
+  }
+}
+
+function isWebSocket({ method, url = '', headers }: IncomingMessage): boolean {
+  const protocols = (headers.upgrade ?? '').toLowerCase().split(',')
+  return method === 'GET' && PATHS.includes(url.split('?')[0]!) && protocols.some((one) => one.trim() === 'websocket')
+}
+
+/** Routes them like all other requests: the route finds the connection as `request.raw.tunnel`. */
+export function routeUpgrades(fastify: FastifyInstance, server: Server): void {
+  server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    const response = new ServerResponse(request)
+    // of a server without TLS it is one
+    request.tunnel = { socket: socket as Socket, head }
+    // what is answered instead of a WebSocket is the last answer on this connection
+    response.shouldKeepAlive = false
+    response.once('finish', () => socket.end())
+    socket.on('error', () => socket.destroy())
+    response.assignSocket(request.tunnel.socket)
+    fastify.routing(request, response)
+  })
+}

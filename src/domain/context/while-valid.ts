@@ -1,0 +1,35 @@
+/** For calls that look again and again: the wait ends with the credential of its caller, as soon as that is known. */
+import { Scope } from '../../platform/async/time-limit.ts'
+import type { RequestContext } from './context.ts'
+
+/**
+ * What `work` gives, which looks until its `signal` aborts, and calls `enter` before it waits. `take`: takes a slot, or
+ * answers null. Throws UnauthenticatedError when the credential has ended while it waited.
+ */
+export async function whileValid<T, Leave extends (() => void) | null>(
+  ctx: RequestContext,
+  take: () => Leave,
+  work: (signal: AbortSignal, enter: () => (() => void) | (Leave & null)) => Promise<T>,
+): Promise<T> {
+  const scope = new Scope(ctx.signal)
+  let refused: Error | null = null
+  const enter = () => {
+    const leave = take()
+    if (!leave) return leave as Leave & null
+    const unwatch = ctx.credentials?.watch(ctx, (error) => {
+      refused = error
+      scope.abort(error)
+    })
+    return () => {
+      unwatch?.()
+      leave()
+    }
+  }
+  try {
+    const found = await work(scope.signal, enter)
+    if (refused) throw refused
+    return found
+  } finally {
+    scope.end()
+  }
+}

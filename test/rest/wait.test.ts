@@ -1,0 +1,233 @@
+/** `?wait=`: a call that is answered when what it asks about has happened, and costs the database nothing until then. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { localControlPlane } from '../../src/domain/claims/control-plane.ts'
+import { hasEnded, waitUntil } from '../../src/domain/context/wait.ts'
+import { isTerminal } from '../../src/domain/model/lifecycle.ts'
+import { newKey, type TestApp, testApp } from '../support/app.ts'
+import { imageDeployment } from '../support/factories.ts'
+import { claimOne, settle } from '../support/holder.ts'
+import { tcpProxy } from '../support/tcp-proxy.ts'
+
+let app: TestApp
+beforeAll(async () => {
+  app = await testApp({ settings: { REQUESTS_AT_ONCE: '0' } })
+})
+afterAll(() => app.close())
+
+interface Ids {
+  deploymentId: string
+  revisionId: string
+}
+
+async function deployed(on = app): Promise<Ids> {
+  const { id, latest_revision_id } = await imageDeployment(on)
+  return { deploymentId: id, revisionId: latest_revision_id }
+}
+
+const pathOf = ({ deploymentId, revisionId }: Ids) => `/v2/deployments/${deploymentId}/revisions/${revisionId}`
+const waitFor = (ids: Ids, seconds: number | string = 60, key = app.keys.viewer, on = app) =>
+  on.rest('GET', `${pathOf(ids)}?wait=${seconds}`, { key })
+const waitForDeployment = ({ deploymentId }: Ids, seconds = 60) =>
+  app.rest('GET', `/v2/deployments/${deploymentId}?wait=${seconds}`)
+const interrupt = (ids: Ids) => app.rest('POST', `${pathOf(ids)}/interrupt`)
+const redeploy = (ids: Ids) => app.rest('POST', `${pathOf(ids)}/redeploy`)
+/** Resolves when so many calls wait. */
+const waiting = (count: number, on = app) =>
+  expect.poll(() => on.app.core.slots!.waits.inUse, { interval: 5, timeout: 15_000 }).toBe(count)
+
+test('a revision is answered the moment its work has ended, and at once if it had', async () => {
+  const ids = await deployed()
+  const asked = waitFor(ids)
+  await waiting(1)
+  await interrupt(ids)
+  expect(await asked).toMatchObject({ status: 200, body: { id: ids.revisionId, status: 'INTERRUPTED' } })
+  expect((await waitFor(ids)).body.status).toBe('INTERRUPTED')
+  await waiting(0)
+})
+
+test('when the time is up it is answered as it is', async () => {
+  const ids = await deployed()
+  expect(await waitFor(ids, 1)).toMatchObject({ status: 200, body: { status: 'CREATING' } })
+  expect(await waitForDeployment(ids, 1)).toMatchObject({ status: 200, body: { latest_revision_id: ids.revisionId } })
+  await waiting(0)
+})
+
+test('a change at another server is heard, too', async () => {
+  const beside = await testApp({ beside: app })
+  try {
+    const ids = await deployed()
+    const asked = waitFor(ids, 60, app.keys.viewer, beside)
+    await waiting(1, beside)
+    await interrupt(ids)
+    expect((await asked).body.status).toBe('INTERRUPTED')
+  } finally {
+    await beside.close()
+  }
+})
+
+test('a deployment is answered when its newest rollout has ended: that of a redeploy, or a newer one', async () => {
+  const ids = await deployed()
+  await interrupt(ids)
+  // its newest revision ended long ago, and so did its only rollout
+  expect((await waitForDeployment(ids)).status).toBe(200)
+  await redeploy(ids)
+  const asked = waitForDeployment(ids)
+  await waiting(1)
+  // the redeploy is skipped by a newer rollout: that is no end
+  const made = await app.rest('POST', `/v2/deployments/${ids.deploymentId}/revisions`, { body: {} })
+  let answered = false
+  void asked.then(() => {
+    answered = true
+  })
+  const newest = { ...ids, revisionId: made.body.id }
+  expect((await waitFor(ids, 60)).body.status).toBe('SKIPPED')
+  expect(answered).toBe(false)
+  await settle(localControlPlane(app.app.core))
+  expect((await asked).body).toMatchObject({ active_revision_id: newest.revisionId })
+  // a redeploy of the older one is the newest rollout now, though not of the newest revision
+  await redeploy(ids)
+  const again = waitForDeployment(ids)
+  await waiting(1)
+  await interrupt(ids)
+  expect((await again).status).toBe(200)
+})
+
+test('the deletion of its deployment ends a revision, and the wait; where nothing is left of it the answer is 404', async () => {
+  const ids = await deployed()
+  // somebody works on it, and has to take it down
+  await claimOne(localControlPlane(app.app.core), ids.deploymentId)
+  const unused = await deployed()
+  const asked = [waitFor(ids), waitForDeployment(ids), waitFor(unused)]
+  await waiting(3)
+  for (const { deploymentId } of [ids, unused]) await app.rest('DELETE', `/v2/deployments/${deploymentId}`)
+  const [revision, deployment, gone] = await Promise.all(asked)
+  expect(revision!.body.status).toBe('INTERRUPTED')
+  expect(deployment!.body.status).toBe('AWAITING_DELETE')
+  expect(gone!.status).toBe(404)
+})
+
+test.each([
+  ['61', 'less_than_equal'],
+  ['-1', 'greater_than_equal'],
+  ['soon', 'int_parsing'],
+  ['1.5', 'int_parsing'],
+])('a wait of %s is a 422', async (seconds, type) => {
+  const ids = await deployed()
+  for (const path of [pathOf(ids), `/v2/deployments/${ids.deploymentId}`])
+    expect(await app.rest('GET', `${path}?wait=${seconds}`)).toMatchObject({
+      status: 422,
+      body: { detail: [{ loc: ['query', 'wait'], type }] },
+    })
+})
+
+test('no other call waits', async () => {
+  const ids = await deployed()
+  for (const path of ['/v2/deployments', `/v2/deployments/${ids.deploymentId}/revisions`, '/v2/listeners'])
+    expect((await app.rest('GET', `${path}?wait=1`)).status).toBe(422)
+})
+
+test('what is not there, or another tenant’s, is a 404 at once', async () => {
+  const ids = await deployed()
+  expect((await waitFor(ids, 60, app.other.keys.admin)).status).toBe(404)
+  expect((await waitFor({ ...ids, revisionId: ids.deploymentId })).status).toBe(404)
+})
+
+test('many who wait for the same read nothing while nothing happens, and once when it does', async () => {
+  const ids = await deployed()
+  const ctx = await app.context(app.keys.viewer)
+  let reads = 0
+  const wait = () =>
+    waitUntil(ctx, {
+      seconds: 60,
+      scope: ids,
+      key: 'test',
+      read: async () => {
+        reads++
+        return ctx.db.revision.findUniqueOrThrow({ where: { id: ids.revisionId } })
+      },
+      wakes: hasEnded,
+      done: ({ status }) => isTerminal(status),
+    })
+  const many = Array.from({ length: 50 }, wait)
+  await waiting(50)
+  // the first one's, and one for all who came while it ran
+  expect(reads).toBe(2)
+  // others' events wake nobody, and neither do those that are no end
+  await interrupt(await deployed())
+  await app.rest('PATCH', `/v2/deployments/${ids.deploymentId}`, { body: { resource_spec: { cpu: 1 } } })
+  expect(reads).toBe(2)
+  await interrupt(ids)
+  expect(new Set((await Promise.all(many)).map(({ status }) => status))).toEqual(new Set(['INTERRUPTED']))
+  expect(reads).toBe(4)
+  await waiting(0)
+})
+
+test('a client that goes away leaves nothing behind', async () => {
+  const ids = await deployed()
+  const gone = new AbortController()
+  const asked = fetch(`${app.url}${pathOf(ids)}?wait=60`, {
+    headers: { 'x-api-key': app.keys.viewer },
+    signal: gone.signal,
+  }).catch(() => null)
+  await waiting(1)
+  gone.abort()
+  await asked
+  await waiting(0)
+})
+
+test('a key that is revoked is a 401, whatever it waits for', async () => {
+  const ids = await deployed()
+  const key = await newKey(app.app.core, app.tenant)
+  const { subject } = (await app.context(key)).actor
+  const asked = waitFor(ids, 60, key)
+  await waiting(1)
+  // without a NOTIFY
+  await app.app.core.db.apiKey.update({ where: { id: subject }, data: { revokedAt: new Date() } })
+  expect(await asked).toMatchObject({ status: 401, body: { code: 'UNAUTHENTICATED' } })
+  await waiting(0)
+})
+
+test('too many waits are a 429', async () => {
+  const small = await testApp({ beside: app, settings: { WAITS_PER_WORKSPACE: '1' } })
+  try {
+    const ids = await deployed()
+    const asked = waitFor(ids, 60, app.keys.viewer, small)
+    await waiting(1, small)
+    expect(await waitFor(ids, 60, app.keys.viewer, small)).toMatchObject({
+      status: 429,
+      body: { code: 'RATE_LIMITED' },
+    })
+    await interrupt(ids)
+    expect((await asked).status).toBe(200)
+  } finally {
+    await small.close()
+  }
+})
+
+test('a server that stops answers at once with what is there', async () => {
+  const beside = await testApp({ beside: app })
+  const ids = await deployed()
+  const asked = waitFor(ids, 60, app.keys.viewer, beside)
+  await waiting(1, beside)
+  const closed = beside.close()
+  expect(await asked).toMatchObject({ status: 200, body: { status: 'CREATING' } })
+  await closed
+})
+
+test('while the database is away a wait goes on, and is answered when it is back', async () => {
+  const proxy = await tcpProxy(app.databaseUrl)
+  const away = await testApp({ beside: { ...app, databaseUrl: proxy.url } })
+  try {
+    const ids = await deployed()
+    const asked = waitFor(ids, 60, app.keys.viewer, away)
+    await waiting(1, away)
+    proxy.away(true)
+    // nobody hears of it there
+    await interrupt(ids)
+    proxy.away(false)
+    expect(await asked).toMatchObject({ status: 200, body: { status: 'INTERRUPTED' } })
+  } finally {
+    await away.close()
+    proxy.close()
+  }
+})
