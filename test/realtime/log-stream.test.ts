@@ -6,11 +6,12 @@ import { createRelay, type Relay, type RelayOptions } from '../../src/api/realti
 import type { RequestContext } from '../../src/domain/context/context.ts'
 import { deleteDeployment } from '../../src/domain/deployments/delete.ts'
 import { followDeploymentLogs, followLogs, readLogStates } from '../../src/domain/logs/follow.ts'
+import { LOG_CHANNEL } from '../../src/domain/logs/followed.ts'
 import { type Line, logOffset } from '../../src/domain/logs/lines.ts'
 import { createRetention } from '../../src/domain/retention/retain.ts'
 import { interruptRevision } from '../../src/domain/rollouts/interrupt.ts'
 import { redeployRevision } from '../../src/domain/rollouts/redeploy.ts'
-import { countStatements } from '../support/database.ts'
+import { asAdmin, countStatements } from '../support/database.ts'
 import { gitDeployment, type TestDomain, testDomain } from '../support/domain.ts'
 import { claimOne, settle, succeed, workOff } from '../support/holder.ts'
 import { writeLog } from '../support/log.ts'
@@ -294,6 +295,21 @@ test('lines that were removed before they were read leave one that says so, in t
   await stream.return!()
 })
 
+test('writers of a log notify while somebody follows it, once for each call', async () => {
+  await asAdmin(domain.url, async (listener) => {
+    const heard: unknown[] = []
+    listener.on('notification', ({ payload }) => heard.push(payload))
+    await listener.query(`LISTEN ${LOG_CHANNEL}`)
+    await print(['nobody listens'])
+    const stream = await follow()
+    await print(['a', 'b'])
+    expect(await next(stream, 3)).toEqual(['nobody listens', 'a', 'b'])
+    await stream.return!()
+    await listener.query('SELECT 1')
+    expect(heard).toEqual([deploymentId])
+  })
+})
+
 test('without a single NOTIFY lines come by the poll', async () => {
   const deaf = relayWith({ listenUrl: inject('postgres').url, pollEvery: 20 })
   const stream = await follow({}, undefined, deaf)
@@ -359,13 +375,13 @@ test('who does not keep up is neither cut off nor in the way of others, and gets
   for (const end of ends) end(new Error('over'))
 })
 
-test('however many follow a log, what is appended is read by one statement; to begin costs two', async () => {
+test('however many follow a log, what is appended is read by one statement; to begin costs three', async () => {
   const polls = relayWith({ pollEvery: 3_600_000 })
-  // the revision is there; how far the log reaches
+  // the revision is there; its writers are to notify, which is said once; how far the log reaches
   const begun = await countStatements(domain.database, async () =>
     (await streamLog(ctx, polls, await ofRevision())).close(),
   )
-  expect(begun).toHaveLength(2)
+  expect(begun).toHaveLength(3)
   const streams = await Promise.all(Array.from({ length: 10 }, () => follow({}, undefined, polls)))
   await print(['a'])
   expect(await Promise.all(streams.map((stream) => next(stream, 1)))).toEqual(streams.map(() => ['a']))

@@ -22,6 +22,9 @@ export async function streamLog(ctx: RequestContext, relay: Relay, log: Followed
   const hold = feed.hold(log.deploymentId)
   hold.onRelease(leave)
   try {
+    const notice = relay.logNotices.follow(log.deploymentId)
+    hold.onRelease(notice.release)
+    await notice.ready
     const [state] = await readLogStates(ctx.db, [log])
     const { end, over } = state!
     const position = await beginningOf(ctx, log, end)

@@ -24,6 +24,7 @@ import { eventLog } from './event-log.ts'
 import { Feed, type FeedOptions } from './feed.ts'
 import { type LineScope, lineLog } from './line-log.ts'
 import { LogEnds } from './log-ends.ts'
+import { LogNotices } from './log-notices.ts'
 
 export interface RelayOptions {
   core: Pick<Core, 'db' | 'log' | 'clock' | 'observer'>
@@ -46,6 +47,8 @@ export class Relay {
   readonly lines: Readonly<Record<LogType, Feed<Line, LineScope>>>
   /** says when logs are over */
   readonly logEnds: LogEnds
+  /** asks the writers of logs to notify */
+  readonly logNotices: LogNotices
   readonly #core: RelayOptions['core']
   readonly #listenUrl: string | null
   readonly #pollEvery: number
@@ -72,6 +75,7 @@ export class Relay {
     })
     const lines = (type: LogType) => new Feed(lineLog(core.db, type), common)
     this.lines = { build: lines(LogType.build), deploy: lines(LogType.deploy) }
+    this.logNotices = new LogNotices(core.db, this.stopping)
     this.logEnds = new LogEnds({ db: core.db, events: this.events, pollEvery, stopping: this.stopping })
   }
 

@@ -4,14 +4,12 @@
  */
 import { Prisma } from '../../generated/prisma/client.ts'
 import type { LogEntry } from '../protocol/protocol.ts'
+import { notifyFollowers } from './followed.ts'
 
 /** bytes of UTF-8 that a line is cut to */
 export const MAX_LINE_BYTES = 8 * 1024
 
 const CUT = '…'
-
-/** NOTIFY channel of who follows logs; the payload is the deployment's id. A hint only: the log is the truth. */
-export const LOG_CHANNEL = 'pilothouse_logs'
 
 /** Namespace of the advisory locks on the logs of deployments: "logs" in ASCII. */
 const LOCK = 0x6c6f6773
@@ -29,7 +27,7 @@ export interface LogLineOf extends LogEntry {
  * Readers page by the line's id, so ids must be in commit order: otherwise a reader could skip lines that got lower ids
  * and are committed later. Therefore ids are drawn under a lock of the deployment's log, which is held until the commit.
  * It is an advisory lock, so that logging and writes to the deployment do not wait for each other. At its commit it
- * notifies, once for all lines, who follows the log. NUL bytes, which
+ * notifies, once for all lines, if somebody follows the log. NUL bytes, which
  * Postgres can't store, are removed. No time is later than now: old lines are removed from the front.
  */
 export function appendLinesSql(
@@ -46,7 +44,7 @@ export function appendLinesSql(
   // ordered, so that ids are in the order of the lines; FROM turn, so that they are drawn under the lock
   return Prisma.sql`
     turn AS MATERIALIZED (
-      SELECT found.id, pg_advisory_xact_lock(${LOCK}::int, hashtext(found.id::text)), pg_notify(${LOG_CHANNEL}, found.id::text)
+      SELECT found.id, pg_advisory_xact_lock(${LOCK}::int, hashtext(found.id::text)), ${notifyFollowers(Prisma.sql`found.id`)}
       FROM (${deployment}) AS found
     ), appended AS (
       INSERT INTO log_lines (deployment_id, revision_id, type, attempt, level, message, time)

@@ -1,0 +1,56 @@
+/**
+ * Asks the writers of the logs that are followed on this server to notify, again and again, in one statement for all. While
+ * that can't be said (the database is away) the relay's poll finds what they write.
+ */
+import type { Db } from '../../domain/context/context.ts'
+import { sayFollowed } from '../../domain/logs/followed.ts'
+
+/** ms; a third of the time for which it is good */
+const EVERY = 20_000
+
+interface Followed {
+  streams: number
+  ready: Promise<void>
+}
+
+export class LogNotices {
+  readonly #db: Db
+  readonly #stopping: AbortSignal
+  readonly #followed = new Map<string, Followed>()
+  #timer: NodeJS.Timeout | null = null
+
+  constructor(db: Db, stopping: AbortSignal) {
+    this.#db = db
+    this.#stopping = stopping
+  }
+
+  /** `ready`: what is committed from then on is notified. Never rejects. */
+  follow(deploymentId: string): { ready: Promise<void>; release: () => void } {
+    const followed = this.#followed.get(deploymentId) ?? { streams: 0, ready: this.#say([deploymentId]) }
+    this.#followed.set(deploymentId, followed)
+    followed.streams++
+    this.#keepSaying()
+    return {
+      ready: followed.ready,
+      release: () => {
+        if (--followed.streams === 0) this.#followed.delete(deploymentId)
+      },
+    }
+  }
+
+  #keepSaying(): void {
+    if (this.#stopping.aborted) return
+    this.#timer ??= setTimeout(() => void this.#sayAgain(), EVERY).unref()
+  }
+
+  async #sayAgain(): Promise<void> {
+    await this.#say([...this.#followed.keys()])
+    this.#timer = null
+    if (this.#followed.size > 0) this.#keepSaying()
+  }
+
+  async #say(deploymentIds: readonly string[]): Promise<void> {
+    if (deploymentIds.length > 0 && !this.#stopping.aborted)
+      await sayFollowed(this.#db, deploymentIds).catch(() => undefined)
+  }
+}
