@@ -20,6 +20,7 @@ import { mountHome } from '../api/server/home.ts'
 import { closeHttp, createHttp } from '../api/server/http.ts'
 import { mountMetrics } from '../api/server/metrics/mount.ts'
 import { databaseCheck } from '../api/server/readiness.ts'
+import { Heartbeat } from '../api/sse/heartbeat.ts'
 import type { Core } from '../domain/context/context.ts'
 import { bootstrap } from '../domain/workspaces/bootstrap.ts'
 import { type Config, ConfigError } from '../platform/config/config.ts'
@@ -99,6 +100,7 @@ async function assemble(config: Config, log: Logger, opened: Awaited<ReturnType<
   const relay = createRelay({ core, listenUrl: direct })
   const changes = createChanges(relay)
   core.changes = changes
+  const heartbeat = new Heartbeat()
   let background: Background | null = null
   let starting: Promise<void> | null = null
   let draining = false
@@ -123,11 +125,12 @@ async function assemble(config: Config, log: Logger, opened: Awaited<ReturnType<
   limitStrangers(fastify, limits.admission)
   core.observer = mountMetrics(fastify, { database, slots: limits.slots, dataDir: config.DATA_DIR })
   mountHome(fastify)
-  await fastify.register(restPlugin, { core, authenticate, connections, relay, publicUrl })
+  await fastify.register(restPlugin, { core, authenticate, connections, relay, heartbeat, publicUrl })
   const yoga = createGraphql({
     core,
     authenticate,
     relay,
+    heartbeat,
     heavyDocuments: limits.heavyDocuments,
     graphiql: config.GRAPHIQL,
     introspection: config.INTROSPECTION,

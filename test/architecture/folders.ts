@@ -117,7 +117,7 @@ export const FOLDERS: readonly Row[] = [
   ['api/graphql/websocket', 'domain/core domain/context api/auth api/limits api/realtime platform/log'],
   [
     'api/graphql',
-    'domain/core domain/context domain/idempotency api/auth api/limits api/realtime api/graphql/* platform/log',
+    'domain/core domain/context domain/idempotency api/auth api/limits api/realtime api/sse api/graphql/* platform/log',
   ],
   ['api/rest/answers', 'domain/**'],
   ['api/rest/examples', 'domain/core'],

@@ -1,5 +1,6 @@
 /** The log is the truth of the stream (docs/architecture.md#rules), under stress: nothing lost, nothing twice, in order, whatever happens to writers, servers and connections. */
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
+import type { Outlet } from '../../src/api/realtime/frames.ts'
 import { createRelay, type RelayOptions } from '../../src/api/realtime/relay.ts'
 import type { RevisionStatusEvent } from '../../src/api/realtime/status-event.ts'
 import { streamRevisionStatus } from '../../src/api/realtime/status-stream.ts'
@@ -46,6 +47,7 @@ type ServerOptions = Pick<RelayOptions, 'pollEvery' | 'capacity'> & { listenUrl?
 /** Events need no revision that exists. */
 const NOBODY = '00000000-0000-4000-8000-000000000000'
 const NEVER = 3_600_000
+const TEXT = { key: 'text', render: async (values: readonly unknown[]) => values.map(() => '1') }
 /** A database in which no notification of ours can be heard. */
 const deaf = () => inject('postgres').url
 
@@ -253,6 +255,85 @@ describe('A slow subscriber', () => {
     heard.push(...(await take(stream, 1)))
     expect(messages(heard)).toEqual([...numbered(510), 'live'])
     await Promise.all([stream.return!(), witness.return!()])
+  })
+})
+
+describe('A server that stops', () => {
+  test('ends those, too, who are still catching up, each with its own cursor', async () => {
+    const { relay, as } = server()
+    const start = await endOfLog(ctx)
+    await say(...numbered(10))
+    const stream = await streamRevisionStatus(as(ctx), relay, { after: start })
+    const ended: unknown[] = []
+    stream.open(TEXT, {
+      send: () => undefined,
+      full: true,
+      drained: () => new Promise(() => undefined),
+      end: (how) => void ended.push(how),
+      onGone: () => undefined,
+    })
+    await relay.stop()
+    expect(ended).toEqual([{ error: expect.objectContaining({ code: 'UNAVAILABLE', cursor: start }) }])
+  })
+})
+
+describe('In one group', () => {
+  test('each value is rendered once, and an outlet that breaks ends alone', async () => {
+    const relay = relayWith()
+    const rendered: unknown[] = []
+    const rendering = {
+      key: 'counted',
+      render: async (values: readonly unknown[]) => values.map((value) => `${rendered.push(value)}`),
+    }
+    const heard: string[] = []
+    const ended: unknown[] = []
+    const outlet = (send: Outlet['send']): Outlet => ({
+      send,
+      full: false,
+      drained: async () => undefined,
+      end: (how) => void ended.push(how),
+      onGone: () => undefined,
+    })
+    const broken = new Error('broken')
+    const open = async (send: Outlet['send']) =>
+      (await streamRevisionStatus(ctx, relay, {})).open(rendering, outlet(send))
+    const close = [
+      await open(() => {
+        throw broken
+      }),
+      await open(({ frames }) => void heard.push(...frames.map(({ text }) => text))),
+      await open(({ frames }) => void heard.push(...frames.map(({ text }) => text))),
+    ]
+    await say('one')
+    await until(() => heard.length === 2)
+    expect(heard).toEqual(['1', '1'])
+    expect(ended).toEqual([{ error: broken }])
+    await say('two')
+    await until(() => heard.length === 4)
+    expect(rendered).toHaveLength(2)
+    for (const end of close) end(new Error('over'))
+    expect(ended).toHaveLength(3)
+  })
+
+  test('a rendering that fails ends its own group, and the next who comes begins anew', async () => {
+    const relay = relayWith()
+    const failing = { key: 'failing', render: () => Promise.reject(new Error('no')) }
+    const others = await subscribe(relay)
+    const ended: unknown[] = []
+    const stream = await streamRevisionStatus(ctx, relay, {})
+    stream.open(failing, {
+      send: () => undefined,
+      full: false,
+      drained: async () => undefined,
+      end: (how) => void ended.push(how),
+      onGone: () => undefined,
+    })
+    await say('one')
+    expect(messages(await take(others, 1))).toEqual(['one'])
+    await until(() => ended.length === 1)
+    await say('two')
+    expect(messages(await take(others, 1))).toEqual(['two'])
+    await others.return!()
   })
 })
 

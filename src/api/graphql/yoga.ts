@@ -6,6 +6,7 @@ import type { Core } from '../../domain/context/context.ts'
 import type { Authenticate } from '../auth/authenticate.ts'
 import type { Gate } from '../limits/gate.ts'
 import type { Relay } from '../realtime/relay.ts'
+import type { Heartbeat } from '../sse/heartbeat.ts'
 import { schema } from './schema.ts'
 import { useStreams } from './subscriptions/use-streams.ts'
 import { type ServerContext, useAuthentication } from './use-authentication.ts'
@@ -17,6 +18,7 @@ export interface GraphQLOptions {
   core: Core
   authenticate: Authenticate
   relay: Relay
+  heartbeat: Heartbeat
   /** heavy documents, by key; default: as many at once as come */
   heavyDocuments?: Gate
   /** GraphiQL for a browser's GET; it needs no credential, what it sends does */
@@ -63,7 +65,7 @@ function createDocumentCache<T extends object>(): LRUCache<string, T> {
 }
 
 export function createGraphql(options: GraphQLOptions): GraphQLServer {
-  const { core, authenticate, relay, heavyDocuments, graphiql, introspection } = options
+  const { core, authenticate, relay, heartbeat, heavyDocuments, graphiql, introspection } = options
   return createYoga<ServerContext>({
     schema,
     graphqlEndpoint: GRAPHQL_PATH,
@@ -91,7 +93,7 @@ export function createGraphql(options: GraphQLOptions): GraphQLServer {
     logging: false,
     plugins: [
       useAuthentication(authenticate, relay, core.log),
-      useStreams(core, relay),
+      useStreams(core, relay, heartbeat),
       useReadableRequests,
       ...documentLimits(),
       useBoundedDocuments(heavyDocuments),

@@ -12,18 +12,12 @@ import { queryText, queryUuid } from '../../domain/core/fields.ts'
 import { parse, type RawInput } from '../../domain/core/parse.ts'
 import { readPastCursor, refuseExpired } from '../../domain/events/cursor.ts'
 import { eventTypes, wantedTypes } from '../../domain/events/page.ts'
-import {
-  type EventScope,
-  eventsLeft,
-  inScope,
-  type LogSnapshot,
-  readSnapshot,
-  type StoredEvent,
-} from '../../domain/events/read.ts'
+import { type EventScope, eventsLeft, inScope, type LogSnapshot, type StoredEvent } from '../../domain/events/read.ts'
 import type { EventActor } from '../../domain/model/event-actor.ts'
 import { isTerminal } from '../../domain/model/lifecycle.ts'
 import { deploymentPath, revisionPath } from '../../domain/model/shapes.ts'
 import type { Relay } from './relay.ts'
+import { snapshotOf } from './snapshot.ts'
 import type { Selection, Stream } from './stream.ts'
 
 /** An event of the log; or, without an actor, the status that a revision's stream begins with. */
@@ -79,7 +73,7 @@ async function begin(
   const hold = relay.events.hold(ctx.workspace.id)
   hold.onRelease(leave)
   try {
-    const snapshot = await readSnapshot(ctx.db, ctx.workspace.id, subject)
+    const snapshot = await snapshotOf(ctx, relay, hold, subject, asked.after)
     const over = await isOver(ctx, subject, snapshot)
     const after = asked.after === undefined ? null : readPastCursor(ctx, asked.after, 'after', snapshot.sequence)
     if (after !== null) refuseExpired(after, snapshot.removed)

@@ -11,9 +11,10 @@ import { NotFoundError } from '../../domain/core/errors.ts'
 import { uuid } from '../../domain/core/fields.ts'
 import { parse } from '../../domain/core/parse.ts'
 import { readPastCursor, refuseExpired } from '../../domain/events/cursor.ts'
-import { type EventScope, inScope, type LogSnapshot, readSnapshot, type StoredEvent } from '../../domain/events/read.ts'
+import { type EventScope, inScope, type LogSnapshot, type StoredEvent } from '../../domain/events/read.ts'
 import { isTerminal } from '../../domain/model/lifecycle.ts'
 import type { Relay } from './relay.ts'
+import { snapshotOf } from './snapshot.ts'
 import { type RevisionStatusEvent, snapshotEvent, statusEvent } from './status-event.ts'
 import type { Beginning, Selection, Stream } from './stream.ts'
 
@@ -52,8 +53,7 @@ export async function streamRevisionStatus(
   const hold = relay.events.hold(ctx.workspace.id)
   hold.onRelease(leave)
   try {
-    const asked = `${ctx.workspace.id} ${ids.deploymentId ?? ''} ${ids.revisionId ?? ''}`
-    const snapshot = await relay.events.state(asked, () => readSnapshot(ctx.db, ctx.workspace.id, ids))
+    const snapshot = await snapshotOf(ctx, relay, hold, ids, query.after)
     // a stream that goes on still gets the last events of what has been torn down meanwhile
     const there = !snapshot.gone || query.after !== undefined
     if (ids.deploymentId && !(snapshot.deploymentId && there)) throw new NotFoundError('Deployment', ids.deploymentId)

@@ -49,6 +49,11 @@ export class Topic<Item> {
     return this.#ring?.begins ?? 0n
   }
 
+  /** Whether all items behind `position` are remembered that were handed out; not, where `position` is ahead of them. */
+  remembers(position: bigint): boolean {
+    return !this.stale && this.#position !== null && position >= this.forgotten && position <= this.#position
+  }
+
   /** The log is known to reach `position`. Without a place to begin, or with one that is long past, it begins there. */
   begin(position: bigint): void {
     const long = this.stale && this.#position !== null && position - this.#position > BigInt(this.capacity)

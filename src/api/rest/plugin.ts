@@ -7,7 +7,7 @@ import type { Core } from '../../domain/context/context.ts'
 import type { Authenticate } from '../auth/authenticate.ts'
 import type { Connections } from '../limits/connections.ts'
 import type { Relay } from '../realtime/relay.ts'
-import { Heartbeat } from '../sse/heartbeat.ts'
+import type { Heartbeat } from '../sse/heartbeat.ts'
 import { documentation } from './document.ts'
 import { readBodies } from './operation/body.ts'
 import { errorHandler } from './operation/errors.ts'
@@ -26,13 +26,14 @@ export interface RestOptions {
   connections?: Connections
   /** carries the logs to streams */
   relay: Relay
+  heartbeat: Heartbeat
   /** how clients reach this server; asked for at each request, since a port may only be known once it listens */
   publicUrl: () => string
 }
 
 export const restPlugin: FastifyPluginAsync<RestOptions> = async (fastify, options) => {
-  const { core, authenticate, connections, relay, publicUrl } = options
-  const streaming = { relay, heartbeat: new Heartbeat() }
+  const { core, authenticate, connections, relay, heartbeat, publicUrl } = options
+  const streaming = { relay, heartbeat }
   // the verbs validate, and presenters are typed by the schemas: here the schemas only serve the document
   fastify.setValidatorCompiler(() => (value) => ({ value }))
   fastify.setSerializerCompiler(() => (body) => JSON.stringify(body))

@@ -3,14 +3,15 @@
  * with HTTP's chunk around it already. HTTP/1.1 gets chunks, HTTP/1.0 (some proxies) the bare text until the connection ends.
  */
 import type { ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Batch, Ending, Outlet } from '../realtime/frames.ts'
 import type { SseForm } from './form.ts'
 import type { Heartbeat } from './heartbeat.ts'
 
 /** Bytes that may wait for a client before it gets no more: less than a proxy buffers, more than a batch. */
 const FULL = 65_536
-/** ms that a client has to take what waits for it once its stream has ended */
-const FAREWELL = 30_000
+/** ms in which a client has to take something of what waits for it; then it is cut off: whoever reads nothing hears of no error */
+const STALLED = 60_000
 
 const HEADERS = {
   'content-type': 'text/event-stream; charset=utf-8',
@@ -27,8 +28,13 @@ const BEAT = { chunked: chunk(COMMENT), bare: Buffer.from(COMMENT) }
  * Writes the head of a 200, with the headers that `response` has already, and takes the response over. A client that is gone
  * is told by `onGone`.
  */
-export function openSse<Value>(response: ServerResponse, form: SseForm<Value>, heartbeat: Heartbeat): Outlet<Value> {
-  return new SseOutlet(response, form, heartbeat)
+export function openSse<Value>(
+  response: ServerResponse,
+  form: SseForm<Value>,
+  heartbeat: Heartbeat,
+  stalled = STALLED,
+): Outlet<Value> {
+  return new SseOutlet(response, form, heartbeat, stalled)
 }
 
 class SseOutlet<Value> implements Outlet<Value> {
@@ -36,12 +42,14 @@ class SseOutlet<Value> implements Outlet<Value> {
   readonly #form: SseForm<Value>
   readonly #heartbeat: Heartbeat
   readonly #encoding: 'chunked' | 'bare'
+  readonly #stalled: number
   #leave: (() => void) | null = null
   #waiting: (() => void)[] | null = null
   #ended = false
 
-  constructor(response: ServerResponse, form: SseForm<Value>, heartbeat: Heartbeat) {
+  constructor(response: ServerResponse, form: SseForm<Value>, heartbeat: Heartbeat, stalled: number) {
     this.#response = response
+    this.#stalled = stalled
     this.#form = form
     this.#heartbeat = heartbeat
     // the head and what the stream begins with leave together
@@ -84,8 +92,10 @@ class SseOutlet<Value> implements Outlet<Value> {
       else {
         this.#waiting = [resolve]
         const { socket } = this.#response
-        if (socket) socket.once('drain', () => this.#wake())
-        else this.#response.once('socket', () => setImmediate(() => this.#wake()))
+        if (socket) {
+          socket.once('drain', () => this.#wake())
+          this.#cutOffStalled(socket)
+        } else this.#response.once('socket', () => setImmediate(() => this.#wake()))
       }
     })
   }
@@ -99,9 +109,7 @@ class SseOutlet<Value> implements Outlet<Value> {
     const { socket } = this.#response
     this.#response.end()
     // what it never takes would be kept for good
-    if (!socket || socket.writableLength === 0) return
-    const timer = setTimeout(() => socket.destroy(), FAREWELL).unref()
-    this.#response.once('close', () => clearTimeout(timer))
+    if (socket && socket.writableLength > 0) this.#cutOffStalled(socket)
   }
 
   onGone(leave: () => void): void {
@@ -118,6 +126,16 @@ class SseOutlet<Value> implements Outlet<Value> {
 
   #encode(text: string): Buffer {
     return this.#encoding === 'chunked' ? chunk(text) : Buffer.from(text)
+  }
+
+  /** Watches until nothing waits any more. */
+  #cutOffStalled(socket: Socket): void {
+    const before = socket.writableLength
+    const timer = setTimeout(() => {
+      if (socket.writableLength >= before) socket.destroy()
+      else if (socket.writableLength > 0) this.#cutOffStalled(socket)
+    }, this.#stalled).unref()
+    socket.once('drain', () => clearTimeout(timer))
   }
 
   #wake(): void {

@@ -12,7 +12,7 @@ import type { Visit } from '../../limits/visit.ts'
 import type { Rendering } from '../../realtime/frames.ts'
 import type { Relay } from '../../realtime/relay.ts'
 import { Stream } from '../../realtime/stream.ts'
-import { Heartbeat } from '../../sse/heartbeat.ts'
+import type { Heartbeat } from '../../sse/heartbeat.ts'
 import { openSse } from '../../sse/outlet.ts'
 import type { GraphQLContext } from '../builder/context.ts'
 import { graphqlForm } from './form.ts'
@@ -41,8 +41,7 @@ export interface StreamContext {
   onStream?: (stream: Stream, rendering: Rendering<unknown>) => void
 }
 
-export function useStreams(core: Core, relay: Relay): Plugin<GraphQLContext, StreamContext> {
-  const heartbeat = new Heartbeat()
+export function useStreams(core: Core, relay: Relay, heartbeat: Heartbeat): Plugin<GraphQLContext, StreamContext> {
   const form = graphqlForm(core.log)
 
   function takeOver(

@@ -1,0 +1,156 @@
+/** Many who subscribe to the same: an event is read and executed once for all who may see the same, and for nobody else. */
+import { createClient } from 'graphql-sse'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { announce } from '../realtime/support.ts'
+import { type TestApp, testApp } from '../support/app.ts'
+import { countStatements } from '../support/database.ts'
+import { imageDeployment } from '../support/factories.ts'
+
+let app: TestApp
+const clients: { dispose(): void }[] = []
+beforeAll(async () => {
+  app = await testApp()
+})
+afterEach(() => {
+  for (const client of clients.splice(0)) client.dispose()
+})
+afterAll(() => app.close())
+
+// biome-ignore lint/suspicious/noExplicitAny: a GraphQL result has whatever shape the test expects of it
+type Any = any
+
+const RESUMED = `subscription ($deploymentId: ID, $after: String) {
+  revisionStatusChanged(deploymentId: $deploymentId, after: $after) { cursor to message revision { status deployment { name } } } }`
+
+/** The reference client of GraphQL over SSE, distinct connections mode. */
+function subscribe(variables: object = {}, { query = RESUMED, key = app.keys.viewer, headers = {} } = {}) {
+  const url = `${app.url}/graphql`
+  const client = createClient({ url, headers: { 'x-api-key': key, ...headers }, retryAttempts: 0 })
+  clients.push(client)
+  const results = client.iterate<Any>({ query, variables: { ...variables } })
+  return {
+    results,
+    async next(): Promise<Any> {
+      const { value } = await results.next()
+      if (value?.errors) throw new Error(JSON.stringify(value.errors))
+      return value?.data.revisionStatusChanged
+    },
+  }
+}
+
+const say = (...messages: string[]) => announce(app.app.core, app.tenant.workspaceId, messages)
+const inUse = () => app.app.core.slots!.streams.inUse
+const interrupt = ({ id, latest_revision_id }: Any) =>
+  app.rest('POST', `/v2/deployments/${id}/revisions/${latest_revision_id}/interrupt`)
+
+test('an event costs the same statements for 60 subscribers as for one, also if some had come back with a cursor', async () => {
+  const deployment = await imageDeployment(app, { name: 'shared' })
+  const first = subscribe({ deploymentId: deployment.id })
+  const { cursor } = await first.next()
+  const others = Array.from({ length: 59 }, (_, i) =>
+    subscribe({ deploymentId: deployment.id, after: i % 2 ? cursor : null }),
+  )
+  const pending = others.map((other, i) => (i % 2 ? null : other.next()))
+  await Promise.all(pending)
+  await expect.poll(inUse).toBe(60)
+  const asked = [first, ...others].map((stream) => stream.next())
+  const statements = await countStatements(app.app.database, async () => {
+    await interrupt(deployment)
+    for (const event of await Promise.all(asked))
+      expect(event).toMatchObject({
+        to: 'INTERRUPTED',
+        revision: { status: 'INTERRUPTED', deployment: { name: 'shared' } },
+      })
+  })
+  const selected = statements.filter(
+    (sql) => /SELECT/.test(sql) && /"revisions"/.test(sql) && /"deployments"/.test(sql),
+  )
+  const ofTheStreams = selected.filter((sql) => sql.includes('"name"'))
+  expect(ofTheStreams.length).toBeLessThanOrEqual(2)
+  expect(ofTheStreams.length).toBeGreaterThan(0)
+})
+
+test('nobody gets what was made for somebody with other rights, or for another workspace', async () => {
+  const secrets = [{ name: 'TOKEN', value: 'hush-hush' }]
+  const query = `subscription { revisionStatusChanged { to revision { deployment { name secrets { value } } } } }`
+  const open = (key: string) => subscribe({}, { query, key })
+  const reader = open(app.keys.secretsReader)
+  const viewers = [open(app.keys.viewer), open(app.keys.viewer), open(app.keys.deployer)]
+  const stranger = open(app.other.keys.admin)
+  const asked = [reader, ...viewers, stranger].map((stream) => stream.next())
+  await expect.poll(inUse).toBe(5)
+  await imageDeployment(app, { name: 'secretive', secrets })
+  await imageDeployment(app, { name: 'theirs', secrets }, { key: app.other.keys.admin })
+  const seen = (await Promise.all(asked)).map(({ revision: { deployment } }) => [
+    deployment.name,
+    deployment.secrets[0].value,
+  ])
+  const masked = ['secretive', '••••••••']
+  expect(seen).toEqual([['secretive', 'hush-hush'], masked, masked, masked, ['theirs', 'hush-hush']])
+})
+
+test('a client that comes back with Last-Event-ID goes on behind it, whatever `after` its address has kept', async () => {
+  await say('warm')
+  const headers = { accept: 'text/event-stream', 'content-type': 'application/json', 'x-api-key': app.keys.viewer }
+  const open = async (lastEventId: string | null) => {
+    const controller = new AbortController()
+    clients.push({ dispose: () => controller.abort() })
+    const body = JSON.stringify({ query: RESUMED })
+    const more: Record<string, string> = lastEventId === null ? {} : { 'last-event-id': lastEventId }
+    const response = await fetch(`${app.url}/graphql`, {
+      method: 'POST',
+      headers: { ...headers, ...more },
+      body,
+      signal: controller.signal,
+    })
+    let text = ''
+    void (async () => {
+      for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) text += chunk
+    })().catch(() => undefined)
+    return {
+      ids: () => [...text.matchAll(/^id: (.*)$/gm)].map(([, id]) => id!),
+      messages: () => [...text.matchAll(/"message":"(.*?)"/g)].map(([, message]) => message!),
+    }
+  }
+  const first = await open(null)
+  // before its first event it knows already where it has begun
+  await expect.poll(first.ids).toHaveLength(1)
+  await say('1', '2', '3')
+  await expect.poll(first.messages).toEqual(['1', '2', '3'])
+  const [begin, , two] = first.ids()
+  const fromTheBegin = await open(begin!)
+  await expect.poll(fromTheBegin.messages).toEqual(['1', '2', '3'])
+  const fromTwo = await open(two!)
+  await expect.poll(fromTwo.messages).toEqual(['3'])
+  const given = subscribe({ after: begin }, { headers: { 'last-event-id': two! } })
+  expect((await given.next()).message).toBe('3')
+  const wrong = subscribe({}, { headers: { 'last-event-id': 'nonsense' } })
+  await expect(wrong.next()).rejects.toThrow('cursor_invalid')
+})
+
+test('a storm of clients who come back with the same cursor reads nothing from the database, and nobody misses anything', async () => {
+  const witness = subscribe()
+  const waiting = witness.next()
+  await expect.poll(inUse).toBe(1)
+  await say('0')
+  const { cursor } = await waiting
+  for (let i = 1; i <= 5; i++) await say(`${i}`)
+  for (let i = 1; i <= 5; i++) await witness.next()
+  const query = 'subscription ($after: String) { revisionStatusChanged(after: $after) { message } }'
+  const statements = await countStatements(app.app.database, async () => {
+    const storm = Array.from({ length: 200 }, () => subscribe({ after: cursor }, { query }))
+    for (const stream of storm)
+      for (const message of ['1', '2', '3', '4', '5']) expect((await stream.next()).message).toBe(message)
+  })
+  // what a stream begins with, and the log
+  expect(statements.filter((sql) => /AS gone|e\.sequence/.test(sql))).toEqual([])
+})
+
+test('who does not take events is told so, and leaves nothing behind', async () => {
+  const { status } = await app.rest('POST', '/graphql', {
+    body: { query: 'subscription { revisionStatusChanged { to } }' },
+    headers: { accept: 'application/json' },
+  })
+  expect(status).toBe(406)
+  await expect.poll(inUse).toBe(0)
+})
