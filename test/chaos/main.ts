@@ -5,10 +5,16 @@
 import { agentScenarios } from './agents.ts'
 import { eventStreams } from './events/events.ts'
 import { postgresRestarts } from './postgres.ts'
+import { retryStorm } from './retries/retries.ts'
 
 export type Scenario = readonly [name: string, run: () => Promise<boolean>]
 
-const scenarios: readonly Scenario[] = [['postgres', postgresRestarts], ['events', eventStreams], ...agentScenarios]
+const scenarios: readonly Scenario[] = [
+  ['postgres', postgresRestarts],
+  ['events', eventStreams],
+  ['retries', retryStorm],
+  ...agentScenarios,
+]
 const wanted = process.argv.slice(2)
 const unknown = wanted.filter((name) => !scenarios.some(([known]) => known === name))
 if (unknown.length > 0) {

@@ -5,8 +5,11 @@ import { claim } from '../../src/domain/claims/claim.ts'
 import { heartbeat } from '../../src/domain/claims/heartbeat.ts'
 import type { RequestContext } from '../../src/domain/context/context.ts'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
+import { deleteDeployment } from '../../src/domain/deployments/delete.ts'
 import { getDeployment, listDeployments, readWritten } from '../../src/domain/deployments/read.ts'
 import { updateDeployment } from '../../src/domain/deployments/update.ts'
+import { KeyedRequest } from '../../src/domain/idempotency/keyed-request.ts'
+import { decodeRows, encodeRows } from '../../src/domain/idempotency/rows.ts'
 import { listRevisions, readWrittenRevision } from '../../src/domain/revisions/read.ts'
 import { interruptRevision } from '../../src/domain/rollouts/interrupt.ts'
 import { redeployRevision } from '../../src/domain/rollouts/redeploy.ts'
@@ -54,6 +57,28 @@ test('reads are one or two statements each, writes a handful, a quiet heartbeat 
   const quiet = { ...held, generation: news!.assignment!.generation }
   expect(await count(() => domain.plane.heartbeat({ leaseSeconds: 60, claims: [quiet] }))).toBe(1)
   expect(await count(() => domain.plane.claim({ holder: 'idle', max: 100, leaseSeconds: 60 }))).toBe(1)
+})
+
+test('under an Idempotency-Key a write is four statements more, and its repeat one, or two with a set of secrets', async () => {
+  const once = (key: string, work: (own: RequestContext) => Promise<unknown>) =>
+    count(async () => {
+      const keeping = {
+        encode: (result: unknown) => ({ status: 201, answer: encodeRows(ctx.keyring, result), secretSetId: null }),
+        decode: ({ answer }: { answer: string }) => decodeRows(ctx, answer),
+      }
+      const idempotency = await KeyedRequest.begin(ctx, { header: key, request: key, keeping })
+      await work({ ...ctx, idempotency })
+      idempotency.end()
+    })
+  const body = await gitBody(ctx)
+  const create = (own: RequestContext, name: string) => createDeployment(own, { body: { ...body, name } }, readWritten)
+  const without = await count(() => create(ctx, 'without-key'))
+  expect(await once('create', (own) => create(own, 'with-key'))).toBe(without + 4)
+  expect(await once('create', (own) => create(own, 'with-key'))).toBe(2)
+  const { id } = await ctx.db.deployment.findFirstOrThrow({ where: { name: 'with-key' } })
+  const remove = (own: RequestContext) => deleteDeployment(own, { path: { deployment_id: id } })
+  await once('delete', remove)
+  expect(await once('delete', remove)).toBe(1)
 })
 
 test('what waits for a listener costs one statement more, for the listener’s name', async () => {

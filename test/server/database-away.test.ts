@@ -109,13 +109,20 @@ test('a write whose connection is cut before the COMMIT was not written, and may
   expect((await there.rest('GET', '/v2/deployments?name=cut-before')).body.resources).toEqual([])
 })
 
-test('where nobody can tell whether it was written, nobody is told to repeat it', async () => {
+test('where nobody can tell whether it was written, nobody is told to repeat it; but with its key it can be', async () => {
   await eventually(works)
   const cut = proxy.cutAtCommit('after').then(() => proxy.away(true))
-  const answer = await app.rest('POST', '/v2/deployments', { body: create('unknown') })
+  const body = create('unknown')
+  const send = () => app.rest('POST', '/v2/deployments', { body, headers: { 'idempotency-key': 'unknown' } })
+  const answer = await send()
   await cut
   expect(answer).toMatchObject({ status: 503, body: { code: 'OUTCOME_UNKNOWN' } })
   expect(answer.headers.get('retry-after')).toBe(null)
   proxy.away(false)
-  expect((await there.rest('GET', '/v2/deployments?name=unknown')).body.resources).toHaveLength(1)
+  await eventually(works)
+  const again = await send()
+  expect([again.status, again.headers.get('idempotency-replayed')]).toEqual([201, 'true'])
+  expect((await there.rest('GET', '/v2/deployments?name=unknown')).body.resources).toMatchObject([
+    { id: again.body.id },
+  ])
 })

@@ -1,0 +1,127 @@
+/** What outcomes are kept as, and what keys and requests are known by (docs/api-rules.md#retries); and how long they are kept. */
+import { randomBytes, randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type RequestContext, transaction } from '../../src/domain/context/context.ts'
+import { once } from '../../src/domain/context/once.ts'
+import { KeyRing } from '../../src/domain/core/keyring.ts'
+import { seal } from '../../src/domain/core/sealed.ts'
+import { canonical, fingerprint, isOf } from '../../src/domain/idempotency/fingerprint.ts'
+import { KeyedRequest } from '../../src/domain/idempotency/keyed-request.ts'
+import { decodeRows, encodeRows } from '../../src/domain/idempotency/rows.ts'
+import { createRetention } from '../../src/domain/retention/retain.ts'
+import { gitDeployment, type TestDomain, testDomain } from '../support/domain.ts'
+
+let domain: TestDomain
+let ctx: RequestContext
+beforeAll(async () => {
+  domain = await testDomain()
+  ctx = await domain.tenant()
+})
+afterAll(() => domain.close())
+
+const keyring = (...ids: string[]) => new KeyRing(ids.map((id) => [id, Buffer.alloc(32, id)] as const))
+
+describe('a request is known', () => {
+  test('by its JSON, in whatever order its members stand', () => {
+    expect(canonical({ b: [1, { d: null, c: 'x' }], a: undefined })).toBe(
+      canonical({ a: undefined, b: [1, { c: 'x', d: null }] }),
+    )
+    expect(canonical({ a: [1, 2] })).not.toBe(canonical({ a: [2, 1] }))
+    expect(canonical({ a: '1' })).not.toBe(canonical({ a: 1 }))
+    const deep = JSON.parse('['.repeat(100_000) + ']'.repeat(100_000))
+    expect(canonical(deep).length).toBeLessThan(1000)
+  })
+
+  test('by a signature, from which its secrets can’t be guessed, and as long as the key of that is in the ring', () => {
+    const made = fingerprint(keyring('a'), 'PATCH /x\n{"secret":"1234"}')
+    expect(isOf(keyring('b', 'a'), made, 'PATCH /x\n{"secret":"1234"}')).toBe(true)
+    expect(isOf(keyring('b', 'a'), made, 'PATCH /x\n{"secret":"1235"}')).toBe(false)
+    // nobody can tell any more: what a client says is a repeat is taken to be one
+    expect(isOf(keyring('b'), made, 'PATCH /x\n{"secret":"1234"}')).toBe(true)
+  })
+})
+
+describe('rows that were written', () => {
+  test('come back as they were, with times, large numbers and whatever members people’s own objects have', async () => {
+    const rows = {
+      deployment: {
+        id: randomUUID(),
+        createdAt: new Date(1),
+        position: 2n ** 60n,
+        resourceSpec: { $: 'date', value: 'x' },
+      },
+      revision: null,
+      list: [new Date(2), 'text', 1.5, true, { $: 'secrets', id: randomUUID(), names: ['x'] }],
+    }
+    expect(await decodeRows(ctx, encodeRows(ctx.keyring, rows))).toEqual(rows)
+    expect(await decodeRows(ctx, encodeRows(ctx.keyring, undefined))).toBeNull()
+  })
+
+  test('have no secret in them: of a set its names are kept, and what is sealed is refused', async () => {
+    const set = {
+      id: randomUUID(),
+      names: ['TOKEN'],
+      keyId: 'test',
+      wrappedKey: randomBytes(60),
+      ciphertext: randomBytes(60),
+    }
+    const text = encodeRows(ctx.keyring, { secretSet: set })
+    expect(JSON.parse(text)).toEqual({ secretSet: { $: 'secrets', id: set.id, names: ['TOKEN'] } })
+    expect(await decodeRows(ctx, text)).toMatchObject({ secretSet: { id: set.id, names: ['TOKEN'] } })
+    const sealed = seal(ctx.keyring, 'oauth_providers.client_secret:x', 'sesame')
+    expect(() => encodeRows(ctx.keyring, { clientSecret: sealed })).toThrow('sealed')
+    expect(() => encodeRows(ctx.keyring, { bytes: randomBytes(3) })).toThrow("can't be kept")
+  })
+})
+
+async function under<T>(key: string, work: (own: RequestContext) => Promise<T>): Promise<T> {
+  const keeping = {
+    encode: (result: unknown) => ({ status: 200, answer: encodeRows(ctx.keyring, result), secretSetId: null }),
+    decode: ({ answer }: { answer: string }) => decodeRows(ctx, answer),
+  }
+  const idempotency = await KeyedRequest.begin(ctx, { header: key, request: 'x', keeping })
+  try {
+    return await once({ ...ctx, idempotency }, {}, work)
+  } finally {
+    idempotency.end()
+  }
+}
+
+test('a write that Postgres ends because of a deadlock is made again under its key, once', async () => {
+  const [a, b] = [await gitDeployment(ctx), await gitDeployment(ctx)]
+  let waiting = 2
+  let goOn: () => void
+  const both = new Promise<void>((resolve) => {
+    goOn = resolve
+  })
+  let tries = 0
+  const key = randomUUID()
+  const write = (first: string, second: string, own: RequestContext) =>
+    transaction(own, async ({ sql, emit }) => {
+      tries++
+      await sql.$executeRaw`UPDATE deployments SET idle = true WHERE id = ${first}::uuid`
+      if (--waiting === 0) goOn()
+      await both
+      await sql.$executeRaw`UPDATE deployments SET idle = true WHERE id = ${second}::uuid`
+      emit({ workspaceId: ctx.workspace.id, type: 'deployment.updated', deploymentId: first })
+      own.guard?.keep(tries)
+      return tries
+    })
+  const answers = await Promise.all([
+    under(key, (own) => write(a, b, own)),
+    under(`${key}-2`, (own) => write(b, a, own)),
+  ])
+  expect(tries).toBe(3)
+  expect(await under(key, (own) => write(a, b, own))).toBe(answers[0])
+  expect(tries).toBe(3)
+})
+
+test('outcomes that no repeat is answered with go with the next round of the retention', async () => {
+  const keys = [randomUUID(), randomUUID()]
+  for (const key of keys) await under(key, (own) => transaction(own, async () => null))
+  await ctx.db.$executeRaw`UPDATE idempotency_entries SET created_at = now() - interval '1 day' WHERE key = ${keys[0]}`
+  await createRetention(domain.core)(new AbortController().signal)
+  expect(await ctx.db.idempotencyEntry.findMany({ where: { key: { in: keys } }, select: { key: true } })).toEqual([
+    { key: keys[1] },
+  ])
+})
