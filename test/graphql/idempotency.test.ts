@@ -1,6 +1,8 @@
 /** Idempotency-Key in GraphQL (docs/api-rules.md#retries): each mutation of a document is done once, and a repeat is answered as the first time. */
 import { randomUUID } from 'node:crypto'
+import { createClient } from 'graphql-ws'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { WebSocket } from 'ws'
 import { lockKey } from '../../src/domain/idempotency/entries.ts'
 import { type Call, type TestApp, testApp } from '../support/app.ts'
 import { gitDeployment, imageDeployment } from '../support/factories.ts'
@@ -12,6 +14,8 @@ beforeAll(async () => {
 })
 afterAll(() => app.close())
 
+// biome-ignore lint/suspicious/noExplicitAny: a result has the shape of its document
+type Any = any
 const under = (key: string, more: Call = {}): Call => ({ ...more, headers: { 'idempotency-key': key } })
 const revisionsOf = (deploymentId: string) => app.app.core.db.revision.count({ where: { deploymentId } })
 const ERRORS = '... on Error { __typename code } ... on ValidationError { issues { path code } }'
@@ -156,15 +160,26 @@ test('what would be too much to keep is refused, and nothing is done', async () 
   expect((await send({})).data.updateDeployment.__typename).toBe('UpdateDeploymentSuccess')
 })
 
-test('where operations have no headers the key is in their extensions; for what only reads it means nothing', async () => {
+test('an operation on a WebSocket has its key in its extensions, and is repeated over either', async () => {
   const { id } = await gitDeployment(app)
   const idempotencyKey = randomUUID()
-  const send = (query: string) =>
-    app.rest('POST', '/graphql', { body: { query, extensions: { idempotencyKey } } }).then(({ body }) => body.data)
+  const client = createClient({
+    url: `${app.url.replace('http', 'ws')}/graphql`,
+    webSocketImpl: WebSocket,
+    connectionParams: { 'X-Api-Key': app.keys.admin },
+  })
+  const send = async (query: string): Promise<Any> => {
+    for await (const { data } of client.iterate({ query, extensions: { idempotencyKey } })) return data
+  }
   const revise = `mutation { createRevision(input: { deploymentId: "${id}" }) { ... on CreateRevisionSuccess { revision { id } } } }`
   const first = await send(revise)
   expect(first.createRevision.revision.id).toBeTruthy()
   expect(await send(revise)).toEqual(first)
+  const headers = { 'idempotency-key': idempotencyKey }
+  const overHttp = await app.rest('POST', '/graphql', { body: { query: revise }, headers })
+  expect(overHttp.body.data).toEqual(first)
+  // for what only reads it means nothing
   expect((await send(`{ deployment(id: "${id}") { id } }`)).deployment.id).toBe(id)
+  await client.dispose()
   expect((await app.gql('{ viewer { role } }', {}, under(''))).data.viewer.role).toBe('admin')
 })

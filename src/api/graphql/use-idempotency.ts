@@ -24,29 +24,26 @@ interface Params {
 const LARGEST = 512 * 1024
 
 export function useIdempotency(): Plugin<GraphQLContext & { params?: Params }, ServerContext> {
-  const repeats = new WeakSet<Request>()
+  const begun = new WeakMap<Request, KeyedRequest>()
   return {
     async onExecute({ args }) {
       const { contextValue: ctx } = args as { contextValue: GraphQLContext & ServerContext & { params?: Params } }
       const { params = {} } = ctx
-      const header = ctx.request?.headers.get('idempotency-key') ?? params.extensions?.idempotencyKey
+      const header = ctx.request.headers.get('idempotency-key') ?? params.extensions?.idempotencyKey
       if (header === null || header === undefined || !isMutation(args)) return
       const { query, operationName, variables } = params
       const text = `mutation ${operationName ?? ''}\n${query}\n${canonical(variables ?? {})}`
       const options = { header: String(header), request: text, keeping: keepRows(ctx), numbered: true }
       const idempotency = await KeyedRequest.begin(ctx, options)
       ctx.idempotency = idempotency
-      // also where nothing is executed to its end
-      ctx.visit?.onEnd(() => idempotency.end())
-      return {
-        onExecuteDone() {
-          idempotency.end()
-          if (idempotency.isRepeat && ctx.request) repeats.add(ctx.request)
-        },
-      }
+      begun.set(ctx.request, idempotency)
+      return { onExecuteDone: () => idempotency.end() }
     },
     onResponse({ request, response }) {
-      if (repeats.has(request)) response.headers.set('idempotency-replayed', 'true')
+      const idempotency = begun.get(request)
+      // also where nothing was executed to its end
+      idempotency?.end()
+      if (idempotency?.isRepeat) response.headers.set('idempotency-replayed', 'true')
     },
   }
 }
