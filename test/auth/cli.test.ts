@@ -78,6 +78,10 @@ describe('keys', () => {
     const made = await command('keys', 'create', '--role', 'listener', '--name', 'cluster', '--listener', id)
     expect(made, made.stderr).toMatchObject({ code: 0 })
     const { actor } = await app.context(made.stdout.trim())
+    const written = await app.app.core.db.event.findFirst({
+      where: { type: 'api_key.created', subjectId: actor.subject },
+    })
+    expect(written).toMatchObject({ actorKind: 'command_line' })
     expect(actor).toMatchObject({ role: 'listener', listenerId: id, workspaceId: app.tenant.workspaceId })
     expect((await command('keys', 'list')).stdout).toMatch(
       new RegExp(`^${actor.subject} .* listener of ${computeId} `, 'm'),

@@ -119,6 +119,7 @@ test('a push makes a revision of the very commit that the branch points to, and 
     type: 'revision.status',
     toStatus: 'CREATING',
     actor: null,
+    actorKind: 'git_provider',
     message: `Commit ${head} was pushed to main.`,
   })
   expect(await open()).toEqual([])

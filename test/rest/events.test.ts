@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { eventCursor } from '../../src/domain/events/cursor.ts'
 import { countStatements } from '../support/database.ts'
+import { listener, listenerKey } from '../support/factories.ts'
 import { type RestApp, restApp } from './support.ts'
 
 let app: RestApp
@@ -121,6 +122,8 @@ describe('The events of a deployment and of a revision', () => {
     const log = await app.call('GET', '/v2/events', { ...theirs, query: { limit: 100 } })
     expect(JSON.stringify(log.body)).not.toContain(deployment.id)
     expect((await app.call('GET', '/v2/events', { key: null })).status).toBe(401)
+    const machine = await listenerKey(app, await listener(app))
+    expect((await app.call('GET', '/v2/events', { key: machine })).status).toBe(403)
   })
 })
 
