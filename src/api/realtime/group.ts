@@ -154,7 +154,10 @@ export class Group<Item, Value> implements Follower<Item> {
 
   /** Waits until its client takes more; one that takes nothing for long is cut off. */
   async #drained(subscriber: Subscriber<Value>): Promise<void> {
-    const timer = setTimeout(() => this.#cutOff(subscriber, `What waits was not read within ${STUCK / 1000} s.`), STUCK)
+    const timer = setTimeout(
+      () => this.#cutOff(subscriber, `What waits was not read within ${STUCK / 1000} s.`),
+      STUCK,
+    ).unref()
     await subscriber.outlet.drained()
     clearTimeout(timer)
   }

@@ -21,7 +21,9 @@ const ENDS =
 
 const args = builder.args((t) => ({
   type: t.field({ type: LogType, required: true }),
-  after: t.string({ description: 'The `cursor` of a line.' }),
+  after: t.string({
+    description: 'The `cursor` of a line: begins behind it, whatever `last` says, so who comes back need only add it.',
+  }),
   last: t.int({ description: 'From 0 (only what comes) to 1000.' }),
   query: t.string({ description: 'Only lines that contain this text, in upper or lower case.' }),
   level: t.field({ type: LogLevel, description: 'Only lines of this level or a more severe one.' }),
