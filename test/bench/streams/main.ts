@@ -3,8 +3,9 @@
  * server, clients and Postgres are processes of their own. By itself: `node --import tsx test/bench/streams/main.ts`, with
  * `BENCH_STREAMS` subscribers (5,000).
  */
+import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { say } from '../support.ts'
+import { caller, say } from '../support.ts'
 import { type ClientOrder, type ClientReport, type Heard, type Order, Peer, type Report } from './protocol.ts'
 
 const SUBSCRIBERS = Number(process.env.BENCH_STREAMS ?? 5_000)
@@ -15,17 +16,58 @@ const SINGLE = 20
 const SINGLE_APART = 500
 /** streams that are open before memory is measured */
 const FIRST = 50
+/** streams that are being opened while somebody else calls */
+const OPENED = 2 * SUBSCRIBERS
+/** ms between two calls of somebody else */
+const APART = 50
+const OURS = new URL('./ours.ts', import.meta.url)
+const CLIENTS = new URL('./clients.ts', import.meta.url)
 
 export async function streams(): Promise<void> {
-  const stock = await fanOut('stock graphql-yoga', './stock.ts')
-  const ours = await fanOut('Pilothouse', './ours.ts')
+  const stock = await fanOut('stock graphql-yoga', new URL('./stock.ts', import.meta.url))
+  const ours = await fanOut('Pilothouse', OURS)
   say('deliveries per second, ours to stock', `${(ours / stock).toFixed(1)} times`)
+  await opening()
+}
+
+/** What a caller with another key notices while streams are being opened. */
+async function opening(): Promise<void> {
+  const server = new Peer<Report, Order>(OURS)
+  const clients = new Peer<ClientReport, ClientOrder>(CLIENTS)
+  try {
+    const { url, keys } = await server.said<Extract<Report, { url: string }>>()
+    const call = caller(() => url, keys.pop()!)
+    const ask = async () => {
+      const began = performance.now()
+      await call('POST', '/graphql', { query: '{ deployments(first: 20) { nodes { id name } } }' })
+      return performance.now() - began
+    }
+    for (let i = 0; i < 20; i++) await ask()
+    let open = false
+    const began = performance.now()
+    clients.tell({ do: 'open', url, keys, count: OPENED, atOnce: 200 })
+    const opened = clients.said<Extract<ClientReport, { opened: number }>>().finally(() => {
+      open = true
+    })
+    const asked: Promise<number>[] = []
+    for (; !open; await delay(APART)) asked.push(ask())
+    const { refused } = await opened
+    const ms = performance.now() - began
+    const took = (await Promise.all(asked)).sort((a, b) => a - b)
+    const at = (share: number) => took[Math.floor(share * (took.length - 1))]!.toFixed(0)
+    say(
+      `another client while ${OPENED} streams are being opened`,
+      `p50 ${at(0.5)}  p99 ${at(0.99)}  (${(ms / 1000).toFixed(0)} s, ${refused} refused at first)`,
+    )
+  } finally {
+    await Promise.all([clients.end(), server.end()])
+  }
 }
 
 /** Answers deliveries per second. */
-async function fanOut(name: string, file: string): Promise<number> {
+async function fanOut(name: string, file: URL): Promise<number> {
   const server = new Peer<Report, Order>(file)
-  const clients = new Peer<ClientReport, ClientOrder>('./clients.ts')
+  const clients = new Peer<ClientReport, ClientOrder>(CLIENTS)
   const measure = (collect: boolean) => {
     server.tell({ do: 'measure', collect })
     return server.said<Extract<Report, { cpu: number }>>()

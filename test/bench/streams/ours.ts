@@ -23,11 +23,12 @@ for (let n = 0; n < KEYS; n++) {
 }
 const [deploymentId, revisionId] = [randomUUID(), randomUUID()]
 
-process.once('disconnect', async () => {
+async function end(): Promise<void> {
   await app.close()
   await rm(dataDir, { recursive: true, force: true })
   process.exit()
-})
+}
+process.once('disconnect', () => void end())
 serve({ url: app.publicUrl(), keys }, (message) =>
   transaction(core, async (tx) =>
     tx.emit({

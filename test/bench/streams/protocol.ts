@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 /** Both servers have it: fields that a dashboard would want. */
 export const SUBSCRIPTION = 'subscription { revisionStatusChanged { cursor revisionId from to message occurredAt } }'
 
-export interface Memory {
+interface Memory {
   /** bytes */
   rss: number
   heap: number
@@ -40,8 +40,8 @@ export class Peer<Said, Told extends object> {
   readonly child: ChildProcess
   readonly #exited: Promise<unknown>
 
-  constructor(file: string) {
-    this.child = fork(fileURLToPath(new URL(file, import.meta.url)), {
+  constructor(file: URL) {
+    this.child = fork(fileURLToPath(file), {
       execArgv: ['--import', 'tsx', '--expose-gc'],
     })
     this.#exited = once(this.child, 'exit')

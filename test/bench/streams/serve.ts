@@ -4,7 +4,7 @@ import { now, type Order, type Report } from './protocol.ts'
 /** `publish`: writes one event, whose message is this; resolves when it is written. */
 export function serve(hello: Report, publish: (message: string) => Promise<void>): void {
   const say = (what: Report) => process.send?.(what)
-  process.on('message', async (order: Order) => {
+  const obey = async (order: Order) => {
     if (order.do === 'publish') {
       const began = now()
       for (let i = 0; i < order.count; i++) {
@@ -22,6 +22,7 @@ export function serve(hello: Report, publish: (message: string) => Promise<void>
       const { user, system } = process.cpuUsage()
       say({ memory: { rss, heap: heapUsed + external }, cpu: (user + system) / 1000 })
     }
-  })
+  }
+  process.on('message', (order: Order) => void obey(order))
   say(hello)
 }

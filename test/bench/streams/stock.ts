@@ -16,7 +16,7 @@ const resolvers = {
 }
 const yoga = createYoga({ schema: createSchema({ typeDefs, resolvers }), logging: false })
 process.once('disconnect', () => process.exit())
-const server = createServer(yoga)
+const server = createServer((request, response) => void yoga(request, response))
 server.listen(0, '127.0.0.1', () => {
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   serve({ url, keys: ['none'] }, async (message) => {
