@@ -28,7 +28,7 @@ export const errorAnswer: Record<number, string> = {
   401: 'The credential is missing, unknown, expired or revoked.',
   403: "The credential's role is too low, it does not reach this workspace, or the plan does not allow this.",
   404: 'There is no such resource in this workspace.',
-  409: 'The name or id is taken, the claim is lost, or the state of the resource forbids this.',
+  409: 'The name or id is taken, the claim is lost, or the state of the resource forbids this; or a call with this `Idempotency-Key` is being worked on (`IDEMPOTENCY_IN_FLIGHT`, with `Retry-After`).',
   412: 'Somebody has edited it since the `If-Match` that was sent: nothing was changed.',
   413: 'The body is larger than 1 MiB.',
   415: 'The body is not JSON.',
@@ -36,5 +36,5 @@ export const errorAnswer: Record<number, string> = {
   429: 'Too much for this key: `Retry-After` says when to try again.',
   500: 'Internal error.',
   502: 'The git provider can’t be reached.',
-  503: 'The server is too busy, or its database can’t be reached: `Retry-After` says when to try again. `OUTCOME_UNKNOWN` has none: what was to be written may have been, so look first.',
+  503: 'The server is too busy, or its database can’t be reached: `Retry-After` says when to try again. `OUTCOME_UNKNOWN` has none: what was to be written may have been, so repeat it with its `Idempotency-Key`, or look first.',
 }
