@@ -140,7 +140,7 @@ async function assemble(config: Config, log: Logger, opened: Awaited<ReturnType<
   async function start(): Promise<void> {
     await fastify.listen({ host: config.HOST, port: config.PORT })
     relay.start()
-    background = await startBackground({ core, database, config, log, direct, keys, onStuck })
+    background = await startBackground({ core, database, config, log, direct, keys, changes, onStuck })
   }
 
   async function drain(ending: Ending): Promise<void> {

@@ -7,6 +7,7 @@ import type { Runtime } from '../dataplane/runtimes/runtime.ts'
 import { startWorker, withTimeLimits } from '../dataplane/worker/worker.ts'
 import { localControlPlane } from '../domain/claims/control-plane.ts'
 import { withoutDeployment } from '../domain/claims/without-deployment.ts'
+import { CHANGE_CHANNEL } from '../domain/context/changes.ts'
 import { type Core, OAUTH_CHANNEL, WORK_CHANNEL } from '../domain/context/context.ts'
 import { KEY_CHANNEL } from '../domain/keys/revoke.ts'
 import { GITPROVIDER_CHANNEL } from '../domain/sources/webhooks/receive.ts'
@@ -48,6 +49,8 @@ export interface BackgroundOptions {
   log: Logger
   /** of the database, past every pooler; null: there is none */
   direct: string | null
+  /** told of changes without an event */
+  changes: { hinted(deploymentId: string): void; missed(): void }
   /** told of what this server hears of revoked keys */
   keys: { revoked(keyId: string): void; missed(): void }
   /** called when the worker has something that can't be ended: this process has to end */
@@ -61,7 +64,7 @@ export interface Background {
 
 /** Resolves when the server hears what others say and its worker is there. */
 export async function startBackground(options: BackgroundOptions): Promise<Background> {
-  const { core, database, config, log, direct, keys, onStuck } = options
+  const { core, database, config, log, direct, keys, changes, onStuck } = options
   const notifier = createNotifier()
   core.notifier = notifier
   const oauthNotifier = createNotifier()
@@ -72,9 +75,16 @@ export async function startBackground(options: BackgroundOptions): Promise<Backg
   const listening = await new Promise<Listening>((resolve) => {
     const started = listen({
       url: direct,
-      channels: [WORK_CHANNEL, KEY_CHANNEL, OAUTH_CHANNEL, ...(core.gitProvider ? [GITPROVIDER_CHANNEL] : [])],
+      channels: [
+        WORK_CHANNEL,
+        KEY_CHANNEL,
+        OAUTH_CHANNEL,
+        CHANGE_CHANNEL,
+        ...(core.gitProvider ? [GITPROVIDER_CHANNEL] : []),
+      ],
       onNotify(channel, payload) {
         if (channel === KEY_CHANNEL) keys.revoked(payload)
+        else if (channel === CHANGE_CHANNEL) changes.hinted(payload)
         else if (channel === OAUTH_CHANNEL) oauthNotifier.notify(payload)
         else if (channel === GITPROVIDER_CHANNEL) gitProviderJobs.wake()
         else notifier.notify(payload || null)
@@ -82,6 +92,7 @@ export async function startBackground(options: BackgroundOptions): Promise<Backg
       onConnect() {
         // whatever was said while there was no connection was missed
         keys.missed()
+        changes.missed()
         notifier.notifyAll()
         oauthNotifier.notifyAll()
         gitProviderJobs.wake()

@@ -1,5 +1,5 @@
 /** `?wait=`: a call that is answered when what it asks about has happened, and costs the database nothing until then. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { localControlPlane } from '../../src/domain/claims/control-plane.ts'
 import { hasEnded, waitUntil } from '../../src/domain/context/wait.ts'
 import { isTerminal } from '../../src/domain/model/lifecycle.ts'
@@ -154,7 +154,9 @@ test('many who wait for the same read nothing while nothing happens, and once wh
   expect(reads).toBe(2)
   // others' events wake nobody, and neither do those that are no end
   await interrupt(await deployed())
-  await app.rest('PATCH', `/v2/deployments/${ids.deploymentId}`, { body: { resource_spec: { cpu: 1 } } })
+  await app.rest('PATCH', `/v2/deployments/${ids.deploymentId}`, {
+    body: { source_config: { resource_spec: { cpu: 1 } } },
+  })
   expect(reads).toBe(2)
   await interrupt(ids)
   expect(new Set((await Promise.all(many)).map(({ status }) => status))).toEqual(new Set(['INTERRUPTED']))
@@ -230,4 +232,62 @@ test('while the database is away a wait goes on, and is answered when it is back
     await away.close()
     proxy.close()
   }
+})
+
+describe('with If-None-Match', () => {
+  const get = (path: string, etag: string | null, seconds?: number) =>
+    app.rest('GET', seconds === undefined ? path : `${path}?wait=${seconds}`, {
+      headers: etag === null ? {} : { 'if-none-match': etag },
+    })
+  const tagOf = async (path: string) => (await get(path, null)).headers.get('etag')!
+
+  test('it is 304 when the time is up and nothing has changed, and at once what has', async () => {
+    const ids = await deployed()
+    const etag = await tagOf(pathOf(ids))
+    expect((await get(pathOf(ids), etag, 1)).status).toBe(304)
+    await interrupt(ids)
+    expect(await get(pathOf(ids), etag, 60)).toMatchObject({ status: 200, body: { status: 'INTERRUPTED' } })
+    // it had ended, which is no news
+    expect((await get(pathOf(ids), await tagOf(pathOf(ids)), 1)).status).toBe(304)
+  })
+
+  test('a change that is no end is news: of a status, of settings', async () => {
+    const ids = await deployed()
+    const path = `/v2/deployments/${ids.deploymentId}`
+    const asked = [await get(path, null), await get(pathOf(ids), null)].map(({ headers }, i) =>
+      get(i === 0 ? path : pathOf(ids), headers.get('etag'), 60),
+    )
+    await waiting(2)
+    await app.rest('PATCH', path, { body: { source_config: { resource_spec: { cpu: 2 } } } })
+    expect((await asked[0]!).body.source_config.resource_spec.cpu).toBe(2)
+    await claimOne(localControlPlane(app.app.core), ids.deploymentId)
+    await interrupt(ids)
+    expect((await asked[1]!).status).toBe(200)
+  })
+
+  test('so is what a holder reports of health and progress, and only where it differs', async () => {
+    const ids = await deployed()
+    const plane = localControlPlane(app.app.core)
+    const { claimId, token, generation } = await claimOne(plane, ids.deploymentId)
+    const path = `/v2/deployments/${ids.deploymentId}`
+    const beat = (more: object) =>
+      plane.heartbeat({ leaseSeconds: 60, claims: [{ claimId, token, generation, ...more }] })
+    const health = { ready: 0, desired: 1, message: 'starting', reason: null }
+    const asked = get(path, await tagOf(path), 60)
+    await waiting(1)
+    await beat({ health })
+    expect((await asked).body.health).toMatchObject({ ready: 0, desired: 1, message: 'starting' })
+    const again = get(pathOf(ids), await tagOf(pathOf(ids)), 60)
+    await waiting(1)
+    const hints: string[] = []
+    const watching = app.app.core.changes!.watch(app.tenant.workspaceId, ids, {
+      onChange: () => hints.push('hint'),
+      onStop() {},
+    })
+    await beat({ health })
+    await beat({ health, progress: { reason: 'PROVISIONING', message: 'Making its database.' } })
+    expect((await again).body.status_message).toBe('Making its database.')
+    watching.close()
+    expect(hints).toEqual(['hint'])
+  })
 })

@@ -5,12 +5,13 @@
 import { Prisma } from '../../generated/prisma/client.ts'
 import { lookUntil } from '../../platform/async/look-until.ts'
 import { within } from '../../platform/async/time-limit.ts'
+import { CHANGE_CHANNEL } from '../context/changes.ts'
 import { type Core, type Tx, transaction } from '../context/context.ts'
 import { databaseFailure } from '../core/database-failure.ts'
 import { ClaimLostError } from '../core/errors.ts'
 import { MAX_MESSAGE } from '../model/explanation.ts'
 import type { Assignment, HeartbeatAnswer, HeartbeatItem, HeartbeatRequest } from '../protocol/protocol.ts'
-import { leaseEnd, renewHeld } from '../rows/deployment.ts'
+import { hintOfRenewal, leaseEnd, renewHeld } from '../rows/deployment.ts'
 import { isHeld, type Scope, STEP_IS_DUE } from '../rows/lease.ts'
 import { lockClaimed, toChangeOrSkip } from '../rows/locks.ts'
 import { assign } from './assignment.ts'
@@ -109,10 +110,10 @@ function renewLeases(core: Core, scope: Scope, request: HeartbeatRequest): Promi
   return core.renew<Changed>(Prisma.sql`
     WITH ${listenerSeen(scope)} asked AS (${asked(request)}),
     free AS MATERIALIZED (
-      SELECT d.id, d.claim_id FROM asked a JOIN deployments d ON ${isAsked(scope)} ${toChangeOrSkip('d')}
+      SELECT d.id, d.claim_id, d.idle, d.health FROM asked a JOIN deployments d ON ${isAsked(scope)} ${toChangeOrSkip('d')}
     ), renewed AS (
       ${renewHeld(request.leaseSeconds)}
-      RETURNING d.id, d.claim_id, d.generation, d.busy_step_id, ${IS_DUE} AS step_due
+      RETURNING d.id, d.claim_id, d.generation, d.busy_step_id, ${IS_DUE} AS step_due, ${hintOfRenewal}
     ), beside AS (
       INSERT INTO lease_renewals (claim_id, expires_at)
       SELECT DISTINCT d.claim_id, ${leaseEnd(request.leaseSeconds)} FROM asked a JOIN deployments d ON ${isAsked(scope)}
@@ -163,6 +164,7 @@ const progressSql = Prisma.sql`
     FROM progress t JOIN unlocked USING (id)
     WHERE r.id = t.id AND r.status IN ('CREATING', 'BUILDING', 'DEPLOYING')
       AND (r.reason, r.status_message) IS DISTINCT FROM (t.reason, t.message)
+    RETURNING pg_notify(${CHANGE_CHANNEL}, r.deployment_id::text)::text AS hint
   )`
 
 const isAsked = (scope: Scope) => isHeld(scope, Prisma.sql`a."claimId"`, Prisma.sql`a.token`)

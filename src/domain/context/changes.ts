@@ -1,6 +1,9 @@
 /** What a server hears of changes, for whoever waits for one (wait.ts). */
 import type { RevisionStatus } from '../../generated/prisma/enums.ts'
 
+/** NOTIFY channel of changes that show without an event (health, progress, what a teardown waits for). Payload: the deployment's id. */
+export const CHANGE_CHANNEL = 'pilothouse_changes'
+
 /** What is watched: a deployment with all its revisions, or one of them. */
 export interface ChangeScope {
   deploymentId: string

@@ -20,7 +20,7 @@ import type { OAuthClient } from '../ports/oauth-client.ts'
 import type { Registry } from '../ports/registry.ts'
 import type { TarballStorage } from '../ports/tarball-storage.ts'
 import type { Actor } from './access.ts'
-import type { Changes } from './changes.ts'
+import { CHANGE_CHANNEL, type Changes } from './changes.ts'
 import type { Credential, CredentialWatch } from './credential.ts'
 import type { Guard, Idempotency } from './idempotency.ts'
 import type { SlotPools } from './slots.ts'
@@ -122,6 +122,8 @@ export interface Tx {
   ended(step: EndedStep): void
   /** holders of this scope (a listener's id, or null: the built-in worker) who wait are notified at the commit */
   wakeWorkers(listenerId: string | null): void
+  /** something shows in a deployment, or in this revision of it; needless where an event of the transaction tells of it */
+  hint(deploymentId: string, revisionId?: string): void
 }
 
 /** NOTIFY channel of OAuth. Payload: the id of an authorization or a token that has changed. */
@@ -163,17 +165,26 @@ async function attempt<T>(core: Core, work: (tx: Tx) => Promise<T>, guard?: Guar
   const open = async (sql: Sql) => {
     const events: NewEvent[] = []
     const ended: EndedStep[] = []
-    const woken = new Set<string>()
+    /** channel and payload */
+    const notices = new Set<string>()
+    const hints: { deploymentId: string; revisionId: string | undefined }[] = []
     await guard?.open(sql)
     const result = await work({
       sql,
       now: core.clock,
       emit: (event) => events.push(event),
       ended: (step) => ended.push(step),
-      wakeWorkers: (listenerId) => woken.add(listenerId ?? ''),
+      wakeWorkers: (listenerId) => notices.add(`${WORK_CHANNEL} ${listenerId ?? ''}`),
+      hint: (deploymentId, revisionId) => hints.push({ deploymentId, revisionId }),
     })
-    if (woken.size > 0)
-      await sql.$executeRaw`SELECT pg_notify(${WORK_CHANNEL}, scope) FROM unnest(${[...woken]}::text[]) AS scope`
+    for (const { deploymentId, revisionId } of hints) {
+      const isTold = (event: NewEvent) =>
+        event.deploymentId === deploymentId && (revisionId === undefined || event.revisionId === revisionId)
+      if (!events.some(isTold)) notices.add(`${CHANGE_CHANNEL} ${deploymentId}`)
+    }
+    if (notices.size > 0)
+      await sql.$executeRaw`
+        SELECT pg_notify(split_part(notice, ' ', 1), split_part(notice, ' ', 2)) FROM unnest(${[...notices]}::text[]) AS notice`
     await guard?.close(sql)
     done = { result, appended: events.length > 0 ? await appendEvents(sql, events) : [], ended }
     return done

@@ -8,6 +8,8 @@ import type { IfMatch } from './precondition.ts'
 
 /** What a transport hands to a verb: the raw parts, snake_case, unparsed. */
 export interface RawInput {
+  /** of a read with If-None-Match: whether what was found differs from what the caller has. A wait ends with it */
+  isNews?: (found: unknown) => boolean
   path?: unknown
   query?: unknown
   body?: unknown

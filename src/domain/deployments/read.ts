@@ -38,14 +38,10 @@ const WAITING_PARTS = {
 } as const satisfies Prisma.DeploymentInclude
 
 /**
- * One deployment; with `wait` when its newest rollout has ended, or `until` says so, or as it is when the time is up. Role:
+ * One deployment; with `wait` when its newest rollout has ended, or it is news, or as it is when the time is up. Role:
  * viewer. Throws NotFoundError, and what a wait throws (context/wait.ts).
  */
-export async function getDeployment(
-  ctx: RequestContext,
-  raw: RawInput,
-  until?: (found: DeploymentView) => boolean,
-): Promise<DeploymentView> {
+export async function getDeployment(ctx: RequestContext, raw: RawInput): Promise<DeploymentView> {
   requireRole(ctx, 'viewer')
   const { path, query } = parse(getInput, { query: {}, ...raw })
   const deploymentId = path.deployment_id
@@ -55,8 +51,8 @@ export async function getDeployment(
     scope: { deploymentId },
     key: `deployment ${deploymentId}`,
     read: () => findDeployment(ctx, deploymentId, { include }) as Promise<DeploymentView>,
-    wakes: until ? () => true : hasEnded,
-    done: until ?? (({ revisions = [] }) => revisions.every(({ status }) => isTerminal(status))),
+    wakes: raw.isNews ? () => true : hasEnded,
+    done: raw.isNews ?? (({ revisions = [] }) => revisions.every(({ status }) => isTerminal(status))),
   })
 }
 

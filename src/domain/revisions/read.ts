@@ -18,24 +18,20 @@ export const getRevisionInput = z.object({
 })
 
 /**
- * One revision of a deployment; with `wait` when its work has ended, or `until` says so, or as it is when the time is up.
+ * One revision of a deployment; with `wait` when its work has ended, or it is news, or as it is when the time is up.
  * Role: viewer. Throws NotFoundError for either id, and what a wait throws (context/wait.ts).
  */
-export async function getRevision(
-  ctx: RequestContext,
-  raw: RawInput,
-  until?: (found: Revision) => boolean,
-): Promise<Revision> {
+export async function getRevision(ctx: RequestContext, raw: RawInput): Promise<Revision> {
   requireRole(ctx, 'viewer')
   const { path, query } = parse(getRevisionInput, { query: {}, ...raw })
   const { deployment_id: deploymentId, revision_id: revisionId } = path
-  return waitUntil(ctx, {
+  return waitUntil<Revision>(ctx, {
     seconds: query.wait,
     scope: { deploymentId, revisionId },
     key: `revision ${deploymentId} ${revisionId}`,
     read: () => readRevision(ctx, deploymentId, revisionId),
-    wakes: until ? () => true : hasEnded,
-    done: until ?? (({ status }) => isTerminal(status)),
+    wakes: raw.isNews ? () => true : hasEnded,
+    done: raw.isNews ?? (({ status }) => isTerminal(status)),
   })
 }
 

@@ -78,11 +78,18 @@ export async function transition<R extends Movable>(
 /** Says what a waiting revision waits for, without a move. Writes only what is new; `reason_since` stays with its reason. */
 export async function explainWait(
   tx: Tx,
-  revision: { id: string; status: RevisionStatus; reason: string | null; statusMessage: string | null },
+  revision: {
+    id: string
+    deploymentId: string
+    status: RevisionStatus
+    reason: string | null
+    statusMessage: string | null
+  },
   explanation: Explanation | null,
 ): Promise<void> {
   const { reason, message } = explanation ?? NOTHING_TO_SAY
   if (revision.reason === reason && revision.statusMessage === message) return
+  tx.hint(revision.deploymentId, revision.id)
   await tx.sql.revision.updateMany({
     where: { id: revision.id, status: revision.status },
     data: {

@@ -5,6 +5,7 @@
  * `edit` grows when somebody changes the deployment, and `updated_at` says when; what work does to it leaves both alone.
  */
 import { Prisma } from '../../generated/prisma/client.ts'
+import { CHANGE_CHANNEL } from '../context/changes.ts'
 import type { Core, Tx } from '../context/context.ts'
 import type { Explanation } from '../model/explanation.ts'
 import { effectiveSpec, type ResourceSpec } from '../model/resource-spec.ts'
@@ -135,6 +136,7 @@ export async function explainTeardown(
   const { reason, message: statusMessage } = explanation ?? { reason: null, message: null }
   if (reason === deployment.reason && statusMessage === deployment.statusMessage) return deployment
   const since = reason === deployment.reason ? {} : { reasonSince: reason && tx.now() }
+  tx.hint(deployment.id)
   return write(tx, deployment, { reason, statusMessage, ...since })
 }
 
@@ -144,6 +146,7 @@ export function teardownFailed(
   deployment: LockedDeployment,
   explanation: Explanation,
 ): Promise<LockedDeployment> {
+  tx.hint(deployment.id)
   return write(tx, deployment, {
     reason: explanation.reason,
     reasonSince: tx.now(),
@@ -154,6 +157,7 @@ export function teardownFailed(
 /** Nothing of it is left, or nobody looks after what is: its lease is over with it. */
 export function tornDown(tx: Tx, deployment: LockedDeployment): Promise<LockedDeployment> {
   tx.wakeWorkers(deployment.listenerId)
+  tx.hint(deployment.id)
   return write(tx, deployment, { tornDownAt: tx.now(), ...NOTHING_WAITS, ...NO_LEASE })
 }
 
@@ -204,7 +208,7 @@ export const leaseFree = (holder: string, seconds: number) => Prisma.sql`
       lease_expires_at = ${leaseEnd(seconds)}, busy_step_id = NULL
   FROM free WHERE d.id = free.id`
 
-/** The UPDATE that renews the leases of `free` and notes what its holder says of them in `asked`, without what it returns. */
+/** The UPDATE that renews the leases of `free` (with `idle` and `health`) and notes what its holder says of them in `asked`, without what it returns. */
 export const renewHeld = (seconds: number) => Prisma.sql`
   UPDATE deployments d
   SET lease_expires_at = ${leaseEnd(seconds)},
@@ -213,6 +217,11 @@ export const renewHeld = (seconds: number) => Prisma.sql`
                     WHEN d.health - 'observedAt' = a.health THEN d.health
                     ELSE a.health || jsonb_build_object('observedAt', to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) END
   FROM asked a, free WHERE d.id = free.id AND a."claimId" = free.claim_id`
+
+/** What of a renewal shows: to be returned by it, which notifies those who wait for a change. */
+export const hintOfRenewal = Prisma.sql`
+  CASE WHEN (d.idle, d.health) IS DISTINCT FROM (free.idle, free.health)
+       THEN pg_notify(${CHANGE_CHANNEL}, d.id::text)::text END AS hint`
 
 /** The UPDATE that raises the fencing token of a claim above `seen`, while it is held, without what it returns. */
 export const raiseHeld = (scope: Scope, claim: HeldClaim, seen: string) => Prisma.sql`

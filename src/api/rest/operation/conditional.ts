@@ -38,8 +38,22 @@ export interface Representation {
   tag: string
 }
 
-/** `source` as it is sent to this caller: what `schema` is of. */
+/** What was made of a source that many wait for, by schema and rights of the caller. */
+const made = new WeakMap<object, { schema: z.ZodType; rights: string; representation: Representation }[]>()
+
+/** `source` as it is sent to this caller: what `schema` is of. Made once for all with the same rights who share a source. */
 export function represent(schema: z.ZodType, source: unknown, ctx: RequestContext): Representation {
+  const { organizationId, role, secretsRead } = ctx.actor
+  const rights = `${organizationId} ${ctx.workspace.id} ${role} ${secretsRead}`
+  const those = made.get(source as object) ?? []
+  const known = those.find((one) => one.schema === schema && one.rights === rights)
+  if (known) return known.representation
+  const representation = make(schema, source, ctx)
+  made.set(source as object, [...those, { schema, rights, representation }])
+  return representation
+}
+
+function make(schema: z.ZodType, source: unknown, ctx: RequestContext): Representation {
   const body = Buffer.from(JSON.stringify(encode(schema, source as never, ctx)))
   return { body, tag: entityTag(body, EDITED.has(schema) ? (source as { edit: number }).edit : undefined) }
 }
@@ -49,6 +63,16 @@ export function entityTag(body: Buffer, edit?: number): string {
   // 128 bits are plenty
   const digest = hash('sha256', body, 'hex').slice(0, 32)
   return edit === undefined ? `"${digest}"` : `"${edit}-${digest}"`
+}
+
+/** For the verb of a GET with If-None-Match: whether what it has found is news to this caller. */
+export function newsFor(
+  schema: z.ZodType | null | undefined,
+  { ifNoneMatch }: Conditions,
+  ctx: RequestContext,
+): Pick<RawInput, 'isNews'> {
+  if (!ifNoneMatch || !schema) return {}
+  return { isNews: (source) => noneMatch(ifNoneMatch, represent(schema, source, ctx).tag) }
 }
 
 /** Whether the caller of a GET lacks what `tag` is of: weak comparison (RFC 9110, 13.1.2). `tags`: of If-None-Match. */

@@ -14,7 +14,7 @@ import { type Visit, visitOf } from '../../limits/visit.ts'
 import type { SourceOf } from '../answers/answer.ts'
 import { errorAnswer, errorBody, validationErrorBody } from '../answers/errors.ts'
 import type { ResponseHeaders } from '../answers/response-headers.ts'
-import { answerWith, conditionParameters, conditionStatuses, conditionsOf, tagHeader } from './conditional.ts'
+import { answerWith, conditionParameters, conditionStatuses, conditionsOf, newsFor, tagHeader } from './conditional.ts'
 import { answerAgain, handleOnce, keyParameter, REPLAYED_HEADER, type Repeatable, takesKey } from './idempotent.ts'
 import {
   STREAM_VARY,
@@ -152,7 +152,8 @@ export function toRoute(
       if (wantsStream(stream, request)) return sendStream(stream, declared, request, reply, streaming)
       const conditions = conditionsOf(declared, request.headers)
       const { params, query, body } = request
-      const raw = { path: params, query, body: body ?? undefined, ...conditions.raw }
+      const news = newsFor(declared.answers[200]?.schema, conditions, request.caller!)
+      const raw = { path: params, query, body: body ?? undefined, ...conditions.raw, ...news }
       if (declared.headers) reply.headers(declared.headers)
       const outcome = await handleOnce(declared, request, reply, (ctx) => declared.handle(ctx, raw))
       if ('entry' in outcome) return answerAgain(reply, declared, request.caller!, outcome.entry)
