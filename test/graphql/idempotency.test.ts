@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { lockKey } from '../../src/domain/idempotency/entries.ts'
 import { type Call, type TestApp, testApp } from '../support/app.ts'
-import { gitDeployment, imageDeployment } from '../support/factories.ts'
+import { gitDeployment, imageDeployment, listener } from '../support/factories.ts'
 import { mutate } from './mutate.ts'
 
 let app: TestApp
@@ -91,6 +91,25 @@ test('of a document each mutation has an outcome of its own: one whose third fai
   const third = await send()
   expect(third.body).toEqual(second.body)
   expect(third.headers.get('idempotency-replayed')).toBe('true')
+})
+
+test('what is derived from the time is as it was, too', async () => {
+  const { id } = await gitDeployment(app)
+  const { id: listenerId } = await listener(app)
+  await app.app.core.db.deployment.update({ where: { id }, data: { listenerId } })
+  const key = randomUUID()
+  const first = await update(id, 'a', key)
+  expect(first.data.updateDeployment.deployment.status).toBe('AWAITING_DATABASE')
+  // as if two minutes had gone by: then nobody had heard from the listener for that long
+  const { core } = app.app
+  const { clock } = core
+  core.clock = () => new Date(clock().getTime() + 120_000)
+  try {
+    expect((await update(id, 'a', key)).body).toEqual(first.body)
+    expect((await app.gql(`{ deployment(id: "${id}") { status } }`)).data.deployment.status).toBe('UNKNOWN')
+  } finally {
+    core.clock = clock
+  }
 })
 
 test('another document or other variables under the same key are a ValidationError, as is a key that is none', async () => {

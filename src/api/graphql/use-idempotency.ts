@@ -51,14 +51,31 @@ export function useIdempotency(): Plugin<GraphQLContext & { params?: Params }, S
 const isMutation = ({ document, operationName }: Pick<ExecutionArgs, 'document' | 'operationName'>) =>
   getOperationAST(document, operationName)?.operation === OperationTypeNode.MUTATION
 
+/** What is kept of a mutation: what its verb has read, and when. */
+interface Kept {
+  at: Date
+  result: unknown
+}
+
+/** The clocks of documents with a key. What is derived from the time below a mutation is of the moment of its answer. */
+const clocks = new WeakMap<GraphQLContext, () => Date>()
+
 function keepRows(ctx: GraphQLContext): Keeping {
+  const { clock } = ctx
+  clocks.set(ctx, clock)
+  const show = ({ at, result }: Kept) => {
+    ctx.clock = () => at
+    return result
+  }
   return {
     encode(result) {
-      const answer = encodeRows(ctx.keyring, result)
+      const kept: Kept = { at: clock(), result }
+      const answer = encodeRows(ctx.keyring, kept)
       if (answer.length > LARGEST) throw new ValidationError([TOO_LARGE])
+      show(kept)
       return { status: 200, answer, secretSetId: null }
     },
-    decode: ({ answer }) => decodeRows(ctx, answer),
+    decode: async ({ answer }) => show((await decodeRows(ctx, answer)) as Kept),
   }
 }
 
@@ -68,12 +85,13 @@ const TOO_LARGE = {
   type: 'too_long',
 }
 
-/** Mutations are executed one after the other: each says when it begins. */
+/** Mutations are executed one after the other, each with all that is below it: each says when it begins. */
 export function numberMutations(schema: GraphQLSchema): GraphQLSchema {
   for (const field of Object.values(schema.getMutationType()!.getFields())) {
     const resolve = field.resolve!
     field.resolve = (root, args, ctx: GraphQLContext, info) => {
       ctx.idempotency?.next()
+      ctx.clock = clocks.get(ctx) ?? ctx.clock
       return resolve(root, args, ctx, info)
     }
   }
