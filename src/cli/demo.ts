@@ -1,6 +1,6 @@
 /**
- * `npm run demo`, beside a running server: a repository, a deployment by GraphQL, its status as it streams in, a
- * call of the running agent; then a change, and the way back. Uses nothing but the public API and git.
+ * `npm run demo`, beside a running server: a repository, a deployment, its status as it changes, a call of the running
+ * agent; then a change, and the way back. Uses nothing but the client (src/client) and git.
  */
 import { execFile } from 'node:child_process'
 import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -8,7 +8,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { promisify, styleText } from 'node:util'
-import { createClient } from 'graphql-sse'
+import { type Client, createClient, type Event, PilothouseError, UnreachableError } from '../client/index.ts'
 import { type Config, readConfig } from '../platform/config/config.ts'
 import { type Command, CommandError, readOptions, UsageError } from './terminal/command.ts'
 
@@ -53,41 +53,83 @@ interface DemoOptions {
 }
 
 /** Throws CommandError with a line for people when the server is not there or a revision does not get DEPLOYED. */
-async function demo({ config, url, key, say }: DemoOptions): Promise<void> {
-  const api = client(url, key)
+async function demo(options: DemoOptions): Promise<void> {
   const work = await mkdtemp(path.join(os.tmpdir(), 'pilothouse-demo-'))
   try {
-    say(strong(`A deployment from a git repository, on ${url}`))
-    await removeEarlier(api, say)
-    const repository = path.join(config.GIT_DIRECTORY, 'demo', 'agent.git')
-    await makeRepository(work, repository)
-    say(`A repository with a small agent was made: ${repository}`)
-
-    const created = await api.createDeployment(pathToFileURL(repository).href)
-    say(`${strong('\nCreated by one GraphQL mutation')}: deployment ${created.id}. Its first revision:`)
-    const first = created.latestRevision.id
-    await api.watch(first, say)
-    say(`  ${await call(api, created.id)}`)
-
-    await commit(work, 'Hello from version 2')
-    say(`${strong('\nA change was pushed')}, and a mutation asks for it. The second revision:`)
-    const updated = await api.updateDeployment(created.id)
-    await api.watch(updated.latestRevision.id, say)
-    say(`  ${await call(api, created.id)}`)
-
-    say(`${strong('\nRolled back')} by redeploying the first revision, without a build:`)
-    await api.redeployRevision(created.id, first)
-    await api.watch(first, say)
-    say(`  ${await call(api, created.id)}`)
-    say(`\nIt keeps running. Look at it in GraphiQL: ${url}/graphql`)
+    await show(options, createClient({ baseUrl: options.url, apiKey: options.key, retryForMs: 5_000 }), work)
+  } catch (error) {
+    if (error instanceof UnreachableError)
+      throw new CommandError(`There is no server at ${options.url}. Start one with: npm start`)
+    throw error instanceof PilothouseError ? new CommandError(error.message) : error
   } finally {
     await rm(work, { recursive: true, force: true })
   }
 }
 
-async function call(api: Api, id: string): Promise<string> {
-  const address = await api.address(id)
-  return `${dim(`GET ${address}/ →`)} ${(await (await fetch(address)).text()).trim()}`
+/** `work`: a folder for the working copy. */
+async function show({ config, url, say }: DemoOptions, client: Client, work: string): Promise<void> {
+  say(strong(`A deployment from a git repository, on ${url}`))
+  await removeEarlier(client, say)
+  const repository = path.join(config.GIT_DIRECTORY, 'demo', 'agent.git')
+  await makeRepository(work, repository)
+  say(`A repository with a small agent was made: ${repository}`)
+
+  const first = await deploy(client, pathToFileURL(repository).href)
+  say(`${strong('\nCreated by one call')}: deployment ${first.deploymentId}. Its first revision:`)
+  await follow(client, first, say)
+  say(`  ${await call(client, first.deploymentId)}`)
+
+  await commit(work, 'Hello from version 2')
+  say(`${strong('\nA change was pushed')}, and the same call asks for it. The second revision:`)
+  await follow(client, await deploy(client, pathToFileURL(repository).href), say)
+  say(`  ${await call(client, first.deploymentId)}`)
+
+  say(`${strong('\nRolled back')} by redeploying the first revision, without a build:`)
+  await client.rollback(first)
+  await follow(client, first, say)
+  say(`  ${await call(client, first.deploymentId)}`)
+  say(`\nIt keeps running. Look at it in GraphiQL: ${url}/graphql`)
+}
+
+interface Which {
+  deploymentId: string
+  revisionId: string
+}
+
+/** Creates the deployment or updates it. */
+async function deploy(client: Client, repo_url: string): Promise<Which> {
+  const { data } = await client.api.GET('/v1/integrations/gitprovider/install')
+  const { deployment, revisionId } = await client.deploy({
+    name: NAME,
+    body: {
+      source: 'gitprovider',
+      source_config: { integration_id: data![0]!.id, repo_url },
+      source_revision_config: { repo_ref: 'main', graph_config_path: 'graph.json' },
+      secrets: [],
+    },
+  })
+  return { deploymentId: deployment.id, revisionId: revisionId! }
+}
+
+/** Prints each status as it comes; ends with the revision. */
+async function follow(client: Client, which: Which, say: DemoOptions['say']): Promise<void> {
+  const began = performance.now()
+  let last: Event | undefined
+  let waiting: NodeJS.Timeout | undefined
+  for await (const event of client.watch(which)) {
+    last = event
+    say(statusLine(event.to!, performance.now() - began))
+    clearTimeout(waiting)
+    if (event.message) waiting = setTimeout(() => say(dim(`  ${event.message}`)), LONG).unref()
+  }
+  clearTimeout(waiting)
+  if (last?.to !== 'DEPLOYED')
+    throw new CommandError(`The revision ended as ${last?.to}: ${last?.message ?? 'see its logs'}`)
+}
+
+async function call(client: Client, id: string): Promise<string> {
+  const { url } = await client.find(id)
+  return `${dim(`GET ${url}/ →`)} ${(await (await fetch(url!)).text()).trim()}`
 }
 
 const strong = (text: string) => styleText('bold', text, { stream: process.stdout })
@@ -104,9 +146,10 @@ function statusLine(to: string, ms: number): string {
 const LONG = 4_000
 
 /** The demo may be run again and again: what an earlier run left makes way. Its name is free at once. */
-async function removeEarlier(api: Api, say: DemoOptions['say']): Promise<void> {
-  for (const id of await api.named(NAME)) {
-    await api.deleteDeployment(id)
+async function removeEarlier({ api }: Client, say: DemoOptions['say']): Promise<void> {
+  const { data } = await api.GET('/v2/deployments', { params: { query: { name: NAME } } })
+  for (const { id } of data!.resources.filter(({ status }) => status !== 'AWAITING_DELETE')) {
+    await api.DELETE('/v2/deployments/{deployment_id}', { params: { path: { deployment_id: id } } })
     say(dim(`The deployment of an earlier run makes way: ${id}.`))
   }
 }
@@ -142,96 +185,3 @@ async function commit(work: string, greeting: string): Promise<void> {
 async function git(cwd: string, ...args: string[]): Promise<void> {
   await run('git', args, { cwd })
 }
-
-type Api = ReturnType<typeof client>
-
-/** The few operations of the GraphQL API that the demo needs. */
-function client(url: string, key: string) {
-  const headers = { 'x-api-key': key }
-  const events = createClient({ url: `${url}/graphql`, headers, retryAttempts: 0 })
-
-  // biome-ignore lint/suspicious/noExplicitAny: each caller knows what it asked for
-  async function ask(query: string, variables: object = {}): Promise<any> {
-    const response = await fetch(`${url}/graphql`, {
-      method: 'POST',
-      headers: { ...headers, 'content-type': 'application/json' },
-      body: JSON.stringify({ query, variables }),
-    }).catch(() => {
-      throw new CommandError(`There is no server at ${url}. Start one with: npm start`)
-    })
-    const { data, errors } = (await response.json()) as { data?: object; errors?: { message: string }[] }
-    if (errors) throw new CommandError(errors.map((error) => error.message).join('\n'))
-    return data
-  }
-
-  /** A mutation's one field; its errors are data, and here they end the demo. */
-  async function change(mutation: string, input: object, inputType: string, selection: string) {
-    const answer = await ask(
-      `mutation Demo($input: ${inputType}!) { ${mutation}(input: $input) { __typename ... on Error { message } ${selection} } }`,
-      { input },
-    )
-    if (answer[mutation].message) throw new CommandError(answer[mutation].message)
-    return answer[mutation]
-  }
-
-  return {
-    async named(name: string): Promise<string[]> {
-      const { deployments } = await ask(
-        'query Demo($name: String!) { deployments(filter: { name: $name }) { nodes { id status } } }',
-        { name },
-      )
-      return deployments.nodes
-        .filter((d: { status: string }) => d.status !== 'AWAITING_DELETE')
-        .map((d: { id: string }) => d.id)
-    },
-    async createDeployment(repoUrl: string) {
-      const { gitIntegrations } = await ask('{ gitIntegrations { id } }')
-      const input = {
-        name: NAME,
-        source: 'gitprovider',
-        sourceConfig: { integrationId: gitIntegrations[0].id, repoUrl },
-        sourceRevisionConfig: { repoRef: 'main', graphConfigPath: 'graph.json' },
-        secrets: [],
-      }
-      return (await change('createDeployment', input, 'CreateDeploymentInput', SUCCESS('CreateDeployment'))).deployment
-    },
-    async updateDeployment(deploymentId: string) {
-      const input = { deploymentId, sourceRevisionConfig: { repoRef: 'main' } }
-      return (await change('updateDeployment', input, 'UpdateDeploymentInput', SUCCESS('UpdateDeployment'))).deployment
-    },
-    redeployRevision: (deploymentId: string, revisionId: string) =>
-      change('redeployRevision', { deploymentId, revisionId }, 'RedeployRevisionInput', ''),
-    deleteDeployment: (deploymentId: string) =>
-      change('deleteDeployment', { deploymentId }, 'DeleteDeploymentInput', ''),
-    async address(id: string): Promise<string> {
-      return (await ask('query Demo($id: ID!) { deployment(id: $id) { sourceConfig { customUrl } } }', { id }))
-        .deployment.sourceConfig.customUrl
-    },
-    /** Prints each status as it comes in; ends with the revision. */
-    async watch(revisionId: string, say: DemoOptions['say']): Promise<void> {
-      const query =
-        'subscription Demo($revisionId: ID!) { revisionStatusChanged(revisionId: $revisionId) { to message } }'
-      let last: { to: string; message: string | null } | undefined
-      const began = performance.now()
-      let waiting: NodeJS.Timeout | undefined
-      const stream = events.iterate({ query, variables: { revisionId } })
-      const gone = () => {
-        throw new CommandError('The server went away. When it is back it goes on by itself; run the demo again.')
-      }
-      for (let next = await stream.next().catch(gone); !next.done; next = await stream.next().catch(gone)) {
-        const { data, errors } = next.value
-        if (errors) throw new CommandError(errors.map((error) => error.message).join('\n'))
-        const { to, message } = data!.revisionStatusChanged as { to: string; message: string | null }
-        last = { to, message }
-        say(statusLine(to, performance.now() - began))
-        clearTimeout(waiting)
-        if (message) waiting = setTimeout(() => say(dim(`  ${message}`)), LONG).unref()
-      }
-      clearTimeout(waiting)
-      if (last?.to !== 'DEPLOYED')
-        throw new CommandError(`The revision ended as ${last?.to}: ${last?.message ?? 'see its logs'}`)
-    },
-  }
-}
-
-const SUCCESS = (mutation: string) => `... on ${mutation}Success { deployment { id latestRevision { id } } }`

@@ -6,6 +6,11 @@ import { type Command, UsageError } from './terminal/command.ts'
  * speak to a server know nothing of what a server is made of, and start quickly.
  */
 const COMMANDS: Record<string, () => Promise<Command>> = {
+  deploy: async () => (await import('./remote/deploy.ts')).deployOne,
+  wait: async () => (await import('./remote/wait.ts')).waitForRevision,
+  logs: async () => (await import('./remote/logs.ts')).showLogs,
+  status: async () => (await import('./remote/status.ts')).showStatus,
+  rollback: async () => (await import('./remote/rollback.ts')).rollBack,
   'keys create': async () => (await import('./keys.ts')).createKeys,
   'keys list': async () => (await import('./keys.ts')).listKeys,
   'keys revoke': async () => (await import('./keys.ts')).revokeKeys,

@@ -37,7 +37,7 @@ test('the checker sees packages and the environment where they do not belong', (
     { file: 'api/rest/b.ts', text: "import '@fastify/swagger'\n// process.env is read elsewhere" },
   ]
   expect(packages(source)).toEqual(['domain/core/a.ts imports fastify: only api/** app'])
-  expect(environment(source)).toEqual(['domain/core/a.ts reads process.env: only platform/config cli .'])
+  expect(environment(source)).toEqual(['domain/core/a.ts reads process.env: only platform/config cli cli/remote .'])
 })
 
 test('the checker sees SQL and Prisma outside of the domain', () => {

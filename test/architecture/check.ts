@@ -11,6 +11,7 @@ const COMMANDS = [
   'biome ci .',
   'knip --no-progress',
   'node --import tsx src/api/graphql/print-schema.ts --check',
+  'node --import tsx src/api/rest/print-client-types.ts --check',
 ]
 
 /** Answers null, or what is wrong. npm has put the programs of node_modules into PATH. */

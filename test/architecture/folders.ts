@@ -130,11 +130,16 @@ export const FOLDERS: readonly Row[] = [
   ['api/server', 'domain/core api/rest api/rest/operation platform/async platform/postgres'],
   ['api/server/metrics', 'domain/core domain/context domain/model domain/outbox domain/claims platform/postgres'],
 
+  // what others start from: it knows the OpenAPI document, by types that are made from it
+  ['client', ''],
+
   // what puts everything together, and what people start
   ['app/backup', 'platform/** domain/context dataplane/runtimes/process/host dataplane/runtimes/process/os'],
   ['app', 'app/backup platform/** domain/** adapters/* dataplane/** listener api/**'],
   ['cli/terminal', ''],
-  ['cli', 'cli/terminal platform/** domain/** listener app app/backup'],
+  // of the server they know the client, and nothing else
+  ['cli/remote', 'client cli/terminal'],
+  ['cli', 'cli/terminal cli/remote client platform/** domain/** listener app app/backup'],
   ['.', 'platform/config app'],
 ]
 
@@ -157,7 +162,9 @@ export const PACKAGES: readonly (readonly [packages: string, folders: string])[]
   ['@aws-sdk/*', 'adapters/storage'],
   ['undici', 'platform/http adapters/oauth'],
   ['esbuild', 'dataplane/runtimes/process/host'],
+  ['openapi-typescript', 'api/rest'],
+  ['openapi-fetch eventsource-parser', 'client'],
 ]
 
 /** Who reads the environment: the settings, and what people start. */
-export const ENVIRONMENT = 'platform/config cli .'
+export const ENVIRONMENT = 'platform/config cli cli/remote .'

@@ -1,0 +1,104 @@
+/**
+ * `npm run schema` writes the types of the client (src/client/openapi.ts) from the OpenAPI document, by openapi-typescript;
+ * with `--check` it only says whether the file is what the code makes. Needs no server and no database.
+ */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { pathToFileURL } from 'node:url'
+import Fastify from 'fastify'
+import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript'
+import { CATALOGUE } from '../../domain/core/errors.ts'
+import { documentation } from './document.ts'
+import { toRoute } from './operation/operation.ts'
+import { operations } from './operations.ts'
+
+const FILE = new URL('../../client/openapi.ts', import.meta.url)
+
+const HEAD = `/**
+ * What the server speaks: written by \`npm run schema\` from its OpenAPI document. Don't edit it; \`npm run check\` says when it
+ * is not what the code makes. Errors are in ErrorCode; of the answers there are those of success, since the client throws all others.
+ */
+`
+
+const ONLY_PRINTED = 'nobody calls this: the document is only printed'
+
+/** The document as a server prints it, but for its address. */
+async function openApiDocument(): Promise<OpenAPI3> {
+  const fastify = Fastify()
+  fastify.setValidatorCompiler(() => (value) => ({ value }))
+  fastify.setSerializerCompiler(() => (body) => JSON.stringify(body))
+  await fastify.register(documentation, { publicUrl: () => 'http://localhost' })
+  const parts = { authenticate: () => Promise.reject(new Error(ONLY_PRINTED)), streaming: null as never }
+  for (const operation of operations) fastify.route(toRoute(operation, parts.authenticate, parts))
+  await fastify.ready()
+  return JSON.parse(JSON.stringify(fastify.swagger()))
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: a part of a JSON document
+type Any = any
+
+/** What a client needs of the document: no examples, no answers of errors, and not the calls of listeners, who have a client of their own. */
+function forClients(document: OpenAPI3): OpenAPI3 {
+  const paths: Any = {}
+  for (const [path, methods] of Object.entries<Any>(document.paths!)) {
+    const kept = Object.entries<Any>(methods).filter(([, { tags }]) => !tags.includes('Data plane'))
+    if (kept.length > 0) paths[path] = Object.fromEntries(kept.map(([method, found]) => [method, successesOf(found)]))
+  }
+  const named = new Set(['Error', 'ValidationError'])
+  collect(paths, document, named)
+  const { headers, schemas } = document.components!
+  const components = {
+    headers,
+    schemas: Object.fromEntries(Object.entries(schemas!).filter(([name]) => named.has(name))),
+  }
+  return withoutExamples({ openapi: document.openapi, info: document.info, paths, components })
+}
+
+const successesOf = ({ responses, ...operation }: Any) => ({
+  ...operation,
+  responses: Object.fromEntries(
+    Object.entries<Any>(responses).flatMap(([status, answer]) =>
+      status.startsWith('2') ? [[status, { ...answer, content: pageOf(answer.content) }]] : [],
+    ),
+  ),
+})
+
+/** An answer that may also be followed is one of two types: a call has the page, `watch` and `followLogs` the stream. */
+const pageOf = (content: Any) =>
+  content?.['application/json'] ? { 'application/json': content['application/json'] } : content
+
+/** Adds the names of the schemas that `part` refers to, and those that these refer to. */
+function collect(part: unknown, document: OpenAPI3, named: Set<string>): void {
+  for (const [, name] of JSON.stringify(part).matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
+    if (named.has(name!)) continue
+    named.add(name!)
+    collect(document.components!.schemas![name!], document, named)
+  }
+}
+
+function withoutExamples<T>(document: T): T {
+  return JSON.parse(JSON.stringify(document, (key, value) => (/^examples?$/.test(key) ? undefined : value)))
+}
+
+async function clientTypes(): Promise<string> {
+  const ast = await openapiTS(forClients(await openApiDocument()), {
+    silent: true,
+    rootTypes: true,
+    rootTypesNoSchemaPrefix: true,
+  })
+  const codes = Object.keys(CATALOGUE).map((code) => `  | '${code}'\n`)
+  return `${HEAD}\n${astToString(ast)}\n/** The \`code\` of an error. */\nexport type ErrorCode =\n${codes.join('')}`
+}
+
+/** Why the file is not what the code makes, for people; null if it is. */
+function staleness(wanted: string): string | null {
+  return readFileSync(FILE, 'utf8') === wanted
+    ? null
+    : 'src/client/openapi.ts is not what the OpenAPI document says; run «npm run schema».'
+}
+
+if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) {
+  const wanted = await clientTypes()
+  const stale = process.argv.includes('--check') ? staleness(wanted) : writeFileSync(FILE, wanted)
+  if (stale) console.error(stale)
+  process.exitCode = stale ? 1 : 0
+}

@@ -1,0 +1,94 @@
+/** Waits for a revision, tells its progress, and says how it ended: with the reason, and the last lines of the log that tells more. */
+import { type Client, type Deployment, type Revision, WaitTimeoutError } from '../../client/index.ts'
+import { type Call, type Outcome, type Result, seconds } from './call.ts'
+
+/** Of the commands that wait. */
+export const WAIT_OPTIONS = {
+  timeout: { type: 'string', default: '1800' },
+  logs: { type: 'boolean', default: false },
+} as const
+
+export const WAIT_HELP = `  --timeout S       seconds to wait (1800); what was begun goes on after that
+  --logs            show the build's output while waiting`
+
+type Waiting = Call<typeof WAIT_OPTIONS>
+
+/** Never throws for how the revision ends, nor for the time being up: those are outcomes. */
+export async function followRevision(call: Waiting, deployment: Deployment, revisionId: string): Promise<Result> {
+  const { client, values, say } = call
+  const began = performance.now()
+  const which = { deploymentId: deployment.id, revisionId }
+  const timeoutMs = seconds('--timeout', values.timeout) * 1000
+  const output = values.logs ? showBuild(call, which) : null
+  const onChange = ({ status, status_message }: Revision) => {
+    const after = `${((performance.now() - began) / 1000).toFixed(1).padStart(6)} s`
+    say(`${status.padEnd(16)}${after}${status_message === null ? '' : `  ${status_message}`}`)
+  }
+  try {
+    const ended = await client.waitUntilTerminal({ ...which, timeoutMs, onChange })
+    await output?.rest()
+    return await resultOf(client, deployment, ended)
+  } catch (error) {
+    if (!(error instanceof WaitTimeoutError)) throw error
+    return resultOf(client, deployment, error.last as Revision | null)
+  } finally {
+    output?.stop()
+  }
+}
+
+/** ms for the last lines to come after the revision has ended */
+const REST_MS = 5_000
+
+/** Prints what the build prints. Best effort: the outcome does not depend on it. */
+function showBuild({ client, say }: Waiting, which: { deploymentId: string; revisionId: string }) {
+  const stop = new AbortController()
+  const shown = (async () => {
+    const lines = client.followLogs({ ...which, type: 'build', signal: stop.signal })
+    for await (const { message } of lines) say(`  | ${message}`)
+  })().catch((error) => {
+    if (!stop.signal.aborted) say(`The build's output can't be shown: ${error.message}`)
+  })
+  const late = () => new Promise<void>((resolve) => setTimeout(resolve, REST_MS).unref())
+  return { rest: () => Promise.race([shown, late()]), stop: () => stop.abort() }
+}
+
+const OUTCOMES: Partial<Record<Revision['status'], Outcome>> = {
+  DEPLOYED: 'deployed',
+  CREATE_FAILED: 'failed',
+  BUILD_FAILED: 'failed',
+  DEPLOY_FAILED: 'failed',
+  SKIPPED: 'superseded',
+  INTERRUPTED: 'interrupted',
+}
+
+async function resultOf(client: Client, deployment: Deployment, revision: Revision | null): Promise<Result> {
+  const { name, id } = deployment
+  const outcome = (revision && OUTCOMES[revision.status]) ?? 'running'
+  const log = revision && outcome === 'failed' ? await lastLines(client, revision) : []
+  const url = outcome === 'deployed' ? (await client.find(id)).url : null
+  const why = revision?.status_message ?? null
+  return {
+    outcome,
+    json: { deployment_id: id, name, revision, url, log },
+    text: [
+      `${name}: revision ${revision?.id ?? ''} is ${revision?.status ?? 'not known'}${why === null ? '' : `: ${why}`}`,
+      ...log.map((line) => `  | ${line}`),
+      ...(url === null ? [] : [url]),
+      ...(outcome === 'running' ? [`It goes on. To wait on: npm run cli -- wait ${id}`] : []),
+    ].join('\n'),
+  }
+}
+
+const LAST = 20
+
+/** Of the log that tells why it failed. Best effort: the outcome is known without it. */
+async function lastLines({ api }: Client, { deployment_id, id, status }: Revision): Promise<string[]> {
+  const type = status === 'BUILD_FAILED' ? 'build' : 'deploy'
+  const path = { deployment_id, revision_id: id }
+  const { data } = await api
+    .GET('/v2/deployments/{deployment_id}/revisions/{revision_id}/logs', {
+      params: { path, query: { type, last: LAST } },
+    })
+    .catch(() => ({ data: undefined }))
+  return data?.logs.map(({ message }) => message) ?? []
+}

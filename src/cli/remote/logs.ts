@@ -1,0 +1,48 @@
+/** `logs`: the newest lines of a log, and with -f what comes. */
+import type { Client, LogLine, LogOptions } from '../../client/index.ts'
+import { UsageError } from '../terminal/command.ts'
+import { remoteCommand } from './call.ts'
+
+export const showLogs = remoteCommand({
+  usage: 'NAME|ID [-f] [--type build|deploy] [--revision ID] [--last N] [--json]',
+  summary: 'prints the newest lines of a log; -f follows it',
+  details: `
+  NAME|ID           of the deployment
+  -f, --follow      go on with what is printed from then on; of a revision's build until that has ended
+  --type T          build, or deploy: the roll-out and the running agent (deploy)
+  --revision ID     of this revision alone
+  --last N          so many of the newest lines, 1 to 1000 (100)
+With -f and --json each line is a JSON document of its own.`,
+  options: {
+    follow: { type: 'boolean', short: 'f', default: false },
+    type: { type: 'string', default: 'deploy' },
+    revision: { type: 'string' },
+    last: { type: 'string', default: '100' },
+  },
+  words: 1,
+  async work({ client, values, words, print }) {
+    const { type, follow, revision: revisionId, json } = values
+    if (type !== 'build' && type !== 'deploy') throw new UsageError('--type must be build or deploy.')
+    const last = Number(values.last)
+    if (!(Number.isInteger(last) && last >= 1 && last <= 1000)) throw new UsageError('--last must be 1 to 1000.')
+    const deploymentId = (await client.find(words[0]!)).id
+    const which = { deploymentId, revisionId, type, last } as const
+    if (!follow) {
+      const logs = await newest(client, which)
+      return { outcome: 'done', json: { logs }, text: logs.map(shown).join('\n') }
+    }
+    for await (const line of client.followLogs(which)) print(json ? JSON.stringify(line) : shown(line))
+    return { outcome: 'done', json: null, text: '' }
+  },
+})
+
+const shown = ({ timestamp, message }: LogLine) => `${timestamp}  ${message}`
+
+async function newest({ api }: Client, { deploymentId, revisionId, type, last }: LogOptions): Promise<LogLine[]> {
+  const query = { type, last }
+  const path = { deployment_id: deploymentId }
+  if (revisionId === undefined)
+    return (await api.GET('/v2/deployments/{deployment_id}/logs', { params: { path, query } })).data!.logs
+  const params = { path: { ...path, revision_id: revisionId }, query }
+  return (await api.GET('/v2/deployments/{deployment_id}/revisions/{revision_id}/logs', { params })).data!.logs
+}

@@ -1,0 +1,35 @@
+/** A deployment by its name or its id, as people name it. */
+import type { Connection } from './connection.ts'
+import { PilothouseError } from './errors.ts'
+import type { Deployment } from './openapi.ts'
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+/** The live deployment of exactly this name, which at most one has; null if there is none. */
+export async function findByName({ api }: Connection, name: string, signal?: AbortSignal): Promise<Deployment | null> {
+  const { data } = await api.GET('/v2/deployments', { params: { query: { name, limit: 100 } }, signal })
+  return data!.resources.find(({ status }) => status !== 'AWAITING_DELETE') ?? null
+}
+
+/** What is named by its id or its name. Throws PilothouseError (NOT_FOUND). */
+export async function findDeployment(
+  connection: Connection,
+  idOrName: string,
+  signal?: AbortSignal,
+): Promise<Deployment> {
+  const found =
+    (UUID.test(idOrName) ? await findById(connection, idOrName, signal) : null) ??
+    (await findByName(connection, idOrName, signal))
+  if (found) return found
+  const detail = `There is no deployment ${idOrName}.`
+  throw new PilothouseError({ status: 404, code: 'NOT_FOUND', detail, requestId: null })
+}
+
+async function findById({ api }: Connection, id: string, signal?: AbortSignal): Promise<Deployment | null> {
+  const params = { path: { deployment_id: id } }
+  const { data } = await api.GET('/v2/deployments/{deployment_id}', { params, signal }).catch((error) => {
+    if (error instanceof PilothouseError && error.code === 'NOT_FOUND') return { data: null }
+    throw error
+  })
+  return data ?? null
+}

@@ -1,0 +1,3352 @@
+/**
+ * What the server speaks: written by `npm run schema` from its OpenAPI document. Don't edit it; `npm run check` says when it
+ * is not what the code makes. Errors are in ErrorCode; of the answers there are those of success, since the client throws all others.
+ */
+
+export interface paths {
+    "/v2/deployments": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List deployments, newest first */
+        get: operations["listDeployments"];
+        put?: never;
+        /** Create a deployment with its first revision */
+        post: operations["createDeployment"];
+        /** Delete up to 100 deployments */
+        delete: operations["deleteDeployments"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/deployments/{deployment_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get a deployment */
+        get: operations["getDeployment"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a deployment
+         * @description Its name is free at once. It can be read, as AWAITING_DELETE, until it has been torn down. A second time it is 204 again, whatever `If-Match` says, where nothing is left to be done.
+         */
+        delete: operations["deleteDeployment"];
+        options?: never;
+        head?: never;
+        /**
+         * Update a deployment
+         * @description Merges: an absent or null member keeps what is stored. A non-null repo_ref, graph_config_path, image_uri, source_tarball_path or secrets makes a new revision. Secrets alone keep what runs: their revision is of the newest rollout that is open, else of the active revision, else of the latest, with its commit and its build.
+         */
+        patch: operations["updateDeployment"];
+        trace?: never;
+    };
+    "/v2/deployments/{deployment_id}/revisions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List a deployment's revisions, newest first */
+        get: operations["listRevisions"];
+        put?: never;
+        /**
+         * Make a new revision
+         * @description Takes the same body as the update of a deployment, and makes a revision whatever the body says. Where that names no part of the source, it is of what runs, as with secrets there. `If-Match` takes the tag of the deployment.
+         */
+        post: operations["createRevision"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/deployments/{deployment_id}/revisions/{revision_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get a revision */
+        get: operations["getRevision"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/deployments/{deployment_id}/revisions/{revision_id}/redeploy": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Run a revision again
+         * @description It becomes the active one when it succeeds: this is the rollback. `If-Match` takes the tag of the deployment.
+         */
+        post: operations["redeployRevision"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/deployments/{deployment_id}/revisions/{revision_id}/interrupt": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Stop a revision that is in progress */
+        post: operations["interruptRevision"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/deployments/{deployment_id}/revisions/{revision_id}/logs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read or follow the log of a build or of the running agent
+         * @description With `Accept: text/event-stream`: an event `line` for each line, until the build has ended (`type=build`) or the deployment is gone (`type=deploy`); `follow=true` has to be there, too. Each server-sent event has its cursor as `id`; `offset`, or the header `Last-Event-ID`, goes on behind one. What ends it early is an event `error` with `detail`, `code` and the `cursor` to go on from; a clean end is an event `complete`. Comments come every 15 seconds.
+         */
+        get: operations["readLogs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/deployments/{deployment_id}/logs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read or follow the log of all builds, or of all agents, of a deployment
+         * @description The lines of all its revisions, as they came; each names its revision and attempt.
+         *
+         *     With `Accept: text/event-stream`: an event `line` for each line, until the deployment is gone; `follow=true` has to be there, too. Each server-sent event has its cursor as `id`; `offset`, or the header `Last-Event-ID`, goes on behind one. What ends it early is an event `error` with `detail`, `code` and the `cursor` to go on from; a clean end is an event `complete`. Comments come every 15 seconds.
+         */
+        get: operations["readDeploymentLogs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the events of the workspace
+         * @description With `Accept: text/event-stream`: every event from now on. Each server-sent event has its cursor as `id`; `after`, or the header `Last-Event-ID`, goes on behind one. What ends it early is an event `error` with `detail`, `code` and the `cursor` to go on from; a clean end is an event `complete`. Comments come every 15 seconds.
+         */
+        get: operations["listEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/deployments/{deployment_id}/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the events of a deployment and its revisions
+         * @description Also of one that was torn down: for as long as events are kept.
+         *
+         *     With `Accept: text/event-stream`: every event from now on, until it is torn down. Each server-sent event has its cursor as `id`; `after`, or the header `Last-Event-ID`, goes on behind one. What ends it early is an event `error` with `detail`, `code` and the `cursor` to go on from; a clean end is an event `complete`. Comments come every 15 seconds.
+         */
+        get: operations["listDeploymentEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/deployments/{deployment_id}/revisions/{revision_id}/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the events of a revision
+         * @description With `Accept: text/event-stream`: its status now, which has no `actor`, and each one that follows, until one that ends it. Each server-sent event has its cursor as `id`; `after`, or the header `Last-Event-ID`, goes on behind one. What ends it early is an event `error` with `detail`, `code` and the `cursor` to go on from; a clean end is an event `complete`. Comments come every 15 seconds.
+         */
+        get: operations["listRevisionEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/deployments/{deployment_id}/upload-url": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Get an address for the upload of a source tarball
+         * @description PUT a gzip tarball of at most 200 MB to `upload_url`, then set `source_tarball_path` to `object_path` by a PATCH. Only for internal_source deployments.
+         */
+        post: operations["createUploadUrl"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/deployments/{deployment_id}/upload-url": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Get an address for the upload of a source tarball
+         * @description PUT a gzip tarball of at most 200 MB to `upload_url`, then set `source_tarball_path` to `object_path` by a PATCH. Only for internal_source deployments.
+         */
+        post: operations["createUploadUrlUnversioned"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/deployments/{deployment_id}/push-token": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create a token that pushes images of a deployment
+         * @description Only for internal_container, where a registry is configured. Valid for 15 minutes, for the repository of the deployment and those below it: `docker login HOST -u token -p TOKEN`, push to `registry_url:tag` or `registry_url/name:tag`, then PATCH image_uri.
+         */
+        post: operations["createPushToken"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/listeners": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List listeners, newest first */
+        get: operations["listListeners"];
+        put?: never;
+        /**
+         * Register a listener
+         * @description Only for organizations with a self-hosted enterprise plan. The program that does its work needs an API key of the role `listener`, made for this listener.
+         */
+        post: operations["createListener"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/listeners/{listener_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get a listener */
+        get: operations["getListener"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a listener
+         * @description Refused while a deployment uses it that has not been torn down. Its API keys are revoked.
+         */
+        delete: operations["deleteListener"];
+        options?: never;
+        head?: never;
+        /**
+         * Update a listener
+         * @description Merges: an absent or null member keeps what is stored. A namespace that a deployment is in cannot be removed.
+         */
+        patch: operations["updateListener"];
+        trace?: never;
+    };
+    "/v1/integrations/gitprovider/install": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the git integrations of the workspace */
+        get: operations["listIntegrations"];
+        put?: never;
+        /**
+         * Begin the installation of the app at the git provider
+         * @description Send the person who owns the account to `install_url`. When they come back, the integration is in the list.
+         */
+        post: operations["startInstallation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/integrations/gitprovider/{integration_id}/repos": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the repositories of a git integration */
+        get: operations["listRepositories"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/integrations/forge/gitprovider/install": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the git integrations of the workspace */
+        get: operations["listIntegrationsOfForge"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/integrations/forge/gitprovider/{integration_id}/repos": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the repositories of a git integration */
+        get: operations["listRepositoriesOfForge"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/integrations/gitprovider/{integration_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove a git integration
+         * @description Its deployments keep running and say so in `status_message`; they build no more. At the git provider the app stays installed.
+         */
+        delete: operations["removeIntegration"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/auth/providers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the organization’s OAuth providers, newest first */
+        get: operations["listOAuthProviders"];
+        put?: never;
+        /**
+         * Create an OAuth provider
+         * @description For the whole organization. Register a client at the provider first, with the redirect URI `<this server>/v2/auth/callback/<provider_id>`.
+         */
+        post: operations["createOAuthProvider"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/auth/providers/{provider_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get an OAuth provider */
+        get: operations["getOAuthProvider"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete an OAuth provider
+         * @description Refused while there are tokens of it, unless by `force`. Authorizations that are under way end.
+         */
+        delete: operations["deleteOAuthProvider"];
+        options?: never;
+        head?: never;
+        /**
+         * Update an OAuth provider
+         * @description Merges: an absent or null member keeps what is stored. A `token_url` of another origin needs the `client_secret` again, if there is one, and ends the refreshing of tokens that are there. The method `none` drops the stored secret.
+         */
+        patch: operations["updateOAuthProvider"];
+        trace?: never;
+    };
+    "/v2/auth/providers/mcp-discover": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create an OAuth provider from an MCP server
+         * @description Reads which authorization server the MCP server names, and registers a client there (RFC 9728, 8414, 7591). From then on it is a provider like any other. Where clients can’t register themselves, create the provider with a client of your own.
+         */
+        post: operations["discoverMcpProvider"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/auth/authenticate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Get a token of a person’s account, or the address where they give it
+         * @description Answers at once. Unless it is `completed`, the person opens `url` within 15 minutes, once, and GET /v2/auth/wait/{auth_id} tells when they are back. With `connection_required` an agent can be connected to the token that is there instead.
+         */
+        post: operations["authenticate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/auth/wait/{auth_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Wait until the person is back
+         * @description Answers as soon as it is `completed`, or `pending` when the time is up; 409 with the reason when it has failed: declined, refused, or not finished in time. For who began it and for whose token it is to be.
+         */
+        get: operations["waitForAuthorization"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/auth/tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List your OAuth tokens, newest first
+         * @description Those of the caller in this workspace; nobody else sees them. The tokens themselves are not shown.
+         */
+        get: operations["listOAuthTokens"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete all OAuth tokens of a user who has left, or of a key that was revoked
+         * @description For admins, who see none of them. Their connections go with them, and each is revoked at its provider.
+         */
+        delete: operations["deleteOAuthTokensOfUser"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/auth/tokens/{token_id}/metadata": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Name an OAuth token, or make it the default
+         * @description Merges: an absent or null member keeps what is stored.
+         */
+        patch: operations["updateOAuthTokenMetadata"];
+        trace?: never;
+    };
+    "/v2/auth/tokens/{token_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete an OAuth token
+         * @description With its connections: from then on no agent gets it. It is revoked at the provider, too, if that offers it; while the provider can’t be reached that is tried again for a day.
+         */
+        delete: operations["deleteOAuthToken"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/auth/agents/{agent_id}/connections": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List an agent’s connections to your tokens, newest first
+         * @description Each person sees the connections to their own tokens.
+         */
+        get: operations["listConnections"];
+        put?: never;
+        /**
+         * Connect an agent to one of your tokens
+         * @description From then on the agent, with an API key of the role `agent`, gets access tokens from it. A second time it is the connection that is there.
+         */
+        post: operations["createConnection"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/auth/agents/{agent_id}/connections/{connection_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * End a connection
+         * @description The agent gets no more access tokens from it. The token stays.
+         */
+        delete: operations["deleteConnection"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/auth/agents/{agent_id}/providers/{provider_id}/tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Get an access token
+         * @description Only with the agent’s own key (role `agent`), and only of a token that the agent is connected to and that covers the scopes: of several of one person the default one, else the oldest. An access token that has expired, or is about to, is refreshed first. 409 with code `CONNECTION_REQUIRED`: nothing that the agent is connected to covers the scopes; `TOKEN_EXPIRED`: the owner has to authenticate again; `CONFLICT`: the agent is connected to tokens of several people, name `user_id`.
+         */
+        post: operations["issueAccessToken"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
+export type webhooks = Record<string, never>;
+export interface components {
+    schemas: {
+        AccessToken: {
+            access_token: string;
+            token_type: string;
+            /** @description Ask again then. Null: the provider does not say. */
+            expires_at: string | null;
+            /** @description What the token is good for, at least what was asked for. */
+            scopes: string[];
+            /** Format: uuid */
+            connection_id: string;
+            provider_account_label: string | null;
+        };
+        Actor: {
+            /**
+             * @description - `api_key`: The holder of an API key: `name` is what the key was called.
+             *     - `person`: Somebody with a JWT: `id` and `name` are its `sub`.
+             *     - `listener`: A listener that works in somebody’s compute infrastructure: `name` is its `compute_id`.
+             *     - `worker`: The worker that is part of the server.
+             *     - `git_provider`: The git provider, by its webhook: a push, or what became of an installation.
+             *     - `command_line`: Somebody who may run commands on the server’s machine.
+             *     - `system`: The server itself: what follows from the rules and the clock.
+             * @enum {string}
+             */
+            kind: "api_key" | "person" | "listener" | "worker" | "git_provider" | "command_line" | "system";
+            /** @description For people, as it was then. */
+            name: string | null;
+            /** @description Of the key or the listener, or the person’s `sub`. */
+            id: string | null;
+        };
+        AuthenticateInput: {
+            /** @description Its `provider_id`, or the id of its row. */
+            provider: string;
+            /** @description What the token has to be good for. */
+            scopes: string[];
+            /** @description The agent that is to use it: connected when the person has come back. */
+            agent_id?: string | null;
+            /** @description Whose token it is to be. Default: the subject of the call; anybody else only for admins. */
+            user_id?: string | null;
+            /** @description Begins anew, whatever tokens there are: for another account. */
+            force_new?: boolean | null;
+        };
+        Authorization: {
+            /**
+             * @description completed: the token is there, and the agent, if one was named, may use it. pending: the person has to open `url`. connection_required: there is a token, but the agent is not connected to it. token_expired: there was one, and it can’t be refreshed.
+             * @enum {string}
+             */
+            status: "completed" | "pending" | "connection_required" | "token_expired";
+            /** @description Where the person goes, once, within 15 minutes. Null when it is completed, and in answers to a wait: only authenticate tells it, since it is not stored. */
+            url: string | null;
+            /** @description For GET /v2/auth/wait/{auth_id}; null when there is nothing to wait for. */
+            auth_id: string | null;
+            /** @description The token, if there is one. */
+            oauth_token_id: string | null;
+        };
+        BulkDeletion: {
+            results: {
+                /** Format: uuid */
+                deployment_id: string;
+                /** @description What a DELETE of this one deployment would have answered. */
+                status: number;
+                /** @description Why it failed; null when it did not. */
+                detail: string | null;
+            }[];
+        };
+        Connection: {
+            /** Format: uuid */
+            id: string;
+            agent_id: string;
+            /** Format: uuid */
+            oauth_token_id: string;
+            provider_id: string;
+            provider_account_label: string | null;
+            scopes: string[];
+            /** @description Of the token, which is refreshed by itself where the provider allows it. */
+            expires_at: string | null;
+            created_by: string;
+            /** Format: date-time */
+            created_at: string;
+        };
+        ConnectionList: {
+            data: components["schemas"]["Connection"][];
+        };
+        CreateConnectionInput: {
+            /**
+             * Format: uuid
+             * @description One of your own tokens, as the list of tokens shows it.
+             */
+            oauth_token_id: string;
+        };
+        DeletedOAuthTokens: {
+            /** @description How many there were. */
+            deleted: number;
+        };
+        Deployment: {
+            /** Format: uuid */
+            id: string;
+            /**
+             * Format: uuid
+             * @description The workspace that owns it.
+             */
+            tenant_id: string;
+            name: string;
+            /** @enum {string} */
+            source: "gitprovider" | "external_container" | "internal_container" | "internal_source";
+            source_config: components["schemas"]["SourceConfig"];
+            /** @description Of the latest revision. */
+            source_revision_config: components["schemas"]["SourceRevisionConfig"];
+            /** @description Values are masked for callers who may not read them. */
+            secrets: components["schemas"]["Secret"][];
+            secret_references: components["schemas"]["SecretReference"][] | null;
+            /** @enum {string} */
+            status: "AWAITING_DATABASE" | "READY" | "UNUSED" | "AWAITING_DELETE" | "UNKNOWN";
+            /** @description Whether something answers for it now, by what its holder says at this moment. */
+            serving: boolean;
+            /** @description Why nothing serves, what its teardown waits for or why that failed, or that its git integration is gone. */
+            status_message: string | null;
+            /** @description The same in a word for machines. */
+            reason: ("WAITING_FOR_WORKER" | "WAITING_FOR_LISTENER" | "LISTENER_SILENT" | "WAITING_FOR_IMAGE" | "WAITING_FOR_TARBALL" | "QUEUED_BEHIND" | "WAITING_FOR_TURN" | "IN_PROGRESS" | "PULLING_IMAGE" | "WAITING_FOR_HEALTH" | "ROLLING_OUT" | "ROLLOUT_PAUSED" | "CHANGED_BY_OTHERS" | "NO_RUNTIME" | "NO_BUILDER" | "CONFIG_INVALID" | "CLONE_FAILED" | "INTEGRATION_UNAVAILABLE" | "TARBALL_UNAVAILABLE" | "TARBALL_INVALID" | "TOOL_MISSING" | "SECRET_MISSING" | "CONTENT_MISSING" | "ARTIFACT_LOST" | "INSTALL_FAILED" | "BUILD_COMMAND_FAILED" | "HEALTH_CHECK_TIMED_OUT" | "CRASHED" | "OUT_OF_MEMORY" | "PROCESS_LIMIT" | "FILE_LIMIT" | "DISK_LIMIT" | "DATABASE_LIMIT" | "IMAGE_PULL_FAILED" | "CONTAINER_START_FAILED" | "UNSCHEDULABLE" | "QUOTA_EXCEEDED" | "STORAGE_UNAVAILABLE" | "DATABASE_UNAVAILABLE" | "CLUSTER_UNREACHABLE" | "CLUSTER_REFUSED" | "NO_ENDPOINTS" | "PORT_IN_USE" | "NO_SPACE" | "DEADLINE" | "WORKER_LOST" | "NOBODY_TOOK_IT" | "SUPERSEDED" | "INTERRUPTED_BY_PERSON" | "DEPLOYMENT_DELETED" | "PROVISION_FAILED" | "BUILD_FAILED" | "DEPLOY_FAILED" | "TEARDOWN_FAILED" | "NOT_READY" | "NOT_OBSERVED" | "INTERNAL") | null;
+            /** @description Since when that is so; null where nobody knows. */
+            reason_since: string | null;
+            /** @description Null only for one that is being deleted. */
+            health: components["schemas"]["DeploymentHealth"] | null;
+            /** @description Where it is reached: its custom_url, else the address that its data plane reported with the last deploy, which may be one inside the cluster. Null before the first. */
+            url: string | null;
+            image_version: string | null;
+            latest_revision_id: string | null;
+            /** @description The revision that serves. */
+            active_revision_id: string | null;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+        };
+        DeploymentCreateInput: {
+            name: string;
+            /** @enum {string} */
+            source: "gitprovider" | "external_container" | "internal_container" | "internal_source";
+            source_config: components["schemas"]["SourceConfigInput"];
+            source_revision_config: components["schemas"]["SourceRevisionConfigInput"];
+            secrets: components["schemas"]["SecretInput"][];
+            secret_references?: components["schemas"]["SecretReferenceInput"][] | null;
+        };
+        DeploymentHealth: {
+            /** @description Replicas that serve, as it was last reported. */
+            ready: number;
+            /** @description Replicas that should. */
+            desired: number;
+            /** @description Why not all of them serve. */
+            message: string | null;
+            reason: ("WAITING_FOR_WORKER" | "WAITING_FOR_LISTENER" | "LISTENER_SILENT" | "WAITING_FOR_IMAGE" | "WAITING_FOR_TARBALL" | "QUEUED_BEHIND" | "WAITING_FOR_TURN" | "IN_PROGRESS" | "PULLING_IMAGE" | "WAITING_FOR_HEALTH" | "ROLLING_OUT" | "ROLLOUT_PAUSED" | "CHANGED_BY_OTHERS" | "NO_RUNTIME" | "NO_BUILDER" | "CONFIG_INVALID" | "CLONE_FAILED" | "INTEGRATION_UNAVAILABLE" | "TARBALL_UNAVAILABLE" | "TARBALL_INVALID" | "TOOL_MISSING" | "SECRET_MISSING" | "CONTENT_MISSING" | "ARTIFACT_LOST" | "INSTALL_FAILED" | "BUILD_COMMAND_FAILED" | "HEALTH_CHECK_TIMED_OUT" | "CRASHED" | "OUT_OF_MEMORY" | "PROCESS_LIMIT" | "FILE_LIMIT" | "DISK_LIMIT" | "DATABASE_LIMIT" | "IMAGE_PULL_FAILED" | "CONTAINER_START_FAILED" | "UNSCHEDULABLE" | "QUOTA_EXCEEDED" | "STORAGE_UNAVAILABLE" | "DATABASE_UNAVAILABLE" | "CLUSTER_UNREACHABLE" | "CLUSTER_REFUSED" | "NO_ENDPOINTS" | "PORT_IN_USE" | "NO_SPACE" | "DEADLINE" | "WORKER_LOST" | "NOBODY_TOOK_IT" | "SUPERSEDED" | "INTERRUPTED_BY_PERSON" | "DEPLOYMENT_DELETED" | "PROVISION_FAILED" | "BUILD_FAILED" | "DEPLOY_FAILED" | "TEARDOWN_FAILED" | "NOT_READY" | "NOT_OBSERVED" | "INTERNAL") | null;
+            /** @description Since when that was reported; null: nothing was yet. */
+            observed_at: string | null;
+        };
+        DeploymentList: {
+            resources: components["schemas"]["Deployment"][];
+            /** @description The offset that fetches the next page. */
+            offset: number;
+        };
+        DeploymentUpdateInput: {
+            name?: string | null;
+            source?: ("gitprovider" | "external_container" | "internal_container" | "internal_source") | null;
+            source_config?: components["schemas"]["SourceConfigInput"] | null;
+            source_revision_config?: components["schemas"]["SourceRevisionConfigInput"] | null;
+            secrets?: components["schemas"]["SecretInput"][] | null;
+            secret_references?: components["schemas"]["SecretReferenceInput"][] | null;
+        };
+        Error: {
+            /** @description For people. */
+            detail: string;
+            /** @description A stable word for programs. */
+            code: string;
+            /** @description Also in the header X-Request-Id and in the server's log. */
+            request_id: string;
+        };
+        Event: {
+            /** @description Its place in the log: an `after` or `before`, and the `id` of a stream. */
+            cursor: string;
+            /**
+             * @description There may be new ones.
+             *     - `revision.status`: A revision has another status; the first one has no `from`.
+             *     - `deployment.created`: A deployment was made.
+             *     - `deployment.updated`: A deployment was changed; `changed` names the fields. Without any, there is a new revision.
+             *     - `deployment.tagged`: A deployment has other tags.
+             *     - `deployment.provisioned`: What a deployment needs at its runtime is there.
+             *     - `deployment.deleted`: Somebody asked for the deletion of a deployment.
+             *     - `deployment.torn_down`: Nothing is left of a deployment at its runtime: the last event of it.
+             *     - `tag.created`: A tag was made.
+             *     - `listener.created`: A listener was registered.
+             *     - `listener.updated`: A listener was changed; `changed` names the fields.
+             *     - `listener.deleted`: A listener was deleted.
+             *     - `api_key.created`: An API key was made.
+             *     - `api_key.revoked`: An API key was revoked.
+             *     - `workspace.created`: The workspace was made: the first event of its log.
+             *     - `tracing_project.created`: A tracing project was made.
+             *     - `tracing_project.deleted`: A tracing project was deleted.
+             *     - `integration.created`: A git integration was made, or is there again.
+             *     - `integration.updated`: A git integration was changed; `changed` names the fields.
+             *     - `integration.suspended`: A git integration was suspended at the git provider.
+             *     - `integration.unsuspended`: A git integration is no longer suspended.
+             *     - `integration.removed`: A git integration was removed, here or at the git provider.
+             *     - `oauth_provider.created`: An OAuth provider was made.
+             *     - `oauth_provider.updated`: An OAuth provider was changed; `changed` names the fields.
+             *     - `oauth_provider.deleted`: An OAuth provider was deleted.
+             *     - `oauth_token.created`: Somebody has given their consent: there is a token.
+             *     - `oauth_token.updated`: A token was renewed by its owner, or changed; `changed` names the fields of a change.
+             *     - `oauth_token.expired`: A token has ended: only its owner can renew it.
+             *     - `oauth_token.deleted`: A token was deleted.
+             *     - `connection.created`: An agent was connected to a token.
+             *     - `connection.deleted`: An agent can’t get a token any more.
+             */
+            type: string;
+            deployment_id: string | null;
+            revision_id: string | null;
+            /** @description Of what changed, when it is neither a deployment nor a revision. */
+            subject_id: string | null;
+            /** @description Of a change of status; null also for the first one. */
+            from: ("CREATING" | "QUEUED" | "AWAITING_BUILD" | "BUILDING" | "AWAITING_DEPLOY" | "DEPLOYING" | "DEPLOYED" | "CREATE_FAILED" | "BUILD_FAILED" | "DEPLOY_FAILED" | "SKIPPED" | "INTERRUPTED" | "UNKNOWN") | null;
+            to: ("CREATING" | "QUEUED" | "AWAITING_BUILD" | "BUILDING" | "AWAITING_DEPLOY" | "DEPLOYING" | "DEPLOYED" | "CREATE_FAILED" | "BUILD_FAILED" | "DEPLOY_FAILED" | "SKIPPED" | "INTERRUPTED" | "UNKNOWN") | null;
+            /** @description Why it has that status, in a word for machines. */
+            reason: ("WAITING_FOR_WORKER" | "WAITING_FOR_LISTENER" | "LISTENER_SILENT" | "WAITING_FOR_IMAGE" | "WAITING_FOR_TARBALL" | "QUEUED_BEHIND" | "WAITING_FOR_TURN" | "IN_PROGRESS" | "PULLING_IMAGE" | "WAITING_FOR_HEALTH" | "ROLLING_OUT" | "ROLLOUT_PAUSED" | "CHANGED_BY_OTHERS" | "NO_RUNTIME" | "NO_BUILDER" | "CONFIG_INVALID" | "CLONE_FAILED" | "INTEGRATION_UNAVAILABLE" | "TARBALL_UNAVAILABLE" | "TARBALL_INVALID" | "TOOL_MISSING" | "SECRET_MISSING" | "CONTENT_MISSING" | "ARTIFACT_LOST" | "INSTALL_FAILED" | "BUILD_COMMAND_FAILED" | "HEALTH_CHECK_TIMED_OUT" | "CRASHED" | "OUT_OF_MEMORY" | "PROCESS_LIMIT" | "FILE_LIMIT" | "DISK_LIMIT" | "DATABASE_LIMIT" | "IMAGE_PULL_FAILED" | "CONTAINER_START_FAILED" | "UNSCHEDULABLE" | "QUOTA_EXCEEDED" | "STORAGE_UNAVAILABLE" | "DATABASE_UNAVAILABLE" | "CLUSTER_UNREACHABLE" | "CLUSTER_REFUSED" | "NO_ENDPOINTS" | "PORT_IN_USE" | "NO_SPACE" | "DEADLINE" | "WORKER_LOST" | "NOBODY_TOOK_IT" | "SUPERSEDED" | "INTERRUPTED_BY_PERSON" | "DEPLOYMENT_DELETED" | "PROVISION_FAILED" | "BUILD_FAILED" | "DEPLOY_FAILED" | "TEARDOWN_FAILED" | "NOT_READY" | "NOT_OBSERVED" | "INTERNAL") | null;
+            /** @description The same for people. */
+            message: string | null;
+            /** @description Of the revision. */
+            attempt: number | null;
+            /** @description Of an update: the fields that it changed; never their values. */
+            changed: string[];
+            /** @description Who did it; null only for the current status that a stream begins with. */
+            actor: components["schemas"]["Actor"] | null;
+            /** Format: date-time */
+            occurred_at: string;
+        };
+        EventPage: {
+            resources: components["schemas"]["Event"][];
+            /** @description With `order=asc` the `after` to go on with, never null: at the end of the log it is where the next events will be. With `order=desc` the `before` to go on with; null at the beginning of the log. */
+            next_cursor: string | null;
+        };
+        Installation: {
+            /** @description Where a person installs the app at the git provider; leads back here. */
+            install_url: string;
+            /**
+             * Format: date-time
+             * @description Until when they have to be back.
+             */
+            expires_at: string;
+        };
+        Integration: {
+            /**
+             * Format: uuid
+             * @description Use it as `source_config.integration_id`.
+             */
+            id: string;
+            /** @description The hosting provider's id of the installation, if it has one. */
+            installation_id: string | null;
+            name: string;
+        };
+        IssueAccessTokenInput: {
+            /** @description What the token has to be good for, at least. */
+            scopes: string[];
+            /** @description Whose token: the subject who owns it. Needed where the agent is connected to tokens of several people. */
+            user_id?: string | null;
+        };
+        Listener: {
+            /**
+             * Format: uuid
+             * @description Use it as `source_config.listener_id`.
+             */
+            id: string;
+            /** @enum {string} */
+            compute_type: "k8s";
+            compute_id: string;
+            compute_config: components["schemas"]["ListenerComputeConfig"];
+            /** @description Of the listener program, as it last reported it. */
+            version: string | null;
+            /**
+             * @description OFFLINE: it has never called, or was not heard from for 90 seconds.
+             * @enum {string}
+             */
+            status: "ONLINE" | "OFFLINE";
+            /** @description null: it never called. */
+            last_seen_at: string | null;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+        };
+        ListenerComputeConfig: {
+            /** @description Namespaces that deployments may be put into. Without one the listener can have no deployments. */
+            k8s_namespaces?: string[] | null;
+        };
+        ListenerComputeConfigInput: {
+            /** @description Namespaces that deployments may be put into. Without one the listener can have no deployments. */
+            k8s_namespaces?: string[] | null;
+        };
+        ListenerConfig: {
+            k8s_namespace?: string | null;
+        };
+        ListenerConfigInput: {
+            k8s_namespace?: string | null;
+        };
+        ListenerCreateInput: {
+            /**
+             * @description Cannot be changed.
+             * @enum {string}
+             */
+            compute_type: "k8s";
+            /** @description Given by you, for example the name of the cluster. Unique in the workspace; cannot be changed. */
+            compute_id: string;
+            compute_config: components["schemas"]["ListenerComputeConfigInput"];
+            /** @description Version of the listener program. */
+            version?: string | null;
+        };
+        ListenerList: {
+            resources: components["schemas"]["Listener"][];
+            /** @description The offset that fetches the next page. */
+            offset: number;
+        };
+        ListenerUpdateInput: {
+            compute_type?: "k8s" | null;
+            compute_id?: string | null;
+            compute_config?: components["schemas"]["ListenerComputeConfigInput"] | null;
+            /** @description Version of the listener program. */
+            version?: string | null;
+        };
+        LogPage: {
+            logs: {
+                /** @description Of the line, for good. As text they sort as the lines do within the deployment. */
+                id: string;
+                /** Format: uuid */
+                revision_id: string;
+                /** Format: date-time */
+                timestamp: string;
+                /** @enum {string} */
+                level: "debug" | "info" | "warning" | "error" | "critical";
+                message: string;
+                /** @description Of the revision. */
+                attempt: number;
+            }[];
+            /** @description Pass it as `offset` to go on. With `order=asc` it points behind the last line of this page and is null when the page is empty: to follow a log, keep the last one you were given and ask again. With `order=desc` it is null at the beginning of the log. With `last` it points behind the newest line. */
+            next_offset: string | null;
+        };
+        McpDiscoveryInput: {
+            /** @description Given by you: what every other call names it by. Cannot be changed. */
+            provider_id: string;
+            /** @description For people. */
+            name: string;
+            /** @description Of its MCP endpoint: https, or http on this very machine. */
+            mcp_server_url: string;
+        };
+        /** @description Its client secret is in no answer. */
+        OAuthProvider: {
+            /** Format: uuid */
+            id: string;
+            /** Format: uuid */
+            organization_id: string;
+            /** @description Given by you; unique in the organization. What every other call names it by. */
+            provider_id: string;
+            name: string;
+            client_id: string;
+            auth_url: string;
+            token_url: string;
+            uses_pkce: boolean;
+            code_challenge_method: "S256" | null;
+            provider_type: ("microsoft" | "salesforce" | "slack") | null;
+            mcp_server_url: string | null;
+            /** @enum {string} */
+            token_endpoint_auth_method: "none" | "client_secret_basic" | "client_secret_post";
+            /** @description Its client was registered by this server. */
+            is_dynamic_client: boolean;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+        };
+        OAuthProviderCreateInput: {
+            /** @description Given by you: what every other call names it by, and part of the redirect URI. Cannot be changed. */
+            provider_id: string;
+            /** @description For people. */
+            name: string;
+            client_id: string;
+            /** @description Stored encrypted, and in no answer. */
+            client_secret?: string | null;
+            /** @description Where people are sent: https, or http on this very machine; at no private address unless OUTBOUND_ALLOW names it. Parameters of its own are kept. */
+            auth_url: string;
+            /** @description Where codes and refresh tokens are used: https, or http on this very machine. */
+            token_url: string;
+            /** @description Whether a code verifier is sent (RFC 7636). Default: false. */
+            uses_pkce?: boolean | null;
+            code_challenge_method?: "S256" | null;
+            /** @description For those that depart from the standard. */
+            provider_type?: ("microsoft" | "salesforce" | "slack") | null;
+            /** @description How the client proves itself at the token endpoint. Default: client_secret_post. */
+            token_endpoint_auth_method?: ("none" | "client_secret_basic" | "client_secret_post") | null;
+        };
+        OAuthProviderUpdateInput: {
+            name?: string | null;
+            client_id?: string | null;
+            /** @description Stored encrypted, and in no answer. */
+            client_secret?: string | null;
+            /** @description Where people are sent: https, or http on this very machine; at no private address unless OUTBOUND_ALLOW names it. Parameters of its own are kept. */
+            auth_url?: string | null;
+            /** @description Where codes and refresh tokens are used: https, or http on this very machine. Of another origin: only with the client_secret, if there is one. */
+            token_url?: string | null;
+            /** @description Whether a code verifier is sent (RFC 7636). */
+            uses_pkce?: boolean | null;
+            code_challenge_method?: "S256" | null;
+            /** @description How the client proves itself at the token endpoint. With none the stored secret goes. */
+            token_endpoint_auth_method?: ("none" | "client_secret_basic" | "client_secret_post") | null;
+            id?: string | null;
+            organization_id?: string | null;
+            provider_id?: string | null;
+            provider_type?: string | null;
+            mcp_server_url?: string | null;
+            is_dynamic_client?: boolean | null;
+        };
+        /** @description The token itself is in no answer but the one that an agent gets. */
+        OAuthToken: {
+            /** Format: uuid */
+            id: string;
+            provider_id: string;
+            /** @description The name you gave it, or what the provider calls the account. */
+            provider_account_label: string | null;
+            scopes: string[];
+            /** @description Taken where you have several tokens of the provider. */
+            is_default: boolean;
+            /**
+             * @description EXPIRED: authenticate again.
+             * @enum {string}
+             */
+            status: "ACTIVE" | "EXPIRED";
+            /** @description Why it has expired for good, or was not refreshed when that was last tried. */
+            status_message: string | null;
+            /** @description When it is refreshed at the latest, or ends. Null: the provider does not say. */
+            expires_at: string | null;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+        };
+        OAuthTokenMetadataInput: {
+            /** @description Shown instead of what the provider calls the account. */
+            label?: string | null;
+            /** @description true: taken where you have several tokens of the provider; the others are not. */
+            is_default?: boolean | null;
+            /** @description The same as `is_default`. */
+            default?: boolean | null;
+        };
+        PushToken: {
+            /** @description The password of `docker login`; any user name will do. Valid for 15 minutes. */
+            token: string;
+            /** @description Registry and repository: push to it, with a tag behind it, or to `registry_url/name:tag`. */
+            registry_url: string;
+        };
+        Repository: {
+            /**
+             * Format: uuid
+             * @description Use it as `source_config.integration_id`.
+             */
+            host_integration_id: string;
+            id: number;
+            name: string;
+            owner: string;
+            /** @description Use it as `source_config.repo_url`. */
+            url: string;
+            /** @description Use it as `source_revision_config.repo_ref`. */
+            default_branch: string;
+        };
+        ResourceSpec: {
+            /** @description Replicas at least. Default: 1. */
+            min_scale?: number | null;
+            /** @description Replicas at most. Default: 1. */
+            max_scale?: number | null;
+            /** @description Cores requested by each replica, rounded to one decimal. */
+            cpu?: number | null;
+            /** @description Default: 2 × cpu. */
+            cpu_limit?: number | null;
+            /** @description MB requested by each replica. */
+            memory_mb?: number | null;
+            /** @description Default: 2 × memory_mb. */
+            memory_limit_mb?: number | null;
+            /** @description Default: min_scale. */
+            queue_min_scale?: number | null;
+            /** @description Default: max_scale. */
+            queue_max_scale?: number | null;
+            /** @description Default: cpu. */
+            queue_cpu?: number | null;
+            /** @description Default: 2 × queue_cpu. */
+            queue_cpu_limit?: number | null;
+            /** @description Default: memory_mb. */
+            queue_memory_mb?: number | null;
+            /** @description Default: 2 × queue_memory_mb. */
+            queue_memory_limit_mb?: number | null;
+            /**
+             * @deprecated
+             * @description Do not use: stored and returned, without effect.
+             */
+            orchestrator_cpu?: number | null;
+            /**
+             * @deprecated
+             * @description Do not use: stored and returned, without effect.
+             */
+            orchestrator_cpu_limit?: number | null;
+            /**
+             * @deprecated
+             * @description Do not use: stored and returned, without effect.
+             */
+            orchestrator_memory_mb?: number | null;
+            /**
+             * @deprecated
+             * @description Do not use: stored and returned, without effect.
+             */
+            orchestrator_memory_limit_mb?: number | null;
+            /**
+             * @deprecated
+             * @description Do not use: stored and returned, without effect.
+             */
+            orchestrator_min_scale?: number | null;
+            /**
+             * @deprecated
+             * @description Do not use: stored and returned, without effect.
+             */
+            orchestrator_max_scale?: number | null;
+            /**
+             * @deprecated
+             * @description Do not use: stored and returned, without effect.
+             */
+            executor_cpu?: number | null;
+            /**
+             * @deprecated
+             * @description Do not use: stored and returned, without effect.
+             */
+            executor_cpu_limit?: number | null;
+            /**
+             * @deprecated
+             * @description Do not use: stored and returned, without effect.
+             */
+            executor_memory_mb?: number | null;
+            /**
+             * @deprecated
+             * @description Do not use: stored and returned, without effect.
+             */
+            executor_memory_limit_mb?: number | null;
+            /** @description Cores requested by the cache. */
+            cache_cpu?: number | null;
+            /** @description Default: 2 × cache_cpu. */
+            cache_cpu_limit?: number | null;
+            /** @description MB requested by the cache. */
+            cache_memory_mb?: number | null;
+            /** @description Default: cache_memory_mb. */
+            cache_memory_limit_mb?: number | null;
+            /** @description Extra labels on the resources that are made. */
+            labels?: {
+                [key: string]: string;
+            } | null;
+            /** @description Extra annotations on the resources that are made. */
+            annotations?: {
+                [key: string]: string;
+            } | null;
+            /** @description Must exist in the namespace. */
+            service_account_name?: string | null;
+            /** @description Secrets in the namespace, of the type for image pulls. */
+            image_pull_secrets?: {
+                name: string;
+            }[] | null;
+            volumes?: {
+                name: string;
+                configMap?: {
+                    [key: string]: unknown;
+                } | null;
+                secret?: {
+                    [key: string]: unknown;
+                } | null;
+                emptyDir?: {
+                    [key: string]: unknown;
+                } | null;
+                persistentVolumeClaim?: {
+                    [key: string]: unknown;
+                } | null;
+                nfs?: {
+                    [key: string]: unknown;
+                } | null;
+                projected?: {
+                    [key: string]: unknown;
+                } | null;
+                downwardAPI?: {
+                    [key: string]: unknown;
+                } | null;
+                csi?: {
+                    [key: string]: unknown;
+                } | null;
+            }[] | null;
+            /** @description Each names one of the volumes. */
+            volume_mounts?: {
+                name: string;
+                mountPath?: string | null;
+                subPath?: string | null;
+                mountPropagation?: string | null;
+                subPathExpr?: string | null;
+                readOnly?: boolean | null;
+            }[] | null;
+            /** @description Run to their end before the agent starts. */
+            init_containers?: {
+                name: string;
+                image?: string | null;
+                imagePullPolicy?: string | null;
+                workingDir?: string | null;
+                restartPolicy?: string | null;
+                command?: string[] | null;
+                args?: string[] | null;
+                env?: {
+                    name: string;
+                    value?: string | null;
+                    valueFrom?: {
+                        [key: string]: unknown;
+                    } | null;
+                }[] | null;
+                envFrom?: {
+                    [key: string]: unknown;
+                }[] | null;
+                resources?: {
+                    limits?: {
+                        [key: string]: unknown;
+                    } | null;
+                    requests?: {
+                        [key: string]: unknown;
+                    } | null;
+                } | null;
+                volumeMounts?: {
+                    name: string;
+                    mountPath?: string | null;
+                    subPath?: string | null;
+                    mountPropagation?: string | null;
+                    subPathExpr?: string | null;
+                    readOnly?: boolean | null;
+                }[] | null;
+                securityContext?: {
+                    [key: string]: unknown;
+                } | null;
+            }[] | null;
+            /** @description Run beside the agent. */
+            sidecars?: {
+                name: string;
+                image?: string | null;
+                imagePullPolicy?: string | null;
+                workingDir?: string | null;
+                restartPolicy?: string | null;
+                command?: string[] | null;
+                args?: string[] | null;
+                env?: {
+                    name: string;
+                    value?: string | null;
+                    valueFrom?: {
+                        [key: string]: unknown;
+                    } | null;
+                }[] | null;
+                envFrom?: {
+                    [key: string]: unknown;
+                }[] | null;
+                resources?: {
+                    limits?: {
+                        [key: string]: unknown;
+                    } | null;
+                    requests?: {
+                        [key: string]: unknown;
+                    } | null;
+                } | null;
+                volumeMounts?: {
+                    name: string;
+                    mountPath?: string | null;
+                    subPath?: string | null;
+                    mountPropagation?: string | null;
+                    subPathExpr?: string | null;
+                    readOnly?: boolean | null;
+                }[] | null;
+                securityContext?: {
+                    [key: string]: unknown;
+                } | null;
+            }[] | null;
+            /** @description Cores requested by the database. */
+            db_cpu?: number | null;
+            /** @description Default: 2 × db_cpu. */
+            db_cpu_limit?: number | null;
+            /** @description MB requested by the database. */
+            db_memory_mb?: number | null;
+            /** @description Default: 2 × db_memory_mb. */
+            db_memory_limit_mb?: number | null;
+            /** @description GiB of storage of the database. Default: 10. */
+            db_storage_gi?: number | null;
+            /** @description Default: 100. */
+            db_max_connections?: number | null;
+        };
+        ResourceSpecInput: {
+            /** @description Replicas at least. Default: 1. */
+            min_scale?: number | null;
+            /** @description Replicas at most. Default: 1. */
+            max_scale?: number | null;
+            /** @description Cores requested by each replica, rounded to one decimal. */
+            cpu?: number | null;
+            /** @description Default: 2 × cpu. */
+            cpu_limit?: number | null;
+            /** @description MB requested by each replica. */
+            memory_mb?: number | null;
+            /** @description Default: 2 × memory_mb. */
+            memory_limit_mb?: number | null;
+            /** @description Default: min_scale. */
+            queue_min_scale?: number | null;
+            /** @description Default: max_scale. */
+            queue_max_scale?: number | null;
+            /** @description Default: cpu. */
+            queue_cpu?: number | null;
+            /** @description Default: 2 × queue_cpu. */
+            queue_cpu_limit?: number | null;
+            /** @description Default: memory_mb. */
+            queue_memory_mb?: number | null;
+            /** @description Default: 2 × queue_memory_mb. */
+            queue_memory_limit_mb?: number | null;
+            /**
+             * @deprecated
+             * @description Do not use: stored and returned, without effect.
+             */
+            orchestrator_cpu?: number | null;
+            /**
+             * @deprecated
+             * @description Do not use: stored and returned, without effect.
+             */
+            orchestrator_cpu_limit?: number | null;
+            /**
+             * @deprecated
+             * @description Do not use: stored and returned, without effect.
+             */
+            orchestrator_memory_mb?: number | null;
+            /**
+             * @deprecated
+             * @description Do not use: stored and returned, without effect.
+             */
+            orchestrator_memory_limit_mb?: number | null;
+            /**
+             * @deprecated
+             * @description Do not use: stored and returned, without effect.
+             */
+            orchestrator_min_scale?: number | null;
+            /**
+             * @deprecated
+             * @description Do not use: stored and returned, without effect.
+             */
+            orchestrator_max_scale?: number | null;
+            /**
+             * @deprecated
+             * @description Do not use: stored and returned, without effect.
+             */
+            executor_cpu?: number | null;
+            /**
+             * @deprecated
+             * @description Do not use: stored and returned, without effect.
+             */
+            executor_cpu_limit?: number | null;
+            /**
+             * @deprecated
+             * @description Do not use: stored and returned, without effect.
+             */
+            executor_memory_mb?: number | null;
+            /**
+             * @deprecated
+             * @description Do not use: stored and returned, without effect.
+             */
+            executor_memory_limit_mb?: number | null;
+            /** @description Cores requested by the cache. */
+            cache_cpu?: number | null;
+            /** @description Default: 2 × cache_cpu. */
+            cache_cpu_limit?: number | null;
+            /** @description MB requested by the cache. */
+            cache_memory_mb?: number | null;
+            /** @description Default: cache_memory_mb. */
+            cache_memory_limit_mb?: number | null;
+            /** @description Extra labels on the resources that are made. */
+            labels?: {
+                [key: string]: string;
+            } | null;
+            /** @description Extra annotations on the resources that are made. */
+            annotations?: {
+                [key: string]: string;
+            } | null;
+            /** @description Must exist in the namespace. */
+            service_account_name?: string | null;
+            /** @description Secrets in the namespace, of the type for image pulls. */
+            image_pull_secrets?: {
+                name: string;
+            }[] | null;
+            volumes?: {
+                name: string;
+                configMap?: {
+                    [key: string]: unknown;
+                } | null;
+                secret?: {
+                    [key: string]: unknown;
+                } | null;
+                emptyDir?: {
+                    [key: string]: unknown;
+                } | null;
+                persistentVolumeClaim?: {
+                    [key: string]: unknown;
+                } | null;
+                nfs?: {
+                    [key: string]: unknown;
+                } | null;
+                projected?: {
+                    [key: string]: unknown;
+                } | null;
+                downwardAPI?: {
+                    [key: string]: unknown;
+                } | null;
+                csi?: {
+                    [key: string]: unknown;
+                } | null;
+            }[] | null;
+            /** @description Each names one of the volumes. */
+            volume_mounts?: {
+                name: string;
+                mountPath?: string | null;
+                subPath?: string | null;
+                mountPropagation?: string | null;
+                subPathExpr?: string | null;
+                readOnly?: boolean | null;
+            }[] | null;
+            /** @description Run to their end before the agent starts. */
+            init_containers?: {
+                name: string;
+                image?: string | null;
+                imagePullPolicy?: string | null;
+                workingDir?: string | null;
+                restartPolicy?: string | null;
+                command?: string[] | null;
+                args?: string[] | null;
+                env?: {
+                    name: string;
+                    value?: string | null;
+                    valueFrom?: {
+                        [key: string]: unknown;
+                    } | null;
+                }[] | null;
+                envFrom?: {
+                    [key: string]: unknown;
+                }[] | null;
+                resources?: {
+                    limits?: {
+                        [key: string]: unknown;
+                    } | null;
+                    requests?: {
+                        [key: string]: unknown;
+                    } | null;
+                } | null;
+                volumeMounts?: {
+                    name: string;
+                    mountPath?: string | null;
+                    subPath?: string | null;
+                    mountPropagation?: string | null;
+                    subPathExpr?: string | null;
+                    readOnly?: boolean | null;
+                }[] | null;
+                securityContext?: {
+                    [key: string]: unknown;
+                } | null;
+            }[] | null;
+            /** @description Run beside the agent. */
+            sidecars?: {
+                name: string;
+                image?: string | null;
+                imagePullPolicy?: string | null;
+                workingDir?: string | null;
+                restartPolicy?: string | null;
+                command?: string[] | null;
+                args?: string[] | null;
+                env?: {
+                    name: string;
+                    value?: string | null;
+                    valueFrom?: {
+                        [key: string]: unknown;
+                    } | null;
+                }[] | null;
+                envFrom?: {
+                    [key: string]: unknown;
+                }[] | null;
+                resources?: {
+                    limits?: {
+                        [key: string]: unknown;
+                    } | null;
+                    requests?: {
+                        [key: string]: unknown;
+                    } | null;
+                } | null;
+                volumeMounts?: {
+                    name: string;
+                    mountPath?: string | null;
+                    subPath?: string | null;
+                    mountPropagation?: string | null;
+                    subPathExpr?: string | null;
+                    readOnly?: boolean | null;
+                }[] | null;
+                securityContext?: {
+                    [key: string]: unknown;
+                } | null;
+            }[] | null;
+            /** @description Cores requested by the database. */
+            db_cpu?: number | null;
+            /** @description Default: 2 × db_cpu. */
+            db_cpu_limit?: number | null;
+            /** @description MB requested by the database. */
+            db_memory_mb?: number | null;
+            /** @description Default: 2 × db_memory_mb. */
+            db_memory_limit_mb?: number | null;
+            /** @description GiB of storage of the database. Default: 10. */
+            db_storage_gi?: number | null;
+            /** @description Default: 100. */
+            db_max_connections?: number | null;
+        };
+        Revision: {
+            /** Format: uuid */
+            id: string;
+            /** Format: uuid */
+            deployment_id: string;
+            /** @enum {string} */
+            status: "CREATING" | "QUEUED" | "AWAITING_BUILD" | "BUILDING" | "AWAITING_DEPLOY" | "DEPLOYING" | "DEPLOYED" | "CREATE_FAILED" | "BUILD_FAILED" | "DEPLOY_FAILED" | "SKIPPED" | "INTERRUPTED" | "UNKNOWN";
+            /** @description Why it failed or was skipped, or what it waits for. */
+            status_message: string | null;
+            /** @description The same in a word for machines. */
+            reason: ("WAITING_FOR_WORKER" | "WAITING_FOR_LISTENER" | "LISTENER_SILENT" | "WAITING_FOR_IMAGE" | "WAITING_FOR_TARBALL" | "QUEUED_BEHIND" | "WAITING_FOR_TURN" | "IN_PROGRESS" | "PULLING_IMAGE" | "WAITING_FOR_HEALTH" | "ROLLING_OUT" | "ROLLOUT_PAUSED" | "CHANGED_BY_OTHERS" | "NO_RUNTIME" | "NO_BUILDER" | "CONFIG_INVALID" | "CLONE_FAILED" | "INTEGRATION_UNAVAILABLE" | "TARBALL_UNAVAILABLE" | "TARBALL_INVALID" | "TOOL_MISSING" | "SECRET_MISSING" | "CONTENT_MISSING" | "ARTIFACT_LOST" | "INSTALL_FAILED" | "BUILD_COMMAND_FAILED" | "HEALTH_CHECK_TIMED_OUT" | "CRASHED" | "OUT_OF_MEMORY" | "PROCESS_LIMIT" | "FILE_LIMIT" | "DISK_LIMIT" | "DATABASE_LIMIT" | "IMAGE_PULL_FAILED" | "CONTAINER_START_FAILED" | "UNSCHEDULABLE" | "QUOTA_EXCEEDED" | "STORAGE_UNAVAILABLE" | "DATABASE_UNAVAILABLE" | "CLUSTER_UNREACHABLE" | "CLUSTER_REFUSED" | "NO_ENDPOINTS" | "PORT_IN_USE" | "NO_SPACE" | "DEADLINE" | "WORKER_LOST" | "NOBODY_TOOK_IT" | "SUPERSEDED" | "INTERRUPTED_BY_PERSON" | "DEPLOYMENT_DELETED" | "PROVISION_FAILED" | "BUILD_FAILED" | "DEPLOY_FAILED" | "TEARDOWN_FAILED" | "NOT_READY" | "NOT_OBSERVED" | "INTERNAL") | null;
+            /** @description Since when that is the reason. */
+            reason_since: string | null;
+            /** @enum {string} */
+            source: "gitprovider" | "external_container" | "internal_container" | "internal_source";
+            source_revision_config: components["schemas"]["SourceRevisionConfig"];
+            /** @description 1, and one more at each redeploy. */
+            attempt: number;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+        };
+        RevisionList: {
+            resources: components["schemas"]["Revision"][];
+            /** @description The offset that fetches the next page. */
+            offset: number;
+        };
+        Secret: {
+            name: string;
+            value: string;
+        };
+        SecretInput: {
+            name: string;
+            value: string;
+        };
+        SecretReference: {
+            name: string;
+            secret_name: string;
+            secret_key: string;
+        };
+        SecretReferenceInput: {
+            name: string;
+            secret_name: string;
+            secret_key: string;
+        };
+        SourceConfig: {
+            /** @description From GET /v1/integrations/gitprovider/install. Only for gitprovider; cannot be changed. */
+            integration_id?: string | null;
+            /** @description URL of the git repository. Only for gitprovider; cannot be changed. */
+            repo_url?: string | null;
+            /** @description For gitprovider, there `dev` by default; cannot be changed. For internal_source and internal_container it is accepted and has no effect. */
+            deployment_type?: ("dev_free" | "dev" | "prod") | null;
+            /** @description Build a new revision on a push to repo_ref, which must be a branch. Only for gitprovider. */
+            build_on_push?: boolean | null;
+            /** @description Can be set only for external_container; for other sources it is set automatically. */
+            custom_url?: string | null;
+            resource_spec?: components["schemas"]["ResourceSpec"] | null;
+            /** @description The listener that runs it. Only for external_container; cannot be changed. */
+            listener_id?: string | null;
+            listener_config?: components["schemas"]["ListenerConfig"] | null;
+            /** @description Runs from the root of the repository. Detected from the lock file if absent. */
+            install_command?: string | null;
+            /** @description Runs from the directory of the graph configuration file. */
+            build_command?: string | null;
+        };
+        SourceConfigInput: {
+            /** @description From GET /v1/integrations/gitprovider/install. Only for gitprovider; cannot be changed. */
+            integration_id?: string | null;
+            /** @description URL of the git repository. Only for gitprovider; cannot be changed. */
+            repo_url?: string | null;
+            /** @description For gitprovider, there `dev` by default; cannot be changed. For internal_source and internal_container it is accepted and has no effect. */
+            deployment_type?: ("dev_free" | "dev" | "prod") | null;
+            /** @description Build a new revision on a push to repo_ref, which must be a branch. Only for gitprovider. */
+            build_on_push?: boolean | null;
+            /** @description Can be set only for external_container; for other sources it is set automatically. */
+            custom_url?: string | null;
+            resource_spec?: components["schemas"]["ResourceSpecInput"] | null;
+            /** @description The listener that runs it. Only for external_container; cannot be changed. */
+            listener_id?: string | null;
+            listener_config?: components["schemas"]["ListenerConfigInput"] | null;
+            /** @description Runs from the root of the repository. Detected from the lock file if absent. */
+            install_command?: string | null;
+            /** @description Runs from the directory of the graph configuration file. */
+            build_command?: string | null;
+        };
+        SourceRevisionConfig: {
+            /** @description A branch by its name, or a tag as refs/tags/…. Only for gitprovider. Makes a new revision. */
+            repo_ref?: string | null;
+            /** @description Path of the graph configuration file in the repository. Only for gitprovider and internal_source, there required on create. Makes a new revision. */
+            graph_config_path?: string | null;
+            /** @description Container image. Only for external_container, there required on create, and internal_container. Makes a new revision. */
+            image_uri?: string | null;
+            /** @description Object path from the upload-url of this deployment. Only for internal_source. Makes a new revision. */
+            source_tarball_path?: string | null;
+            /** @description The exact commit, once a build has found it, however that ended. Read-only: ignored in requests. */
+            readonly repo_commit_sha?: string | null;
+        };
+        SourceRevisionConfigInput: {
+            /** @description A branch by its name, or a tag as refs/tags/…. Only for gitprovider. Makes a new revision. */
+            repo_ref?: string | null;
+            /** @description Path of the graph configuration file in the repository. Only for gitprovider and internal_source, there required on create. Makes a new revision. */
+            graph_config_path?: string | null;
+            /** @description Container image. Only for external_container, there required on create, and internal_container. Makes a new revision. */
+            image_uri?: string | null;
+            /** @description Object path from the upload-url of this deployment. Only for internal_source. Makes a new revision. */
+            source_tarball_path?: string | null;
+            /** @description The exact commit, once a build has found it, however that ended. Read-only: ignored in requests. */
+            readonly repo_commit_sha?: string | null;
+        };
+        UploadUrl: {
+            /**
+             * Format: uri
+             * @description Takes one PUT of a gzip tarball, for an hour. No API key is needed.
+             */
+            upload_url: string;
+            /** @description For source_revision_config.source_tarball_path. */
+            object_path: string;
+        };
+        ValidationError: {
+            detail: {
+                /** @description Where: path, query, body or header; then the field. */
+                loc: (string | number)[];
+                /** @description What is allowed. */
+                msg: string;
+                /** @description A stable word for programs. */
+                type: string;
+            }[];
+            /** @description A stable word for programs. */
+            code: string;
+            /** @description Also in the header X-Request-Id and in the server's log. */
+            request_id: string;
+        };
+    };
+    responses: never;
+    parameters: never;
+    requestBodies: never;
+    headers: {
+        /** @description What is left of the limit, and in how many seconds all of it is back, as in draft-ietf-httpapi-ratelimit-headers: `"key";r=1999;t=1`. */
+        RateLimit: string;
+        /** @description The limit itself: so many requests (`q`), which all come back within so many seconds (`w`): `"key";q=2000;w=4`. There is none where no limit is set. */
+        RateLimitPolicy: string;
+        /** @description Seconds after which the same call is worth another try. */
+        RetryAfter: number;
+    };
+    pathItems: never;
+}
+export type AccessToken = components['schemas']['AccessToken'];
+export type Actor = components['schemas']['Actor'];
+export type AuthenticateInput = components['schemas']['AuthenticateInput'];
+export type Authorization = components['schemas']['Authorization'];
+export type BulkDeletion = components['schemas']['BulkDeletion'];
+export type Connection = components['schemas']['Connection'];
+export type ConnectionList = components['schemas']['ConnectionList'];
+export type CreateConnectionInput = components['schemas']['CreateConnectionInput'];
+export type DeletedOAuthTokens = components['schemas']['DeletedOAuthTokens'];
+export type Deployment = components['schemas']['Deployment'];
+export type DeploymentCreateInput = components['schemas']['DeploymentCreateInput'];
+export type DeploymentHealth = components['schemas']['DeploymentHealth'];
+export type DeploymentList = components['schemas']['DeploymentList'];
+export type DeploymentUpdateInput = components['schemas']['DeploymentUpdateInput'];
+export type Error = components['schemas']['Error'];
+export type Event = components['schemas']['Event'];
+export type EventPage = components['schemas']['EventPage'];
+export type Installation = components['schemas']['Installation'];
+export type Integration = components['schemas']['Integration'];
+export type IssueAccessTokenInput = components['schemas']['IssueAccessTokenInput'];
+export type Listener = components['schemas']['Listener'];
+export type ListenerComputeConfig = components['schemas']['ListenerComputeConfig'];
+export type ListenerComputeConfigInput = components['schemas']['ListenerComputeConfigInput'];
+export type ListenerConfig = components['schemas']['ListenerConfig'];
+export type ListenerConfigInput = components['schemas']['ListenerConfigInput'];
+export type ListenerCreateInput = components['schemas']['ListenerCreateInput'];
+export type ListenerList = components['schemas']['ListenerList'];
+export type ListenerUpdateInput = components['schemas']['ListenerUpdateInput'];
+export type LogPage = components['schemas']['LogPage'];
+export type McpDiscoveryInput = components['schemas']['McpDiscoveryInput'];
+export type OAuthProvider = components['schemas']['OAuthProvider'];
+export type OAuthProviderCreateInput = components['schemas']['OAuthProviderCreateInput'];
+export type OAuthProviderUpdateInput = components['schemas']['OAuthProviderUpdateInput'];
+export type OAuthToken = components['schemas']['OAuthToken'];
+export type OAuthTokenMetadataInput = components['schemas']['OAuthTokenMetadataInput'];
+export type PushToken = components['schemas']['PushToken'];
+export type Repository = components['schemas']['Repository'];
+export type ResourceSpec = components['schemas']['ResourceSpec'];
+export type ResourceSpecInput = components['schemas']['ResourceSpecInput'];
+export type Revision = components['schemas']['Revision'];
+export type RevisionList = components['schemas']['RevisionList'];
+export type Secret = components['schemas']['Secret'];
+export type SecretInput = components['schemas']['SecretInput'];
+export type SecretReference = components['schemas']['SecretReference'];
+export type SecretReferenceInput = components['schemas']['SecretReferenceInput'];
+export type SourceConfig = components['schemas']['SourceConfig'];
+export type SourceConfigInput = components['schemas']['SourceConfigInput'];
+export type SourceRevisionConfig = components['schemas']['SourceRevisionConfig'];
+export type SourceRevisionConfigInput = components['schemas']['SourceRevisionConfigInput'];
+export type UploadUrl = components['schemas']['UploadUrl'];
+export type ValidationError = components['schemas']['ValidationError'];
+export type HeaderRateLimit = components['headers']['RateLimit'];
+export type HeaderRateLimitPolicy = components['headers']['RateLimitPolicy'];
+export type HeaderRetryAfter = components['headers']['RetryAfter'];
+export type $defs = Record<string, never>;
+export interface operations {
+    listDeployments: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description `offset` of the page before. */
+                offset?: number;
+                /** @description Only names that contain this text, in upper or lower case. */
+                name_contains?: string;
+                /** @description Only exactly this name. */
+                name?: string;
+                status?: "AWAITING_DATABASE" | "READY" | "UNUSED" | "AWAITING_DELETE" | "UNKNOWN";
+                /** @description true: only those for which something answers now; false: only the others. */
+                serving?: boolean;
+                /** @description Only those whose latest revision has any of these: CREATING, QUEUED, AWAITING_BUILD, BUILDING, AWAITING_DEPLOY, DEPLOYING, DEPLOYED, CREATE_FAILED, BUILD_FAILED, DEPLOY_FAILED, SKIPPED, INTERRUPTED, UNKNOWN. Comma-separated. */
+                latest_revision_status?: string;
+                source?: "gitprovider" | "external_container" | "internal_container" | "internal_source";
+                /** @description Only those of this listener. */
+                listener_id?: string;
+                /** @description true: only those that a listener works; false: only the others. */
+                remote_reconciled?: boolean;
+                /** @description Only those with any of these tags. Comma-separated. */
+                tag_value_ids?: string;
+                /** @description Only those whose active revision has reported this version. */
+                image_version?: string;
+                deployment_type?: "dev_free" | "dev" | "prod";
+                /** @description Only these. Comma-separated. */
+                deployment_ids?: string;
+            };
+            header?: {
+                /** @description The `ETag` that is known: 304 without a body if it still holds. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    /** @description Of this answer to this caller, for `If-None-Match`. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeploymentList"];
+                };
+            };
+        };
+    };
+    createDeployment: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the call safe to repeat: within 24 hours the same call with the same key, by the same caller, is answered as the first time, and nothing is done twice. Best a random UUID for each write. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DeploymentCreateInput"];
+            };
+        };
+        responses: {
+            /** @description The deployment. Its latest_revision_id is the first revision. */
+            201: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    /** @description The revision that this call made or moved; absent if there is none. */
+                    "X-Revision-Id"?: string;
+                    /** @description Of this answer to this caller: `"<edit>-<hash>"`. `If-Match` compares the edit alone, `If-None-Match` all of it. */
+                    ETag?: string;
+                    /** @description `true`: the answer to an earlier call with this `Idempotency-Key`. Absent otherwise. */
+                    "Idempotency-Replayed"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Deployment"];
+                };
+            };
+        };
+    };
+    deleteDeployments: {
+        parameters: {
+            query: {
+                /** @description Delete the tracing project of the same name too. Default: false. */
+                delete_tracing_project?: boolean;
+                /** @description Drop a deployment whose runtime cannot be torn down. Needs the role admin. Default: false. */
+                force?: boolean;
+                /** @description Which ones: `deployment_ids=…&deployment_ids=…`. */
+                deployment_ids: string[];
+            };
+            header?: {
+                /** @description Makes the call safe to repeat: within 24 hours the same call with the same key, by the same caller, is answered as the first time, and nothing is done twice. Best a random UUID for each write. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All are being deleted. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    /** @description `true`: the answer to an earlier call with this `Idempotency-Key`. Absent otherwise. */
+                    "Idempotency-Replayed"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkDeletion"];
+                };
+            };
+            /** @description Some failed: see each result. */
+            207: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    /** @description `true`: the answer to an earlier call with this `Idempotency-Key`. Absent otherwise. */
+                    "Idempotency-Replayed"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkDeletion"];
+                };
+            };
+        };
+    };
+    getDeployment: {
+        parameters: {
+            query?: {
+                /** @description Seconds to wait at most until its newest rollout has ended. */
+                wait?: number;
+            };
+            header?: {
+                /** @description The `ETag` that is known: 304 without a body if it still holds. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                deployment_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The deployment. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    /** @description Of this answer to this caller: `"<edit>-<hash>"`. `If-Match` compares the edit alone, `If-None-Match` all of it. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Deployment"];
+                };
+            };
+        };
+    };
+    deleteDeployment: {
+        parameters: {
+            query?: {
+                /** @description Delete the tracing project of the same name too. Default: false. */
+                delete_tracing_project?: boolean;
+                /** @description Drop a deployment whose runtime cannot be torn down. Needs the role admin. Default: false. */
+                force?: boolean;
+            };
+            header?: {
+                /** @description The `ETag` that is known: the call is carried out only if nobody has edited the resource since, otherwise it is 412 and nothing is changed. What work does to it (a status, health) is no edit. */
+                "If-Match"?: string;
+                /** @description Makes the call safe to repeat: within 24 hours the same call with the same key, by the same caller, is answered as the first time, and nothing is done twice. Best a random UUID for each write. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                deployment_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is being deleted. */
+            204: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    updateDeployment: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The `ETag` that is known: the call is carried out only if nobody has edited the resource since, otherwise it is 412 and nothing is changed. What work does to it (a status, health) is no edit. */
+                "If-Match"?: string;
+                /** @description Makes the call safe to repeat: within 24 hours the same call with the same key, by the same caller, is answered as the first time, and nothing is done twice. Best a random UUID for each write. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                deployment_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DeploymentUpdateInput"];
+            };
+        };
+        responses: {
+            /** @description The deployment as this call left it. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    /** @description The revision that this call made or moved; absent if there is none. */
+                    "X-Revision-Id"?: string;
+                    /** @description Of this answer to this caller: `"<edit>-<hash>"`. `If-Match` compares the edit alone, `If-None-Match` all of it. */
+                    ETag?: string;
+                    /** @description `true`: the answer to an earlier call with this `Idempotency-Key`. Absent otherwise. */
+                    "Idempotency-Replayed"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Deployment"];
+                };
+            };
+        };
+    };
+    listRevisions: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description `offset` of the page before. */
+                offset?: number;
+                /** @description Only those of any of these: CREATING, QUEUED, AWAITING_BUILD, BUILDING, AWAITING_DEPLOY, DEPLOYING, DEPLOYED, CREATE_FAILED, BUILD_FAILED, DEPLOY_FAILED, SKIPPED, INTERRUPTED, UNKNOWN. Comma-separated. */
+                status?: string;
+                /** @description true: only if a listener works the deployment; false: only if none does. */
+                remote_reconciled?: boolean;
+            };
+            header?: {
+                /** @description The `ETag` that is known: 304 without a body if it still holds. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                deployment_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    /** @description Of this answer to this caller, for `If-None-Match`. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RevisionList"];
+                };
+            };
+        };
+    };
+    createRevision: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The `ETag` that is known: the call is carried out only if nobody has edited the resource since, otherwise it is 412 and nothing is changed. What work does to it (a status, health) is no edit. */
+                "If-Match"?: string;
+                /** @description Makes the call safe to repeat: within 24 hours the same call with the same key, by the same caller, is answered as the first time, and nothing is done twice. Best a random UUID for each write. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                deployment_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DeploymentUpdateInput"];
+            };
+        };
+        responses: {
+            /** @description The new revision. */
+            201: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    /** @description The revision that this call made or moved; absent if there is none. */
+                    "X-Revision-Id"?: string;
+                    /** @description Of this answer to this caller, for `If-None-Match`. */
+                    ETag?: string;
+                    /** @description `true`: the answer to an earlier call with this `Idempotency-Key`. Absent otherwise. */
+                    "Idempotency-Replayed"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Revision"];
+                };
+            };
+        };
+    };
+    getRevision: {
+        parameters: {
+            query?: {
+                /** @description Seconds to wait at most until its status is a terminal one. */
+                wait?: number;
+            };
+            header?: {
+                /** @description The `ETag` that is known: 304 without a body if it still holds. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                deployment_id: string;
+                revision_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The revision. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    /** @description Of this answer to this caller, for `If-None-Match`. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Revision"];
+                };
+            };
+        };
+    };
+    redeployRevision: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The `ETag` that is known: the call is carried out only if nobody has edited the resource since, otherwise it is 412 and nothing is changed. What work does to it (a status, health) is no edit. */
+                "If-Match"?: string;
+                /** @description Makes the call safe to repeat: within 24 hours the same call with the same key, by the same caller, is answered as the first time, and nothing is done twice. Best a random UUID for each write. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                deployment_id: string;
+                revision_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The deployment. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    /** @description The revision that this call made or moved; absent if there is none. */
+                    "X-Revision-Id"?: string;
+                    /** @description Of this answer to this caller: `"<edit>-<hash>"`. `If-Match` compares the edit alone, `If-None-Match` all of it. */
+                    ETag?: string;
+                    /** @description `true`: the answer to an earlier call with this `Idempotency-Key`. Absent otherwise. */
+                    "Idempotency-Replayed"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Deployment"];
+                };
+            };
+        };
+    };
+    interruptRevision: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the call safe to repeat: within 24 hours the same call with the same key, by the same caller, is answered as the first time, and nothing is done twice. Best a random UUID for each write. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                deployment_id: string;
+                revision_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The revision. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    /** @description The revision that this call made or moved; absent if there is none. */
+                    "X-Revision-Id"?: string;
+                    /** @description Of this answer to this caller, for `If-None-Match`. */
+                    ETag?: string;
+                    /** @description `true`: the answer to an earlier call with this `Idempotency-Key`. Absent otherwise. */
+                    "Idempotency-Replayed"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Revision"];
+                };
+            };
+        };
+    };
+    readLogs: {
+        parameters: {
+            query: {
+                /** @description `build`: what the build printed; `deploy`: what the running agent prints. */
+                type: "build" | "deploy";
+                /** @description Only lines of this time or later. */
+                start_time?: string;
+                /** @description Only lines before this time. */
+                end_time?: string;
+                /** @description asc (the default): oldest first. */
+                order?: "asc" | "desc";
+                limit?: number;
+                /** @description `next_offset` of the page before, or the `id` of the last event of a stream. */
+                offset?: string;
+                /** @description Instead of `order`, `limit` and `offset`: so many of the newest lines, oldest first. `next_offset` goes on behind them. 0, only what comes, is for `follow`. */
+                last?: number;
+                /** @description Only lines that contain this text, in upper or lower case. */
+                query?: string;
+                /** @description Only lines of this level or a more severe one. In upper or lower case. */
+                level?: "debug" | "info" | "warning" | "error" | "critical";
+                /** @description The lines as they come, from the oldest on; or from behind `offset`, or from the `last` ones. Needs `Accept: text/event-stream`, and goes without `order`, `limit` and `end_time`. */
+                follow?: boolean;
+            };
+            header?: {
+                /** @description The `ETag` that is known: 304 without a body if it still holds. */
+                "If-None-Match"?: string;
+                /** @description Of a stream: the `id` of the last event that was received. It wins over where the query says that it begins. */
+                "Last-Event-ID"?: string;
+            };
+            path: {
+                deployment_id: string;
+                revision_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    /** @description Of this answer to this caller, for `If-None-Match`. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LogPage"];
+                };
+            };
+        };
+    };
+    readDeploymentLogs: {
+        parameters: {
+            query: {
+                /** @description `build`: what the build printed; `deploy`: what the running agent prints. */
+                type: "build" | "deploy";
+                /** @description Only lines of this time or later. */
+                start_time?: string;
+                /** @description Only lines before this time. */
+                end_time?: string;
+                /** @description asc (the default): oldest first. */
+                order?: "asc" | "desc";
+                limit?: number;
+                /** @description `next_offset` of the page before, or the `id` of the last event of a stream. */
+                offset?: string;
+                /** @description Instead of `order`, `limit` and `offset`: so many of the newest lines, oldest first. `next_offset` goes on behind them. 0, only what comes, is for `follow`. */
+                last?: number;
+                /** @description Only lines that contain this text, in upper or lower case. */
+                query?: string;
+                /** @description Only lines of this level or a more severe one. In upper or lower case. */
+                level?: "debug" | "info" | "warning" | "error" | "critical";
+                /** @description The lines as they come, from the oldest on; or from behind `offset`, or from the `last` ones. Needs `Accept: text/event-stream`, and goes without `order`, `limit` and `end_time`. */
+                follow?: boolean;
+            };
+            header?: {
+                /** @description The `ETag` that is known: 304 without a body if it still holds. */
+                "If-None-Match"?: string;
+                /** @description Of a stream: the `id` of the last event that was received. It wins over where the query says that it begins. */
+                "Last-Event-ID"?: string;
+            };
+            path: {
+                deployment_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    /** @description Of this answer to this caller, for `If-None-Match`. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LogPage"];
+                };
+            };
+        };
+    };
+    listEvents: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description Only events behind this cursor: what happened later. */
+                after?: string;
+                /** @description Only events in front of this cursor: what happened earlier. */
+                before?: string;
+                /** @description asc, the default: oldest first. */
+                order?: "asc" | "desc";
+                /** @description Only events of any of these types; `deployment.*` is all of a resource. There are: revision.status, deployment.created, deployment.updated, deployment.tagged, deployment.provisioned, deployment.deleted, deployment.torn_down, tag.created, listener.created, listener.updated, listener.deleted, api_key.created, api_key.revoked, workspace.created, tracing_project.created, tracing_project.deleted, integration.created, integration.updated, integration.suspended, integration.unsuspended, integration.removed, oauth_provider.created, oauth_provider.updated, oauth_provider.deleted, oauth_token.created, oauth_token.updated, oauth_token.expired, oauth_token.deleted, connection.created, connection.deleted. Comma-separated. */
+                types?: string;
+            };
+            header?: {
+                /** @description The `ETag` that is known: 304 without a body if it still holds. */
+                "If-None-Match"?: string;
+                /** @description Of a stream: the `id` of the last event that was received. It wins over where the query says that it begins. */
+                "Last-Event-ID"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    /** @description Of this answer to this caller, for `If-None-Match`. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EventPage"];
+                };
+            };
+        };
+    };
+    listDeploymentEvents: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description Only events behind this cursor: what happened later. */
+                after?: string;
+                /** @description Only events in front of this cursor: what happened earlier. */
+                before?: string;
+                /** @description asc, the default: oldest first. */
+                order?: "asc" | "desc";
+                /** @description Only events of any of these types; `deployment.*` is all of a resource. There are: revision.status, deployment.created, deployment.updated, deployment.tagged, deployment.provisioned, deployment.deleted, deployment.torn_down, tag.created, listener.created, listener.updated, listener.deleted, api_key.created, api_key.revoked, workspace.created, tracing_project.created, tracing_project.deleted, integration.created, integration.updated, integration.suspended, integration.unsuspended, integration.removed, oauth_provider.created, oauth_provider.updated, oauth_provider.deleted, oauth_token.created, oauth_token.updated, oauth_token.expired, oauth_token.deleted, connection.created, connection.deleted. Comma-separated. */
+                types?: string;
+            };
+            header?: {
+                /** @description The `ETag` that is known: 304 without a body if it still holds. */
+                "If-None-Match"?: string;
+                /** @description Of a stream: the `id` of the last event that was received. It wins over where the query says that it begins. */
+                "Last-Event-ID"?: string;
+            };
+            path: {
+                deployment_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    /** @description Of this answer to this caller, for `If-None-Match`. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EventPage"];
+                };
+            };
+        };
+    };
+    listRevisionEvents: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description Only events behind this cursor: what happened later. */
+                after?: string;
+                /** @description Only events in front of this cursor: what happened earlier. */
+                before?: string;
+                /** @description asc, the default: oldest first. */
+                order?: "asc" | "desc";
+                /** @description Only events of any of these types; `deployment.*` is all of a resource. There are: revision.status, deployment.created, deployment.updated, deployment.tagged, deployment.provisioned, deployment.deleted, deployment.torn_down, tag.created, listener.created, listener.updated, listener.deleted, api_key.created, api_key.revoked, workspace.created, tracing_project.created, tracing_project.deleted, integration.created, integration.updated, integration.suspended, integration.unsuspended, integration.removed, oauth_provider.created, oauth_provider.updated, oauth_provider.deleted, oauth_token.created, oauth_token.updated, oauth_token.expired, oauth_token.deleted, connection.created, connection.deleted. Comma-separated. */
+                types?: string;
+            };
+            header?: {
+                /** @description The `ETag` that is known: 304 without a body if it still holds. */
+                "If-None-Match"?: string;
+                /** @description Of a stream: the `id` of the last event that was received. It wins over where the query says that it begins. */
+                "Last-Event-ID"?: string;
+            };
+            path: {
+                deployment_id: string;
+                revision_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    /** @description Of this answer to this caller, for `If-None-Match`. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EventPage"];
+                };
+            };
+        };
+    };
+    createUploadUrl: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Without effect: each call gets something of its own. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                deployment_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Where to upload to. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UploadUrl"];
+                };
+            };
+        };
+    };
+    createUploadUrlUnversioned: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Without effect: each call gets something of its own. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                deployment_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Where to upload to. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UploadUrl"];
+                };
+            };
+        };
+    };
+    createPushToken: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Without effect: each call gets something of its own. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                deployment_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The token and where to push. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PushToken"];
+                };
+            };
+        };
+    };
+    listListeners: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description `offset` of the page before. */
+                offset?: number;
+            };
+            header?: {
+                /** @description The `ETag` that is known: 304 without a body if it still holds. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    /** @description Of this answer to this caller, for `If-None-Match`. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListenerList"];
+                };
+            };
+        };
+    };
+    createListener: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the call safe to repeat: within 24 hours the same call with the same key, by the same caller, is answered as the first time, and nothing is done twice. Best a random UUID for each write. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ListenerCreateInput"];
+            };
+        };
+        responses: {
+            /** @description The listener. */
+            201: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    /** @description Of this answer to this caller: `"<edit>-<hash>"`. `If-Match` compares the edit alone, `If-None-Match` all of it. */
+                    ETag?: string;
+                    /** @description `true`: the answer to an earlier call with this `Idempotency-Key`. Absent otherwise. */
+                    "Idempotency-Replayed"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Listener"];
+                };
+            };
+        };
+    };
+    getListener: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The `ETag` that is known: 304 without a body if it still holds. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                listener_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The listener. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    /** @description Of this answer to this caller: `"<edit>-<hash>"`. `If-Match` compares the edit alone, `If-None-Match` all of it. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Listener"];
+                };
+            };
+        };
+    };
+    deleteListener: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The `ETag` that is known: the call is carried out only if nobody has edited the resource since, otherwise it is 412 and nothing is changed. What work does to it (a status, health) is no edit. */
+                "If-Match"?: string;
+                /** @description Makes the call safe to repeat: within 24 hours the same call with the same key, by the same caller, is answered as the first time, and nothing is done twice. Best a random UUID for each write. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                listener_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is gone. */
+            204: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    updateListener: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The `ETag` that is known: the call is carried out only if nobody has edited the resource since, otherwise it is 412 and nothing is changed. What work does to it (a status, health) is no edit. */
+                "If-Match"?: string;
+                /** @description Makes the call safe to repeat: within 24 hours the same call with the same key, by the same caller, is answered as the first time, and nothing is done twice. Best a random UUID for each write. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                listener_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ListenerUpdateInput"];
+            };
+        };
+        responses: {
+            /** @description The listener as it is now. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    /** @description Of this answer to this caller: `"<edit>-<hash>"`. `If-Match` compares the edit alone, `If-None-Match` all of it. */
+                    ETag?: string;
+                    /** @description `true`: the answer to an earlier call with this `Idempotency-Key`. Absent otherwise. */
+                    "Idempotency-Replayed"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Listener"];
+                };
+            };
+        };
+    };
+    listIntegrations: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The `ETag` that is known: 304 without a body if it still holds. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All of them. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    /** @description Of this answer to this caller, for `If-None-Match`. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Integration"][];
+                };
+            };
+        };
+    };
+    startInstallation: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Without effect: each call gets something of its own. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Begun. */
+            201: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Installation"];
+                };
+            };
+        };
+    };
+    listRepositories: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The `ETag` that is known: 304 without a body if it still holds. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                integration_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All of them. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    /** @description Of this answer to this caller, for `If-None-Match`. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Repository"][];
+                };
+            };
+        };
+    };
+    listIntegrationsOfForge: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The `ETag` that is known: 304 without a body if it still holds. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All of them. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    /** @description Of this answer to this caller, for `If-None-Match`. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Integration"][];
+                };
+            };
+        };
+    };
+    listRepositoriesOfForge: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The `ETag` that is known: 304 without a body if it still holds. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                integration_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All of them. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    /** @description Of this answer to this caller, for `If-None-Match`. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Repository"][];
+                };
+            };
+        };
+    };
+    removeIntegration: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the call safe to repeat: within 24 hours the same call with the same key, by the same caller, is answered as the first time, and nothing is done twice. Best a random UUID for each write. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                integration_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Removed. */
+            204: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    listOAuthProviders: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The `ETag` that is known: 304 without a body if it still holds. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All of them. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    /** @description Of this answer to this caller, for `If-None-Match`. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OAuthProvider"][];
+                };
+            };
+        };
+    };
+    createOAuthProvider: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the call safe to repeat: within 24 hours the same call with the same key, by the same caller, is answered as the first time, and nothing is done twice. Best a random UUID for each write. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OAuthProviderCreateInput"];
+            };
+        };
+        responses: {
+            /** @description The provider. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    /** @description Of this answer to this caller: `"<edit>-<hash>"`. `If-Match` compares the edit alone, `If-None-Match` all of it. */
+                    ETag?: string;
+                    /** @description `true`: the answer to an earlier call with this `Idempotency-Key`. Absent otherwise. */
+                    "Idempotency-Replayed"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OAuthProvider"];
+                };
+            };
+        };
+    };
+    getOAuthProvider: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The `ETag` that is known: 304 without a body if it still holds. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                /** @description Its provider_id, or its id. */
+                provider_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The provider. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    /** @description Of this answer to this caller: `"<edit>-<hash>"`. `If-Match` compares the edit alone, `If-None-Match` all of it. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OAuthProvider"];
+                };
+            };
+        };
+    };
+    deleteOAuthProvider: {
+        parameters: {
+            query?: {
+                /** @description Deletes and revokes its tokens first, whoever owns them. */
+                force?: boolean;
+            };
+            header?: {
+                /** @description The `ETag` that is known: the call is carried out only if nobody has edited the resource since, otherwise it is 412 and nothing is changed. What work does to it (a status, health) is no edit. */
+                "If-Match"?: string;
+                /** @description Makes the call safe to repeat: within 24 hours the same call with the same key, by the same caller, is answered as the first time, and nothing is done twice. Best a random UUID for each write. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Its provider_id, or its id. */
+                provider_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The provider as it was. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    /** @description `true`: the answer to an earlier call with this `Idempotency-Key`. Absent otherwise. */
+                    "Idempotency-Replayed"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OAuthProvider"];
+                };
+            };
+        };
+    };
+    updateOAuthProvider: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The `ETag` that is known: the call is carried out only if nobody has edited the resource since, otherwise it is 412 and nothing is changed. What work does to it (a status, health) is no edit. */
+                "If-Match"?: string;
+                /** @description Makes the call safe to repeat: within 24 hours the same call with the same key, by the same caller, is answered as the first time, and nothing is done twice. Best a random UUID for each write. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Its provider_id, or its id. */
+                provider_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OAuthProviderUpdateInput"];
+            };
+        };
+        responses: {
+            /** @description The provider as it is now. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    /** @description Of this answer to this caller: `"<edit>-<hash>"`. `If-Match` compares the edit alone, `If-None-Match` all of it. */
+                    ETag?: string;
+                    /** @description `true`: the answer to an earlier call with this `Idempotency-Key`. Absent otherwise. */
+                    "Idempotency-Replayed"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OAuthProvider"];
+                };
+            };
+        };
+    };
+    discoverMcpProvider: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the call safe to repeat: within 24 hours the same call with the same key, by the same caller, is answered as the first time, and nothing is done twice. Best a random UUID for each write. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["McpDiscoveryInput"];
+            };
+        };
+        responses: {
+            /** @description The provider. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    /** @description Of this answer to this caller: `"<edit>-<hash>"`. `If-Match` compares the edit alone, `If-None-Match` all of it. */
+                    ETag?: string;
+                    /** @description `true`: the answer to an earlier call with this `Idempotency-Key`. Absent otherwise. */
+                    "Idempotency-Replayed"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OAuthProvider"];
+                };
+            };
+        };
+    };
+    authenticate: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Without effect: each call gets something of its own. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AuthenticateInput"];
+            };
+        };
+        responses: {
+            /** @description Where the person stands. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Authorization"];
+                };
+            };
+        };
+    };
+    waitForAuthorization: {
+        parameters: {
+            query?: {
+                /** @description Seconds to wait at most. */
+                timeout?: number;
+            };
+            header?: {
+                /** @description The `ETag` that is known: 304 without a body if it still holds. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                auth_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What has become of it. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    /** @description Of this answer to this caller, for `If-None-Match`. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Authorization"];
+                };
+            };
+        };
+    };
+    listOAuthTokens: {
+        parameters: {
+            query?: {
+                /** @description Only those of this OAuth provider: its `provider_id`, or its id. */
+                provider_id?: string;
+            };
+            header?: {
+                /** @description The `ETag` that is known: 304 without a body if it still holds. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All of them. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    /** @description Of this answer to this caller, for `If-None-Match`. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OAuthToken"][];
+                };
+            };
+        };
+    };
+    deleteOAuthTokensOfUser: {
+        parameters: {
+            query: {
+                /** @description Whose: the `sub` of their JWT, the id of the key, or a `user_id` of authenticate. */
+                user_id: string;
+            };
+            header?: {
+                /** @description Makes the call safe to repeat: within 24 hours the same call with the same key, by the same caller, is answered as the first time, and nothing is done twice. Best a random UUID for each write. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description None is left. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    /** @description `true`: the answer to an earlier call with this `Idempotency-Key`. Absent otherwise. */
+                    "Idempotency-Replayed"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeletedOAuthTokens"];
+                };
+            };
+        };
+    };
+    updateOAuthTokenMetadata: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the call safe to repeat: within 24 hours the same call with the same key, by the same caller, is answered as the first time, and nothing is done twice. Best a random UUID for each write. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                token_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OAuthTokenMetadataInput"];
+            };
+        };
+        responses: {
+            /** @description The token as it is now. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    /** @description `true`: the answer to an earlier call with this `Idempotency-Key`. Absent otherwise. */
+                    "Idempotency-Replayed"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OAuthToken"];
+                };
+            };
+        };
+    };
+    deleteOAuthToken: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the call safe to repeat: within 24 hours the same call with the same key, by the same caller, is answered as the first time, and nothing is done twice. Best a random UUID for each write. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                token_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is gone. */
+            204: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    listConnections: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The `ETag` that is known: 304 without a body if it still holds. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                agent_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All of them. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    /** @description Of this answer to this caller, for `If-None-Match`. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConnectionList"];
+                };
+            };
+        };
+    };
+    createConnection: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the call safe to repeat: within 24 hours the same call with the same key, by the same caller, is answered as the first time, and nothing is done twice. Best a random UUID for each write. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                agent_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateConnectionInput"];
+            };
+        };
+        responses: {
+            /** @description The connection. */
+            201: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    /** @description `true`: the answer to an earlier call with this `Idempotency-Key`. Absent otherwise. */
+                    "Idempotency-Replayed"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Connection"];
+                };
+            };
+        };
+    };
+    deleteConnection: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the call safe to repeat: within 24 hours the same call with the same key, by the same caller, is answered as the first time, and nothing is done twice. Best a random UUID for each write. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                agent_id: string;
+                connection_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is gone. */
+            204: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    issueAccessToken: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Without effect: each call gets something of its own. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                agent_id: string;
+                /** @description Its provider_id, or its id. */
+                provider_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["IssueAccessTokenInput"];
+            };
+        };
+        responses: {
+            /** @description The access token. Keep it no longer than it is good for. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AccessToken"];
+                };
+            };
+        };
+    };
+}
+
+/** The `code` of an error. */
+export type ErrorCode =
+  | 'MALFORMED_REQUEST'
+  | 'UNAUTHENTICATED'
+  | 'FORBIDDEN'
+  | 'TENANT_REQUIRED'
+  | 'PLAN_REQUIRED'
+  | 'NOT_REDEPLOYABLE'
+  | 'NOT_FOUND'
+  | 'METHOD_NOT_ALLOWED'
+  | 'REQUEST_TIMEOUT'
+  | 'CONFLICT'
+  | 'ALREADY_EXISTS'
+  | 'AUTHORIZATION_FAILED'
+  | 'CONNECTION_REQUIRED'
+  | 'TOKEN_EXPIRED'
+  | 'CLAIM_LOST'
+  | 'IDEMPOTENCY_IN_FLIGHT'
+  | 'ALREADY_SHOWN'
+  | 'PRECONDITION_FAILED'
+  | 'PAYLOAD_TOO_LARGE'
+  | 'UNSUPPORTED_MEDIA_TYPE'
+  | 'EXPECTATION_FAILED'
+  | 'VALIDATION_FAILED'
+  | 'RATE_LIMITED'
+  | 'HEADERS_TOO_LARGE'
+  | 'GITPROVIDER_UNAVAILABLE'
+  | 'OAUTH_PROVIDER_UNAVAILABLE'
+  | 'STREAM_OVERFLOW'
+  | 'UNAVAILABLE'
+  | 'OUTCOME_UNKNOWN'
+  | 'INTERNAL'

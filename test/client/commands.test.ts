@@ -1,0 +1,266 @@
+/** docs/client.md: the commands that speak to a server, what they print, and how they end. In process, but for the last one. */
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { list } from 'tar'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { deployOne } from '../../src/cli/remote/deploy.ts'
+import { pack } from '../../src/cli/remote/pack.ts'
+import { rollBack } from '../../src/cli/remote/rollback.ts'
+import { showStatus } from '../../src/cli/remote/status.ts'
+import { waitForRevision } from '../../src/cli/remote/wait.ts'
+import type { RevisionStatus } from '../../src/generated/prisma/enums.ts'
+import { move, ROLLOUT } from '../realtime/support.ts'
+import { type TestApp, testApp } from '../support/app.ts'
+import { cli, ROOT, run } from '../support/process.ts'
+import { command, troubled } from './support.ts'
+
+let app: TestApp
+let env: Record<string, string>
+beforeAll(async () => {
+  app = await testApp()
+  env = { PILOTHOUSE_URL: app.url, CONTROL_PLANE_API_KEY: app.keys.deployer }
+})
+afterAll(() => app.close())
+
+let counter = 0
+const newName = () => `agent-${++counter}`
+const IMAGE = ['--image', 'registry.example.com/agent:1']
+const admin = () => app.context(app.keys.admin)
+const moveAll = async (revisionId: string, statuses: readonly RevisionStatus[]) =>
+  move(await admin(), revisionId, statuses)
+/** Moves the revision that a command says it has made. */
+const moving = (statuses: readonly RevisionStatus[]) => (line: string) => {
+  const made = /revision ([0-9a-f-]{36})\n$/.exec(line)?.[1]
+  if (made) void moveAll(made, statuses)
+}
+const deploymentOf = async (name: string) =>
+  (await app.rest('GET', `/v2/deployments?name=${name}`, { key: app.keys.secretsReader })).body.resources[0]
+
+describe('deploy ends with', () => {
+  test('0 when it is deployed; stdout has one JSON document, progress is on stderr', async () => {
+    const name = newName()
+    const ran = await command(deployOne, [name, ...IMAGE, '--json'], env, moving(ROLLOUT))
+    expect(ran, ran.err).toMatchObject({ code: 0 })
+    const json = JSON.parse(ran.out)
+    expect(json).toMatchObject({ outcome: 'deployed', name, revision: { status: 'DEPLOYED' }, log: [] })
+    expect(ran.err).toContain(`${name}: created, deployment ${json.deployment_id}, revision ${json.revision.id}\n`)
+    expect(ran.err).toMatch(/^DEPLOYED +\d+\.\d s$/m)
+  })
+
+  test.each([
+    ['1 when it failed', 'failed', 1, ['QUEUED', 'AWAITING_DEPLOY', 'DEPLOYING', 'DEPLOY_FAILED']],
+    ['5 when a newer one took its place', 'superseded', 5, ['QUEUED', 'SKIPPED']],
+    ['6 when it was interrupted', 'interrupted', 6, ['QUEUED', 'INTERRUPTED']],
+  ] as const)('%s', async (_, outcome, code, statuses) => {
+    const ran = await command(deployOne, [newName(), ...IMAGE, '--json'], env, moving(statuses))
+    expect(ran, ran.err).toMatchObject({ code })
+    expect(JSON.parse(ran.out)).toMatchObject({ outcome, revision: { status: statuses.at(-1) } })
+  })
+
+  test('the last lines of the log that tells why it failed', async () => {
+    const name = newName()
+    const { out } = await command(deployOne, [name, ...IMAGE, '--no-wait', '--json'], env)
+    const { deployment_id: deploymentId, revision_id: revisionId } = JSON.parse(out)
+    await app.app.core.db.logLine.createMany({
+      data: ['build', 'deploy'].flatMap((type) =>
+        [1, 2, 3].map((n) => ({
+          deploymentId,
+          revisionId,
+          attempt: 1,
+          type: type as 'build',
+          level: 'info' as const,
+          message: `${type} line ${n}`,
+          time: new Date(),
+        })),
+      ),
+    })
+    await moveAll(revisionId, ['QUEUED', 'AWAITING_DEPLOY', 'DEPLOYING', 'DEPLOY_FAILED'])
+    const ran = await command(waitForRevision, [name], env)
+    expect(ran).toMatchObject({ code: 1, out: '' })
+    expect(ran.err).toContain('  | deploy line 2\n  | deploy line 3\n')
+    expect(ran.err).not.toContain('build line')
+  })
+
+  test('2 when it was called wrongly, or the server finds something wrong', async () => {
+    const twoKinds = await command(deployOne, [newName(), ...IMAGE, '--repo', 'https://git.example.com/a/b'], env)
+    expect(twoKinds).toMatchObject({ code: 2, err: 'Only one of --repo, --image and --dir.\n' })
+    const nothing = await command(deployOne, [newName(), '--json'], env)
+    expect(nothing).toMatchObject({ code: 2, err: expect.stringContaining('say what it is made of') })
+    expect(JSON.parse(nothing.out)).toMatchObject({ outcome: 'usage', error: { code: 'USAGE' } })
+    const image = await command(deployOne, [newName(), '--image', 'no image', '--json'], env)
+    expect(image).toMatchObject({ code: 2, err: expect.stringContaining('source_revision_config.image_uri: ') })
+    expect(JSON.parse(image.out)).toMatchObject({ outcome: 'usage', error: { code: 'VALIDATION_FAILED', status: 422 } })
+  })
+
+  test('3 for a key that is missing, unknown or whose role is too low', async () => {
+    for (const key of ['', 'cpk_unknown', app.keys.viewer])
+      expect(await command(deployOne, [newName(), ...IMAGE], { ...env, CONTROL_PLANE_API_KEY: key })).toMatchObject({
+        code: 3,
+        out: '',
+      })
+  })
+
+  test('4 when the time is up, and says how to wait on', async () => {
+    const ran = await command(deployOne, [newName(), ...IMAGE, '--timeout', '0.5', '--json'], env)
+    expect(ran).toMatchObject({ code: 4, err: expect.stringContaining('To wait on: npm run cli -- wait ') })
+    expect(JSON.parse(ran.out)).toMatchObject({ outcome: 'running', revision: { status: 'CREATING' } })
+  })
+
+  test('7 when nobody answers', async () => {
+    const ran = await command(deployOne, [newName(), ...IMAGE, '--retry-for', '0.2', '--json'], {
+      ...env,
+      PILOTHOUSE_URL: 'http://127.0.0.1:9',
+    })
+    expect(ran.code).toBe(7)
+    expect(JSON.parse(ran.out)).toMatchObject({ outcome: 'unreachable', error: { code: 'UNREACHABLE' } })
+  })
+})
+
+describe('deploy sends', () => {
+  test('of an update only what was named', async () => {
+    const name = newName()
+    const repo = [
+      '--repo',
+      'https://git.example.com/acme/agent',
+      '--ref',
+      'main',
+      '--config',
+      'graph.json',
+      '--no-wait',
+    ]
+    await command(deployOne, [name, ...repo, '--build-on-push'], env)
+    const updated = await command(deployOne, [name, '--ref', 'next', '--no-wait', '--json'], env)
+    expect(updated, updated.err).toMatchObject({ code: 0 })
+    expect(await deploymentOf(name)).toMatchObject({
+      source_config: { integration_id: app.tenant.integrationId, build_on_push: true },
+      source_revision_config: { repo_ref: 'next', graph_config_path: 'graph.json' },
+    })
+    // the name alone: the newest commit of what is stored
+    const again = await command(deployOne, [name, '--no-wait', '--json'], env)
+    expect(JSON.parse(again.out).revision_id).not.toBe(JSON.parse(updated.out).revision_id)
+    expect((await deploymentOf(name)).source_revision_config.repo_ref).toBe('next')
+  })
+
+  test('secrets from the environment and from a file, keeps the others, and shows no value', async () => {
+    const name = newName()
+    const folder = mkdtempSync(path.join(os.tmpdir(), 'pilothouse-secrets-'))
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    writeFileSync(path.join(folder, 'env'), 'FROM_FILE="canary file"\n# a comment\nSECOND=canary2\n')
+    const first = await command(
+      deployOne,
+      [name, ...IMAGE, '--secret', 'TOKEN', '--secrets-file', path.join(folder, 'env'), '--no-wait', '--json'],
+      { ...env, TOKEN: 'canary env' },
+    )
+    const second = await command(
+      deployOne,
+      [name, '--secret', 'TOKEN', '--unset-secret', 'SECOND', '--no-wait', '--json'],
+      { ...env, TOKEN: 'canary new' },
+    )
+    expect([first.code, second.code], first.err + second.err).toEqual([0, 0])
+    expect((await deploymentOf(name)).secrets).toEqual([
+      { name: 'FROM_FILE', value: 'canary file' },
+      { name: 'TOKEN', value: 'canary new' },
+    ])
+    const status = await command(showStatus, [name, '--json'], {
+      ...env,
+      CONTROL_PLANE_API_KEY: app.keys.secretsReader,
+    })
+    const wrong = await command(deployOne, [name, '--secret', 'TOKEN=canary', '--no-wait'], env)
+    expect(wrong.code).toBe(2)
+    const shown = JSON.stringify([first, second, status, wrong])
+    for (const secret of ['canary file', 'canary env', 'canary new', 'canary2', '=canary', app.keys.deployer])
+      expect(shown).not.toContain(secret)
+  })
+
+  test('a local folder, without what git ignores', async () => {
+    const folder = mkdtempSync(path.join(os.tmpdir(), 'pilothouse-folder-'))
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    mkdirSync(path.join(folder, 'node_modules/left-pad'), { recursive: true })
+    for (const file of ['.gitignore', 'graph.json', 'server.js', '.env', 'node_modules/left-pad/index.js'])
+      writeFileSync(path.join(folder, file), file === '.gitignore' ? '.env\nnode_modules\n' : 'x')
+    expect(await packedFiles(folder)).toEqual(['.env', '.gitignore', 'graph.json', 'server.js'])
+    execFileSync('git', ['init', '--quiet', folder])
+    expect(await packedFiles(folder)).toEqual(['.gitignore', 'graph.json', 'server.js'])
+
+    const name = newName()
+    const ran = await command(deployOne, [name, '--dir', folder, '--config', 'graph.json', '--no-wait', '--json'], env)
+    expect(ran, ran.err).toMatchObject({ code: 0 })
+    const { source, latest_revision_id, source_revision_config } = await deploymentOf(name)
+    expect(source).toBe('internal_source')
+    expect(latest_revision_id).toBe(JSON.parse(ran.out).revision_id)
+    expect(source_revision_config).toMatchObject({
+      graph_config_path: 'graph.json',
+      source_tarball_path: expect.any(String),
+    })
+    expect(ran.err).not.toContain('/uploads/')
+  })
+})
+
+async function packedFiles(folder: string): Promise<string[]> {
+  const packed = await pack(folder)
+  const files: string[] = []
+  await list({
+    file: packed.file,
+    onReadEntry: ({ type, path: name }) => type === 'File' && files.push(name.replace(/^\.\//, '')),
+  })
+  await packed.remove()
+  return files.sort()
+}
+
+test('a command that is made to wait says so, and goes on', async () => {
+  const { url } = await troubled(app.url, [{ status: 503, headers: { 'retry-after': '0' }, body: 'busy' }], {
+    reads: true,
+  })
+  const ran = await command(deployOne, [newName(), ...IMAGE, '--no-wait'], { ...env, PILOTHOUSE_URL: url })
+  expect(ran, ran.err).toMatchObject({ code: 0, err: expect.stringMatching(/Trying again in 0\.\d s\.$/m) })
+})
+
+test('wait finds the newest rollout that is under way, also one of an older revision', async () => {
+  const name = newName()
+  const made = JSON.parse((await command(deployOne, [name, ...IMAGE, '--json'], env, moving(ROLLOUT))).out)
+  const second = await command(
+    deployOne,
+    [name, ...IMAGE, '--json'],
+    env,
+    moving([...ROLLOUT.slice(0, 3), 'DEPLOY_FAILED']),
+  )
+  expect(second.code).toBe(1)
+  expect((await command(waitForRevision, [name], env)).code).toBe(1)
+  const back = await command(rollBack, [name, '--to', made.revision.id, '--json', '--no-wait'], env)
+  expect(back, back.err).toMatchObject({ code: 0 })
+  const waiting = command(waitForRevision, [made.deployment_id, '--json'], env, (line) => {
+    if (line.startsWith('CREATING')) void moveAll(made.revision.id, ROLLOUT)
+  })
+  expect(JSON.parse((await waiting).out)).toMatchObject({ outcome: 'deployed', revision: { id: made.revision.id } })
+})
+
+test('an organization’s key names its workspace', async () => {
+  const how = { ...env, CONTROL_PLANE_API_KEY: app.keys.organization }
+  expect(await command(showStatus, ['nobody'], how)).toMatchObject({ code: 3 })
+  for (const [args, more] of [
+    [['--tenant', app.tenant.workspaceId], {}],
+    [[], { PILOTHOUSE_TENANT_ID: app.tenant.workspaceId }],
+  ] as const)
+    expect(await command(showStatus, ['nobody', ...args], { ...how, ...more })).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('There is no deployment nobody.'),
+    })
+})
+
+test('the process ends with the code of the outcome, and with 130 at once on Ctrl-C; the deployment goes on', async () => {
+  const name = newName()
+  const wrong = await cli(['deploy', name], env)
+  expect(wrong).toMatchObject({
+    code: 2,
+    stdout: '',
+    stderr: expect.stringContaining('Usage: npm run cli -- deploy NAME'),
+  })
+  const { child, output, ended } = run('src/cli/main.ts', ['deploy', name, ...IMAGE], env, ROOT)
+  await expect.poll(() => output.stderr).toMatch(/^CREATING/m)
+  child.kill('SIGINT')
+  expect(await ended).toMatchObject({ code: 130, stdout: '' })
+  const { latest_revision_id, id } = await deploymentOf(name)
+  expect((await app.rest('GET', `/v2/deployments/${id}/revisions/${latest_revision_id}`)).body.status).toBe('CREATING')
+})

@@ -1,0 +1,85 @@
+/** The client and its commands against a server of this process, and the trouble that is on the way to it. */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { buffer } from 'node:stream/consumers'
+import { onTestFinished } from 'vitest'
+import type { RemoteCommand } from '../../src/cli/remote/call.ts'
+import { CommandError, UsageError } from '../../src/cli/terminal/command.ts'
+import { type Client, type ClientOptions, createClient } from '../../src/client/index.ts'
+import type { TestApp } from '../support/app.ts'
+import { asyncListener } from '../support/async-listener.ts'
+
+/** As an admin of workspace A. */
+export const clientOf = (app: Pick<TestApp, 'url' | 'keys'>, options: Partial<ClientOptions> = {}): Client =>
+  createClient({ baseUrl: app.url, apiKey: app.keys.admin, retryForMs: 20_000, ...options })
+
+/** What becomes of a request: it gets through; its answer is lost on the way back; or somebody else answers. */
+export type Trouble = 'pass' | 'swallow' | { status: number; headers?: Record<string, string>; body?: string }
+
+/**
+ * An HTTP proxy before `target`. `plan` says what becomes of each request that is no read, in turn, then all get through; with
+ * `reads`, of reads too. Answers its URL and the requests it has seen. Ends with the test.
+ */
+export async function troubled(target: string, plan: Trouble[], { reads = false } = {}) {
+  const seen: string[] = []
+  const forward = async (request: IncomingMessage, response: ServerResponse) => {
+    const trouble = (reads || request.method !== 'GET' ? plan.shift() : undefined) ?? 'pass'
+    seen.push(`${request.method} ${new URL(request.url!, target).pathname}`)
+    const body = await buffer(request)
+    if (typeof trouble === 'object') {
+      response.writeHead(trouble.status, trouble.headers).end(trouble.body)
+      return
+    }
+    const { host: _, connection: __, ...headers } = request.headers as Record<string, string>
+    const answer = await fetch(target + request.url, {
+      method: request.method,
+      headers,
+      body: body.length > 0 ? body : undefined,
+    })
+    const text = await answer.text()
+    if (trouble === 'swallow') {
+      response.destroy()
+      return
+    }
+    const { 'content-encoding': ___, 'transfer-encoding': ____, ...kept } = Object.fromEntries(answer.headers)
+    response.writeHead(answer.status, kept).end(text)
+  }
+  const server = createServer(asyncListener(forward))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, seen }
+}
+
+export interface Ran {
+  code: number
+  /** stdout */
+  out: string
+  /** stderr, the last message included */
+  err: string
+}
+
+/** Runs a command as the process would, with what it prints. `onLine`: told of each line of its progress. */
+export async function command(
+  { call }: RemoteCommand,
+  args: string[],
+  env: Record<string, string>,
+  onLine: (line: string) => void = () => {},
+): Promise<Ran> {
+  const ran: Ran = { code: 0, out: '', err: '' }
+  const io = {
+    env,
+    out: (text: string) => {
+      ran.out += text
+    },
+    err: (text: string) => {
+      ran.err += text
+      onLine(text)
+    },
+  }
+  await call(args, io).catch((error) => {
+    if (!(error instanceof UsageError || error instanceof CommandError)) throw error
+    ran.err += `${error.message}\n`
+    ran.code = error instanceof UsageError ? 2 : error.exitCode
+  })
+  return ran
+}
