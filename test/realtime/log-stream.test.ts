@@ -318,6 +318,28 @@ test('without a single NOTIFY lines come by the poll', async () => {
   await stream.return!()
 })
 
+test('connections that break cost no line', async () => {
+  const stream = await follow()
+  await print(['a'])
+  expect(await next(stream, 1)).toEqual(['a'])
+  await asAdmin(domain.url, (admin) =>
+    admin.query(
+      'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
+    ),
+  )
+  const printed = (message: string) =>
+    until(() =>
+      print([message]).then(
+        () => true,
+        () => false,
+      ),
+    )
+  await printed('b')
+  await printed('c')
+  expect(await next(stream, 2)).toEqual(['b', 'c'])
+  await stream.return!()
+})
+
 /** As JSON, for outlets. */
 const JSON_FORM: Rendering<Line> = {
   key: 'json',

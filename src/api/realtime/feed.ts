@@ -9,7 +9,7 @@ import type { Outlet, Rendering } from './frames.ts'
 import { Group } from './group.ts'
 import type { LogKind } from './log-kind.ts'
 import { Pace } from './pace.ts'
-import { Reader } from './reader.ts'
+import { type ReadBudget, Reader } from './reader.ts'
 import { type Beginning, type Selection, Stream } from './stream.ts'
 import { Subscriber } from './subscriber.ts'
 import { Topic, type Watcher } from './topic.ts'
@@ -21,6 +21,8 @@ export interface FeedOptions {
   /** the server stops */
   stopping: AbortSignal
   clock: () => Date
+  /** connections that it may take; absent: those of the events */
+  budget?: ReadBudget
   /** items were handed out; the last one was so many seconds old */
   relayed?: (seconds: number) => void
   /** somebody needs a log, for the first time after nobody did */
@@ -67,7 +69,7 @@ export class Feed<Item, Scope = unknown> {
     this.kind = kind
     this.capacity = options.capacity
     this.#options = options
-    this.#reader = new Reader(options.log, `the ${kind.name}`, options.stopping)
+    this.#reader = new Reader(options.log, `the ${kind.name}`, options.stopping, options.budget)
   }
 
   /** Whether any log is needed. */

@@ -6,6 +6,7 @@ import type { Db } from '../../domain/context/context.ts'
 import type { EventScope, StoredEvent } from '../../domain/events/read.ts'
 import { type LogName, readLogStates } from '../../domain/logs/follow.ts'
 import type { Feed } from './feed.ts'
+import type { Reader } from './reader.ts'
 
 interface Followed {
   name: LogName
@@ -16,6 +17,7 @@ interface Followed {
 
 export interface LogEndsOptions {
   db: Db
+  reader: Reader
   events: Feed<StoredEvent, EventScope>
   /** ms */
   pollEvery: number
@@ -83,8 +85,8 @@ export class LogEnds {
       const due = [...this.#due]
       this.#due.clear()
       const names = due.map(({ name }) => name)
-      // while the database is away the poll tries again
-      const states = await readLogStates(this.#options.db, names).catch(() => [])
+      const { db, reader } = this.#options
+      const states = await reader.read(() => readLogStates(db, names)).catch(() => [])
       for (const [i, { over, end }] of states.entries()) {
         const waiting = over ? [...due[i]!.over] : []
         for (const call of waiting) {

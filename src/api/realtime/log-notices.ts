@@ -2,7 +2,7 @@
  * Asks the writers of the logs that are followed on this server to notify, again and again, in one statement for all. While
  * that can't be said (the database is away) the relay's poll finds what they write.
  */
-import type { Db } from '../../domain/context/context.ts'
+import type { Core } from '../../domain/context/context.ts'
 import { sayFollowed } from '../../domain/logs/followed.ts'
 
 /** ms; a third of the time for which it is good */
@@ -14,13 +14,13 @@ interface Followed {
 }
 
 export class LogNotices {
-  readonly #db: Db
+  readonly #core: Pick<Core, 'db' | 'log'>
   readonly #stopping: AbortSignal
   readonly #followed = new Map<string, Followed>()
   #timer: NodeJS.Timeout | null = null
 
-  constructor(db: Db, stopping: AbortSignal) {
-    this.#db = db
+  constructor(core: Pick<Core, 'db' | 'log'>, stopping: AbortSignal) {
+    this.#core = core
     this.#stopping = stopping
   }
 
@@ -50,7 +50,10 @@ export class LogNotices {
   }
 
   async #say(deploymentIds: readonly string[]): Promise<void> {
-    if (deploymentIds.length > 0 && !this.#stopping.aborted)
-      await sayFollowed(this.#db, deploymentIds).catch(() => undefined)
+    if (deploymentIds.length === 0 || this.#stopping.aborted) return
+    const { db, log } = this.#core
+    await sayFollowed(db, deploymentIds).catch((error) => {
+      log.warn({ err: error }, 'who writes logs can’t be asked to notify; lines come by the poll')
+    })
   }
 }

@@ -12,22 +12,43 @@ const LONGEST_PAUSE = 2_000
 /** Reads of what is past, at a time. */
 const PAST = 3
 
+/** Connections that reads may take at a time; of what is new, absent: as many as come. Readers that share one share them. */
+export interface ReadBudget {
+  past: Limit
+  live?: Limit
+}
+
 export class Reader {
   readonly #log: Log
   readonly #what: string
   readonly #stopping: AbortSignal
-  readonly #past = new Limit(PAST)
+  readonly #budget: ReadBudget
   #down = false
 
   /** `what`: in the log, `the event log`. */
-  constructor(log: Log, what: string, stopping: AbortSignal) {
+  constructor(log: Log, what: string, stopping: AbortSignal, budget: ReadBudget = { past: new Limit(PAST) }) {
     this.#log = log
     this.#what = what
     this.#stopping = stopping
+    this.#budget = budget
   }
 
   /** What `read` gives once it succeeds. An outage is logged once, and its end. Rejects with a ValidationError, and when the server stops. */
-  async read<T>(read: () => Promise<T>): Promise<T> {
+  read<T>(read: () => Promise<T>): Promise<T> {
+    const { live } = this.#budget
+    return this.#outlast(live ? () => live.run(this.#stopping, read, () => undefined) : read)
+  }
+
+  /** The same of what is past, when it is its turn. */
+  past<T>(read: () => Promise<T>): Promise<T> {
+    return this.#budget.past.run(
+      this.#stopping,
+      () => this.#outlast(read),
+      () => undefined,
+    )
+  }
+
+  async #outlast<T>(read: () => Promise<T>): Promise<T> {
     this.#stopping.throwIfAborted()
     const answer = await retry(read, {
       signal: this.#stopping,
@@ -40,15 +61,6 @@ export class Reader {
     })
     this.#up()
     return answer
-  }
-
-  /** The same of what is past, when it is its turn. */
-  past<T>(read: () => Promise<T>): Promise<T> {
-    return this.#past.run(
-      this.#stopping,
-      () => this.read(read),
-      () => undefined,
-    )
   }
 
   #fail(error: unknown): void {

@@ -19,12 +19,14 @@ import type { Core } from '../../domain/context/context.ts'
 import type { EventScope, StoredEvent } from '../../domain/events/read.ts'
 import type { Line } from '../../domain/logs/lines.ts'
 import { LogType } from '../../domain/model/rows.ts'
+import { Limit } from '../../platform/async/limit.ts'
 import { type Listening, listen } from '../../platform/postgres/listen.ts'
 import { eventLog } from './event-log.ts'
 import { Feed, type FeedOptions } from './feed.ts'
 import { type LineScope, lineLog } from './line-log.ts'
 import { LogEnds } from './log-ends.ts'
 import { LogNotices } from './log-notices.ts'
+import { type ReadBudget, Reader } from './reader.ts'
 
 export interface RelayOptions {
   core: Pick<Core, 'db' | 'log' | 'clock' | 'observer'>
@@ -73,10 +75,18 @@ export class Relay {
       ...common,
       relayed: (seconds) => this.#core.observer?.relayed(seconds),
     })
-    const lines = (type: LogType) => new Feed(lineLog(core.db, type), common)
+    // of both types, with what asks whether they are over: however many logs are followed, requests and events have theirs
+    const budget: ReadBudget = { past: new Limit(1), live: new Limit(2) }
+    const lines = (type: LogType) => new Feed(lineLog(core.db, type), { ...common, budget })
     this.lines = { build: lines(LogType.build), deploy: lines(LogType.deploy) }
-    this.logNotices = new LogNotices(core.db, this.stopping)
-    this.logEnds = new LogEnds({ db: core.db, events: this.events, pollEvery, stopping: this.stopping })
+    this.logNotices = new LogNotices(core, this.stopping)
+    this.logEnds = new LogEnds({
+      db: core.db,
+      reader: new Reader(core.log, 'the state of the followed logs', this.stopping, budget),
+      events: this.events,
+      pollEvery,
+      stopping: this.stopping,
+    })
   }
 
   /** All kinds of logs. */
