@@ -24,6 +24,7 @@ test('no subscriber loses an event, gets one twice or out of order while servers
     lease: 2,
     awhile: 500,
     revokedWithin: 30_000,
+    waiters: 3,
     each: 1,
   })
   const { delivered, ...faults } = totalOf(report)

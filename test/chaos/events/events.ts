@@ -16,6 +16,7 @@ export async function eventStreams(): Promise<boolean> {
     lease: 3,
     awhile: 2_500,
     revokedWithin: 5_000,
+    waiters: 8,
     each: 4,
   })
   print(report)

@@ -4,6 +4,7 @@ import { graphqlSse } from './subscribers/graphql-sse.ts'
 import { restPages, restSse } from './subscribers/rest.ts'
 import { slowly } from './subscribers/slow.ts'
 import { Subscriber, type SubscriberOptions } from './subscribers/subscriber.ts'
+import { webSocket } from './subscribers/websocket.ts'
 import type { Wire } from './subscribers/wire.ts'
 
 interface Kind {
@@ -19,6 +20,7 @@ interface Kind {
 const KINDS: readonly Kind[] = [
   { name: 'SSE, revisionStatusChanged', wire: graphqlSse(), status: true },
   { name: 'SSE, revisionStatusChanged, other fields', wire: graphqlSse('other'), status: true },
+  { name: 'WebSocket, revisionStatusChanged', wire: webSocket(), status: true },
   { name: 'REST, text/event-stream', wire: restSse() },
   { name: 'REST, JSON pages', wire: restPages, asks: true },
 ]
@@ -74,8 +76,12 @@ export function subscribe({ place, keys, after, deployments, each, written, stil
   const revoked = KINDS.map((kind) =>
     join(kind, { what: ', with a key that is revoked', scope: whole(kind), after, key: keys.revoked }),
   )
-  const slow: Kind = { name: 'SSE, slow readers', wire: graphqlSse('long', slowly(written, still)) }
-  for (let i = 0; i < 2; i++) join(slow, { scope: { status: true }, after, slow: true })
+  const slow: Kind[] = [
+    { name: 'SSE, slow readers', wire: graphqlSse('long', slowly(written, still)), status: true },
+    { name: 'WebSocket, slow readers', wire: webSocket(slowly(written, still)), status: true },
+    { name: 'REST, slow readers', wire: restSse(slowly(written, still)) },
+  ]
+  for (const kind of slow) join(kind, { scope: whole(kind), after, slow: true })
   return {
     all,
     revoked,

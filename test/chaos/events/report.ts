@@ -11,6 +11,8 @@ export interface Report {
   seed: number
   written: number
   kinds: Record<string, Kind>
+  /** `again`: how often one had to ask again, since its server was gone */
+  waits: { answered: number; again: number }
   /** what else is not as it must be */
   wrong: readonly string[]
   /** how often each thing happened */
@@ -35,6 +37,7 @@ export function print(report: Report): void {
     say(`${name}: ${kind.subscribers} subscribers, ${figures(kind)}`)
     if (Object.keys(kind.ends).length > 0) say(`  streams ended: ${list(kind.ends)}`)
   }
+  say(`?wait=60: ${report.waits.answered} answered, asked again ${report.waits.again} times`)
   say(`in all: ${figures(totalOf(report))}`)
   for (const what of report.wrong) say(`WRONG: ${what}`)
 }

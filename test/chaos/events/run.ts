@@ -11,6 +11,7 @@ import { random } from './random.ts'
 import type { Kind, Report } from './report.ts'
 import { revoke } from './revoked.ts'
 import { isUpToDate, judge, type Log, NONE, readLog } from './truth.ts'
+import { startWaiters } from './waiters.ts'
 import { pause, untilTrue } from './waiting.ts'
 import { prepareWriters } from './writers.ts'
 
@@ -32,6 +33,8 @@ export interface Plan {
   awhile: number
   /** ms from a revocation to the end of the last stream of its key */
   revokedWithin: number
+  /** clients that wait for the end of a revision */
+  waiters: number
   /** subscribers of each kind */
   each: number
 }
@@ -39,6 +42,8 @@ export interface Plan {
 /** ms without any delivery after which nobody gets anything any more, and in all after the last event */
 const STILL = 15_000
 const LATEST = 40_000
+/** ms for the answers that are waited for when enough was written */
+const WAITERS_HAVE = 20_000
 
 export async function run(plan: Plan): Promise<Report> {
   const began = performance.now()
@@ -85,6 +90,7 @@ async function runAt(place: Place, plan: Plan, late: () => boolean): Promise<Rep
     }
   })()
 
+  const waiters = startWaiters(place, good.key, writers.revisions, plan.waiters)
   const strike = async (fault: Fault) => {
     happened[fault] = (happened[fault] ?? 0) + 1
     await FAULTS[fault]({
@@ -112,6 +118,7 @@ async function runAt(place: Place, plan: Plan, late: () => boolean): Promise<Rep
   const took = await revoke(calls, revoked.id, population.revoked)
   if (took > plan.revokedWithin) wrong.push(`a key that was revoked had streams for ${Math.round(took)} ms`)
   await untilTrue(over)
+  await waiters.finish(AbortSignal.timeout(WAITERS_HAVE))
   counting = false
   await Promise.all([counted, writers.stop(), builds.stop()])
 
@@ -119,7 +126,18 @@ async function runAt(place: Place, plan: Plan, late: () => boolean): Promise<Rep
   await untilDelivered(population, log)
   await population.close()
   const kinds = tell(population, log)
-  return { seed: plan.seed, written: log.rows.length - begin, kinds, wrong, faults: happened, refused: calls.refused }
+  const waits = waiters.judge(log)
+  if (waits.wrong > 0) wrong.push(`${waits.wrong} who waited were answered another status than the revision ended with`)
+  if (waits.unanswered > 0) wrong.push(`${waits.unanswered} who waited were not answered`)
+  return {
+    waits,
+    seed: plan.seed,
+    written: log.rows.length - begin,
+    kinds,
+    wrong,
+    faults: happened,
+    refused: calls.refused,
+  }
 }
 
 /** Until everybody has everything, or nobody gets anything any more. */

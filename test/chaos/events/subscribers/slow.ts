@@ -1,21 +1,31 @@
 /** A reader who stands still again and again, until so much has been written that its server should have had enough. */
-import type http from 'node:http'
+import type { EventEmitter } from 'node:events'
+
+/** A response, or a WebSocket. */
+interface Pausable extends EventEmitter {
+  pause(): void
+  resume(): void
+}
+
+/** ms that it reads between two pauses */
+const READS = 500
+const LOOK = 50
 
 /** `written`: events so far; `still`: how many are written while it stands still. */
-export function slowly(written: () => number, still: number): (response: http.IncomingMessage) => void {
-  return (response) => {
-    const pause = () => {
-      if (response.destroyed) return
+export function slowly(written: () => number, still: number): (connection: Pausable) => void {
+  return (connection) => {
+    let timer = setTimeout(pause, READS)
+    connection.once('close', () => clearTimeout(timer))
+
+    function pause(): void {
+      connection.pause()
       const until = written() + still
-      response.pause()
-      const look = setInterval(() => {
-        if (written() < until && !response.destroyed) return
-        clearInterval(look)
-        response.resume()
-        // what was kept for it is read, and then some
-        response.once('data', () => setTimeout(pause, 500))
-      }, 50)
+      timer = setInterval(() => {
+        if (written() < until) return
+        clearInterval(timer)
+        connection.resume()
+        timer = setTimeout(pause, READS)
+      }, LOOK)
     }
-    response.once('data', pause)
   }
 }
