@@ -1,7 +1,7 @@
 /** How the HTTP server ends. What it answers is tested with the transports. */
 import { once } from 'node:events'
 import http from 'node:http'
-import type { AddressInfo } from 'node:net'
+import net, { type AddressInfo } from 'node:net'
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import { closeHttp, createHttp } from '../../src/api/server/http.ts'
@@ -51,4 +51,75 @@ test('a route that sees to the time of its body itself is not cut off', async ()
   const [response] = (await once(request, 'response')) as [http.IncomingMessage]
   expect(response.statusCode).toBe(200)
   await Promise.all([closeHttp(fastify, 20), closeHttp(other, 20)])
+})
+
+const GET = (path: string, headers = '') => `GET ${path} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`
+
+/** A server on which GET /slow is not answered before `answer` is called, and a connection to it. */
+async function connected() {
+  const fastify = createHttp({ log: pino({ level: 'silent' }), notReady: async () => null })
+  let answer: () => void = () => {}
+  const answered = new Promise<void>((resolve) => {
+    answer = resolve
+  })
+  fastify.get('/slow', async () => {
+    await answered
+    return 'slow'
+  })
+  return { fastify, answer, connect: () => connectTo(fastify) }
+}
+
+async function connectTo(fastify: ReturnType<typeof createHttp>) {
+  if (!fastify.server.listening) await fastify.listen({ port: 0 })
+  const socket = net.connect((fastify.server.address() as AddressInfo).port).setEncoding('utf8')
+  const heard = { text: '', socket, closed: once(socket, 'close') }
+  socket.on('data', (text) => {
+    heard.text += text
+  })
+  return heard
+}
+
+test('a WebSocket that is asked for before another answer is there ends its connection, not the server', async () => {
+  const { fastify, answer, connect } = await connected()
+  const { socket, closed } = await connect()
+  const upgrade = 'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n'
+  socket.write(GET('/slow') + GET('/graphql', upgrade))
+  await closed
+  const other = await connect()
+  other.socket.write(GET('/healthz'))
+  await expect.poll(() => other.text).toContain('"ok"')
+  other.socket.destroy()
+  answer()
+  await closeHttp(fastify, 20)
+})
+
+test('a request that waits behind another one on its connection is told when the client is gone', async () => {
+  const { fastify, answer, connect } = await connected()
+  let gone = 0
+  fastify.get('/behind', (_request, reply) => {
+    reply.hijack()
+    reply.raw.once('close', () => gone++)
+    socket.destroy()
+  })
+  const { socket } = await connect()
+  socket.write(GET('/slow') + GET('/behind') + GET('/behind'))
+  await expect.poll(() => gone).toBe(2)
+  answer()
+  await closeHttp(fastify, 20)
+})
+
+test('a request on a connection that was kept, to a server that stops, is told to come again', async () => {
+  const { fastify, answer, connect } = await connected()
+  const heard = await connect()
+  const { socket, closed } = heard
+  socket.write(GET('/slow'))
+  await once(fastify.server, 'request')
+  const stopped = closeHttp(fastify)
+  await expect.poll(() => fastify.server.listening).toBe(false)
+  socket.write(GET('/healthz'))
+  await once(fastify.server, 'request')
+  answer()
+  await Promise.all([closed, stopped])
+  const [, , second] = heard.text.split('HTTP/1.1 ')
+  expect(second).toMatch(/^503 .*retry-after: 1.*"code":"UNAVAILABLE"/is)
 })

@@ -1,5 +1,7 @@
 /** The HTTP server around the API: request ids, a log line for each request (level debug), health, and an end that hangs on no connection. */
 import { randomUUID } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import Fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
@@ -69,6 +71,8 @@ export function createHttp({
     },
     // see limitBodyTime
     requestTimeout: 0,
+    // in a form of its own; ours is below
+    return503OnClosing: false,
     requestIdHeader: false,
     // a longer part of a path is answered by the operation it is sent to, as any other that is no id
     routerOptions: { maxParamLength: 2048 },
@@ -85,7 +89,12 @@ export function createHttp({
   routeUpgrades(fastify, fastify.server)
   fastify.setErrorHandler(onError)
   fastify.decorateRequest('subject', null)
+  let closing = false
+  fastify.addHook('preClose', async () => {
+    closing = true
+  })
   fastify.addHook('onRequest', async (request, reply) => {
+    closeWithConnection(request.raw, reply.raw)
     reply.header('x-request-id', request.id)
     // also for answers that are written past Fastify (GraphQL)
     reply.raw.setHeader('x-request-id', request.id)
@@ -105,6 +114,7 @@ export function createHttp({
         'request',
       )
     })
+    if (closing) throw new DomainError('UNAVAILABLE', 'This server is stopping.', { retryAfterSeconds: 1 })
     if (request.raw.httpVersion === '1.1' && request.raw.headers.host === undefined) {
       reply.header('connection', 'close')
       throw new DomainError('MALFORMED_REQUEST', 'A request of HTTP/1.1 needs a Host header.')
@@ -140,6 +150,22 @@ export async function closeHttp(fastify: FastifyInstance, closingTime = CLOSING_
   await closed.finally(() => {
     clearInterval(idle)
     clearTimeout(limit)
+  })
+}
+
+/** Answers that wait behind another one on their connection have no socket yet, and Node does not tell them that the client is gone. */
+const waiting = new WeakMap<Socket, Set<ServerResponse>>()
+
+function closeWithConnection({ socket }: IncomingMessage, response: ServerResponse): void {
+  if (response.socket) return
+  const known = waiting.get(socket)
+  const behind = known ?? new Set<ServerResponse>()
+  behind.add(response)
+  response.once('socket', () => behind.delete(response))
+  if (known) return
+  waiting.set(socket, behind)
+  socket.once('close', () => {
+    for (const one of behind) one.emit('close')
   })
 }
 

@@ -43,7 +43,13 @@ export function routeUpgrades(fastify: FastifyInstance, server: Server): void {
     response.shouldKeepAlive = false
     response.once('finish', () => socket.end())
     socket.on('error', () => socket.destroy())
-    response.assignSocket(request.tunnel.socket)
+    try {
+      response.assignSocket(request.tunnel.socket)
+    } catch {
+      // the answer of a request before it has not been written yet: no client may ask for this so early
+      socket.destroy()
+      return
+    }
     fastify.routing(request, response)
   })
 }
