@@ -9,7 +9,7 @@ import type { Entry } from '../context/idempotency.ts'
 import { toDeleteOrSkip } from '../rows/locks.ts'
 
 /** Hours for which a repeat is answered. */
-export const HOURS = 24
+const HOURS = 24
 
 /** Whose key: two callers with equal keys know nothing of each other. */
 export interface KeyOfCaller {
@@ -24,7 +24,7 @@ export interface StoredEntry extends Entry {
 }
 
 /** The moment before which an entry was made that holds no more. */
-export const EXPIRED = Prisma.sql`now() - make_interval(hours => ${HOURS}::int)`
+const EXPIRED = Prisma.sql`now() - make_interval(hours => ${HOURS}::int)`
 
 /** By which the key is known in the memory of a server. */
 export const nameOf = ({ workspaceId, subject, key }: KeyOfCaller) => JSON.stringify([workspaceId, subject, key])

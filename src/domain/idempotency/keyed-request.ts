@@ -62,6 +62,8 @@ export class KeyedRequest implements Idempotency {
   /** positions that were asked for, and how many of them were answered from the store */
   readonly #asked = new Set<string>()
   #repeated = 0
+  /** fingerprints of this very request */
+  readonly #own = new Set<string>()
   #ended = false
 
   private constructor(ctx: RequestContext, options: KeyedRequestOptions, found: Found) {
@@ -115,7 +117,22 @@ export class KeyedRequest implements Idempotency {
   }
 
   #areOthers(entries: readonly StoredEntry[]): boolean {
-    return entries.some(({ requestHash }) => !isOf(this.#keyring, requestHash, this.#options.request))
+    // mostly one, of all writes of the request
+    const made = new Set(entries.map(({ requestHash }) => requestHash))
+    for (const known of this.#own) made.delete(known)
+    for (const requestHash of made) {
+      if (!isOf(this.#keyring, requestHash, this.#options.request)) return true
+      this.#own.add(requestHash)
+    }
+    return false
+  }
+
+  get #fingerprint(): string {
+    const [known] = this.#own
+    if (known !== undefined) return known
+    const made = fingerprint(this.#keyring, this.#options.request)
+    this.#own.add(made)
+    return made
   }
 
   #guard(position: string, keeping: Keeping): Guard {
@@ -140,8 +157,8 @@ export class KeyedRequest implements Idempotency {
       },
       close: async (sql) => {
         if (committed) return
-        const requestHash = fingerprint(this.#keyring, this.#options.request)
-        await insertEntry(sql, of, { ...(kept ?? keeping.encode(undefined)), position, requestHash })
+        const outcome = kept ?? keeping.encode(undefined)
+        await insertEntry(sql, of, { ...outcome, position, requestHash: this.#fingerprint })
       },
       committed: () => {
         committed = true
