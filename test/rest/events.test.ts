@@ -113,6 +113,10 @@ describe('The events of a deployment and of a revision', () => {
     expect((await app.call('GET', `/v2/deployments/${id}`)).status).toBe(404)
     const kept = await app.call('GET', `/v2/deployments/${id}/events`, { query: { order: 'desc', limit: 1 } })
     expect(typesIn(kept)).toEqual(['deployment.torn_down'])
+    await app.core.db.$executeRaw`DELETE FROM deployments WHERE id = ${id}::uuid`
+    const still = await app.call('GET', `/v2/deployments/${id}/events`, { query: { limit: 1 } })
+    expect(typesIn(still)).toEqual(['deployment.created'])
+    expect((await app.call('GET', `/v2/deployments/${id}/events`, { key: app.other.keys.viewer })).status).toBe(404)
   })
 
   test('are nobody else’s, and not a machine’s', async () => {
