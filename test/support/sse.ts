@@ -1,6 +1,6 @@
 /** A client of server-sent events that keeps what it was sent, for tests. */
 
-export interface SseEvent {
+interface SseEvent {
   id: string | null
   event: string
   // biome-ignore lint/suspicious/noExplicitAny: whatever the test expects
