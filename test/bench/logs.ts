@@ -18,8 +18,8 @@ import { caller, say } from './support.ts'
 
 const LINES = Number(process.env.BENCH_LOG_LINES ?? 100_000)
 const PER_SECOND = 10_000
-/** lines of one call, as a worker sends them */
-const BATCH = 100
+/** lines of one call */
+const BATCH = 250
 const FOLLOWER = fileURLToPath(new URL('./log-follower.ts', import.meta.url))
 const key = `cpk_bench_${randomBytes(16).toString('hex')}`
 const mib = (bytes: number) => `${Math.round(bytes / 2 ** 20)} MiB`
