@@ -15,6 +15,8 @@ const resolvers = {
   },
 }
 const yoga = createYoga({ schema: createSchema({ typeDefs, resolvers }), logging: false })
+// it warns of listeners of its own
+process.removeAllListeners('warning')
 process.once('disconnect', () => process.exit())
 const server = createServer((request, response) => void yoga(request, response))
 server.listen(0, '127.0.0.1', () => {

@@ -4,10 +4,11 @@
  * nothing is kept: a stream lives long, and there are thousands.
  */
 import type { ServerResponse } from 'node:http'
-import { createSourceEventStream, type ExecutionArgs, type ExecutionResult } from 'graphql'
+import { createSourceEventStream, type ExecutionArgs, type ExecutionResult, type GraphQLError } from 'graphql'
 import type { Plugin } from 'graphql-yoga'
 import type { Core } from '../../../domain/context/context.ts'
 import type { Caller } from '../../../domain/context/credential.ts'
+import { Openings } from '../../limits/openings.ts'
 import type { Visit } from '../../limits/visit.ts'
 import type { Rendering } from '../../realtime/frames.ts'
 import type { Relay } from '../../realtime/relay.ts'
@@ -17,6 +18,8 @@ import { openSse } from '../../sse/outlet.ts'
 import type { GraphQLContext } from '../builder/context.ts'
 import { graphqlForm } from './form.ts'
 import { graphqlRendering } from './rendering.ts'
+
+const EVENT_STREAM = 'text/event-stream'
 
 /** What Yoga carries from the subscription to the response. It would wrap an AsyncIterable. */
 class Begun {
@@ -43,6 +46,7 @@ export interface StreamContext {
 
 export function useStreams(core: Core, relay: Relay, heartbeat: Heartbeat): Plugin<GraphQLContext, StreamContext> {
   const form = graphqlForm(core.log)
+  const openings = new Openings()
 
   function takeOver(
     { stream, rendering, caller }: Begun,
@@ -72,6 +76,12 @@ export function useStreams(core: Core, relay: Relay, heartbeat: Heartbeat): Plug
   }
 
   return {
+    // when its body is there, and not before: somebody may take his time to send it
+    async onParams({ request, context, setResult }) {
+      const { visit } = context as StreamContext
+      if (!visit || !request.headers.get('accept')?.includes(EVENT_STREAM)) return
+      await openings.enter(visit).catch((error: GraphQLError) => setResult({ errors: [error] }))
+    },
     onSubscribe({ setSubscribeFn }) {
       setSubscribeFn(begin)
     },
@@ -79,12 +89,12 @@ export function useStreams(core: Core, relay: Relay, heartbeat: Heartbeat): Plug
       if (!(result instanceof Begun)) return
       if (serverContext.onStream) {
         serverContext.onStream(result.stream, result.rendering)
-        setResultProcessor((_result, { Response }) => new Response(null), 'text/event-stream')
+        setResultProcessor((_result, { Response }) => new Response(null), EVENT_STREAM)
         return
       }
       const response = serverContext.res
       if (response && takesEvents(request)) {
-        setResultProcessor(() => takeOver(result, response, serverContext) as never, 'text/event-stream')
+        setResultProcessor(() => takeOver(result, response, serverContext) as never, EVENT_STREAM)
       } else {
         result.stream.close()
         // 406
@@ -96,5 +106,5 @@ export function useStreams(core: Core, relay: Relay, heartbeat: Heartbeat): Plug
 
 function takesEvents(request: Request): boolean {
   const ranges = (request.headers.get('accept') ?? '*/*').toLowerCase().split(',')
-  return ranges.some((range) => ['text/event-stream', 'text/*', '*/*'].includes(range.split(';')[0]!.trim()))
+  return ranges.some((range) => [EVENT_STREAM, 'text/*', '*/*'].includes(range.split(';')[0]!.trim()))
 }
