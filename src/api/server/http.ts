@@ -165,7 +165,8 @@ function closeWithConnection({ socket }: IncomingMessage, response: ServerRespon
   if (known) return
   waiting.set(socket, behind)
   socket.once('close', () => {
-    for (const one of behind) one.emit('close')
+    // as Node does it for those that have one: also who asks later whether it is closed has to know
+    for (const one of behind) Object.assign(one, { _closed: true, destroyed: true }).emit('close')
   })
 }
 
