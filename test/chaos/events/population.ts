@@ -14,13 +14,17 @@ interface Kind {
   status?: true
   /** no stream: it asks again and again */
   asks?: true
+  /** a client who begins with the present is not told where that is */
+  silent?: true
 }
 
 /** They follow the workspace and its deployments at full speed. */
 const KINDS: readonly Kind[] = [
   { name: 'SSE, revisionStatusChanged', wire: graphqlSse(), status: true },
   { name: 'SSE, revisionStatusChanged, other fields', wire: graphqlSse('other'), status: true },
+  { name: 'SSE, events', wire: graphqlSse() },
   { name: 'WebSocket, revisionStatusChanged', wire: webSocket(), status: true },
+  { name: 'WebSocket, events', wire: webSocket(), silent: true },
   { name: 'REST, text/event-stream', wire: restSse() },
   { name: 'REST, JSON pages', wire: restPages, asks: true },
 ]
@@ -69,7 +73,7 @@ export function subscribe({ place, keys, after, deployments, each, written, stil
     for (let i = 0; i < each; i++) join(kind, { scope: whole(kind), after })
     for (const [i, deploymentId] of deployments.entries()) {
       // one of them begins with the present
-      const present = i === 1 && !kind.asks
+      const present = i === 1 && !kind.asks && !kind.silent
       join(kind, { what: ', one deployment', scope: { ...whole(kind), deploymentId }, after: present ? null : after })
     }
   }
