@@ -49,6 +49,7 @@ export async function* resumingStream(source: StreamSource): AsyncGenerator<Even
       for await (const item of itemsOf(opened)) {
         // of an interruption, too: where to go on
         if (item.id) cursor = item.id
+        if (item.event === BEGINS) continue
         if (item.event === 'complete') return
         if (item.event === 'error') throw interruption(item.data)
         patience.reset()
@@ -76,9 +77,21 @@ function interruption(data: string): PilothouseError {
   return new PilothouseError({ status: 0, code, detail, requestId: request_id })
 }
 
+/** Not an event of the server's: where the stream begins. */
+const BEGINS = 'begins'
+
+/** A stream may begin with an id alone, to go on from when nothing has come yet; the parser hands out only what has data. */
+function beginningOf(head: string): EventSourceMessage | null {
+  const block = head.slice(0, head.indexOf('\n\n'))
+  const id = /^id: (.+)$/m.exec(block)?.[1]
+  return id === undefined || /^data:/m.test(block) ? null : { id, event: BEGINS, data: '' }
+}
+
 async function* itemsOf(response: Response): AsyncGenerator<EventSourceMessage, void> {
   const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
   let items: EventSourceMessage[] = []
+  /** the text until its first block is whole; then null */
+  let head: string | null = ''
   const parser = createParser({
     maxBufferSize: LONGEST_ITEM,
     onEvent: (item) => items.push(item),
@@ -90,6 +103,12 @@ async function* itemsOf(response: Response): AsyncGenerator<EventSourceMessage, 
     const { done, value } = await withinSilence(reader.read())
     if (done) return
     parser.feed(value)
+    if (head !== null) head += value
+    if (head?.includes('\n\n')) {
+      const beginning = beginningOf(head)
+      head = null
+      if (beginning) yield beginning
+    }
     const found = items
     items = []
     yield* found

@@ -1,6 +1,7 @@
 /** docs/client.md: watching and following, while connections break. */
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import type { Event } from '../../src/client/index.ts'
+import { resumingStream } from '../../src/client/stream.ts'
 import { move, ROLLOUT } from '../realtime/support.ts'
 import { newKey, type TestApp, testApp } from '../support/app.ts'
 import { imageDeployment } from '../support/factories.ts'
@@ -120,4 +121,17 @@ test('watching what is not there is told at once', async () => {
   const nobody = '00000000-0000-4000-8000-000000000000'
   const iterator = clientOf(app).watch({ deploymentId: nobody })[Symbol.asyncIterator]()
   await expect(iterator.next()).rejects.toMatchObject({ status: 404, code: 'NOT_FOUND' })
+})
+
+test('a connection that breaks before anything has come goes on from where it began', async () => {
+  const sent = [':\nid: where-it-began\n\n', 'id: next\nevent: tag.created\ndata: {}\n\nevent: complete\ndata: {}\n\n']
+  const asked: (string | null)[] = []
+  const open = async (cursor: string | null) => {
+    asked.push(cursor)
+    return new Response(sent[asked.length - 1])
+  }
+  const seen: (string | undefined)[] = []
+  const source = { open, origin: 'http://pilothouse.test', retry: { retryForMs: 5_000 } }
+  for await (const { event } of resumingStream(source)) seen.push(event)
+  expect([asked, seen]).toEqual([[null, 'where-it-began'], ['tag.created']])
 })
