@@ -15,7 +15,7 @@ const LONGEST_WAIT = 30_000
 export class Openings {
   readonly #gate = new Gate({ most: AT_ONCE, queue: QUEUE, longestWait: LONGEST_WAIT })
 
-  /** Waits until it is its turn, which is over when the visit is. Throws UNAVAILABLE. Call it when nothing of the request is awaited any more. */
+  /** Waits until it is its turn, which is over when the visit is. Throws UNAVAILABLE. To be called when the client has sent all: nobody waits for him then. */
   async enter(visit: Visit): Promise<void> {
     const leave = await this.#gate.enter('', visit.gone)
     if (!leave)

@@ -66,8 +66,14 @@ export function useStreams(core: Core, relay: Relay, heartbeat: Heartbeat): Plug
   /** Answers the errors for which there is no stream, or the stream. */
   async function begin(args: ExecutionArgs): Promise<ExecutionResult | Begun> {
     const { schema, document, operationName, variableValues, contextValue } = args
-    const ctx = contextValue as GraphQLContext & { params?: { query?: string } }
+    const ctx = contextValue as GraphQLContext & StreamContext & { params?: { query?: string } }
     const variables = variableValues ?? {}
+    try {
+      // of HTTP alone: the visit of a WebSocket is not over with the beginning of a stream
+      if (ctx.visit && !ctx.onStream) await openings.enter(ctx.visit)
+    } catch (error) {
+      return { errors: [error as GraphQLError] }
+    }
     const stream = await createSourceEventStream({ ...args, variableValues: variables })
     if (!(stream instanceof Stream)) return stream as ExecutionResult
     const text = ctx.params?.query ?? ''
@@ -76,12 +82,6 @@ export function useStreams(core: Core, relay: Relay, heartbeat: Heartbeat): Plug
   }
 
   return {
-    // when its body is there, and not before: somebody may take his time to send it
-    async onParams({ request, context, setResult }) {
-      const { visit } = context as StreamContext
-      if (!visit || !request.headers.get('accept')?.includes(EVENT_STREAM)) return
-      await openings.enter(visit).catch((error: GraphQLError) => setResult({ errors: [error] }))
-    },
     onSubscribe({ setSubscribeFn }) {
       setSubscribeFn(begin)
     },
