@@ -125,7 +125,7 @@ function clientOf(values: Values<typeof COMMON>, env: Io['env'], say: (line: str
       apiKey,
       tenantId: values.tenant ?? (env.PILOTHOUSE_TENANT_ID || undefined),
       retryForMs: seconds('--retry-for', values['retry-for']) * 1000,
-      onRetry: (why, pauseMs) => say(`${why.message} Trying again in ${(pauseMs / 1000).toFixed(1)} s.`),
+      onRetry: notice(say),
     })
   } catch (error) {
     if (!(error instanceof TypeError)) throw error
@@ -135,6 +135,19 @@ function clientOf(values: Values<typeof COMMON>, env: Io['env'], say: (line: str
         .replace('apiKey', 'CONTROL_PLANE_API_KEY')
         .replace('tenantId', '--tenant'),
     )
+  }
+}
+
+/** ms in which the same is said once */
+const QUIET_MS = 10_000
+
+/** Says why something is tried again: each outage once, and now and then that it lasts. */
+function notice(say: (line: string) => void): (why: Error) => void {
+  let last = { message: '', at: 0 }
+  return ({ message }) => {
+    if (message === last.message && performance.now() - last.at < QUIET_MS) return
+    last = { message, at: performance.now() }
+    say(`${message} Trying again.`)
   }
 }
 
