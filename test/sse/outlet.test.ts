@@ -180,3 +180,27 @@ test('All streams get heartbeats, until they end', async () => {
   for (const outlet of outlets) outlet.end({ complete: true })
   for (const client of clients) await expect.poll(() => client.text).toMatch(/\r\n0\r\n\r\n$/)
 })
+
+test('One whose client was gone before it began gets no heartbeats, and nobody minds, also where it waited behind another answer', async () => {
+  const heartbeat = new Heartbeat(5)
+  for (const behind of [false, true]) {
+    routes['/slow'] = () => {}
+    const asked = new Promise<http.ServerResponse>((resolve) => {
+      routes['/stream'] = resolve
+    })
+    const GET = 'GET /stream HTTP/1.1\r\nHost: x'
+    const client = await connect(...(behind ? ['GET /slow HTTP/1.1\r\nHost: x', GET] : [GET]))
+    const response = await asked
+    const { socket } = response.req
+    client.socket.destroy()
+    await once(socket, 'close')
+    // as the server sees to it (api/server/http.ts)
+    if (behind) Object.assign(response, { _closed: true })
+    const outlet = openSse(response, form, heartbeat)
+    await new Promise<void>((resolve) => outlet.onGone(resolve))
+  }
+  const opened = streamAt('/stream', heartbeat)
+  const other = await connect('GET /stream HTTP/1.1\r\nHost: x')
+  await opened
+  await expect.poll(() => unchunked(other.text)).toMatch(/^(:\n\n){3}/)
+})

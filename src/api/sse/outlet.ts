@@ -60,7 +60,8 @@ class SseOutlet<Value> implements Outlet<Value> {
     response.flushHeaders()
     this.#encoding = response.chunkedEncoding ? 'chunked' : 'bare'
     response.once('close', () => this.#closed())
-    heartbeat.add(this)
+    // of a client that was gone before nobody is told again
+    if (!response.closed) heartbeat.add(this)
   }
 
   begin(cursor: string | null): void {
@@ -76,7 +77,7 @@ class SseOutlet<Value> implements Outlet<Value> {
   }
 
   beat(): void {
-    if (!this.full) this.#response.socket!.write(BEAT[this.#encoding])
+    if (!this.full) this.#response.socket?.write(BEAT[this.#encoding])
   }
 
   get full(): boolean {
