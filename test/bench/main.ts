@@ -21,6 +21,7 @@ import { manyAgents } from './many-agents.ts'
 import { streams } from './streams/main.ts'
 import { caller, say, time } from './support.ts'
 import { accessTokens } from './tokens.ts'
+import { waits } from './waits.ts'
 
 const DEPLOYMENTS = Number(process.env.BENCH_DEPLOYMENTS ?? 5_000)
 const SUBSCRIBERS = 200
@@ -183,6 +184,7 @@ try {
   await rm(dataDir, { recursive: true, force: true })
 }
 await streams()
+await waits()
 await followedLogs()
 await fairness()
 if (process.platform === 'linux') await manyAgents()

@@ -1,0 +1,128 @@
+/**
+ * A thousand calls that wait for one revision (`?wait=60`), on a server of its own with the settings that everybody has: what
+ * they cost while nothing happens, and how long it takes until the last of them is answered.
+ */
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { rm } from 'node:fs/promises'
+import http from 'node:http'
+import net, { type AddressInfo } from 'node:net'
+import os from 'node:os'
+import path from 'node:path'
+import { caller, say } from './support.ts'
+
+const WAITS = 1_000
+const IDLE_SECONDS = 10
+const SETTLING = 3_000
+const LONGEST_OPENING = 30_000
+
+export async function waits(): Promise<void> {
+  const key = `cpk_bench_${randomBytes(16).toString('hex')}`
+  const dataDir = path.join(os.tmpdir(), `pilothouse-bench-${randomBytes(4).toString('hex')}`)
+  const port = await freePort()
+  const url = `http://127.0.0.1:${port}`
+  const server = spawn(process.execPath, ['--import', 'tsx', 'src/main.ts'], {
+    env: {
+      ...process.env,
+      PORT: String(port),
+      HOST: '127.0.0.1',
+      DATA_DIR: dataDir,
+      LOG_LEVEL: 'error',
+      WORKER: 'off',
+      CONTROL_PLANE_API_KEY: key,
+    },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
+  try {
+    while (!(await isReady(url))) await pause(100)
+    await measure(url, key)
+  } finally {
+    const ended = once(server, 'exit')
+    server.kill('SIGINT')
+    await ended
+    await rm(dataDir, { recursive: true, force: true })
+  }
+}
+
+async function measure(url: string, key: string): Promise<void> {
+  const call = caller(() => url, key)
+  const { id, latest_revision_id } = await call('POST', '/v2/deployments', {
+    name: 'bench',
+    source: 'external_container',
+    source_config: {},
+    source_revision_config: { image_uri: 'registry.example.com/agent:1' },
+    secrets: [],
+  })
+  const revision = `/v2/deployments/${id}/revisions/${latest_revision_id}`
+  const before = await cpuWhileIdle(url)
+  // connections of their own, as those of a thousand pipelines
+  const agent = new http.Agent({ keepAlive: false, maxSockets: Number.POSITIVE_INFINITY })
+  const answers = Array.from({ length: WAITS }, () => answered(`${url}${revision}?wait=60`, key, agent))
+  const opening = performance.now()
+  while ((await metric(url, 'pilothouse_waits{of="people"}')) < WAITS) {
+    // longer, and the first of them would be over before the change
+    if (performance.now() - opening > LONGEST_OPENING)
+      throw new Error('this machine is too busy for the bench of waits')
+    await pause(50)
+  }
+  const during = await cpuWhileIdle(url)
+  const began = performance.now()
+  await call('POST', `${revision}/interrupt`)
+  const changed = performance.now()
+  const all = await Promise.all(answers)
+  const wrong = all.filter(({ text }) => !text.includes('"status":"INTERRUPTED"')).length
+  const last = Math.max(...all.map(({ at }) => at))
+  const ms = (from: number) => Math.round(last - from)
+  say(`${WAITS} waits: CPU of the server while nothing happens, of one core`, `${during} % (without: ${before} %)`)
+  say(
+    `${WAITS} waits: the last is answered after the change was`,
+    `${ms(changed)} (${ms(began)} after it was asked for)`,
+  )
+  if (wrong > 0) say(`${WAITS} waits: answered wrong`, String(wrong))
+}
+
+/** Percent of one core, with one decimal. */
+async function cpuWhileIdle(url: string): Promise<number> {
+  await pause(SETTLING)
+  const [began, before] = [performance.now(), await metric(url, 'process_cpu_seconds_total')]
+  await pause(IDLE_SECONDS * 1000)
+  const used = (await metric(url, 'process_cpu_seconds_total')) - before
+  return Math.round((used / (performance.now() - began)) * 1_000_000) / 10
+}
+
+async function metric(url: string, name: string): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text()
+  const line = text.split('\n').find((one) => one.startsWith(`${name} `))
+  return Number(line?.slice(name.length + 1) ?? 0)
+}
+
+/** The answer, and when all of it was there. */
+function answered(url: string, key: string, agent: http.Agent): Promise<{ text: string; at: number }> {
+  return new Promise((resolve, reject) => {
+    const request = http.get(url, { agent, headers: { 'x-api-key': key } }, (response) => {
+      let text = ''
+      response.setEncoding('utf8').on('data', (chunk: string) => {
+        text += chunk
+      })
+      response.on('end', () => resolve({ text, at: performance.now() }))
+    })
+    request.on('error', reject)
+  })
+}
+
+const isReady = (url: string) =>
+  fetch(`${url}/readyz`).then(
+    ({ ok }) => ok,
+    () => false,
+  )
+
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
+
+async function freePort(): Promise<number> {
+  const probe = net.createServer().listen(0, '127.0.0.1')
+  await once(probe, 'listening')
+  const { port } = probe.address() as AddressInfo
+  probe.close()
+  return port
+}
