@@ -1,6 +1,7 @@
 /**
- * `npm run chaos`: what may happen to servers and to their Postgres, again and again and for long, under a server and an
- * agent in use. `npm run chaos -- NAME …` runs some of it. Ends with 1 if anything is not as it must be.
+ * `npm run chaos`: what may happen to servers, connections and their Postgres while clients follow what they do, in three
+ * minutes. `npm run chaos -- NAME …` runs other scenarios, `all` every one of them: again and again and for long, under a
+ * server and an agent in use. Ends with 1 if anything is not as it must be.
  */
 import { agentScenarios } from './agents.ts'
 import { eventStreams } from './events/events.ts'
@@ -9,22 +10,27 @@ import { retryStorm } from './retries/retries.ts'
 
 export type Scenario = readonly [name: string, run: () => Promise<boolean>]
 
+const DEFAULT = 'events'
+const ALL = 'all'
+
 const scenarios: readonly Scenario[] = [
+  [DEFAULT, eventStreams],
   ['postgres', postgresRestarts],
-  ['events', eventStreams],
   ['retries', retryStorm],
   ...agentScenarios,
 ]
-const wanted = process.argv.slice(2)
-const unknown = wanted.filter((name) => !scenarios.some(([known]) => known === name))
+const named = process.argv.slice(2)
+const names = scenarios.map(([name]) => name)
+const wanted = named.includes(ALL) ? names : named.length > 0 ? named : [DEFAULT]
+const unknown = wanted.filter((name) => !names.includes(name))
 if (unknown.length > 0) {
-  console.error(`There is no ${unknown.join(', ')}: ${scenarios.map(([name]) => name).join(', ')}`)
+  console.error(`There is no ${unknown.join(', ')}: ${[...names, ALL].join(', ')}`)
   process.exit(2)
 }
 
 let well = true
 for (const [name, run] of scenarios) {
-  if (wanted.length > 0 && !wanted.includes(name)) continue
+  if (!wanted.includes(name)) continue
   console.log(`\n${name}`)
   const right = await run().catch((error: Error) => {
     console.log(`  ${error.stack}`)

@@ -1,6 +1,7 @@
 /** GraphQL over WebSocket as the reference client (graphql-ws) and less careful ones see it. */
 import { once } from 'node:events'
 import http from 'node:http'
+import { text } from 'node:stream/consumers'
 import { type Client, createClient } from 'graphql-ws'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
@@ -296,10 +297,8 @@ function fetchWith(headers: Record<string, string>, method: string, path = '/gra
       method,
       headers: { ...headers, ...(body ? { 'content-type': 'application/json', 'content-length': body.length } : {}) },
     })
-    request.on('error', reject).on('response', async (response) => {
-      let text = ''
-      for await (const chunk of response) text += chunk
-      resolve({ status: response.statusCode!, body: text })
+    request.on('error', reject).on('response', (response) => {
+      text(response).then((body) => resolve({ status: response.statusCode!, body }), reject)
     })
     request.end(body)
   })

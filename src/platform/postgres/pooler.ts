@@ -6,7 +6,7 @@
 import pg from 'pg'
 
 /** A pooler that we can't work with as it is. `message` is for the operator. */
-export class PoolerError extends Error {}
+class PoolerError extends Error {}
 
 const CONNECT_MS = 30_000
 const ANSWER_MS = 10_000

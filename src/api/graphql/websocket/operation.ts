@@ -13,7 +13,7 @@ import type { Peer } from './peer.ts'
 import { visitOf } from './visit.ts'
 
 /** What goes with the request of an operation. */
-export interface OperationContext {
+interface OperationContext {
   requestId: string
   visit: Visit
   /** takes the stream of a subscription */

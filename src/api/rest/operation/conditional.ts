@@ -33,7 +33,7 @@ export interface Conditional {
 }
 
 /** The bytes that are sent, and the tag of just them. */
-export interface Representation {
+interface Representation {
   body: Buffer
   tag: string
 }
@@ -42,7 +42,7 @@ export interface Representation {
 const made = new WeakMap<object, { schema: z.ZodType; rights: string; representation: Representation }[]>()
 
 /** `source` as it is sent to this caller: what `schema` is of. Made once for all with the same rights who share a source. */
-export function represent(schema: z.ZodType, source: unknown, ctx: RequestContext): Representation {
+function represent(schema: z.ZodType, source: unknown, ctx: RequestContext): Representation {
   const { organizationId, role, secretsRead } = ctx.actor
   const rights = `${organizationId} ${ctx.workspace.id} ${role} ${secretsRead}`
   const those = made.get(source as object) ?? []
@@ -59,7 +59,7 @@ function make(schema: z.ZodType, source: unknown, ctx: RequestContext): Represen
 }
 
 /** The strong tag of a body. `edit`: which edit of the resource it shows, where callers edit it. */
-export function entityTag(body: Buffer, edit?: number): string {
+function entityTag(body: Buffer, edit?: number): string {
   // 128 bits are plenty
   const digest = hash('sha256', body, 'hex').slice(0, 32)
   return edit === undefined ? `"${digest}"` : `"${edit}-${digest}"`
@@ -76,7 +76,7 @@ export function newsFor(
 }
 
 /** Whether the caller of a GET lacks what `tag` is of: weak comparison (RFC 9110, 13.1.2). `tags`: of If-None-Match. */
-export function noneMatch(tags: Tags | undefined, tag: string): boolean {
+function noneMatch(tags: Tags | undefined, tag: string): boolean {
   if (tags === undefined) return true
   return tags !== '*' && !tags.some(({ opaque }) => `"${opaque}"` === tag)
 }

@@ -3,7 +3,7 @@ import http from 'node:http'
 import { StringDecoder } from 'node:string_decoder'
 import { CUT, type End, NO_ANSWER } from './wire.ts'
 
-export interface Message {
+interface Message {
   event: string
   /** the last one that was said */
   id: string | null
