@@ -10,7 +10,7 @@ export async function eventStreams(): Promise<boolean> {
     seed: Number(process.env.CHAOS_SEED ?? Date.now() % 1_000_000),
     events: EVENTS,
     pace: 40_000,
-    atMost: 115_000,
+    atMost: 100_000,
     faults: Object.keys(FAULTS) as Fault[],
     writers: { called: 3, moved: 4, built: 2 },
     lease: 3,

@@ -128,7 +128,7 @@ async function runAt(place: Place, plan: Plan, late: () => boolean): Promise<Rep
   const kinds = tell(population, log)
   const waits = waiters.judge(log)
   if (waits.wrong > 0) wrong.push(`${waits.wrong} who waited were answered another status than the revision ended with`)
-  if (waits.unanswered > 0) wrong.push(`${waits.unanswered} who waited were not answered`)
+  if (waits.forgotten > 0) wrong.push(`${waits.forgotten} who waited were not answered when the revision had ended`)
   return {
     waits,
     seed: plan.seed,

@@ -11,6 +11,8 @@ interface Row {
   revisionId: string | null
   to: string | null
   attempt: number | null
+  /** ms */
+  at: number
 }
 
 export interface Log {
@@ -37,7 +39,7 @@ export async function readLog(place: Place): Promise<Log> {
   const [workspace] = await place.rows<{ id: string }>('SELECT id::text FROM workspaces')
   const rows = await place.rows<Row>(
     `SELECT sequence::int, type, deployment_id::text AS "deploymentId", revision_id::text AS "revisionId",
-            to_status::text AS "to", attempt FROM events ORDER BY sequence`,
+            to_status::text AS "to", attempt, extract(epoch FROM occurred_at)::float8 * 1000 AS at FROM events ORDER BY sequence`,
   )
   const gap = rows.find(({ sequence }, i) => sequence !== i + 1)
   if (gap) throw new Error(`the log has a gap before ${gap.sequence}`)

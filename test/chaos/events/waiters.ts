@@ -9,8 +9,11 @@ const LONGEST = 70_000
 export interface Waiters {
   /** Nothing is waited for any more but what already is. Resolves when that was answered, or with `signal`. */
   finish(signal: AbortSignal): Promise<void>
-  /** How many were answered, and how many of these with something else than what the log says of the revision's end. */
-  judge(log: Log): { answered: number; wrong: number; unanswered: number; again: number }
+  /**
+   * How many were answered; how many of these with something else than what the log says of the revision's end; and how many
+   * were not, although it had ended for a while.
+   */
+  judge(log: Log): { answered: number; wrong: number; forgotten: number; again: number }
 }
 
 interface Answer {
@@ -27,7 +30,7 @@ export function startWaiters(
   const answers: Answer[] = []
   const leaving = new AbortController()
   let finishing = false
-  let unanswered = 0
+  const unanswered: { id: string; givenUp: number }[] = []
   let again = 0
 
   async function wait(first: number): Promise<void> {
@@ -35,7 +38,7 @@ export function startWaiters(
       const revision = revisions.at(-1)
       const status = revision && (await ended(revision, first))
       if (status) answers.push({ revisionId: revision.id, status })
-      else if (revision) unanswered++
+      else if (revision) unanswered.push({ id: revision.id, givenUp: Date.now() })
       else await pause(50)
     }
   }
@@ -68,13 +71,17 @@ export function startWaiters(
       await Promise.all(running)
     },
     judge({ rows }) {
-      const last = new Map(
-        rows.flatMap(({ revisionId, to }): [string, string][] => (revisionId && to ? [[revisionId, to]] : [])),
-      )
-      const wrong = answers.filter(({ revisionId, status }) => last.get(revisionId) !== status).length
-      return { answered: answers.length, wrong, unanswered, again }
+      const last = new Map(rows.flatMap((row) => (row.revisionId && row.to ? [[row.revisionId, row] as const] : [])))
+      const wrong = answers.filter(({ revisionId, status }) => last.get(revisionId)?.to !== status).length
+      const forgotten = unanswered.filter(({ id, givenUp }) => {
+        const end = last.get(id)
+        return end && TERMINAL.test(end.to!) && end.at < givenUp - AWHILE
+      }).length
+      return { answered: answers.length, wrong, forgotten, again }
     },
   }
 }
 
+/** ms in which an answer comes also on a busy machine */
+const AWHILE = 5_000
 const TERMINAL = /^(DEPLOYED|SKIPPED|INTERRUPTED|\w+_FAILED)$/
