@@ -46,7 +46,8 @@ export function startWaiters(
   /** With whichever server, as often as it takes. Null: it was given up. */
   async function ended({ id, deploymentId }: (typeof revisions)[number], first: number): Promise<string | null> {
     for (let turn = first; !leaving.signal.aborted; turn++) {
-      const { url } = place.servers[turn % place.servers.length]!
+      // past the proxy: on a connection that went silent nothing is ever answered, whoever is at fault
+      const { direct: url } = place.servers[turn % place.servers.length]!
       try {
         const response = await fetch(`${url}/v2/deployments/${deploymentId}/revisions/${id}?wait=60`, {
           headers: { 'x-api-key': key },
