@@ -214,7 +214,8 @@ describe('what is not in order', () => {
     const twice = await acknowledged()
     twice.say({ type: 'connection_init', payload: {} })
     expect((await twice.closed).code).toBe(4429)
-    for (const nonsense of ['{', '[]', '{"type":"nonsense"}', '{"type":"subscribe"}']) {
+    const ofServers = ['{"type":"connection_ack"}', '{"type":"next","id":"1","payload":{"data":{}}}']
+    for (const nonsense of ['{', '[]', '{"type":"nonsense"}', '{"type":"subscribe"}', ...ofServers]) {
       const wrong = await acknowledged()
       wrong.socket.send(nonsense)
       expect((await wrong.closed).code).toBe(4400)

@@ -78,15 +78,13 @@ describe('the refusal', () => {
     expect(violations(await app.call('DELETE', path, { query }))).toEqual(['query.wait extra_forbidden'])
   })
 
-  test('holds for what is not built: nobody waits or follows without noticing that it is not done', async () => {
-    const { id, latest_revision_id: revision } = await app.create()
+  test('holds for what other calls take: nobody waits or follows without noticing that it is not done', async () => {
+    const { id } = await app.create()
     const path = `/v2/deployments/${id}`
-    expect(violations(await app.call('GET', path, { query: { wait: 1 } }))).toEqual(['query.wait extra_forbidden'])
-    expect(violations(await app.call('GET', `${path}/revisions/${revision}`, { query: { wait: 1 } }))).toEqual([
-      'query.wait extra_forbidden',
-    ])
-    const logs = await app.call('GET', `${path}/revisions/${revision}/logs`, { query: { type: 'build', follow: true } })
-    expect(violations(logs)).toEqual(['query.follow extra_forbidden'])
+    for (const lists of ['/v2/deployments', `${path}/revisions`, `${path}/events`])
+      expect(violations(await app.call('GET', lists, { query: { wait: 1 } }))).toEqual(['query.wait extra_forbidden'])
+    const followed = await app.call('GET', `${path}/events`, { query: { follow: true } })
+    expect(violations(followed)).toEqual(['query.follow extra_forbidden'])
   })
 
   test('changes nothing: a PATCH and a DELETE with one are not carried out', async () => {

@@ -6,6 +6,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { operations } from '../../src/api/rest/operations.ts'
+import { eventCursor } from '../../src/domain/events/cursor.ts'
 import { agentKey, listener, listenerKey } from '../support/factories.ts'
 import { storedAuthorization, storedConnection, storedProvider, storedToken } from '../support/oauth-tokens.ts'
 import { bodies, putStatus, type RestApp, restApp } from './support.ts'
@@ -179,8 +180,15 @@ describe.each(['sibling', 'other'] as const)('an admin of the %s workspace', (st
         ...(await app.core.db.listener.findMany({ where })),
         ...(await app.core.db.oAuthProvider.findMany({ where: { organizationId } })),
       ]
-      const own = [integrationId, ...made.map(({ id }) => id)]
-      expect(named ? list : list.filter((item: { id: string }) => !own.includes(item.id))).toEqual([])
+      const own = [integrationId, ...made.map(({ id }) => id), ...(await cursorsOf(app[stranger].workspaceId))]
+      const isOwn = ({ id, cursor }: { id?: string; cursor?: string }) => own.includes(id ?? cursor!)
+      expect(named ? list : list.filter((item: object) => !isOwn(item))).toEqual([])
     },
   )
 })
+
+/** Of all events of a workspace's log. */
+async function cursorsOf(workspaceId: string): Promise<string[]> {
+  const events = await app.core.db.event.findMany({ where: { workspaceId } })
+  return events.map(eventCursor)
+}

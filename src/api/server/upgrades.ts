@@ -21,7 +21,8 @@ const PATHS: readonly string[] = ['/graphql']
 export class UpgradableMessage extends IncomingMessage {
   declare private asked: boolean
   get upgrade(): boolean {
-    return this.asked && isWebSocket(this)
+    // what CONNECT asks for is refused elsewhere: it has no answer that HTTP could go on behind
+    return this.asked && (this.method === 'CONNECT' || isWebSocket(this))
   }
   set upgrade(asked: boolean) {
     this.asked = asked

@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { type ExecutionArgs, GraphQLError, Kind, OperationTypeNode } from 'graphql'
-import { CloseCode, makeServer } from 'graphql-ws'
+import { CloseCode, MessageType, makeServer } from 'graphql-ws'
 import type { WebSocket } from 'ws'
 import type { CredentialWatch } from '../../../domain/context/credential.ts'
 import { asUnavailable } from '../../../domain/core/database-failure.ts'
@@ -129,7 +129,9 @@ export function openConnection(options: ConnectionOptions): Connection {
         socket.on('message', (data, isBinary) => {
           if (!peer.talked()) return
           if (isBinary) return peer.close(CloseCode.BadRequest, 'Messages are texts.')
-          received(String(data)).catch((error: unknown) => {
+          const text = String(data)
+          received(text).catch((error: unknown) => {
+            if (isOfServer(text)) return peer.close(CloseCode.BadRequest, 'Only a server sends messages of this type.')
             log.error({ err: error }, 'a message of a WebSocket could not be handled')
             peer.close(CloseCode.InternalServerError, 'Internal error')
           })
@@ -161,6 +163,12 @@ export function openConnection(options: ConnectionOptions): Connection {
       }, ms).unref()
     },
   }
+}
+
+/** Messages that the protocol gives to servers alone: graphql-ws takes one from a client for a mistake of its own. */
+function isOfServer(text: string): boolean {
+  const { type } = JSON.parse(text) as { type?: unknown }
+  return type === MessageType.ConnectionAck || type === MessageType.Next || type === MessageType.Error
 }
 
 function tooMany(): GraphQLError {
