@@ -1,5 +1,6 @@
 /** The client and its commands against a server of this process, and the trouble that is on the way to it. */
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { once } from 'node:events'
+import http, { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { onTestFinished } from 'vitest'
@@ -30,19 +31,17 @@ export async function troubled(target: string, plan: Trouble[], { reads = false 
       response.writeHead(trouble.status, trouble.headers).end(trouble.body)
       return
     }
-    const { host: _, connection: __, ...headers } = request.headers as Record<string, string>
-    const answer = await fetch(target + request.url, {
-      method: request.method,
-      headers,
-      body: body.length > 0 ? body : undefined,
-    })
-    const text = await answer.text()
+    // of node:http, on a connection of its own: what the client under test does to fetch's is not to be met here
+    const { method, headers } = request
+    const asked = http.request(target + request.url, { method, headers, agent: false }).end(body)
+    const [answer] = (await once(asked, 'response')) as [IncomingMessage]
+    const text = await buffer(answer)
     if (trouble === 'swallow') {
       response.destroy()
       return
     }
-    const { 'content-encoding': ___, 'transfer-encoding': ____, ...kept } = Object.fromEntries(answer.headers)
-    response.writeHead(answer.status, kept).end(text)
+    const { connection: _, 'transfer-encoding': __, ...kept } = answer.headers
+    response.writeHead(answer.statusCode!, kept).end(text)
   }
   const server = createServer(asyncListener(forward))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
