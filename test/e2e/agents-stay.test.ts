@@ -127,7 +127,9 @@ describe.skipIf(process.platform !== 'linux')('its supervisor is killed:', () =>
         ({ ok }) => ok,
         () => false,
       )
-    await found(async () => supervisorsOf(place.dataDir)[0]?.[which] !== processes![which] && (await answers()))
+    // there is a moment without any, in which what is left of the killed one still answers
+    const another = () => ![undefined, processes![which]].includes(supervisorsOf(place.dataDir)[0]?.[which])
+    await found(async () => another() && (await answers()))
     const report = await inUse(agent, async () => {})
     expect(report).toMatchObject(noFailure)
   })
