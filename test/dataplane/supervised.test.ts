@@ -50,9 +50,9 @@ test('a supervisor that is killed is started again at once, with its agent', asy
   const url = await deploy(claim, await built(claim))
   const before = await pidOf(url)
   await killSupervisor(place, claim)
-  const after = await eventually(() => pidOf(url).catch(() => 0), 30_000)
-  expect(after).toBeGreaterThan(0)
-  expect(after).not.toBe(before)
+  // for a moment what is left of it still answers
+  const another = () => pidOf(url).then((pid) => pid !== before && pid > 0)
+  expect(await eventually(() => another().catch(() => false), 30_000)).toBe(true)
   expect(alive(before)).toBe(false)
 })
 
