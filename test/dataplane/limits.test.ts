@@ -252,7 +252,7 @@ describe('files', () => {
     await expect
       .poll(() => said, seconds)
       .toMatchObject([
-        { exceeded: { reason: 'DISK_LIMIT', message: expect.stringMatching(/hold [67] MB.* 4 MB/) }, fatal: true },
+        { exceeded: { reason: 'DISK_LIMIT', message: expect.stringMatching(/hold [4-7] MB.* 4 MB/) }, fatal: true },
       ])
   })
 })
