@@ -60,6 +60,7 @@ export async function createCore(config: Config, log: Logger, clock?: () => Date
     const tarballs = await createStorage({ config, keyring, publicUrl: () => core.publicUrl() })
     const core: Core = {
       db: database.prisma,
+      query: database.query,
       renew: database.renew,
       deploymentQueue: createWriteQueue(),
       workspaceQueue: createWorkspaceQueue(config.DATABASE_POOL),

@@ -20,6 +20,7 @@ const keyring = new KeyRing([['test', Buffer.alloc(32, 1)]])
 const database = connectDatabase({ url: options.adminUrl, poolSize: 5 })
 const core: Core = {
   db: database.prisma,
+  query: database.workerQuery,
   renew: database.renew,
   deploymentQueue: createWriteQueue(),
   workspaceQueue: createWorkspaceQueue(10),

@@ -49,6 +49,7 @@ export async function testDomain(settings: Partial<DomainSettings> = {}): Promis
   const dataDir = await mkdtemp(path.join(os.tmpdir(), 'pilothouse-domain-'))
   const core: Core = {
     db: database.prisma,
+    query: database.query,
     renew: database.renew,
     deploymentQueue: createWriteQueue(),
     workspaceQueue: createWorkspaceQueue(10),

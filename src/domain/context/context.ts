@@ -29,6 +29,12 @@ import type { WriteQueue } from './write-queue.ts'
 export type Db = PrismaClient
 export type Sql = Prisma.TransactionClient
 
+/** A statement that is planned once on each connection, under a name that no other text has. Its values are `$1`, `$2` … */
+export interface Statement {
+  name: string
+  text: string
+}
+
 /** Settings that domain rules depend on. */
 export interface DomainSettings {
   /** which sources are offered: `cloud` → gitprovider, `self_hosted` → external_container */
@@ -48,6 +54,8 @@ export interface DomainSettings {
 /** The installation: what there is without a caller. Work of the system itself (leases, sweeps) needs no more. */
 export interface Core {
   db: Db
+  /** Runs a hot read past Prisma, in no transaction; rows as `pg` reads them. Through databaseFailure() its errors mean the same. */
+  query<Row>(statement: Statement, values: readonly unknown[]): Promise<Row[]>
   /** renews leases: on connections of their own, which nothing else may use */
   renew<Row>(statement: Prisma.Sql): Promise<Row[]>
   /** for writers of one deployment */

@@ -9,11 +9,24 @@ import type { Log } from '../log/log.ts'
 import { WatchedPool } from './connection.ts'
 import { createOutage } from './outage.ts'
 
+/** A statement that is planned once on each connection, under a name that no other text has. Its values are `$1`, `$2` … */
+export interface Statement {
+  name: string
+  text: string
+}
+
+/** Runs a statement past Prisma, in no transaction, and answers its rows as `pg` reads them. Throws what `pg` throws (core/database-failure.ts). */
+export type Query = <Row>(statement: Statement, values: readonly unknown[]) => Promise<Row[]>
+
 export interface Database {
   /** for requests */
   prisma: PrismaClient
+  /** for hot reads of requests, on the same connections */
+  query: Query
   /** for what the server does by itself: its worker, sweeps, jobs */
   worker: PrismaClient
+  /** as `query`, on the worker's connections */
+  workerQuery: Query
   /** for the renewal of leases, which is one short statement, and nothing else: it must not wait for anything */
   renew<Row>(statement: Prisma.Sql): Promise<Row[]>
   /** that of requests */
@@ -123,7 +136,9 @@ export function connectDatabase({
   const worker = client(pools.worker, WORKER)
   return {
     prisma,
+    query: queryOn(pools.api, pooled !== undefined),
     worker,
+    workerQuery: queryOn(pools.worker, pooled !== undefined),
     pool: pools.api,
     health: pools.health,
     pools,
@@ -152,6 +167,14 @@ function client(pool: pg.Pool, { connect, transaction }: Limits): PrismaClient {
     // the pool's own limit comes first, and tells more
     transactionOptions: { maxWait: connect + SILENCE, timeout: transaction },
   })
+}
+
+/** Through a pooler a name may be another session's, so there it goes without. */
+function queryOn(pool: pg.Pool, isPooled: boolean): Query {
+  return async <Row>({ name, text }: Statement, values: readonly unknown[]) => {
+    const { rows } = await pool.query({ ...(isPooled ? {} : { name }), text, values: values as unknown[] })
+    return rows as Row[]
+  }
 }
 
 /**
