@@ -79,14 +79,14 @@ export function parse<S extends z.ZodType>(
 /** One violation for each unknown name in `query`. */
 function unknownParameters(schema: z.ZodType, query: unknown): Violation[] {
   const known = membersOf(membersOf(schema).query)
+  const unknown = Object.keys(query ?? {}).filter((name) => !Object.hasOwn(known, name))
+  if (unknown.length === 0) return []
   const names = Object.keys(known)
   const msg =
     names.length === 0
       ? 'There is no such parameter: this call takes none in its query.'
       : `There is no such parameter; this call takes: ${names.join(', ')}.`
-  return Object.keys(query ?? {})
-    .filter((name) => !Object.hasOwn(known, name))
-    .map((name) => ({ loc: ['query', name], msg, type: 'extra_forbidden' }))
+  return unknown.map((name) => ({ loc: ['query', name], msg, type: 'extra_forbidden' }))
 }
 
 const membersOf = (schema: z.core.$ZodType | undefined): Record<string, z.core.$ZodType> =>

@@ -13,11 +13,12 @@ import { statusSql, whereStatus } from '../deployment-status/status.ts'
 import { deploymentFilter } from '../model/shapes.ts'
 
 const filterSchema = z.object(deploymentFilter)
+const filterInput = z.object({ query: filterSchema })
 export type DeploymentFilter = z.output<typeof filterSchema>
 
 /** Parses a filter that did not come from a query string. */
 export function parseFilter(raw: unknown): DeploymentFilter {
-  return parse(z.object({ query: filterSchema }), { query: raw ?? {} }).query
+  return parse(filterInput, { query: raw ?? {} }).query
 }
 
 /** The tenant's deployments that match. */

@@ -90,6 +90,7 @@ export async function requireDeployment(ctx: RequestContext, id: string): Promis
 }
 
 const filterSchema = z.object(revisionFilter)
+const filterInput = z.object({ query: filterSchema })
 export type RevisionFilter = z.output<typeof filterSchema>
 export const listRevisionsInput = z.object({
   path: deploymentPath,
@@ -113,7 +114,7 @@ export async function listRevisions(ctx: RequestContext, raw: RawInput): Promise
 
 /** Parses a filter that did not come from a query string. */
 export function parseRevisionFilter(raw: unknown): RevisionFilter {
-  return parse(z.object({ query: filterSchema }), { query: raw ?? {} }).query
+  return parse(filterInput, { query: raw ?? {} }).query
 }
 
 function whereRevisions(ctx: RequestContext, deploymentId: string, filter: RevisionFilter): Prisma.RevisionWhereInput {

@@ -35,6 +35,13 @@ const header = z.object({
     .regex(/^[\w.-]+$/, 'Must be the name of an event.'),
 })
 
+/** What is parsed of a delivery, by event. */
+const INPUTS = {
+  push: z.object({ header, body: BODIES.push }),
+  installation: z.object({ header, body: BODIES.installation }),
+  other: z.object({ header, body: z.unknown().transform(() => null) }),
+}
+
 /** What is stored of a delivery to handle; of others only the id is. */
 interface StoredPart {
   action?: string
@@ -67,15 +74,15 @@ export async function receiveDelivery(core: Core, raw: RawDelivery): Promise<{ d
 function read(raw: RawDelivery): { id: string; event: string; stored: StoredPart | null } {
   const event = raw.header['x-github-event']
   if (event === 'push') {
-    const delivery = parse(z.object({ header, body: BODIES.push }), raw)
+    const delivery = parse(INPUTS.push, raw)
     return { ...named(delivery), stored: partOfPush(delivery.body) }
   }
   if (event === 'installation') {
-    const delivery = parse(z.object({ header, body: BODIES.installation }), raw)
+    const delivery = parse(INPUTS.installation, raw)
     const { action } = delivery.body
     return { ...named(delivery), stored: { action, installationId: delivery.body.installation.id } }
   }
-  return { ...named(parse(z.object({ header, body: z.unknown().transform(() => null) }), raw)), stored: null }
+  return { ...named(parse(INPUTS.other, raw)), stored: null }
 }
 
 const named = (delivery: { header: z.output<typeof header> }) => ({
