@@ -107,7 +107,7 @@ export const FOLDERS: readonly Row[] = [
     'api/realtime',
     'domain/core domain/model domain/outbox domain/context domain/events domain/logs platform/async platform/log platform/postgres',
   ],
-  ['api/sse', 'api/realtime'],
+  ['api/sse', 'domain/context api/realtime'],
   ['api/graphql/builder', 'domain/** api/realtime platform/log'],
   ['api/graphql/types', 'domain/** api/realtime api/graphql/builder'],
   [

@@ -9,6 +9,7 @@ import { canonical, fingerprint, isOf } from '../../src/domain/idempotency/finge
 import { KeyedRequest } from '../../src/domain/idempotency/keyed-request.ts'
 import { decodeRows, encodeRows } from '../../src/domain/idempotency/rows.ts'
 import { createRetention } from '../../src/domain/retention/retain.ts'
+import { crossedWrites } from '../support/deadlock.ts'
 import { gitDeployment, type TestDomain, testDomain } from '../support/domain.ts'
 
 let domain: TestDomain
@@ -89,31 +90,22 @@ async function under<T>(key: string, work: (own: RequestContext) => Promise<T>):
 
 test('a write that Postgres ends because of a deadlock is made again under its key, once', async () => {
   const [a, b] = [await gitDeployment(ctx), await gitDeployment(ctx)]
-  let waiting = 2
-  let goOn: () => void
-  const both = new Promise<void>((resolve) => {
-    goOn = resolve
-  })
-  let tries = 0
+  const crossed = crossedWrites()
   const key = randomUUID()
   const write = (first: string, second: string, own: RequestContext) =>
     transaction(own, async ({ sql, emit }) => {
-      tries++
-      await sql.$executeRaw`UPDATE deployments SET idle = true WHERE id = ${first}::uuid`
-      if (--waiting === 0) goOn()
-      await both
-      await sql.$executeRaw`UPDATE deployments SET idle = true WHERE id = ${second}::uuid`
+      await crossed.change(sql, first, second)
       emit({ workspaceId: ctx.workspace.id, type: 'deployment.updated', deploymentId: first })
-      own.guard?.keep(tries)
-      return tries
+      own.guard?.keep(crossed.tries)
+      return crossed.tries
     })
   const answers = await Promise.all([
     under(key, (own) => write(a, b, own)),
     under(`${key}-2`, (own) => write(b, a, own)),
   ])
-  expect(tries).toBe(3)
+  expect(crossed.tries).toBe(3)
   expect(await under(key, (own) => write(a, b, own))).toBe(answers[0])
-  expect(tries).toBe(3)
+  expect(crossed.tries).toBe(3)
 })
 
 test('outcomes that no repeat is answered with go with the next round of the retention', async () => {

@@ -6,7 +6,6 @@
 import { z } from 'zod'
 import { requireRole } from '../../domain/context/access.ts'
 import type { RequestContext } from '../../domain/context/context.ts'
-import { takeSlot } from '../../domain/context/slots.ts'
 import { NotFoundError } from '../../domain/core/errors.ts'
 import { queryText, queryUuid } from '../../domain/core/fields.ts'
 import { parse, type RawInput } from '../../domain/core/parse.ts'
@@ -16,6 +15,7 @@ import { type EventScope, eventsLeft, inScope, type LogSnapshot, type StoredEven
 import type { EventActor } from '../../domain/model/event-actor.ts'
 import { isTerminal } from '../../domain/model/lifecycle.ts'
 import { deploymentPath, revisionPath } from '../../domain/model/shapes.ts'
+import { beginStream } from './begin.ts'
 import type { Relay } from './relay.ts'
 import { snapshotOf } from './snapshot.ts'
 import type { Selection, Stream } from './stream.ts'
@@ -69,10 +69,7 @@ async function begin(
   subject: Subject,
   asked: { after?: string | undefined; types?: string[] | undefined },
 ): Events {
-  const leave = takeSlot(ctx, 'streams')
-  const hold = relay.events.hold(ctx.workspace.id)
-  hold.onRelease(leave)
-  try {
+  return beginStream(ctx, relay.events, ctx.workspace.id, async (hold) => {
     const snapshot = await snapshotOf(ctx, relay, hold, subject, asked.after)
     const over = await isOver(ctx, subject, snapshot)
     const after = asked.after === undefined ? null : readPastCursor(ctx, asked.after, 'after', snapshot.sequence)
@@ -85,10 +82,7 @@ async function begin(
       floor: snapshot.sequence,
       until: over,
     })
-  } catch (error) {
-    hold.release()
-    throw error
-  }
+  })
 }
 
 /** Whether nothing more was to come of it when the snapshot was read. Throws NotFoundError. */

@@ -4,9 +4,9 @@
  * missed from there on.
  */
 import type { RequestContext } from '../../domain/context/context.ts'
-import { takeSlot } from '../../domain/context/slots.ts'
 import { beginningOf, type FollowedLog, logOf, readLogStates } from '../../domain/logs/follow.ts'
 import { type Line, matches } from '../../domain/logs/lines.ts'
+import { beginStream } from './begin.ts'
 import type { LineScope } from './line-log.ts'
 import type { Relay } from './relay.ts'
 import type { Selection, Stream } from './stream.ts'
@@ -17,11 +17,8 @@ import type { Selection, Stream } from './stream.ts'
  * takes nothing for long, or the server stops.
  */
 export async function streamLog(ctx: RequestContext, relay: Relay, log: FollowedLog): Promise<Stream<Line>> {
-  const leave = takeSlot(ctx, 'streams')
   const feed = relay.lines[log.type]
-  const hold = feed.hold(log.deploymentId)
-  hold.onRelease(leave)
-  try {
+  return beginStream(ctx, feed, log.deploymentId, async (hold) => {
     const notice = relay.logNotices.follow(log.deploymentId)
     hold.onRelease(notice.release)
     await notice.ready
@@ -35,10 +32,7 @@ export async function streamLog(ctx: RequestContext, relay: Relay, log: Followed
       until: over,
       ends: (complete) => hold.onRelease(relay.logEnds.watch(ctx.workspace.id, log, complete)),
     })
-  } catch (error) {
-    hold.release()
-    throw error
-  }
+  })
 }
 
 function selection(log: FollowedLog): Selection<Line, Line> {

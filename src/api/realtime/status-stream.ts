@@ -6,13 +6,13 @@
 import { z } from 'zod'
 import { requireRole } from '../../domain/context/access.ts'
 import type { RequestContext } from '../../domain/context/context.ts'
-import { takeSlot } from '../../domain/context/slots.ts'
 import { NotFoundError } from '../../domain/core/errors.ts'
 import { uuid } from '../../domain/core/fields.ts'
 import { parse } from '../../domain/core/parse.ts'
 import { readPastCursor, refuseExpired } from '../../domain/events/cursor.ts'
 import { type EventScope, inScope, type LogSnapshot, type StoredEvent } from '../../domain/events/read.ts'
 import { isTerminal } from '../../domain/model/lifecycle.ts'
+import { beginStream } from './begin.ts'
 import type { Relay } from './relay.ts'
 import { snapshotOf } from './snapshot.ts'
 import { type RevisionStatusEvent, snapshotEvent, statusEvent } from './status-event.ts'
@@ -49,10 +49,7 @@ export async function streamRevisionStatus(
     },
   })
   const ids = { deploymentId: query.deployment_id, revisionId: query.revision_id }
-  const leave = takeSlot(ctx, 'streams')
-  const hold = relay.events.hold(ctx.workspace.id)
-  hold.onRelease(leave)
-  try {
+  return beginStream(ctx, relay.events, ctx.workspace.id, async (hold) => {
     const snapshot = await snapshotOf(ctx, relay, hold, ids, query.after)
     // a stream that goes on still gets the last events of what has been torn down meanwhile
     const there = !snapshot.gone || query.after !== undefined
@@ -61,10 +58,7 @@ export async function streamRevisionStatus(
     const after = query.after === undefined ? null : readPastCursor(ctx, query.after, 'after', snapshot.sequence)
     if (after !== null) refuseExpired(after, snapshot.removed)
     return relay.events.stream(hold, selection(ids), beginning(ctx.workspace.id, snapshot, after, ids.revisionId))
-  } catch (error) {
-    hold.release()
-    throw error
-  }
+  })
 }
 
 function selection(ids: Omit<EventScope, 'types'>): Selection<StoredEvent, RevisionStatusEvent> {

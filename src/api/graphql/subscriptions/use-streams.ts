@@ -14,7 +14,7 @@ import type { Rendering } from '../../realtime/frames.ts'
 import type { Relay } from '../../realtime/relay.ts'
 import { Stream } from '../../realtime/stream.ts'
 import type { Heartbeat } from '../../sse/heartbeat.ts'
-import { openSse } from '../../sse/outlet.ts'
+import { sendSse } from '../../sse/send.ts'
 import type { GraphQLContext } from '../builder/context.ts'
 import { graphqlForm } from './form.ts'
 import { graphqlRendering } from './rendering.ts'
@@ -55,10 +55,7 @@ export function useStreams(core: Core, relay: Relay, heartbeat: Heartbeat): Plug
   ): Promise<never> {
     http.visit?.over()
     http.untouch?.()
-    const outlet = openSse(response, form, heartbeat)
-    const end = stream.open(rendering, outlet)
-    const stopWatching = core.credentials?.watch(caller, end)
-    if (stopWatching) response.once('close', stopWatching)
+    sendSse(stream, response, { rendering, form, heartbeat, caller, credentials: core.credentials })
     // nothing is left to do for Yoga. It holds all that there is of the request until it is told so; nobody holds this
     return new Promise<never>(() => undefined)
   }

@@ -15,7 +15,7 @@ import type { Relay } from '../../realtime/relay.ts'
 import type { Stream } from '../../realtime/stream.ts'
 import { type SseForm, sseEvent } from '../../sse/form.ts'
 import type { Heartbeat } from '../../sse/heartbeat.ts'
-import { openSse } from '../../sse/outlet.ts'
+import { sendSse } from '../../sse/send.ts'
 import { encode } from '../answers/answer.ts'
 import { EVENT_STREAM, prefersStream } from './accept.ts'
 import { type Conditional, conditionsOf } from './conditional.ts'
@@ -71,14 +71,13 @@ export async function sendStream(
   request.visit?.over()
   request.caller = null
   reply.raw.setHeader('vary', STREAM_VARY)
-  const outlet = openSse(reply.raw, formOf(streamed, ctx), heartbeat)
-  const end = stream.open(renderingOf(streamed), outlet)
-  const stopWatching = ctx.credentials?.watch(
-    { actor: ctx.actor, workspace: ctx.workspace, credential: ctx.credential },
-    end,
-  )
-  if (reply.raw.closed) stopWatching?.()
-  else if (stopWatching) reply.raw.once('close', stopWatching)
+  sendSse(stream, reply.raw, {
+    rendering: renderingOf(streamed),
+    form: formOf(streamed, ctx),
+    heartbeat,
+    caller: ctx,
+    credentials: ctx.credentials,
+  })
 }
 
 /** A client that comes back by itself (EventSource) says in the header how far it came, and its address stays as it was. */

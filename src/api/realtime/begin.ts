@@ -1,0 +1,26 @@
+/** How each stream begins: counted, and with its log held, before anything is read. */
+import type { RequestContext } from '../../domain/context/context.ts'
+import { takeSlot } from '../../domain/context/slots.ts'
+import type { Feed, Hold } from './feed.ts'
+import type { Stream } from './stream.ts'
+
+/**
+ * Holds the log `id`, reads with `begin` what the stream starts from, and answers its stream, which releases both when it ends.
+ * Throws what `begin` throws, and RATE_LIMITED when the workspace has too many streams.
+ */
+export async function beginStream<Item, Scope, Value>(
+  ctx: RequestContext,
+  feed: Feed<Item, Scope>,
+  id: string,
+  begin: (hold: Hold<Item>) => Promise<Stream<Value>>,
+): Promise<Stream<Value>> {
+  const leave = takeSlot(ctx, 'streams')
+  const hold = feed.hold(id)
+  hold.onRelease(leave)
+  try {
+    return await begin(hold)
+  } catch (error) {
+    hold.release()
+    throw error
+  }
+}

@@ -1,0 +1,30 @@
+/** Two writes that can't both be let through as they are: each has a row that the other waits for. */
+import type { Sql } from '../../src/domain/context/context.ts'
+
+export interface CrossedWrites {
+  /** how often either was begun */
+  readonly tries: number
+  /** Changes two deployments, the second once another write has its first, too. */
+  change(sql: Sql, first: string, second: string): Promise<void>
+}
+
+export function crossedWrites(): CrossedWrites {
+  let waiting = 2
+  let goOn: () => void
+  const both = new Promise<void>((resolve) => {
+    goOn = resolve
+  })
+  let tries = 0
+  return {
+    get tries() {
+      return tries
+    },
+    async change(sql, first, second) {
+      tries++
+      await sql.$executeRaw`UPDATE deployments SET idle = true WHERE id = ${first}::uuid`
+      if (--waiting === 0) goOn()
+      await both
+      await sql.$executeRaw`UPDATE deployments SET idle = true WHERE id = ${second}::uuid`
+    },
+  }
+}
