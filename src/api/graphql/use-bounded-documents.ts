@@ -92,8 +92,8 @@ export function useBoundedDocuments(gate?: Gate): Plugin<GraphQLContext, ServerC
     },
     async onExecute({ args }) {
       const { schema, document, operationName, contextValue: ctx } = args
-      if (!gate) return
       const cost = costOf({ schema, document, operationName, variables: args.variableValues ?? {}, ctx })
+      if (cost > 0) ctx.cost = cost
       if (cost > HEAVY_COST) await enter(ctx.request, ctx)
     },
     onResultProcess({ request }) {

@@ -55,7 +55,8 @@ export const builder = new SchemaBuilder<Types>({
     nodeFieldOptions: { nullable: false },
   },
   complexity: {
-    limit: { complexity: COST_LIMIT },
+    // what was computed before the operation began is not computed once more
+    limit: ({ cost }) => (cost !== undefined && cost <= COST_LIMIT ? {} : { complexity: COST_LIMIT }),
     // a connection multiplies by the size that was asked for; its `edges` and `nodes` must not multiply again
     defaultListMultiplier: 1,
     complexityError: (_kind, { complexity }) => tooExpensive(complexity),

@@ -9,4 +9,6 @@ export interface GraphQLContext extends RequestContext {
   lastEventId: string | null
   /** the HTTP request; its signal aborts when the client is gone */
   request: Request
+  /** what the operation costs (cost.ts), where that is known */
+  cost?: number
 }
