@@ -10,7 +10,7 @@ export type Row = readonly [folders: string, imports: string]
 
 /** What every verb of the domain stands on. */
 const GROUND =
-  'domain/core domain/model domain/ports domain/outbox domain/context domain/rows platform/async platform/log'
+  'domain/core domain/model domain/ports domain/outbox domain/context domain/rows domain/shown platform/async platform/log'
 /** All that a data plane knows of the control plane. */
 const CONTRACT = 'domain/protocol domain/core/errors.ts domain/model/repository-url.ts'
 /** The runtime whose agents are processes of this machine, in folders of their own. */
@@ -34,7 +34,7 @@ export const FOLDERS: readonly Row[] = [
   ['domain/ports domain/protocol', 'domain/core domain/model'],
   ['domain/outbox', 'domain/core domain/model platform/async platform/log'],
   ['domain/context', GROUND],
-  ['domain/rows', GROUND],
+  ['domain/rows domain/shown', GROUND],
   // its rooms know the ground, and each other only where an arrow says so
   ['domain/keys domain/revisions domain/secrets domain/deployment-status domain/tags domain/events', GROUND],
   ['domain/idempotency', `${GROUND} domain/secrets`],

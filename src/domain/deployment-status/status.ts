@@ -6,7 +6,7 @@ import { Prisma } from '../../generated/prisma/client.ts'
 import type { DeploymentStatus } from '../model/shapes.ts'
 
 /** ms without a call, after which a listener's reports do not count any more */
-const LISTENER_SILENT_MS = 90_000
+export const LISTENER_SILENT_MS = 90_000
 
 /** The columns that the status is derived from. */
 export const STATUS_FIELDS = {

@@ -1,0 +1,51 @@
+/**
+ * Until when an answer holds that shows what is derived from the clock: whether a listener is silent, whether a lease is over.
+ * A lease that is renewed in time and a listener that calls in time don't raise the version; so an answer ends when what it has
+ * read would, and one that has read something which has just ended is not kept: it may have been renewed in the same moment.
+ */
+import type { Deployment, Listener } from '../../generated/prisma/client.ts'
+import { LISTENER_SILENT_MS } from './status.ts'
+
+/**
+ * ms. A renewal that found something not to be over yet raises no version, and is committed within this time, by its limits
+ * (platform/postgres/client.ts).
+ */
+const JUST_ENDED = 60_000
+
+/** A time at which nothing holds. */
+const NEVER = new Date(0)
+
+type Heard = Pick<Listener, 'lastSeenAt' | 'createdAt'>
+
+/** Of several, each as below; null: the clock changes none of them. */
+export function earliest(times: Iterable<Date | null>): Date | null {
+  let first: Date | null = null
+  for (const time of times) if (time !== null && (first === null || time < first)) first = time
+  return first
+}
+
+/** Null: it holds for as long as the version; a time in the past: not at all. */
+function holdsTo(end: Date, now: Date): Date | null {
+  if (end > now) return end
+  return now.getTime() - end.getTime() < JUST_ENDED ? NEVER : null
+}
+
+/** Until when a listener is as it is shown now, as holdsTo() says. */
+export function listenerHolds({ lastSeenAt, createdAt }: Heard, now: Date): Date | null {
+  return holdsTo(new Date((lastSeenAt ?? createdAt).getTime() + LISTENER_SILENT_MS), now)
+}
+
+/** The same for a deployment, with its listener. */
+export function deploymentHolds(
+  {
+    deletedAt,
+    activeRevisionId,
+    leaseExpiresAt,
+    listener,
+  }: Pick<Deployment, 'deletedAt' | 'activeRevisionId' | 'leaseExpiresAt'> & { listener: Heard | null },
+  now: Date,
+): Date | null {
+  if (deletedAt) return null
+  const lease = activeRevisionId !== null && leaseExpiresAt ? holdsTo(leaseExpiresAt, now) : null
+  return earliest([lease, listener && listenerHolds(listener, now)])
+}
