@@ -1,6 +1,7 @@
 /**
- * The filter of deployments: as Prisma's where-clause for lists, and as SQL for counts, which group by derived values. A
- * test checks for every member that the two agree.
+ * The filter of deployments: as Prisma's where-clause, and as SQL. A test checks for every member that the two agree. Each
+ * member has an index that finds what is rare (prisma/migrations/20261122190200_deployment_indexes); a value that is one of a few
+ * stands in the SQL as it is, so that a statement that is planned once is planned for it.
  */
 import { z } from 'zod'
 import { Prisma } from '../../generated/prisma/client.ts'
@@ -8,8 +9,11 @@ import { liveDeployment } from '../context/access.ts'
 import type { RequestContext } from '../context/context.ts'
 import { escapeLike } from '../core/like-pattern.ts'
 import { parse } from '../core/parse.ts'
-import { servingSql, whereServing } from '../deployment-status/serving.ts'
-import { statusSql, whereStatus } from '../deployment-status/status.ts'
+import { whereServing } from '../deployment-status/serving.ts'
+import { whereStatus } from '../deployment-status/status.ts'
+import { whereServingSql, whereStatusSql } from '../deployment-status/where-sql.ts'
+import { OPEN } from '../model/lifecycle.ts'
+import type { RevisionStatus } from '../model/rows.ts'
 import { deploymentFilter } from '../model/shapes.ts'
 
 const filterSchema = z.object(deploymentFilter)
@@ -29,7 +33,7 @@ export function whereFilter(ctx: RequestContext, filter: DeploymentFilter): Pris
     and.push({ name: { contains: escapeLike(filter.name_contains), mode: 'insensitive' } })
   if (filter.status !== undefined) and.push(whereStatus(filter.status, ctx.clock()))
   if (filter.serving !== undefined) and.push(whereServing(filter.serving, ctx.clock()))
-  if (filter.latest_revision_status) and.push({ latestRevision: { status: { in: filter.latest_revision_status } } })
+  if (filter.latest_revision_status) and.push(whereLatest(filter.latest_revision_status))
   if (filter.source !== undefined) and.push({ source: filter.source })
   if (filter.listener_id !== undefined) and.push({ listenerId: filter.listener_id })
   if (filter.remote_reconciled !== undefined) and.push({ listenerId: filter.remote_reconciled ? { not: null } : null })
@@ -45,19 +49,46 @@ export function filterSql(ctx: RequestContext, filter: DeploymentFilter): Prisma
   const and = [Prisma.sql`d.workspace_id = ${ctx.workspace.id}::uuid AND d.torn_down_at IS NULL`]
   if (filter.name !== undefined) and.push(Prisma.sql`d.name = ${filter.name}`)
   if (filter.name_contains !== undefined) and.push(Prisma.sql`d.name ILIKE ${`%${escapeLike(filter.name_contains)}%`}`)
-  if (filter.status !== undefined) and.push(Prisma.sql`${statusSql(ctx.clock())} = ${filter.status}`)
-  if (filter.serving !== undefined) and.push(Prisma.sql`${servingSql(ctx.clock())} = ${filter.serving}`)
-  if (filter.latest_revision_status)
-    and.push(Prisma.sql`r.status::text = ANY (${filter.latest_revision_status}::text[])`)
-  if (filter.source !== undefined) and.push(Prisma.sql`d.source::text = ${filter.source}`)
+  if (filter.status !== undefined) and.push(whereStatusSql(filter.status, ctx.clock()))
+  if (filter.serving !== undefined) and.push(whereServingSql(filter.serving, ctx.clock()))
+  if (filter.latest_revision_status) and.push(whereLatestSql(filter.latest_revision_status))
+  if (filter.source !== undefined) and.push(Prisma.sql`d.source = ${literal(filter.source)}`)
   if (filter.listener_id !== undefined) and.push(Prisma.sql`d.listener_id = ${filter.listener_id}::uuid`)
   if (filter.remote_reconciled !== undefined)
-    and.push(Prisma.sql`(d.listener_id IS NOT NULL) = ${filter.remote_reconciled}`)
+    and.push(filter.remote_reconciled ? Prisma.sql`d.listener_id IS NOT NULL` : Prisma.sql`d.listener_id IS NULL`)
   if (filter.tag_value_ids)
     and.push(Prisma.sql`EXISTS (
       SELECT 1 FROM deployment_tags t WHERE t.deployment_id = d.id AND t.tag_id = ANY (${filter.tag_value_ids}::uuid[]))`)
   if (filter.image_version !== undefined) and.push(Prisma.sql`d.image_version = ${filter.image_version}`)
-  if (filter.deployment_type !== undefined) and.push(Prisma.sql`d.deployment_type::text = ${filter.deployment_type}`)
+  if (filter.deployment_type !== undefined) and.push(Prisma.sql`d.deployment_type = ${literal(filter.deployment_type)}`)
   if (filter.deployment_ids) and.push(Prisma.sql`d.id = ANY (${filter.deployment_ids}::uuid[])`)
   return Prisma.join(and, ' AND ')
+}
+
+/** Of an enum: parsed, so it has nothing in it that SQL would read otherwise. */
+const literal = (value: string) => Prisma.raw(`'${value}'`)
+
+const isOpen = (status: RevisionStatus) => (OPEN as readonly RevisionStatus[]).includes(status)
+
+/** Those that have ended are found by the deployment's own column; of the others there are few at a time. */
+function whereLatest(statuses: readonly RevisionStatus[]): Prisma.DeploymentWhereInput {
+  const ended = statuses.filter((status) => !isOpen(status))
+  const open = statuses.filter(isOpen)
+  return {
+    OR: [
+      ...(ended.length > 0 ? [{ latestOutcome: ended.length === 1 ? ended[0]! : { in: ended } }] : []),
+      ...(open.length > 0 ? [{ latestOutcome: null, latestRevision: { status: { in: open } } }] : []),
+    ],
+  }
+}
+
+function whereLatestSql(statuses: readonly RevisionStatus[]): Prisma.Sql {
+  const among = (list: readonly RevisionStatus[]) => Prisma.join(list.map(literal))
+  const ended = statuses.filter((status) => !isOpen(status))
+  const open = statuses.filter(isOpen)
+  const either = [
+    ...(ended.length > 0 ? [Prisma.sql`d.latest_outcome IN (${among(ended)})`] : []),
+    ...(open.length > 0 ? [Prisma.sql`(d.latest_outcome IS NULL AND r.status IN (${among(open)}))`] : []),
+  ]
+  return Prisma.sql`(${Prisma.join(either, ' OR ')})`
 }

@@ -1,0 +1,23 @@
+/**
+ * The conditions on status and serving as SQL, in forms that an index answers: what they are derived from is compared, not
+ * what is derived. On deployments `d` and their listeners `l`; a test checks that they say the same as status.ts and serving.ts.
+ */
+import { Prisma } from '../../generated/prisma/client.ts'
+import type { DeploymentStatus } from '../model/shapes.ts'
+import { servingSql } from './serving.ts'
+import { silentBefore } from './status.ts'
+
+const SINCE = Prisma.sql`coalesce(l.last_seen_at, l.created_at)`
+
+export function whereStatusSql(status: DeploymentStatus, now: Date): Prisma.Sql {
+  if (status === 'AWAITING_DELETE') return Prisma.sql`d.deleted_at IS NOT NULL`
+  const before = silentBefore(now)
+  if (status === 'UNKNOWN') return Prisma.sql`d.deleted_at IS NULL AND ${SINCE} < ${before}`
+  const heard = Prisma.sql`d.deleted_at IS NULL AND (l.id IS NULL OR ${SINCE} >= ${before})`
+  if (status === 'AWAITING_DATABASE') return Prisma.sql`d.provisioned_at IS NULL AND ${heard}`
+  return Prisma.sql`${status === 'UNUSED' ? Prisma.sql`d.idle` : Prisma.sql`NOT d.idle`} AND d.provisioned_at IS NOT NULL AND ${heard}`
+}
+
+export function whereServingSql(serving: boolean, now: Date): Prisma.Sql {
+  return serving ? servingSql(now) : Prisma.sql`NOT ${servingSql(now)}`
+}

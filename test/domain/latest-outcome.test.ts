@@ -1,0 +1,70 @@
+/** How a deployment's latest revision ended, as the filter by it finds it: always what the revision itself says. */
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { RequestContext } from '../../src/domain/context/context.ts'
+import { countDeployments } from '../../src/domain/deployments/count.ts'
+import { getDeployment } from '../../src/domain/deployments/read.ts'
+import { updateDeployment } from '../../src/domain/deployments/update.ts'
+import { interruptRevision } from '../../src/domain/rollouts/interrupt.ts'
+import { redeployRevision } from '../../src/domain/rollouts/redeploy.ts'
+import { RevisionStatus } from '../../src/generated/prisma/enums.ts'
+import { gitDeployment, type TestDomain, testDomain } from '../support/domain.ts'
+import { claimOne, workOff } from '../support/holder.ts'
+
+let domain: TestDomain
+let ctx: RequestContext
+beforeAll(async () => {
+  domain = await testDomain()
+  ctx = await domain.tenant()
+})
+afterAll(() => domain.close())
+
+/** Which statuses of its latest revision find this deployment, and what that is. */
+async function found(id: string): Promise<{ by: string[]; status: string }> {
+  const by: string[] = []
+  for (const status of Object.values(RevisionStatus))
+    if ((await countDeployments(ctx, { deployment_ids: [id], latest_revision_status: [status] })) > 0) by.push(status)
+  const { latestRevision } = await getDeployment(ctx, { path: { deployment_id: id } })
+  return { by, status: latestRevision!.status }
+}
+
+test('through all of its rollouts a deployment is found by the status that its latest revision has', async () => {
+  const id = await gitDeployment(ctx)
+  const path = { deployment_id: id }
+  const seen: string[] = []
+  const look = async () => {
+    const { by, status } = await found(id)
+    expect(by).toEqual([status])
+    seen.push(status)
+  }
+  const latest = async () => (await getDeployment(ctx, { path })).latestRevisionId!
+  await look()
+  const claim = await claimOne(domain.plane, id)
+  await workOff(domain.plane, claim)
+  await look()
+  const first = await latest()
+  await updateDeployment(ctx, { path, body: { source_revision_config: { repo_ref: 'next' } } })
+  await look()
+  await interruptRevision(ctx, { path: { ...path, revision_id: await latest() } })
+  await look()
+  // back to the first one: the latest stays the latest
+  await redeployRevision(ctx, { path: { ...path, revision_id: first } })
+  await look()
+  await redeployRevision(ctx, { path: { ...path, revision_id: await latest() } })
+  await look()
+  expect(seen[0]).toBe('CREATING')
+  expect(seen.slice(1, 2)).toEqual(['DEPLOYED'])
+  expect(seen[3]).toBe('INTERRUPTED')
+})
+
+test('rows that are written by hand are found, too', async () => {
+  const id = await gitDeployment(ctx)
+  const { latestRevision } = await getDeployment(ctx, { path: { deployment_id: id } })
+  const made = await ctx.db.revision.create({
+    data: { ...latestRevision!, id: randomUUID(), number: 2, status: 'BUILD_FAILED' },
+  })
+  await ctx.db.deployment.update({ where: { id }, data: { latestRevisionId: made.id } })
+  expect((await found(id)).by).toEqual(['BUILD_FAILED'])
+  await ctx.db.deployment.update({ where: { id }, data: { latestRevisionId: null } })
+  expect(await countDeployments(ctx, { deployment_ids: [id], latest_revision_status: ['BUILD_FAILED'] })).toBe(0)
+})
