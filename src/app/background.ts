@@ -70,7 +70,7 @@ export async function startBackground(options: BackgroundOptions): Promise<Backg
   const oauthNotifier = createNotifier()
   core.oauthNotifier = oauthNotifier
   // what the server does by itself has connections of its own, so that neither it nor requests wait for the other
-  const own: Core = { ...core, db: database.worker, query: database.workerQuery }
+  const own: Core = { ...core, db: database.worker, query: database.workerQuery, transact: database.workerTransact }
   const gitProviderJobs = startJobs(log, gitProviderJobsOf(own))
   const listening = await new Promise<Listening>((resolve) => {
     const started = listen({

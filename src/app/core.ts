@@ -61,6 +61,7 @@ export async function createCore(config: Config, log: Logger, clock?: () => Date
     const core: Core = {
       db: database.prisma,
       query: database.query,
+      transact: database.transact,
       renew: database.renew,
       deploymentQueue: createWriteQueue(),
       workspaceQueue: createWorkspaceQueue(config.DATABASE_POOL),

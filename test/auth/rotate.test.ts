@@ -8,12 +8,13 @@ import { loadKeyRing } from '../../src/app/keyring-file.ts'
 import { transaction } from '../../src/domain/context/context.ts'
 import { KeyRing } from '../../src/domain/core/keyring.ts'
 import { seal, unseal } from '../../src/domain/core/sealed.ts'
+import type { Secret } from '../../src/domain/model/shapes.ts'
 import { verifierContext } from '../../src/domain/oauth/authorizations/schemas.ts'
 import { queueRevocation } from '../../src/domain/oauth/tokens/revocation-queue.ts'
 import { openToken, sealToken } from '../../src/domain/oauth/tokens/token.ts'
 import { rotateSecrets } from '../../src/domain/secrets/rotate.ts'
 import { SEALED_COLUMNS } from '../../src/domain/secrets/sealed-columns.ts'
-import { openSecrets, storeSecrets } from '../../src/domain/secrets/secret-set.ts'
+import { openSecrets, sealSecrets } from '../../src/domain/secrets/secret-set.ts'
 import { type TestApp, testApp } from '../support/app.ts'
 import { imageDeployment } from '../support/factories.ts'
 import { cli, run, temporaryFolder } from '../support/process.ts'
@@ -107,13 +108,19 @@ test('an old key is retired while servers run: one that does not have it any mor
   expect((await rotate(`${k2},${k1}`)).stdout).toMatch(/^0 values were .*\nKey k1 is used by nothing/)
 })
 
+/** A set of one secret, past the server. Returns its id. */
+async function store(keyring: KeyRing, deploymentId: string, secret: Secret): Promise<string> {
+  const data = sealSecrets(keyring, { deploymentId, createdAt: new Date() }, [secret])
+  return (await app.app.core.db.secretSet.create({ data })).id
+}
+
 test('what a server that still begins with the old key writes meanwhile stays, and is moved the next time', async () => {
   // the server of this file: it has k1 alone, and reads what it has written itself
   const { id } = await imageDeployment(app, { secrets: [{ name: 'TOKEN', value: 'one' }] })
   const ring = KeyRing.parse(`${k2},${k1}`)
   const core = { ...app.app.core, keyring: ring }
   const writing = Array.from({ length: 10 }, (_, n) =>
-    storeSecrets(core.db, KeyRing.parse(k1), id, [{ name: 'TOKEN', value: `value ${n}` }]),
+    store(KeyRing.parse(k1), id, { name: 'TOKEN', value: `value ${n}` }),
   )
   await Promise.all([rotateSecrets(core), rotateSecrets(core), ...writing])
   expect((await rotateSecrets(core)).needed).toEqual(new Map())
@@ -128,9 +135,7 @@ test('a rotation that is killed is taken up where it was', async () => {
   const { db } = app.app.core
   for (let n = 0; n < 4000; n += 500)
     await Promise.all(
-      Array.from({ length: 500 }, (_, i) =>
-        storeSecrets(db, KeyRing.parse(k2), id, [{ name: 'N', value: String(n + i) }]),
-      ),
+      Array.from({ length: 500 }, (_, i) => store(KeyRing.parse(k2), id, { name: 'N', value: String(n + i) })),
     )
   const moved = () => db.secretSet.count({ where: { keyId: 'k3' } })
   const env = { DATABASE_URL: app.databaseUrl, DATA_DIR: app.dataDir, SECRETS_KEYS: `${k3},${k2},${k1}` }
@@ -148,7 +153,7 @@ test('a rotation that is killed is taken up where it was', async () => {
 test('a key that something needs yet is named, and the start goes on to demand it', async () => {
   const { id } = await imageDeployment(app)
   const { db } = app.app.core
-  const lost = await storeSecrets(db, KeyRing.parse(newKey('lost')), id, [{ name: 'TOKEN', value: 'x' }])
+  const lost = await store(KeyRing.parse(newKey('lost')), id, { name: 'TOKEN', value: 'x' })
   const keys = `${newKey('k4')},${k3},${k1}`
   const again = await rotate(keys)
   expect(again.code).toBe(1)

@@ -21,6 +21,7 @@ const database = connectDatabase({ url: options.adminUrl, poolSize: 5 })
 const core: Core = {
   db: database.prisma,
   query: database.workerQuery,
+  transact: database.transact,
   renew: database.renew,
   deploymentQueue: createWriteQueue(),
   workspaceQueue: createWorkspaceQueue(10),

@@ -247,7 +247,7 @@ test('a quiet call is one statement, and notes its use once a minute', async () 
   const quiet = await more()
   // apart from what the server does beside it
   const database = connectDatabase({ url: app.databaseUrl, poolSize: 2 })
-  const ctx = { ...(await app.context(quiet.key)), db: database.prisma }
+  const ctx = { ...(await app.context(quiet.key)), db: database.prisma, transact: database.transact }
   const raw = {
     path: { agent_id: quiet.agentId, provider_id: quiet.provider.providerId },
     body: { scopes: ['read'] },

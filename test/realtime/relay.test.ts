@@ -40,7 +40,11 @@ function server({ poolSize = 2, log = domain.core.log, ...options }: ServerOptio
   const database = connectDatabase({ url: domain.url, poolSize })
   cleanups.push(() => database.close())
   const relay = relayWith({ ...options, core: { db: database.prisma, log, clock: domain.core.clock } })
-  return { database, relay, as: (who: RequestContext) => ({ ...who, db: database.prisma }) }
+  return {
+    database,
+    relay,
+    as: (who: RequestContext) => ({ ...who, db: database.prisma, transact: database.transact }),
+  }
 }
 type ServerOptions = Pick<RelayOptions, 'pollEvery' | 'capacity'> & { listenUrl?: string; poolSize?: number; log?: Log }
 

@@ -18,7 +18,12 @@ let hung: pg.Client
 
 beforeAll(async () => {
   app = await testApp({ settings: { DATABASE_QUERY_SECONDS: '4' } })
-  const own: Core = { ...app.app.core, db: app.app.database.worker, query: app.app.database.workerQuery }
+  const own: Core = {
+    ...app.app.core,
+    db: app.app.database.worker,
+    query: app.app.database.workerQuery,
+    transact: app.app.database.workerTransact,
+  }
   plane = localControlPlane(own)
   for (const name of ['locked', 'free', 'other']) await app.rest('POST', '/v2/deployments', { body: body(name) })
   claims = await plane.claim({ holder: 'one', max: 2, leaseSeconds: LEASE_SECONDS })

@@ -50,6 +50,7 @@ export async function testDomain(settings: Partial<DomainSettings> = {}): Promis
   const core: Core = {
     db: database.prisma,
     query: database.query,
+    transact: database.transact,
     renew: database.renew,
     deploymentQueue: createWriteQueue(),
     workspaceQueue: createWorkspaceQueue(10),

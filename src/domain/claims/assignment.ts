@@ -46,7 +46,7 @@ async function take(core: Core, tx: Tx, deployment: LockedDeployment, due: DueSt
   if (deployment.busyStepId !== null) return { deployment, step: due }
   if (!isExhausted(due)) {
     const step = await takeStep(core, tx, due, deployment.claimId)
-    return { deployment: await begin(tx, await busyWith(tx, deployment, step.id), step), step }
+    return { deployment: await begin(tx, busyWith(tx, deployment, step.id), step), step }
   }
   const situation = await look(core, tx, deployment)
   const settled = await settle(core, tx, situation, fail(situation.state, WORKER_LOST))
@@ -68,7 +68,7 @@ async function begin(tx: Tx, deployment: LockedDeployment, step: StepRow): Promi
   }
   const revision = await tx.sql.revision.findUniqueOrThrow({ where: { id: step.revisionId } })
   const to = whenTaken(revision)
-  if (to) await transition(tx, deployment.workspaceId, revision, { to, actor: holderOf(deployment.listenerId) })
+  if (to) transition(tx, deployment.workspaceId, revision, { to, actor: holderOf(deployment.listenerId) })
   return deployment
 }
 

@@ -11,7 +11,7 @@ export async function release(core: Core, scope: Scope, claim: HeldClaim): Promi
   const work = async (tx: Tx) => {
     const deployment = await lockClaimed(tx, scope, claim)
     if (deployment.busyStepId) await untakeStep(tx, deployment.busyStepId, claim.claimId)
-    await released(tx, deployment)
+    released(tx, deployment)
   }
   await withTriesBack(core, scope, claim, () => transaction(core, work))
 }

@@ -11,6 +11,7 @@ import type { Log } from '../../platform/log/log.ts'
 import { databaseFailure } from '../core/database-failure.ts'
 import { DomainError } from '../core/errors.ts'
 import type { KeyRing } from '../core/keyring.ts'
+import type { Query } from '../core/statement.ts'
 import { appendEvents, type NewEvent, type TransactionIdentity } from '../outbox/append.ts'
 import { wasWritten } from '../outbox/commit-outcome.ts'
 import { type AppendedEvent, logEvents } from '../outbox/event-lines.ts'
@@ -23,17 +24,25 @@ import type { Actor } from './access.ts'
 import { CHANGE_CHANNEL, type Changes } from './changes.ts'
 import type { Credential, CredentialWatch } from './credential.ts'
 import type { Guard, Idempotency } from './idempotency.ts'
+import { prismaOf } from './prisma-of.ts'
 import type { SlotPools } from './slots.ts'
+import { Unit } from './unit.ts'
 import type { WriteQueue } from './write-queue.ts'
 
 export type Db = PrismaClient
 export type Sql = Prisma.TransactionClient
 
-/** A statement that is planned once on each connection, under a name that no other text has. Its values are `$1`, `$2` … */
-export interface Statement {
-  name: string
-  text: string
+export type { Query, Statement } from '../core/statement.ts'
+
+/** Of an open transaction. */
+interface Connection {
+  query: Query
+  /** Prisma in the same transaction */
+  prisma(): Promise<Sql>
 }
+
+/** Commits when `work` has ended, rolls back when it throws. */
+export type Transact = <T>(work: (connection: Connection) => Promise<T>) => Promise<T>
 
 /** Settings that domain rules depend on. */
 export interface DomainSettings {
@@ -54,8 +63,10 @@ export interface DomainSettings {
 /** The installation: what there is without a caller. Work of the system itself (leases, sweeps) needs no more. */
 export interface Core {
   db: Db
-  /** Runs a hot read past Prisma, in no transaction; rows as `pg` reads them. Through databaseFailure() its errors mean the same. */
-  query<Row>(statement: Statement, values: readonly unknown[]): Promise<Row[]>
+  /** for hot reads, in no transaction */
+  query: Query
+  /** for transaction() alone */
+  transact: Transact
   /** renews leases: on connections of their own, which nothing else may use */
   renew<Row>(statement: Prisma.Sql): Promise<Row[]>
   /** for writers of one deployment */
@@ -122,10 +133,16 @@ export interface RequestContext extends Core {
 
 /** An open transaction. Events said to it are appended, in order, as its last act before the commit. */
 export interface Tx {
+  /** Prisma in it. What is recorded is written first, and what is known of locked deployments is forgotten (unit.ts). */
   sql: Sql
+  /** A statement in it, past Prisma: of deployments, revisions and steps it may only read. What is recorded is written first. */
+  query: Query
+  /** what is to be written */
+  unit: Unit
   /** the time of the database's clock: for whatever is written */
   now(): Date
-  emit(event: NewEvent): void
+  /** A function says at the end what has come of what was recorded; null: nothing. */
+  emit(event: NewEvent | (() => NewEvent | null)): void
   /** A step was closed: for whoever counts them. */
   ended(step: EndedStep): void
   /** holders of this scope (a listener's id, or null: the built-in worker) who wait are notified at the commit */
@@ -170,8 +187,18 @@ const AGAIN: RetryOptions = {
 
 async function attempt<T>(core: Core, work: (tx: Tx) => Promise<T>, guard?: Guard): Promise<T> {
   let done: { result: T; appended: (AppendedEvent & TransactionIdentity)[]; ended: EndedStep[] } | null = null
-  const open = async (sql: Sql) => {
-    const events: NewEvent[] = []
+  const open = async (connection: Connection) => {
+    const unit = new Unit(connection.query)
+    const query: Query = async (statement, values) => {
+      await unit.flush()
+      return connection.query(statement, values)
+    }
+    const sql = prismaOf(async () => {
+      await unit.flush()
+      unit.forget()
+      return connection.prisma()
+    })
+    const said: (NewEvent | (() => NewEvent | null))[] = []
     const ended: EndedStep[] = []
     /** channel and payload */
     const notices = new Set<string>()
@@ -179,25 +206,26 @@ async function attempt<T>(core: Core, work: (tx: Tx) => Promise<T>, guard?: Guar
     await guard?.open(sql)
     const result = await work({
       sql,
+      query,
+      unit,
       now: core.clock,
-      emit: (event) => events.push(event),
+      emit: (event) => said.push(event),
       ended: (step) => ended.push(step),
       wakeWorkers: (listenerId) => notices.add(`${WORK_CHANNEL} ${listenerId ?? ''}`),
       hint: (deploymentId, revisionId) => hints.push({ deploymentId, revisionId }),
     })
+    await unit.flush()
+    const events = said.flatMap((event) => (typeof event === 'function' ? (event() ?? []) : event))
     for (const { deploymentId, revisionId } of hints) {
       const isTold = (event: NewEvent) =>
         event.deploymentId === deploymentId && (revisionId === undefined || event.revisionId === revisionId)
       if (!events.some(isTold)) notices.add(`${CHANGE_CHANNEL} ${deploymentId}`)
     }
-    if (notices.size > 0)
-      await sql.$executeRaw`
-        SELECT pg_notify(split_part(notice, ' ', 1), split_part(notice, ' ', 2)) FROM unnest(${[...notices]}::text[]) AS notice`
     await guard?.close(sql)
-    done = { result, appended: events.length > 0 ? await appendEvents(sql, events) : [], ended }
+    done = { result, appended: await appendEvents(query, events, [...notices]), ended }
     return done
   }
-  const { result, appended, ended } = await core.db.$transaction(open).catch(async (error) => {
+  const { result, appended, ended } = await core.transact(open).catch(async (error) => {
     if (done && databaseFailure(error) === 'lost' && (await wasCommitted(core, done.appended.at(-1), error, guard)))
       return done
     throw error

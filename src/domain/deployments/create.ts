@@ -1,7 +1,7 @@
 /** Creates a deployment with its first revision, its secrets and its tracing project, in one transaction. */
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
-import { Prisma } from '../../generated/prisma/client.ts'
+import type { Prisma } from '../../generated/prisma/client.ts'
 import { actorOf, requireRole, tenant } from '../context/access.ts'
 import { type RequestContext, type Tx, transaction } from '../context/context.ts'
 import { type Written, writeVerb } from '../context/read-back.ts'
@@ -11,7 +11,7 @@ import { buildColumns, revisionColumns } from '../model/revision-source.ts'
 import { createBody } from '../model/shapes.ts'
 import { toBuild } from '../rollouts/base.ts'
 import { rollOut } from '../rollouts/rollout.ts'
-import { completeInsert, insert } from '../rows/deployment.ts'
+import { insert } from '../rows/deployment.ts'
 import { shareListener } from '../rows/locks.ts'
 import { secretViolations } from '../secrets/rules.ts'
 import { storeSecrets } from '../secrets/secret-set.ts'
@@ -72,28 +72,33 @@ async function create(
   ])
 
   const id = randomUUID()
-  const inserted = await insert(tx, {
-    id,
-    workspaceId: ctx.workspace.id,
-    name: body.name,
-    source,
-    integrationId: config.integration_id ?? null,
-    repoUrl: config.repo_url ?? null,
-    deploymentType: git ? (config.deployment_type ?? 'dev') : null,
-    buildOnPush,
-    customUrl: config.custom_url ?? null,
-    resourceSpec: (config.resource_spec as Prisma.InputJsonObject | null | undefined) ?? Prisma.DbNull,
-    listenerId: listener?.id ?? null,
-    k8sNamespace: namespace ?? listener?.k8sNamespaces[0] ?? null,
-    ...buildColumns(config),
-    secretReferences: body.secret_references ?? Prisma.DbNull,
-    createdBy: ctx.actor.subject,
-  })
-  if (!inserted)
-    throw new ConflictError(`A deployment named '${body.name}' already exists in this workspace.`, 'ALREADY_EXISTS')
-  const secretSetId = await storeSecrets(tx.sql, ctx.keyring, id, body.secrets)
-  const tracingProjectId = await findOrCreateTracingProject(ctx, tx, body.name)
-  const deployment = await completeInsert(tx, id, { secretSetId, tracingProjectId })
+  const secretSetId = randomUUID()
+  const nameTaken = () =>
+    new ConflictError(`A deployment named '${body.name}' already exists in this workspace.`, 'ALREADY_EXISTS')
+  const deployment = insert(
+    tx,
+    {
+      id,
+      workspaceId: ctx.workspace.id,
+      name: body.name,
+      source,
+      integrationId: config.integration_id ?? null,
+      repoUrl: config.repo_url ?? null,
+      deploymentType: git ? (config.deployment_type ?? 'dev') : null,
+      buildOnPush,
+      customUrl: config.custom_url ?? null,
+      resourceSpec: (config.resource_spec as Prisma.JsonObject | null | undefined) ?? null,
+      listenerId: listener?.id ?? null,
+      k8sNamespace: namespace ?? listener?.k8sNamespaces[0] ?? null,
+      ...buildColumns(config),
+      secretReferences: body.secret_references ?? null,
+      secretSetId,
+      tracingProjectId: findOrCreateTracingProject(ctx, tx, body.name),
+      createdBy: ctx.actor.subject,
+    },
+    { listener, nameTaken },
+  )
+  storeSecrets(tx, ctx.keyring, { id: secretSetId, deploymentId: id }, body.secrets)
   tx.emit({ workspaceId: ctx.workspace.id, type: 'deployment.created', deploymentId: id, actor: actorOf(ctx.actor) })
   const revisionId = await rollOut(ctx, tx, deployment, {
     ...revisionColumns(revision),

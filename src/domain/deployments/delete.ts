@@ -15,6 +15,7 @@ import { deploymentPath } from '../model/shapes.ts'
 import { interrupt } from '../rollouts/plan.ts'
 import { apply, look, reconcile, settle } from '../rollouts/reconcile.ts'
 import { deleted, notifyHolder } from '../rows/deployment.ts'
+import { factsOf } from '../rows/facts.ts'
 import { type LockedDeployment, lockEvenTornDown } from '../rows/locks.ts'
 import { deleteTracingProject } from '../workspaces/tracing-project.ts'
 
@@ -99,9 +100,11 @@ async function deleteOne(ctx: RequestContext, id: string, how: HowToDelete): Pro
 
 async function askForDeletion(ctx: RequestContext, tx: Tx, deployment: LockedDeployment): Promise<LockedDeployment> {
   const actor = actorOf(ctx.actor)
+  // also what looks at it next wants to know of it
+  await factsOf(tx, deployment, { begun: true })
   const before = await look(ctx, tx, deployment)
   await apply(ctx, tx, before, interrupt(before.state.open, explain('DEPLOYMENT_DELETED', {})), actor)
-  const next = await deleted(tx, deployment)
+  const next = deleted(tx, deployment)
   tx.emit({ workspaceId: next.workspaceId, type: 'deployment.deleted', deploymentId: next.id, actor })
   return notifyHolder(tx, next)
 }

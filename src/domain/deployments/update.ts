@@ -16,6 +16,7 @@ import { deploymentPath, type UpdateBody, updateBody } from '../model/shapes.ts'
 import { baseOf, sourceAfter } from '../rollouts/base.ts'
 import { rollOut } from '../rollouts/rollout.ts'
 import { type Edit, edit, notifyHolder } from '../rows/deployment.ts'
+import { factsOf } from '../rows/facts.ts'
 import { type LockedDeployment, lockDeployment, refuseDeleted } from '../rows/locks.ts'
 import { unmask } from '../secrets/rules.ts'
 import { openSecrets, storeSecrets } from '../secrets/secret-set.ts'
@@ -76,8 +77,8 @@ async function merge(
   tarball: Tarball | null,
   revise: boolean,
 ): Promise<string | null> {
-  const base = await baseOf(tx, deployment, body)
-  const set = await tx.sql.secretSet.findUnique({ where: { id: deployment.secretSetId ?? '' } })
+  const { revisions, secretSet: set } = await factsOf(tx, deployment, { values: body.secrets != null })
+  const base = baseOf(deployment, revisions, body)
   const config = body.source_config
   const stored = { deployment, base, secrets: set?.names ?? [] }
   rejectIfAny(patchViolations(stored, body, await tarballViolations(tx, tarball)))
@@ -87,11 +88,11 @@ async function merge(
   const changes: Edit = {
     ...(config?.build_on_push == null ? {} : { buildOnPush: config.build_on_push }),
     ...(config?.custom_url == null ? {} : { customUrl: config.custom_url }),
-    ...(config?.resource_spec == null ? {} : { resourceSpec: config.resource_spec as Prisma.InputJsonObject }),
+    ...(config?.resource_spec == null ? {} : { resourceSpec: config.resource_spec as Prisma.JsonObject }),
     ...buildColumns(config, deployment),
     ...(body.secret_references == null ? {} : { secretReferences: body.secret_references }),
   }
-  const secrets = await replaceSecrets(ctx, tx, deployment.id, body.secrets, set)
+  const secrets = replaceSecrets(ctx, tx, deployment.id, body.secrets, set)
   const source = revisionColumns(body.source_revision_config, base)
   const changed = [
     ...changedFields(base, source),
@@ -99,7 +100,7 @@ async function merge(
     ...(secrets?.different ? ['secrets'] : []),
   ]
   if (!revise && changed.length === 0) return null
-  const edited = await edit(tx, deployment, secrets ? { ...changes, secretSetId: secrets.id } : changes)
+  const edited = edit(tx, deployment, secrets ? { ...changes, secretSetId: secrets.id } : changes)
   tx.emit({
     workspaceId: deployment.workspaceId,
     type: 'deployment.updated',
@@ -109,22 +110,22 @@ async function merge(
   })
   // what makes no revision is carried out on the running one, by its holder
   const holderConcerned = config?.custom_url != null || config?.resource_spec != null || body.secret_references != null
-  const next = holderConcerned ? await notifyHolder(tx, edited) : edited
+  const next = holderConcerned ? notifyHolder(tx, edited) : edited
   return revise ? rollOut(ctx, tx, next, sourceAfter(base, next, body)) : null
 }
 
 /** The set that a PATCH asks for, stored, and whether it has other names or values than the one before; null: it asks for none. */
-async function replaceSecrets(
+function replaceSecrets(
   ctx: RequestContext,
   tx: Tx,
   deploymentId: string,
   asked: UpdateBody['secrets'],
   set: SecretSet | null,
-): Promise<{ id: string; different: boolean } | null> {
+): { id: string; different: boolean } | null {
   if (asked == null) return null
   const stored = openSecrets(ctx.keyring, set)
   const secrets = unmask(asked, stored)
   const values = new Map(stored.map(({ name, value }) => [name, value]))
   const different = secrets.length !== stored.length || secrets.some(({ name, value }) => values.get(name) !== value)
-  return { id: await storeSecrets(tx.sql, ctx.keyring, deploymentId, secrets), different }
+  return { id: storeSecrets(tx, ctx.keyring, { deploymentId }, secrets), different }
 }

@@ -27,6 +27,10 @@ export const BUILD_AHEAD = ['CREATING', 'QUEUED', 'AWAITING_BUILD', 'BUILDING'] 
 /** Not terminal. UNKNOWN is reserved for what a runtime can't tell. */
 export const OPEN = ['CREATING', 'QUEUED', ...IN_TURN] as const satisfies RevisionStatus[]
 
+/** Whether its work has not ended. */
+export const isOpen = ({ status }: { status: RevisionStatus }): boolean =>
+  (OPEN as readonly RevisionStatus[]).includes(status)
+
 const TABLE: Record<RevisionStatus, readonly RevisionStatus[]> = {
   CREATING: ['QUEUED', 'CREATE_FAILED', 'SKIPPED', 'INTERRUPTED'],
   QUEUED: ['AWAITING_BUILD', 'AWAITING_DEPLOY', 'SKIPPED', 'INTERRUPTED'],

@@ -3,8 +3,8 @@
  * them; the counter's row lock is held until the commit, so sequence order is commit order, without gaps.
  */
 
-import { Prisma } from '../../generated/prisma/client.ts'
 import type { RevisionStatus } from '../../generated/prisma/enums.ts'
+import type { Query } from '../core/statement.ts'
 import { type ActorRef, SYSTEM } from '../model/event-actor.ts'
 import type { EventType } from '../model/event-types.ts'
 import { TERMINAL } from '../model/lifecycle.ts'
@@ -46,33 +46,75 @@ export interface TransactionIdentity {
 }
 
 /**
- * Appends `events` in their order, each to the log of its workspace. Call it last in a transaction. Returns them with
- * what a line about them needs, and by which the transaction is found again, from the same statement.
+ * Appends `events` in their order, each to the log of its workspace, and notifies: `notices` are channels with their payloads.
+ * Call it last in a transaction. Returns the events with what a line about them needs, and by which the transaction is found
+ * again, from the same statement.
  */
 export async function appendEvents(
-  sql: Prisma.TransactionClient,
+  query: Query,
   events: readonly NewEvent[],
+  notices: readonly string[],
 ): Promise<(AppendedEvent & TransactionIdentity)[]> {
   // counters are locked in one order: no two transactions wait for each other's
   const workspaceIds = [...new Set(events.map((event) => event.workspaceId))].sort()
   const appended: (AppendedEvent & TransactionIdentity)[] = []
-  for (const workspaceId of workspaceIds) {
+  for (const [i, workspaceId] of workspaceIds.entries()) {
     const own = events.filter((event) => event.workspaceId === workspaceId)
-    appended.push(...(await appendToLog(sql, workspaceId, own)))
+    appended.push(...(await appendToLog(query, workspaceId, own, i === 0 ? notices : [])))
   }
+  if (workspaceIds.length === 0 && notices.length > 0) await query(NOTIFY, [notices])
   return appended
 }
 
 /** Of event `e` in the statement below: the actor's id as the key of a table; null where it can be none. */
-const ACTOR_ID = Prisma.sql`CASE WHEN e.actor ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' THEN e.actor::uuid END`
-const KEY_OF_ACTOR = Prisma.sql`(SELECT k.name FROM api_keys k WHERE k.id = ${ACTOR_ID})`
+const ACTOR_ID = `CASE WHEN e.actor ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' THEN e.actor::uuid END`
+const KEY_OF_ACTOR = `(SELECT k.name FROM api_keys k WHERE k.id = ${ACTOR_ID})`
 /** A subject that was stored is a key's id or a person's `sub`. */
-const KIND_OF_ACTOR = Prisma.sql`
+const KIND_OF_ACTOR = `
   CASE WHEN e.kind IS NOT NULL THEN e.kind WHEN ${KEY_OF_ACTOR} IS NOT NULL THEN 'api_key' ELSE 'person' END`
-const NAME_OF_ACTOR = Prisma.sql`
+const NAME_OF_ACTOR = `
   CASE WHEN e.name IS NOT NULL THEN e.name
        WHEN e.kind = 'listener' THEN (SELECT l.compute_id FROM listeners l WHERE l.id = ${ACTOR_ID})
        WHEN e.kind IS NULL THEN coalesce(${KEY_OF_ACTOR}, e.actor) END`
+
+const NOTIFY = {
+  name: 'notify',
+  text: `SELECT pg_notify(split_part(notice, ' ', 1), split_part(notice, ' ', 2)) FROM unnest($1::text[]) AS notice`,
+}
+
+/** $1: the workspace · $2: how many events · $3: the events · $4: the channel of events · $5: notices */
+const APPEND = {
+  name: 'append events',
+  text: `
+    WITH counter AS (
+      UPDATE event_counters SET sequence = sequence + $2::int WHERE workspace_id = $1::uuid RETURNING sequence
+    ), inserted AS (
+      INSERT INTO events (workspace_id, sequence, type, deployment_id, revision_id, subject_id,
+                          from_status, to_status, reason, message, attempt, changed, actor, actor_kind, actor_name)
+      SELECT $1::uuid, counter.sequence - $2::int + e.position, e.type, e."deploymentId", e."revisionId",
+             e."subjectId", e."from"::"RevisionStatus", e."to"::"RevisionStatus", e.reason, e.message, e.attempt,
+             e.changed, e.actor, ${KIND_OF_ACTOR}, ${NAME_OF_ACTOR}
+      FROM counter, ROWS FROM (jsonb_to_recordset($3::jsonb) AS (
+             type text, "deploymentId" uuid, "revisionId" uuid, "subjectId" text,
+             "from" text, "to" text, reason text, message text, attempt int, changed text[], actor text, kind text, name text
+           )) WITH ORDINALITY AS e(type, "deploymentId", "revisionId", "subjectId", "from", "to", reason, message, attempt,
+                                   changed, actor, kind, name, position)
+      RETURNING *
+    ), notified AS MATERIALIZED (
+      SELECT pg_notify($4, $1::uuid::text) FROM counter
+      UNION ALL SELECT pg_notify(split_part(notice, ' ', 1), split_part(notice, ' ', 2)) FROM unnest($5::text[]) AS notice
+    )
+    SELECT i.workspace_id AS "workspaceId", i.type, i.deployment_id AS "deploymentId", i.revision_id AS "revisionId",
+           i.to_status::text AS "to", i.reason, i.message, d.name, r.number,
+           CASE WHEN i.to_status IN (${TERMINAL.map((status) => `'${status}'`).join(', ')}) THEN (
+             SELECT extract(epoch FROM i.occurred_at - min(e.occurred_at))::float8 FROM events e
+             WHERE e.revision_id = i.revision_id AND e.attempt = i.attempt) END AS seconds,
+           i.sequence, i.occurred_at::text AS "occurredAt", now()::text AS "begunAt", pg_backend_pid() AS pid
+    FROM (SELECT count(*) FROM notified) AS told, inserted i
+    LEFT JOIN deployments d ON d.id = i.deployment_id
+    LEFT JOIN revisions r ON r.id = i.revision_id
+    ORDER BY i.sequence`,
+}
 
 function toRow({ actor = SYSTEM, changed = [], ...event }: NewEvent) {
   const { kind, id } = actor
@@ -80,37 +122,19 @@ function toRow({ actor = SYSTEM, changed = [], ...event }: NewEvent) {
 }
 
 async function appendToLog(
-  sql: Prisma.TransactionClient,
+  query: Query,
   workspaceId: string,
   events: readonly NewEvent[],
+  notices: readonly string[],
 ): Promise<(AppendedEvent & TransactionIdentity)[]> {
-  const appended = await sql.$queryRaw<(AppendedEvent & TransactionIdentity)[]>`
-    WITH counter AS (
-      UPDATE event_counters SET sequence = sequence + ${events.length}::int
-      WHERE workspace_id = ${workspaceId}::uuid RETURNING sequence
-    ), inserted AS (
-      INSERT INTO events (workspace_id, sequence, type, deployment_id, revision_id, subject_id,
-                          from_status, to_status, reason, message, attempt, changed, actor, actor_kind, actor_name)
-      SELECT ${workspaceId}::uuid, counter.sequence - ${events.length}::int + e.position, e.type, e."deploymentId", e."revisionId",
-             e."subjectId", e."from"::"RevisionStatus", e."to"::"RevisionStatus", e.reason, e.message, e.attempt,
-             e.changed, e.actor, ${KIND_OF_ACTOR}, ${NAME_OF_ACTOR}
-      FROM counter, ROWS FROM (jsonb_to_recordset(${JSON.stringify(events.map(toRow))}::jsonb) AS (
-             type text, "deploymentId" uuid, "revisionId" uuid, "subjectId" text,
-             "from" text, "to" text, reason text, message text, attempt int, changed text[], actor text, kind text, name text
-           )) WITH ORDINALITY AS e(type, "deploymentId", "revisionId", "subjectId", "from", "to", reason, message, attempt,
-                                   changed, actor, kind, name, position)
-      RETURNING *
-    ), notified AS MATERIALIZED (SELECT pg_notify(${EVENT_CHANNEL}, ${workspaceId}) FROM counter)
-    SELECT i.workspace_id AS "workspaceId", i.type, i.deployment_id AS "deploymentId", i.revision_id AS "revisionId",
-           i.to_status::text AS "to", i.reason, i.message, d.name, r.number,
-           CASE WHEN i.to_status = ANY (${[...TERMINAL]}::text[]::"RevisionStatus"[]) THEN (
-             SELECT extract(epoch FROM i.occurred_at - min(e.occurred_at))::float8 FROM events e
-             WHERE e.revision_id = i.revision_id AND e.attempt = i.attempt) END AS seconds,
-           i.sequence, i.occurred_at::text AS "occurredAt", now()::text AS "begunAt", pg_backend_pid() AS pid
-    FROM notified, inserted i
-    LEFT JOIN deployments d ON d.id = i.deployment_id
-    LEFT JOIN revisions r ON r.id = i.revision_id
-    ORDER BY i.sequence`
+  const rows = JSON.stringify(events.map(toRow))
+  const appended = await query<AppendedEvent & Omit<TransactionIdentity, 'sequence'> & { sequence: string }>(APPEND, [
+    workspaceId,
+    events.length,
+    rows,
+    EVENT_CHANNEL,
+    notices,
+  ])
   if (appended.length === 0) throw new Error(`workspace ${workspaceId} has no event counter`)
-  return appended
+  return appended.map((event) => ({ ...event, sequence: BigInt(event.sequence) }))
 }

@@ -30,15 +30,10 @@ export interface Move {
 }
 
 /**
- * Moves `revision` and answers with what is stored now. Throws ConflictError when the table has no such move or when
- * somebody else moved it first.
+ * Moves `revision` and answers with what is stored now. Throws ConflictError when the table has no such move, and here or when it is
+ * written when somebody else moved it first.
  */
-export async function transition<R extends Movable>(
-  tx: Tx,
-  workspaceId: string,
-  revision: Readonly<R>,
-  move: Move,
-): Promise<R> {
+export function transition<R extends Movable>(tx: Tx, workspaceId: string, revision: Readonly<R>, move: Move): R {
   const { to, actor } = move
   const { reason, message } = move.explanation ?? NOTHING_TO_SAY
   if (!canMove(revision.status, to))
@@ -55,11 +50,7 @@ export async function transition<R extends Movable>(
     ...(move.rollout === undefined ? {} : { rollout: move.rollout }),
     ...(to === 'DEPLOYED' ? { deployedAt: now } : {}),
   }
-  const { count } = await tx.sql.revision.updateMany({
-    where: { id: revision.id, status: revision.status },
-    data: { status: to, ...stored },
-  })
-  if (count === 0) throw new ConflictError(`The revision is no longer ${revision.status}.`)
+  tx.unit.update('revision', revision.id, { status: to, ...stored }, revision.status)
   tx.emit({
     workspaceId,
     type: 'revision.status',
@@ -76,7 +67,7 @@ export async function transition<R extends Movable>(
 }
 
 /** Says what a waiting revision waits for, without a move. Writes only what is new; `reason_since` stays with its reason. */
-export async function explainWait(
+export function explainWait(
   tx: Tx,
   revision: {
     id: string
@@ -86,16 +77,13 @@ export async function explainWait(
     statusMessage: string | null
   },
   explanation: Explanation | null,
-): Promise<void> {
+): void {
   const { reason, message } = explanation ?? NOTHING_TO_SAY
   if (revision.reason === reason && revision.statusMessage === message) return
   tx.hint(revision.deploymentId, revision.id)
-  await tx.sql.revision.updateMany({
-    where: { id: revision.id, status: revision.status },
-    data: {
-      reason,
-      statusMessage: message,
-      ...(revision.reason === reason ? {} : { reasonSince: reason && tx.now() }),
-    },
+  tx.unit.update('revision', revision.id, {
+    reason,
+    statusMessage: message,
+    ...(revision.reason === reason ? {} : { reasonSince: reason && tx.now() }),
   })
 }

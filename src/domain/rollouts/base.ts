@@ -4,27 +4,17 @@
  * key must neither change code nor undo a rollback, and needs no build.
  */
 import type { Deployment, Revision } from '../../generated/prisma/client.ts'
-import type { Tx } from '../context/context.ts'
-import { isTerminal, OPEN } from '../model/lifecycle.ts'
+import { isOpen } from '../model/lifecycle.ts'
 import { buildColumns, type RevisionSource, revisionColumns, saysSource } from '../model/revision-source.ts'
 import type { UpdateBody } from '../model/shapes.ts'
 
-/** The revision that `body` changes: the latest; or the newest rollout that is open, else the active one, else the latest. One statement. */
-export async function baseOf(tx: Tx, deployment: Deployment, body: UpdateBody): Promise<Revision> {
+/** The revision that `body` changes: the latest; or the newest rollout that is open, else the active one, else the latest. `revisions`: of the facts. */
+export function baseOf(deployment: Deployment, revisions: readonly Revision[], body: UpdateBody): Revision {
   const { latestRevisionId, activeRevisionId } = deployment
-  const found = await tx.sql.revision.findMany({
-    where: {
-      deploymentId: deployment.id,
-      OR: [
-        { status: { in: [...OPEN] } },
-        { id: { in: [latestRevisionId, activeRevisionId].filter((id) => id !== null) } },
-      ],
-    },
-    orderBy: { rollout: 'desc' },
-  })
-  const latest = found.find(({ id }) => id === latestRevisionId)!
+  const latest = revisions.find(({ id }) => id === latestRevisionId)!
   if (saysSource(body)) return latest
-  return found.find(({ status }) => !isTerminal(status)) ?? found.find(({ id }) => id === activeRevisionId) ?? latest
+  const open = revisions.filter(isOpen).sort((a, b) => b.rollout - a.rollout)
+  return open[0] ?? revisions.find(({ id }) => id === activeRevisionId) ?? latest
 }
 
 /** What the revision that comes of it is made of. `deployment`: as the change left it. */

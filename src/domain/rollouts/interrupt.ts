@@ -7,6 +7,7 @@ import { parse } from '../core/parse.ts'
 import { explain } from '../model/explanation.ts'
 import { isTerminal } from '../model/lifecycle.ts'
 import { revisionPath } from '../model/shapes.ts'
+import { factsOf } from '../rows/facts.ts'
 import { lockDeployment, refuseDeleted } from '../rows/locks.ts'
 import { interrupt } from './plan.ts'
 import { look, settle } from './reconcile.ts'
@@ -21,7 +22,8 @@ export const interruptRevision = writeVerb<Written>(async (ctx, raw, read) => {
   requireRole(ctx, 'deployer')
   const { path } = parse(interruptInput, raw)
   return lockDeployment(ctx, path.deployment_id, async (tx, deployment) => {
-    const revision = await tx.sql.revision.findFirst({ where: { id: path.revision_id, deploymentId: deployment.id } })
+    const { revisions } = await factsOf(tx, deployment, { revisionId: path.revision_id })
+    const revision = revisions.find(({ id }) => id === path.revision_id)
     if (!revision) throw new NotFoundError('Revision', path.revision_id)
     refuseDeleted(deployment)
     if (isTerminal(revision.status))

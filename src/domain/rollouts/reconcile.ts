@@ -8,9 +8,10 @@ import type { Core, Tx } from '../context/context.ts'
 import { isSilent } from '../deployment-status/status.ts'
 import type { ActorRef } from '../model/event-actor.ts'
 import { type Explanation, explain, type ListenerFacts } from '../model/explanation.ts'
-import { OPEN } from '../model/lifecycle.ts'
+import { isOpen } from '../model/lifecycle.ts'
 import { explainWait, transition } from '../revisions/transition.ts'
 import * as row from '../rows/deployment.ts'
+import { factsOf } from '../rows/facts.ts'
 import type { LockedDeployment } from '../rows/locks.ts'
 import { pruneArtifacts } from './artifacts.ts'
 import { type Action, after, plan, type Rule, type State, waits } from './plan.ts'
@@ -27,17 +28,12 @@ export async function reconcile(core: Core, tx: Tx, deployment: LockedDeployment
   return deployment.tornDownAt ? deployment : settle(core, tx, await look(core, tx, deployment))
 }
 
-/** What is so. Two statements. */
+/** What is so. One statement, or none where the transaction knows it. */
 export async function look(core: Core, tx: Tx, deployment: LockedDeployment): Promise<Situation> {
-  const { id: deploymentId, deletedAt, provisionedAt, tornDownAt } = deployment
-  const unfinished = { finishedAt: null }
+  const { deletedAt, provisionedAt, tornDownAt } = deployment
   // whether there is anything to tear down, and how often that failed, only matters once it is deleted
-  const which = deletedAt ? { OR: [unfinished, { firstTakenAt: { not: null } }] } : unfinished
-  const steps = await tx.sql.step.findMany({ where: { deploymentId, ...which } })
-  const open = await tx.sql.revision.findMany({
-    where: { deploymentId, status: { in: [...OPEN] } },
-    orderBy: { rollout: 'asc' },
-  })
+  const { steps, revisions } = await factsOf(tx, deployment, { begun: deletedAt !== null })
+  const open = revisions.filter(isOpen).sort((a, b) => a.rollout - b.rollout)
   const state: State<Revision> = {
     hasRuntime: deployment.listenerId !== null || core.settings.runtime !== 'none',
     provisioned: provisionedAt !== null,
@@ -70,7 +66,7 @@ export async function settle(
     (action) => action.do === 'open step' || action.do === 'close step',
   )
   return explainWaits(core, tx, {
-    deployment: holderConcerned ? await row.notifyHolder(tx, deployment) : deployment,
+    deployment: holderConcerned ? row.notifyHolder(tx, deployment) : deployment,
     state,
   })
 }
@@ -101,32 +97,32 @@ async function perform(
     case 'move': {
       const { revisionId, to, why } = action
       const explanation = why && (await render(core, tx, deployment, why))
-      const moved = await transition(tx, workspaceId, revisionOf(state, revisionId), { to, explanation, actor })
+      const moved = transition(tx, workspaceId, revisionOf(state, revisionId), { to, explanation, actor })
       return { deployment, state: { ...next, open: next.open.map((r) => (r.id === moved.id ? moved : r)) } }
     }
     case 'open step':
-      await openStep(tx, deploymentId, action.kind, action.revisionId, state.failures)
+      openStep(tx, deploymentId, action.kind, action.revisionId, state.failures)
       return { deployment, state: next }
     case 'close step':
-      if (state.step) await closeStep(tx, state.step, action)
+      if (state.step) closeStep(tx, state.step, action)
       return { deployment, state: next }
     case 'provisioned':
       tx.emit({ workspaceId, type: 'deployment.provisioned', deploymentId, actor })
-      return { deployment: await row.provisioned(tx, deployment), state: next }
+      return { deployment: row.provisioned(tx, deployment), state: next }
     case 'deployed': {
-      await transition(tx, workspaceId, revisionOf(state, action.revisionId), { to: 'DEPLOYED', actor })
-      const active = await row.deployed(tx, deployment, action.revisionId, action.report)
+      transition(tx, workspaceId, revisionOf(state, action.revisionId), { to: 'DEPLOYED', actor })
+      const active = row.deployed(tx, deployment, action.revisionId, action.report)
       await pruneArtifacts(tx, deploymentId)
       return { deployment: active, state: next }
     }
     case 'teardown failed': {
       // the step has the reason that it failed for; this one says that it is tried again
       const { message: why } = await render(core, tx, deployment, action.why)
-      return { deployment: await row.teardownFailed(tx, deployment, explain('TEARDOWN_FAILED', { why })), state: next }
+      return { deployment: row.teardownFailed(tx, deployment, explain('TEARDOWN_FAILED', { why })), state: next }
     }
     case 'torn down':
       tx.emit({ workspaceId, type: 'deployment.torn_down', deploymentId, actor })
-      return { deployment: await row.tornDown(tx, deployment), state: next }
+      return { deployment: row.tornDown(tx, deployment), state: next }
   }
 }
 
@@ -141,8 +137,8 @@ async function explainWaits(core: Core, tx: Tx, { deployment, state }: Situation
   for (const { revisionId, explanation: why } of waits(state)) {
     const explanation =
       why && ('step' in why ? await waitsFor(core, tx, deployment, why.step) : await render(core, tx, deployment, why))
-    if (revisionId === null) explained = await row.explainTeardown(tx, explained, explanation)
-    else await explainWait(tx, revisionOf(state, revisionId), explanation)
+    if (revisionId === null) explained = row.explainTeardown(tx, explained, explanation)
+    else explainWait(tx, revisionOf(state, revisionId), explanation)
   }
   return explained
 }
@@ -169,11 +165,10 @@ async function waitsFor(core: Core, tx: Tx, deployment: LockedDeployment, kind: 
   return explain(listener.silent ? 'LISTENER_SILENT' : 'WAITING_FOR_LISTENER', { kind, listener })
 }
 
-/** One statement for a listener's deployment, none for any other. */
-async function listenerOf(core: Core, tx: Tx, { listenerId: id }: LockedDeployment): Promise<ListenerFacts | null> {
-  if (id === null) return null
-  const select = { computeId: true, lastSeenAt: true, createdAt: true }
-  const listener = await tx.sql.listener.findUniqueOrThrow({ where: { id }, select })
-  const { computeId, lastSeenAt } = listener
+async function listenerOf(core: Core, tx: Tx, deployment: LockedDeployment): Promise<ListenerFacts | null> {
+  if (deployment.listenerId === null) return null
+  const { listener } = await factsOf(tx, deployment)
+  if (!listener) throw new Error(`listener ${deployment.listenerId} is gone`)
+  const { id, computeId, lastSeenAt } = listener
   return { id, computeId, lastSeenAt, silent: isSilent(listener, core.clock()) }
 }

@@ -10,6 +10,7 @@ import { isTerminal, missingContent, needsBuild } from '../model/lifecycle.ts'
 import { revisionPath } from '../model/shapes.ts'
 import { transition } from '../revisions/transition.ts'
 import { nextRollout } from '../rows/deployment.ts'
+import { factsOf } from '../rows/facts.ts'
 import { lockDeployment } from '../rows/locks.ts'
 import { reuseTarball } from '../sources/uploads/accept.ts'
 import { supersede } from './plan.ts'
@@ -22,7 +23,8 @@ export const redeployRevision = writeVerb<Written>(async (ctx, raw, read) => {
   requireRole(ctx, 'deployer')
   const { path } = parse(redeployInput, raw)
   return lockDeployment(ctx, path.deployment_id, async (tx, deployment) => {
-    const revision = await tx.sql.revision.findFirst({ where: { id: path.revision_id, deploymentId: deployment.id } })
+    const { revisions } = await factsOf(tx, deployment, { revisionId: path.revision_id })
+    const revision = revisions.find(({ id }) => id === path.revision_id)
     if (!revision) throw new NotFoundError('Revision', path.revision_id)
     requireMatch(raw.ifMatch, 'Deployment', deployment.id, deployment)
     const refuse = (why: string) => new NotRedeployableError(`Revision ID ${revision.id} can't be redeployed: ${why}.`)
@@ -36,8 +38,8 @@ export const redeployRevision = writeVerb<Written>(async (ctx, raw, read) => {
     const actor = actorOf(ctx.actor)
     const before = await look(ctx, tx, deployment)
     const { state } = await apply(ctx, tx, before, supersede(before.state, revision.id), actor)
-    const next = await nextRollout(tx, deployment, null)
-    const again = await transition(tx, deployment.workspaceId, revision, {
+    const next = nextRollout(tx, deployment, null)
+    const again = transition(tx, deployment.workspaceId, revision, {
       to: deployment.provisionedAt ? 'QUEUED' : 'CREATING',
       actor,
       rollout: next.rollout,

@@ -3,11 +3,12 @@
  * rollout number under its lock. What still waits with a lower number is skipped: the newest wins, at most one is in progress.
  */
 import { randomUUID } from 'node:crypto'
+import type { Revision } from '../../generated/prisma/client.ts'
 import { actorOf } from '../context/access.ts'
 import type { Core, Tx } from '../context/context.ts'
 import type { ActorKind } from '../model/event-actor.ts'
 import type { RevisionSource } from '../model/revision-source.ts'
-import { nextRollout } from '../rows/deployment.ts'
+import { NOTHING_WAITS, nextRollout } from '../rows/deployment.ts'
 import type { LockedDeployment } from '../rows/locks.ts'
 import { supersede } from './plan.ts'
 import { apply, look, settle } from './reconcile.ts'
@@ -32,20 +33,27 @@ export async function rollOut(
   const actor = actorOf(ctx.actor)
   const before = await look(ctx, tx, deployment)
   const { state } = await apply(ctx, tx, before, supersede(before.state, id), actor)
-  const revision = await tx.sql.revision.create({
-    data: {
-      id,
-      deploymentId: deployment.id,
-      number: deployment.revisionCount + 1,
-      rollout: deployment.rollout + 1,
-      source: deployment.source,
-      repoUrl: deployment.repoUrl,
-      ...source,
-      secretSetId: deployment.secretSetId,
-      createdBy: ctx.actor.subject,
-    },
-  })
-  const next = await nextRollout(tx, deployment, id)
+  const now = tx.now()
+  const revision: Revision = {
+    id,
+    deploymentId: deployment.id,
+    number: deployment.revisionCount + 1,
+    rollout: deployment.rollout + 1,
+    status: 'CREATING',
+    ...NOTHING_WAITS,
+    statusSince: now,
+    attempt: 1,
+    source: deployment.source,
+    repoUrl: deployment.repoUrl,
+    ...source,
+    secretSetId: deployment.secretSetId,
+    createdBy: ctx.actor.subject,
+    createdAt: now,
+    updatedAt: now,
+    deployedAt: null,
+  }
+  tx.unit.insert('revision', revision)
+  const next = nextRollout(tx, deployment, id)
   tx.emit({
     workspaceId: deployment.workspaceId,
     type: 'revision.status',

@@ -1,4 +1,5 @@
 /** The statements that open, take and close steps: the pieces of work of the data plane. Which ones, says plan.ts. */
+import { randomUUID } from 'node:crypto'
 import type { Step } from '../../generated/prisma/client.ts'
 import type { StepKind, StepOutcome } from '../../generated/prisma/enums.ts'
 import type { Core, Tx } from '../context/context.ts'
@@ -9,30 +10,43 @@ import type { OpenStep } from './plan.ts'
 const backOff = (failures: number) => Math.min(600, 5 * 2 ** (failures - 1))
 
 /** Opens a step. `failures`: how often the same was tried in vain; it is not handed out before its back-off is over. */
-export async function openStep(
+export function openStep(
   tx: Tx,
   deploymentId: string,
   kind: StepKind,
   revisionId: string | null,
   failures: number,
-): Promise<void> {
-  await tx.sql.$executeRaw`
-    INSERT INTO steps (id, deployment_id, kind, revision_id, created_at, not_before)
-    VALUES (gen_random_uuid(), ${deploymentId}::uuid, ${kind}::"StepKind", ${revisionId}::uuid, now(),
-            CASE WHEN ${failures}::int > 0 THEN now() + make_interval(secs => ${backOff(failures)}) END)`
+): Step {
+  const now = tx.now()
+  const step: Step = {
+    id: randomUUID(),
+    deploymentId,
+    kind,
+    revisionId,
+    createdAt: now,
+    notBefore: failures > 0 ? new Date(now.getTime() + backOff(failures) * 1000) : null,
+    firstTakenAt: null,
+    deadlineAt: null,
+    tries: 0,
+    triesGivenBack: 0,
+    takenBy: [],
+    finishedAt: null,
+    outcome: null,
+    reason: null,
+    finishedBy: null,
+  }
+  tx.unit.insert('step', step)
+  return step
 }
 
 /** Closes a step, whoever works on it. `token`: the fencing token under which its result is recorded. */
-export async function closeStep(
+export function closeStep(
   tx: Tx,
   { id, kind, firstTakenAt }: OpenStep,
   { outcome, token, reason }: { outcome: StepOutcome; token?: bigint; reason?: Reason },
-): Promise<void> {
+): void {
   const finishedAt = tx.now()
-  await tx.sql.step.update({
-    where: { id },
-    data: { finishedAt, outcome, reason: reason ?? null, finishedBy: token ?? null },
-  })
+  tx.unit.update('step', id, { finishedAt, outcome, reason: reason ?? null, finishedBy: token ?? null })
   const ms = firstTakenAt && finishedAt.getTime() - firstTakenAt.getTime()
   tx.ended({ kind, outcome, seconds: ms === null ? null : Math.max(0, ms / 1000) })
 }

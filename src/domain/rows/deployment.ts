@@ -4,9 +4,10 @@
  *
  * `edit` grows when somebody changes the deployment, and `updated_at` says when; what work does to it leaves both alone.
  */
-import { Prisma } from '../../generated/prisma/client.ts'
+import { type Deployment, Prisma } from '../../generated/prisma/client.ts'
 import { CHANGE_CHANNEL } from '../context/changes.ts'
 import type { Core, Tx } from '../context/context.ts'
+import type { ListenerFacts } from '../context/unit.ts'
 import type { Explanation } from '../model/explanation.ts'
 import { effectiveSpec, type ResourceSpec } from '../model/resource-spec.ts'
 import type { BuildColumns } from '../model/revision-source.ts'
@@ -20,43 +21,81 @@ export const NOTHING_WAITS = { reason: null, reasonSince: null, statusMessage: n
 const NO_LEASE = { claimId: null, leaseHolder: null, leaseExpiresAt: null, busyStepId: null } as const
 
 /** Somebody changes it. */
-const changed = (tx: Tx) => ({ edit: { increment: 1 }, updatedAt: tx.now() })
+const changed = (tx: Tx, { edit }: LockedDeployment) => ({ edit: edit + 1, updatedAt: tx.now() })
 
-type Columns = Prisma.DeploymentUncheckedUpdateInput
+type Columns = Partial<Deployment>
 
-async function write(tx: Tx, { id }: { id: string }, data: Columns): Promise<LockedDeployment> {
-  return (await tx.sql.deployment.update({ where: { id }, data })) as unknown as LockedDeployment
+function write(tx: Tx, deployment: LockedDeployment, changes: Columns): LockedDeployment {
+  tx.unit.update('deployment', deployment.id, changes)
+  return { ...deployment, ...changes }
 }
 
-/** A new row. false: the workspace has a live deployment of this name (a partial unique index holds it). */
-export async function insert(tx: Tx, data: Prisma.DeploymentUncheckedCreateInput): Promise<boolean> {
-  // its first rollout makes it 1
-  return (await tx.sql.deployment.createMany({ data: [{ ...data, edit: 0 }], skipDuplicates: true })).count > 0
-}
+/** What a new deployment has, beside what is the same for all. */
+type NewDeployment = Pick<
+  Deployment,
+  | 'id'
+  | 'workspaceId'
+  | 'name'
+  | 'source'
+  | 'integrationId'
+  | 'repoUrl'
+  | 'deploymentType'
+  | 'listenerId'
+  | 'k8sNamespace'
+  | 'createdBy'
+  | 'tracingProjectId'
+  | keyof Edit
+>
 
-/** The rest of a row that was just inserted: what refers to it and had to be made after it. */
-export function completeInsert(
+/** A new row, which nobody else sees before the commit. `listener`: its own. `nameTaken`: what is thrown where the workspace has a live deployment of this name. */
+export function insert(
   tx: Tx,
-  id: string,
-  made: { secretSetId: string; tracingProjectId: string | null },
-): Promise<LockedDeployment> {
-  return write(tx, { id }, made)
+  made: NewDeployment,
+  { listener, nameTaken }: { listener: ListenerFacts | null; nameTaken: () => Error },
+): LockedDeployment {
+  const now = tx.now()
+  const row: Deployment = {
+    ...made,
+    ...NOTHING_WAITS,
+    ...NO_LEASE,
+    // its first rollout makes it 1
+    edit: 0,
+    createdAt: now,
+    updatedAt: now,
+    deletedAt: null,
+    tornDownAt: null,
+    provisionedAt: null,
+    idle: false,
+    url: null,
+    imageVersion: null,
+    health: null,
+    latestRevisionId: null,
+    activeRevisionId: null,
+    revisionCount: 0,
+    rollout: 0,
+    generation: 0,
+    leaseToken: 0n,
+  }
+  tx.unit.make(row, { listener, nameTaken })
+  return row as LockedDeployment
 }
 
 /** What callers may change. */
-export type Edit = Pick<
-  Columns,
-  'buildOnPush' | 'customUrl' | 'resourceSpec' | keyof BuildColumns | 'secretReferences' | 'secretSetId'
+export type Edit = Partial<
+  Pick<
+    Deployment,
+    'buildOnPush' | 'customUrl' | 'resourceSpec' | keyof BuildColumns | 'secretReferences' | 'secretSetId'
+  >
 >
 
 /** Somebody has changed it: these fields, or (none) something that is stored elsewhere. */
-export function edit(tx: Tx, deployment: LockedDeployment, changes: Edit = {}): Promise<LockedDeployment> {
-  return write(tx, deployment, { ...changes, ...changed(tx) })
+export function edit(tx: Tx, deployment: LockedDeployment, changes: Edit = {}): LockedDeployment {
+  return write(tx, deployment, { ...changes, ...changed(tx, deployment) })
 }
 
 /** The next rollout begins, of a revision that has just been made or (null) of one that was there. */
-export function nextRollout(tx: Tx, deployment: LockedDeployment, made: string | null): Promise<LockedDeployment> {
-  const next = { rollout: deployment.rollout + 1, ...changed(tx) }
+export function nextRollout(tx: Tx, deployment: LockedDeployment, made: string | null): LockedDeployment {
+  const next = { rollout: deployment.rollout + 1, ...changed(tx, deployment) }
   return write(
     tx,
     deployment,
@@ -65,14 +104,14 @@ export function nextRollout(tx: Tx, deployment: LockedDeployment, made: string |
 }
 
 /** Its holder has a new assignment: the generation grows and whoever waits for work is woken. */
-export function notifyHolder(tx: Tx, deployment: LockedDeployment): Promise<LockedDeployment> {
+export function notifyHolder(tx: Tx, deployment: LockedDeployment): LockedDeployment {
   tx.wakeWorkers(deployment.listenerId)
-  return write(tx, deployment, { generation: { increment: 1 } })
+  return write(tx, deployment, { generation: deployment.generation + 1 })
 }
 
 /** Its holder has taken this step. One whose answer got lost names an older generation, and is answered again. */
-export function busyWith(tx: Tx, deployment: LockedDeployment, stepId: string): Promise<LockedDeployment> {
-  return write(tx, deployment, { busyStepId: stepId, generation: { increment: 1 } })
+export function busyWith(tx: Tx, deployment: LockedDeployment, stepId: string): LockedDeployment {
+  return write(tx, deployment, { busyStepId: stepId, generation: deployment.generation + 1 })
 }
 
 /**
@@ -95,7 +134,7 @@ export async function noLongerBusy(
   return { ...deployment, busyStepId: null }
 }
 
-export function provisioned(tx: Tx, deployment: LockedDeployment): Promise<LockedDeployment> {
+export function provisioned(tx: Tx, deployment: LockedDeployment): LockedDeployment {
   return write(tx, deployment, { provisionedAt: tx.now() })
 }
 
@@ -108,7 +147,7 @@ export function deployed(
   deployment: LockedDeployment,
   activeRevisionId: string,
   { url, imageVersion }: { url?: string | undefined; imageVersion?: string | undefined },
-): Promise<LockedDeployment> {
+): LockedDeployment {
   const { source, health, resourceSpec } = deployment
   const ready = effectiveSpec(resourceSpec as ResourceSpec | null).min_scale
   const isReady = { ready, desired: ready, message: null, reason: null, observedAt: tx.now().toISOString() }
@@ -123,16 +162,16 @@ export function deployed(
 }
 
 /** Somebody asked for its deletion: its name is free, and nothing of it is to run any more. */
-export function deleted(tx: Tx, deployment: LockedDeployment): Promise<LockedDeployment> {
-  return write(tx, deployment, { ...changed(tx), deletedAt: tx.now(), activeRevisionId: null })
+export function deleted(tx: Tx, deployment: LockedDeployment): LockedDeployment {
+  return write(tx, deployment, { ...changed(tx, deployment), deletedAt: tx.now(), activeRevisionId: null })
 }
 
 /** Says what its teardown waits for, or (null) that it waits for nobody. Writes only what is new; `reason_since` stays with its reason. */
-export async function explainTeardown(
+export function explainTeardown(
   tx: Tx,
   deployment: LockedDeployment,
   explanation: Explanation | null,
-): Promise<LockedDeployment> {
+): LockedDeployment {
   const { reason, message: statusMessage } = explanation ?? { reason: null, message: null }
   if (reason === deployment.reason && statusMessage === deployment.statusMessage) return deployment
   const since = reason === deployment.reason ? {} : { reasonSince: reason && tx.now() }
@@ -141,11 +180,7 @@ export async function explainTeardown(
 }
 
 /** A try of its teardown failed: since now. */
-export function teardownFailed(
-  tx: Tx,
-  deployment: LockedDeployment,
-  explanation: Explanation,
-): Promise<LockedDeployment> {
+export function teardownFailed(tx: Tx, deployment: LockedDeployment, explanation: Explanation): LockedDeployment {
   tx.hint(deployment.id)
   return write(tx, deployment, {
     reason: explanation.reason,
@@ -155,14 +190,14 @@ export function teardownFailed(
 }
 
 /** Nothing of it is left, or nobody looks after what is: its lease is over with it. */
-export function tornDown(tx: Tx, deployment: LockedDeployment): Promise<LockedDeployment> {
+export function tornDown(tx: Tx, deployment: LockedDeployment): LockedDeployment {
   tx.wakeWorkers(deployment.listenerId)
   tx.hint(deployment.id)
   return write(tx, deployment, { tornDownAt: tx.now(), ...NOTHING_WAITS, ...NO_LEASE })
 }
 
 /** Its holder lets go. */
-export function released(tx: Tx, deployment: LockedDeployment): Promise<LockedDeployment> {
+export function released(tx: Tx, deployment: LockedDeployment): LockedDeployment {
   tx.wakeWorkers(deployment.listenerId)
   return write(tx, deployment, NO_LEASE)
 }

@@ -10,6 +10,8 @@
 import { type Deployment, type Listener, Prisma } from '../../generated/prisma/client.ts'
 import { tenant } from '../context/access.ts'
 import { type RequestContext, type Tx, transaction } from '../context/context.ts'
+import { fromSelected, selectColumns } from '../context/tables.ts'
+import type { ListenerFacts } from '../context/unit.ts'
 import { ClaimLostError, ConflictError, NotFoundError } from '../core/errors.ts'
 import { type HeldClaim, isHeldUnder, type Scope } from './lease.ts'
 
@@ -41,19 +43,22 @@ export const toDeleteOrSkip = clause('UPDATE', ' SKIP LOCKED')
 export const toKeep = clause('KEY SHARE')
 
 /**
- * Locks the deployment's row (`where`: of deployments `d`), then reads it, with whatever else `read` includes. Null:
- * there is none. What was true before the lock may not be so any more: `read` looks after it.
+ * Locks the deployment's row (`where`: of deployments `d`) and answers with it, as it is under the lock: Postgres looks at a
+ * locked row again once it has it. Null: there is none. Whatever else may have changed before the lock is to be read after it.
  */
-async function lockAnd<T extends Deployment>(
-  tx: Tx,
-  where: Prisma.Sql,
-  read: (id: string) => Promise<T | null>,
-): Promise<(Omit<T, keyof Deployment> & LockedDeployment) | null> {
-  const [row] = await tx.sql.$queryRaw<{ id: string }[]>`SELECT d.id FROM deployments d WHERE ${where} ${toChange('d')}`
-  return row ? ((await read(row.id)) as (Omit<T, keyof Deployment> & LockedDeployment) | null) : null
+async function lock(tx: Tx, { name, where }: LockBy, values: readonly unknown[]): Promise<LockedDeployment | null> {
+  const text = `SELECT ${selectColumns('deployment', 'd')} FROM deployments d WHERE ${where} ${toChange('d').sql}`
+  const [row] = await tx.query<Deployment>({ name, text }, values)
+  return row ? (fromSelected('deployment', row) as LockedDeployment) : null
 }
 
-const rowOf = (tx: Tx) => (id: string) => tx.sql.deployment.findUniqueOrThrow({ where: { id } })
+interface LockBy {
+  name: string
+  where: string
+}
+
+const OWN: LockBy = { name: 'lock own deployment', where: 'd.id = $1::uuid AND d.workspace_id = $2::uuid' }
+const BY_ID: LockBy = { name: 'lock deployment', where: 'd.id = $1::uuid' }
 
 type LockedWork<T> = (tx: Tx, deployment: LockedDeployment) => Promise<T>
 
@@ -71,8 +76,7 @@ export function lockDeployment<T>(ctx: RequestContext, id: string, work: LockedW
 /** The same, also when it is torn down. */
 export function lockEvenTornDown<T>(ctx: RequestContext, id: string, work: LockedWork<T>): Promise<T> {
   const lockThenWork = async (tx: Tx) => {
-    const own = Prisma.sql`d.id = ${id}::uuid AND d.workspace_id = ${ctx.workspace.id}::uuid`
-    const deployment = await lockAnd(tx, own, rowOf(tx))
+    const deployment = await lock(tx, OWN, [id, ctx.workspace.id])
     if (!deployment) throw new NotFoundError('Deployment', id)
     return work(tx, deployment)
   }
@@ -80,18 +84,29 @@ export function lockEvenTornDown<T>(ctx: RequestContext, id: string, work: Locke
 }
 
 /** For the system itself, whosever it is. Null: there is none, or it is torn down. */
-export function lockById(tx: Tx, id: string): Promise<LockedDeployment | null> {
-  return lockAnd(tx, Prisma.sql`d.id = ${id}::uuid AND d.torn_down_at IS NULL`, rowOf(tx))
+export async function lockById(tx: Tx, id: string): Promise<LockedDeployment | null> {
+  const deployment = await lock(tx, BY_ID, [id])
+  return deployment?.tornDownAt === null ? deployment : null
 }
 
-/** The same, with what `read` includes; null also where `read` finds nothing. */
-export function lockThenRead<T extends Deployment>(tx: Tx, id: string, read: (id: string) => Promise<T | null>) {
-  return lockAnd(tx, Prisma.sql`d.id = ${id}::uuid`, read)
+/** The same, as `read` answers it, with what that includes; null also where it finds nothing. */
+export async function lockThenRead<T extends Deployment>(
+  tx: Tx,
+  id: string,
+  read: (id: string) => Promise<T | null>,
+): Promise<(Omit<T, keyof Deployment> & LockedDeployment) | null> {
+  if (!(await lock(tx, BY_ID, [id]))) return null
+  return (await read(id)) as (Omit<T, keyof Deployment> & LockedDeployment) | null
 }
 
 /** Locks the claim's deployment. Throws ClaimLostError when the lease is over, the token is old or it is not of this scope. */
 export async function lockClaimed(tx: Tx, scope: Scope, claim: HeldClaim): Promise<LockedDeployment> {
-  const deployment = await lockAnd(tx, isHeldUnder(scope, claim), rowOf(tx))
+  const { listenerId } = scope
+  const by = {
+    name: listenerId === null ? 'lock claimed' : 'lock claimed of listener',
+    where: isHeldUnder(scope, claim).text,
+  }
+  const deployment = await lock(tx, by, isHeldUnder(scope, claim).values)
   if (!deployment) throw new ClaimLostError()
   return deployment
 }
@@ -102,16 +117,21 @@ export function refuseDeleted({ id, deletedAt }: Pick<Deployment, 'id' | 'delete
 }
 
 /** What is known of a listener whose row is shared. */
-export type SharedListener = Pick<Listener, 'id' | 'k8sNamespaces'>
+export type SharedListener = ListenerFacts & Pick<Listener, 'k8sNamespaces'>
+
+const SHARE_LISTENER = {
+  name: 'share listener',
+  text: `
+    SELECT l.id, l.k8s_namespaces AS "k8sNamespaces", l.compute_id AS "computeId", l.last_seen_at AS "lastSeenAt", l.created_at AS "createdAt"
+    FROM listeners l WHERE l.id = $1::uuid AND l.workspace_id = $2::uuid ${toKeep('l').sql}`,
+}
 
 /**
  * Keeps a listener of the workspace as it is until the commit: it neither goes away nor loses a namespace. The data
  * plane, which notes when it last called, does not wait. Throws NotFoundError.
  */
 export async function shareListener(tx: Tx, workspaceId: string, id: string): Promise<SharedListener> {
-  const [listener] = await tx.sql.$queryRaw<SharedListener[]>`
-    SELECT id, k8s_namespaces AS "k8sNamespaces" FROM listeners
-    WHERE id = ${id}::uuid AND workspace_id = ${workspaceId}::uuid ${toKeep('listeners')}`
+  const [listener] = await tx.query<SharedListener>(SHARE_LISTENER, [id, workspaceId])
   if (!listener) throw new NotFoundError('Listener', id)
   return listener
 }

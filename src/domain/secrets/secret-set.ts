@@ -4,34 +4,50 @@
  */
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { SecretSet } from '../../generated/prisma/client.ts'
-import type { RequestContext, Sql } from '../context/context.ts'
+import type { RequestContext, Tx } from '../context/context.ts'
 import { decrypt, encrypt, type KeyRing } from '../core/keyring.ts'
 import type { Secret } from '../model/shapes.ts'
 
 /** What callers without `secrets:read` see instead of a value. */
 export const MASK = '••••••••'
 
-/** Stores a set for `deploymentId` and returns its id. */
-export async function storeSecrets(
-  sql: Sql,
+/** What a new set is made of. */
+export interface NewSet {
+  /** a new one by default */
+  id?: string
+  deploymentId: string
+  createdAt: Date
+}
+
+/** Makes a set in a transaction and returns its id. */
+export function storeSecrets(
+  tx: Tx,
   keyring: KeyRing,
-  deploymentId: string,
+  made: Omit<NewSet, 'createdAt'>,
   secrets: readonly Secret[],
-): Promise<string> {
-  const id = randomUUID()
+): string {
+  const set = sealSecrets(keyring, { ...made, createdAt: tx.now() }, secrets)
+  tx.unit.insert('secretSet', set)
+  return set.id
+}
+
+/** A set, encrypted with a key of its own. Pure, but for that key. */
+export function sealSecrets(
+  keyring: KeyRing,
+  { id = randomUUID(), deploymentId, createdAt }: NewSet,
+  secrets: readonly Secret[],
+): SecretSet {
   const dataKey = randomBytes(32)
   const values = Object.fromEntries(secrets.map((secret) => [secret.name, secret.value]))
-  await sql.secretSet.create({
-    data: {
-      id,
-      deploymentId,
-      names: secrets.map((secret) => secret.name),
-      keyId: keyring.currentId,
-      wrappedKey: new Uint8Array(keyring.wrap(dataKey, id)),
-      ciphertext: new Uint8Array(encrypt(dataKey, Buffer.from(JSON.stringify(values)), id)),
-    },
-  })
-  return id
+  return {
+    id,
+    deploymentId,
+    names: secrets.map((secret) => secret.name),
+    keyId: keyring.currentId,
+    wrappedKey: new Uint8Array(keyring.wrap(dataKey, id)),
+    ciphertext: new Uint8Array(encrypt(dataKey, Buffer.from(JSON.stringify(values)), id)),
+    createdAt,
+  }
 }
 
 /** Decrypts a set, in the order of its names. No set: no secrets. */

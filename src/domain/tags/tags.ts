@@ -50,7 +50,7 @@ async function putTags(
     skipDuplicates: true,
   })
   if (removed + added === 0) return
-  await edit(tx, deployment)
+  edit(tx, deployment)
   tx.emit({
     workspaceId: ctx.workspace.id,
     type: 'deployment.tagged',

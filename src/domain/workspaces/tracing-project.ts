@@ -1,17 +1,27 @@
 /** Tracing projects: each deployment has the one of its name, which a deleted deployment may have left behind. */
+import { randomUUID } from 'node:crypto'
 import { actorOf } from '../context/access.ts'
 import type { RequestContext, Tx } from '../context/context.ts'
 
-/** Returns the id of the workspace's tracing project of that name; creates it if necessary. */
-export async function findOrCreateTracingProject(ctx: RequestContext, tx: Tx, name: string): Promise<string> {
-  const key = { workspaceId: ctx.workspace.id, name }
-  const { count } = await tx.sql.tracingProject.createMany({ data: [key], skipDuplicates: true })
-  const { id } = await tx.sql.tracingProject.findUniqueOrThrow({
-    where: { workspaceId_name: key },
-    select: { id: true },
+/**
+ * Sees to it that the workspace has a tracing project of that name, for a deployment that is made in this transaction. Returns
+ * the id that it gets if it is made.
+ */
+export function findOrCreateTracingProject(ctx: RequestContext, tx: Tx, name: string): string {
+  const id = randomUUID()
+  const workspaceId = ctx.workspace.id
+  let isMade = false
+  tx.unit.project({
+    id,
+    workspaceId,
+    name,
+    made: () => {
+      isMade = true
+    },
   })
-  if (count > 0)
-    tx.emit({ workspaceId: key.workspaceId, type: 'tracing_project.created', subjectId: id, actor: actorOf(ctx.actor) })
+  tx.emit(() =>
+    isMade ? { workspaceId, type: 'tracing_project.created', subjectId: id, actor: actorOf(ctx.actor) } : null,
+  )
   return id
 }
 

@@ -2,31 +2,26 @@
  * The database as a process uses it: pools of their own for the API, the worker, the renewal of leases and health, so
  * that nobody waits for what somebody else has used up; and every statement can be observed (the tests count them).
  */
-import { PrismaPg } from '@prisma/adapter-pg'
 import type pg from 'pg'
 import { type Prisma, PrismaClient } from '../../generated/prisma/client.ts'
 import type { Log } from '../log/log.ts'
 import { WatchedPool } from './connection.ts'
 import { createOutage } from './outage.ts'
-
-/** A statement that is planned once on each connection, under a name that no other text has. Its values are `$1`, `$2` … */
-export interface Statement {
-  name: string
-  text: string
-}
-
-/** Runs a statement past Prisma, in no transaction, and answers its rows as `pg` reads them. Throws what `pg` throws (core/database-failure.ts). */
-export type Query = <Row>(statement: Statement, values: readonly unknown[]) => Promise<Row[]>
+import { JoiningAdapter, type Query, type Statement, type Transact, transactOn } from './transaction.ts'
 
 export interface Database {
   /** for requests */
   prisma: PrismaClient
   /** for hot reads of requests, on the same connections */
   query: Query
+  /** for what requests write, on the same connections */
+  transact: Transact
   /** for what the server does by itself: its worker, sweeps, jobs */
   worker: PrismaClient
   /** as `query`, on the worker's connections */
   workerQuery: Query
+  /** as `transact`, on the worker's connections */
+  workerTransact: Transact
   /** for the renewal of leases, which is one short statement, and nothing else: it must not wait for anything */
   renew<Row>(statement: Prisma.Sql): Promise<Row[]>
   /** that of requests */
@@ -134,11 +129,16 @@ export function connectDatabase({
   }
   const prisma = client(pools.api, requests)
   const worker = client(pools.worker, WORKER)
+  const isPooled = pooled !== undefined
+  const transact = (pool: pg.Pool, prisma: PrismaClient, { transaction: limit }: Limits) =>
+    transactOn({ pool, prisma, limit, isPooled })
   return {
     prisma,
-    query: queryOn(pools.api, pooled !== undefined),
+    query: queryOn(pools.api, isPooled),
+    transact: transact(pools.api, prisma, requests),
     worker,
-    workerQuery: queryOn(pools.worker, pooled !== undefined),
+    workerQuery: queryOn(pools.worker, isPooled),
+    workerTransact: transact(pools.worker, worker, WORKER),
     pool: pools.api,
     health: pools.health,
     pools,
@@ -163,7 +163,7 @@ export function connectDatabase({
 
 function client(pool: pg.Pool, { connect, transaction }: Limits): PrismaClient {
   return new PrismaClient({
-    adapter: new PrismaPg(pool),
+    adapter: new JoiningAdapter(pool),
     // the pool's own limit comes first, and tells more
     transactionOptions: { maxWait: connect + SILENCE, timeout: transaction },
   })

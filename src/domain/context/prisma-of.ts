@@ -1,0 +1,25 @@
+/** Prisma's client of a transaction, had anew for each call: so that nothing reads what is recorded before it is written. */
+import type { Prisma } from '../../generated/prisma/client.ts'
+
+type Sql = Prisma.TransactionClient
+
+type Call = (...args: unknown[]) => unknown
+
+/** Calls `ready` before each query. Queries are sent at once, not when somebody waits for them. */
+export function prismaOf(ready: () => Promise<Sql>): Sql {
+  const call =
+    (of: (sql: Sql) => unknown, name: string) =>
+    async (...args: unknown[]) => {
+      const owner = of(await ready()) as Record<string, Call>
+      return owner[name]!(...args)
+    }
+  const methods = (of: (sql: Sql) => unknown) => (_: object, name: string | symbol) =>
+    // an object that is awaited is asked for `then`
+    typeof name === 'symbol' || name === 'then' ? undefined : call(of, name)
+  const get = (_: object, name: string | symbol) => {
+    if (typeof name === 'symbol' || name === 'then') return undefined
+    if (name.startsWith('$')) return call((sql) => sql, name)
+    return new Proxy({}, { get: methods((sql) => sql[name as keyof Sql]) })
+  }
+  return new Proxy({}, { get }) as Sql
+}

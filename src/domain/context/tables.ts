@@ -1,0 +1,193 @@
+/**
+ * The tables that a unit of work writes (unit.ts): their columns as the code names them, which of them change, and how a row
+ * gets to Postgres and back as JSON. A column that is missing here does not compile.
+ */
+import type { Deployment, Revision, SecretSet, Step } from '../../generated/prisma/client.ts'
+import { snake } from '../core/naming.ts'
+
+/** What is written of each table. */
+export interface Rows {
+  deployment: Deployment
+  revision: Revision
+  step: Step
+  secretSet: SecretSet
+}
+export type Table = keyof Rows
+
+/** `fixed`: set when the row is made, and never again. A time, a large number and bytes are text in JSON. */
+type Kind = 'fixed' | 'fixed time' | 'fixed bytes' | 'value' | 'time' | 'number'
+
+const DEPLOYMENT = {
+  id: 'fixed',
+  workspaceId: 'fixed',
+  name: 'fixed',
+  source: 'fixed',
+  integrationId: 'fixed',
+  repoUrl: 'fixed',
+  deploymentType: 'fixed',
+  buildOnPush: 'value',
+  customUrl: 'value',
+  resourceSpec: 'value',
+  listenerId: 'fixed',
+  k8sNamespace: 'fixed',
+  installCommand: 'value',
+  buildCommand: 'value',
+  secretReferences: 'value',
+  secretSetId: 'value',
+  imageVersion: 'value',
+  tracingProjectId: 'value',
+  createdBy: 'fixed',
+  createdAt: 'fixed time',
+  updatedAt: 'time',
+  edit: 'value',
+  deletedAt: 'time',
+  tornDownAt: 'time',
+  provisionedAt: 'time',
+  idle: 'value',
+  url: 'value',
+  health: 'value',
+  reason: 'value',
+  reasonSince: 'time',
+  statusMessage: 'value',
+  latestRevisionId: 'value',
+  activeRevisionId: 'value',
+  revisionCount: 'value',
+  rollout: 'value',
+  generation: 'value',
+  claimId: 'value',
+  leaseHolder: 'value',
+  leaseToken: 'number',
+  leaseExpiresAt: 'time',
+  busyStepId: 'value',
+} as const satisfies Record<keyof Deployment, Kind>
+
+const REVISION = {
+  id: 'fixed',
+  deploymentId: 'fixed',
+  number: 'fixed',
+  status: 'value',
+  reason: 'value',
+  reasonSince: 'time',
+  statusMessage: 'value',
+  statusSince: 'time',
+  attempt: 'value',
+  rollout: 'value',
+  source: 'fixed',
+  repoUrl: 'fixed',
+  repoRef: 'fixed',
+  graphConfigPath: 'fixed',
+  imageUri: 'fixed',
+  sourceTarballPath: 'fixed',
+  installCommand: 'fixed',
+  buildCommand: 'fixed',
+  secretSetId: 'fixed',
+  repoCommitSha: 'value',
+  basedOnId: 'fixed',
+  artifact: 'value',
+  createdBy: 'fixed',
+  createdAt: 'fixed time',
+  updatedAt: 'time',
+  deployedAt: 'time',
+} as const satisfies Record<keyof Revision, Kind>
+
+const STEP = {
+  id: 'fixed',
+  deploymentId: 'fixed',
+  kind: 'fixed',
+  revisionId: 'fixed',
+  createdAt: 'fixed time',
+  notBefore: 'time',
+  firstTakenAt: 'time',
+  deadlineAt: 'time',
+  tries: 'value',
+  triesGivenBack: 'value',
+  takenBy: 'value',
+  finishedAt: 'time',
+  outcome: 'value',
+  reason: 'value',
+  finishedBy: 'number',
+} as const satisfies Record<keyof Step, Kind>
+
+const SECRET_SET = {
+  id: 'fixed',
+  deploymentId: 'fixed',
+  names: 'fixed',
+  keyId: 'fixed',
+  wrappedKey: 'fixed bytes',
+  ciphertext: 'fixed bytes',
+  createdAt: 'fixed time',
+} as const satisfies Record<keyof SecretSet, Kind>
+
+interface TableSpec {
+  /** in SQL */
+  name: string
+  /** all columns, in SQL: one order */
+  columns: readonly string[]
+  /** those that change */
+  changing: readonly string[]
+  decode: ReadonlyMap<string, readonly [name: string, decode: ((text: string) => unknown) | null]>
+}
+
+const spec = (name: string, kinds: Record<string, Kind>): TableSpec => {
+  const entries = Object.entries(kinds)
+  return {
+    name,
+    columns: entries.map(([column]) => snake(column)),
+    changing: entries.filter(([, kind]) => !kind.startsWith('fixed')).map(([column]) => snake(column)),
+    decode: new Map(entries.map(([column, kind]) => [snake(column), [column, decoderOf(kind)]])),
+  }
+}
+
+function decoderOf(kind: Kind): ((text: string) => unknown) | null {
+  if (kind.endsWith('time')) return (text) => new Date(text)
+  if (kind === 'number') return BigInt
+  return kind.endsWith('bytes') ? (text) => new Uint8Array(Buffer.from(text.slice(2), 'hex')) : null
+}
+
+export const TABLES: Readonly<Record<Table, TableSpec>> = {
+  deployment: spec('deployments', DEPLOYMENT),
+  revision: spec('revisions', REVISION),
+  step: spec('steps', STEP),
+  secretSet: spec('secret_sets', SECRET_SET),
+}
+
+/** The columns of a table for a SELECT, as the code names them. `alias`: what the table is called there. */
+export function selectColumns(table: Table, alias: string): string {
+  const { decode } = TABLES[table]
+  return [...decode].map(([column, [name]]) => `${alias}.${column} AS "${name}"`).join(', ')
+}
+
+/** A row as `pg` reads it, with large numbers as they are. */
+export function fromSelected<T extends Table>(table: T, row: Rows[T]): Rows[T] {
+  const read: Record<string, unknown> = { ...row }
+  for (const [name, decode] of TABLES[table].decode.values())
+    if (decode === BigInt && typeof read[name] === 'string') read[name] = BigInt(read[name])
+  return read as Rows[T]
+}
+
+/** A row as `row_to_json` gives it, by the columns' names in SQL. */
+export function fromJson<T extends Table>(table: T, json: Record<string, unknown>): Rows[T] {
+  const row: Record<string, unknown> = {}
+  for (const [column, [name, decode]] of TABLES[table].decode) {
+    const value = json[column]
+    row[name] = decode && value != null ? decode(String(value)) : value
+  }
+  return row as Rows[T]
+}
+
+/** Columns for `jsonb_populate_record`, by their names in SQL. What is undefined is left out. */
+export function toJson(columns: object): Record<string, unknown> {
+  const json: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(columns)) if (value !== undefined) json[snakeOf(name)] = encode(value)
+  return json
+}
+
+function encode(value: unknown): unknown {
+  if (typeof value === 'bigint') return String(value)
+  return value instanceof Uint8Array ? `\\x${Buffer.from(value).toString('hex')}` : value
+}
+
+const names = new Map(
+  Object.values(TABLES).flatMap(({ decode }) => [...decode].map(([column, [name]]) => [name, column])),
+)
+const snakeOf = (name: string) => names.get(name) ?? snake(name)
