@@ -57,6 +57,11 @@ test('through all of its rollouts a deployment is found by the status that its l
   expect(seen[3]).toBe('INTERRUPTED')
 })
 
+test('a revision that has failed in the moment it was made is found as such', async () => {
+  const nowhere = { ...ctx, settings: { ...ctx.settings, runtime: 'none' as const } }
+  expect(await found(await gitDeployment(nowhere))).toEqual({ by: ['CREATE_FAILED'], status: 'CREATE_FAILED' })
+})
+
 test('rows that are written by hand are found, too', async () => {
   const id = await gitDeployment(ctx)
   const { latestRevision } = await getDeployment(ctx, { path: { deployment_id: id } })

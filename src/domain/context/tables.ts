@@ -14,8 +14,8 @@ export interface Rows {
 }
 export type Table = keyof Rows
 
-/** `fixed`: set when the row is made, and never again. A time, a large number and bytes are text in JSON. */
-type Kind = 'fixed' | 'fixed time' | 'fixed bytes' | 'value' | 'time' | 'number'
+/** `fixed`: set when the row is made, and never again · `derived`: by a trigger alone. A time, a large number and bytes are text in JSON. */
+type Kind = 'derived' | 'fixed' | 'fixed time' | 'fixed bytes' | 'value' | 'time' | 'number'
 
 const DEPLOYMENT = {
   id: 'fixed',
@@ -50,6 +50,7 @@ const DEPLOYMENT = {
   reasonSince: 'time',
   statusMessage: 'value',
   latestRevisionId: 'value',
+  latestOutcome: 'derived',
   activeRevisionId: 'value',
   revisionCount: 'value',
   rollout: 'value',
@@ -121,7 +122,7 @@ const SECRET_SET = {
 interface TableSpec {
   /** in SQL */
   name: string
-  /** all columns, in SQL: one order */
+  /** those of a new row, in SQL: one order */
   columns: readonly string[]
   /** those that change */
   changing: readonly string[]
@@ -132,8 +133,8 @@ const spec = (name: string, kinds: Record<string, Kind>): TableSpec => {
   const entries = Object.entries(kinds)
   return {
     name,
-    columns: entries.map(([column]) => snake(column)),
-    changing: entries.filter(([, kind]) => !kind.startsWith('fixed')).map(([column]) => snake(column)),
+    columns: entries.filter(([, kind]) => kind !== 'derived').map(([column]) => snake(column)),
+    changing: entries.filter(([, kind]) => !/^(fixed|derived)/.test(kind)).map(([column]) => snake(column)),
     decode: new Map(entries.map(([column, kind]) => [snake(column), [column, decoderOf(kind)]])),
   }
 }

@@ -70,6 +70,7 @@ export function insert(
     imageVersion: null,
     health: null,
     latestRevisionId: null,
+    latestOutcome: null,
     activeRevisionId: null,
     revisionCount: 0,
     rollout: 0,
