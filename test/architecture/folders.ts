@@ -10,7 +10,7 @@ export type Row = readonly [folders: string, imports: string]
 
 /** What every verb of the domain stands on. */
 const GROUND =
-  'domain/core domain/model domain/ports domain/outbox domain/context domain/rows domain/shown platform/async platform/log'
+  'domain/core domain/model domain/ports domain/outbox domain/context domain/rows domain/shown domain/selection platform/async platform/log'
 /** All that a data plane knows of the control plane. */
 const CONTRACT = 'domain/protocol domain/core/errors.ts domain/model/repository-url.ts'
 /** The runtime whose agents are processes of this machine, in folders of their own. */
@@ -35,6 +35,8 @@ export const FOLDERS: readonly Row[] = [
   ['domain/outbox', 'domain/core domain/model platform/async platform/log'],
   ['domain/context', GROUND],
   ['domain/rows domain/shown', GROUND],
+  // statements that are selected once and planned once
+  ['domain/selection', 'domain/core domain/context domain/shown'],
   // its rooms know the ground, and each other only where an arrow says so
   ['domain/keys domain/revisions domain/secrets domain/deployment-status domain/tags domain/events', GROUND],
   ['domain/idempotency', `${GROUND} domain/secrets`],
@@ -110,6 +112,7 @@ export const FOLDERS: readonly Row[] = [
   ['api/sse', 'domain/context api/realtime'],
   ['api/graphql/builder', 'domain/** api/realtime platform/log'],
   ['api/graphql/types', 'domain/** api/realtime api/graphql/builder'],
+  ['api/graphql/hot', 'domain/** api/graphql/builder'],
   [
     'api/graphql/subscriptions',
     'domain/core domain/context api/limits api/realtime api/sse api/graphql/builder platform/async platform/log',

@@ -3,7 +3,7 @@
  * A lease that is renewed in time and a listener that calls in time don't raise the version; so an answer ends when what it has
  * read would, and one that has read something which has just ended is not kept: it may have been renewed in the same moment.
  */
-import type { Deployment, Listener } from '../../generated/prisma/client.ts'
+import type { Deployment, Listener, Prisma } from '../../generated/prisma/client.ts'
 import { LISTENER_SILENT_MS } from './status.ts'
 
 /**
@@ -34,6 +34,14 @@ function holdsTo(end: Date, now: Date): Date | null {
 export function listenerHolds({ lastSeenAt, createdAt }: Heard, now: Date): Date | null {
   return holdsTo(new Date((lastSeenAt ?? createdAt).getTime() + LISTENER_SILENT_MS), now)
 }
+
+/** What a deployment's holding depends on. */
+export const HOLDS_FIELDS = {
+  deletedAt: true,
+  activeRevisionId: true,
+  leaseExpiresAt: true,
+  listener: { select: { lastSeenAt: true, createdAt: true } },
+} as const satisfies Prisma.DeploymentSelect
 
 /** The same for a deployment, with its listener. */
 export function deploymentHolds(

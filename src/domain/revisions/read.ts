@@ -135,14 +135,23 @@ export const revisionCursor = (row: { number: number }) => encodeCursor([row.num
 /** What a window of revisions asks of the database; for one deployment here, for many at once as a nested selection. */
 export function revisionWindow(window: Window, filter: RevisionFilter) {
   const { take, backward } = windowSize(window)
-  const at = (cursor: string, name: string) => decodeCursor(cursor, z.tuple([count]), ['query', name])[0]
-  const number = {
-    ...(window.after ? { lt: at(window.after, 'after') } : {}),
-    ...(window.before ? { gt: at(window.before, 'before') } : {}),
-  }
   return {
-    where: { ...(filter.status ? { status: { in: filter.status } } : {}), number } satisfies Prisma.RevisionWhereInput,
+    where: {
+      ...(filter.status ? { status: { in: filter.status } } : {}),
+      number: revisionSides(window),
+    } satisfies Prisma.RevisionWhereInput,
     orderBy: { number: backward ? ('asc' as const) : ('desc' as const) },
     take: take + 1,
+  }
+}
+
+const CURSOR = z.tuple([count])
+
+/** Between which numbers, without them. Throws ValidationError for what is no cursor of revisions. */
+export function revisionSides(window: Window): { lt?: number; gt?: number } {
+  const at = (cursor: string, name: string) => decodeCursor(cursor, CURSOR, ['query', name])[0]
+  return {
+    ...(window.after ? { lt: at(window.after, 'after') } : {}),
+    ...(window.before ? { gt: at(window.before, 'before') } : {}),
   }
 }

@@ -18,15 +18,19 @@ export function connectionOf<T>(
   cursorOf: (row: T) => string,
   totalCount: () => number | Promise<number>,
 ) {
-  const edges = slice.rows.map((node) => ({ cursor: cursorOf(node), node }))
   return {
-    edges,
+    edges: slice.rows.map((node) => ({ cursor: cursorOf(node), node })),
     totalCount,
-    pageInfo: {
-      startCursor: edges[0]?.cursor ?? null,
-      endCursor: edges.at(-1)?.cursor ?? null,
-      hasNextPage: slice.backward ? window.before != null : slice.hasMore,
-      hasPreviousPage: slice.backward ? slice.hasMore : window.after != null,
-    },
+    pageInfo: pageInfoOf(slice, window, cursorOf),
+  }
+}
+
+/** Where a page ends, and whether there is more. */
+export function pageInfoOf<T>({ rows, hasMore, backward }: Slice<T>, window: Window, cursorOf: (row: T) => string) {
+  return {
+    startCursor: rows.length > 0 ? cursorOf(rows[0]!) : null,
+    endCursor: rows.length > 0 ? cursorOf(rows.at(-1)!) : null,
+    hasNextPage: backward ? window.before != null : hasMore,
+    hasPreviousPage: backward ? hasMore : window.after != null,
   }
 }

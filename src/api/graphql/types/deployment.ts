@@ -1,15 +1,9 @@
 /** Deployments: the type with everything around it, and the look-up of one. The list and the writes are next door. */
 
 import { cut } from '../../../domain/core/paging.ts'
-import { CONDITION_FIELDS, conditionOf } from '../../../domain/deployment-status/condition.ts'
-import {
-  type DeploymentHealth as Health,
-  healthOf,
-  isServing,
-  SERVING_FIELDS,
-} from '../../../domain/deployment-status/serving.ts'
-import { deploymentStatus, STATUS_FIELDS } from '../../../domain/deployment-status/status.ts'
-import { deploymentUrl, URL_DESCRIPTION, URL_FIELDS } from '../../../domain/deployment-status/url.ts'
+import { DERIVED } from '../../../domain/deployment-status/derived.ts'
+import type { DeploymentHealth as Health } from '../../../domain/deployment-status/serving.ts'
+import { URL_DESCRIPTION } from '../../../domain/deployment-status/url.ts'
 import { selectDeployment } from '../../../domain/deployments/read.ts'
 import type { Revision as RevisionRow } from '../../../domain/model/rows.ts'
 import type { SecretReference as Reference } from '../../../domain/model/shapes.ts'
@@ -67,47 +61,47 @@ export const Deployment = builder.prismaObject('Deployment', {
     }),
     status: t.field({
       type: DeploymentStatus,
-      select: STATUS_FIELDS,
-      resolve: (deployment, _args, { clock }) => deploymentStatus(deployment, clock()),
+      select: DERIVED.status.select,
+      resolve: (deployment, _args, { clock }) => DERIVED.status.of(deployment, clock()),
     }),
     statusMessage: t.string({
       nullable: true,
       description:
         'Why nothing serves, what its teardown waits for or why that failed, or that its git integration is gone.',
-      select: CONDITION_FIELDS,
-      resolve: (deployment, _args, { clock }) => conditionOf(deployment, clock())?.message ?? null,
+      select: DERIVED.statusMessage.select,
+      resolve: (deployment, _args, { clock }) => DERIVED.statusMessage.of(deployment, clock()),
     }),
     reason: t.field({
       type: Reason,
       nullable: true,
       description: 'What `statusMessage` says, for machines.',
-      select: CONDITION_FIELDS,
-      resolve: (deployment, _args, { clock }) => conditionOf(deployment, clock())?.reason ?? null,
+      select: DERIVED.reason.select,
+      resolve: (deployment, _args, { clock }) => DERIVED.reason.of(deployment, clock()),
     }),
     reasonSince: t.field({
       type: 'DateTime',
       nullable: true,
       description: 'Since when that is so; null where nobody knows.',
-      select: CONDITION_FIELDS,
-      resolve: (deployment, _args, { clock }) => conditionOf(deployment, clock())?.since ?? null,
+      select: DERIVED.reasonSince.select,
+      resolve: (deployment, _args, { clock }) => DERIVED.reasonSince.of(deployment, clock()),
     }),
     serving: t.boolean({
       description: 'Whether something answers for it now, by what its holder says at this moment.',
-      select: SERVING_FIELDS,
-      resolve: (deployment, _args, { clock }) => isServing(deployment, clock()),
+      select: DERIVED.serving.select,
+      resolve: (deployment, _args, { clock }) => DERIVED.serving.of(deployment, clock()),
     }),
     health: t.field({
       type: DeploymentHealth,
       nullable: true,
       description: 'Null only for one that is being deleted.',
-      select: SERVING_FIELDS,
-      resolve: (deployment, _args, { clock }) => healthOf(deployment, clock()),
+      select: DERIVED.health.select,
+      resolve: (deployment, _args, { clock }) => DERIVED.health.of(deployment, clock()),
     }),
     url: t.string({
       nullable: true,
       description: URL_DESCRIPTION,
-      select: URL_FIELDS,
-      resolve: (deployment) => deploymentUrl(deployment),
+      select: DERIVED.url.select,
+      resolve: (deployment, _args, { clock }) => DERIVED.url.of(deployment, clock()),
     }),
     imageVersion: t.exposeString('imageVersion', { nullable: true }),
     createdBy: t.exposeString('createdBy', { nullable: true }),

@@ -2,9 +2,9 @@
 import { queryFromInfo } from '@pothos/plugin-prisma'
 import { newestCursor } from '../../../domain/core/newest-first.ts'
 import { cut } from '../../../domain/core/paging.ts'
+import { LISTENER_DERIVED } from '../../../domain/listeners/derived.ts'
 import { countListeners, getListener, windowListeners } from '../../../domain/listeners/read.ts'
 import { type ComputeType as ComputeTypeValue, computeConfig } from '../../../domain/listeners/schemas.ts'
-import { listenerStatus } from '../../../domain/listeners/status.ts'
 import { countDeploymentsOf, deploymentsWindow } from '../../../domain/listeners/used-by.ts'
 import type { Deployment as DeploymentRow } from '../../../domain/model/rows.ts'
 import { batched } from '../builder/batch.ts'
@@ -36,7 +36,7 @@ export const Listener = builder.prismaObject('Listener', {
     }),
     status: t.field({
       type: ListenerStatus,
-      resolve: (listener, _args, { clock }) => listenerStatus(listener, clock()),
+      resolve: (listener, _args, { clock }) => LISTENER_DERIVED.status.of(listener, clock()),
     }),
     lastSeenAt: t.expose('lastSeenAt', { type: 'DateTime', nullable: true, description: 'Null: it never called.' }),
     createdBy: t.exposeString('createdBy', { nullable: true }),

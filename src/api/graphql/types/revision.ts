@@ -1,5 +1,5 @@
 /** Revisions: one build or image version of a deployment. What is done with one is next door. */
-import { knownReason } from '../../../domain/model/reasons.ts'
+import { REVISION_DERIVED } from '../../../domain/revisions/derived.ts'
 import { selectRevision } from '../../../domain/revisions/read.ts'
 import { builder } from '../builder/builder.ts'
 import { pageCost } from '../builder/cost.ts'
@@ -22,7 +22,7 @@ export const Revision = builder.prismaObject('Revision', {
       type: Reason,
       nullable: true,
       description: 'What `statusMessage` says, for machines.',
-      resolve: ({ reason }) => knownReason(reason, null),
+      resolve: (revision) => REVISION_DERIVED.reason.of(revision),
     }),
     reasonSince: t.expose('reasonSince', {
       type: 'DateTime',

@@ -1,0 +1,143 @@
+/** What is asked of a document while it is planned: which fields are selected of an object, and with which arguments. */
+import {
+  type ArgumentNode,
+  type DirectiveNode,
+  type DocumentNode,
+  type FieldNode,
+  type FragmentDefinitionNode,
+  type GraphQLField,
+  type GraphQLObjectType,
+  type GraphQLSchema,
+  getArgumentValues,
+  getNamedType,
+  isAbstractType,
+  isObjectType,
+  Kind,
+  type SelectionSetNode,
+  visit,
+} from 'graphql'
+
+/** Thrown for what is not hot: the document runs on Pothos. */
+export class NotHot extends Error {}
+
+export type Variables = Readonly<Record<string, unknown>>
+
+/** One field that is selected, by all the nodes that ask for it under one name. */
+export interface Selected {
+  /** its name in the answer */
+  key: string
+  node: FieldNode
+  name: string
+  /** undefined: `__typename` */
+  field: GraphQLField<unknown, unknown> | undefined
+  /** what is selected below it */
+  below: SelectionSetNode[]
+}
+
+export class Scope {
+  readonly schema: GraphQLSchema
+  /** whether it shows when a listener was last heard */
+  showsHeard = false
+  readonly #fragments = new Map<string, FragmentDefinitionNode>()
+  readonly #conditions: Variables
+
+  /** `conditions`: the variables that `@skip` and `@include` depend on. */
+  constructor(schema: GraphQLSchema, document: DocumentNode, conditions: Variables) {
+    this.schema = schema
+    this.#conditions = conditions
+    for (const definition of document.definitions)
+      if (definition.kind === Kind.FRAGMENT_DEFINITION) this.#fragments.set(definition.name.value, definition)
+  }
+
+  /** The fields of an object in the order of the answer; fragments are taken in, `@skip` and `@include` obeyed. */
+  fields(type: GraphQLObjectType, sets: readonly SelectionSetNode[]): Selected[] {
+    const found = new Map<string, FieldNode[]>()
+    const visited = new Set<string>()
+    for (const set of sets) this.#collect(type, set, found, visited)
+    return [...found].map(([key, nodes]) => {
+      const node = nodes[0]!
+      const name = node.name.value
+      const field = type.getFields()[name]
+      if (!field && name !== '__typename') throw new NotHot()
+      return { key, node, name, field, below: nodes.flatMap(({ selectionSet }) => selectionSet ?? []) }
+    })
+  }
+
+  #collect(
+    type: GraphQLObjectType,
+    set: SelectionSetNode,
+    found: Map<string, FieldNode[]>,
+    visited: Set<string>,
+  ): void {
+    for (const node of set.selections) {
+      if (!this.#isIncluded(node.directives)) continue
+      if (node.kind === Kind.FIELD) {
+        const key = node.alias?.value ?? node.name.value
+        const same = found.get(key)
+        if (same) same.push(node)
+        else found.set(key, [node])
+        continue
+      }
+      let fragment: { typeCondition?: { name: { value: string } }; selectionSet: SelectionSetNode } | undefined
+      if (node.kind === Kind.INLINE_FRAGMENT) fragment = node
+      else if (!visited.has(node.name.value)) {
+        visited.add(node.name.value)
+        fragment = this.#fragments.get(node.name.value)
+      }
+      if (fragment && this.#applies(fragment.typeCondition?.name.value, type))
+        this.#collect(type, fragment.selectionSet, found, visited)
+    }
+  }
+
+  #applies(condition: string | undefined, type: GraphQLObjectType): boolean {
+    if (condition === undefined || condition === type.name) return true
+    const other = this.schema.getType(condition)
+    return isAbstractType(other) && this.schema.isSubType(other, type)
+  }
+
+  #isIncluded(directives: readonly DirectiveNode[] = []): boolean {
+    return directives.every((directive) => {
+      const name = directive.name.value
+      if (name !== 'skip' && name !== 'include') throw new NotHot()
+      const value = conditionOf(directive)?.value
+      const is =
+        value?.kind === Kind.VARIABLE ? this.#conditions[value.name.value] : value?.kind === Kind.BOOLEAN && value.value
+      return is === (name === 'include')
+    })
+  }
+}
+
+const conditionOf = ({ arguments: given }: DirectiveNode): ArgumentNode | undefined => given?.[0]
+
+export function objectType({ field }: Selected): GraphQLObjectType {
+  const named = getNamedType(field!.type)
+  if (!isObjectType(named)) throw new NotHot()
+  return named
+}
+
+/** The variables that decide what of a document is selected at all. */
+export function conditionsOf(document: DocumentNode): string[] {
+  const names = new Set<string>()
+  visit(document, {
+    Directive(directive) {
+      const value = conditionOf(directive)?.value
+      if (value?.kind === Kind.VARIABLE) names.add(value.name.value)
+    },
+  })
+  return [...names]
+}
+
+/** The arguments of a field, from a call's variables. Throws a GraphQLError for what is no good. */
+export function argumentsOf<A>({ field, node }: Selected): (variables: Variables) => A {
+  let varies = false
+  visit(node, {
+    Variable() {
+      varies = true
+    },
+    SelectionSet: () => false,
+  })
+  const values = (variables: Variables) => getArgumentValues(field!, node, variables) as A
+  if (varies) return values
+  const constant = values({})
+  return () => constant
+}

@@ -1,0 +1,29 @@
+/**
+ * The fields of a deployment that are derived from its row and what stands around it: from which columns, and how. GraphQL's
+ * type and its hot reads both have them from here.
+ */
+import { CONDITION_FIELDS, conditionOf } from './condition.ts'
+import { healthOf, isServing, SERVING_FIELDS } from './serving.ts'
+import { deploymentStatus, STATUS_FIELDS } from './status.ts'
+import { deploymentUrl, URL_FIELDS } from './url.ts'
+
+/** A field of an `R`. */
+interface Derived<S, R, V> {
+  select: S
+  of(row: R, now: Date): V
+}
+const derived = <S, R, V>(select: S, of: (row: R, now: Date) => V): Derived<S, R, V> => ({ select, of })
+
+type Deployment = Parameters<typeof conditionOf>[0]
+
+/** These change with the clock: an answer with one of them holds as `deploymentHolds` says of what HOLDS_FIELDS select. */
+export const BY_THE_CLOCK = {
+  status: derived(STATUS_FIELDS, deploymentStatus),
+  statusMessage: derived(CONDITION_FIELDS, (row: Deployment, now) => conditionOf(row, now)?.message ?? null),
+  reason: derived(CONDITION_FIELDS, (row: Deployment, now) => conditionOf(row, now)?.reason ?? null),
+  reasonSince: derived(CONDITION_FIELDS, (row: Deployment, now) => conditionOf(row, now)?.since ?? null),
+  serving: derived(SERVING_FIELDS, isServing),
+  health: derived(SERVING_FIELDS, healthOf),
+}
+
+export const DERIVED = { ...BY_THE_CLOCK, url: derived(URL_FIELDS, deploymentUrl) }

@@ -1,0 +1,61 @@
+/** Hot reads of revisions: one, and windows of those of deployments. Who asks has selected what they return. */
+import { z } from 'zod'
+import { Prisma } from '../../generated/prisma/client.ts'
+import { requireRole } from '../context/access.ts'
+import type { RequestContext } from '../context/context.ts'
+import { NotFoundError } from '../core/errors.ts'
+import { uuid } from '../core/fields.ts'
+import { type Window, windowSize } from '../core/paging.ts'
+import { parse, type RawInput } from '../core/parse.ts'
+import type { Call, Key, Part, Raw, Rows } from '../selection/rows.ts'
+import type { Selection } from '../selection/statement.ts'
+import { type RevisionFilter, revisionSides } from './read.ts'
+
+const input = z.object({ path: z.object({ revision_id: uuid }) })
+
+/** `selectRevision` as a hot read. Role: viewer. Throws NotFoundError. */
+export async function readOneRevision(
+  ctx: RequestContext,
+  selection: Selection,
+  variables: Call['variables'],
+  raw: RawInput,
+): Promise<Raw> {
+  requireRole(ctx, 'viewer')
+  const { revision_id: id } = parse(input, raw).path
+  const from = Prisma.sql`revisions d JOIN deployments o ON o.id = d.deployment_id`
+  const tail = Prisma.sql`WHERE d.id = ${id}::uuid AND o.workspace_id = ${ctx.workspace.id}::uuid AND o.torn_down_at IS NULL`
+  const [found] = await selection.read(ctx, { from, tail, workspaceId: ctx.workspace.id, variables })
+  if (!found) throw new NotFoundError('Revision', id)
+  return found
+}
+
+/** A window of the revisions of each deployment; `of`: which, with the caller's variables. Throws what `revisionWindow` does. */
+export function revisionsOf(
+  deployment: Part,
+  of: (variables: Call['variables']) => { window: Window; filter: RevisionFilter },
+): { key: Key; rows: Rows } {
+  return deployment.many(
+    'Revision',
+    (own, above) => [
+      `${own}.deployment_id = ${above}.id`,
+      ({ variables }) => {
+        const { window, filter } = of(variables)
+        const { take, backward } = windowSize(window)
+        const { lt, gt } = revisionSides(window)
+        const number = Prisma.raw(`${own}.number`)
+        return Prisma.sql`${lt === undefined ? NOTHING : Prisma.sql` AND ${number} < ${lt}`}${
+          gt === undefined ? NOTHING : Prisma.sql` AND ${number} > ${gt}`
+        }${filter.status ? Prisma.sql` AND ${Prisma.raw(own)}.status = ANY (${filter.status}::"RevisionStatus"[])` : NOTHING} ORDER BY ${number} ${
+          backward ? ASC : DESC
+        } LIMIT ${take + 1}`
+      },
+    ],
+    (own) =>
+      ({ variables }) =>
+        Prisma.sql`${Prisma.raw(`${own}.number`)} ${windowSize(of(variables).window).backward ? ASC : DESC}`,
+  )
+}
+
+const NOTHING = Prisma.empty
+const ASC = Prisma.raw('ASC')
+const DESC = Prisma.raw('DESC')
