@@ -49,6 +49,28 @@ test('whoever hangs, on either end, does so for seconds: in every pool statement
   }
 })
 
+test('a connection keeps a hundred prepared statements, those used last; another one is prepared again when it comes back', async () => {
+  const own = connectDatabase({ url: database.url, poolSize: 1 })
+  try {
+    const ask = (i: number) =>
+      own.query<{ value: number }>({ name: `s${i}`, text: `SELECT ${i} + $1::int AS value` }, [1])
+    for (let i = 0; i < 150; i++) {
+      expect(await ask(i)).toEqual([{ value: i + 1 }])
+      expect(await ask(0)).toEqual([{ value: 1 }])
+    }
+    const { rows } = await own.pool.query('SELECT name FROM pg_prepared_statements')
+    const names = rows.map(({ name }) => name)
+    expect(names).toHaveLength(100)
+    expect(names).toEqual(expect.arrayContaining(['s0', 's149']))
+    expect(names).not.toContain('s1')
+    expect(await ask(1)).toEqual([{ value: 2 }])
+    await expect(own.query({ name: 'wrong', text: 'SELECT 1 / 0' }, [])).rejects.toThrow()
+    for (let i = 200; i < 310; i++) expect(await ask(i)).toEqual([{ value: i + 1 }])
+  } finally {
+    await own.close()
+  }
+})
+
 test('statements are counted as they reach Postgres, without those that control transactions', async () => {
   const statements = await countStatements(db, () =>
     db.prisma.$transaction(async (tx) => {

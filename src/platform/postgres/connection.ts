@@ -33,11 +33,24 @@ export interface Watch {
   onStatement(sql: string): void
 }
 
+/** Prepared statements that a connection keeps. */
+const MOST_NAMES = 100
+
+/** What `pg` knows of them on a connection. */
+interface NamedStatements {
+  /** texts by names: those are not sent again */
+  parsedStatements: Record<string, string>
+  close(statement: { type: 'S'; name: string }): void
+}
+
 type Callback = (error: Error | undefined, result?: unknown) => void
 
 /** A class of clients for a pool: `new pg.Pool({ Client: watchedClient(…) })`. */
 function watchedClient({ limit, outage, onStatement }: Watch): typeof pg.Client {
   return class extends pg.Client {
+    /** of its prepared statements, those used last behind the others */
+    readonly #names = new Set<string>()
+
     constructor(config?: string | pg.ClientConfig) {
       super(config)
       this.on('error', (error) => outage.failed(error.message))
@@ -45,9 +58,10 @@ function watchedClient({ limit, outage, onStatement }: Watch): typeof pg.Client 
 
     // biome-ignore lint/suspicious/noExplicitAny: pg declares five forms of it; the pool uses one and Prisma another
     override query(...args: any[]): any {
-      const [statement] = args as [string | { text?: string }]
+      const [statement] = args as [string | { text?: string; name?: string }]
       const sql = typeof statement === 'string' ? statement : statement.text
       if (sql !== undefined) onStatement(sql)
+      if (typeof statement === 'object' && statement.name) this.#keepNamed(statement.name)
       const stop = this.#limit()
       const last = args.at(-1)
       if (typeof last === 'function') {
@@ -68,6 +82,19 @@ function watchedClient({ limit, outage, onStatement }: Watch): typeof pg.Client 
           throw named(error, outage)
         },
       )
+    }
+
+    /** Lets Postgres forget the one of them that was not used for the longest: each keeps its plan in the session's memory. */
+    #keepNamed(name: string): void {
+      this.#names.delete(name)
+      this.#names.add(name)
+      if (this.#names.size <= MOST_NAMES) return
+      const [oldest = ''] = this.#names
+      this.#names.delete(oldest)
+      const { connection } = this as unknown as { connection: NamedStatements }
+      delete connection.parsedStatements[oldest]
+      // without a round trip: it goes before the statement that is sent now
+      connection.close({ type: 'S', name: oldest })
     }
 
     /** Destroys the connection when its time is up, unless the answer had come and was only not read yet. */
