@@ -16,6 +16,7 @@ import { limitStrangers } from '../api/limits/strangers.ts'
 import { createChanges } from '../api/realtime/changes.ts'
 import { createRelay, type Relay } from '../api/realtime/relay.ts'
 import { restPlugin } from '../api/rest/plugin.ts'
+import { Reuse } from '../api/reuse/reuse.ts'
 import { mountHome } from '../api/server/home.ts'
 import { closeHttp, createHttp } from '../api/server/http.ts'
 import { mountMetrics } from '../api/server/metrics/mount.ts'
@@ -125,7 +126,8 @@ async function assemble(config: Config, log: Logger, opened: Awaited<ReturnType<
   limitStrangers(fastify, limits.admission)
   core.observer = mountMetrics(fastify, { database, slots: limits.slots, dataDir: config.DATA_DIR })
   mountHome(fastify)
-  await fastify.register(restPlugin, { core, authenticate, connections, relay, heartbeat, publicUrl })
+  const reuse = new Reuse(config.REUSED_ANSWERS_MB * 1024 * 1024)
+  await fastify.register(restPlugin, { core, authenticate, connections, relay, heartbeat, publicUrl, reuse })
   const yoga = createGraphql({
     core,
     authenticate,

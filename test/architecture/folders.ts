@@ -110,6 +110,7 @@ export const FOLDERS: readonly Row[] = [
     'domain/core domain/model domain/outbox domain/context domain/events domain/logs platform/async platform/log platform/postgres',
   ],
   ['api/sse', 'domain/context api/realtime'],
+  ['api/reuse', 'domain/context domain/shown'],
   ['api/graphql/builder', 'domain/** api/realtime platform/log'],
   ['api/graphql/types', 'domain/** api/realtime api/graphql/builder'],
   ['api/graphql/hot', 'domain/** api/graphql/builder'],
@@ -126,10 +127,10 @@ export const FOLDERS: readonly Row[] = [
   ['api/rest/examples', 'domain/core'],
   [
     'api/rest/operation',
-    'domain/core domain/context domain/idempotency api/auth api/limits api/realtime api/sse api/rest/answers platform/log',
+    'domain/core domain/context domain/idempotency api/auth api/limits api/realtime api/reuse api/sse api/rest/answers platform/log',
   ],
   ['api/rest/v1 api/rest/v2', 'domain/** api/realtime api/rest/answers api/rest/operation platform/log'],
-  ['api/rest', 'domain/core domain/context api/auth api/limits api/realtime api/sse api/rest/*'],
+  ['api/rest', 'domain/core domain/context api/auth api/limits api/realtime api/reuse api/sse api/rest/*'],
   ['api/server', 'domain/core api/rest api/rest/operation platform/async platform/postgres'],
   ['api/server/metrics', 'domain/core domain/context domain/model domain/outbox domain/claims platform/postgres'],
 

@@ -7,6 +7,7 @@ import type { Core } from '../../domain/context/context.ts'
 import type { Authenticate } from '../auth/authenticate.ts'
 import type { Connections } from '../limits/connections.ts'
 import type { Relay } from '../realtime/relay.ts'
+import type { Reuse } from '../reuse/reuse.ts'
 import type { Heartbeat } from '../sse/heartbeat.ts'
 import { documentation } from './document.ts'
 import { readBodies } from './operation/body.ts'
@@ -27,12 +28,13 @@ export interface RestOptions {
   /** carries the logs to streams */
   relay: Relay
   heartbeat: Heartbeat
+  reuse: Reuse
   /** how clients reach this server; asked for at each request, since a port may only be known once it listens */
   publicUrl: () => string
 }
 
 export const restPlugin: FastifyPluginAsync<RestOptions> = async (fastify, options) => {
-  const { core, authenticate, connections, relay, heartbeat, publicUrl } = options
+  const { core, authenticate, connections, relay, heartbeat, reuse, publicUrl } = options
   const streaming = { relay, heartbeat }
   // the verbs validate, and presenters are typed by the schemas: here the schemas only serve the document
   fastify.setValidatorCompiler(() => (value) => ({ value }))
@@ -43,7 +45,7 @@ export const restPlugin: FastifyPluginAsync<RestOptions> = async (fastify, optio
   fastify.decorateRequest('visit', null)
   await fastify.register(documentation, { publicUrl })
   for (const operation of operations) {
-    fastify.route(toRoute(operation, authenticate, { connections, streaming }))
+    fastify.route(toRoute(operation, authenticate, { connections, streaming, reuse }))
   }
   if (core.tarballs.receive) await fastify.register(uploads, { core })
   setupPage(fastify, core)

@@ -27,7 +27,11 @@ async function openApiDocument(): Promise<OpenAPI3> {
   fastify.setValidatorCompiler(() => (value) => ({ value }))
   fastify.setSerializerCompiler(() => (body) => JSON.stringify(body))
   await fastify.register(documentation, { publicUrl: () => 'http://localhost' })
-  const parts = { authenticate: () => Promise.reject(new Error(ONLY_PRINTED)), streaming: null as never }
+  const parts = {
+    authenticate: () => Promise.reject(new Error(ONLY_PRINTED)),
+    streaming: null as never,
+    reuse: null as never,
+  }
   for (const operation of operations) fastify.route(toRoute(operation, parts.authenticate, parts))
   await fastify.ready()
   return JSON.parse(JSON.stringify(fastify.swagger()))

@@ -54,5 +54,10 @@ export const LIMIT_SETTINGS = {
     '2000',
     'connections of one address that have not shown a valid key; more are closed. 0: no limit',
   ],
+  REUSED_ANSWERS_MB: [
+    integer(0, 100_000),
+    '32',
+    'memory for answers that are given again while nothing in their workspace has changed; 0: every answer is made anew',
+  ],
   HEADER_SECONDS: [integer(1, 600), '10', 'how long the headers of a request may take to arrive'],
 } as const satisfies SettingsTable

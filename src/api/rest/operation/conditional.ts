@@ -33,7 +33,7 @@ export interface Conditional {
 }
 
 /** The bytes that are sent, and the tag of just them. */
-interface Representation {
+export interface Representation {
   body: Buffer
   tag: string
 }
@@ -42,7 +42,7 @@ interface Representation {
 const made = new WeakMap<object, { schema: z.ZodType; rights: string; representation: Representation }[]>()
 
 /** `source` as it is sent to this caller: what `schema` is of. Made once for all with the same rights who share a source. */
-function represent(schema: z.ZodType, source: unknown, ctx: RequestContext): Representation {
+export function represent(schema: z.ZodType, source: unknown, ctx: RequestContext): Representation {
   const { organizationId, role, secretsRead } = ctx.actor
   const rights = `${organizationId} ${ctx.workspace.id} ${role} ${secretsRead}`
   const those = made.get(source as object) ?? []
@@ -76,7 +76,7 @@ export function newsFor(
 }
 
 /** Whether the caller of a GET lacks what `tag` is of: weak comparison (RFC 9110, 13.1.2). `tags`: of If-None-Match. */
-function noneMatch(tags: Tags | undefined, tag: string): boolean {
+export function noneMatch(tags: Tags | undefined, tag: string): boolean {
   if (tags === undefined) return true
   return tags !== '*' && !tags.some(({ opaque }) => `"${opaque}"` === tag)
 }
@@ -143,9 +143,17 @@ export function answerWith(
   ctx: RequestContext,
 ): FastifyReply {
   if (!saysTag(operation, schema)) return reply.send(encode(schema, source as never, ctx))
-  const { body, tag } = represent(schema, source, ctx)
+  return sendTagged(reply, represent(schema, source, ctx), ifNoneMatch)
+}
+
+/** The same of what is represented already. `body` null: `ifNoneMatch` has the tag. */
+export function sendTagged(
+  reply: FastifyReply,
+  { body, tag }: { body: Buffer | null; tag: string },
+  ifNoneMatch: Tags | undefined,
+): FastifyReply {
   reply.header('etag', tag)
-  return noneMatch(ifNoneMatch, tag) ? reply.type(JSON_TYPE).send(body) : reply.code(304).send()
+  return body && noneMatch(ifNoneMatch, tag) ? reply.type(JSON_TYPE).send(body) : reply.code(304).send()
 }
 
 /** Answers what is JSON already, with the tag that it had. `edit`: of the resource, where callers edit it. */

@@ -11,11 +11,13 @@ import type { Authenticate } from '../../auth/authenticate.ts'
 import { CACHING } from '../../auth/caching.ts'
 import type { Connections } from '../../limits/connections.ts'
 import { type Visit, visitOf } from '../../limits/visit.ts'
+import type { Reuse } from '../../reuse/reuse.ts'
 import type { SourceOf } from '../answers/answer.ts'
 import { errorAnswer, errorBody, validationErrorBody } from '../answers/errors.ts'
 import type { ResponseHeaders } from '../answers/response-headers.ts'
 import { answerWith, conditionParameters, conditionStatuses, conditionsOf, newsFor, tagHeader } from './conditional.ts'
 import { answerAgain, handleOnce, keyParameter, REPLAYED_HEADER, type Repeatable, takesKey } from './idempotent.ts'
+import { answerReusing, isReusable, type Reusable } from './reused.ts'
 import {
   STREAM_VARY,
   type Streamed,
@@ -64,6 +66,8 @@ export interface Operation<A extends Answers = Answers> {
   repeats?: Repeatable['repeats']
   /** it can be followed: asked for with `Accept: text/event-stream` */
   stream?: Streamed
+  /** its answers may be given again while nothing has changed (reused.ts); absent: each is made anew */
+  reusable?: Reusable
   /** that every answer has */
   headers?: Record<string, string>
   handle(ctx: RequestContext, raw: RawInput): Promise<Answer<NoInfer<A>>>
@@ -122,7 +126,7 @@ function routePath(path: string): string {
 export function toRoute(
   declared: Operation,
   authenticate: Authenticate,
-  { connections, streaming }: { connections?: Connections | undefined; streaming: Streaming },
+  { connections, streaming, reuse }: { connections?: Connections | undefined; streaming: Streaming; reuse: Reuse },
 ): RouteOptions {
   const { keepsLease, stream } = declared
   const { path, query, body } = declared.input.shape
@@ -155,6 +159,8 @@ export function toRoute(
       const news = newsFor(declared.answers[200]?.schema, conditions, request.caller!)
       const raw = { path: params, query, body: body ?? undefined, ...conditions.raw, ...news }
       if (declared.headers) reply.headers(declared.headers)
+      if (isReusable(declared, query, conditions))
+        return answerReusing(reuse, request, reply, declared, conditions, (ctx) => declared.handle(ctx, raw))
       const outcome = await handleOnce(declared, request, reply, (ctx) => declared.handle(ctx, raw))
       if ('entry' in outcome) return answerAgain(reply, declared, request.caller!, outcome.entry)
       const { answer, ctx } = outcome

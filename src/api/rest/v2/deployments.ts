@@ -1,4 +1,6 @@
 /** Deployments over REST (docs/api-rules.md#paging, docs/deployments.md#deployments). */
+import type { RequestContext } from '../../../domain/context/context.ts'
+import { deploymentHolds, earliest } from '../../../domain/deployment-status/holds.ts'
 import { createDeployment, createInput } from '../../../domain/deployments/create.ts'
 import {
   bulkDeleteInput,
@@ -6,13 +8,28 @@ import {
   deleteDeployments,
   deleteInput,
 } from '../../../domain/deployments/delete.ts'
-import { getDeployment, getInput, listDeployments, listInput, readWritten } from '../../../domain/deployments/read.ts'
+import {
+  type DeploymentView,
+  getDeployment,
+  getInput,
+  listDeployments,
+  listInput,
+  readWritten,
+} from '../../../domain/deployments/read.ts'
 import { updateDeployment, updateInput } from '../../../domain/deployments/update.ts'
 import { bulkDeletion, deployment, deploymentList } from '../answers/deployment.ts'
 import { REVISION_MADE, revisionHeader } from '../answers/revision.ts'
 import { answering, handling, noContent, type Operation, operation } from '../operation/operation.ts'
+import { reusable } from '../operation/reused.ts'
 
 const tag = 'Deployments'
+
+type Page = Awaited<ReturnType<typeof listDeployments>>
+
+const hasSecrets = ({ secretSet }: DeploymentView, { actor }: RequestContext): boolean =>
+  actor.secretsRead && (secretSet?.names.length ?? 0) > 0
+const pageHasSecrets = ({ resources }: Page, ctx: RequestContext) => resources.some((one) => hasSecrets(one, ctx))
+const pageHolds = ({ resources }: Page, now: Date) => earliest(resources.map((one) => deploymentHolds(one, now)))
 
 export const deployments: Operation[] = [
   operation({
@@ -43,6 +60,8 @@ export const deployments: Operation[] = [
     tag,
     input: listInput,
     ...answering(200, 'A page.', deploymentList, listDeployments),
+    // which rows there are depends on the clock, too
+    ...reusable({ unless: ['status', 'serving'], holds: pageHolds, hasSecrets: pageHasSecrets }),
     errors: [],
   }),
   operation({
@@ -74,6 +93,7 @@ export const deployments: Operation[] = [
     tag,
     input: getInput,
     ...answering(200, 'The deployment.', deployment, getDeployment),
+    ...reusable({ unless: ['wait'], holds: deploymentHolds, hasSecrets }),
     errors: [404],
   }),
   operation({

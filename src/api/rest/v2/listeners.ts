@@ -1,12 +1,17 @@
 /** Listeners over REST (docs/api-rules.md#paging, docs/protocol.md). What a listener itself calls is in claims.ts. */
+import { earliest, listenerHolds } from '../../../domain/deployment-status/holds.ts'
 import { createInput, createListener } from '../../../domain/listeners/create.ts'
 import { deleteInput, deleteListener } from '../../../domain/listeners/delete.ts'
 import { getInput, getListener, listInput, listListeners } from '../../../domain/listeners/read.ts'
 import { updateInput, updateListener } from '../../../domain/listeners/update.ts'
 import { listener, listenerList } from '../answers/listener.ts'
 import { answering, noContent, type Operation, operation } from '../operation/operation.ts'
+import { reusable } from '../operation/reused.ts'
 
 const tag = 'Listeners'
+
+const pageHolds = ({ resources }: Awaited<ReturnType<typeof listListeners>>, now: Date) =>
+  earliest(resources.map((one) => listenerHolds(one, now)))
 
 export const listeners: Operation[] = [
   operation({
@@ -29,6 +34,7 @@ export const listeners: Operation[] = [
     tag,
     input: listInput,
     ...answering(200, 'A page.', listenerList, listListeners),
+    ...reusable({ holds: pageHolds, showsHeard: true }),
     errors: [],
   }),
   operation({
@@ -39,6 +45,7 @@ export const listeners: Operation[] = [
     tag,
     input: getInput,
     ...answering(200, 'The listener.', listener, getListener),
+    ...reusable({ holds: listenerHolds, showsHeard: true }),
     errors: [404],
   }),
   operation({

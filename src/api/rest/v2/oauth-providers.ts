@@ -7,6 +7,7 @@ import { getInput, getProvider, listInput, listProviders } from '../../../domain
 import { updateInput, updateProvider } from '../../../domain/oauth/providers/update.ts'
 import { oauthProvider } from '../answers/oauth-provider.ts'
 import { answering, type Operation, operation } from '../operation/operation.ts'
+import { reusable } from '../operation/reused.ts'
 
 const tag = 'OAuth providers'
 
@@ -31,6 +32,7 @@ export const oauthProviders: Operation[] = [
     tag,
     input: listInput,
     ...answering(200, 'All of them.', z.array(oauthProvider), listProviders),
+    ...reusable({}),
     errors: [],
   }),
   operation({
@@ -41,6 +43,7 @@ export const oauthProviders: Operation[] = [
     tag,
     input: getInput,
     ...answering(200, 'The provider.', oauthProvider, getProvider),
+    ...reusable({}),
     errors: [404],
   }),
   operation({

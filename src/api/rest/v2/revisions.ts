@@ -13,6 +13,7 @@ import { redeployInput, redeployRevision } from '../../../domain/rollouts/redepl
 import { deployment } from '../answers/deployment.ts'
 import { REVISION_MADE, revision, revisionHeader, revisionList } from '../answers/revision.ts'
 import { answering, handling, type Operation, operation } from '../operation/operation.ts'
+import { reusable } from '../operation/reused.ts'
 
 const tag = 'Revisions'
 
@@ -42,6 +43,7 @@ export const revisions: Operation[] = [
     tag,
     input: listRevisionsInput,
     ...answering(200, 'A page.', revisionList, listRevisions),
+    ...reusable({}),
     errors: [404],
   }),
   operation({
@@ -52,6 +54,7 @@ export const revisions: Operation[] = [
     tag,
     input: getRevisionInput,
     ...answering(200, 'The revision.', revision, getRevision),
+    ...reusable({ unless: ['wait'] }),
     errors: [404],
   }),
   operation({

@@ -1,0 +1,87 @@
+/**
+ * GETs whose answers are given again while nothing has changed (api/reuse): the bytes that were sent, with their tag; so for
+ * who has them already it is a comparison. An answer with values of secrets is made anew each time: of it only the tag is kept.
+ */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { z } from 'zod'
+import type { RequestContext } from '../../../domain/context/context.ts'
+import type { Reuse } from '../../reuse/reuse.ts'
+import { type Conditions, noneMatch, represent, sendTagged } from './conditional.ts'
+
+/** What there is to know of an operation whose answers may be given again: all that they show raises the version (domain/shown). */
+export interface Reusable {
+  /** of its query: with one of them each answer is made anew */
+  unless?: readonly string[]
+  /** Until when an answer with this body holds, by the clock (deployment-status/holds.ts). */
+  holds?(body: unknown, now: Date): Date | null
+  /** Whether the answer shows this caller values of secrets. */
+  hasSecrets?(body: unknown, ctx: RequestContext): boolean
+  /** it shows when a listener was last heard */
+  showsHeard?: boolean
+}
+
+/** The part of an operation that this is about. */
+interface Reused {
+  operationId: string
+  answers: Record<number, { schema: z.ZodType | null }>
+  reusable?: Reusable
+}
+
+/** Keeps the types of the bodies together. */
+export const reusable = <B>(declared: {
+  unless?: readonly string[]
+  holds?(body: B, now: Date): Date | null
+  hasSecrets?(body: B, ctx: RequestContext): boolean
+  showsHeard?: boolean
+}): { reusable: Reusable } => ({ reusable: declared as Reusable })
+
+/** Whether this request is one whose answer may be given again. */
+export function isReusable({ reusable }: Pick<Reused, 'reusable'>, query: unknown, { raw }: Conditions): boolean {
+  if (!reusable || raw.refused) return false
+  const sent = query as Record<string, unknown>
+  return !reusable.unless?.some((name) => sent[name] !== undefined)
+}
+
+/** `body` null: it is known by its tag alone. */
+type Kept = { body: Buffer | null; tag: string }
+
+/** Answers a GET, which is a 200 whenever it throws nothing. */
+export async function answerReusing(
+  reuse: Reuse,
+  { url, caller }: FastifyRequest,
+  reply: FastifyReply,
+  { operationId, answers, reusable }: Reused,
+  { ifNoneMatch }: Conditions,
+  handle: (ctx: RequestContext) => Promise<{ body: unknown }>,
+): Promise<FastifyReply> {
+  const ctx = caller!
+  const { holds, hasSecrets, showsHeard = false } = reusable!
+  const make = async () => {
+    const { body } = await handle(ctx)
+    const now = ctx.clock()
+    const value = represent(answers[200]!.schema!, body, ctx)
+    const keep: Kept = { body: hasSecrets?.(body, ctx) ? null : alone(value.body), tag: value.tag }
+    const shown: Kept = value
+    return {
+      value: shown,
+      keep,
+      bytes: BESIDE + (keep.body?.length ?? 0),
+      version: null,
+      showsHeard,
+      holdsUntil: holds?.(body, now) ?? null,
+    }
+  }
+  const fits = ({ body, tag }: Kept) => body !== null || !noneMatch(ifNoneMatch, tag)
+  return sendTagged(reply, await reuse.answer(ctx, `${operationId} ${url}`, make, fits), ifNoneMatch)
+}
+
+/** The bytes, and no others: small ones share their memory with others, all of which would be kept with them. */
+function alone(bytes: Buffer): Buffer {
+  if (bytes.buffer.byteLength === bytes.length) return bytes
+  const own = Buffer.allocUnsafeSlow(bytes.length)
+  bytes.copy(own)
+  return own
+}
+
+/** Bytes of what is kept with a body. */
+const BESIDE = 200

@@ -1,0 +1,243 @@
+// Answers of REST that are given again while nothing has changed (docs/decisions/0029-answers-reused.md): what they cost, and that
+// they are never another answer than one that is made anew.
+import { randomUUID } from 'node:crypto'
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Call, type TestApp, testApp } from '../support/app.ts'
+import { asAdmin, countStatements } from '../support/database.ts'
+import { gitDeployment, imageDeployment, listener } from '../support/factories.ts'
+
+let app: TestApp
+/** another server, and one that makes each answer anew */
+let second: TestApp
+let fresh: TestApp
+beforeAll(async () => {
+  app = await testApp()
+  second = await testApp({ beside: app })
+  fresh = await testApp({ beside: app, settings: { REUSED_ANSWERS_MB: '0' } })
+})
+afterAll(async () => {
+  await Promise.all([second?.close(), fresh?.close()])
+  await app?.close()
+})
+
+const sql = (text: string) => asAdmin(app.databaseUrl, (client) => client.query(text))
+const statementsOf = (on: TestApp, work: () => Promise<unknown>) => countStatements(on.app.database, work)
+
+/** Asks until the answer is kept, on this server. */
+async function warm(on: TestApp, path: string, call: Call = {}) {
+  await on.rest('GET', path, call)
+  return on.rest('GET', path, call)
+}
+
+/** A deployment that serves, by a listener that was heard just now. */
+async function serving(): Promise<{ id: string; revisionId: string; listenerId: string }> {
+  const { id: listenerId } = await listener(app)
+  const { id, latest_revision_id: revisionId } = await imageDeployment(app, {
+    source_config: { listener_id: listenerId, listener_config: { k8s_namespace: 'agents' } },
+  })
+  await sql(`
+    UPDATE deployments SET active_revision_id = latest_revision_id, provisioned_at = now(), health = '{"ready": 1, "desired": 1, "message": null, "observedAt": "2026-01-01T00:00:00Z"}',
+      claim_id = gen_random_uuid(), lease_holder = 'test', lease_expires_at = now() + interval '1 hour' WHERE id = '${id}'`)
+  return { id, revisionId, listenerId }
+}
+
+test('an answer that was asked for before costs a look at the version, with its tag as without', async () => {
+  const { id, latest_revision_id } = await gitDeployment(app)
+  const paths = [
+    `/v2/deployments/${id}`,
+    '/v2/deployments?limit=10',
+    `/v2/deployments/${id}/revisions`,
+    `/v2/deployments/${id}/revisions/${latest_revision_id}`,
+    '/v2/auth/providers',
+  ]
+  for (const path of paths) {
+    const first = await warm(app, path)
+    let again = first
+    const statements = await statementsOf(app, async () => {
+      again = await app.rest('GET', path)
+    })
+    expect([path, statements.length, /shown_versions/.test(statements[0]!)]).toEqual([path, 1, true])
+    expect({ ...again, headers: null }).toEqual({ ...first, headers: null })
+    for (const name of ['etag', 'content-type', 'cache-control', 'vary'])
+      expect(again.headers.get(name)).toBe(first.headers.get(name))
+    const headers = { 'if-none-match': first.headers.get('etag')! }
+    expect(await statementsOf(app, () => app.rest('GET', path, { headers }))).toHaveLength(1)
+    expect(await app.rest('GET', path, { headers })).toMatchObject({ status: 304, text: '' })
+  }
+})
+
+test('a write through one server is seen at once through the other one, and through this one', async () => {
+  const { id } = await serving()
+  const path = `/v2/deployments/${id}`
+  for (let n = 0; n < 5; n++) {
+    await warm(app, path)
+    await warm(second, path)
+    const writer = n % 2 ? app : second
+    await writer.rest('PATCH', path, { body: { source_config: { custom_url: `https://a${n}.example.com` } } })
+    for (const server of [app, second])
+      expect((await server.rest('GET', path)).body.source_config.custom_url).toBe(`https://a${n}.example.com`)
+  }
+})
+
+test('values of secrets are made anew for each answer; who has the answer is told so by its tag alone', async () => {
+  const { id } = await gitDeployment(app, { secrets: [{ name: 'TOKEN', value: 'hush' }] })
+  const path = `/v2/deployments/${id}`
+  const readers: [key: string, value: string][] = [
+    [app.keys.secretsReader, 'hush'],
+    [app.keys.viewer, '********'],
+    [app.keys.deployer, '********'],
+    [app.keys.secretsReader, 'hush'],
+  ]
+  for (const [key] of readers) await warm(app, path, { key })
+  for (const [key, value] of readers) {
+    const answer = await app.rest('GET', path, { key })
+    expect(answer.body.secrets[0].value === 'hush').toBe(value === 'hush')
+    const headers = { 'if-none-match': answer.headers.get('etag')! }
+    expect(await statementsOf(app, () => app.rest('GET', path, { key, headers }))).toHaveLength(1)
+    const looks = await statementsOf(app, () => app.rest('GET', path, { key }))
+    expect(looks.length > 1).toBe(value === 'hush')
+  }
+})
+
+test('nobody is answered with what somebody else has asked for', async () => {
+  await gitDeployment(app)
+  const path = '/v2/deployments'
+  await warm(app, path)
+  expect((await app.rest('GET', path, { key: app.sibling.keys.admin })).body.resources).toEqual([])
+  expect(
+    (await app.rest('GET', path, { key: app.keys.organization, tenant: app.sibling.workspaceId })).body.resources,
+  ).toEqual([])
+  expect(await app.rest('GET', path, { key: null })).toMatchObject({ status: 401 })
+  expect(await statementsOf(app, () => app.rest('GET', path, { key: app.keys.deployer }))).not.toHaveLength(1)
+})
+
+test('what is wrong with a request is told whatever was answered before', async () => {
+  const { id } = await gitDeployment(app)
+  const path = `/v2/deployments/${id}`
+  await warm(app, path)
+  expect(await app.rest('GET', `${path}?nonsense=1`)).toMatchObject({ status: 422 })
+  expect(await app.rest('GET', path, { headers: { 'if-match': '"1"' } })).toMatchObject({ status: 422 })
+  expect(await app.rest('GET', path, { headers: { 'if-none-match': 'nonsense' } })).toMatchObject({ status: 422 })
+})
+
+test('a lease that ends and a listener that falls silent show in time, and so does that they are back', async () => {
+  const leased = await serving()
+  const path = `/v2/deployments/${leased.id}`
+  const isServing = async () => (await app.rest('GET', path)).body.serving
+  await sql(`UPDATE deployments SET lease_expires_at = now() + interval '1500 milliseconds' WHERE id = '${leased.id}'`)
+  await warm(app, path)
+  await expect.poll(isServing, { timeout: 20_000, interval: 50 }).toBe(false)
+  await warm(app, path)
+  await sql(`UPDATE deployments SET lease_expires_at = now() + interval '1 hour' WHERE id = '${leased.id}'`)
+  expect(await isServing()).toBe(true)
+
+  const { listenerId } = leased
+  const seen = (ago: string) =>
+    sql(`UPDATE listeners SET last_seen_at = now() - interval '${ago}' WHERE id = '${listenerId}'`)
+  await seen('88500 milliseconds')
+  for (const each of [path, `/v2/listeners/${listenerId}`, '/v2/deployments', '/v2/listeners']) await warm(app, each)
+  const status = async () => (await app.rest('GET', `/v2/listeners/${listenerId}`)).body.status
+  await expect.poll(isServing, { timeout: 20_000, interval: 50 }).toBe(false)
+  await expect.poll(status, { timeout: 20_000, interval: 50 }).toBe('OFFLINE')
+  await seen('0 seconds')
+  expect([await isServing(), await status()]).toEqual([true, 'ONLINE'])
+})
+
+test('a listener that calls again and again is shown with its last call, and costs the answers that don’t show it nothing', async () => {
+  const { id, listenerId } = await serving()
+  const [deployment, own] = [`/v2/deployments/${id}`, `/v2/listeners/${listenerId}`]
+  await warm(app, deployment)
+  await warm(app, own)
+  const seenAt = new Date(Date.now() + 1000)
+  await sql(`UPDATE listeners SET last_seen_at = '${seenAt.toISOString()}' WHERE id = '${listenerId}'`)
+  expect((await app.rest('GET', own)).body.last_seen_at).toBe(seenAt.toISOString())
+  expect(await statementsOf(app, () => app.rest('GET', deployment))).toHaveLength(1)
+})
+
+test('a filter by what is derived from the clock is asked each time', async () => {
+  const { id } = await serving()
+  const path = '/v2/deployments?serving=true&limit=100'
+  const ids = async () => (await app.rest('GET', path)).body.resources.map((one: { id: string }) => one.id)
+  await warm(app, path)
+  expect(await ids()).toContain(id)
+  expect(await statementsOf(app, ids)).not.toHaveLength(1)
+})
+
+test('whatever is written in between, an answer is always the one that is made anew', async () => {
+  const { id, revisionId, listenerId } = await serving()
+  const { id: git } = await gitDeployment(app)
+  const paths = [
+    `/v2/deployments/${id}`,
+    `/v2/deployments/${git}`,
+    '/v2/deployments?limit=5',
+    `/v2/deployments?listener_id=${listenerId}`,
+    `/v2/deployments/${id}/revisions`,
+    `/v2/deployments/${id}/revisions/${revisionId}`,
+    '/v2/listeners',
+    `/v2/listeners/${listenerId}`,
+    '/v2/auth/providers',
+  ]
+  const writes: ((on: TestApp, n: number) => Promise<unknown>)[] = [
+    (on, n) =>
+      on.rest('PATCH', `/v2/deployments/${id}`, {
+        body: { source_config: { custom_url: `https://${n}.example.com` } },
+      }),
+    (on, n) => on.rest('PATCH', `/v2/deployments/${git}`, { body: { secrets: [{ name: `A${n}`, value: 'x' }] } }),
+    (on) => on.rest('POST', `/v2/deployments/${git}/revisions`, { body: {} }),
+    (on) => gitDeployment(on),
+    (on, n) => on.rest('PATCH', `/v2/listeners/${listenerId}`, { body: { version: `v${n}` } }),
+    (_, n) =>
+      sql(
+        `UPDATE deployments SET health = '{"ready": ${n}, "desired": 1, "message": null, "observedAt": "2026-01-01T00:00:00Z"}' WHERE id = '${id}'`,
+      ),
+    (_, n) => sql(`UPDATE deployments SET lease_expires_at = now() + make_interval(mins => ${n}) WHERE id = '${id}'`),
+    () => sql(`UPDATE deployments SET lease_expires_at = now() - interval '2 minutes' WHERE id = '${id}'`),
+    () => sql(`UPDATE listeners SET last_seen_at = clock_timestamp() WHERE id = '${listenerId}'`),
+    () =>
+      sql(`UPDATE listeners SET last_seen_at = clock_timestamp() - interval '5 minutes' WHERE id = '${listenerId}'`),
+    (_, n) => sql(`UPDATE revisions SET status_message = '${n}' WHERE deployment_id = '${id}'`),
+    (_, n) => sql(`UPDATE integrations SET suspended_at = CASE WHEN ${n} % 2 = 0 THEN now() END`),
+    (_, n) => sql(`BEGIN; UPDATE deployments SET name = '${n}-${randomUUID()}' WHERE id = '${id}'; ROLLBACK`),
+  ]
+  const read = fc.record({ on: fc.boolean(), path: fc.nat(paths.length - 1), reader: fc.boolean() })
+  const write = fc.record({ on: fc.boolean(), write: fc.nat(writes.length - 1), n: fc.integer({ min: 1, max: 99 }) })
+  const steps = fc.array(fc.oneof({ weight: 3, arbitrary: read }, { weight: 1, arbitrary: write }), { maxLength: 40 })
+  await fc.assert(
+    fc.asyncProperty(steps, async (run) => {
+      for (const step of run) {
+        const server = step.on ? app : second
+        if ('write' in step) {
+          await writes[step.write]!(server, step.n)
+          continue
+        }
+        const call = { key: step.reader ? app.keys.secretsReader : app.keys.viewer }
+        const path = paths[step.path]!
+        const [given, made] = [await server.rest('GET', path, call), await fresh.rest('GET', path, call)]
+        expect([path, given.text, given.headers.get('etag')]).toEqual([path, made.text, made.headers.get('etag')])
+      }
+    }),
+    { numRuns: 15 },
+  )
+}, 120_000)
+
+test('who writes and reads at once with many others always finds his own write', async () => {
+  const deployments = await Promise.all(Array.from({ length: 4 }, () => serving()))
+  await Promise.all(
+    deployments.map(async ({ id }, which) => {
+      const path = `/v2/deployments/${id}`
+      for (let n = 0; n < 10; n++) {
+        const custom_url = `https://${which}-${n}.example.com`
+        const [writer, reader] = n % 2 ? [app, second] : [second, app]
+        await warm(reader, path)
+        const written = await writer.rest('PATCH', path, { body: { source_config: { custom_url } } })
+        expect(written.status).toBe(200)
+        expect((await reader.rest('GET', path)).body.source_config.custom_url).toBe(custom_url)
+        const list = await reader.rest('GET', '/v2/deployments?limit=100')
+        expect(list.body.resources.find((one: { id: string }) => one.id === id).source_config.custom_url).toBe(
+          custom_url,
+        )
+      }
+    }),
+  )
+})
