@@ -128,7 +128,7 @@ async function assemble(config: Config, log: Logger, opened: Awaited<ReturnType<
   mountHome(fastify)
   const reuse = new Reuse(config.REUSED_ANSWERS_MB * 1024 * 1024)
   await fastify.register(restPlugin, { core, authenticate, connections, relay, heartbeat, publicUrl, reuse })
-  const yoga = createGraphql({
+  const graphql = createGraphql({
     core,
     authenticate,
     relay,
@@ -137,7 +137,7 @@ async function assemble(config: Config, log: Logger, opened: Awaited<ReturnType<
     graphiql: config.GRAPHIQL,
     introspection: config.INTROSPECTION,
   })
-  mountGraphql(fastify, { core, authenticate, yoga, connections, stopping: relay.stopping })
+  mountGraphql(fastify, { core, authenticate, ...graphql, connections, stopping: relay.stopping })
 
   async function start(): Promise<void> {
     await fastify.listen({ host: config.HOST, port: config.PORT })

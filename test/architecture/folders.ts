@@ -115,6 +115,10 @@ export const FOLDERS: readonly Row[] = [
   ['api/graphql/types', 'domain/** api/realtime api/graphql/builder'],
   ['api/graphql/hot', 'domain/** api/graphql/builder'],
   [
+    'api/graphql/entry',
+    'domain/core domain/context api/auth api/limits api/realtime api/graphql/builder api/graphql/hot',
+  ],
+  [
     'api/graphql/subscriptions',
     'domain/core domain/context api/limits api/realtime api/sse api/graphql/builder platform/async platform/log',
   ],

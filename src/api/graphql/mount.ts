@@ -7,6 +7,7 @@ import { CACHING } from '../auth/caching.ts'
 import type { Connections } from '../limits/connections.ts'
 import { visitOf } from '../limits/visit.ts'
 import { presentError } from './builder/errors.ts'
+import type { Begun, Entry } from './entry/entry.ts'
 import { untouched } from './subscriptions/untouched.ts'
 import { refuseListener } from './use-authentication.ts'
 import type { Engine } from './websocket/operation.ts'
@@ -17,6 +18,7 @@ export interface MountOptions {
   core: Core
   authenticate: Authenticate
   yoga: GraphQLServer
+  entry: Entry
   /** of this server */
   connections: Connections
   /** aborts when the server stops */
@@ -25,7 +27,7 @@ export interface MountOptions {
 
 /** By Node's own request and response, which takes half the CPU of a bridge through fetch. */
 export function mountGraphql(fastify: FastifyInstance, options: MountOptions): void {
-  const { core, yoga, connections, stopping } = options
+  const { core, yoga, entry, connections, stopping } = options
   const webSockets = createWebSockets({
     core,
     authenticate: async (...call) => refuseListener(await options.authenticate(...call)),
@@ -54,8 +56,10 @@ export function mountGraphql(fastify: FastifyInstance, options: MountOptions): v
           request.subject = subject
         }
         const visit = visitOf(request, reply, { connections })
+        const begun: Begun = {}
+        if (await entry.answer(request, reply, visit, begun)) return
         const untouch = untouched(request.raw, reply.raw)
-        await yoga.handle(request.raw, reply.raw, { requestId: request.id, visit, onCaller, untouch })
+        await yoga.handle(request.raw, reply.raw, { ...begun, requestId: request.id, visit, onCaller, untouch })
       },
     })
     // streams that are open end with the relay; this ends what Yoga itself holds

@@ -11,11 +11,12 @@ import { type Authenticate, CHALLENGE } from '../auth/authenticate.ts'
 import type { Relay } from '../realtime/relay.ts'
 import type { GraphQLContext } from './builder/context.ts'
 import { presentError } from './builder/errors.ts'
+import type { Begun } from './entry/entry.ts'
 import { refuseConditions } from './refuse-conditions.ts'
 import type { StreamContext } from './subscriptions/use-streams.ts'
 
 /** What the HTTP server knows of a request. */
-export interface ServerContext extends StreamContext {
+export interface ServerContext extends StreamContext, Begun {
   requestId?: string
   /** called with who calls: a key's id, or the `sub` of a JWT */
   onCaller?: (subject: string) => void
@@ -37,7 +38,8 @@ export function useAuthentication(
     async onRequestParse({ request, serverContext, fetchAPI, endResponse }) {
       const requestId = serverContext.requestId ?? randomUUID()
       try {
-        const caller = await authenticate(Object.fromEntries(request.headers), requestId, serverContext.visit)
+        const caller = await (serverContext.caller ??
+          authenticate(Object.fromEntries(request.headers), requestId, serverContext.visit))
         serverContext.onCaller?.(caller.actor.subject)
         refuseListener(caller)
         refuseConditions(request.headers)

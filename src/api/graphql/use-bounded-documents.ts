@@ -7,11 +7,9 @@ import { maxDepthPlugin } from '@escape.tech/graphql-armor-max-depth'
 import { maxTokensPlugin } from '@escape.tech/graphql-armor-max-tokens'
 import { type DocumentNode, GraphQLError, validate } from 'graphql'
 import type { Plugin } from 'graphql-yoga'
-import { DomainError } from '../../domain/core/errors.ts'
-import { keyOf } from '../limits/admission.ts'
-import type { Gate } from '../limits/gate.ts'
 import type { GraphQLContext } from './builder/context.ts'
 import { costOf } from './builder/cost.ts'
+import { HEAVY_COST, HEAVY_TEXT, type HeavyTurns } from './entry/heavy.ts'
 import { type Measured, measure } from './measure.ts'
 import type { ServerContext } from './use-authentication.ts'
 
@@ -20,11 +18,6 @@ const MAX_DEPTH = 15
 const MAX_ALIASES = 30
 /** The introspection query has some 300. */
 const MAX_TOKENS = 2_000
-
-/** Characters of a document from which on it is heavy; and the most that an agent's may have. */
-const HEAVY_TEXT = 2_048
-/** What a query may cost (cost.ts) before it is heavy. */
-const HEAVY_COST = 2_000
 
 /** Each costs more than a field that is right, for the names that may have been meant. */
 const MAX_ERRORS = 20
@@ -45,23 +38,7 @@ export function documentLimits(): Plugin[] {
 /** documents as they were measured: a cached one is not measured again */
 const measured = new WeakMap<DocumentNode, Measured>()
 
-/** `gate`: default: as many heavy ones at once as come */
-export function useBoundedDocuments(gate?: Gate): Plugin<GraphQLContext, ServerContext> {
-  /** how heavy requests under way make room again */
-  const inside = new WeakMap<object, () => void>()
-
-  /** Waits for the turn of a heavy document. */
-  async function enter(request: Request, context: GraphQLContext & ServerContext): Promise<void> {
-    if (!gate || inside.has(request)) return
-    const leave = await gate.enter(keyOf(context.actor), context.visit?.gone)
-    if (!leave)
-      throw new DomainError('RATE_LIMITED', 'Too many heavy GraphQL documents of this key wait. Send fewer at once.', {
-        retryAfterSeconds: 1,
-      })
-    inside.set(request, leave)
-    context.visit?.onEnd(leave)
-  }
-
+export function useBoundedDocuments(heavy: HeavyTurns): Plugin<GraphQLContext, ServerContext> {
   return {
     async onParams({ params, request, context, setResult }) {
       const length = params.query?.length ?? 0
@@ -69,7 +46,7 @@ export function useBoundedDocuments(gate?: Gate): Plugin<GraphQLContext, ServerC
       const caller = context as unknown as GraphQLContext & ServerContext
       try {
         if (caller.actor.role === 'agent') throw refusal(`An agent's document has at most ${HEAVY_TEXT} characters.`)
-        await enter(request, caller)
+        await heavy.enter(caller.visit ?? request, caller.actor, caller.visit)
       } catch (error) {
         setResult({ errors: [error as GraphQLError] })
       }
@@ -91,13 +68,14 @@ export function useBoundedDocuments(gate?: Gate): Plugin<GraphQLContext, ServerC
       setValidationFn((schema, document, rules) => validate(schema, document, rules, { maxErrors: MAX_ERRORS }))
     },
     async onExecute({ args }) {
-      const { schema, document, operationName, contextValue: ctx } = args
+      const { schema, document, operationName } = args
+      const ctx = args.contextValue as GraphQLContext & ServerContext
       const cost = costOf({ schema, document, operationName, variables: args.variableValues ?? {}, ctx })
       if (cost > 0) ctx.cost = cost
-      if (cost > HEAVY_COST) await enter(ctx.request, ctx)
+      if (cost > HEAVY_COST) await heavy.enter(ctx.visit ?? ctx.request, ctx.actor, ctx.visit)
     },
-    onResultProcess({ request }) {
-      inside.get(request)?.()
+    onResultProcess({ request, serverContext }) {
+      heavy.leave(serverContext.visit ?? request)
     },
   }
 }

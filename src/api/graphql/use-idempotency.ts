@@ -27,7 +27,9 @@ export function useIdempotency(): Plugin<GraphQLContext & { params?: Params }, S
   const begun = new WeakMap<Request, KeyedRequest>()
   return {
     async onExecute({ args }) {
-      const { contextValue: ctx } = args as { contextValue: GraphQLContext & ServerContext & { params?: Params } }
+      const { contextValue: ctx } = args as {
+        contextValue: GraphQLContext & ServerContext & { request: Request; params?: Params }
+      }
       const { params = {} } = ctx
       const header = ctx.request.headers.get('idempotency-key') ?? params.extensions?.idempotencyKey
       if (header === null || header === undefined || !isMutation(args)) return

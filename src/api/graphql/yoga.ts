@@ -7,6 +7,10 @@ import type { Authenticate } from '../auth/authenticate.ts'
 import type { Gate } from '../limits/gate.ts'
 import type { Relay } from '../realtime/relay.ts'
 import type { Heartbeat } from '../sse/heartbeat.ts'
+import { createEntry, type Entry } from './entry/entry.ts'
+import { HeavyTurns } from './entry/heavy.ts'
+import { Learning } from './entry/learned.ts'
+import { useLearning } from './entry/use-learning.ts'
 import { schema } from './schema.ts'
 import { useStreams } from './subscriptions/use-streams.ts'
 import { type ServerContext, useAuthentication } from './use-authentication.ts'
@@ -64,9 +68,12 @@ function createDocumentCache<T extends object>(): LRUCache<string, T> {
   })
 }
 
-export function createGraphql(options: GraphQLOptions): GraphQLServer {
-  const { core, authenticate, relay, heartbeat, heavyDocuments, graphiql, introspection } = options
-  return createYoga<ServerContext>({
+/** Yoga, and the way past it for what it has answered before. */
+export function createGraphql(options: GraphQLOptions): { yoga: GraphQLServer; entry: Entry } {
+  const { core, authenticate, relay, heartbeat, graphiql, introspection } = options
+  const heavy = new HeavyTurns(options.heavyDocuments)
+  const learning = new Learning(schema)
+  const yoga = createYoga<ServerContext>({
     schema,
     graphqlEndpoint: GRAPHQL_PATH,
     graphiql: graphiql && {
@@ -96,10 +103,12 @@ export function createGraphql(options: GraphQLOptions): GraphQLServer {
       useStreams(core, relay, heartbeat),
       useReadableRequests,
       ...documentLimits(),
-      useBoundedDocuments(heavyDocuments),
+      useBoundedDocuments(heavy),
       useIdempotency(),
       ...(introspection ? [] : [withoutIntrospection]),
+      useLearning(learning),
       usePresentedErrors(core.log),
     ],
   })
+  return { yoga, entry: createEntry({ schema, relay, authenticate, learning, heavy }) }
 }

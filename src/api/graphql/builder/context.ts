@@ -8,7 +8,7 @@ export interface GraphQLContext extends RequestContext {
   /** of a client that comes back to a stream by itself, its arguments as they were: it wins over `after` */
   lastEventId: string | null
   /** the HTTP request; its signal aborts when the client is gone */
-  request: Request
+  request: Pick<Request, 'signal'>
   /** what the operation costs (cost.ts), where that is known */
   cost?: number
 }
