@@ -1,16 +1,32 @@
-/** Counts deployments, in total and grouped for an overview, in one statement. */
+/** Counts deployments: how many match, bounded, and grouped for an overview. */
+import { Prisma } from '../../generated/prisma/client.ts'
 import type { RevisionStatus, Source } from '../../generated/prisma/enums.ts'
 import { requireRole } from '../context/access.ts'
 import type { RequestContext } from '../context/context.ts'
+import { type Total, totalOf } from '../core/total.ts'
 import { servingSql } from '../deployment-status/serving.ts'
 import { statusSql } from '../deployment-status/status.ts'
 import type { DeploymentStatus } from '../model/shapes.ts'
-import { type DeploymentFilter, filterSql, whereFilter } from './filter.ts'
+import { type DeploymentFilter, filterSql } from './filter.ts'
+
+/** Joins what the filter needs. */
+const partsOf = ({ status, serving, latest_revision_status }: DeploymentFilter) => Prisma.sql`
+  ${status === undefined && serving === undefined ? Prisma.empty : LISTENERS}
+  ${latest_revision_status ? REVISIONS : Prisma.empty}`
+
+const LISTENERS = Prisma.sql`LEFT JOIN listeners l ON l.id = d.listener_id`
+const REVISIONS = Prisma.sql`LEFT JOIN revisions r ON r.id = d.latest_revision_id`
+
+/** Looked up for the few that have not ended. */
+const LATEST = Prisma.sql`coalesce(d.latest_outcome, (SELECT s.status FROM revisions s WHERE s.id = d.latest_revision_id))`
 
 /** How many match. Role: viewer. */
-export async function countDeployments(ctx: RequestContext, filter: DeploymentFilter): Promise<number> {
+export async function countDeployments(ctx: RequestContext, filter: DeploymentFilter): Promise<Total> {
   requireRole(ctx, 'viewer')
-  return ctx.db.deployment.count({ where: whereFilter(ctx, filter) })
+  const matching = Prisma.sql`SELECT FROM deployments d ${partsOf(filter)} WHERE ${filterSql(ctx, filter)}`
+  // what these two are derived from is in no index: then no order spares the table
+  const derived = filter.status !== undefined || filter.serving !== undefined
+  return totalOf(ctx.db, matching, derived ? Prisma.empty : Prisma.sql`ORDER BY d.created_at DESC, d.id DESC`)
 }
 
 /** One value and how many deployments have it. */
@@ -41,17 +57,22 @@ interface Row {
   count: number
 }
 
-/** Counts the deployments that match, by status and more. Role: viewer. */
+/**
+ * Counts the deployments that match, by status and more. Role: viewer. Exact: reads all that match, once, since whether one
+ * serves changes with its lease, which is in no index; then all sums are of the few combinations that occur.
+ */
 export async function countByStatus(ctx: RequestContext, filter: DeploymentFilter): Promise<DeploymentCounts> {
   requireRole(ctx, 'viewer')
   const now = ctx.clock()
   const rows = await ctx.db.$queryRaw<Row[]>`
-    SELECT grouping(serving, status, latest, source, listener) AS grouping, serving, status, latest, source, listener, count(*)::int AS count
+    SELECT grouping(serving, status, latest, source, listener) AS grouping,
+           serving, status, latest::text, source::text, listener::text, coalesce(sum(count), 0)::int AS count
     FROM (
-      SELECT ${servingSql(now)} AS serving, ${statusSql(now)} AS status, r.status::text AS latest, d.source::text AS source,
-             d.listener_id::text AS listener
-      FROM deployments d LEFT JOIN listeners l ON l.id = d.listener_id LEFT JOIN revisions r ON r.id = d.latest_revision_id
+      SELECT ${servingSql(now)} AS serving, ${statusSql(now)} AS status, ${LATEST} AS latest,
+             d.source, d.listener_id AS listener, count(*) AS count
+      FROM deployments d ${LISTENERS} ${filter.latest_revision_status ? REVISIONS : Prisma.empty}
       WHERE ${filterSql(ctx, filter)}
+      GROUP BY 1, 2, 3, 4, 5
     ) AS matching
     GROUP BY GROUPING SETS ((), (serving), (status), (latest), (source), (listener))
     ORDER BY count DESC, status, latest, source, listener`

@@ -1,11 +1,12 @@
 /** Lists the events of deployments or revisions for GraphQL, by keyset, oldest first. */
 import { z } from 'zod'
 import { Prisma } from '../../generated/prisma/client.ts'
-import { requireRole, tenant } from '../context/access.ts'
+import { requireRole } from '../context/access.ts'
 import type { RequestContext } from '../context/context.ts'
 import { queryUuid } from '../core/fields.ts'
 import { type Slice, type Window, windowSize } from '../core/paging.ts'
 import { parse } from '../core/parse.ts'
+import { exactly, type Total, totalOf, totalsOf } from '../core/total.ts'
 import { readEventCursor, refuseExpired } from './cursor.ts'
 import { eventRange, eventTypes, wantedTypes } from './page.ts'
 import { type EventScope, REMOVED } from './read.ts'
@@ -56,12 +57,11 @@ export async function listEvents(
   return slices
 }
 
-/** How many events each subject has; subjects without events are not in the map. Role: viewer. */
-export async function countEvents(ctx: RequestContext, { by, ids }: EventSubjects): Promise<Map<string, number>> {
+/** How many events each subject has. Role: viewer. */
+export async function countEvents(ctx: RequestContext, { by, ids }: EventSubjects): Promise<Map<string, Total>> {
   requireRole(ctx, 'viewer')
-  const where = { ...tenant(ctx), [by]: { in: [...ids] } }
-  const groups = await ctx.db.event.groupBy({ by: [by], where, _count: true })
-  return new Map(groups.map((group) => [group[by]!, group._count]))
+  const own = Prisma.sql`e.workspace_id = ${ctx.workspace.id}::uuid`
+  return totalsOf(ctx.db, ids, (id) => Prisma.sql`SELECT FROM events e WHERE ${own} AND e.${COLUMN[by]} = ${id}`)
 }
 
 /** What a list of the workspace's events can be limited to; as in REST, but for the names. */
@@ -111,12 +111,18 @@ export async function windowEvents(
 }
 
 /** How many there are. One statement; without a filter the log's numbers say it. Role: viewer. */
-export async function countWorkspaceEvents(ctx: RequestContext, filter: EventFilter): Promise<number> {
+export async function countWorkspaceEvents(ctx: RequestContext, filter: EventFilter): Promise<Total> {
   requireRole(ctx, 'viewer')
-  const { types, ...subject } = scopeOf(filter)
-  if (types !== undefined || Object.keys(subject).length > 0)
-    return ctx.db.event.count({ where: { ...tenant(ctx), ...subject, ...(types && { type: { in: [...types] } }) } })
+  const { types, deploymentId, revisionId } = scopeOf(filter)
+  const and = [
+    ...(types === undefined ? [] : [Prisma.sql`e.type = ANY (${types}::text[])`]),
+    ...(deploymentId === undefined ? [] : [Prisma.sql`e.deployment_id = ${deploymentId}::uuid`]),
+    ...(revisionId === undefined ? [] : [Prisma.sql`e.revision_id = ${revisionId}::uuid`]),
+  ]
+  const own = Prisma.sql`e.workspace_id = ${ctx.workspace.id}::uuid`
+  if (and.length > 0)
+    return totalOf(ctx.db, Prisma.sql`SELECT FROM events e WHERE ${Prisma.join([own, ...and], ' AND ')}`)
   const [row] = await ctx.db.$queryRaw<{ count: bigint }[]>`
     SELECT c.sequence - ${REMOVED} AS count FROM event_counters c WHERE c.workspace_id = ${ctx.workspace.id}::uuid`
-  return Number(row?.count ?? 0)
+  return exactly(Number(row?.count ?? 0))
 }

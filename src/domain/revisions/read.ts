@@ -1,6 +1,6 @@
 /** Reads revisions: one, a page by offset, a window by cursor. Newest first, by number. */
 import { z } from 'zod'
-import type { Prisma, Revision } from '../../generated/prisma/client.ts'
+import { Prisma, type Revision } from '../../generated/prisma/client.ts'
 import { liveDeployment, requireRole } from '../context/access.ts'
 import type { RequestContext, Sql } from '../context/context.ts'
 import { type Selection, type Written, writtenRow } from '../context/read-back.ts'
@@ -9,6 +9,7 @@ import { NotFoundError } from '../core/errors.ts'
 import { count, uuid, waitSeconds } from '../core/fields.ts'
 import { decodeCursor, encodeCursor, type OffsetPage, type Window, windowSize } from '../core/paging.ts'
 import { parse, type RawInput } from '../core/parse.ts'
+import { type Total, totalsOf } from '../core/total.ts'
 import { isTerminal } from '../model/lifecycle.ts'
 import { deploymentPath, offsetQuery, revisionFilter, revisionPath } from '../model/shapes.ts'
 
@@ -69,18 +70,16 @@ export async function countRevisions(
   ctx: RequestContext,
   deploymentIds: readonly string[],
   filter: RevisionFilter,
-): Promise<Map<string, number>> {
+): Promise<Map<string, Total>> {
   requireRole(ctx, 'viewer')
-  const groups = await ctx.db.revision.groupBy({
-    by: ['deploymentId'],
-    where: {
-      deploymentId: { in: [...deploymentIds] },
-      deployment: liveDeployment(ctx),
-      ...(filter.status ? { status: { in: filter.status } } : {}),
-    },
-    _count: true,
-  })
-  return new Map(groups.map((group) => [group.deploymentId, group._count]))
+  const status = filter.status ? Prisma.sql`AND r.status::text = ANY (${filter.status}::text[])` : Prisma.empty
+  return totalsOf(
+    ctx.db,
+    deploymentIds,
+    (id) => Prisma.sql`
+      SELECT FROM revisions r JOIN deployments d ON d.id = r.deployment_id
+      WHERE d.id = ${id} AND d.workspace_id = ${ctx.workspace.id}::uuid AND d.torn_down_at IS NULL ${status}`,
+  )
 }
 
 /** Throws NotFoundError unless there is a deployment of this id in the workspace. */

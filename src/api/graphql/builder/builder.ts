@@ -10,6 +10,7 @@ import PrismaPlugin from '@pothos/plugin-prisma'
 import RelayPlugin from '@pothos/plugin-relay'
 import { DateTimeResolver, JSONObjectResolver } from 'graphql-scalars'
 import { ForbiddenError, ValidationError } from '../../../domain/core/errors.ts'
+import type { Total } from '../../../domain/core/total.ts'
 import type PrismaTypes from '../../../generated/pothos-types.ts'
 import { getDatamodel } from '../../../generated/pothos-types.ts'
 import type { GraphQLContext } from './context.ts'
@@ -21,7 +22,7 @@ export interface Types {
   DefaultFieldNullability: false
   DefaultNodeNullability: false
   DefaultEdgesNullability: { list: false; items: false }
-  Connection: { totalCount: () => number | Promise<number> }
+  Connection: { total: () => Promise<Total> }
   Scalars: {
     ID: { Input: string; Output: string }
     DateTime: { Input: Date; Output: Date }
@@ -74,7 +75,14 @@ builder.addScalarType('JSONObject', JSONObjectResolver)
 
 builder.globalConnectionField('totalCount', (t) =>
   t.int({
-    description: 'How many there are in all, whatever the page. Counted only when it is asked for.',
-    resolve: (connection) => connection.totalCount(),
+    description:
+      'How many there are in all, whatever the page: counted up to 10,000, reckoned beyond. Only when it is asked for.',
+    resolve: async (connection) => (await connection.total()).count,
+  }),
+)
+builder.globalConnectionField('totalCountIsEstimate', (t) =>
+  t.boolean({
+    description: 'true: there are more than 10,000, and `totalCount` says about how many.',
+    resolve: async (connection) => (await connection.total()).isEstimate,
   }),
 )

@@ -1,5 +1,6 @@
 /** Cursor connections from the slices that the domain reads: edges, page info, and a total that is counted on demand. */
 import type { Slice, Window } from '../../../domain/core/paging.ts'
+import { exactly, type Total } from '../../../domain/core/total.ts'
 
 /** Where a connection's nodes are selected: what is asked of them has to be planned from both. */
 export const NODE_PATHS = [[{ name: 'nodes' }], [{ name: 'edges' }, { name: 'node' }]]
@@ -16,11 +17,11 @@ export function connectionOf<T>(
   slice: Slice<T>,
   window: Window,
   cursorOf: (row: T) => string,
-  totalCount: () => number | Promise<number>,
+  count: () => number | Total | Promise<number | Total>,
 ) {
   return {
     edges: slice.rows.map((node) => ({ cursor: cursorOf(node), node })),
-    totalCount,
+    total: counted(count),
     pageInfo: pageInfoOf(slice, window, cursorOf),
   }
 }
@@ -32,5 +33,18 @@ export function pageInfoOf<T>({ rows, hasMore, backward }: Slice<T>, window: Win
     endCursor: rows.length > 0 ? cursorOf(rows.at(-1)!) : null,
     hasNextPage: backward ? window.before != null : hasMore,
     hasPreviousPage: backward ? hasMore : window.after != null,
+  }
+}
+
+/** Counted once, however many fields ask. A number alone is no estimate. */
+function counted(count: () => number | Total | Promise<number | Total>): () => Promise<Total> {
+  const of = async () => {
+    const total = await count()
+    return typeof total === 'number' ? exactly(total) : total
+  }
+  let total: Promise<Total> | undefined
+  return () => {
+    total ??= of()
+    return total
   }
 }

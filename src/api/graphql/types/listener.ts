@@ -50,9 +50,9 @@ export const Listener = builder.prismaObject('Listener', {
         description: 'Those that name it, also those that are being deleted. Newest first.',
         complexity: pageCost,
         // a page of which no node is selected still has cursors
-        select: (args, _ctx, nested) => ({
+        select: (args, ctx, nested) => ({
           deployments: nested(
-            { ...deploymentsWindow(args), select: { id: true, createdAt: true } },
+            { ...deploymentsWindow(ctx, args), select: { id: true, createdAt: true } },
             nodesOf('Deployment'),
           ),
         }),

@@ -1,0 +1,51 @@
+/**
+ * How many rows a list has in all: counted up to a bound, since to count costs what the rows are, and beyond it what the
+ * planner of Postgres reckons from its statistics (docs/api-rules.md#paging).
+ */
+import { Prisma } from '../../generated/prisma/client.ts'
+
+export interface Total {
+  count: number
+  /** more than EXACT_UP_TO; then never less than the first number beyond it */
+  isEstimate: boolean
+}
+
+/** What is not more than this is counted. */
+export const EXACT_UP_TO = 10_000
+
+export const exactly = (count: number): Total => ({ count, isEstimate: false })
+
+type Queries = Pick<Prisma.TransactionClient, '$queryRaw'>
+
+/**
+ * `matching`: a SELECT of one row for each that counts. `order`: an ORDER BY of which an index has all the rows, so that the
+ * bound is reached without the table. One statement, and one more if there are too many.
+ */
+export async function totalOf(db: Queries, matching: Prisma.Sql, order: Prisma.Sql = Prisma.empty): Promise<Total> {
+  const some = upToBound(Prisma.sql`${matching} ${order}`)
+  const [row] = await db.$queryRaw<{ count: number }[]>`SELECT count(*)::int AS count FROM (${some}) AS m`
+  return ofCounted(db, row!.count, () => matching)
+}
+
+/** The same for each of `ids`; `matching`: of the id that it is given. One statement, and one more for each that has too many. */
+export async function totalsOf(
+  db: Queries,
+  ids: readonly string[],
+  matching: (id: Prisma.Sql) => Prisma.Sql,
+): Promise<Map<string, Total>> {
+  const rows = await db.$queryRaw<{ id: string; count: number }[]>`
+    SELECT asked.id::text AS id, (SELECT count(*)::int FROM (${upToBound(matching(Prisma.sql`asked.id`))}) AS m) AS count
+    FROM unnest(${ids}::uuid[]) AS asked(id)`
+  const totals = new Map<string, Total>()
+  for (const { id, count } of rows) totals.set(id, await ofCounted(db, count, () => matching(Prisma.sql`${id}::uuid`)))
+  return totals
+}
+
+const upToBound = (matching: Prisma.Sql) => Prisma.sql`${matching} LIMIT ${EXACT_UP_TO + 1}::int`
+
+async function ofCounted(db: Queries, counted: number, matching: () => Prisma.Sql): Promise<Total> {
+  if (counted <= EXACT_UP_TO) return exactly(counted)
+  const [plan] = await db.$queryRaw<{ 'QUERY PLAN': [{ Plan: { 'Plan Rows': number } }] }[]>`
+    EXPLAIN (FORMAT JSON) ${matching()}`
+  return { count: Math.max(EXACT_UP_TO + 1, Math.round(plan!['QUERY PLAN'][0].Plan['Plan Rows'])), isEstimate: true }
+}

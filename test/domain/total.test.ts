@@ -1,0 +1,65 @@
+/** How many there are in all: exact where that is cheap, and reckoned where it is not. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { RequestContext } from '../../src/domain/context/context.ts'
+import { EXACT_UP_TO } from '../../src/domain/core/total.ts'
+import { countByStatus, countDeployments } from '../../src/domain/deployments/count.ts'
+import { countEvents, countWorkspaceEvents } from '../../src/domain/events/list.ts'
+import { countDeploymentsOf } from '../../src/domain/listeners/used-by.ts'
+import { type TestDomain, testDomain } from '../support/domain.ts'
+import { manyDeployments } from '../support/many.ts'
+
+const MANY = 12_000
+
+let domain: TestDomain
+let ctx: RequestContext
+beforeAll(async () => {
+  domain = await testDomain()
+  ctx = await domain.tenant()
+  await manyDeployments(ctx, MANY)
+})
+afterAll(() => domain.close())
+
+test('up to 10,000 a total is exact; beyond it is about as many, and says that it is an estimate', async () => {
+  const all = await countDeployments(ctx, {})
+  expect(all.isEstimate).toBe(true)
+  expect(all.count).toBeGreaterThan(EXACT_UP_TO)
+  expect(Math.abs(all.count - MANY)).toBeLessThan(MANY / 4)
+  expect(await countDeployments(ctx, { source: 'gitprovider' })).toEqual({ count: MANY / 2, isEstimate: false })
+  expect(await countDeployments(ctx, { latest_revision_status: ['BUILD_FAILED'] })).toEqual({
+    count: MANY / 500,
+    isEstimate: false,
+  })
+  // an estimate that is too low does not contradict what was counted
+  const live = await countDeployments(ctx, { serving: false })
+  expect(live.isEstimate).toBe(true)
+  expect(live.count).toBeGreaterThan(EXACT_UP_TO)
+  // the overview counts all the same
+  expect((await countByStatus(ctx, {})).total).toBe(MANY)
+})
+
+test('what belongs to one of a list is counted with it, and reckoned alone if it is too much', async () => {
+  const { id } = await ctx.db.listener.create({
+    data: { workspaceId: ctx.workspace.id, computeType: 'k8s', computeId: 'big', k8sNamespaces: [] },
+  })
+  const other = await ctx.db.listener.create({
+    data: { workspaceId: ctx.workspace.id, computeType: 'k8s', computeId: 'small', k8sNamespaces: [] },
+  })
+  await ctx.db
+    .$executeRaw`UPDATE deployments SET listener_id = ${id}::uuid WHERE workspace_id = ${ctx.workspace.id}::uuid`
+  await ctx.db.$executeRawUnsafe('ANALYZE deployments')
+  const totals = await countDeploymentsOf(ctx, [id, other.id])
+  expect(totals.get(id)).toMatchObject({ isEstimate: true })
+  expect(totals.get(id)!.count).toBeGreaterThan(EXACT_UP_TO)
+  expect(totals.get(other.id)).toEqual({ count: 0, isEstimate: false })
+  const one = await ctx.db.deployment.findFirstOrThrow()
+  expect((await countEvents(ctx, { by: 'deploymentId', ids: [one.id] })).get(one.id)).toEqual({
+    count: 1,
+    isEstimate: false,
+  })
+})
+
+test('the number of all events of a workspace is exact, however many there are', async () => {
+  expect(await countWorkspaceEvents(ctx, {})).toEqual({ count: MANY, isEstimate: false })
+  const typed = await countWorkspaceEvents(ctx, { types: ['revision.status'] })
+  expect(typed.isEstimate).toBe(true)
+})
