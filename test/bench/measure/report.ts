@@ -1,0 +1,55 @@
+/** How figures are said: lines for a terminal, tables of Markdown for a document. */
+import type { Result, Spread } from './compare.ts'
+
+export interface Table {
+  head: string[]
+  rows: string[][]
+}
+
+/** 3 digits that matter. */
+export function figure(value: number): string {
+  if (value >= 100) return Math.round(value).toLocaleString('en-US')
+  return value >= 10 ? value.toFixed(1) : value.toFixed(2)
+}
+const spreadOf = (spread: Spread | null) =>
+  spread ? `${figure(spread.median)} (${figure(spread.min)}–${figure(spread.max)})` : '–'
+const medianOf = (spread: Spread | null) => (spread ? figure(spread.median) : '–')
+
+export const comparisonTable = (results: readonly Result[]): Table => ({
+  head: [
+    '',
+    'requests/s',
+    'ours to it',
+    'by CPU',
+    'p50 ms',
+    'p99 ms',
+    'CPU ms per 1,000: server',
+    'Postgres',
+    'statements',
+    'memory MB',
+  ],
+  rows: results.map(({ who, perSecond, ours, oursByCpu, p50, p99, cpu, postgresCpu, statements, memory }) => [
+    who,
+    spreadOf(perSecond),
+    who === 'pilothouse' ? '' : spreadOf(ours),
+    who === 'pilothouse' ? '' : medianOf(oursByCpu),
+    medianOf(p50),
+    medianOf(p99),
+    medianOf(cpu),
+    medianOf(postgresCpu),
+    statements.toFixed(1),
+    memory === null ? '–' : memory.toFixed(0),
+  ]),
+})
+
+export function asText({ head, rows }: Table): string {
+  const widths = head.map((cell, at) => Math.max(cell.length, ...rows.map((row) => row[at]!.length)))
+  const line = (row: string[]) =>
+    row.map((cell, at) => (at === 0 ? cell.padEnd(widths[at]!) : cell.padStart(widths[at]!))).join('  ')
+  return [head, ...rows].map(line).join('\n')
+}
+
+export function asMarkdown({ head, rows }: Table): string {
+  const line = (row: string[]) => `| ${row.join(' | ')} |`
+  return [line(head), line(head.map((_cell, at) => (at === 0 ? '---' : '---:'))), ...rows.map(line)].join('\n')
+}

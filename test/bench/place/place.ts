@@ -1,0 +1,82 @@
+/** Everything that cases measure on: started when it is first asked for, ended with the bench. */
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { Generator } from '../load/load.ts'
+import { CONTENDERS, type Contender, type ContenderName, startContender } from './contenders.ts'
+import { type BenchPostgres, startPostgres } from './postgres.ts'
+import type { Program } from './processes.ts'
+import { type Seeded, seed } from './seed.ts'
+import { type Server, startServer } from './server.ts'
+
+export interface Place {
+  folder: string
+  postgres: BenchPostgres
+  /** ours */
+  server: Server
+  seeded: Seeded
+  generator: Generator
+  contender(name: ContenderName): Promise<Contender>
+  /** Sends as an admin; throws with an answer that is an error. */
+  call<T>(method: string, target: string, body?: unknown): Promise<T>
+  close(): Promise<void>
+}
+
+export { CONTENDERS, type ContenderName }
+
+export async function openPlace(deployments: number, say: (line: string) => void): Promise<Place> {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'pilothouse-bench-'))
+  // Postgres has an account of its own, if we are root
+  fs.chmodSync(folder, 0o755)
+  const postgres = await startPostgres(path.join(folder, 'postgres'))
+  const programs: Program[] = []
+  try {
+    const server = await startServer(folder, postgres.url)
+    programs.push(server)
+    const began = performance.now()
+    const seeded = await seed(postgres.pool, deployments)
+    say(`${deployments} deployments, made in ${((performance.now() - began) / 1000).toFixed(0)} s`)
+    const generator = new Generator(folder)
+    const contenders = new Map<ContenderName, Promise<Contender>>()
+    return {
+      folder,
+      postgres,
+      server,
+      seeded,
+      generator,
+      contender(name) {
+        const there = contenders.get(name)
+        if (there) return there
+        const starting = startContender(name, folder, postgres.url).then((contender) => {
+          programs.push(contender)
+          return contender
+        })
+        contenders.set(name, starting)
+        return starting
+      },
+      async call(method, target, body) {
+        const response = await fetch(server.url + target, {
+          method,
+          headers: { 'x-api-key': seeded.keys[0]!, 'content-type': 'application/json' },
+          body: body === undefined ? undefined : JSON.stringify(body),
+        })
+        const answer = JSON.parse((await response.text()) || '{}')
+        if (!response.ok || answer.errors) throw new Error(`${method} ${target}: ${JSON.stringify(answer)}`)
+        return answer
+      },
+      async close() {
+        await generator.end()
+        await end()
+      },
+    }
+  } catch (error) {
+    await end()
+    throw error
+  }
+
+  async function end(): Promise<void> {
+    await Promise.all(programs.map((program) => program.end()))
+    await postgres.stop()
+    if (!process.env.BENCH_KEEP) fs.rmSync(folder, { recursive: true, force: true })
+  }
+}

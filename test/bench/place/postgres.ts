@@ -1,0 +1,53 @@
+/** The Postgres of the bench: the one that a server without DATABASE_URL has, counting statements when it is asked to. */
+import fs from 'node:fs'
+import path from 'node:path'
+import pg from 'pg'
+import { startEmbedded } from '../../../src/platform/postgres/embedded/embedded.ts'
+
+export interface BenchPostgres {
+  url: string
+  /** of the process that all others of it come from */
+  pid: number
+  pool: pg.Pool
+  /** How many statements `work` has sent, BEGIN and COMMIT among them: by whomever, so nobody else may be at work. */
+  statements(work: () => Promise<void>): Promise<number>
+  stop(): Promise<void>
+}
+
+export async function startPostgres(folder: string): Promise<BenchPostgres> {
+  const embedded = await startEmbedded({
+    dataDir: folder,
+    settings: { shared_preload_libraries: 'pg_stat_statements' },
+  })
+  const pool = new pg.Pool({ connectionString: embedded.url, max: 4, application_name: 'bench' })
+  pool.on('error', () => undefined)
+  const { rows } = await pool.query<{ folder: string }>(`SELECT current_setting('data_directory') AS folder`)
+  await pool.query('CREATE EXTENSION IF NOT EXISTS pg_stat_statements')
+  const track = async (what: 'none' | 'top') => {
+    await pool.query(`ALTER SYSTEM SET pg_stat_statements.track = '${what}'`)
+    await pool.query('SELECT pg_reload_conf()')
+    // a session reads it before its next statement, if the signal has come
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+  // then it costs nothing that could be measured
+  await track('none')
+  return {
+    url: embedded.url,
+    pid: Number(fs.readFileSync(path.join(rows[0]!.folder, 'postmaster.pid'), 'utf8').split('\n')[0]),
+    pool,
+    async statements(work) {
+      await track('top')
+      await pool.query('SELECT pg_stat_statements_reset()')
+      await work()
+      const { rows } = await pool.query<{ calls: number }>(
+        `SELECT coalesce(sum(calls), 0)::int AS calls FROM pg_stat_statements WHERE query NOT LIKE '%pg_stat_statements%'`,
+      )
+      await track('none')
+      return rows[0]!.calls
+    },
+    async stop() {
+      await pool.end()
+      await embedded.stop()
+    },
+  }
+}

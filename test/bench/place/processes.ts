@@ -1,0 +1,72 @@
+/** Programs that the bench starts: what they print goes to a file, and what they cost is read from /proc. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import fs from 'node:fs'
+import net, { type AddressInfo } from 'node:net'
+import path from 'node:path'
+
+export interface Program {
+  name: string
+  pid: number
+  child: ChildProcess
+  /** SIGTERM, and waits for its end */
+  end(): Promise<void>
+}
+
+/** `PATH` of what the bench starts: its `node` is the one that runs the bench. */
+export const PATH = `${path.dirname(process.execPath)}${path.delimiter}${process.env.PATH}`
+
+/** Starts it with its output in `<folder>/<name>.log`. */
+export function start(
+  name: string,
+  folder: string,
+  [command, ...args]: [string, ...string[]],
+  options: { cwd: string; env?: Record<string, string>; ipc?: boolean },
+): Program {
+  const log = path.join(folder, `${name}.log`)
+  const out = fs.openSync(log, 'a')
+  const child = spawn(command, args, {
+    cwd: options.cwd,
+    env: { ...process.env, PATH, ...options.env },
+    stdio: options.ipc ? ['ignore', out, out, 'ipc'] : ['ignore', out, out],
+  })
+  fs.closeSync(out)
+  const ended = once(child, 'exit')
+  // a bench that fails leaves nothing behind
+  const kill = () => child.kill('SIGTERM')
+  process.once('exit', kill)
+  child.once('exit', () => process.off('exit', kill))
+  return {
+    name,
+    pid: child.pid!,
+    child,
+    async end() {
+      child.kill('SIGTERM')
+      await ended
+    },
+  }
+}
+
+/** Polls `url` until it answers with a status below 300. Throws with the end of what the program printed when that ends. */
+export async function untilReady(program: Program, url: string, folder: string): Promise<void> {
+  while (program.child.exitCode === null && program.child.signalCode === null) {
+    const ready = await fetch(url).then(
+      ({ ok }) => ok,
+      () => false,
+    )
+    if (ready) return
+    await pause(20)
+  }
+  const said = fs.readFileSync(path.join(folder, `${program.name}.log`), 'utf8').slice(-2_000)
+  throw new Error(`${program.name} ended:\n${said}`)
+}
+
+export async function freePort(): Promise<number> {
+  const probe = net.createServer().listen(0, '127.0.0.1')
+  await once(probe, 'listening')
+  const { port } = probe.address() as AddressInfo
+  probe.close()
+  return port
+}
+
+export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))

@@ -1,0 +1,36 @@
+/** Our server, in a process of its own, exactly as `npm start` runs it: with the settings that everybody has. */
+import { randomBytes } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { freePort, type Program, start, untilReady } from './processes.ts'
+
+export const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
+
+export interface Server extends Program {
+  url: string
+  /** the first admin key */
+  key: string
+}
+
+/** Starts it on `database`; null: with its own Postgres in `folder`. Resolves as soon as it is ready. */
+export async function startServer(
+  folder: string,
+  database: string | null,
+  key = `cpk_bench_${randomBytes(16).toString('hex')}`,
+): Promise<Server> {
+  const { scripts } = JSON.parse(await readFile(path.join(ROOT, 'package.json'), 'utf8'))
+  const port = await freePort()
+  const url = `http://127.0.0.1:${port}`
+  const program = start('pilothouse', folder, ['sh', '-c', scripts.start], {
+    cwd: ROOT,
+    env: {
+      PORT: String(port),
+      DATA_DIR: path.join(folder, 'data'),
+      CONTROL_PLANE_API_KEY: key,
+      ...(database === null ? { WORKER: 'off' } : { DATABASE_URL: database }),
+    },
+  })
+  await untilReady(program, `${url}/readyz`, folder)
+  return { ...program, url, key }
+}
