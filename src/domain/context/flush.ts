@@ -29,8 +29,19 @@ export interface Pending {
   readonly project: Project | null
 }
 
-/** The statement and its values. It answers the ids of all rows that it has written. Null: there is nothing to write. */
-export function flushStatement({ rows, project }: Pending): { statement: Statement; values: unknown[] } | null {
+/** What the statement answers of each row that it has written. */
+export interface WrittenRow {
+  id: string
+  of: Table | null
+  /** of deployments and revisions, where that was asked for */
+  row: Record<string, unknown> | null
+}
+
+/** The statement and its values. `answers`: it answers rows as they are stored. Null: there is nothing to write. */
+export function flushStatement(
+  { rows, project }: Pending,
+  answers: boolean,
+): { statement: Statement; values: unknown[] } | null {
   const name: string[] = []
   const values: unknown[] = []
   const parts: Part[] = []
@@ -58,7 +69,7 @@ export function flushStatement({ rows, project }: Pending): { statement: Stateme
     }
   }
   if (parts.length === 0) return null
-  return { statement: textOf(`unit ${name.join(' ')}`, parts), values }
+  return { statement: textOf(`unit ${name.join(' ')}${answers ? ' =' : ''}`, parts, answers), values }
 }
 
 const ORDER = ['deployment', 'revision', 'step', 'secretSet'] as const satisfies Table[]
@@ -76,12 +87,14 @@ const documentOf = ({ id, columns, seen }: Recorded) => ({ ...toJson(columns), i
 /** By their names: there are as many as there are combinations of parts in use. */
 const statements = new Map<string, Statement>()
 
-function textOf(name: string, parts: readonly Part[]): Statement {
+function textOf(name: string, parts: readonly Part[], answers: boolean): Statement {
   const known = statements.get(name)
   if (known) return known
   const hasProject = parts.some(({ kind }) => kind === 'project')
-  const clauses = parts.map((part) => `${nameOf(part)} AS (${clauseOf(part, hasProject, parts)})`)
-  const ids = parts.map((part) => `SELECT id FROM ${nameOf(part)}`)
+  const clauses = parts.map((part) => `${nameOf(part)} AS (${clauseOf(part, hasProject, parts, answers)})`)
+  const ids = parts.map(
+    (part) => `SELECT id, ${part.table ? `'${part.table}'` : 'NULL'} AS of, row FROM ${nameOf(part)}`,
+  )
   const statement = { name, text: `WITH ${clauses.join(',\n')}\n${ids.join(' UNION ALL ')}` }
   statements.set(name, statement)
   return statement
@@ -89,13 +102,15 @@ function textOf(name: string, parts: readonly Part[]): Statement {
 
 const nameOf = ({ kind, table }: Part) => (table ? `${SHORT[table]}_${kind}` : 'project')
 
-function clauseOf(part: Part, hasProject: boolean, parts: readonly Part[]): string {
+function clauseOf(part: Part, hasProject: boolean, parts: readonly Part[], answers: boolean): string {
   const { kind, table, first } = part
   if (!table)
     return `
       INSERT INTO tracing_projects (id, workspace_id, name) VALUES ($${first}::uuid, $${first + 1}::uuid, $${first + 2})
-      ON CONFLICT (workspace_id, name) DO UPDATE SET name = excluded.name RETURNING id`
+      ON CONFLICT (workspace_id, name) DO UPDATE SET name = excluded.name RETURNING id, NULL::json AS row`
   const { name, columns, changing } = TABLES[table]
+  const isAnswered = answers && (table === 'deployment' || table === 'revision')
+  const returning = (of: string) => `RETURNING ${of}.id, ${isAnswered ? `row_to_json(${of})` : 'NULL::json'} AS row`
   if (kind === 'made') {
     const from = columns.map((column) =>
       hasProject && column === 'tracing_project_id' ? '(SELECT id FROM project)' : `n.${column}`,
@@ -105,7 +120,7 @@ function clauseOf(part: Part, hasProject: boolean, parts: readonly Part[]): stri
     const after = before ? ` WHERE (SELECT count(*) FROM ${nameOf(before)}) >= 0` : ''
     return `
       INSERT INTO ${name} (${columns.join(', ')})
-      SELECT ${from.join(', ')} FROM jsonb_populate_recordset(NULL::${name}, $${first}::jsonb) AS n${after} RETURNING id`
+      SELECT ${from.join(', ')} FROM jsonb_populate_recordset(NULL::${name}, $${first}::jsonb) AS n${after} ${returning(name)}`
   }
   // what a document does not name stays as it is in the row
   const guard = table === 'revision' ? ` AND (c.doc ->> 'seen' IS NULL OR t.status::text = c.doc ->> 'seen')` : ''
@@ -113,5 +128,5 @@ function clauseOf(part: Part, hasProject: boolean, parts: readonly Part[]): stri
     UPDATE ${name} t SET (${changing.join(', ')}) =
       (SELECT ${changing.map((column) => `n.${column}`).join(', ')} FROM jsonb_populate_record(t, c.doc) AS n)
     FROM jsonb_array_elements($${first}::jsonb) AS c (doc)
-    WHERE t.id = (c.doc ->> 'id')::uuid AND t.id = ANY ($${first + 1}::uuid[])${guard} RETURNING t.id`
+    WHERE t.id = (c.doc ->> 'id')::uuid AND t.id = ANY ($${first + 1}::uuid[])${guard} ${returning('t')}`
 }

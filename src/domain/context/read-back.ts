@@ -3,14 +3,14 @@
  * locks are held. Read after the commit, it could show what others have written since, their secrets included.
  */
 import type { RawInput } from '../core/parse.ts'
-import type { RequestContext, Sql } from './context.ts'
+import type { RequestContext, Sql, Tx } from './context.ts'
 import { once } from './once.ts'
 
 /**
  * Reads the answer of a write, last before the commit. It must only read, and runs again when the transaction is
  * retried. `W`: what the verb itself knows of what it has written.
  */
-export type ReadBack<W, T> = (sql: Sql, written: W) => Promise<T>
+export type ReadBack<W, T> = (tx: Tx, written: W) => Promise<T>
 
 /** A verb that writes. Answers what `read` reads in its transaction; without it, what the verb itself knows. */
 export interface WriteVerb<W> {
@@ -22,10 +22,10 @@ export interface WriteVerb<W> {
 export function writeVerb<W>(
   work: <T>(ctx: RequestContext, raw: RawInput, read: ReadBack<W, T>) => Promise<T>,
 ): WriteVerb<W> {
-  return (ctx: RequestContext, raw: RawInput, read: ReadBack<W, unknown> = async (_sql, written) => written) =>
+  return (ctx: RequestContext, raw: RawInput, read: ReadBack<W, unknown> = async (_tx, written) => written) =>
     once(ctx, raw, (own, input) =>
-      work(own, input, async (sql, written) => {
-        const result = await read(sql, written)
+      work(own, input, async (tx, written) => {
+        const result = await read(tx, written)
         own.guard?.keep(result)
         return result
       }),
@@ -46,8 +46,8 @@ interface Table<Row> {
 /** For a table: reads what `query` selects of the row that was written, in its transaction. */
 export const writtenRow =
   <Row>(table: (sql: Sql) => Table<Row>) =>
-  async (sql: Sql, id: string, query: Selection): Promise<Row> =>
-    table(sql).findUniqueOrThrow({ ...query, where: { id } })
+  async (tx: Tx, id: string, query: Selection): Promise<Row> =>
+    table(tx.sql).findUniqueOrThrow({ ...query, where: { id } })
 
 /** What a write to a deployment has written. */
 export interface Written {

@@ -9,12 +9,12 @@
  *   past it, so whoever uses that makes all of it forgotten: it is read anew.
  * - At the end transaction() writes the rest, before the events. What a retry begins, begins with a new unit.
  */
-import type { Listener } from '../../generated/prisma/client.ts'
+import type { Integration, Listener } from '../../generated/prisma/client.ts'
 import type { RevisionStatus } from '../../generated/prisma/enums.ts'
 import { ConflictError } from '../core/errors.ts'
 import type { Query } from '../core/statement.ts'
-import { flushStatement, type Project, type Recorded } from './flush.ts'
-import type { Rows, Table } from './tables.ts'
+import { flushStatement, type Project, type Recorded, type WrittenRow } from './flush.ts'
+import { fromJson, type Rows, type Table } from './tables.ts'
 
 /** What a transaction knows of a deployment that it has locked, as it is after what it has recorded. */
 export interface Facts {
@@ -24,12 +24,14 @@ export interface Facts {
   /** the open one; `begun`: and all that somebody has taken */
   steps: Rows['step'][]
   begun: boolean
-  /** the current set; its values only with `values` */
+  /** `shown`: what else an answer shows was read, too */
+  shown: boolean
   secretSet: Rows['secretSet'] | null
-  values: boolean
+  integration: IntegrationFacts | null
   listener: ListenerFacts | null
 }
 
+export type IntegrationFacts = Pick<Integration, 'name' | 'removedAt' | 'suspendedAt'>
 export type ListenerFacts = Pick<Listener, 'id' | 'computeId' | 'lastSeenAt' | 'createdAt'>
 
 export class Unit {
@@ -56,7 +58,7 @@ export class Unit {
   ): void {
     this.#record('deployment', row)
     this.#nameTaken = nameTaken
-    const nothing = { asked: null, begun: true, values: true, secretSet: null }
+    const nothing = { asked: null, begun: true, secretSet: null, integration: null, shown: row.integrationId === null }
     this.known.set(row.id, { ...nothing, revisions: [], steps: [], listener })
   }
 
@@ -101,8 +103,20 @@ export class Unit {
   /** Writes what is recorded: one statement, or none. Throws ConflictError. */
   flush(): Promise<void> {
     // one that failed fails for all who come after it: the transaction is over
-    this.#flushing = this.#flushing.then(() => this.#write())
+    this.#flushing = this.#flushing.then(async () => {
+      await this.#write(false)
+    })
     return this.#flushing
+  }
+
+  /** The same, and the rows that this has written, as they are stored. */
+  async stored(): Promise<Stored> {
+    let stored = NOTHING_STORED
+    this.#flushing = this.#flushing.then(async () => {
+      stored = await this.#write(true)
+    })
+    await this.#flushing
+    return stored
   }
 
   /** What was read is not known any more. */
@@ -114,7 +128,7 @@ export class Unit {
     this.#recorded[table].set(row.id, { id: row.id, columns: { ...row }, isNew: true })
   }
 
-  async #write(): Promise<void> {
+  async #write(answers: boolean): Promise<Stored> {
     const take = (table: Table) => [...this.#recorded[table].values()]
     const rows = {
       deployment: take('deployment'),
@@ -123,17 +137,32 @@ export class Unit {
       secretSet: take('secretSet'),
     }
     const project = this.#project
-    const flush = flushStatement({ rows, project })
-    if (!flush) return
+    const flush = flushStatement({ rows, project }, answers)
+    if (!flush) return NOTHING_STORED
     for (const recorded of Object.values(this.#recorded)) recorded.clear()
     this.#project = null
-    const written = await this.#query<{ id: string }>(flush.statement, flush.values).catch((error) => {
+    const written = await this.#query<WrittenRow>(flush.statement, flush.values).catch((error) => {
       throw (isNameTaken(error) && this.#nameTaken?.()) || error
     })
     const ids = new Set(written.map(({ id }) => id))
     for (const { id, seen } of rows.revision) if (seen && !ids.has(id)) throw noLonger(seen)
     if (project && ids.has(project.id)) project.made()
+    return answers ? storedOf(written) : NOTHING_STORED
   }
+}
+
+/** Rows as they are stored, by their ids. */
+export interface Stored {
+  deployment: ReadonlyMap<string, Rows['deployment']>
+  revision: ReadonlyMap<string, Rows['revision']>
+}
+
+const NOTHING_STORED: Stored = { deployment: new Map(), revision: new Map() }
+
+function storedOf(written: readonly WrittenRow[]): Stored {
+  const of = <T extends 'deployment' | 'revision'>(table: T) =>
+    new Map(written.flatMap(({ id, of, row }) => (of === table && row ? [[id, fromJson(table, row)] as const] : [])))
+  return { deployment: of('deployment'), revision: of('revision') }
 }
 
 /** A partial unique index holds the names of live deployments. */

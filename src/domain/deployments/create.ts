@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import type { Prisma } from '../../generated/prisma/client.ts'
-import { actorOf, requireRole, tenant } from '../context/access.ts'
+import { actorOf, requireRole } from '../context/access.ts'
 import { type RequestContext, type Tx, transaction } from '../context/context.ts'
 import { type Written, writeVerb } from '../context/read-back.ts'
 import { ConflictError, rejectIfAny, type Violation } from '../core/errors.ts'
@@ -38,8 +38,13 @@ export const createDeployment = writeVerb<Written>(async (ctx, raw, read) => {
   const unreachable = await repositoryViolations(ctx, body)
   // alone: what a source needs is of no use to whoever can't have it
   rejectIfAny(offeredViolations(body.source, ctx.settings.deploymentModes))
-  return transaction(ctx, async (tx) => read(tx.sql, await create(ctx, tx, body, unreachable)))
+  return transaction(ctx, async (tx) => read(tx, await create(ctx, tx, body, unreachable)))
 })
+
+const ANY_LISTENER = {
+  name: 'any listener',
+  text: 'SELECT 1 FROM listeners WHERE workspace_id = $1::uuid LIMIT 1',
+}
 
 /** `unreachable`: what the git provider says against it; it was asked before the transaction. */
 async function create(
@@ -53,7 +58,9 @@ async function create(
   const buildOnPush = git ? (config.build_on_push ?? false) : null
   const listener = config.listener_id == null ? null : await shareListener(tx, ctx.workspace.id, config.listener_id)
   const namespace = config.listener_config?.k8s_namespace ?? null
-  const hasListener = source === 'external_container' && (await tx.sql.listener.count({ where: tenant(ctx) })) > 0
+  const hasListener =
+    source === 'external_container' &&
+    (listener !== null || (await tx.query(ANY_LISTENER, [ctx.workspace.id])).length > 0)
 
   rejectIfAny([
     ...requiredViolations(source, body),

@@ -2,8 +2,8 @@
 import { z } from 'zod'
 import type { Deployment, Prisma } from '../../generated/prisma/client.ts'
 import { liveDeployment, requireRole } from '../context/access.ts'
-import type { RequestContext, Sql } from '../context/context.ts'
-import { type Selection, type Written, writtenRow } from '../context/read-back.ts'
+import type { RequestContext } from '../context/context.ts'
+import { type Selection, writtenRow } from '../context/read-back.ts'
 import { hasEnded, waitUntil } from '../context/wait.ts'
 import { NotFoundError } from '../core/errors.ts'
 import { waitSeconds } from '../core/fields.ts'
@@ -17,7 +17,7 @@ import { type DeploymentFilter, whereFilter } from './filter.ts'
 import { type DeploymentOrder, keysetOf, orderOf } from './order.ts'
 
 /** The relations that REST shows with a deployment. */
-const DEPLOYMENT_PARTS = {
+export const DEPLOYMENT_PARTS = {
   latestRevision: true,
   secretSet: true,
   listener: CONDITION_FIELDS.listener,
@@ -75,15 +75,6 @@ async function findDeployment(ctx: RequestContext, id: string, query: Selection)
 
 /** The row after a write, for GraphQL. */
 export const selectWritten = writtenRow((sql) => sql.deployment)
-
-/** What REST shows after a write, with the revision that the write made or changed. */
-export async function readWritten(
-  sql: Sql,
-  { deploymentId, revisionId }: Written,
-): Promise<{ deployment: DeploymentView; revisionId: string | null }> {
-  const deployment = await sql.deployment.findUniqueOrThrow({ where: { id: deploymentId }, include: DEPLOYMENT_PARTS })
-  return { deployment, revisionId }
-}
 
 export const listInput = z.object({ query: z.object({ ...offsetQuery, ...deploymentFilter }) })
 

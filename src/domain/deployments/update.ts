@@ -59,7 +59,7 @@ async function change<T>(
   return lockDeployment(ctx, deploymentId, async (tx, deployment) => {
     requireMatch(ifMatch, 'Deployment', deploymentId, deployment)
     const revisionId = await merge(ctx, tx, deployment, body, tarball, revise)
-    return read(tx.sql, { deploymentId, revisionId })
+    return read(tx, { deploymentId, revisionId })
   })
 }
 
@@ -77,7 +77,7 @@ async function merge(
   tarball: Tarball | null,
   revise: boolean,
 ): Promise<string | null> {
-  const { revisions, secretSet: set } = await factsOf(tx, deployment, { values: body.secrets != null })
+  const { revisions, secretSet: set } = await factsOf(tx, deployment, { shown: true })
   const base = baseOf(deployment, revisions, body)
   const config = body.source_config
   const stored = { deployment, base, secrets: set?.names ?? [] }

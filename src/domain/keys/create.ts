@@ -71,6 +71,6 @@ const create = writeVerb<IssuedKey>(async (ctx, raw, read) => {
       createdBy: ctx.actor.subject,
       actor: actorOf(ctx.actor),
     })
-    return read(tx.sql, issued)
+    return read(tx, issued)
   })
 })

@@ -31,7 +31,7 @@ export const revokeKey = writeVerb<KeyView>(async (ctx, raw, read) => {
       throw new ForbiddenError('Only an organization-wide credential can revoke an organization-wide key.')
     }
     const revoked = await markRevoked(tx, found, { workspaceId: ctx.workspace.id, actor: actorOf(ctx.actor) })
-    return read(tx.sql, revoked)
+    return read(tx, revoked)
   })
   ctx.onKeyRevoked?.(id)
   return row

@@ -43,6 +43,6 @@ export const createListener = writeVerb<Listener>(async (ctx, raw, read) => {
         'ALREADY_EXISTS',
       )
     tx.emit({ workspaceId, type: 'listener.created', subjectId: listener.id, actor: actorOf(ctx.actor) })
-    return read(tx.sql, listener)
+    return read(tx, listener)
   })
 })

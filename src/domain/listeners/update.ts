@@ -36,12 +36,12 @@ export const updateListener = writeVerb<Listener>(async (ctx, raw, read) => {
     if (namespaces != null) await refuseRemovingUsed(tx, listener, namespaces)
     const changes = { k8sNamespaces: namespaces ?? undefined, version: body.version ?? undefined }
     const changed = changedFields(listener, changes)
-    if (changed.length === 0) return read(tx.sql, listener)
+    if (changed.length === 0) return read(tx, listener)
     const data = { ...changes, edit: { increment: 1 }, updatedAt: tx.now() }
     const updated = await tx.sql.listener.update({ where: { id: listener.id }, data })
     const { workspaceId, id: subjectId } = listener
     tx.emit({ workspaceId, type: 'listener.updated', changed, subjectId, actor: actorOf(ctx.actor) })
-    return read(tx.sql, updated)
+    return read(tx, updated)
   })
 })
 

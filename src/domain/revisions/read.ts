@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { Prisma, type Revision } from '../../generated/prisma/client.ts'
 import { liveDeployment, requireRole } from '../context/access.ts'
-import type { RequestContext, Sql } from '../context/context.ts'
+import type { RequestContext, Tx } from '../context/context.ts'
 import { type Selection, type Written, writtenRow } from '../context/read-back.ts'
 import { hasEnded, waitUntil } from '../context/wait.ts'
 import { NotFoundError } from '../core/errors.ts'
@@ -49,9 +49,11 @@ export async function readRevision(ctx: RequestContext, deploymentId: string, re
 /** What a write has left of the revision that it made or moved, in its transaction, with the selection's own part. */
 export const selectWrittenRevision = writtenRow((sql) => sql.revision)
 
-/** The same, whole. */
-export const readWrittenRevision = (sql: Sql, { revisionId }: Written): Promise<Revision> =>
-  selectWrittenRevision(sql, revisionId!, {})
+/** The same, whole: mostly from the statement that wrote it. */
+export async function readWrittenRevision(tx: Tx, { revisionId }: Written): Promise<Revision> {
+  const stored = await tx.unit.stored()
+  return stored.revision.get(revisionId!) ?? selectWrittenRevision(tx, revisionId!, {})
+}
 
 const findRevisionInput = z.object({ path: z.object({ revision_id: uuid }) })
 

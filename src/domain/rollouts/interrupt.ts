@@ -31,6 +31,6 @@ export const interruptRevision = writeVerb<Written>(async (ctx, raw, read) => {
     const { subject } = ctx.actor
     const actions = interrupt([revision], explain('INTERRUPTED_BY_PERSON', { subject }))
     await settle(ctx, tx, await look(ctx, tx, deployment), actions, actorOf(ctx.actor))
-    return read(tx.sql, { deploymentId: deployment.id, revisionId: revision.id })
+    return read(tx, { deploymentId: deployment.id, revisionId: revision.id })
   })
 })

@@ -23,7 +23,7 @@ export const redeployRevision = writeVerb<Written>(async (ctx, raw, read) => {
   requireRole(ctx, 'deployer')
   const { path } = parse(redeployInput, raw)
   return lockDeployment(ctx, path.deployment_id, async (tx, deployment) => {
-    const { revisions } = await factsOf(tx, deployment, { revisionId: path.revision_id })
+    const { revisions } = await factsOf(tx, deployment, { revisionId: path.revision_id, shown: true })
     const revision = revisions.find(({ id }) => id === path.revision_id)
     if (!revision) throw new NotFoundError('Revision', path.revision_id)
     requireMatch(raw.ifMatch, 'Deployment', deployment.id, deployment)
@@ -45,6 +45,6 @@ export const redeployRevision = writeVerb<Written>(async (ctx, raw, read) => {
       rollout: next.rollout,
     })
     await settle(ctx, tx, { deployment: next, state: { ...state, open: [...state.open, again] } })
-    return read(tx.sql, { deploymentId: deployment.id, revisionId: revision.id })
+    return read(tx, { deploymentId: deployment.id, revisionId: revision.id })
   })
 })

@@ -4,7 +4,7 @@
  */
 import type { Tx } from '../context/context.ts'
 import { fromJson } from '../context/tables.ts'
-import type { Facts } from '../context/unit.ts'
+import type { Facts, IntegrationFacts, ListenerFacts } from '../context/unit.ts'
 import { OPEN } from '../model/lifecycle.ts'
 import type { LockedDeployment } from './locks.ts'
 
@@ -13,18 +13,19 @@ export interface Asked {
   revisionId?: string
   /** also the steps that are over, if somebody has taken them */
   begun?: boolean
-  /** also the values of its secrets, sealed as they are */
-  values?: boolean
+  /** also what else an answer shows of it: the set of its secrets, with its values as they are sealed, and its integration */
+  shown?: boolean
 }
 
 interface Row {
   revisions: Record<string, unknown>[] | null
   steps: Record<string, unknown>[] | null
   set: Record<string, unknown> | null
-  listener: Facts['listener']
+  listener: Times<ListenerFacts> | null
+  integration: Times<IntegrationFacts> | null
 }
 
-/** $1: the deployment · $2: a revision, or null · $3: whether the steps that are over are read · $4: the values of secrets */
+/** $1: the deployment · $2: a revision, or null · $3: whether the steps that are over are read · $4: whether what else is shown is */
 const FACTS = {
   name: 'facts of a deployment',
   text: `
@@ -33,10 +34,9 @@ const FACTS = {
               || ARRAY[d.latest_revision_id, d.active_revision_id, $2::uuid]) AND r.deployment_id = d.id) AS revisions,
            (SELECT json_agg(s) FROM steps s WHERE s.deployment_id = d.id
               AND (s.finished_at IS NULL OR ($3::boolean AND s.first_taken_at IS NOT NULL))) AS steps,
-           (SELECT CASE WHEN $4::boolean THEN row_to_json(x)
-                        ELSE json_build_object('id', x.id, 'deployment_id', x.deployment_id, 'names', x.names, 'key_id', '',
-                                               'wrapped_key', '', 'ciphertext', '', 'created_at', x.created_at) END
-            FROM secret_sets x WHERE x.id = d.secret_set_id) AS set,
+           (SELECT row_to_json(x) FROM secret_sets x WHERE $4::boolean AND x.id = d.secret_set_id) AS set,
+           (SELECT json_build_object('name', i.name, 'removedAt', i.removed_at, 'suspendedAt', i.suspended_at)
+            FROM integrations i WHERE $4::boolean AND i.id = d.integration_id) AS integration,
            (SELECT json_build_object('id', l.id, 'computeId', l.compute_id, 'lastSeenAt', l.last_seen_at, 'createdAt', l.created_at)
             FROM listeners l WHERE l.id = d.listener_id) AS listener
     FROM deployments d WHERE d.id = $1::uuid`,
@@ -46,29 +46,40 @@ const FACTS = {
 export async function factsOf(tx: Tx, { id }: LockedDeployment, asked: Asked = {}): Promise<Facts> {
   const known = tx.unit.known.get(id)
   if (known && has(known, asked)) return known
-  const { revisionId = null, begun = false, values = false } = asked
-  const [row] = await tx.query<Row>(FACTS, [id, revisionId, begun, values])
+  const { revisionId = null, begun = false, shown = false } = asked
+  const [row] = await tx.query<Row>(FACTS, [id, revisionId, begun, shown])
   const facts: Facts = {
     revisions: (row?.revisions ?? []).map((json) => fromJson('revision', json)),
     steps: (row?.steps ?? []).map((json) => fromJson('step', json)),
     secretSet: row?.set ? fromJson('secretSet', row.set) : null,
-    listener: row?.listener ? withTimes(row.listener) : null,
+    listener: row?.listener ? listenerOf(row.listener) : null,
+    integration: row?.integration ? integrationOf(row.integration) : null,
     begun,
-    values,
+    shown,
     asked: revisionId,
   }
   tx.unit.known.set(id, facts)
   return facts
 }
 
-const has = (known: Facts, { revisionId, begun, values }: Asked): boolean =>
+const has = (known: Facts, { revisionId, begun, shown }: Asked): boolean =>
   (!begun || known.begun) &&
-  (!values || known.values) &&
+  (!shown || known.shown) &&
   (revisionId === undefined || known.asked === revisionId || known.revisions.some(({ id }) => id === revisionId))
 
-/** In JSON they are text. */
-const withTimes = (listener: NonNullable<Facts['listener']>) => ({
-  ...listener,
-  lastSeenAt: listener.lastSeenAt && new Date(listener.lastSeenAt),
-  createdAt: new Date(listener.createdAt),
+/** In JSON times are text. */
+type Times<T> = { [K in keyof T]: T[K] extends Date ? string : T[K] extends Date | null ? string | null : T[K] }
+
+const time = (text: string | null) => (text === null ? null : new Date(text))
+
+const listenerOf = (json: Times<ListenerFacts>): ListenerFacts => ({
+  ...json,
+  lastSeenAt: time(json.lastSeenAt),
+  createdAt: new Date(json.createdAt),
+})
+
+const integrationOf = (json: Times<IntegrationFacts>): IntegrationFacts => ({
+  ...json,
+  removedAt: time(json.removedAt),
+  suspendedAt: time(json.suspendedAt),
 })

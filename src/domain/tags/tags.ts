@@ -29,7 +29,7 @@ export const setDeploymentTags = writeVerb<Written>(async (ctx, raw, read) => {
   return lockDeployment(ctx, path.deployment_id, async (tx, deployment) => {
     requireMatch(raw.ifMatch, 'Deployment', deployment.id, deployment)
     await putTags(ctx, tx, deployment, body.tags)
-    return read(tx.sql, { deploymentId: deployment.id, revisionId: null })
+    return read(tx, { deploymentId: deployment.id, revisionId: null })
   })
 })
 

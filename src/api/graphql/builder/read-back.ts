@@ -6,7 +6,7 @@
 import type { ObjectRef } from '@pothos/core'
 import { queryFromInfo } from '@pothos/plugin-prisma'
 import type { GraphQLResolveInfo } from 'graphql'
-import type { Sql } from '../../../domain/context/context.ts'
+import type { Tx } from '../../../domain/context/context.ts'
 import type { ReadBack } from '../../../domain/context/read-back.ts'
 import { builder, type Types } from './builder.ts'
 import type { GraphQLContext } from './context.ts'
@@ -41,7 +41,7 @@ interface WrittenRow<Row> {
 export function answersRow<Row>(
   field: string,
   type: ObjectRef<PothosSchemaTypes.ExtendDefaultTypes<Types>, Row>,
-  select: (sql: Sql, id: string, query: object) => Promise<Row>,
+  select: (tx: Tx, id: string, query: object) => Promise<Row>,
 ) {
   return {
     success: (name: string) =>
@@ -52,7 +52,7 @@ export function answersRow<Row>(
       }),
     readBack(ctx: GraphQLContext, info: GraphQLResolveInfo): ReadBack<{ id: string }, WrittenRow<Row>> {
       const query = selectionOf(ctx, info, field, type.name)
-      return async (sql, { id }) => ({ row: query && (await select(sql, id, query)) })
+      return async (tx, { id }) => ({ row: query && (await select(tx, id, query)) })
     },
   }
 }

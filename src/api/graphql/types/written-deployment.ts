@@ -20,9 +20,9 @@ interface WrittenParts {
 export function readBack(ctx: GraphQLContext, info: GraphQLResolveInfo): ReadBack<Written, WrittenParts> {
   const deployment = selectionOf(ctx, info, 'deployment', 'Deployment')
   const revision = selectionOf(ctx, info, 'revision', 'Revision')
-  return async (sql, { deploymentId, revisionId }) => ({
-    deployment: deployment && (await selectWritten(sql, deploymentId, deployment)),
-    revision: revision && revisionId !== null ? await selectWrittenRevision(sql, revisionId, revision) : null,
+  return async (tx, { deploymentId, revisionId }) => ({
+    deployment: deployment && (await selectWritten(tx, deploymentId, deployment)),
+    revision: revision && revisionId !== null ? await selectWrittenRevision(tx, revisionId, revision) : null,
   })
 }
 

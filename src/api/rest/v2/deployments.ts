@@ -14,9 +14,9 @@ import {
   getInput,
   listDeployments,
   listInput,
-  readWritten,
 } from '../../../domain/deployments/read.ts'
 import { updateDeployment, updateInput } from '../../../domain/deployments/update.ts'
+import { readWritten } from '../../../domain/deployments/written.ts'
 import { bulkDeletion, deployment, deploymentList } from '../answers/deployment.ts'
 import { REVISION_MADE, revisionHeader } from '../answers/revision.ts'
 import { answering, handling, noContent, type Operation, operation } from '../operation/operation.ts'

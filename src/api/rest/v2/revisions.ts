@@ -1,6 +1,7 @@
 /** Revisions over REST (docs/api-rules.md#paging, docs/deployments.md#deployments, docs/deployments.md#revisions-and-rollouts). */
-import { readWritten } from '../../../domain/deployments/read.ts'
+
 import { createRevision, updateInput } from '../../../domain/deployments/update.ts'
+import { readWritten } from '../../../domain/deployments/written.ts'
 import {
   getRevision,
   getRevisionInput,

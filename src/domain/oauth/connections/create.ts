@@ -29,7 +29,7 @@ export const createConnection = writeVerb<ConnectionView>(async (ctx, raw, read)
     await lockActiveToken(tx, ctx, tokenId)
     const { subject } = ctx.actor
     const { id } = await connectAgent(tx, { workspaceId: ctx.workspace.id, agentId: path.agent_id, tokenId, subject })
-    return read(tx.sql, await tx.sql.agentConnection.findUniqueOrThrow({ where: { id }, include: WITH_TOKEN }))
+    return read(tx, await tx.sql.agentConnection.findUniqueOrThrow({ where: { id }, include: WITH_TOKEN }))
   })
 })
 

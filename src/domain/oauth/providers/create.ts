@@ -85,7 +85,7 @@ export function insertProvider<T>(
     })
     if (!provider) throw alreadyExists(organizationId, data.providerId)
     tx.emit({ workspaceId, type: 'oauth_provider.created', subjectId: id, actor: actorOf(ctx.actor) })
-    return read(tx.sql, provider)
+    return read(tx, provider)
   })
 }
 

@@ -51,7 +51,7 @@ export const deleteProvider = writeVerb<OAuthProvider>(async (ctx, raw, read) =>
       WHERE oauth_provider_id = ${id}::uuid AND finished_at IS NULL`
     await tx.sql.oAuthProvider.delete({ where: { id }, select: { id: true } })
     emitToUsers(tx, ctx, { id, users: [...users, ...formerUsers], type: 'oauth_provider.deleted' })
-    return read(tx.sql, provider)
+    return read(tx, provider)
   })
 })
 

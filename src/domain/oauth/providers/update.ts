@@ -33,13 +33,13 @@ export const updateProvider = writeVerb<OAuthProvider>(async (ctx, raw, read) =>
     const asked = { ...columns(body), ...secretColumn(ctx, stored, body) }
     // a secret that is sent is always a change: it is sealed with a new key, and no caller can send the stored one back
     const changed = changedFields(stored, asked)
-    if (changed.length === 0) return read(tx.sql, stored)
+    if (changed.length === 0) return read(tx, stored)
     const updated = await tx.sql.oAuthProvider.update({
       where: { id: stored.id },
       data: { ...asked, ...metadataColumns(stored, body), edit: { increment: 1 }, updatedAt: tx.now() },
     })
     emitToUsers(tx, ctx, { id: stored.id, users, type: 'oauth_provider.updated', changed })
-    return read(tx.sql, updated)
+    return read(tx, updated)
   })
 })
 

@@ -42,7 +42,7 @@ export const updateToken = writeVerb<ListedToken>(async (ctx, raw, read) => {
     const where = { id: path.token_id }
     const data = { label: body.label ?? undefined, isDefault: chosen ?? undefined }
     const changed = changedFields(stored, data)
-    if (changed.length === 0) return read(tx.sql, await tx.sql.oAuthToken.findUniqueOrThrow({ where, ...LISTED }))
+    if (changed.length === 0) return read(tx, await tx.sql.oAuthToken.findUniqueOrThrow({ where, ...LISTED }))
     // first, since the unique index allows a person one default token at a provider, within the transaction, too
     const formerDefaults = chosen
       ? await tx.sql.oAuthToken.updateManyAndReturn({
@@ -55,7 +55,7 @@ export const updateToken = writeVerb<ListedToken>(async (ctx, raw, read) => {
     const updated = { workspaceId, type: 'oauth_token.updated', actor: actorOf(ctx.actor) } as const
     for (const { id } of formerDefaults) tx.emit({ ...updated, subjectId: id, changed: ['is_default'] })
     tx.emit({ ...updated, subjectId: token.id, changed })
-    return read(tx.sql, token)
+    return read(tx, token)
   })
 })
 

@@ -1,0 +1,202 @@
+/** What a transaction records goes to Postgres together, once, and before anybody reads (domain/context/unit.ts). */
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type RequestContext, type Tx, transaction } from '../../src/domain/context/context.ts'
+import { createDeployment } from '../../src/domain/deployments/create.ts'
+import { getDeployment } from '../../src/domain/deployments/read.ts'
+import { updateDeployment } from '../../src/domain/deployments/update.ts'
+import { readWritten } from '../../src/domain/deployments/written.ts'
+import { transition } from '../../src/domain/revisions/transition.ts'
+import { closeStep, openStep } from '../../src/domain/rollouts/steps.ts'
+import { edit, notifyHolder } from '../../src/domain/rows/deployment.ts'
+import { factsOf } from '../../src/domain/rows/facts.ts'
+import { type LockedDeployment, lockDeployment } from '../../src/domain/rows/locks.ts'
+import { countStatements } from '../support/database.ts'
+import { as, gitBody, gitDeployment, type TestDomain, testDomain } from '../support/domain.ts'
+
+let domain: TestDomain
+let ctx: RequestContext
+let id: string
+beforeAll(async () => {
+  domain = await testDomain()
+  ctx = await domain.tenant()
+  id = await gitDeployment(ctx)
+})
+afterAll(() => domain.close())
+
+const statements = (work: () => Promise<unknown>) => countStatements(domain.database, work)
+const stored = () => ctx.db.deployment.findUniqueOrThrow({ where: { id }, include: { latestRevision: true } })
+const locked = <T>(work: (tx: Tx, deployment: LockedDeployment) => Promise<T>) => lockDeployment(ctx, id, work)
+const NAME = {
+  name: 'url of a deployment',
+  text: 'SELECT custom_url AS url, generation FROM deployments WHERE id = $1::uuid',
+}
+
+test('several changes of one row are one statement, and each builds on the one before', async () => {
+  const before = await stored()
+  const sent = await statements(() =>
+    locked(async (tx, deployment) => {
+      const once = edit(tx, deployment, { customUrl: 'https://one.example.com' })
+      const twice = notifyHolder(tx, notifyHolder(tx, edit(tx, once, { customUrl: 'https://two.example.com' })))
+      expect(twice).toMatchObject({ customUrl: 'https://two.example.com', generation: before.generation + 2 })
+      expect(deployment.customUrl).toBeNull()
+    }),
+  )
+  // the lock, the row, and the notice for the holder
+  expect(sent).toHaveLength(3)
+  const { customUrl, generation, edit: edits, name, latestRevisionId } = await stored()
+  expect({ customUrl, generation, edits }).toEqual({
+    customUrl: 'https://two.example.com',
+    generation: before.generation + 2,
+    edits: before.edit + 2,
+  })
+  expect({ name, latestRevisionId }).toEqual({ name: before.name, latestRevisionId: before.latestRevisionId })
+})
+
+test('what records nothing sends nothing', async () => {
+  expect(await statements(() => locked(async () => {}))).toHaveLength(1)
+  expect(await statements(() => transaction(ctx, async () => {}))).toEqual([])
+})
+
+test('who reads in the transaction reads what was recorded, past Prisma and with it', async () => {
+  await locked(async (tx, deployment) => {
+    const first = edit(tx, deployment, { customUrl: 'https://three.example.com' })
+    expect(await tx.query(NAME, [id])).toMatchObject([{ url: 'https://three.example.com' }])
+    edit(tx, first, { customUrl: 'https://four.example.com' })
+    expect(await tx.sql.deployment.findUnique({ where: { id } })).toMatchObject({
+      customUrl: 'https://four.example.com',
+    })
+    await tx.sql.$executeRaw`UPDATE deployments SET custom_url = 'https://five.example.com' WHERE id = ${id}::uuid`
+    expect(await tx.query(NAME, [id])).toMatchObject([{ url: 'https://five.example.com' }])
+  })
+  expect((await stored()).customUrl).toBe('https://five.example.com')
+})
+
+test('what was read under the lock is read once, and anew after Prisma was asked, which may have written', async () => {
+  const sent = await statements(() =>
+    locked(async (tx, deployment) => {
+      const [revision] = (await factsOf(tx, deployment)).revisions
+      transition(tx, deployment.workspaceId, revision!, { to: 'INTERRUPTED' })
+      expect((await factsOf(tx, deployment)).revisions).toMatchObject([{ status: 'INTERRUPTED' }])
+      await tx.sql.$executeRaw`UPDATE revisions SET artifact = 'made elsewhere' WHERE id = ${revision!.id}::uuid`
+      expect((await factsOf(tx, deployment)).revisions).toMatchObject([{ artifact: 'made elsewhere' }])
+      throw new Error('undone')
+    }).catch(() => {}),
+  )
+  // the lock, what is known, what was recorded, the write by hand, what is known anew
+  expect(sent).toHaveLength(5)
+  expect((await stored()).latestRevision).toMatchObject({ status: 'CREATING', artifact: null })
+})
+
+test('where somebody else has moved a revision first, nothing of the transaction is written', async () => {
+  const before = await stored()
+  const stale = { ...before.latestRevision!, status: 'QUEUED' as const }
+  const moved = locked(async (tx, deployment) => {
+    edit(tx, deployment, { customUrl: 'https://never.example.com' })
+    transition(tx, deployment.workspaceId, stale, { to: 'AWAITING_BUILD' })
+  })
+  await expect(moved).rejects.toThrow('The revision is no longer QUEUED.')
+  expect(await stored()).toEqual(before)
+})
+
+test('a revision that is moved twice is stored as it is in the end, and both moves are events', async () => {
+  const other = await gitDeployment(ctx)
+  const from = await ctx.db.event.count({ where: { deploymentId: other } })
+  await lockDeployment(ctx, other, async (tx, deployment) => {
+    const { revisions } = await factsOf(tx, deployment)
+    const queued = transition(tx, deployment.workspaceId, revisions[0]!, { to: 'QUEUED' })
+    const moved = transition(tx, deployment.workspaceId, queued, { to: 'AWAITING_BUILD' })
+    // by what it was before, it can't be moved any more
+    expect(() => transition(tx, deployment.workspaceId, queued, { to: 'SKIPPED' })).toThrow('no longer QUEUED')
+    expect(moved.status).toBe('AWAITING_BUILD')
+  })
+  const events = await ctx.db.event.findMany({
+    where: { deploymentId: other },
+    orderBy: { sequence: 'asc' },
+    skip: from,
+  })
+  expect(events.map(({ toStatus }) => toStatus)).toEqual(['QUEUED', 'AWAITING_BUILD'])
+  expect((await ctx.db.revision.findFirstOrThrow({ where: { deploymentId: other } })).status).toBe('AWAITING_BUILD')
+})
+
+test('a step makes room for the next one in the same statement', async () => {
+  await locked(async (tx, deployment) => {
+    const [step] = (await factsOf(tx, deployment)).steps
+    closeStep(tx, step!, { outcome: 'cancelled' })
+    openStep(tx, id, 'PROVISION', null, 0)
+    expect((await factsOf(tx, deployment)).steps).toHaveLength(2)
+  })
+  const steps = await ctx.db.step.findMany({ where: { deploymentId: id }, orderBy: { createdAt: 'asc' } })
+  expect(steps.map(({ outcome }) => outcome)).toEqual(['cancelled', null])
+})
+
+test('a transaction that is tried again begins with nothing recorded', async () => {
+  const tries: (string | null)[] = []
+  await locked(async (tx, deployment) => {
+    tries.push(deployment.k8sNamespace)
+    if (tries.length === 1) {
+      edit(tx, deployment, { buildCommand: 'of the first try' })
+      await tx.unit.flush()
+      throw Object.assign(new Error('deadlock detected'), { severity: 'ERROR', code: '40P01' })
+    }
+    edit(tx, deployment, { customUrl: 'https://again.example.com' })
+  })
+  expect(tries).toHaveLength(2)
+  expect(await stored()).toMatchObject({ buildCommand: null, customUrl: 'https://again.example.com' })
+})
+
+test('a statement that failed and that nobody minded ends in no commit', async () => {
+  const before = await stored()
+  const careless = locked(async (tx, deployment) => {
+    edit(tx, deployment, { customUrl: 'https://careless.example.com' })
+    await tx.query({ name: 'one by zero', text: 'SELECT 1 / $1::int' }, [0]).catch(() => {})
+  })
+  await expect(careless).rejects.toThrow('had failed')
+  expect(await stored()).toEqual(before)
+})
+
+test('of two who create one name at once one is told that it is taken, and nothing is left of it', async () => {
+  const body = await gitBody(ctx)
+  const [one, two] = await Promise.allSettled([createDeployment(ctx, { body }), createDeployment(ctx, { body })])
+  expect([one.status, two.status].sort()).toEqual(['fulfilled', 'rejected'])
+  const refused = [one, two].find((result) => result.status === 'rejected')!
+  expect(refused).toMatchObject({ reason: { code: 'ALREADY_EXISTS', message: expect.stringContaining(body.name) } })
+  const made = await ctx.db.deployment.findMany({ where: { name: body.name }, include: { revisions: true } })
+  expect(made).toHaveLength(1)
+  expect(await ctx.db.tracingProject.count({ where: { name: body.name } })).toBe(1)
+  expect(await ctx.db.secretSet.count({ where: { deploymentId: made[0]!.id } })).toBe(1)
+})
+
+test('a tracing project of the name that is there is taken, without an event of a new one', async () => {
+  const name = `kept-${randomUUID().slice(0, 8)}`
+  const kept = await ctx.db.tracingProject.create({ data: { workspaceId: ctx.workspace.id, name } })
+  const { deploymentId } = await createDeployment(ctx, { body: await gitBody(ctx, name) })
+  expect((await ctx.db.deployment.findUniqueOrThrow({ where: { id: deploymentId } })).tracingProjectId).toBe(kept.id)
+  expect(await ctx.db.event.count({ where: { type: 'tracing_project.created', subjectId: kept.id } })).toBe(0)
+})
+
+test('the answer of a write is what a read gives right after it', async () => {
+  const image = {
+    name: `image-${randomUUID().slice(0, 8)}`,
+    source: 'external_container',
+    source_config: {},
+    source_revision_config: { image_uri: 'registry.example.com/agent:1' },
+    secrets: [],
+  }
+  const made = await createDeployment(ctx, { body: image }, readWritten)
+  expect(made.deployment).toEqual(await getDeployment(ctx, { path: { deployment_id: made.deployment.id } }))
+  const ofGit = { source_revision_config: { repo_ref: 'next' } }
+  const ofImage = { secret_references: [{ name: 'A', secret_name: 'zz', secret_key: 'b' }] }
+  const ofAll = [{ source_config: { resource_spec: { max_scale: 3, min_scale: 2 } } }, {}]
+  const secrets = { secrets: [{ name: 'TOKEN', value: 'väluе\n\u0001' }] }
+  for (const own of [ctx, as(ctx, 'deployer')])
+    for (const [deployment_id, body] of [
+      [id, ofGit],
+      [made.deployment.id, ofImage],
+      ...[...ofAll, secrets].flatMap((body) => [id, made.deployment.id].map((of) => [of, body] as const)),
+    ] as const) {
+      const path = { deployment_id }
+      const { deployment } = await updateDeployment(own, { path, body }, readWritten)
+      expect(deployment).toEqual(await getDeployment(own, { path }))
+    }
+})
