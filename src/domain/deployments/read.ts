@@ -1,6 +1,6 @@
 /** Reads deployments: one, a page by offset (REST) or a window by cursor (GraphQL). */
 import { z } from 'zod'
-import type { Deployment, Prisma } from '../../generated/prisma/client.ts'
+import type { Deployment } from '../../generated/prisma/client.ts'
 import { liveDeployment, requireRole } from '../context/access.ts'
 import type { RequestContext } from '../context/context.ts'
 import { type Selection, writtenRow } from '../context/read-back.ts'
@@ -9,33 +9,18 @@ import { NotFoundError } from '../core/errors.ts'
 import { waitSeconds } from '../core/fields.ts'
 import { cut, type OffsetPage, type Slice, type Window, windowSize } from '../core/paging.ts'
 import { parse, type RawInput } from '../core/parse.ts'
-import { CONDITION_FIELDS } from '../deployment-status/condition.ts'
 import { isTerminal } from '../model/lifecycle.ts'
-import type { RevisionStatus } from '../model/rows.ts'
 import { deploymentFilter, deploymentPath, offsetQuery } from '../model/shapes.ts'
 import { type DeploymentFilter, whereFilter } from './filter.ts'
 import { type DeploymentOrder, keysetOf, orderOf } from './order.ts'
+import { type DeploymentView, readView, readViews, readWaitingView, type WaitingView } from './view.ts'
 
-/** The relations that REST shows with a deployment. */
-export const DEPLOYMENT_PARTS = {
-  latestRevision: true,
-  secretSet: true,
-  listener: CONDITION_FIELDS.listener,
-  integration: CONDITION_FIELDS.integration,
-} as const satisfies Prisma.DeploymentInclude
-
-export type DeploymentView = Prisma.DeploymentGetPayload<{ include: typeof DEPLOYMENT_PARTS }>
+export type { DeploymentView }
 
 export const getInput = z.object({
   path: deploymentPath,
   query: z.object({ wait: waitSeconds.describe('Seconds to wait at most until its newest rollout has ended.') }),
 })
-
-/** The same for a call that waits: the newest rollout is that of a new revision or of a redeploy, whichever came last. */
-const WAITING_PARTS = {
-  ...DEPLOYMENT_PARTS,
-  revisions: { orderBy: { rollout: 'desc' }, take: 1, select: { status: true } },
-} as const satisfies Prisma.DeploymentInclude
 
 /**
  * One deployment; with `wait` when its newest rollout has ended, or it is news, or as it is when the time is up. Role:
@@ -45,18 +30,17 @@ export async function getDeployment(ctx: RequestContext, raw: RawInput): Promise
   requireRole(ctx, 'viewer')
   const { path, query } = parse(getInput, { query: {}, ...raw })
   const deploymentId = path.deployment_id
-  const include = query.wait > 0 ? WAITING_PARTS : DEPLOYMENT_PARTS
+  if (query.wait === 0) return readView(ctx, deploymentId)
   return waitUntil<WaitingView>(ctx, {
     seconds: query.wait,
     scope: { deploymentId },
-    key: `deployment ${deploymentId}`,
-    read: () => findDeployment(ctx, deploymentId, { include }) as Promise<DeploymentView>,
+    // who may read the values of secrets waits for another view than who may not
+    key: `deployment ${deploymentId} ${ctx.actor.secretsRead}`,
+    read: () => readWaitingView(ctx, deploymentId),
     wakes: raw.isNews ? () => true : hasEnded,
-    done: raw.isNews ?? (({ revisions = [] }) => revisions.every(({ status }) => isTerminal(status))),
+    done: raw.isNews ?? (({ newestStatus }) => newestStatus === null || isTerminal(newestStatus)),
   })
 }
-
-type WaitingView = DeploymentView & { revisions?: { status: RevisionStatus }[] }
 
 const selectInput = z.object({ path: deploymentPath })
 
@@ -82,19 +66,8 @@ export const listInput = z.object({ query: z.object({ ...offsetQuery, ...deploym
 export async function listDeployments(ctx: RequestContext, raw: RawInput): Promise<OffsetPage<DeploymentView>> {
   requireRole(ctx, 'viewer')
   const { query } = parse(listInput, raw)
-  const orderBy = orderOf({ by: 'CREATED_AT', direction: 'desc' })
-  // the ids first: otherwise Postgres would join the relations of skipped rows, too
-  const page = await ctx.db.deployment.findMany({
-    where: whereFilter(ctx, query),
-    select: { id: true },
-    orderBy,
-    take: query.limit,
-    skip: query.offset,
-  })
-  const ids = page.map((row) => row.id)
-  const where = { id: { in: ids }, ...liveDeployment(ctx) }
-  const resources = await ctx.db.deployment.findMany({ where, include: DEPLOYMENT_PARTS, orderBy })
-  return { resources, offset: query.offset + ids.length }
+  const resources = await readViews(ctx, query, query)
+  return { resources, offset: query.offset + resources.length }
 }
 
 /** A window of the list, for GraphQL. `query`: the selection. Role: viewer. */

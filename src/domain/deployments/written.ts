@@ -1,7 +1,8 @@
 /** What REST shows of a deployment after a write (docs/api-rules.md#errors). */
 import type { Tx } from '../context/context.ts'
 import type { Written } from '../context/read-back.ts'
-import { DEPLOYMENT_PARTS, type DeploymentView, selectWritten } from './read.ts'
+import { selectWritten } from './read.ts'
+import { type DeploymentView, SHOWN } from './view.ts'
 
 /**
  * The deployment as the call left it, with the revision that the call made or changed. Mostly no statement of its own: the
@@ -21,6 +22,6 @@ export async function readWritten(
     const { secretSet, listener, integration } = facts
     return { deployment: { ...row, latestRevision, secretSet, listener, integration }, revisionId }
   }
-  const read = selectWritten(tx, deploymentId, { include: DEPLOYMENT_PARTS })
-  return { deployment: (await read) as DeploymentView, revisionId }
+  const read = selectWritten(tx, deploymentId, { select: SHOWN })
+  return { deployment: (await read) as unknown as DeploymentView, revisionId }
 }

@@ -8,7 +8,8 @@ import { uuid } from '../core/fields.ts'
 import { type Window, windowSize } from '../core/paging.ts'
 import { parse, type RawInput } from '../core/parse.ts'
 import type { Call, Key, Part, Raw, Rows } from '../selection/rows.ts'
-import type { Selection } from '../selection/statement.ts'
+import type { PlannedRead } from '../selection/statement.ts'
+import { liveOwner, WITH_OWNER } from './owner.ts'
 import { type RevisionFilter, revisionSides } from './read.ts'
 
 const input = z.object({ path: z.object({ revision_id: uuid }) })
@@ -16,15 +17,14 @@ const input = z.object({ path: z.object({ revision_id: uuid }) })
 /** `selectRevision` as a hot read. Role: viewer. Throws NotFoundError. */
 export async function readOneRevision(
   ctx: RequestContext,
-  selection: Selection,
+  selection: PlannedRead,
   variables: Call['variables'],
   raw: RawInput,
 ): Promise<Raw> {
   requireRole(ctx, 'viewer')
   const { revision_id: id } = parse(input, raw).path
-  const from = Prisma.sql`revisions d JOIN deployments o ON o.id = d.deployment_id`
-  const tail = Prisma.sql`WHERE d.id = ${id}::uuid AND o.workspace_id = ${ctx.workspace.id}::uuid AND o.torn_down_at IS NULL`
-  const [found] = await selection.read(ctx, { from, tail, workspaceId: ctx.workspace.id, variables })
+  const tail = Prisma.sql`WHERE d.id = ${id}::uuid AND ${liveOwner(ctx)}`
+  const [found] = await selection.read(ctx, { from: WITH_OWNER, tail, workspaceId: ctx.workspace.id, variables })
   if (!found) throw new NotFoundError('Revision', id)
   return found
 }

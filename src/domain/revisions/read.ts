@@ -12,6 +12,9 @@ import { parse, type RawInput } from '../core/parse.ts'
 import { type Total, totalsOf } from '../core/total.ts'
 import { isTerminal } from '../model/lifecycle.ts'
 import { deploymentPath, offsetQuery, revisionFilter, revisionPath } from '../model/shapes.ts'
+import { type Raw, Rows } from '../selection/rows.ts'
+import { PlannedRead } from '../selection/statement.ts'
+import { liveOwner, WITH_OWNER } from './owner.ts'
 
 export const getRevisionInput = z.object({
   path: revisionPath,
@@ -38,12 +41,23 @@ export async function getRevision(ctx: RequestContext, raw: RawInput): Promise<R
 
 /** The revision, or the NotFoundError that names which of the two ids is wrong. */
 export async function readRevision(ctx: RequestContext, deploymentId: string, revisionId: string): Promise<Revision> {
-  const found = await ctx.db.revision.findFirst({
-    where: { id: revisionId, deploymentId, deployment: liveDeployment(ctx) },
-  })
+  const [found] = await revisionRows(
+    ctx,
+    Prisma.sql`WHERE d.id = ${revisionId}::uuid AND d.deployment_id = ${deploymentId}::uuid AND ${liveOwner(ctx)}`,
+  )
   if (found) return found
   await requireDeployment(ctx, deploymentId)
   throw new NotFoundError('Revision', revisionId)
+}
+
+const rows = new Rows('Revision')
+const asRevision = rows.root.reader(rows.root.whole()) as unknown as (row: Raw) => Revision
+const whole = new PlannedRead(rows)
+
+/** Revisions `d` of deployments `o`, whole, as one statement that is planned once. */
+async function revisionRows(ctx: RequestContext, tail: Prisma.Sql): Promise<Revision[]> {
+  const workspaceId = ctx.workspace.id
+  return (await whole.read(ctx, { from: WITH_OWNER, tail, workspaceId, variables: {} })).map(asRevision)
 }
 
 /** What a write has left of the revision that it made or moved, in its transaction, with the selection's own part. */
@@ -102,12 +116,16 @@ export const listRevisionsInput = z.object({
 export async function listRevisions(ctx: RequestContext, raw: RawInput): Promise<OffsetPage<Revision>> {
   requireRole(ctx, 'viewer')
   const { path, query } = parse(listRevisionsInput, raw)
-  const resources = await ctx.db.revision.findMany({
-    where: whereRevisions(ctx, path.deployment_id, query),
-    orderBy: { number: 'desc' },
-    take: query.limit,
-    skip: query.offset,
-  })
+  const where = Prisma.join(
+    [
+      Prisma.sql`d.deployment_id = ${path.deployment_id}::uuid AND ${liveOwner(ctx)}`,
+      ...(query.status ? [Prisma.sql`d.status = ANY (${query.status}::"RevisionStatus"[])`] : []),
+      ...(query.remote_reconciled === undefined ? [] : [remoteSql(query.remote_reconciled)]),
+    ],
+    ' AND ',
+  )
+  const size = Prisma.sql`LIMIT ${Prisma.raw(String(query.limit))} OFFSET ${query.offset}`
+  const resources = await revisionRows(ctx, Prisma.sql`WHERE ${where} ORDER BY d.number DESC ${size}`)
   // an empty page is the rare case in which it has to be told whether the deployment is there at all
   if (resources.length === 0) await requireDeployment(ctx, path.deployment_id)
   return { resources, offset: query.offset + resources.length }
@@ -118,18 +136,8 @@ export function parseRevisionFilter(raw: unknown): RevisionFilter {
   return parse(filterInput, { query: raw ?? {} }).query
 }
 
-function whereRevisions(ctx: RequestContext, deploymentId: string, filter: RevisionFilter): Prisma.RevisionWhereInput {
-  return {
-    deploymentId,
-    deployment: {
-      ...liveDeployment(ctx),
-      ...(filter.remote_reconciled === undefined
-        ? {}
-        : { listenerId: filter.remote_reconciled ? { not: null } : null }),
-    },
-    ...(filter.status ? { status: { in: filter.status } } : {}),
-  }
-}
+const remoteSql = (remote: boolean) =>
+  remote ? Prisma.sql`o.listener_id IS NOT NULL` : Prisma.sql`o.listener_id IS NULL`
 
 export const revisionCursor = (row: { number: number }) => encodeCursor([row.number])
 

@@ -18,10 +18,10 @@ const [BEFORE_ID, BEHIND_ID] = shownVersion('?')
   .map((part) => Prisma.raw(part))
 const version: Hole = ({ workspaceId }) => Prisma.sql`${BEFORE_ID}${workspaceId}::uuid${BEHIND_ID}`
 
-/** The version that rows of a `Selection` were read at; null: there is none, or no row. */
+/** The version that rows of a `PlannedRead` were read at; null: there is none, or no row. */
 export const versionOf = (rows: readonly Raw[]): string | null => (rows[0]?.version as string | undefined) ?? null
 
-export class Selection {
+export class PlannedRead {
   /** what stands before, between and behind the holes */
   readonly #texts: string[] = ['']
   readonly #holes: Hole[] = []

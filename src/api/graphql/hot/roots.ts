@@ -5,7 +5,7 @@ import { readOne, readWindow } from '../../../domain/deployments/hot.ts'
 import { type DeploymentOrder, deploymentCursor } from '../../../domain/deployments/order.ts'
 import { readOneRevision } from '../../../domain/revisions/hot.ts'
 import { type Raw, Rows } from '../../../domain/selection/rows.ts'
-import { Selection, versionOf } from '../../../domain/selection/statement.ts'
+import { PlannedRead, versionOf } from '../../../domain/selection/statement.ts'
 import type { TableName } from '../../../domain/selection/tables.ts'
 import { toSnake } from '../builder/naming.ts'
 import { connection } from './connection.ts'
@@ -19,9 +19,9 @@ export type Root = (answer: Answering) => Promise<string>
 /** More tables and lists in one statement take Postgres more to plan than they save. */
 const MOST_JOINS = 12
 
-function selectionOf(rows: Rows): Selection {
+function selectionOf(rows: Rows): PlannedRead {
   if (rows.joins > MOST_JOINS) throw new NotHot()
-  return new Selection(rows)
+  return new PlannedRead(rows)
 }
 
 interface ListArguments extends Window {
@@ -53,7 +53,7 @@ function deployments(scope: Scope, selected: Selected): Root {
   }
 }
 
-type Read = (answer: Answering, selection: Selection, id: string) => Promise<Raw>
+type Read = (answer: Answering, selection: PlannedRead, id: string) => Promise<Raw>
 
 /** A look-up by id. */
 const one =

@@ -1,0 +1,118 @@
+/** Deployments as REST shows them, each read as one statement that was planned once. */
+import type { Prisma } from '../../generated/prisma/client.ts'
+import type { RequestContext } from '../context/context.ts'
+import { NotFoundError } from '../core/errors.ts'
+import { CONDITION_FIELDS } from '../deployment-status/condition.ts'
+import type { RevisionStatus } from '../model/rows.ts'
+import { setWithoutValues } from '../secrets/secret-set.ts'
+import { type Key, type Raw, Rows } from '../selection/rows.ts'
+import { PlannedRead } from '../selection/statement.ts'
+import { oneOf, pageOf } from './calls.ts'
+import type { DeploymentFilter } from './filter.ts'
+
+/** What REST shows of a deployment, or derives what it shows from. */
+export const SHOWN = {
+  ...CONDITION_FIELDS,
+  id: true,
+  workspaceId: true,
+  name: true,
+  source: true,
+  integrationId: true,
+  repoUrl: true,
+  deploymentType: true,
+  buildOnPush: true,
+  customUrl: true,
+  listenerId: true,
+  k8sNamespace: true,
+  installCommand: true,
+  buildCommand: true,
+  secretReferences: true,
+  imageVersion: true,
+  createdAt: true,
+  updatedAt: true,
+  edit: true,
+  provisionedAt: true,
+  idle: true,
+  url: true,
+  latestRevisionId: true,
+  secretSet: true,
+  latestRevision: true,
+} as const satisfies Prisma.DeploymentSelect
+
+export type DeploymentView = Prisma.DeploymentGetPayload<{ select: typeof SHOWN }>
+
+/** A view with what a wait looks at: the status of its newest rollout, that of a new revision or of a redeploy. */
+export type WaitingView = DeploymentView & { newestStatus: RevisionStatus | null }
+
+interface Reading {
+  selection: PlannedRead
+  view(row: Raw): DeploymentView
+  /** where the newest rollout is; null: it was not selected */
+  newest: Key | null
+}
+
+/** `values`: of secrets, still encrypted; otherwise their names alone. */
+function readingOf(values: boolean, waits: boolean): Reading {
+  const { secretSet: _, ...rest } = SHOWN
+  const rows = new Rows('Deployment')
+  const read = rows.root.reader(values ? SHOWN : { ...rest, secretSet: { select: { id: true, names: true } } })
+  const newest = waits ? newestRollout(rows) : null
+  const selection = new PlannedRead(rows)
+  const view = (row: Raw) => {
+    const found = read(row) as unknown as DeploymentView
+    if (!values && found.secretSet) found.secretSet = setWithoutValues(found.secretSet.id, found.secretSet.names)
+    return found
+  }
+  return { selection, view, newest }
+}
+
+function newestRollout(rows: Rows): Key {
+  const { key, rows: revisions } = rows.root.many(
+    'Revision',
+    (own, above) => [`${own}.deployment_id = ${above}.id ORDER BY ${own}.rollout DESC LIMIT 1`],
+    (own) => `${own}.rollout`,
+  )
+  revisions.root.column('status')
+  return key
+}
+
+/** Made when they are first needed. */
+const readings = new Map<string, Reading>()
+function readingFor({ actor }: RequestContext, waits = false): Reading {
+  const key = `${actor.secretsRead} ${waits}`
+  let reading = readings.get(key)
+  if (!reading) {
+    reading = readingOf(actor.secretsRead, waits)
+    readings.set(key, reading)
+  }
+  return reading
+}
+
+/** One deployment. Throws NotFoundError. */
+export async function readView(ctx: RequestContext, id: string): Promise<DeploymentView> {
+  const reading = readingFor(ctx)
+  return reading.view(await readRow(ctx, reading, id))
+}
+
+export async function readWaitingView(ctx: RequestContext, id: string): Promise<WaitingView> {
+  const reading = readingFor(ctx, true)
+  const row = await readRow(ctx, reading, id)
+  const [newest] = (row[reading.newest!] ?? []) as [RevisionStatus][]
+  return { ...reading.view(row), newestStatus: newest?.[0] ?? null }
+}
+
+async function readRow(ctx: RequestContext, { selection }: Reading, id: string): Promise<Raw> {
+  const [found] = await selection.read(ctx, oneOf(ctx, id))
+  if (!found) throw new NotFoundError('Deployment', id)
+  return found
+}
+
+/** A page by offset, newest first. */
+export async function readViews(
+  ctx: RequestContext,
+  filter: DeploymentFilter,
+  page: { limit: number; offset: number },
+): Promise<DeploymentView[]> {
+  const { selection, view } = readingFor(ctx)
+  return (await selection.read(ctx, pageOf(ctx, filter, page))).map(view)
+}
