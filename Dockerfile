@@ -5,5 +5,6 @@ COPY package.json package-lock.json .npmrc prisma.config.ts ./
 COPY prisma prisma
 RUN npm ci --omit=dev
 COPY src src
+RUN npm run build
 USER node
-CMD ["node", "--import", "tsx", "src/cli/main.ts", "listener"]
+CMD ["node", "src/start/start.mjs", "cli", "listener"]

@@ -6,14 +6,15 @@ import { execFile } from 'node:child_process'
 import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { pathToFileURL } from 'node:url'
 import { promisify, styleText } from 'node:util'
 import { type Client, createClient, type Event, PilothouseError, UnreachableError } from '../client/index.ts'
 import { type Config, readConfig } from '../platform/config/config.ts'
+import { CHECKOUT } from '../platform/files/checkout.ts'
 import { type Command, CommandError, readOptions, UsageError } from './terminal/command.ts'
 
 const run = promisify(execFile)
-const AGENT = fileURLToPath(new URL('../../test/fixtures/agent', import.meta.url))
+const AGENT = path.join(CHECKOUT, 'test/fixtures/agent')
 const NAME = 'demo'
 
 /**

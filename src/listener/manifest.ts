@@ -132,7 +132,7 @@ function containerOf(options: ManifestOptions): V1Container {
   return {
     name: 'listener',
     image: options.image,
-    command: ['node', '--import', 'tsx', 'src/cli/main.ts', 'listener'],
+    command: ['node', 'src/start/start.mjs', 'cli', 'listener'],
     env: environmentOf(options),
     ports: [{ name: 'health', containerPort: PORT }],
     startupProbe: { httpGet: { path: '/healthz', port: 'health' }, periodSeconds: 2, failureThreshold: 60 },

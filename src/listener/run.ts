@@ -6,9 +6,11 @@
  * changed).
  */
 import { readFileSync } from 'node:fs'
+import path from 'node:path'
 import type { Logger } from 'pino'
 import { startWorker } from '../dataplane/worker/worker.ts'
 import type { ListenerSettings } from '../platform/config/listener-settings.ts'
+import { CHECKOUT } from '../platform/files/checkout.ts'
 import { remoteControlPlane } from './control-plane.ts'
 import { startHealthServer } from './health.ts'
 import { LeasedClaims } from './leased-claims.ts'
@@ -29,7 +31,7 @@ export interface Listener {
 }
 
 /** Of package.json: the control plane shows it. */
-export const VERSION: string = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version
+export const VERSION: string = JSON.parse(readFileSync(path.join(CHECKOUT, 'package.json'), 'utf8')).version
 
 /** `place`: for tests; default: the cluster of the settings. Throws ConfigError, and what listening throws. */
 export async function startListener(settings: ListenerSettings, log: Logger, place?: Place): Promise<Listener> {

@@ -149,6 +149,8 @@ export const FOLDERS: readonly Row[] = [
   ['cli/remote', 'client cli/terminal'],
   ['cli', 'cli/terminal cli/remote client platform/** domain/** listener app app/backup'],
   ['.', 'platform/config app'],
+  // what makes one program of them
+  ['start', 'platform/files dataplane/runtimes/process/host'],
 ]
 
 /** SQL: the domain and the platform, and the process runtime, which makes databases for agents. */
@@ -169,7 +171,7 @@ export const PACKAGES: readonly (readonly [packages: string, folders: string])[]
   ['oauth4webapi', 'adapters/oauth'],
   ['@aws-sdk/*', 'adapters/storage'],
   ['undici', 'platform/http adapters/oauth'],
-  ['esbuild', 'dataplane/runtimes/process/host'],
+  ['esbuild', 'dataplane/runtimes/process/host start'],
   ['openapi-typescript', 'api/rest'],
   ['openapi-fetch eventsource-parser', 'client'],
 ]

@@ -139,7 +139,7 @@ test('a rotation that is killed is taken up where it was', async () => {
     )
   const moved = () => db.secretSet.count({ where: { keyId: 'k3' } })
   const env = { DATABASE_URL: app.databaseUrl, DATA_DIR: app.dataDir, SECRETS_KEYS: `${k3},${k2},${k1}` }
-  const killed = run('src/cli/main.ts', ['secrets', 'rotate'], env)
+  const killed = run('cli', ['secrets', 'rotate'], env)
   await vi.waitUntil(async () => (await moved()) > 0, { timeout: 30_000, interval: 5 })
   killed.child.kill('SIGKILL')
   await killed.ended

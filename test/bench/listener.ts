@@ -49,7 +49,7 @@ const minted = await call('POST', '/graphql', {
   query: 'mutation($input: CreateApiKeyInput!) { createApiKey(input: $input) { ... on CreateApiKeySuccess { key } } }',
   variables: { input: { name: 'bench', role: 'listener', listenerId: listener.id } },
 })
-const program = run('src/cli/main.ts', ['listener'], {
+const program = run('cli', ['listener'], {
   CONTROL_PLANE_URL: app.publicUrl(),
   CONTROL_PLANE_API_KEY: minted.data.createApiKey.key,
   LISTENER_ID: listener.id,

@@ -13,7 +13,7 @@ import { waitForRevision } from '../../src/cli/remote/wait.ts'
 import type { RevisionStatus } from '../../src/generated/prisma/enums.ts'
 import { move, ROLLOUT } from '../realtime/support.ts'
 import { type TestApp, testApp } from '../support/app.ts'
-import { cli, ROOT, run } from '../support/process.ts'
+import { cli, run } from '../support/process.ts'
 import { command, troubled } from './support.ts'
 
 let app: TestApp
@@ -257,7 +257,7 @@ test('the process ends with the code of the outcome, and with 130 at once on Ctr
     stdout: '',
     stderr: expect.stringContaining('Usage: npm run cli -- deploy NAME'),
   })
-  const { child, output, ended } = run('src/cli/main.ts', ['deploy', name, ...IMAGE], env, ROOT)
+  const { child, output, ended } = run('cli', ['deploy', name, ...IMAGE], env)
   await expect.poll(() => output.stderr).toMatch(/^CREATING/m)
   child.kill('SIGINT')
   expect(await ended).toMatchObject({ code: 130, stdout: '' })

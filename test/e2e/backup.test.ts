@@ -202,7 +202,7 @@ describe('on the embedded Postgres', () => {
 
   test('a restore that was killed lets no server start, and the next one brings everything back', async () => {
     await installation.lose()
-    const killed = run('src/cli/main.ts', ['restore', backup()], installation.env)
+    const killed = run('cli', ['restore', backup()], installation.env)
     await expect.poll(() => fs.existsSync(path.join(installation.dataDir, 'restore-unfinished')), PATIENT).toBe(true)
     killed.child.kill('SIGKILL')
     await killed.ended

@@ -143,7 +143,7 @@ export async function openClusterPlace(): Promise<ClusterPlace> {
     key,
     listeners,
     async startListener(env = {}) {
-      const running = run('src/cli/main.ts', ['listener'], {
+      const running = run('cli', ['listener'], {
         CONTROL_PLANE_URL: app.url,
         CONTROL_PLANE_API_KEY: key,
         LISTENER_ID: listenerId,

@@ -32,7 +32,7 @@ afterAll(async () => {
 })
 
 async function start(env: Record<string, string> = {}): Promise<Running & { health: string }> {
-  const started = run('src/cli/main.ts', ['listener'], {
+  const started = run('cli', ['listener'], {
     CONTROL_PLANE_URL: app.url,
     CONTROL_PLANE_API_KEY: listener.key,
     LISTENER_ID: listener.listenerId,
@@ -118,7 +118,7 @@ test('a health port that is taken is named in one line', async () => {
     LISTENER_HOST: '127.0.0.1',
     LISTENER_PORT: String(port),
   }
-  const { code, stderr } = await run('src/cli/main.ts', ['listener'], env).ended
+  const { code, stderr } = await run('cli', ['listener'], env).ended
   expect({ code, stderr }).toEqual({
     code: 1,
     stderr: `Port ${port} of 127.0.0.1 is in use: stop what uses it, or set LISTENER_PORT.\n`,

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createLogger } from '../../src/app/logger.ts'
 import { type TestApp, testApp } from '../support/app.ts'
-import { ROOT, run } from '../support/process.ts'
+import { run } from '../support/process.ts'
 
 let app: TestApp
 const lines: Record<string, unknown>[] = []
@@ -48,16 +48,11 @@ test('a line of the log about a request says who called, and from where', async 
 })
 
 test('the demo finds the server by PILOTHOUSE_URL, and says how long each step took', async () => {
-  const demo = run(
-    'src/cli/main.ts',
-    ['demo'],
-    {
-      PILOTHOUSE_URL: `${app.url}/`,
-      CONTROL_PLANE_API_KEY: app.keys.admin,
-      GIT_DIRECTORY: app.app.config.GIT_DIRECTORY,
-    },
-    ROOT,
-  )
+  const demo = run('cli', ['demo'], {
+    PILOTHOUSE_URL: `${app.url}/`,
+    CONTROL_PLANE_API_KEY: app.keys.admin,
+    GIT_DIRECTORY: app.app.config.GIT_DIRECTORY,
+  })
   const { code, stdout, stderr } = await demo.ended
   expect(stderr).toBe('')
   expect(code).toBe(0)
@@ -76,13 +71,13 @@ test('the demo finds the server by PILOTHOUSE_URL, and says how long each step t
 
 test('PILOTHOUSE_URL that is no address is told so', async () => {
   const env = { PILOTHOUSE_URL: 'here', CONTROL_PLANE_API_KEY: app.keys.admin }
-  const { code, stderr } = await run('src/cli/main.ts', ['demo'], env).ended
+  const { code, stderr } = await run('cli', ['demo'], env).ended
   expect(code).toBe(2)
   expect(stderr).toContain('PILOTHOUSE_URL must be an http(s) URL, not here.')
 })
 
 test('LOG_FORMAT=pretty is for people: the time, the level, what happened', async () => {
-  const started = run('src/main.ts', [], {
+  const started = run('main', [], {
     PORT: '0',
     HOST: 'nowhere.invalid',
     LOG_FORMAT: 'pretty',

@@ -319,7 +319,7 @@ describe('on a database', () => {
 
   test('a signal during the start ends it, too', async () => {
     const env = { DATABASE_URL: database.url, DATA_DIR: folder.path, PORT: '0', WORKER: 'off' }
-    const running = run('src/main.ts', [], env)
+    const running = run('main', [], env)
     // the first thing that the start leaves behind, once the signals are handled
     await expect.poll(() => readdir(folder.path), { interval: 5, timeout: 20_000 }).toContain('secrets.key')
     running.child.kill('SIGTERM')
@@ -332,7 +332,7 @@ describe('on a database', () => {
     await once(mute, 'listening')
     const { port } = mute.address() as net.AddressInfo
     const env = { DATABASE_URL: `postgresql://u:p@127.0.0.1:${port}/d`, DATA_DIR: folder.path, PORT: '0' }
-    const { child, ended } = run('src/main.ts', [], env)
+    const { child, ended } = run('main', [], env)
     await connected
     const signalled = performance.now()
     child.kill('SIGTERM')

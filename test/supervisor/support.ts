@@ -7,8 +7,7 @@ import net from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
-import { bundle } from '../../src/dataplane/runtimes/process/host/supervisor-program.ts'
+import { bundle, SUPERVISOR } from '../../src/dataplane/runtimes/process/host/bundle.ts'
 import type {
   AgentPlan,
   Answer,
@@ -20,8 +19,6 @@ import type {
   Welcome,
 } from '../../src/dataplane/runtimes/process/supervisor/protocol.ts'
 import { alive, eventually } from '../dataplane/support.ts'
-
-const SOURCE = fileURLToPath(new URL('../../src/dataplane/runtimes/process/supervisor/keeper/main.ts', import.meta.url))
 
 let program: string | undefined
 
@@ -62,7 +59,7 @@ export async function newSupervisor(changes: Partial<SupervisorConfig> = {}): Pr
     drainSeconds: 20,
     ...changes,
   }
-  program ??= bundle(SOURCE)
+  program ??= bundle(SUPERVISOR).text
   const file = path.join(root, 'supervisor.mjs')
   fs.writeFileSync(file, program)
   const children: ChildProcess[] = []

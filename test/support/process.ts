@@ -5,7 +5,6 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { compiled } from './compiled.ts'
 
 /** Folder of this checkout. */
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
@@ -17,6 +16,8 @@ export interface Ran {
   stdout: string
   stderr: string
 }
+
+type Program = 'main' | 'cli' | `test/${string}`
 
 export interface Running {
   child: ChildProcess
@@ -33,14 +34,13 @@ export interface RunningServer extends Running {
 }
 
 /**
- * Starts FILE with nothing of our environment but PATH and HOME: of a tree as `npm start` does it (`node --import tsx`); of
- * none named this checkout's, from JavaScript that was made before.
+ * Starts a program as `npm start` and `npm run cli` do, or a file of the tests', with nothing of our environment but PATH and
+ * HOME.
  */
-export function run(file: string, args: string[], env: Record<string, string>, tree?: string): Running {
-  const made = tree === undefined && file.startsWith('src/')
-  const program = made ? [path.join(compiled(ROOT), file.replace(/ts$/, 'js'))] : ['--import', 'tsx', file]
-  const child = spawn(process.execPath, [...program, ...args], {
-    cwd: tree ?? ROOT,
+export function run(program: Program, args: string[], env: Record<string, string>, tree = ROOT): Running {
+  const how = program.startsWith('test/') ? ['--import', 'tsx'] : ['src/start/start.mjs']
+  const child = spawn(process.execPath, [...how, program, ...args], {
+    cwd: tree,
     env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
@@ -57,17 +57,17 @@ export function run(file: string, args: string[], env: Record<string, string>, t
 
 /** Runs the command line to its end. */
 export function cli(args: string[], env: Record<string, string>): Promise<Ran> {
-  return run('src/cli/main.ts', args, env).ended
+  return run('cli', args, env).ended
 }
 
 /** Starts a server that ends by itself, for settings that stop the start. */
 export function startInVain(env: Record<string, string>): Promise<Ran> {
-  return run('src/main.ts', [], { PORT: '0', WORKER: 'off', ...env }).ended
+  return run('main', [], { PORT: '0', WORKER: 'off', ...env }).ended
 }
 
 /** Starts a server on a free port and waits until it has said where it is. Throws with what it wrote if it ends before. */
 export async function startServer(env: Record<string, string>, tree?: string): Promise<RunningServer> {
-  const running = run('src/main.ts', [], { PORT: '0', WORKER: 'off', AGENTS_END_WITH_SERVER: 'on', ...env }, tree)
+  const running = run('main', [], { PORT: '0', WORKER: 'off', AGENTS_END_WITH_SERVER: 'on', ...env }, tree)
   const { child, output, ended } = running
   const said = new Promise<string>((resolve) => {
     child.stderr!.on('data', () => {

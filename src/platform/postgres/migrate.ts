@@ -6,8 +6,8 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import pg from 'pg'
+import { CHECKOUT } from '../files/checkout.ts'
 import type { Log } from '../log/log.ts'
 
 /** The advisory lock that Prisma's migrate takes; several servers that start at once queue for it. */
@@ -51,9 +51,7 @@ interface Migration {
  * also when one of those is breaking.
  */
 export async function migrate(url: string, options: MigrateOptions = {}): Promise<string[]> {
-  const migrations = await readMigrations(
-    options.directory ?? fileURLToPath(new URL('../../../prisma/migrations', import.meta.url)),
-  )
+  const migrations = await readMigrations(options.directory ?? join(CHECKOUT, 'prisma/migrations'))
   const client = new pg.Client({
     connectionString: url,
     application_name: 'pilothouse migrate',

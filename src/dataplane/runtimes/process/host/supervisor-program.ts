@@ -1,13 +1,12 @@
 /**
- * The program of the supervisors: one file, made of its source at the first use, that needs nothing of the checkout any
- * more when it runs.
+ * The program of the supervisors: one file that needs nothing of the checkout any more when it runs. It is part of a build;
+ * a server that runs from its sources makes it at the first use.
  */
 import { createHash } from 'node:crypto'
+import fs from 'node:fs'
 import { chmod, writeFile } from 'node:fs/promises'
-import { isBuiltin } from 'node:module'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { buildSync } from 'esbuild'
 import { placePrograms } from '../../../../platform/postgres/embedded/account.ts'
 import { keepProgram } from '../../../../platform/programs/programs.ts'
 
@@ -18,19 +17,20 @@ export interface SupervisorProgram {
   build: string
 }
 
-const SOURCE = fileURLToPath(new URL('../supervisor/keeper/main.ts', import.meta.url))
 const FILE = 'supervisor.mjs'
+/** In a build it is beside the file that this one is part of. */
+const BUILT = fileURLToPath(new URL(`./${FILE}`, import.meta.url))
 
-/** source → text */
-const bundled = new Map<string, string>()
+/** source → text; '' stands for the supervisors' own */
+const known = new Map<string, string>()
 
 /**
  * Where the supervisors of a DATA_DIR are run from. To be asked before each start: a copy that is not asked for is removed
  * in the end.
  */
-export async function supervisorProgram(dataDir: string, source = SOURCE): Promise<SupervisorProgram> {
-  const text = bundled.get(source) ?? bundle(source)
-  bundled.set(source, text)
+export async function supervisorProgram(dataDir: string, source = ''): Promise<SupervisorProgram> {
+  const text = known.get(source) ?? (await textOf(source))
+  known.set(source, text)
   const folder = await keepProgram(placePrograms(path.resolve(dataDir)), {
     identity: text,
     files: new Map([[FILE, Buffer.byteLength(text)]]),
@@ -42,27 +42,8 @@ export async function supervisorProgram(dataDir: string, source = SOURCE): Promi
   return { file: path.join(folder, FILE), build: createHash('sha256').update(text).digest('hex').slice(0, 16) }
 }
 
-/** One file of a source and all that it imports, but what is Node's own. Takes a few 10 ms. */
-export function bundle(source: string): string {
-  // unlike the asynchronous one this leaves no process running
-  const { outputFiles, metafile } = buildSync({
-    entryPoints: [source],
-    bundle: true,
-    write: false,
-    metafile: true,
-    platform: 'node',
-    format: 'esm',
-    target: 'node20',
-    charset: 'utf8',
-    logLevel: 'silent',
-    // the same text on every machine: paths are in its comments
-    absWorkingDir: path.dirname(source),
-    // which names are in the text does not depend on how this process was started
-    tsconfigRaw: {},
-  })
-  const imported = Object.values(metafile.outputs).flatMap((output) => output.imports)
-  const foreign = imported.filter(({ path: name, kind }) => !isBuiltin(name) || kind === 'require-call')
-  const names = foreign.map((one) => one.path).join(', ')
-  if (names) throw new Error(`A supervisor can't load ${names}: its program is one file, and an ES module.`)
-  return outputFiles[0]!.text
+async function textOf(source: string): Promise<string> {
+  if (source === '' && fs.existsSync(BUILT)) return fs.readFileSync(BUILT, 'utf8')
+  const { bundle, SUPERVISOR } = await import('./bundle.ts')
+  return bundle(source || SUPERVISOR).text
 }

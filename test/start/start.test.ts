@@ -1,0 +1,106 @@
+/** What `npm start` and `npm run cli` do before a program runs: made of the sources once, anew when they change, and never in the way. */
+import fs from 'node:fs'
+import { cp, mkdtemp, rm, symlink } from 'node:fs/promises'
+import os from 'node:os'
+import path from 'node:path'
+import { transformSync } from 'esbuild'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Ran, ROOT, run } from '../support/process.ts'
+
+let tree: string
+const at = (name: string) => path.join(tree, name)
+const current = () => JSON.parse(fs.readFileSync(at('dist/build.json'), 'utf8')).name as string
+/** Changes when one was made. */
+const made = () => fs.statSync(at('dist/build.json')).ino
+const change = (file: string, from: string, to: string) => {
+  const text = fs.readFileSync(at(file), 'utf8')
+  expect(text).toContain(from)
+  fs.writeFileSync(at(file), text.replace(from, to))
+}
+
+/** What needs no database. */
+const help = (): Promise<Ran> => run('cli', ['--help'], {}, tree).ended
+const FALLBACK = 'Pilothouse runs its sources as they are, which takes longer to start.\n'
+
+beforeAll(async () => {
+  tree = await mkdtemp(path.join(os.tmpdir(), 'pilothouse-start-'))
+  for (const name of ['src', 'prisma', 'package.json']) await cp(path.join(ROOT, name), at(name), { recursive: true })
+  await symlink(path.join(ROOT, 'node_modules'), at('node_modules'))
+})
+afterAll(() => rm(tree, { recursive: true, force: true }))
+
+test('the first start makes it, also two at once; the next ones take what is there', async () => {
+  for (const { code, stdout, stderr } of await Promise.all([help(), help()])) {
+    expect(stderr).toBe('')
+    expect(stdout).toContain('npm run cli')
+    expect(code).toBe(0)
+  }
+  const before = made()
+  expect(fs.readdirSync(at('dist')).sort()).toEqual([current(), 'build.json'].sort())
+  expect((await help()).code).toBe(0)
+  expect(made()).toBe(before)
+})
+
+test('each file of it is a module that Node can load', () => {
+  const folder = at(`dist/${current()}`)
+  const files = fs.readdirSync(folder).filter((name) => name.endsWith('.mjs'))
+  expect(files).toEqual(expect.arrayContaining(['main.mjs', 'cli.mjs', 'supervisor.mjs', 'reaper-main.mjs']))
+  for (const name of files) transformSync(fs.readFileSync(path.join(folder, name), 'utf8'), { format: 'esm' })
+})
+
+test('a source that was touched and is the same is no reason to make it anew', async () => {
+  const before = made()
+  fs.utimesSync(at('src/cli/main.ts'), new Date(), new Date())
+  expect((await help()).code).toBe(0)
+  expect(made()).toBe(before)
+})
+
+test('a source that has changed is run as it is now, and a stack trace names its line', async () => {
+  const older = current()
+  change('src/cli/main.ts', 'try {\n', "try {\n  if (process.argv[2] === 'fail') throw new TypeError('on purpose')\n")
+  change(
+    'src/cli/main.ts',
+    '  process.stderr.write(',
+    '  console.error((error as Error).stack)\n  process.stderr.write(',
+  )
+  const { stderr } = await run('cli', ['fail'], {}, tree).ended
+  expect(stderr).toMatch(/^TypeError: on purpose\n/)
+  const line =
+    fs
+      .readFileSync(at('src/cli/main.ts'), 'utf8')
+      .split('\n')
+      .findIndex((one) => one.includes('on purpose')) + 1
+  expect(stderr).toContain(`${at('src/cli/main.ts')}:${line}:`)
+  // whoever runs from it may still load the rest of it
+  expect(fs.existsSync(at(`dist/${older}/cli.mjs`))).toBe(true)
+})
+
+test('where nothing can be written the sources run, and a line says why', async () => {
+  fs.rmSync(at('dist'), { recursive: true })
+  fs.writeFileSync(at('dist'), 'in the way')
+  try {
+    const { code, stdout, stderr } = await help()
+    expect(stderr).toBe(`Pilothouse can't be built: EEXIST: file already exists, mkdir '${at('dist')}'\n${FALLBACK}`)
+    expect(stdout).toContain('npm run cli')
+    expect(code).toBe(0)
+  } finally {
+    fs.rmSync(at('dist'))
+  }
+})
+
+test('of sources that can’t be built the rest runs, and a line says what is wrong', async () => {
+  change('src/api/rest/operations.ts', 'import', 'import import')
+  const { code, stdout, stderr } = await help()
+  expect(stderr).toMatch(/src\/api\/rest\/operations\.ts:\d+:\d+: ERROR/)
+  expect(stderr).toContain(FALLBACK)
+  expect(stdout).toContain('npm run cli')
+  expect(code).toBe(0)
+  expect(fs.readdirSync(at('dist'))).toEqual([])
+})
+
+test('what is no program is refused', async () => {
+  expect(await run('nothing' as 'cli', [], {}).ended).toMatchObject({
+    code: 2,
+    stderr: 'Usage: node src/start/start.mjs main|cli [ARGUMENT…]\n',
+  })
+})
