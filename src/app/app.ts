@@ -133,6 +133,7 @@ async function assemble(config: Config, log: Logger, opened: Awaited<ReturnType<
     authenticate,
     relay,
     heartbeat,
+    reuse,
     heavyDocuments: limits.heavyDocuments,
     graphiql: config.GRAPHIQL,
     introspection: config.INTROSPECTION,

@@ -116,7 +116,7 @@ export const FOLDERS: readonly Row[] = [
   ['api/graphql/hot', 'domain/** api/graphql/builder'],
   [
     'api/graphql/entry',
-    'domain/core domain/context api/auth api/limits api/realtime api/graphql/builder api/graphql/hot',
+    'domain/core domain/context api/auth api/limits api/realtime api/reuse api/graphql/builder api/graphql/hot',
   ],
   [
     'api/graphql/subscriptions',
@@ -125,7 +125,7 @@ export const FOLDERS: readonly Row[] = [
   ['api/graphql/websocket', 'domain/core domain/context api/auth api/limits api/realtime platform/log'],
   [
     'api/graphql',
-    'domain/core domain/context domain/idempotency api/auth api/limits api/realtime api/sse api/graphql/* platform/log',
+    'domain/core domain/context domain/idempotency api/auth api/limits api/realtime api/reuse api/sse api/graphql/* platform/log',
   ],
   ['api/rest/answers', 'domain/**'],
   ['api/rest/examples', 'domain/core'],

@@ -16,7 +16,17 @@ afterAll(() => domain.close())
 
 /** Columns that no read shows: whoever adds one decides, here and in the triggers. */
 const UNSEEN: Record<string, readonly string[]> = {
-  deployments: ['revision_count', 'rollout', 'generation', 'claim_id', 'lease_holder', 'lease_token', 'busy_step_id'],
+  // latest_outcome is a copy of the latest revision's status, which changes in the same transaction
+  deployments: [
+    'latest_outcome',
+    'revision_count',
+    'rollout',
+    'generation',
+    'claim_id',
+    'lease_holder',
+    'lease_token',
+    'busy_step_id',
+  ],
   revisions: ['rollout', 'secret_set_id', 'based_on_id', 'artifact'],
   secret_sets: ['id', 'deployment_id', 'key_id', 'wrapped_key', 'ciphertext', 'created_at'],
   deployment_tags: [],

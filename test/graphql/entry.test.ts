@@ -13,6 +13,7 @@ import { mountGraphql } from '../../src/api/graphql/mount.ts'
 import { createGraphql } from '../../src/api/graphql/yoga.ts'
 import { Admission } from '../../src/api/limits/admission.ts'
 import { limitConnections } from '../../src/api/limits/connections.ts'
+import { Reuse } from '../../src/api/reuse/reuse.ts'
 import { createHttp } from '../../src/api/server/http.ts'
 import { Heartbeat } from '../../src/api/sse/heartbeat.ts'
 import { type TestApp, testApp } from '../support/app.ts'
@@ -74,6 +75,7 @@ async function server(options: {
     authenticate,
     relay,
     heartbeat: new Heartbeat(),
+    reuse: new Reuse(1024 * 1024),
     graphiql: false,
     introspection: options.introspection ?? true,
   })

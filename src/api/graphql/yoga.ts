@@ -6,6 +6,7 @@ import type { Core } from '../../domain/context/context.ts'
 import type { Authenticate } from '../auth/authenticate.ts'
 import type { Gate } from '../limits/gate.ts'
 import type { Relay } from '../realtime/relay.ts'
+import type { Reuse } from '../reuse/reuse.ts'
 import type { Heartbeat } from '../sse/heartbeat.ts'
 import { createEntry, type Entry } from './entry/entry.ts'
 import { HeavyTurns } from './entry/heavy.ts'
@@ -23,6 +24,7 @@ export interface GraphQLOptions {
   authenticate: Authenticate
   relay: Relay
   heartbeat: Heartbeat
+  reuse: Reuse
   /** heavy documents, by key; default: as many at once as come */
   heavyDocuments?: Gate
   /** GraphiQL for a browser's GET; it needs no credential, what it sends does */
@@ -70,7 +72,7 @@ function createDocumentCache<T extends object>(): LRUCache<string, T> {
 
 /** Yoga, and the way past it for what it has answered before. */
 export function createGraphql(options: GraphQLOptions): { yoga: GraphQLServer; entry: Entry } {
-  const { core, authenticate, relay, heartbeat, graphiql, introspection } = options
+  const { core, authenticate, relay, heartbeat, reuse, graphiql, introspection } = options
   const heavy = new HeavyTurns(options.heavyDocuments)
   const learning = new Learning(schema)
   const yoga = createYoga<ServerContext>({
@@ -110,5 +112,5 @@ export function createGraphql(options: GraphQLOptions): { yoga: GraphQLServer; e
       usePresentedErrors(core.log),
     ],
   })
-  return { yoga, entry: createEntry({ schema, relay, authenticate, learning, heavy }) }
+  return { yoga, entry: createEntry({ schema, relay, authenticate, learning, heavy, reuse }) }
 }

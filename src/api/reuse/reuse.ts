@@ -10,10 +10,8 @@ import { KeptAnswers } from './kept.ts'
 /** An answer that was made just now. */
 export interface Made<T> {
   value: T
-  /** what of it may be given again; null: nothing */
-  keep: T | null
-  /** that `keep` takes in memory */
-  bytes: number
+  /** What of it may be given again, and how much memory that takes. Called when it is kept. */
+  keep(): { value: T; bytes: number }
   /** that it was read at, in one snapshot; null: that is not known */
   version: string | null
   /** it shows when a listener was last heard */
@@ -72,22 +70,22 @@ export class Reuse {
       }
     }
     const clock = clockOf(ctx)
-    const { value, keep, bytes, version: own, showsHeard, holdsUntil } = await make()
+    const { value, keep, version: own, showsHeard, holdsUntil } = await make()
     const at = own ?? seen
     const version = at === null || showsHeard ? at : withoutHeard(at)
-    const isKept = known !== undefined && keep !== null && version !== null
+    const given = known !== undefined && version !== null ? keep() : null
     kept.set(
       key,
       owner,
       {
-        value: isKept ? keep : null,
-        version: isKept ? version : null,
+        value: given?.value ?? null,
+        version: given && version,
         holdsUntil: holdsUntil?.getTime() ?? null,
         clock,
         ownVersion: own !== null,
         changed: !known || known.version === null || known.version === version ? 0 : known.changed + 1,
       },
-      isKept ? bytes : 0,
+      given?.bytes ?? 0,
     )
     return value
   }

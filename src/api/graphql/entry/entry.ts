@@ -9,6 +9,7 @@ import type { RequestContext } from '../../../domain/context/context.ts'
 import type { Authenticate } from '../../auth/authenticate.ts'
 import type { Visit } from '../../limits/visit.ts'
 import type { Relay } from '../../realtime/relay.ts'
+import type { Reuse } from '../../reuse/reuse.ts'
 import { COST_LIMIT, costOf } from '../builder/cost.ts'
 import { answerOf, resolve } from './answer.ts'
 import { readAsked } from './asked.ts'
@@ -37,6 +38,7 @@ export interface EntryOptions {
   authenticate: Authenticate
   learning: Learning
   heavy: HeavyTurns
+  reuse: Reuse
 }
 
 /** What the entry tells Yoga of a request that it has begun. */
@@ -72,9 +74,14 @@ class Request {
   }
 }
 
-export function createEntry({ schema, relay, authenticate, learning, heavy }: EntryOptions): Entry {
+export function createEntry({ schema, relay, authenticate, learning, heavy, reuse }: EntryOptions): Entry {
   /** JSON of the answer; null: Yoga has to answer. */
-  async function read(caller: RequestContext, visit: Visit, known: Known, begun: Begun): Promise<string | null> {
+  async function read(
+    caller: RequestContext,
+    visit: Visit,
+    known: Known,
+    begun: Begun,
+  ): Promise<string | Buffer | null> {
     const { query, text, sent } = known
     const { document, operation, plan } = query
     if (caller.actor.role === 'agent' && (query.operations > 1 || text.length > HEAVY_TEXT)) return null
@@ -87,8 +94,7 @@ export function createEntry({ schema, relay, authenticate, learning, heavy }: En
     const ctx = Object.assign(caller, { relay, lastEventId: null, request: new Request(visit), cost })
     if (plan)
       try {
-        const { data } = await answerOf(ctx, plan, { query, sent, variables: coerced })
-        return `{"data":${data}}`
+        return await answerOf(reuse, ctx, plan, { query, sent, variables: coerced })
       } catch {
         // the resolvers say what is wrong, or have the answer
       }

@@ -5,7 +5,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
 import type { RequestContext } from '../../../domain/context/context.ts'
-import type { Reuse } from '../../reuse/reuse.ts'
+import type { Made, Reuse } from '../../reuse/reuse.ts'
 import { type Conditions, noneMatch, represent, sendTagged } from './conditional.ts'
 
 /** What there is to know of an operation whose answers may be given again: all that they show raises the version (domain/shown). */
@@ -56,20 +56,15 @@ export async function answerReusing(
 ): Promise<FastifyReply> {
   const ctx = caller!
   const { holds, hasSecrets, showsHeard = false } = reusable!
-  const make = async () => {
+  const make = async (): Promise<Made<Kept>> => {
     const { body } = await handle(ctx)
     const now = ctx.clock()
     const value = represent(answers[200]!.schema!, body, ctx)
-    const keep: Kept = { body: hasSecrets?.(body, ctx) ? null : alone(value.body), tag: value.tag }
-    const shown: Kept = value
-    return {
-      value: shown,
-      keep,
-      bytes: BESIDE + (keep.body?.length ?? 0),
-      version: null,
-      showsHeard,
-      holdsUntil: holds?.(body, now) ?? null,
+    const keep = () => {
+      const bytes = hasSecrets?.(body, ctx) ? null : alone(value.body)
+      return { value: { body: bytes, tag: value.tag }, bytes: BESIDE + (bytes?.length ?? 0) }
     }
+    return { value, keep, version: null, showsHeard, holdsUntil: holds?.(body, now) ?? null }
   }
   const fits = ({ body, tag }: Kept) => body !== null || !noneMatch(ifNoneMatch, tag)
   return sendTagged(reply, await reuse.answer(ctx, `${operationId} ${url}`, make, fits), ifNoneMatch)
