@@ -7,15 +7,7 @@ import { type Total, totalOf } from '../core/total.ts'
 import { servingSql } from '../deployment-status/serving.ts'
 import { statusSql } from '../deployment-status/status.ts'
 import type { DeploymentStatus } from '../model/shapes.ts'
-import { type DeploymentFilter, filterSql } from './filter.ts'
-
-/** Joins what the filter needs. */
-const partsOf = ({ status, serving, latest_revision_status }: DeploymentFilter) => Prisma.sql`
-  ${status === undefined && serving === undefined ? Prisma.empty : LISTENERS}
-  ${latest_revision_status ? REVISIONS : Prisma.empty}`
-
-const LISTENERS = Prisma.sql`LEFT JOIN listeners l ON l.id = d.listener_id`
-const REVISIONS = Prisma.sql`LEFT JOIN revisions r ON r.id = d.latest_revision_id`
+import { type DeploymentFilter, filterSql, filterTables } from './filter.ts'
 
 /** Looked up for the few that have not ended. */
 const LATEST = Prisma.sql`coalesce(d.latest_outcome, (SELECT s.status FROM revisions s WHERE s.id = d.latest_revision_id))`
@@ -23,7 +15,7 @@ const LATEST = Prisma.sql`coalesce(d.latest_outcome, (SELECT s.status FROM revis
 /** How many match. Role: viewer. */
 export async function countDeployments(ctx: RequestContext, filter: DeploymentFilter): Promise<Total> {
   requireRole(ctx, 'viewer')
-  const matching = Prisma.sql`SELECT FROM deployments d ${partsOf(filter)} WHERE ${filterSql(ctx, filter)}`
+  const matching = Prisma.sql`SELECT FROM ${filterTables(filter)} WHERE ${filterSql(ctx, filter)}`
   // what these two are derived from is in no index: then no order spares the table
   const derived = filter.status !== undefined || filter.serving !== undefined
   return totalOf(ctx.db, matching, derived ? Prisma.empty : Prisma.sql`ORDER BY d.created_at DESC, d.id DESC`)
@@ -70,7 +62,7 @@ export async function countByStatus(ctx: RequestContext, filter: DeploymentFilte
     FROM (
       SELECT ${servingSql(now)} AS serving, ${statusSql(now)} AS status, ${LATEST} AS latest,
              d.source, d.listener_id AS listener, count(*) AS count
-      FROM deployments d ${LISTENERS} ${filter.latest_revision_status ? REVISIONS : Prisma.empty}
+      FROM ${filterTables(filter, true)}
       WHERE ${filterSql(ctx, filter)}
       GROUP BY 1, 2, 3, 4, 5
     ) AS matching

@@ -128,7 +128,7 @@ async function addDeployments(client: pg.PoolClient, wanted: Wanted): Promise<vo
   await client.query(
     `INSERT INTO deployments (id, workspace_id, name, source, deployment_type, listener_id, k8s_namespace, image_version,
                               custom_url, created_by, created_at, updated_at, provisioned_at, idle, revision_count, rollout,
-                              secret_set_id, latest_revision_id, active_revision_id)
+                              secret_set_id, latest_revision_id, latest_outcome, active_revision_id)
      SELECT id, $1, (ARRAY['support', 'billing', 'search', 'triage', 'review', 'intake', 'report', 'helper'])[n % 8 + 1] ||
               CASE WHEN n % 1000 = 7 THEN '-quasar-' ELSE '-agent-' END || n,
             (CASE WHEN n % 1000 = 11 THEN 'internal_container' ELSE 'external_container' END)::"Source",
@@ -140,7 +140,8 @@ async function addDeployments(client: pg.PoolClient, wanted: Wanted): Promise<vo
             CASE WHEN n % 1000 = 7 THEN '0.9.1' ELSE '1.4.' || n % 5 END,
             'https://agent-' || n || '.example.com', 'bench',
             now() - n * interval '1 minute', now() - n * interval '1 minute', now(), n % 1000 = 13,
-            $4::int, $4::int, secrets, latest, CASE WHEN n % 50 = 0 AND NOT of_steps THEN before ELSE latest END
+            $4::int, $4::int, secrets, latest, (CASE WHEN n % 50 = 0 AND NOT of_steps THEN 'DEPLOY_FAILED' ELSE 'DEPLOYED' END)::"RevisionStatus",
+            CASE WHEN n % 50 = 0 AND NOT of_steps THEN before ELSE latest END
      FROM made`,
     [workspaceId, listenerIds, stepListenerIds, REVISIONS],
   )

@@ -1,0 +1,88 @@
+/** A page of deployments by SQL is the page that Prisma reads: with each filter, in each order, from the start and from rows further on. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { RequestContext } from '../../src/domain/context/context.ts'
+import type { Window } from '../../src/domain/core/paging.ts'
+import type { DeploymentFilter } from '../../src/domain/deployments/filter.ts'
+import { type DeploymentOrder, deploymentCursor, orderSql } from '../../src/domain/deployments/order.ts'
+import { pageSql } from '../../src/domain/deployments/page.ts'
+import { windowDeployments } from '../../src/domain/deployments/read.ts'
+import { Prisma } from '../../src/generated/prisma/client.ts'
+import { type TestDomain, testDomain } from '../support/domain.ts'
+import { manyDeployments } from '../support/many.ts'
+
+let domain: TestDomain
+let ctx: RequestContext
+let filters: Record<string, DeploymentFilter>
+beforeAll(async () => {
+  domain = await testDomain()
+  ctx = await domain.tenant()
+  const { db, workspace } = ctx
+  const add = (computeId: string, lastSeenAt: Date) =>
+    db.listener.create({
+      data: { workspaceId: workspace.id, computeType: 'k8s', computeId, k8sNamespaces: [], lastSeenAt },
+    })
+  const [silent, heard] = [await add('silent', new Date(0)), await add('heard', new Date(Date.now() + 3_600_000))]
+  await manyDeployments(ctx, 2500)
+  // most serve, some of each kind do not; the oldest have a listener of their own
+  await db.$executeRaw`
+    UPDATE deployments SET claim_id = gen_random_uuid(), lease_holder = 'x', lease_expires_at = now() + interval '1 hour', health = '{"ready": 1}'
+    WHERE image_version <> '7'`
+  await db.$executeRaw`UPDATE deployments SET lease_expires_at = now() - interval '1 hour' WHERE image_version = '8' AND lease_holder IS NOT NULL`
+  await db.$executeRaw`UPDATE deployments SET health = '{"ready": 0}' WHERE image_version = '9'`
+  await db.$executeRaw`UPDATE deployments SET listener_id = ${silent.id}::uuid WHERE image_version = '10' AND created_at < now() - interval '1 day'`
+  await db.$executeRaw`UPDATE deployments SET listener_id = ${heard.id}::uuid WHERE image_version IN ('11', '12')`
+  const [rare, frequent] = await Promise.all(
+    ['rare', 'frequent'].map((value) => db.tag.create({ data: { workspaceId: workspace.id, key: 'team', value } })),
+  )
+  await db.$executeRaw`
+    INSERT INTO deployment_tags (deployment_id, tag_id)
+    SELECT id, ${frequent!.id}::uuid FROM deployments WHERE image_version < '3'
+    UNION ALL SELECT id, ${rare!.id}::uuid FROM deployments WHERE image_version = '1' AND created_at < now() - interval '30 hours'`
+  const oldest = await db.deployment.findFirstOrThrow({ orderBy: { createdAt: 'asc' } })
+  filters = {
+    none: {},
+    'a name that many have': { name_contains: 'AGENT-' },
+    'a part of one name': { name_contains: oldest.name.slice(8, 20) },
+    'two letters': { name_contains: 'a0' },
+    'a name of nobody': { name_contains: '%' },
+    'a name and more': { name_contains: 'a1', source: 'gitprovider', status: 'READY' },
+    serving: { serving: true },
+    'not serving': { serving: false },
+    'not serving, rare': { serving: false, image_version: '8' },
+    'serving, none': { serving: true, status: 'AWAITING_DELETE' },
+    unknown: { status: 'UNKNOWN' },
+    deleting: { status: 'AWAITING_DELETE' },
+    unused: { status: 'UNUSED' },
+    'rare tag': { tag_value_ids: [rare!.id] },
+    'frequent tag': { tag_value_ids: [frequent!.id] },
+    'both tags': { tag_value_ids: [rare!.id, frequent!.id], serving: false },
+    'no such tag': { tag_value_ids: [silent.id] },
+    failed: { latest_revision_status: ['BUILD_FAILED', 'QUEUED'] },
+    listener: { listener_id: heard.id },
+  }
+})
+afterAll(() => domain.close())
+
+async function pageBySql(filter: DeploymentFilter, order: DeploymentOrder, window: Window, backward: boolean) {
+  const { text, values } = Prisma.sql`
+    SELECT d.id FROM ${pageSql(ctx, filter, order, window, 21, backward)} ORDER BY ${orderSql(order, backward)}`
+  const { rows } = await domain.database.pool.query<{ id: string }>(text, values)
+  return backward ? rows.slice(0, 20).reverse() : rows.slice(0, 20)
+}
+
+for (const by of ['CREATED_AT', 'UPDATED_AT', 'NAME'] as const)
+  test(`by ${by}, forwards and backwards`, async () => {
+    for (const [name, filter] of Object.entries(filters))
+      for (const direction of ['asc', 'desc'] as const) {
+        const order = { by, direction }
+        const windows: Window[] = [{ first: 20 }, { last: 20 }]
+        const found = await windowDeployments(ctx, { first: 20 }, filter, order, { select: undefined } as never)
+        const last = found.rows.at(-1)
+        if (last) windows.push({ first: 20, after: deploymentCursor(order, last) })
+        for (const window of windows) {
+          const asked = await windowDeployments(ctx, window, filter, order, { select: { id: true } } as never)
+          const page = await pageBySql(filter, order, window, window.last !== undefined)
+          expect(page, `${name} ${direction}`).toEqual(asked.rows.map(({ id }) => ({ id })))
+        }
+      }
+  })
