@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { createClient } from 'graphql-ws'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
-import { lockKey } from '../../src/domain/idempotency/entries.ts'
+import { lockEntries } from '../../src/domain/idempotency/entries.ts'
 import { type Call, type TestApp, testApp } from '../support/app.ts'
 import { gitDeployment, imageDeployment, listener } from '../support/factories.ts'
 import { mutate } from './mutate.ts'
@@ -135,8 +135,8 @@ test('while the first is being worked on a repeat is told so at once, by the HTT
   const { id } = await gitDeployment(app)
   const key = randomUUID()
   const { workspace, actor } = await app.context(app.keys.admin)
-  await app.app.core.db.$transaction(async (sql) => {
-    await lockKey(sql, { workspaceId: workspace.id, subject: actor.subject, key })
+  await app.app.core.transact(async ({ query }) => {
+    await lockEntries(query, { workspaceId: workspace.id, subject: actor.subject, key }, '')
     const { status, headers, errors } = await update(id, 'a', key)
     expect([status, headers.get('retry-after')]).toEqual([409, '1'])
     expect(errors).toMatchObject([{ extensions: { code: 'IDEMPOTENCY_IN_FLIGHT', retryable: true, retryAfter: 1 } }])

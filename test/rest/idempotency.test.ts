@@ -1,7 +1,7 @@
 /** Idempotency-Key in REST (docs/api-rules.md#retries): a write that is repeated is answered as the first time, and done once. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { lockKey } from '../../src/domain/idempotency/entries.ts'
+import { lockEntries } from '../../src/domain/idempotency/entries.ts'
 import type { Answer } from '../support/app.ts'
 import { bodies, type CallOptions, type RestApp, restApp } from './support.ts'
 
@@ -156,8 +156,8 @@ test('while the first is being worked on a repeat is 409 at once, on its server 
   const next = randomUUID()
   const caller = await app.context(app.keys.admin)
   const of = { workspaceId: caller.workspace.id, subject: caller.actor.subject, key: next }
-  await other.core.db.$transaction(async (sql) => {
-    expect(await lockKey(sql, of)).toBe(true)
+  await other.core.transact(async ({ query }) => {
+    expect(await lockEntries(query, of, '')).toEqual([])
     expect((await update(id, next, ref('b'))).body.code).toBe('IDEMPOTENCY_IN_FLIGHT')
   })
   expect((await update(id, next, ref('b'))).status).toBe(200)

@@ -203,7 +203,7 @@ async function attempt<T>(core: Core, work: (tx: Tx) => Promise<T>, guard?: Guar
     /** channel and payload */
     const notices = new Set<string>()
     const hints: { deploymentId: string; revisionId: string | undefined }[] = []
-    await guard?.open(sql)
+    await guard?.open(query)
     const result = await work({
       sql,
       query,
@@ -221,7 +221,7 @@ async function attempt<T>(core: Core, work: (tx: Tx) => Promise<T>, guard?: Guar
         event.deploymentId === deploymentId && (revisionId === undefined || event.revisionId === revisionId)
       if (!events.some(isTold)) notices.add(`${CHANGE_CHANNEL} ${deploymentId}`)
     }
-    await guard?.close(sql)
+    await guard?.close(query)
     done = { result, appended: await appendEvents(query, events, [...notices]), ended }
     return done
   }

@@ -2,8 +2,8 @@
  * What verbs and transaction() know of a write that was sent with an Idempotency-Key (docs/api-rules.md#retries): it has a
  * guard, which sees to it that it is done once. The guard itself: domain/idempotency.
  */
-import type { Prisma } from '../../generated/prisma/client.ts'
 import type { RawInput } from '../core/parse.ts'
+import type { Query } from '../core/statement.ts'
 
 /** The outcome of a write, as it is stored. */
 export interface Entry {
@@ -29,11 +29,11 @@ export interface Guard {
   /** The outcome that is known before anything was done, or what forbids the call: for `parse`, which tells it when it is due. */
   readonly known: Pick<RawInput, 'refused' | 'instead'>
   /** First in the transaction. Throws Repeated; IDEMPOTENCY_IN_FLIGHT; ValidationError where the key is another request's. */
-  open(sql: Prisma.TransactionClient): Promise<void>
+  open(query: Query): Promise<void>
   /** What the verb will answer. Without it the verb answers nothing. */
   keep(result: unknown): void
   /** In the transaction, when everything else is written: stores the outcome. */
-  close(sql: Prisma.TransactionClient): Promise<void>
+  close(query: Query): Promise<void>
   /** It is committed: what else the call writes is not its business. */
   committed(): void
   /** What the verb answered then. */

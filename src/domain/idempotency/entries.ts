@@ -4,8 +4,9 @@
  */
 import { createHash } from 'node:crypto'
 import { Prisma } from '../../generated/prisma/client.ts'
-import type { Db, Sql } from '../context/context.ts'
+import type { Db } from '../context/context.ts'
 import type { Entry } from '../context/idempotency.ts'
+import type { Query } from '../core/statement.ts'
 import { toDeleteOrSkip } from '../rows/locks.ts'
 
 /** Hours for which a repeat is answered. */
@@ -24,52 +25,66 @@ export interface StoredEntry extends Entry {
 }
 
 /** The moment before which an entry was made that holds no more. */
-const EXPIRED = Prisma.sql`now() - make_interval(hours => ${HOURS}::int)`
+const EXPIRED = `now() - interval '${HOURS} hours'`
 
 /** By which the key is known in the memory of a server. */
 export const nameOf = ({ workspaceId, subject, key }: KeyOfCaller) => JSON.stringify([workspaceId, subject, key])
 
-/** What was stored under a key. `position`: only this one's answer is needed; those of the others are empty. */
-export function entriesOf(sql: Db | Sql, of: KeyOfCaller, position?: string): Promise<StoredEntry[]> {
-  const { workspaceId, subject, key } = of
-  const answer =
-    position === undefined
-      ? Prisma.sql`answer`
-      : Prisma.sql`CASE WHEN position = ${position} THEN answer ELSE '' END AS answer`
-  return sql.$queryRaw`
-    SELECT position, request_hash AS "requestHash", status, ${answer}, secret_set_id AS "secretSetId" FROM idempotency_entries
-    WHERE workspace_id = ${workspaceId}::uuid AND subject = ${subject} AND key = ${key} AND created_at > ${EXPIRED}`
+const ENTRIES = {
+  name: 'idempotency entries',
+  text: `
+    SELECT position, request_hash AS "requestHash", status, answer, secret_set_id AS "secretSetId" FROM idempotency_entries
+    WHERE workspace_id = $1::uuid AND subject = $2 AND key = $3 AND created_at > ${EXPIRED}`,
 }
 
-/** Whether this transaction may work under the key: nobody waits. Look for entries after it, in a statement of its own, which sees what was committed before. */
-export async function lockKey(sql: Sql, of: KeyOfCaller): Promise<boolean> {
+/** What was stored under a key. */
+export function entriesOf(query: Query, { workspaceId, subject, key }: KeyOfCaller): Promise<StoredEntry[]> {
+  return query(ENTRIES, [workspaceId, subject, key])
+}
+
+const LOCKED = {
+  name: 'idempotency entries locked',
+  text: `SELECT idempotency_entries_locked($1::bigint, $2::uuid, $3, $4, $5, interval '${HOURS} hours') AS entries`,
+}
+
+/**
+ * The same, once this transaction may work under the key; nobody waits. Of entries other than that at `position` the answers are
+ * empty. Null: somebody else is working under it. One statement, which sees what was committed before it had the lock.
+ */
+export async function lockEntries(query: Query, of: KeyOfCaller, position: string): Promise<StoredEntry[] | null> {
   const number = createHash('sha256').update(nameOf(of)).digest().readBigInt64BE()
-  const [row] = await sql.$queryRaw<
-    { locked: boolean }[]
-  >`SELECT pg_try_advisory_xact_lock(${number}::bigint) AS locked`
-  return row!.locked
+  const values = [String(number), of.workspaceId, of.subject, of.key, position]
+  const [row] = await query<{ entries: StoredEntry[] | null }>(LOCKED, values)
+  return row!.entries
 }
 
 /** Whether there are entries that hold no more. */
-export const EXPIRED_ENTRIES = Prisma.sql`SELECT 1 FROM idempotency_entries WHERE created_at <= ${EXPIRED}`
+export const EXPIRED_ENTRIES = Prisma.raw(`SELECT 1 FROM idempotency_entries WHERE created_at <= ${EXPIRED}`)
 
 /** Removes so many of them at most, and says how many those were. Who is replacing one keeps it. */
 export function removeExpired(db: Db, most: number): Promise<number> {
   return db.$executeRaw`
     DELETE FROM idempotency_entries WHERE ctid = ANY (ARRAY(
-      SELECT ctid FROM idempotency_entries WHERE created_at <= ${EXPIRED}
+      SELECT ctid FROM idempotency_entries WHERE created_at <= ${Prisma.raw(EXPIRED)}
       ORDER BY created_at LIMIT ${most} ${toDeleteOrSkip('idempotency_entries')}))`
 }
 
-/** The key has to be locked. One that holds no more is replaced. */
-export async function insertEntry(sql: Sql, of: KeyOfCaller, entry: StoredEntry): Promise<void> {
-  const { position, requestHash, status, answer, secretSetId } = entry
-  const inserted = await sql.$executeRaw`
+const INSERT = {
+  name: 'insert idempotency entry',
+  text: `
     INSERT INTO idempotency_entries (workspace_id, subject, key, position, request_hash, status, answer, secret_set_id)
-    VALUES (${of.workspaceId}::uuid, ${of.subject}, ${of.key}, ${position}, ${requestHash}, ${status}, ${answer}, ${secretSetId}::uuid)
+    VALUES ($1::uuid, $2, $3, $4, $5, $6, $7, $8::uuid)
     ON CONFLICT (workspace_id, subject, key, position) DO UPDATE
       SET request_hash = excluded.request_hash, status = excluded.status, answer = excluded.answer,
           secret_set_id = excluded.secret_set_id, created_at = excluded.created_at
-      WHERE idempotency_entries.created_at <= ${EXPIRED}`
-  if (inserted === 0) throw new Error('an outcome was stored under a key that was locked')
+      WHERE idempotency_entries.created_at <= ${EXPIRED}
+    RETURNING 1`,
+}
+
+/** The key has to be locked. One that holds no more is replaced. */
+export async function insertEntry(query: Query, of: KeyOfCaller, entry: StoredEntry): Promise<void> {
+  const { position, requestHash, status, answer, secretSetId } = entry
+  const { workspaceId, subject, key } = of
+  const values = [workspaceId, subject, key, position, requestHash, status, answer, secretSetId]
+  if ((await query(INSERT, values)).length === 0) throw new Error('an outcome was stored under a key that was locked')
 }

@@ -8,7 +8,7 @@ import { type Entry, type Guard, type Idempotency, Repeated } from '../context/i
 import { DomainError, ValidationError, type Violation } from '../core/errors.ts'
 import type { KeyRing } from '../core/keyring.ts'
 import type { RawInput } from '../core/parse.ts'
-import { entriesOf, insertEntry, type KeyOfCaller, lockKey, nameOf, type StoredEntry } from './entries.ts'
+import { entriesOf, insertEntry, type KeyOfCaller, lockEntries, nameOf, type StoredEntry } from './entries.ts'
 import { fingerprint, isOf } from './fingerprint.ts'
 import { readKey } from './key.ts'
 
@@ -77,7 +77,7 @@ export class KeyedRequest implements Idempotency {
 
   /** Takes the key, and looks up what was done under it: one statement. To be ended, whatever becomes of the request. */
   static async begin(ctx: RequestContext, options: KeyedRequestOptions): Promise<KeyedRequest> {
-    const { keysInUse, db, actor, workspace } = ctx
+    const { keysInUse, query, actor, workspace } = ctx
     const read = readKey(options.header)
     const of = { workspaceId: workspace.id, subject: actor.subject, key: 'key' in read ? read.key : '' }
     const none = { of, entries: [], release: () => {} }
@@ -87,7 +87,7 @@ export class KeyedRequest implements Idempotency {
     keysInUse.add(name)
     const release = () => keysInUse.delete(name)
     try {
-      return new KeyedRequest(ctx, options, { of, entries: await entriesOf(db, of), release })
+      return new KeyedRequest(ctx, options, { of, entries: await entriesOf(query, of), release })
     } catch (error) {
       release()
       throw error
@@ -143,11 +143,11 @@ export class KeyedRequest implements Idempotency {
     this.#asked.add(position)
     return {
       known: entry && !this.known.refused ? { instead: new Repeated(entry) } : this.known,
-      open: async (sql) => {
+      open: async (query) => {
         if (committed) return
         kept = null
-        if (!(await lockKey(sql, of))) throw inFlight()
-        const made = await entriesOf(sql, of, position)
+        const made = await lockEntries(query, of, position)
+        if (!made) throw inFlight()
         if (this.#areOthers(made)) throw new ValidationError([OTHER_REQUEST])
         const own = made.find((one) => one.position === position)
         if (own) throw new Repeated(own)
@@ -155,10 +155,10 @@ export class KeyedRequest implements Idempotency {
       keep: (result) => {
         kept = keeping.encode(result)
       },
-      close: async (sql) => {
+      close: async (query) => {
         if (committed) return
         const outcome = kept ?? keeping.encode(undefined)
-        await insertEntry(sql, of, { ...outcome, position, requestHash: this.#fingerprint })
+        await insertEntry(query, of, { ...outcome, position, requestHash: this.#fingerprint })
       },
       committed: () => {
         committed = true
