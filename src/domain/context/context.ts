@@ -36,7 +36,10 @@ export type { Query, Statement } from '../core/statement.ts'
 
 /** Of an open transaction. */
 interface Connection {
+  /** for what reads or locks: sent at once, in the order in which it is called */
   query: Query
+  /** for what writes: sent when the transaction is known to have begun */
+  write: Query
   /** Prisma in the same transaction */
   prisma(): Promise<Sql>
 }
@@ -188,7 +191,7 @@ const AGAIN: RetryOptions = {
 async function attempt<T>(core: Core, work: (tx: Tx) => Promise<T>, guard?: Guard): Promise<T> {
   let done: { result: T; appended: (AppendedEvent & TransactionIdentity)[]; ended: EndedStep[] } | null = null
   const open = async (connection: Connection) => {
-    const unit = new Unit(connection.query)
+    const unit = new Unit(connection.write)
     const query: Query = async (statement, values) => {
       await unit.flush()
       return connection.query(statement, values)
@@ -221,8 +224,8 @@ async function attempt<T>(core: Core, work: (tx: Tx) => Promise<T>, guard?: Guar
         event.deploymentId === deploymentId && (revisionId === undefined || event.revisionId === revisionId)
       if (!events.some(isTold)) notices.add(`${CHANGE_CHANNEL} ${deploymentId}`)
     }
-    await guard?.close(query)
-    done = { result, appended: await appendEvents(query, events, [...notices]), ended }
+    await guard?.close(connection.write)
+    done = { result, appended: await appendEvents(connection.write, events, [...notices]), ended }
     return done
   }
   const { result, appended, ended } = await core.transact(open).catch(async (error) => {

@@ -15,7 +15,6 @@ import { deploymentPath } from '../model/shapes.ts'
 import { interrupt } from '../rollouts/plan.ts'
 import { apply, look, reconcile, settle } from '../rollouts/reconcile.ts'
 import { deleted, notifyHolder } from '../rows/deployment.ts'
-import { factsOf } from '../rows/facts.ts'
 import { type LockedDeployment, lockEvenTornDown } from '../rows/locks.ts'
 import { deleteTracingProject } from '../workspaces/tracing-project.ts'
 
@@ -85,7 +84,7 @@ interface HowToDelete {
 
 async function deleteOne(ctx: RequestContext, id: string, how: HowToDelete): Promise<void> {
   if (how.force) requireForce(ctx)
-  await lockEvenTornDown(ctx, id, async (tx, deployment) => {
+  const work = async (tx: Tx, deployment: LockedDeployment) => {
     // a success too: the first answer may have got lost
     if (deployment.tornDownAt) return
     const alsoProject = how.deleteProject && deployment.tracingProjectId
@@ -95,13 +94,13 @@ async function deleteOne(ctx: RequestContext, id: string, how: HowToDelete): Pro
     const going = deployment.deletedAt ? deployment : await askForDeletion(ctx, tx, deployment)
     if (how.force) await drop(ctx, tx, going)
     else if (!deployment.deletedAt) await reconcile(ctx, tx, going)
-  })
+  }
+  // what was begun of it: it will be deleted when that is looked at
+  await lockEvenTornDown(ctx, id, work, { begun: true })
 }
 
 async function askForDeletion(ctx: RequestContext, tx: Tx, deployment: LockedDeployment): Promise<LockedDeployment> {
   const actor = actorOf(ctx.actor)
-  // also what looks at it next wants to know of it
-  await factsOf(tx, deployment, { begun: true })
   const before = await look(ctx, tx, deployment)
   await apply(ctx, tx, before, interrupt(before.state.open, explain('DEPLOYMENT_DELETED', {})), actor)
   const next = deleted(tx, deployment)

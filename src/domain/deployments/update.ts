@@ -56,12 +56,16 @@ async function change<T>(
   read: ReadBack<Written, T>,
 ): Promise<T> {
   const tarball = await inspectTarball(ctx, deploymentId, body.source_revision_config?.source_tarball_path)
-  return lockDeployment(ctx, deploymentId, async (tx, deployment) => {
+  const work = async (tx: Tx, deployment: LockedDeployment) => {
     requireMatch(ifMatch, 'Deployment', deploymentId, deployment)
     const revisionId = await merge(ctx, tx, deployment, body, tarball, revise)
     return read(tx, { deploymentId, revisionId })
-  })
+  }
+  return lockDeployment(ctx, deploymentId, work, FACTS)
 }
+
+/** What a PATCH needs to know, its answer included. */
+const FACTS = { shown: true }
 
 /** The triggers of docs/deployments.md#revisions-and-rollouts: a non-null member of these makes a revision, even if its value is the stored one. */
 function triggersRevision(body: UpdateBody): boolean {
@@ -77,7 +81,7 @@ async function merge(
   tarball: Tarball | null,
   revise: boolean,
 ): Promise<string | null> {
-  const { revisions, secretSet: set } = await factsOf(tx, deployment, { shown: true })
+  const { revisions, secretSet: set } = await factsOf(tx, deployment, FACTS)
   const base = baseOf(deployment, revisions, body)
   const config = body.source_config
   const stored = { deployment, base, secrets: set?.names ?? [] }

@@ -1,6 +1,7 @@
 /** Stops a revision at once (docs/deployments.md#revisions-and-rollouts). Its worker has to stop; the next step starts when it has. */
 import { z } from 'zod'
 import { actorOf, requireRole } from '../context/access.ts'
+import type { Tx } from '../context/context.ts'
 import { type Written, writeVerb } from '../context/read-back.ts'
 import { ConflictError, NotFoundError } from '../core/errors.ts'
 import { parse } from '../core/parse.ts'
@@ -8,7 +9,7 @@ import { explain } from '../model/explanation.ts'
 import { isTerminal } from '../model/lifecycle.ts'
 import { revisionPath } from '../model/shapes.ts'
 import { factsOf } from '../rows/facts.ts'
-import { lockDeployment, refuseDeleted } from '../rows/locks.ts'
+import { type LockedDeployment, lockDeployment, refuseDeleted } from '../rows/locks.ts'
 import { interrupt } from './plan.ts'
 import { look, settle } from './reconcile.ts'
 
@@ -21,8 +22,9 @@ export const interruptInput = z.object({ path: revisionPath })
 export const interruptRevision = writeVerb<Written>(async (ctx, raw, read) => {
   requireRole(ctx, 'deployer')
   const { path } = parse(interruptInput, raw)
-  return lockDeployment(ctx, path.deployment_id, async (tx, deployment) => {
-    const { revisions } = await factsOf(tx, deployment, { revisionId: path.revision_id })
+  const asked = { revisionId: path.revision_id }
+  const work = async (tx: Tx, deployment: LockedDeployment) => {
+    const { revisions } = await factsOf(tx, deployment, asked)
     const revision = revisions.find(({ id }) => id === path.revision_id)
     if (!revision) throw new NotFoundError('Revision', path.revision_id)
     refuseDeleted(deployment)
@@ -32,5 +34,6 @@ export const interruptRevision = writeVerb<Written>(async (ctx, raw, read) => {
     const actions = interrupt([revision], explain('INTERRUPTED_BY_PERSON', { subject }))
     await settle(ctx, tx, await look(ctx, tx, deployment), actions, actorOf(ctx.actor))
     return read(tx, { deploymentId: deployment.id, revisionId: revision.id })
-  })
+  }
+  return lockDeployment(ctx, path.deployment_id, work, asked)
 })

@@ -1,6 +1,7 @@
 /** Runs a given revision again and makes it active when it succeeds: this is the rollback (docs/deployments.md#revisions-and-rollouts). */
 import { z } from 'zod'
 import { actorOf, requireRole } from '../context/access.ts'
+import type { Tx } from '../context/context.ts'
 import { type Written, writeVerb } from '../context/read-back.ts'
 import { NotFoundError, NotRedeployableError } from '../core/errors.ts'
 import { parse } from '../core/parse.ts'
@@ -11,7 +12,7 @@ import { revisionPath } from '../model/shapes.ts'
 import { transition } from '../revisions/transition.ts'
 import { nextRollout } from '../rows/deployment.ts'
 import { factsOf } from '../rows/facts.ts'
-import { lockDeployment } from '../rows/locks.ts'
+import { type LockedDeployment, lockDeployment } from '../rows/locks.ts'
 import { reuseTarball } from '../sources/uploads/accept.ts'
 import { supersede } from './plan.ts'
 import { apply, look, settle } from './reconcile.ts'
@@ -22,8 +23,9 @@ export const redeployInput = z.object({ path: revisionPath })
 export const redeployRevision = writeVerb<Written>(async (ctx, raw, read) => {
   requireRole(ctx, 'deployer')
   const { path } = parse(redeployInput, raw)
-  return lockDeployment(ctx, path.deployment_id, async (tx, deployment) => {
-    const { revisions } = await factsOf(tx, deployment, { revisionId: path.revision_id, shown: true })
+  const asked = { revisionId: path.revision_id, shown: true }
+  const work = async (tx: Tx, deployment: LockedDeployment) => {
+    const { revisions } = await factsOf(tx, deployment, asked)
     const revision = revisions.find(({ id }) => id === path.revision_id)
     if (!revision) throw new NotFoundError('Revision', path.revision_id)
     requireMatch(raw.ifMatch, 'Deployment', deployment.id, deployment)
@@ -46,5 +48,6 @@ export const redeployRevision = writeVerb<Written>(async (ctx, raw, read) => {
     })
     await settle(ctx, tx, { deployment: next, state: { ...state, open: [...state.open, again] } })
     return read(tx, { deploymentId: deployment.id, revisionId: revision.id })
-  })
+  }
+  return lockDeployment(ctx, path.deployment_id, work, asked)
 })

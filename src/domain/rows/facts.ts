@@ -6,7 +6,6 @@ import type { Tx } from '../context/context.ts'
 import { fromJson } from '../context/tables.ts'
 import type { Facts, IntegrationFacts, ListenerFacts } from '../context/unit.ts'
 import { OPEN } from '../model/lifecycle.ts'
-import type { LockedDeployment } from './locks.ts'
 
 export interface Asked {
   /** a revision of it that is to be among them, if there is one */
@@ -43,9 +42,13 @@ const FACTS = {
 }
 
 /** One statement, or none where this transaction knows it. */
-export async function factsOf(tx: Tx, { id }: LockedDeployment, asked: Asked = {}): Promise<Facts> {
+export async function factsOf(tx: Tx, { id }: { id: string }, asked: Asked = {}): Promise<Facts> {
   const known = tx.unit.known.get(id)
-  if (known && has(known, asked)) return known
+  return known && has(known, asked) ? known : readFacts(tx, id, asked)
+}
+
+/** Reads them, for factsOf() to know. To be sent behind the statement that locks the deployment. */
+export async function readFacts(tx: Tx, id: string, asked: Asked): Promise<Facts> {
   const { revisionId = null, begun = false, shown = false } = asked
   const [row] = await tx.query<Row>(FACTS, [id, revisionId, begun, shown])
   const facts: Facts = {

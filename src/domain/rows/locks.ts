@@ -13,6 +13,7 @@ import { type RequestContext, type Tx, transaction } from '../context/context.ts
 import { fromSelected, selectColumns } from '../context/tables.ts'
 import type { ListenerFacts } from '../context/unit.ts'
 import { ClaimLostError, ConflictError, NotFoundError } from '../core/errors.ts'
+import { type Asked, readFacts } from './facts.ts'
 import { type HeldClaim, isHeldUnder, type Scope } from './lease.ts'
 
 declare const locked: unique symbol
@@ -64,19 +65,22 @@ type LockedWork<T> = (tx: Tx, deployment: LockedDeployment) => Promise<T>
 
 /**
  * Runs `work` in a transaction that begins with the lock of a deployment of the caller's workspace; its writers queue
- * before they take a connection. Throws NotFoundError; torn-down ones are gone.
+ * before they take a connection. `asked`: these facts are read with it (facts.ts). Throws NotFoundError; torn-down ones are gone.
  */
-export function lockDeployment<T>(ctx: RequestContext, id: string, work: LockedWork<T>): Promise<T> {
-  return lockEvenTornDown(ctx, id, async (tx, deployment) => {
+export function lockDeployment<T>(ctx: RequestContext, id: string, work: LockedWork<T>, asked?: Asked): Promise<T> {
+  const living: LockedWork<T> = async (tx, deployment) => {
     if (deployment.tornDownAt) throw new NotFoundError('Deployment', id)
     return work(tx, deployment)
-  })
+  }
+  return lockEvenTornDown(ctx, id, living, asked)
 }
 
 /** The same, also when it is torn down. */
-export function lockEvenTornDown<T>(ctx: RequestContext, id: string, work: LockedWork<T>): Promise<T> {
+export function lockEvenTornDown<T>(ctx: RequestContext, id: string, work: LockedWork<T>, asked?: Asked): Promise<T> {
   const lockThenWork = async (tx: Tx) => {
-    const deployment = await lock(tx, OWN, [id, ctx.workspace.id])
+    const locking = lock(tx, OWN, [id, ctx.workspace.id])
+    // sent with the lock, and carried out when it is held
+    const [deployment] = await Promise.all([locking, asked && readFacts(tx, id, asked)])
     if (!deployment) throw new NotFoundError('Deployment', id)
     return work(tx, deployment)
   }

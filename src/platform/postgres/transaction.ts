@@ -16,9 +16,12 @@ export interface Statement {
 /** Runs a statement past Prisma and answers its rows as `pg` reads them. Throws what `pg` throws (core/database-failure.ts). */
 export type Query = <Row>(statement: Statement, values: readonly unknown[]) => Promise<Row[]>
 
-/** A transaction that is open, on a connection of its own. */
+/** A transaction that is open, on a connection of its own. Statements are carried out in the order in which they are sent. */
 export interface OpenTransaction {
+  /** for what only reads or locks: it is sent without waiting for those before it, together with what is sent at the same moment */
   query: Query
+  /** for what writes: sent when the transaction is known to have begun */
+  write: Query
   /** Prisma in this transaction; made when it is first asked for */
   prisma(): Promise<Prisma.TransactionClient>
 }
@@ -40,11 +43,11 @@ export interface TransactOptions {
 
 export function transactOn({ pool, prisma, limit, isPooled }: TransactOptions): Transact {
   return async <T>(work: (open: OpenTransaction) => Promise<T>): Promise<T> => {
-    const client = await pool.connect()
+    const client: Pipelined = await pool.connect()
+    client.pipeline = true
     const transaction = new Transaction(client, prisma, limit, isPooled)
     let isLost = false
     try {
-      await client.query('BEGIN')
       const result = await work(transaction)
       await transaction.commit()
       return result
@@ -52,27 +55,46 @@ export function transactOn({ pool, prisma, limit, isPooled }: TransactOptions): 
       isLost = await transaction.rollback()
       throw error
     } finally {
+      client.pipeline = false
       client.release(isLost)
     }
   }
 }
 
+/** What `pg` does not declare: whether it sends a statement before those sent earlier are answered, and its socket. */
+type Pipelined = pg.PoolClient & {
+  pipeline?: boolean
+  connection?: { stream: { cork(): void; uncork(): void } }
+}
+
 class Transaction implements OpenTransaction {
-  readonly #client: pg.PoolClient
+  readonly #client: Pipelined
   readonly #prisma: PrismaClient
   readonly #isPooled: boolean
   readonly #endsAt: number
   #borrowed: { client: Promise<Prisma.TransactionClient>; end(): Promise<unknown> } | null = null
 
-  constructor(client: pg.PoolClient, prisma: PrismaClient, limit: number, isPooled: boolean) {
+  readonly #begun: Promise<unknown>
+
+  constructor(client: Pipelined, prisma: PrismaClient, limit: number, isPooled: boolean) {
     this.#client = client
     this.#prisma = prisma
     this.#isPooled = isPooled
     this.#endsAt = performance.now() + limit
+    this.#together()
+    this.#begun = client.query('BEGIN')
+    // it shows in what is sent behind it, too
+    this.#begun.catch(() => {})
+  }
+
+  readonly write: Query = async (statement, values) => {
+    await this.#begun
+    return this.query(statement, values)
   }
 
   readonly query = async <Row>({ name, text }: Statement, values: readonly unknown[]): Promise<Row[]> => {
     this.#requireTime()
+    this.#together()
     const { rows } = await this.#client.query({
       ...(this.#isPooled ? {} : { name }),
       text,
@@ -81,13 +103,15 @@ class Transaction implements OpenTransaction {
     return rows as Row[]
   }
 
-  prisma(): Promise<Prisma.TransactionClient> {
+  async prisma(): Promise<Prisma.TransactionClient> {
+    await this.#begun
     this.#borrowed ??= lend(this.#prisma, this.#client)
     return this.#borrowed.client
   }
 
   async commit(): Promise<void> {
     await this.#borrowed?.end()
+    await this.#begun
     this.#requireTime()
     const { command } = await this.#client.query('COMMIT')
     // so Postgres answers where a statement has failed and nobody minded
@@ -101,6 +125,14 @@ class Transaction implements OpenTransaction {
       () => false,
       () => true,
     )
+  }
+
+  /** What is sent until the process waits goes to Postgres as one: each write to a socket costs as much as all else of a statement. */
+  #together(): void {
+    const stream = this.#client.connection?.stream
+    if (!stream) return
+    stream.cork()
+    process.nextTick(() => stream.uncork())
   }
 
   /** In Postgres' words: a statement's time limit. */
