@@ -131,7 +131,7 @@ export const FOLDERS: readonly Row[] = [
   ['api/rest/examples', 'domain/core'],
   [
     'api/rest/operation',
-    'domain/core domain/context domain/idempotency api/auth api/limits api/realtime api/reuse api/sse api/rest/answers platform/log',
+    'domain/core domain/context domain/shown domain/idempotency api/auth api/limits api/realtime api/reuse api/sse api/rest/answers platform/log',
   ],
   ['api/rest/v1 api/rest/v2', 'domain/** api/realtime api/rest/answers api/rest/operation platform/log'],
   ['api/rest', 'domain/core domain/context api/auth api/limits api/realtime api/reuse api/sse api/rest/*'],

@@ -7,14 +7,17 @@ import { type Call, type TestApp, testApp } from '../support/app.ts'
 import { asAdmin, countStatements } from '../support/database.ts'
 import { gitDeployment, imageDeployment, listener } from '../support/factories.ts'
 
+/** What the server does by itself is to change nothing between two looks. */
+const QUIET = { SWEEP_SECONDS: '3600' }
+
 let app: TestApp
 /** another server, and one that makes each answer anew */
 let second: TestApp
 let fresh: TestApp
 beforeAll(async () => {
-  app = await testApp()
-  second = await testApp({ beside: app })
-  fresh = await testApp({ beside: app, settings: { REUSED_ANSWERS_MB: '0' } })
+  app = await testApp({ settings: QUIET })
+  second = await testApp({ beside: app, settings: QUIET })
+  fresh = await testApp({ beside: app, settings: { ...QUIET, REUSED_ANSWERS_MB: '0' } })
 })
 afterAll(async () => {
   await Promise.all([second?.close(), fresh?.close()])
@@ -22,9 +25,11 @@ afterAll(async () => {
 })
 
 const sql = (text: string) => asAdmin(app.databaseUrl, (client) => client.query(text))
-/** Of reads: that a key is looked up again in between, and that its use is noted, is another matter. */
+/** Those of reads: jobs have theirs, and keys are looked up now and then. */
 const statementsOf = async (on: TestApp, work: () => Promise<unknown>) =>
-  (await countStatements(on.app.database, work)).filter((text) => !text.includes('api_keys'))
+  (await countStatements(on.app.database, work)).filter(
+    (text) => /shown_versions|"public"/.test(text) && !text.includes('api_keys'),
+  )
 
 /** Asks until the answer is kept, on this server. */
 async function warm(on: TestApp, path: string, call: Call = {}) {
@@ -111,7 +116,9 @@ test('nobody is answered with what somebody else has asked for', async () => {
     (await app.rest('GET', path, { key: app.keys.organization, tenant: app.sibling.workspaceId })).body.resources,
   ).toEqual([])
   expect(await app.rest('GET', path, { key: null })).toMatchObject({ status: 401 })
-  expect(await statementsOf(app, () => app.rest('GET', path, { key: app.keys.deployer }))).not.toHaveLength(1)
+  expect((await statementsOf(app, () => app.rest('GET', path, { key: app.keys.deployer }))).at(-1)).toMatch(
+    /FROM .*deployments/,
+  )
 })
 
 test('what is wrong with a request is told whatever was answered before', async () => {
@@ -163,7 +170,7 @@ test('a filter by what is derived from the clock is asked each time', async () =
   const ids = async () => (await app.rest('GET', path)).body.resources.map((one: { id: string }) => one.id)
   await warm(app, path)
   expect(await ids()).toContain(id)
-  expect(await statementsOf(app, ids)).not.toHaveLength(1)
+  expect((await statementsOf(app, ids)).at(-1)).toMatch(/FROM .*deployments/)
 })
 
 test('whatever is written in between, an answer is always the one that is made anew', async () => {

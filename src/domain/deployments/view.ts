@@ -6,7 +6,8 @@ import { CONDITION_FIELDS } from '../deployment-status/condition.ts'
 import type { RevisionStatus } from '../model/rows.ts'
 import { setWithoutValues } from '../secrets/secret-set.ts'
 import { type Key, type Raw, Rows } from '../selection/rows.ts'
-import { PlannedRead } from '../selection/statement.ts'
+import { PlannedRead, versionOf } from '../selection/statement.ts'
+import { readAt } from '../shown/read-at.ts'
 import { oneOf, pageOf } from './calls.ts'
 import type { DeploymentFilter } from './filter.ts'
 
@@ -91,7 +92,8 @@ function readingFor({ actor }: RequestContext, waits = false): Reading {
 /** One deployment. Throws NotFoundError. */
 export async function readView(ctx: RequestContext, id: string): Promise<DeploymentView> {
   const reading = readingFor(ctx)
-  return reading.view(await readRow(ctx, reading, id))
+  const row = await readRow(ctx, reading, id)
+  return readAt([reading.view(row)], versionOf([row]))[0]!
 }
 
 export async function readWaitingView(ctx: RequestContext, id: string): Promise<WaitingView> {
@@ -114,5 +116,6 @@ export async function readViews(
   page: { limit: number; offset: number },
 ): Promise<DeploymentView[]> {
   const { selection, view } = readingFor(ctx)
-  return (await selection.read(ctx, pageOf(ctx, filter, page))).map(view)
+  const rows = await selection.read(ctx, pageOf(ctx, filter, page))
+  return readAt(rows.map(view), versionOf(rows))
 }

@@ -13,7 +13,8 @@ import { type Total, totalsOf } from '../core/total.ts'
 import { isTerminal } from '../model/lifecycle.ts'
 import { deploymentPath, offsetQuery, revisionFilter, revisionPath } from '../model/shapes.ts'
 import { type Raw, Rows } from '../selection/rows.ts'
-import { PlannedRead } from '../selection/statement.ts'
+import { PlannedRead, versionOf } from '../selection/statement.ts'
+import { readAt } from '../shown/read-at.ts'
 import { liveOwner, WITH_OWNER } from './owner.ts'
 
 export const getRevisionInput = z.object({
@@ -57,7 +58,8 @@ const whole = new PlannedRead(rows)
 /** Revisions `d` of deployments `o`, whole, as one statement that is planned once. */
 async function revisionRows(ctx: RequestContext, tail: Prisma.Sql): Promise<Revision[]> {
   const workspaceId = ctx.workspace.id
-  return (await whole.read(ctx, { from: WITH_OWNER, tail, workspaceId, variables: {} })).map(asRevision)
+  const found = await whole.read(ctx, { from: WITH_OWNER, tail, workspaceId, variables: {} })
+  return readAt(found.map(asRevision), versionOf(found))
 }
 
 /** What a write has left of the revision that it made or moved, in its transaction, with the selection's own part. */

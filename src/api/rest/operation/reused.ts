@@ -5,6 +5,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
 import type { RequestContext } from '../../../domain/context/context.ts'
+import { versionReadAt } from '../../../domain/shown/read-at.ts'
 import type { Made, Reuse } from '../../reuse/reuse.ts'
 import { type Conditions, noneMatch, represent, sendTagged } from './conditional.ts'
 
@@ -64,11 +65,14 @@ export async function answerReusing(
       const bytes = hasSecrets?.(body, ctx) ? null : alone(value.body)
       return { value: { body: bytes, tag: value.tag }, bytes: BESIDE + (bytes?.length ?? 0) }
     }
-    return { value, keep, version: null, showsHeard, holdsUntil: holds?.(body, now) ?? null }
+    return { value, keep, version: versionReadAt(firstOf(body)), showsHeard, holdsUntil: holds?.(body, now) ?? null }
   }
   const fits = ({ body, tag }: Kept) => body !== null || !noneMatch(ifNoneMatch, tag)
   return sendTagged(reply, await reuse.answer(ctx, `${operationId} ${url}`, make, fits), ifNoneMatch)
 }
+
+/** Of a page its first row knows what it was read at. */
+const firstOf = (body: unknown): object => (body as { resources?: object[] }).resources?.[0] ?? (body as object)
 
 /** The bytes, and no others: small ones share their memory with others, all of which would be kept with them. */
 function alone(bytes: Buffer): Buffer {
