@@ -7,6 +7,7 @@ import { createStorage } from '../adapters/storage/create-storage.ts'
 import { keeperLives } from '../dataplane/runtimes/process/os/keepers.ts'
 import type { Core, DomainSettings } from '../domain/context/context.ts'
 import { createWorkspaceQueue, createWriteQueue } from '../domain/context/write-queue.ts'
+import { createGather } from '../platform/async/gather.ts'
 import { createInFlight } from '../platform/async/in-flight.ts'
 import { type Config, ConfigError } from '../platform/config/config.ts'
 import { connectDatabase, type Database } from '../platform/postgres/client.ts'
@@ -63,6 +64,7 @@ export async function createCore(config: Config, log: Logger, clock?: () => Date
       query: database.query,
       transact: database.transact,
       renew: database.renew,
+      gather: createGather(),
       deploymentQueue: createWriteQueue(),
       workspaceQueue: createWorkspaceQueue(config.DATABASE_POOL),
       keysInUse: new Set(),

@@ -16,6 +16,7 @@ import { KeyRing } from '../../src/domain/core/keyring.ts'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
 import type { ControlPlane } from '../../src/domain/protocol/protocol.ts'
 import type { Plan, Role } from '../../src/generated/prisma/enums.ts'
+import { createGather } from '../../src/platform/async/gather.ts'
 import { createInFlight } from '../../src/platform/async/in-flight.ts'
 import { readConfig } from '../../src/platform/config/config.ts'
 import { connectDatabase, type Database } from '../../src/platform/postgres/client.ts'
@@ -52,6 +53,7 @@ export async function testDomain(settings: Partial<DomainSettings> = {}): Promis
     query: database.query,
     transact: database.transact,
     renew: database.renew,
+    gather: createGather(),
     deploymentQueue: createWriteQueue(),
     workspaceQueue: createWorkspaceQueue(10),
     keysInUse: new Set(),

@@ -5,15 +5,14 @@
 
 import { lookUntil } from '../../platform/async/look-until.ts'
 import type { Core } from '../context/context.ts'
-import { transaction } from '../context/context.ts'
 import { ClaimLostError } from '../core/errors.ts'
-import type { Claim, ClaimRequest } from '../protocol/protocol.ts'
+import type { Assignment, Claim, ClaimRequest } from '../protocol/protocol.ts'
 import { freeToLease, leaseFree } from '../rows/deployment.ts'
-import type { Scope } from '../rows/lease.ts'
-import { lockClaimed } from '../rows/locks.ts'
+import type { HeldClaim, Scope } from '../rows/lease.ts'
 import { assign } from './assignment.ts'
+import { forHeld, type HeldWork } from './for-held.ts'
 import { listenerSeen, triesOfReturning } from './liveness.ts'
-import { release } from './release.ts'
+import { RELEASE } from './release.ts'
 
 interface Leased {
   id: string
@@ -58,50 +57,45 @@ export async function claim(
 }
 
 /** These claims never reached their holder: they are free again at once, and no try is counted. */
-export async function giveBack(core: Core, scope: Scope, claims: readonly { claimId: string; token: string }[]) {
-  for (const one of claims) {
-    await release(core, scope, one).catch((error) => {
-      if (!(error instanceof ClaimLostError))
-        core.log.error(
-          { err: error, claimId: one.claimId },
-          'a claim could not be given back; its lease has to run out',
-        )
-    })
+export async function giveBack(core: Core, scope: Scope, claims: readonly HeldClaim[]): Promise<void> {
+  const outcomes = await forHeld(core, scope, claims, RELEASE)
+  for (const [i, outcome] of outcomes.entries()) {
+    if (outcome && 'error' in outcome && !(outcome.error instanceof ClaimLostError))
+      core.log.error(
+        { err: outcome.error, claimId: claims[i]!.claimId },
+        'a claim could not be given back; its lease has to run out',
+      )
   }
 }
 
 async function handOut(
   core: Core,
   scope: Scope,
-  leased: Leased[],
+  leased: readonly Leased[],
   leaseSeconds: number,
   signal: AbortSignal | undefined,
 ): Promise<Claim[]> {
-  const claims: Claim[] = []
-  for (const { id, workspaceId, name, k8sNamespace, provisioned, claimId, token } of leased) {
-    if (signal?.aborted) break
-    const lease = { claimId, token: String(token) }
-    try {
-      const assignment = await transaction(core, async (tx) => assign(core, tx, await lockClaimed(tx, scope, lease)))
-      claims.push({
-        ...lease,
-        deployment: { id, workspaceId, name, k8sNamespace, provisioned },
-        leaseSeconds,
-        ...assignment,
-      })
-    } catch (error) {
-      // the others have been leased, too: they must get to their holder. This one is free again when its lease is over
-      if (!(error instanceof ClaimLostError))
-        core.log.error({ err: error, deploymentId: id }, 'a deployment could not be handed to a worker')
-    }
+  const leases = leased.map(({ claimId, token }) => ({ claimId, token: String(token) }))
+  const work: HeldWork<HeldClaim, Assignment> = {
+    assigns: true,
+    record: (tx, held) => assign(core, tx, held, held.deployment),
   }
-  if (!signal?.aborted) return claims
-  await giveBack(
-    core,
-    scope,
-    leased.map(({ claimId, token }) => ({ claimId, token: String(token) })),
-  )
-  return []
+  const outcomes = await forHeld(core, scope, leases, work, () => signal?.aborted === true)
+  if (signal?.aborted) {
+    await giveBack(core, scope, leases)
+    return []
+  }
+  return leased.flatMap(({ id, workspaceId, name, k8sNamespace, provisioned }, i): Claim[] => {
+    const outcome = outcomes[i]!
+    if ('answer' in outcome) {
+      const deployment = { id, workspaceId, name, k8sNamespace, provisioned }
+      return [{ ...leases[i]!, deployment, leaseSeconds, ...outcome.answer }]
+    }
+    // the others have been leased, too: they must get to their holder. This one is free again when its lease is over
+    if (!(outcome.error instanceof ClaimLostError))
+      core.log.error({ err: outcome.error, deploymentId: id }, 'a deployment could not be handed to a worker')
+    return []
+  })
 }
 
 function lease(core: Core, scope: Scope, { holder, max, leaseSeconds, version }: ClaimRequest): Promise<Leased[]> {

@@ -4,73 +4,94 @@
  * a build.
  */
 import type { Step } from '../../generated/prisma/client.ts'
-import { type Core, type Tx, transaction } from '../context/context.ts'
+import type { Core, Tx } from '../context/context.ts'
 import { rejectIfAny, type Violation } from '../core/errors.ts'
 import { violation } from '../core/parse.ts'
 import { holderOf } from '../model/event-actor.ts'
 import { asReported } from '../model/explanation.ts'
 import { FAILED_STEP } from '../model/reasons.ts'
 import type { Assignment, CompleteAnswer, CompleteRequest } from '../protocol/protocol.ts'
-import { keepArtifact, loseArtifact } from '../rollouts/artifacts.ts'
 import { type Action, fail, isExhausted, late, type State, succeed } from '../rollouts/plan.ts'
 import { look, settle } from '../rollouts/reconcile.ts'
 import { noLongerBusy } from '../rows/deployment.ts'
 import type { Scope } from '../rows/lease.ts'
-import { type LockedDeployment, lockClaimed } from '../rows/locks.ts'
+import type { LockedDeployment } from '../rows/locks.ts'
+import { keepArtifact, loseArtifact, pruneArtifacts } from './artifacts.ts'
 import { assign } from './assignment.ts'
+import { answerOf, forHeld, type HeldWork } from './for-held.ts'
+import type { Held } from './held.ts'
 import { withTriesBack } from './liveness.ts'
 
-/** Throws ClaimLostError, and ValidationError for what this kind of step has to bring. Said twice (a lost answer), the second is answered like the first. */
-export async function complete(core: Core, scope: Scope, request: CompleteRequest): Promise<CompleteAnswer> {
-  const work = async (tx: Tx) => {
-    const locked = await lockClaimed(tx, scope, request)
-    const step = await tx.sql.step.findFirst({ where: { id: request.stepId, deploymentId: locked.id } })
-    if (step) rejectIfAny(await reportViolations(tx, step, request))
-    const { recorded, deployment } = await report(core, tx, locked, step, request)
-    return { recorded, assignment: deployment.tornDownAt ? nothing(deployment) : await assign(core, tx, deployment) }
+/**
+ * Throws ClaimLostError, and ValidationError for what this kind of step has to bring. Said twice (a lost answer), the second is
+ * answered like the first. What comes while others of the same scope are being recorded is recorded together.
+ */
+export function complete(core: Core, scope: Scope, request: CompleteRequest): Promise<CompleteAnswer> {
+  const record = (requests: readonly CompleteRequest[]) => forHeld(core, scope, requests, recording(core))
+  const one = async () => {
+    if (core.gather) return answerOf(await core.gather(`complete ${scope.listenerId}`, request, record))
+    return answerOf((await record([request]))[0])
   }
-  return withTriesBack(core, scope, request, () => transaction(core, work))
+  return withTriesBack(core, scope, request, one)
+}
+
+function recording(core: Core): HeldWork<CompleteRequest, CompleteAnswer> {
+  return {
+    assigns: true,
+    ask: ({ stepId, outcome, artifactLost }) => ({ stepId, artifactLost: artifactLost && outcome !== 'succeeded' }),
+    check(held, request) {
+      if (held.asked) rejectIfAny(reportViolations(held.deployment, held.asked, request))
+    },
+    async record(tx, held, request) {
+      const { recorded, deployment, gone } = await report(core, tx, held, request)
+      const assignment = deployment.tornDownAt
+        ? nothing(deployment)
+        : await assign(core, tx, held, deployment, new Set(gone))
+      return { recorded, assignment }
+    },
+  }
 }
 
 interface Reported {
   recorded: boolean
   deployment: LockedDeployment
+  /** artifacts that are no more */
+  gone?: readonly string[]
 }
 
-async function report(
-  core: Core,
-  tx: Tx,
-  locked: LockedDeployment,
-  step: Step | null,
-  request: CompleteRequest,
-): Promise<Reported> {
+async function report(core: Core, tx: Tx, held: Held, request: CompleteRequest): Promise<Reported> {
+  const { deployment: locked, asked: step } = held
   // said again because the answer got lost, it may have been taken anew meanwhile
   const current = request.tries === undefined || request.tries === step?.tries
   const working = locked.busyStepId === request.stepId && current
-  const built = step?.kind === 'BUILD' ? step.revisionId : null
-  const deployment = working ? await noLongerBusy(tx, locked, built, request.repoCommitSha ?? null) : locked
+  const deployment = working ? noLongerBusy(tx, locked) : locked
+  if (working) pinCommit(tx, held, request)
   if (step?.finishedAt) return { recorded: step.finishedBy === BigInt(request.token), deployment }
-  return step && working ? record(core, tx, deployment, step, request) : { recorded: false, deployment }
+  return step && working ? record(core, tx, held, deployment, step, request) : { recorded: false, deployment }
+}
+
+/**
+ * The commit of a build is kept however that ended, also when its outcome does not count: a revision pins what it is made
+ * of, and so do those that have taken its source over. Once it has one it keeps it.
+ */
+function pinCommit(tx: Tx, { asked, siblings }: Held, { repoCommitSha }: CompleteRequest): void {
+  if (asked?.kind !== 'BUILD' || !repoCommitSha) return
+  for (const id of siblings) tx.unit.update('revision', id, { repoCommitSha })
 }
 
 /** What has to be checked of a report once its step is known. */
-async function reportViolations(
-  tx: Tx,
-  step: Step,
+function reportViolations(
+  { source }: LockedDeployment,
+  { kind }: Step,
   { outcome, artifact, repoCommitSha }: CompleteRequest,
-): Promise<Violation[]> {
-  if (step.kind !== 'BUILD' || outcome !== 'succeeded') return []
+): Violation[] {
+  if (kind !== 'BUILD' || outcome !== 'succeeded') return []
   const missing = (field: string) => violation(field, 'Required for a BUILD that succeeded.', 'missing')
   return [
     ...(artifact ? [] : [missing('artifact')]),
-    ...(repoCommitSha || !(await isOfGit(tx, step)) ? [] : [missing('repo_commit_sha')]),
+    // the other sources have no commits
+    ...(repoCommitSha || source !== 'gitprovider' ? [] : [missing('repo_commit_sha')]),
   ]
-}
-
-/** Whether its source has commits at all. */
-async function isOfGit(tx: Tx, step: Step): Promise<boolean> {
-  const { source } = await tx.sql.revision.findUniqueOrThrow({ where: { id: step.revisionId! } })
-  return source === 'gitprovider'
 }
 
 const nothing = ({ generation }: LockedDeployment): Assignment => ({
@@ -85,25 +106,28 @@ const nothing = ({ generation }: LockedDeployment): Assignment => ({
 async function record(
   core: Core,
   tx: Tx,
+  held: Held,
   deployment: LockedDeployment,
   step: Step,
   request: CompleteRequest,
 ): Promise<Reported> {
   const { outcome, artifact, artifactLost, message } = request
   if (outcome === 'stopped' && !(message && isExhausted(step))) return { recorded: false, deployment }
-  const [row] = await tx.sql.$queryRaw<
-    { late: boolean }[]
-  >`SELECT deadline_at < now() AS late FROM steps WHERE id = ${step.id}::uuid`
-  const isLate = row?.late === true
+  const isLate = step.deadlineAt !== null && step.deadlineAt < held.begunAt
+  const gone: string[] = []
   if (step.revisionId && !isLate) {
-    if (outcome !== 'succeeded' && artifactLost) await loseArtifact(tx, deployment.id, step.revisionId)
-    if (outcome === 'succeeded' && step.kind === 'BUILD') await keepArtifact(tx, step.revisionId, artifact ?? null)
+    if (outcome !== 'succeeded' && artifactLost && step.kind !== 'BUILD')
+      gone.push(...loseArtifact(tx, held, step.revisionId))
+    if (outcome === 'succeeded' && step.kind === 'BUILD') keepArtifact(tx, held, step.revisionId, artifact ?? null)
   }
   const situation = await look(core, tx, deployment)
   const actions = isLate ? fail(situation.state, late(step.kind)) : reported(situation.state, step, request)
   // what the clock has decided is not the holder's doing
   const actor = isLate ? undefined : holderOf(deployment.listenerId)
-  return { recorded: !isLate, deployment: await settle(core, tx, situation, actions, actor) }
+  const settled = await settle(core, tx, situation, actions, actor)
+  const deployed = actions.find((action) => action.do === 'deployed')
+  if (deployed) gone.push(...pruneArtifacts(tx, held, deployed.revisionId))
+  return { recorded: !isLate, deployment: settled, gone }
 }
 
 /** What comes of the holder's word. */

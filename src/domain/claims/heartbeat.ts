@@ -6,15 +6,16 @@ import { Prisma } from '../../generated/prisma/client.ts'
 import { lookUntil } from '../../platform/async/look-until.ts'
 import { within } from '../../platform/async/time-limit.ts'
 import { CHANGE_CHANNEL } from '../context/changes.ts'
-import { type Core, type Tx, transaction } from '../context/context.ts'
+import type { Core } from '../context/context.ts'
 import { databaseFailure } from '../core/database-failure.ts'
 import { ClaimLostError } from '../core/errors.ts'
 import { MAX_MESSAGE } from '../model/explanation.ts'
 import type { Assignment, HeartbeatAnswer, HeartbeatItem, HeartbeatRequest } from '../protocol/protocol.ts'
 import { hintOfRenewal, leaseEnd, renewHeld } from '../rows/deployment.ts'
 import { isHeld, type Scope, STEP_IS_DUE } from '../rows/lease.ts'
-import { lockClaimed, toChangeOrSkip } from '../rows/locks.ts'
+import { toChangeOrSkip } from '../rows/locks.ts'
 import { assign } from './assignment.ts'
+import { forHeld, type HeldWork } from './for-held.ts'
 import { giveTriesBack, listenerSeen } from './liveness.ts'
 
 /** A claim whose holder is not up to date. */
@@ -76,30 +77,28 @@ async function answerAll(
   { claims, leaseSeconds }: HeartbeatRequest,
   changed: Changed[],
 ): Promise<Map<string, HeartbeatAnswer> | null> {
-  const answers = new Map<string, HeartbeatAnswer>()
-  const items = new Map(claims.map((item) => [item.claimId, item]))
+  const answers = new Map(changed.filter(({ lost }) => lost).map(({ claimId }) => [claimId, lostClaim(claimId)]))
+  const asked = new Map(claims.map((item) => [item.claimId, item]))
+  const news = [...new Set(changed.map(({ claimId }) => claimId))].filter((id) => !answers.has(id))
   // the holder must learn in good time that its leases were renewed
   const until = performance.now() + (leaseSeconds * 1000) / 8
-  for (const { claimId, lost } of changed) {
-    if (!lost && performance.now() > until) continue
-    const one = lost ? lostClaim(claimId) : await answer(core, scope, items.get(claimId)!)
-    if (one.lost || one.assignment) answers.set(claimId, one)
+  const over = () => performance.now() > until
+  const work: HeldWork<HeartbeatItem, Assignment> = {
+    assigns: true,
+    record: (tx, held) => assign(core, tx, held, held.deployment),
+  }
+  const items = news.map((id) => asked.get(id)!)
+  const outcomes = await forHeld(core, scope, items, work, over)
+  for (const [i, { claimId }] of items.entries()) {
+    const outcome = outcomes[i]
+    if (!outcome) continue
+    if ('answer' in outcome) answers.set(claimId, { claimId, lost: false, assignment: outcome.answer })
+    else if (outcome.error instanceof ClaimLostError) answers.set(claimId, lostClaim(claimId))
+    // it keeps what it has; its fault must not cost the others their leases
+    else if (databaseFailure(outcome.error) === null)
+      core.log.error({ err: outcome.error, claimId }, 'a claim could not be answered with its new assignment')
   }
   return answers.size > 0 ? answers : null
-}
-
-async function answer(core: Core, scope: Scope, item: HeartbeatItem): Promise<HeartbeatAnswer> {
-  try {
-    const work = async (tx: Tx) => assign(core, tx, await lockClaimed(tx, scope, item))
-    const assignment: Assignment = await transaction(core, work)
-    return { claimId: item.claimId, lost: false, assignment }
-  } catch (error) {
-    if (error instanceof ClaimLostError) return lostClaim(item.claimId)
-    // it keeps what it has; its fault must not cost the others their leases
-    if (databaseFailure(error) === null)
-      core.log.error({ err: error, claimId: item.claimId }, 'a claim could not be answered with its new assignment')
-    return unchanged(item.claimId)
-  }
 }
 
 /**

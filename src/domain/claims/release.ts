@@ -1,19 +1,26 @@
 /** Gives leases back, so that somebody else can take them at once. */
-import { type Core, type Tx, transaction } from '../context/context.ts'
+import { type Core, transaction } from '../context/context.ts'
 import { untakeStep } from '../rollouts/steps.ts'
 import { released, releasedAll } from '../rows/deployment.ts'
 import type { HeldClaim, Scope } from '../rows/lease.ts'
-import { lockClaimed } from '../rows/locks.ts'
+import { answerOf, forHeld, type HeldWork } from './for-held.ts'
+import { knownOf } from './held.ts'
 import { withTriesBack } from './liveness.ts'
 
 /** A holder lets go in good order: the try of a step under way is not counted. Throws ClaimLostError. */
 export async function release(core: Core, scope: Scope, claim: HeldClaim): Promise<void> {
-  const work = async (tx: Tx) => {
-    const deployment = await lockClaimed(tx, scope, claim)
-    if (deployment.busyStepId) await untakeStep(tx, deployment.busyStepId, claim.claimId)
+  const work = async () => answerOf((await forHeld(core, scope, [claim], RELEASE))[0])
+  await withTriesBack(core, scope, claim, work)
+}
+
+/** Of each of these. */
+export const RELEASE: HeldWork<HeldClaim, void> = {
+  assigns: false,
+  async record(tx, { deployment }, { claimId }) {
+    const busyWith = knownOf(tx, deployment).steps.find(({ id }) => id === deployment.busyStepId)
+    if (busyWith) untakeStep(tx, busyWith, claimId)
     released(tx, deployment)
-  }
-  await withTriesBack(core, scope, claim, () => transaction(core, work))
+  },
 }
 
 /** A holder that is known to be dead (its process is gone from this machine): nobody has to wait for its leases. The tries count. */

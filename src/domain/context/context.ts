@@ -4,6 +4,7 @@
  */
 import type { Prisma, PrismaClient } from '../../generated/prisma/client.ts'
 import type { Plan } from '../../generated/prisma/enums.ts'
+import type { Gather } from '../../platform/async/gather.ts'
 import type { InFlight } from '../../platform/async/in-flight.ts'
 import type { Notifier } from '../../platform/async/notifier.ts'
 import { backoff, type RetryOptions, retry } from '../../platform/async/retry.ts'
@@ -72,6 +73,8 @@ export interface Core {
   transact: Transact
   /** renews leases: on connections of their own, which nothing else may use */
   renew<Row>(statement: Prisma.Sql): Promise<Row[]>
+  /** does together what may share a transaction; absent: each by itself */
+  gather?: Gather
   /** for writers of one deployment */
   deploymentQueue: WriteQueue
   /** for writers of one workspace, so that they leave connections to others */

@@ -13,7 +13,6 @@ import { explainWait, transition } from '../revisions/transition.ts'
 import * as row from '../rows/deployment.ts'
 import { factsOf } from '../rows/facts.ts'
 import type { LockedDeployment } from '../rows/locks.ts'
-import { pruneArtifacts } from './artifacts.ts'
 import { type Action, after, plan, type Rule, type State, waits } from './plan.ts'
 import { closeStep, openStep } from './steps.ts'
 
@@ -112,7 +111,6 @@ async function perform(
     case 'deployed': {
       transition(tx, workspaceId, revisionOf(state, action.revisionId), { to: 'DEPLOYED', actor })
       const active = row.deployed(tx, deployment, action.revisionId, action.report)
-      await pruneArtifacts(tx, deploymentId)
       return { deployment: active, state: next }
     }
     case 'teardown failed': {

@@ -51,31 +51,29 @@ export function closeStep(
   tx.ended({ kind, outcome, seconds: ms === null ? null : Math.max(0, ms / 1000) })
 }
 
-/** A step with the seconds that are left of its time, by the database's clock; null: nobody has taken it yet. */
-export type DueStep = Step & { secondsLeft: number | null }
-
-/** The open step, unless its back-off is still running. */
-export async function dueStep(tx: Tx, deploymentId: string): Promise<DueStep | null> {
-  const [row] = await tx.sql.$queryRaw<{ id: string; left: number | null }[]>`
-    SELECT id, extract(epoch FROM deadline_at - clock_timestamp())::float8 AS left FROM steps
-    WHERE deployment_id = ${deploymentId}::uuid AND finished_at IS NULL AND (not_before IS NULL OR not_before <= now())`
-  return row ? { ...(await tx.sql.step.findUniqueOrThrow({ where: { id: row.id } })), secondsLeft: row.left } : null
-}
-
-/** Begins a try under a claim: the first one starts the deadline. Times are the database's. */
-export async function takeStep(core: Core, tx: Tx, step: Step, claimId: string | null): Promise<DueStep> {
-  const minutes = core.settings.deadlineMinutes[step.kind]
-  const [row] = await tx.sql.$queryRaw<{ left: number }[]>`
-    UPDATE steps SET tries = tries + 1, taken_by = array_append(array_remove(taken_by, ${claimId}::uuid), ${claimId}::uuid),
-           first_taken_at = coalesce(first_taken_at, now()),
-           deadline_at = coalesce(deadline_at, now() + make_interval(secs => ${minutes * 60}::float8))
-    WHERE id = ${step.id}::uuid RETURNING extract(epoch FROM deadline_at - clock_timestamp())::float8 AS left`
-  return { ...(await tx.sql.step.findUniqueOrThrow({ where: { id: step.id } })), secondsLeft: row!.left }
+/** Begins a try under a claim: the first one starts the deadline. */
+export function takeStep(core: Core, tx: Tx, step: Step, claimId: string): Step {
+  const now = tx.now()
+  const limit = core.settings.deadlineMinutes[step.kind] * 60_000
+  const taken = {
+    tries: step.tries + 1,
+    takenBy: [...withoutClaim(step, claimId), claimId],
+    firstTakenAt: step.firstTakenAt ?? now,
+    deadlineAt: step.deadlineAt ?? new Date(now.getTime() + limit),
+  }
+  tx.unit.update('step', step.id, taken)
+  return { ...step, ...taken }
 }
 
 /** A try that does not count: its holder lets go of it in good order. */
-export async function untakeStep(tx: Tx, id: string, claimId: string): Promise<void> {
-  await tx.sql.$executeRaw`
-    UPDATE steps SET tries = greatest(tries - 1, tries_given_back), taken_by = array_remove(taken_by, ${claimId}::uuid)
-    WHERE id = ${id}::uuid AND finished_at IS NULL`
+export function untakeStep(tx: Tx, step: Step, claimId: string): void {
+  if (step.finishedAt !== null) return
+  tx.unit.update('step', step.id, {
+    tries: Math.max(step.tries - 1, step.triesGivenBack),
+    takenBy: withoutClaim(step, claimId),
+  })
 }
+
+/** Of a step that an older server has opened it is null. */
+const withoutClaim = ({ takenBy }: Step, claimId: string) =>
+  ((takenBy as string[] | null) ?? []).filter((id) => id !== claimId)

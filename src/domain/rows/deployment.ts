@@ -115,24 +115,9 @@ export function busyWith(tx: Tx, deployment: LockedDeployment, stepId: string): 
   return write(tx, deployment, { busyStepId: stepId, generation: deployment.generation + 1 })
 }
 
-/**
- * Nobody works on a step of it any more. `built`: the revision that this was a build of. The commit of a build is kept
- * however that ended, also when its outcome does not count: a revision pins what it is made of, and so do those that
- * have taken its source over. Once it has one it keeps it. One statement.
- */
-export async function noLongerBusy(
-  tx: Tx,
-  deployment: LockedDeployment,
-  built: string | null,
-  commit: string | null,
-): Promise<LockedDeployment> {
-  await tx.sql.$executeRaw`
-    WITH pinned AS (
-      UPDATE revisions r SET repo_commit_sha = ${commit} FROM revisions b
-      WHERE b.id = ${built}::uuid AND r.deployment_id = b.deployment_id AND r.repo_commit_sha IS NULL
-        AND (r.id = b.id OR r.based_on_id = coalesce(b.based_on_id, b.id)) AND ${commit}::text IS NOT NULL)
-    UPDATE deployments SET busy_step_id = NULL WHERE id = ${deployment.id}::uuid`
-  return { ...deployment, busyStepId: null }
+/** Nobody works on a step of it any more. */
+export function noLongerBusy(tx: Tx, deployment: LockedDeployment): LockedDeployment {
+  return deployment.busyStepId === null ? deployment : write(tx, deployment, { busyStepId: null })
 }
 
 export function provisioned(tx: Tx, deployment: LockedDeployment): LockedDeployment {

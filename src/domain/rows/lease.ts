@@ -31,6 +31,11 @@ export function isHeld(scope: Scope, claimId: Prisma.Sql, token: Prisma.Sql): Pr
     d.claim_id = ${claimId} AND d.lease_token = ${token} AND ${LEASE_HOLDS} AND d.torn_down_at IS NULL AND ${ofScope(scope)}`
 }
 
+/** The same in a statement with a text of its own: `listenerId` is a value that may be null, for the built-in worker. */
+export const isHeldText = (claimId: string, token: string, listenerId: string): string => `
+    d.claim_id = ${claimId} AND d.lease_token = ${token} AND ${LEASE_HOLDS.sql} AND d.torn_down_at IS NULL
+    AND CASE WHEN ${listenerId} IS NULL THEN d.listener_id IS NULL ELSE d.listener_id = ${listenerId} END`
+
 /** The same, for one claim. */
 export function isHeldUnder(scope: Scope, { claimId, token }: HeldClaim): Prisma.Sql {
   return isHeld(scope, Prisma.sql`${claimId}::uuid`, Prisma.sql`${token}::numeric`)

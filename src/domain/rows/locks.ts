@@ -14,7 +14,7 @@ import { fromSelected, selectColumns } from '../context/tables.ts'
 import type { ListenerFacts } from '../context/unit.ts'
 import { ClaimLostError, ConflictError, NotFoundError } from '../core/errors.ts'
 import { type Asked, readFacts } from './facts.ts'
-import { type HeldClaim, isHeldUnder, type Scope } from './lease.ts'
+import { type HeldClaim, isHeldText, type Scope } from './lease.ts'
 
 declare const locked: unique symbol
 
@@ -103,16 +103,51 @@ export async function lockThenRead<T extends Deployment>(
   return (await read(id)) as (Omit<T, keyof Deployment> & LockedDeployment) | null
 }
 
+const CLAIMED: LockBy = {
+  name: 'lock claimed deployment',
+  where: isHeldText('$1::uuid', '$2::numeric', '$3::uuid'),
+}
+
 /** Locks the claim's deployment. Throws ClaimLostError when the lease is over, the token is old or it is not of this scope. */
-export async function lockClaimed(tx: Tx, scope: Scope, claim: HeldClaim): Promise<LockedDeployment> {
-  const { listenerId } = scope
-  const by = {
-    name: listenerId === null ? 'lock claimed' : 'lock claimed of listener',
-    where: isHeldUnder(scope, claim).text,
-  }
-  const deployment = await lock(tx, by, isHeldUnder(scope, claim).values)
+export async function lockClaimed(
+  tx: Tx,
+  { listenerId }: Scope,
+  { claimId, token }: HeldClaim,
+): Promise<LockedDeployment> {
+  const deployment = await lock(tx, CLAIMED, [claimId, token, listenerId])
   if (!deployment) throw new ClaimLostError()
   return deployment
+}
+
+/** ms that a transaction about many deployments waits for any lock, so that none of them waits for long for what is another's */
+const WAIT_OF_MANY = 500
+
+/** $1: claims · $2: tokens · $3: the listener, or null for the built-in worker · $4: ms */
+const LOCK_CLAIMED = {
+  name: 'lock claimed deployments',
+  text: `
+    SELECT ${selectColumns('deployment', 'd')} FROM set_config('lock_timeout', $4, true) AS limited,
+      unnest($1::uuid[], $2::numeric[]) AS a (claim_id, token) JOIN deployments d ON ${isHeldText('a.claim_id', 'a.token', '$3::uuid')}
+    ORDER BY d.id ${toChangeOrSkip('d').sql}`,
+}
+
+/**
+ * Locks those deployments of these claims that nobody else has locked, in order; answers by claim. What is not among them is
+ * either locked or lost. From then on the transaction waits for no lock for long.
+ */
+export async function lockFreeOfClaims(
+  tx: Tx,
+  { listenerId }: Scope,
+  claims: readonly HeldClaim[],
+): Promise<Map<string, LockedDeployment>> {
+  const values = [
+    claims.map(({ claimId }) => claimId),
+    claims.map(({ token }) => token),
+    listenerId,
+    String(WAIT_OF_MANY),
+  ]
+  const rows = await tx.query<Deployment>(LOCK_CLAIMED, values)
+  return new Map(rows.map((row) => [row.claimId!, fromSelected('deployment', row) as LockedDeployment]))
 }
 
 /** Throws ConflictError for a deployment that is being deleted: nothing may be written to it any more. */

@@ -1,0 +1,144 @@
+/**
+ * Does something with many deployments for their holders, in one transaction: a fixed number of statements, however many they
+ * are. Whatever stands in the way of one of them (somebody has locked its row, a fault of its own) keeps no other from
+ * what is due to it: it is done by itself, and only then it has failed.
+ */
+import { type Core, type Tx, transaction } from '../context/context.ts'
+import { databaseFailure } from '../core/database-failure.ts'
+import { ClaimLostError } from '../core/errors.ts'
+import type { HeldClaim, Scope } from '../rows/lease.ts'
+import { type LockedDeployment, lockClaimed, lockFreeOfClaims } from '../rows/locks.ts'
+import { type Asked, type Held, readHeld } from './held.ts'
+
+/** What is done with each. */
+export interface HeldWork<Item extends HeldClaim, Answer> {
+  /** the holder is answered with its assignment: so it needs secrets, and nobody has to wake it for its news */
+  assigns: boolean
+  /** what of it has to be read, beside what always is */
+  ask?(item: Item): Omit<Asked, 'deployment'>
+  /** Throws what forbids it: nothing is recorded yet. */
+  check?(held: Held, item: Item): void
+  /** Records. Sends no statement. */
+  record(tx: Tx, held: Held, item: Item): Promise<Answer>
+}
+
+export type Outcome<Answer> = { answer: Answer } | { error: unknown }
+
+/** In one transaction; more are done in several. */
+const MOST = 100
+
+/** Outcomes in the order of the items. `over`: asked before each transaction; what is left then is not done, and undefined. */
+export async function forHeld<Item extends HeldClaim, Answer>(
+  core: Core,
+  scope: Scope,
+  items: readonly Item[],
+  work: HeldWork<Item, Answer>,
+  over: () => boolean = () => false,
+): Promise<(Outcome<Answer> | undefined)[]> {
+  const outcomes = new Map<Item, Outcome<Answer>>()
+  for (const part of partsOf(items)) {
+    if (over()) break
+    if (part.length > 1) await together(core, scope, part, work, outcomes)
+    for (const item of part) {
+      if (outcomes.has(item)) continue
+      if (over()) break
+      outcomes.set(item, await alone(core, scope, item, work))
+    }
+  }
+  return items.map((item) => outcomes.get(item))
+}
+
+/** What is said twice of one claim is done one after the other. */
+function partsOf<Item extends HeldClaim>(items: readonly Item[]): Item[][] {
+  const parts: Item[][] = []
+  for (const item of items) {
+    const part = parts.find((one) => one.length < MOST && one.every(({ claimId }) => claimId !== item.claimId))
+    if (part) part.push(item)
+    else parts.push([item])
+  }
+  return parts
+}
+
+/** Waits for no row of a deployment. Says nothing of those that have to be done by themselves. */
+async function together<Item extends HeldClaim, Answer>(
+  core: Core,
+  scope: Scope,
+  items: readonly Item[],
+  work: HeldWork<Item, Answer>,
+  outcomes: Map<Item, Outcome<Answer>>,
+): Promise<void> {
+  try {
+    const done = await transaction(core, async (tx) => {
+      const locked = await lockFreeOfClaims(tx, scope, items)
+      const held = items.filter(({ claimId }) => locked.has(claimId))
+      return recordAll(
+        core,
+        tx,
+        held.map((item) => ({ item, deployment: locked.get(item.claimId)! })),
+        work,
+      )
+    })
+    for (const [item, outcome] of done) outcomes.set(item, outcome)
+  } catch (error) {
+    // then it is not the fault of one of them
+    if (databaseFailure(error) === 'lost') for (const item of items) outcomes.set(item, { error })
+  }
+}
+
+async function alone<Item extends HeldClaim, Answer>(
+  core: Core,
+  scope: Scope,
+  item: Item,
+  work: HeldWork<Item, Answer>,
+): Promise<Outcome<Answer>> {
+  try {
+    const done = await transaction(core, async (tx) =>
+      recordAll(core, tx, [{ item, deployment: await lockClaimed(tx, scope, item) }], work),
+    )
+    return done.get(item)!
+  } catch (error) {
+    return { error }
+  }
+}
+
+async function recordAll<Item extends HeldClaim, Answer>(
+  core: Core,
+  tx: Tx,
+  locked: readonly { item: Item; deployment: LockedDeployment }[],
+  work: HeldWork<Item, Answer>,
+): Promise<Map<Item, Outcome<Answer>>> {
+  const outcomes = new Map<Item, Outcome<Answer>>()
+  if (locked.length === 0) return outcomes
+  const readings = await readHeld(
+    tx,
+    work.assigns ? core.keyring : null,
+    locked.map(({ item, deployment }) => ({ deployment, ...work.ask?.(item) })),
+  )
+  const own: Tx = work.assigns ? { ...tx, wakeWorkers: () => {} } : tx
+  for (const { item, deployment } of locked) {
+    const reading = readings.get(deployment.id)!
+    const refused = 'error' in reading ? reading : refusal(work, reading.held, item)
+    outcomes.set(item, refused ?? { answer: await work.record(own, (reading as { held: Held }).held, item) })
+  }
+  return outcomes
+}
+
+function refusal<Item extends HeldClaim, Answer>(
+  { check }: HeldWork<Item, Answer>,
+  held: Held,
+  item: Item,
+): { error: unknown } | null {
+  try {
+    check?.(held, item)
+    return null
+  } catch (error) {
+    return { error }
+  }
+}
+
+/** What it came to; throws the error. */
+export function answerOf<Answer>(outcome: Outcome<Answer> | undefined): Answer {
+  if (!outcome) throw new ClaimLostError()
+  if ('error' in outcome) throw outcome.error
+  return outcome.answer
+}

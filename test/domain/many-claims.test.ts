@@ -1,0 +1,255 @@
+/**
+ * Claims, reports and news of many deployments at once: what they ask of Postgres, as exact numbers that do not depend on how
+ * many they are; and that whatever stands in the way of one of them keeps no other from what is due to it.
+ */
+import pg from 'pg'
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
+import { claim } from '../../src/domain/claims/claim.ts'
+import { localControlPlane } from '../../src/domain/claims/control-plane.ts'
+import type { Core, RequestContext } from '../../src/domain/context/context.ts'
+import { createDeployment } from '../../src/domain/deployments/create.ts'
+import { updateDeployment } from '../../src/domain/deployments/update.ts'
+import type { Claim, Step } from '../../src/domain/protocol/protocol.ts'
+import { countStatements } from '../support/database.ts'
+import { gitBody, gitDeployment, type TestDomain, testDomain } from '../support/domain.ts'
+import { settle, succeed, successOf, workOff } from '../support/holder.ts'
+
+let domain: TestDomain
+let ctx: RequestContext
+beforeAll(async () => {
+  domain = await testDomain()
+  ctx = await domain.tenant()
+})
+afterAll(() => domain.close())
+// nothing is left of the test before
+beforeEach(() => domain.core.db.$executeRaw`UPDATE deployments SET torn_down_at = now() WHERE torn_down_at IS NULL`)
+
+const count = async (work: () => Promise<unknown>) => (await countStatements(domain.database, work)).length
+const make = (many: number) => Promise.all(Array.from({ length: many }, () => gitDeployment(ctx)))
+const claimAll = (max = 100) => domain.plane.claim({ holder: 'holder', max, leaseSeconds: 60 })
+const stepOf = (id: string) => domain.core.db.step.findFirstOrThrow({ where: { deploymentId: id, finishedAt: null } })
+const report = (held: Claim, step: Step) => ({
+  claimId: held.claimId,
+  token: held.token,
+  stepId: step.id,
+  tries: step.tries,
+  outcome: 'succeeded' as const,
+  ...successOf(step),
+})
+
+/** Somebody holds the rows of this deployment until the end of the test, or the call of what is returned. */
+async function lockRow(id: string): Promise<() => Promise<void>> {
+  const other = new pg.Client(domain.url)
+  await other.connect()
+  onTestFinished(() => other.end())
+  await other.query('BEGIN')
+  await other.query('SELECT 1 FROM deployments WHERE id = $1 FOR UPDATE', [id])
+  return async () => {
+    await other.query('COMMIT')
+  }
+}
+
+test.each([1, 10, 100])('a claim of %i deployments is four statements', async (many) => {
+  await make(many)
+  let claims: Claim[] = []
+  // lease; in one transaction: lock, read, write. Nothing of PROVISION is an event
+  const counted = await count(async () => {
+    claims = await claimAll()
+  })
+  expect(claims).toHaveLength(many)
+  expect(claims.every(({ step }) => step?.kind === 'PROVISION' && step.tries === 1)).toBe(true)
+  expect(counted).toBe(4)
+})
+
+test('what a claim of many begins is one statement more, for all of its events', async () => {
+  const ids = await make(20)
+  const held = await claimAll()
+  await Promise.all(held.map((one) => workOff(domain.plane, one)))
+  for (const one of held) await domain.plane.release(one)
+  for (const id of ids)
+    await updateDeployment(ctx, { path: { deployment_id: id }, body: { source_revision_config: { repo_ref: 'next' } } })
+  let claims: Claim[] = []
+  const counted = await count(async () => {
+    claims = await claimAll()
+  })
+  expect(claims.map(({ step }) => step?.kind)).toEqual(Array(20).fill('BUILD'))
+  expect(await domain.core.db.event.count({ where: { toStatus: 'BUILDING', deploymentId: { in: ids } } })).toBe(40)
+  expect(counted).toBe(5)
+})
+
+test('each step is four statements from its report to the next one: lock, read, write, events', async () => {
+  const [id] = await make(1)
+  const [held] = await claimAll()
+  const counted: Record<string, number> = {}
+  for (let step: Step | null = held!.step; step; ) {
+    const now: Step = step
+    counted[now.kind] = await count(async () => {
+      step = (await succeed(domain.plane, held!, now)).assignment.step
+    })
+  }
+  expect(counted).toEqual({ PROVISION: 4, BUILD: 4, DEPLOY: 4 })
+  // what failed, and what is said twice
+  await updateDeployment(ctx, { path: { deployment_id: id }, body: { source_revision_config: { repo_ref: 'next' } } })
+  const [news] = await domain.plane.heartbeat({
+    leaseSeconds: 60,
+    claims: [{ claimId: held!.claimId, token: held!.token }],
+  })
+  const failed = { ...report(held!, news!.assignment!.step!), outcome: 'failed' as const, message: 'No.' }
+  expect(await count(() => domain.plane.complete(failed))).toBe(4)
+  expect(await count(() => domain.plane.complete(failed))).toBe(2)
+  expect(await count(() => domain.plane.release(held!))).toBe(4)
+})
+
+test('reports that come at once are recorded together', async () => {
+  await make(20)
+  const claims = await claimAll()
+  let answers: Awaited<ReturnType<typeof succeed>>[] = []
+  const counted = await count(async () => {
+    answers = await Promise.all(claims.map((held) => succeed(domain.plane, held, held.step!)))
+  })
+  expect(answers.every(({ recorded, assignment }) => recorded && assignment.step?.kind === 'BUILD')).toBe(true)
+  // the first one begins at once, the others share the next transaction
+  expect(counted).toBeLessThanOrEqual(3 * 4)
+})
+
+test('a report that is said twice at once is recorded once, and both are answered', async () => {
+  await make(3)
+  const claims = await claimAll()
+  const twice = [...claims, ...claims]
+  const answers = await Promise.all(twice.map((held) => succeed(domain.plane, held, held.step!)))
+  expect(answers.every(({ recorded, assignment }) => recorded && assignment.step?.tries === 1)).toBe(true)
+  for (const held of claims)
+    expect(
+      await domain.core.db.event.count({
+        where: { deploymentId: held.deployment.id, type: 'deployment.provisioned' },
+      }),
+    ).toBe(1)
+})
+
+test('of reports that come at once, one that is wrong is refused by itself', async () => {
+  await make(4)
+  const claims = await claimAll()
+  const answers = await Promise.all(claims.map((held) => succeed(domain.plane, held, held.step!)))
+  const [bad, stale, ...good] = claims.map((held, i) => report(held, answers[i]!.assignment.step!))
+  const settled = await Promise.allSettled([
+    ...good.map((one) => domain.plane.complete(one)),
+    domain.plane.complete({ ...bad!, artifact: undefined }),
+    domain.plane.complete({ ...stale!, token: '999' }),
+  ])
+  expect(settled).toMatchObject([
+    { status: 'fulfilled', value: { recorded: true } },
+    { status: 'fulfilled', value: { recorded: true } },
+    { status: 'rejected', reason: { code: 'VALIDATION_FAILED' } },
+    { status: 'rejected', reason: { code: 'CLAIM_LOST' } },
+  ])
+})
+
+test('news of thirty claims are answered in three statements', async () => {
+  await make(30)
+  const claims = await claimAll()
+  await Promise.all(claims.map((held) => workOff(domain.plane, held)))
+  await domain.core.db.deployment.updateMany({ where: { tornDownAt: null }, data: { generation: { increment: 1 } } })
+  const items = claims.map(({ claimId, token }) => ({ claimId, token, generation: 1 }))
+  let answers: Awaited<ReturnType<typeof domain.plane.heartbeat>> = []
+  const counted = await count(async () => {
+    answers = await domain.plane.heartbeat({ leaseSeconds: 60, claims: items })
+  })
+  expect(answers.every(({ assignment }) => assignment?.run)).toBe(true)
+  // the renewal; lock and read: there is nothing to write
+  expect(counted).toBe(3)
+})
+
+test('two holders that claim at once have different deployments, and all of them', async () => {
+  const ids = await make(40)
+  const scope = { listenerId: null }
+  const both = await Promise.all(
+    ['a', 'b'].map((holder) => claim(domain.core, scope, { holder, max: 20, leaseSeconds: 60 })),
+  )
+  expect(both.map((claims) => claims.length)).toEqual([20, 20])
+  expect(new Set(both.flat().map(({ deployment }) => deployment.id))).toEqual(new Set(ids))
+})
+
+test('a deployment that somebody has locked is claimed by itself when it is free, and the others get through', async () => {
+  const ids = await make(5)
+  // somebody is there between the lease and the hand-out
+  let free: (() => Promise<void>) | null = null
+  const core: Core = {
+    ...domain.core,
+    async transact(work) {
+      free ??= await lockRow(ids[2]!)
+      return domain.core.transact(work)
+    },
+  }
+  const claiming = claim(core, { listenerId: null }, { holder: 'holder', max: 100, leaseSeconds: 60 })
+  const taken = () => domain.core.db.step.count({ where: { deploymentId: { in: ids }, tries: 1 } })
+  await expect.poll(taken, { timeout: 20_000 }).toBe(4)
+  await free!()
+  const claims = await claiming
+  expect(claims.map(({ deployment }) => deployment.id).sort()).toEqual([...ids].sort())
+  expect(claims.every(({ step }) => step?.tries === 1)).toBe(true)
+})
+
+test('a report about a deployment that somebody has locked waits by itself, and the others are recorded', async () => {
+  const ids = await make(5)
+  const claims = await claimAll()
+  const free = await lockRow(ids[2]!)
+  const reports = claims.map((held) => succeed(domain.plane, held, held.step!))
+  const done = () => domain.core.db.deployment.count({ where: { id: { in: ids }, provisionedAt: { not: null } } })
+  await expect.poll(done, { timeout: 20_000 }).toBe(4)
+  await free()
+  expect((await Promise.all(reports)).every(({ recorded }) => recorded)).toBe(true)
+})
+
+test('a fault of one deployment keeps no other of the claim from its holder', async () => {
+  const ids = await make(5)
+  const [broken] = ids
+  // whatever is written of its step fails
+  await domain.core.db.$executeRawUnsafe(`
+    ALTER TABLE steps ADD CONSTRAINT broken CHECK (deployment_id <> '${broken}' OR tries = 0) NOT VALID`)
+  onTestFinished(async () => {
+    await domain.core.db.$executeRaw`ALTER TABLE steps DROP CONSTRAINT broken`
+  })
+  const claims = await claimAll()
+  expect(claims.map(({ deployment }) => deployment.id).sort()).toEqual(ids.slice(1).sort())
+  expect(claims.every(({ step }) => step?.tries === 1)).toBe(true)
+  expect(await stepOf(broken!)).toMatchObject({ tries: 0 })
+})
+
+test('secrets that can’t be opened keep one deployment from its holder, and nobody else', async () => {
+  const body = await gitBody(ctx, 'sealed')
+  const { deploymentId: sealed } = await createDeployment(ctx, {
+    body: { ...body, secrets: [{ name: 'TOKEN', value: 'value' }] },
+  })
+  const ids = await make(3)
+  await domain.core.db.secretSet.updateMany({ where: { deploymentId: sealed }, data: { keyId: 'newer' } })
+  const counted = await count(async () => {
+    const claims = await claimAll()
+    expect(claims.map(({ deployment }) => deployment.id).sort()).toEqual([...ids].sort())
+  })
+  expect(counted).toBe(4)
+  // nothing was begun for it
+  expect(await stepOf(sealed)).toMatchObject({ tries: 0 })
+  // and whoever holds it can let it go
+  const { claimId, leaseToken } = await domain.core.db.deployment.findUniqueOrThrow({ where: { id: sealed } })
+  await domain.plane.release({ claimId: claimId!, token: String(leaseToken) })
+  expect(await domain.core.db.deployment.findUniqueOrThrow({ where: { id: sealed } })).toMatchObject({ claimId: null })
+})
+
+test('a step that an older server has opened, without a list of its claims, is taken and given back', async () => {
+  const [id] = await make(1)
+  await domain.core.db.$executeRaw`UPDATE steps SET taken_by = NULL WHERE deployment_id = ${id}::uuid`
+  const [held] = await claimAll()
+  expect(await stepOf(id!)).toMatchObject({ tries: 1, takenBy: [held!.claimId] })
+  await domain.plane.release(held!)
+  expect(await stepOf(id!)).toMatchObject({ tries: 0, takenBy: [] })
+})
+
+test('without anybody to share with, each call is done by itself', async () => {
+  await make(3)
+  const plane = localControlPlane({ ...domain.core, gather: undefined })
+  const claims = await plane.claim({ holder: 'alone', max: 3, leaseSeconds: 60 })
+  const answers = await Promise.all(claims.map((held) => succeed(plane, held, held.step!)))
+  expect(answers.every(({ recorded }) => recorded)).toBe(true)
+  for (const held of claims) await plane.release(held)
+  await settle(domain.plane)
+})
