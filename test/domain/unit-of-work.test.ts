@@ -1,9 +1,11 @@
 /** What a transaction records goes to Postgres together, once, and before anybody reads (domain/context/unit.ts). */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { encode } from '../../src/api/rest/answers/answer.ts'
+import { deployment as answer } from '../../src/api/rest/answers/deployment.ts'
 import { type RequestContext, type Tx, transaction } from '../../src/domain/context/context.ts'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
-import { getDeployment } from '../../src/domain/deployments/read.ts'
+import { type DeploymentView, getDeployment } from '../../src/domain/deployments/read.ts'
 import { updateDeployment } from '../../src/domain/deployments/update.ts'
 import { readWritten } from '../../src/domain/deployments/written.ts'
 import { transition } from '../../src/domain/revisions/transition.ts'
@@ -86,6 +88,29 @@ test('what was read under the lock is read once, and anew after Prisma was asked
   // the lock, what is known, what was recorded, the write by hand, what is known anew
   expect(sent).toHaveLength(5)
   expect((await stored()).latestRevision).toMatchObject({ status: 'CREATING', artifact: null })
+})
+
+test('what is read behind the lock is what was committed while the lock was waited for', async () => {
+  const other = await gitDeployment(ctx)
+  const isWaiting = async () =>
+    (
+      await ctx.db.$queryRaw<
+        unknown[]
+      >`SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`
+    ).length > 0
+  const { waiting } = await ctx.db.$transaction(async (sql) => {
+    await sql.$queryRaw`SELECT 1 FROM deployments WHERE id = ${other}::uuid FOR UPDATE`
+    const look = async (tx: Tx, deployment: LockedDeployment) => ({ deployment, facts: await factsOf(tx, deployment) })
+    const waiting = lockDeployment(ctx, other, look, {})
+    await expect.poll(isWaiting).toBe(true)
+    await sql.deployment.update({ where: { id: other }, data: { customUrl: 'https://meanwhile.example.com' } })
+    await sql.revision.updateMany({ where: { deploymentId: other }, data: { status: 'QUEUED' } })
+    return { waiting }
+  })
+  expect(await waiting).toMatchObject({
+    deployment: { customUrl: 'https://meanwhile.example.com' },
+    facts: { revisions: [{ status: 'QUEUED' }] },
+  })
 })
 
 test('where somebody else has moved a revision first, nothing of the transaction is written', async () => {
@@ -184,7 +209,10 @@ test('the answer of a write is what a read gives right after it', async () => {
     secrets: [],
   }
   const made = await createDeployment(ctx, { body: image }, readWritten)
-  expect(made.deployment).toEqual(await getDeployment(ctx, { path: { deployment_id: made.deployment.id } }))
+  const text = (own: RequestContext, view: DeploymentView) => JSON.stringify(encode(answer, view, own))
+  const read = async (own: RequestContext, of: string) =>
+    text(own, await getDeployment(own, { path: { deployment_id: of } }))
+  expect(text(ctx, made.deployment)).toBe(await read(ctx, made.deployment.id))
   const ofGit = { source_revision_config: { repo_ref: 'next' } }
   const ofImage = { secret_references: [{ name: 'A', secret_name: 'zz', secret_key: 'b' }] }
   const ofAll = [{ source_config: { resource_spec: { max_scale: 3, min_scale: 2 } } }, {}]
@@ -197,6 +225,6 @@ test('the answer of a write is what a read gives right after it', async () => {
     ] as const) {
       const path = { deployment_id }
       const { deployment } = await updateDeployment(own, { path, body }, readWritten)
-      expect(deployment).toEqual(await getDeployment(own, { path }))
+      expect(text(own, deployment)).toBe(await read(own, deployment_id))
     }
 })
