@@ -18,7 +18,7 @@ export default defineConfig({
   resolve: { alias: [{ find: /^graphql$/, replacement: 'graphql/index.js' }] },
   test: {
     include: ['test/**/*.test.ts'],
-    exclude: ['test/fixtures/**'],
+    exclude: ['test/fixtures/**', '**/node_modules/**'],
     globalSetup: ['test/support/global-setup.ts'],
     sequence: { sequencer: SlowFirst },
     // processes, not threads: tests start children and send signals

@@ -76,9 +76,9 @@ export function headings(page = ''): Set<string> {
 
 /** Files of one folder, at any depth. */
 const below = (folder: string): string[] =>
-  (readdirSync(path.join(ROOT, folder), { recursive: true }) as string[]).map((name) =>
-    path.posix.join(folder, name.replaceAll('\\', '/')),
-  )
+  (readdirSync(path.join(ROOT, folder), { recursive: true }) as string[])
+    .map((name) => path.posix.join(folder, name.replaceAll('\\', '/')))
+    .filter((name) => !name.includes('/node_modules/'))
 
 const read = (names: string[], which: RegExp): Texts =>
   new Map(

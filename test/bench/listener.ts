@@ -11,7 +11,7 @@ import { buildApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/platform/config/config.ts'
 import { openTestCluster } from '../support/kubernetes/cluster.ts'
 import { run } from '../support/process.ts'
-import { caller, say } from './support.ts'
+import { caller, say } from './others/support.ts'
 
 const AT_ONCE = Number(process.env.BENCH_AT_ONCE ?? 200)
 const HELD = Number(process.env.BENCH_HELD ?? 1_000)

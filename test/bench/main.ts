@@ -4,57 +4,102 @@
  */
 import { parseArgs } from 'node:util'
 import type { Case } from './cases/case.ts'
+import { ceilingsCase } from './cases/ceilings.ts'
 import { graphqlCases } from './cases/graphql.ts'
+import { growthCase } from './cases/growth.ts'
+import { otherCases, streamCases } from './cases/others.ts'
 import { restCases } from './cases/rest.ts'
+import { startUpCase } from './cases/start-up.ts'
 import { stepsCase } from './cases/steps.ts'
 import { writeCases } from './cases/writes.ts'
-import type { How } from './measure/compare.ts'
-import { asText } from './measure/report.ts'
-import { openPlace } from './place/place.ts'
+import { writeTables } from './measure/document.ts'
+import { asText, type Table } from './measure/report.ts'
+import { openPlace, type Place } from './place/place.ts'
 
-const CASES: Case[] = [...graphqlCases, ...restCases, ...writeCases, stepsCase]
+/** Growth before writes: those make more of what is read. */
+const USUAL: Case[] = [
+  startUpCase,
+  ...graphqlCases,
+  ...restCases,
+  growthCase,
+  ...writeCases,
+  stepsCase,
+  ceilingsCase,
+  ...streamCases,
+]
+/** What depends on how much there is. */
+const LARGE: Case[] = [graphqlCases[0]!, growthCase]
 
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     help: { type: 'boolean' },
-    large: { type: 'boolean' },
+    large: { type: 'boolean', default: false },
     against: { type: 'string' },
     rounds: { type: 'string', default: '5' },
     seconds: { type: 'string', default: '1.5' },
+    write: { type: 'string' },
   },
 })
-
 const say = (line: string) => process.stdout.write(`${line}\n`)
 process.once('SIGTERM', () => process.exit(143))
 process.once('SIGINT', () => process.exit(130))
 
 if (options.help) {
-  say(`npm run bench -- [--large] [--against stock,hand-written] [--rounds 5] [--seconds 1.5] [case …]
+  const list = (cases: readonly Case[]) => cases.map(({ id, what }) => `  ${id.padEnd(16)} ${what}`).join('\n')
+  say(`npm run bench -- [--large] [--against stock,hand-written] [--rounds 5] [--seconds 1.5] [--write docs/performance.md] [case …]
 
---large    100,000 deployments instead of 10,000
+--large    100,000 deployments instead of 10,000; by itself: ${LARGE.map(({ id }) => id).join(', ')}
 --against  only these beside ours; "none": ours alone
---rounds   how often each is measured, and --seconds for how long each time\n`)
-  for (const { id, what } of CASES) say(`${id.padEnd(16)} ${what}`)
-} else await run()
+--rounds   how often each is measured, and --seconds for how long each time
+--write    puts the tables into that document, too
 
-async function run(): Promise<void> {
-  const unknown = positionals.filter((id) => !CASES.some((one) => one.id === id))
+${list(USUAL)}
+
+Only by their names:
+
+${list(otherCases)}`)
+} else await run(chosen())
+
+function chosen(): Case[] {
+  if (positionals.length === 0) return options.large ? LARGE : USUAL
+  const all = [...USUAL, ...otherCases]
+  const unknown = positionals.filter((id) => !all.some((one) => one.id === id))
   if (unknown.length > 0) throw new Error(`No such case: ${unknown.join(', ')}. See --help.`)
+  return all.filter(({ id }) => positionals.includes(id))
+}
+
+async function run(cases: readonly Case[]): Promise<void> {
   const against = options.against?.split(',')
-  const how: How = {
+  const how = {
     rounds: Number(options.rounds),
     seconds: Number(options.seconds),
-    only: (who) => against?.includes(who) ?? true,
+    only: (who: string) => against?.includes(who) ?? true,
   }
-  const place = await openPlace(options.large ? 100_000 : 10_000, say)
+  let opened: Promise<Place> | null = null
+  const open = () => {
+    opened ??= openPlace(options.large ? 100_000 : 10_000, say)
+    return opened
+  }
+  // what has servers of its own has the machine to itself
+  const close = async () => {
+    const place = await opened
+    opened = null
+    await place?.close()
+  }
+  const tables: { what: string; table: Table }[] = []
+  const began = performance.now()
   try {
-    for (const one of CASES) {
-      if (positionals.length > 0 && !positionals.includes(one.id)) continue
+    for (const one of cases) {
+      if (streamCases.includes(one) || otherCases.includes(one)) await close()
       say(`\n${one.what} (${one.id})`)
-      say(asText(await one.run(place, how)))
+      const table = await one.run(open, how)
+      say(asText(table))
+      tables.push({ what: one.what, table })
     }
   } finally {
-    await place.close()
+    await close()
   }
+  say(`\n${Math.round((performance.now() - began) / 1000)} s in all`)
+  if (options.write) await writeTables(options.write, options.large ? 'bench --large' : 'bench', tables)
 }

@@ -1,5 +1,4 @@
 /** What a case is. */
-
 import type { How } from '../measure/compare.ts'
 import type { Table } from '../measure/report.ts'
 import type { Place } from '../place/place.ts'
@@ -8,5 +7,6 @@ export interface Case {
   /** by which it is asked for */
   id: string
   what: string
-  run(place: Place, how: How): Promise<Table>
+  /** `open`: where there are data, our server and the others; opened when it is first asked for */
+  run(open: () => Promise<Place>, how: How): Promise<Table>
 }

@@ -28,10 +28,16 @@ const post = (query: string, variables: object): Asked => ({
   body: JSON.stringify({ query, variables }),
 })
 
-/** Cursors of (up to) the newest 10,000, as that server gives them, shuffled. */
-async function cursorsOf({ seeded }: Place, url: string, query: string, variables: object): Promise<string[]> {
+/** Cursors of the newest `count` deployments, as that server gives them. */
+export async function cursorsOf(
+  { seeded }: Place,
+  url: string,
+  count: number,
+  query: string,
+  variables: object,
+): Promise<string[]> {
   const cursors: string[] = []
-  for (let after: string | null = null; cursors.length < seeded.rows.length - 100; after = cursors.at(-1)!) {
+  for (let after: string | null = null; cursors.length < count; after = cursors.at(-1)!) {
     const response = await fetch(`${url}/graphql`, {
       method: 'POST',
       headers: { 'x-api-key': seeded.keys[cursors.length % seeded.keys.length]!, 'content-type': 'application/json' },
@@ -44,7 +50,7 @@ async function cursorsOf({ seeded }: Place, url: string, query: string, variable
     if (errors) throw new Error(JSON.stringify(errors))
     cursors.push(...Object.values(data)[0]!.edges.map(({ cursor }) => cursor))
   }
-  return shuffled(cursors)
+  return cursors
 }
 
 /** In an order that looks random and is the same each time. */
@@ -57,7 +63,8 @@ function page(id: string, first: number, repeated: boolean): Comparison {
   const graphql = (query: string, variables: (place: Place) => object) => async (place: Place, url: string) => {
     const fixed = variables(place)
     if (repeated) return [post(query, { ...fixed, first, after: null })]
-    return (await cursorsOf(place, url, query, fixed)).map((after) => post(query, { ...fixed, first, after }))
+    const cursors = await cursorsOf(place, url, place.seeded.rows.length - 100, query, fixed)
+    return shuffled(cursors).map((after) => post(query, { ...fixed, first, after }))
   }
   const alike = graphql(PAGE, () => ({}))
   const handWritten = ({ seeded }: Place): Asked[] =>
@@ -107,14 +114,15 @@ const oneWithTen: Comparison = {
 export const comparing = (what: string, comparison: Comparison): Case => ({
   id: comparison.id,
   what,
-  run: async (place, how) => comparisonTable(await compare(place, comparison, how)),
+  run: async (open, how) => comparisonTable(await compare(await open(), comparison, how)),
 })
 
+const list20 = page('list20', 20, false)
+/** The load after which memory is looked at. */
+export const PAGE_REQUESTS = list20.requests.pilothouse!
+
 export const graphqlCases: Case[] = [
-  comparing(
-    'GraphQL: 20 deployments with latest and active revision and listener, every request different',
-    page('list20', 20, false),
-  ),
+  comparing('GraphQL: 20 deployments with latest and active revision and listener, every request different', list20),
   comparing('GraphQL: 100 of them, every request different', page('list100', 100, false)),
   comparing('GraphQL: 20 of them, the same request repeated', page('repeated', 20, true)),
   comparing('GraphQL: one deployment with its newest ten revisions', oneWithTen),

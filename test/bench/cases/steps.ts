@@ -4,7 +4,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { spread } from '../measure/compare.ts'
-import { figure } from '../measure/report.ts'
+import { said } from '../measure/report.ts'
 import { cpuOf } from '../measure/usage.ts'
 import type { Place } from '../place/place.ts'
 import type { Case } from './case.ts'
@@ -83,7 +83,8 @@ async function round(place: Place, at: number) {
 export const stepsCase: Case = {
   id: 'steps',
   what: 'Claim to complete: steps of 4 workers',
-  async run(place) {
+  async run(open) {
+    const place = await open()
     await round(place, 0)
     const laps: Awaited<ReturnType<typeof round>>[] = []
     for (let at = 1; at < ROUNDS; at++) {
@@ -95,8 +96,6 @@ export const stepsCase: Case = {
       counted = (await round(place, ROUNDS)).steps
     })
     const of = (value: (lap: (typeof laps)[number]) => number | null) => spread(laps.map(value))
-    const said = (value: ReturnType<typeof spread>) =>
-      value ? `${figure(value.median)} (${figure(value.min)}–${figure(value.max)})` : '–'
     return {
       head: ['', 'steps/s', 'CPU ms per 1,000: server', 'Postgres', 'statements (with the PATCH before)'],
       rows: [

@@ -1,12 +1,12 @@
 /**
- * One case of several servers: each is warmed up, then they are measured in rounds, one after the other within each, so
- * that what else the machine does in the meantime is shared by all. Ratios are of one round; what is said is the median.
+ * Loads side by side: each is warmed up, then they are measured in rounds, one after the other within each, so that what else
+ * the machine does in the meantime is shared by all. Ratios are of one round; what is said is the median.
  */
-import type { Asked, Load } from '../load/orders.ts'
+import type { Asked } from '../load/orders.ts'
 import { CONTENDERS, type ContenderName, type Place } from '../place/place.ts'
 import { cpuOf, memoryOf } from './usage.ts'
 
-export type Who = 'pilothouse' | ContenderName
+type Who = 'pilothouse' | ContenderName
 
 export interface How {
   rounds: number
@@ -27,7 +27,7 @@ export interface Spread {
 }
 
 export interface Result {
-  who: Who
+  name: string
   perSecond: Spread
   /** ms */
   p50: Spread
@@ -39,19 +39,29 @@ export interface Result {
   statements: number
   /** MB, after the last round */
   memory: number | null
-  /** requests/s of ours to those of it */
-  ours: Spread | null
-  /** CPU of it and Postgres to that of ours and Postgres: the same without the noise of a busy machine */
-  oursByCpu: Spread | null
+  /** requests/s of the first one to those of it */
+  ratio: Spread
+  /** CPU of it and Postgres to that of the first one and Postgres: the same without the noise of a busy machine */
+  ratioByCpu: Spread | null
 }
 
 export interface Comparison {
   id: string
   /** the requests of each; asked before the rounds, in the order in which they are measured */
   requests: Partial<Record<Who, (place: Place, url: string) => Asked[] | Promise<Asked[]>>>
+  /** the right one; default 200 */
   status?: number
   /** done before each round */
   between?: (place: Place, round: number) => Promise<void>
+}
+
+/** One load of one server. */
+export interface Entrant {
+  name: string
+  url: string
+  pid: number
+  requests: Asked[]
+  status?: number
 }
 
 interface Lap {
@@ -62,42 +72,48 @@ interface Lap {
   postgresCpu: number | null
 }
 
+/** Ours and those that it is compared with. */
 export async function compare(place: Place, comparison: Comparison, how: How): Promise<Result[]> {
-  const { rounds, seconds } = how
-  const there = Object.keys(comparison.requests) as Who[]
-  const names = there.filter((who) => who === 'pilothouse' || (CONTENDERS.includes(who) && how.only(who)))
-  const servers = new Map<Who, { url: string; pid: number; laps: Lap[] }>()
-  for (const who of names) {
+  const { requests, status, between } = comparison
+  const entrants: Entrant[] = []
+  for (const who of Object.keys(requests) as Who[]) {
+    if (who !== 'pilothouse' && !(CONTENDERS.includes(who) && how.only(who))) continue
     const { url, pid } = who === 'pilothouse' ? place.server : await place.contender(who)
-    servers.set(who, { url, pid, laps: [] })
-    const load: Load = {
-      url,
-      keys: place.seeded.keys,
-      requests: await comparison.requests[who]!(place, url),
-      status: comparison.status ?? 200,
-    }
-    place.generator.prepare(who, load)
-    await place.generator.run(who, { connections: CONNECTIONS, seconds })
+    entrants.push({ name: who, url, pid, status, requests: await requests[who]!(place, url) })
   }
+  return race(place, entrants, how, between)
+}
+
+/** In the order of `entrants`, the first of which the others are compared with. */
+export async function race(
+  place: Place,
+  entrants: readonly Entrant[],
+  { rounds, seconds }: How,
+  between?: Comparison['between'],
+): Promise<Result[]> {
+  const { generator, postgres, seeded } = place
+  for (const { name, url, requests, status = 200 } of entrants) {
+    generator.prepare(name, { url, keys: seeded.keys, requests, status })
+    await generator.run(name, { connections: CONNECTIONS, seconds })
+  }
+  const laps = entrants.map((): Lap[] => [])
   for (let round = 0; round < rounds; round++) {
-    await comparison.between?.(place, round)
-    // who comes first differs
-    for (let at = 0; at < names.length; at++) {
-      const who = names[(at + round) % names.length]!
-      const { pid, laps } = servers.get(who)!
-      laps.push(await lap(place, who, pid, seconds))
+    await between?.(place, round)
+    for (let at = 0; at < entrants.length; at++) {
+      // who comes first differs
+      const which = (at + round) % entrants.length
+      laps[which]!.push(await lap(place, entrants[which]!, seconds))
     }
   }
-  const ours = servers.get('pilothouse')?.laps
   const results: Result[] = []
-  for (const who of names) {
-    const { pid, laps } = servers.get(who)!
-    const statements = await place.postgres.statements(async () => {
-      await place.generator.run(who, { connections: CONNECTIONS, count: COUNTED })
+  for (const [at, { name, pid }] of entrants.entries()) {
+    const statements = await postgres.statements(async () => {
+      await generator.run(name, { connections: CONNECTIONS, count: COUNTED })
     })
-    const of = (figure: (lap: Lap, round: number) => number | null) => spread(laps.map(figure))
+    const of = (figure: (lap: Lap, first: Lap) => number | null) =>
+      spread(laps[at]!.map((one, round) => figure(one, laps[0]![round]!)))
     results.push({
-      who,
+      name,
       perSecond: of(({ perSecond }) => perSecond)!,
       p50: of(({ p50 }) => p50)!,
       p99: of(({ p99 }) => p99)!,
@@ -105,17 +121,17 @@ export async function compare(place: Place, comparison: Comparison, how: How): P
       postgresCpu: of(({ postgresCpu }) => postgresCpu),
       statements: statements / COUNTED,
       memory: memoryOf(pid),
-      ours: ours ? of(({ perSecond }, round) => ours[round]!.perSecond / perSecond) : null,
-      oursByCpu: ours ? of((lap, round) => ratio(cpuInAll(lap), cpuInAll(ours[round]!))) : null,
+      ratio: of((one, first) => first.perSecond / one.perSecond)!,
+      ratioByCpu: of((one, first) => dividedBy(cpuInAll(one), cpuInAll(first))),
     })
-    place.generator.forget(who)
+    generator.forget(name)
   }
   return results
 }
 
-async function lap(place: Place, who: Who, pid: number, seconds: number): Promise<Lap> {
+async function lap(place: Place, { name, pid }: Entrant, seconds: number): Promise<Lap> {
   const before = [cpuOf(pid), cpuOf(place.postgres.pid)]
-  const ran = await place.generator.run(who, { connections: CONNECTIONS, seconds })
+  const ran = await place.generator.run(name, { connections: CONNECTIONS, seconds })
   const used = (at: 0 | 1, of: number) => {
     const now = cpuOf(of)
     return now === null ? null : ((now - before[at]!) * 1000) / ran.requests
@@ -130,7 +146,7 @@ async function lap(place: Place, who: Who, pid: number, seconds: number): Promis
 }
 
 const cpuInAll = ({ cpu, postgresCpu }: Lap) => (cpu === null || postgresCpu === null ? null : cpu + postgresCpu)
-const ratio = (one: number | null, other: number | null) => (one === null || other === null ? null : one / other)
+const dividedBy = (one: number | null, other: number | null) => (one === null || !other ? null : one / other)
 
 /** Null if one of them is. */
 export function spread(values: readonly (number | null)[]): Spread | null {

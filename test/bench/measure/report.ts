@@ -11,36 +11,45 @@ export function figure(value: number): string {
   if (value >= 100) return Math.round(value).toLocaleString('en-US')
   return value >= 10 ? value.toFixed(1) : value.toFixed(2)
 }
-const spreadOf = (spread: Spread | null) =>
+/** The median, with the least and the most. */
+export const said = (spread: Spread | null) =>
   spread ? `${figure(spread.median)} (${figure(spread.min)}–${figure(spread.max)})` : '–'
 const medianOf = (spread: Spread | null) => (spread ? figure(spread.median) : '–')
 
 export const comparisonTable = (results: readonly Result[]): Table => ({
-  head: [
-    '',
-    'requests/s',
-    'ours to it',
-    'by CPU',
-    'p50 ms',
-    'p99 ms',
-    'CPU ms per 1,000: server',
-    'Postgres',
-    'statements',
-    'memory MB',
-  ],
-  rows: results.map(({ who, perSecond, ours, oursByCpu, p50, p99, cpu, postgresCpu, statements, memory }) => [
-    who,
-    spreadOf(perSecond),
-    who === 'pilothouse' ? '' : spreadOf(ours),
-    who === 'pilothouse' ? '' : medianOf(oursByCpu),
+  head: ['', 'requests/s', 'ours to it', 'by CPU', 'p50 ms', 'p99 ms', ...COSTS, 'memory MB'],
+  rows: results.map(({ name, perSecond, ratio, ratioByCpu, p50, p99, memory, ...costs }, at) => [
+    name,
+    said(perSecond),
+    at === 0 ? '' : said(ratio),
+    at === 0 ? '' : medianOf(ratioByCpu),
     medianOf(p50),
     medianOf(p99),
-    medianOf(cpu),
-    medianOf(postgresCpu),
-    statements.toFixed(1),
+    ...costsOf(costs),
     memory === null ? '–' : memory.toFixed(0),
   ]),
 })
+
+/** Requests of one server, as ratios to the first of them. */
+export const slownessTable = (results: readonly Result[]): Table => ({
+  head: ['', 'requests/s', 'times as slow as the first', 'by CPU', 'p50 ms', 'p99 ms', ...COSTS],
+  rows: results.map(({ name, perSecond, ratio, ratioByCpu, p50, p99, ...costs }, at) => [
+    name,
+    said(perSecond),
+    at === 0 ? '' : said(ratio),
+    at === 0 ? '' : medianOf(ratioByCpu),
+    medianOf(p50),
+    medianOf(p99),
+    ...costsOf(costs),
+  ]),
+})
+
+const COSTS = ['CPU ms per 1,000: server', 'Postgres', 'statements']
+const costsOf = ({ cpu, postgresCpu, statements }: Pick<Result, 'cpu' | 'postgresCpu' | 'statements'>) => [
+  medianOf(cpu),
+  medianOf(postgresCpu),
+  statements.toFixed(1),
+]
 
 export function asText({ head, rows }: Table): string {
   const widths = head.map((cell, at) => Math.max(cell.length, ...rows.map((row) => row[at]!.length)))

@@ -2,12 +2,13 @@
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
+import { loadKeyRing } from '../../../src/app/keyring-file.ts'
 import { Generator } from '../load/load.ts'
 import { CONTENDERS, type Contender, type ContenderName, startContender } from './contenders.ts'
 import { type BenchPostgres, startPostgres } from './postgres.ts'
 import type { Program } from './processes.ts'
 import { type Seeded, seed } from './seed.ts'
-import { type Server, startServer } from './server.ts'
+import { dataDirOf, type Server, startServer } from './server.ts'
 
 export interface Place {
   folder: string
@@ -34,7 +35,11 @@ export async function openPlace(deployments: number, say: (line: string) => void
     const server = await startServer(folder, postgres.url)
     programs.push(server)
     const began = performance.now()
-    const seeded = await seed(postgres.pool, deployments)
+    const seeded = await seed(
+      postgres.pool,
+      deployments,
+      await loadKeyRing({ DATA_DIR: dataDirOf(folder), SECRETS_KEYS: undefined }),
+    )
     say(`${deployments} deployments, made in ${((performance.now() - began) / 1000).toFixed(0)} s`)
     const generator = new Generator(folder)
     const contenders = new Map<ContenderName, Promise<Contender>>()

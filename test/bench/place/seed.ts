@@ -4,6 +4,7 @@
  */
 import { createHash, randomBytes } from 'node:crypto'
 import type pg from 'pg'
+import { encrypt, type KeyRing } from '../../../src/domain/core/keyring.ts'
 
 const REVISIONS = 12
 const EVENTS = 60
@@ -28,19 +29,20 @@ export interface Seeded {
   stepListeners: { id: string; key: string; deploymentIds: string[] }[]
 }
 
-export async function seed(pool: pg.Pool, deployments: number): Promise<Seeded> {
+/** `keyring`: the server's. */
+export async function seed(pool: pg.Pool, deployments: number, keyring: KeyRing): Promise<Seeded> {
   const client = await pool.connect()
   try {
     await client.query('SET session_replication_role = replica')
     await client.query("SET maintenance_work_mem = '512MB'")
-    return await fill(client, deployments)
+    return await fill(client, deployments, keyring)
   } finally {
     await client.query('RESET ALL')
     client.release()
   }
 }
 
-async function fill(client: pg.PoolClient, deployments: number): Promise<Seeded> {
+async function fill(client: pg.PoolClient, deployments: number, keyring: KeyRing): Promise<Seeded> {
   const [workspace] = (
     await client.query<{ id: string; organization_id: string }>('SELECT id, organization_id FROM workspaces')
   ).rows
@@ -72,7 +74,7 @@ async function fill(client: pg.PoolClient, deployments: number): Promise<Seeded>
     `INSERT INTO tags (id, workspace_id, key, value) SELECT uuidv7(), $1, 'team', 'team-' || n FROM generate_series(0, 9) n RETURNING id`,
     [workspaceId],
   )
-  await addDeployments(client, { workspaceId, deployments, listenerIds, stepListenerIds, tagIds })
+  await addDeployments(client, { workspaceId, deployments, listenerIds, stepListenerIds, tagIds, keyring })
   await addEvents(client, workspaceId, deployments)
   await client.query('RESET session_replication_role')
   await client.query('VACUUM (FREEZE, ANALYZE)')
@@ -99,21 +101,18 @@ interface Wanted {
   listenerIds: string[]
   stepListenerIds: string[]
   tagIds: string[]
+  keyring: KeyRing
 }
 
 /** Number 1 is the newest. One in a thousand is `quasar` by name, of an old image, tagged `team-0`. */
 async function addDeployments(client: pg.PoolClient, wanted: Wanted): Promise<void> {
-  const { workspaceId, deployments, listenerIds, stepListenerIds, tagIds } = wanted
+  const { workspaceId, deployments, listenerIds, stepListenerIds, tagIds, keyring } = wanted
   await client.query(
     `CREATE TEMP TABLE made AS SELECT n, uuidv7() AS id, uuidv7() AS latest, uuidv7() AS before, uuidv7() AS secrets,
        n > $1::int - $2::int AS of_steps FROM generate_series(1, $1::int) n`,
     [deployments, stepListenerIds.length * STEPS_DEPLOYMENTS],
   )
-  // without secrets: nobody opens it
-  await client.query(
-    `INSERT INTO secret_sets (id, deployment_id, names, key_id, wrapped_key, ciphertext)
-     SELECT secrets, id, '{}', 'bench', '\\x00', '\\x00' FROM made`,
-  )
+  await addSecretSets(client, keyring)
   await client.query(
     `INSERT INTO revisions (id, deployment_id, number, status, attempt, rollout, source, image_uri, created_by,
                             created_at, updated_at, status_since, deployed_at, secret_set_id)
@@ -150,6 +149,27 @@ async function addDeployments(client: pg.PoolClient, wanted: Wanted): Promise<vo
      SELECT id, ($1::uuid[])[CASE WHEN n % 1000 = 7 THEN 1 ELSE n % 9 + 2 END] FROM made WHERE n % 3 = 0 OR n % 1000 = 7`,
     [tagIds],
   )
+}
+
+/** Without a secret in them, and yet sealed as the server does it. */
+async function addSecretSets(client: pg.PoolClient, keyring: KeyRing): Promise<void> {
+  const { rows } = await client.query<{ id: string; secrets: string }>('SELECT id, secrets FROM made')
+  for (let from = 0; from < rows.length; from += 10_000) {
+    const some = rows.slice(from, from + 10_000)
+    const dataKey = randomBytes(32)
+    await client.query(
+      `INSERT INTO secret_sets (id, deployment_id, names, key_id, wrapped_key, ciphertext)
+       SELECT s.id, s.deployment, '{}', $1, s.wrapped, s.sealed
+       FROM unnest($2::uuid[], $3::uuid[], $4::bytea[], $5::bytea[]) s(id, deployment, wrapped, sealed)`,
+      [
+        keyring.currentId,
+        some.map(({ secrets }) => secrets),
+        some.map(({ id }) => id),
+        some.map(({ secrets }) => keyring.wrap(dataKey, secrets)),
+        some.map(({ secrets }) => encrypt(dataKey, Buffer.from('{}'), secrets)),
+      ],
+    )
+  }
 }
 
 /** Five for each revision, in the order of time. */

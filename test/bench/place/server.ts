@@ -7,6 +7,8 @@ import { freePort, type Program, start, untilReady } from './processes.ts'
 
 export const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 
+export const dataDirOf = (folder: string): string => path.join(folder, 'data')
+
 export interface Server extends Program {
   url: string
   /** the first admin key */
@@ -26,7 +28,7 @@ export async function startServer(
     cwd: ROOT,
     env: {
       PORT: String(port),
-      DATA_DIR: path.join(folder, 'data'),
+      DATA_DIR: dataDirOf(folder),
       CONTROL_PLANE_API_KEY: key,
       ...(database === null ? { WORKER: 'off' } : { DATABASE_URL: database }),
     },

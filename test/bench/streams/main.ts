@@ -1,11 +1,9 @@
 /**
  * Fan-out: thousands of subscribers over SSE to one workspace, beside a stock graphql-yoga with as many, on the same machine;
- * server, clients and Postgres are processes of their own. By itself: `node --import tsx test/bench/streams/main.ts`, with
- * `BENCH_STREAMS` subscribers (5,000).
+ * server, clients and Postgres are processes of their own. `BENCH_STREAMS`: how many there are (5,000).
  */
 import { setTimeout as delay } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
-import { caller, say } from '../support.ts'
+import { caller, say } from '../others/support.ts'
 import { type ClientOrder, type ClientReport, type Heard, type Order, Peer, type Report } from './protocol.ts'
 
 const SUBSCRIBERS = Number(process.env.BENCH_STREAMS ?? 5_000)
@@ -125,5 +123,3 @@ async function fanOut(name: string, file: URL): Promise<number> {
     await Promise.all([clients.end(), server.end()])
   }
 }
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) await streams()

@@ -3,17 +3,14 @@
  * already: whether all of them arrive, in order, how late, and what it costs in memory and for others.
  */
 import { spawn } from 'node:child_process'
-import { randomBytes, randomUUID } from 'node:crypto'
-import { rm } from 'node:fs/promises'
-import os from 'node:os'
-import path from 'node:path'
+import { randomUUID } from 'node:crypto'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { type App, buildApp } from '../../src/app/app.ts'
-import { readConfig } from '../../src/platform/config/config.ts'
-import { writeLog } from '../support/log.ts'
+import type { App } from '../../../src/app/app.ts'
+import { writeLog } from '../../support/log.ts'
 import type { Followed } from './log-follower.ts'
+import { withApp } from './own-app.ts'
 import { caller, say } from './support.ts'
 
 const LINES = Number(process.env.BENCH_LOG_LINES ?? 100_000)
@@ -21,23 +18,11 @@ const PER_SECOND = 10_000
 /** lines of one call */
 const BATCH = 250
 const FOLLOWER = fileURLToPath(new URL('./log-follower.ts', import.meta.url))
-const key = `cpk_bench_${randomBytes(16).toString('hex')}`
 const mib = (bytes: number) => `${Math.round(bytes / 2 ** 20)} MiB`
 
-export async function followedLogs(): Promise<void> {
-  const dataDir = path.join(os.tmpdir(), `pilothouse-bench-${randomBytes(4).toString('hex')}`)
-  const settings = { PORT: '0', DATA_DIR: dataDir, CONTROL_PLANE_API_KEY: key, LOG_LEVEL: 'silent', WORKER: 'off' }
-  const app = await buildApp(readConfig({ ...settings, LOG_LINES_PER_REVISION: '10000000' }))
-  await app.start()
-  try {
-    await measure(app)
-  } finally {
-    await app.close()
-    await rm(dataDir, { recursive: true, force: true })
-  }
-}
+export const followedLogs = (): Promise<void> => withApp(measure, { LOG_LINES_PER_REVISION: '10000000' })
 
-async function measure(app: App): Promise<void> {
+async function measure(app: App, key: string): Promise<void> {
   const call = caller(app.publicUrl, key)
   const { id, latest_revision_id: revisionId } = await call('POST', '/v2/deployments', {
     name: `bench-${randomUUID()}`,
@@ -49,7 +34,7 @@ async function measure(app: App): Promise<void> {
   const target = `/v2/deployments/${id}/revisions/${revisionId}/logs?type=deploy&follow=true`
 
   const memory = watchMemory()
-  const live = follow(app.publicUrl() + target)
+  const live = follow(app.publicUrl() + target, key)
   await live.following
   const began = performance.now()
   await insert(app, revisionId)
@@ -65,7 +50,7 @@ async function measure(app: App): Promise<void> {
 
   const others = watchOthers(() => call('GET', `/v2/deployments/${id}`))
   const again = watchMemory()
-  const stored = await follow(app.publicUrl() + target).done
+  const stored = await follow(app.publicUrl() + target, key).done
   say(
     `${LINES} stored lines at a follower, ms`,
     `${stored.ms}  ${stored.lines} lines, ${stored.outOfOrder} out of order`,
@@ -93,7 +78,7 @@ async function insert({ core }: App, revisionId: string): Promise<void> {
   }
 }
 
-function follow(url: string): { following: Promise<void>; done: Promise<Followed> } {
+function follow(url: string, key: string): { following: Promise<void>; done: Promise<Followed> } {
   const child = spawn(process.execPath, ['--import', 'tsx', FOLLOWER, url, key, String(LINES)], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })

@@ -1,7 +1,23 @@
 /** What the benches share: calls to the server that is measured, and how a figure is said. */
+import type { Table } from '../measure/report.ts'
+
+let lines: string[][] | null = null
 
 export function say(what: string, figure: string): void {
-  process.stdout.write(`${what.padEnd(62)} ${figure}\n`)
+  if (lines) lines.push([what, figure])
+  else process.stdout.write(`${what.padEnd(62)} ${figure}\n`)
+}
+
+/** What is said while `work` runs. */
+export async function heard(work: () => Promise<void>): Promise<Table> {
+  const rows: string[][] = []
+  lines = rows
+  try {
+    await work()
+  } finally {
+    lines = null
+  }
+  return { head: ['', 'ms, unless it says otherwise'], rows }
 }
 
 /** Calls with some keys in turn. Throws with the answer when it is an error. `url`: asked at each call. */

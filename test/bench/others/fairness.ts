@@ -8,7 +8,7 @@ import { once } from 'node:events'
 import http from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { startServer, temporaryFolder } from '../support/process.ts'
+import { startServer, temporaryFolder } from '../../support/process.ts'
 import { ATTACKS, type Tally, type Target } from './attacks.ts'
 import { caller, say } from './support.ts'
 

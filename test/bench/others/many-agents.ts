@@ -1,8 +1,8 @@
 /** What a hundred small deployments on one machine cost beside the agents themselves: memory, and the CPU at rest. Linux. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Limit } from '../../src/platform/async/limit.ts'
-import { steadyPlace } from '../support/steady/place.ts'
-import { cpuOf, pssOf, supervisorsOf } from '../support/steady/supervisors.ts'
+import { Limit } from '../../../src/platform/async/limit.ts'
+import { steadyPlace } from '../../support/steady/place.ts'
+import { cpuOf, pssOf, supervisorsOf } from '../../support/steady/supervisors.ts'
 import { say } from './support.ts'
 
 const AGENTS = Number(process.env.BENCH_AGENTS ?? 100)

@@ -2,18 +2,20 @@
 import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { App } from '../../src/app/app.ts'
-import { transaction } from '../../src/domain/context/context.ts'
-import { issueKey } from '../../src/domain/keys/issue.ts'
-import { sealToken } from '../../src/domain/oauth/tokens/token.ts'
+import type { App } from '../../../src/app/app.ts'
+import { transaction } from '../../../src/domain/context/context.ts'
+import { issueKey } from '../../../src/domain/keys/issue.ts'
+import { sealToken } from '../../../src/domain/oauth/tokens/token.ts'
+import { withApp } from './own-app.ts'
 import { caller, say, time } from './support.ts'
 
 const TOKENS = 10_000
 const AGENTS_AT_ONCE = 100
 const AGENT = 'agent-1'
 
-/** Needs a server whose OUTBOUND_ALLOW has 127.0.0.1. */
-export async function accessTokens(app: App): Promise<void> {
+export const accessTokens = (): Promise<void> => withApp(measure, { OUTBOUND_ALLOW: '127.0.0.1' })
+
+async function measure(app: App): Promise<void> {
   let refreshes = 0
   const provider = createServer((_request, response) => {
     refreshes++

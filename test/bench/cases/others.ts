@@ -1,0 +1,33 @@
+/** Cases with servers of their own. */
+
+import { agentAttacks } from '../others/agents.ts'
+import { fairness } from '../others/fairness.ts'
+import { followedLogs } from '../others/logs.ts'
+import { manyAgents } from '../others/many-agents.ts'
+import { heard } from '../others/support.ts'
+import { accessTokens } from '../others/tokens.ts'
+import { uploads } from '../others/uploads.ts'
+import { waits } from '../others/waits.ts'
+import { writers } from '../others/writers.ts'
+import { streams } from '../streams/main.ts'
+import type { Case } from './case.ts'
+
+const telling = (id: string, what: string, work: () => Promise<void>): Case => ({ id, what, run: () => heard(work) })
+
+export const streamCases: Case[] = [
+  telling('streams', 'Status over SSE to thousands of subscribers, beside a stock graphql-yoga', streams),
+  telling('waits', 'A thousand calls that wait for one revision', waits),
+]
+
+/** Only when they are asked for: what they tell is compared with nobody. */
+export const otherCases: Case[] = [
+  telling('writers', 'A hundred PATCHes of one deployment at once', writers),
+  telling('uploads', 'The largest upload', uploads),
+  telling('tokens', 'Access tokens for agents', accessTokens),
+  telling('logs', 'A log that is followed', followedLogs),
+  telling('fairness', 'What others notice of one client that takes all it can get', fairness),
+  ...(process.platform === 'linux'
+    ? [telling('agents', 'A hundred agents of the process runtime at rest', manyAgents)]
+    : []),
+  telling('attacks', 'What agents can do to each other', agentAttacks),
+]
