@@ -121,4 +121,8 @@ test('/docs is a page that loads nothing from elsewhere and needs no credential'
   }
   const own = await app.rest('GET', '/docs/json', { key: null })
   expect(own.body).toEqual(document)
+  expect(await app.rest('GET', '/docs/static/nothing.js', { key: null })).toMatchObject({
+    status: 404,
+    body: { code: 'NOT_FOUND' },
+  })
 })

@@ -3,12 +3,13 @@
  * to read it. Both are for everybody: they need no credential. The page loads nothing from elsewhere.
  */
 import swagger from '@fastify/swagger'
-import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance } from 'fastify'
 import { createJsonSchemaTransform, createJsonSchemaTransformObject } from 'fastify-type-provider-zod'
+import { DomainError } from '../../domain/core/errors.ts'
 import { withResponseHeaders } from './answers/response-headers.ts'
 import { addExamples } from './examples/add.ts'
 import { describeLimits } from './operation/limit-headers.ts'
+import { createPages } from './pages.ts'
 import { DATA_PLANE_GUIDE } from './v2/claims.ts'
 
 /** Where the page is, and what it loads. */
@@ -111,22 +112,25 @@ export async function documentation(
   })
   const current = () => ({ ...fastify.swagger(), servers: [{ url: publicUrl() }] })
   fastify.get('/openapi.json', { schema: { hide: true }, config: { keyless: 'always' } }, async () => current())
-  fastify.addHook('onRoute', (route) => {
-    if (route.url.startsWith(PAGES)) route.config = { ...route.config, keyless: 'always' }
-  })
-  await fastify.register(swaggerUi, {
-    routePrefix: PAGES,
-    // no call to the validator that Swagger UI uses by default
-    uiConfig: { deepLinking: true, layout: 'BaseLayout', validatorUrl: null },
-    staticCSP: {
-      'default-src': ["'self'"],
-      'img-src': ["'self'", 'data:'],
-      'style-src': ["'self'", "'unsafe-inline'"],
-      'frame-ancestors': ["'none'"],
-    },
-    theme: { title: 'Pilothouse API' },
-    transformSpecification: (document) => ({ ...document, servers: [{ url: publicUrl() }] }),
-  })
+  // loaded for the first who looks: most starts never see one
+  let pages: Promise<FastifyInstance> | null = null
+  for (const url of [PAGES, `${PAGES}/*`])
+    fastify.get(url, { schema: { hide: true }, config: { keyless: 'always' } }, async (request, reply) => {
+      pages ??= createPages(PAGES, current)
+      const made = await pages.catch((error) => {
+        pages = null
+        throw error
+      })
+      const { statusCode, headers, rawPayload } = await made.inject({
+        method: request.method as 'GET' | 'HEAD',
+        url: request.url,
+        headers: request.headers,
+      })
+      if (statusCode === 404) throw new DomainError('NOT_FOUND', 'There is no such page.')
+      // whether the connection stays is not for it to say
+      delete headers.connection
+      return reply.code(statusCode).headers(headers).send(rawPayload)
+    })
 }
 // @fastify/swagger must collect the routes of the plugin that registers this, not of a scope of its own
 Object.assign(documentation, { [Symbol.for('skip-override')]: true })
