@@ -99,7 +99,7 @@ export class Admission {
     const key = keyOf(actor)
     if (!visit.keepsLease) await this.#count(key, visit)
     const turns = visit.keepsLease ? this.#leaseTurns : this.#turns
-    const leave = await turns.enter(key, visit.gone)
+    const leave = await turns.enter(key, visit)
     if (!leave) throw visit.keepsLease ? tooBusy() : tooManyAtOnce()
     visit.onEnd(leave)
     return leave
@@ -132,7 +132,7 @@ export class Admission {
       throw tooManyStrangers(standing)
     }
     // it may be the key of a listener, so it is looked up all the same: one at a time
-    const leave = await this.#strangers.enter(visit.address, visit.gone)
+    const leave = await this.#strangers.enter(visit.address, visit)
     if (!leave) throw tooBusy()
     return { inVain: leave, well: leave }
   }

@@ -4,6 +4,7 @@
  * CPU is what is short none makes room, since more calls at once would only make all of them slower.
  */
 import type { Pressure } from './pressure.ts'
+import type { Visit } from './visit.ts'
 
 export interface GateOptions {
   /** at once, of each key; 0: no limit */
@@ -41,15 +42,15 @@ export class Gate {
     this.#options = options
   }
 
-  /** Null: too many wait already, it took too long, or `signal` has aborted. */
-  async enter(key: string, signal?: AbortSignal): Promise<Leave | null> {
+  /** Null: too many wait already, it took too long, or who is to come in has gone. */
+  async enter(key: string, who?: AbortSignal | Pick<Visit, 'gone'>): Promise<Leave | null> {
     const { most, queue, pressure } = this.#options
     if (most === 0) return () => {}
     pressure?.called(key)
     const line = this.#lines.get(key) ?? { inside: 0, waiting: new Set() }
     this.#lines.set(key, line)
     if (line.inside < this.#most) line.inside++
-    else if (line.waiting.size >= queue || !(await this.#wait(line, signal))) return null
+    else if (line.waiting.size >= queue || !(await this.#wait(line, signalOf(who)))) return null
     return this.#insider(key, line)
   }
 
@@ -102,4 +103,9 @@ export class Gate {
     makeRoom(0)
     return leave
   }
+}
+
+/** Of a visit it is made when it is asked for: who need not wait has no use for it. */
+function signalOf(who: AbortSignal | Pick<Visit, 'gone'> | undefined): AbortSignal | undefined {
+  return who instanceof AbortSignal ? who : who?.gone
 }

@@ -17,7 +17,7 @@ export class Openings {
 
   /** Waits until it is its turn, which is over when the visit is. Throws UNAVAILABLE. To be called when the client has sent all: nobody waits for him then. */
   async enter(visit: Visit): Promise<void> {
-    const leave = await this.#gate.enter('', visit.gone)
+    const leave = await this.#gate.enter('', visit)
     if (!leave)
       throw new DomainError('UNAVAILABLE', 'Too many streams are being opened on this server. Try again.', {
         retryAfterSeconds: 1,

@@ -18,15 +18,16 @@ declare module 'fastify' {
 
 /** To be called before the routes are registered. */
 export function limitStrangers(fastify: FastifyInstance, admission: Admission): void {
-  fastify.addHook('onRequest', async (request, reply) => {
+  fastify.addHook('onRequest', (request, reply, done) => {
     const { keyless } = request.routeOptions.config
-    if (!keyless || (keyless === 'toBrowsers' && !asksForPage(request))) return
+    if (!keyless || (keyless === 'toBrowsers' && !asksForPage(request))) return done()
     const visit = visitOf(request, reply)
     admission.charge(visit)
     if (keyless === 'unlessGood')
       visit.onEnd(() => {
         if (reply.raw.statusCode < 300) admission.refund(visit)
       })
+    done()
   })
 }
 

@@ -1,5 +1,5 @@
 /** One HTTP request, as the limits count it: its address and weight, the headers that report its limits, and when it is over. */
-import type { IncomingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { addressKey } from './address.ts'
 import type { Connections } from './connections.ts'
@@ -24,41 +24,83 @@ export interface Visit {
   recognized(): void
 }
 
-/** `connections`: of the server that the request came to */
-export function visitOf(
-  request: FastifyRequest,
-  { raw }: FastifyReply,
-  { keepsLease = false, connections }: { keepsLease?: boolean; connections?: Connections } = {},
-): Visit {
-  const gone = new AbortController()
-  let ended: (() => void)[] | null = raw.closed ? null : []
-  const end = () => {
-    const waiting = ended ?? []
-    ended = null
-    for (const done of waiting) done()
+interface VisitOptions {
+  keepsLease?: boolean
+  /** of the server that the request came to */
+  connections?: Connections
+}
+
+export function visitOf(request: FastifyRequest, { raw }: FastifyReply, options: VisitOptions = {}): Visit {
+  return new HttpVisit(request, raw, options)
+}
+
+class HttpVisit implements Visit {
+  readonly weight: number
+  readonly keepsLease: boolean
+  /** both null when it goes on as a stream, which must not keep them */
+  #request: FastifyRequest | null
+  #response: ServerResponse | null
+  readonly #connections: Connections | undefined
+  readonly #onClose = () => this.#closed()
+  /** made for who asks for it */
+  #gone: AbortController | undefined
+  /** null: it is over */
+  #ended: (() => void)[] | null
+
+  constructor(request: FastifyRequest, response: ServerResponse, { keepsLease = false, connections }: VisitOptions) {
+    this.weight = weightOf(request.raw.headers)
+    this.keepsLease = keepsLease
+    this.#request = request
+    this.#response = response
+    this.#connections = connections
+    this.#ended = response.closed ? null : []
+    response.once('close', this.#onClose)
   }
-  const onClose = () => {
-    if (!raw.writableFinished) gone.abort()
-    end()
+
+  get address(): string {
+    return addressKey(this.#request?.ip)
   }
-  raw.once('close', onClose)
-  return {
-    address: addressKey(request.ip),
-    weight: weightOf(request.raw.headers),
-    keepsLease,
-    gone: gone.signal,
-    tell(policy, standing) {
-      // past Fastify: GraphQL's answers are written without it
-      raw.setHeader('ratelimit-policy', policyText(policy, standing))
-      raw.setHeader('ratelimit', standingText(policy, standing))
-    },
+
+  get gone(): AbortSignal {
+    if (!this.#gone) {
+      this.#gone = new AbortController()
+      if (this.#response?.closed && !this.#response.writableFinished) this.#gone.abort()
+    }
+    return this.#gone.signal
+  }
+
+  tell(policy: string, standing: Standing): void {
+    // past Fastify: GraphQL's answers are written without it
+    this.#response?.setHeader('ratelimit-policy', policyText(policy, standing))
+    this.#response?.setHeader('ratelimit', standingText(policy, standing))
+  }
+
+  onEnd(done: () => void): void {
     // who was gone while he waited for his turn must not keep it
-    onEnd: (done) => void (ended ? ended.push(done) : done()),
-    over() {
-      raw.off('close', onClose)
-      end()
-    },
-    recognized: () => connections?.recognize(request.raw.socket),
+    if (this.#ended) this.#ended.push(done)
+    else done()
+  }
+
+  over(): void {
+    this.#response?.off('close', this.#onClose)
+    this.#request = null
+    this.#response = null
+    this.#end()
+  }
+
+  recognized(): void {
+    if (this.#request) this.#connections?.recognize(this.#request.raw.socket)
+  }
+
+  #closed(): void {
+    if (!this.#response?.writableFinished) this.#gone?.abort()
+    this.#end()
+  }
+
+  #end(): void {
+    const waiting = this.#ended ?? []
+    this.#ended = null
+    for (const done of waiting) done()
   }
 }
 

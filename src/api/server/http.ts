@@ -93,27 +93,11 @@ export function createHttp({
   fastify.addHook('preClose', async () => {
     closing = true
   })
-  fastify.addHook('onRequest', async (request, reply) => {
+  fastify.addHook('onRequest', (request, reply, done) => {
     closeWithConnection(request.raw, reply.raw)
-    reply.header('x-request-id', request.id)
-    // also for answers that are written past Fastify (GraphQL)
+    // not by Fastify: also for answers that are written past it (GraphQL)
     reply.raw.setHeader('x-request-id', request.id)
-    const began = performance.now()
-    reply.raw.once('close', () => {
-      log.debug(
-        {
-          requestId: request.id,
-          method: request.method,
-          // the pattern, not the path: no caller's text in the log
-          route: request.routeOptions.url ?? null,
-          status: reply.raw.statusCode,
-          ms: Math.round(performance.now() - began),
-          subject: request.subject,
-          address: request.ip,
-        },
-        'request',
-      )
-    })
+    if (log.isLevelEnabled('debug')) logRequest(log, request, reply)
     if (closing) throw new DomainError('UNAVAILABLE', 'This server is stopping.', { retryAfterSeconds: 1 })
     if (request.raw.httpVersion === '1.1' && request.raw.headers.host === undefined) {
       reply.header('connection', 'close')
@@ -121,6 +105,7 @@ export function createHttp({
     }
     // before its body is read: nobody wants it
     if (request.is404 || known.lacks(request.method, request.url)) unrouted(request, reply)
+    done()
   })
   // for routes that find only later that there is nothing
   fastify.setNotFoundHandler(unrouted)
@@ -138,6 +123,26 @@ export function createHttp({
     if (allow !== null) reply.header('allow', allow)
     throw error
   }
+}
+
+/** Its line in the log, when it is over. */
+function logRequest(log: Logger, request: FastifyRequest, reply: FastifyReply): void {
+  const began = performance.now()
+  reply.raw.once('close', () => {
+    log.debug(
+      {
+        requestId: request.id,
+        method: request.method,
+        // the pattern, not the path: no caller's text in the log
+        route: request.routeOptions.url ?? null,
+        status: reply.raw.statusCode,
+        ms: Math.round(performance.now() - began),
+        subject: request.subject,
+        address: request.ip,
+      },
+      'request',
+    )
+  })
 }
 
 /** Stops accepting, lets open requests finish, and doesn't wait for keep-alive connections that nobody uses. */
@@ -172,13 +177,14 @@ function closeWithConnection({ socket }: IncomingMessage, response: ServerRespon
 
 /** A route whose config says `slowBody` sees to it itself. */
 function limitBodyTime(fastify: FastifyInstance, ms: number): void {
-  fastify.addHook('onRequest', async ({ raw, routeOptions }) => {
+  fastify.addHook('onRequest', ({ raw, routeOptions }, _reply, done) => {
     const { 'content-length': length = '0', 'transfer-encoding': encoding } = raw.headers
-    if (routeOptions.config.slowBody || (length === '0' && encoding === undefined)) return
+    if (routeOptions.config.slowBody || (length === '0' && encoding === undefined)) return done()
     const timer = setTimeout(() => {
       refuseUnreadable(Object.assign(new Error(), { code: 'ERR_HTTP_REQUEST_TIMEOUT' }), raw.socket)
     }, ms)
     const arrived = () => clearTimeout(timer)
     raw.once('end', arrived).once('close', arrived)
+    done()
   })
 }

@@ -1,5 +1,5 @@
 /** The text of an API key, which only its owner has, and what is stored of it (docs/api-rules.md#who-is-calling). */
-import { createHash, randomBytes } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 
 const START = 'cpk_'
 
@@ -10,7 +10,7 @@ export function generateKey(): string {
 
 /** What is stored and looked up: SHA-256, hex. Keys are random, so they need neither salt nor stretching. */
 export function hashKey(text: string): string {
-  return createHash('sha256').update(text).digest('hex')
+  return hash('sha256', text, 'hex')
 }
 
 /** The first characters, so that people can tell keys apart; fewer of a key that the operator chose, which may be short. */

@@ -91,7 +91,7 @@ export function createEntry({ schema, relay, authenticate, learning, heavy, reus
     const cost = costOf({ schema, document, operationName: name, variables: sent, ctx: caller })
     if (cost === 0 || cost > COST_LIMIT) return null
     if (text.length > HEAVY_TEXT || cost > HEAVY_COST) await heavy.enter(visit, caller.actor, visit)
-    const ctx = Object.assign(caller, { relay, lastEventId: null, request: new Request(visit), cost })
+    const ctx = { relay, lastEventId: null, request: new Request(visit), cost, ...caller }
     if (plan)
       try {
         return await answerOf(reuse, ctx, plan, { query, sent, variables: coerced })

@@ -24,7 +24,7 @@ export class HeavyTurns {
   async enter(request: object, actor: Actor, visit: Visit | undefined): Promise<void> {
     if (!this.#gate || this.#inside.get(request)) return
     const refused = this.#inside.get(request) === null
-    const leave = refused ? null : await this.#gate.enter(keyOf(actor), visit?.gone)
+    const leave = refused ? null : await this.#gate.enter(keyOf(actor), visit)
     this.#inside.set(request, leave)
     if (!leave)
       throw new DomainError('RATE_LIMITED', 'Too many heavy GraphQL documents of this key wait. Send fewer at once.', {

@@ -50,7 +50,7 @@ export function graphqlRendering(operation: Operation): Rendering<unknown> {
   async function render(values: readonly unknown[]): Promise<string[]> {
     // what was loaded for an event is not good for the next one: its context has caches
     const requestId = randomUUID()
-    const contextValue = { ...core, relay, actor, workspace, requestId }
+    const contextValue = { relay, actor, workspace, requestId, ...core }
     const one = (rootValue: unknown) =>
       execute({ schema, document, operationName, variableValues: variables, rootValue, contextValue })
     const texts: string[] = []

@@ -149,7 +149,8 @@ export function toRoute(
       reply.headers(stream ? { ...CACHING, vary: STREAM_VARY } : CACHING)
       const visit = visitOf(request, reply, { keepsLease, connections })
       request.visit = visit
-      request.caller = { ...(await authenticate(request.headers, request.id, visit)), signal: visit.gone }
+      const caller = await authenticate(request.headers, request.id, visit)
+      request.caller = withSignal(caller, visit)
       request.subject = request.caller.actor.subject
     },
     handler: async (request, reply) => {
@@ -169,6 +170,16 @@ export function toRoute(
       if (!schema) return reply.send()
       return answerWith(reply, declared, conditions, schema, answer.body, ctx)
     },
+  }
+}
+
+/** As the caller's context has it: made only for those who look at it, which is few. */
+function withSignal(caller: RequestContext, visit: Visit): RequestContext {
+  return {
+    get signal() {
+      return visit.gone
+    },
+    ...caller,
   }
 }
 

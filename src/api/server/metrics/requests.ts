@@ -16,7 +16,7 @@ export function countRequests(fastify: FastifyInstance, register: Registry): voi
     labelNames: ['route'],
     registers,
   })
-  fastify.addHook('onRequest', async (request, reply) => {
+  fastify.addHook('onRequest', (request, reply, done) => {
     const end = duration.startTimer()
     reply.raw.once('close', () => {
       if (String(reply.raw.getHeader('content-type')).startsWith('text/event-stream')) return
@@ -26,5 +26,6 @@ export function countRequests(fastify: FastifyInstance, register: Registry): voi
       end({ method: request.method, route, status })
       if (status === 429) limited.inc({ route })
     })
+    done()
   })
 }
