@@ -47,7 +47,7 @@ export function flushStatement(
   const parts: Part[] = []
   if (project) {
     name.push('p')
-    parts.push({ kind: 'project', first: values.length + 1 })
+    parts.push({ kind: 'project', first: values.length + 1, one: true })
     values.push(project.id, project.workspaceId, project.name)
   }
   for (const table of ORDER) {
@@ -55,17 +55,19 @@ export function flushStatement(
     const changed = rows[table].filter(({ isNew }) => !isNew)
     // first: what makes room for a new one, as the open step that is closed
     if (changed.length > 0) {
-      name.push(`${SHORT[table]}~`)
-      parts.push({ kind: 'changed', table, first: values.length + 1 })
-      values.push(
-        JSON.stringify(changed.map(documentOf)),
-        changed.map(({ id }) => id),
-      )
+      const one = changed.length === 1
+      name.push(`${SHORT[table]}~${one ? '' : '*'}`)
+      parts.push({ kind: 'changed', table, first: values.length + 1, one })
+      const documents = changed.map(documentOf)
+      const ids = changed.map(({ id }) => id)
+      values.push(JSON.stringify(one ? documents[0] : documents), one ? ids[0] : ids)
     }
     if (made.length > 0) {
-      name.push(`${SHORT[table]}+`)
-      parts.push({ kind: 'made', table, first: values.length + 1 })
-      values.push(JSON.stringify(made.map(({ columns }) => toJson(columns))))
+      const one = made.length === 1
+      name.push(`${SHORT[table]}+${one ? '' : '*'}`)
+      parts.push({ kind: 'made', table, first: values.length + 1, one })
+      const documents = made.map(({ columns }) => toJson(columns))
+      values.push(JSON.stringify(one ? documents[0] : documents))
     }
   }
   if (parts.length === 0) return null
@@ -80,6 +82,8 @@ interface Part {
   table?: Table
   /** number of its first value */
   first: number
+  /** it is of one row, as mostly: then a plan does not depend on the values, and is made once */
+  one: boolean
 }
 
 const documentOf = ({ id, columns, seen }: Recorded) => ({ ...toJson(columns), id, ...(seen ? { seen } : {}) })
@@ -103,7 +107,7 @@ function textOf(name: string, parts: readonly Part[], answers: boolean): Stateme
 const nameOf = ({ kind, table }: Part) => (table ? `${SHORT[table]}_${kind}` : 'project')
 
 function clauseOf(part: Part, hasProject: boolean, parts: readonly Part[], answers: boolean): string {
-  const { kind, table, first } = part
+  const { kind, table, first, one } = part
   if (!table)
     return `
       INSERT INTO tracing_projects (id, workspace_id, name) VALUES ($${first}::uuid, $${first + 1}::uuid, $${first + 2})
@@ -120,13 +124,18 @@ function clauseOf(part: Part, hasProject: boolean, parts: readonly Part[], answe
     const after = before ? ` WHERE (SELECT count(*) FROM ${nameOf(before)}) >= 0` : ''
     return `
       INSERT INTO ${name} (${columns.join(', ')})
-      SELECT ${from.join(', ')} FROM jsonb_populate_recordset(NULL::${name}, $${first}::jsonb) AS n${after} ${returning(name)}`
+      SELECT ${from.join(', ')} FROM ${one ? 'jsonb_populate_record' : 'jsonb_populate_recordset'}(NULL::${name}, $${first}::jsonb) AS n${after} ${returning(name)}`
   }
+  const document = one ? `$${first}::jsonb` : 'c.doc'
+  const rows = one
+    ? `WHERE t.id = $${first + 1}::uuid`
+    : `FROM jsonb_array_elements($${first}::jsonb) AS c (doc)
+    WHERE t.id = (c.doc ->> 'id')::uuid AND t.id = ANY ($${first + 1}::uuid[])`
+  const guard =
+    table === 'revision' ? ` AND (${document} ->> 'seen' IS NULL OR t.status::text = ${document} ->> 'seen')` : ''
   // what a document does not name stays as it is in the row
-  const guard = table === 'revision' ? ` AND (c.doc ->> 'seen' IS NULL OR t.status::text = c.doc ->> 'seen')` : ''
   return `
     UPDATE ${name} t SET (${changing.join(', ')}) =
-      (SELECT ${changing.map((column) => `n.${column}`).join(', ')} FROM jsonb_populate_record(t, c.doc) AS n)
-    FROM jsonb_array_elements($${first}::jsonb) AS c (doc)
-    WHERE t.id = (c.doc ->> 'id')::uuid AND t.id = ANY ($${first + 1}::uuid[])${guard} ${returning('t')}`
+      (SELECT ${changing.map((column) => `n.${column}`).join(', ')} FROM jsonb_populate_record(t, ${document}) AS n)
+    ${rows}${guard} ${returning('t')}`
 }
