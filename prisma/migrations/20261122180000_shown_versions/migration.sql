@@ -36,11 +36,13 @@ CREATE FUNCTION "shown_in_workspace"() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   raised text := coalesce(current_setting('pilothouse.shown', true), '');
   workspace uuid;
+  id uuid;
 BEGIN
-  IF TG_OP = 'DELETE' THEN workspace := OLD.workspace_id; ELSE workspace := NEW.workspace_id; END IF;
+  IF TG_OP = 'DELETE' THEN workspace := OLD.workspace_id; id := OLD.id; ELSE workspace := NEW.workspace_id; id := NEW.id; END IF;
   IF strpos(raised, workspace::text) = 0 THEN
     PERFORM "raise_shown"(workspace, false);
-    PERFORM set_config('pilothouse.shown', right(raised, 400) || workspace, true);
+    -- of a deployment: so what belongs to it need not look for its workspace
+    PERFORM set_config('pilothouse.shown', right(raised, 400) || workspace || id, true);
   END IF;
   IF TG_OP = 'UPDATE' AND OLD.workspace_id <> NEW.workspace_id THEN
     PERFORM "raise_shown"(OLD.workspace_id, false);
@@ -58,10 +60,8 @@ BEGIN
   IF TG_OP = 'DELETE' THEN deployment := OLD.deployment_id; ELSE deployment := NEW.deployment_id; END IF;
   IF strpos(raised, deployment::text) = 0 THEN
     SELECT d.workspace_id INTO workspace FROM "deployments" d WHERE d.id = deployment;
-    IF FOUND THEN
-      IF strpos(raised, workspace::text) = 0 THEN
-        PERFORM "raise_shown"(workspace, false);
-      END IF;
+    IF FOUND AND strpos(raised, workspace::text) = 0 THEN
+      PERFORM "raise_shown"(workspace, false);
       PERFORM set_config('pilothouse.shown', right(raised, 400) || workspace || deployment, true);
     END IF;
   END IF;
