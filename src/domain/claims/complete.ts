@@ -18,7 +18,7 @@ import type { Scope } from '../rows/lease.ts'
 import type { LockedDeployment } from '../rows/locks.ts'
 import { keepArtifact, loseArtifact, pruneArtifacts } from './artifacts.ts'
 import { assign } from './assignment.ts'
-import { answerOf, forHeld, type HeldWork } from './for-held.ts'
+import { alone, answerOf, type HeldWork, together } from './for-held.ts'
 import type { Held } from './held.ts'
 import { withTriesBack } from './liveness.ts'
 
@@ -27,12 +27,17 @@ import { withTriesBack } from './liveness.ts'
  * answered like the first. What comes while others of the same scope are being recorded is recorded together.
  */
 export function complete(core: Core, scope: Scope, request: CompleteRequest): Promise<CompleteAnswer> {
-  const record = (requests: readonly CompleteRequest[]) => forHeld(core, scope, requests, recording(core))
-  const one = async () => {
-    if (core.gather) return answerOf(await core.gather(`complete ${scope.listenerId}`, request, record))
-    return answerOf((await record([request]))[0])
+  const work = recording(core)
+  const record = async () => {
+    // whoever has to wait for somebody else does so without the others
+    const shared = await core.gather?.(
+      `complete ${scope.listenerId}`,
+      request,
+      (requests: readonly CompleteRequest[]) => together(core, scope, requests, work),
+    )
+    return answerOf(shared ?? (await alone(core, scope, request, work)))
   }
-  return withTriesBack(core, scope, request, one)
+  return withTriesBack(core, scope, request, record)
 }
 
 function recording(core: Core): HeldWork<CompleteRequest, CompleteAnswer> {

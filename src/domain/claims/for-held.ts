@@ -5,7 +5,6 @@
  */
 import { type Core, type Tx, transaction } from '../context/context.ts'
 import { databaseFailure } from '../core/database-failure.ts'
-import { ClaimLostError } from '../core/errors.ts'
 import type { HeldClaim, Scope } from '../rows/lease.ts'
 import { type LockedDeployment, lockClaimed, lockFreeOfClaims } from '../rows/locks.ts'
 import { type Asked, type Held, readHeld } from './held.ts'
@@ -35,57 +34,72 @@ export async function forHeld<Item extends HeldClaim, Answer>(
   work: HeldWork<Item, Answer>,
   over: () => boolean = () => false,
 ): Promise<(Outcome<Answer> | undefined)[]> {
-  const outcomes = new Map<Item, Outcome<Answer>>()
-  for (const part of partsOf(items)) {
+  const outcomes = items.length > 1 ? [...(await together(core, scope, items, work, over))] : [undefined]
+  for (const [i, item] of items.entries()) {
     if (over()) break
-    if (part.length > 1) await together(core, scope, part, work, outcomes)
-    for (const item of part) {
-      if (outcomes.has(item)) continue
-      if (over()) break
-      outcomes.set(item, await alone(core, scope, item, work))
+    outcomes[i] ??= await alone(core, scope, item, work)
+  }
+  return outcomes
+}
+
+/** Those that share a transaction: it waits for no row of a deployment. Undefined: it has to be done by itself. */
+export async function together<Item extends HeldClaim, Answer>(
+  core: Core,
+  scope: Scope,
+  items: readonly Item[],
+  work: HeldWork<Item, Answer>,
+  over: () => boolean = () => false,
+): Promise<(Outcome<Answer> | undefined)[]> {
+  const outcomes = new Map<Item, Outcome<Answer>>()
+  const share = async (part: readonly Item[]): Promise<void> => {
+    if (over()) return
+    try {
+      for (const [item, outcome] of await transaction(core, (tx) => recordFree(core, tx, scope, part, work)))
+        outcomes.set(item, outcome)
+    } catch (error) {
+      if (databaseFailure(error) === 'lost') {
+        for (const item of part) outcomes.set(item, { error })
+      } else if (part.length > 1) {
+        // one of them is at fault, or what is another's is in its way: it is in one of the halves
+        const half = Math.ceil(part.length / 2)
+        await share(part.slice(0, half))
+        await share(part.slice(half))
+      }
     }
   }
+  for (const part of partsOf(items)) await share(part)
   return items.map((item) => outcomes.get(item))
 }
 
 /** What is said twice of one claim is done one after the other. */
 function partsOf<Item extends HeldClaim>(items: readonly Item[]): Item[][] {
-  const parts: Item[][] = []
+  const parts: { claimIds: Set<string>; items: Item[] }[] = []
   for (const item of items) {
-    const part = parts.find((one) => one.length < MOST && one.every(({ claimId }) => claimId !== item.claimId))
-    if (part) part.push(item)
-    else parts.push([item])
+    const part = parts.find(({ claimIds }) => claimIds.size < MOST && !claimIds.has(item.claimId))
+    if (part) part.items.push(item)
+    else parts.push({ claimIds: new Set(), items: [item] })
+    ;(part ?? parts.at(-1)!).claimIds.add(item.claimId)
   }
-  return parts
+  return parts.map((part) => part.items)
 }
 
-/** Waits for no row of a deployment. Says nothing of those that have to be done by themselves. */
-async function together<Item extends HeldClaim, Answer>(
+async function recordFree<Item extends HeldClaim, Answer>(
   core: Core,
+  tx: Tx,
   scope: Scope,
   items: readonly Item[],
   work: HeldWork<Item, Answer>,
-  outcomes: Map<Item, Outcome<Answer>>,
-): Promise<void> {
-  try {
-    const done = await transaction(core, async (tx) => {
-      const locked = await lockFreeOfClaims(tx, scope, items)
-      const held = items.filter(({ claimId }) => locked.has(claimId))
-      return recordAll(
-        core,
-        tx,
-        held.map((item) => ({ item, deployment: locked.get(item.claimId)! })),
-        work,
-      )
-    })
-    for (const [item, outcome] of done) outcomes.set(item, outcome)
-  } catch (error) {
-    // then it is not the fault of one of them
-    if (databaseFailure(error) === 'lost') for (const item of items) outcomes.set(item, { error })
-  }
+): Promise<Map<Item, Outcome<Answer>>> {
+  const locked = await lockFreeOfClaims(tx, scope, items)
+  const free = items.flatMap((item) => {
+    const deployment = locked.get(item.claimId)
+    return deployment ? { item, deployment } : []
+  })
+  return recordAll(core, tx, free, work)
 }
 
-async function alone<Item extends HeldClaim, Answer>(
+/** Waits until whoever has locked it is done. */
+export async function alone<Item extends HeldClaim, Answer>(
   core: Core,
   scope: Scope,
   item: Item,
@@ -137,8 +151,7 @@ function refusal<Item extends HeldClaim, Answer>(
 }
 
 /** What it came to; throws the error. */
-export function answerOf<Answer>(outcome: Outcome<Answer> | undefined): Answer {
-  if (!outcome) throw new ClaimLostError()
+export function answerOf<Answer>(outcome: Outcome<Answer>): Answer {
   if ('error' in outcome) throw outcome.error
   return outcome.answer
 }

@@ -3,14 +3,13 @@ import { type Core, transaction } from '../context/context.ts'
 import { untakeStep } from '../rollouts/steps.ts'
 import { released, releasedAll } from '../rows/deployment.ts'
 import type { HeldClaim, Scope } from '../rows/lease.ts'
-import { answerOf, forHeld, type HeldWork } from './for-held.ts'
+import { alone, answerOf, type HeldWork } from './for-held.ts'
 import { knownOf } from './held.ts'
 import { withTriesBack } from './liveness.ts'
 
 /** A holder lets go in good order: the try of a step under way is not counted. Throws ClaimLostError. */
 export async function release(core: Core, scope: Scope, claim: HeldClaim): Promise<void> {
-  const work = async () => answerOf((await forHeld(core, scope, [claim], RELEASE))[0])
-  await withTriesBack(core, scope, claim, work)
+  await withTriesBack(core, scope, claim, async () => answerOf(await alone(core, scope, claim, RELEASE)))
 }
 
 /** Of each of these. */

@@ -25,11 +25,11 @@ interface Line {
 export interface GatherOptions {
   /** the most that are done together; default 50 */
   most?: number
-  /** of one key, how many groups are under way at once; default 2: one reads while the other one is committed */
+  /** of one key, how many groups are under way at once; default 1, so that the groups are as large as can be */
   atOnce?: number
 }
 
-export function createGather({ most = 50, atOnce = 2 }: GatherOptions = {}): Gather {
+export function createGather({ most = 50, atOnce = 1 }: GatherOptions = {}): Gather {
   /** only of keys in use */
   const lines = new Map<string, Line>()
 
