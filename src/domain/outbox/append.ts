@@ -82,7 +82,7 @@ const NOTIFY = {
   text: `SELECT pg_notify(split_part(notice, ' ', 1), split_part(notice, ' ', 2)) FROM unnest($1::text[]) AS notice`,
 }
 
-/** $1: the workspace · $2: how many events · $3: the events · $4: the channel of events · $5: notices */
+/** Names are looked up one by one: as joins, of as many events as Postgres supposes, they would read whole tables under the counter's lock. $1: the workspace · $2: how many events · $3: the events · $4: the channel of events · $5: notices */
 const APPEND = {
   name: 'append events',
   text: `
@@ -105,14 +105,14 @@ const APPEND = {
       UNION ALL SELECT pg_notify(split_part(notice, ' ', 1), split_part(notice, ' ', 2)) FROM unnest($5::text[]) AS notice
     )
     SELECT i.workspace_id AS "workspaceId", i.type, i.deployment_id AS "deploymentId", i.revision_id AS "revisionId",
-           i.to_status::text AS "to", i.reason, i.message, d.name, r.number,
+           i.to_status::text AS "to", i.reason, i.message,
+           (SELECT d.name FROM deployments d WHERE d.id = i.deployment_id) AS name,
+           (SELECT r.number FROM revisions r WHERE r.id = i.revision_id) AS number,
            CASE WHEN i.to_status IN (${TERMINAL.map((status) => `'${status}'`).join(', ')}) THEN (
              SELECT extract(epoch FROM i.occurred_at - min(e.occurred_at))::float8 FROM events e
              WHERE e.revision_id = i.revision_id AND e.attempt = i.attempt) END AS seconds,
            i.sequence, i.occurred_at::text AS "occurredAt", now()::text AS "begunAt", pg_backend_pid() AS pid
     FROM (SELECT count(*) FROM notified) AS told, inserted i
-    LEFT JOIN deployments d ON d.id = i.deployment_id
-    LEFT JOIN revisions r ON r.id = i.revision_id
     ORDER BY i.sequence`,
 }
 
