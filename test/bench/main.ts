@@ -37,7 +37,7 @@ const { values: options, positionals } = parseArgs({
     large: { type: 'boolean', default: false },
     against: { type: 'string' },
     rounds: { type: 'string', default: '5' },
-    seconds: { type: 'string', default: '1.5' },
+    seconds: { type: 'string', default: '1.2' },
     write: { type: 'string' },
   },
 })
@@ -47,7 +47,7 @@ process.once('SIGINT', () => process.exit(130))
 
 if (options.help) {
   const list = (cases: readonly Case[]) => cases.map(({ id, what }) => `  ${id.padEnd(16)} ${what}`).join('\n')
-  say(`npm run bench -- [--large] [--against stock,hand-written] [--rounds 5] [--seconds 1.5] [--write docs/performance.md] [case …]
+  say(`npm run bench -- [--large] [--against stock,hand-written] [--rounds 5] [--seconds 1.2] [--write docs/performance.md] [case …]
 
 --large    100,000 deployments instead of 10,000; by itself: ${LARGE.map(({ id }) => id).join(', ')}
 --against  only these beside ours; "none": ours alone

@@ -11,7 +11,7 @@ const PAGE = `query Page($first: Int!, $after: String) { deployments(first: $fir
   latestRevision { id number status createdAt } activeRevision { id number status createdAt }
   listener { id computeId lastSeenAt } } } } }`
 const POSTGRAPHILE_PAGE = `query Page($first: Int!, $after: Cursor, $workspace: UUID!) {
-  allDeployments(first: $first, after: $after, orderBy: [CREATED_AT_DESC, ROW_ID_DESC], condition: { workspaceId: $workspace }) {
+  allDeployments(first: $first, after: $after, orderBy: [CREATED_AT_DESC, ROW_ID_DESC], condition: { workspaceId: $workspace, tornDownAt: null }) {
     edges { cursor node { rowId name source createdAt updatedAt
     revisionByLatestRevisionId { rowId number status createdAt } revisionByActiveRevisionId { rowId number status createdAt }
     listenerByListenerId { rowId computeId lastSeenAt } } } } }`

@@ -13,6 +13,8 @@ const pgService = makePgService({
 const service = postgraphile({
   extends: [PostGraphileAmberPreset],
   pgServices: [pgService],
+  // it would offer no order and no condition by columns whose indexes are partial, as ours are
+  disablePlugins: ['PgIndexBehaviorsPlugin'],
   grafserv: { graphqlPath: '/graphql', graphiql: false, watch: false },
 }).createServ(grafserv)
 const server = createServer()
