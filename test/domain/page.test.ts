@@ -22,7 +22,7 @@ beforeAll(async () => {
       data: { workspaceId: workspace.id, computeType: 'k8s', computeId, k8sNamespaces: [], lastSeenAt },
     })
   const [silent, heard] = [await add('silent', new Date(0)), await add('heard', new Date(Date.now() + 3_600_000))]
-  await manyDeployments(ctx, 2500)
+  await manyDeployments(domain.url, workspace.id, 2500)
   // most serve, some of each kind do not; the oldest have a listener of their own
   await db.$executeRaw`
     UPDATE deployments SET claim_id = gen_random_uuid(), lease_holder = 'x', lease_expires_at = now() + interval '1 hour', health = '{"ready": 1}'

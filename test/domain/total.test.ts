@@ -15,7 +15,7 @@ let ctx: RequestContext
 beforeAll(async () => {
   domain = await testDomain()
   ctx = await domain.tenant()
-  await manyDeployments(ctx, MANY)
+  await manyDeployments(domain.url, ctx.workspace.id, MANY)
 })
 afterAll(() => domain.close())
 

