@@ -77,7 +77,8 @@ async function scansOf({ text, values }: pg.QueryConfig): Promise<Plan[]> {
 
 test.each([5_000, 10_000])('behind %i others', async (place) => {
   const after = await cursorAt(place)
-  await app.gql(PAGE, { after })
+  // another page: this one would be given again
+  await app.gql(PAGE)
   let page = { nodes: [] as { name: string }[], pageInfo: {} }
   const sent = await sentDuring(async () => {
     page = (await app.gql(PAGE, { after })).data.deployments
@@ -93,5 +94,5 @@ test.each([5_000, 10_000])('behind %i others', async (place) => {
   // one row more than the page, to see whether there is more, and the one that the cursor points at
   expect(scan!['Actual Rows'] + (scan!['Rows Removed by Filter'] ?? 0)).toBeLessThanOrEqual(52)
   const ofRevisions = scans.filter((one) => one['Relation Name'] === 'revisions')
-  expect(ofRevisions.map((one) => one['Node Type'])).toEqual(['Index Scan', 'Index Scan'])
+  expect(ofRevisions.map((one) => one['Node Type'])).toEqual(['Index Only Scan', 'Index Only Scan'])
 })

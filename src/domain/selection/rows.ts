@@ -126,7 +126,9 @@ export class Part {
       const [table, column] = TABLES[this.table].relations[relation] ?? []
       if (!table || !column) throw new Error(`${this.table} has no relation ${relation}`)
       const alias = this.#rows.name()
-      const join = ` LEFT JOIN ${TABLES[table].name} ${alias} ON ${alias}.id = ${this.alias}.${columnOf(column)}`
+      // OFFSET: looked up for each row by its index; else Postgres reads a table of some thousand rows as a whole
+      const found = `SELECT ${alias}.* FROM ${TABLES[table].name} ${alias} WHERE ${alias}.id = ${this.alias}.${columnOf(column)} OFFSET 0`
+      const join = ` LEFT JOIN LATERAL (${found}) ${alias} ON true`
       this.#rows.join(() => [join])
       part = new Part(this.#rows, table, alias)
       this.#related.set(relation, part)
