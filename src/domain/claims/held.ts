@@ -8,11 +8,11 @@ import type { Facts } from '../context/unit.ts'
 import type { KeyRing } from '../core/keyring.ts'
 import { OPEN } from '../model/lifecycle.ts'
 import type { Secret } from '../model/shapes.ts'
-import type { LockedDeployment } from '../rows/locks.ts'
+import { type LockedDeployment, toChange } from '../rows/locks.ts'
 import { openSecrets } from '../secrets/secret-set.ts'
 
 /** What a build has made, as it is found before the call. */
-export interface Artifact {
+interface Artifact {
   name: string
   /** the last time that a revision with it was deployed; null: never */
   deployedAt: Date | null
@@ -74,7 +74,7 @@ const READ = {
     WITH asked AS (
       SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::boolean[]) AS a (id, step_id, artifact_lost)
     ), open_steps AS MATERIALIZED (
-      SELECT s.* FROM steps s WHERE s.deployment_id = ANY ($1::uuid[]) AND s.finished_at IS NULL ORDER BY s.id FOR NO KEY UPDATE
+      SELECT s.* FROM steps s WHERE s.deployment_id = ANY ($1::uuid[]) AND s.finished_at IS NULL ORDER BY s.id ${toChange('s').sql}
     )
     SELECT d.id, v.revisions, x.sets, w.steps, row_to_json(t) AS asked,
       CASE WHEN t.kind = 'BUILD' OR asked.artifact_lost THEN ARRAY(

@@ -33,7 +33,7 @@ import type { WriteQueue } from './write-queue.ts'
 export type Db = PrismaClient
 export type Sql = Prisma.TransactionClient
 
-export type { Query, Statement } from '../core/statement.ts'
+export type { Statement } from '../core/statement.ts'
 
 /** Of an open transaction. */
 interface Connection {
@@ -46,7 +46,7 @@ interface Connection {
 }
 
 /** Commits when `work` has ended, rolls back when it throws. */
-export type Transact = <T>(work: (connection: Connection) => Promise<T>) => Promise<T>
+type Transact = <T>(work: (connection: Connection) => Promise<T>) => Promise<T>
 
 /** Settings that domain rules depend on. */
 export interface DomainSettings {

@@ -63,6 +63,6 @@ export class PlannedRead {
 }
 
 /** The statement of a text, named after it. */
-export function named(text: string): Statement {
+function named(text: string): Statement {
   return { name: `hot ${createHash('sha256').update(text).digest('hex').slice(0, 24)}`, text }
 }

@@ -14,7 +14,7 @@ export function isoOf(text: string): string {
   return new Date(text).toISOString()
 }
 
-export const dateOf = (text: string): Date => new Date(isoOf(text))
+const dateOf = (text: string): Date => new Date(isoOf(text))
 
 /** How a value becomes what Prisma gives for such a column; null: it is that already. */
 export function decoderOf(kind: Kind): ((value: unknown) => unknown) | null {

@@ -5,7 +5,7 @@
  */
 
 /** Does all of these; answers for each, in their order. */
-export type DoAll<Item, Answer> = (items: readonly Item[]) => Promise<readonly Answer[]>
+type DoAll<Item, Answer> = (items: readonly Item[]) => Promise<readonly Answer[]>
 
 /** Does `item` with others of the same `key`, by the `doAll` of the first of them. Rejects where that does. */
 export type Gather = <Item, Answer>(key: string, item: Item, doAll: DoAll<Item, Answer>) => Promise<Answer>

@@ -17,7 +17,7 @@ export interface Statement {
 export type Query = <Row>(statement: Statement, values: readonly unknown[]) => Promise<Row[]>
 
 /** A transaction that is open, on a connection of its own. Statements are carried out in the order in which they are sent. */
-export interface OpenTransaction {
+interface OpenTransaction {
   /** for what only reads or locks: it is sent without waiting for those before it, together with what is sent at the same moment */
   query: Query
   /** for what writes: sent when the transaction is known to have begun */

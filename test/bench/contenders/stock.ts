@@ -96,4 +96,5 @@ const yoga = createYoga({
   logging: false,
   context: async ({ request }) => ({ workspaceId: await workspaceOf(request.headers.get('x-api-key')!) }),
 })
+// oxlint-disable-next-line typescript/no-misused-promises -- as Yoga's documentation has it
 createServer(yoga).listen(Number(process.env.PORT), '127.0.0.1')

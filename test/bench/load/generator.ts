@@ -61,12 +61,12 @@ async function run(order: Extract<LoadOrder, { do: 'run' }>): Promise<Ran> {
   return { requests: took.length, seconds, p50: at(0.5), p99: at(0.99), wrong }
 }
 
-process.on('message', async (order: LoadOrder) => {
+process.on('message', (order: LoadOrder) => {
   if (order.do === 'load') loads.set(order.id, { load: order.load, next: 0 })
   else if (order.do === 'forget') loads.delete(order.id)
-  else {
-    const ran = await run(order).catch((error) => ({ wrong: String(error) }))
-    process.send!(ran)
-  }
+  else
+    void run(order)
+      .catch((error) => ({ wrong: String(error) }))
+      .then((ran) => process.send!(ran))
 })
 process.once('disconnect', () => process.exit())
