@@ -34,7 +34,10 @@ async function rate(place: Place, loops: number, once: (loop: number) => Promise
   let done = 0
   await Promise.all(
     Array.from({ length: loops }, async (_, loop) => {
-      while (performance.now() - began < SECONDS * 1000) done += await once(loop)
+      while (performance.now() - began < SECONDS * 1000) {
+        const more = await once(loop)
+        done += more
+      }
     }),
   )
   const seconds = (performance.now() - began) / 1000

@@ -2,14 +2,12 @@
  * A thousand calls that wait for one revision (`?wait=60`), on a server of its own with the settings that everybody has: what
  * they cost while nothing happens, and how long it takes until the last of them is answered.
  */
-import { spawn } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
-import { rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import http from 'node:http'
-import net, { type AddressInfo } from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
+import { pause } from '../place/processes.ts'
+import { startServer } from '../place/server.ts'
 import { caller, say } from './support.ts'
 
 const WAITS = 1_000
@@ -18,30 +16,13 @@ const SETTLING = 3_000
 const LONGEST_OPENING = 30_000
 
 export async function waits(): Promise<void> {
-  const key = `cpk_bench_${randomBytes(16).toString('hex')}`
-  const dataDir = path.join(os.tmpdir(), `pilothouse-bench-${randomBytes(4).toString('hex')}`)
-  const port = await freePort()
-  const url = `http://127.0.0.1:${port}`
-  const server = spawn(process.execPath, ['--import', 'tsx', 'src/main.ts'], {
-    env: {
-      ...process.env,
-      PORT: String(port),
-      HOST: '127.0.0.1',
-      DATA_DIR: dataDir,
-      LOG_LEVEL: 'error',
-      WORKER: 'off',
-      CONTROL_PLANE_API_KEY: key,
-    },
-    stdio: ['ignore', 'ignore', 'inherit'],
-  })
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'pilothouse-bench-'))
+  const server = await startServer(folder, null)
   try {
-    while (!(await isReady(url))) await pause(100)
-    await measure(url, key)
+    await measure(server.url, server.key)
   } finally {
-    const ended = once(server, 'exit')
-    server.kill('SIGINT')
-    await ended
-    await rm(dataDir, { recursive: true, force: true })
+    await server.end()
+    await rm(folder, { recursive: true, force: true })
   }
 }
 
@@ -109,20 +90,4 @@ function answered(url: string, key: string, agent: http.Agent): Promise<{ text: 
     })
     request.on('error', reject)
   })
-}
-
-const isReady = (url: string) =>
-  fetch(`${url}/readyz`).then(
-    ({ ok }) => ok,
-    () => false,
-  )
-
-const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
-
-async function freePort(): Promise<number> {
-  const probe = net.createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const { port } = probe.address() as AddressInfo
-  probe.close()
-  return port
 }
