@@ -42,8 +42,9 @@ const { values: options, positionals } = parseArgs({
   },
 })
 const say = (line: string) => process.stdout.write(`${line}\n`)
-process.once('SIGTERM', () => process.exit(143))
-process.once('SIGINT', () => process.exit(130))
+// not once: whoever ends a group of processes tells this one twice
+process.on('SIGTERM', () => process.exit(143))
+process.on('SIGINT', () => process.exit(130))
 
 if (options.help) {
   const list = (cases: readonly Case[]) => cases.map(({ id, what }) => `  ${id.padEnd(16)} ${what}`).join('\n')

@@ -1,4 +1,5 @@
 /** Everything that cases measure on: started when it is first asked for, ended with the bench. */
+import { spawn } from 'node:child_process'
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
@@ -29,7 +30,13 @@ export async function openPlace(deployments: number, say: (line: string) => void
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'pilothouse-bench-'))
   // Postgres has an account of its own, if we are root
   fs.chmodSync(folder, 0o755)
+  // a bench that is ended in the middle: what it has started ends first, and we wait for nobody any more
+  const removeLater = () => {
+    if (process.env.BENCH_KEEP) return
+    spawn('sh', ['-c', 'sleep 2; rm -rf "$0"', folder], { detached: true, stdio: 'ignore' }).unref()
+  }
   const postgres = await startPostgres(path.join(folder, 'postgres'))
+  process.once('exit', removeLater)
   const programs: Program[] = []
   try {
     const server = await startServer(folder, postgres.url)
@@ -82,6 +89,7 @@ export async function openPlace(deployments: number, say: (line: string) => void
   async function end(): Promise<void> {
     await Promise.all(programs.map((program) => program.end()))
     await postgres.stop()
+    process.off('exit', removeLater)
     if (!process.env.BENCH_KEEP) fs.rmSync(folder, { recursive: true, force: true })
   }
 }

@@ -31,9 +31,13 @@ export async function startPostgres(folder: string): Promise<BenchPostgres> {
   }
   // then it costs nothing that could be measured
   await track('none')
+  const pid = Number(fs.readFileSync(path.join(rows[0]!.folder, 'postmaster.pid'), 'utf8').split('\n')[0])
+  // a bench that is ended in the middle leaves nothing behind; SIGQUIT: at once
+  const quit = () => process.kill(pid, 'SIGQUIT')
+  process.once('exit', quit)
   return {
     url: embedded.url,
-    pid: Number(fs.readFileSync(path.join(rows[0]!.folder, 'postmaster.pid'), 'utf8').split('\n')[0]),
+    pid,
     pool,
     async statements(work) {
       await track('top')
@@ -46,6 +50,7 @@ export async function startPostgres(folder: string): Promise<BenchPostgres> {
       return rows[0]!.calls
     },
     async stop() {
+      process.off('exit', quit)
       await pool.end()
       await embedded.stop()
     },
