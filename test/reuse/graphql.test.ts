@@ -2,25 +2,21 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Call, type TestApp, testApp } from '../support/app.ts'
-import { asAdmin, countStatements } from '../support/database.ts'
+import type { Call, TestApp } from '../support/app.ts'
+import { asAdmin } from '../support/database.ts'
 import { gitDeployment, imageDeployment, listener } from '../support/factories.ts'
+import { reading, type ThreeServers, threeServers } from './three-servers.ts'
 
-/** What the server does by itself is to change nothing between two looks. */
-const QUIET = { SWEEP_SECONDS: '3600' }
-
+let servers: ThreeServers
 let app: TestApp
+/** another server, and one that makes each answer anew */
 let second: TestApp
 let fresh: TestApp
 beforeAll(async () => {
-  app = await testApp({ settings: QUIET })
-  second = await testApp({ beside: app, settings: QUIET })
-  fresh = await testApp({ beside: app, settings: { ...QUIET, REUSED_ANSWERS_MB: '0' } })
+  servers = await threeServers()
+  ;({ app, second, fresh } = servers)
 })
-afterAll(async () => {
-  await Promise.all([second?.close(), fresh?.close()])
-  await app?.close()
-})
+afterAll(() => servers?.close())
 
 const sql = (text: string) => asAdmin(app.databaseUrl, (client) => client.query(text))
 
@@ -45,15 +41,8 @@ async function warm(on: TestApp, query: string, variables: object, call: Call = 
   for (let n = 0; n < 4; n++) await on.gql(query, { ...variables }, call)
 }
 
-/** Those of reads: jobs have theirs, and keys are looked up now and then. */
 async function statementsOf(on: TestApp, query: string, variables: object = {}, call: Call = {}): Promise<string[]> {
   return reading(on, () => on.gql(query, { ...variables }, call))
-}
-
-async function reading(on: TestApp, work: () => Promise<unknown>): Promise<string[]> {
-  return (await countStatements(on.app.database, work)).filter(
-    (text) => /shown_versions|"public"/.test(text) && !text.includes('api_keys'),
-  )
 }
 
 async function serving() {

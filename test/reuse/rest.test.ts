@@ -3,33 +3,23 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Call, type TestApp, testApp } from '../support/app.ts'
-import { asAdmin, countStatements } from '../support/database.ts'
+import type { Call, TestApp } from '../support/app.ts'
+import { asAdmin } from '../support/database.ts'
 import { gitDeployment, imageDeployment, listener } from '../support/factories.ts'
+import { reading, type ThreeServers, threeServers } from './three-servers.ts'
 
-/** What the server does by itself is to change nothing between two looks. */
-const QUIET = { SWEEP_SECONDS: '3600' }
-
+let servers: ThreeServers
 let app: TestApp
 /** another server, and one that makes each answer anew */
 let second: TestApp
 let fresh: TestApp
 beforeAll(async () => {
-  app = await testApp({ settings: QUIET })
-  second = await testApp({ beside: app, settings: QUIET })
-  fresh = await testApp({ beside: app, settings: { ...QUIET, REUSED_ANSWERS_MB: '0' } })
+  servers = await threeServers()
+  ;({ app, second, fresh } = servers)
 })
-afterAll(async () => {
-  await Promise.all([second?.close(), fresh?.close()])
-  await app?.close()
-})
+afterAll(() => servers?.close())
 
 const sql = (text: string) => asAdmin(app.databaseUrl, (client) => client.query(text))
-/** Those of reads: jobs have theirs, and keys are looked up now and then. */
-const statementsOf = async (on: TestApp, work: () => Promise<unknown>) =>
-  (await countStatements(on.app.database, work)).filter(
-    (text) => /shown_versions|"public"/.test(text) && !text.includes('api_keys'),
-  )
 
 /** Asks until the answer is kept, on this server. */
 async function warm(on: TestApp, path: string, call: Call = {}) {
@@ -61,7 +51,7 @@ test('an answer that was asked for before costs a look at the version, with its 
   for (const path of paths) {
     const first = await warm(app, path)
     let again = first
-    const statements = await statementsOf(app, async () => {
+    const statements = await reading(app, async () => {
       again = await app.rest('GET', path)
     })
     expect([path, statements.length, /shown_versions/.test(statements[0]!)]).toEqual([path, 1, true])
@@ -69,7 +59,7 @@ test('an answer that was asked for before costs a look at the version, with its 
     for (const name of ['etag', 'content-type', 'cache-control', 'vary'])
       expect(again.headers.get(name)).toBe(first.headers.get(name))
     const headers = { 'if-none-match': first.headers.get('etag')! }
-    expect(await statementsOf(app, () => app.rest('GET', path, { headers }))).toHaveLength(1)
+    expect(await reading(app, () => app.rest('GET', path, { headers }))).toHaveLength(1)
     expect(await app.rest('GET', path, { headers })).toMatchObject({ status: 304, text: '' })
   }
 })
@@ -101,8 +91,8 @@ test('values of secrets are made anew for each answer; who has the answer is tol
     const answer = await app.rest('GET', path, { key })
     expect(answer.body.secrets[0].value === 'hush').toBe(value === 'hush')
     const headers = { 'if-none-match': answer.headers.get('etag')! }
-    expect(await statementsOf(app, () => app.rest('GET', path, { key, headers }))).toHaveLength(1)
-    const looks = await statementsOf(app, () => app.rest('GET', path, { key }))
+    expect(await reading(app, () => app.rest('GET', path, { key, headers }))).toHaveLength(1)
+    const looks = await reading(app, () => app.rest('GET', path, { key }))
     expect(looks.length > 1).toBe(value === 'hush')
   }
 })
@@ -116,7 +106,7 @@ test('nobody is answered with what somebody else has asked for', async () => {
     (await app.rest('GET', path, { key: app.keys.organization, tenant: app.sibling.workspaceId })).body.resources,
   ).toEqual([])
   expect(await app.rest('GET', path, { key: null })).toMatchObject({ status: 401 })
-  expect((await statementsOf(app, () => app.rest('GET', path, { key: app.keys.deployer }))).at(-1)).toMatch(
+  expect((await reading(app, () => app.rest('GET', path, { key: app.keys.deployer }))).at(-1)).toMatch(
     /FROM .*deployments/,
   )
 })
@@ -161,7 +151,7 @@ test('a listener that calls again and again is shown with its last call, and cos
   const seenAt = new Date(Date.now() + 1000)
   await sql(`UPDATE listeners SET last_seen_at = '${seenAt.toISOString()}' WHERE id = '${listenerId}'`)
   expect((await app.rest('GET', own)).body.last_seen_at).toBe(seenAt.toISOString())
-  expect(await statementsOf(app, () => app.rest('GET', deployment))).toHaveLength(1)
+  expect(await reading(app, () => app.rest('GET', deployment))).toHaveLength(1)
 })
 
 test('a filter by what is derived from the clock is asked each time', async () => {
@@ -170,7 +160,7 @@ test('a filter by what is derived from the clock is asked each time', async () =
   const ids = async () => (await app.rest('GET', path)).body.resources.map((one: { id: string }) => one.id)
   await warm(app, path)
   expect(await ids()).toContain(id)
-  expect((await statementsOf(app, ids)).at(-1)).toMatch(/FROM .*deployments/)
+  expect((await reading(app, ids)).at(-1)).toMatch(/FROM .*deployments/)
 })
 
 test('whatever is written in between, an answer is always the one that is made anew', async () => {
