@@ -18,7 +18,8 @@ export default defineConfig({
   resolve: { alias: [{ find: /^graphql$/, replacement: 'graphql/index.js' }] },
   test: {
     include: ['test/**/*.test.ts'],
-    exclude: ['test/fixtures/**', '**/node_modules/**'],
+    // the browser's are for `npm run test:browser`
+    exclude: ['test/fixtures/**', 'test/browser/**', '**/node_modules/**'],
     globalSetup: ['test/support/global-setup.ts'],
     sequence: { sequencer: SlowFirst },
     // processes, not threads: tests start children and send signals

@@ -1,5 +1,6 @@
 /** The server's process: settings → app → listen → drain on a signal (lifetime.ts). */
 import { type App, buildApp } from './app/app.ts'
+import { addressForTerminal } from './app/dashboard-address.ts'
 import { explain } from './app/exit-message.ts'
 import { Lifetime, say } from './app/lifetime.ts'
 import { type Config, readConfig } from './platform/config/config.ts'
@@ -15,6 +16,8 @@ try {
   if (!lifetime.ending) await app.start()
   // a key that was made is in the database already, so this is the only time that it can be shown
   say(lifetime.ending ? keyLines(app) : banner(config, app))
+  // never where somebody keeps what is printed
+  if (!lifetime.ending && process.stderr.isTTY) say(dashboardLines(await addressForTerminal(app.core)))
 } catch (error) {
   if (app) say(keyLines(app))
   say(`${explain(error)}\n`)
@@ -40,6 +43,12 @@ function banner(config: Config, { publicUrl, generatedKey }: App): string {
     keyLines({ generatedKey }),
     '',
   ].join('\n')
+}
+
+/** Empty: there is none. */
+function dashboardLines(address: string | null): string {
+  if (address === null) return ''
+  return `  Dashboard    ${address}\n  Opens it signed in, once, within 10 minutes; \`npm run cli -- dashboard\` prints another address.\n\n`
 }
 
 /** The key that the first start made, for people. Empty on every other start. */

@@ -28,12 +28,21 @@ describe('a wrong value', () => {
     ['SECRETS_KEYS', `a:${KEY},a:${KEY}`, 'must have each id once'],
     ['LOG_LEVEL', 'verbose', 'must be debug, info, warn, error or silent'],
     ['JWT_JWKS_URL', 'x', 'must be an http(s) URL'],
+    ['OIDC_ISSUER', 'http://id.example.com', 'must be an https URL (http only on this machine) without a query'],
+    ['OIDC_ISSUER', 'https://id.example.com?x', 'must be an https URL (http only on this machine) without a query'],
+    ['OIDC_SCOPES', 'profile email', 'must be scopes with spaces between, openid among them'],
     ['DEPLOYMENT_MODES', 'cloud,x', 'must be cloud, self_hosted or both'],
     ['DEPLOYMENT_MODES', ',', 'must be cloud, self_hosted or both'],
     ['WORKER', 'true', 'must be on or off'],
     ['RUNTIME', 'docker', 'must be process, kubernetes or none'],
     ['K8S_NAMESPACE', 'Agents', 'must be the name of a Kubernetes namespace'],
     ['POSTGRES_IMAGE', 'postgres 17', 'must be an image reference: registry/repository:tag or …@sha256:digest'],
+    ['POD_SECURITY', 'privileged', 'must be baseline or restricted'],
+    ['POD_USER', '0', 'must be a user id from 1 to 2147483647, or any'],
+    ['POD_USER', 'postgres', 'must be a user id, or any'],
+    ['DEFAULT_CPU', '0', 'must be a number, with at most one decimal, from 0.1 to 8'],
+    ['DEFAULT_CPU_LIMIT', '17', 'must be 0, or a number from 0.1 to 16'],
+    ['DEFAULT_DB_MEMORY_MB', '1.5', 'must be a whole number from 1 to 100000000'],
     ['STORAGE_CLASS', 'Fast!', 'must be the name of a Kubernetes object'],
     ['VOLUME_POLICY', 'retain', 'must be delete or keep'],
     ['INGRESS_DOMAIN', 'https://agents.example.com', 'must be a domain name'],
@@ -65,6 +74,12 @@ describe('a wrong value', () => {
   test.each(['JWT_ISSUER', 'JWT_AUDIENCE', 'JWT_JWKS_URL'])('%s alone', (name) => {
     expect(() => readConfig({ [name]: 'https://issuer.example' })).toThrow(
       'Wrong settings: JWT_ISSUER, JWT_AUDIENCE and JWT_JWKS_URL need each other',
+    )
+  })
+
+  test.each(['OIDC_ISSUER', 'OIDC_CLIENT_ID'])('%s alone', (name) => {
+    expect(() => readConfig({ [name]: 'https://issuer.example' })).toThrow(
+      'Wrong settings: OIDC_ISSUER and OIDC_CLIENT_ID need each other',
     )
   })
 })

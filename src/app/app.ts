@@ -6,8 +6,9 @@ import { mkdir } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
-import { createApiKeys } from '../api/auth/api-key.ts'
+import { createApiKeys, createSessions } from '../api/auth/api-key.ts'
 import { createAuthenticator } from '../api/auth/authenticate.ts'
+import { createSignIn } from '../api/auth/sign-in.ts'
 import { createCredentialWatch } from '../api/auth/watch.ts'
 import { mountGraphql } from '../api/graphql/mount.ts'
 import { createGraphql } from '../api/graphql/yoga.ts'
@@ -17,13 +18,16 @@ import { createChanges } from '../api/realtime/changes.ts'
 import { createRelay, type Relay } from '../api/realtime/relay.ts'
 import { restPlugin } from '../api/rest/plugin.ts'
 import { Reuse } from '../api/reuse/reuse.ts'
-import { mountHome } from '../api/server/home.ts'
+import { createCrossOrigin } from '../api/server/cross-origin.ts'
+import { mountDashboard } from '../api/server/dashboard.ts'
 import { closeHttp, createHttp } from '../api/server/http.ts'
 import { mountMetrics } from '../api/server/metrics/mount.ts'
 import { databaseCheck } from '../api/server/readiness.ts'
 import { Heartbeat } from '../api/sse/heartbeat.ts'
 import type { Core } from '../domain/context/context.ts'
+import { clauseOf } from '../domain/ports/oauth-client.ts'
 import { bootstrap } from '../domain/workspaces/bootstrap.ts'
+import { installationId } from '../domain/workspaces/installation.ts'
 import { type Config, ConfigError } from '../platform/config/config.ts'
 import { logDestination } from '../platform/log/destination.ts'
 import type { Database } from '../platform/postgres/client.ts'
@@ -80,15 +84,18 @@ async function assemble(config: Config, log: Logger, opened: Awaited<ReturnType<
   await checkKeyRing(core.db, core.keyring)
 
   const apiKeys = createApiKeys(core)
+  const sessions = createSessions(core)
   const credentials = createCredentialWatch({ queries: database.health, clock: core.clock, log })
   core.credentials = credentials
   const keys = {
     revoked(id: string) {
       apiKeys.forget(id)
+      sessions.forget(id)
       credentials.revoked(id)
     },
     missed() {
       apiKeys.forgetAll()
+      sessions.forgetAll()
       credentials.missed()
     },
   }
@@ -96,7 +103,16 @@ async function assemble(config: Config, log: Logger, opened: Awaited<ReturnType<
   core.publicUrl = publicUrl
   const limits = createLimits(config)
   core.slots = limits.slots
-  const authenticate = createAuthenticator(core, { apiKeys, jwt: jwtOf(config), admission: limits.admission })
+  if (limits.reveals) core.reveals = limits.reveals
+  const { admission } = limits
+  const signIn = createSignIn({
+    core,
+    apiKeys,
+    admission,
+    installation: await installationId(core),
+  })
+  const { cookieName } = signIn
+  const authenticate = createAuthenticator(core, { apiKeys, sessions, cookieName, jwt: jwtOf(config), admission })
   const databaseAnswers = databaseCheck(database)
   const relay = createRelay({ core, listenUrl: direct })
   const changes = createChanges(relay)
@@ -113,6 +129,7 @@ async function assemble(config: Config, log: Logger, opened: Awaited<ReturnType<
     log,
     trusted: limits.trusted,
     headerTime: config.HEADER_SECONDS * 1000,
+    crossOrigin: createCrossOrigin(config.CORS_ORIGINS),
     async notReady() {
       if (draining) return 'shutting down'
       if (!background) return 'starting'
@@ -125,9 +142,9 @@ async function assemble(config: Config, log: Logger, opened: Awaited<ReturnType<
   })
   limitStrangers(fastify, limits.admission)
   core.observer = mountMetrics(fastify, { database, slots: limits.slots, dataDir: config.DATA_DIR })
-  mountHome(fastify)
+  await mountDashboard(fastify)
   const reuse = new Reuse(config.REUSED_ANSWERS_MB * 1024 * 1024)
-  await fastify.register(restPlugin, { core, authenticate, connections, relay, heartbeat, publicUrl, reuse })
+  await fastify.register(restPlugin, { core, authenticate, connections, relay, heartbeat, publicUrl, reuse, signIn })
   const graphql = createGraphql({
     core,
     authenticate,
@@ -143,6 +160,10 @@ async function assemble(config: Config, log: Logger, opened: Awaited<ReturnType<
   async function start(): Promise<void> {
     await fastify.listen({ host: config.HOST, port: config.PORT })
     relay.start()
+    // its absence is nobody's matter before somebody signs in there: then that is an error of theirs
+    core.login
+      ?.prepare()
+      .catch((error) => log.warn({ said: clauseOf(error) }, 'the provider of OIDC_ISSUER does not answer as it should'))
     background = await startBackground({ core, database, config, log, direct, keys, changes, onStuck })
   }
 

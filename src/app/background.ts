@@ -1,5 +1,7 @@
 /** What a server does without being asked: keeps up with what other servers say, enforces deadlines, works. */
+import os from 'node:os'
 import type { Logger } from 'pino'
+import { createSourceBuilder } from '../dataplane/builder/source-builder.ts'
 import { supervisorProgram } from '../dataplane/runtimes/process/host/supervisor-program.ts'
 import { OutputShipper } from '../dataplane/runtimes/process/output/shipper.ts'
 import { createProcessRuntime, type ProcessRuntime } from '../dataplane/runtimes/process/runtime.ts'
@@ -9,16 +11,20 @@ import { localControlPlane } from '../domain/claims/control-plane.ts'
 import { withoutDeployment } from '../domain/claims/without-deployment.ts'
 import { CHANGE_CHANNEL } from '../domain/context/changes.ts'
 import { type Core, OAUTH_CHANNEL, WORK_CHANNEL } from '../domain/context/context.ts'
+import { databaseFailure } from '../domain/core/database-failure.ts'
 import { KEY_CHANNEL } from '../domain/keys/revoke.ts'
+import { EVENT_CHANNEL } from '../domain/outbox/append.ts'
 import { GITPROVIDER_CHANNEL } from '../domain/sources/webhooks/receive.ts'
 import { installationId } from '../domain/workspaces/installation.ts'
 import { type Job, startJobs } from '../platform/async/jobs.ts'
 import { createNotifier } from '../platform/async/notifier.ts'
 import { within } from '../platform/async/time-limit.ts'
+import { packageIndexes, suppliedServer } from '../platform/config/build-settings.ts'
 import { type Config, ConfigError, engineEnvironment } from '../platform/config/config.ts'
 import type { Database } from '../platform/postgres/client.ts'
 import { type Listening, listen } from '../platform/postgres/listen.ts'
-import { gitProviderJobsOf, jobsOf } from './jobs.ts'
+import { createImageStore, pullCredentialsOf } from './image-store.ts'
+import { changeJobsOf, gitProviderJobsOf, jobsOf } from './jobs.ts'
 import { createSourceAccess } from './source-access.ts'
 
 /** ms that the stop waits for calls at OAuth providers: what they answer can't be had a second time */
@@ -62,6 +68,9 @@ export interface Background {
   stop(ending: Ending): Promise<void>
 }
 
+/** The database is away: that is one line in the log, however many rounds of jobs fail (platform/postgres/outage.ts). */
+const isOutage = (error: unknown) => databaseFailure(error) === 'lost'
+
 /** Resolves when the server hears what others say and its worker is there. */
 export async function startBackground(options: BackgroundOptions): Promise<Background> {
   const { core, database, config, log, direct, keys, changes, onStuck } = options
@@ -71,7 +80,8 @@ export async function startBackground(options: BackgroundOptions): Promise<Backg
   core.oauthNotifier = oauthNotifier
   // what the server does by itself has connections of its own, so that neither it nor requests wait for the other
   const own: Core = { ...core, db: database.worker, query: database.workerQuery, transact: database.workerTransact }
-  const gitProviderJobs = startJobs(log, gitProviderJobsOf(own))
+  const gitProviderJobs = startJobs(log, gitProviderJobsOf(own), isOutage)
+  const changeJobs = startJobs(log, changeJobsOf({ ...own, query: database.look }), isOutage)
   const listening = await new Promise<Listening>((resolve) => {
     const started = listen({
       url: direct,
@@ -80,12 +90,16 @@ export async function startBackground(options: BackgroundOptions): Promise<Backg
         KEY_CHANNEL,
         OAUTH_CHANNEL,
         CHANGE_CHANNEL,
+        EVENT_CHANNEL,
         ...(core.gitProvider ? [GITPROVIDER_CHANNEL] : []),
       ],
       onNotify(channel, payload) {
         if (channel === KEY_CHANNEL) keys.revoked(payload)
-        else if (channel === CHANGE_CHANNEL) changes.hinted(payload)
-        else if (channel === OAUTH_CHANNEL) oauthNotifier.notify(payload)
+        else if (channel === EVENT_CHANNEL) changeJobs.wake()
+        else if (channel === CHANGE_CHANNEL) {
+          changes.hinted(payload)
+          changeJobs.wake()
+        } else if (channel === OAUTH_CHANNEL) oauthNotifier.notify(payload)
         else if (channel === GITPROVIDER_CHANNEL) gitProviderJobs.wake()
         else notifier.notify(payload || null)
       },
@@ -96,6 +110,7 @@ export async function startBackground(options: BackgroundOptions): Promise<Backg
         notifier.notifyAll()
         oauthNotifier.notifyAll()
         gitProviderJobs.wake()
+        changeJobs.wake()
         resolve(started)
       },
       log,
@@ -105,16 +120,22 @@ export async function startBackground(options: BackgroundOptions): Promise<Backg
   try {
     if (config.WORKER && config.RUNTIME !== 'none') worker = await startOwnWorker()
   } catch (error) {
-    await Promise.all([listening.close(), gitProviderJobs.stop()])
+    await Promise.all([listening.close(), gitProviderJobs.stop(), changeJobs.stop()])
     throw error
   }
-  const jobs = startJobs(log, jobsOf(own, config.SWEEP_SECONDS))
+  const jobs = startJobs(log, jobsOf(own, config.SWEEP_SECONDS), isOutage)
   return {
     async stop(ending) {
       // listeners that wait here for work get an empty answer at once
       notifier.close()
       oauthNotifier.close()
-      await Promise.all([jobs.stop(), worker?.stop(ending), gitProviderJobs.stop(), core.inFlight.close(IN_FLIGHT_MS)])
+      await Promise.all([
+        jobs.stop(),
+        changeJobs.stop(),
+        worker?.stop(ending),
+        gitProviderJobs.stop(),
+        core.inFlight.close(IN_FLIGHT_MS),
+      ])
       await listening.close()
     },
   }
@@ -127,7 +148,7 @@ export async function startBackground(options: BackgroundOptions): Promise<Backg
       warn: (about, message) => log.warn(about, message),
     })
     const local = config.RUNTIME === 'kubernetes' ? null : await processRuntime(own, config, direct!, log, output)
-    const runtime = local ?? (await kubernetesRuntime(config, log))
+    const runtime = local ?? (await kubernetesRuntime(own, config, log))
     const started = await startWorker({
       controlPlane,
       runtime,
@@ -150,10 +171,26 @@ export async function startBackground(options: BackgroundOptions): Promise<Backg
 }
 
 /** Throws ConfigError when the kubeconfig is of no use. */
-async function kubernetesRuntime(config: Config, log: Logger): Promise<Runtime> {
+async function kubernetesRuntime(core: Core, config: Config, log: Logger): Promise<Runtime> {
   // its client takes a second to load, which no other server has to wait for
   const { createPlace } = await import('../listener/place.ts')
-  return (await createPlace(config, config.K8S_NAMESPACE ?? null, log)).runtime
+  const images = createSourceBuilder({
+    wanted: config.BUILDER,
+    env: engineEnvironment(),
+    dataDir: config.DATA_DIR,
+    gitDirectory: config.GIT_DIRECTORY,
+    sources: createSourceAccess(core),
+    store: createImageStore(core, config.BUILD_DEADLINE_MINUTES * 60),
+    freeDiskMb: config.BUILD_FREE_DISK_MB,
+    servers: agentServers(config),
+    packageIndexes: packageIndexes(config),
+    base: { node: config.NODE_BASE_IMAGE, python: config.PYTHON_BASE_IMAGE },
+    atATime: config.MAX_BUILDS ?? Math.max(2, os.availableParallelism()),
+    warn: (about, message) => log.warn(about, message),
+  })
+  const { registry } = core
+  const pullCredentials = registry ? pullCredentialsOf(registry) : undefined
+  return (await createPlace(config, config.K8S_NAMESPACE ?? null, log, images, pullCredentials)).runtime
 }
 
 /** Agents go on serving whatever becomes of servers, so somebody has to look whether they still should. */
@@ -199,8 +236,16 @@ async function processRuntime(
       uidRange: config.APP_UID_RANGE,
       note: (line) => log.warn(line),
       sources: createSourceAccess(core),
+      agentServers: agentServers(config),
+      packageIndexes: packageIndexes(config),
       containerEngine: config.CONTAINER_ENGINE,
       engineEnvironment: engineEnvironment(),
+      images: {
+        engine: config.BUILDER,
+        store: createImageStore(core, config.BUILD_DEADLINE_MINUTES * 60),
+        freeDiskMb: config.BUILD_FREE_DISK_MB,
+      },
+      ...(config.MAX_BUILDS ? { buildsAtOnce: config.MAX_BUILDS } : {}),
       output,
       supervisors: {
         installation,
@@ -220,3 +265,8 @@ async function processRuntime(
     })
   }
 }
+
+const agentServers = (config: Config) => ({
+  node: suppliedServer(config.AGENT_SERVER_NODE, config.AGENT_SERVER_NODE_COMMAND),
+  python: suppliedServer(config.AGENT_SERVER_PYTHON, config.AGENT_SERVER_PYTHON_COMMAND),
+})

@@ -1,6 +1,7 @@
 /** Opens what every process of ours works on: the database, up to date, and the core on top of it. For the server and the command line. */
 import type { Logger } from 'pino'
 import { createGitProvider } from '../adapters/git-provider/create-git-provider.ts'
+import { createLoginOf } from '../adapters/oauth/create-login.ts'
 import { createOAuthClient } from '../adapters/oauth/create-oauth-client.ts'
 import { createRegistry } from '../adapters/registry/create-registry.ts'
 import { createStorage } from '../adapters/storage/create-storage.ts'
@@ -63,6 +64,7 @@ export async function createCore(config: Config, log: Logger, clock?: () => Date
       db: database.prisma,
       query: database.query,
       transact: database.transact,
+      wake: database.wake,
       renew: database.renew,
       gather: createGather(),
       deploymentQueue: createWriteQueue(),
@@ -75,6 +77,7 @@ export async function createCore(config: Config, log: Logger, clock?: () => Date
       publicUrl,
       gitProvider,
       oauth: createOAuthClient({ allow: config.OUTBOUND_ALLOW }),
+      login: createLoginOf(config),
       inFlight: createInFlight(),
       tarballs,
       registry,
@@ -172,6 +175,7 @@ function settingsOf(config: Config): DomainSettings {
     },
     gitDirectory: config.GIT_DIRECTORY,
     uploadsPerDeployment: config.UPLOADS_PER_DEPLOYMENT,
+    sessionHours: config.SESSION_HOURS,
     retention: {
       logDays: config.LOG_RETENTION_DAYS,
       linesPerRevision: config.LOG_LINES_PER_REVISION,

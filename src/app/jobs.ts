@@ -1,4 +1,6 @@
 /** What a server does now and then without being asked. A round that finds nothing to do is one statement. */
+import { announceChanges } from '../domain/changes/announce.ts'
+import { tellOfTheClock } from '../domain/changes/clock.ts'
 import type { Core } from '../domain/context/context.ts'
 import { refreshExpiring } from '../domain/oauth/tokens/refresh-expiring.ts'
 import { revokeDue } from '../domain/oauth/tokens/revoke.ts'
@@ -25,6 +27,14 @@ export function jobsOf(core: Core, seconds: number): Job[] {
     { name: 'retention', every: RETENTION_SECONDS, round: createRetention(core) },
     { name: 'revocations', every: seconds, round: (signal) => revokeDue(core, signal) },
     { name: 'refreshes', every: Math.max(seconds, REFRESH_SECONDS), round: (signal) => refreshExpiring(core, signal) },
+  ]
+}
+
+/** Tells what shows of deployments: woken by what was committed, and by itself for what nobody is woken of. */
+export function changeJobsOf(core: Core): Job[] {
+  return [
+    { name: 'changes of deployments', every: 1, woken: true, round: () => announceChanges(core) },
+    { name: 'what changes with time', every: 1, round: () => tellOfTheClock(core) },
   ]
 }
 

@@ -8,6 +8,7 @@ import path from 'node:path'
 import type { Db } from '../domain/context/context.ts'
 import { KeyRing } from '../domain/core/keyring.ts'
 import { sampleOfEachKey } from '../domain/secrets/sealed-columns.ts'
+import { installationKey } from '../domain/workspaces/installation.ts'
 import { type Config, ConfigError } from '../platform/config/config.ts'
 
 const FILE = 'secrets.key'
@@ -90,8 +91,8 @@ async function makeKey(file: string): Promise<string> {
 
 /** Throws ConfigError when the ring can't open what other starts encrypted in this database. */
 export async function checkKeyRing(db: Db, keyring: KeyRing): Promise<void> {
-  const installation = await db.installation.findFirst()
-  if (installation && !keyring.has(installation.keyId)) throw missing(installation.keyId)
+  const keyId = await installationKey(db)
+  if (keyId !== null && !keyring.has(keyId)) throw missing(keyId)
   for (const { keyId, open } of await sampleOfEachKey(db)) {
     if (!keyring.has(keyId)) throw missing(keyId)
     try {

@@ -4,6 +4,8 @@ import { matcher } from '../api/limits/address.ts'
 import { Admission } from '../api/limits/admission.ts'
 import { Gate } from '../api/limits/gate.ts'
 import { Pressure } from '../api/limits/pressure.ts'
+import { TokenBuckets } from '../api/limits/token-buckets.ts'
+import type { Reveals } from '../domain/context/context.ts'
 import { createSlotPool, type SlotPools } from '../domain/context/slots.ts'
 import type { Config } from '../platform/config/config.ts'
 
@@ -15,6 +17,8 @@ export interface Limits {
   /** heavy GraphQL documents, by key */
   heavyDocuments: Gate
   slots: SlotPools
+  /** null: no limit */
+  reveals: Reveals | null
   /** whether an address is a proxy of ours, whose X-Forwarded-For is believed */
   trusted(address: string | undefined): boolean
 }
@@ -34,6 +38,10 @@ export function createLimits(config: Config): Limits {
       waits: createSlotPool(config.WAITS_PER_WORKSPACE, config.KEY_SHARE_PERCENT),
       listenerWaits: createSlotPool(config.WAITS_PER_WORKSPACE, config.KEY_SHARE_PERCENT),
     },
+    reveals:
+      config.REVEALS_PER_MINUTE > 0
+        ? new TokenBuckets({ perSecond: config.REVEALS_PER_MINUTE / 60, burst: config.REVEALS_PER_MINUTE })
+        : null,
     trusted: matcher(config.TRUST_PROXY),
   }
 }

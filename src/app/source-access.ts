@@ -1,7 +1,7 @@
 /** What builds on this machine get from their own server (see dataplane/build/source-access.ts). */
 
 import type { Readable } from 'node:stream'
-import type { Credentials, SourceAccess } from '../dataplane/build/source-access.ts'
+import type { ImageCredentials, SourceAccess } from '../dataplane/build/source-access.ts'
 import { StepFailure } from '../dataplane/output/failure.ts'
 import type { Core } from '../domain/context/context.ts'
 import { parseImageReference } from '../domain/model/image-reference.ts'
@@ -24,14 +24,15 @@ async function imageCredentials(
   { db, registry }: Core,
   deploymentId: string,
   imageUri: string,
-): Promise<Credentials | null> {
+): Promise<ImageCredentials | null> {
   const image = parseImageReference(imageUri)
   if (!registry || typeof image === 'string' || image.host?.toLowerCase() !== registry.host) return null
   const deployment = await db.deployment.findUnique({ where: { id: deploymentId } })
-  if (deployment?.source !== 'internal_container' || !coversRepository(repositoryOf(deployment), image.path))
-    return null
+  if (!deployment || deployment.source === 'external_container') return null
+  if (!coversRepository(repositoryOf(deployment), image.path)) return null
   const access = [{ repository: image.path, actions: ['pull'] as const }]
-  return { username: 'token', password: await registry.sign(`deployment:${deploymentId}`, access, SECONDS) }
+  const password = await registry.sign(`deployment:${deploymentId}`, access, SECONDS)
+  return { username: 'token', password, insecure: registry.insecure }
 }
 
 const AGAIN = 'upload it again and set source_revision_config.source_tarball_path'

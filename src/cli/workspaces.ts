@@ -2,7 +2,7 @@
 import { transaction } from '../domain/context/context.ts'
 import { printableName } from '../domain/core/fields.ts'
 import { COMMAND_LINE } from '../domain/model/event-actor.ts'
-import { createWorkspace } from '../domain/workspaces/create.ts'
+import { makeWorkspace } from '../domain/workspaces/make.ts'
 import { theOrganization, withCore } from './core.ts'
 import { type Command, printTable, readOptions, UsageError } from './terminal/command.ts'
 
@@ -20,7 +20,7 @@ export const createWorkspaces: Command = {
     await withCore(async (core) => {
       const organization = await theOrganization(core, values['organization-id'])
       const workspace = await transaction(core, (tx) =>
-        createWorkspace(tx, {
+        makeWorkspace(tx, {
           organizationId: organization.id,
           name: name.data,
           directoryIntegration: values['git-directory'],

@@ -7,9 +7,15 @@ import { PilothouseError } from './errors.ts'
 import { findByName } from './find.ts'
 import { idempotencyKey } from './idempotency-key.ts'
 import type { Deployment, DeploymentCreateInput } from './openapi.ts'
+import { changedSet, type Secret, type SecretsChange } from './secrets.ts'
 
-/** As the body of a create. On an update what is absent stays as it is, and `secrets`, if there, replace the whole set. */
-export type DeployBody = Partial<Omit<DeploymentCreateInput, 'name'>>
+/** As the body of a create. On an update what is absent stays as it is. `secrets`: the whole set, which replaces it; or what becomes of single ones. */
+export type DeployBody = Partial<Omit<DeploymentCreateInput, 'name' | 'secrets'>> & {
+  secrets?: Secret[] | SecretsChange | undefined
+}
+
+/** Writes that somebody else came before, one after the other, after which it is given up. */
+const MOST_CONFLICTS = 20
 
 export interface DeployOptions {
   name: string
@@ -47,7 +53,7 @@ export async function deploy(connection: Connection, options: DeployOptions): Pr
   async function create({ api }: Connection, name: string, body: DeployBody): Promise<Deployed | null> {
     try {
       const { data, response } = await api.POST('/v2/deployments', {
-        body: { secrets: [], ...body, name } as DeploymentCreateInput,
+        body: { ...body, secrets: wholeSet(body.secrets) ?? [], name } as DeploymentCreateInput,
         headers: idempotencyKey(key, 'create'),
         signal,
       })
@@ -58,9 +64,44 @@ export async function deploy(connection: Connection, options: DeployOptions): Pr
     }
   }
 
-  async function update({ api }: Connection, { id }: Deployment, body: DeployBody): Promise<Deployed> {
+  async function update(connection: Connection, { id }: Deployment, body: DeployBody): Promise<Deployed> {
+    const { secrets, ...rest } = body
+    if (secrets === undefined || Array.isArray(secrets)) return patch(connection, id, { ...rest, secrets })
+    if (!saysAnything(rest)) return patchSecrets(connection, id, secrets)
+    // in one revision with the rest, for which the whole set is sent: of what is there when it is written
+    for (let conflicts = 0; ; conflicts++) {
+      const { data, response } = await connection.api.GET('/v2/deployments/{deployment_id}', { params: at(id), signal })
+      try {
+        return await patch(
+          connection,
+          id,
+          { ...rest, secrets: changedSet(data!, secrets) },
+          response.headers.get('etag'),
+        )
+      } catch (error) {
+        if (!isOvertaken(error) || conflicts >= MOST_CONFLICTS) throw error
+      }
+    }
+  }
+
+  async function patch(
+    { api }: Connection,
+    id: string,
+    body: DeployBody & { secrets: Secret[] | undefined },
+    tag: string | null = null,
+  ): Promise<Deployed> {
     const { data, response } = await api.PATCH('/v2/deployments/{deployment_id}', {
-      params: { path: { deployment_id: id } },
+      params: at(id),
+      body,
+      headers: { ...idempotencyKey(key, 'update'), ...(tag !== null && { 'If-Match': tag }) },
+      signal,
+    })
+    return { deployment: data!, revisionId: revisionOf(response), created: false }
+  }
+
+  async function patchSecrets({ api }: Connection, id: string, body: SecretsChange): Promise<Deployed> {
+    const { data, response } = await api.PATCH('/v2/deployments/{deployment_id}/secrets', {
+      params: at(id),
       body,
       headers: idempotencyKey(key, 'update'),
       signal,
@@ -69,8 +110,21 @@ export async function deploy(connection: Connection, options: DeployOptions): Pr
   }
 }
 
+const at = (deployment_id: string) => ({ path: { deployment_id } })
+
+const wholeSet = (secrets: DeployBody['secrets']): Secret[] | undefined =>
+  secrets === undefined || Array.isArray(secrets) ? secrets : secrets.set
+
+/** Whether any member of it has a value. */
+const saysAnything = (body: object): boolean =>
+  Object.values(body).some((value) =>
+    typeof value === 'object' && value !== null && !Array.isArray(value) ? saysAnything(value) : value !== undefined,
+  )
+
 /** The revision that a write made or moved; null if none. */
 const revisionOf = ({ headers }: Response): string | null => headers.get('x-revision-id')
+
+const isOvertaken = (error: unknown) => error instanceof PilothouseError && error.code === 'PRECONDITION_FAILED'
 
 const isTaken = (error: unknown) => error instanceof PilothouseError && error.code === 'ALREADY_EXISTS'
 

@@ -17,6 +17,7 @@ export type { DeployBody, Deployed, DeployOptions } from './deploy.ts'
 export { type Code, type Issue, PilothouseError, UnreachableError, WaitTimeoutError } from './errors.ts'
 export type { LogLine, LogOptions } from './logs.ts'
 export type { components, Deployment, ErrorCode, Event, paths, Revision } from './openapi.ts'
+export type { Secret, SecretsChange } from './secrets.ts'
 export { isTerminal } from './wait.ts'
 
 export interface Client extends Pick<Connection, 'api'> {

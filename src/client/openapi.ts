@@ -4,6 +4,28 @@
  */
 
 export interface paths {
+    "/v2/deployments/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List which deployments show something new
+         * @description Whatever it is that a deployment shows: its fields and tags, its revisions, its health, what it waits for; also where only time has passed. Of several changes of one it is told once.
+         *
+         *     With `Accept: text/event-stream`: deployments as they change, within a second, up to a hundred in a message; without `after` first one that has none, from which on nothing is missed. Each server-sent event has its cursor as `id`; `after`, or the header `Last-Event-ID`, goes on behind one. What ends it early is an event `error` with `detail`, `code` and the `cursor` to go on from; a clean end is an event `complete`. Comments come every 15 seconds.
+         */
+        get: operations["listDeploymentChanges"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v2/deployments": {
         parameters: {
             query?: never;
@@ -48,6 +70,47 @@ export interface paths {
         patch: operations["updateDeployment"];
         trace?: never;
     };
+    "/v2/deployments/{deployment_id}/secrets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the secrets of a deployment: names, when each was set, and by whom */
+        get: operations["listSecrets"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Set and unset secrets of a deployment by their names
+         * @description All others stay, whoever changes them meanwhile. What is set and unset together makes one revision, of what runs or is about to and without a build, as a PATCH of `secrets` alone does; with nothing to set or unset nothing happens.
+         */
+        patch: operations["setSecrets"];
+        trace?: never;
+    };
+    "/v2/deployments/{deployment_id}/secrets/{name}/reveal": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Reveal the value of one secret
+         * @description Needs `secrets:read`. The only way to a value over a session. Who has looked at which stands in the log of events, as `secret.revealed`. So many a minute (`REVEALS_PER_MINUTE`); more are a 429.
+         */
+        post: operations["revealSecret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v2/deployments/{deployment_id}/revisions": {
         parameters: {
             query?: never;
@@ -78,6 +141,43 @@ export interface paths {
         };
         /** Get a revision */
         get: operations["getRevision"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/deployments/{deployment_id}/revisions/{revision_id}/details": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get what is behind a revision
+         * @description Its work step by step, its place in the queue, whether it can be redeployed, and what it runs with.
+         */
+        get: operations["getRevisionDetails"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/deployments/{deployment_id}/compare": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Compare two revisions of a deployment */
+        get: operations["compareRevisions"];
         put?: never;
         post?: never;
         delete?: never;
@@ -659,6 +759,66 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v2/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List sessions, newest first
+         * @description One’s own; for admins everybody’s that are good for the workspace. Ended ones are listed for another day.
+         */
+        get: operations["listSessions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/sessions/{session_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * End a session
+         * @description Also what it has open, streams among it. A second time changes nothing.
+         */
+        delete: operations["revokeSession"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/workspaces": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create a workspace
+         * @description In the organization of the caller, who needs the role admin and a credential of the whole organization: one of a single workspace could not act in the new one.
+         */
+        post: operations["createWorkspace"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -828,6 +988,12 @@ export interface components {
             secrets?: components["schemas"]["SecretInput"][] | null;
             secret_references?: components["schemas"]["SecretReferenceInput"][] | null;
         };
+        DeploymentsChange: {
+            /** @description The `after` to go on with, and the `id` of a stream. */
+            cursor: string;
+            /** @description Each once. Those that are a 404 are gone. None: nothing is new; or it is where one begins without `after`. */
+            deployment_ids: string[];
+        };
         Error: {
             /** @description For people. */
             detail: string;
@@ -848,12 +1014,17 @@ export interface components {
              *     - `deployment.provisioned`: What a deployment needs at its runtime is there.
              *     - `deployment.deleted`: Somebody asked for the deletion of a deployment.
              *     - `deployment.torn_down`: Nothing is left of a deployment at its runtime: the last event of it.
+             *     - `secret.revealed`: Somebody has looked at the value of a secret of a deployment; its name is the subject.
              *     - `tag.created`: A tag was made.
              *     - `listener.created`: A listener was registered.
              *     - `listener.updated`: A listener was changed; `changed` names the fields.
              *     - `listener.deleted`: A listener was deleted.
+             *     - `listener.silent`: A listener was not heard of for 90 seconds: what it has reported does not count any more.
+             *     - `listener.heard`: A listener that was silent has called again.
              *     - `api_key.created`: An API key was made.
              *     - `api_key.revoked`: An API key was revoked.
+             *     - `session.created`: Somebody has signed in: there is a session of theirs.
+             *     - `session.revoked`: A session was ended by somebody, before its time.
              *     - `workspace.created`: The workspace was made: the first event of its log.
              *     - `tracing_project.created`: A tracing project was made.
              *     - `tracing_project.deleted`: A tracing project was deleted.
@@ -996,6 +1167,8 @@ export interface components {
                 /** @enum {string} */
                 level: "debug" | "info" | "warning" | "error" | "critical";
                 message: string;
+                /** @description `message` in the colours it was printed in, for terminals: with SGR sequences. null: it has none. */
+                ansi: string | null;
                 /** @description Of the revision. */
                 attempt: number;
             }[];
@@ -1009,6 +1182,22 @@ export interface components {
             name: string;
             /** @description Of its MCP endpoint: https, or http on this very machine. */
             mcp_server_url: string;
+        };
+        NameDifferences: {
+            added: string[];
+            removed: string[];
+            /** @description In both, and not the same. */
+            changed: string[];
+        };
+        NamedSecret: {
+            name: string;
+            /** @description Since when it has its value; null where a server of before has set it. */
+            set_at: string | null;
+            /** @description Who gave it its value, as they were called then; null as `set_at` is. */
+            set_by: components["schemas"]["Actor"] | null;
+        };
+        NamedSecretList: {
+            resources: components["schemas"]["NamedSecret"][];
         };
         /** @description Its client secret is in no answer. */
         OAuthProvider: {
@@ -1576,11 +1765,17 @@ export interface components {
             /** @description Default: 100. */
             db_max_connections?: number | null;
         };
+        RevealedSecret: {
+            name: string;
+            value: string;
+        };
         Revision: {
             /** Format: uuid */
             id: string;
             /** Format: uuid */
             deployment_id: string;
+            /** @description 1, 2, 3 … within its deployment. */
+            number: number;
             /** @enum {string} */
             status: "CREATING" | "QUEUED" | "AWAITING_BUILD" | "BUILDING" | "AWAITING_DEPLOY" | "DEPLOYING" | "DEPLOYED" | "CREATE_FAILED" | "BUILD_FAILED" | "DEPLOY_FAILED" | "SKIPPED" | "INTERRUPTED" | "UNKNOWN";
             /** @description Why it failed or was skipped, or what it waits for. */
@@ -1594,15 +1789,127 @@ export interface components {
             source_revision_config: components["schemas"]["SourceRevisionConfig"];
             /** @description 1, and one more at each redeploy. */
             attempt: number;
+            /** @description The first line of what its commit says, as far as git or the provider told it. */
+            commit_message: string | null;
+            /** @description The name of the commit’s author. */
+            commit_author: string | null;
+            /**
+             * @description What made it; null: nobody noted it.
+             *     - `create`: The deployment was created with it.
+             *     - `update`: Somebody changed what is built or run.
+             *     - `secrets`: Somebody changed secrets and nothing of the source.
+             *     - `request`: Somebody asked for a new revision.
+             *     - `push`: A commit was pushed to its branch.
+             */
+            trigger: ("create" | "update" | "secrets" | "request" | "push") | null;
+            /** @description Who made it; null: nobody noted it. */
+            created_by: components["schemas"]["Actor"] | null;
+            /** @description When its newest attempt was asked for; null: nobody noted it. */
+            rollout_at: string | null;
+            /** @description Who asked for its newest attempt. */
+            rollout_by: components["schemas"]["Actor"] | null;
+            /** @description Of one that was skipped: the revision of the newer rollout. */
+            superseded_by_id: string | null;
             /** Format: date-time */
             created_at: string;
             /** Format: date-time */
             updated_at: string;
         };
+        RevisionComparison: {
+            from: components["schemas"]["Revision"];
+            to: components["schemas"]["Revision"];
+            /** @description Nothing differs, as far as it is known. */
+            is_same: boolean;
+            /** @description Of source, commit, image, commands, resources. */
+            differences: components["schemas"]["RevisionDifference"][];
+            /** @description By name, and by what they are: not by when they were set. Never values. */
+            secrets: components["schemas"]["NameDifferences"];
+            /** @description By the name of the variable. null: nobody noted those of one of them. */
+            secret_references: components["schemas"]["NameDifferences"] | null;
+            /** @description false: nobody noted the resources of one of them, so none are compared. */
+            resources_known: boolean;
+        };
+        RevisionDetails: {
+            /** Format: uuid */
+            revision_id: string;
+            /** @description Whether it is what serves. */
+            is_active: boolean;
+            /** @description By what it is; not, whether the caller may. */
+            can_redeploy: boolean;
+            /** @description A clause for people: “it is in progress (BUILDING)”. */
+            why_not_redeployable: string | null;
+            /** @description Among all that wait for the same listener, or for a built-in worker: 1 has waited longest. null: it waits for nobody to take its work. */
+            queue_position: number | null;
+            /** @description The work on it, oldest first. Of long ago nothing is left of it. */
+            steps: components["schemas"]["RevisionStep"][];
+            /** @description Seconds that the newest attempt took. null: it did not come to that, it is not over, or nobody knows. */
+            durations: {
+                /** @description In which nobody worked on it. */
+                waited: number | null;
+                provision: number | null;
+                build: number | null;
+                deploy: number | null;
+                /** @description From when it was asked for until its work ended. */
+                total: number | null;
+            };
+            /** @description They say whether two revisions have the same value. To be compared among answers of one moment. */
+            secret_fingerprints: {
+                name: string;
+                fingerprint: string;
+            }[];
+            /** @description With defaults filled in: what it runs with, or ran with last; null in it is for who runs it to decide, in a cluster by the settings DEFAULT_… of the listener. null: nobody noted them. */
+            effective_resources: components["schemas"]["ResourceSpec"] | null;
+            /** @description As effective_resources. */
+            secret_references: components["schemas"]["SecretReference"][] | null;
+            /** @description What its build does or did. null: it is not built, not yet, or nobody has reported it. */
+            build_plan: {
+                /** @description What is built: `dockerfile`, `node`, `python`. */
+                kind: string;
+                /** @description `own`: the tree brings its server. `supplied`: it has graphs alone, and the platform brings it. */
+                server: string;
+                /** @description All of it, for people. */
+                sentence: string;
+                /** @description What installs, in this order. */
+                install: string[];
+                /** @description What builds then; null: nothing. */
+                build: string | null;
+                /** @description What starts it; null: the image says. */
+                start: string | null;
+            } | null;
+        };
+        RevisionDifference: {
+            /** @enum {string} */
+            part: "source" | "commit" | "image" | "commands" | "resources";
+            /** @description As this API calls it: `repo_ref`, `memory_mb`. */
+            field: string;
+            /** @description Of resources JSON, where it is no text. */
+            from: string | null;
+            to: string | null;
+        };
         RevisionList: {
             resources: components["schemas"]["Revision"][];
             /** @description The offset that fetches the next page. */
             offset: number;
+        };
+        RevisionStep: {
+            /** @enum {string} */
+            kind: "PROVISION" | "BUILD" | "DEPLOY";
+            /**
+             * Format: date-time
+             * @description Since when somebody could take it.
+             */
+            created_at: string;
+            /** @description null: nobody has taken it. */
+            started_at: string | null;
+            /** @description null: it has not ended. */
+            ended_at: string | null;
+            /** @description How often it was begun; more than once: whoever worked on it was lost. */
+            tries: number;
+            outcome: ("succeeded" | "failed" | "cancelled") | null;
+            /** @description Why it failed, in a word for machines. */
+            reason: ("WAITING_FOR_WORKER" | "WAITING_FOR_LISTENER" | "LISTENER_SILENT" | "WAITING_FOR_IMAGE" | "WAITING_FOR_TARBALL" | "QUEUED_BEHIND" | "WAITING_FOR_TURN" | "IN_PROGRESS" | "PULLING_IMAGE" | "WAITING_FOR_HEALTH" | "ROLLING_OUT" | "ROLLOUT_PAUSED" | "CHANGED_BY_OTHERS" | "NO_RUNTIME" | "NO_BUILDER" | "CONFIG_INVALID" | "CLONE_FAILED" | "INTEGRATION_UNAVAILABLE" | "TARBALL_UNAVAILABLE" | "TARBALL_INVALID" | "TOOL_MISSING" | "SECRET_MISSING" | "CONTENT_MISSING" | "ARTIFACT_LOST" | "INSTALL_FAILED" | "BUILD_COMMAND_FAILED" | "HEALTH_CHECK_TIMED_OUT" | "CRASHED" | "OUT_OF_MEMORY" | "PROCESS_LIMIT" | "FILE_LIMIT" | "DISK_LIMIT" | "DATABASE_LIMIT" | "IMAGE_PULL_FAILED" | "CONTAINER_START_FAILED" | "UNSCHEDULABLE" | "QUOTA_EXCEEDED" | "STORAGE_UNAVAILABLE" | "DATABASE_UNAVAILABLE" | "CLUSTER_UNREACHABLE" | "CLUSTER_REFUSED" | "NO_ENDPOINTS" | "PORT_IN_USE" | "NO_SPACE" | "DEADLINE" | "WORKER_LOST" | "NOBODY_TOOK_IT" | "SUPERSEDED" | "INTERRUPTED_BY_PERSON" | "DEPLOYMENT_DELETED" | "PROVISION_FAILED" | "BUILD_FAILED" | "DEPLOY_FAILED" | "TEARDOWN_FAILED" | "NOT_READY" | "NOT_OBSERVED" | "INTERNAL") | null;
+            /** @description Of the newest attempt; false: of one before. */
+            is_current: boolean;
         };
         Secret: {
             name: string;
@@ -1622,6 +1929,41 @@ export interface components {
             secret_name: string;
             secret_key: string;
         };
+        SecretsChangeInput: {
+            /** @description New ones, and new values of those that there are. */
+            set?: components["schemas"]["SecretInput"][] | null;
+            /** @description Names of those that are taken away. */
+            unset?: string[] | null;
+        };
+        Session: {
+            /** Format: uuid */
+            id: string;
+            /** @description Who acts over it, as events name them. */
+            actor: components["schemas"]["Actor"];
+            /**
+             * @description Of a key’s session the key’s, as it is now.
+             * @enum {string}
+             */
+            role: "viewer" | "deployer" | "admin";
+            /** @description null: it is for every workspace of the organization. */
+            workspace_id: string | null;
+            /** @description The key that it came from, and ends with. */
+            api_key_id: string | null;
+            /** @description The call came over this one. */
+            current: boolean;
+            /** Format: date-time */
+            created_at: string;
+            last_used_at: string | null;
+            /** Format: date-time */
+            expires_at: string;
+            /** @description null: nobody has ended it before its time. */
+            ended_at: string | null;
+        };
+        SessionList: {
+            resources: components["schemas"]["Session"][];
+            /** @description The offset that fetches the next page. */
+            offset: number;
+        };
         SourceConfig: {
             /** @description From GET /v1/integrations/gitprovider/install. Only for gitprovider; cannot be changed. */
             integration_id?: string | null;
@@ -1637,9 +1979,9 @@ export interface components {
             /** @description The listener that runs it. Only for external_container; cannot be changed. */
             listener_id?: string | null;
             listener_config?: components["schemas"]["ListenerConfig"] | null;
-            /** @description Runs from the root of the repository. Detected from the lock file if absent. */
+            /** @description Runs from the root of the repository. Detected from the lock file if absent. An empty text takes the stored one away. */
             install_command?: string | null;
-            /** @description Runs from the directory of the graph configuration file. */
+            /** @description Runs from the directory of the graph configuration file. An empty text takes the stored one away. */
             build_command?: string | null;
         };
         SourceConfigInput: {
@@ -1657,9 +1999,9 @@ export interface components {
             /** @description The listener that runs it. Only for external_container; cannot be changed. */
             listener_id?: string | null;
             listener_config?: components["schemas"]["ListenerConfigInput"] | null;
-            /** @description Runs from the root of the repository. Detected from the lock file if absent. */
+            /** @description Runs from the root of the repository. Detected from the lock file if absent. An empty text takes the stored one away. */
             install_command?: string | null;
-            /** @description Runs from the directory of the graph configuration file. */
+            /** @description Runs from the directory of the graph configuration file. An empty text takes the stored one away. */
             build_command?: string | null;
         };
         SourceRevisionConfig: {
@@ -1709,6 +2051,22 @@ export interface components {
             /** @description Also in the header X-Request-Id and in the server's log. */
             request_id: string;
         };
+        Workspace: {
+            /**
+             * Format: uuid
+             * @description The `tenant_id` of what is in it, and what `X-Tenant-Id` takes.
+             */
+            id: string;
+            /** Format: uuid */
+            organization_id: string;
+            name: string;
+            /** Format: date-time */
+            created_at: string;
+        };
+        WorkspaceCreateInput: {
+            /** @description Unique in the organization. */
+            name: string;
+        };
     };
     responses: never;
     parameters: never;
@@ -1737,6 +2095,7 @@ export type DeploymentCreateInput = components['schemas']['DeploymentCreateInput
 export type DeploymentHealth = components['schemas']['DeploymentHealth'];
 export type DeploymentList = components['schemas']['DeploymentList'];
 export type DeploymentUpdateInput = components['schemas']['DeploymentUpdateInput'];
+export type DeploymentsChange = components['schemas']['DeploymentsChange'];
 export type Error = components['schemas']['Error'];
 export type Event = components['schemas']['Event'];
 export type EventPage = components['schemas']['EventPage'];
@@ -1753,6 +2112,9 @@ export type ListenerList = components['schemas']['ListenerList'];
 export type ListenerUpdateInput = components['schemas']['ListenerUpdateInput'];
 export type LogPage = components['schemas']['LogPage'];
 export type McpDiscoveryInput = components['schemas']['McpDiscoveryInput'];
+export type NameDifferences = components['schemas']['NameDifferences'];
+export type NamedSecret = components['schemas']['NamedSecret'];
+export type NamedSecretList = components['schemas']['NamedSecretList'];
 export type OAuthProvider = components['schemas']['OAuthProvider'];
 export type OAuthProviderCreateInput = components['schemas']['OAuthProviderCreateInput'];
 export type OAuthProviderUpdateInput = components['schemas']['OAuthProviderUpdateInput'];
@@ -1762,23 +2124,67 @@ export type PushToken = components['schemas']['PushToken'];
 export type Repository = components['schemas']['Repository'];
 export type ResourceSpec = components['schemas']['ResourceSpec'];
 export type ResourceSpecInput = components['schemas']['ResourceSpecInput'];
+export type RevealedSecret = components['schemas']['RevealedSecret'];
 export type Revision = components['schemas']['Revision'];
+export type RevisionComparison = components['schemas']['RevisionComparison'];
+export type RevisionDetails = components['schemas']['RevisionDetails'];
+export type RevisionDifference = components['schemas']['RevisionDifference'];
 export type RevisionList = components['schemas']['RevisionList'];
+export type RevisionStep = components['schemas']['RevisionStep'];
 export type Secret = components['schemas']['Secret'];
 export type SecretInput = components['schemas']['SecretInput'];
 export type SecretReference = components['schemas']['SecretReference'];
 export type SecretReferenceInput = components['schemas']['SecretReferenceInput'];
+export type SecretsChangeInput = components['schemas']['SecretsChangeInput'];
+export type Session = components['schemas']['Session'];
+export type SessionList = components['schemas']['SessionList'];
 export type SourceConfig = components['schemas']['SourceConfig'];
 export type SourceConfigInput = components['schemas']['SourceConfigInput'];
 export type SourceRevisionConfig = components['schemas']['SourceRevisionConfig'];
 export type SourceRevisionConfigInput = components['schemas']['SourceRevisionConfigInput'];
 export type UploadUrl = components['schemas']['UploadUrl'];
 export type ValidationError = components['schemas']['ValidationError'];
+export type Workspace = components['schemas']['Workspace'];
+export type WorkspaceCreateInput = components['schemas']['WorkspaceCreateInput'];
 export type HeaderRateLimit = components['headers']['RateLimit'];
 export type HeaderRateLimitPolicy = components['headers']['RateLimitPolicy'];
 export type HeaderRetryAfter = components['headers']['RetryAfter'];
 export type $defs = Record<string, never>;
 export interface operations {
+    listDeploymentChanges: {
+        parameters: {
+            query?: {
+                /** @description The `cursor` of an answer, or of a message of a stream. */
+                after?: string;
+                /** @description Only of this deployment. */
+                deployment_id?: string;
+            };
+            header?: {
+                /** @description The `ETag` that is known: 304 without a body if it still holds. */
+                "If-None-Match"?: string;
+                /** @description Of a stream: the `id` of the last event that was received. It wins over where the query says that it begins. */
+                "Last-Event-ID"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Those that have changed behind `after`. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    /** @description Of this answer to this caller, for `If-None-Match`. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeploymentsChange"];
+                };
+            };
+        };
+    };
     listDeployments: {
         parameters: {
             query?: {
@@ -2016,6 +2422,103 @@ export interface operations {
             };
         };
     };
+    listSecrets: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The `ETag` that is known: 304 without a body if it still holds. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                deployment_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All of them, without values. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    /** @description Of this answer to this caller, for `If-None-Match`. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NamedSecretList"];
+                };
+            };
+        };
+    };
+    setSecrets: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The `ETag` that is known: the call is carried out only if nobody has edited the resource since, otherwise it is 412 and nothing is changed. What work does to it (a status, health) is no edit. */
+                "If-Match"?: string;
+                /** @description Makes the call safe to repeat: within 24 hours the same call with the same key, by the same caller, is answered as the first time, and nothing is done twice. Best a random UUID for each write. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                deployment_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SecretsChangeInput"];
+            };
+        };
+        responses: {
+            /** @description The deployment as this call left it. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    /** @description The revision that this call made or moved; absent if there is none. */
+                    "X-Revision-Id"?: string;
+                    /** @description Of this answer to this caller: `"<edit>-<hash>"`. `If-Match` compares the edit alone, `If-None-Match` all of it. */
+                    ETag?: string;
+                    /** @description `true`: the answer to an earlier call with this `Idempotency-Key`. Absent otherwise. */
+                    "Idempotency-Replayed"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Deployment"];
+                };
+            };
+        };
+    };
+    revealSecret: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Without effect: each call gets something of its own. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                deployment_id: string;
+                /** @description Of the secret. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The secret. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RevealedSecret"];
+                };
+            };
+        };
+    };
     listRevisions: {
         parameters: {
             query?: {
@@ -2121,6 +2624,72 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Revision"];
+                };
+            };
+        };
+    };
+    getRevisionDetails: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The `ETag` that is known: 304 without a body if it still holds. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                deployment_id: string;
+                revision_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The details. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    /** @description Of this answer to this caller, for `If-None-Match`. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RevisionDetails"];
+                };
+            };
+        };
+    };
+    compareRevisions: {
+        parameters: {
+            query: {
+                /** @description A revision. */
+                from: string;
+                /** @description Another one of the same deployment. */
+                to: string;
+                /** @description true: `to` as it would run if it was redeployed now, with the resources and the references to secrets that its deployment has now. */
+                redeployed?: boolean;
+            };
+            header?: {
+                /** @description The `ETag` that is known: 304 without a body if it still holds. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                deployment_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What differs. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    /** @description Of this answer to this caller, for `If-None-Match`. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RevisionComparison"];
                 };
             };
         };
@@ -2308,8 +2877,16 @@ export interface operations {
                 before?: string;
                 /** @description asc, the default: oldest first. */
                 order?: "asc" | "desc";
-                /** @description Only events of any of these types; `deployment.*` is all of a resource. There are: revision.status, deployment.created, deployment.updated, deployment.tagged, deployment.provisioned, deployment.deleted, deployment.torn_down, tag.created, listener.created, listener.updated, listener.deleted, api_key.created, api_key.revoked, workspace.created, tracing_project.created, tracing_project.deleted, integration.created, integration.updated, integration.suspended, integration.unsuspended, integration.removed, oauth_provider.created, oauth_provider.updated, oauth_provider.deleted, oauth_token.created, oauth_token.updated, oauth_token.expired, oauth_token.deleted, connection.created, connection.deleted. Comma-separated. */
+                /** @description Only events of any of these types; `deployment.*` is all of a resource. There are: revision.status, deployment.created, deployment.updated, deployment.tagged, deployment.provisioned, deployment.deleted, deployment.torn_down, secret.revealed, tag.created, listener.created, listener.updated, listener.deleted, listener.silent, listener.heard, api_key.created, api_key.revoked, session.created, session.revoked, workspace.created, tracing_project.created, tracing_project.deleted, integration.created, integration.updated, integration.suspended, integration.unsuspended, integration.removed, oauth_provider.created, oauth_provider.updated, oauth_provider.deleted, oauth_token.created, oauth_token.updated, oauth_token.expired, oauth_token.deleted, connection.created, connection.deleted. Comma-separated. */
                 types?: string;
+                /** @description Only what any of these did: api_key, person, listener, worker, git_provider, command_line, system. `api_key,person,command_line,git_provider` is all that was decided by somebody. Comma-separated. */
+                actor_kinds?: string;
+                /** @description Only what the actor with this id did: a key’s or a listener’s id, or a person’s `sub`. */
+                actor?: string;
+                /** @description Only what happened at this time or later. */
+                since?: string;
+                /** @description Only what happened before this time. */
+                until?: string;
             };
             header?: {
                 /** @description The `ETag` that is known: 304 without a body if it still holds. */
@@ -2347,8 +2924,16 @@ export interface operations {
                 before?: string;
                 /** @description asc, the default: oldest first. */
                 order?: "asc" | "desc";
-                /** @description Only events of any of these types; `deployment.*` is all of a resource. There are: revision.status, deployment.created, deployment.updated, deployment.tagged, deployment.provisioned, deployment.deleted, deployment.torn_down, tag.created, listener.created, listener.updated, listener.deleted, api_key.created, api_key.revoked, workspace.created, tracing_project.created, tracing_project.deleted, integration.created, integration.updated, integration.suspended, integration.unsuspended, integration.removed, oauth_provider.created, oauth_provider.updated, oauth_provider.deleted, oauth_token.created, oauth_token.updated, oauth_token.expired, oauth_token.deleted, connection.created, connection.deleted. Comma-separated. */
+                /** @description Only events of any of these types; `deployment.*` is all of a resource. There are: revision.status, deployment.created, deployment.updated, deployment.tagged, deployment.provisioned, deployment.deleted, deployment.torn_down, secret.revealed, tag.created, listener.created, listener.updated, listener.deleted, listener.silent, listener.heard, api_key.created, api_key.revoked, session.created, session.revoked, workspace.created, tracing_project.created, tracing_project.deleted, integration.created, integration.updated, integration.suspended, integration.unsuspended, integration.removed, oauth_provider.created, oauth_provider.updated, oauth_provider.deleted, oauth_token.created, oauth_token.updated, oauth_token.expired, oauth_token.deleted, connection.created, connection.deleted. Comma-separated. */
                 types?: string;
+                /** @description Only what any of these did: api_key, person, listener, worker, git_provider, command_line, system. `api_key,person,command_line,git_provider` is all that was decided by somebody. Comma-separated. */
+                actor_kinds?: string;
+                /** @description Only what the actor with this id did: a key’s or a listener’s id, or a person’s `sub`. */
+                actor?: string;
+                /** @description Only what happened at this time or later. */
+                since?: string;
+                /** @description Only what happened before this time. */
+                until?: string;
             };
             header?: {
                 /** @description The `ETag` that is known: 304 without a body if it still holds. */
@@ -2388,8 +2973,16 @@ export interface operations {
                 before?: string;
                 /** @description asc, the default: oldest first. */
                 order?: "asc" | "desc";
-                /** @description Only events of any of these types; `deployment.*` is all of a resource. There are: revision.status, deployment.created, deployment.updated, deployment.tagged, deployment.provisioned, deployment.deleted, deployment.torn_down, tag.created, listener.created, listener.updated, listener.deleted, api_key.created, api_key.revoked, workspace.created, tracing_project.created, tracing_project.deleted, integration.created, integration.updated, integration.suspended, integration.unsuspended, integration.removed, oauth_provider.created, oauth_provider.updated, oauth_provider.deleted, oauth_token.created, oauth_token.updated, oauth_token.expired, oauth_token.deleted, connection.created, connection.deleted. Comma-separated. */
+                /** @description Only events of any of these types; `deployment.*` is all of a resource. There are: revision.status, deployment.created, deployment.updated, deployment.tagged, deployment.provisioned, deployment.deleted, deployment.torn_down, secret.revealed, tag.created, listener.created, listener.updated, listener.deleted, listener.silent, listener.heard, api_key.created, api_key.revoked, session.created, session.revoked, workspace.created, tracing_project.created, tracing_project.deleted, integration.created, integration.updated, integration.suspended, integration.unsuspended, integration.removed, oauth_provider.created, oauth_provider.updated, oauth_provider.deleted, oauth_token.created, oauth_token.updated, oauth_token.expired, oauth_token.deleted, connection.created, connection.deleted. Comma-separated. */
                 types?: string;
+                /** @description Only what any of these did: api_key, person, listener, worker, git_provider, command_line, system. `api_key,person,command_line,git_provider` is all that was decided by somebody. Comma-separated. */
+                actor_kinds?: string;
+                /** @description Only what the actor with this id did: a key’s or a listener’s id, or a person’s `sub`. */
+                actor?: string;
+                /** @description Only what happened at this time or later. */
+                since?: string;
+                /** @description Only what happened before this time. */
+                until?: string;
             };
             header?: {
                 /** @description The `ETag` that is known: 304 without a body if it still holds. */
@@ -3312,6 +3905,94 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AccessToken"];
+                };
+            };
+        };
+    };
+    listSessions: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description `offset` of the page before. */
+                offset?: number;
+            };
+            header?: {
+                /** @description The `ETag` that is known: 304 without a body if it still holds. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    /** @description Of this answer to this caller, for `If-None-Match`. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionList"];
+                };
+            };
+        };
+    };
+    revokeSession: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the call safe to repeat: within 24 hours the same call with the same key, by the same caller, is answered as the first time, and nothing is done twice. Best a random UUID for each write. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description `current`: the one that the call comes over. */
+                session_id: string | "current";
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is refused from now on. */
+            204: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    createWorkspace: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the call safe to repeat: within 24 hours the same call with the same key, by the same caller, is answered as the first time, and nothing is done twice. Best a random UUID for each write. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WorkspaceCreateInput"];
+            };
+        };
+        responses: {
+            /** @description The workspace. */
+            201: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    /** @description `true`: the answer to an earlier call with this `Idempotency-Key`. Absent otherwise. */
+                    "Idempotency-Replayed"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Workspace"];
                 };
             };
         };

@@ -1,11 +1,13 @@
 /** Connects to the cluster of the settings, and makes the runtime in it: what a listener works on. */
 import type { Logger } from 'pino'
+import type { ImageBuilds } from '../dataplane/runtimes/image-builds.ts'
 import type { Cluster } from '../dataplane/runtimes/kubernetes/cluster/cluster.ts'
 import { connectCluster } from '../dataplane/runtimes/kubernetes/cluster/connect-cluster.ts'
+import type { Amounts, RenderOptions, ResourceDefaults } from '../dataplane/runtimes/kubernetes/objects/types.ts'
 import { createKubernetesRuntime } from '../dataplane/runtimes/kubernetes/runtime.ts'
 import type { Runtime } from '../dataplane/runtimes/runtime.ts'
 import { ConfigError, type ParsedSettings } from '../platform/config/config.ts'
-import type { KUBERNETES_SETTINGS } from '../platform/config/settings.ts'
+import type { KUBERNETES_SETTINGS } from '../platform/config/kubernetes-settings.ts'
 
 /** Where deployments live. */
 export interface Place {
@@ -16,27 +18,23 @@ export interface Place {
 }
 
 /**
- * `namespace`: of deployments that name none; null: those can't be worked on. Throws ConfigError when the kubeconfig is
- * of no use; the API server need not be there yet.
+ * `namespace`: of deployments that name none; null: those can't be worked on. `images`: builds them; null: nobody does.
+ * `pullCredentials`: see RenderOptions. Throws ConfigError when the kubeconfig is of no use; the API server need not be there yet.
  */
 export async function createPlace(
   settings: ParsedSettings<typeof KUBERNETES_SETTINGS>,
   namespace: string | null,
   log: Logger,
+  images: ImageBuilds | null = null,
+  pullCredentials?: RenderOptions['pullCredentials'],
 ): Promise<Place> {
   const cluster = await connect(settings.KUBECONFIG, log)
   const runtime = createKubernetesRuntime({
     cluster,
-    render: {
-      postgresImage: settings.POSTGRES_IMAGE,
-      redisImage: settings.REDIS_IMAGE,
-      ingressDomain: settings.INGRESS_DOMAIN ?? null,
-      ingressClass: settings.INGRESS_CLASS ?? null,
-      ingressTlsSecret: settings.INGRESS_TLS_SECRET ?? null,
-      storageClass: settings.STORAGE_CLASS ?? null,
-    },
+    render: { ...renderOptions(settings), ...(pullCredentials ? { pullCredentials } : {}) },
     volumePolicy: settings.VOLUME_POLICY,
     namespace,
+    images,
     log,
   })
   return {
@@ -50,6 +48,40 @@ export async function createPlace(
     },
   }
 }
+
+/** What of the settings the manifests are made by. */
+export function renderOptions(settings: ParsedSettings<typeof KUBERNETES_SETTINGS>): RenderOptions {
+  return {
+    postgresImage: settings.POSTGRES_IMAGE,
+    redisImage: settings.REDIS_IMAGE,
+    podSecurity: settings.POD_SECURITY,
+    podUser: settings.POD_USER,
+    defaults: resourceDefaults(settings),
+    patches: settings.POD_PATCHES,
+    networkPolicies: settings.NETWORK_POLICIES,
+    ingressDomain: settings.INGRESS_DOMAIN ?? null,
+    ingressClass: settings.INGRESS_CLASS ?? null,
+    ingressTlsSecret: settings.INGRESS_TLS_SECRET ?? null,
+    storageClass: settings.STORAGE_CLASS ?? null,
+  }
+}
+
+function resourceDefaults(settings: ParsedSettings<typeof KUBERNETES_SETTINGS>): ResourceDefaults {
+  const of = (what: '' | 'DB_' | 'CACHE_' | 'SIDECAR_'): Amounts => {
+    const cpu = settings[`DEFAULT_${what}CPU`]
+    const memory = settings[`DEFAULT_${what}MEMORY_MB`]
+    return {
+      cpu,
+      cpuLimit: notBelow(cpu, settings[`DEFAULT_${what}CPU_LIMIT`]),
+      memory,
+      memoryLimit: notBelow(memory, settings[`DEFAULT_${what}MEMORY_LIMIT_MB`]),
+    }
+  }
+  return { agent: of(''), database: of('DB_'), cache: of('CACHE_'), sidecar: of('SIDECAR_') }
+}
+
+/** Who raises a request alone need not raise its limit, too. */
+const notBelow = (request: number, limit: number | null) => (limit === null ? null : Math.max(request, limit))
 
 async function connect(kubeconfig: string | undefined, log: Logger): Promise<Cluster> {
   try {

@@ -1,16 +1,16 @@
 /**
  * `npm run build`, also a part of `npm ci`: the sources and most packages as a few files of JavaScript in `dist/NAME`, the name
- * being a hash of what they are made of. `dist/build.json` says which one is current; start.mjs reads it. A build is moved to
+ * being a hash of what they are made of, and below it the dashboard. `dist/build.json` says which one is current; start.mjs reads it. A build is moved to
  * its place whole, and older ones stay for a while: servers that run from them load the rest of theirs as they need it.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { decode, encode, type SourceMapSegment } from '@jridgewell/sourcemap-codec'
 import { build, type PluginBuild } from 'esbuild'
 import { bundle, SUPERVISOR } from '../dataplane/runtimes/process/host/bundle.ts'
 import { CHECKOUT } from '../platform/files/checkout.ts'
+import { buildDashboard, dashboardSources } from './dashboard.ts'
 
 const PROGRAMS = {
   main: 'src/main.ts',
@@ -25,6 +25,7 @@ const LEFT_ALONE = [
   '@graphql-yoga/render-graphiql',
   '@kubernetes/client-node',
   '@octokit/*',
+  '@prisma/client/runtime/query_compiler_*',
   'esbuild',
   'pino-pretty',
   'tsx',
@@ -37,6 +38,8 @@ const PACKAGES = 'node_modules/.package-lock.json'
 /** Builds that are kept beside the current one. */
 const KEPT = 2
 const DRAFT = '.draft-'
+/** What makes a build. */
+const OURSELVES = ['src/start/build.ts', 'src/start/dashboard.ts', PACKAGES]
 
 const dist = path.join(CHECKOUT, 'dist')
 
@@ -44,8 +47,11 @@ async function make(): Promise<void> {
   fs.mkdirSync(dist, { recursive: true })
   const draft = fs.mkdtempSync(path.join(dist, DRAFT))
   try {
-    const sources = [...(await compile(draft)), PACKAGES, path.relative(CHECKOUT, fileURLToPath(import.meta.url))]
-    const inputs = Object.fromEntries(sources.sort().map((file) => [file, stateOf(path.join(CHECKOUT, file))]))
+    const making = [compile(draft), addDashboard(path.join(draft, 'dashboard'))] as const
+    // none may go on writing into a draft that is removed
+    await Promise.allSettled(making)
+    const [programs, dashboard] = await Promise.all(making)
+    const inputs = statesOf([...programs, ...dashboard, ...OURSELVES])
     const known = Object.entries(inputs).map(([file, [, , sha256]]) => [file, sha256])
     const name = createHash('sha256').update(JSON.stringify(known)).digest('hex').slice(0, 16)
     moveTo(path.join(dist, name), draft)
@@ -72,8 +78,6 @@ async function compile(folder: string): Promise<string[]> {
     target: 'node20.19',
     external: LEFT_ALONE,
     banner: { js: COMMON_JS },
-    // names of errors are names of their classes
-    keepNames: true,
     sourcemap: 'external',
     sourcesContent: false,
     plugins: [{ name: 'http without its fetch', setup: withoutFetch }],
@@ -81,7 +85,10 @@ async function compile(folder: string): Promise<string[]> {
     logLevel: 'error',
     tsconfigRaw: {},
   })
-  for (const name of fs.readdirSync(folder)) if (name.endsWith('.map')) keepOurs(path.join(folder, name))
+  for (const { name } of fs.readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile())) {
+    if (name.endsWith('.map')) keepOurs(path.join(folder, name))
+    else finish(path.join(folder, name))
+  }
   const supervisor = bundle(SUPERVISOR)
   fs.writeFileSync(path.join(folder, 'supervisor.mjs'), supervisor.text)
   const files = new Set([
@@ -89,6 +96,26 @@ async function compile(folder: string): Promise<string[]> {
     ...supervisor.sources.map((it) => path.relative(CHECKOUT, it)),
   ])
   return [...files].filter((file) => file.startsWith('src/'))
+}
+
+/** Vite takes as long as all the rest: where nothing of the dashboard has changed, that of the current build is taken. Answers its files. */
+async function addDashboard(folder: string): Promise<string[]> {
+  const sources = dashboardSources()
+  const current = currentBuild()
+  const kept = current && path.join(dist, current.name, 'dashboard')
+  const isKept = ([file, [, , sha256]]: [string, FileState]) => current?.inputs[file]?.[2] === sha256
+  const same = Object.entries(statesOf([...sources, ...OURSELVES])).every(isKept)
+  if (kept && same && fs.existsSync(kept)) fs.cpSync(kept, folder, { recursive: true })
+  else await buildDashboard(folder)
+  return sources
+}
+
+function currentBuild(): { name: string; inputs: Record<string, FileState> } | null {
+  try {
+    return JSON.parse(fs.readFileSync(path.join(dist, 'build.json'), 'utf8'))
+  } catch {
+    return null // there is none
+  }
 }
 
 /** What imports Node's `http` gets all that it exports at once, `fetch` and its like among it, which take 10 ms to load; `require` does not. */
@@ -100,6 +127,25 @@ function withoutFetch({ onResolve, onLoad }: PluginBuild): void {
   onLoad({ filter: /./, namespace: 'http' }, ({ path: name }) => ({
     contents: `module.exports = __builtin('node:${name}')`,
   }))
+}
+
+/** The first line of a class that esbuild had to rename, or that names itself: `var Text2 = class _Text extends Leaf {`. */
+const RENAMED =
+  /^ *(?:var )?([A-Za-z_$][\w$]*?)(?:\d+ = class(?: [\w$]+)?|\d* = class [\w$]+)(?: extends [^\n{]+)? \{$/gm
+
+const COMMENT = /(\/\/|\/\*|^ *\*).*$/gm
+/** esbuild leaves it in comments alone. One such character, and V8 keeps the whole file in two bytes a character: 5 MB in all. */
+const NOT_ASCII = /[\u0080-\uffff]/g
+
+/** Names of errors are names of their classes. esbuild's `keepNames` would name functions, too, each time that one is made: at every request. */
+function finish(file: string): void {
+  const text = fs.readFileSync(file, 'utf8')
+  const set = (name: string) => `static{Object.defineProperty(this,"name",{value:"${name}",configurable:true})}`
+  const named = text.replace(RENAMED, (line, name) => line + set(name))
+  fs.writeFileSync(
+    file,
+    named.replace(COMMENT, (comment) => comment.replace(NOT_ASCII, '?')),
+  )
 }
 
 /** Takes out of a source map what is of packages: nine tenths of it. */
@@ -120,18 +166,24 @@ function keepOurs(file: string): void {
   fs.writeFileSync(file, JSON.stringify({ version: 3, sources, names: [], mappings: encode(ours) }))
 }
 
-/** [bytes, ms of the last change, SHA-256] */
-function stateOf(file: string): [number, number, string] {
+type FileState = [bytes: number, changed: number, sha256: string]
+
+/** By path below the checkout, sorted. */
+const statesOf = (files: string[]): Record<string, FileState> =>
+  Object.fromEntries(files.sort().map((file) => [file, stateOf(path.join(CHECKOUT, file))]))
+
+function stateOf(file: string): FileState {
   const { size, mtimeMs } = fs.statSync(file)
   return [size, mtimeMs, createHash('sha256').update(fs.readFileSync(file)).digest('hex')]
 }
 
 /** One that is there already, and whole, is kept: it may be running. */
 function moveTo(folder: string, draft: string): void {
-  const isWhole = (name: string) =>
-    fs.statSync(path.join(folder, name), { throwIfNoEntry: false })?.size === fs.statSync(path.join(draft, name)).size
+  const bytes = (file: string) => fs.statSync(file, { throwIfNoEntry: false })?.size
+  const isWhole = (file: string) => bytes(path.join(folder, path.relative(draft, file))) === bytes(file)
   if (fs.existsSync(folder)) {
-    if (fs.readdirSync(draft).every(isWhole)) return
+    const files = fs.readdirSync(draft, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
+    if (files.every((entry) => isWhole(path.join(entry.parentPath, entry.name)))) return
     fs.rmSync(folder, { recursive: true, force: true })
   }
   fs.chmodSync(draft, 0o755)

@@ -89,7 +89,7 @@ test('only transition.ts writes the status of a revision', () => {
     ({ text }) =>
       /revision\.(update|updateMany|upsert)\([^)]*\bstatus:/s.test(text.replaceAll(/where:\s*\{[^}]*\}/gs, '')) ||
       // what the unit of work is told
-      /unit\.update\(\s*'revision',[^{]*\{[^}]*\bstatus:/s.test(text) ||
+      /unit\.update\(\s*'revision',[^{)]*\{[^}]*\bstatus:/s.test(text) ||
       // in what it sets, not in its condition
       /UPDATE revisions\b(?:(?!\bWHERE\b).)*\bstatus\b/is.test(text),
   )

@@ -7,10 +7,14 @@ import { findings } from './rules.ts'
 /** The longest first. */
 const COMMANDS = [
   // TypeScript's own checker and the rules about promises, in one pass
-  'oxlint --type-aware --type-check',
+  // (test/browser has packages of its own, and is checked where they are installed: npm run test:browser)
+  'oxlint --type-aware --type-check --ignore-pattern test/browser',
   'biome ci .',
+  // the dashboard's documents against schema.graphql
+  'gql.tada check --tsconfig src/dashboard/tsconfig.json',
   'knip --no-progress',
   'node --import tsx src/api/graphql/print-schema.ts --check',
+  'node --import tsx src/api/graphql/print-dashboard-types.ts --check',
   'node --import tsx src/api/rest/print-client-types.ts --check',
 ]
 

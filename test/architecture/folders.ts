@@ -14,7 +14,7 @@ const GROUND =
 /** All that a data plane knows of the control plane. */
 const CONTRACT = 'domain/protocol domain/core/errors.ts domain/model/repository-url.ts'
 /** The runtime whose agents are processes of this machine, in folders of their own. */
-const PROCESSES = `${CONTRACT} dataplane/build dataplane/output dataplane/runtimes dataplane/runtimes/process/* platform/async platform/programs platform/postgres/embedded`
+const PROCESSES = `${CONTRACT} dataplane/build dataplane/build/plan dataplane/builder dataplane/output dataplane/runtimes dataplane/runtimes/process/* platform/async platform/programs platform/postgres/embedded`
 const SUPERVISOR = 'dataplane/runtimes/process/supervisor dataplane/runtimes/process/supervisor/*'
 /** The runtime whose agents are objects of a cluster. */
 const CLUSTERS = `${CONTRACT} dataplane/output dataplane/runtimes dataplane/runtimes/kubernetes/* platform/async platform/http`
@@ -39,8 +39,12 @@ export const FOLDERS: readonly Row[] = [
   ['domain/selection', 'domain/core domain/context domain/shown'],
   // its rooms know the ground, and each other only where an arrow says so
   ['domain/keys domain/revisions domain/secrets domain/deployment-status domain/tags domain/events', GROUND],
+  ['domain/changes', `${GROUND} domain/deployment-status`],
+  ['domain/comparison', `${GROUND} domain/revisions domain/secrets`],
   ['domain/idempotency', `${GROUND} domain/secrets`],
-  ['domain/retention', `${GROUND} domain/idempotency`],
+  ['domain/sessions', `${GROUND} domain/keys`],
+  ['domain/sessions/login', `${GROUND} domain/keys domain/sessions`],
+  ['domain/retention', `${GROUND} domain/idempotency domain/sessions`],
   ['domain/workspaces', `${GROUND} domain/keys`],
   ['domain/listeners', `${GROUND} domain/keys domain/deployment-status`],
   ['domain/logs', `${GROUND} domain/protocol domain/revisions`],
@@ -69,14 +73,20 @@ export const FOLDERS: readonly Row[] = [
   ],
 
   // the data plane: of the control plane it knows the protocol alone
-  ['dataplane/runtimes', CONTRACT],
+  ['dataplane/runtimes', `${CONTRACT} platform/async`],
   ['dataplane/output', `${CONTRACT} dataplane/runtimes`],
-  ['dataplane/build', `${CONTRACT} dataplane/output`],
+  // what will be done with a source, from its files alone
+  ['dataplane/build/plan', `${CONTRACT} dataplane/output`],
+  ['dataplane/build', `${CONTRACT} dataplane/output dataplane/build/plan`],
   ['dataplane/worker', `${CONTRACT} dataplane/runtimes dataplane/output platform/async`],
   ['dataplane/runtimes/process/os', PROCESSES],
   ['dataplane/runtimes/process/accounts', PROCESSES],
   ['dataplane/runtimes/process/engine', PROCESSES],
+  // images, by a container engine of this machine: for both runtimes
+  ['dataplane/builder/dockerfile', 'dataplane/build/plan dataplane/output'],
+  ['dataplane/builder', `${PROCESSES} dataplane/builder/dockerfile`],
   ['dataplane/runtimes/process/host', PROCESSES],
+  ['dataplane/runtimes/process/environments', PROCESSES],
   // a program of its own, in one file: what agents need when no server is there
   ['dataplane/runtimes/process/supervisor', PROCESSES],
   [
@@ -104,10 +114,10 @@ export const FOLDERS: readonly Row[] = [
 
   // the transports: they know the domain, not each other, and nothing of adapters and data planes
   ['api/limits', 'domain/core domain/context domain/keys platform/async'],
-  ['api/auth', 'domain/core domain/context domain/keys api/limits platform/log'],
+  ['api/auth', 'domain/core domain/model domain/context domain/keys domain/sessions api/limits platform/log'],
   [
     'api/realtime',
-    'domain/core domain/model domain/outbox domain/context domain/events domain/logs platform/async platform/log platform/postgres',
+    'domain/core domain/model domain/outbox domain/context domain/changes domain/events domain/logs platform/async platform/log platform/postgres',
   ],
   ['api/sse', 'domain/context api/realtime'],
   ['api/reuse', 'domain/context domain/shown'],
@@ -134,15 +144,28 @@ export const FOLDERS: readonly Row[] = [
     'domain/core domain/context domain/shown domain/idempotency api/auth api/limits api/realtime api/reuse api/sse api/rest/answers platform/log',
   ],
   ['api/rest/v1 api/rest/v2', 'domain/** api/realtime api/rest/answers api/rest/operation platform/log'],
-  ['api/rest', 'domain/core domain/context api/auth api/limits api/realtime api/reuse api/sse api/rest/*'],
-  ['api/server', 'domain/core api/rest api/rest/operation platform/async platform/postgres'],
+  [
+    'api/rest',
+    'domain/core domain/context domain/sessions domain/sessions/login api/auth api/limits api/realtime api/reuse api/sse api/rest/*',
+  ],
+  ['api/server', 'domain/core api/rest api/rest/operation platform/async platform/files platform/postgres'],
   ['api/server/metrics', 'domain/core domain/context domain/model domain/outbox domain/claims platform/postgres'],
 
   // what others start from: it knows the OpenAPI document, by types that are made from it
   ['client', ''],
 
+  // the dashboard: a program of browsers, which knows the server by its GraphQL alone. Pages do not know each other
+  ['dashboard/api', ''],
+  ['dashboard/components', 'dashboard/api'],
+  ['dashboard/components/upload', 'dashboard/api'],
+  ['dashboard/pages/*', 'dashboard/api dashboard/components dashboard/components/upload'],
+  ['dashboard/app', 'dashboard/**'],
+
   // what puts everything together, and what people start
-  ['app/backup', 'platform/** domain/context dataplane/runtimes/process/host dataplane/runtimes/process/os'],
+  [
+    'app/backup',
+    'platform/** domain/context domain/sessions dataplane/runtimes/process/host dataplane/runtimes/process/os',
+  ],
   ['app', 'app/backup platform/** domain/** adapters/* dataplane/** listener api/**'],
   ['cli/terminal', ''],
   // of the server they know the client, and nothing else
@@ -163,12 +186,18 @@ export const PACKAGES: readonly (readonly [packages: string, folders: string])[]
   ['@prisma/* prisma', 'platform/postgres'],
   ['pg', 'platform/postgres/** dataplane/runtimes/process/host'],
   ['graphql graphql-yoga @pothos/*', 'api/graphql/**'],
-  ['ws graphql-ws', 'api/graphql/websocket'],
+  ['ws', 'api/graphql/websocket'],
+  ['graphql-ws', 'api/graphql/websocket dashboard/api'],
+  ['gql.tada', 'api/graphql dashboard/**'],
+  ['react react-dom @mantine/* @tabler/* @tanstack/* urql @urql/* wonka uplot diff', 'dashboard/**'],
+  ['anser', 'dashboard/pages/revision dataplane/output'],
+  ['vite', 'start'],
   ['fastify @fastify/*', 'api/** app'],
-  ['zod', 'platform/config domain/** api/** adapters/* listener app/backup cli'],
+  ['zod', 'platform/config domain/** dataplane/build/plan api/** adapters/* listener app/backup cli'],
+  ['smol-toml', 'dataplane/build/plan'],
   ['@kubernetes/*', 'dataplane/runtimes/kubernetes/** listener cli'],
   ['@octokit/*', 'adapters/git-provider'],
-  ['oauth4webapi', 'adapters/oauth'],
+  ['oauth4webapi openid-client', 'adapters/oauth'],
   ['@aws-sdk/*', 'adapters/storage'],
   ['undici', 'platform/http adapters/oauth'],
   ['esbuild', 'dataplane/runtimes/process/host start'],

@@ -26,8 +26,15 @@ export function findings(): string[] {
 
 /** Arrows that the table does not allow, and folders that it does not know, or knows no more. */
 export function folders(files: SourceFile[], table: readonly Row[] = FOLDERS): string[] {
-  const rowOf = new Map(table.flatMap(([names], row) => words(names).map((name) => [name, row] as const)))
+  const named = new Map(table.flatMap(([names], row) => words(names).map((name) => [name, row] as const)))
   const present = new Set(files.map(({ file }) => folderOf(file)))
+  const rowOf = new Map(
+    [...present].flatMap((folder) => {
+      const row = named.get(folder) ?? named.get(folder.replace(/[^/]+$/, '*'))
+      return row === undefined ? [] : [[folder, row] as const]
+    }),
+  )
+  const isThere = (name: string): boolean => [...present].some((folder) => matches(folder, name))
   const allowed = (from: string, to: string, file: string): boolean => {
     const row = rowOf.get(from)!
     return rowOf.get(to)! < row && (matches(to, table[row]![1]) || matches(file, table[row]![1]))
@@ -35,7 +42,7 @@ export function folders(files: SourceFile[], table: readonly Row[] = FOLDERS): s
   const known = (folder: string): boolean => rowOf.has(folder)
   return [
     ...[...present].filter((folder) => !known(folder)).map((folder) => `${folder}: not in the table of folders`),
-    ...[...rowOf.keys()].filter((name) => !present.has(name)).map((name) => `${name}: in the table, but not in src`),
+    ...[...named.keys()].filter((name) => !isThere(name)).map((name) => `${name}: in the table, but not in src`),
     ...arrows(files)
       .map(({ from, to }) => ({ from, to, folder: folderOf(from), target: folderOf(to) }))
       .filter(

@@ -11,11 +11,14 @@ export interface SourceFile {
 
 const SRC = fileURLToPath(new URL('../../src', import.meta.url))
 
+/** By programs. */
+const WRITTEN = /^generated\/|^dashboard\/api\/(schema-types\.d|possible-types)\.ts$/
+
 /** All that is written by hand. */
 export function readSource(): SourceFile[] {
   return (readdirSync(SRC, { recursive: true }) as string[])
     .map((file) => file.replaceAll('\\', '/'))
-    .filter((file) => /\.m?ts$/.test(file) && !file.startsWith('generated/'))
+    .filter((file) => /\.(m?ts|tsx)$/.test(file) && !WRITTEN.test(file))
     .map((file) => ({ file, text: readFileSync(path.join(SRC, file), 'utf8') }))
 }
 

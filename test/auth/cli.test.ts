@@ -6,7 +6,7 @@ import { run } from '../../src/cli/run.ts'
 import { UsageError } from '../../src/cli/terminal/command.ts'
 import { transaction } from '../../src/domain/context/context.ts'
 import { hashKey } from '../../src/domain/keys/key.ts'
-import { createWorkspace } from '../../src/domain/workspaces/create.ts'
+import { makeWorkspace } from '../../src/domain/workspaces/make.ts'
 import { readConfig } from '../../src/platform/config/config.ts'
 import { type TestApp, testApp } from '../support/app.ts'
 import { testDatabase } from '../support/database.ts'
@@ -145,7 +145,7 @@ describe('workspaces', () => {
     const { core } = app.app
     const twins = Array.from({ length: 5 }, () =>
       transaction(core, (tx) =>
-        createWorkspace(tx, {
+        makeWorkspace(tx, {
           organizationId: app.tenant.organizationId,
           name: 'Twins',
           directoryIntegration: false,

@@ -178,7 +178,7 @@ describe('looking a key up', () => {
     const key = await newKey(app.app.core, mine())
     await update(key, { lastUsedAt: new Date() })
     const authenticate = createAuthenticator(app.app.core, { jwt: null })
-    const call = () => authenticate({ 'x-api-key': key }, 'r')
+    const call = async () => authenticate({ 'x-api-key': key }, 'r')
     expect(await countStatements(app.app.database, call)).toHaveLength(1)
     expect(await countStatements(app.app.database, call)).toHaveLength(0)
   })

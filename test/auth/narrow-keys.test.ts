@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { schema } from '../../src/api/graphql/schema.ts'
 import { operations } from '../../src/api/rest/operations.ts'
 import { operations as fields, victimsOf } from '../graphql/walk.ts'
+import { signIn } from '../sessions/support.ts'
 import { type TestApp, testApp } from '../support/app.ts'
 import { agentKey, gitDeployment, listener, listenerKey } from '../support/factories.ts'
 import { storedAuthorization, storedConnection, storedProvider, storedToken } from '../support/oauth-tokens.ts'
@@ -36,6 +37,7 @@ beforeAll(async () => {
     Tag: (await db.tag.create({ data: { workspaceId, key: 'k', value: 'v' } })).id,
     GitIntegration: integrationId,
     ApiKey: (await db.apiKey.findFirstOrThrow({ where: { workspaceId } })).id,
+    Session: (await signIn(app, { api_key: app.keys.admin })).id,
     OAuthProvider: provider.id,
     OAuthToken: token.id,
     AgentLink: (await storedConnection(app, token, AGENT)).id,
@@ -64,6 +66,7 @@ describe.each(['listener', 'agent'] as const)('the key of a %s', (role) => {
       .replace('{agent_id}', AGENT)
       .replace('{connection_id}', ids.AgentLink!)
       .replace('{auth_id}', ids.Authorization!)
+      .replace('{session_id}', ids.Session!)
     const answer = await app.rest(method, target, {
       key: keys[role],
       ...(method === 'POST' || method === 'PATCH' ? { body: {} } : {}),

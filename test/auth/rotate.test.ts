@@ -110,7 +110,7 @@ test('an old key is retired while servers run: one that does not have it any mor
 
 /** A set of one secret, past the server. Returns its id. */
 async function store(keyring: KeyRing, deploymentId: string, secret: Secret): Promise<string> {
-  const data = sealSecrets(keyring, { deploymentId, createdAt: new Date() }, [secret])
+  const { setBy: _, ...data } = sealSecrets(keyring, { deploymentId, createdAt: new Date() }, [secret])
   return (await app.app.core.db.secretSet.create({ data })).id
 }
 

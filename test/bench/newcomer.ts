@@ -6,10 +6,10 @@ import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
-import net from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { freePort } from '../support/free-port.ts'
 import { say } from './others/support.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
@@ -67,12 +67,4 @@ function keyOf(child: ReturnType<typeof spawn>): Promise<string> {
     })
     child.once('exit', () => reject(new Error(`The server ended:\n${printed}`)))
   })
-}
-
-async function freePort(): Promise<number> {
-  const probe = net.createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const { port } = probe.address() as net.AddressInfo
-  probe.close()
-  return port
 }

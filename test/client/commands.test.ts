@@ -6,6 +6,7 @@ import path from 'node:path'
 import { list } from 'tar'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { deployOne } from '../../src/cli/remote/deploy.ts'
+import { showLogs } from '../../src/cli/remote/logs.ts'
 import { pack } from '../../src/cli/remote/pack.ts'
 import { rollBack } from '../../src/cli/remote/rollback.ts'
 import { showStatus } from '../../src/cli/remote/status.ts'
@@ -13,6 +14,7 @@ import { waitForRevision } from '../../src/cli/remote/wait.ts'
 import type { RevisionStatus } from '../../src/generated/prisma/enums.ts'
 import { move, ROLLOUT } from '../realtime/support.ts'
 import { type TestApp, testApp } from '../support/app.ts'
+import { writeLog } from '../support/log.ts'
 import { cli, run } from '../support/process.ts'
 import { command, troubled } from './support.ts'
 
@@ -174,6 +176,31 @@ describe('deploy sends', () => {
       expect(shown).not.toContain(secret)
   })
 
+  test.each([
+    ['alone', []],
+    ['with another image, in one revision', ['--image', 'registry.example.com/agent:2']],
+  ])('a secret %s, while somebody else sets another: none is lost', async (_, more) => {
+    const name = newName()
+    const variables = { ...env, ...Object.fromEntries(['ONE', 'TWO', 'THREE'].map((one) => [one, `of ${one}`])) }
+    const deploy = (...words: string[]) => command(deployOne, [name, ...words, '--no-wait', '--json'], variables)
+    await deploy(...IMAGE, '--secret', 'ONE')
+    const ran = await Promise.all([
+      deploy('--secret', 'TWO', ...more),
+      deploy('--secret', 'THREE', ...more),
+      deploy('--unset-secret', 'ONE', ...more),
+    ])
+    expect(
+      ran.map(({ code }) => code),
+      ran.map(({ err }) => err).join(),
+    ).toEqual([0, 0, 0])
+    const made = new Set(ran.map(({ out }) => JSON.parse(out).revision_id))
+    expect(made.size).toBe(3)
+    const { id, secrets } = await deploymentOf(name)
+    const values = (secrets as { name: string; value: string }[]).map(({ name, value }) => [name, value])
+    expect(Object.fromEntries(values)).toEqual({ TWO: 'of TWO', THREE: 'of THREE' })
+    expect((await app.rest('GET', `/v2/deployments/${id}/revisions`)).body.resources).toHaveLength(4)
+  })
+
   test('a local folder, without what git ignores', async () => {
     const folder = mkdtempSync(path.join(os.tmpdir(), 'pilothouse-folder-'))
     onTestFinished(() => rmSync(folder, { recursive: true }))
@@ -208,6 +235,20 @@ async function packedFiles(folder: string): Promise<string[]> {
   await packed.remove()
   return files.sort()
 }
+
+test('logs are in their colours on a terminal that shows them, and plain text anywhere else', async () => {
+  const name = newName()
+  const { out } = await command(deployOne, [name, ...IMAGE, '--no-wait', '--json'], env)
+  const line = { revisionId: JSON.parse(out).revision_id, attempt: 1, type: 'deploy' as const, time: new Date(0) }
+  await writeLog(app.app.core, [
+    { ...line, message: 'plain' },
+    { ...line, message: 'all is well', styles: '0:32,3:' },
+  ])
+  const plain = await command(showLogs, [name], env)
+  expect(plain.out).toBe('1970-01-01T00:00:00.000Z  plain\n1970-01-01T00:00:00.000Z  all is well\n')
+  const coloured = await command(showLogs, [name], env, undefined, true)
+  expect(coloured.out).toBe(plain.out.replace('all', '\u001b[0;32mall\u001b[0m'))
+})
 
 test('a command that is made to wait says so, and goes on', async () => {
   const { url } = await troubled(app.url, [{ status: 503, headers: { 'retry-after': '0' }, body: 'busy' }], {

@@ -57,16 +57,21 @@ export interface Ran {
   err: string
 }
 
-/** Runs a command as the process would, with what it prints. `onLine`: told of each line of its progress. */
+/**
+ * Runs a command as the process would, with what it prints. `onLine`: told of each line of its progress. `colours`: as on a
+ * terminal that shows them.
+ */
 export async function command(
   { call }: RemoteCommand,
   args: string[],
   env: Record<string, string>,
   onLine: (line: string) => void = () => {},
+  colours = false,
 ): Promise<Ran> {
   const ran: Ran = { code: 0, out: '', err: '' }
   const io = {
     env,
+    ...(colours ? { colours: { out: true, err: true } } : {}),
     out: (text: string) => {
       ran.out += text
     },

@@ -8,13 +8,13 @@ import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { schema } from '../../src/api/graphql/schema.ts'
 import { operations } from '../../src/api/rest/operations.ts'
-import { gitProviderJobsOf, jobsOf } from '../../src/app/jobs.ts'
+import { changeJobsOf, gitProviderJobsOf, jobsOf } from '../../src/app/jobs.ts'
 import { localControlPlane } from '../../src/domain/claims/control-plane.ts'
 import type { GitProvider } from '../../src/domain/ports/git-provider.ts'
 import { type TestApp, testApp } from '../support/app.ts'
 import { asAdmin } from '../support/database.ts'
 import { agentKey, imageDeployment, listener, listenerKey } from '../support/factories.ts'
-import { claimOne, workOff } from '../support/holder.ts'
+import { claimOne, settle, workOff } from '../support/holder.ts'
 import { manyDeployments } from '../support/many.ts'
 import { storedAuthorization, storedConnection, storedProvider, storedToken } from '../support/oauth-tokens.ts'
 import { type Recorded, recordStatements, scannedWhole } from '../support/recorded-statements.ts'
@@ -35,7 +35,8 @@ let recorded: Map<string, Recorded>
 /** by the names of REST's parameters */
 let values: Record<string, string>
 beforeAll(async () => {
-  app = await testApp()
+  // what is looked at is how a statement is planned, not how long it takes where others work, too
+  app = await testApp({ settings: { DATABASE_QUERY_SECONDS: '120' } })
   const ctx = await app.context(app.keys.admin)
   // somebody has them: what is claimed below is new
   await manyDeployments(app.databaseUrl, ctx.workspace.id, MANY, true)
@@ -137,7 +138,8 @@ async function doJobs(): Promise<void> {
   const { core } = app.app
   const { signal } = new AbortController()
   const gitProvider = {} as GitProvider
-  for (const { round } of [...jobsOf(core, 5), ...gitProviderJobsOf({ ...core, gitProvider })]) await round(signal)
+  for (const { round } of [...jobsOf(core, 5), ...changeJobsOf(core), ...gitProviderJobsOf({ ...core, gitProvider })])
+    await round(signal)
 }
 
 test('no statement has to read a whole table', async () => {
@@ -156,6 +158,42 @@ test('no statement has to read a whole table', async () => {
   }
   expect(whole).toEqual([])
 })
+
+test('what is done again and again is planned once, whatever its values promise', async () => {
+  const { core, database } = app.app
+  const plane = localControlPlane(core)
+  // whose workspace has no listener: the built-in worker's steps
+  const key = app.other.keys.admin
+  const two = [await imageDeployment(app, {}, { key }), await imageDeployment(app, {}, { key })]
+  for (let round = 0; round < ROUNDS; round++) {
+    await Promise.all(
+      two.map(async ({ id }) => {
+        const body = { source_revision_config: { image_uri: `registry.example.com/agent:${round}` } }
+        const { body: patched } = await app.rest('PATCH', `/v2/deployments/${id}`, { body, key })
+        await app.rest('GET', `/v2/deployments/${id}/revisions/${patched.latest_revision_id}`, { key })
+      }),
+    )
+    await settle(plane)
+  }
+  const clients = await Promise.all(Array.from({ length: database.pool.totalCount }, () => database.pool.connect()))
+  const found = await Promise.all(
+    clients.map(async (client) => {
+      const { rows } = await client.query<{ name: string; generic: number; custom: number }>(
+        'SELECT name, generic_plans::int AS generic, custom_plans::int AS custom FROM pg_prepared_statements',
+      )
+      client.release()
+      return rows
+    }),
+  )
+  const often = found.flat().filter(({ generic, custom }) => generic + custom > TRIED)
+  // of writes, of what they look at, of steps and of polls there are some
+  expect(new Set(often.map(({ name }) => name)).size).toBeGreaterThan(8)
+  expect(often.filter(({ generic }) => generic === 0)).toEqual([])
+}, 60_000)
+
+/** So often Postgres plans a statement for its values before it looks whether one plan for all would do. */
+const TRIED = 5
+const ROUNDS = 20
 
 /** Columns that refer to rows which go by themselves, or never, or that are few. */
 const UNINDEXED: Record<string, string> = {

@@ -1,6 +1,8 @@
 // A server whose database is behind a connection pooler: real PgBouncer in transaction mode, where it is installed.
 import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { readConfig } from '../../src/platform/config/config.ts'
+import { connectDatabase } from '../../src/platform/postgres/client.ts'
+import { listen } from '../../src/platform/postgres/listen.ts'
 import { isPooled } from '../../src/platform/postgres/pooler.ts'
 import { type TestApp, testApp } from '../support/app.ts'
 import { asAdmin, type TestDatabase, testDatabase } from '../support/database.ts'
@@ -91,6 +93,30 @@ describe.skipIf(!PGBOUNCER)('behind PgBouncer', () => {
     for (const { body } of answers) await follower.until(({ revision }) => revision.id === body.latest_revision_id)
     await follower.close()
     expect(await listens(database.url)).toBeGreaterThan(0)
+  })
+
+  test('who listens is woken through it, whichever session it comes by', async () => {
+    const heard: string[] = []
+    const told: unknown[] = []
+    const log = { info() {}, error() {}, warn: (about: unknown) => told.push(about) }
+    const listening = await new Promise<ReturnType<typeof listen>>((resolve) => {
+      const it = listen({
+        url: direct,
+        channels: ['woken'],
+        onNotify: (_, payload) => heard.push(payload),
+        onConnect: () => resolve(it),
+        log,
+      })
+    })
+    const db = connectDatabase({ url: pooler.url, pooled: { direct }, poolSize: 1, log })
+    for (const word of ['one', 'two', 'three']) {
+      db.wake([`woken ${word}`])
+      await expect.poll(() => heard).toContain(word)
+      await pooler.reconnect()
+    }
+    expect(told).toEqual([])
+    await db.close()
+    await listening.close()
   })
 
   test('without a way past it a stream still hears of everything, by looking', async () => {

@@ -9,10 +9,12 @@ import os from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { NO_REGISTRY } from '../../src/dataplane/builder/image-store.ts'
 import type { ProcessRuntimeOptions } from '../../src/dataplane/runtimes/process/host/host.ts'
 import type { LeasedClaim } from '../../src/dataplane/runtimes/runtime.ts'
 import type { RevisionWork } from '../../src/domain/protocol/protocol.ts'
 import { imageOf, REAL, type TestEngine, testEngine } from '../support/engine/engine.ts'
+import { testRegistry } from '../support/engine/registry.ts'
 import {
   claimOf,
   eventually,
@@ -151,6 +153,14 @@ test('an image that is not there fails the deploy with a message that says so', 
   )
 }, 30_000)
 
+test('an image that was built for one deployment can not be named by another', async () => {
+  for (const name of [`${randomUUID()}:built`, `${randomUUID()}@sha256:${'0'.repeat(64)}`])
+    await expect(deploy(claimOf(), image(`localhost/pilothouse/${name}`))).rejects.toMatchObject({
+      reason: 'CONFIG_INVALID',
+      message: expect.stringContaining('for their deployments'),
+    })
+})
+
 test.skipIf(REAL)('a registry is given the credentials of the deployment, and what it refuses is told', async () => {
   const password = randomUUID()
   const registry = http.createServer((request, response) => {
@@ -212,6 +222,79 @@ test('a container whose supervisor is killed is removed before the next one is s
   expect(await text(url)).toBe('one')
   await teardown(claim)
 }, 60_000)
+
+const GRAPHS = '{"graphs": {"agent": "./agent.js:graph"}}'
+const dockerfile = (tag: string) =>
+  `FROM localhost/pilothouse-test:${tag}\nCOPY told.txt ./\n${REAL ? '' : 'RUN test -s told.txt\n'}`
+const fromSource = (repoUrl: string): RevisionWork => ({
+  ...image(''),
+  source: 'gitprovider',
+  imageUri: null,
+  repoUrl,
+  repoRef: 'main',
+  graphConfigPath: 'graph.json',
+})
+const build = (claim: LeasedClaim, revision: RevisionWork, { runtime } = place) =>
+  runtime.build(claim, stepOf('BUILD', revision), memoryLog(), never)
+
+test('a repository with a Dockerfile is built and run by the engine; its image is the artifact, and goes when it is kept no more', async () => {
+  const repository = place.repository({ 'graph.json': GRAPHS, Dockerfile: dockerfile('one'), 'told.txt': 'one' })
+  const claim = claimOf()
+  const { id } = claim.deployment
+  const first = fromSource(repository.url)
+  const { artifact } = await build(claim, first)
+  expect(artifact).toMatch(new RegExp(`^image:localhost/pilothouse/${id}@sha256:[0-9a-f]{64}$`))
+  const { url, imageVersion } = await deploy(claim, { ...first, artifact })
+  expect(await text(url)).toBe('one')
+  expect(imageVersion).toBe(artifact.split('@')[1])
+  repository.push({ Dockerfile: dockerfile('two') })
+  const second = fromSource(repository.url)
+  const built = await build(claim, second)
+  await deploy(claim, { ...second, artifact: built.artifact })
+  expect(await text(url)).toBe('two')
+  // the way back needs no build
+  await deploy(claim, { ...first, attempt: 2, artifact })
+  expect(await text(url)).toBe('one')
+  // one that is replaced may still answer what it has
+  const left = async () => {
+    await place.runtime.prune(id, [artifact])
+    return engine.imagesOf(id).length
+  }
+  await expect.poll(left, { timeout: 60_000 }).toBe(1)
+  await expect(deploy(claim, { ...second, attempt: 2, artifact: built.artifact })).rejects.toMatchObject({
+    reason: 'ARTIFACT_LOST',
+    artifactLost: true,
+  })
+  await teardown(claim)
+  expect(engine.imagesOf(id)).toEqual([])
+}, 120_000)
+
+test('an image that is not in the registry any more is built again by the next redeploy', async () => {
+  const registry = await testRegistry()
+  const host = registry.host
+  const sources = {
+    ...NO_SOURCES,
+    imageCredentials: async () => ({ username: 'token', password: 'any', insecure: true }),
+  }
+  const other = await open({ sources })
+  const artifact = `image:${host}/team/agent@sha256:${'0'.repeat(64)}`
+  await expect(
+    deploy(claimOf(), { ...fromSource('file:///none'), artifact }, memoryLog(), other),
+  ).rejects.toMatchObject({
+    reason: 'ARTIFACT_LOST',
+    artifactLost: true,
+  })
+  registry.close()
+})
+
+test('a Dockerfile without anything to build it with fails at once and names the setting', async () => {
+  const none = await open({ images: { engine: 'none', store: NO_REGISTRY, freeDiskMb: 0 } })
+  const repository = none.repository({ 'graph.json': GRAPHS, Dockerfile: dockerfile('one'), 'told.txt': 'one' })
+  await expect(build(claimOf(), fromSource(repository.url), none)).rejects.toMatchObject({
+    reason: 'NO_BUILDER',
+    message: expect.stringMatching(/BUILDER is none.*"dockerfile": false in "graph.json"/),
+  })
+})
 
 test('teardown removes every container of the deployment', async () => {
   const claim = claimOf()

@@ -65,9 +65,9 @@ const lines = () => ctx.db.logLine.findMany({ where: { revisionId, type: 'deploy
 const log = async () => (await lines()).map(({ message }) => message)
 const shipped = (expected: readonly string[]) => expect.poll(log, { timeout: 20_000 }).toEqual(expected)
 
-test('what was printed while no server was there is in the deploy log, with the times of the printing', async () => {
+test('what was printed while no server was there is in the deploy log, with the times of the printing and its colours', async () => {
   const began = Date.now()
-  await print(['one', 'two'])
+  await print(['one', '\u001b[33mtwo\u001b[0m'])
   const ended = Date.now()
   const own = shipper()
   own.held(held(claim), folder)
@@ -76,6 +76,7 @@ test('what was printed while no server was there is in the deploy log, with the 
     expect(time.getTime()).toBeGreaterThanOrEqual(began)
     expect(time.getTime()).toBeLessThanOrEqual(ended)
   }
+  expect((await lines()).map(({ styles }) => styles)).toEqual([null, '0:33'])
   await print(['three'])
   own.printed(claim.deployment.id)
   await shipped(['one', 'two', 'three'])
@@ -167,7 +168,8 @@ test('lines of another deployment’s revision, and what is none, are not taken 
   const file = path.join(folder, fs.readdirSync(folder)[0]!)
   const forged = { n: 2, time: Date.now(), revisionId: latestRevisionId, attempt: 1, level: 'info', message: 'forged' }
   const wrong = { ...forged, attempt: 'x' }
-  fs.appendFileSync(file, `${JSON.stringify(forged)}\n${JSON.stringify(wrong)}\nnonsense\n`)
+  const painted = { ...forged, revisionId, styles: '0:31m\u001b[2J' }
+  fs.appendFileSync(file, `${JSON.stringify(forged)}\n${JSON.stringify(wrong)}\n${JSON.stringify(painted)}\nnonsense\n`)
   fs.appendFileSync(file, `${JSON.stringify({ ...forged, n: 3, revisionId, message: 'mine, too' })}\n`)
   shipper().held(held(claim), folder)
   await shipped(['mine', 'mine, too'])

@@ -251,6 +251,14 @@ test('a redeploy of the active revision is a new process', async () => {
   expect(await text(`${url}/pid`)).not.toBe(before)
 })
 
+test('what an earlier version has built is served as before: it named artifacts without their kind', async () => {
+  const claim = newClaim()
+  const revision = await built(claim, 'one')
+  expect(revision.artifact).toMatch(/^tree:/)
+  const url = await deploy(claim, { ...revision, artifact: revision.artifact.slice('tree:'.length) })
+  expect(await text(url)).toBe('one')
+})
+
 test('an artifact that is gone is reported as lost', async () => {
   const claim = newClaim()
   const revision = await built(claim, 'one')

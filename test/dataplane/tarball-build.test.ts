@@ -6,6 +6,7 @@ import { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { StepFailure } from '../../src/dataplane/output/failure.ts'
+import { parseArtifact } from '../../src/dataplane/runtimes/artifact.ts'
 import type { RevisionWork } from '../../src/domain/protocol/protocol.ts'
 import { type TarEntry, tarball, tarballOf } from '../support/tarball.ts'
 import { claimOf, memoryLog, NO_SOURCES, never, openPlace, type Place, stepOf } from './support.ts'
@@ -56,7 +57,13 @@ async function build(revision: RevisionWork, claim = claimOf()) {
   const app = path.join(place.options.dataDir, 'apps', claim.deployment.id)
   const commits: string[] = []
   const built = await place.runtime.build(claim, stepOf('BUILD', revision), log, never, (sha) => commits.push(sha))
-  return { ...built, commits, claim, log, tree: path.join(app, 'artifacts', built.artifact, 'tree') }
+  return {
+    ...built,
+    commits,
+    claim,
+    log,
+    tree: path.join(app, 'artifacts', parseArtifact(built.artifact).name, 'tree'),
+  }
 }
 
 test('an agent is built from a tarball, deployed, and answers', async () => {

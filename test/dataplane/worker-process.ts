@@ -22,6 +22,7 @@ const core: Core = {
   db: database.prisma,
   query: database.workerQuery,
   transact: database.transact,
+  wake: database.wake,
   renew: database.renew,
   deploymentQueue: createWriteQueue(),
   workspaceQueue: createWorkspaceQueue(10),
@@ -36,6 +37,7 @@ const core: Core = {
   inFlight: createInFlight(),
   tarballs: await createStorage({ config: readConfig({ DATA_DIR: options.dataDir }), keyring, publicUrl: () => '' }),
   registry: null,
+  login: null,
 }
 const controlPlane = localControlPlane(core)
 // a lease so long that nobody can be waiting for its end

@@ -106,3 +106,36 @@ test('to keep the commit costs no statement', async () => {
   }
   expect(await statements({ repoCommitSha: A })).toBe(await statements({}))
 })
+
+test('what the commit says is kept with it, for all revisions of this source, and none of another commit’s', async () => {
+  const { claim, path, report, revision } = await building()
+  await report('failed', {
+    message: 'no',
+    repoCommitSha: A,
+    commitMessage: ' First line \n\nMore',
+    commitAuthor: 'Ada',
+  })
+  expect(await revision()).toMatchObject({ commitMessage: 'First line', commitAuthor: 'Ada' })
+  await redeployRevision(ctx, { path })
+  const [news] = await domain.plane.heartbeat({ leaseSeconds: 60, claims: [claim] })
+  await report(
+    'failed',
+    { repoCommitSha: B, commitMessage: 'Another', commitAuthor: 'Eve' },
+    news!.assignment!.step!.id,
+  )
+  expect(await revision()).toMatchObject({ repoCommitSha: A, commitMessage: 'First line', commitAuthor: 'Ada' })
+})
+
+test('where a commit was known and nobody told what it says, its build tells', async () => {
+  const { claim, path, report, revision } = await building()
+  await report('failed', { message: 'no', repoCommitSha: A })
+  const again = async (words: object) => {
+    await redeployRevision(ctx, { path })
+    const [news] = await domain.plane.heartbeat({ leaseSeconds: 60, claims: [claim] })
+    await report('failed', { repoCommitSha: A, ...words }, news!.assignment!.step!.id)
+    return (await revision()).commitMessage
+  }
+  await domain.core.db.revision.update({ where: { id: path.revision_id }, data: { repoCommitSha: A } })
+  expect(await again({ repoCommitSha: B, commitMessage: 'Of another' })).toBeNull()
+  expect(await again({ commitMessage: 'Of this one' })).toBe('Of this one')
+})

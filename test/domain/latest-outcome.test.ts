@@ -2,11 +2,12 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { RequestContext } from '../../src/domain/context/context.ts'
-import { countDeployments } from '../../src/domain/deployments/count.ts'
 import { getDeployment } from '../../src/domain/deployments/read.ts'
+import { countDeployments } from '../../src/domain/deployments/total.ts'
 import { updateDeployment } from '../../src/domain/deployments/update.ts'
 import { interruptRevision } from '../../src/domain/rollouts/interrupt.ts'
 import { redeployRevision } from '../../src/domain/rollouts/redeploy.ts'
+import type { Prisma } from '../../src/generated/prisma/client.ts'
 import { RevisionStatus } from '../../src/generated/prisma/enums.ts'
 import { gitDeployment, type TestDomain, testDomain } from '../support/domain.ts'
 import { claimOne, workOff } from '../support/holder.ts'
@@ -67,7 +68,10 @@ test('rows that are written by hand are found, too', async () => {
   const id = await gitDeployment(ctx)
   const { latestRevision } = await getDeployment(ctx, { path: { deployment_id: id } })
   const made = await ctx.db.revision.create({
-    data: { ...latestRevision!, id: randomUUID(), number: 2, status: 'BUILD_FAILED' },
+    data: {
+      ...(latestRevision as object as Prisma.RevisionUncheckedCreateInput),
+      ...{ id: randomUUID(), number: 2, status: 'BUILD_FAILED' as const },
+    },
   })
   await ctx.db.deployment.update({ where: { id }, data: { latestRevisionId: made.id } })
   expect((await found(id)).by).toEqual(['BUILD_FAILED'])

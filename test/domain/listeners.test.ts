@@ -176,7 +176,8 @@ describe('the work of a listener', () => {
     const caller = key(one.id)
     const deployment = await deploy(one)
     const gone = new AbortController()
-    const call = { ...caller, actor: { ...caller.actor, subject: row.id }, signal: gone.signal }
+    const actor = { ...caller.actor, subject: row.id }
+    const call: RequestContext = { ...caller, actor, client: { gone: gone.signal } }
     const asked = { path: { listener_id: one.id }, body: { lease_seconds: 600 } }
     expect(await claimForListener(call, asked)).toMatchObject([{ deployment: { id: deployment }, step: { tries: 1 } }])
     gone.abort()

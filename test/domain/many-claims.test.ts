@@ -5,11 +5,13 @@
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { claim } from '../../src/domain/claims/claim.ts'
+import { complete } from '../../src/domain/claims/complete.ts'
 import { localControlPlane } from '../../src/domain/claims/control-plane.ts'
-import type { Core, RequestContext } from '../../src/domain/context/context.ts'
+import type { RequestContext } from '../../src/domain/context/context.ts'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
 import { updateDeployment } from '../../src/domain/deployments/update.ts'
 import type { Claim, Step } from '../../src/domain/protocol/protocol.ts'
+import { createNotifier } from '../../src/platform/async/notifier.ts'
 import { countStatements } from '../support/database.ts'
 import { gitBody, gitDeployment, type TestDomain, testDomain } from '../support/domain.ts'
 import { settle, succeed, successOf, workOff } from '../support/holder.ts'
@@ -49,16 +51,16 @@ async function lockRow(id: string): Promise<() => Promise<void>> {
   }
 }
 
-test.each([1, 10, 100])('a claim of %i deployments is four statements', async (many) => {
+test.each([1, 10, 100])('a claim of %i deployments is three statements, in one transaction', async (many) => {
   await make(many)
   let claims: Claim[] = []
-  // lease; in one transaction: lock, read, write. Nothing of PROVISION is an event
+  // lock, read, write. Nothing of PROVISION is an event
   const counted = await count(async () => {
     claims = await claimAll()
   })
   expect(claims).toHaveLength(many)
   expect(claims.every(({ step }) => step?.kind === 'PROVISION' && step.tries === 1)).toBe(true)
-  expect(counted).toBe(4)
+  expect(counted).toBe(3)
 })
 
 test('what a claim of many begins is one statement more, for all of its events', async () => {
@@ -74,7 +76,7 @@ test('what a claim of many begins is one statement more, for all of its events',
   })
   expect(claims.map(({ step }) => step?.kind)).toEqual(Array(20).fill('BUILD'))
   expect(await domain.core.db.event.count({ where: { toStatus: 'BUILDING', deploymentId: { in: ids } } })).toBe(40)
-  expect(counted).toBe(5)
+  expect(counted).toBe(4)
 })
 
 test('each step is four statements from its report to the next one: lock, read, write, events', async () => {
@@ -97,7 +99,20 @@ test('each step is four statements from its report to the next one: lock, read, 
   const failed = { ...report(held!, news!.assignment!.step!), outcome: 'failed' as const, message: 'No.' }
   expect(await count(() => domain.plane.complete(failed))).toBe(4)
   expect(await count(() => domain.plane.complete(failed))).toBe(2)
-  expect(await count(() => domain.plane.release(held!))).toBe(4)
+  expect(await count(() => domain.plane.release(held!))).toBe(3)
+})
+
+test('who waits to be recorded with others makes room for the next call of its key', async () => {
+  await make(20)
+  const claims = await claimAll()
+  let yielded = 0
+  const call = { ...domain.core, yieldTurn: () => yielded++ }
+  const recorded = await Promise.all(
+    claims.map((held) => complete(call, { listenerId: null }, report(held, held.step!))),
+  )
+  expect(recorded).toHaveLength(20)
+  // the first one is worked on by itself
+  expect(yielded).toBe(19)
 })
 
 test('reports that come at once are recorded together', async () => {
@@ -169,24 +184,27 @@ test('two holders that claim at once have different deployments, and all of them
   expect(new Set(both.flat().map(({ deployment }) => deployment.id))).toEqual(new Set(ids))
 })
 
-test('a deployment that somebody has locked is claimed by itself when it is free, and the others get through', async () => {
+test('a deployment that somebody has locked is left out of a claim, and is had when it is free', async () => {
   const ids = await make(5)
-  // somebody is there between the lease and the hand-out
-  let free: (() => Promise<void>) | null = null
-  const core: Core = {
-    ...domain.core,
-    async transact(work) {
-      free ??= await lockRow(ids[2]!)
-      return domain.core.transact(work)
-    },
-  }
-  const claiming = claim(core, { listenerId: null }, { holder: 'holder', max: 100, leaseSeconds: 60 })
+  const free = await lockRow(ids[2]!)
+  const claims = await claimAll()
+  expect(claims.map(({ deployment }) => deployment.id).sort()).toEqual(ids.filter((_, i) => i !== 2).sort())
+  await free()
+  expect((await claimAll()).map(({ deployment, step }) => [deployment.id, step?.tries])).toEqual([[ids[2], 1]])
+})
+
+test('a step that somebody has locked keeps its deployment from its holder for a while, and no other of the claim', async () => {
+  const ids = await make(3)
+  const other = new pg.Client(domain.url)
+  await other.connect()
+  onTestFinished(() => other.end())
+  await other.query('BEGIN')
+  await other.query('SELECT 1 FROM steps WHERE deployment_id = $1 FOR UPDATE', [ids[1]])
+  const claiming = claimAll()
   const taken = () => domain.core.db.step.count({ where: { deploymentId: { in: ids }, tries: 1 } })
-  await expect.poll(taken, { timeout: 20_000 }).toBe(4)
-  await free!()
-  const claims = await claiming
-  expect(claims.map(({ deployment }) => deployment.id).sort()).toEqual([...ids].sort())
-  expect(claims.every(({ step }) => step?.tries === 1)).toBe(true)
+  await expect.poll(taken, { timeout: 20_000 }).toBe(2)
+  await other.query('COMMIT')
+  expect((await claiming).map(({ deployment }) => deployment.id).sort()).toEqual([...ids].sort())
 })
 
 test('a report about a deployment that somebody has locked waits by itself, and the others are answered', async () => {
@@ -230,7 +248,7 @@ test('secrets that can’t be opened keep one deployment from its holder, and no
     const claims = await claimAll()
     expect(claims.map(({ deployment }) => deployment.id).sort()).toEqual([...ids].sort())
   })
-  expect(counted).toBe(4)
+  expect(counted).toBe(3)
   // nothing was begun for it
   expect(await stepOf(sealed)).toMatchObject({ tries: 0 })
   // and whoever holds it can let it go
@@ -256,4 +274,14 @@ test('without anybody to share with, each call is done by itself', async () => {
   expect(answers.every(({ recorded }) => recorded)).toBe(true)
   for (const held of claims) await plane.release(held)
   await settle(domain.plane)
+})
+
+test('work that nobody was woken for, since a server died right after its commit, is found by who waits for it', async () => {
+  const waiting = claim(
+    { ...domain.core, notifier: createNotifier() },
+    { listenerId: null },
+    { holder: 'waits', max: 1, leaseSeconds: 60, waitSeconds: 30 },
+  )
+  const id = await gitDeployment({ ...ctx, wake() {} })
+  expect((await waiting).map(({ deployment }) => deployment.id)).toEqual([id])
 })

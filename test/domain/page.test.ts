@@ -7,6 +7,7 @@ import { type DeploymentOrder, deploymentCursor, orderSql } from '../../src/doma
 import { pageSql } from '../../src/domain/deployments/page.ts'
 import { windowDeployments } from '../../src/domain/deployments/read.ts'
 import { Prisma } from '../../src/generated/prisma/client.ts'
+import { asAdmin } from '../support/database.ts'
 import { type TestDomain, testDomain } from '../support/domain.ts'
 import { manyDeployments } from '../support/many.ts'
 
@@ -23,27 +24,42 @@ beforeAll(async () => {
     })
   const [silent, heard] = [await add('silent', new Date(0)), await add('heard', new Date(Date.now() + 3_600_000))]
   await manyDeployments(domain.url, workspace.id, 2500)
-  // most serve, some of each kind do not; the oldest have a listener of their own
-  await db.$executeRaw`
-    UPDATE deployments SET claim_id = gen_random_uuid(), lease_holder = 'x', lease_expires_at = now() + interval '1 hour', health = '{"ready": 1}'
-    WHERE image_version <> '7'`
-  await db.$executeRaw`UPDATE deployments SET lease_expires_at = now() - interval '1 hour' WHERE image_version = '8' AND lease_holder IS NOT NULL`
-  await db.$executeRaw`UPDATE deployments SET health = '{"ready": 0}' WHERE image_version = '9'`
-  await db.$executeRaw`UPDATE deployments SET listener_id = ${silent.id}::uuid WHERE image_version = '10' AND created_at < now() - interval '1 day'`
-  await db.$executeRaw`UPDATE deployments SET listener_id = ${heard.id}::uuid WHERE image_version IN ('11', '12')`
   const [rare, frequent] = await Promise.all(
     ['rare', 'frequent'].map((value) => db.tag.create({ data: { workspaceId: workspace.id, key: 'team', value } })),
   )
-  await db.$executeRaw`
-    INSERT INTO deployment_tags (deployment_id, tag_id)
-    SELECT id, ${frequent!.id}::uuid FROM deployments WHERE image_version < '3'
-    UNION ALL SELECT id, ${rare!.id}::uuid FROM deployments WHERE image_version = '1' AND created_at < now() - interval '30 hours'`
+  // on a connection without a time limit
+  await asAdmin(domain.url, async (client) => {
+    // most serve, some of each kind do not; the oldest have a listener of their own
+    await client.query(`
+      UPDATE deployments SET claim_id = gen_random_uuid(), lease_holder = 'x', lease_expires_at = now() + interval '1 hour', health = '{"ready": 1}'
+      WHERE image_version <> '7'`)
+    await client.query(
+      `UPDATE deployments SET lease_expires_at = now() - interval '1 hour' WHERE image_version = '8' AND lease_holder IS NOT NULL`,
+    )
+    await client.query(`UPDATE deployments SET health = '{"ready": 0}' WHERE image_version = '9'`)
+    await client.query(
+      `UPDATE deployments SET listener_id = $1 WHERE image_version = '10' AND created_at < now() - interval '1 day'`,
+      [silent.id],
+    )
+    await client.query(`UPDATE deployments SET listener_id = $1 WHERE image_version IN ('11', '12')`, [heard.id])
+    await client.query(
+      `UPDATE deployments SET name = name || '-qÜ.x' WHERE image_version = '13' AND created_at < now() - interval '36 hours'`,
+    )
+    await client.query(
+      `INSERT INTO deployment_tags (deployment_id, tag_id)
+       SELECT id, $1::uuid FROM deployments WHERE image_version < '3'
+       UNION ALL SELECT id, $2::uuid FROM deployments WHERE image_version = '1' AND created_at < now() - interval '30 hours'`,
+      [frequent!.id, rare!.id],
+    )
+  })
   const oldest = await db.deployment.findFirstOrThrow({ orderBy: { createdAt: 'asc' } })
   filters = {
     none: {},
     'a name that many have': { name_contains: 'AGENT-' },
     'a part of one name': { name_contains: oldest.name.slice(8, 20) },
     'two letters': { name_contains: 'a0' },
+    'two letters in a few names': { name_contains: 'Qü' },
+    'a letter in a few names': { name_contains: 'Ü' },
     'a name of nobody': { name_contains: '%' },
     'a name and more': { name_contains: 'a1', source: 'gitprovider', status: 'READY' },
     serving: { serving: true },

@@ -78,7 +78,7 @@ async function follower(owner: RequestContext, installationId = INSTALLATION): P
   return deploymentId
 }
 
-function pushed(after: string, id = randomUUID()) {
+function pushed(after: string, id = randomUUID(), head?: object) {
   return receiveDelivery(domain.core, {
     header: { 'x-github-delivery': id, 'x-github-event': 'push' },
     body: {
@@ -86,6 +86,7 @@ function pushed(after: string, id = randomUUID()) {
       after,
       repository: { full_name: 'acme/agent' },
       installation: { id: INSTALLATION },
+      ...(head ? { head_commit: head } : {}),
     },
   })
 }
@@ -123,6 +124,24 @@ test('a push makes a revision of the very commit that the branch points to, and 
     message: `Commit ${head} was pushed to main.`,
   })
   expect(await open()).toEqual([])
+})
+
+test('the revision of a push knows what its commit says, from the delivery about that very commit', async () => {
+  const head = commit()
+  answer = async () => head
+  const words = { message: 'Answer faster\n\nand better', author: { name: 'Ada Lovelace' } }
+  await pushed(commit(), randomUUID(), { id: head, ...words })
+  await pushed(head, randomUUID(), { id: head, ...words })
+  await pushed(commit(), randomUUID(), { id: 7 })
+  await handle()
+  const { latestRevision } = await domain.core.db.deployment.findUniqueOrThrow({
+    where: { id: deploymentId },
+    include: { latestRevision: true },
+  })
+  expect(latestRevision).toMatchObject({
+    ...{ repoCommitSha: head, commitMessage: 'Answer faster', commitAuthor: 'Ada Lovelace', trigger: 'push' },
+    createdActor: { kind: 'git_provider', id: null, name: null },
+  })
 })
 
 test('a delivery that comes late undoes no rollback whose secrets were changed; a push of something new goes live', async () => {

@@ -4,6 +4,7 @@ import type { RequestContext } from '../../src/domain/context/context.ts'
 import { KeyRing } from '../../src/domain/core/keyring.ts'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
 import { getDeployment } from '../../src/domain/deployments/read.ts'
+import { revealSecret } from '../../src/domain/deployments/reveal-secret.ts'
 import { updateDeployment } from '../../src/domain/deployments/update.ts'
 import { MASK, openSecrets, presentSecrets } from '../../src/domain/secrets/secret-set.ts'
 import { as, gitBody, type TestDomain, testDomain } from '../support/domain.ts'
@@ -43,6 +44,18 @@ test('only a caller with secrets:read sees values; everybody else sees the mask'
   const { secretSet } = await read(id)
   expect(presentSecrets(ctx, secretSet)).toEqual([{ name: 'A', value: 'one' }])
   expect(presentSecrets(as(ctx, 'deployer'), secretSet)).toEqual([{ name: 'A', value: MASK }])
+})
+
+test('over a session nobody sees values, and who may read them reveals one at a time', async () => {
+  const id = await withSecrets([{ name: 'A', value: 'one' }])
+  const { secretSet } = await read(id)
+  const over = { ...ctx, actor: { ...ctx.actor, viaSession: true } }
+  expect(presentSecrets(over, secretSet)).toEqual([{ name: 'A', value: MASK }])
+  const path = { deployment_id: id }
+  expect((await getDeployment(over, { path })).secretSet?.wrappedKey).toHaveLength(0)
+  expect(await revealSecret(over, { path: { ...path, name: 'A' } })).toEqual({ name: 'A', value: 'one' })
+  const may = { ...over, actor: { ...over.actor, secretsRead: false } }
+  await expect(revealSecret(may, { path: { ...path, name: 'A' } })).rejects.toMatchObject({ code: 'FORBIDDEN' })
 })
 
 test('the mask sent back keeps the stored value; the rest of the set is replaced', async () => {

@@ -5,9 +5,10 @@ import type { RequestContext } from '../../src/domain/context/context.ts'
 import { conditionOf } from '../../src/domain/deployment-status/condition.ts'
 import { healthOf, isServing } from '../../src/domain/deployment-status/serving.ts'
 import { deploymentStatus } from '../../src/domain/deployment-status/status.ts'
-import { countByStatus, countDeployments } from '../../src/domain/deployments/count.ts'
+import { countByStatus } from '../../src/domain/deployments/count.ts'
 import { type DeploymentFilter, filterSql } from '../../src/domain/deployments/filter.ts'
 import { type DeploymentView, listDeployments } from '../../src/domain/deployments/read.ts'
+import { countDeployments } from '../../src/domain/deployments/total.ts'
 import { DEPLOYMENT_STATUSES, type DeploymentStatus, deploymentFilter } from '../../src/domain/model/shapes.ts'
 import { Prisma } from '../../src/generated/prisma/client.ts'
 import { countStatements } from '../support/database.ts'
@@ -64,7 +65,8 @@ async function everyCombination(): Promise<DeploymentView[]> {
       secretReferences: Prisma.DbNull,
       resourceSpec: Prisma.DbNull,
     })
-    revisions.push({ ...latestRevision!, id: revisionId, deploymentId: id, status, secretSetId: null })
+    const revision = latestRevision as object as Prisma.RevisionCreateManyInput
+    revisions.push({ ...revision, id: revisionId, deploymentId: id, status, secretSetId: null })
     if (active) actives.push(id)
   }
   const actives: string[] = []

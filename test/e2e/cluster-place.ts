@@ -17,6 +17,8 @@ export interface ClusterPlace {
   objects: AdminView
   /** the listener's one namespace in which it has rights */
   namespace: string
+  /** another one, for a test that limits what may be in it */
+  tight: string
   /** another namespace of the listener, in which it has none */
   forbidden: string
   /** between the listeners and the API server */
@@ -113,15 +115,16 @@ export class Deployed {
 
 export async function openClusterPlace(): Promise<ClusterPlace> {
   const cluster = await openTestCluster()
-  const [namespace, forbidden] = [await cluster.createNamespace(), await cluster.createNamespace()]
-  const limited = await cluster.limitedKubeconfig({ namespaces: [namespace] })
+  const [namespace, tight] = [await cluster.createNamespace(), await cluster.createNamespace()]
+  const forbidden = await cluster.createNamespace()
+  const limited = await cluster.limitedKubeconfig({ namespaces: [namespace, tight] })
   const { proxy, kubeconfig } = await proxyKubeconfig(limited)
   const app = await testApp({ settings: { RUNTIME: 'none', SWEEP_SECONDS: '1' } })
   const listener = await app.rest('POST', '/v2/listeners', {
     body: {
       compute_type: 'k8s',
       compute_id: `cluster-${randomUUID()}`,
-      compute_config: { k8s_namespaces: [namespace, forbidden] },
+      compute_config: { k8s_namespaces: [namespace, tight, forbidden] },
     },
   })
   const listenerId: string = listener.body.id
@@ -137,6 +140,7 @@ export async function openClusterPlace(): Promise<ClusterPlace> {
     cluster,
     objects: adminView(cluster.kubeconfig),
     namespace,
+    tight,
     forbidden,
     proxy,
     listenerId,

@@ -1,4 +1,7 @@
-/** A server that works on a cluster itself: RUNTIME=kubernetes, without any listener. */
+/**
+ * A server that works on a cluster itself: RUNTIME=kubernetes, without any listener. In a namespace as platforms have them,
+ * with a compute quota and the Pod Security Standard restricted.
+ */
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { eventually } from '../dataplane/support.ts'
 import { type TestApp, testApp } from '../support/app.ts'
@@ -14,7 +17,13 @@ let app: TestApp
 let namespace: string
 beforeAll(async () => {
   cluster = await openTestCluster()
-  namespace = await cluster.createNamespace()
+  namespace = await cluster.createNamespace({ 'pod-security.kubernetes.io/enforce': 'restricted' })
+  await adminView(cluster.kubeconfig).create({
+    apiVersion: 'v1',
+    kind: 'ResourceQuota',
+    metadata: { name: 'compute', namespace },
+    spec: { hard: { 'requests.cpu': '4', 'requests.memory': '8Gi', 'limits.cpu': '16', 'limits.memory': '32Gi' } },
+  })
   app = await testApp({
     settings: {
       WORKER: 'on',
@@ -22,6 +31,9 @@ beforeAll(async () => {
       K8S_NAMESPACE: namespace,
       KUBECONFIG: await cluster.limitedKubeconfig({ namespaces: [namespace] }),
       INGRESS_DOMAIN: 'agents.example.com',
+      POD_SECURITY: 'restricted',
+      POD_USER: '10001',
+      POD_PATCHES: JSON.stringify({ server: { spec: { securityContext: { runAsUser: 10_002 } } } }),
     },
   })
 })
@@ -59,12 +71,19 @@ test('an image of the workspace is deployed, with an address below INGRESS_DOMAI
   const ingress = await adminView(cluster.kubeconfig).get('networking.k8s.io/v1', 'Ingress', namespace, `ph-${id}`)
   expect(`http://${ingress.spec.rules[0].host}`).toBe(body.source_config.custom_url)
   expect(body.url).toBe(body.source_config.custom_url)
+  const label = `pilothouse.dev/deployment-id=${id}`
+  const pods = await adminView(cluster.kubeconfig).list('v1', 'Pod', namespace, label)
+  const users = pods.map(({ metadata, spec }) => [
+    metadata.labels['app.kubernetes.io/component'],
+    spec.securityContext.runAsUser,
+  ])
+  expect(Object.fromEntries(users)).toEqual({ server: 10_002, database: 10_001, cache: 10_001 })
   await app.rest('DELETE', `/v2/deployments/${id}`)
   expect(await eventually(async () => (await app.rest('GET', `/v2/deployments/${id}`)).status === 404)).toBe(true)
 })
 
-test('a git source fails its build and says that images need a builder', async () => {
+test('a git source fails its build at once where there is no engine, or no registry, and says which setting', async () => {
   const { to, message } = await ended(gitBody(app.tenant))
   expect(to).toBe('BUILD_FAILED')
-  expect(message).toMatch(/builder/)
+  expect(message).toMatch(/^(An image has to be built, and there is nothing to build it with|REGISTRY_URL is not set)/)
 })

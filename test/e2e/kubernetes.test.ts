@@ -62,6 +62,9 @@ test.concurrent('an image becomes pods, with a database and a cache, and the dep
   for (const component of ['server', 'queue', 'cache', 'database'])
     expect(ofComponent(all, component), component).toHaveLength(1)
   expect(images(await agents(deployed))).toEqual([image('1')])
+  const label = `pilothouse.dev/deployment-id=${deployed.id}`
+  const policies = await place.objects.list('networking.k8s.io/v1', 'NetworkPolicy', place.namespace, label)
+  expect(policies.map(({ spec }) => spec.policyTypes.join()).sort()).toEqual(['Egress', 'Ingress'])
   expect(await deployed.read()).toMatchObject({ status: 'READY', active_revision_id: first, image_version: '1' })
   // during the rollout it says what that waits for
   const well = async () => {
@@ -78,6 +81,23 @@ test.concurrent('when an update is DEPLOYED only its own pods serve', async () =
   const second = await deployed.update(image('2'))
   await deployed.deployed(second)
   expect(images(await agents(deployed))).toEqual([image('2')])
+})
+
+test.concurrent('a quota with room for one more pod lets an update through', async () => {
+  const { tight } = place
+  await place.objects.create({
+    apiVersion: 'v1',
+    kind: 'ResourceQuota',
+    metadata: { name: 'small', namespace: tight },
+    spec: { hard: { pods: '5' } },
+  })
+  const [deployed] = await running('1', { namespace: tight })
+  const second = await deployed.update(image('2'))
+  await deployed.deployed(second)
+  const all = await place.objects.list('v1', 'Pod', tight, `pilothouse.dev/deployment-id=${deployed.id}`)
+  const left = all.filter((pod: Any) => !pod.metadata.deletionTimestamp)
+  expect(left).toHaveLength(4)
+  expect(images(left)).toEqual([image('2')])
 })
 
 test.concurrent('a bad image fails early and says why, the pods before it were never touched, and the next one recovers', async () => {

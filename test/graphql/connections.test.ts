@@ -140,6 +140,19 @@ describe('the list', () => {
     expect(rest).toMatchObject({ nodes: [{ id: ids[2] }], pageInfo: { hasNextPage: false } })
   })
 
+  test('without an agent has those of all of them, and nobody else’s', async () => {
+    const agents = [agentName(), agentName()]
+    const mine = await tokenOf(app.keys.admin)
+    for (const agent of agents) await made(agent, mine.id)
+    const theirs = await made(agents[0]!, (await tokenOf(app.keys.deployer)).id, { key: app.keys.deployer })
+    const all = await read('{ connections(first: 100) { totalCount nodes { id agentId token { id } } } }', {})
+    const { nodes, totalCount } = all.connections
+    expect(totalCount).toBe(nodes.length)
+    const ofMine = nodes.filter(({ token: { id } }: { token: { id: string } }) => id === mine.id)
+    expect(ofMine.map(({ agentId }: { agentId: string }) => agentId)).toEqual(agents.toReversed())
+    expect(nodes.map(({ id }: { id: string }) => id)).not.toContain(theirs.id)
+  })
+
   test('is empty for an agent that nobody has heard of', async () => {
     expect((await read(LIST, { agent: agentName() })).connections).toMatchObject({ totalCount: 0, nodes: [] })
   })

@@ -103,6 +103,14 @@ describe('GraphiQL', () => {
     expect(text).not.toMatch(/(src|href)="?https?:/)
   })
 
+  test('has a policy of its own: nothing from elsewhere, in no frame of anybody', async () => {
+    const { headers } = await app.rest('GET', '/graphql', { key: null, headers: { accept: 'text/html' } })
+    const policy = headers.get('content-security-policy')!.split('; ')
+    for (const rule of ["default-src 'none'", "connect-src 'self'", "frame-ancestors 'none'"])
+      expect(policy).toContain(rule)
+    expect((await app.rest('POST', '/graphql', { body: {} })).headers.get('content-security-policy')).toBeNull()
+  })
+
   test('and introspection can both be turned off', async () => {
     const closed = await testApp({ beside: app, settings: { GRAPHIQL: 'off', INTROSPECTION: 'off' } })
     const page = await closed.rest('GET', '/graphql', { key: null, headers: { accept: 'text/html' } })

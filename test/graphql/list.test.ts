@@ -51,11 +51,13 @@ describe('how many SQL statements a list takes', () => {
 
   test('whether each serves, its health and why not: still one', async () => {
     const { data, statements } = await counted(`{ deployments(first: 50) { nodes {
-      status serving statusMessage reason reasonSince health { ready desired message reason observedAt }
+      status serving whyNotLive lastChange { at what actor { kind name } changed } statusMessage reason reasonSince health { ready desired message reason observedAt }
       latestRevision { number status reason reasonSince } listener { computeId } } } }`)
     expect(data.deployments.nodes).toHaveLength(SIZE)
     expect(data.deployments.nodes[0]).toMatchObject({
       serving: false,
+      whyNotLive: expect.any(String),
+      lastChange: { what: 'UPDATED', actor: { kind: 'api_key' } },
       reason: expect.any(String),
       health: { ready: 0, desired: 1, reason: expect.any(String), observedAt: null },
       latestRevision: { number: 4, reason: expect.any(String) },
@@ -66,10 +68,16 @@ describe('how many SQL statements a list takes', () => {
   test('counts by everything an overview shows, with a filter: one, and of this workspace alone', async () => {
     const { data, statements } = await counted(`{
       deploymentCounts(filter: { latestRevisionStatus: [CREATING, BUILDING, QUEUED], serving: false }) {
-        total serving notServing byStatus { status count } byLatestRevisionStatus { status count }
+        total serving notServing failing waiting byStatus { status count } byLatestRevisionStatus { status count }
         bySource { source count } byListener { listenerId count } } }`)
     expect(statements).toBe(1)
-    expect(data.deploymentCounts).toMatchObject({ total: SIZE, serving: 0, notServing: SIZE })
+    expect(data.deploymentCounts).toMatchObject({
+      total: SIZE,
+      serving: 0,
+      notServing: SIZE,
+      failing: 0,
+      waiting: SIZE,
+    })
     expect(data.deploymentCounts.bySource).toEqual([
       { source: 'external_container', count: SIZE / 2 },
       { source: 'gitprovider', count: SIZE / 2 },
@@ -89,6 +97,29 @@ describe('how many SQL statements a list takes', () => {
       { key: app.other.keys.admin },
     )
     expect(elsewhere.data.deploymentCounts).toEqual({ total: 0, byListener: [] })
+  })
+
+  test('counts by tag: one more, of those that match', async () => {
+    const tagging = 'mutation ($i: SetDeploymentTagsInput!) { setDeploymentTags(input: $i) { __typename } }'
+    const [support, web] = [
+      { key: 'team', value: 'support' },
+      { key: 'team', value: 'web' },
+    ]
+    for (const [at, tags] of [[support], [support, web]].entries())
+      await app.gql(tagging, { i: { deploymentId: ids[at], tags } })
+    const { data, statements } = await counted('{ deploymentCounts { total byTag { tag { id key value } count } } }')
+    expect(statements).toBe(2)
+    expect(data.deploymentCounts).toEqual({
+      total: SIZE,
+      byTag: [
+        { tag: { id: expect.any(String), ...support }, count: 2 },
+        { tag: { id: expect.any(String), ...web }, count: 1 },
+      ],
+    })
+    const filter = { serving: false, latestRevisionStatus: ['CREATING'], deploymentIds: [ids[1], ids[2]] }
+    const few = '($f: DeploymentFilter) { deploymentCounts(filter: $f) { byTag { count } } }'
+    const { data: of } = await counted(`query ${few}`, { f: filter })
+    expect(of.deploymentCounts.byTag).toEqual([{ count: 1 }, { count: 1 }])
   })
 
   test('the same with the total: two', async () => {

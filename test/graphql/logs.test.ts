@@ -79,7 +79,7 @@ test('a range of time, as in REST', async () => {
   expect(errors![0].extensions.issues[0].path).toEqual(['endTime'])
 })
 
-test('of a deployment: the lines of all its revisions, each with its id, its revision and its attempt', async () => {
+test('of a deployment: the lines of all its revisions, each with its id, its revision, its attempt and its colours', async () => {
   const { id, latest_revision_id: first } = await gitDeployment(app)
   const { body } = await app.rest('POST', `/v2/deployments/${id}/revisions`, { body: {} })
   const second = body.id
@@ -87,17 +87,17 @@ test('of a deployment: the lines of all its revisions, each with its id, its rev
     ...{ revisionId, attempt: 1, type: 'build' as const, message, time: new Date() },
     level: 'critical' as const,
   })
-  await writeLog(app.app.core, [line(first, 'a'), line(first, 'b')])
+  await writeLog(app.app.core, [line(first, 'a'), { ...line(first, 'b'), styles: '0:32' }])
   await writeLog(app.app.core, [line(second, 'c')])
   const { data, errors } = await app.gql(
-    `query ($id: ID!) { deployment(id: $id) { logs(type: build, level: critical) { nodes { id revisionId level message attempt } } } }`,
+    `query ($id: ID!) { deployment(id: $id) { logs(type: build, level: critical) { nodes { id revisionId level message ansi attempt } } } }`,
     { id },
   )
   expect(errors).toBeUndefined()
   const { nodes } = data.deployment.logs
   expect(nodes).toMatchObject([
-    { message: 'a', revisionId: first, attempt: 1, level: 'critical' },
-    { message: 'b', revisionId: first },
+    { message: 'a', ansi: null, revisionId: first, attempt: 1, level: 'critical' },
+    { message: 'b', ansi: '\u001b[0;32mb\u001b[0m', revisionId: first },
     { message: 'c', revisionId: second },
   ])
   const ids = nodes.map((node: { id: string }) => node.id)

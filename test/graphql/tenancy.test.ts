@@ -2,6 +2,7 @@
 import { OperationTypeNode } from 'graphql'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { schema } from '../../src/api/graphql/schema.ts'
+import { signIn } from '../sessions/support.ts'
 import { type TestApp, testApp } from '../support/app.ts'
 import { agentKey, gitDeployment, listener } from '../support/factories.ts'
 import { storedAuthorization, storedConnection, storedProvider, storedToken } from '../support/oauth-tokens.ts'
@@ -45,6 +46,7 @@ beforeAll(async () => {
     Tag: (await db.tag.findFirstOrThrow({ where: { workspaceId } })).id,
     GitIntegration: integrationId,
     ApiKey: (await db.apiKey.findFirstOrThrow({ where: { workspaceId }, orderBy: { createdAt: 'desc' } })).id,
+    Session: (await signIn(app, { api_key: app.keys.admin })).id,
     OAuthProvider: provider.id,
     OAuthToken: token.id,
     AgentLink: (await storedConnection(app, token, AGENT)).id,
@@ -69,6 +71,7 @@ async function stored() {
     listeners: await db.listener.findMany({ where }),
     tags: await db.tag.findMany({ where }),
     keys: await db.apiKey.findMany({ where, omit: { lastUsedAt: true } }),
+    sessions: await db.session.findMany({ where, omit: { lastUsedAt: true } }),
     providers: await db.oAuthProvider.findMany({
       where: { id: victims.byType.OAuthProvider },
       omit: { updatedAt: true },

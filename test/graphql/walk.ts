@@ -36,6 +36,7 @@ export const NODES = [
   'Tag',
   'GitIntegration',
   'ApiKey',
+  'Session',
   'OAuthProvider',
   'OAuthToken',
   'AgentLink',
@@ -48,12 +49,15 @@ const MEANT: Record<string, string> = {
   listenerId: 'Listener',
   integrationId: 'GitIntegration',
   apiKeyId: 'ApiKey',
+  sessionId: 'Session',
   providerId: 'OAuthProvider',
   provider: 'OAuthProvider',
   tokenId: 'OAuthToken',
   oauthTokenId: 'OAuthToken',
   connectionId: 'AgentLink',
   agentId: 'Agent',
+  from: 'Revision',
+  to: 'Revision',
 }
 
 /** `ids`: by type; of NODES all, Workspace, Organization, Authorization, and Agent. */
@@ -90,6 +94,7 @@ const PLAIN: Record<string, unknown> = {
   type: 'build',
   secrets: [],
   tags: [],
+  unset: ['S'],
   field: 'NAME',
   direction: 'ASC',
   // refused, so that no walk leaves this machine
@@ -105,6 +110,8 @@ const PLAIN: Record<string, unknown> = {
 const NAMING = ['createOAuthProvider', 'discoverMcpProvider']
 
 const MAX_DEPTH = 3
+/** Of what is many at once, so that it costs no more than a query may. Each of them is walked deeper where it is one. */
+const DEPTHS: Record<string, number> = { nodes: 1, deploymentsChanged: 1 }
 
 export function operations(kind: OperationTypeNode, victims: Victims): Operation[] {
   return Object.values(schema.getRootType(kind)!.getFields()).map((field) => operation(kind, field, victims))
@@ -127,7 +134,7 @@ function operation(kind: OperationTypeNode, field: GraphQLField<unknown, unknown
     return passed.length > 0 ? `${from.name}(${passed.join(', ')})` : from.name
   }
   const root = call(field)
-  const selected = selection(getNamedType(field.type), MAX_DEPTH, call)
+  const selected = selection(getNamedType(field.type), DEPTHS[field.name] ?? MAX_DEPTH, call)
   const head = declared.length > 0 ? `(${declared.join(', ')})` : ''
   return { name: field.name, text: `${kind} ${head} { ${root} ${selected} }`, variables, named }
 }
@@ -146,10 +153,14 @@ function selection(
     return `{ __typename ${parts.join(' ')} }`
   }
   if (!isObjectType(type)) return ''
+  // sixty numbers wherever it is: documents have a limit
+  if (type.name === 'ResourceSpec') return '{ __typename cpu labels }'
   const fields = Object.values(type.getFields()).flatMap((field) => {
     const below = getNamedType(field.type)
     const composite = isObjectType(below) || isAbstractType(below)
     if (composite && depth === 0) return []
+    // another one of the same type
+    if (below.name === type.name) return [`${call(field)} { __typename }`]
     // members may disagree on what a field is
     const clash = siblings.some((one) => String(one.getFields()[field.name]?.type ?? field.type) !== String(field.type))
     const alias = clash ? `${type.name}_${field.name}: ` : ''

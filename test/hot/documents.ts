@@ -1,6 +1,7 @@
 /** Random documents of hot fields alone: with aliases, fragments, conditions, and arguments as texts or variables. */
 import { type GraphQLObjectType, type GraphQLSchema, getNamedType, isObjectType } from 'graphql'
 import { HOT } from '../../src/api/graphql/hot/table.ts'
+import { newestCursor } from '../../src/domain/core/newest-first.ts'
 import { encodeCursor } from '../../src/domain/core/paging.ts'
 import { type DeploymentOrder, deploymentCursor } from '../../src/domain/deployments/order.ts'
 import { DEPLOYMENT_STATUSES } from '../../src/domain/model/shapes.ts'
@@ -68,13 +69,35 @@ class Writer {
   #root(): string {
     const { deployments } = this.#seeded
     const query = this.#schema.getQueryType()!
-    const name = this.#chance.of(['deployments', 'deployments', 'deployment', 'revision'])
+    const name = this.#chance.of([
+      'deployments',
+      'deployments',
+      'deployment',
+      'revision',
+      'listeners',
+      'listener',
+      'tags',
+    ])
     const type = getNamedType(query.getFields()[name]!.type) as GraphQLObjectType
     const owner = this.#chance.of(deployments)
     const revision = owner.revisions.length > 0 ? this.#chance.of(owner.revisions).id : owner.id
-    const args =
-      name === 'deployments' ? this.#listed() : { id: scalar('ID!', name === 'deployment' ? owner.id : revision) }
+    const { listeners } = this.#seeded
+    const newest = () => this.#newest()
+    const one = (id: string) => () => ({ id: scalar('ID!', id) })
+    const args = {
+      deployments: () => this.#listed(),
+      deployment: one(owner.id),
+      revision: one(revision),
+      listener: one(this.#chance.of(listeners)),
+      listeners: newest,
+      tags: newest,
+    }[name]!()
     return `${this.#name()}: ${name}${this.#arguments(args)} ${this.#selection(type, 3)}`
+  }
+
+  /** Arguments of a list that is sorted by time of creation; its cursors may be those of others. */
+  #newest(): Record<string, Value> {
+    return this.#window(() => newestCursor(this.#chance.of(this.#seeded.deployments)))
   }
 
   /** Arguments of the list. */
@@ -167,7 +190,9 @@ class Writer {
             ...this.#window(cursor),
             ...(chance.is(0.4) ? { status: words('RevisionStatus', chance.some(Object.values(RevisionStatus))) } : {}),
           }
-        : {}
+        : parent === 'Listener' && name === 'deployments'
+          ? this.#newest()
+          : {}
     // under a name of its own: fields of one name have to have the same arguments
     const alias = Object.keys(args).length > 0 || chance.is(0.2) ? `${this.#name()}: ` : ''
     const isPage = /(Connection|Edge)$/.test(type.name)
@@ -203,5 +228,5 @@ class Writer {
 function isHot(type: string, field: string): boolean {
   const hot = HOT[type]
   if (hot) return hot.columns === true || field in hot.fields
-  return !field.startsWith('totalCount')
+  return true
 }

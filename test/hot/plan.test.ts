@@ -103,15 +103,41 @@ test('one deployment with its revisions, and one revision, are one statement eac
   )
 })
 
+test('a total is counted by the statement of its page; while nothing has changed, it is not counted again', async () => {
+  const list = 'query ($first: Int) { deployments(first: $first) { totalCount totalCountIsEstimate nodes { name } } }'
+  const totals = async (first: number) => JSON.parse((await compared(list, { first })).data).deployments
+  expect(await totals(1)).toMatchObject({ totalCount: 3, totalCountIsEstimate: false })
+  expect(await totals(2)).toMatchObject({ totalCount: 3 })
+  const four = await gitDeployment(app, { name: 'four' })
+  expect(await totals(1)).toMatchObject({ totalCount: 4 })
+  await app.rest('DELETE', `/v2/deployments/${four.id}`)
+  await compared('{ deployments(filter: { name: "two \\"quoted\\"" }) { totalCount } }')
+  await compared(
+    '{ deployments { nodes { revisions { totalCount } some: revisions(status: QUEUED) { totalCount } } } }',
+  )
+  // there is no row to tell it with
+  const none = await context()
+  const { data } = await planOf('{ deployments(first: 0, filter: { name: "nobody" }) { totalCount } }')!.run(none, {})
+  expect(data).toBe('{"deployments":{"totalCount":0}}')
+})
+
+test('listeners with their deployments, one of them, and tags are one statement each', async () => {
+  const { data } = await compared(`{ listeners(first: 5) { totalCount nodes { id status computeId
+    deployments(first: 2) { totalCount nodes { name latestRevision { status } } pageInfo { hasNextPage endCursor } } } } }`)
+  const [{ id, deployments }] = JSON.parse(data).listeners.nodes
+  expect(deployments.totalCount).toBe(1)
+  await compared('query ($id: ID!) { listener(id: $id) { computeId lastSeenAt deployments { nodes { id } } } }', { id })
+  await compared('{ tags { totalCount totalCountIsEstimate edges { cursor node { key value } } } }')
+})
+
 test('an answer says until when it holds: as long as its listener may be silent without being called so', async () => {
   const { holdsUntil } = await compared('{ deployments { nodes { name status } } }')
   expect(holdsUntil!.getTime()).toBeGreaterThan(Date.now())
   expect((await compared('{ deployments { nodes { name createdAt } } }')).holdsUntil).toBeNull()
 })
 
-test('totals, secrets, events and mutations are not hot', () => {
+test('secrets, events and mutations are not hot', () => {
   for (const source of [
-    '{ deployments { totalCount } }',
     '{ deployments { nodes { secrets { name } } } }',
     '{ deployments { nodes { events { nodes { type } } } } }',
     '{ deployments { nodes { id } } viewer { role } }',
@@ -127,5 +153,10 @@ test('what goes wrong is left to Pothos', async () => {
   await wrong('query ($id: ID!) { deployment(id: $id) { id } }', { id: 'nonsense' })
   await wrong('query ($after: String) { deployments(after: $after) { nodes { id } } }', { after: 'nonsense' })
   await wrong('{ deployments(first: 101) { nodes { id } } }')
-  await wrong('query ($s: Boolean!) { deployments { totalCount @include(if: $s) nodes { id } } }', { s: true })
+  await wrong('query ($s: Boolean = true) { deployments { __typename nodes @include(if: $s) { id } } }', { s: null })
+  await wrong('query ($s: Boolean = true) { deployments { __typename nodes @skip(if: $s) { id } } }', { s: null })
+  await wrong('query ($s: Boolean = true) { deployments { id: __typename @include(if: false) @skip(if: $s) } }', {
+    s: null,
+  })
+  await wrong('query ($s: Boolean!) { deployments { nodes { id secrets @include(if: $s) { name } } } }', { s: true })
 })

@@ -118,6 +118,8 @@ function deploymentRow(
     createdAt: moment(),
     updatedAt: moment(),
     edit: 1 + chance.below(5),
+    rollout: chance.below(4),
+    ...(chance.is(0.7) ? { lastChange: lastChange(chance) } : {}),
     deletedAt: chance.is(0.15) ? moment() : null,
     tornDownAt: chance.is(0.1) ? moment() : null,
     provisionedAt: chance.is(0.8) ? moment() : null,
@@ -143,6 +145,14 @@ function deploymentRow(
       : {}),
   }
 }
+
+const lastChange = (chance: Chance) => ({
+  what: chance.of(['CREATED', 'UPDATED', 'REDEPLOYED', 'WORD_OF_A_NEWER_VERSION']),
+  actor: { kind: chance.of(['api_key', 'person', 'word of a newer version']), id: 'a', name: chance.maybe('"b"') },
+  changed: chance.of([[], ['build_on_push', 'secrets']]),
+  ...(chance.is(0.5) ? { revision: { id: randomUUID(), number: 7 } } : {}),
+  at: chance.of(['2999-01-01T00:00:00.000Z', '2001-01-01T00:00:00.000Z']),
+})
 
 function revisionRow(chance: Chance, deploymentId: string, number: number, moment: () => Date) {
   const status = chance.of(Object.values(RevisionStatus))

@@ -46,7 +46,7 @@ test('a log is followed from its beginning, across a cut, with each line once', 
     return cluster.followLog(pod, 'agent', after === undefined ? {} : { after }, onLine, never)
   }
   // several in one millisecond: they have the same time
-  for (const text of ['one', 'two', 'größer \u2028', 'x'.repeat(20_000)]) standIn.print(pod, text)
+  for (const text of ['one', 'two', 'größer \u2028', 'x'.repeat(50_000)]) standIn.print(pod, text)
   const first = follow()
   await expect.poll(() => lines.length).toBe(4)
   proxy.cut()
@@ -56,10 +56,10 @@ test('a log is followed from its beginning, across a cut, with each line once', 
   const second = follow(lines.at(-1)!.stamp).catch((error: Error) => error.name)
   await expect.poll(() => lines.at(-1)!.line === 'six').toBe(true)
   const texts = lines.map(({ line }) => (line.startsWith('xx') ? 'long' : line))
-  expect(texts).toEqual(['one', 'two', 'größer \u2028', 'long', 'five', 'six'])
+  expect(texts).toEqual(['one', 'two', 'größer \u2028', 'long', '\u001b[31mfive\u001b[0m', 'six'])
   const long = lines.find(({ line }) => line.startsWith('xx'))!.line.length
   expect(long).toBeGreaterThan(8000)
-  expect(long).toBeLessThanOrEqual(8192)
+  expect(long).toBeLessThanOrEqual(4 * 8192)
   expect(Math.abs(lines.at(-1)!.at.getTime() - Date.now())).toBeLessThan(60_000)
   await cluster.close()
   expect(await second).toBe('Unreachable')

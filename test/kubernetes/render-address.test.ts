@@ -74,7 +74,10 @@ describe('a custom URL', () => {
   test('is only what a user chose, not what an earlier deploy had reported', () => {
     const customUrl = `http://${BASE}.agents.svc`
     for (const source of ['internal_container', 'gitprovider', 'internal_source'] as const) {
-      const app = { customUrl, revision: { ...revision, source } }
+      const app = {
+        customUrl,
+        revision: { ...revision, source, artifact: 'image:registry.example.com/acme/agent@sha256:0' },
+      }
       expect(customUrlOf(app)).toBeNull()
       expect(render({}, app).map(keyOf)).not.toContain('Ingress/')
       const host = find(render({}, app, { ingressDomain: 'example.com' }), 'Ingress/').spec.rules[0].host

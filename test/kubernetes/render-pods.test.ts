@@ -16,13 +16,17 @@ test('the objects come in the order in which they have to be applied', () => {
     'Service/database',
     'Deployment/cache',
     'Service/cache',
+    'NetworkPolicy/database',
     'Secret/r4',
     'Deployment/server',
     'Deployment/queue',
     'Service/',
     'HPA/server',
     'HPA/queue',
+    'PDB/server',
+    'PDB/queue',
     'Ingress/',
+    'NetworkPolicy/',
   ])
 })
 
@@ -43,7 +47,9 @@ describe('without privileges', () => {
       expect(pod.containers[0].securityContext).toEqual({
         allowPrivilegeEscalation: false,
         readOnlyRootFilesystem: true,
+        runAsNonRoot: true,
         capabilities: { drop: ['ALL'] },
+        seccompProfile: { type: 'RuntimeDefault' },
       })
     }
   })
@@ -208,6 +214,17 @@ describe('marks', () => {
       expect(metadata.annotations['pilothouse.dev/attempt']).toBe(agent ? '2' : undefined)
       expect(metadata.annotations).not.toHaveProperty(['pilothouse.dev/token'])
     }
+  })
+
+  test.each([
+    ['a:1.2', '1.2'],
+    ['host:5000/a', undefined],
+    ['a:_1', undefined],
+    ['a:1_', undefined],
+    [`a:${'1'.repeat(64)}`, undefined],
+  ])('of the image %s, the version is %s: a tag that can be no label is left out', (imageUri, version) => {
+    const { labels } = find(render({}, { revision: { ...revision, imageUri } }), 'Deployment/server').metadata
+    expect(labels['app.kubernetes.io/version']).toBe(version)
   })
 
   test('pods are selected by what never changes, and each component finds its own only', () => {

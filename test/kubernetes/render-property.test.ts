@@ -85,7 +85,7 @@ const USERS = /^\/spec\/template\/spec\/(volumes\/|initContainers\/|containers\/
 const all = (given: ResourceSpec, by = owner) => {
   const app = application(given)
   return [
-    ...renderInfrastructure(by, { spec: app.spec, databasePassword: PASSWORD }, options),
+    ...renderInfrastructure(by, { spec: app.spec, secretReferences: [], databasePassword: PASSWORD }, options),
     ...renderApplication(by, app, { ...options, ingressDomain: 'example.com' }, {}),
   ]
 }
@@ -120,7 +120,7 @@ test('rendering twice gives the same, changes nothing it was given and shares no
   fc.assert(
     fc.property(spec, (given) => {
       const app = freeze(application(given))
-      const infra = freeze({ spec: app.spec, databasePassword: PASSWORD })
+      const infra = freeze({ spec: app.spec, secretReferences: [], databasePassword: PASSWORD })
       const both = () => [...renderInfrastructure(owner, infra, options), ...renderApplication(owner, app, options, {})]
       const manifests = both()
       expect(JSON.stringify(both())).toBe(JSON.stringify(manifests))
@@ -145,7 +145,7 @@ test('every name that is accepted gives valid names', () => {
       const manifests = all({ max_scale: 2 }, { ...owner, name, deploymentId })
       expect(manifests.flatMap(schemaErrors)).toEqual([])
       for (const { metadata } of manifests) expect(metadata.name).toMatch(/^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$/)
-      const ingress = manifests.at(-1)!.spec as { rules: { host: string }[] }
+      const ingress = manifests.find(({ kind }) => kind === 'Ingress')!.spec as { rules: { host: string }[] }
       expect(ingress.rules[0]!.host).toMatch(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\.example\.com$/)
     }),
     { numRuns: 300 },

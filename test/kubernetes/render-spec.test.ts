@@ -19,17 +19,30 @@ const both = (paths: Paths): Paths =>
     ]),
   )
 
-const hpa = (role: 'server' | 'queue', min: number, max: number): Paths => ({
+const metadata = (object: string, role: 'server' | 'queue'): Paths => ({
+  [`${object}:metadata.name`]: `ph-${owner.deploymentId}-${role}`,
+  [`${object}:metadata.namespace`]: 'agents',
+  [`${object}:metadata.labels.app.kubernetes.io/instance`]: `ph-${owner.deploymentId}`,
+  [`${object}:metadata.labels.app.kubernetes.io/part-of`]: 'pilothouse',
+  [`${object}:metadata.labels.app.kubernetes.io/managed-by`]: 'pilothouse',
+  [`${object}:metadata.labels.app.kubernetes.io/name`]: 'agent-server',
+  [`${object}:metadata.labels.app.kubernetes.io/component`]: role,
+  [`${object}:metadata.labels.pilothouse.dev/deployment-id`]: owner.deploymentId,
+  [`${object}:metadata.labels.pilothouse.dev/workspace-id`]: owner.workspaceId,
+  [`${object}:metadata.annotations.pilothouse.dev/name`]: 'Support bot',
+})
+
+/** Where there may be several replicas: an autoscaler, and a budget for drains. */
+const several = (role: 'server' | 'queue', min: number, max: number): Paths => ({
+  ...metadata(`PDB/${role}`, role),
+  [`PDB/${role}:apiVersion`]: 'policy/v1',
+  [`PDB/${role}:kind`]: 'PodDisruptionBudget',
+  [`PDB/${role}:spec.maxUnavailable`]: 1,
+  [`PDB/${role}:spec.selector.matchLabels.app.kubernetes.io/component`]: role,
+  [`PDB/${role}:spec.selector.matchLabels.pilothouse.dev/deployment-id`]: owner.deploymentId,
+  ...metadata(`HPA/${role}`, role),
   [`HPA/${role}:apiVersion`]: 'autoscaling/v1',
   [`HPA/${role}:kind`]: 'HorizontalPodAutoscaler',
-  [`HPA/${role}:metadata.name`]: `ph-${owner.deploymentId}-${role}`,
-  [`HPA/${role}:metadata.namespace`]: 'agents',
-  [`HPA/${role}:metadata.labels.app.kubernetes.io/managed-by`]: 'pilothouse',
-  [`HPA/${role}:metadata.labels.app.kubernetes.io/name`]: 'agent-server',
-  [`HPA/${role}:metadata.labels.app.kubernetes.io/component`]: role,
-  [`HPA/${role}:metadata.labels.pilothouse.dev/deployment-id`]: owner.deploymentId,
-  [`HPA/${role}:metadata.labels.pilothouse.dev/workspace-id`]: owner.workspaceId,
-  [`HPA/${role}:metadata.annotations.pilothouse.dev/name`]: 'Support bot',
   [`HPA/${role}:spec.scaleTargetRef.apiVersion`]: 'apps/v1',
   [`HPA/${role}:spec.scaleTargetRef.kind`]: 'Deployment',
   [`HPA/${role}:spec.scaleTargetRef.name`]: `ph-${owner.deploymentId}-${role}`,
@@ -45,10 +58,12 @@ const OBJECTS = [
   'Service/database',
   'Deployment/cache',
   'Service/cache',
+  'NetworkPolicy/database',
   'Secret/r4',
   'Deployment/server',
   'Deployment/queue',
   'Service/',
+  'NetworkPolicy/',
 ]
 const PODS = ['StatefulSet/database', 'Deployment/cache', 'Deployment/server', 'Deployment/queue']
 
@@ -169,7 +184,7 @@ interface Row {
 
 /** What depends on another field comes after it: so the rows also say what all of them together give. */
 const ROWS: Row[] = [
-  { field: 'max_scale', value: 7, expected: { ...hpa('server', 1, 7), ...hpa('queue', 1, 7) } },
+  { field: 'max_scale', value: 7, expected: { ...several('server', 1, 7), ...several('queue', 1, 7) } },
   {
     field: 'min_scale',
     value: 3,
@@ -306,7 +321,11 @@ const ROWS: Row[] = [
   {
     field: 'service_account_name',
     value: 'agent',
-    expected: both({ serviceAccountName: 'agent', automountServiceAccountToken: undefined }),
+    // and its agents may ask the cloud for what the account is
+    expected: {
+      ...both({ serviceAccountName: 'agent', automountServiceAccountToken: undefined }),
+      ...Object.fromEntries(pathsOfPolicy().map((path) => [path, undefined])),
+    },
   },
   {
     field: 'image_pull_secrets',
@@ -318,6 +337,11 @@ const ROWS: Row[] = [
   { field: 'labels', value: { team: 'a' }, expected: everywhere('labels.team', 'a') },
   { field: 'annotations', value: { 'a.b/note': 'Ü' }, expected: everywhere('annotations.a.b/note', 'Ü') },
 ]
+
+/** Of what keeps agents from the metadata address. */
+function pathsOfPolicy(): string[] {
+  return Object.keys(pathsOf(render())).filter((path) => path.startsWith('NetworkPolicy/:'))
+}
 
 function redisArgs(maxmemory: string): string[] {
   const always = ['redis-server', '--dir', '/data', '--save', '', '--appendonly', 'no']
@@ -342,11 +366,14 @@ test('all fields together give what each gives by itself', () => {
   const manifests = render(Object.fromEntries(ROWS.map(({ field, value }) => [field, value])))
   const expected: Paths = {}
   for (const row of ROWS) Object.assign(expected, row.expected)
-  // the autoscalers, which most rows don't have, are marked like everything else
-  for (const autoscaler of ['HPA/server', 'HPA/queue']) {
-    expected[`${autoscaler}:metadata.labels.team`] = 'a'
-    expected[`${autoscaler}:metadata.annotations.a.b/note`] = 'Ü'
+  // what most rows don't have is marked like everything else
+  for (const object of ['HPA/server', 'HPA/queue', 'PDB/server', 'PDB/queue']) {
+    expected[`${object}:metadata.labels.team`] = 'a'
+    expected[`${object}:metadata.annotations.a.b/note`] = 'Ü'
   }
+  // and what one of them takes away is not
+  delete expected['NetworkPolicy/:metadata.labels.team']
+  delete expected['NetworkPolicy/:metadata.annotations.a.b/note']
   expect(changes(pathsOf(render()), pathsOf(manifests))).toStrictEqual(expected)
   expect(manifests.flatMap(schemaErrors)).toEqual([])
 })

@@ -5,7 +5,8 @@
 import * as client from '@kubernetes/client-node'
 import { Deployment, StatefulSet } from 'kubernetes-models/apps/v1'
 import { HorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v1'
-import { Ingress } from 'kubernetes-models/networking.k8s.io/v1'
+import { Ingress, NetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1'
+import { PodDisruptionBudget } from 'kubernetes-models/policy/v1'
 import { PersistentVolumeClaim, Secret, Service } from 'kubernetes-models/v1'
 import type {
   Application,
@@ -13,6 +14,7 @@ import type {
   Owner,
   RenderOptions,
 } from '../../src/dataplane/runtimes/kubernetes/objects/types.ts'
+import { placementOf } from '../../src/dataplane/runtimes/kubernetes/render/external.ts'
 import { renderApplication, renderInfrastructure } from '../../src/dataplane/runtimes/kubernetes/render/manifests.ts'
 import {
   effectiveSpec,
@@ -29,9 +31,16 @@ export const owner: Owner = {
   namespace: 'agents',
 }
 
+const NONE = { cpu: null, cpuLimit: null, memory: null, memoryLimit: null }
+
 export const options: RenderOptions = {
   postgresImage: 'postgres:16',
   redisImage: 'redis:7',
+  podSecurity: 'baseline',
+  podUser: 999,
+  defaults: { agent: NONE, database: NONE, cache: NONE, sidecar: NONE },
+  patches: {},
+  networkPolicies: 'all',
   ingressDomain: null,
   ingressClass: null,
   ingressTlsSecret: null,
@@ -73,14 +82,16 @@ export function application(given: unknown = {}, more: Partial<Application> = {}
 export function render(given: unknown = {}, more: Partial<Application> = {}, how: Partial<RenderOptions> = {}) {
   const app = application(given, more)
   return [
-    ...renderInfrastructure(owner, { spec: app.spec, databasePassword: PASSWORD }, { ...options, ...how }),
+    ...renderInfrastructure(owner, { ...placementOf(app), databasePassword: PASSWORD }, { ...options, ...how }),
     ...renderApplication(owner, app, { ...options, ...how }, {}),
   ]
 }
 
 /** `Deployment/server`, `Service/` … */
 export const keyOf = ({ kind, metadata }: Manifest) =>
-  `${kind}/${metadata.name.replace(/^ph-[0-9a-f-]{36}-?/, '')}`.replace('HorizontalPodAutoscaler', 'HPA')
+  `${kind}/${metadata.name.replace(/^ph-[0-9a-f-]{36}-?/, '')}`
+    .replace('HorizontalPodAutoscaler', 'HPA')
+    .replace('PodDisruptionBudget', 'PDB')
 
 /** anything: tests reach into it */
 type Json = ReturnType<typeof JSON.parse>
@@ -96,7 +107,9 @@ const MODELS: Record<string, new (data: never) => { validate(): void }> = {
   StatefulSet,
   HorizontalPodAutoscaler,
   Ingress,
+  NetworkPolicy,
   PersistentVolumeClaim,
+  PodDisruptionBudget,
   Secret,
   Service,
 }

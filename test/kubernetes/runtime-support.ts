@@ -14,13 +14,21 @@ import {
   createKubernetesRuntime,
   type KubernetesRuntimeOptions,
 } from '../../src/dataplane/runtimes/kubernetes/runtime.ts'
-import type { Candidate, LeasedClaim, RevisionStep, Runtime, TimedStep } from '../../src/dataplane/runtimes/runtime.ts'
+import type {
+  Candidate,
+  LeasedClaim,
+  OnProgress,
+  RevisionStep,
+  Runtime,
+  TimedStep,
+} from '../../src/dataplane/runtimes/runtime.ts'
 import { effectiveSpec, type ResourceSpec } from '../../src/domain/model/resource-spec.ts'
 import type { RevisionWork, Run, SecretReference } from '../../src/domain/protocol/protocol.ts'
 import type { StepKind } from '../../src/generated/prisma/enums.ts'
 import { claimOf, eventually, memoryLog, never } from '../dataplane/support.ts'
 import { openTestCluster, type TestCluster } from '../support/kubernetes/cluster.ts'
 import type { StandInOptions } from '../support/kubernetes/stand-in.ts'
+import { options as PLAIN } from './render-support.ts'
 
 export { eventually, never }
 
@@ -37,6 +45,8 @@ export interface Site {
     options?: Partial<KubernetesRuntimeOptions>,
     kubeconfig?: string,
   ): Promise<{ cluster: Cluster; runtime: Runtime }>
+  /** the admin's */
+  config: KubeConfig
   core: CoreV1Api
   objects: KubernetesObjectApi
   close(): Promise<void>
@@ -66,14 +76,7 @@ export async function openSite(
     const cluster = await connectCluster({ kubeconfig: file, log, ...(times ? { times } : {}) })
     const runtime = createKubernetesRuntime({
       cluster,
-      render: {
-        postgresImage: 'postgres:16',
-        redisImage: 'redis:7',
-        ingressDomain: null,
-        ingressClass: null,
-        ingressTlsSecret: null,
-        storageClass: null,
-      },
+      render: PLAIN,
       volumePolicy: 'delete',
       namespace,
       log,
@@ -91,6 +94,7 @@ export async function openSite(
     namespace,
     ...first,
     another,
+    config,
     core: config.makeApiClient(CoreV1Api),
     objects: KubernetesObjectApi.makeApiClient(config),
     async close() {
@@ -157,13 +161,13 @@ export class Tenant {
     this.runtime.ensure(this.claim, this.run, this.run && this.log)
   }
 
-  async provision(spec: ResourceSpec = {}, signal = never): Promise<void> {
-    await this.runtime.provision(this.claim, stepOf('PROVISION', null, { spec }), signal)
+  async provision(spec: ResourceSpec = {}, signal = never, how: How = {}): Promise<void> {
+    await this.runtime.provision(this.claim, stepOf('PROVISION', null, { spec, ...how }), signal)
   }
 
   /** The step alone: the candidate is ready, and not yet recorded. */
   prepare(revision: RevisionWork, how: How = {}, signal = never): Promise<Candidate> {
-    return this.runtime.deploy(this.claim, stepOf('DEPLOY', revision, how), this.log, signal)
+    return this.runtime.deploy(this.claim, stepOf('DEPLOY', revision, how), this.log, signal, how.onProgress)
   }
 
   /** Deploys and makes it what serves. */
@@ -220,6 +224,7 @@ export interface How {
   secretReferences?: SecretReference[]
   customUrl?: string | null
   deadlineMs?: number
+  onProgress?: OnProgress
 }
 
 export function stepOf(kind: StepKind, revision: RevisionWork | null, how: How = {}): RevisionStep {

@@ -13,6 +13,7 @@ import {
   Log,
   PatchStrategy,
   type V1Deployment,
+  type V1LimitRangeItem,
   type V1Pod,
   Watch,
 } from '@kubernetes/client-node'
@@ -412,6 +413,113 @@ describe('workloads', () => {
     await apply(at('lost', { pod: { serviceAccountName: 'nobody' } }))
     expect(await message('lost')).toMatch(
       new RegExp(`error looking up service account ${other}/nobody: serviceaccount "nobody" not found`),
+    )
+  })
+
+  test('a namespace that enforces Pod Security refuses pods that are not within it, and says what they lack', async ({
+    skip,
+  }) => {
+    skip(cluster.minor < 25, 'clusters have no Pod Security admission before')
+    const restricted = await cluster.createNamespace({ 'pod-security.kubernetes.io/enforce': 'restricted' })
+    const pod = (name: string, spec: Any, container: Any = {}) => ({
+      metadata: { name },
+      spec: { ...spec, containers: [{ name: 'main', image: 'app:1', ...container }] },
+    })
+    const create = (at: string, body: Any) => core.createNamespacedPod({ namespace: at, body })
+    expect(await refusal(create(restricted, pod('bare', {})))).toEqual({
+      code: 403,
+      reason: 'Forbidden',
+      message:
+        'pods "bare" is forbidden: violates PodSecurity "restricted:latest": ' +
+        'allowPrivilegeEscalation != false (container "main" must set securityContext.allowPrivilegeEscalation=false), ' +
+        'unrestricted capabilities (container "main" must set securityContext.capabilities.drop=["ALL"]), ' +
+        'runAsNonRoot != true (pod or container "main" must set securityContext.runAsNonRoot=true), ' +
+        'seccompProfile (pod or container "main" must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost")',
+    })
+    const locked = { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } }
+    const confined = { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } }
+    await create(restricted, pod('good', { securityContext: confined }, { securityContext: locked }))
+    const adds = { ...locked, capabilities: { drop: ['ALL'], add: ['CHOWN'] } }
+    const asRoot = { ...confined, runAsUser: 0 }
+    const volumes = [{ name: 'host', hostPath: { path: '/' } }]
+    const bad = pod('bad', { securityContext: asRoot, volumes }, { securityContext: adds })
+    expect((await refusal(create(restricted, bad))).message).toBe(
+      'pods "bad" is forbidden: violates PodSecurity "restricted:latest": ' +
+        'unrestricted capabilities (container "main" must not include "CHOWN" in securityContext.capabilities.add), ' +
+        'restricted volume types (volume "host" uses restricted volume type "hostPath"), ' +
+        'runAsUser=0 (pod must not set runAsUser=0)',
+    )
+    const baseline = await cluster.createNamespace({ 'pod-security.kubernetes.io/enforce': 'baseline' })
+    await create(baseline, pod('bare', {}, { securityContext: { capabilities: { add: ['CHOWN'] } } }))
+    const privileged = pod('rich', { hostNetwork: true }, { securityContext: { privileged: true } })
+    expect((await refusal(create(baseline, privileged))).message).toBe(
+      'pods "rich" is forbidden: violates PodSecurity "baseline:latest": host namespaces (hostNetwork=true), ' +
+        'privileged (container "main" must not set securityContext.privileged=true)',
+    )
+    // a workload is made, its pods are not
+    await apply({ ...deployment('plain', 'app:1'), metadata: { name: 'plain', namespace: restricted } })
+    const told = await until(async () =>
+      condition(await apps.readNamespacedDeployment({ name: 'plain', namespace: restricted }), 'ReplicaFailure'),
+    )
+    expect(told).toMatchObject({ status: 'True', reason: 'FailedCreate' })
+    expect(told.message).toMatch(/^pods "plain-\w+-\w+" is forbidden: violates PodSecurity "restricted:latest": /)
+    const events = await until(async () => {
+      const { items } = await core.listNamespacedEvent({ namespace: restricted })
+      return items.find(({ reason }) => reason === 'FailedCreate')
+    })
+    expect(events.message).toMatch(/^Error creating: pods "plain-/)
+  })
+
+  test('a limit range gives pods what they do not say, and refuses what is outside of it', async () => {
+    const other = await cluster.createNamespace()
+    const container = { type: 'Container', _default: { cpu: '500m' }, defaultRequest: { memory: '64Mi' } }
+    const limits: V1LimitRangeItem[] = [
+      { ...container, max: { cpu: '2' } },
+      { type: 'PersistentVolumeClaim', max: { storage: '5Gi' } },
+    ]
+    await core.createNamespacedLimitRange({ namespace: other, body: { metadata: { name: 'sizes' }, spec: { limits } } })
+    const create = (name: string, resources: Any) =>
+      core.createNamespacedPod({
+        namespace: other,
+        body: { metadata: { name }, spec: { containers: [{ name: 'main', image: 'app:1', resources }] } },
+      })
+    const quiet = await create('quiet', {})
+    expect(quiet.spec!.containers[0]!.resources).toEqual({
+      limits: { cpu: '500m' },
+      requests: { cpu: '500m', memory: '64Mi' },
+    })
+    expect(quiet.metadata!.annotations!['kubernetes.io/limit-ranger']).toMatch(/^LimitRanger plugin set: .*cpu/)
+    expect(await refusal(create('large', { limits: { cpu: '3' } }))).toEqual({
+      code: 403,
+      reason: 'Forbidden',
+      message: 'pods "large" is forbidden: maximum cpu usage per Container is 2, but limit is 3',
+    })
+    const claim = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '6Gi' } } }
+    const body = { metadata: { name: 'data' }, spec: claim }
+    expect((await refusal(core.createNamespacedPersistentVolumeClaim({ namespace: other, body }))).message).toBe(
+      'persistentvolumeclaims "data" is forbidden: maximum storage usage per PersistentVolumeClaim is 5Gi, but request is 6Gi',
+    )
+  })
+
+  test('a quota of compute refuses pods that do not say what they need', async () => {
+    const other = await cluster.createNamespace()
+    const spec = { hard: { 'limits.memory': '1Gi', 'requests.cpu': '1' } }
+    await core.createNamespacedResourceQuota({ namespace: other, body: { metadata: { name: 'compute' }, spec } })
+    await until(
+      async () => (await core.readNamespacedResourceQuota({ namespace: other, name: 'compute' })).status?.hard,
+    )
+    const create = (name: string, resources: Any) =>
+      core.createNamespacedPod({
+        namespace: other,
+        body: { metadata: { name }, spec: { containers: [{ name: 'main', image: 'app:1', resources }] } },
+      })
+    // older ones do not say for which container
+    expect((await refusal(create('quiet', {}))).message).toMatch(
+      /^pods "quiet" is forbidden: failed quota: compute: must specify limits.memory.*requests.cpu/,
+    )
+    await create('one', { limits: { memory: '512Mi' }, requests: { cpu: '800m' } })
+    expect((await refusal(create('two', { limits: { memory: '512Mi' }, requests: { cpu: '800m' } }))).message).toBe(
+      'pods "two" is forbidden: exceeded quota: compute, requested: requests.cpu=800m, used: requests.cpu=800m, limited: requests.cpu=1',
     )
   })
 

@@ -2,6 +2,7 @@
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { bytesOf } from '../../src/dataplane/runtimes/kubernetes/render/quantity.ts'
+import { options as RENDER } from './render-support.ts'
 import { eventually, openSite, runOf, type Site, Tenant } from './runtime-support.ts'
 
 let site: Site
@@ -12,13 +13,6 @@ beforeAll(async () => {
 afterAll(() => site.close())
 
 const V1 = 'registry.example.com/agent:1'
-const RENDER = {
-  postgresImage: 'postgres:16',
-  redisImage: 'redis:7',
-  ingressDomain: null,
-  ingressClass: null,
-  ingressTlsSecret: null,
-}
 const V2 = 'registry.example.com/agent:2'
 const CLASSES = [
   { name: 'standard', volumeBindingMode: 'Immediate' as const },

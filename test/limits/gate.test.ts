@@ -1,5 +1,5 @@
 /** Gates: how many at once, in which order, and when it is too much. */
-import { expect, test, vi } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { Gate } from '../../src/api/limits/gate.ts'
 import { Pressure } from '../../src/api/limits/pressure.ts'
 
@@ -10,6 +10,30 @@ async function settled<T>(promises: Promise<T>[]): Promise<T[]> {
   await new Promise(setImmediate)
   return done
 }
+
+// first: the gates of the others have timers, too
+test('however often the CPU was short, one timer looks after all turns', async () => {
+  const gate = new Gate({ most: 10, queue: 0, turnMs: 30 })
+  /** of the gate: whoever runs the test has timers, too */
+  let under = 0
+  const real = globalThis.setTimeout
+  const spy = vi.spyOn(globalThis, 'setTimeout').mockImplementation(((work: () => void, ms: number) => {
+    if (work.name !== '#look') return real(work, ms)
+    under++
+    return real(() => {
+      under--
+      work()
+    }, ms)
+  }) as never)
+  onTestFinished(() => spy.mockRestore())
+  for (let i = 0; i < 5; i++) {
+    expect(await gate.enter('a')).not.toBeNull()
+    const end = performance.now() + 80
+    while (performance.now() < end);
+    await new Promise((resolve) => real(resolve, 5))
+    expect(under).toBe(1)
+  }
+})
 
 test('so many come in at once, the others in their order, each when one leaves', async () => {
   const gate = new Gate({ most: 2, queue: 10 })

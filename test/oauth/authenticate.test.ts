@@ -229,7 +229,10 @@ describe('wait', () => {
       },
     }
     const raw = { path: { auth_id: authId }, query: { timeout: '60' } }
-    const answer = waitForAuthorization({ ...ctx, oauthNotifier: observed, signal }, raw)
+    const answer = waitForAuthorization(
+      { ...ctx, oauthNotifier: observed, ...(signal && { client: { gone: signal } }) },
+      raw,
+    )
     await waits
     return { answer }
   }

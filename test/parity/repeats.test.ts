@@ -98,6 +98,20 @@ const WRITES: readonly Write[] = [
     call: async () => ({ path: await ofDeployment(), body: { secrets: secrets() } }),
   },
   {
+    rest: 'setSecrets',
+    mutation: 'setSecrets',
+    selection: `${DEPLOYMENT} revision { id ${DEPLOYMENT} }`,
+    call: async () => ({ path: await ofDeployment(), body: { set: secrets(), unset: [] } }),
+  },
+  {
+    mutation: 'unsetSecrets',
+    selection: `${DEPLOYMENT} revision { id }`,
+    call: async () => ({
+      path: await ofDeployment((await gitDeployment(app, { secrets: secrets() })).id),
+      body: { unset: ['TOKEN'] },
+    }),
+  },
+  {
     rest: 'deleteDeployment',
     mutation: 'deleteDeployment',
     selection: 'deploymentId',
@@ -226,6 +240,12 @@ const WRITES: readonly Write[] = [
     },
   },
   {
+    rest: 'createWorkspace',
+    mutation: 'createWorkspace',
+    selection: 'workspace { id name createdAt }',
+    call: async () => ({ body: { name: id() }, key: app.keys.organization }),
+  },
+  {
     mutation: 'createApiKey',
     selection: 'apiKey { id createdAt prefix }',
     call: async () => ({ body: { name: id(), role: 'viewer' } }),
@@ -239,14 +259,35 @@ const WRITES: readonly Write[] = [
       return { path: { api_key_id: (await app.app.core.db.apiKey.create({ data })).id } }
     },
   },
+  {
+    rest: 'revokeSession',
+    mutation: 'revokeSession',
+    selection: 'session { id endedAt }',
+    async call() {
+      const { organizationId } = app.tenant
+      const data = {
+        organizationId,
+        kind: 'person',
+        subject: id(),
+        role: 'viewer',
+        hash: randomUUID(),
+        openedAt: new Date(),
+        expiresAt: new Date(Date.now() + 60_000),
+      } as const
+      return { path: { session_id: (await app.app.core.db.session.create({ data })).id }, key: app.keys.organization }
+    },
+  },
 ]
 
 /** What each call of these gives is for that call alone. */
 const ANEW = [
   ...['createUploadUrl', 'createUploadUrlUnversioned', 'createPushToken', 'startInstallation', 'authenticate'],
-  'issueAccessToken',
+  ...['issueAccessToken', 'revealSecret'],
 ]
-const ANEW_MUTATIONS = ['createUploadUrl', 'createPushToken', 'startGitIntegration', 'authenticate', 'issueAccessToken']
+const ANEW_MUTATIONS = [
+  ...['createUploadUrl', 'createPushToken', 'startGitIntegration', 'authenticate', 'issueAccessToken'],
+  'revealSecret',
+]
 
 test('every write stands here', () => {
   const named = WRITES.flatMap(({ rest }) => rest ?? [])

@@ -62,6 +62,13 @@ const say = (...messages: string[]) => announce(domain.core, ctx.workspace.id, m
 const messages = (events: RevisionStatusEvent[]) => events.map((e) => e.message)
 const numbered = (count: number, from = 0) => Array.from({ length: count }, (_, i) => `${from + i}`)
 
+test('what a server that died right after its commit has told nobody is found by looking', async () => {
+  const stream = await subscribe(relayWith({ pollEvery: 200 }))
+  await announce({ ...domain.core, wake() {} }, ctx.workspace.id, ['untold'])
+  expect(messages(await take(stream, 1))).toEqual(['untold'])
+  await stream.return?.()
+})
+
 describe('Under concurrent writers', () => {
   test('a stream is the log: 50 transactions at once, some of which roll back, in commit order without gap or double', async () => {
     const stream = await subscribe(relayWith())

@@ -59,8 +59,8 @@ export async function move(ctx: RequestContext, revisionId: string, statuses: re
     const { deploymentId } = await ctx.db.revision.findUniqueOrThrow({ where: { id: revisionId } })
     await lockDeployment(ctx, deploymentId, async (tx, { rollout }) => {
       const revision = await tx.sql.revision.findUniqueOrThrow({ where: { id: revisionId } })
-      const redeploy = revision.status === 'DEPLOYED' ? { rollout: rollout + 1 } : {}
-      await transition(tx, ctx.workspace.id, revision, { to, ...redeploy })
+      const again = { rollout: rollout + 1, resourceSpec: null, secretReferences: null }
+      transition(tx, ctx.workspace.id, revision, { to, ...(revision.status === 'DEPLOYED' && { again }) })
     })
   }
 }

@@ -93,9 +93,16 @@ test('a deployment goes from its claim to serving, to its next revision, to noth
     token: claim.token,
     revision_id: deployment.latest_revision_id,
     attempt: 1,
-    entries: [line, { ...line, level: 'warning', message: 'slowly' }],
+    entries: [line, { ...line, level: 'warning', message: 'slowly', styles: '0:33' }],
   })
   expect(logged.status, logged.text).toBe(204)
+  const other = await listener.post(`claims/${claim.claim_id}/logs`, {
+    token: claim.token,
+    revision_id: deployment.latest_revision_id,
+    attempt: 1,
+    entries: [{ ...line, styles: '0:31m\u001b[2J' }],
+  })
+  expect(other.status, other.text).toBe(422)
   const done = await listener.succeed(claim, assignment.step, { image_version: '1' })
   expect(done).toMatchObject({
     recorded: true,
@@ -106,9 +113,9 @@ test('a deployment goes from its claim to serving, to its next revision, to noth
   const log = await app.call('GET', `${path}/revisions/${deployment.latest_revision_id}/logs`, {
     query: { type: 'deploy' },
   })
-  expect(log.body.logs.map((one: Json) => [one.level, one.message])).toEqual([
-    ['info', 'rolled out'],
-    ['warning', 'slowly'],
+  expect(log.body.logs.map((one: Json) => [one.level, one.message, one.ansi])).toEqual([
+    ['info', 'rolled out', null],
+    ['warning', 'slowly', '\u001b[0;33mslowly\u001b[0m'],
   ])
 
   const { generation } = done.assignment

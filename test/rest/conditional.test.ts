@@ -41,7 +41,7 @@ describe('the tag of an answer', () => {
     const list = await app.call('GET', '/v2/deployments')
     expect(tagOf(list)).toBe(`"${hash(list.text)}"`)
     for (const { headers } of [one, list]) {
-      expect(headers.get('vary')).toBe('X-Api-Key, Authorization, X-Tenant-Id')
+      expect(headers.get('vary')).toBe('X-Api-Key, Authorization, X-Tenant-Id, X-Session, Cookie, Origin')
       expect(headers.get('cache-control')).toBe('private, no-cache')
       expect(headers.get('content-type')).toBe('application/json; charset=utf-8')
     }
@@ -315,6 +315,7 @@ describe('a condition that is not kept is refused', () => {
   beforeAll(async () => {
     KEYS['Data plane'] = await listenerKey(app, await listener(app))
     KEYS.Agents = await agentKey(app, 'x')
+    KEYS.Workspaces = app.keys.organization
   })
   test.each(operations.map((operation) => [`${operation.method} ${operation.path}`, operation] as const))(
     'by %s',
@@ -324,6 +325,7 @@ describe('a condition that is not kept is refused', () => {
       const url = path.replace('{agent_id}', 'x').replace(/\{\w+\}/g, NOWHERE)
       const answer = await app.rest(method, url, {
         headers,
+        tenant: app.tenant.workspaceId,
         ...(key ? { key } : {}),
         ...(method === 'GET' ? {} : { body: {} }),
       })

@@ -78,6 +78,11 @@ describe('what a new deployment looks like', () => {
     expect(created.secrets).toEqual([{ name: 'TOKEN', value: 'x' }])
   })
 
+  test('an empty command is none', async () => {
+    const created = await app.create(set(git(), 'source_config.install_command', ''))
+    expect(created.source_config.install_command).toBeNull()
+  })
+
   test('from an image: custom_url and secret references are kept', async () => {
     const references = [{ name: 'DB_PASSWORD', secret_name: 'database', secret_key: 'password' }]
     const body = { ...bodies.external_container(), source_config: { custom_url: 'https://agent.example.com/' } }
@@ -260,11 +265,11 @@ describe('what is refused with 422, and where', () => {
       'body.source_config.listener_config.k8s_namespace value_error',
     ],
     [
-      'an empty install command',
+      'an install command that is too long',
       'gitprovider',
       'source_config.install_command',
-      '',
-      'body.source_config.install_command string_too_short',
+      'x'.repeat(4097),
+      'body.source_config.install_command string_too_long',
     ],
     [
       'a build command that is a list',

@@ -93,6 +93,43 @@ test('A revision’s stream begins with its status, and is over when it has ende
   expect((await ended.rest()).map(({ event, data }) => data.to ?? event)).toEqual(['DEPLOYED', 'complete'])
 })
 
+test('Deployments that show something new are a stream, too, and can be asked for behind a cursor', async () => {
+  const changes = '/v2/deployments/changes'
+  const { id: own, path } = await waiting()
+  const change = (body: object) => app.call('PATCH', path, { body })
+  const stream = await follow(changes)
+  const first = (await stream.next())!
+  expect(first).toMatchObject({ event: 'deployments.changed', data: { deployment_ids: [] } })
+  expect(first.id).toBe(first.data.cursor)
+  await change({ source_config: { resource_spec: { cpu: 2 } } })
+  // those of other tests may still be told of
+  const upTo = async (from: SseClient) => {
+    for (;;) {
+      const { id, data } = (await from.next())!
+      if (data.deployment_ids.includes(own)) return id!
+    }
+  }
+  await upTo(stream)
+  const asked = (query: Record<string, string>, key = app.keys.viewer) => app.call('GET', changes, { query, key })
+  const { body: page } = await asked({ after: first.id! })
+  expect(page.deployment_ids).toContain(own)
+  expect((await asked({ after: first.id!, deployment_id: own })).body.deployment_ids).toEqual([own])
+  const begin = (await asked({ deployment_id: own })).body
+  expect(begin).toMatchObject({ deployment_ids: [], cursor: expect.any(String) })
+  // once all that the change has led to is told, there is nothing behind where one begins
+  const behindNow = async () => {
+    const { cursor } = (await asked({ deployment_id: own })).body
+    return (await asked({ after: cursor, deployment_id: own })).body.deployment_ids
+  }
+  await expect.poll(behindNow).toEqual([])
+  await change({ source_config: { resource_spec: { cpu: 3 } } })
+  await upTo(await follow(`${changes}?deployment_id=${own}`, { 'last-event-id': begin.cursor }))
+  const refused = await asked({ after: begin.cursor }, app.sibling.keys.viewer)
+  expect(refused.body.detail).toMatchObject([{ loc: ['query', 'after'], type: 'cursor_invalid' }])
+  expect((await asked({ deployment_id: own }, app.sibling.keys.viewer)).status).toBe(404)
+  expect((await follow(`${changes}?after=nonsense`)).status).toBe(422)
+})
+
 test('One that ends early says why, and where to go on', async () => {
   const { path } = await waiting()
   const key = await app.gql(

@@ -46,11 +46,22 @@ describe('what is answered', () => {
     await write([{ message: 'cloning' }, { message: 'no such ref', level: 'error' }])
     await write([{ message: 'again', level: 'debug' }], 2)
     const { body } = await read()
-    const line = { id: expect.any(String), revision_id: revisionId }
+    const line = { id: expect.any(String), revision_id: revisionId, ansi: null }
     expect(body.logs).toEqual([
       { ...line, timestamp: '2026-01-01T00:00:00.000Z', level: 'info', message: 'cloning', attempt: 1 },
       { ...line, timestamp: '2026-01-01T00:00:01.000Z', level: 'error', message: 'no such ref', attempt: 1 },
       { ...line, timestamp: '2026-01-01T00:00:00.000Z', level: 'debug', message: 'again', attempt: 2 },
+    ])
+  })
+
+  test('a line that was printed in colours also as a terminal takes it, and is found by what it says', async () => {
+    const styles = '0:1;31,5:,14:32,20:'
+    await write([{ message: 'error in größe ✓' }, { message: 'error in größe ✓ ok', styles }, { message: '', styles }])
+    const { body } = await read({ query: 'r in g' })
+    const red = '\u001b[0;1;31m'
+    expect(body.logs.map(({ message, ansi }: { message: string; ansi: string | null }) => [message, ansi])).toEqual([
+      ['error in größe ✓', null],
+      ['error in größe ✓ ok', `${red}error\u001b[0m in größe\u001b[0;32m ✓ ok\u001b[0m`],
     ])
   })
 

@@ -27,15 +27,23 @@ test('the types of the client are made from it', async () => {
   expect(await staleness()).toBeNull()
 })
 
-test('it is OpenAPI 3.1 of API version 0.1.0 at the public URL, with the three security schemes', () => {
+test('it is OpenAPI 3.1 of API version 0.1.0 at the public URL, with its security schemes', () => {
   expect(document.openapi).toBe('3.1.0')
   expect(document.info).toMatchObject({ title: 'Pilothouse', version: '0.1.0', license: { identifier: 'Apache-2.0' } })
   expect(document.servers).toEqual([{ url: app.url }])
   // in this order they are asked for in the page's dialog
-  expect(Object.keys(document.components.securitySchemes)).toEqual(['ApiKey', 'TenantId', 'BearerAuth'])
+  expect(Object.keys(document.components.securitySchemes)).toEqual([
+    'ApiKey',
+    'TenantId',
+    'SessionCookie',
+    'SessionHalf',
+    'BearerAuth',
+  ])
   expect(document.components.securitySchemes).toMatchObject({
     ApiKey: { type: 'apiKey', in: 'header', name: 'X-Api-Key' },
     TenantId: { type: 'apiKey', in: 'header', name: 'X-Tenant-Id' },
+    SessionCookie: { type: 'apiKey', in: 'cookie' },
+    SessionHalf: { type: 'apiKey', in: 'header', name: 'X-Session' },
     BearerAuth: { type: 'http', scheme: 'bearer' },
   })
 })
@@ -45,8 +53,14 @@ describe('every operation', () => {
     const documented = Object.entries<object>(document.paths).flatMap(([path, methods]) =>
       Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
     )
-    // the realm of the container registry takes credentials of its own: it is no operation, but clients need to know it
-    const declared = [...operations.map(({ method, path }) => `${method} ${path}`), 'GET /v1/registry/token']
+    // the realm of the container registry takes credentials of its own, and so does who signs in: they are no operations, but clients
+    // need to know them
+    const declared = [
+      ...operations.map(({ method, path }) => `${method} ${path}`),
+      'GET /v1/registry/token',
+      'POST /v2/sessions',
+      'GET /v2/sessions/methods',
+    ]
     expect(documented.sort()).toEqual(declared.sort())
     const ids = operations.map((operation) => operation.operationId)
     expect(new Set(ids).size).toBe(ids.length)

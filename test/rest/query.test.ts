@@ -29,10 +29,11 @@ async function keyOf(role: Role, whose: string): Promise<string> {
 
 /** A call that is refused for its shape at the latest. */
 const send = ({ method, path, tag }: Operation, query: string) => {
-  const key =
-    tag === 'Data plane' ? listenerKey : path.includes('/providers/{provider_id}/tokens') ? agentKey : undefined
+  const keys: Record<string, string> = { 'Data plane': listenerKey, Workspaces: app.keys.organization }
+  const key = path.includes('/providers/{provider_id}/tokens') ? agentKey : keys[tag]
   const url = path.replace('{agent_id}', 'x').replace(/\{\w+\}/g, NOWHERE)
-  return app.rest(method, `${url}?${query}`, { ...(key ? { key } : {}), ...(method === 'GET' ? {} : { body: {} }) })
+  const tenant = app.tenant.workspaceId
+  return app.rest(method, `${url}?${query}`, { tenant, ...(key && { key }), ...(method !== 'GET' && { body: {} }) })
 }
 
 describe('every call refuses a parameter that it does not know, in its query', () => {

@@ -31,9 +31,73 @@ describe('reading', () => {
       source: 'gitprovider',
       source_revision_config: deployment.source_revision_config,
       attempt: 1,
+      number: 1,
+      commit_message: null,
+      commit_author: null,
+      trigger: 'create',
+      created_by: { kind: 'api_key', name: expect.any(String), id: expect.any(String) },
+      rollout_at: body.created_at,
+      rollout_by: body.created_by,
+      superseded_by_id: null,
       created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
       updated_at: expect.any(String),
     })
+  })
+
+  test('its details are what is behind it', async () => {
+    const { id, latest_revision_id: first } = await git()
+    const { status, body } = await app.call('GET', `/v2/deployments/${id}/revisions/${first}/details`)
+    expect(status).toBe(200)
+    expect(body).toMatchObject({
+      revision_id: first,
+      is_active: false,
+      can_redeploy: false,
+      why_not_redeployable: 'it is in progress (CREATING)',
+      queue_position: expect.any(Number),
+      steps: [{ kind: 'PROVISION', started_at: null, outcome: null, is_current: true }],
+      durations: { waited: null, provision: null, build: null, deploy: null, total: null },
+      secret_fingerprints: [],
+      effective_resources: { min_scale: 1, max_scale: 1, db_max_connections: 100 },
+      secret_references: [],
+      build_plan: null,
+    })
+    expect((await app.call('GET', `/v2/deployments/${id}/revisions/${NOWHERE}/details`)).status).toBe(404)
+    expect((await app.call('GET', `/v2/deployments/${NOWHERE}/revisions/${first}/details`)).status).toBe(404)
+  })
+
+  test('two are compared; whoever names one of another deployment, or none, is told so', async () => {
+    const { id, latest_revision_id: from } = await git()
+    const { body: changed } = await app.call('PATCH', `/v2/deployments/${id}`, {
+      body: { source_revision_config: { repo_ref: 'next' }, secrets: [{ name: 'A', value: 'b' }] },
+    })
+    const to = changed.latest_revision_id
+    const compare = (query: Record<string, string>, of = id) =>
+      app.call('GET', `/v2/deployments/${of}/compare`, { query })
+    expect((await compare({ from, to })).body).toMatchObject({
+      from: { id: from, number: 1, superseded_by_id: to },
+      to: { id: to, number: 2, trigger: 'update' },
+      is_same: false,
+      differences: [{ part: 'source', field: 'repo_ref', from: 'main', to: 'next' }],
+      secrets: { added: ['A'], removed: [], changed: [] },
+      secret_references: { added: [], removed: [], changed: [] },
+      resources_known: true,
+    })
+    expect((await compare({ from, to: from, redeployed: 'true' })).body.is_same).toBe(true)
+    const other = await git()
+    expect((await compare({ from, to: other.latest_revision_id })).status).toBe(404)
+    expect((await compare({ from, to }, other.id)).status).toBe(404)
+    expect((await compare({ from, to }, NOWHERE)).status).toBe(404)
+    expect(violations(await compare({ from }))).toBeTruthy()
+    expect((await compare({ from, to: 'x' })).status).toBe(422)
+  })
+
+  test('many who poll at once each get their own revision, or their own 404', async () => {
+    const made = await Promise.all(Array.from({ length: 8 }, git))
+    const wrong = made.map(({ latest_revision_id: rid }, i) => [made[(i + 1) % made.length].id, rid])
+    const asked = [...made.map((one) => [one.id, one.latest_revision_id]), ...wrong, [made[0].id, NOWHERE]]
+    const answers = await Promise.all(asked.map(([id, rid]) => get(id, rid)))
+    for (const [i, { status, body }] of answers.entries())
+      expect([status, body.id ?? body.code]).toEqual(i < made.length ? [200, asked[i]![1]] : [404, 'NOT_FOUND'])
   })
 
   test('the list is newest first; its offset fetches the next page; filters narrow it', async () => {

@@ -7,6 +7,8 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { operations } from '../../src/api/rest/operations.ts'
 import { eventCursor } from '../../src/domain/events/cursor.ts'
+import { issueSessionCode } from '../../src/domain/sessions/issue-code.ts'
+import { openWithCode } from '../../src/domain/sessions/open.ts'
 import { agentKey, listener, listenerKey } from '../support/factories.ts'
 import { storedAuthorization, storedConnection, storedProvider, storedToken } from '../support/oauth-tokens.ts'
 import { bodies, putStatus, type RestApp, restApp } from './support.ts'
@@ -33,7 +35,7 @@ const OF_THE_ORGANIZATION: Record<string, number> = {
 }
 
 /** Has nothing of anybody's in the question, and is refused: this server has no git provider, and the address is none. */
-const REFUSED: Record<string, number> = { startInstallation: 409, discoverMcpProvider: 422 }
+const REFUSED: Record<string, number> = { startInstallation: 409, discoverMcpProvider: 422, createWorkspace: 403 }
 
 beforeAll(async () => {
   app = await restApp()
@@ -60,11 +62,18 @@ beforeAll(async () => {
   }
   const provider = await storedProvider(app)
   const token = await storedToken(app, { provider, key: app.keys.admin })
+  const { organizationId, workspaceId } = app.tenant
+  const grant = { kind: 'command_line', organizationId, workspaceId } as const
+  const code = await issueSessionCode(app.core, grant, { seconds: 60 })
+  const session = await openWithCode(app.core, code, [])
   VALUES = {
+    session_id: session.row.id,
     listener_id: cluster.id,
     claim_id: randomUUID(),
     deployment_id: deployment.id,
     revision_id: deployment.latest_revision_id,
+    from: deployment.latest_revision_id,
+    to: deployment.latest_revision_id,
     deployment_ids: deployment.id,
     integration_id: app.tenant.integrationId,
     type: 'build',
@@ -74,6 +83,7 @@ beforeAll(async () => {
     auth_id: (await storedAuthorization(app, token)).id,
     agent_id: AGENT,
     user_id: token.subject,
+    name: 'OUR_TOKEN',
   }
   BODY = {
     ...mine,
@@ -112,6 +122,7 @@ const snapshot = async () => {
     await db.oAuthProvider.findMany({ where: { providerId: VALUES.provider_id! }, omit: { updatedAt: true } }),
     await db.oAuthToken.findMany({ where, include: { connections: true } }),
     await db.oAuthAuthorization.findMany({ where }),
+    await db.session.findMany({ where, omit: { lastUsedAt: true } }),
   ]
 }
 

@@ -100,6 +100,20 @@ describe('what a PATCH changes', () => {
     expect(body.updated_at > before.updated_at).toBe(true)
   })
 
+  test('an empty text takes a command away, and is no change where there is none', async () => {
+    const before = await app.create(
+      set(bodies.gitprovider(app.tenant.integrationId), 'source_config.install_command', 'npm ci'),
+    )
+    const { body } = await patch(before.id, { source_config: { install_command: '', build_command: '' } })
+    expect(body.source_config).toEqual({ ...before.source_config, install_command: null })
+    expect(body.latest_revision_id).toBe(before.latest_revision_id)
+    expect((await patch(before.id, { source_config: { install_command: '' } })).body).toEqual(body)
+    // what is made from then on is of none, too
+    const next = await patch(before.id, { source_revision_config: { repo_ref: 'next' } })
+    const where = { id: next.body.latest_revision_id }
+    expect((await app.app.core.db.revision.findUniqueOrThrow({ where })).installCommand).toBeNull()
+  })
+
   test('what is stored already is no change: neither updated_at nor the events tell of it', async () => {
     const said = { install_command: 'npm ci', resource_spec: { cpu: 1, memory_mb: 512 } }
     const before = await git()

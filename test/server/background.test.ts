@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest'
 import { type Jobs, startJobs } from '../../src/platform/async/jobs.ts'
 import { createNotifier } from '../../src/platform/async/notifier.ts'
+import { createRecurringFailure } from '../../src/platform/async/recurring-failure.ts'
 import type { Log } from '../../src/platform/log/log.ts'
 
 const quiet = { info: () => {}, warn: () => {}, error: () => {} }
@@ -9,20 +10,41 @@ const never = new AbortController().signal
 const oneJob = (round: () => Promise<void>, every: number, log: Log): Jobs =>
   startJobs(log, [{ name: 'sweep', every, round }])
 
-test('a sweep comes again after an error, and says what it was', async () => {
-  const errors: object[] = []
+test('a sweep comes again after an error; the log says what it was, once as long as it is the same, and when it works again', async () => {
+  const said: object[] = []
+  const log = (level: string) => (fields: object) => said.push({ level, ...fields })
+  const outcomes = ['row 1 is odd', 'row 2 is odd', 'row 3 is odd', 'another', 'another', null, null, 'another']
   let rounds = 0
   const sweep = oneJob(
     async () => {
-      rounds++
-      throw new Error(`round ${rounds}`)
+      const outcome = outcomes[rounds++] ?? null
+      if (outcome !== null) throw new Error(outcome)
     },
-    0.01,
-    { ...quiet, error: (fields) => errors.push(fields) },
+    0.001,
+    { ...quiet, info: log('info'), error: log('error') },
   )
-  await expect.poll(() => errors.length).toBeGreaterThan(2)
+  await expect.poll(() => rounds).toBeGreaterThan(outcomes.length)
   await sweep.stop()
-  expect(errors[0]).toMatchObject({ err: { message: 'round 1' } })
+  expect(said).toEqual([
+    { level: 'error', job: 'sweep', err: new Error('row 1 is odd') },
+    { level: 'error', job: 'sweep', err: new Error('another'), failures: 4, seconds: expect.any(Number) },
+    { level: 'info', job: 'sweep', failures: 5, seconds: expect.any(Number) },
+    { level: 'error', job: 'sweep', err: new Error('another') },
+    { level: 'info', job: 'sweep', failures: 1, seconds: expect.any(Number) },
+  ])
+})
+
+test('of a failure that stays the same the log says in five minutes how often it has come', () => {
+  const said: object[] = []
+  let now = 0
+  const log = { ...quiet, error: (fields: object) => said.push(fields) }
+  const failure = createRecurringFailure(log, { job: 'sweep' }, 'a job failed', () => now)
+  const error = new Error('no')
+  for (; now < 600_000; now += 1000) failure.failed(error)
+  expect(said).toEqual([
+    { job: 'sweep', err: error },
+    { job: 'sweep', err: error, failures: 301, seconds: 300 },
+  ])
 })
 
 test('a sweep never overlaps itself, and its end waits for the round under way', async () => {

@@ -113,6 +113,19 @@ describe('a server at the debug level', () => {
     expect(made.status).toBe(201)
     const { id } = JSON.parse(made.text)
     await call('PATCH', `/v2/deployments/${id}`, { secrets: [...secrets, { name: 'OTHER', value: canary }] })
+    await call('PATCH', `/v2/deployments/${id}/secrets`, { set: [{ name: 'THIRD', value: canary }], unset: ['OTHER'] })
+    const setByName = { deploymentId: id, set: [{ name: 'FOURTH', value: canary }] }
+    const SET = `mutation ($input: SetSecretsInput!) { setSecrets(input: $input) { __typename } }`
+    expect((await gql(SET, { input: setByName })).text).toContain('SetSecretsSuccess')
+    // the only answers with it: of who may look at it
+    expect((await call('POST', `/v2/deployments/${id}/secrets/THIRD/reveal`)).text).toContain(canary)
+    const REVEAL = `mutation ($input: RevealSecretInput!) { revealSecret(input: $input) { ... on RevealSecretSuccess { value } } }`
+    expect((await gql(REVEAL, { input: { deploymentId: id, name: 'FOURTH' } })).text).toContain(canary)
+    expect((await call('GET', '/v2/events')).text).not.toContain(canary)
+    expect((await call('GET', '/metrics')).text).not.toContain(canary)
+    await call('PATCH', `/v2/deployments/${id}/secrets`, { set: [{ name: '1 bad', value: canary }], unset: ['NONE'] })
+    await call('PATCH', `/v2/deployments/${id}/secrets`, { set: [{ name: 'TOKEN', value: [canary] }] })
+    await gql(SET, { input: { ...setByName, set: [{ name: 'PORT', value: canary }] } })
     await call('GET', `/v2/deployments?name_contains=${canary}&token=${canary}`)
     expect(await gql(CREATE, { input: gqlInput() })).toMatchObject({
       status: 200,

@@ -1,10 +1,11 @@
 /** What `npm start` and `npm run cli` do before a program runs: made of the sources once, anew when they change, and never in the way. */
 import fs from 'node:fs'
-import { cp, mkdtemp, rm, symlink } from 'node:fs/promises'
+import { cp, mkdtemp, symlink } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { transformSync } from 'esbuild'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { removeFolder } from '../support/data-dir.ts'
 import { type Ran, ROOT, run } from '../support/process.ts'
 
 let tree: string
@@ -27,7 +28,7 @@ beforeAll(async () => {
   for (const name of ['src', 'prisma', 'package.json']) await cp(path.join(ROOT, name), at(name), { recursive: true })
   await symlink(path.join(ROOT, 'node_modules'), at('node_modules'))
 })
-afterAll(() => rm(tree, { recursive: true, force: true }))
+afterAll(() => removeFolder(tree))
 
 test('the first start makes it, also two at once; the next ones take what is there', async () => {
   for (const { code, stdout, stderr } of await Promise.all([help(), help()])) {
@@ -39,7 +40,7 @@ test('the first start makes it, also two at once; the next ones take what is the
   expect(fs.readdirSync(at('dist')).sort()).toEqual([current(), 'build.json'].sort())
   expect((await help()).code).toBe(0)
   expect(made()).toBe(before)
-})
+}, 180_000)
 
 test('each file of it is a module that Node can load', () => {
   const folder = at(`dist/${current()}`)

@@ -3,15 +3,16 @@
  * workspace A (`tenant`), a second workspace of the same organization (`sibling`), and another organization (`other`).
  */
 import { randomUUID } from 'node:crypto'
-import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { chmod, mkdtemp } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { createAuthenticator } from '../../src/api/auth/authenticate.ts'
 import { type App, buildApp, type Overrides } from '../../src/app/app.ts'
 import { type RequestContext, transaction } from '../../src/domain/context/context.ts'
 import { issueKey, type NewKey } from '../../src/domain/keys/issue.ts'
-import { createWorkspace } from '../../src/domain/workspaces/create.ts'
+import { makeWorkspace } from '../../src/domain/workspaces/make.ts'
 import { readConfig } from '../../src/platform/config/config.ts'
+import { removeFolder } from './data-dir.ts'
 import { testDatabase } from './database.ts'
 
 /** Keys of one workspace, by role. */
@@ -149,7 +150,7 @@ export async function testApp(options: TestAppOptions = {}): Promise<TestApp> {
       const answer = await send('POST', '/graphql', call, JSON.stringify({ query, variables }))
       return { ...answer, data: answer.body?.data, errors: answer.body?.errors }
     },
-    context(key, tenantId) {
+    async context(key, tenantId) {
       const headers = { 'x-api-key': key, ...(tenantId === undefined ? {} : { 'x-tenant-id': tenantId }) }
       return createAuthenticator(app.core, { jwt: null })(headers, 'test')
     },
@@ -158,7 +159,7 @@ export async function testApp(options: TestAppOptions = {}): Promise<TestApp> {
       await app.close()
       if (beside) return
       await database!.drop()
-      await rm(dataDir, { recursive: true, force: true })
+      await removeFolder(dataDir)
     },
   }
 }
@@ -191,7 +192,7 @@ async function makeTenants({ core }: App): Promise<Pick<TestApp, 'tenant' | 'sib
 }
 
 function newWorkspace(core: App['core'], organizationId: string, name: string) {
-  return transaction(core, (tx) => createWorkspace(tx, { organizationId, name, directoryIntegration: true }))
+  return transaction(core, (tx) => makeWorkspace(tx, { organizationId, name, directoryIntegration: true }))
 }
 
 async function equip(core: App['core'], workspace: { id: string; organizationId: string }): Promise<TestTenant> {

@@ -1,5 +1,6 @@
 /** A DATA_DIR for a test, and settings with which its Postgres is fast and would not survive a power failure. */
 import { randomBytes } from 'node:crypto'
+import { rm } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 
@@ -9,3 +10,7 @@ export function newDataDir(): string {
 }
 
 export const NOT_DURABLE = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }
+
+/** Removes a folder with all that is in it; what is being ended may still write there for a moment. */
+export const removeFolder = (folder: string): Promise<void> =>
+  rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 })

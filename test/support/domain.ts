@@ -3,7 +3,7 @@
  * that speaks the data-plane protocol by hand, step by step, where a test wants to decide what a worker does.
  */
 import { randomBytes, randomUUID } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { createOAuthClient } from '../../src/adapters/oauth/create-oauth-client.ts'
@@ -20,6 +20,7 @@ import { createGather } from '../../src/platform/async/gather.ts'
 import { createInFlight } from '../../src/platform/async/in-flight.ts'
 import { readConfig } from '../../src/platform/config/config.ts'
 import { connectDatabase, type Database } from '../../src/platform/postgres/client.ts'
+import { removeFolder } from './data-dir.ts'
 import { testDatabase } from './database.ts'
 
 export interface TestDomain {
@@ -37,6 +38,7 @@ export const SETTINGS: DomainSettings = {
   runtime: 'process',
   deadlineMinutes: { PROVISION: 10, BUILD: 30, DEPLOY: 10, TEARDOWN: 10 },
   uploadsPerDeployment: 20,
+  sessionHours: 168,
   retention: { logDays: 14, linesPerRevision: 50_000, eventDays: 90 },
   gitDirectory: '/nonexistent',
 }
@@ -52,6 +54,7 @@ export async function testDomain(settings: Partial<DomainSettings> = {}): Promis
     db: database.prisma,
     query: database.query,
     transact: database.transact,
+    wake: database.wake,
     renew: database.renew,
     gather: createGather(),
     deploymentQueue: createWriteQueue(),
@@ -64,6 +67,7 @@ export async function testDomain(settings: Partial<DomainSettings> = {}): Promis
     publicUrl: () => 'http://pilothouse.test',
     gitProvider: null,
     oauth: createOAuthClient({ allow: ['127.0.0.1'] }),
+    login: null,
     inFlight: createInFlight(),
     tarballs: await createStorage({
       config: readConfig({ DATA_DIR: dataDir }),
@@ -92,7 +96,7 @@ export async function testDomain(settings: Partial<DomainSettings> = {}): Promis
     async close() {
       await database.close()
       await drop()
-      await rm(dataDir, { recursive: true, force: true })
+      await removeFolder(dataDir)
     },
   }
 }

@@ -4,13 +4,12 @@
  */
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { rm } from 'node:fs/promises'
 import path from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { startEmbedded } from '../../src/platform/postgres/embedded/embedded.ts'
 import { findPostmaster } from '../../src/platform/postgres/embedded/postmaster.ts'
 import { migrate } from '../../src/platform/postgres/migrate.ts'
-import { NOT_DURABLE, newDataDir } from './data-dir.ts'
+import { NOT_DURABLE, newDataDir, removeFolder } from './data-dir.ts'
 import { asAdmin, atDatabase, dropDatabase } from './database.ts'
 
 declare module 'vitest' {
@@ -50,7 +49,7 @@ async function embeddedForTests(): Promise<{ url: string; stop(): Promise<void> 
     async stop() {
       await stop()
       release()
-      await rm(dataDir, { recursive: true, force: true })
+      await removeFolder(dataDir)
     },
   }
 }

@@ -12,6 +12,10 @@ export interface Options {
   codeSeconds?: number
   /** clients may register themselves (RFC 7591) */
   registration?: boolean
+  /** what is claimed of accounts, by their ids, beside the usual */
+  claims?: Record<string, Record<string, unknown>>
+  /** which of them the ID token has; default: all. The others are at the userinfo endpoint alone */
+  inIdToken?: readonly string[]
 }
 
 /** the client that asks whether a token is known */
@@ -45,6 +49,7 @@ export async function openProvider(
   const { privateKey } = await generateKeyPair('ES256', { extractable: true })
   const accessTokenSeconds = options.accessTokenSeconds ?? 3600
   const allowed = () => true
+  const claimed = [...new Set(Object.values(options.claims ?? {}).flatMap((of) => Object.keys(of)))]
   return new Provider(url, {
     adapter: adapterOn(store),
     jwks: { keys: [{ ...(await exportJWK(privateKey)), alg: 'ES256', use: 'sig', kid: 'key' }] },
@@ -60,10 +65,16 @@ export async function openProvider(
     ],
     cookies: { keys: [randomBytes(16).toString('hex')] },
     scopes: ['openid', 'offline_access', 'email', 'profile', 'read', 'write'],
-    claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'] },
+    conformIdTokenClaims: options.claims === undefined,
+    claims: { openid: ['sub', ...claimed], email: ['email', 'email_verified'], profile: ['name'] },
     findAccount: (_ctx: unknown, accountId: string) => ({
       accountId,
-      claims: () => ({ sub: accountId, email: `${accountId}@example.com`, email_verified: true, name: accountId }),
+      claims: (use: string) => {
+        const more = Object.entries(options.claims?.[accountId] ?? {})
+        const told = more.filter(([name]) => use !== 'id_token' || (options.inIdToken?.includes(name) ?? true))
+        const usual = { sub: accountId, email: `${accountId}@example.com`, email_verified: true, name: accountId }
+        return { ...usual, ...Object.fromEntries(told) }
+      },
     }),
     clientBasedCORS: () => false,
     interactions: { url: (_ctx: unknown, interaction: { uid: string }) => `/interaction/${interaction.uid}` },
@@ -105,7 +116,7 @@ export async function openProvider(
   })
 }
 
-/** The page where a person signs in and consents: all of it by one request, whose query says who, and whether to decline. */
+/** The page where a person signs in and consents: all of it by one request, whose query says who (alice), and whether to decline. */
 export async function interact(provider: OidcProvider, req: IncomingMessage, res: ServerResponse): Promise<void> {
   const query = new URL(req.url ?? '/', 'http://localhost').searchParams
   const { params } = await provider.interactionDetails(req, res)
@@ -113,7 +124,7 @@ export async function interact(provider: OidcProvider, req: IncomingMessage, res
     await provider.interactionFinished(req, res, { error: 'access_denied', error_description: 'declined' })
     return
   }
-  const accountId = query.get('account')
+  const accountId = query.get('account') ?? 'alice'
   const grant = new provider.Grant({ accountId, clientId: params.client_id })
   if (params.scope) grant.addOIDCScope(params.scope)
   for (const resource of [params.resource ?? []].flat()) grant.addResourceScope(resource, params.scope ?? '')

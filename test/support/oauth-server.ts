@@ -22,12 +22,15 @@ export interface OAuthServer {
     requirePkce?: boolean
     /** made up unless given */
     secret?: string
+    id?: string
   }): Promise<{ clientId: string; clientSecret: string | null }>
   /**
    * A person in a browser: opens the authorization URL, signs in as `account` (`alice`), consents or declines. Returns
    * the call-back URL the browser is sent to, without opening it.
    */
   visit(authorizationUrl: string, how?: { account?: string; decline?: boolean }): Promise<string>
+  /** the paths of all requests, in their order */
+  paths: string[]
   /** Every request that reached the token endpoint, in their order. `status`: of its answer; 0 while there is none. */
   tokenRequests: TokenRequest[]
   /**
@@ -74,6 +77,7 @@ export async function startOAuthServer(options: Options = {}): Promise<OAuthServ
   const handle = provider.callback()
   back.on('request', handle)
 
+  const paths: string[] = []
   const tokenRequests: TokenRequest[] = []
   const disturbances: { what: Disturbance; arrived(): void; released: Promise<void> }[] = []
 
@@ -101,6 +105,7 @@ export async function startOAuthServer(options: Options = {}): Promise<OAuthServ
 
   front.on('request', (req: IncomingMessage, res: ServerResponse) => {
     const path = new URL(req.url ?? '/', url).pathname
+    paths.push(path)
     const done = (error: unknown) => res.writeHead(500).end(String(error))
     if (path === '/token') token(req, res).catch(done)
     else if (path.startsWith('/interaction/')) interact(provider, req, res).catch(done)
@@ -113,9 +118,10 @@ export async function startOAuthServer(options: Options = {}): Promise<OAuthServ
     tokenUrl: `${url}/token`,
     revocationUrl: `${url}/token/revocation`,
     userinfoUrl: `${url}/me`,
+    paths,
     tokenRequests,
-    async client({ method, redirectUri, requirePkce = false, secret = randomBytes(24).toString('base64url') }) {
-      const clientId = `client-${randomBytes(6).toString('hex')}`
+    async client({ method, redirectUri, requirePkce = false, secret = randomBytes(24).toString('base64url'), id }) {
+      const clientId = id ?? `client-${randomBytes(6).toString('hex')}`
       const clientSecret = method === 'none' ? null : secret
       store.set(`Client:${clientId}`, {
         payload: {

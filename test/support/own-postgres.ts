@@ -5,11 +5,12 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import fs from 'node:fs'
-import { chmod, chown, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { chmod, chown, mkdtemp, writeFile } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { systemAccount } from '../../src/platform/postgres/embedded/account.ts'
+import { removeFolder } from './data-dir.ts'
 import { asAdmin } from './database.ts'
 import { freePort } from './free-port.ts'
 
@@ -79,7 +80,7 @@ export async function startOwnPostgres(programs: string): Promise<OwnPostgres> {
       const ended = once(server, 'exit')
       server.kill('SIGINT')
       await ended
-      await rm(folder, { recursive: true, force: true })
+      await removeFolder(folder)
     },
   }
 }

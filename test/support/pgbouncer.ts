@@ -2,12 +2,13 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import fs from 'node:fs'
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdtemp, writeFile } from 'node:fs/promises'
 import net from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
 import pg from 'pg'
 import { systemAccount } from '../../src/platform/postgres/embedded/account.ts'
+import { removeFolder } from './data-dir.ts'
 import { freePort } from './free-port.ts'
 
 /** Of the program; null: it is not installed. */
@@ -75,7 +76,7 @@ admin_users = ${decodeURIComponent(username)}
       const ended = once(child, 'exit')
       child.kill('SIGKILL')
       await ended
-      await rm(folder, { recursive: true, force: true })
+      await removeFolder(folder)
     },
   }
 }

@@ -1,10 +1,11 @@
 /** Real processes of ours for tests: the server and the command line, with an environment of their own. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { chmod, mkdtemp } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { removeFolder } from './data-dir.ts'
 
 /** Folder of this checkout. */
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
@@ -85,5 +86,5 @@ export async function startServer(env: Record<string, string>, tree?: string): P
 export async function temporaryFolder(): Promise<{ path: string; remove(): Promise<void> }> {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'pilothouse-process-'))
   await chmod(folder, 0o711)
-  return { path: folder, remove: () => rm(folder, { recursive: true, force: true }) }
+  return { path: folder, remove: () => removeFolder(folder) }
 }

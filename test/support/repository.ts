@@ -1,10 +1,11 @@
 /** Real git repositories with a small agent in them, in the folder that a server serves. */
 import { execFile } from 'node:child_process'
-import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
+import { removeFolder } from './data-dir.ts'
 
 const FIXTURES = fileURLToPath(new URL('../fixtures', import.meta.url))
 const run = promisify(execFile)
@@ -55,7 +56,7 @@ export async function agentRepository(
       await git('push', '--quiet', bare, 'main')
       return (await git('rev-parse', 'HEAD')).stdout.trim()
     },
-    remove: () => rm(work, { recursive: true, force: true }),
+    remove: () => removeFolder(work),
   }
   await repository.push('Hello')
   return repository

@@ -3,12 +3,11 @@
  * session with a word, or `immediate`, which is a crash. Says how each call ended, and what is there afterwards.
  */
 import { randomBytes } from 'node:crypto'
-import { rm } from 'node:fs/promises'
 import path from 'node:path'
 import { buildApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/platform/config/config.ts'
 import { findPostmaster } from '../../src/platform/postgres/embedded/postmaster.ts'
-import { newDataDir } from './data-dir.ts'
+import { newDataDir, removeFolder } from './data-dir.ts'
 
 export interface Restarts {
   /** how often each answer came: `200`, `503 UNAVAILABLE`, … */
@@ -83,7 +82,7 @@ export async function restartUnderLoad(times: number): Promise<Restarts> {
   } finally {
     over = true
     await app.close()
-    await rm(dataDir, { recursive: true, force: true })
+    await removeFolder(dataDir)
   }
 }
 

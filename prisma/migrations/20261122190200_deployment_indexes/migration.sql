@@ -1,29 +1,4 @@
--- What lists of deployments are ordered and filtered by, so that a page costs the same however many there are. All within
--- a workspace, of what is not torn down. None has what the renewal of a lease changes.
-
-CREATE INDEX "deployments_by_created" ON "deployments"("workspace_id", "created_at" DESC, "id" DESC) WHERE "torn_down_at" IS NULL;
-DROP INDEX "deployments_workspace_id_created_at_id_idx";
-CREATE INDEX "deployments_by_updated" ON "deployments"("workspace_id", "updated_at" DESC, "id" DESC) WHERE "torn_down_at" IS NULL;
-CREATE INDEX "deployments_by_name" ON "deployments"("workspace_id", "name", "id") WHERE "torn_down_at" IS NULL;
-
-CREATE INDEX "deployments_of_listener" ON "deployments"("workspace_id", "listener_id", "created_at" DESC, "id" DESC) WHERE "torn_down_at" IS NULL;
-CREATE INDEX "deployments_of_source" ON "deployments"("workspace_id", "source", "created_at" DESC, "id" DESC) WHERE "torn_down_at" IS NULL;
-CREATE INDEX "deployments_of_outcome" ON "deployments"("workspace_id", "latest_outcome", "created_at" DESC, "id" DESC) WHERE "torn_down_at" IS NULL;
-CREATE INDEX "deployments_of_type" ON "deployments"("workspace_id", "deployment_type", "created_at" DESC, "id" DESC)
-  WHERE "torn_down_at" IS NULL AND "deployment_type" IS NOT NULL;
-CREATE INDEX "deployments_of_image" ON "deployments"("workspace_id", "image_version", "created_at" DESC, "id" DESC)
-  WHERE "torn_down_at" IS NULL AND "image_version" IS NOT NULL;
-
--- What the rarer statuses are derived from: few among many.
-CREATE INDEX "deployments_deleting" ON "deployments"("workspace_id", "created_at" DESC, "id" DESC)
-  WHERE "torn_down_at" IS NULL AND "deleted_at" IS NOT NULL;
-CREATE INDEX "deployments_not_provisioned" ON "deployments"("workspace_id", "created_at" DESC, "id" DESC)
-  WHERE "torn_down_at" IS NULL AND "provisioned_at" IS NULL;
-CREATE INDEX "deployments_idle" ON "deployments"("workspace_id", "created_at" DESC, "id" DESC)
-  WHERE "torn_down_at" IS NULL AND "idle";
-CREATE INDEX "deployments_not_ready" ON "deployments"("workspace_id", "created_at" DESC, "id" DESC)
-  WHERE "torn_down_at" IS NULL AND ("active_revision_id" IS NULL OR coalesce(("health"->>'ready')::int, 0) <= 0);
-
+-- formerly b242eaf6edbd3938f7869cf4ae114b4491febffc1de146373b1b7eb253785532
 -- A part of a name. Some databases don't let us have the extension: then such a search reads all names of the workspace.
 DO $$
 BEGIN

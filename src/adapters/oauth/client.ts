@@ -168,7 +168,7 @@ function authenticationOf({ tokenEndpointAuthMethod, clientSecret }: ProviderAcc
  * be wrong, but is to the providers that forget to decode (github.com/panva/oauth4webapi/issues/148); ids and secrets
  * are full of them.
  */
-function basic(clientSecret: string): oauth.ClientAuth {
+export function basic(clientSecret: string): oauth.ClientAuth {
   const encoded = (text: string) => new URLSearchParams({ '': text }).toString().slice(1)
   return (_server, client, _body, headers) => {
     headers.set('authorization', `Basic ${btoa(`${encoded(client.client_id)}:${encoded(clientSecret)}`)}`)

@@ -2,7 +2,12 @@
 
 import type { Registry } from '../../domain/ports/registry.ts'
 import { type Config, ConfigError } from '../../platform/config/config.ts'
+import { createImages } from './images.ts'
+import { pullPassword, repositoryOfPullPassword } from './pull-password.ts'
 import { readSigningKey } from './signing-key.ts'
+
+/** for one call of the registry's API */
+const API_SECONDS = 60
 
 /** Null: none is configured. Throws ConfigError for a key or certificate that can't be used. */
 export async function createRegistry(config: Config): Promise<Registry | null> {
@@ -16,11 +21,16 @@ export async function createRegistry(config: Config): Promise<Registry | null> {
   }
   // what no command without a registry has to wait for
   const { signToken, verifyToken } = await import('./token.ts')
+  const images = createImages(REGISTRY_URL, (access) => signToken(signing, 'pilothouse', access, API_SECONDS))
   return {
     host,
+    insecure: new URL(REGISTRY_URL).protocol === 'http:',
     service: signing.service,
     sign: (subject, access, seconds) => signToken(signing, subject, access, seconds),
     verify: (token) => verifyToken(signing, token),
+    pullPassword: (repository) => pullPassword(signing.privateKey, repository),
+    pulls: (password) => repositoryOfPullPassword(signing.privateKey, password),
+    ...images,
   }
 }
 

@@ -41,7 +41,7 @@ const claimsOfOurs = z.object({
   sub: z.string(),
   exp: z.number(),
   access: z.array(
-    z.object({ type: z.literal('repository'), name: z.string(), actions: z.array(z.enum(['pull', 'push'])) }),
+    z.object({ type: z.literal('repository'), name: z.string(), actions: z.array(z.enum(['pull', 'push', 'delete'])) }),
   ),
 })
 

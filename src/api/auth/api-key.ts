@@ -1,5 +1,5 @@
 /**
- * API key → who calls, and for which workspace: one statement for key, workspace and plan, then nothing for
+ * API key or session → who calls, and for which workspace: one statement for it, workspace and plan, then nothing for
  * some seconds. A revocation is known on its server at once and on every other one as soon as the NOTIFY is there;
  * should that get lost, the cache's time is the longest that a revoked key still works elsewhere.
  */
@@ -7,7 +7,7 @@ import type { Actor } from '../../domain/context/access.ts'
 import type { Core, Tenant } from '../../domain/context/context.ts'
 import type { Credential } from '../../domain/context/credential.ts'
 import { identifyKey } from '../../domain/keys/identity.ts'
-import { hashKey } from '../../domain/keys/key.ts'
+import { identifySession } from '../../domain/sessions/identity.ts'
 import { type Found, LookupCache } from './lookup.ts'
 
 /** Who calls, and the workspace that was asked for: null if there is none or it is not of the caller's organization. */
@@ -17,11 +17,14 @@ export interface Identity {
   workspace: Tenant | null
 }
 
-export interface ApiKeys {
-  /** Null: unknown, expired or revoked. `tenantId`: a UUID, or null if none was named. */
-  find(text: string, tenantId: string | null): Promise<Identity | null>
-  /** The key is revoked. */
-  forget(keyId: string): void
+/** The credentials of one kind. */
+export interface Identities {
+  /** Null: unknown, expired or revoked. `hash`: of its text, of a session's halves (`anyOfHalves`); `tenantId`: a UUID, or null if none was named. */
+  find(hash: string, tenantId: string | null): Promise<Identity | null>
+  /** Who it was found to be some seconds ago; null: it has to be looked up. */
+  known(hash: string, tenantId: string | null): Identity | null
+  /** The key or session is revoked. */
+  forget(id: string): void
   /** Revocations may have been missed: look everything up again. */
   forgetAll(): void
 }
@@ -30,21 +33,34 @@ export interface ApiKeys {
 const KEY_TTL = 10_000
 const CACHED_KEYS = 1_000
 
-export function createApiKeys(core: Core): ApiKeys {
+export const createApiKeys = (core: Core): Identities => identities((hash, tenantId) => lookKey(core, hash, tenantId))
+export const createSessions = (core: Core): Identities =>
+  identities((hash, tenantId) => lookSession(core, hash, tenantId))
+
+type Look = (hash: string, tenantId: string | null) => Promise<Found<Identity> | null>
+
+function identities(look: Look): Identities {
   const cache = new LookupCache<Identity>({ ttl: KEY_TTL, size: CACHED_KEYS })
   return {
-    find(text, tenantId) {
-      const hash = hashKey(text)
-      return cache.get(`${hash} ${tenantId ?? ''}`, () => look(core, hash, tenantId))
-    },
-    forget: (keyId) => cache.forget(keyId),
+    find: (hash, tenantId) => cache.get(nameOf(hash, tenantId), () => look(hash, tenantId)),
+    known: (hash, tenantId) => cache.peek(nameOf(hash, tenantId)),
+    forget: (id) => cache.forget(id),
     forgetAll: () => cache.clear(),
   }
 }
 
-async function look(core: Core, hash: string, tenantId: string | null): Promise<Found<Identity> | null> {
+const nameOf = (hash: string, tenantId: string | null) => (tenantId === null ? hash : `${hash} ${tenantId}`)
+
+async function lookKey(core: Core, hash: string, tenantId: string | null): Promise<Found<Identity> | null> {
   const found = await identifyKey(core, hash, tenantId)
   if (!found) return null
   const { id, holdsFor, actor, workspace } = found
   return { id, holdsFor, value: { actor, workspace, credential: { kind: 'key' } } }
+}
+
+async function lookSession(core: Core, hash: string, tenantId: string | null): Promise<Found<Identity> | null> {
+  const found = await identifySession(core, hash, tenantId)
+  if (!found) return null
+  const { id, keyId, holdsFor, actor, workspace } = found
+  return { id, of: keyId, holdsFor, value: { actor, workspace, credential: { kind: 'session', sessionId: id, keyId } } }
 }

@@ -4,16 +4,24 @@ import { decodeProtectedHeader } from 'jose'
 import type { Core, RequestContext, Tenant } from '../../domain/context/context.ts'
 import { ForbiddenError, UnauthenticatedError, ValidationError } from '../../domain/core/errors.ts'
 import { uuid } from '../../domain/core/fields.ts'
+import { hashKey } from '../../domain/keys/key.ts'
 import type { Admission } from '../limits/admission.ts'
+import type { Leave } from '../limits/gate.ts'
 import type { Visit } from '../limits/visit.ts'
-import { type ApiKeys, createApiKeys, type Identity } from './api-key.ts'
+import { createApiKeys, createSessions, type Identities, type Identity } from './api-key.ts'
 import { createJwts, type JwtOptions } from './bearer.ts'
+import { shownSession } from './session-halves.ts'
 
 /**
- * Throws UnauthenticatedError (401), RATE_LIMITED (429), ForbiddenError (403), ValidationError (a bad X-Tenant-Id), or
- * UNAVAILABLE (the JWT's issuer). `visit`: the request that is to be counted; without one nothing is (it was before).
+ * Throws or rejects with UnauthenticatedError (401), RATE_LIMITED (429), ForbiddenError (403), ValidationError (a bad
+ * X-Tenant-Id), or UNAVAILABLE (the JWT's issuer). `visit`: the request that is to be counted; without one nothing is (it was
+ * before). Who is known and need not wait for a turn, which is nearly everybody, is answered at once.
  */
-export type Authenticate = (headers: IncomingHttpHeaders, requestId: string, visit?: Visit) => Promise<RequestContext>
+export type Authenticate = (
+  headers: IncomingHttpHeaders,
+  requestId: string,
+  visit?: Visit,
+) => RequestContext | Promise<RequestContext>
 
 /** The WWW-Authenticate header that goes with every 401 (RFC 9110, 11.6.1). */
 export const CHALLENGE = 'Bearer realm="pilothouse"'
@@ -22,42 +30,93 @@ export interface AuthenticatorOptions {
   /** null: JWTs are off */
   jwt: JwtOptions | null
   /** default: a cache of its own, which nobody tells of revocations */
-  apiKeys?: ApiKeys
+  apiKeys?: Identities
+  sessions?: Identities
+  /** of sessions; null: there are none here */
+  cookieName?: string | null
   /** default: everybody is admitted at any time */
   admission?: Admission
 }
 
 export function createAuthenticator(core: Core, options: AuthenticatorOptions): Authenticate {
   const apiKeys = options.apiKeys ?? createApiKeys(core)
+  const sessions = options.sessions ?? createSessions(core)
+  const cookieName = options.cookieName ?? null
   const jwts = options.jwt && createJwts(core, options.jwt)
   const { admission } = options
+
+  /** Throws UnauthenticatedError, ForbiddenError. */
+  function readSession(headers: IncomingHttpHeaders): Shown {
+    const hash = cookieName === null ? null : shownSession(headers, cookieName, core.publicUrl())
+    if (hash === null) throw new UnauthenticatedError()
+    return { kind: 'session', text: '', hash }
+  }
+
+  function known({ kind, hash }: Shown, tenantId: string | null): Identity | null {
+    return kind === 'jwt' ? null : (kind === 'session' ? sessions : apiKeys).known(hash, tenantId)
+  }
 
   async function identify(credential: Shown, tenantId: string | null): Promise<Identity> {
     if (credential.kind === 'jwt') {
       if (!jwts) throw new UnauthenticatedError('This server takes no JWTs: send an API key in the X-Api-Key header.')
       return jwts.find(credential.text, tenantId)
     }
-    const identity = await apiKeys.find(credential.text, tenantId)
-    if (!identity) throw new UnauthenticatedError('The API key is unknown, expired or revoked.')
-    return identity
+    const ofSession = credential.kind === 'session'
+    const identity = await (ofSession ? sessions : apiKeys).find(credential.hash, tenantId)
+    if (identity) return identity
+    throw new UnauthenticatedError(
+      ofSession ? 'The session has ended: sign in again.' : 'The API key is unknown, expired or revoked.',
+    )
   }
 
-  return async (headers, requestId, visit) => {
-    const asked = headers['x-tenant-id'] || undefined
-    const named = asked === undefined ? undefined : uuid.safeParse(asked)
-    const shown = readCredential(headers)
-    const find = () => identify(shown, named?.success ? named.data.toLowerCase() : null)
-    const counted = visit && admission
-    const identity = await (counted ? admission.identify(shown.text, visit, find) : find())
-    const yieldTurn = counted ? await admission.admit(identity.actor, visit) : undefined
-    if (named && !named.success) {
+  function contextOf(
+    identity: Identity,
+    asked: Asked,
+    requestId: string,
+    yieldTurn: Leave | undefined,
+  ): RequestContext {
+    if (asked.isMalformed)
       throw new ValidationError([{ loc: ['header', 'X-Tenant-Id'], msg: 'Must be a UUID.', type: 'uuid_parsing' }])
-    }
     const { actor, credential } = identity
-    const workspace = selected(identity, asked !== undefined)
+    const workspace = selected(identity, asked.isThere)
     // the core comes last: what is added to such a large object afterwards costs much more than all of it
-    return { actor, credential, workspace, requestId, yieldTurn, ...core }
+    return { actor, credential, workspace, requestId, yieldTurn, client: undefined, ...core }
   }
+
+  async function slowly(shown: Shown, asked: Asked, requestId: string, visit?: Visit): Promise<RequestContext> {
+    const find = () => identify(shown, asked.tenantId)
+    if (!visit || !admission) return contextOf(await find(), asked, requestId, undefined)
+    const identity = await admission.identify(shown.hash, visit, find)
+    return contextOf(identity, asked, requestId, await admission.admit(identity.actor, visit))
+  }
+
+  return (headers, requestId, visit) => {
+    const shown = readCredential(headers) ?? readSession(headers)
+    const asked = readTenant(headers)
+    const identity = visit && admission ? known(shown, asked.tenantId) : null
+    if (!identity) return slowly(shown, asked, requestId, visit)
+    visit!.recognized()
+    const turn = admission!.admit(identity.actor, visit!)
+    if (typeof turn === 'function') return contextOf(identity, asked, requestId, turn)
+    return turn.then((leave) => contextOf(identity, asked, requestId, leave))
+  }
+}
+
+/** The workspace that was asked for. */
+interface Asked {
+  isThere: boolean
+  isMalformed: boolean
+  /** null: none, or it is malformed */
+  tenantId: string | null
+}
+
+const NOT_ASKED: Asked = { isThere: false, isMalformed: false, tenantId: null }
+
+function readTenant(headers: IncomingHttpHeaders): Asked {
+  const asked = headers['x-tenant-id'] || undefined
+  if (asked === undefined) return NOT_ASKED
+  const named = uuid.safeParse(asked)
+  return { isThere: true, isMalformed: !named.success, tenantId: named.success ? named.data.toLowerCase() : null }
 }
 
 /** The workspace of the call. One of another organization and one that does not exist look alike to the caller. */
@@ -73,15 +132,16 @@ function selected({ actor, workspace }: Identity, asked: boolean): Tenant {
   throw new ForbiddenError('The credential is not valid for this workspace.')
 }
 
-type Shown = { kind: 'key'; text: string } | { kind: 'jwt'; text: string }
+/** What is shown, and its hash, by which keys are looked up and credentials that were good are remembered. */
+type Shown = { kind: 'key' | 'jwt' | 'session'; text: string; hash: string }
 
-/** Throws UnauthenticatedError when there is none. X-Api-Key wins over Authorization. */
-function readCredential(headers: IncomingHttpHeaders): Shown {
+/** Null: none but perhaps a session. X-Api-Key wins over Authorization. */
+function readCredential(headers: IncomingHttpHeaders): Shown | null {
   const key = headers['x-api-key']
-  if (typeof key === 'string' && key !== '') return { kind: 'key', text: key }
+  if (typeof key === 'string' && key !== '') return { kind: 'key', text: key, hash: hashKey(key) }
   const bearer = /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1]
-  if (bearer === undefined) throw new UnauthenticatedError()
-  return { kind: isJwt(bearer) ? 'jwt' : 'key', text: bearer }
+  if (bearer === undefined) return null
+  return { kind: isJwt(bearer) ? 'jwt' : 'key', text: bearer, hash: hashKey(bearer) }
 }
 
 /** Whether it has a JWT's header; an operator's own key may well have dots in it. */

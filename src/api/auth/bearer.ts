@@ -1,23 +1,12 @@
 /** JWT → who calls: the signature against the issuer's published keys, then what the claims say (docs/api-rules.md#who-is-calling). */
 import { createRemoteJWKSet, errors, type JWTPayload, jwtVerify } from 'jose'
-import { z } from 'zod'
-import { type Actor, RANKED_ROLES } from '../../domain/context/access.ts'
+import type { Actor } from '../../domain/context/access.ts'
 import type { Core } from '../../domain/context/context.ts'
 import { DomainError, UnauthenticatedError } from '../../domain/core/errors.ts'
 import { findTenancy, type Tenancy } from '../../domain/keys/identity.ts'
+import { readPerson } from '../../domain/keys/person.ts'
 import type { Identity } from './api-key.ts'
 import { type Found, LookupCache } from './lookup.ts'
-
-/** The names of the claims. `sub` is the person. */
-const CLAIMS = {
-  /** id of the organization */
-  organization: 'org',
-  /** id of the workspace; absent: every workspace of the organization, then X-Tenant-Id selects one */
-  workspace: 'workspace',
-  /** viewer, deployer or admin */
-  role: 'role',
-  subject: 'sub',
-} as const
 
 /** Public-key signatures only: a shared secret could sign for anybody, and `none` for everybody. */
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
@@ -34,22 +23,6 @@ export interface JwtOptions {
   audience: string
   jwksUrl: string
 }
-
-/** Longest `sub`, in UTF-16 units. */
-const LONGEST_SUBJECT = 256
-/** What no column of text takes (NUL, half of a surrogate pair), and what would forge a line wherever the subject is shown. */
-const UNFIT_IN_SUBJECT = /[\p{Cc}\p{Surrogate}\u2028\u2029]/u
-
-const claimsSchema = z.object({
-  [CLAIMS.subject]: z
-    .string()
-    .min(1)
-    .max(LONGEST_SUBJECT)
-    .refine((subject) => !UNFIT_IN_SUBJECT.test(subject)),
-  [CLAIMS.organization]: z.uuid().toLowerCase(),
-  [CLAIMS.workspace]: z.uuid().toLowerCase().nullish(),
-  [CLAIMS.role]: z.enum(RANKED_ROLES),
-})
 
 /** `find` throws UnauthenticatedError for a token that is no good, UNAVAILABLE when the issuer's keys can't be had. */
 export function createJwts(core: Core, options: JwtOptions) {
@@ -80,21 +53,23 @@ export function createJwts(core: Core, options: JwtOptions) {
   return {
     async find(token: string, tenantId: string | null): Promise<Identity> {
       const payload = await verify(token)
-      const claims = claimsSchema.safeParse(payload)
-      if (!claims.success) {
-        const wrong = [...new Set(claims.error.issues.map((issue) => issue.path[0]))].join(', ')
-        throw new UnauthenticatedError(`The token lacks these claims, or they are not what is expected: ${wrong}.`)
-      }
-      const { sub, org, workspace = null, role } = claims.data
-      const asked = tenantId ?? workspace
-      const found = await tenants.get(`${org} ${asked ?? ''}`, () => lookTenancy(core, org, asked))
+      const read = readPerson(payload)
+      if ('wrong' in read)
+        throw new UnauthenticatedError(
+          `The token lacks these claims, or they are not what is expected: ${read.wrong.join(', ')}.`,
+        )
+      const { subject, organizationId, workspaceId, role } = read.person
+      const asked = tenantId ?? workspaceId
+      const found = await tenants.get(`${organizationId} ${asked ?? ''}`, () =>
+        lookTenancy(core, organizationId, asked),
+      )
       if (!found) throw new UnauthenticatedError('The organization of the token does not exist here.')
       const actor: Actor = {
         kind: 'person',
-        subject: sub,
-        name: sub,
-        organizationId: org,
-        workspaceId: workspace,
+        subject,
+        name: subject,
+        organizationId,
+        workspaceId,
         role,
         secretsRead: role === 'admin',
         listenerId: null,
@@ -104,7 +79,7 @@ export function createJwts(core: Core, options: JwtOptions) {
         actor,
         // it is one of the claims that have to be there
         credential: { kind: 'jwt', endsAt: new Date(payload.exp! * 1000) },
-        workspace: found.tenantId === null ? null : { id: found.tenantId, organizationId: org, plan: found.plan },
+        workspace: found.tenantId === null ? null : { id: found.tenantId, organizationId, plan: found.plan },
       }
     },
   }

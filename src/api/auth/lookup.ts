@@ -9,6 +9,8 @@ export interface Found<T> {
   value: T
   /** what `forget` names it by */
   id: string
+  /** what else it hangs on, which `forget` may name as well; null or absent: nothing */
+  of?: string | null
   /** ms for which it holds at most, when it ends by itself */
   holdsFor: number | null
 }
@@ -26,6 +28,11 @@ export class LookupCache<T> {
     this.#entries = new LRUCache({ max: size })
   }
 
+  /** What is cached under `key`; null: nothing is. */
+  peek(key: string): T | null {
+    return this.#entries.get(key)?.value ?? null
+  }
+
   /** What is cached under `key`, or else what `look` finds. That nothing was found is not kept: a new key works at once. */
   async get(key: string, look: () => Promise<Found<T> | null>): Promise<T | null> {
     const entry = this.#entries.get(key)
@@ -34,11 +41,11 @@ export class LookupCache<T> {
     return (await asked)?.value ?? null
   }
 
-  /** Forgets everything found under this id. */
+  /** Forgets everything found under this id, and what hangs on it. */
   forget(id: string): void {
     this.#generation++
     this.#inFlight.clear()
-    for (const [key, found] of this.#entries) if (found.id === id) this.#entries.delete(key)
+    for (const [key, found] of this.#entries) if (found.id === id || found.of === id) this.#entries.delete(key)
   }
 
   /** Forgets everything: something may have been missed. */

@@ -1,11 +1,11 @@
 /**
- * Ends streams and waits with the credential that opened them. Each key is watched once, however many it has open: one
+ * Ends streams and waits with the credential that opened them. Each key and each session is watched once, however many it has open: one
  * statement every 2 s asks about all of them, and a NOTIFY of a revocation ends them at once. While the database is away
  * nobody is ended, and it is tried on. A JWT is asked of nobody: it ends at its `exp`.
  */
 import type { Caller, CredentialWatch } from '../../domain/context/credential.ts'
 import { UnauthenticatedError } from '../../domain/core/errors.ts'
-import { type HoldingKey, holdingKeys, type Queries } from '../../domain/keys/holding.ts'
+import { type HoldingCredential, holdingCredentials, type Queries } from '../../domain/keys/holding.ts'
 import type { Log } from '../../platform/log/log.ts'
 
 export interface WatchOptions {
@@ -18,8 +18,8 @@ export interface WatchOptions {
 }
 
 export interface ControlledWatch extends CredentialWatch {
-  /** The key is revoked: that is committed. */
-  revoked(keyId: string): void
+  /** The key or session is revoked: that is committed. A session ends with its key. */
+  revoked(id: string): void
   /** Revocations may have been missed: looks at once. */
   missed(): void
   /** Nobody is told of anything any more. */
@@ -89,18 +89,18 @@ export function createCredentialWatch({ queries, clock, log, every = EVERY }: Wa
     // those who come while it is asked are of the next look
     const asked = [...keys]
     if (asked.length === 0) return
-    const pairs = asked.map(([, { caller }]) => ({ keyId: caller.actor.subject, workspaceId: caller.workspace.id }))
-    const holding = await holdingKeys(queries, pairs).catch((error) => {
+    const pairs = asked.map(([, { caller }]) => ({ credentialId: idOf(caller), workspaceId: caller.workspace.id }))
+    const holding = await holdingCredentials(queries, pairs).catch((error) => {
       if (!down) log.warn({ err: error }, 'nobody can tell now whether keys hold; what they have open goes on')
       down = true
       return null
     })
     if (!holding || stopped) return
     down = false
-    const rights = new Map(holding.map((key) => [`${key.keyId} ${key.workspaceId}`, key.rights]))
+    const rights = new Map(holding.map((one) => [`${one.credentialId} ${one.workspaceId}`, one.rights]))
     for (const [name, one] of asked)
       if (keys.get(name) === one && !hasStill(one.caller, rights))
-        end(keys, name, 'The API key has expired or was revoked, or its rights have changed.')
+        end(keys, name, isOfSession(one.caller) ? SESSION_OVER : KEY_OVER)
   }
 
   return {
@@ -120,9 +120,13 @@ export function createCredentialWatch({ queries, clock, log, every = EVERY }: Wa
         if (one.listeners.size === 0 && among.get(name) === one) among.delete(name)
       }
     },
-    revoked(keyId) {
-      for (const [name, { caller }] of keys)
-        if (caller.actor.subject === keyId) end(keys, name, 'The API key was revoked.')
+    revoked(id) {
+      for (const [name, { caller }] of keys) {
+        const { credential } = caller
+        if (credential?.kind === 'session') {
+          if (credential.sessionId === id || credential.keyId === id) end(keys, name, SESSION_OVER)
+        } else if (caller.actor.subject === id) end(keys, name, 'The API key was revoked.')
+      }
     },
     missed: () => void look(),
     stop() {
@@ -138,11 +142,22 @@ export function createCredentialWatch({ queries, clock, log, every = EVERY }: Wa
 function nameOf({ actor, workspace, credential }: Caller): string {
   const { organizationId, subject, role, secretsRead } = actor
   const ends = credential?.kind === 'jwt' ? credential.endsAt.getTime() : ''
-  return `${organizationId} ${workspace.id} ${role} ${secretsRead} ${ends} ${subject}`
+  const session = credential?.kind === 'session' ? credential.sessionId : ''
+  return `${organizationId} ${workspace.id} ${role} ${secretsRead} ${ends} ${session} ${subject}`
 }
 
-function hasStill({ actor, workspace }: Caller, rights: ReadonlyMap<string, HoldingKey['rights']>): boolean {
-  const now = rights.get(`${actor.subject} ${workspace.id}`)
+const KEY_OVER = 'The API key has expired or was revoked, or its rights have changed.'
+const SESSION_OVER = 'The session has ended, or its rights have changed: sign in again.'
+
+const isOfSession = ({ credential }: Caller): boolean => credential?.kind === 'session'
+
+/** Of what is asked about. */
+const idOf = ({ actor, credential }: Caller): string =>
+  credential?.kind === 'session' ? credential.sessionId : actor.subject
+
+function hasStill(caller: Caller, rights: ReadonlyMap<string, HoldingCredential['rights']>): boolean {
+  const { actor, workspace } = caller
+  const now = rights.get(`${idOf(caller)} ${workspace.id}`)
   return (
     now !== undefined &&
     now.role === actor.role &&

@@ -3,7 +3,7 @@
  * operations have none (WebSocket) in `extensions.idempotencyKey`. Each mutation is known by its place; stored is what its verb has
  * read of what it wrote, and the fields below are resolved from that again.
  */
-import { type ExecutionArgs, type GraphQLSchema, getOperationAST, OperationTypeNode } from 'graphql'
+import type { GraphQLSchema } from 'graphql'
 import type { Plugin } from 'graphql-yoga'
 import { ValidationError } from '../../domain/core/errors.ts'
 import { canonical } from '../../domain/idempotency/fingerprint.ts'
@@ -11,6 +11,7 @@ import { type Keeping, KeyedRequest } from '../../domain/idempotency/keyed-reque
 import { decodeRows, encodeRows } from '../../domain/idempotency/rows.ts'
 import type { GraphQLContext } from './builder/context.ts'
 import type { ServerContext } from './use-authentication.ts'
+import { isMutation } from './use-no-store.ts'
 
 /** What Yoga knows of a request, or of an operation on a socket. */
 interface Params {
@@ -49,9 +50,6 @@ export function useIdempotency(): Plugin<GraphQLContext & { params?: Params }, S
     },
   }
 }
-
-const isMutation = ({ document, operationName }: Pick<ExecutionArgs, 'document' | 'operationName'>) =>
-  getOperationAST(document, operationName)?.operation === OperationTypeNode.MUTATION
 
 /** What is kept of a mutation: what its verb has read, and when. */
 interface Kept {

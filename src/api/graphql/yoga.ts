@@ -17,7 +17,9 @@ import { useStreams } from './subscriptions/use-streams.ts'
 import { type ServerContext, useAuthentication } from './use-authentication.ts'
 import { documentLimits, useBoundedDocuments } from './use-bounded-documents.ts'
 import { usePresentedErrors, useReadableRequests } from './use-errors.ts'
+import { useGraphiqlPolicy } from './use-graphiql-policy.ts'
 import { useIdempotency } from './use-idempotency.ts'
+import { useNoStore } from './use-no-store.ts'
 
 export interface GraphQLOptions {
   core: Core
@@ -107,6 +109,8 @@ export function createGraphql(options: GraphQLOptions): { yoga: GraphQLServer; e
       ...documentLimits(),
       useBoundedDocuments(heavy),
       useIdempotency(),
+      useNoStore(),
+      useGraphiqlPolicy,
       ...(introspection ? [] : [withoutIntrospection]),
       useLearning(learning),
       usePresentedErrors(core.log),

@@ -4,7 +4,6 @@
  */
 import type { Actor } from '../../domain/context/access.ts'
 import { DomainError, UnauthenticatedError } from '../../domain/core/errors.ts'
-import { hashKey } from '../../domain/keys/key.ts'
 import { sleep } from '../../platform/async/retry.ts'
 import { Gate, type Leave } from './gate.ts'
 import type { Pressure } from './pressure.ts'
@@ -58,10 +57,9 @@ export class Admission {
 
   /**
    * Runs `find`, which throws UnauthenticatedError for a credential that is no good: that costs its address one of its
-   * look-ups. Throws RATE_LIMITED when there is none left, before anything was looked up.
+   * look-ups. Throws RATE_LIMITED when there is none left, before anything was looked up. `hash`: of the credential.
    */
-  async identify<T>(credential: string, visit: Visit, find: () => Promise<T>): Promise<T> {
-    const hash = hashKey(credential)
+  async identify<T>(hash: string, visit: Visit, find: () => Promise<T>): Promise<T> {
     const done = this.#known.has(hash) ? { inVain() {}, well() {} } : await this.#admitStranger(visit)
     try {
       const found = await find()
@@ -92,26 +90,32 @@ export class Admission {
   }
 
   /**
-   * Counts a call of somebody who is known, and waits until it is its turn; the turn is over with the answer, or when
-   * what is returned is called. Throws RATE_LIMITED; for calls that keep a lease at most UNAVAILABLE.
+   * Counts a call of somebody who is known, and waits until it is its turn, which mostly is at once; the turn is over with the
+   * answer, or when what is returned is called. Rejects with RATE_LIMITED; for calls that keep a lease at most UNAVAILABLE.
    */
-  async admit(actor: Actor, visit: Visit): Promise<Leave> {
+  admit(actor: Actor, visit: Visit): Leave | Promise<Leave> {
     const key = keyOf(actor)
-    if (!visit.keepsLease) await this.#count(key, visit)
-    const turns = visit.keepsLease ? this.#leaseTurns : this.#turns
-    const leave = await turns.enter(key, visit)
-    if (!leave) throw visit.keepsLease ? tooBusy() : tooManyAtOnce()
+    const standing = visit.keepsLease ? undefined : this.#keys?.take(key, visit.weight)
+    if (standing) {
+      visit.tell('key', standing)
+      if (!standing.admitted) return this.#refuse(standing)
+    }
+    const leave = (visit.keepsLease ? this.#leaseTurns : this.#turns).enterNow(key)
+    if (!leave) return this.#wait(key, visit)
     visit.onEnd(leave)
     return leave
   }
 
-  async #count(key: string, visit: Visit): Promise<void> {
-    const standing = this.#keys?.take(key, visit.weight)
-    if (!standing) return
-    visit.tell('key', standing)
-    if (standing.admitted) return
+  async #refuse(standing: Standing): Promise<never> {
     await this.#slowDown()
     throw tooMany(standing)
+  }
+
+  async #wait(key: string, visit: Visit): Promise<Leave> {
+    const leave = await (visit.keepsLease ? this.#leaseTurns : this.#turns).enter(key, visit)
+    if (!leave) throw visit.keepsLease ? tooBusy() : tooManyAtOnce()
+    visit.onEnd(leave)
+    return leave
   }
 
   /** Before a refusal, while there is no time to spare: who comes again at once would have all of it for refusals. */
@@ -143,9 +147,17 @@ export class Admission {
   }
 }
 
+/** Of callers: they are the same objects for as long as their keys are known. */
+const keys = new WeakMap<Actor, string>()
+
 /** One budget for a key, or for a person whose JWTs come and go. */
-export function keyOf({ organizationId, subject }: Actor): string {
-  return `${organizationId} ${subject}`
+export function keyOf(actor: Actor): string {
+  let key = keys.get(actor)
+  if (key === undefined) {
+    key = `${actor.organizationId} ${actor.subject}`
+    keys.set(actor, key)
+  }
+  return key
 }
 
 function tooMany({ perSecond, burst, retryAfter }: Standing): DomainError {

@@ -21,6 +21,7 @@ export interface GateOptions {
 
 /** Call it when done; more than once does no harm. */
 export type Leave = () => void
+const NOTHING: Leave = () => {}
 
 interface Line {
   inside: number
@@ -28,7 +29,20 @@ interface Line {
   waiting: Set<(admitted: boolean) => void>
 }
 
+/** One that has come in. */
+interface Insider {
+  key: string
+  line: Line
+  /** performance.now() of when its turn is over */
+  due: number
+  /** how often it was let be for the CPU's sake */
+  times: number
+  left: boolean
+}
+
 const LONGEST_WAIT = 10_000
+/** ms that a timer may come before its time */
+const EARLY = 1
 /** ms that a timer of a server with time to spare may be late */
 const LATE = 20
 /** So often one that stays long is not let out for the CPU's sake. */
@@ -37,6 +51,9 @@ const MOST_TIMES = 20
 export class Gate {
   readonly #options: GateOptions
   readonly #lines = new Map<string, Line>()
+  /** insiders by when their turns are over */
+  readonly #turns = new Set<Insider>()
+  #timer: NodeJS.Timeout | null = null
 
   constructor(options: GateOptions) {
     this.#options = options
@@ -44,13 +61,28 @@ export class Gate {
 
   /** Null: too many wait already, it took too long, or who is to come in has gone. */
   async enter(key: string, who?: AbortSignal | Pick<Visit, 'gone'>): Promise<Leave | null> {
-    const { most, queue, pressure } = this.#options
-    if (most === 0) return () => {}
+    return this.enterNow(key) ?? this.#enterLater(key, who)
+  }
+
+  /** Where there is room at once; null: there is none, then `enter` waits for it. */
+  enterNow(key: string): Leave | null {
+    const { most, pressure } = this.#options
+    if (most === 0) return NOTHING
     pressure?.called(key)
-    const line = this.#lines.get(key) ?? { inside: 0, waiting: new Set() }
-    this.#lines.set(key, line)
-    if (line.inside < this.#most) line.inside++
-    else if (line.waiting.size >= queue || !(await this.#wait(line, signalOf(who)))) return null
+    let line = this.#lines.get(key)
+    if (!line) {
+      line = { inside: 0, waiting: new Set() }
+      this.#lines.set(key, line)
+    }
+    if (line.inside >= this.#most) return null
+    line.inside++
+    return this.#insider(key, line)
+  }
+
+  async #enterLater(key: string, who?: AbortSignal | Pick<Visit, 'gone'>): Promise<Leave | null> {
+    // there are some inside
+    const line = this.#lines.get(key)!
+    if (line.waiting.size >= this.#options.queue || !(await this.#wait(line, signalOf(who)))) return null
     return this.#insider(key, line)
   }
 
@@ -79,29 +111,52 @@ export class Gate {
   }
 
   #insider(key: string, line: Line): Leave {
-    let left = false
-    const leave = () => {
-      if (left) return
-      left = true
-      clearTimeout(timer)
-      line.inside--
-      // places are handed over, so that nobody who comes now takes them
+    const insider: Insider = { key, line, due: 0, times: 0, left: false }
+    if (this.#options.turnMs !== undefined) this.#watch(insider, this.#options.turnMs)
+    return () => this.#leave(insider)
+  }
+
+  #leave(insider: Insider): void {
+    if (insider.left) return
+    insider.left = true
+    this.#turns.delete(insider)
+    const { key, line } = insider
+    line.inside--
+    // places are handed over, so that nobody who comes now takes them
+    if (line.waiting.size > 0)
       for (const next of [...line.waiting].slice(0, Math.max(0, this.#most - line.inside))) {
         line.inside++
         next(true)
       }
-      if (line.inside === 0) this.#lines.delete(key)
+    if (line.inside === 0) this.#lines.delete(key)
+  }
+
+  /** One timer for all: nearly everybody has left when a turn is over. */
+  #watch(insider: Insider, turnMs: number): void {
+    insider.due = performance.now() + turnMs
+    this.#turns.add(insider)
+    this.#timer ??= setTimeout(this.#look, turnMs).unref()
+  }
+
+  readonly #look = (): void => {
+    const { turnMs = 0 } = this.#options
+    this.#timer = null
+    for (const insider of this.#turns) {
+      const late = performance.now() - insider.due
+      if (late < -EARLY) {
+        this.#timer = setTimeout(this.#look, -late).unref()
+        return
+      }
+      this.#turns.delete(insider)
+      if (late <= LATE || insider.times === MOST_TIMES) {
+        this.#leave(insider)
+        continue
+      }
+      insider.times++
+      // the last ones now: the loop comes to them, and sets the timer for whoever is the first
+      insider.due = performance.now() + turnMs
+      this.#turns.add(insider)
     }
-    let timer: NodeJS.Timeout | undefined
-    const { turnMs } = this.#options
-    const makeRoom = (times: number) => {
-      if (turnMs === undefined) return
-      const due = performance.now() + turnMs
-      const look = () => (times < MOST_TIMES && performance.now() - due > LATE ? makeRoom(times + 1) : leave())
-      timer = setTimeout(look, turnMs).unref()
-    }
-    makeRoom(0)
-    return leave
   }
 }
 

@@ -73,10 +73,13 @@ export class TokenBuckets {
   /** The bucket of a key as it is now; from now on it is the one that was used last. */
   #filled(key: string): Bucket {
     const now = this.#now()
-    const bucket = this.#buckets.get(key) ?? { tokens: this.#burst, at: now }
+    let bucket = this.#buckets.get(key)
+    if (!bucket) {
+      bucket = { tokens: this.#burst, at: now }
+      this.#buckets.set(key, bucket)
+    }
     bucket.tokens = Math.min(this.#burst, bucket.tokens + ((now - bucket.at) * this.#perSecond) / 1000)
     bucket.at = now
-    this.#buckets.set(key, bucket)
     return bucket
   }
 }

@@ -54,7 +54,7 @@ class HttpVisit implements Visit {
     this.#response = response
     this.#connections = connections
     this.#ended = response.closed ? null : []
-    response.once('close', this.#onClose)
+    response.on('close', this.#onClose)
   }
 
   get address(): string {

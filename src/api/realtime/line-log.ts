@@ -20,7 +20,7 @@ export function lineLog(db: Db, type: LogType): LogKind<Line, LineScope> {
     positionOf: (line) => line.id,
     occurredAt: (line) => line.time,
     // what it holds of a line beside its text
-    weightOf: (line) => 300 + line.message.length,
+    weightOf: ({ message, styles }) => 300 + message.length + (styles?.length ?? 0),
     cursorOf: (_deploymentId, id) => logOffset({ id }),
     async newest(deploymentIds) {
       const logs = deploymentIds.map((deploymentId) => ({ deploymentId, revisionId: null, type }))

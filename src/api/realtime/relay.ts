@@ -15,12 +15,14 @@
  * - **Another kind of log** (lines) is a `LogKind` (log-kind.ts), followed by a feed of its own beside `events`.
  */
 import { setMaxListeners } from 'node:events'
+import type { ChangeScope, DeploymentChanges } from '../../domain/changes/log.ts'
 import type { Core } from '../../domain/context/context.ts'
 import type { EventScope, StoredEvent } from '../../domain/events/read.ts'
 import type { Line } from '../../domain/logs/lines.ts'
 import { LogType } from '../../domain/model/rows.ts'
 import { Limit } from '../../platform/async/limit.ts'
 import { type Listening, listen } from '../../platform/postgres/listen.ts'
+import { deploymentLog } from './deployment-log.ts'
 import { eventLog } from './event-log.ts'
 import { Feed, type FeedOptions } from './feed.ts'
 import { type LineScope, lineLog } from './line-log.ts'
@@ -45,6 +47,8 @@ export function createRelay(options: RelayOptions): Relay {
 export class Relay {
   /** the events of the workspaces */
   readonly events: Feed<StoredEvent, EventScope>
+  /** what shows of the workspaces' deployments */
+  readonly deployments: Feed<DeploymentChanges, ChangeScope>
   /** the lines of the deployments, of each type */
   readonly lines: Readonly<Record<LogType, Feed<Line, LineScope>>>
   /** says when logs are over */
@@ -75,6 +79,7 @@ export class Relay {
       ...common,
       relayed: (seconds) => this.#core.observer?.relayed(seconds),
     })
+    this.deployments = new Feed(deploymentLog(core.db), common)
     // of both types, with what asks whether they are over: however many logs are followed, requests and events have theirs
     const budget: ReadBudget = { past: new Limit(1), live: new Limit(2) }
     const lines = (type: LogType) => new Feed(lineLog(core.db, type), { ...common, budget })
@@ -91,7 +96,7 @@ export class Relay {
 
   /** All kinds of logs. */
   get #feeds(): readonly Feed<never, never>[] {
-    return [this.events, this.lines.build, this.lines.deploy] as never
+    return [this.events, this.deployments, this.lines.build, this.lines.deploy] as never
   }
 
   /** Aborts when the server stops: streams have ended then, and new ones end at once. */

@@ -31,6 +31,20 @@ const securitySchemes = {
     name: 'X-Tenant-Id',
     description: "The workspace's id: selects it, beside a credential. Required for a key of a whole organization.",
   },
+  SessionCookie: {
+    type: 'apiKey',
+    in: 'cookie',
+    name: 'pilothouse_…',
+    description:
+      'Half of a session, for browsers; the name ends with what is this installation’s own. Of use with `SessionHalf` alone.',
+  },
+  SessionHalf: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'X-Session',
+    description:
+      'The other half, as `POST /v2/sessions` has answered it. Such a request has to come from a page of this server: `Sec-Fetch-Site: same-origin`, or its own `Origin`.',
+  },
   BearerAuth: { type: 'http', scheme: 'bearer', description: 'An API key, or a JWT of the configured issuer.' },
 } as const
 
@@ -53,6 +67,8 @@ const tags = [
     description:
       'A person’s consent at a provider, and the agents that may use it. Seen by nobody but the subject of the credential: the `sub` of a JWT, or the key.',
   },
+  { name: 'Workspaces', description: 'The tenants of an organization: everything else belongs to one.' },
+  { name: 'Sessions', description: 'Of people in browsers: made with an API key or a code, in two halves.' },
   { name: 'Agents', description: 'What an agent calls itself, with a key of the role `agent` that is its own.' },
 ]
 
@@ -105,7 +121,14 @@ export async function documentation(
       },
       tags,
       components: { securitySchemes },
-      security: [{ ApiKey: [] }, { ApiKey: [], TenantId: [] }, { BearerAuth: [] }, { BearerAuth: [], TenantId: [] }],
+      security: [
+        { ApiKey: [] },
+        { ApiKey: [], TenantId: [] },
+        { BearerAuth: [] },
+        { BearerAuth: [], TenantId: [] },
+        { SessionCookie: [], SessionHalf: [] },
+        { SessionCookie: [], SessionHalf: [], TenantId: [] },
+      ],
     },
     transform: withResponseHeaders(createJsonSchemaTransform({ zodToJsonConfig })),
     transformObject: (found) => addExamples(describeLimits(prune(components(found)))),

@@ -4,6 +4,7 @@ import { integrations } from './v1/integrations.ts'
 import { authorizations } from './v2/authorizations.ts'
 import { claims } from './v2/claims.ts'
 import { connections } from './v2/connections.ts'
+import { deploymentChanges } from './v2/deployment-changes.ts'
 import { deployments } from './v2/deployments.ts'
 import { events } from './v2/events.ts'
 import { listeners } from './v2/listeners.ts'
@@ -11,10 +12,16 @@ import { logs } from './v2/logs.ts'
 import { oauthProviders } from './v2/oauth-providers.ts'
 import { oauthTokens } from './v2/oauth-tokens.ts'
 import { revisions } from './v2/revisions.ts'
+import { secrets } from './v2/secrets.ts'
+import { sessions } from './v2/sessions.ts'
 import { sources } from './v2/sources.ts'
+import { workspaces } from './v2/workspaces.ts'
 
 export const operations: readonly Operation[] = [
+  // an address of its own, which looks like that of a deployment
+  ...deploymentChanges,
   ...deployments,
+  ...secrets,
   ...revisions,
   ...logs,
   ...events,
@@ -26,4 +33,6 @@ export const operations: readonly Operation[] = [
   ...authorizations,
   ...oauthTokens,
   ...connections,
+  ...sessions,
+  ...workspaces,
 ]

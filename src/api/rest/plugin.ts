@@ -5,15 +5,18 @@
 import type { FastifyPluginAsync } from 'fastify'
 import type { Core } from '../../domain/context/context.ts'
 import type { Authenticate } from '../auth/authenticate.ts'
+import type { SignIn } from '../auth/sign-in.ts'
 import type { Connections } from '../limits/connections.ts'
 import type { Relay } from '../realtime/relay.ts'
 import type { Reuse } from '../reuse/reuse.ts'
 import type { Heartbeat } from '../sse/heartbeat.ts'
 import { documentation } from './document.ts'
+import { oidcRoutes } from './oidc.ts'
 import { readBodies } from './operation/body.ts'
 import { errorHandler } from './operation/errors.ts'
 import { toRoute } from './operation/operation.ts'
 import { operations } from './operations.ts'
+import { signInRoutes } from './sign-in.ts'
 import { registryRealm } from './v1/registry.ts'
 import { setupPage } from './v1/setup.ts'
 import { uploads } from './v1/uploads.ts'
@@ -29,12 +32,13 @@ export interface RestOptions {
   relay: Relay
   heartbeat: Heartbeat
   reuse: Reuse
+  signIn: SignIn
   /** how clients reach this server; asked for at each request, since a port may only be known once it listens */
   publicUrl: () => string
 }
 
 export const restPlugin: FastifyPluginAsync<RestOptions> = async (fastify, options) => {
-  const { core, authenticate, connections, relay, heartbeat, reuse, publicUrl } = options
+  const { core, authenticate, connections, relay, heartbeat, reuse, signIn, publicUrl } = options
   const streaming = { relay, heartbeat }
   // the verbs validate, and presenters are typed by the schemas: here the schemas only serve the document
   fastify.setValidatorCompiler(() => (value) => ({ value }))
@@ -47,6 +51,8 @@ export const restPlugin: FastifyPluginAsync<RestOptions> = async (fastify, optio
   for (const operation of operations) {
     fastify.route(toRoute(operation, authenticate, { connections, streaming, reuse }))
   }
+  signInRoutes(fastify, { signIn, connections, oidcName: core.login?.name ?? null })
+  await fastify.register(oidcRoutes, { core, cookieName: signIn.cookieName })
   if (core.tarballs.receive) await fastify.register(uploads, { core })
   setupPage(fastify, core)
   registryRealm(fastify, core)

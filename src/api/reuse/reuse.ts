@@ -3,6 +3,7 @@
  * asked for a second time, with the version of the workspace that it was read at, or one that was read before it. Asked for again, a
  * look at the version tells whether it is still right; so nobody is ever shown what was so before a write that he knows of.
  */
+import { type Actor, seesValues } from '../../domain/context/access.ts'
 import type { RequestContext } from '../../domain/context/context.ts'
 import { isSameVersion, readShownVersion, withoutHeard } from '../../domain/shown/version.ts'
 import { KeptAnswers } from './kept.ts'
@@ -62,7 +63,7 @@ export class Reuse {
     const key = `${owner} ${call}`
     const known = kept.get(key)
     let seen: string | null = null
-    if (known && !(known.ownVersion && known.changed >= CHANGES_ALWAYS)) {
+    if (known && isWorthALook(known)) {
       seen = await readShownVersion(ctx, ctx.workspace.id)
       if (known.version !== null && isSameVersion(known.version, seen) && holds(known, ctx) && fits(known.value as T)) {
         known.changed = 0
@@ -91,10 +92,22 @@ export class Reuse {
   }
 }
 
+/** Where reading it anew tells the version, too, a look is for nothing if there is nothing to give again, or it has always changed. */
+function isWorthALook({ ownVersion, version, changed }: Known): boolean {
+  return !ownVersion || (version !== null && changed < CHANGES_ALWAYS)
+}
+
+/** Of callers: they are the same objects for as long as their keys are known. */
+const owners = new WeakMap<Actor, { workspace: RequestContext['workspace']; owner: string }>()
+
 /** Whose answers may differ though all else is the same: nobody is ever answered with what somebody else has asked for. */
 function ownerOf({ workspace, actor }: RequestContext): string {
-  const { kind, subject, role, secretsRead, listenerId, agentId } = actor
-  return `${workspace.id} ${workspace.plan} ${role} ${secretsRead} ${kind} ${listenerId} ${agentId} ${JSON.stringify(subject)}`
+  const known = owners.get(actor)
+  if (known?.workspace === workspace) return known.owner
+  const { kind, subject, role, listenerId, agentId } = actor
+  const owner = `${workspace.id} ${workspace.plan} ${role} ${seesValues(actor)} ${kind} ${listenerId} ${agentId} ${JSON.stringify(subject)}`
+  owners.set(actor, { workspace, owner })
+  return owner
 }
 
 const clockOf = ({ clock }: RequestContext): number => clock().getTime() - performance.now()

@@ -1,5 +1,5 @@
-/** `/`: what this address is, and where to go on. For a browser a small page, for everybody else the same as JSON. */
-import type { FastifyInstance } from 'fastify'
+/** `/`: the dashboard for a browser; for everybody else what this address is and where to go on, as JSON. */
+import type { FastifyInstance, FastifyReply } from 'fastify'
 import { API_VERSION } from '../rest/document.ts'
 
 const PLACES = {
@@ -11,13 +11,18 @@ const PLACES = {
   metrics: ['/metrics', 'metrics, for Prometheus'],
 } as const
 
-export function mountHome(fastify: FastifyInstance): void {
+/** `dashboard` shows it; null: it was not built, and a browser is told the same as the others. */
+export function mountHome(
+  fastify: FastifyInstance,
+  dashboard: ((reply: FastifyReply) => Promise<unknown>) | null,
+): void {
   fastify.get('/', { schema: { hide: true } }, async (request, reply) => {
     reply.header('vary', 'accept')
     if (!request.headers.accept?.includes('text/html')) {
       const paths = Object.entries(PLACES).map(([name, [path]]) => [name, path])
       return { name: 'Pilothouse', version: API_VERSION, ...Object.fromEntries(paths) }
     }
+    if (dashboard) return dashboard(reply)
     reply.header('content-security-policy', "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
     return reply.type('text/html; charset=utf-8').send(PAGE)
   })

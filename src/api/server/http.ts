@@ -12,6 +12,7 @@ import Fastify, {
 import type { Logger } from 'pino'
 import { DomainError } from '../../domain/core/errors.ts'
 import { errorHandler } from '../rest/operation/errors.ts'
+import type { CrossOrigin } from './cross-origin.ts'
 import { refuseUnreadable, refuseUnroutable } from './unreadable.ts'
 import { knownRoutes } from './unrouted.ts'
 import { routeUpgrades, UpgradableMessage } from './upgrades.ts'
@@ -46,6 +47,8 @@ export interface HttpOptions {
   headerTime?: number
   /** whether an address is a proxy of ours, whose X-Forwarded-For is believed; default: none is */
   trusted?: (address: string | undefined) => boolean
+  /** default: no page of another origin may call */
+  crossOrigin?: CrossOrigin
 }
 
 export function createHttp({
@@ -54,12 +57,15 @@ export function createHttp({
   bodyTime = BODY_TIME,
   headerTime = HEADER_TIME,
   trusted = () => false,
+  crossOrigin = () => false,
 }: HttpOptions): FastifyInstance {
   const onError = errorHandler(log)
   const fastify = Fastify({
     loggerInstance: log as FastifyBaseLogger,
     // Fastify's own lines have addresses in them; ours are below
     logController: new LogController({ disableRequestLogging: true }),
+    // a logger for each request, which nobody would write to
+    childLoggerFactory: (logger) => logger,
     bodyLimit: BODY_LIMIT,
     trustProxy: trusted,
     http: {
@@ -97,12 +103,15 @@ export function createHttp({
     closeWithConnection(request.raw, reply.raw)
     // not by Fastify: also for answers that are written past it (GraphQL)
     reply.raw.setHeader('x-request-id', request.id)
+    // nothing here is to be taken for a script or a page that it does not say it is
+    reply.raw.setHeader('x-content-type-options', 'nosniff')
     if (log.isLevelEnabled('debug')) logRequest(log, request, reply)
     if (closing) throw new DomainError('UNAVAILABLE', 'This server is stopping.', { retryAfterSeconds: 1 })
     if (request.raw.httpVersion === '1.1' && request.raw.headers.host === undefined) {
       reply.header('connection', 'close')
       throw new DomainError('MALFORMED_REQUEST', 'A request of HTTP/1.1 needs a Host header.')
     }
+    if (crossOrigin(request, reply)) return void reply.code(204).send()
     // before its body is read: nobody wants it
     if (request.is404 || known.lacks(request.method, request.url)) unrouted(request, reply)
     done()

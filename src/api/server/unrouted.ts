@@ -40,7 +40,8 @@ export class KnownRoutes {
 
   /** Whether a path that is a route's own, to the letter, lacks the method: it is no parameter of another route then. */
   lacks(method: string, target: string): boolean {
-    const own = this.#methods.get(target.split('?')[0]!)
+    const query = target.indexOf('?')
+    const own = this.#methods.get(query === -1 ? target : target.slice(0, query))
     return own !== undefined && !own.taken.has(method)
   }
 
@@ -49,8 +50,10 @@ export class KnownRoutes {
     const path = target.split('?')[0]!
     const own = this.#methods.get(path)
     const found = own ? [own] : [...this.#methods.values()].filter(({ pattern }) => pattern.test(path))
-    const allow = [...new Set(found.flatMap(({ methods }) => [...methods]))].sort().join(', ')
-    if (allow === '')
+    const methods = new Set(found.flatMap((one) => [...one.methods]))
+    const allow = [...methods].sort().join(', ')
+    // a route that takes it has found nothing
+    if (methods.has(method) || methods.size === 0)
       return { error: new DomainError('NOT_FOUND', `There is nothing at ${method} ${path}.`), allow: null }
     return { error: new DomainError('METHOD_NOT_ALLOWED', `${method} is not allowed here; use ${allow}.`), allow }
   }

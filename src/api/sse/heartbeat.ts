@@ -1,15 +1,32 @@
-/** Keeps proxies from closing streams in which nothing happens: one timer and one buffer for all streams of a server. */
+/**
+ * Keeps proxies from closing streams in which nothing happens: one timer and one buffer for all streams of a server. A few
+ * streams beat at a time, and only those in which nothing was written for long, so that what happens is not kept waiting.
+ */
 import { Pace } from '../realtime/pace.ts'
 
-/** ms; proxies give up after 30 s at the earliest */
+/** ms after which a stream in which nothing was written gets a beat, at the latest; proxies give up after 30 s at the earliest */
 const EVERY = 15_000
+/** looks at a part of the streams in that time */
+const TURNS = 15
+/** Streams to which something was written at once are looked at in as many turns, up to the latest. */
+const SPREAD = 5
 /** Streams between two looks whether others wait for the event loop. */
 const AT_ONCE = 64
 
+export interface Beating {
+  /** Set it at each write, to the heartbeat's `now`. */
+  wroteAt: number
+  beat(): void
+}
+
 export class Heartbeat {
-  readonly #beating = new Set<{ beat(): void }>()
+  /** counts turns */
+  now = 0
+  /** when who is looked at */
+  readonly #turns = Array.from({ length: TURNS }, () => new Set<Beating>())
   readonly #every: number
   readonly #pace = new Pace()
+  #placed = 0
   #timer: NodeJS.Timeout | null = null
 
   /** `every`: ms */
@@ -18,21 +35,37 @@ export class Heartbeat {
   }
 
   /** Calls `beat` from now on, until it is deleted. */
-  add(one: { beat(): void }): void {
-    this.#beating.add(one)
-    this.#timer ??= setTimeout(() => void this.#beat(), this.#every).unref()
+  add(one: Beating): void {
+    one.wroteAt = this.now
+    this.#place(one)
+    this.#timer ??= this.#later()
   }
 
-  delete(one: { beat(): void }): void {
-    this.#beating.delete(one)
+  delete(one: Beating): void {
+    for (const turn of this.#turns) if (turn.delete(one)) return
   }
 
-  async #beat(): Promise<void> {
+  #later(): NodeJS.Timeout {
+    return setTimeout(() => void this.#next(), this.#every / TURNS).unref()
+  }
+
+  #place(one: Beating): void {
+    this.#turns[(one.wroteAt + TURNS - (this.#placed++ % SPREAD)) % TURNS]!.add(one)
+  }
+
+  async #next(): Promise<void> {
+    this.now++
+    const turn = this.#turns[this.now % TURNS]!
     let i = 0
-    for (const one of [...this.#beating]) {
+    for (const one of [...turn]) {
       if (i++ % AT_ONCE === 0 && this.#pace.due) await this.#pace.turn()
-      if (this.#beating.has(one)) one.beat()
+      if (!turn.delete(one)) continue
+      if (this.now - one.wroteAt >= TURNS - SPREAD) {
+        one.wroteAt = this.now
+        one.beat()
+      }
+      this.#place(one)
     }
-    this.#timer = this.#beating.size > 0 ? setTimeout(() => void this.#beat(), this.#every).unref() : null
+    this.#timer = this.#turns.some(({ size }) => size > 0) ? this.#later() : null
   }
 }

@@ -6,7 +6,7 @@ import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Batch, Ending, Outlet } from '../realtime/frames.ts'
 import type { SseForm } from './form.ts'
-import type { Heartbeat } from './heartbeat.ts'
+import type { Beating, Heartbeat } from './heartbeat.ts'
 
 /** Bytes that may wait for a client before it gets no more: less than a proxy buffers, more than a batch. */
 const FULL = 65_536
@@ -37,7 +37,8 @@ export function openSse<Value>(
   return new SseOutlet(response, form, heartbeat, stalled)
 }
 
-class SseOutlet<Value> implements Outlet<Value> {
+class SseOutlet<Value> implements Outlet<Value>, Beating {
+  wroteAt = 0
   readonly #response: ServerResponse
   readonly #form: SseForm<Value>
   readonly #heartbeat: Heartbeat
@@ -69,6 +70,7 @@ class SseOutlet<Value> implements Outlet<Value> {
   }
 
   send(batch: Batch<Value>): void {
+    this.wroteAt = this.#heartbeat.now
     const text = (frames: Batch<Value>['frames']) => frames.map((frame) => this.#form.frame(frame)).join('')
     const { socket } = this.#response
     if (socket)

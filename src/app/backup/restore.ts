@@ -7,6 +7,7 @@ import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { createAdmin } from '../../dataplane/runtimes/process/host/admin.ts'
 import { createDatabase, databaseName } from '../../dataplane/runtimes/process/host/database.ts'
+import { forgetSessions } from '../../domain/sessions/forget.ts'
 import type { Config } from '../../platform/config/config.ts'
 import { bringDumpsBack, namesOfDumps, obstacle } from '../../platform/postgres/dumps.ts'
 import { hasCluster, placeCopy, removeCluster } from '../../platform/postgres/embedded/base-backup.ts'
@@ -39,7 +40,9 @@ export async function restore({ config, backup, filesOnly, env }: RestoreOptions
   // a copy is started once, to see that it is whole
   const embedded = config.DATABASE_URL ? null : await startEmbedded({ dataDir: config.DATA_DIR })
   try {
-    if (dumps) await bringDatabasesBack(config, ownUrl ?? embedded!.url, dumps, env)
+    const url = ownUrl ?? embedded!.url
+    if (dumps) await bringDatabasesBack(config, url, dumps, env)
+    if (!filesOnly) await createAdmin(url).run(new AbortController().signal, forgetSessions)
   } finally {
     await embedded?.stop()
   }

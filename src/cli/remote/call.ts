@@ -11,6 +11,13 @@ export interface Io {
   env: Record<string, string | undefined>
   out(text: string): void
   err(text: string): void
+  /** which of them is a terminal that shows colours, and is asked to */
+  colours?: Colours
+}
+
+interface Colours {
+  out: boolean
+  err: boolean
 }
 
 /** How a command ended, in a word; the process's exit code follows from it. */
@@ -56,6 +63,7 @@ export interface Call<O extends Options> {
   /** the words that are no options */
   words: string[]
   env: Io['env']
+  colours: Colours
   /** a line on stdout, before the result */
   print(line: string): void
   /** a line of progress, on stderr */
@@ -84,7 +92,8 @@ export function remoteCommand<const O extends Options>(declared: Declared<O>): R
     const values = found as Values<O & typeof COMMON>
     const print = (line: string) => io.out(`${line}\n`)
     const say = (line: string) => io.err(`${line}\n`)
-    return declared.work({ client: clientOf(values, io.env, say), values, words, env: io.env, say, print })
+    const colours = io.colours ?? { out: false, err: false }
+    return declared.work({ client: clientOf(values, io.env, say), values, words, env: io.env, colours, say, print })
   }
   async function call(args: string[], io: Io): Promise<void> {
     const result: Ended = await work(args, io).catch(failure)
@@ -203,5 +212,9 @@ function processIo(): Io {
     env: process.env,
     out: (text) => process.stdout.write(text),
     err: (text) => process.stderr.write(text),
+    // not with NO_COLOR, nor on a terminal that has none
+    colours: { out: showsColours(process.stdout), err: showsColours(process.stderr) },
   }
 }
+
+const showsColours = (stream: NodeJS.WriteStream): boolean => stream.isTTY && stream.hasColors()

@@ -5,7 +5,7 @@ import { type Call, remoteCommand } from './call.ts'
 import { changeOf, newOf, SOURCE_OPTIONS } from './deploy-body.ts'
 import { followRevision, WAIT_HELP, WAIT_OPTIONS } from './follow.ts'
 import { pack } from './pack.ts'
-import { givenSecrets, mergedSecrets } from './secrets.ts'
+import { givenSecrets, secretsChange } from './secrets.ts'
 
 const OPTIONS = {
   ...SOURCE_OPTIONS,
@@ -65,7 +65,7 @@ async function send(call: DeployCall): Promise<Deployed> {
   const unset = values['unset-secret'] ?? []
   const body = async (existing: Deployment | null): Promise<DeployBody> => ({
     ...(existing ? changeOf(values, existing, secrets.size + unset.length > 0) : await newOf(client, values, name)),
-    secrets: mergedSecrets(existing, secrets, unset),
+    secrets: secretsChange(existing, secrets, unset),
   })
   if (values.dir === undefined) return client.deploy({ name, body, idempotencyKey: values['idempotency-key'] })
   if (values['idempotency-key'] !== undefined)

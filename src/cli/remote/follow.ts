@@ -1,6 +1,7 @@
 /** Waits for a revision, tells its progress, and says how it ended: with the reason, and the last lines of the log that tells more. */
 import { type Client, type Deployment, type Revision, WaitTimeoutError } from '../../client/index.ts'
 import { type Call, type Outcome, type Result, seconds } from './call.ts'
+import { textOf } from './logs.ts'
 
 /** Of the commands that wait. */
 export const WAIT_OPTIONS = {
@@ -40,11 +41,11 @@ export async function followRevision(call: Waiting, deployment: Deployment, revi
 const REST_MS = 5_000
 
 /** Prints what the build prints. Best effort: the outcome does not depend on it. */
-function showBuild({ client, say }: Waiting, which: { deploymentId: string; revisionId: string }) {
+function showBuild({ client, say, colours }: Waiting, which: { deploymentId: string; revisionId: string }) {
   const stop = new AbortController()
   const shown = (async () => {
     const lines = client.followLogs({ ...which, type: 'build', signal: stop.signal })
-    for await (const { message } of lines) say(`  | ${message}`)
+    for await (const line of lines) say(`  | ${textOf(line, colours.err)}`)
   })().catch((error) => {
     if (!stop.signal.aborted) say(`The build's output can't be shown: ${error.message}`)
   })

@@ -12,7 +12,7 @@ export const showLogs = remoteCommand({
   --type T          build, or deploy: the roll-out and the running agent (deploy)
   --revision ID     of this revision alone
   --last N          so many of the newest lines, 1 to 1000 (100)
-With -f and --json each line is a JSON document of its own.`,
+With -f and --json each line is a JSON document of its own. A terminal shows the lines in their colours, but not with NO_COLOR.`,
   options: {
     follow: { type: 'boolean', short: 'f', default: false },
     type: { type: 'string', default: 'deploy' },
@@ -20,13 +20,14 @@ With -f and --json each line is a JSON document of its own.`,
     last: { type: 'string', default: '100' },
   },
   words: 1,
-  async work({ client, values, words, print }) {
+  async work({ client, values, words, print, colours }) {
     const { type, follow, revision: revisionId, json } = values
     if (type !== 'build' && type !== 'deploy') throw new UsageError('--type must be build or deploy.')
     const last = Number(values.last)
     if (!(Number.isInteger(last) && last >= 1 && last <= 1000)) throw new UsageError('--last must be 1 to 1000.')
     const deploymentId = (await client.find(words[0]!)).id
     const which = { deploymentId, revisionId, type, last } as const
+    const shown = (line: LogLine) => `${line.timestamp}  ${textOf(line, colours.out)}`
     if (!follow) {
       const logs = await newest(client, which)
       return { outcome: 'done', json: { logs }, text: logs.map(shown).join('\n') }
@@ -36,7 +37,9 @@ With -f and --json each line is a JSON document of its own.`,
   },
 })
 
-const shown = ({ timestamp, message }: LogLine) => `${timestamp}  ${message}`
+/** An older server knows nothing of colours. */
+export const textOf = ({ message, ansi }: LogLine, inColours: boolean): string =>
+  inColours ? (ansi ?? message) : message
 
 async function newest({ api }: Client, { deploymentId, revisionId, type, last }: LogOptions): Promise<LogLine[]> {
   const query = { type, last }

@@ -1,12 +1,9 @@
 /** The secrets that a deploy sends: their values come from the environment or a file, never from the command line, which others can see. */
 import { readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
-import type { Deployment } from '../../client/index.ts'
+import type { Deployment, SecretsChange } from '../../client/index.ts'
 import { UsageError } from '../terminal/command.ts'
 import type { Io } from './call.ts'
-
-/** What the server shows for a value that it keeps; sent back, it keeps it. */
-const KEPT = '••••••••'
 
 export interface SecretOptions {
   /** names, each also that of a variable of the environment */
@@ -37,18 +34,17 @@ function fileOf(file: string | undefined): Record<string, string> {
 }
 
 /**
- * The whole set to send, by name: what is given, and the others as they are. Undefined: nothing is said of secrets, and they stay. Throws
+ * What is sent of secrets: those that are given, and those that go; all others stay. Undefined: nothing is said of them. Throws
  * UsageError for one that can't be taken away.
  */
-export function mergedSecrets(
+export function secretsChange(
   existing: Deployment | null,
   given: Map<string, string>,
   unset: string[],
-): { name: string; value: string }[] | undefined {
-  if (given.size === 0 && unset.length === 0) return existing ? undefined : []
-  const all = new Map((existing?.secrets ?? []).map(({ name }) => [name, KEPT]))
+): SecretsChange | undefined {
+  const there = new Set(existing?.secrets.map(({ name }) => name))
   for (const name of unset)
-    if (!all.delete(name)) throw new UsageError(`--unset-secret ${name}: there is no such secret.`)
-  for (const [name, value] of given) all.set(name, value)
-  return [...all].map(([name, value]) => ({ name, value })).sort((a, b) => (a.name < b.name ? -1 : 1))
+    if (!there.has(name)) throw new UsageError(`--unset-secret ${name}: there is no such secret.`)
+  if (given.size === 0 && unset.length === 0) return undefined
+  return { set: [...given].map(([name, value]) => ({ name, value })), unset: unset.filter((name) => !given.has(name)) }
 }

@@ -7,9 +7,10 @@ import path from 'node:path'
 import { StepFailure } from '../output/failure.ts'
 import { Tail } from '../output/lines.ts'
 import { NO_SPACE, SAYS_NO_SPACE } from '../output/no-space.ts'
-import { checkGraphConfig } from './graph-config.ts'
-import { detectInstall } from './install.ts'
-import { findStartScript, type StartScript } from './package.ts'
+import type { BuildPlan, DockerfilePlan, NodePlan, PythonPlan } from './plan/build-plan.ts'
+import { describeStep, withoutPasswords } from './plan/describe-plan.ts'
+import type { SuppliedServers } from './plan/plan-build.ts'
+import { planSource } from './plan-source.ts'
 import { bringSource, type SourceRequest } from './source.ts'
 
 export interface BuildRequest extends SourceRequest {
@@ -18,43 +19,77 @@ export interface BuildRequest extends SourceRequest {
   env: Record<string, string>
   /** gives a folder with all that is in it to the account of the build */
   own: (folder: string) => Promise<void>
+  /** called with the plan before any of it is carried out */
+  onPlan: (plan: BuildPlan) => void
+  /** for graphs that bring no server */
+  servers: SuppliedServers
+  /** Makes what the steps of a plan run in. Throws StepFailure. */
+  prepare: (plan: NodePlan | PythonPlan) => Promise<Prepared>
+  /** makes an image of a tree that brings a Dockerfile; returns the artifact */
+  image: (plan: DockerfilePlan, tree: string) => Promise<string>
+}
+
+export interface Prepared {
+  /** what the commands have in their environment beside `env` */
+  env: Record<string, string>
+  /** the agent server that was supplied; null: none was asked for */
+  agentServer: string | null
 }
 
 /** What a start needs to know of an artifact; written by us next to its tree, where its own code can't reach. */
-export type ArtifactManifest = StartScript
+export interface ArtifactManifest {
+  /** where the script starts, relative to the root of the source */
+  folder: string
+  prestart: string | null
+  start: string
+  /** absent: one of a version that built only Node */
+  kind?: 'node' | 'python'
+  /** what serves it, for the runtime that supplied it; absent, as what is below: it serves itself */
+  agentServer?: string
+  graphConfig?: string
+  importable?: string[]
+}
 
-/** npm says first what is wrong, and then how it is used, at length; lines of nothing else are between them. */
-const NPM_ERROR = /^npm (error|ERR!) +\S/
+/** npm, pip and uv say first what is wrong, and then how they are used, at length; lines of nothing else are between them. */
+const SAYS_WHAT = /^(npm (error|ERR!) +\S|ERROR: |error: )/
 
-/** Throws StepFailure with what to do about it. */
-export async function buildSource(request: BuildRequest): Promise<void> {
+/** Returns the artifact of an image, if that is what was made; null: it is in the folder. Throws StepFailure with what to do about it. */
+export async function buildSource(request: BuildRequest): Promise<string | null> {
   const { revision, folder, run, log } = request
-  if (!revision.graphConfigPath) throw new StepFailure('CONFIG_INVALID', 'graph_config_path is needed for a build.')
   const tree = path.join(folder, 'tree')
   const hint = await bringSource(request, tree)
 
   // all that is read from the tree is read before any of its own code has run
-  const configFolder = checkGraphConfig(tree, revision.graphConfigPath, hint)
-  const manifest: ArtifactManifest = findStartScript(tree, configFolder)
-  const install = revision.installCommand
-    ? { folder: '.', command: ['sh', '-c', revision.installCommand] }
-    : detectInstall(tree, configFolder, request.has)
+  const plan = planSource(tree, revision, request.servers, hint, log)
+  request.onPlan(plan)
+  if (plan.kind === 'dockerfile') return request.image(plan, tree)
+  const { kind, start, install } = plan
+  const steps = install.map((step) => ({ ...step, command: withManager(step.command, request.has) }))
+  const { env, agentServer } = await request.prepare(plan)
+  const built = { ...request, env: { ...request.env, ...env } }
   await request.own(tree)
 
-  if (install) {
-    const shown = revision.installCommand ?? install.command.join(' ')
-    await execute(request, 'Install', shown, install.command, path.join(tree, install.folder))
-  }
-  if (revision.buildCommand)
+  for (const step of steps)
+    await execute(built, 'Install', withoutPasswords(describeStep(step)), step.command, path.join(tree, step.folder))
+  if (plan.kind === 'node' && plan.build)
     await execute(
-      request,
+      built,
       'Build',
-      revision.buildCommand,
-      ['sh', '-c', revision.buildCommand],
-      path.join(tree, configFolder),
+      plan.build.command,
+      ['sh', '-c', plan.build.command],
+      path.join(tree, plan.build.folder),
     )
 
+  const manifest: ArtifactManifest = {
+    kind,
+    folder: start.folder,
+    prestart: start.prestart,
+    start: start.command,
+    ...(agentServer ? { agentServer, graphConfig: plan.graphConfig } : {}),
+    ...(plan.kind === 'python' && agentServer ? { importable: plan.importable } : {}),
+  }
   await fs.promises.writeFile(path.join(folder, 'artifact.json'), JSON.stringify(manifest), { mode: 0o600 })
+  return null
 
   async function execute(
     of: BuildRequest,
@@ -64,7 +99,7 @@ export async function buildSource(request: BuildRequest): Promise<void> {
     cwd: string,
   ): Promise<void> {
     log(`$ ${shown}`)
-    const tail = new Tail(10, NPM_ERROR)
+    const tail = new Tail(10, SAYS_WHAT)
     const [program, ...args] = command
     let full = false
     const exit = await run({ command: program!, args, cwd, env: of.env }, (shown, line) => {
@@ -83,4 +118,20 @@ export async function buildSource(request: BuildRequest): Promise<void> {
       tail.under(`${what} command "${shown}" ${how}: the build log has its output.`),
     )
   }
+}
+
+/** The command, where its package manager is in PATH or can be brought. Throws StepFailure otherwise. */
+function withManager([program, ...args]: string[], has: (program: string) => boolean): string[] {
+  const manager = program!
+  if (manager === 'python' || manager === 'sh' || has(manager)) return [manager, ...args]
+  if (manager !== 'npm' && has('corepack')) return ['corepack', manager, ...args]
+  if (manager === 'uv')
+    throw new StepFailure(
+      'TOOL_MISSING',
+      'uv is not installed on this machine: install it where all accounts find it (/usr/local/bin), or take uv.lock away and pip installs.',
+    )
+  throw new StepFailure(
+    'TOOL_MISSING',
+    `${manager} is not installed on this machine: install it, or set install_command to one that brings its own.`,
+  )
 }

@@ -6,6 +6,16 @@ import { StepFailure } from '../output/failure.ts'
 import type { Git } from './git.ts'
 import type { Remote } from './repository.ts'
 
+/** What a commit says of itself, for people: the first line of its message, and the name of its author. Absent: git could not tell. */
+interface CommitSays {
+  message?: string
+  author?: string
+}
+export type OnCommit = (commit: string, says?: CommitSays) => void
+
+/** What is longer is cut, in characters. */
+const LONGEST = 1000
+
 const LOCAL_REF = 'refs/pilothouse/source'
 
 export interface Source {
@@ -25,14 +35,27 @@ export async function fetchSource(
   source: Source,
   folder: string,
   tree: string,
-  onCommit: (commit: string) => void,
+  onCommit: OnCommit,
 ): Promise<void> {
   fs.mkdirSync(folder, { mode: 0o700 })
   await git.run(['init', '--quiet', '--bare', '--template=', '--', folder])
   const commit = await fetchCommit(git, source)
-  onCommit(commit)
+  onCommit(commit, await wordsOf(git, commit))
   fs.mkdirSync(tree, { mode: 0o711 })
   await git.run([`--work-tree=${tree}`, 'checkout', '--quiet', '--force', '--detach', commit])
+}
+
+/** For people, so that it fails no build: what git can't tell is absent. */
+async function wordsOf(git: Git, commit: string): Promise<CommitSays> {
+  try {
+    const lines = (await git.run(['log', '-1', '--no-show-signature', '--format=a%an%nm%s', commit])).split('\n')
+    const after = (mark: string) => lines.find((line) => line.startsWith(mark))?.slice(1, 1 + LONGEST)
+    const [author, message] = [after('a'), after('m')]
+    return { ...(author ? { author } : {}), ...(message ? { message } : {}) }
+  } catch (error) {
+    if (!(error instanceof StepFailure)) throw error
+    return {}
+  }
 }
 
 async function fetchCommit(git: Git, { remote, ref, commit }: Source): Promise<string> {

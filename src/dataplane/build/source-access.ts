@@ -10,6 +10,11 @@ export interface Credentials {
   password: string
 }
 
+export interface ImageCredentials extends Credentials {
+  /** the registry is reached without TLS */
+  insecure?: boolean
+}
+
 /** Each rejects with a StepFailure for what people can mend. */
 export interface SourceAccess {
   /** Of a `gitprovider` deployment's repository; null: it is read without credentials. */
@@ -17,5 +22,5 @@ export interface SourceAccess {
   /** Of the revision's source tarball: exactly the one that was accepted. */
   tarball(revisionId: string, signal: AbortSignal): Promise<Readable>
   /** For pulling an image; null: it is pulled without credentials. */
-  imageCredentials(deploymentId: string, imageUri: string, signal: AbortSignal): Promise<Credentials | null>
+  imageCredentials(deploymentId: string, imageUri: string, signal: AbortSignal): Promise<ImageCredentials | null>
 }

@@ -5,7 +5,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import type { LogLevel, RevisionWork } from '../../domain/protocol/protocol.ts'
 import { StepFailure } from '../output/failure.ts'
-import { fetchSource } from './fetch.ts'
+import { fetchSource, type OnCommit } from './fetch.ts'
 import { createGit } from './git.ts'
 import { missingContent } from './missing-content.ts'
 import { allowedRemote, fullRef } from './repository.ts'
@@ -30,7 +30,7 @@ export interface SourceRequest {
   /** lines of our own; `level` is `info` unless named */
   log: (line: string, level?: LogLevel) => void
   /** called with the exact commit as soon as it is known; never called for a source that has no commits */
-  onCommit: (commit: string) => void
+  onCommit: OnCommit
   signal: AbortSignal
 }
 
@@ -51,9 +51,9 @@ async function checkOut(request: SourceRequest, tree: string): Promise<string> {
   const git = createGit({ remote, folder: repository, credentials, configFile, searchPath, ssh, run, log })
   try {
     const source = { remote, ref, commit: revision.repoCommitSha }
-    await fetchSource(git, source, repository, tree, (commit) => {
+    await fetchSource(git, source, repository, tree, (commit, said) => {
       log(`Commit ${commit}`)
-      onCommit(commit)
+      onCommit(commit, said)
     })
     for (const warning of await missingContent(git, tree)) log(warning, 'warning')
   } catch (error) {

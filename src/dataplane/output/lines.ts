@@ -1,17 +1,49 @@
 /**
- * Turns what a process prints into lines of text that are safe to store: whole characters, no colours, no
- * NUL (Postgres has none in text), and none longer than LONGEST.
+ * Turns what a process prints into lines of text that are safe to store: whole characters, no control characters (Postgres has
+ * no NUL in text), and none longer than LONGEST. Their colours are beside them.
  */
 import type { Readable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
-import type { Mask, Masked } from './mask.ts'
-import { clean } from './text.ts'
+import { MASK, type Mask, type Masked } from './mask.ts'
+import type { Span } from './mask-scan.ts'
+import { besideMasks, written } from './styles.ts'
+import { lastState, visible } from './text.ts'
 
 /** characters */
 export const LONGEST = 8192
 
-/** `shown`: with all values hidden, for people. `line`: as it was printed, for programs. */
-export type OnLine = (shown: Masked, line: string) => void
+/**
+ * `shown`: with all values hidden, for people. `line`: as it was printed, but for control characters, for programs. `styles`: the
+ * colours of `shown` (domain/protocol/line-styles.ts); null: it has none.
+ */
+export type OnLine = (shown: Masked, line: string, styles: string | null) => void
+
+export interface Shown {
+  text: Masked
+  line: string
+  styles: string | null
+}
+
+/** Of a stream, line after line. `isCut`: what comes before it was dropped, a hidden value may have begun there. */
+export function showing(mask: Mask): (raw: string, isCut?: boolean) => Shown {
+  const hide = mask.lines()
+  let style = ''
+  return (raw, isCut = false) => {
+    const { text: line, styles, after, isRest } = visible(raw, style)
+    if (!mask.hidesCodes) style = after
+    const coloured = styles !== null && !mask.hidesCodes
+    const [hidden, ended]: [Span[], Span[]] = [[], []]
+    const whole = hide(line, hidden)
+    const text = (isCut || isRest ? mask.cut(whole, ended) : whole).slice(0, LONGEST) as Masked
+    return {
+      text,
+      line: line.slice(0, LONGEST),
+      styles: coloured
+        ? written(besideMasks(besideMasks(styles, hidden, MASK.length), ended, MASK.length), text.length)
+        : null,
+    }
+  }
+}
 
 /**
  * Calls `onLine` for each line until the stream has ended, also for a last one without newline. Memory is bounded: the
@@ -21,16 +53,18 @@ export async function readLines(stream: Readable, mask: Mask, onLine: OnLine): P
   const decoder = new StringDecoder('utf8')
   let pending = ''
   let skipping = false
-  const hide = mask.lines()
-  const most = LONGEST + mask.longest
+  const show = showing(mask)
+  // with the codes of its colours
+  const most = 4 * (LONGEST + mask.longest)
   const emit = (raw: string) => {
-    const line = clean(raw)
-    onLine(hide(line).slice(0, LONGEST) as Masked, line.slice(0, LONGEST))
+    const { text, line, styles } = show(raw)
+    onLine(text, line, styles)
   }
   const take = (text: string) => {
     const parts = text.split('\n')
     for (const [index, part] of parts.entries()) {
       if (!skipping) pending += part
+      if (pending.length > most) pending = lastState(pending)
       if (pending.length > most) {
         emit(pending.slice(0, most))
         pending = ''

@@ -16,37 +16,47 @@ export interface Mask {
   /** Of text that is whole. */
   (text: string): Masked
   /** Of text that others may have cut: what is left of a value at its beginning or end is hidden, too, but for a few characters. */
-  cut(text: string): Masked
-  /** Of a stream, line after line: a value that goes on in the next lines is hidden in them, too. */
-  lines(): (line: string) => Masked
+  cut(text: string, hidden?: Span[]): Masked
+  /**
+   * Of a stream, line after line: a value that goes on in the next lines is hidden in them, too. What of the line each mask
+   * stands for is added to `hidden`.
+   */
+  lines(): (line: string, hidden?: Span[]) => Masked
   /** characters of the longest text that is hidden as one */
   longest: number
+  /** Codes for colours are a part of a value: whatever is printed, they are not to be shown. */
+  hidesCodes: boolean
 }
 
 /** A function that hides these values. Those with fewer than four characters are not hidden, see `unhidden`. */
 export function createMask(values: Iterable<string>): Mask {
   const forms = new Map<string, Form>()
-  for (const value of values) for (const form of formsOf(value)) forms.set(form.text, form)
+  let hidesCodes = false
+  for (const value of values) {
+    hidesCodes ||= value.includes('\u001b')
+    for (const form of formsOf(value)) forms.set(form.text, form)
+  }
   const scanner = new Scanner([...forms.values()])
   let longest = 0
   for (const { text, before, after } of forms.values()) longest = Math.max(longest, before + text.length + after)
-  const cut = (text: string) => {
+  const cut = (text: string, hidden?: Span[]) => {
     const { spans, open } = scanner.scan(text)
-    return hide(text, [...spans, ...begun(text, open), ...ended(text, forms.values())])
+    return hide(text, [...spans, ...begun(text, open), ...ended(text, forms.values())], hidden)
   }
   const lines = () => {
     let open: Open[] = []
-    return (line: string) => {
+    return (line: string, hidden?: Span[]) => {
       const found = scanner.scan(line)
       const { spans, still } = goOn(line, open)
       open = [...found.open, ...still]
-      return hide(line, [...found.spans, ...spans, ...begun(line, open)])
+      return hide(line, [...found.spans, ...spans, ...begun(line, open)], hidden)
     }
   }
   return Object.assign((text: string) => hide(text, scanner.scan(text).spans), {
     cut,
     lines,
     longest,
+    hidesCodes,
   })
 }
 
@@ -101,14 +111,17 @@ function goOn(line: string, before: readonly Open[]): { spans: Span[]; still: Op
   return { spans, still }
 }
 
-function hide(text: string, spans: readonly Span[]): Masked {
+function hide(text: string, spans: readonly Span[], hidden?: Span[]): Masked {
   if (spans.length === 0) return text as Masked
   let shown = ''
   let end = 0
   for (const [from, to] of [...spans].sort(([a], [b]) => a - b)) {
     const start = Math.max(0, from)
     // one that begins in what is hidden already makes that longer
-    if (to > start && start >= end) shown += text.slice(end, start) + MASK
+    if (to > start && start >= end) {
+      shown += text.slice(end, start) + MASK
+      hidden?.push([start, to])
+    } else if (hidden && to > end) hidden.at(-1)![1] = to
     end = Math.max(end, to)
   }
   return (shown + text.slice(end)) as Masked

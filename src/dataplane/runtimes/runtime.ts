@@ -2,14 +2,27 @@
  * What the worker asks of a runtime, the place where deployments live: this machine (process/) or a cluster (kubernetes/).
  * Every call is idempotent and may follow a crash at any point.
  */
-import type { Claim, Health, LogLevel, LogType, Progress, Run, Step } from '../../domain/protocol/protocol.ts'
+
+import type {
+  BuildPlanReport,
+  Claim,
+  Health,
+  LogLevel,
+  LogType,
+  Progress,
+  Run,
+  Step,
+} from '../../domain/protocol/protocol.ts'
 
 /** Where lines for people go: the build or deploy log of one attempt of a revision. Never blocks, never throws. */
 export interface RevisionLog {
   /** a line of our own, which is kept */
   write(type: LogType, message: string, level?: LogLevel): void
-  /** a line that a process has printed; of very many in a short time some are left out, and it is said how many */
-  print(type: LogType, message: string, level?: LogLevel): void
+  /**
+   * a line that a process has printed; of very many in a short time some are left out, and it is said how many. `styles`: its
+   * colours (domain/protocol/line-styles.ts)
+   */
+  print(type: LogType, message: string, styles?: string | null): void
 }
 
 /**
@@ -17,6 +30,15 @@ export interface RevisionLog {
  * next heartbeat. Cheap, never throws; without effect once the step is over.
  */
 export type OnProgress = (progress: Progress | null) => void
+
+/**
+ * Called with the exact commit of a build, 40 or 64 hex digits; `says`: the first line of its message, and the name of its author.
+ * What of them nobody can tell is absent.
+ */
+export type OnCommit = (commit: string, says?: { message?: string; author?: string }) => void
+
+/** Called with what a build does, as soon as its source says so. */
+export type OnPlan = (plan: BuildPlanReport) => void
 
 /** A claim with its lease, as the worker hands it to the runtime. */
 export interface LeasedClaim extends Claim {
@@ -61,16 +83,16 @@ export interface Candidate {
 export interface Runtime {
   provision(claim: LeasedClaim, step: TimedStep, signal: AbortSignal, onProgress?: OnProgress): Promise<void>
   /**
-   * `onCommit` gets the exact commit, 40 or 64 hex digits, as soon as it is known and whatever becomes of the build;
-   * a source without commits has none.
+   * `onCommit` and `onPlan` are called as soon as that is known and whatever becomes of the build; a source without commits has none.
    */
   build(
     claim: LeasedClaim,
     step: RevisionStep,
     log: RevisionLog,
     signal: AbortSignal,
-    onCommit?: (commit: string) => void,
+    onCommit?: OnCommit,
     onProgress?: OnProgress,
+    onPlan?: OnPlan,
   ): Promise<Built>
   deploy(
     claim: LeasedClaim,

@@ -83,7 +83,7 @@ export class Backlog {
   #keep(line: Line): void {
     this.#middle.push(line)
     this.#own.lines++
-    this.#own.characters += line.message.length
+    this.#own.characters += sizeOf(line)
     while (this.#own.lines > OWN.lines || this.#own.characters > OWN.characters) this.#giveUpOne()
   }
 
@@ -92,7 +92,7 @@ export class Backlog {
     const at = this.#middle.findIndex((kept) => !('lines' in kept))
     const line = this.#middle[at] as Line
     this.#own.lines--
-    this.#own.characters -= line.message.length
+    this.#own.characters -= sizeOf(line)
     const after = this.#middle.findIndex((kept, i) => i > at && !('lines' in kept))
     const around = this.#middle.splice(0, after < 0 ? this.#middle.length : after)
     const gaps: Gap[] = []
@@ -124,12 +124,15 @@ function markOf({ lines, last }: Gap): Line {
     ...last,
     level: 'warning',
     message: lines === 1 ? '… 1 line was left out' : `… ${lines} lines were left out`,
+    styles: undefined,
   }
 }
 
 function isOfSameLog(a: Line, b: Line): boolean {
   return a.revisionId === b.revisionId && a.attempt === b.attempt && a.type === b.type
 }
+
+const sizeOf = ({ message, styles }: Line) => message.length + (styles?.length ?? 0)
 
 /** Lines in their order, and their size together. */
 class Part {
@@ -145,13 +148,13 @@ class Part {
   }
 
   push(line: Line, own: boolean): void {
-    this.#characters += line.message.length
+    this.#characters += sizeOf(line)
     this.lines.push({ line, own })
   }
 
   shift(): { line: Line; own: boolean } {
     const oldest = this.lines.shift()!
-    this.#characters -= oldest.line.message.length
+    this.#characters -= sizeOf(oldest.line)
     return oldest
   }
 }

@@ -63,6 +63,7 @@ export class ClaimRunner {
   /** a hand-over is under way: what runs is about to change by our own doing */
   #handingOver = false
   #pruning: Promise<void> = Promise.resolve()
+  #pruneWaits = false
   #finish!: () => void
 
   constructor(options: ClaimRunnerOptions) {
@@ -300,9 +301,14 @@ export class ClaimRunner {
   }
 
   #prune(): void {
-    const { keepArtifacts } = this.#assignment
+    // one that waits will do: steps wait for all of them, and where nothing answers each takes its time
+    if (this.#pruneWaits) return
+    this.#pruneWaits = true
     this.#pruning = this.#pruning
-      .then(() => this.#options.runtime.prune(this.claim.deployment.id, keepArtifacts))
+      .then(() => {
+        this.#pruneWaits = false
+        return this.#options.runtime.prune(this.claim.deployment.id, this.#assignment.keepArtifacts)
+      })
       .catch((error) => this.#log.warn({ err: error }, 'Old artifacts could not be removed'))
   }
 }

@@ -3,7 +3,7 @@
  * plane that is away costs lines, never the agent that prints them.
  */
 import { ClaimLostError } from '../../domain/core/errors.ts'
-import type { ControlPlane } from '../../domain/protocol/protocol.ts'
+import type { ControlPlane, LogEntry } from '../../domain/protocol/protocol.ts'
 import { within } from '../../platform/async/time-limit.ts'
 import { storable } from '../output/text.ts'
 import type { RevisionLog } from '../runtimes/runtime.ts'
@@ -32,15 +32,17 @@ export class LogSink {
   /** The log of one attempt of a revision. */
   of(revision: { id: string; attempt: number }): RevisionLog {
     const { id: revisionId, attempt } = revision
-    const add = (own: boolean): RevisionLog['write'] => {
-      return (type, message, level = 'info') => {
-        if (this.#closed) return
-        this.#pending.add({ revisionId, attempt, type, level, message: storable(message), time: new Date() }, own)
-        if (this.#pending.length >= BATCH && !this.#failed) this.#send()
-        else this.#timer ??= setTimeout(() => this.#send(), FLUSH_MS)
-      }
+    const add = (line: Omit<LogEntry, 'time'>, own: boolean) => {
+      if (this.#closed) return
+      const message = storable(line.message)
+      this.#pending.add({ ...line, revisionId, attempt, message, time: new Date() }, own)
+      if (this.#pending.length >= BATCH && !this.#failed) this.#send()
+      else this.#timer ??= setTimeout(() => this.#send(), FLUSH_MS)
     }
-    return { write: add(true), print: add(false) }
+    return {
+      write: (type, message, level = 'info') => add({ type, level, message }, true),
+      print: (type, message, styles) => add({ type, level: 'info', message, styles: styles ?? undefined }, false),
+    }
   }
 
   /** Resolves when what was written until now has been sent, at the latest after `ms`. */
@@ -73,7 +75,7 @@ export class LogSink {
       const batch = this.#pending.next(BATCH)
       const { revisionId, attempt } = batch[0]!
       try {
-        const entries = batch.map(({ type, level, message, time }) => ({ type, level, message, time }))
+        const entries = batch.map(({ revisionId: _, attempt: __, ...entry }) => entry)
         await this.#claim.call((claim) => this.#controlPlane.logs({ ...claim, revisionId, attempt, entries }))
       } catch (error) {
         if (error instanceof ClaimLostError) return this.close()

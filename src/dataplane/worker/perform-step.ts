@@ -6,7 +6,16 @@ import type { CompleteRequest } from '../../domain/protocol/protocol.ts'
 import { backoff, retry, sleep } from '../../platform/async/retry.ts'
 import { StepFailure } from '../output/failure.ts'
 import { isNoSpace, noSpace } from '../output/no-space.ts'
-import type { LeasedClaim, OnProgress, RevisionLog, RevisionStep, Runtime, TimedStep } from '../runtimes/runtime.ts'
+import type {
+  LeasedClaim,
+  OnCommit,
+  OnPlan,
+  OnProgress,
+  RevisionLog,
+  RevisionStep,
+  Runtime,
+  TimedStep,
+} from '../runtimes/runtime.ts'
 
 export type StepResult = Omit<CompleteRequest, 'claimId' | 'token' | 'stepId'>
 
@@ -44,14 +53,14 @@ const LONGEST_PAUSE_MS = 8000
 /** Resolves when the step is over and reported. Never throws. */
 export async function performStep(work: Work): Promise<void> {
   const { signal, step, logger } = work
-  // a BUILD that has found its commit says so however it ends: the revision is made of it from then on
-  const found: Pick<StepResult, 'repoCommitSha'> = {}
+  // a BUILD that has found its commit, and what it is to do, says so however it ends: the revision is made of it from then on
+  const found: Pick<StepResult, 'repoCommitSha' | 'commitMessage' | 'commitAuthor' | 'buildPlan'> = {}
   const report = (result: StepResult) => work.report({ ...result, ...found })
-  const onCommit = (commit: string) => {
-    found.repoCommitSha = commit
+  const onCommit: OnCommit = (commit, { message, author } = {}) => {
+    Object.assign(found, { repoCommitSha: commit, commitMessage: message, commitAuthor: author })
   }
   try {
-    await perform({ ...work, report }, onCommit)
+    await perform({ ...work, report }, onCommit, (buildPlan) => Object.assign(found, { buildPlan }))
   } catch (thrown) {
     const error = isNoSpace(thrown) ? noSpace() : thrown
     if (signal.aborted) {
@@ -90,7 +99,7 @@ async function giveBack({ step, log, signal, report, onProgress }: Work, message
   await report({ outcome: 'stopped', tries: step.tries, reason: 'INTERNAL', message })
 }
 
-async function perform(work: Work, onCommit: (commit: string) => void): Promise<void> {
+async function perform(work: Work, onCommit: OnCommit, onPlan: OnPlan): Promise<void> {
   const { runtime, claim, step, log, signal, report, onProgress, onHandOver } = work
   switch (step.kind) {
     case 'PROVISION':
@@ -102,7 +111,7 @@ async function perform(work: Work, onCommit: (commit: string) => void): Promise<
       await report({ outcome: 'succeeded' })
       return
     case 'BUILD': {
-      const { artifact } = await runtime.build(claim, ofRevision(step), log!, signal, onCommit, onProgress)
+      const { artifact } = await runtime.build(claim, ofRevision(step), log!, signal, onCommit, onProgress, onPlan)
       signal.throwIfAborted()
       await report({ outcome: 'succeeded', artifact })
       return

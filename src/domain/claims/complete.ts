@@ -4,12 +4,13 @@
  * a build.
  */
 import type { Step } from '../../generated/prisma/client.ts'
-import type { Core, Tx } from '../context/context.ts'
+import type { Core, RequestContext, Tx } from '../context/context.ts'
 import { rejectIfAny, type Violation } from '../core/errors.ts'
 import { violation } from '../core/parse.ts'
 import { holderOf } from '../model/event-actor.ts'
 import { asReported } from '../model/explanation.ts'
 import { FAILED_STEP } from '../model/reasons.ts'
+import { commitWords } from '../model/revision-source.ts'
 import type { Assignment, CompleteAnswer, CompleteRequest } from '../protocol/protocol.ts'
 import { type Action, fail, isExhausted, late, type State, succeed } from '../rollouts/plan.ts'
 import { look, settle } from '../rollouts/reconcile.ts'
@@ -19,14 +20,18 @@ import type { LockedDeployment } from '../rows/locks.ts'
 import { keepArtifact, loseArtifact, pruneArtifacts } from './artifacts.ts'
 import { assign } from './assignment.ts'
 import { alone, answerOf, type HeldWork, together } from './for-held.ts'
-import type { Held } from './held.ts'
+import { type Held, knownOf } from './held.ts'
 import { withTriesBack } from './liveness.ts'
 
 /**
  * Throws ClaimLostError, and ValidationError for what this kind of step has to bring. Said twice (a lost answer), the second is
  * answered like the first. What comes while others of the same scope are being recorded is recorded together.
  */
-export function complete(core: Core, scope: Scope, request: CompleteRequest): Promise<CompleteAnswer> {
+export function complete(
+  core: Core & Pick<RequestContext, 'yieldTurn'>,
+  scope: Scope,
+  request: CompleteRequest,
+): Promise<CompleteAnswer> {
   const work = recording(core)
   const record = async () => {
     // whoever has to wait for somebody else does so without the others
@@ -34,6 +39,8 @@ export function complete(core: Core, scope: Scope, request: CompleteRequest): Pr
       `complete ${scope.listenerId}`,
       request,
       (requests: readonly CompleteRequest[]) => together(core, scope, requests, work),
+      // else no more would share a transaction than may be worked on of one key
+      core.yieldTurn,
     )
     return answerOf(shared ?? (await alone(core, scope, request, work)))
   }
@@ -70,7 +77,10 @@ async function report(core: Core, tx: Tx, held: Held, request: CompleteRequest):
   const current = request.tries === undefined || request.tries === step?.tries
   const working = locked.busyStepId === request.stepId && current
   const deployment = working ? noLongerBusy(tx, locked) : locked
-  if (working) pinCommit(tx, held, request)
+  if (working) {
+    pinCommit(tx, held, request)
+    notePlan(tx, held, request)
+  }
   if (step?.finishedAt) return { recorded: step.finishedBy === BigInt(request.token), deployment }
   return step && working ? record(core, tx, held, deployment, step, request) : { recorded: false, deployment }
 }
@@ -79,9 +89,21 @@ async function report(core: Core, tx: Tx, held: Held, request: CompleteRequest):
  * The commit of a build is kept however that ended, also when its outcome does not count: a revision pins what it is made
  * of, and so do those that have taken its source over. Once it has one it keeps it.
  */
-function pinCommit(tx: Tx, { asked, siblings }: Held, { repoCommitSha }: CompleteRequest): void {
+function pinCommit(tx: Tx, held: Held, { repoCommitSha, commitMessage, commitAuthor }: CompleteRequest): void {
+  const { asked, siblings, speechless, deployment } = held
   if (asked?.kind !== 'BUILD' || !repoCommitSha) return
-  for (const id of siblings) tx.unit.update('revision', id, { repoCommitSha })
+  const words = commitWords(commitMessage, commitAuthor)
+  const pinned = knownOf(tx, deployment).revisions.find(({ id }) => id === asked.revisionId)?.repoCommitSha
+  for (const id of siblings) tx.unit.update('revision', id, { repoCommitSha, ...words })
+  // of the commit that was built, and of no other that a holder might name
+  if (pinned === repoCommitSha && words.commitMessage)
+    for (const id of speechless) tx.unit.update('revision', id, { ...words })
+}
+
+/** What a build does is told of all that are made of the same, however it ended. */
+function notePlan(tx: Tx, { asked, siblings }: Held, { buildPlan }: CompleteRequest): void {
+  if (asked?.kind !== 'BUILD' || !buildPlan) return
+  for (const id of siblings) tx.unit.update('revision', id, { buildPlan })
 }
 
 /** What has to be checked of a report once its step is known. */

@@ -65,7 +65,7 @@ export async function claimForListener(ctx: RequestContext, raw: RawInput): Prom
   if (claims.length === 0) return claims
   const takeBack = () => giveBack(ctx, scope, claims)
   // an answer that does not get there is one that nobody acts on
-  ctx.signal?.addEventListener('abort', () => void takeBack(), { once: true })
+  ctx.client?.gone.addEventListener('abort', () => void takeBack(), { once: true })
   await refuseRevoked(ctx).catch(async (error) => {
     await takeBack()
     throw error

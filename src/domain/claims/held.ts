@@ -31,6 +31,8 @@ export interface Held {
    * `artifactLost` was said: those that have the same artifact.
    */
   siblings: readonly string[]
+  /** If it is a build: the revisions pinned to its commit of which nobody has told what that says: it was known before */
+  speechless: readonly string[]
   /** in clear, by the id of their set: of the open revisions and the active one; none where they were not asked for */
   secrets: ReadonlyMap<string, Secret[]>
   artifacts: readonly Artifact[]
@@ -55,6 +57,7 @@ interface Row {
   sets: Json[] | null
   asked: Json | null
   siblings: string[] | null
+  speechless: string[] | null
   artifacts: { artifact: string; at: string | null; ended: boolean; ids: string[] | null }[] | null
   listener: { id: string; computeId: string; lastSeenAt: string | null; createdAt: string } | null
   begunAt: Date
@@ -66,15 +69,15 @@ export const KEPT_BESIDE = 4
 
 /**
  * $1: deployments · $2: for each the step that is asked for, or null · $3: whether its artifact is lost. Open steps are
- * locked: tries are given back under their locks alone (liveness.ts).
+ * locked: tries are given back under their locks alone (liveness.ts). How many they are is not to be seen (core/unseen.ts).
  */
 const READ = {
   name: 'what is held',
   text: `
     WITH asked AS (
-      SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::boolean[]) AS a (id, step_id, artifact_lost)
+      SELECT * FROM unnest((SELECT $1::uuid[]), (SELECT $2::uuid[]), (SELECT $3::boolean[])) AS a (id, step_id, artifact_lost)
     ), open_steps AS MATERIALIZED (
-      SELECT s.* FROM steps s WHERE s.deployment_id = ANY ($1::uuid[]) AND s.finished_at IS NULL ORDER BY s.id ${toChange('s').sql}
+      SELECT s.* FROM steps s WHERE s.deployment_id = ANY ((SELECT $1::uuid[])::uuid[]) AND s.finished_at IS NULL ORDER BY s.id ${toChange('s').sql}
     )
     SELECT d.id, v.revisions, x.sets, w.steps, row_to_json(t) AS asked,
       CASE WHEN t.kind = 'BUILD' OR asked.artifact_lost THEN ARRAY(
@@ -83,6 +86,10 @@ const READ = {
           THEN r.repo_commit_sha IS NULL AND (r.id = b.id OR r.based_on_id = coalesce(b.based_on_id, b.id))
           ELSE r.artifact = b.artifact END
       ) END AS siblings,
+      CASE WHEN t.kind = 'BUILD' THEN ARRAY(
+        SELECT r.id FROM revisions b JOIN revisions r ON r.deployment_id = b.deployment_id AND r.repo_commit_sha = b.repo_commit_sha
+        WHERE b.id = t.revision_id AND r.commit_message IS NULL
+      ) END AS speechless,
       (SELECT json_agg(json_build_object('artifact', a.artifact, 'at', a.at, 'ended', a.ended,
                 'ids', CASE WHEN a.nth > ${KEPT_BESIDE} OR a.at IS NULL THEN (
                   SELECT json_agg(r.id) FROM revisions r WHERE r.deployment_id = d.id AND r.artifact = a.artifact AND NOT ${IS_OPEN}) END))
@@ -156,6 +163,7 @@ function reading(tx: Tx, keyring: KeyRing | null, deployment: LockedDeployment, 
         deployment,
         asked: row.asked && fromJson('step', row.asked),
         siblings: row.siblings ?? [],
+        speechless: row.speechless ?? [],
         secrets: keyring ? opened(keyring, row.sets ?? []) : new Map(),
         artifacts: (row.artifacts ?? []).map(({ artifact: name, at, ended, ids }) => ({
           name,

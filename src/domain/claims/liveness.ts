@@ -4,10 +4,10 @@
  * tries. The deadline still bounds the step (docs/protocol.md).
  */
 import { Prisma } from '../../generated/prisma/client.ts'
-import type { Core } from '../context/context.ts'
+import type { Core, Tx } from '../context/context.ts'
 import { ClaimLostError } from '../core/errors.ts'
 import { type HeldClaim, LEASE_HOLDS, ofScope, type Scope } from '../rows/lease.ts'
-import { toChange, toChangeOrSkip } from '../rows/locks.ts'
+import { type LockedDeployment, toChange, toChangeOrSkip } from '../rows/locks.ts'
 
 /** Does what a holder asks with its claim; where that is refused because the claim is lost, its try is given back. */
 export async function withTriesBack<T>(core: Core, scope: Scope, claim: HeldClaim, work: () => Promise<T>): Promise<T> {
@@ -37,14 +37,17 @@ export async function giveTriesBack(core: Core, scope: Scope, claimIds: readonly
     FROM back WHERE s.id = back.id`
 }
 
-/** A part of a WITH clause: of the deployments in `free`, whose leases ran out, those that their last holder leases anew. */
-export function triesOfReturning(holder: string): Prisma.Sql {
-  return Prisma.sql`
-    back AS (
-      UPDATE steps s SET tries_given_back = s.tries_given_back + 1, taken_by = array_remove(s.taken_by, free.claim_id)
-      FROM free
-      WHERE s.deployment_id = free.id AND s.finished_at IS NULL AND free.lease_holder = ${holder} AND free.claim_id = ANY (s.taken_by)
-    )`
+/** A deployment whose lease ran out, as it was read, is leased anew: the try of a holder that comes back does not count. */
+export function triesOfReturning(tx: Tx, { id, claimId, leaseHolder }: LockedDeployment, holder: string): void {
+  if (claimId === null || leaseHolder !== holder) return
+  const step = tx.unit.known.get(id)?.steps.find(({ finishedAt }) => finishedAt === null)
+  // of a step that an older server has opened the list is null
+  const takenBy = (step?.takenBy as string[] | null | undefined) ?? []
+  if (!step || !takenBy.includes(claimId)) return
+  tx.unit.update('step', step.id, {
+    triesGivenBack: step.triesGivenBack + 1,
+    takenBy: takenBy.filter((one) => one !== claimId),
+  })
 }
 
 /**

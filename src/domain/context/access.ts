@@ -7,9 +7,9 @@ import type { Role } from '../../generated/prisma/enums.ts'
 import { ForbiddenError, NotFoundError } from '../core/errors.ts'
 import type { ActorKind, EventActor } from '../model/event-actor.ts'
 
-/** Who calls. `subject`: the JWT's `sub` or the key's id; `created_by` and the owners of tokens are subjects. */
+/** Who calls. `subject`: the JWT's `sub` or the key's id, for the command line the word; `created_by` and the owners of tokens are subjects. */
 export interface Actor {
-  kind: 'api_key' | 'person'
+  kind: 'api_key' | 'person' | 'command_line'
   subject: string
   /** of the key, for people; a person's is the subject */
   name: string
@@ -23,7 +23,13 @@ export interface Actor {
   agentId: string | null
   /** may read the values of secrets */
   secretsRead: boolean
+  /** over a session, not by the key or the JWT itself: what the dashboard is shown stands on screens */
+  viaSession?: boolean
 }
+
+/** Whether answers show this caller the values of secrets. Over a session they never do. */
+export const seesValues = ({ secretsRead, viaSession }: Pick<Actor, 'secretsRead' | 'viaSession'>): boolean =>
+  secretsRead && !viaSession
 
 /** Whoever acts, as events name them. */
 export function actorOf({
@@ -35,6 +41,8 @@ export function actorOf({
   subject: string | null
   name: string | null
 }): EventActor {
+  // as events name it that it does itself
+  if (kind === 'command_line') return { kind, id: null, name: null }
   return { kind, id: subject, name }
 }
 
@@ -57,6 +65,12 @@ export function requireRole(ctx: Caller, role: (typeof RANKED_ROLES)[number]): v
   if (rankOf(ctx.actor.role) < rankOf(role)) {
     throw new ForbiddenError(`This needs the role ${role}; the credential has the role ${ctx.actor.role}.`)
   }
+}
+
+/** Throws ForbiddenError unless the caller may read the values of secrets. */
+export function requireSecretsRead(ctx: Caller): void {
+  if (!ctx.actor.secretsRead)
+    throw new ForbiddenError('This needs the permission secrets:read, which admins have and keys can be given.')
 }
 
 /**

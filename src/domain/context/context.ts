@@ -13,11 +13,12 @@ import { databaseFailure } from '../core/database-failure.ts'
 import { DomainError } from '../core/errors.ts'
 import type { KeyRing } from '../core/keyring.ts'
 import type { Query } from '../core/statement.ts'
-import { appendEvents, type NewEvent, type TransactionIdentity } from '../outbox/append.ts'
+import { appendEvents, EVENT_CHANNEL, type NewEvent, type TransactionIdentity } from '../outbox/append.ts'
 import { wasWritten } from '../outbox/commit-outcome.ts'
 import { type AppendedEvent, logEvents } from '../outbox/event-lines.ts'
 import type { EndedStep, Observer } from '../outbox/observer.ts'
 import type { GitProvider } from '../ports/git-provider.ts'
+import type { Login } from '../ports/login.ts'
 import type { OAuthClient } from '../ports/oauth-client.ts'
 import type { Registry } from '../ports/registry.ts'
 import type { TarballStorage } from '../ports/tarball-storage.ts'
@@ -48,6 +49,12 @@ interface Connection {
 /** Commits when `work` has ended, rolls back when it throws. */
 type Transact = <T>(work: (connection: Connection) => Promise<T>) => Promise<T>
 
+/** A budget of each caller: `burst` at once, and as many a minute. */
+export interface Reveals {
+  /** `retryAfter`: seconds until the next is admitted */
+  take(caller: string): { admitted: boolean; burst: number; retryAfter: number }
+}
+
 /** Settings that domain rules depend on. */
 export interface DomainSettings {
   /** which sources are offered: `cloud` → gitprovider, `self_hosted` → external_container */
@@ -60,6 +67,8 @@ export interface DomainSettings {
   gitDirectory: string
   /** addresses for uploads that a deployment may have at once, neither used nor expired */
   uploadsPerDeployment: number
+  /** how long a session lasts at most */
+  sessionHours: number
   /** how long is kept what nobody needs for the work: lines of logs and events, in days; lines of each log of a revision */
   retention: { logDays: number; linesPerRevision: number; eventDays: number }
 }
@@ -71,6 +80,8 @@ export interface Core {
   query: Query
   /** for transaction() alone */
   transact: Transact
+  /** wakes who listens, on any server, to what was committed: `channel payload`. A hint, which may get lost */
+  wake(notices: Iterable<string>): void
   /** renews leases: on connections of their own, which nothing else may use */
   renew<Row>(statement: Prisma.Sql): Promise<Row[]>
   /** does together what may share a transaction; absent: each by itself */
@@ -92,6 +103,8 @@ export interface Core {
   gitProvider: GitProvider | null
   /** speaks to OAuth providers and MCP servers */
   oauth: OAuthClient
+  /** the organization's own; null: there is none */
+  login: Login | null
   /** calls at OAuth providers that must not be broken off, by what they concern */
   inFlight: InFlight
   tarballs: TarballStorage
@@ -103,6 +116,8 @@ export interface Core {
   credentials?: CredentialWatch
   /** limits streams and long polls; absent: no limit */
   slots?: SlotPools
+  /** limits how many secrets one caller may have revealed; absent: no limit */
+  reveals?: Reveals
   /** called with what this process does, for metrics */
   observer?: Observer
   /** what this server hears of changes; without it no call waits for them */
@@ -131,8 +146,8 @@ export interface RequestContext extends Core {
   idempotency?: Idempotency
   /** of the write that is being done under it (once.ts) */
   guard?: Guard
-  /** aborts when the client is gone before it had its answer; absent: unknown */
-  signal?: AbortSignal
+  /** who asks: `gone` aborts when it has left before it had its answer; absent: unknown */
+  client?: { readonly gone: AbortSignal }
   /** Says that from now on the call only waits, so that the next call of its key may be worked on. */
   yieldTurn?: () => void
 }
@@ -151,7 +166,7 @@ export interface Tx {
   emit(event: NewEvent | (() => NewEvent | null)): void
   /** A step was closed: for whoever counts them. */
   ended(step: EndedStep): void
-  /** holders of this scope (a listener's id, or null: the built-in worker) who wait are notified at the commit */
+  /** holders of this scope (a listener's id, or null: the built-in worker) who wait are woken after the commit */
   wakeWorkers(listenerId: string | null): void
   /** something shows in a deployment, or in this revision of it; needless where an event of the transaction tells of it */
   hint(deploymentId: string, revisionId?: string): void
@@ -193,6 +208,8 @@ const AGAIN: RetryOptions = {
 
 async function attempt<T>(core: Core, work: (tx: Tx) => Promise<T>, guard?: Guard): Promise<T> {
   let done: { result: T; appended: (AppendedEvent & TransactionIdentity)[]; ended: EndedStep[] } | null = null
+  /** channels with their payloads, for after the commit */
+  const wakes = new Set<string>()
   const open = async (connection: Connection) => {
     const unit = new Unit(connection.write)
     const query: Query = async (statement, values) => {
@@ -206,8 +223,6 @@ async function attempt<T>(core: Core, work: (tx: Tx) => Promise<T>, guard?: Guar
     })
     const said: (NewEvent | (() => NewEvent | null))[] = []
     const ended: EndedStep[] = []
-    /** channel and payload */
-    const notices = new Set<string>()
     const hints: { deploymentId: string; revisionId: string | undefined }[] = []
     await guard?.open(query)
     const result = await work({
@@ -217,18 +232,22 @@ async function attempt<T>(core: Core, work: (tx: Tx) => Promise<T>, guard?: Guar
       now: core.clock,
       emit: (event) => said.push(event),
       ended: (step) => ended.push(step),
-      wakeWorkers: (listenerId) => notices.add(`${WORK_CHANNEL} ${listenerId ?? ''}`),
+      wakeWorkers: (listenerId) => wakes.add(`${WORK_CHANNEL} ${listenerId ?? ''}`),
       hint: (deploymentId, revisionId) => hints.push({ deploymentId, revisionId }),
     })
     await unit.flush()
     const events = said.flatMap((event) => (typeof event === 'function' ? (event() ?? []) : event))
+    const untold = new Set<string>()
     for (const { deploymentId, revisionId } of hints) {
       const isTold = (event: NewEvent) =>
         event.deploymentId === deploymentId && (revisionId === undefined || event.revisionId === revisionId)
-      if (!events.some(isTold)) notices.add(`${CHANGE_CHANNEL} ${deploymentId}`)
+      if (!events.some(isTold)) untold.add(deploymentId)
     }
     await guard?.close(connection.write)
-    done = { result, appended: await appendEvents(connection.write, events, [...notices]), ended }
+    for (const { workspaceId } of events) wakes.add(`${EVENT_CHANNEL} ${workspaceId}`)
+    // nobody looks for these by himself: they are notified with the commit
+    const notices = [...untold].map((id) => `${CHANGE_CHANNEL} ${id}`)
+    done = { result, appended: await appendEvents(connection.write, events, notices), ended }
     return done
   }
   const { result, appended, ended } = await core.transact(open).catch(async (error) => {
@@ -236,6 +255,7 @@ async function attempt<T>(core: Core, work: (tx: Tx) => Promise<T>, guard?: Guar
       return done
     throw error
   })
+  core.wake(wakes)
   guard?.committed()
   logEvents(core.log, appended)
   core.observer?.appended(appended)

@@ -2,8 +2,11 @@
 import type { UnauthenticatedError } from '../core/errors.ts'
 import type { Actor } from './access.ts'
 
-/** An API key, whose id is the actor's subject; or a JWT, which ends by itself. */
-export type Credential = { kind: 'key' } | { kind: 'jwt'; endsAt: Date }
+/** An API key, whose id is the actor's subject; a JWT, which ends by itself; or a session, which ends with its key, too, if it came from one. */
+export type Credential =
+  | { kind: 'key' }
+  | { kind: 'jwt'; endsAt: Date }
+  | { kind: 'session'; sessionId: string; keyId: string | null }
 
 /** The part of a RequestContext that is watched. */
 export interface Caller {

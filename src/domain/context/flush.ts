@@ -127,10 +127,11 @@ function clauseOf(part: Part, hasProject: boolean, parts: readonly Part[], answe
       SELECT ${from.join(', ')} FROM ${one ? 'jsonb_populate_record' : 'jsonb_populate_recordset'}(NULL::${name}, $${first}::jsonb) AS n${after} ${returning(name)}`
   }
   const document = one ? `$${first}::jsonb` : 'c.doc'
+  // how many they are is not to be seen (core/unseen.ts): it would be planned for their number each time
   const rows = one
     ? `WHERE t.id = $${first + 1}::uuid`
     : `FROM jsonb_array_elements($${first}::jsonb) AS c (doc)
-    WHERE t.id = (c.doc ->> 'id')::uuid AND t.id = ANY ($${first + 1}::uuid[])`
+    WHERE t.id = (c.doc ->> 'id')::uuid AND t.id = ANY ((SELECT $${first + 1}::uuid[])::uuid[])`
   const guard =
     table === 'revision' ? ` AND (${document} ->> 'seen' IS NULL OR t.status::text = ${document} ->> 'seen')` : ''
   // what a document does not name stays as it is in the row

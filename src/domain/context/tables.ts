@@ -1,8 +1,8 @@
 /**
- * The tables that a unit of work writes (unit.ts): their columns as the code names them, which of them change, and how a row
- * gets to Postgres and back as JSON. A column that is missing here does not compile.
+ * The tables that a unit of work writes (unit.ts): which of their columns change, and how a row gets to Postgres and back as JSON.
  */
 import type { Deployment, Revision, SecretSet, Step } from '../../generated/prisma/client.ts'
+import { type Column, DEPLOYMENT, type Held, heldBy, REVISION, SECRET_SET, STEP } from '../core/columns.ts'
 import { snake } from '../core/naming.ts'
 
 /** What is written of each table. */
@@ -14,111 +14,6 @@ export interface Rows {
 }
 export type Table = keyof Rows
 
-/** `fixed`: set when the row is made, and never again · `derived`: by a trigger alone. A time, a large number and bytes are text in JSON. */
-type Kind = 'derived' | 'fixed' | 'fixed time' | 'fixed bytes' | 'value' | 'time' | 'number'
-
-const DEPLOYMENT = {
-  id: 'fixed',
-  workspaceId: 'fixed',
-  name: 'fixed',
-  source: 'fixed',
-  integrationId: 'fixed',
-  repoUrl: 'fixed',
-  deploymentType: 'fixed',
-  buildOnPush: 'value',
-  customUrl: 'value',
-  resourceSpec: 'value',
-  listenerId: 'fixed',
-  k8sNamespace: 'fixed',
-  installCommand: 'value',
-  buildCommand: 'value',
-  secretReferences: 'value',
-  secretSetId: 'value',
-  imageVersion: 'value',
-  tracingProjectId: 'value',
-  createdBy: 'fixed',
-  createdAt: 'fixed time',
-  updatedAt: 'time',
-  edit: 'value',
-  deletedAt: 'time',
-  tornDownAt: 'time',
-  provisionedAt: 'time',
-  idle: 'value',
-  url: 'value',
-  health: 'value',
-  reason: 'value',
-  reasonSince: 'time',
-  statusMessage: 'value',
-  latestRevisionId: 'value',
-  latestOutcome: 'derived',
-  activeRevisionId: 'value',
-  revisionCount: 'value',
-  rollout: 'value',
-  generation: 'value',
-  claimId: 'value',
-  leaseHolder: 'value',
-  leaseToken: 'number',
-  leaseExpiresAt: 'time',
-  busyStepId: 'value',
-} as const satisfies Record<keyof Deployment, Kind>
-
-const REVISION = {
-  id: 'fixed',
-  deploymentId: 'fixed',
-  number: 'fixed',
-  status: 'value',
-  reason: 'value',
-  reasonSince: 'time',
-  statusMessage: 'value',
-  statusSince: 'time',
-  attempt: 'value',
-  rollout: 'value',
-  source: 'fixed',
-  repoUrl: 'fixed',
-  repoRef: 'fixed',
-  graphConfigPath: 'fixed',
-  imageUri: 'fixed',
-  sourceTarballPath: 'fixed',
-  installCommand: 'fixed',
-  buildCommand: 'fixed',
-  secretSetId: 'fixed',
-  repoCommitSha: 'value',
-  basedOnId: 'fixed',
-  artifact: 'value',
-  createdBy: 'fixed',
-  createdAt: 'fixed time',
-  updatedAt: 'time',
-  deployedAt: 'time',
-} as const satisfies Record<keyof Revision, Kind>
-
-const STEP = {
-  id: 'fixed',
-  deploymentId: 'fixed',
-  kind: 'fixed',
-  revisionId: 'fixed',
-  createdAt: 'fixed time',
-  notBefore: 'time',
-  firstTakenAt: 'time',
-  deadlineAt: 'time',
-  tries: 'value',
-  triesGivenBack: 'value',
-  takenBy: 'value',
-  finishedAt: 'time',
-  outcome: 'value',
-  reason: 'value',
-  finishedBy: 'number',
-} as const satisfies Record<keyof Step, Kind>
-
-const SECRET_SET = {
-  id: 'fixed',
-  deploymentId: 'fixed',
-  names: 'fixed',
-  keyId: 'fixed',
-  wrappedKey: 'fixed bytes',
-  ciphertext: 'fixed bytes',
-  createdAt: 'fixed time',
-} as const satisfies Record<keyof SecretSet, Kind>
-
 interface TableSpec {
   /** in SQL */
   name: string
@@ -129,20 +24,21 @@ interface TableSpec {
   decode: ReadonlyMap<string, readonly [name: string, decode: ((text: string) => unknown) | null]>
 }
 
-const spec = (name: string, kinds: Record<string, Kind>): TableSpec => {
+const spec = (name: string, kinds: Record<string, Column>): TableSpec => {
   const entries = Object.entries(kinds)
   return {
     name,
-    columns: entries.filter(([, kind]) => kind !== 'derived').map(([column]) => snake(column)),
+    columns: entries.filter(([, kind]) => !kind.startsWith('derived')).map(([column]) => snake(column)),
     changing: entries.filter(([, kind]) => !/^(fixed|derived)/.test(kind)).map(([column]) => snake(column)),
-    decode: new Map(entries.map(([column, kind]) => [snake(column), [column, decoderOf(kind)]])),
+    decode: new Map(entries.map(([column, kind]) => [snake(column), [column, DECODERS[heldBy(kind)] ?? null]])),
   }
 }
 
-function decoderOf(kind: Kind): ((text: string) => unknown) | null {
-  if (kind.endsWith('time')) return (text) => new Date(text)
-  if (kind === 'number') return BigInt
-  return kind.endsWith('bytes') ? (text) => new Uint8Array(Buffer.from(text.slice(2), 'hex')) : null
+/** A time, a large number and bytes are text in JSON. */
+const DECODERS: Partial<Record<Held, (text: string) => unknown>> = {
+  time: (text) => new Date(text),
+  bigint: BigInt,
+  bytes: (text) => new Uint8Array(Buffer.from(text.slice(2), 'hex')),
 }
 
 export const TABLES: Readonly<Record<Table, TableSpec>> = {

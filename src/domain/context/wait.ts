@@ -73,8 +73,8 @@ class Waiting<T> {
       },
       onStop: this.#finish,
     })
-    ctx.signal?.addEventListener('abort', this.#finish)
-    if (ctx.signal?.aborted) this.#finish()
+    ctx.client?.gone.addEventListener('abort', this.#finish)
+    if (ctx.client?.gone.aborted) this.#finish()
   }
 
   async run(): Promise<T> {
@@ -90,7 +90,7 @@ class Waiting<T> {
     for (let failures = 0; ; ) {
       await this.#woken()
       // nobody is there to read what would be found
-      if (this.#ctx.signal?.aborted) return found
+      if (this.#ctx.client?.gone.aborted) return found
       try {
         found = await this.#look()
         if (this.#isDone(found)) return found
@@ -106,7 +106,7 @@ class Waiting<T> {
   end(): void {
     clearTimeout(this.#timer)
     this.#watch.close()
-    this.#ctx.signal?.removeEventListener('abort', this.#finish)
+    this.#ctx.client?.gone.removeEventListener('abort', this.#finish)
     for (const release of this.#held.splice(0)) release()
   }
 

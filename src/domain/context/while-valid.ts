@@ -11,7 +11,7 @@ export async function whileValid<T, Leave extends (() => void) | null>(
   take: () => Leave,
   work: (signal: AbortSignal, enter: () => (() => void) | (Leave & null)) => Promise<T>,
 ): Promise<T> {
-  const scope = new Scope(ctx.signal)
+  const scope = new Scope(ctx.client?.gone)
   let refused: Error | null = null
   const enter = () => {
     const leave = take()

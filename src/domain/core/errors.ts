@@ -75,8 +75,8 @@ export class ForbiddenError extends DomainError {
 
 export class NotFoundError extends DomainError {
   /** `new NotFoundError('Deployment', id)` → «Deployment ID … not found.» (docs/api-rules.md#errors) */
-  constructor(what: string, id: string) {
-    super('NOT_FOUND', `${what} ID ${id} not found.`)
+  constructor(what: string, id: string, message = `${what} ID ${id} not found.`) {
+    super('NOT_FOUND', message)
   }
 }
 

@@ -22,8 +22,7 @@ type Queries = Pick<Prisma.TransactionClient, '$queryRaw'>
  * bound is reached without the table. One statement, and one more if there are too many.
  */
 export async function totalOf(db: Queries, matching: Prisma.Sql, order: Prisma.Sql = Prisma.empty): Promise<Total> {
-  const some = upToBound(Prisma.sql`${matching} ${order}`)
-  const [row] = await db.$queryRaw<{ count: number }[]>`SELECT count(*)::int AS count FROM (${some}) AS m`
+  const [row] = await db.$queryRaw<{ count: number }[]>`SELECT ${countedSql(Prisma.sql`${matching} ${order}`)} AS count`
   return ofCounted(db, row!.count, () => matching)
 }
 
@@ -34,16 +33,19 @@ export async function totalsOf(
   matching: (id: Prisma.Sql) => Prisma.Sql,
 ): Promise<Map<string, Total>> {
   const rows = await db.$queryRaw<{ id: string; count: number }[]>`
-    SELECT asked.id::text AS id, (SELECT count(*)::int FROM (${upToBound(matching(Prisma.sql`asked.id`))}) AS m) AS count
+    SELECT asked.id::text AS id, ${countedSql(matching(Prisma.sql`asked.id`))} AS count
     FROM unnest(${ids}::uuid[]) AS asked(id)`
   const totals = new Map<string, Total>()
   for (const { id, count } of rows) totals.set(id, await ofCounted(db, count, () => matching(Prisma.sql`${id}::uuid`)))
   return totals
 }
 
-const upToBound = (matching: Prisma.Sql) => Prisma.sql`${matching} LIMIT ${EXACT_UP_TO + 1}::int`
+/** A value: how many rows `matching` gives, or the first number beyond the bound. */
+export const countedSql = (matching: Prisma.Sql): Prisma.Sql =>
+  Prisma.sql`(SELECT count(*)::int FROM (${matching} LIMIT ${Prisma.raw(String(EXACT_UP_TO + 1))}) m)`
 
-async function ofCounted(db: Queries, counted: number, matching: () => Prisma.Sql): Promise<Total> {
+/** `counted`: as countedSql() says; `matching` is asked for if it is too many, which takes one statement more. */
+export async function ofCounted(db: Queries, counted: number, matching: () => Prisma.Sql): Promise<Total> {
   if (counted <= EXACT_UP_TO) return exactly(counted)
   const [plan] = await db.$queryRaw<{ 'QUERY PLAN': [{ Plan: { 'Plan Rows': number } }] }[]>`
     EXPLAIN (FORMAT JSON) ${matching()}`

@@ -2,10 +2,12 @@
  * The fields of a deployment that are derived from its row and what stands around it: from which columns, and how. GraphQL's
  * type and its hot reads both have them from here.
  */
+import { CHANGE_FIELDS, lastChangeOf } from '../model/deployment-change.ts'
 import { CONDITION_FIELDS, conditionOf } from './condition.ts'
 import { healthOf, isServing, SERVING_FIELDS } from './serving.ts'
 import { deploymentStatus, STATUS_FIELDS } from './status.ts'
 import { deploymentUrl, URL_FIELDS } from './url.ts'
+import { WHY_NOT_LIVE_FIELDS, whyNotLive } from './why-not-live.ts'
 
 /** A field of an `R`. */
 interface Derived<S, R, V> {
@@ -24,6 +26,11 @@ export const BY_THE_CLOCK = {
   reasonSince: derived(CONDITION_FIELDS, (row: Deployment, now) => conditionOf(row, now)?.since ?? null),
   serving: derived(SERVING_FIELDS, isServing),
   health: derived(SERVING_FIELDS, healthOf),
+  whyNotLive: derived(WHY_NOT_LIVE_FIELDS, whyNotLive),
 }
 
-export const DERIVED = { ...BY_THE_CLOCK, url: derived(URL_FIELDS, deploymentUrl) }
+export const DERIVED = {
+  ...BY_THE_CLOCK,
+  url: derived(URL_FIELDS, deploymentUrl),
+  lastChange: derived(CHANGE_FIELDS, lastChangeOf),
+}

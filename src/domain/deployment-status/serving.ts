@@ -137,7 +137,7 @@ const replicas = ({ ready, desired }: StoredHealth) => `${ready} of ${desired} r
 const endOfSentence = (message: string | null) => (message ? `: ${message.split('\n', 1)[0]}` : '.')
 
 /** A listener works on the first rollout and has fallen silent. (A step that nobody has taken has its own reason.) */
-function ofSilentListener({ latestRevision: latest, listener }: ServingFields, now: Date): Condition | null {
+export function ofSilentListener({ latestRevision: latest, listener }: ServingFields, now: Date): Condition | null {
   if (!latest || isTerminal(latest.status) || latest.reason !== null || !listener || !isSilent(listener, now))
     return null
   return {

@@ -2,10 +2,13 @@
 import { Prisma } from '../../generated/prisma/client.ts'
 import type { RequestContext } from '../context/context.ts'
 import { type Window, windowSize } from '../core/paging.ts'
+import { unseen } from '../core/unseen.ts'
 import type { Call } from '../selection/rows.ts'
+import { changedSince } from '../shown/version.ts'
 import { type DeploymentFilter, filterSql, filterTables } from './filter.ts'
+import { markBefore } from './marks.ts'
 import { type DeploymentOrder, orderSql } from './order.ts'
-import { pageSql } from './page.ts'
+import { isLookedFor, pageSql } from './page.ts'
 
 type Variables = Call['variables']
 const NONE: Variables = {}
@@ -33,14 +36,40 @@ export function windowOf(
 
 const NEWEST_FIRST: DeploymentOrder = { by: 'CREATED_AT', direction: 'desc' }
 
-/** Newest first. Postgres walks an index to the page: what is skipped is not looked at. */
+/** What is looked for near the list's beginning (page.ts) is found like this up to here; a page of it further on is walked to. */
+const NEAR_OFFSETS = 1_000
+/** Behind every row. */
+const END = Prisma.sql`'infinity'::timestamptz`
+const LAST_ID = Prisma.sql`'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid`
+
+/** Newest first. */
 export function pageOf(ctx: RequestContext, filter: DeploymentFilter, page: { limit: number; offset: number }): Call {
-  const sorted = Prisma.sql`ORDER BY ${orderSql(NEWEST_FIRST)}`
-  const matching = Prisma.sql`SELECT d.id FROM ${filterTables(filter)} WHERE ${filterSql(ctx, filter)}`
-  const bounds = Prisma.sql`LIMIT ${Prisma.raw(String(page.limit))} OFFSET ${page.offset}`
-  const from =
-    page.offset === 0
-      ? pageSql(ctx, filter, NEWEST_FIRST, {}, page.limit)
-      : Prisma.sql`(${matching} ${sorted} ${bounds}) page JOIN deployments d ON d.id = page.id`
-  return { from, tail: sorted, workspaceId: ctx.workspace.id, variables: NONE }
+  const tail = Prisma.sql`ORDER BY ${orderSql(NEWEST_FIRST)}`
+  return { from: pageFrom(ctx, filter, page, tail), tail, workspaceId: ctx.workspace.id, variables: NONE }
+}
+
+function pageFrom(
+  ctx: RequestContext,
+  filter: DeploymentFilter,
+  { limit, offset }: { limit: number; offset: number },
+  sorted: Prisma.Sql,
+): Prisma.Sql {
+  if (offset === 0) return pageSql(ctx, filter, NEWEST_FIRST, {}, limit)
+  const size = Prisma.sql`LIMIT ${Prisma.raw(String(limit))}`
+  if (isLookedFor(filter) && offset + limit <= NEAR_OFFSETS) {
+    // few texts
+    const take = 2 ** Math.ceil(Math.log2(offset + limit))
+    const found = pageSql(ctx, filter, NEWEST_FIRST, {}, take)
+    return Prisma.sql`(SELECT d.* FROM ${found} ${sorted} ${size} OFFSET ${unseen(Prisma.sql`${offset}::int`)}) d`
+  }
+  // an index is walked, of which no row is looked at until the page begins
+  const known = markBefore(ctx, filter, offset)
+  const either = (now: Prisma.Sql, atMark: Prisma.Sql) =>
+    Prisma.sql`(SELECT CASE WHEN has.changed THEN ${now} ELSE ${atMark} END FROM has)`
+  return Prisma.sql`(
+    WITH has AS MATERIALIZED (SELECT ${changedSince(ctx.workspace.id, known?.version ?? null)} AS changed)
+    SELECT d.id FROM ${filterTables(filter)} WHERE ${filterSql(ctx, filter)} AND (d.created_at, d.id) < (
+      ${either(END, Prisma.sql`${known?.mark.createdAt ?? null}::timestamptz`)}, ${either(LAST_ID, Prisma.sql`${known?.mark.id ?? null}::uuid`)})
+    ${sorted} ${size} OFFSET ${either(Prisma.sql`${offset}::int`, Prisma.sql`${offset - (known?.mark.offset ?? 0)}::int`)}
+  ) page JOIN deployments d ON d.id = page.id`
 }

@@ -1,25 +1,16 @@
-/** Counts deployments: how many match, bounded, and grouped for an overview. */
+/** Counts deployments for an overview: grouped, and exactly. */
 import { Prisma } from '../../generated/prisma/client.ts'
 import type { RevisionStatus, Source } from '../../generated/prisma/enums.ts'
 import { requireRole } from '../context/access.ts'
 import type { RequestContext } from '../context/context.ts'
-import { type Total, totalOf } from '../core/total.ts'
 import { servingSql } from '../deployment-status/serving.ts'
 import { statusSql } from '../deployment-status/status.ts'
+import { FAILED, OPEN } from '../model/lifecycle.ts'
 import type { DeploymentStatus } from '../model/shapes.ts'
 import { type DeploymentFilter, filterSql, filterTables } from './filter.ts'
 
 /** Looked up for the few that have not ended. */
 const LATEST = Prisma.sql`coalesce(d.latest_outcome, (SELECT s.status FROM revisions s WHERE s.id = d.latest_revision_id))`
-
-/** How many match. Role: viewer. */
-export async function countDeployments(ctx: RequestContext, filter: DeploymentFilter): Promise<Total> {
-  requireRole(ctx, 'viewer')
-  const matching = Prisma.sql`SELECT FROM ${filterTables(filter)} WHERE ${filterSql(ctx, filter)}`
-  // what these two are derived from is in no index: then no order spares the table
-  const derived = filter.status !== undefined || filter.serving !== undefined
-  return totalOf(ctx.db, matching, derived ? Prisma.empty : Prisma.sql`ORDER BY d.created_at DESC, d.id DESC`)
-}
 
 /** One value and how many deployments have it. */
 export interface Count<V> {
@@ -31,6 +22,9 @@ export interface Count<V> {
 export interface DeploymentCounts {
   total: number
   serving: number
+  /** whose latest revision has failed; and those whose latest revision has not ended */
+  failing: number
+  waiting: number
   statuses: Count<DeploymentStatus>[]
   latestRevisionStatuses: Count<RevisionStatus>[]
   sources: Count<Source>[]
@@ -71,13 +65,18 @@ export async function countByStatus(ctx: RequestContext, filter: DeploymentFilte
   const of = (own: number) => rows.filter(({ grouping }) => grouping === (0b11111 & ~own))
   const by = <V>(own: number, value: (row: Row) => unknown) =>
     of(own).map((row) => ({ value: value(row) as V, count: row.count }))
+  const latestRevisionStatuses = by<RevisionStatus | null>(0b00100, ({ latest }) => latest).filter(
+    (one): one is Count<RevisionStatus> => one.value !== null,
+  )
+  const ofLatest = (statuses: readonly RevisionStatus[]) =>
+    latestRevisionStatuses.reduce((sum, { value, count }) => (statuses.includes(value) ? sum + count : sum), 0)
   return {
     total: of(0)[0]?.count ?? 0,
     serving: of(0b10000).find(({ serving }) => serving)?.count ?? 0,
     statuses: by(0b01000, ({ status }) => status),
-    latestRevisionStatuses: by<RevisionStatus | null>(0b00100, ({ latest }) => latest).filter(
-      (one): one is Count<RevisionStatus> => one.value !== null,
-    ),
+    failing: ofLatest(FAILED),
+    waiting: ofLatest(OPEN),
+    latestRevisionStatuses,
     sources: by(0b00010, ({ source }) => source),
     listeners: by(0b00001, ({ listener }) => listener),
   }

@@ -13,6 +13,7 @@ import { toBuild } from '../rollouts/base.ts'
 import { rollOut } from '../rollouts/rollout.ts'
 import { insert } from '../rows/deployment.ts'
 import { shareListener } from '../rows/locks.ts'
+import { originsAfter } from '../secrets/origins.ts'
 import { secretViolations } from '../secrets/rules.ts'
 import { storeSecrets } from '../secrets/secret-set.ts'
 import { repositoryViolations } from '../sources/integrations/repositories.ts'
@@ -105,12 +106,11 @@ async function create(
     },
     { listener, nameTaken },
   )
-  storeSecrets(tx, ctx.keyring, { id: secretSetId, deploymentId: id }, body.secrets)
-  tx.emit({ workspaceId: ctx.workspace.id, type: 'deployment.created', deploymentId: id, actor: actorOf(ctx.actor) })
-  const revisionId = await rollOut(ctx, tx, deployment, {
-    ...revisionColumns(revision),
-    sourceTarballPath: null,
-    ...toBuild(deployment),
-  })
+  const actor = actorOf(ctx.actor)
+  const origins = originsAfter({ set: null, secrets: [] }, body.secrets, { at: tx.now(), by: actor })
+  storeSecrets(tx, ctx.keyring, { id: secretSetId, deploymentId: id, origins }, body.secrets)
+  tx.emit({ workspaceId: ctx.workspace.id, type: 'deployment.created', deploymentId: id, actor })
+  const first = { ...revisionColumns(revision), sourceTarballPath: null, ...toBuild(deployment) }
+  const revisionId = await rollOut(ctx, tx, deployment, first, { trigger: 'create', change: { what: 'CREATED' } })
   return { deploymentId: id, revisionId }
 }

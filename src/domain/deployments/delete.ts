@@ -102,8 +102,8 @@ async function deleteOne(ctx: RequestContext, id: string, how: HowToDelete): Pro
 async function askForDeletion(ctx: RequestContext, tx: Tx, deployment: LockedDeployment): Promise<LockedDeployment> {
   const actor = actorOf(ctx.actor)
   const before = await look(ctx, tx, deployment)
-  await apply(ctx, tx, before, interrupt(before.state.open, explain('DEPLOYMENT_DELETED', {})), actor)
-  const next = deleted(tx, deployment)
+  const over = await apply(ctx, tx, before, interrupt(before.state.open, explain('DEPLOYMENT_DELETED', {})), actor)
+  const next = deleted(tx, over.deployment, actor)
   tx.emit({ workspaceId: next.workspaceId, type: 'deployment.deleted', deploymentId: next.id, actor })
   return notifyHolder(tx, next)
 }

@@ -9,6 +9,7 @@ import { liveDeployment } from '../context/access.ts'
 import type { RequestContext } from '../context/context.ts'
 import { escapeLike } from '../core/like-pattern.ts'
 import { parse } from '../core/parse.ts'
+import { unseen } from '../core/unseen.ts'
 import { whereServing } from '../deployment-status/serving.ts'
 import { whereStatus } from '../deployment-status/status.ts'
 import { whereServingSql, whereStatusSql } from '../deployment-status/where-sql.ts'
@@ -44,26 +45,39 @@ export function whereFilter(ctx: RequestContext, filter: DeploymentFilter): Pris
   return { AND: and }
 }
 
-/** The same, on deployments `d` with their listeners `l` and latest revisions `r`. */
-export function filterSql(ctx: RequestContext, filter: DeploymentFilter): Prisma.Sql {
+/**
+ * The same, on deployments `d` with their listeners `l` and latest revisions `r`. `given`: how the values stand in it that some
+ * have more rows of than others: `unseen` where the statement is to be planned once.
+ */
+export function filterSql(ctx: RequestContext, filter: DeploymentFilter, given = seen): Prisma.Sql {
   const and = [Prisma.sql`d.workspace_id = ${ctx.workspace.id}::uuid AND d.torn_down_at IS NULL`]
   if (filter.name !== undefined) and.push(Prisma.sql`d.name = ${filter.name}`)
-  if (filter.name_contains !== undefined) and.push(Prisma.sql`d.name ILIKE ${`%${escapeLike(filter.name_contains)}%`}`)
+  if (filter.name_contains !== undefined) {
+    // an index of parts that are longer would be read as a whole for these
+    const name = isShort(filter.name_contains) && given === unseen ? Prisma.sql`(d.name || '')` : Prisma.sql`d.name`
+    and.push(Prisma.sql`${name} ILIKE ${given(Prisma.sql`${`%${escapeLike(filter.name_contains)}%`}::text`)}`)
+  }
   if (filter.status !== undefined) and.push(whereStatusSql(filter.status, ctx.clock()))
   if (filter.serving !== undefined) and.push(whereServingSql(filter.serving, ctx.clock()))
   if (filter.latest_revision_status) and.push(whereLatestSql(filter.latest_revision_status))
   if (filter.source !== undefined) and.push(Prisma.sql`d.source = ${literal(filter.source)}`)
-  if (filter.listener_id !== undefined) and.push(Prisma.sql`d.listener_id = ${filter.listener_id}::uuid`)
+  if (filter.listener_id !== undefined)
+    and.push(Prisma.sql`d.listener_id = ${given(Prisma.sql`${filter.listener_id}::uuid`)}`)
   if (filter.remote_reconciled !== undefined)
     and.push(filter.remote_reconciled ? Prisma.sql`d.listener_id IS NOT NULL` : Prisma.sql`d.listener_id IS NULL`)
   if (filter.tag_value_ids)
     and.push(Prisma.sql`EXISTS (
-      SELECT 1 FROM deployment_tags t WHERE t.deployment_id = d.id AND t.tag_id = ANY (${filter.tag_value_ids}::uuid[]))`)
+      SELECT 1 FROM deployment_tags t WHERE t.deployment_id = d.id AND t.tag_id = ANY (${given(Prisma.sql`${filter.tag_value_ids}::uuid[]`)}::uuid[]))`)
   if (filter.image_version !== undefined) and.push(Prisma.sql`d.image_version = ${filter.image_version}`)
   if (filter.deployment_type !== undefined) and.push(Prisma.sql`d.deployment_type = ${literal(filter.deployment_type)}`)
   if (filter.deployment_ids) and.push(Prisma.sql`d.id = ANY (${filter.deployment_ids}::uuid[])`)
   return Prisma.join(and, ' AND ')
 }
+
+/** Whether a part of a name is found by its letters (candidates.ts); what is longer has an index of its own. */
+export const isShort = (part: string): boolean => [...part].length <= 2
+
+const seen = (value: Prisma.Sql) => value
 
 /**
  * Where `filterSql` finds `d`, and of `l` and `r` what this filter is about: what is joined needlessly keeps an index from being

@@ -3,23 +3,18 @@ import { z } from 'zod'
 import { requireRole } from '../context/access.ts'
 import type { RequestContext } from '../context/context.ts'
 import { NotFoundError } from '../core/errors.ts'
-import { cut, type Slice, type Window } from '../core/paging.ts'
+import { cut, type Window } from '../core/paging.ts'
 import { parse, type RawInput } from '../core/parse.ts'
 import { deploymentPath } from '../model/shapes.ts'
-import type { Part, Raw, Rows } from '../selection/rows.ts'
-import type { PlannedRead } from '../selection/statement.ts'
+import type { CountedSlice, Reading } from '../selection/reading.ts'
+import type { Key, Part, Raw, Rows } from '../selection/rows.ts'
 import { oneOf, windowOf } from './calls.ts'
 import type { DeploymentFilter } from './filter.ts'
 import type { DeploymentOrder } from './order.ts'
-
-/** What a hot read runs with: its selection, and the caller's variables for the lists in it. */
-export interface Reading {
-  selection: PlannedRead
-  variables: Readonly<Record<string, unknown>>
-}
+import { counting } from './total.ts'
 
 /**
- * `windowDeployments` as a hot read. Role: viewer.
+ * `windowDeployments` as a hot read, with `countDeployments` where `counts`. Role: viewer.
  * Throws ValidationError for a wrong window or cursor.
  */
 export async function readWindow(
@@ -28,9 +23,14 @@ export async function readWindow(
   window: Window,
   filter: DeploymentFilter,
   order: DeploymentOrder,
-): Promise<Slice<Raw>> {
+  counts: boolean,
+): Promise<CountedSlice> {
   requireRole(ctx, 'viewer')
-  return cut(window, await selection.read(ctx, windowOf(ctx, window, filter, order, variables)))
+  const count = counts ? counting(ctx, filter) : null
+  const call = windowOf(ctx, window, filter, order, variables)
+  const rows = await selection.read(ctx, { ...call, further: count?.value })
+  const total = count && (await count.total(rows))
+  return { ...cut(window, rows), total }
 }
 
 const oneInput = z.object({ path: deploymentPath })
@@ -45,7 +45,7 @@ export async function readOne(ctx: RequestContext, { selection, variables }: Rea
 }
 
 /** The tags of a deployment, in the order of their keys and values. */
-export function tagsOf(deployment: Part): { key: string | number; rows: Rows } {
+export function tagsOf(deployment: Part): { key: Key; rows: Rows } {
   return deployment.many(
     'Tag',
     (own, above) => [`${own}.id IN (SELECT tag_id FROM deployment_tags WHERE deployment_id = ${above}.id)`],

@@ -6,6 +6,7 @@ import { z } from 'zod'
 import { type Deployment, Prisma } from '../../generated/prisma/client.ts'
 import { printableName, time, uuid } from '../core/fields.ts'
 import { decodeCursor, encodeCursor, type Window } from '../core/paging.ts'
+import { unseen } from '../core/unseen.ts'
 
 export interface DeploymentOrder {
   by: 'CREATED_AT' | 'UPDATED_AT' | 'NAME'
@@ -84,5 +85,5 @@ function beyondSql(order: DeploymentOrder, cursor: string, direction: 'asc' | 'd
   const { value, id } = decode(order, cursor, name)
   const op = direction === 'asc' ? Prisma.sql`>` : Prisma.sql`<`
   const type = order.by === 'NAME' ? Prisma.sql`text` : Prisma.sql`timestamptz`
-  return Prisma.sql`(${COLUMN_SQL[order.by]}, d.id) ${op} (${value}::${type}, ${id}::uuid)`
+  return Prisma.sql`(${COLUMN_SQL[order.by]}, d.id) ${op} (${unseen(Prisma.sql`${value}::${type}`)}, ${unseen(Prisma.sql`${id}::uuid`)})`
 }

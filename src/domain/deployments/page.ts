@@ -5,7 +5,8 @@
 import { Prisma } from '../../generated/prisma/client.ts'
 import type { RequestContext } from '../context/context.ts'
 import type { Window } from '../core/paging.ts'
-import { silentBefore } from '../deployment-status/status.ts'
+import { unseen } from '../core/unseen.ts'
+import { byLetters, candidates, oneOf } from './candidates.ts'
 import { type DeploymentFilter, filterSql, filterTables } from './filter.ts'
 import { type DeploymentOrder, keysetSql, orderSql } from './order.ts'
 
@@ -14,6 +15,8 @@ import { type DeploymentOrder, keysetSql, orderSql } from './order.ts'
  * few will do; to find all of a tag, or all that serve, is more work than to pass many.
  */
 const NEAR = { name: 400, other: 2_000 }
+/** So many at most are found by their index, and sorted: more are frequent, so that a page of them is not far. */
+const FEW = { tags: 1_000, serving: 300 }
 
 const LISTENERS = Prisma.sql`LEFT JOIN listeners l ON l.id = d.listener_id`
 const REVISIONS = Prisma.sql`LEFT JOIN revisions r ON r.id = d.latest_revision_id`
@@ -32,24 +35,42 @@ export function pageSql(
 ): Prisma.Sql {
   const sorted = Prisma.sql`ORDER BY ${orderSql(order, backward)}`
   // its size is part of the text: of a parameter Postgres assumes that it is a tenth of the table
-  const limit = Prisma.sql`LIMIT ${Prisma.raw(String(take))}`
+  const limit = Prisma.sql`LIMIT ${raw(take)}`
   const keyset = keysetSql(order, window)
   const beyond = keyset ? Prisma.sql`AND ${keyset}` : Prisma.empty
-  const where = Prisma.sql`WHERE ${filterSql(ctx, filter)} ${beyond}`
-  const matching = Prisma.sql`SELECT d.* FROM ${filterTables(filter)} ${where}`
+  const whereOf = (filter: DeploymentFilter) => Prisma.sql`WHERE ${filterSql(ctx, filter, unseen)} ${beyond}`
+  const where = whereOf(filter)
+  const matchingOf = (where: Prisma.Sql) => Prisma.sql`SELECT d.* FROM ${filterTables(filter)} ${where}`
+  const matching = matchingOf(where)
+  const { name_contains: name, tag_value_ids: tags } = filter
 
-  if (filter.name_contains !== undefined || filter.tag_value_ids || filter.serving !== undefined) {
-    const near = Prisma.sql`
-      SELECT d.* FROM deployments d WHERE d.workspace_id = ${ctx.workspace.id}::uuid AND d.torn_down_at IS NULL ${beyond}
-      ${sorted} LIMIT ${Prisma.raw(String(filter.name_contains === undefined ? NEAR.other : NEAR.name))}`
-    const enough = Prisma.raw(String(take))
+  if (isLookedFor(filter)) {
+    const near = (size: number) => Prisma.sql`
+      SELECT d.* FROM (
+        SELECT d.* FROM deployments d WHERE d.workspace_id = ${ctx.workspace.id}::uuid AND d.torn_down_at IS NULL ${beyond}
+        ${sorted} LIMIT ${raw(size)}) d ${LISTENERS} ${REVISIONS} ${where}`
+    // what its tags have found need not be asked for them
+    const others = matchingOf(whereOf(name === undefined ? { ...filter, tag_value_ids: undefined } : filter))
     // OFFSET: as a whole, so by the index of what rarely matches, not along the order until enough were found
+    const among = (conditions: readonly Prisma.Sql[]) =>
+      Prisma.sql`SELECT * FROM (${others} ${Prisma.join([Prisma.empty, ...conditions], ' ')} OFFSET 0) d ${sorted} ${limit}`
+    const enough = raw(take)
+    if (name !== undefined) {
+      const letters = byLetters(filter)
+      return Prisma.sql`(
+        WITH near AS MATERIALIZED (${near(NEAR.name)} ${sorted} ${limit})
+        SELECT * FROM near WHERE (SELECT count(*) FROM near) = ${enough}
+        UNION ALL SELECT * FROM (${among(letters ? [letters] : [])}) far WHERE (SELECT count(*) FROM near) < ${enough}) d`
+    }
+    const all = candidates(ctx, filter)
+    const few = raw(tags ? FEW.tags : FEW.serving)
     return Prisma.sql`(
-      WITH near AS MATERIALIZED (SELECT d.* FROM (${near}) d ${LISTENERS} ${REVISIONS} ${where} ${sorted} ${limit})
-      SELECT * FROM near WHERE (SELECT count(*) FROM near) = ${enough}
-      UNION ALL
-      SELECT * FROM (SELECT d.* FROM (${matching} ${among(ctx, filter)} OFFSET 0) d ${sorted} ${limit}) far
-      WHERE (SELECT count(*) FROM near) < ${enough}) d`
+      WITH few AS MATERIALIZED (SELECT id FROM (${all[0]}) c LIMIT ${few} + 1),
+      many AS MATERIALIZED (SELECT count(*) > ${few} AS are FROM few),
+      near AS MATERIALIZED (${near(NEAR.other)} AND (SELECT are FROM many) ${sorted} ${limit})
+      SELECT * FROM (${among([oneOf(Prisma.sql`SELECT id FROM few`)])}) found WHERE NOT (SELECT are FROM many)
+      UNION ALL SELECT * FROM near WHERE (SELECT count(*) FROM near) = ${enough}
+      UNION ALL SELECT * FROM (${among(all.map(oneOf))}) far WHERE (SELECT are FROM many) AND (SELECT count(*) FROM near) < ${enough}) d`
   }
   // of each silent listener by its index: there are few
   if (filter.status === 'UNKNOWN')
@@ -60,36 +81,8 @@ export function pageSql(
   return Prisma.sql`(${matching} ${sorted} ${limit}) d`
 }
 
-/** A further condition: ids of deployments among which are all that match, by the indexes of what they would match by. */
-function among(ctx: RequestContext, { tag_value_ids: tags, serving }: DeploymentFilter): Prisma.Sql {
-  const ids: Prisma.Sql[] = []
-  if (tags) ids.push(Prisma.sql`SELECT t.deployment_id FROM deployment_tags t WHERE t.tag_id = ANY (${tags}::uuid[])`)
-  if (serving !== undefined) ids.push(serving ? held(ctx) : notServing(ctx))
-  const each = ids.map((one) => Prisma.sql`AND d.id = ANY (ARRAY(${one}))`)
-  return each.length > 0 ? Prisma.join(each, ' ') : Prisma.empty
-}
+/** Whether what matches stands in no index in the list's order. */
+export const isLookedFor = ({ name_contains: name, tag_value_ids: tags, serving }: DeploymentFilter): boolean =>
+  name !== undefined || tags !== undefined || serving !== undefined
 
-/** Those of the workspace's listeners and of the built-in worker with such a lease: its index begins with the listener. */
-function ofLease(ctx: RequestContext, lease: Prisma.Sql): Prisma.Sql {
-  const own = Prisma.sql`x.workspace_id = ${ctx.workspace.id}::uuid AND x.torn_down_at IS NULL AND ${lease}`
-  return Prisma.sql`
-    SELECT x.id FROM listeners o CROSS JOIN LATERAL (
-      SELECT x.id FROM deployments x WHERE x.listener_id = o.id AND ${own} OFFSET 0) x
-    WHERE o.workspace_id = ${ctx.workspace.id}::uuid
-    UNION ALL SELECT x.id FROM deployments x WHERE x.listener_id IS NULL AND ${own}`
-}
-
-const held = (ctx: RequestContext) => ofLease(ctx, Prisma.sql`x.lease_expires_at > ${ctx.clock()}`)
-
-function notServing(ctx: RequestContext): Prisma.Sql {
-  const own = Prisma.sql`x.workspace_id = ${ctx.workspace.id}::uuid AND x.torn_down_at IS NULL`
-  return Prisma.sql`
-    SELECT x.id FROM deployments x
-    WHERE ${own} AND (x.active_revision_id IS NULL OR coalesce((x.health->>'ready')::int, 0) <= 0)
-    UNION ALL SELECT x.id FROM deployments x WHERE ${own} AND x.deleted_at IS NOT NULL
-    UNION ALL ${ofLease(ctx, Prisma.sql`x.lease_expires_at IS NULL`)}
-    UNION ALL ${ofLease(ctx, Prisma.sql`x.lease_expires_at <= ${ctx.clock()}`)}
-    UNION ALL SELECT x.id FROM listeners o CROSS JOIN LATERAL (
-      SELECT x.id FROM deployments x WHERE ${own} AND x.listener_id = o.id OFFSET 0) x
-    WHERE o.workspace_id = ${ctx.workspace.id}::uuid AND coalesce(o.last_seen_at, o.created_at) < ${silentBefore(ctx.clock())}`
-}
+const raw = (number: number) => Prisma.raw(String(number))

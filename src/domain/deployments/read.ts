@@ -1,7 +1,7 @@
 /** Reads deployments: one, a page by offset (REST) or a window by cursor (GraphQL). */
 import { z } from 'zod'
 import type { Deployment } from '../../generated/prisma/client.ts'
-import { liveDeployment, requireRole } from '../context/access.ts'
+import { liveDeployment, requireRole, seesValues } from '../context/access.ts'
 import type { RequestContext } from '../context/context.ts'
 import { type Selection, writtenRow } from '../context/read-back.ts'
 import { hasEnded, waitUntil } from '../context/wait.ts'
@@ -35,7 +35,7 @@ export async function getDeployment(ctx: RequestContext, raw: RawInput): Promise
     seconds: query.wait,
     scope: { deploymentId },
     // who may read the values of secrets waits for another view than who may not
-    key: `deployment ${deploymentId} ${ctx.actor.secretsRead}`,
+    key: `deployment ${deploymentId} ${seesValues(ctx.actor)}`,
     read: () => readWaitingView(ctx, deploymentId),
     wakes: raw.isNews ? () => true : hasEnded,
     done: raw.isNews ?? (({ newestStatus }) => newestStatus === null || isTerminal(newestStatus)),
@@ -66,8 +66,9 @@ export const listInput = z.object({ query: z.object({ ...offsetQuery, ...deploym
 export async function listDeployments(ctx: RequestContext, raw: RawInput): Promise<OffsetPage<DeploymentView>> {
   requireRole(ctx, 'viewer')
   const { query } = parse(listInput, raw)
-  const resources = await readViews(ctx, query, query)
-  return { resources, offset: query.offset + resources.length }
+  const { limit, offset, ...filter } = query
+  const resources = await readViews(ctx, filter, { limit, offset })
+  return { resources, offset: offset + resources.length }
 }
 
 /** A window of the list, for GraphQL. `query`: the selection. Role: viewer. */

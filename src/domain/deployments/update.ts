@@ -13,11 +13,14 @@ import { parse } from '../core/parse.ts'
 import { type IfMatch, requireMatch } from '../core/precondition.ts'
 import { buildColumns, revisionColumns, saysRevision } from '../model/revision-source.ts'
 import { deploymentPath, type UpdateBody, updateBody } from '../model/shapes.ts'
+import type { Trigger } from '../model/trigger.ts'
+import { noteRunsWith } from '../revisions/runs-with.ts'
 import { baseOf, sourceAfter } from '../rollouts/base.ts'
 import { rollOut } from '../rollouts/rollout.ts'
 import { type Edit, edit, notifyHolder } from '../rows/deployment.ts'
 import { factsOf } from '../rows/facts.ts'
 import { type LockedDeployment, lockDeployment, refuseDeleted } from '../rows/locks.ts'
+import { originsAfter } from '../secrets/origins.ts'
 import { unmask } from '../secrets/rules.ts'
 import { openSecrets, storeSecrets } from '../secrets/secret-set.ts'
 import { inspectTarball, type Tarball, tarballViolations, useTarball } from '../sources/uploads/accept.ts'
@@ -32,20 +35,20 @@ export const updateInput = z.object({ path: deploymentPath, body: updateBody })
 export const updateDeployment = writeVerb<Written>(async (ctx, raw, read) => {
   requireRole(ctx, 'deployer')
   const { path, body } = parse(updateInput, raw)
-  return change(ctx, path.deployment_id, { body, revise: triggersRevision(body), ifMatch: raw.ifMatch }, read)
+  return change(ctx, path.deployment_id, { body, revise: triggerOf(body), ifMatch: raw.ifMatch }, read)
 })
 
 /** A new revision, whatever the body says. Answers like `updateDeployment`. Role: deployer. */
 export const createRevision = writeVerb<Written>(async (ctx, raw, read) => {
   requireRole(ctx, 'deployer')
   const { path, body } = parse(updateInput, raw)
-  return change(ctx, path.deployment_id, { body, revise: true, ifMatch: raw.ifMatch }, read)
+  return change(ctx, path.deployment_id, { body, revise: triggerOf(body) ?? 'request', ifMatch: raw.ifMatch }, read)
 })
 
 interface Change {
   body: UpdateBody
-  /** whether it makes a revision */
-  revise: boolean
+  /** what a revision of it is made by; null: it makes none */
+  revise: Trigger | null
   ifMatch: IfMatch
 }
 
@@ -68,8 +71,9 @@ async function change<T>(
 const FACTS = { shown: true }
 
 /** The triggers of docs/deployments.md#revisions-and-rollouts: a non-null member of these makes a revision, even if its value is the stored one. */
-function triggersRevision(body: UpdateBody): boolean {
-  return saysRevision(body) || body.secrets != null
+function triggerOf(body: UpdateBody): Trigger | null {
+  if (saysRevision(body)) return 'update'
+  return body.secrets == null ? null : 'secrets'
 }
 
 /** Returns the id of the revision that it made, or null. */
@@ -79,7 +83,7 @@ async function merge(
   deployment: LockedDeployment,
   body: UpdateBody,
   tarball: Tarball | null,
-  revise: boolean,
+  revise: Trigger | null,
 ): Promise<string | null> {
   const { revisions, secretSet: set } = await factsOf(tx, deployment, FACTS)
   const base = baseOf(deployment, revisions, body)
@@ -104,18 +108,24 @@ async function merge(
     ...(secrets?.different ? ['secrets'] : []),
   ]
   if (!revise && changed.length === 0) return null
-  const edited = edit(tx, deployment, secrets ? { ...changes, secretSetId: secrets.id } : changes)
+  const actor = actorOf(ctx.actor)
+  const change = { what: 'UPDATED', changed } as const
+  const edited = edit(tx, deployment, { ...change, actor }, secrets ? { ...changes, secretSetId: secrets.id } : changes)
   tx.emit({
     workspaceId: deployment.workspaceId,
     type: 'deployment.updated',
     changed,
     deploymentId: deployment.id,
-    actor: actorOf(ctx.actor),
+    actor,
   })
   // what makes no revision is carried out on the running one, by its holder
   const holderConcerned = config?.custom_url != null || config?.resource_spec != null || body.secret_references != null
   const next = holderConcerned ? notifyHolder(tx, edited) : edited
-  return revise ? rollOut(ctx, tx, next, sourceAfter(base, next, body)) : null
+  if (config?.resource_spec != null || body.secret_references != null) noteRunsWith(tx, next, revisions)
+  const revisionId = revise
+    ? await rollOut(ctx, tx, next, sourceAfter(base, next, body), { trigger: revise, change })
+    : null
+  return revisionId
 }
 
 /** The set that a PATCH asks for, stored, and whether it has other names or values than the one before; null: it asks for none. */
@@ -131,5 +141,6 @@ function replaceSecrets(
   const secrets = unmask(asked, stored)
   const values = new Map(stored.map(({ name, value }) => [name, value]))
   const different = secrets.length !== stored.length || secrets.some(({ name, value }) => values.get(name) !== value)
-  return { id: storeSecrets(tx, ctx.keyring, { deploymentId }, secrets), different }
+  const origins = originsAfter({ set, secrets: stored }, secrets, { at: tx.now(), by: actorOf(ctx.actor) })
+  return { id: storeSecrets(tx, ctx.keyring, { deploymentId, origins }, secrets), different }
 }

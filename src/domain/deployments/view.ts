@@ -1,5 +1,6 @@
 /** Deployments as REST shows them, each read as one statement that was planned once. */
 import type { Prisma } from '../../generated/prisma/client.ts'
+import { seesValues } from '../context/access.ts'
 import type { RequestContext } from '../context/context.ts'
 import { NotFoundError } from '../core/errors.ts'
 import { CONDITION_FIELDS } from '../deployment-status/condition.ts'
@@ -10,6 +11,7 @@ import { PlannedRead, versionOf } from '../selection/statement.ts'
 import { readAt } from '../shown/read-at.ts'
 import { oneOf, pageOf } from './calls.ts'
 import type { DeploymentFilter } from './filter.ts'
+import { keepMark } from './marks.ts'
 
 /** What REST shows of a deployment, or derives what it shows from. */
 export const SHOWN = {
@@ -80,10 +82,11 @@ function newestRollout(rows: Rows): Key {
 /** Made when they are first needed. */
 const readings = new Map<string, Reading>()
 function readingFor({ actor }: RequestContext, waits = false): Reading {
-  const key = `${actor.secretsRead} ${waits}`
+  const values = seesValues(actor)
+  const key = `${values} ${waits}`
   let reading = readings.get(key)
   if (!reading) {
-    reading = readingOf(actor.secretsRead, waits)
+    reading = readingOf(values, waits)
     readings.set(key, reading)
   }
   return reading
@@ -117,5 +120,10 @@ export async function readViews(
 ): Promise<DeploymentView[]> {
   const { selection, view } = readingFor(ctx)
   const rows = await selection.read(ctx, pageOf(ctx, filter, page))
-  return readAt(rows.map(view), versionOf(rows))
+  const views = rows.map(view)
+  const version = versionOf(rows)
+  const last = views.at(-1)
+  if (last)
+    keepMark(ctx, filter, { id: last.id, createdAt: last.createdAt, offset: page.offset + views.length }, version)
+  return readAt(views, version)
 }

@@ -1,27 +1,87 @@
-/** What REST shows of a deployment after a write (docs/api-rules.md#errors). */
+/** What is shown of a deployment and its revision after a write (docs/api-rules.md#errors). */
+import type { Deployment, Revision } from '../../generated/prisma/client.ts'
 import type { Tx } from '../context/context.ts'
-import type { Written } from '../context/read-back.ts'
+import type { Selection, Written } from '../context/read-back.ts'
+import type { Stored } from '../context/unit.ts'
+import { selectWrittenRevision } from '../revisions/read.ts'
+import { filled, type Known, simple } from '../selection/one-row.ts'
 import { selectWritten } from './read.ts'
 import { type DeploymentView, SHOWN } from './view.ts'
 
 /**
- * The deployment as the call left it, with the revision that the call made or changed. Mostly no statement of its own: the
+ * For REST: the deployment as the call left it, with the revision that the call made or changed. Mostly no statement of its own: the
  * rows come back from the one that wrote them, and what else is shown was read under the lock.
  */
 export async function readWritten(
   tx: Tx,
   { deploymentId, revisionId }: Written,
 ): Promise<{ deployment: DeploymentView; revisionId: string | null }> {
-  const stored = await tx.unit.stored()
-  const facts = tx.unit.known.get(deploymentId)
-  const row = stored.deployment.get(deploymentId)
-  const latestId = row?.latestRevisionId
-  const latestRevision =
-    latestId && (stored.revision.get(latestId) ?? facts?.revisions.find(({ id }) => id === latestId))
-  if (row && latestRevision && facts?.shown) {
-    const { secretSet, listener, integration } = facts
-    return { deployment: { ...row, latestRevision, secretSet, listener, integration }, revisionId }
-  }
+  const known = knownDeployment(tx, await tx.unit.stored(), deploymentId)
+  if (known?.latestRevision && known.secretSet !== undefined)
+    return { deployment: known as unknown as DeploymentView, revisionId }
   const read = selectWritten(tx, deploymentId, { select: SHOWN })
   return { deployment: (await read) as unknown as DeploymentView, revisionId }
+}
+
+/** Null: the last statement has not written it. Of its relations those are there that are known. */
+function knownDeployment(tx: Tx, stored: Stored, id: string): Known | null {
+  const row = stored.deployment.get(id)
+  if (!row) return null
+  const facts = tx.unit.known.get(id)
+  const revision = (which: string | null) =>
+    which && (stored.revision.get(which) ?? facts?.revisions.find((one) => one.id === which))
+  const shown = facts?.shown && {
+    secretSet: facts.secretSet,
+    listener: facts.listener,
+    integration: facts.integration,
+  }
+  return {
+    ...row,
+    latestRevision: revision(row.latestRevisionId),
+    activeRevision: revision(row.activeRevisionId),
+    ...shown,
+  }
+}
+
+/** For GraphQL, by what is selected of each; null: nothing is. */
+export interface WrittenSelection {
+  workspaceId: string
+  deployment: Selection | null
+  revision: Selection | null
+}
+
+/** What is selected, in the way of readWritten(); the revision is null where the call made or changed none, too. */
+export async function readSelected(
+  tx: Tx,
+  { deploymentId, revisionId }: Written,
+  { workspaceId, ...selected }: WrittenSelection,
+): Promise<{ deployment: Deployment | null; revision: Revision | null }> {
+  const stored = await tx.unit.stored()
+  const deployment = knownDeployment(tx, stored, deploymentId)
+  const one = async <Row>(
+    table: 'Deployment' | 'Revision',
+    id: string,
+    query: Selection,
+    known: Known | null,
+    ask: (tx: Tx, id: string, query: Selection) => Promise<Row>,
+  ): Promise<Row> => {
+    const select = simple(table, query)
+    const row = select && (await filled(tx, { table, id, workspaceId }, select, known))
+    return row ? (row as Row) : ask(tx, id, query)
+  }
+  const revision = revisionId === null ? undefined : stored.revision.get(revisionId)
+  return {
+    deployment:
+      selected.deployment && (await one('Deployment', deploymentId, selected.deployment, deployment, selectWritten)),
+    revision:
+      selected.revision && revisionId !== null
+        ? await one(
+            'Revision',
+            revisionId,
+            selected.revision,
+            revision ? { ...revision, deployment: deployment ?? undefined } : null,
+            selectWrittenRevision,
+          )
+        : null,
+  }
 }

@@ -7,9 +7,10 @@ import { queryUuid } from '../core/fields.ts'
 import { type Slice, type Window, windowSize } from '../core/paging.ts'
 import { parse } from '../core/parse.ts'
 import { exactly, type Total, totalOf, totalsOf } from '../core/total.ts'
+import type { ActorKind } from '../model/event-actor.ts'
 import { readEventCursor, refuseExpired } from './cursor.ts'
-import { eventRange, eventTypes, wantedTypes } from './page.ts'
-import { type EventScope, REMOVED } from './read.ts'
+import { eventFilters, eventRange, eventTypes, filteredScope } from './page.ts'
+import { type EventScope, REMOVED, scopeSql } from './read.ts'
 import { EVENT_COLUMNS, type EventRow, type StoredEvent, toEvent } from './row.ts'
 
 /** The deployments, or revisions, whose events are meant. */
@@ -69,18 +70,21 @@ export interface EventFilter {
   types?: readonly string[] | null
   deployment_id?: string | null
   revision_id?: string | null
+  actor_kinds?: readonly ActorKind[] | null
+  actor?: string | null
+  since?: Date | null
+  until?: Date | null
 }
 
 const filterInput = z.object({
-  query: z.object({ types: eventTypes, deployment_id: queryUuid, revision_id: queryUuid }),
+  query: z.object({ types: eventTypes, deployment_id: queryUuid, revision_id: queryUuid, ...eventFilters }),
 })
 
 /** Throws ValidationError. */
 function scopeOf(filter: EventFilter): EventScope {
   const { query } = parse(filterInput, { query: filter })
-  const types = wantedTypes(query.types)
   return {
-    ...(types && { types }),
+    ...filteredScope(query),
     ...(query.deployment_id !== undefined && { deploymentId: query.deployment_id }),
     ...(query.revision_id !== undefined && { revisionId: query.revision_id }),
   }
@@ -113,11 +117,11 @@ export async function windowEvents(
 /** How many there are. One statement; without a filter the log's numbers say it. Role: viewer. */
 export async function countWorkspaceEvents(ctx: RequestContext, filter: EventFilter): Promise<Total> {
   requireRole(ctx, 'viewer')
-  const { types, deploymentId, revisionId } = scopeOf(filter)
+  const scope = scopeOf(filter)
+  const { types } = scope
   const and = [
     ...(types === undefined ? [] : [Prisma.sql`e.type = ANY (${types}::text[])`]),
-    ...(deploymentId === undefined ? [] : [Prisma.sql`e.deployment_id = ${deploymentId}::uuid`]),
-    ...(revisionId === undefined ? [] : [Prisma.sql`e.revision_id = ${revisionId}::uuid`]),
+    ...scopeSql(ctx.workspace.id, scope),
   ]
   const own = Prisma.sql`e.workspace_id = ${ctx.workspace.id}::uuid`
   if (and.length > 0)

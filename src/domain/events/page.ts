@@ -3,9 +3,10 @@ import { z } from 'zod'
 import { requireRole } from '../context/access.ts'
 import type { RequestContext } from '../context/context.ts'
 import { NotFoundError } from '../core/errors.ts'
-import { queryEnum, queryInt, queryList, queryText } from '../core/fields.ts'
+import { queryEnum, queryInt, queryList, queryText, queryTime } from '../core/fields.ts'
 import type { Window } from '../core/paging.ts'
 import { parse, type RawInput } from '../core/parse.ts'
+import { ACTOR_KIND_WORDS, type ActorKind, DECIDING_KINDS } from '../model/event-actor.ts'
 import { EVENT_FAMILIES, EVENT_TYPE_WORDS, typesOf } from '../model/event-types.ts'
 import { deploymentPath, revisionPath } from '../model/shapes.ts'
 import { eventCursor, readEventCursor, refuseAhead, refuseExpired } from './cursor.ts'
@@ -26,12 +27,45 @@ export const eventTypes = queryList(
 export const wantedTypes = (words: readonly string[] | undefined): readonly string[] | undefined =>
   words && [...new Set(words.flatMap((word) => typesOf(word) ?? []))]
 
+/** What else a list of events can be limited to. */
+export const eventFilters = {
+  actor_kinds: queryList(
+    z.enum(ACTOR_KIND_WORDS),
+    `Only what any of these did: ${ACTOR_KIND_WORDS.join(', ')}. \`${DECIDING_KINDS.join(',')}\` is all that was decided by somebody.`,
+  ),
+  actor: queryText.describe('Only what the actor with this id did: a key’s or a listener’s id, or a person’s `sub`.'),
+  since: queryTime.describe('Only what happened at this time or later.'),
+  until: queryTime.describe('Only what happened before this time.'),
+}
+
+/** As parsed. */
+export interface EventFilters {
+  types?: readonly string[] | undefined
+  actor_kinds?: readonly ActorKind[] | undefined
+  actor?: string | undefined
+  since?: Date | undefined
+  until?: Date | undefined
+}
+
+/** Of the filters the scope, but for deployment and revision. */
+export function filteredScope({ types, actor_kinds: actorKinds, actor, since, until }: EventFilters): EventScope {
+  const wanted = wantedTypes(types)
+  return {
+    ...(wanted && { types: wanted }),
+    ...(actorKinds && { actorKinds }),
+    ...(actor !== undefined && { actor }),
+    ...(since && { since }),
+    ...(until && { until }),
+  }
+}
+
 const pageQuery = z.object({
   limit: queryInt(1, 100, 20),
   after: queryText.describe('Only events behind this cursor: what happened later.'),
   before: queryText.describe('Only events in front of this cursor: what happened earlier.'),
   order: queryEnum(['asc', 'desc']).describe('asc, the default: oldest first.'),
   types: eventTypes,
+  ...eventFilters,
 })
 
 export const listEventsInput = z.object({ query: pageQuery })
@@ -74,8 +108,7 @@ async function page(
   subject: Omit<EventScope, 'types'>,
 ): Promise<EventPage> {
   const { limit, order = 'asc' } = query
-  const types = wantedTypes(query.types)
-  const scope: EventScope = { ...subject, ...(types && { types }) }
+  const scope: EventScope = { ...subject, ...filteredScope(query) }
   const cursors = { after: query.after, before: query.before }
   const { events, hasMore, end } = await eventRange(ctx, scope, cursors, { descending: order === 'desc', take: limit })
   const workspaceId = ctx.workspace.id

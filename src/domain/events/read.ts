@@ -2,6 +2,7 @@
 import { Prisma } from '../../generated/prisma/client.ts'
 import type { RevisionStatus } from '../../generated/prisma/enums.ts'
 import type { Db } from '../context/context.ts'
+import { type ActorKind, DECIDING_KINDS } from '../model/event-actor.ts'
 import { EVENT_COLUMNS, type EventRow, type StoredEvent, toEvent } from './row.ts'
 
 export type { StoredEvent } from './row.ts'
@@ -12,6 +13,13 @@ export interface EventScope {
   types?: readonly string[]
   deploymentId?: string
   revisionId?: string
+  /** what any of these kinds did */
+  actorKinds?: readonly ActorKind[]
+  /** what the actor with this id did: a key, a person, a listener */
+  actor?: string
+  /** what happened from then on, and before then */
+  since?: Date
+  until?: Date
 }
 
 /** The oldest `limit` events after `after` that are in the scope, in sequence order. One statement. */
@@ -34,15 +42,16 @@ export async function readEvents(
  */
 export function eventsOf(
   workspaceId: string,
-  { types, deploymentId, revisionId }: EventScope,
+  scope: EventScope,
   range: Prisma.Sql,
   order: Prisma.Sql,
   limit: number,
 ): Prisma.Sql {
-  const own = Prisma.sql`
-    workspace_id = ${workspaceId}::uuid AND ${range}
-    ${deploymentId === undefined ? Prisma.empty : Prisma.sql`AND deployment_id = ${deploymentId}::uuid`}
-    ${revisionId === undefined ? Prisma.empty : Prisma.sql`AND revision_id = ${revisionId}::uuid`}`
+  const { types, deploymentId, revisionId } = scope
+  const own = Prisma.join(
+    [Prisma.sql`workspace_id = ${workspaceId}::uuid AND ${range}`, ...scopeSql(workspaceId, scope)],
+    ' AND ',
+  )
   const first = Prisma.sql`ORDER BY ${order} LIMIT ${limit}`
   if (types === undefined) return Prisma.sql`(SELECT * FROM events WHERE ${own} ${first})`
   if (deploymentId !== undefined || revisionId !== undefined)
@@ -52,7 +61,42 @@ export function eventsOf(
       SELECT * FROM events WHERE ${own} AND type = wanted ${first}) AS found ${first})`
 }
 
-/** Whether the event matches the filter. */
+/** What limits to a scope, but for its types. */
+export function scopeSql(
+  workspaceId: string,
+  { deploymentId, revisionId, actorKinds, actor, since, until }: EventScope,
+): Prisma.Sql[] {
+  const and: Prisma.Sql[] = []
+  if (deploymentId !== undefined) and.push(Prisma.sql`deployment_id = ${deploymentId}::uuid`)
+  if (revisionId !== undefined) and.push(Prisma.sql`revision_id = ${revisionId}::uuid`)
+  if (actorKinds) {
+    and.push(Prisma.sql`actor_kind = ANY (${actorKinds}::text[])`)
+    // said as the index says it, so that it is found
+    if (actorKinds.every((kind) => (DECIDING_KINDS as readonly ActorKind[]).includes(kind))) and.push(OF_DECIDING)
+  }
+  if (actor !== undefined) and.push(Prisma.sql`actor = ${actor}`)
+  if (since) and.push(Prisma.sql`sequence >= ${sequenceAt(workspaceId, since)}`)
+  if (until) and.push(Prisma.sql`sequence < ${sequenceAt(workspaceId, until)}`)
+  return and
+}
+
+const OF_DECIDING = Prisma.raw(`actor_kind IN (${DECIDING_KINDS.map((kind) => `'${kind}'`).join(', ')})`)
+
+/**
+ * A value: the number of the first event that happened at `time` or later. Events happen in the order of their numbers, which have
+ * no gap: so the log is halved until it is found, a look by the primary key each time.
+ */
+const sequenceAt = (workspaceId: string, time: Date): Prisma.Sql => Prisma.sql`(
+  WITH RECURSIVE part(low, high) AS (
+    SELECT (SELECT e.sequence FROM events e WHERE e.workspace_id = ${workspaceId}::uuid ORDER BY e.sequence LIMIT 1), l.sequence + 1
+    FROM event_counters l WHERE l.workspace_id = ${workspaceId}::uuid
+    UNION ALL
+    SELECT CASE WHEN e.occurred_at < ${time} THEN e.sequence + 1 ELSE p.low END,
+           CASE WHEN e.occurred_at < ${time} THEN p.high ELSE e.sequence END
+    FROM part p JOIN events e ON e.workspace_id = ${workspaceId}::uuid AND e.sequence = (p.low + p.high) / 2 WHERE p.low < p.high)
+  SELECT low FROM part WHERE low >= high)`
+
+/** Whether the event matches the filter. Only what streams are limited by. */
 export function inScope(
   event: Pick<StoredEvent, 'type' | 'deploymentId' | 'revisionId'>,
   { types, deploymentId, revisionId }: EventScope,

@@ -26,7 +26,7 @@ export function encodeRows(keyring: KeyRing, value: unknown): string {
     if (one instanceof Date) return { [MARK]: 'date', value: one.toISOString() }
     if (Array.isArray(one)) return one.map(encode)
     if (typeof one !== 'object' || one instanceof Uint8Array) throw new Error(`a ${typeof one} can't be kept`)
-    if (isSecretSet(one)) return { [MARK]: 'secrets', id: one.id, names: one.names }
+    if (isSecretSet(one)) return { [MARK]: 'secrets', id: one.id, names: one.names, setBy: one.setBy as Json }
     const entries = Object.entries(one).filter(([, member]) => member !== undefined)
     const encoded = entries.map(([name, member]) => [name, encode(member)] as [string, Json])
     return MARK in one ? { [MARK]: 'object', value: encoded } : Object.fromEntries(encoded)
@@ -45,10 +45,10 @@ export async function decodeRows(ctx: RequestContext, text: string): Promise<unk
 function decode(json: Json, sets: ReadonlyMap<string, SecretSet>): unknown {
   if (json === null || typeof json !== 'object') return json
   if (Array.isArray(json)) return json.map((item) => decode(item, sets))
-  const { [MARK]: mark, value, id, names } = json
+  const { [MARK]: mark, value, id, names, setBy = null } = json
   if (mark === 'bigint') return BigInt(value as string)
   if (mark === 'date') return new Date(value as string)
-  if (mark === 'secrets') return sets.get(id as string) ?? setWithoutValues(id as string, names as string[])
+  if (mark === 'secrets') return sets.get(id as string) ?? setWithoutValues(id as string, names as string[], setBy)
   const entries = mark === 'object' ? (value as [string, Json][]) : Object.entries(json)
   return Object.fromEntries(entries.map(([name, member]) => [name, decode(member, sets)]))
 }

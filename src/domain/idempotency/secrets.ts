@@ -1,12 +1,13 @@
 /** The secrets of stored answers: an answer names the set that they are in, and never has a value (docs/deployments.md#secrets). */
 import type { SecretSet } from '../../generated/prisma/client.ts'
+import { seesValues } from '../context/access.ts'
 import type { RequestContext } from '../context/context.ts'
 import type { Secret } from '../model/shapes.ts'
 import { presentSecrets } from '../secrets/secret-set.ts'
 
 /** Those sets of the caller's workspace that are still there, by their ids: nothing for who may not read values. */
 export async function readSets(ctx: RequestContext, ids: readonly string[]): Promise<Map<string, SecretSet>> {
-  if (!ctx.actor.secretsRead || ids.length === 0) return new Map()
+  if (!seesValues(ctx.actor) || ids.length === 0) return new Map()
   const where = { id: { in: [...ids] }, deployment: { workspaceId: ctx.workspace.id } }
   const sets = await ctx.db.secretSet.findMany({ where })
   return new Map(sets.map((set) => [set.id, set]))

@@ -1,14 +1,14 @@
-/** Which API keys still hold: asked again and again about those that have streams or waits open (api/auth/watch.ts). */
+/** Which API keys and sessions still hold: asked again and again about those that have streams or waits open (api/auth/watch.ts). */
 import type { Actor } from '../context/access.ts'
 
-/** An API key, and the workspace that it acts in. */
-export interface KeyInWorkspace {
-  keyId: string
+/** An API key or a session, and the workspace that it acts in. */
+export interface CredentialInWorkspace {
+  credentialId: string
   workspaceId: string
 }
 
-/** What such a key may do now. */
-export interface HoldingKey extends KeyInWorkspace {
+/** What such a credential may do now. */
+export interface HoldingCredential extends CredentialInWorkspace {
   rights: Pick<Actor, 'role' | 'secretsRead' | 'listenerId' | 'agentId'>
 }
 
@@ -17,18 +17,33 @@ export interface Queries {
   query<Row extends object>(sql: string, values: unknown[]): Promise<{ rows: Row[] }>
 }
 
-/** Of `asked` those whose key is neither expired nor revoked and still of the workspace. One statement. */
-export async function holdingKeys(queries: Queries, asked: readonly KeyInWorkspace[]): Promise<HoldingKey[]> {
-  const values = [asked.map(({ keyId }) => keyId), asked.map(({ workspaceId }) => workspaceId)]
-  const { rows } = await queries.query<KeyInWorkspace & HoldingKey['rights']>(HOLDING, values)
-  return rows.map(({ keyId, workspaceId, ...rights }) => ({ keyId, workspaceId, rights }))
+/** Of `asked` those that are neither expired nor revoked and still of the workspace. One statement. */
+export async function holdingCredentials(
+  queries: Queries,
+  asked: readonly CredentialInWorkspace[],
+): Promise<HoldingCredential[]> {
+  const values = [asked.map(({ credentialId }) => credentialId), asked.map(({ workspaceId }) => workspaceId)]
+  const { rows } = await queries.query<CredentialInWorkspace & HoldingCredential['rights']>(HOLDING, values)
+  return rows.map(({ credentialId, workspaceId, ...rights }) => ({ credentialId, workspaceId, rights }))
 }
 
+/** Ids are of one of the two, whichever it is. A session holds no longer than its key. */
 const HOLDING = `
-  SELECT k.id AS "keyId", w.id AS "workspaceId", k.role, k.secrets_read OR k.role = 'admin' AS "secretsRead",
+  WITH asked AS (SELECT * FROM unnest($1::uuid[], $2::uuid[]) AS asked(credential_id, workspace_id))
+  SELECT k.id AS "credentialId", w.id AS "workspaceId", k.role, k.secrets_read OR k.role = 'admin' AS "secretsRead",
          k.listener_id AS "listenerId", k.agent_id AS "agentId"
-  FROM unnest($1::uuid[], $2::uuid[]) AS asked(key_id, workspace_id)
-  JOIN api_keys k ON k.id = asked.key_id
+  FROM asked
+  JOIN api_keys k ON k.id = asked.credential_id
   JOIN workspaces w ON w.id = asked.workspace_id AND w.organization_id = k.organization_id
   WHERE k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())
-    AND (k.workspace_id IS NULL OR k.workspace_id = w.id)`
+    AND (k.workspace_id IS NULL OR k.workspace_id = w.id)
+  UNION ALL
+  SELECT s.id, w.id, coalesce(k.role, s.role), coalesce(k.secrets_read, false) OR coalesce(k.role, s.role) = 'admin',
+         k.listener_id, k.agent_id
+  FROM asked
+  JOIN sessions s ON s.id = asked.credential_id
+  JOIN workspaces w ON w.id = asked.workspace_id AND w.organization_id = s.organization_id
+  LEFT JOIN api_keys k ON k.id = s.api_key_id
+  WHERE s.ended_at IS NULL AND s.expires_at > now() AND s.hash IS NOT NULL
+    AND (s.api_key_id IS NULL OR (k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())))
+    AND (s.workspace_id IS NULL OR s.workspace_id = w.id)`

@@ -1,7 +1,7 @@
 /** Who calls, as the database knows it: what an API key stands for, and the workspace of a token's organization. */
 import type { Plan } from '../../generated/prisma/enums.ts'
 import type { Actor } from '../context/access.ts'
-import type { Core, Tenant } from '../context/context.ts'
+import type { Core, Statement, Tenant } from '../context/context.ts'
 
 export interface KeyIdentity {
   /** of the key */
@@ -18,17 +18,36 @@ interface KeyRow extends Omit<Actor, 'subject' | 'kind'>, Tenancy, Pick<KeyIdent
   stale: boolean
 }
 
-/** The key with this hash, its workspace and plan, in one statement. Null: unknown, expired or revoked. `tenantId`: the workspace asked for. */
-export async function identifyKey(core: Core, hash: string, tenantId: string | null): Promise<KeyIdentity | null> {
-  const [row] = await core.db.$queryRaw<KeyRow[]>`
+// every server asks for each key that is in use every few seconds, so all of it is planned once
+const BY_HASH: Statement = {
+  name: 'key_by_hash',
+  text: `
     SELECT k.id, k.name, k.organization_id AS "organizationId", k.workspace_id AS "workspaceId", k.role, k.secrets_read AS "secretsRead",
            k.listener_id AS "listenerId", k.agent_id AS "agentId",
            (extract(epoch FROM k.expires_at - now()) * 1000)::float8 AS "holdsFor",
            (k.last_used_at IS NULL OR k.last_used_at < now() - interval '1 minute') AS stale, o.plan, w.id AS "tenantId"
     FROM api_keys k
     JOIN organizations o ON o.id = k.organization_id
-    LEFT JOIN workspaces w ON w.organization_id = k.organization_id AND w.id = coalesce(${tenantId}::uuid, k.workspace_id)
-    WHERE k.hash = ${hash} AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())`
+    LEFT JOIN workspaces w ON w.organization_id = k.organization_id AND w.id = coalesce($2::uuid, k.workspace_id)
+    WHERE k.hash = $1 AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())`,
+}
+const NOTE_USE: Statement = {
+  name: 'key_used',
+  text: `
+    UPDATE api_keys SET last_used_at = now()
+    WHERE id = $1::uuid AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')`,
+}
+const TENANCY: Statement = {
+  name: 'tenancy',
+  text: `
+    SELECT o.plan, w.id AS "tenantId" FROM organizations o
+    LEFT JOIN workspaces w ON w.organization_id = o.id AND w.id = $2::uuid
+    WHERE o.id = $1::uuid`,
+}
+
+/** The key with this hash, its workspace and plan, in one statement. Null: unknown, expired or revoked. `tenantId`: the workspace asked for. */
+export async function identifyKey(core: Core, hash: string, tenantId: string | null): Promise<KeyIdentity | null> {
+  const [row] = await core.query<KeyRow>(BY_HASH, [hash, tenantId])
   if (!row) return null
   const { id, holdsFor, stale, plan, tenantId: asked, ...rights } = row
   if (stale) noteUse(core, id)
@@ -43,11 +62,9 @@ export async function identifyKey(core: Core, hash: string, tenantId: string | n
 
 /** Writes when the key was last used, at most once a minute however many servers ask. No call waits for it. */
 function noteUse(core: Core, id: string): void {
-  core.db.$executeRaw`
-    UPDATE api_keys SET last_used_at = now()
-    WHERE id = ${id}::uuid AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')`.catch((error) =>
-    core.log.warn({ err: error }, 'the last use of an API key could not be written'),
-  )
+  core
+    .query(NOTE_USE, [id])
+    .catch((error) => core.log.warn({ err: error }, 'the last use of an API key could not be written'))
 }
 
 export interface Tenancy {
@@ -62,9 +79,6 @@ export async function findTenancy(
   organizationId: string,
   tenantId: string | null,
 ): Promise<Tenancy | null> {
-  const [row] = await core.db.$queryRaw<Tenancy[]>`
-    SELECT o.plan, w.id AS "tenantId" FROM organizations o
-    LEFT JOIN workspaces w ON w.organization_id = o.id AND w.id = ${tenantId}::uuid
-    WHERE o.id = ${organizationId}::uuid`
+  const [row] = await core.query<Tenancy>(TENANCY, [organizationId, tenantId])
   return row ?? null
 }

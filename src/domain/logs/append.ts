@@ -41,21 +41,26 @@ export function appendLinesSql(
   const levels = lines.map((line) => (line.level ?? 'info') as string)
   const messages = lines.map((line) => cut(line.message.replaceAll('\0', '')))
   const times = lines.map((line) => line.time.toISOString())
+  // what is too short is filled up with nulls: most lines have no colours
+  const styles = lines.some((line) => line.styles) ? lines.map((line) => line.styles ?? null) : []
   // ordered, so that ids are in the order of the lines; FROM turn, so that they are drawn under the lock
   return Prisma.sql`
     turn AS MATERIALIZED (
       SELECT found.id, pg_advisory_xact_lock(${LOCK}::int, hashtext(found.id::text)), ${notifyFollowers(Prisma.sql`found.id`)}
       FROM (${deployment}) AS found
     ), appended AS (
-      INSERT INTO log_lines (deployment_id, revision_id, type, attempt, level, message, time)
-      SELECT turn.id, l.revision_id, l.type::"LogType", l.attempt, l.level::"LogLevel", l.message, least(l.time::timestamptz, now())
+      INSERT INTO log_lines (deployment_id, revision_id, type, attempt, level, message, time, styles)
+      SELECT turn.id, l.revision_id, l.type::"LogType", l.attempt, l.level::"LogLevel", l.message, least(l.time::timestamptz, now()),
+             l.styles
       FROM turn, unnest(${revisions}::uuid[], ${types}::text[], ${attempts}::int[], ${levels}::text[], ${messages}::text[],
-                        ${times}::text[]) WITH ORDINALITY AS l(revision_id, type, attempt, level, message, time, position)
+                        ${times}::text[], ${styles}::text[])
+             WITH ORDINALITY AS l(revision_id, type, attempt, level, message, time, styles, position)
       ${where}
       ORDER BY l.position
     )`
 }
 
+/** What its styles say of characters that go, says nothing then. */
 function cut(message: string): string {
   const bytes = Buffer.from(message)
   if (bytes.length <= MAX_LINE_BYTES) return message

@@ -9,6 +9,7 @@ import { LogLevel, type LogType } from '../../generated/prisma/enums.ts'
 import type { Db } from '../context/context.ts'
 import { escapeLike } from '../core/like-pattern.ts'
 import { decodeCursor, encodeCursor } from '../core/paging.ts'
+import { inColours } from '../protocol/line-styles.ts'
 
 /** A line of a log. */
 export interface Line extends LogLine {
@@ -65,14 +66,14 @@ export async function readLines(
   const key = (id: bigint) => Prisma.sql`(${log.id}::uuid, ${log.type}::text::"LogType", ${id}::bigint)`
   const sorted = Prisma.raw(order)
   const rows = await db.$queryRaw<(Omit<LogLine, 'message'> & { message: string | null })[]>`
-    SELECT id, deployment_id AS "deploymentId", revision_id AS "revisionId", type, attempt, level, message, time FROM (
-      (SELECT l.id, l.deployment_id, l.revision_id, l.type, l.attempt, l.level, l.message, l.time FROM log_lines l
+    SELECT id, deployment_id AS "deploymentId", revision_id AS "revisionId", type, attempt, level, message, time, styles FROM (
+      (SELECT l.id, l.deployment_id, l.revision_id, l.type, l.attempt, l.level, l.message, l.time, l.styles FROM log_lines l
        WHERE (l.${column}, l.type, l.id) > ${key(after)} AND (l.${column}, l.type, l.id) < ${key(before)}
          ${wanted(filter)} ${inTime(Prisma.raw('l.time'), filter)}
        ORDER BY l.${column} ${sorted}, l.type ${sorted}, l.id ${sorted} LIMIT ${take})
       UNION ALL
       (SELECT * FROM (
-         SELECT line_id AS id, deployment_id, revision_id, type, attempt, 'warning'::"LogLevel", NULL::text, time FROM log_removals
+         SELECT line_id AS id, deployment_id, revision_id, type, attempt, 'warning'::"LogLevel", NULL::text, time, NULL::text FROM log_removals
          WHERE ${column} = ${log.id}::uuid AND type = ${log.type}::text::"LogType" ORDER BY line_id DESC LIMIT ${gaps === 'all' ? null : 1}
        ) AS newest WHERE id > ${after} AND id < ${before} ${inTime(Prisma.raw('newest.time'), filter)})
     ) AS found ORDER BY id ${sorted} LIMIT ${take}`
@@ -102,6 +103,10 @@ function inTime(column: Prisma.Sql, { from, to }: LogFilter): Prisma.Sql {
 
 /** The opaque cursor of a line: what comes next, in either order, begins behind it. */
 export const logOffset = ({ id }: Pick<LogLine, 'id'>): string => encodeCursor([Number(id)])
+
+/** It with its colours, as terminals take it: with SGR sequences, and no others. Null: it has none. */
+export const colouredLine = ({ message, styles }: Pick<LogLine, 'message' | 'styles'>): string | null =>
+  inColours(message, styles)
 
 /** A line's id for callers: padded, so that ids sort as text. */
 export const logLineId = ({ id }: Pick<LogLine, 'id'>): string => String(id).padStart(16, '0')

@@ -13,6 +13,12 @@ export const ACTOR_KINDS = {
 export type ActorKind = keyof typeof ACTOR_KINDS
 export const ACTOR_KIND_WORDS = Object.keys(ACTOR_KINDS) as [ActorKind, ...ActorKind[]]
 
+/** Those that decide something, and don't just carry it out. An index of the log has what they did. */
+export const DECIDING_KINDS = ['api_key', 'person', 'command_line', 'git_provider'] as const satisfies ActorKind[]
+
+/** Not of a kind that only a newer server knows. */
+export const isActorKind = (kind: string): kind is ActorKind => Object.hasOwn(ACTOR_KINDS, kind)
+
 export interface EventActor {
   kind: ActorKind
   /** of the key or the listener; a person's `sub`; null where the kind says it all */
@@ -29,6 +35,8 @@ export type ActorRef = { kind: ActorKind; id?: string | null; name?: string | nu
 
 export const SYSTEM: ActorRef = { kind: 'system' }
 export const COMMAND_LINE: ActorRef = { kind: 'command_line' }
+/** The subject of what the command line does in the dashboard; no person can have it. */
+export const COMMAND_LINE_SUBJECT = 'command_line'
 export const GIT_PROVIDER: ActorRef = { kind: 'git_provider' }
 
 /** Who holds the deployments of this listener, or (null) of none: the built-in worker. */

@@ -3,6 +3,7 @@
  * are declared in shapes.ts; the columns that keep them have the same names in camelCase, here and everywhere.
  */
 import type { z } from 'zod'
+import type { Prisma } from '../../generated/prisma/client.ts'
 import { type Camel, camel } from '../core/naming.ts'
 import { buildMembers, revisionMembers, type UpdateBody } from './shapes.ts'
 
@@ -16,12 +17,35 @@ type RevisionColumns = ColumnsOf<typeof revisionMembers>
 /** What the revision pins of how its deployment is built. */
 export type BuildColumns = ColumnsOf<typeof buildMembers>
 
+/** What a commit says of itself, as far as anybody has told: the first line of its message, and the name of its author. */
+export interface CommitWords {
+  commitMessage: string | null
+  commitAuthor: string | null
+}
+
+export const NO_WORDS: CommitWords = { commitMessage: null, commitAuthor: null }
+
+/** Longest of each, in characters. */
+const LONGEST_COMMIT_WORDS = { message: 500, author: 200 }
+
+const shortened = (text = '', max: number) => /[^\r\n]*/.exec(text.trim())?.[0].trim().slice(0, max) || null
+
+/** Of a whole message the first line; what is empty is null. */
+export function commitWords(message: string | undefined, author: string | undefined): CommitWords {
+  return {
+    commitMessage: shortened(message, LONGEST_COMMIT_WORDS.message),
+    commitAuthor: shortened(author, LONGEST_COMMIT_WORDS.author),
+  }
+}
+
 /** What a revision is made of, beside what its deployment gives it. */
-export interface RevisionSource extends RevisionColumns, BuildColumns {
+export interface RevisionSource extends RevisionColumns, BuildColumns, CommitWords {
   /** the commit to build; null: the one that `repoRef` names when the build begins */
   repoCommitSha: string | null
   /** what was built of it already; null: it has to be built */
   artifact: string | null
+  /** what its build was, see build-plan.ts; null: nobody has reported one */
+  buildPlan: Prisma.JsonValue
   /** the revision that all of this is of; null: it is its own */
   basedOnId: string | null
 }
@@ -29,11 +53,11 @@ export interface RevisionSource extends RevisionColumns, BuildColumns {
 type Part = object | null | undefined
 const member = (part: Part, name: string) => (part as Record<string, unknown> | null | undefined)?.[name]
 
-/** Each column as `given` (a part of a body) has it, else as it is in `kept`. Pure. */
+/** Each column as `given` (a part of a body) has it, where an empty text is none; else as it is in `kept`. Pure. */
 function columnsOf<S extends z.ZodRawShape>(members: S, given: Part, kept: object): ColumnsOf<S> {
   const columns = Object.keys(members).map((name) => [
     camel(name),
-    member(given, name) ?? member(kept, camel(name)) ?? null,
+    (member(given, name) ?? member(kept, camel(name))) || null,
   ])
   return Object.fromEntries(columns) as ColumnsOf<S>
 }

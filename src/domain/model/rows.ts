@@ -9,4 +9,4 @@ export type {
   Revision,
   Workspace,
 } from '../../generated/prisma/client.ts'
-export { LogLevel, LogType, RevisionStatus, Source } from '../../generated/prisma/enums.ts'
+export { LogLevel, LogType, RevisionStatus, Source, StepOutcome } from '../../generated/prisma/enums.ts'

@@ -39,11 +39,11 @@ export const listenerConfig = z
 
 /** Of those of a deployment's source, what each of its revisions pins (revision-source.ts). */
 export const buildMembers = {
-  install_command: optional(z.string().min(1).max(4096)).describe(
-    'Runs from the root of the repository. Detected from the lock file if absent.',
+  install_command: optional(z.string().max(4096)).describe(
+    'Runs from the root of the repository. Detected from the lock file if absent. An empty text takes the stored one away.',
   ),
-  build_command: optional(z.string().min(1).max(4096)).describe(
-    'Runs from the directory of the graph configuration file.',
+  build_command: optional(z.string().max(4096)).describe(
+    'Runs from the directory of the graph configuration file. An empty text takes the stored one away.',
   ),
 }
 

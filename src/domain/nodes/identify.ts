@@ -14,6 +14,7 @@ export type NodeType =
   | 'Tag'
   | 'GitIntegration'
   | 'ApiKey'
+  | 'Session'
   | 'OAuthProvider'
   | 'OAuthToken'
   | 'AgentLink'
@@ -30,7 +31,8 @@ export async function identifyNodes(ctx: RequestContext, ids: readonly string[])
   const rows = await ctx.db.$queryRaw<{ type: NodeType; id: string }[]>`
     WITH asked AS (SELECT unnest(${known}::uuid[]) AS id), own AS (SELECT ${workspace}::uuid AS id)
     SELECT 'Organization' AS type, id FROM organizations JOIN asked USING (id) WHERE id = ${organization}::uuid
-    UNION ALL SELECT 'Workspace', id FROM workspaces JOIN asked USING (id) JOIN own USING (id)
+    UNION ALL SELECT 'Workspace', id FROM workspaces JOIN asked USING (id)
+      WHERE organization_id = ${organization}::uuid AND (${ctx.actor.workspaceId}::uuid IS NULL OR id = ${ctx.actor.workspaceId}::uuid)
     UNION ALL SELECT 'Deployment', d.id FROM deployments d JOIN asked USING (id), own
       WHERE d.workspace_id = own.id AND d.torn_down_at IS NULL
     UNION ALL SELECT 'Revision', r.id FROM revisions r JOIN asked USING (id) JOIN deployments d ON d.id = r.deployment_id, own
@@ -44,6 +46,9 @@ export async function identifyNodes(ctx: RequestContext, ids: readonly string[])
     UNION ALL SELECT 'ApiKey', k.id FROM api_keys k JOIN asked USING (id), own
       WHERE k.organization_id = ${organization}::uuid AND (k.workspace_id = own.id OR k.workspace_id IS NULL)
         AND ${ctx.actor.role === 'admin'}::boolean
+    UNION ALL SELECT 'Session', s.id FROM sessions s JOIN asked USING (id), own
+      WHERE s.organization_id = ${organization}::uuid AND (s.workspace_id = own.id OR s.workspace_id IS NULL) AND s.opened_at IS NOT NULL
+        AND (${ctx.actor.role === 'admin'}::boolean OR (s.kind = ${ctx.actor.kind} AND s.subject = ${ctx.actor.subject}))
     UNION ALL SELECT 'OAuthProvider', p.id FROM oauth_providers p JOIN asked USING (id)
       WHERE p.organization_id = ${organization}::uuid
     UNION ALL SELECT 'OAuthToken', t.id FROM oauth_tokens t JOIN asked USING (id), own

@@ -6,10 +6,13 @@ import { visibleKeys } from '../keys/list.ts'
 import { ownConnections } from '../oauth/connections/connection.ts'
 import { ownProviders } from '../oauth/provider-access/find.ts'
 import { ownTokens } from '../oauth/tokens/token.ts'
+import { visibleSessions } from '../sessions/read.ts'
+import { SHOWN } from '../sessions/session.ts'
 import { liveIntegration } from '../sources/integrations/find.ts'
+import { ownWorkspaces } from '../workspaces/read.ts'
 import type { NodeType } from './identify.ts'
 
-/** Prisma's select or include; for API keys without effect. */
+/** Prisma's select or include; for API keys and sessions without effect. */
 interface Selection {
   include?: object
   select?: object
@@ -21,8 +24,8 @@ type Read = (ctx: RequestContext, ids: string[], selection: Selection) => Promis
 const READ: Record<NodeType, Read> = {
   Organization: ({ db, workspace }, ids, selection) =>
     db.organization.findMany({ ...selection, where: { id: { in: ids }, AND: { id: workspace.organizationId } } }),
-  Workspace: ({ db, workspace }, ids, selection) =>
-    db.workspace.findMany({ ...selection, where: { id: { in: ids }, AND: { id: workspace.id } } }),
+  Workspace: (ctx, ids, selection) =>
+    ctx.db.workspace.findMany({ ...selection, where: { id: { in: ids }, AND: ownWorkspaces(ctx) } }),
   Deployment: (ctx, ids, selection) =>
     ctx.db.deployment.findMany({ ...selection, where: { id: { in: ids }, ...liveDeployment(ctx) } }),
   Revision: (ctx, ids, selection) =>
@@ -36,6 +39,7 @@ const READ: Record<NodeType, Read> = {
     ctx.db.integration.findMany({ ...selection, where: { id: { in: ids }, ...liveIntegration(ctx) } }),
   ApiKey: (ctx, ids) =>
     ctx.db.apiKey.findMany({ where: { id: { in: ids }, AND: visibleKeys(ctx) }, omit: WITHOUT_HASH }),
+  Session: (ctx, ids) => ctx.db.session.findMany({ where: { id: { in: ids }, AND: visibleSessions(ctx) }, ...SHOWN }),
   OAuthProvider: (ctx, ids, selection) =>
     ctx.db.oAuthProvider.findMany({ ...selection, where: { id: { in: ids }, ...ownProviders(ctx) } }),
   OAuthToken: (ctx, ids, selection) =>

@@ -5,13 +5,13 @@
 
 import type { RevisionStatus } from '../../generated/prisma/enums.ts'
 import type { Query } from '../core/statement.ts'
-import { type ActorRef, SYSTEM } from '../model/event-actor.ts'
+import { type ActorRef, COMMAND_LINE_SUBJECT, SYSTEM } from '../model/event-actor.ts'
 import type { EventType } from '../model/event-types.ts'
 import { TERMINAL } from '../model/lifecycle.ts'
 import type { Reason } from '../model/reasons.ts'
 import type { AppendedEvent } from './event-lines.ts'
 
-/** NOTIFY channel of the relay; the payload is the workspace's id. A hint only: the log is the truth. */
+/** NOTIFY channel of the relay; the payload is the workspace's id. A hint only, sent after the commit: the log is the truth. */
 export const EVENT_CHANNEL = 'pilothouse_events'
 
 export interface NewEvent {
@@ -46,7 +46,8 @@ export interface TransactionIdentity {
 }
 
 /**
- * Appends `events` in their order, each to the log of its workspace, and notifies: `notices` are channels with their payloads.
+ * Appends `events` in their order, each to the log of its workspace, and notifies with the commit: `notices` are channels with their
+ * payloads, of what nobody would find by looking. Commits that notify follow each other, so there are mostly none.
  * Call it last in a transaction. Returns the events with what a line about them needs, and by which the transaction is found
  * again, from the same statement.
  */
@@ -66,12 +67,13 @@ export async function appendEvents(
   return appended
 }
 
-/** Of event `e` in the statement below: the actor's id as the key of a table; null where it can be none. */
-const ACTOR_ID = `CASE WHEN e.actor ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' THEN e.actor::uuid END`
+/** Of event `e` in the statement below: the actor's id as the key of a table; null where it can be none. A pattern would be compiled at each call. */
+const ACTOR_ID = `
+  CASE WHEN e.actor LIKE '________-____-____-____-____________' AND translate(e.actor, '0123456789abcdef', '') = '----' THEN e.actor::uuid END`
 const KEY_OF_ACTOR = `(SELECT k.name FROM api_keys k WHERE k.id = ${ACTOR_ID})`
-/** A subject that was stored is a key's id or a person's `sub`. */
+/** A subject that was stored is a key's id, the command line, or a person's `sub`. */
 const KIND_OF_ACTOR = `
-  CASE WHEN e.kind IS NOT NULL THEN e.kind WHEN ${KEY_OF_ACTOR} IS NOT NULL THEN 'api_key' ELSE 'person' END`
+  CASE WHEN e.kind IS NOT NULL THEN e.kind WHEN e.actor = '${COMMAND_LINE_SUBJECT}' THEN 'command_line' WHEN ${KEY_OF_ACTOR} IS NOT NULL THEN 'api_key' ELSE 'person' END`
 const NAME_OF_ACTOR = `
   CASE WHEN e.name IS NOT NULL THEN e.name
        WHEN e.kind = 'listener' THEN (SELECT l.compute_id FROM listeners l WHERE l.id = ${ACTOR_ID})
@@ -82,7 +84,7 @@ const NOTIFY = {
   text: `SELECT pg_notify(split_part(notice, ' ', 1), split_part(notice, ' ', 2)) FROM unnest($1::text[]) AS notice`,
 }
 
-/** Names are looked up one by one: as joins, of as many events as Postgres supposes, they would read whole tables under the counter's lock. $1: the workspace · $2: how many events · $3: the events · $4: the channel of events · $5: notices */
+/** Names are looked up one by one: as joins, of as many events as Postgres supposes, they would read whole tables under the counter's lock. $1: the workspace · $2: how many events · $3: the events · $4: notices */
 const APPEND = {
   name: 'append events',
   text: `
@@ -101,8 +103,7 @@ const APPEND = {
                                    changed, actor, kind, name, position)
       RETURNING *
     ), notified AS MATERIALIZED (
-      SELECT pg_notify($4, $1::uuid::text) FROM counter
-      UNION ALL SELECT pg_notify(split_part(notice, ' ', 1), split_part(notice, ' ', 2)) FROM unnest($5::text[]) AS notice
+      SELECT pg_notify(split_part(notice, ' ', 1), split_part(notice, ' ', 2)) FROM unnest($4::text[]) AS notice
     )
     SELECT i.workspace_id AS "workspaceId", i.type, i.deployment_id AS "deploymentId", i.revision_id AS "revisionId",
            i.to_status::text AS "to", i.reason, i.message,
@@ -132,7 +133,6 @@ async function appendToLog(
     workspaceId,
     events.length,
     rows,
-    EVENT_CHANNEL,
     notices,
   ])
   if (appended.length === 0) throw new Error(`workspace ${workspaceId} has no event counter`)

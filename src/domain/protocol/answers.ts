@@ -7,7 +7,7 @@ import { Source, StepKind } from '../../generated/prisma/enums.ts'
 import { wireObject } from '../core/codec.ts'
 import { uuid } from '../core/fields.ts'
 import { type EffectiveSpec, resourceSpec } from '../model/resource-spec.ts'
-import type { RevisionSource } from '../model/revision-source.ts'
+import type { CommitWords, RevisionSource } from '../model/revision-source.ts'
 import { secret, secretReference } from '../model/shapes.ts'
 
 /** Of a revision's columns those that are needed to build or run it. */
@@ -26,7 +26,8 @@ const workColumns = {
   installCommand: z.string().nullable(),
   buildCommand: z.string().nullable(),
   artifact: z.string().nullable().describe('What BUILD reported.'),
-} satisfies Record<string, z.ZodType> & Record<Exclude<keyof RevisionSource, 'basedOnId'>, z.ZodType>
+} satisfies Record<string, z.ZodType> &
+  Record<Exclude<keyof RevisionSource, 'basedOnId' | 'buildPlan' | keyof CommitWords>, z.ZodType>
 
 /** What the control plane has to read for a `revisionWork`. */
 export const WORK_COLUMNS = Object.fromEntries(Object.keys(workColumns).map((name) => [name, true])) as {

@@ -7,7 +7,8 @@
  * restart needs no special case. Every call carries the fencing token; an old one is ClaimLostError.
  */
 import type { z } from 'zod'
-import type { LogLevel, LogType, Source } from '../../generated/prisma/enums.ts'
+import type { LogLevel, LogType } from '../../generated/prisma/enums.ts'
+import type { BuildPlanReport } from '../model/build-plan.ts'
 import type { Reason } from '../model/reasons.ts'
 import type { EffectiveSpec } from '../model/resource-spec.ts'
 import type { SecretReference } from '../model/shapes.ts'
@@ -22,7 +23,7 @@ import type {
   Progress,
 } from './requests.ts'
 
-export type { EffectiveSpec, LogLevel, LogType, Progress, Reason, SecretReference, Source, Step }
+export type { BuildPlanReport, EffectiveSpec, LogLevel, LogType, Progress, Reason, SecretReference, Step }
 
 export type RevisionWork = z.output<typeof revisionWork>
 export type Run = z.output<typeof run>

@@ -6,10 +6,13 @@ import { z } from 'zod'
 import { LogLevel, LogType } from '../../generated/prisma/enums.ts'
 import { wireObject } from '../core/codec.ts'
 import { count, optional, time, uuid } from '../core/fields.ts'
+import { buildPlanMembers, LONGEST_PLAN } from '../model/build-plan.ts'
 import { knownReason, type Reason } from '../model/reasons.ts'
+import { LINE_STYLES, MOST_STYLES } from './line-styles.ts'
 
 /** Bounds of the texts that a holder gives, in characters; more of a body than this is refused. */
 export const LONGEST = { healthMessage: 1024, message: 65_536 }
+export { LONGEST_PLAN }
 /** Of one request. */
 export const MOST_ITEMS = 1000
 
@@ -137,6 +140,9 @@ export const logEntry = wireObject({
   level: maybe(z.enum(LogLevel)).describe('Default: info.'),
   message: text(LONGEST.message).describe('One line, without its newline.'),
   time,
+  styles: maybe(text(MOST_STYLES).regex(LINE_STYLES)).describe(
+    'Its colours: from which character on (of UTF-16) it has which style, which is the parameters of one SGR sequence (`5:31,9:` are four red characters). Absent: it has none.',
+  ),
 })
 
 export const logsRequest = wireObject(
@@ -171,6 +177,13 @@ export const completeRequest = wireObject(
     repoCommitSha: maybe(z.string().regex(/^([0-9a-f]{40}|[0-9a-f]{64})$/, 'Must be a full commit id.')).describe(
       'BUILD, whatever its outcome: the exact commit, if it got so far; the revision keeps the first that is reported. ' +
         'Required when one of a `gitprovider` source succeeded.',
+    ),
+    commitMessage: maybe(text(65_536)).describe(
+      'With `repo_commit_sha`: what the commit says; the revision keeps the first line.',
+    ),
+    commitAuthor: maybe(text(1024)).describe('With `repo_commit_sha`: the name of the author of the commit.'),
+    buildPlan: maybe(wireObject(buildPlanMembers, { id: 'BuildPlan' })).describe(
+      'BUILD, whatever its outcome: what it does, as far as that is known, for people.',
     ),
     artifact: maybe(text(1024).min(1)).describe(
       'BUILD: what was built, in the words of whoever built it. Required when it succeeded.',

@@ -1,10 +1,11 @@
 /**
  * Removes what is over its time (docs/operations.md#what-is-kept-and-for-how-long): lines of logs, events, finished steps,
- * details of old failures, outcomes that no repeat is answered with any more. In small statements, a round for a bounded time; on several servers at once, who comes second
+ * details of old failures, outcomes that no repeat is answered with any more, sessions that have ended. In small statements, a round for a bounded time; on several servers at once, who comes second
  * finds less.
  */
 import type { Core } from '../context/context.ts'
 import { EXPIRED_ENTRIES, removeExpired } from '../idempotency/entries.ts'
+import { ENDED_SESSIONS, removeSessions } from '../sessions/remove.ts'
 import { untilDone } from './batches.ts'
 import { OLD_DETAILS, OLD_STEPS, removeDetails, removeSteps } from './details.ts'
 import { OLD_EVENTS, removeEvents } from './events.ts'
@@ -14,6 +15,7 @@ import { hasOldLines, LINES_OF_TORN_DOWN, limitLogs, removeLinesOfTornDown, remo
 const ROUND_MS = 20_000
 /** in one statement */
 const OUTCOMES = 500
+const SESSIONS = 500
 
 interface Due {
   oldLines: boolean
@@ -25,6 +27,7 @@ interface Due {
   oldSteps: boolean
   oldDetails: boolean
   oldOutcomes: boolean
+  endedSessions: boolean
 }
 
 /** One round after the other, each by calling it. One that finds nothing is one statement. */
@@ -42,6 +45,7 @@ export function createRetention(core: Core): (signal: AbortSignal) => Promise<vo
     if (due.oldSteps) await removeSteps(core, goOn)
     if (due.oldDetails) await removeDetails(core, goOn)
     if (due.oldOutcomes) await untilDone(OUTCOMES, goOn, () => removeExpired(core.db, OUTCOMES))
+    if (due.endedSessions) await untilDone(SESSIONS, goOn, () => removeSessions(core.db, SESSIONS))
   }
 }
 
@@ -51,6 +55,7 @@ async function whatIsDue({ db, settings }: Core): Promise<Due> {
     SELECT ${hasOldLines(logDays)} AS "oldLines", EXISTS (${LINES_OF_TORN_DOWN}) AS "linesOfTornDown",
            (SELECT max(id) FROM log_lines) AS "newestLine", ARRAY(${OLD_EVENTS(eventDays)}) AS "oldEvents",
            EXISTS (${OLD_STEPS(logDays)}) AS "oldSteps", EXISTS (${OLD_DETAILS(logDays)}) AS "oldDetails",
-           EXISTS (${EXPIRED_ENTRIES}) AS "oldOutcomes"`
+           EXISTS (${EXPIRED_ENTRIES}) AS "oldOutcomes",
+           EXISTS (${ENDED_SESSIONS}) AS "endedSessions"`
   return due!
 }

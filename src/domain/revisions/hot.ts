@@ -7,6 +7,7 @@ import { NotFoundError } from '../core/errors.ts'
 import { uuid } from '../core/fields.ts'
 import { type Window, windowSize } from '../core/paging.ts'
 import { parse, type RawInput } from '../core/parse.ts'
+import { EXACT_UP_TO } from '../core/total.ts'
 import type { Call, Key, Part, Raw, Rows } from '../selection/rows.ts'
 import type { PlannedRead } from '../selection/statement.ts'
 import { liveOwner, WITH_OWNER } from './owner.ts'
@@ -29,6 +30,18 @@ export async function readOneRevision(
   return found
 }
 
+/** How many revisions of each deployment match, or the first number beyond what is counted (core/total.ts). */
+export function revisionCountOf(deployment: Part, of: (variables: Call['variables']) => RevisionFilter): Key {
+  return deployment.count('Revision', (own, above) => [
+    `${own}.deployment_id = ${above}.id`,
+    ({ variables }) => withStatus(own, of(variables)),
+    ` LIMIT ${EXACT_UP_TO + 1}`,
+  ])
+}
+
+const withStatus = (own: string, { status }: RevisionFilter) =>
+  status ? Prisma.sql` AND ${Prisma.raw(own)}.status = ANY (${status}::"RevisionStatus"[])` : NOTHING
+
 /** A window of the revisions of each deployment; `of`: which, with the caller's variables. Throws what `revisionWindow` does. */
 export function revisionsOf(
   deployment: Part,
@@ -45,9 +58,7 @@ export function revisionsOf(
         const number = Prisma.raw(`${own}.number`)
         return Prisma.sql`${lt === undefined ? NOTHING : Prisma.sql` AND ${number} < ${lt}`}${
           gt === undefined ? NOTHING : Prisma.sql` AND ${number} > ${gt}`
-        }${filter.status ? Prisma.sql` AND ${Prisma.raw(own)}.status = ANY (${filter.status}::"RevisionStatus"[])` : NOTHING} ORDER BY ${number} ${
-          backward ? ASC : DESC
-        } LIMIT ${take + 1}`
+        }${withStatus(own, filter)} ORDER BY ${number} ${backward ? ASC : DESC} LIMIT ${take + 1}`
       },
     ],
     (own) =>

@@ -1,8 +1,9 @@
 /** The tenant boundary of revisions `d` in SQL: their deployments `o`. */
 import { Prisma } from '../../generated/prisma/client.ts'
+import { unseen } from '../core/unseen.ts'
 
 export const WITH_OWNER = Prisma.raw('revisions d JOIN deployments o ON o.id = d.deployment_id')
 
 /** As `liveDeployment` says it (context/access.ts). */
 export const liveOwner = ({ workspace }: { workspace: { id: string } }) =>
-  Prisma.sql`o.workspace_id = ${workspace.id}::uuid AND o.torn_down_at IS NULL`
+  Prisma.sql`o.workspace_id = ${unseen(Prisma.sql`${workspace.id}::uuid`)} AND o.torn_down_at IS NULL`

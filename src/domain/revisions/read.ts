@@ -1,6 +1,7 @@
 /** Reads revisions: one, a page by offset, a window by cursor. Newest first, by number. */
 import { z } from 'zod'
 import { Prisma, type Revision } from '../../generated/prisma/client.ts'
+import { SameMoment } from '../../platform/async/same-moment.ts'
 import { liveDeployment, requireRole } from '../context/access.ts'
 import type { RequestContext, Tx } from '../context/context.ts'
 import { type Selection, type Written, writtenRow } from '../context/read-back.ts'
@@ -10,6 +11,7 @@ import { count, uuid, waitSeconds } from '../core/fields.ts'
 import { decodeCursor, encodeCursor, type OffsetPage, type Window, windowSize } from '../core/paging.ts'
 import { parse, type RawInput } from '../core/parse.ts'
 import { type Total, totalsOf } from '../core/total.ts'
+import { unseen } from '../core/unseen.ts'
 import { isTerminal } from '../model/lifecycle.ts'
 import { deploymentPath, offsetQuery, revisionFilter, revisionPath } from '../model/shapes.ts'
 import { type Raw, Rows } from '../selection/rows.ts'
@@ -40,13 +42,18 @@ export async function getRevision(ctx: RequestContext, raw: RawInput): Promise<R
   })
 }
 
-/** The revision, or the NotFoundError that names which of the two ids is wrong. */
+/** By the installation that they ask. */
+const polls = new WeakMap<RequestContext['query'], SameMoment<Revision>>()
+
+/** The revision, or the NotFoundError that names which of the two ids is wrong. Those who poll at the same moment share a statement. */
 export async function readRevision(ctx: RequestContext, deploymentId: string, revisionId: string): Promise<Revision> {
-  const [found] = await revisionRows(
-    ctx,
-    Prisma.sql`WHERE d.id = ${revisionId}::uuid AND d.deployment_id = ${deploymentId}::uuid AND ${liveOwner(ctx)}`,
-  )
-  if (found) return found
+  let shared = polls.get(ctx.query)
+  if (!shared) {
+    shared = new SameMoment()
+    polls.set(ctx.query, shared)
+  }
+  const found = await shared.load(ctx.workspace.id, revisionId, (ids) => revisionsById(ctx, ids))
+  if (found?.deploymentId === deploymentId) return found
   await requireDeployment(ctx, deploymentId)
   throw new NotFoundError('Revision', revisionId)
 }
@@ -56,10 +63,27 @@ const asRevision = rows.root.reader(rows.root.whole()) as unknown as (row: Raw) 
 const whole = new PlannedRead(rows)
 
 /** Revisions `d` of deployments `o`, whole, as one statement that is planned once. */
-async function revisionRows(ctx: RequestContext, tail: Prisma.Sql): Promise<Revision[]> {
-  const workspaceId = ctx.workspace.id
-  const found = await whole.read(ctx, { from: WITH_OWNER, tail, workspaceId, variables: {} })
-  return readAt(found.map(asRevision), versionOf(found))
+const revisionRows = (ctx: RequestContext, tail: Prisma.Sql): Promise<Raw[]> =>
+  whole.read(ctx, { from: WITH_OWNER, tail, workspaceId: ctx.workspace.id, variables: {} })
+
+/** Revisions of the workspace by their ids; others are not in the map. Role: viewer. */
+export function readRevisions(ctx: RequestContext, ids: readonly string[]): Promise<Map<string, Revision>> {
+  requireRole(ctx, 'viewer')
+  return revisionsById(ctx, ids)
+}
+
+async function revisionsById(ctx: RequestContext, ids: readonly string[]): Promise<Map<string, Revision>> {
+  // cast again: in parentheses alone it would be asked for as rows
+  const given = unseen(Prisma.sql`${ids}::uuid[]`)
+  const rows = await revisionRows(ctx, Prisma.sql`WHERE d.id = ANY (${given}::uuid[]) AND ${liveOwner(ctx)}`)
+  const version = versionOf(rows)
+  return new Map(
+    rows.map((row) => {
+      const revision = asRevision(row)
+      readAt([revision], version)
+      return [revision.id, revision]
+    }),
+  )
 }
 
 /** What a write has left of the revision that it made or moved, in its transaction, with the selection's own part. */
@@ -127,7 +151,8 @@ export async function listRevisions(ctx: RequestContext, raw: RawInput): Promise
     ' AND ',
   )
   const size = Prisma.sql`LIMIT ${Prisma.raw(String(query.limit))} OFFSET ${query.offset}`
-  const resources = await revisionRows(ctx, Prisma.sql`WHERE ${where} ORDER BY d.number DESC ${size}`)
+  const rows = await revisionRows(ctx, Prisma.sql`WHERE ${where} ORDER BY d.number DESC ${size}`)
+  const resources = readAt(rows.map(asRevision), versionOf(rows))
   // an empty page is the rare case in which it has to be told whether the deployment is there at all
   if (resources.length === 0) await requireDeployment(ctx, path.deployment_id)
   return { resources, offset: query.offset + resources.length }

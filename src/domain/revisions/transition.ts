@@ -8,6 +8,7 @@ import { ConflictError } from '../core/errors.ts'
 import type { ActorRef } from '../model/event-actor.ts'
 import type { Explanation } from '../model/explanation.ts'
 import { canMove } from '../model/lifecycle.ts'
+import type { RunsWith } from './runs-with.ts'
 
 const NOTHING_TO_SAY = { reason: null, message: null }
 
@@ -25,8 +26,10 @@ export interface Move {
   explanation?: Explanation | null
   /** who did it; absent: the system */
   actor?: ActorRef | undefined
+  /** of one that is skipped: the revision of the newer rollout */
+  supersededById?: string | undefined
   /** a redeploy begins a new attempt under a new rollout number */
-  rollout?: number
+  again?: RunsWith & { rollout: number }
 }
 
 /**
@@ -38,7 +41,7 @@ export function transition<R extends Movable>(tx: Tx, workspaceId: string, revis
   const { reason, message } = move.explanation ?? NOTHING_TO_SAY
   if (!canMove(revision.status, to))
     throw new ConflictError(`A revision that is ${revision.status} can't become ${to}.`)
-  const attempt = revision.attempt + (move.rollout === undefined ? 0 : 1)
+  const attempt = revision.attempt + (move.again ? 1 : 0)
   const now = tx.now()
   const stored = {
     reason,
@@ -47,7 +50,10 @@ export function transition<R extends Movable>(tx: Tx, workspaceId: string, revis
     statusSince: now,
     updatedAt: now,
     attempt,
-    ...(move.rollout === undefined ? {} : { rollout: move.rollout }),
+    ...(move.supersededById ? { supersededById: move.supersededById } : {}),
+    ...(move.again
+      ? { ...move.again, supersededById: null, rolloutAt: now, rolloutActor: actor ? { ...actor } : null }
+      : {}),
     ...(to === 'DEPLOYED' ? { deployedAt: now } : {}),
   }
   tx.unit.update('revision', revision.id, { status: to, ...stored }, revision.status)

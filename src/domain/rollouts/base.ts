@@ -5,7 +5,7 @@
  */
 import type { Deployment, Revision } from '../../generated/prisma/client.ts'
 import { isOpen } from '../model/lifecycle.ts'
-import { buildColumns, type RevisionSource, revisionColumns, saysSource } from '../model/revision-source.ts'
+import { buildColumns, NO_WORDS, type RevisionSource, revisionColumns, saysSource } from '../model/revision-source.ts'
 import type { UpdateBody } from '../model/shapes.ts'
 
 /** The revision that `body` changes: the latest; or the newest rollout that is open, else the active one, else the latest. `revisions`: of the facts. */
@@ -20,12 +20,20 @@ export function baseOf(deployment: Deployment, revisions: readonly Revision[], b
 /** What the revision that comes of it is made of. `deployment`: as the change left it. */
 export function sourceAfter(base: Revision, deployment: Deployment, body: UpdateBody): RevisionSource {
   if (saysSource(body)) return { ...revisionColumns(body.source_revision_config, base), ...toBuild(deployment) }
-  const { repoCommitSha, artifact } = base
-  const basedOnId = base.basedOnId ?? base.id
-  return { ...revisionColumns(null, base), ...buildColumns(null, base), repoCommitSha, artifact, basedOnId }
+  const { repoCommitSha, commitMessage, commitAuthor, artifact, buildPlan } = base
+  const taken = {
+    repoCommitSha,
+    commitMessage,
+    commitAuthor,
+    artifact,
+    buildPlan,
+    basedOnId: base.basedOnId ?? base.id,
+  }
+  return { ...revisionColumns(null, base), ...buildColumns(null, base), ...taken }
 }
 
 /** Of a source of its own: to be built, as the deployment says now, from what the ref names when the build begins. */
 export function toBuild(deployment: Deployment) {
-  return { ...buildColumns(null, deployment), repoCommitSha: null, artifact: null, basedOnId: null }
+  const nothing = { repoCommitSha: null, ...NO_WORDS, artifact: null, buildPlan: null, basedOnId: null }
+  return { ...buildColumns(null, deployment), ...nothing }
 }

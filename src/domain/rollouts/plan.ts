@@ -56,7 +56,14 @@ export interface Report {
 }
 
 export type Action =
-  | { readonly do: 'move'; readonly revisionId: string; readonly to: RevisionStatus; readonly why: Why | null }
+  /** `by`: of one that is skipped, the revision of the newer rollout */
+  | {
+      readonly do: 'move'
+      readonly revisionId: string
+      readonly to: RevisionStatus
+      readonly why: Why | null
+      readonly by?: string
+    }
   | { readonly do: 'open step'; readonly kind: StepKind; readonly revisionId: string | null }
   /** `token`: of the holder who said so */
   | { readonly do: 'close step'; readonly outcome: StepOutcome; readonly reason?: Reason; readonly token?: bigint }
@@ -196,7 +203,9 @@ export function waits(state: State): Wait[] {
 /** A newer rollout begins, of revision `by`: the newest wins, and everything else that waits is skipped. */
 export function supersede({ open }: State, by: string): Action[] {
   const why = explain('SUPERSEDED', { revisionId: by })
-  return open.filter(({ id, status }) => id !== by && isWaiting(status)).map((r) => move(r, 'SKIPPED', why))
+  return open
+    .filter(({ id, status }) => id !== by && isWaiting(status))
+    .map((r) => ({ do: 'move', revisionId: r.id, to: 'SKIPPED', why, by }))
 }
 
 /** These are ended at once. Whoever works on them has to stop. */

@@ -94,10 +94,18 @@ async function perform(
   const next = after(state, action)
   switch (action.do) {
     case 'move': {
-      const { revisionId, to, why } = action
+      const { revisionId, to, why, by } = action
       const explanation = why && (await render(core, tx, deployment, why))
-      const moved = transition(tx, workspaceId, revisionOf(state, revisionId), { to, explanation, actor })
-      return { deployment, state: { ...next, open: next.open.map((r) => (r.id === moved.id ? moved : r)) } }
+      const moved = transition(tx, workspaceId, revisionOf(state, revisionId), {
+        to,
+        explanation,
+        actor,
+        supersededById: by,
+      })
+      return {
+        deployment: row.moved(tx, deployment, revisionId, to),
+        state: { ...next, open: next.open.map((r) => (r.id === moved.id ? moved : r)) },
+      }
     }
     case 'open step':
       openStep(tx, deploymentId, action.kind, action.revisionId, state.failures)
@@ -110,7 +118,8 @@ async function perform(
       return { deployment: row.provisioned(tx, deployment), state: next }
     case 'deployed': {
       transition(tx, workspaceId, revisionOf(state, action.revisionId), { to: 'DEPLOYED', actor })
-      const active = row.deployed(tx, deployment, action.revisionId, action.report)
+      const done = row.moved(tx, deployment, action.revisionId, 'DEPLOYED')
+      const active = row.deployed(tx, done, action.revisionId, action.report)
       return { deployment: active, state: next }
     }
     case 'teardown failed': {

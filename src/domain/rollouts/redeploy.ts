@@ -6,16 +6,16 @@ import { type Written, writeVerb } from '../context/read-back.ts'
 import { NotFoundError, NotRedeployableError } from '../core/errors.ts'
 import { parse } from '../core/parse.ts'
 import { requireMatch } from '../core/precondition.ts'
-import { lacks } from '../model/explanation.ts'
-import { isTerminal, missingContent, needsBuild } from '../model/lifecycle.ts'
 import { revisionPath } from '../model/shapes.ts'
+import { runsWith } from '../revisions/runs-with.ts'
 import { transition } from '../revisions/transition.ts'
-import { nextRollout } from '../rows/deployment.ts'
+import { moved, nextRollout } from '../rows/deployment.ts'
 import { factsOf } from '../rows/facts.ts'
 import { type LockedDeployment, lockDeployment } from '../rows/locks.ts'
 import { reuseTarball } from '../sources/uploads/accept.ts'
 import { supersede } from './plan.ts'
 import { apply, look, settle } from './reconcile.ts'
+import { neededTarball, TARBALL_REMOVED, whyNotRedeployable } from './redeployable.ts'
 
 export const redeployInput = z.object({ path: revisionPath })
 
@@ -30,23 +30,24 @@ export const redeployRevision = writeVerb<Written>(async (ctx, raw, read) => {
     if (!revision) throw new NotFoundError('Revision', path.revision_id)
     requireMatch(raw.ifMatch, 'Deployment', deployment.id, deployment)
     const refuse = (why: string) => new NotRedeployableError(`Revision ID ${revision.id} can't be redeployed: ${why}.`)
-    if (deployment.deletedAt) throw refuse('its deployment is being deleted')
-    if (!isTerminal(revision.status)) throw refuse(`it is in progress (${revision.status})`)
-    const missing = missingContent(revision)
-    if (missing) throw refuse(`it has nothing to build or run; it lacks ${lacks(missing)}`)
-    if (revision.sourceTarballPath && needsBuild(revision) && !(await reuseTarball(tx, revision.sourceTarballPath)))
-      throw refuse('its source tarball was removed; upload it again and make a new revision')
+    const why = whyNotRedeployable(revision, deployment)
+    if (why) throw refuse(why)
+    const tarball = neededTarball(revision)
+    if (tarball && !(await reuseTarball(tx, tarball))) throw refuse(TARBALL_REMOVED)
 
     const actor = actorOf(ctx.actor)
     const before = await look(ctx, tx, deployment)
-    const { state } = await apply(ctx, tx, before, supersede(before.state, revision.id), actor)
-    const next = nextRollout(tx, deployment, null)
+    const skipped = await apply(ctx, tx, before, supersede(before.state, revision.id), actor)
+    const { id, number } = revision
+    const change = { what: 'REDEPLOYED', actor, revision: { id, number } } as const
+    const next = nextRollout(tx, skipped.deployment, change, null)
     const again = transition(tx, deployment.workspaceId, revision, {
       to: deployment.provisionedAt ? 'QUEUED' : 'CREATING',
       actor,
-      rollout: next.rollout,
+      again: { rollout: next.rollout, ...runsWith(deployment) },
     })
-    await settle(ctx, tx, { deployment: next, state: { ...state, open: [...state.open, again] } })
+    const open = [...skipped.state.open, again]
+    await settle(ctx, tx, { deployment: moved(tx, next, again.id, again.status), state: { ...skipped.state, open } })
     return read(tx, { deploymentId: deployment.id, revisionId: revision.id })
   }
   return lockDeployment(ctx, path.deployment_id, work, asked)

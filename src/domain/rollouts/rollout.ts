@@ -6,8 +6,11 @@ import { randomUUID } from 'node:crypto'
 import type { Revision } from '../../generated/prisma/client.ts'
 import { actorOf } from '../context/access.ts'
 import type { Core, Tx } from '../context/context.ts'
+import type { Change } from '../model/deployment-change.ts'
 import type { ActorKind } from '../model/event-actor.ts'
 import type { RevisionSource } from '../model/revision-source.ts'
+import type { Trigger } from '../model/trigger.ts'
+import { runsWith } from '../revisions/runs-with.ts'
 import { NOTHING_WAITS, nextRollout } from '../rows/deployment.ts'
 import type { LockedDeployment } from '../rows/locks.ts'
 import { supersede } from './plan.ts'
@@ -18,21 +21,25 @@ export interface Author extends Core {
   actor: { kind: ActorKind; subject: string | null; name: string | null }
 }
 
-/**
- * Makes the deployment's next revision, with everything it pins, and moves the deployment on. Returns the revision's id.
- * `why`: goes into its first event.
- */
+/** What makes a revision. `why`: in words, where there is more to say; goes into its first event. `change`: what the author does by it. */
+export interface Occasion {
+  trigger: Trigger
+  change: Omit<Change, 'actor'>
+  why?: string
+}
+
+/** Makes the deployment's next revision, with everything it pins, and moves the deployment on. Returns the revision's id. */
 export async function rollOut(
   ctx: Author,
   tx: Tx,
   deployment: LockedDeployment,
   source: RevisionSource,
-  why: string | null = null,
+  { trigger, change, why }: Occasion,
 ): Promise<string> {
   const id = randomUUID()
   const actor = actorOf(ctx.actor)
   const before = await look(ctx, tx, deployment)
-  const { state } = await apply(ctx, tx, before, supersede(before.state, id), actor)
+  const skipped = await apply(ctx, tx, before, supersede(before.state, id), actor)
   const now = tx.now()
   const revision: Revision = {
     id,
@@ -47,13 +54,19 @@ export async function rollOut(
     repoUrl: deployment.repoUrl,
     ...source,
     secretSetId: deployment.secretSetId,
+    trigger,
     createdBy: ctx.actor.subject,
+    createdActor: { ...actor },
     createdAt: now,
+    rolloutAt: now,
+    rolloutActor: { ...actor },
+    supersededById: null,
+    ...runsWith(deployment),
     updatedAt: now,
     deployedAt: null,
   }
   tx.unit.insert('revision', revision)
-  const next = nextRollout(tx, deployment, id)
+  const next = nextRollout(tx, skipped.deployment, { ...change, actor }, id)
   tx.emit({
     workspaceId: deployment.workspaceId,
     type: 'revision.status',
@@ -61,10 +74,11 @@ export async function rollOut(
     revisionId: id,
     from: null,
     to: 'CREATING',
-    message: why,
+    message: why ?? null,
     attempt: 1,
     actor,
   })
-  await settle(ctx, tx, { deployment: next, state: { ...state, open: [...state.open, revision] } })
+  const open = [...skipped.state.open, revision]
+  await settle(ctx, tx, { deployment: next, state: { ...skipped.state, open } })
   return id
 }

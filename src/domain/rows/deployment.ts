@@ -2,13 +2,18 @@
  * The only writer of the `deployments` table: each way a row changes is a function here, which takes the locked row and
  * answers with the next one. Nothing else: the events, the revisions and the rules are of whoever calls.
  *
- * `edit` grows when somebody changes the deployment, and `updated_at` says when; what work does to it leaves both alone.
+ * `edit` grows when somebody changes the deployment; `updated_at` says when, and `last_change` what it was and who. What work does to it
+ * leaves all three alone.
  */
 import { type Deployment, Prisma } from '../../generated/prisma/client.ts'
+import type { RevisionStatus } from '../../generated/prisma/enums.ts'
 import { CHANGE_CHANNEL } from '../context/changes.ts'
 import type { Core, Tx } from '../context/context.ts'
 import type { ListenerFacts } from '../context/unit.ts'
+import { type Change, storedChange } from '../model/deployment-change.ts'
+import type { EventActor } from '../model/event-actor.ts'
 import type { Explanation } from '../model/explanation.ts'
+import { isTerminal } from '../model/lifecycle.ts'
 import { effectiveSpec, type ResourceSpec } from '../model/resource-spec.ts'
 import type { BuildColumns } from '../model/revision-source.ts'
 import { type HeldClaim, isHeldUnder, LEASE_HOLDS, ofScope, type Scope, STEP_IS_DUE } from './lease.ts'
@@ -20,8 +25,11 @@ export const NOTHING_WAITS = { reason: null, reasonSince: null, statusMessage: n
 /** Gives the lease up, whoever has it. The fencing token stays: it only grows. */
 const NO_LEASE = { claimId: null, leaseHolder: null, leaseExpiresAt: null, busyStepId: null } as const
 
-/** Somebody changes it. */
-const changed = (tx: Tx, { edit }: LockedDeployment) => ({ edit: edit + 1, updatedAt: tx.now() })
+/** Somebody changes it. Nothing else raises `edit`, so that no verb forgets to say what it does; of several in a transaction the last one is noted. */
+function changed(tx: Tx, { edit }: LockedDeployment, change: Change) {
+  const now = tx.now()
+  return { edit: edit + 1, updatedAt: now, lastChange: storedChange(change, now) as Prisma.JsonObject }
+}
 
 type Columns = Partial<Deployment>
 
@@ -60,6 +68,7 @@ export function insert(
     ...NO_LEASE,
     // its first rollout makes it 1
     edit: 0,
+    lastChange: null,
     createdAt: now,
     updatedAt: now,
     deletedAt: null,
@@ -71,6 +80,7 @@ export function insert(
     health: null,
     latestRevisionId: null,
     latestOutcome: null,
+    leaseDueAt: null,
     activeRevisionId: null,
     revisionCount: 0,
     rollout: 0,
@@ -90,17 +100,24 @@ export type Edit = Partial<
 >
 
 /** Somebody has changed it: these fields, or (none) something that is stored elsewhere. */
-export function edit(tx: Tx, deployment: LockedDeployment, changes: Edit = {}): LockedDeployment {
-  return write(tx, deployment, { ...changes, ...changed(tx, deployment) })
+export function edit(tx: Tx, deployment: LockedDeployment, change: Change, fields: Edit = {}): LockedDeployment {
+  return write(tx, deployment, { ...fields, ...changed(tx, deployment, change) })
 }
 
 /** The next rollout begins, of a revision that has just been made or (null) of one that was there. */
-export function nextRollout(tx: Tx, deployment: LockedDeployment, made: string | null): LockedDeployment {
-  const next = { rollout: deployment.rollout + 1, ...changed(tx, deployment) }
+export function nextRollout(
+  tx: Tx,
+  deployment: LockedDeployment,
+  change: Change,
+  made: string | null,
+): LockedDeployment {
+  const next = { rollout: deployment.rollout + 1, ...changed(tx, deployment, change) }
   return write(
     tx,
     deployment,
-    made === null ? next : { ...next, revisionCount: deployment.revisionCount + 1, latestRevisionId: made },
+    made === null
+      ? next
+      : { ...next, revisionCount: deployment.revisionCount + 1, latestRevisionId: made, latestOutcome: null },
   )
 }
 
@@ -147,9 +164,22 @@ export function deployed(
   })
 }
 
+/** A revision of it has this status now: if it is the latest one, how that ended is noted. A trigger sees to it where nobody says so. */
+export function moved(
+  tx: Tx,
+  deployment: LockedDeployment,
+  revisionId: string,
+  status: RevisionStatus,
+): LockedDeployment {
+  const latestOutcome = isTerminal(status) ? status : null
+  const isNoted = revisionId !== deployment.latestRevisionId || latestOutcome === deployment.latestOutcome
+  return isNoted ? deployment : write(tx, deployment, { latestOutcome })
+}
+
 /** Somebody asked for its deletion: its name is free, and nothing of it is to run any more. */
-export function deleted(tx: Tx, deployment: LockedDeployment): LockedDeployment {
-  return write(tx, deployment, { ...changed(tx, deployment), deletedAt: tx.now(), activeRevisionId: null })
+export function deleted(tx: Tx, deployment: LockedDeployment, actor: EventActor): LockedDeployment {
+  const change = changed(tx, deployment, { what: 'DELETED', actor })
+  return write(tx, deployment, { ...change, deletedAt: tx.now(), activeRevisionId: null })
 }
 
 /** Says what its teardown waits for, or (null) that it waits for nobody. Writes only what is new; `reason_since` stays with its reason. */
@@ -180,6 +210,16 @@ export function tornDown(tx: Tx, deployment: LockedDeployment): LockedDeployment
   tx.wakeWorkers(deployment.listenerId)
   tx.hint(deployment.id)
   return write(tx, deployment, { tornDownAt: tx.now(), ...NOTHING_WAITS, ...NO_LEASE })
+}
+
+/** It has a holder from now on, under a newer token. */
+export function leased(
+  tx: Tx,
+  deployment: LockedDeployment,
+  { claimId, holder, until }: { claimId: string; holder: string; until: Date },
+): LockedDeployment {
+  const leaseToken = deployment.leaseToken + 1n
+  return write(tx, deployment, { claimId, leaseHolder: holder, leaseToken, leaseExpiresAt: until, busyStepId: null })
 }
 
 /** Its holder lets go. */
@@ -216,18 +256,11 @@ export const leaseEnd = (seconds: number) => Prisma.sql`now() + make_interval(se
  */
 export const freeToLease = (scope: Scope, max: number) => Prisma.sql`
   free AS MATERIALIZED (
-    SELECT d.id, d.claim_id, d.lease_holder FROM deployments d
-    WHERE d.torn_down_at IS NULL AND ${ofScope(scope)} AND (d.lease_expires_at IS NULL OR d.lease_expires_at < now())
-      AND NOT coalesce(${LEASE_HOLDS}, false) AND (d.active_revision_id IS NOT NULL OR ${STEP_IS_DUE})
+    SELECT d.* FROM deployments d
+    WHERE d.torn_down_at IS NULL AND ${ofScope(scope)} AND (d.lease_due_at IS NULL OR d.lease_due_at < now())
+      AND (d.lease_expires_at IS NULL OR d.lease_expires_at < now()) AND NOT coalesce(${LEASE_HOLDS}, false) AND (d.active_revision_id IS NOT NULL OR ${STEP_IS_DUE})
     ORDER BY d.lease_token, d.created_at, d.id LIMIT ${max} ${toChangeOrSkip('d')}
   )`
-
-/** The UPDATE that leases all of `free` to a holder, without what it returns. */
-export const leaseFree = (holder: string, seconds: number) => Prisma.sql`
-  UPDATE deployments d
-  SET claim_id = gen_random_uuid(), lease_holder = ${holder}, lease_token = d.lease_token + 1,
-      lease_expires_at = ${leaseEnd(seconds)}, busy_step_id = NULL
-  FROM free WHERE d.id = free.id`
 
 /** The UPDATE that renews the leases of `free` (with `idle` and `health`) and notes what its holder says of them in `asked`, without what it returns. */
 export const renewHeld = (seconds: number) => Prisma.sql`

@@ -120,14 +120,15 @@ export async function lockClaimed(
 }
 
 /** ms that a transaction about many deployments waits for any lock, so that none of them waits for long for what is another's */
-const WAIT_OF_MANY = 500
+export const WAIT_OF_MANY = 500
 
-/** $1: claims · $2: tokens · $3: the listener, or null for the built-in worker · $4: ms */
+/** $1: claims · $2: tokens · $3: the listener, or null for the built-in worker · $4: ms. Their number is not to be seen (core/unseen.ts): it would be planned for it each time. */
 const LOCK_CLAIMED = {
   name: 'lock claimed deployments',
   text: `
     SELECT ${selectColumns('deployment', 'd')} FROM set_config('lock_timeout', $4, true) AS limited,
-      unnest($1::uuid[], $2::numeric[]) AS a (claim_id, token) JOIN deployments d ON ${isHeldText('a.claim_id', 'a.token', '$3::uuid')}
+      unnest((SELECT $1::uuid[]), (SELECT $2::numeric[])) AS a (claim_id, token)
+      JOIN deployments d ON ${isHeldText('a.claim_id', 'a.token', '(SELECT $3::uuid)')}
     ORDER BY d.id ${toChangeOrSkip('d').sql}`,
 }
 

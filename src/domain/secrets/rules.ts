@@ -23,26 +23,30 @@ export const RESERVED_NAMES: ReadonlySet<string> = new Set([
 const MAX_NAME = 256
 const MAX_VALUE_BYTES = 64 * 1024
 
-/** `stored`: the names of the current set, for which the mask may be sent back. */
-export function secretViolations(secrets: readonly Secret[], stored: readonly string[]): Violation[] {
+/** `stored`: the names of the current set, for which the mask may be sent back. `field`: where in the body they are. */
+export function secretViolations(
+  secrets: readonly Secret[],
+  stored: readonly string[],
+  field = 'secrets',
+): Violation[] {
   const found: Violation[] = []
   const names = new Set<string>()
   secrets.forEach(({ name, value }, i) => {
     if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) || name.length > MAX_NAME)
       found.push(
         violation(
-          `secrets.${i}.name`,
+          `${field}.${i}.name`,
           `Must be the name of an environment variable ([A-Za-z_][A-Za-z0-9_]*, at most ${MAX_NAME} characters).`,
         ),
       )
     else if (RESERVED_NAMES.has(name))
-      found.push(violation(`secrets.${i}.name`, `${name} is set by the server itself; choose another name.`))
-    if (names.has(name)) found.push(violation(`secrets.${i}.name`, `The name ${name} occurs twice.`))
+      found.push(violation(`${field}.${i}.name`, `${name} is set by the server itself; choose another name.`))
+    if (names.has(name)) found.push(violation(`${field}.${i}.name`, `The name ${name} occurs twice.`))
     names.add(name)
     if (Buffer.byteLength(value) > MAX_VALUE_BYTES)
-      found.push(violation(`secrets.${i}.value`, 'Must be at most 64 KiB.'))
+      found.push(violation(`${field}.${i}.value`, 'Must be at most 64 KiB.'))
     if (value === MASK && !stored.includes(name))
-      found.push(violation(`secrets.${i}.value`, `${MASK} keeps a stored value, and there is none named ${name}.`))
+      found.push(violation(`${field}.${i}.value`, `${MASK} keeps a stored value, and there is none named ${name}.`))
   })
   return found
 }

@@ -3,10 +3,12 @@
  * PATCH creates a new one, and each revision refers to the set that it was created with.
  */
 import { randomBytes, randomUUID } from 'node:crypto'
-import type { SecretSet } from '../../generated/prisma/client.ts'
+import type { Prisma, SecretSet } from '../../generated/prisma/client.ts'
+import { seesValues } from '../context/access.ts'
 import type { RequestContext, Tx } from '../context/context.ts'
 import { decrypt, encrypt, type KeyRing } from '../core/keyring.ts'
 import type { Secret } from '../model/shapes.ts'
+import { type Origin, originsOf, storedOrigins } from './origins.ts'
 
 /** What callers without `secrets:read` see instead of a value. */
 export const MASK = '••••••••'
@@ -16,6 +18,8 @@ export interface NewSet {
   /** a new one by default */
   id?: string
   deploymentId: string
+  /** by name; absent: nothing is known */
+  origins?: ReadonlyMap<string, Origin>
   createdAt: Date
 }
 
@@ -34,7 +38,7 @@ export function storeSecrets(
 /** A set, encrypted with a key of its own. Pure, but for that key. */
 export function sealSecrets(
   keyring: KeyRing,
-  { id = randomUUID(), deploymentId, createdAt }: NewSet,
+  { id = randomUUID(), deploymentId, origins, createdAt }: NewSet,
   secrets: readonly Secret[],
 ): SecretSet {
   const dataKey = randomBytes(32)
@@ -43,6 +47,7 @@ export function sealSecrets(
     id,
     deploymentId,
     names: secrets.map((secret) => secret.name),
+    setBy: origins ? (storedOrigins(origins) as unknown as Prisma.JsonArray) : null,
     keyId: keyring.currentId,
     wrappedKey: new Uint8Array(keyring.wrap(dataKey, id)),
     ciphertext: new Uint8Array(encrypt(dataKey, Buffer.from(JSON.stringify(values)), id)),
@@ -58,11 +63,12 @@ export function openSecrets(keyring: KeyRing, set: SecretSet | null): Secret[] {
   return set.names.map((name) => ({ name, value: values[name] ?? '' }))
 }
 
-/** Stands for a set that is gone, or that nobody opens: its names. */
-export const setWithoutValues = (id: string, names: string[]): SecretSet => ({
+/** Stands for a set that is gone, or that nobody opens: its names, and what is known of them. */
+export const setWithoutValues = (id: string, names: string[], setBy: SecretSet['setBy'] = null): SecretSet => ({
   id,
   deploymentId: '',
   names,
+  setBy,
   keyId: '',
   wrappedKey: new Uint8Array(),
   ciphertext: new Uint8Array(),
@@ -73,6 +79,21 @@ const hasValues = (set: SecretSet | null) => set === null || set.wrappedKey.leng
 
 /** What this caller may see of a set: values only with `secrets:read`. */
 export function presentSecrets(ctx: Pick<RequestContext, 'actor' | 'keyring'>, set: SecretSet | null): Secret[] {
-  if (ctx.actor.secretsRead && hasValues(set)) return openSecrets(ctx.keyring, set)
+  if (seesValues(ctx.actor) && hasValues(set)) return openSecrets(ctx.keyring, set)
   return (set?.names ?? []).map((name) => ({ name, value: MASK }))
+}
+
+/** A secret as it is shown to a caller. */
+export interface ShownSecret extends Secret {
+  /** null: a server of before set it */
+  origin: Origin | null
+}
+
+/** The same with when each was set, and by whom, which everybody sees. */
+export function presentWithOrigins(
+  ctx: Pick<RequestContext, 'actor' | 'keyring'>,
+  set: SecretSet | null,
+): ShownSecret[] {
+  const origins = originsOf(set)
+  return presentSecrets(ctx, set).map((secret) => ({ ...secret, origin: origins.get(secret.name) ?? null }))
 }

@@ -1,15 +1,16 @@
 /**
- * What one statement returns: columns of a table and of the rows that its relations lead to, and for lists below a row one
- * column of JSON. A statement is selected once (each column asked for gives the key by which it is found in a row) and then
- * runs many times.
+ * What one statement returns: columns of a table and of the rows that its relations lead to, and lists below a row. A row is one
+ * array of JSON: `pg` takes longer to read columns one by one, and to be told of each with every answer, than JSON.parse() and
+ * Postgres do with all of them. A statement is selected once (each column asked for gives its place in a row) and then runs many times.
  */
 import type { Prisma } from '../../generated/prisma/client.ts'
-import { columnOf, type Kind, TABLES, type TableName } from './tables.ts'
+import type { Held } from '../core/columns.ts'
+import { columnOf, TABLES, type TableName } from './tables.ts'
 import { decoderOf } from './values.ts'
 
-/** A row as it comes: of a statement by the names of its columns, of a list by their places. Times are texts (values.ts). */
-export type Raw = Readonly<Record<Key, unknown>>
-export type Key = string | number
+/** A row as it comes, by the places of its columns. Times, `bigint` and bytes are texts (values.ts). */
+export type Raw = readonly unknown[]
+export type Key = number
 
 /** What a call brings to a statement. */
 export interface Call {
@@ -19,6 +20,8 @@ export interface Call {
   tail: Prisma.Sql
   /** of which the version is read (domain/shown/version.ts) */
   workspaceId: string
+  /** a value that every row shall have beside what was selected */
+  further?: Prisma.Sql
   /** of whoever has selected: what the lists below a row depend on */
   variables: Readonly<Record<string, unknown>>
 }
@@ -27,37 +30,46 @@ export interface Call {
 export type Hole = (call: Call) => Prisma.Sql
 export type Chunk = string | Hole
 
+/** Postgres' limit, without what stands behind the columns (statement.ts). */
+const MOST_COLUMNS = 98
+
 /** A selection in Prisma's form. */
 export interface Select {
   [field: string]: boolean | { select: Select } | undefined
 }
 
+/** A statement and the lists in it share these. */
+interface Shared {
+  names: number
+  /** columns of the one that has most */
+  widest: number
+}
+
 /** The rows of a statement, or of one list below a row. */
 export class Rows {
   readonly root: Part
-  readonly #isList: boolean
   readonly #columns: string[] = []
   readonly #joins: (() => Chunk[])[] = []
-  readonly #names: { next: number }
+  readonly #shared: Shared
 
-  constructor(table: TableName, list?: { names: { next: number } }) {
-    this.#isList = list !== undefined
-    this.#names = list?.names ?? { next: 0 }
-    this.root = new Part(this, table, list ? this.name() : 'd')
+  /** `above`: of the statement, for a list in it. */
+  constructor(table: TableName, above?: Shared) {
+    this.#shared = above ?? { names: 0, widest: 0 }
+    this.root = new Part(this, table, above ? this.name() : 'd')
   }
 
   /** A name that nothing else in the statement has. */
   name(): string {
-    this.#names.next++
-    return `t${this.#names.next}`
+    this.#shared.names++
+    return `t${this.#shared.names}`
   }
 
   /** `kind`: what `expression` gives. */
-  add(expression: string, kind: Kind): Key {
-    const asText = kind === 'time' || kind === 'bigint' ? '::text' : ''
-    if (this.#isList && kind === 'bytes') throw new Error('bytes have no JSON')
-    const place = this.#columns.push(`${expression}${asText}`) - 1
-    return this.#isList ? place : `c${place}`
+  add(expression: string, kind: Held): Key {
+    const asText = kind === 'time' || kind === 'bigint' || kind === 'bytes' ? '::text' : ''
+    const count = this.#columns.push(`${expression}${asText}`)
+    this.#shared.widest = Math.max(this.#shared.widest, count)
+    return count - 1
   }
 
   join(chunks: () => Chunk[]): void {
@@ -69,14 +81,18 @@ export class Rows {
     return this.#joins.length
   }
 
-  list(table: TableName): Rows {
-    return new Rows(table, { names: this.#names })
+  /** Whether Postgres can make one array of each row: no function of it takes more arguments. */
+  get fits(): boolean {
+    return this.#shared.widest <= MOST_COLUMNS
   }
 
-  /** What stands behind SELECT. */
-  columns(): string {
-    if (this.#isList) return `json_build_array(${this.#columns.join(', ')})`
-    return this.#columns.map((expression, i) => `${expression} AS c${i}`).join(', ')
+  list(table: TableName): Rows {
+    return new Rows(table, this.#shared)
+  }
+
+  /** The row, as SQL of each of its columns. */
+  get columns(): readonly string[] {
+    return this.#columns
   }
 
   /** What stands behind FROM and the first table. */
@@ -99,7 +115,7 @@ export class Part {
     this.alias = alias
   }
 
-  kind(field: string): Kind {
+  kind(field: string): Held {
     const kind = TABLES[this.table].columns[field]
     if (!kind) throw new Error(`${this.table} has no column ${field}`)
     return kind
@@ -149,7 +165,7 @@ export class Part {
     const own = rows.root.alias
     const name = this.#rows.name()
     this.#rows.join(() => [
-      ` LEFT JOIN LATERAL (SELECT json_agg(${rows.columns()} ORDER BY `,
+      ` LEFT JOIN LATERAL (SELECT json_agg(json_build_array(${rows.columns.join(', ')}) ORDER BY `,
       order(own),
       `) AS list FROM (SELECT ${own}.* FROM ${TABLES[table].name} ${own} WHERE `,
       ...where(own, this.alias),
@@ -158,6 +174,18 @@ export class Part {
       `) ${name} ON true`,
     ])
     return { key: this.#rows.add(`${name}.list`, 'json'), rows }
+  }
+
+  /** How many rows of `table` there are below this one. `where`: what stands behind WHERE, with a bound. */
+  count(table: TableName, where: (own: string, above: string) => Chunk[]): Key {
+    const own = this.#rows.name()
+    const name = this.#rows.name()
+    this.#rows.join(() => [
+      ` LEFT JOIN LATERAL (SELECT count(*)::int AS n FROM (SELECT FROM ${TABLES[table].name} ${own} WHERE `,
+      ...where(own, this.alias),
+      `) ${own}) ${name} ON true`,
+    ])
+    return this.#rows.add(`${name}.n`, 'int')
   }
 
   /** Reads the row in Prisma's shape: relations are objects, or null. Times are Dates. */

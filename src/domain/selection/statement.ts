@@ -6,20 +6,20 @@ import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { Prisma } from '../../generated/prisma/client.ts'
 import type { Core, Statement } from '../context/context.ts'
-import { shownVersion } from '../shown/version.ts'
+import { shownVersionSql } from '../shown/version.ts'
 import type { Call, Chunk, Hole, Raw, Rows } from './rows.ts'
 
 /** Texts that one selection is kept in: with this condition or that, this page's size or that. */
 const MOST_TEXTS = 100
 
 /** The workspace's version in the statement's own snapshot. */
-const [BEFORE_ID, BEHIND_ID] = shownVersion('?')
-  .split('?')
-  .map((part) => Prisma.raw(part))
-const version: Hole = ({ workspaceId }) => Prisma.sql`${BEFORE_ID}${workspaceId}::uuid${BEHIND_ID}`
+const version: Hole = ({ workspaceId }) => shownVersionSql(workspaceId)
 
-/** The version that rows of a `PlannedRead` were read at; null: there is none, or no row. */
-export const versionOf = (rows: readonly Raw[]): string | null => (rows[0]?.version as string | undefined) ?? null
+/** The version that rows of a `PlannedRead` were read at; null: there is none, or no row. It stands behind their columns. */
+export const versionOf = (rows: readonly Raw[]): string | null => (rows[0]?.at(-1) as string | undefined) ?? null
+
+/** What a call has asked for further: `Call.further`, of each row. */
+export const furtherOf = (row: Raw): unknown => row.at(-2)
 
 export class PlannedRead {
   /** what stands before, between and behind the holes */
@@ -29,12 +29,14 @@ export class PlannedRead {
 
   /** Nothing may be selected of `rows` afterwards. */
   constructor(rows: Rows) {
-    this.#add('SELECT ', rows.columns(), ', ', version, ' AS version FROM ', ({ from }) => from)
+    this.#add('SELECT json_build_array(', rows.columns.map((column) => `${column}, `).join(''))
+    this.#add(({ further }) => (further ? Prisma.sql`${further}, ` : Prisma.empty), version)
+    this.#add(') AS row FROM ', ({ from }) => from)
     this.#add(...rows.joined(), ' ', ({ tail }) => tail)
   }
 
   /** The rows, as they come. Throws what `query` throws. */
-  read(core: Pick<Core, 'query'>, call: Call): Promise<Raw[]> {
+  async read(core: Pick<Core, 'query'>, call: Call): Promise<Raw[]> {
     const parts = this.#holes.map((hole) => hole(call))
     const values: unknown[] = []
     let key = ''
@@ -48,7 +50,8 @@ export class PlannedRead {
       statement = named(Prisma.sql(this.#texts, ...parts).text)
       this.#known.set(key, statement)
     }
-    return core.query<Raw>(statement, values)
+    const rows = await core.query<{ row: Raw }>(statement, values)
+    return rows.map(({ row }) => row)
   }
 
   #add(...chunks: Chunk[]): void {
@@ -63,6 +66,6 @@ export class PlannedRead {
 }
 
 /** The statement of a text, named after it. */
-function named(text: string): Statement {
+export function named(text: string): Statement {
   return { name: `hot ${createHash('sha256').update(text).digest('hex').slice(0, 24)}`, text }
 }

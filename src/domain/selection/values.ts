@@ -1,5 +1,5 @@
 /** Values as statements return them, and as the code has them. */
-import type { Kind } from './tables.ts'
+import type { Held } from '../core/columns.ts'
 
 /** As Postgres writes a timestamptz in UTC: trailing zeros of the milliseconds are left out. */
 const USUAL = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)(?:\.(\d{1,3}))?\+00$/
@@ -17,8 +17,10 @@ export function isoOf(text: string): string {
 const dateOf = (text: string): Date => new Date(isoOf(text))
 
 /** How a value becomes what Prisma gives for such a column; null: it is that already. */
-export function decoderOf(kind: Kind): ((value: unknown) => unknown) | null {
+export function decoderOf(kind: Held): ((value: unknown) => unknown) | null {
   if (kind === 'time') return dateOf as (value: unknown) => unknown
   if (kind === 'bigint') return (value) => BigInt(value as string)
+  // `\x6f6b`
+  if (kind === 'bytes') return (value) => Buffer.from((value as string).slice(2), 'hex')
   return null
 }

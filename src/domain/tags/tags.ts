@@ -50,7 +50,7 @@ async function putTags(
     skipDuplicates: true,
   })
   if (removed + added === 0) return
-  edit(tx, deployment)
+  edit(tx, deployment, { what: 'TAGGED', actor: actorOf(ctx.actor) })
   tx.emit({
     workspaceId: ctx.workspace.id,
     type: 'deployment.tagged',

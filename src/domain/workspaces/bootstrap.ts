@@ -2,10 +2,10 @@
  * The first start on an empty database (docs/api-rules.md#who-is-calling): one organization, one workspace with a git integration, one
  * admin key. Several servers that start at once on one database make them once.
  */
-import { type Core, type Tx, transaction } from '../context/context.ts'
+import { type Core, type Sql, type Tx, transaction } from '../context/context.ts'
 import { issueKey } from '../keys/issue.ts'
 import { hashKey } from '../keys/key.ts'
-import { createWorkspace } from './create.ts'
+import { makeWorkspace } from './make.ts'
 
 /** Advisory lock of the bootstrap; an arbitrary number. */
 const LOCK = 4_172_036_158
@@ -17,19 +17,32 @@ export interface Bootstrapped {
 
 /** `apiKey`: the operator's choice of the first admin key (CONTROL_PLANE_API_KEY), used only for an empty database. */
 export async function bootstrap(core: Core, apiKey: string | undefined): Promise<Bootstrapped> {
-  return transaction(core, async (tx) => {
-    await tx.sql.$executeRaw`SELECT pg_advisory_xact_lock(${LOCK})`
-    if ((await tx.sql.organization.count()) === 0) return first(core, tx, apiKey)
-    if (apiKey !== undefined && (await tx.sql.apiKey.count({ where: { hash: hashKey(apiKey) } })) === 0) {
-      core.log.warn({}, 'CONTROL_PLANE_API_KEY is ignored: this database has keys already, and it is none of them')
-    }
-    return { generatedKey: null }
-  })
+  if (await isEmpty(core.db)) {
+    const made = await transaction(core, async (tx) => {
+      await tx.sql.$executeRaw`SELECT pg_advisory_xact_lock(${LOCK})`
+      return (await isEmpty(tx.sql)) ? first(core, tx, apiKey) : null
+    })
+    if (made) return made
+  }
+  if (apiKey !== undefined && !(await isKnown(core.db, apiKey)))
+    core.log.warn({}, 'CONTROL_PLANE_API_KEY is ignored: this database has keys already, and it is none of them')
+  return { generatedKey: null }
+}
+
+async function isEmpty(sql: Sql): Promise<boolean> {
+  const [{ empty }] = await sql.$queryRaw<[{ empty: boolean }]>`SELECT NOT EXISTS (SELECT FROM organizations) AS empty`
+  return empty
+}
+
+async function isKnown(sql: Sql, apiKey: string): Promise<boolean> {
+  const [{ known }] = await sql.$queryRaw<[{ known: boolean }]>`
+    SELECT EXISTS (SELECT FROM api_keys WHERE hash = ${hashKey(apiKey)}) AS known`
+  return known
 }
 
 async function first(core: Core, tx: Tx, apiKey: string | undefined): Promise<Bootstrapped> {
   const organization = await tx.sql.organization.create({ data: { name: 'Default', plan: 'self_hosted_enterprise' } })
-  const workspace = await createWorkspace(tx, {
+  const workspace = await makeWorkspace(tx, {
     organizationId: organization.id,
     name: 'Default',
     directoryIntegration: true,

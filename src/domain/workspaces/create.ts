@@ -1,37 +1,32 @@
-/** Creates a workspace, for the bootstrap and the command line; there is no API for it. */
-
+/** Creates a workspace in the caller's organization. */
+import { z } from 'zod'
 import type { Workspace } from '../../generated/prisma/client.ts'
-import type { Tx } from '../context/context.ts'
-import { ConflictError } from '../core/errors.ts'
-import type { ActorRef } from '../model/event-actor.ts'
-import { toChange } from '../rows/locks.ts'
+import { actorOf, requireRole } from '../context/access.ts'
+import { transaction } from '../context/context.ts'
+import { writeVerb } from '../context/read-back.ts'
+import { ForbiddenError } from '../core/errors.ts'
+import { printableName } from '../core/fields.ts'
+import { parse } from '../core/parse.ts'
+import { makeWorkspace } from './make.ts'
 
-export interface NewWorkspace {
-  organizationId: string
-  name: string
-  /** give it the repositories below the server's GIT_DIRECTORY */
-  directoryIntegration: boolean
-  /** who makes it; absent: the system */
-  actor?: ActorRef
-}
+export const createInput = z.object({
+  body: z.object({ name: printableName.describe('Unique in the organization.') }).meta({ id: 'WorkspaceCreate' }),
+})
 
 /**
- * Also creates the workspace's event counter. Throws ConflictError for a name that exists in the organization. (There is
- * no unique index, since older installations have duplicates.)
+ * Returns the row, or what `read` reads in its transaction. It has no git integration yet: the repositories below the server's
+ * GIT_DIRECTORY are given by who runs the server (`npm run cli -- workspaces create --git-directory`). Role: admin, with a
+ * credential of the organization, since one of a workspace could not act in what it made. Throws ForbiddenError,
+ * ValidationError, ConflictError (ALREADY_EXISTS).
  */
-export async function createWorkspace(
-  tx: Tx,
-  { organizationId, name, directoryIntegration, actor }: NewWorkspace,
-): Promise<Workspace> {
-  await tx.sql.$queryRaw`SELECT 1 FROM organizations WHERE id = ${organizationId}::uuid ${toChange('organizations')}`
-  if ((await tx.sql.workspace.count({ where: { organizationId, name } })) > 0)
-    throw new ConflictError(`A workspace named '${name}' already exists in this organization.`, 'ALREADY_EXISTS')
-  const workspace = await tx.sql.workspace.create({ data: { organizationId, name, eventCounter: { create: {} } } })
-  tx.emit({ workspaceId: workspace.id, type: 'workspace.created', actor })
-  if (directoryIntegration) {
-    const data = { workspaceId: workspace.id, kind: 'directory', name: 'directory' } as const
-    const { id: subjectId } = await tx.sql.integration.create({ data })
-    tx.emit({ workspaceId: workspace.id, type: 'integration.created', subjectId, actor })
-  }
-  return workspace
-}
+export const createWorkspace = writeVerb<Workspace>(async (ctx, raw, read) => {
+  requireRole(ctx, 'admin')
+  if (ctx.actor.workspaceId !== null)
+    throw new ForbiddenError('Only an organization-wide credential can create a workspace.')
+  const { body } = parse(createInput, raw)
+  const { organizationId } = ctx.actor
+  return transaction(ctx, async (tx) => {
+    const made = { organizationId, name: body.name, directoryIntegration: false, actor: actorOf(ctx.actor) }
+    return read(tx, await makeWorkspace(tx, made))
+  })
+})

@@ -1,7 +1,14 @@
 /** Which installation this is: what it has started outside of the database belongs to it, and to no other. */
-import type { Core } from '../context/context.ts'
+import type { Core, Db } from '../context/context.ts'
 
 /** A UUID, the same for as long as the database lives, also after it was restored from a backup. */
 export async function installationId({ db }: Core): Promise<string> {
-  return (await db.installation.findFirstOrThrow({ select: { uuid: true } })).uuid
+  const [{ uuid }] = await db.$queryRaw<[{ uuid: string }]>`SELECT uuid FROM installation`
+  return uuid
+}
+
+/** Id of the key that its secrets were last encrypted with. Null: the database is empty. */
+export async function installationKey(db: Db): Promise<string | null> {
+  const [row] = await db.$queryRaw<{ keyId: string }[]>`SELECT key_id AS "keyId" FROM installation`
+  return row?.keyId ?? null
 }

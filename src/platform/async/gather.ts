@@ -7,8 +7,16 @@
 /** Does all of these; answers for each, in their order. */
 type DoAll<Item, Answer> = (items: readonly Item[]) => Promise<readonly Answer[]>
 
-/** Does `item` with others of the same `key`, by the `doAll` of the first of them. Rejects where that does. */
-export type Gather = <Item, Answer>(key: string, item: Item, doAll: DoAll<Item, Answer>) => Promise<Answer>
+/**
+ * Does `item` with others of the same `key`, by the `doAll` of the first of them. Rejects where that does. `waits`: called if it
+ * only waits from now on, in the group that is next.
+ */
+export type Gather = <Item, Answer>(
+  key: string,
+  item: Item,
+  doAll: DoAll<Item, Answer>,
+  waits?: () => void,
+) => Promise<Answer>
 
 interface Waiting {
   item: unknown
@@ -48,11 +56,12 @@ export function createGather({ most = 50, atOnce = 1 }: GatherOptions = {}): Gat
     if (line.running === 0) lines.delete(key)
   }
 
-  return <Item, Answer>(key: string, item: Item, doAll: DoAll<Item, Answer>) =>
+  return <Item, Answer>(key: string, item: Item, doAll: DoAll<Item, Answer>, waits?: () => void) =>
     new Promise<Answer>((resolve, reject) => {
       const line = lines.get(key) ?? { running: 0, waiting: [] }
       lines.set(key, line)
       line.waiting.push({ item, doAll, resolve, reject } as unknown as Waiting)
       if (line.running < atOnce) void run(key, line)
+      else if (line.waiting.length <= most) waits?.()
     })
 }

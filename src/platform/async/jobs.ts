@@ -1,10 +1,11 @@
 /**
- * Runs jobs, each in rounds of its own, never twice at a time; an error is logged and the next round comes all the
- * same.
+ * Runs jobs, each in rounds of its own, never twice at a time; an error is logged, not in each round that it is the same, and the next
+ * round comes all the same.
  */
 import { setMaxListeners } from 'node:events'
 import type { Log } from '../log/log.ts'
 import { createNotifier } from './notifier.ts'
+import { createRecurringFailure } from './recurring-failure.ts'
 import { sleep } from './retry.ts'
 
 export interface Job {
@@ -27,8 +28,8 @@ export interface Jobs {
   stop(): Promise<void>
 }
 
-/** The first rounds come at once. */
-export function startJobs(log: Log, jobs: readonly Job[]): Jobs {
+/** The first rounds come at once. `isTold`: whether the log tells of such an error anyhow; default: of none. */
+export function startJobs(log: Log, jobs: readonly Job[], isTold: (error: unknown) => boolean = () => false): Jobs {
   const notifier = createNotifier()
   const abort = new AbortController()
   // whatever is under way listens to it, however much that is
@@ -44,12 +45,14 @@ export function startJobs(log: Log, jobs: readonly Job[]): Jobs {
   }
 
   async function run({ name, every, woken, round }: Job): Promise<void> {
+    const failure = createRecurringFailure(log, { job: name }, 'a job failed; it comes again')
     while (!abort.signal.aborted) {
       const mark = notifier.mark(null)
       try {
         await round(abort.signal)
+        failure.worked()
       } catch (error) {
-        log.error({ err: error, job: name }, 'a job failed; it comes again')
+        if (!isTold(error)) failure.failed(error)
       }
       if (woken) await sleep(PAUSE, abort.signal)
       await (woken ? notifier.wait(null, mark, every * 1000) : sleep(every * 1000, abort.signal))

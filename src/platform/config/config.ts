@@ -83,8 +83,20 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     together(wrong, { STORAGE_S3_ACCESS_KEY_ID, STORAGE_S3_SECRET_ACCESS_KEY })
     const { REGISTRY_URL, REGISTRY_TOKEN_KEY, REGISTRY_TOKEN_CERTIFICATE } = config
     together(wrong, { REGISTRY_URL, REGISTRY_TOKEN_KEY, REGISTRY_TOKEN_CERTIFICATE })
+    const { OIDC_ISSUER, OIDC_CLIENT_ID } = config
+    together(wrong, { OIDC_ISSUER, OIDC_CLIENT_ID })
+    const { AGENT_SERVER_NODE, AGENT_SERVER_NODE_COMMAND, AGENT_SERVER_PYTHON, AGENT_SERVER_PYTHON_COMMAND } = config
+    together(wrong, { AGENT_SERVER_NODE, AGENT_SERVER_NODE_COMMAND })
+    together(wrong, { AGENT_SERVER_PYTHON, AGENT_SERVER_PYTHON_COMMAND })
+    if (config.OIDC_CLIENT_SECRET && !OIDC_ISSUER) wrong.push('OIDC_CLIENT_SECRET needs OIDC_ISSUER and OIDC_CLIENT_ID')
     if (config.DATABASE_DIRECT_URL && !config.DATABASE_URL)
       wrong.push('DATABASE_DIRECT_URL needs DATABASE_URL, the same database through a pooler')
+    const { BUILDER, CONTAINER_ENGINE } = config
+    const named = [BUILDER, CONTAINER_ENGINE].every((engine) => engine === 'podman' || engine === 'docker')
+    if (named && BUILDER !== CONTAINER_ENGINE && !REGISTRY_URL)
+      wrong.push(
+        `BUILDER=${BUILDER} with CONTAINER_ENGINE=${CONTAINER_ENGINE} needs REGISTRY_URL, through which images get from one to the other`,
+      )
     if (config.RUNTIME === 'kubernetes' && !config.K8S_NAMESPACE)
       wrong.push('RUNTIME=kubernetes needs K8S_NAMESPACE, the namespace of the deployments')
   }

@@ -1,11 +1,16 @@
 /** The settings of the limits (docs/api-rules.md#limits): how much one key, one address and one workspace may have of this server. */
-import { integer, ranges, type SettingsTable } from './setting-types.ts'
+import { integer, origins, ranges, type SettingsTable } from './setting-types.ts'
 
 export const LIMIT_SETTINGS = {
   TRUST_PROXY: [
     ranges.prefault(''),
     null,
     'proxies in front of this server, comma-separated: IP addresses, ranges (`10.0.0.0/8`). What they say in `X-Forwarded-For` is whom a request is from; their own connections are not counted. None: nobody is believed',
+  ],
+  CORS_ORIGINS: [
+    origins.prefault(''),
+    null,
+    'origins whose pages may call, comma-separated (`https://example.com`): with a key or a token, never over a session. None: no page but ours',
   ],
   RATE_LIMIT: [integer(0, 1_000_000), '500', 'requests a second of each key, on this server; 0: no limit'],
   RATE_LIMIT_BURST: [integer(1, 1_000_000), '2000', 'requests that a key may make at once after a rest'],
@@ -48,6 +53,11 @@ export const LIMIT_SETTINGS = {
     integer(1, 10_000),
     '20',
     'addresses for uploads that one deployment may have at once, neither used nor expired',
+  ],
+  REVEALS_PER_MINUTE: [
+    integer(0, 1_000_000),
+    '30',
+    'values of secrets that one key (or person) may have revealed in a minute, on this server; 0: no limit',
   ],
   CONNECTIONS_PER_ADDRESS: [
     integer(0, 1_000_000),

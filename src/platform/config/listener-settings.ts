@@ -4,8 +4,9 @@
  */
 import { z } from 'zod'
 import { type ParsedSettings, parseSettings, rejectWrong } from './config.ts'
+import { KUBERNETES_SETTINGS } from './kubernetes-settings.ts'
 import { host, integer, type SettingsTable, url } from './setting-types.ts'
-import { KUBERNETES_SETTINGS, SETTINGS } from './settings.ts'
+import { SETTINGS } from './settings.ts'
 
 const absent = (issue: { input?: unknown }) => issue.input === undefined
 

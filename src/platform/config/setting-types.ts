@@ -41,6 +41,12 @@ export const ranges = list.refine(
   (entries) => entries.every((entry) => isIP(entry.split('/')[0]!) > 0 && isOutboundEntry(entry)),
   'must be IP addresses or ranges like 10.0.0.0/8, comma-separated',
 )
+/** Origins as browsers write them: scheme, host, and the port unless it is the scheme's own. */
+export const origins = list.refine(
+  (entries) =>
+    entries.every((entry) => /^https?:/.test(entry) && URL.canParse(entry) && new URL(entry).origin === entry),
+  'must be origins like https://example.com, comma-separated, without a path',
+)
 export const url = z.url({ protocol: /^https?$/, error: 'must be an http(s) URL' })
 /** Digits, with a fraction if `pattern` allows one; both bounds are inclusive. */
 function numeric(min: number, max: number, pattern: RegExp, what: string) {
@@ -62,6 +68,9 @@ export const amount = (min: number, max: number) => {
     .refine((value) => value === 0 || (value >= min && value <= max), error)
     .transform((value) => value || null)
 }
+/** Cores, with at most one decimal, as in a resource spec. */
+export const cores = (min: number, max: number) =>
+  numeric(min, max, /^\d+(\.\d)?$/, 'a number, with at most one decimal,')
 /** at most a week */
 export const minutes = numeric(0.01, 10_080, /^\d+(\.\d+)?$/, 'a number')
 export const host = z
@@ -78,6 +87,12 @@ export const image = z
 export const k8sName = z
   .string()
   .regex(/^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/, 'must be the name of a Kubernetes object')
+/** A user of a pod, not root; `any` is null: whichever the cluster gives. */
+export const podUser = z
+  .string()
+  .regex(/^(any|\d{1,10})$/, 'must be a user id, or any')
+  .transform((text) => (text === 'any' ? null : Number(text)))
+  .refine((id) => id === null || (id >= 1 && id < 2 ** 31), 'must be a user id from 1 to 2147483647, or any')
 export const domain = z
   .string()
   .regex(/^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, 'must be a domain name')

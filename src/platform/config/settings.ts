@@ -6,13 +6,14 @@ import path from 'node:path'
 import { z } from 'zod'
 import { LOG_FORMATS } from '../log/destination.ts'
 import { BOUND_SETTINGS } from './bound-settings.ts'
+import { BUILD_SETTINGS } from './build-settings.ts'
+import { IMAGE_SETTINGS } from './image-settings.ts'
+import { KUBERNETES_SETTINGS } from './kubernetes-settings.ts'
 import { LIMIT_SETTINGS } from './limit-settings.ts'
+import { LOGIN_SETTINGS } from './login-settings.ts'
 import {
-  domain,
   host,
-  image,
   integer,
-  k8sName,
   list,
   minutes,
   onOff,
@@ -24,34 +25,6 @@ import {
 } from './setting-types.ts'
 
 const MODES = { error: 'must be cloud, self_hosted or both' }
-
-/** What the Kubernetes runtime is set by, in a listener and in a server with RUNTIME=kubernetes alike. */
-export const KUBERNETES_SETTINGS = {
-  KUBECONFIG: [
-    z.string().min(1).optional(),
-    null,
-    'kubeconfig file of the cluster. None: the service account of the pod, or `~/.kube/config`',
-  ],
-  POSTGRES_IMAGE: [image, 'postgres:17', 'image of the database of each deployment'],
-  REDIS_IMAGE: [image, 'redis:7', 'image of the cache of each deployment'],
-  STORAGE_CLASS: [k8sName.optional(), null, 'storage class of the databases. None: the default of the cluster'],
-  VOLUME_POLICY: [
-    z.enum(['delete', 'keep'], { error: 'must be delete or keep' }),
-    'delete',
-    'what happens to the volume of a database when its deployment is deleted',
-  ],
-  INGRESS_DOMAIN: [
-    domain.optional(),
-    null,
-    'deployments get an Ingress at a name below it. None: only those with a `custom_url`',
-  ],
-  INGRESS_CLASS: [k8sName.optional(), null, 'class of these Ingresses. None: the default of the cluster'],
-  INGRESS_TLS_SECRET: [
-    k8sName.optional(),
-    null,
-    'TLS secret for names below `INGRESS_DOMAIN`, in the namespace of the deployment. None: plain http',
-  ],
-} as const satisfies SettingsTable
 
 export const SETTINGS = {
   PORT: [integer(0, 65_535), '8080', 'port of the server; 0 takes any free one'],
@@ -74,7 +47,7 @@ export const SETTINGS = {
   DATABASE_POOL: [
     integer(2, 500),
     '10',
-    'connections to Postgres for requests. A process has at most 8 beside these and those of `DATABASE_WORKER_POOL`: for leases, health, LISTEN, its clock, provisioning',
+    'connections to Postgres for requests. A process has at most 9 beside these and those of `DATABASE_WORKER_POOL`: for leases, health, LISTEN and NOTIFY, its clock, provisioning',
   ],
   DATABASE_WORKER_POOL: [
     integer(2, 100),
@@ -127,9 +100,7 @@ export const SETTINGS = {
     'auto',
     'how it is logged: `json`, a line each; `pretty`, for people; `auto`: `pretty` on a terminal, otherwise `json`',
   ],
-  JWT_ISSUER: [url.optional(), null, 'issuer of accepted JWTs; with it, `Authorization: Bearer <jwt>` is on'],
-  JWT_AUDIENCE: [z.string().min(1).optional(), null, 'audience of accepted JWTs; required with `JWT_ISSUER`'],
-  JWT_JWKS_URL: [url.optional(), null, 'where the issuer’s keys are; required with `JWT_ISSUER`'],
+  ...LOGIN_SETTINGS,
   DEPLOYMENT_MODES: [
     list.pipe(z.array(z.enum(['cloud', 'self_hosted'], MODES)).min(1, MODES)),
     'cloud,self_hosted',
@@ -180,6 +151,7 @@ export const SETTINGS = {
     'longest time that an agent of the process runtime which was replaced has for what it still answers, streams and WebSockets among it',
   ],
   ...BOUND_SETTINGS,
+  ...BUILD_SETTINGS,
   GIT_DIRECTORY: [
     z
       .string()
@@ -232,33 +204,12 @@ export const SETTINGS = {
     'credentials for the bucket. None: those of the environment, as the AWS SDK finds them',
   ],
   STORAGE_S3_SECRET_ACCESS_KEY: [z.string().min(1).optional(), null, 'goes with it'],
-  REGISTRY_URL: [url.optional(), null, 'container registry for `internal_container` deployments, without a path'],
-  REGISTRY_TOKEN_KEY: [
-    z.string().min(1).optional(),
-    null,
-    'PEM file of the private key (RSA or P-256) that signs tokens for it; required with `REGISTRY_URL`',
-  ],
-  REGISTRY_TOKEN_CERTIFICATE: [
-    z.string().min(1).optional(),
-    null,
-    'PEM file of the certificate of that key, which the registry trusts; required with `REGISTRY_URL`',
-  ],
-  REGISTRY_SERVICE: [
-    z.string().min(1).optional(),
-    null,
-    '`service` of the registry’s token settings. Default: its host',
-  ],
-  REGISTRY_ISSUER: [z.string().min(1), 'pilothouse', '`issuer` of the registry’s token settings'],
   OUTBOUND_ALLOW: [
     outboundAllow.prefault(''),
     null,
     'private addresses that calls to OAuth providers and MCP servers may go to, comma-separated: host names, IP addresses, ranges (`10.0.0.0/8`). None: no private, loopback or link-local address',
   ],
-  CONTAINER_ENGINE: [
-    z.enum(['auto', 'podman', 'docker', 'none'], { error: 'must be auto, podman, docker or none' }),
-    'auto',
-    'what the process runtime runs images with. `auto`: podman or docker, whichever works',
-  ],
+  ...IMAGE_SETTINGS,
   K8S_NAMESPACE: [
     z
       .string()

@@ -1,5 +1,5 @@
 /**
- * The database as a process uses it: pools of their own for the API, the worker, the renewal of leases and health, so
+ * The database as a process uses it: pools of their own for the API, the worker, the renewal of leases, health and wake-ups, so
  * that nobody waits for what somebody else has used up; and every statement can be observed (the tests count them).
  */
 import type pg from 'pg'
@@ -7,7 +7,9 @@ import { type Prisma, PrismaClient } from '../../generated/prisma/client.ts'
 import type { Log } from '../log/log.ts'
 import { WatchedPool } from './connection.ts'
 import { createOutage } from './outage.ts'
+import { withLazyCompiler } from './prisma-compiler.ts'
 import { JoiningAdapter, type Query, type Statement, type Transact, transactOn } from './transaction.ts'
+import { createWakeUps } from './wake-ups.ts'
 
 export interface Database {
   /** for requests */
@@ -24,6 +26,10 @@ export interface Database {
   workerTransact: Transact
   /** for the renewal of leases, which is one short statement, and nothing else: it must not wait for anything */
   renew<Row>(statement: Prisma.Sql): Promise<Row[]>
+  /** Wakes who listens, after a commit (wake-ups.ts). Tests that count statements don't see it: it is nobody's in particular. */
+  wake(notices: Iterable<string>): void
+  /** for short looks that come again and again whatever happens, on the connection of wake-ups: not seen by tests either */
+  look: Query
   /** that of requests */
   pool: pg.Pool
   /** for short looks that must not wait for requests: of those who watch the server, and of the watch of keys */
@@ -31,8 +37,8 @@ export interface Database {
   /** whether the database answers, within the limits of the pool `health` */
   answers(): Promise<boolean>
   /** all of them, by what they are for */
-  pools: Readonly<Record<'api' | 'worker' | 'renewal' | 'health', pg.Pool>>
-  /** Calls `listener` with the text of each statement, `BEGIN` and `COMMIT` too, as it is sent. Returns its end. */
+  pools: Readonly<Record<'api' | 'worker' | 'renewal' | 'health' | 'wakes', pg.Pool>>
+  /** Calls `listener` with the text of each statement, `BEGIN` and `COMMIT` too, as it is sent; but for wake-ups. Returns its end. */
   onQuery(listener: (sql: string) => void): () => void
   /** Waits for running queries, then closes every connection. */
   close(): Promise<void>
@@ -101,7 +107,10 @@ export function connectDatabase({
   const listeners = new Set<(sql: string) => void>()
   const set = (limits: Limits) => (pooled ? url : withSessionSettings(url, limits))
   const direct = (limits: Limits) => (pooled?.direct ? withSessionSettings(pooled.direct, limits) : set(limits))
-  const open = (name: string, max: number, limits: Limits, to = set, idleTimeoutMillis = 10_000) =>
+  const tell = (sql: string) => {
+    for (const listener of listeners) listener(sql)
+  }
+  const open = (name: string, max: number, limits: Limits, to = set, idleTimeoutMillis = 10_000, onStatement = tell) =>
     new WatchedPool(
       {
         connectionString: to(limits),
@@ -114,9 +123,7 @@ export function connectDatabase({
       {
         limit: limits.statement + SILENCE,
         outage,
-        onStatement(sql) {
-          for (const listener of listeners) listener(sql)
-        },
+        onStatement,
       },
     )
   const pools = {
@@ -126,10 +133,13 @@ export function connectDatabase({
     renewal: open('pilothouse leases', RENEWAL_POOL, RENEWAL, direct, 0),
     // two: what metrics count keeps nobody waiting who asks whether the server is ready
     health: open('pilothouse health', 2, HEALTH),
+    // one: what comes while some are sent is sent together
+    wakes: open('pilothouse wakes', 1, HEALTH, set, 10_000, () => undefined),
   }
+  const isPooled = pooled !== undefined
+  const wakeUps = createWakeUps(queryOn(pools.wakes, isPooled), log)
   const prisma = client(pools.api, requests)
   const worker = client(pools.worker, WORKER)
-  const isPooled = pooled !== undefined
   const transact = (pool: pg.Pool, prisma: PrismaClient, { transaction: limit }: Limits) =>
     transactOn({ pool, prisma, limit, isPooled })
   return {
@@ -139,6 +149,8 @@ export function connectDatabase({
     worker,
     workerQuery: queryOn(pools.worker, isPooled),
     workerTransact: transact(pools.worker, worker, WORKER),
+    wake: wakeUps.send,
+    look: queryOn(pools.wakes, isPooled),
     pool: pools.api,
     health: pools.health,
     pools,
@@ -155,7 +167,7 @@ export function connectDatabase({
       return () => listeners.delete(listener)
     },
     async close() {
-      await Promise.all([prisma.$disconnect(), worker.$disconnect()])
+      await Promise.all([prisma.$disconnect(), worker.$disconnect(), wakeUps.close()])
       await Promise.all(Object.values(pools).map((pool) => pool.end())) // Prisma leaves a pool that it was given open
     },
   }
@@ -163,6 +175,7 @@ export function connectDatabase({
 
 function client(pool: pg.Pool, { connect, transaction }: Limits): PrismaClient {
   return new PrismaClient({
+    ...withLazyCompiler,
     adapter: new JoiningAdapter(pool),
     // the pool's own limit comes first, and tells more
     transactionOptions: { maxWait: connect + SILENCE, timeout: transaction },

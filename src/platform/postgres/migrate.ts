@@ -1,29 +1,27 @@
 /**
  * Brings a database up to date at start: applies prisma/migrations as `prisma migrate deploy` would (same table,
  * same checksums, same advisory lock), so that both can be used on one database. Prisma's own command needs a
- * native engine that it downloads; this needs nothing.
+ * native engine that it downloads; this needs nothing. And it lets servers that run meanwhile work (apply-migration.ts).
  */
-import { createHash, randomUUID } from 'node:crypto'
-import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { CHECKOUT } from '../files/checkout.ts'
 import type { Log } from '../log/log.ts'
+import { applyMigration, isInUse } from './apply-migration.ts'
+import { type Migration, readMigrations } from './migration-files.ts'
+import { readHistory, recordFailed, withHistory } from './migration-history.ts'
 
-/** The advisory lock that Prisma's migrate takes; several servers that start at once queue for it. */
-const PRISMA_LOCK = 72_707_369
 const OLDEST_POSTGRES = 15
-/** As Prisma makes it. */
-const HISTORY_TABLE = `CREATE TABLE IF NOT EXISTS "_prisma_migrations" (
-  "id" VARCHAR(36) PRIMARY KEY NOT NULL, "checksum" VARCHAR(64) NOT NULL, "finished_at" TIMESTAMPTZ,
-  "migration_name" VARCHAR(255) NOT NULL, "logs" TEXT, "rolled_back_at" TIMESTAMPTZ,
-  "started_at" TIMESTAMPTZ NOT NULL DEFAULT now(), "applied_steps_count" INTEGER NOT NULL DEFAULT 0)`
 
 /**
  * Ends the name of a migration that servers without it can't run on; any other one leaves older servers working. They
  * find the name in the history, where they have no file to read.
  */
 const BREAKING = '_breaking'
+
+/** ms before a migration is tried again that could not have what it needs, from one try to the next; after the last one it has failed */
+const PAUSES = [250, 500, 1_000, 2_000, 4_000, ...Array.from({ length: 20 }, () => 8_000)]
 
 /** The database can't be brought up to date. `message` is one line for the operator. */
 export class MigrationError extends Error {}
@@ -36,21 +34,17 @@ export interface MigrateOptions {
   directory?: string
   /** `url` is a pooler, which can't hold the lock: what is missing is an error */
   pooled?: boolean
-}
-
-interface Migration {
-  name: string
-  script: string
-  /** SHA-256 of the script, hex */
-  checksum: string
+  /** how long to wait before a migration is tried again whose tables are in use, in ms: one after the other */
+  pauses?: readonly number[]
 }
 
 /**
- * Applies what is missing, each migration in one transaction, and returns the names of those applied now.
+ * Applies what is missing and returns the names of those applied now. Each is one transaction, or one statement outside any.
  * Migrations of a newer version that are already in the database are left alone, with one warning. Throws MigrationError,
  * also when one of those is breaking.
  */
 export async function migrate(url: string, options: MigrateOptions = {}): Promise<string[]> {
+  const { log, pauses = PAUSES } = options
   const migrations = await readMigrations(options.directory ?? join(CHECKOUT, 'prisma/migrations'))
   const client = new pg.Client({
     connectionString: url,
@@ -63,35 +57,63 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
   await client.connect()
   try {
     await requireVersion(client)
-    if (!options.pooled) await lockHistory(client)
-    const applied = await readHistory(client)
-    requireKnown(migrations, [...applied.keys()], options.log)
-    const missing = migrations.filter(({ name, checksum }) => {
-      const known = applied.get(name)
-      if (known !== undefined && known !== checksum)
-        options.log?.warn({ migration: name }, 'a migration was changed after it was applied')
-      return known === undefined
-    })
-    if (options.pooled && missing.length > 0)
+    if (options.pooled) {
+      if ((await findMissing(client, migrations, log)).length === 0) return []
       throw new MigrationError(
         'The database has to be brought up to date, which can’t be done through a connection pooler: set DATABASE_DIRECT_URL.',
       )
-    for (const migration of missing) await apply(client, migration)
-    return missing.map(({ name }) => name)
+    }
+    // a role that is used through a pooler has limits of its own, which are not for this
+    await client.query('SET statement_timeout = 0; SET lock_timeout = 0; SET idle_in_transaction_session_timeout = 0')
+    const applied: string[] = []
+    const tries = new Map<string, number>()
+    for (;;) {
+      // whoever migrates, too, has a turn before the next try: it may be what stood in the way
+      const inUse = await withHistory(client, log, async () => {
+        for (const migration of await findMissing(
+          client,
+          migrations,
+          applied.length + tries.size > 0 ? undefined : log,
+        )) {
+          const failure = await attempt(client, migration)
+          if (failure) return { migration, failure }
+          applied.push(migration.name)
+        }
+        return null
+      })
+      if (!inUse) return applied
+      const { migration, failure } = inUse
+      const tried = tries.get(migration.name) ?? 0
+      const pause = pauses[tried]
+      if (pause === undefined) throw failed(migration, failure)
+      tries.set(migration.name, tried + 1)
+      log?.warn(
+        { migration: migration.name, reason: (failure as Error).message },
+        'a migration waits for what others have in use: it is tried again',
+      )
+      await sleep(pause)
+    }
   } finally {
-    await client.end() // the lock goes with the session
+    await client.end()
   }
 }
 
-async function readMigrations(directory: string): Promise<Migration[]> {
-  const entries = await readdir(directory, { withFileTypes: true })
-  const names = entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name)
-  return Promise.all(
-    names.sort().map(async (name) => {
-      const script = await readFile(join(directory, name, 'migration.sql'), 'utf8')
-      return { name, script, checksum: createHash('sha256').update(script).digest('hex') }
-    }),
-  )
+/** Null: it is applied. An error: what it needs is in use, and nothing of it is left. Throws MigrationError for any other one. */
+async function attempt(client: pg.Client, migration: Migration): Promise<unknown> {
+  try {
+    await applyMigration(client, migration)
+    return null
+  } catch (cause) {
+    if (isInUse(migration, cause)) return cause
+    // the next start tries again; where the connection broke, the cause says so
+    await recordFailed(client, migration, cause).catch(() => {})
+    throw failed(migration, cause)
+  }
+}
+
+function failed({ name, isOutside }: Migration, cause: unknown): MigrationError {
+  const what = isOutside ? 'failed' : 'failed and was rolled back'
+  return new MigrationError(`Migration ${name} ${what}: ${(cause as Error).message}`, { cause })
 }
 
 async function requireVersion(client: pg.Client): Promise<void> {
@@ -101,29 +123,25 @@ async function requireVersion(client: pg.Client): Promise<void> {
     throw new MigrationError(`Postgres ${OLDEST_POSTGRES} or newer is needed; this server is ${version}.`)
 }
 
-/** Waits for others that migrate, then makes sure that there is a history. */
-async function lockHistory(client: pg.Client): Promise<void> {
-  // a role that is used through a pooler has limits of its own, which are not for this
-  await client.query('SET statement_timeout = 0; SET lock_timeout = 0; SET idle_in_transaction_session_timeout = 0')
-  await client.query('SELECT pg_advisory_lock($1)', [PRISMA_LOCK])
-  await client.query(HISTORY_TABLE)
-}
-
-/** name → checksum of what has been applied. */
-async function readHistory(client: pg.Client): Promise<Map<string, string>> {
-  const there = await client.query<{ there: boolean }>(
-    `SELECT to_regclass('"_prisma_migrations"') IS NOT NULL AS there`,
-  )
-  if (!there.rows[0]!.there) return new Map()
-  const { rows } = await client.query<{ migration_name: string; checksum: string; finished_at: Date | null }>(
-    `SELECT migration_name, checksum, finished_at FROM "_prisma_migrations" WHERE rolled_back_at IS NULL`,
-  )
-  const unfinished = rows.find((row) => row.finished_at === null)
-  if (unfinished)
-    throw new MigrationError(
-      `Migration ${unfinished.migration_name} was begun earlier and did not finish. Repair the database, then mark it with \`npx prisma migrate resolve\`.`,
-    )
-  return new Map(rows.map((row) => [row.migration_name, row.checksum]))
+/** What the database lacks, in its order. */
+async function findMissing(
+  client: pg.Client,
+  migrations: readonly Migration[],
+  log: Log | undefined,
+): Promise<Migration[]> {
+  const history = await readHistory(client)
+  for (const [name, { isFinished }] of history)
+    if (!isFinished)
+      throw new MigrationError(
+        `Migration ${name} was begun earlier and did not finish. Repair the database, then mark it with \`npx prisma migrate resolve\`.`,
+      )
+  requireKnown(migrations, [...history.keys()], log)
+  return migrations.filter(({ name, checksum, formerChecksums }) => {
+    const known = history.get(name)?.checksum
+    if (known !== undefined && known !== checksum && !formerChecksums.includes(known))
+      log?.warn({ migration: name }, 'a migration was changed after it was applied')
+    return known === undefined
+  })
 }
 
 /** Of a rolling upgrade, or of going back: what a newer version has applied must leave this one working. */
@@ -137,27 +155,4 @@ function requireKnown(migrations: readonly Migration[], applied: readonly string
     )
   if (newer.length > 0)
     log?.warn({ migrations: newer }, 'the database is of a newer version, which this one can work on')
-}
-
-async function apply(client: pg.Client, { name, script, checksum }: Migration): Promise<void> {
-  const id = randomUUID()
-  const columns = `INSERT INTO "_prisma_migrations" (id, checksum, migration_name,`
-  try {
-    await client.query('BEGIN')
-    await client.query(script)
-    await client.query(`${columns} finished_at, applied_steps_count) VALUES ($1, $2, $3, now(), 1)`, [
-      id,
-      checksum,
-      name,
-    ])
-    await client.query('COMMIT')
-  } catch (cause) {
-    // nothing of it is left, and the record says so: the next start tries again
-    const record = `${columns} rolled_back_at, logs) VALUES ($1, $2, $3, now(), $4)`
-    await client
-      .query('ROLLBACK')
-      .then(() => client.query(record, [id, checksum, name, String(cause)]))
-      .catch(() => {}) // the connection broke: the cause says so
-    throw new MigrationError(`Migration ${name} failed and was rolled back: ${(cause as Error).message}`, { cause })
-  }
 }

@@ -144,6 +144,14 @@ class Transaction implements OpenTransaction {
 
 /** The connection whose transaction Prisma is to join, in the calls below. */
 const lent = new AsyncLocalStorage<pg.PoolClient>()
+/** transactions that Prisma has not joined yet */
+let lending = 0
+
+/** While anybody may look into it, Node 20 follows each promise of the process, at a tenth of the cost of a request. */
+function joinedOrNot(): void {
+  lending--
+  if (lending === 0) lent.disable()
+}
 
 function lend(prisma: PrismaClient, connection: pg.PoolClient) {
   let end = () => {}
@@ -156,8 +164,10 @@ function lend(prisma: PrismaClient, connection: pg.PoolClient) {
       resolve(joined)
       return ended
     }
+    lending++
     over = lent.run(connection, () => prisma.$transaction(join)).catch(reject)
   })
+  client.then(joinedOrNot, joinedOrNot)
   return {
     client,
     end() {

@@ -1,6 +1,8 @@
 /** Cases with servers of their own. */
 
+import type { How } from '../measure/compare.ts'
 import { agentAttacks } from '../others/agents.ts'
+import { dashboard } from '../others/dashboard.ts'
 import { fairness } from '../others/fairness.ts'
 import { followedLogs } from '../others/logs.ts'
 import { manyAgents } from '../others/many-agents.ts'
@@ -12,7 +14,11 @@ import { writers } from '../others/writers.ts'
 import { streams } from '../streams/main.ts'
 import type { Case } from './case.ts'
 
-const telling = (id: string, what: string, work: () => Promise<void>): Case => ({ id, what, run: () => heard(work) })
+const telling = (id: string, what: string, work: (how: How) => Promise<void>): Case => ({
+  id,
+  what,
+  run: (_open, how) => heard(() => work(how)),
+})
 
 export const streamCases: Case[] = [
   telling('streams', 'Status over SSE to thousands of subscribers, beside a stock graphql-yoga', streams),
@@ -29,5 +35,10 @@ export const otherCases: Case[] = [
   ...(process.platform === 'linux'
     ? [telling('agents', 'A hundred agents of the process runtime at rest', manyAgents)]
     : []),
+  {
+    id: 'dashboard',
+    what: 'The dashboard in a browser, 50 of its deployments moving',
+    run: async (open) => dashboard(await open()),
+  },
   telling('attacks', 'What agents can do to each other', agentAttacks),
 ]

@@ -15,7 +15,7 @@ const LOAD_SECONDS = 10
 
 async function firstAnswer(place: Place): Promise<{ server: Server; ms: number; cpu: number | null }> {
   const began = performance.now()
-  const server = await startServer(`${place.folder}`, place.postgres.url, place.seeded.keys[0])
+  const server = await startServer(place.folder, place.postgres.url, { key: place.seeded.keys[0] })
   const response = await fetch(`${server.url}/v2/deployments?limit=1`, {
     headers: { 'x-api-key': place.seeded.keys[0]! },
   })

@@ -16,23 +16,18 @@ export const said = (spread: Spread | null) =>
   spread ? `${figure(spread.median)} (${figure(spread.min)}–${figure(spread.max)})` : '–'
 const medianOf = (spread: Spread | null) => (spread ? figure(spread.median) : '–')
 
-export const comparisonTable = (results: readonly Result[]): Table => ({
-  head: ['', 'requests/s', 'ours to it', 'by CPU', 'p50 ms', 'p99 ms', ...COSTS, 'memory MB'],
-  rows: results.map(({ name, perSecond, ratio, ratioByCpu, p50, p99, memory, ...costs }, at) => [
-    name,
-    said(perSecond),
-    at === 0 ? '' : said(ratio),
-    at === 0 ? '' : medianOf(ratioByCpu),
-    medianOf(p50),
-    medianOf(p99),
-    ...costsOf(costs),
-    memory === null ? '–' : memory.toFixed(0),
-  ]),
-})
+/** One server beside others. */
+export const comparisonTable = (results: readonly Result[]): Table => {
+  const { head, rows } = rated('ours to it', results)
+  const memory = results.map(({ memory }) => (memory === null ? '–' : memory.toFixed(0)))
+  return { head: [...head, 'memory MB'], rows: rows.map((row, at) => [...row, memory[at]!]) }
+}
 
 /** Requests of one server, as ratios to the first of them. */
-export const slownessTable = (results: readonly Result[]): Table => ({
-  head: ['', 'requests/s', 'times as slow as the first', 'by CPU', 'p50 ms', 'p99 ms', ...COSTS],
+export const slownessTable = (results: readonly Result[]): Table => rated('times as slow as the first', results)
+
+const rated = (asRatio: string, results: readonly Result[]): Table => ({
+  head: ['', 'requests/s', asRatio, 'by CPU', 'p50 ms', 'p99 ms', ...COSTS],
   rows: results.map(({ name, perSecond, ratio, ratioByCpu, p50, p99, ...costs }, at) => [
     name,
     said(perSecond),

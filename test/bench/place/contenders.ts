@@ -3,7 +3,8 @@ import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { freePort, PATH, type Program, pause, start } from './processes.ts'
+import { freePort } from '../../support/free-port.ts'
+import { PATH, type Program, pause, start } from './processes.ts'
 
 const FOLDER = fileURLToPath(new URL('../contenders', import.meta.url))
 

@@ -2,16 +2,17 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import fs from 'node:fs'
-import net, { type AddressInfo } from 'node:net'
 import path from 'node:path'
 
 export interface Program {
   name: string
   pid: number
   child: ChildProcess
-  /** SIGTERM, and waits for its end */
+  /** SIGTERM, and waits for its end; after a minute SIGKILL */
   end(): Promise<void>
 }
+
+const LATE = 60_000
 
 /** `PATH` of what the bench starts: its `node` is the one that runs the bench. */
 export const PATH = `${path.dirname(process.execPath)}${path.delimiter}${process.env.PATH}`
@@ -42,7 +43,9 @@ export function start(
     child,
     async end() {
       child.kill('SIGTERM')
+      const late = setTimeout(() => child.kill('SIGKILL'), LATE)
       await ended
+      clearTimeout(late)
     },
   }
 }
@@ -59,14 +62,6 @@ export async function untilReady(program: Program, url: string, folder: string):
   }
   const said = fs.readFileSync(path.join(folder, `${program.name}.log`), 'utf8').slice(-2_000)
   throw new Error(`${program.name} ended:\n${said}`)
-}
-
-export async function freePort(): Promise<number> {
-  const probe = net.createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const { port } = probe.address() as AddressInfo
-  probe.close()
-  return port
 }
 
 export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))

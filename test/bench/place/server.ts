@@ -3,7 +3,8 @@ import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { freePort, type Program, start, untilReady } from './processes.ts'
+import { freePort } from '../../support/free-port.ts'
+import { type Program, start, untilReady } from './processes.ts'
 
 export const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 
@@ -19,7 +20,10 @@ export interface Server extends Program {
 export async function startServer(
   folder: string,
   database: string | null,
-  key = `cpk_bench_${randomBytes(16).toString('hex')}`,
+  {
+    key = `cpk_bench_${randomBytes(16).toString('hex')}`,
+    env = {},
+  }: { key?: string; env?: Record<string, string> } = {},
 ): Promise<Server> {
   const { scripts } = JSON.parse(await readFile(path.join(ROOT, 'package.json'), 'utf8'))
   const port = await freePort()
@@ -30,6 +34,7 @@ export async function startServer(
       PORT: String(port),
       DATA_DIR: dataDirOf(folder),
       CONTROL_PLANE_API_KEY: key,
+      ...env,
       ...(database === null ? { WORKER: 'off' } : { DATABASE_URL: database }),
     },
   })

@@ -1,43 +1,147 @@
 /**
  * Fan-out: thousands of subscribers over SSE to one workspace, beside a stock graphql-yoga with as many, on the same machine;
- * server, clients and Postgres are processes of their own. `BENCH_STREAMS`: how many there are (5,000).
+ * servers, clients and Postgres are processes of their own, and measured in rounds. `BENCH_STREAMS`: how many there are (5,000).
  */
+import { mkdtemp, rm } from 'node:fs/promises'
+import os from 'node:os'
+import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { type How, type Spread, spread } from '../measure/compare.ts'
+import { said } from '../measure/report.ts'
 import { caller, say } from '../others/support.ts'
-import { type ClientOrder, type ClientReport, type Heard, type Order, Peer, type Report } from './protocol.ts'
+import { collected } from './collected.ts'
+import { Clients, type Heard, now } from './protocol.ts'
+import { ours, type Streaming, stock } from './servers.ts'
 
 const SUBSCRIBERS = Number(process.env.BENCH_STREAMS ?? 5_000)
 /** as fast as they are written */
-const BURST = 40
+const BURST = 20
 /** one at a time */
 const SINGLE = 20
 const SINGLE_APART = 500
-/** streams that are open before memory is measured */
+/** streams that are open before memory is measured: what is loaded with the first ones is no subscriber's */
 const FIRST = 50
 /** streams that are being opened while somebody else calls */
 const OPENED = 2 * SUBSCRIBERS
 /** ms between two calls of somebody else */
 const APART = 50
-const OURS = new URL('./ours.ts', import.meta.url)
-const CLIENTS = new URL('./clients.ts', import.meta.url)
 
-export async function streams(): Promise<void> {
-  const stock = await fanOut('stock graphql-yoga', new URL('./stock.ts', import.meta.url))
-  const ours = await fanOut('Pilothouse', OURS)
-  say('deliveries per second, ours to stock', `${(ours / stock).toFixed(1)} times`)
-  await opening()
+export async function streams(how: How): Promise<void> {
+  await inFolder(async (folder) => {
+    const sides = [await Side.open(await ours(folder), folder)]
+    try {
+      if (how.only('stock')) sides.push(await Side.open(await stock(folder), folder))
+      await inRounds(sides, how.rounds)
+    } finally {
+      await Promise.all(sides.map((side) => side.end()))
+    }
+  })
+  await inFolder(opening)
+}
+
+async function inFolder(work: (folder: string) => Promise<void>): Promise<void> {
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'pilothouse-bench-'))
+  try {
+    await work(folder)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+interface Published extends Heard {
+  perSecond: number
+  /** µs of each delivery */
+  cpu: number | null
+}
+
+/** One server with its subscribers. */
+class Side {
+  readonly #server: Streaming
+  readonly #clients: Clients
+  #published = 0
+  readonly bursts: Published[] = []
+  readonly singles: Published[] = []
+
+  static async open(server: Streaming, folder: string): Promise<Side> {
+    const side = new Side(server, new Clients(folder))
+    const memory = () => collected(server.program, folder)
+    await side.#clients.open(server, FIRST, FIRST)
+    await side.publish(5, 0)
+    const before = await memory()
+    const { ms } = await side.#clients.open(server, SUBSCRIBERS - FIRST, 100)
+    side.say(`ms until ${SUBSCRIBERS} streams are open`, ms.toFixed(0))
+    const after = await memory()
+    const each = (what: 'rss' | 'heap') =>
+      `${((after[what] - before[what]) / (SUBSCRIBERS - FIRST) / 1024).toFixed(1)} KiB`
+    side.say('memory of a subscriber, of the process and of its heap', `${each('rss')}  ${each('heap')}`)
+    await side.publish(10, 0)
+    return side
+  }
+
+  private constructor(server: Streaming, clients: Clients) {
+    this.#server = server
+    this.#clients = clients
+  }
+
+  say(what: string, figure: string): void {
+    say(`${this.#server.name}: ${what}`, figure)
+  }
+
+  /** So many events, `apart` ms from begin to begin. */
+  async publish(count: number, apart: number): Promise<Published> {
+    const cpu = this.#server.cpu()
+    const began = now()
+    const heard = this.#clients.heard(this.#published + count)
+    for (let i = 0; i < count; i++) {
+      const due = began + i * apart
+      if (due > now()) await delay(due - now())
+      await this.#server.publish(`${++this.#published} ${now().toFixed(3)}`)
+    }
+    const all = await heard
+    const used = cpu === null ? null : (1000 * (this.#server.cpu()! - cpu)) / all.deliveries
+    return { ...all, perSecond: all.deliveries / ((now() - began) / 1000), cpu: used }
+  }
+
+  tell(): void {
+    const cpu = (all: Published[]) => `${said(spread(all.map(({ cpu }) => cpu)))} µs of CPU each`
+    const ms = (of: 'p50' | 'p99') => said(spread(this.singles.map((one) => one[of])))
+    this.say('deliveries per second', `${said(this.perSecond)}  ${cpu(this.bursts)}`)
+    this.say(
+      'from its write to the client, one event at a time',
+      `p50 ${ms('p50')}  p99 ${ms('p99')}  ${cpu(this.singles)}`,
+    )
+    const { lost, doubled, disordered } = this.singles.at(-1)!
+    this.say('lost, doubled, out of order', `${lost}, ${doubled}, ${disordered}`)
+  }
+
+  get perSecond(): Spread | null {
+    return spread(this.bursts.map(({ perSecond }) => perSecond))
+  }
+
+  async end(): Promise<void> {
+    await this.#clients.end()
+    await this.#server.end()
+  }
+}
+
+async function inRounds(sides: readonly Side[], rounds: number): Promise<void> {
+  for (let round = 0; round < rounds; round++) {
+    for (const side of sides) side.bursts.push(await side.publish(BURST, 0))
+    for (const side of sides) side.singles.push(await side.publish(SINGLE, SINGLE_APART))
+  }
+  for (const side of sides) side.tell()
+  const [own, other] = sides
+  if (!other) return
+  const ratios = own!.bursts.map(({ perSecond }, round) => perSecond / other.bursts[round]!.perSecond)
+  say('deliveries per second, ours to stock', `${said(spread(ratios))} times`)
 }
 
 /** What a caller with another key notices while streams are being opened. */
-async function opening(): Promise<void> {
-  const server = new Peer<Report, Order>(OURS)
-  const clients = new Peer<ClientReport, ClientOrder>(CLIENTS)
+async function opening(folder: string): Promise<void> {
+  const server = await ours(folder)
+  const clients = new Clients(folder)
   try {
-    const { url, keys } = await server.said<Extract<Report, { url: string }>>()
-    const openStreams = (count: number) => {
-      clients.tell({ do: 'open', url, keys, count, atOnce: 200 })
-      return clients.said<Extract<ClientReport, { opened: number }>>()
-    }
+    const { url, keys } = server
     const call = caller(() => url, keys.pop()!)
     const ask = async () => {
       const began = performance.now()
@@ -46,16 +150,14 @@ async function opening(): Promise<void> {
     }
     // several at once, too: connections to the database are made for them
     for (let i = 0; i < 5; i++) await Promise.all(Array.from({ length: 20 }, ask))
-    await openStreams(FIRST)
+    await clients.open(server, FIRST, FIRST)
     let open = false
-    const began = performance.now()
-    const opened = openStreams(OPENED - FIRST).finally(() => {
+    const opened = clients.open(server, OPENED - FIRST, 200).finally(() => {
       open = true
     })
     const asked: Promise<number>[] = []
     for (; !open; await delay(APART)) asked.push(ask())
-    const { refused } = await opened
-    const ms = performance.now() - began
+    const { refused, ms } = await opened
     const took = (await Promise.all(asked)).sort((a, b) => a - b)
     const at = (share: number) => took[Math.floor(share * (took.length - 1))]!.toFixed(0)
     say(
@@ -63,63 +165,7 @@ async function opening(): Promise<void> {
       `p50 ${at(0.5)}  p99 ${at(0.99)}  (${(ms / 1000).toFixed(0)} s, ${refused} refused at first)`,
     )
   } finally {
-    await Promise.all([clients.end(), server.end()])
-  }
-}
-
-/** Answers deliveries per second. */
-async function fanOut(name: string, file: URL): Promise<number> {
-  const server = new Peer<Report, Order>(file)
-  const clients = new Peer<ClientReport, ClientOrder>(CLIENTS)
-  const measure = (collect: boolean) => {
-    server.tell({ do: 'measure', collect })
-    return server.said<Extract<Report, { cpu: number }>>()
-  }
-  let published = 0
-  const publish = async (count: number, apart: number) => {
-    const before = await measure(false)
-    const began = performance.now()
-    clients.tell({ do: 'await', newest: published + count })
-    server.tell({ do: 'publish', from: published + 1, count, apart })
-    published += count
-    const [, { heard }] = await Promise.all([server.said(), clients.said<Extract<ClientReport, { heard: Heard }>>()])
-    const ms = performance.now() - began
-    const cpu = (await measure(false)).cpu - before.cpu
-    return { ...heard, ms, each: `${((1000 * cpu) / heard.deliveries).toFixed(1)} µs of CPU each` }
-  }
-  try {
-    const { url, keys } = await server.said<Extract<Report, { url: string }>>()
-    const open = async (count: number) => {
-      const began = performance.now()
-      clients.tell({ do: 'open', url, keys, count, atOnce: 100 })
-      await clients.said()
-      return performance.now() - began
-    }
-    // what the first ones cost alone: what is loaded with them
-    await open(FIRST)
-    await publish(5, 0)
-    const { memory: before } = await measure(true)
-    const ms = await open(SUBSCRIBERS - FIRST)
-    say(`${name}: ms until ${SUBSCRIBERS} streams are open`, ms.toFixed(0))
-    const { memory } = await measure(true)
-    const each = (bytes: number) => `${(bytes / (SUBSCRIBERS - FIRST) / 1024).toFixed(1)} KiB`
-    say(
-      `${name}: memory of a subscriber (RSS, heap)`,
-      `${each(memory.rss - before.rss)}  ${each(memory.heap - before.heap)}`,
-    )
-    await publish(10, 0)
-    const burst = await publish(BURST, 0)
-    const perSecond = burst.deliveries / (burst.ms / 1000)
-    say(`${name}: deliveries per second`, `${perSecond.toFixed(0)}  (${burst.each})`)
-    const single = await publish(SINGLE, SINGLE_APART)
-    say(
-      `${name}: from its write to the client, one event at a time`,
-      `p50 ${single.p50.toFixed(0)}  p99 ${single.p99.toFixed(0)}  (${single.each})`,
-    )
-    const sum = (what: 'lost' | 'doubled' | 'disordered') => single[what]
-    say(`${name}: lost, doubled, out of order`, `${sum('lost')}, ${sum('doubled')}, ${sum('disordered')}`)
-    return perSecond
-  } finally {
-    await Promise.all([clients.end(), server.end()])
+    await clients.end()
+    await server.end()
   }
 }

@@ -1,21 +1,10 @@
-/** What the processes of the bench of streams say to each other. */
-import { type ChildProcess, fork } from 'node:child_process'
+/** What the bench of streams and its processes say to each other. */
 import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
+import { type Program, start } from '../place/processes.ts'
+import { ROOT } from '../place/server.ts'
 
 /** Both servers have it: fields that a dashboard would want. */
 export const SUBSCRIPTION = 'subscription { revisionStatusChanged { cursor revisionId from to message occurredAt } }'
-
-interface Memory {
-  /** bytes */
-  rss: number
-  heap: number
-}
-
-/** To a server: `publish` so many events, one after the other, `apart` ms from begin to begin; numbered from `from`. */
-export type Order = { do: 'publish'; from: number; count: number; apart: number } | { do: 'measure'; collect: boolean }
-/** From a server. `cpu`: ms since its start. */
-export type Report = { url: string; keys: string[] } | { published: number } | { memory: Memory; cpu: number }
 
 /** To the clients. `await`: until all have heard the event of this number; before it is published. */
 export type ClientOrder =
@@ -36,33 +25,51 @@ export type ClientReport = { opened: number; refused: number } | { heard: Heard 
 /** Milliseconds of a clock that all processes of this machine share. */
 export const now = (): number => performance.timeOrigin + performance.now()
 
-export class Peer<Said, Told extends object> {
-  readonly child: ChildProcess
-  readonly #exited: Promise<unknown>
+/** Clients: a process of their own. */
+export class Clients {
+  readonly #program: Program
 
-  constructor(file: URL) {
-    this.child = fork(fileURLToPath(file), {
-      execArgv: ['--import', 'tsx', '--expose-gc'],
+  constructor(folder: string) {
+    const file = new URL('./clients.ts', import.meta.url).pathname
+    this.#program = start('clients', folder, [process.execPath, '--import', 'tsx', file], { cwd: ROOT, ipc: true })
+  }
+
+  /** Answers ms until all are open, and how often one was refused before. */
+  async open(to: { url: string; keys: string[] }, count: number, atOnce: number) {
+    const began = performance.now()
+    const { opened, refused } = await this.#ask<{ opened: number; refused: number }>({
+      do: 'open',
+      url: to.url,
+      keys: to.keys,
+      count,
+      atOnce,
     })
-    this.#exited = once(this.child, 'exit')
+    return { ms: performance.now() - began, opened, refused }
   }
 
-  tell(what: Told): void {
-    this.child.send(what)
+  /** To be asked before the first of them is published. */
+  async heard(newest: number): Promise<Heard> {
+    return (await this.#ask<{ heard: Heard }>({ do: 'await', newest })).heard
   }
 
-  /** What it says next. */
-  async said<T extends Said>(): Promise<T> {
-    const gone = this.#exited.then(() => {
-      throw new Error('a process of the bench ended before its time')
+  end(): Promise<void> {
+    return this.#program.end()
+  }
+
+  async #ask<T extends ClientReport>(order: ClientOrder): Promise<T> {
+    const { child, name } = this.#program
+    const over = new AbortController()
+    const { signal } = over
+    const gone = once(child, 'exit', { signal }).then(() => {
+      throw new Error(`${name} ended before its time`)
     })
-    gone.catch(() => undefined)
-    const [message] = await Promise.race([once(this.child, 'message'), gone])
-    return message as T
-  }
-
-  async end(): Promise<void> {
-    this.child.disconnect()
-    await this.#exited
+    child.send(order)
+    try {
+      const [said] = await Promise.race([once(child, 'message', { signal }), gone])
+      return said as T
+    } finally {
+      gone.catch(() => undefined)
+      over.abort()
+    }
   }
 }

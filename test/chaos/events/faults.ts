@@ -43,15 +43,19 @@ export const FAULTS = {
   },
   async 'SIGTERM to a server'(struck) {
     const server = oneThatRuns(struck)
-    // one that reads slowly hears it later, or was cut off before
-    const streams = struck.subscribers.filter(({ slow, asks }) => !slow && !asks).flatMap(({ stream }) => stream ?? [])
-    const told = streams.filter((stream) => stream.server === server && stream.heard).map(({ ended }) => ended)
+    // one that reads slowly hears it later, or was cut off before; one that was made silent hears nothing
+    const streams = struck.subscribers
+      .filter(({ slow, asks }) => !slow && !asks)
+      .flatMap(({ kind, stream }) =>
+        stream?.server === server && stream.heard && !stream.muted ? [{ kind, stream }] : [],
+      )
+    const told = streams.map(async ({ kind, stream }) => ({ kind, ...(await stream.ended) }))
     const { code, ms } = await struck.place.end(server, 'SIGTERM')
     const without = (await Promise.all(told)).filter(
       ({ how, cursor }) => how !== 'left' && !(how === 'UNAVAILABLE' && cursor),
     )
-    for (const { how } of without)
-      struck.wrong(`a stream of a server that was asked to stop ended without a cursor: ${how}`)
+    for (const { kind, how } of without)
+      struck.wrong(`${kind}: a stream of a server that was asked to stop ended without a cursor: ${how}`)
     if (code !== 0) struck.wrong(`a server that was asked to stop ended with ${code}`)
     if (ms > STOPS_WITHIN) struck.wrong(`a server that was asked to stop took ${Math.round(ms)} ms`)
     await start(struck, server)
@@ -69,9 +73,11 @@ export const FAULTS = {
   async 'connections cut'({ place, random }) {
     for (const { clients } of place.servers) clients.cut(0.7, random.next)
   },
-  async 'connections silent'({ place, random, awhile }) {
-    const { clients } = random.one(place.servers)
+  async 'connections silent'({ place, random, awhile, subscribers }) {
+    const server = random.one(place.servers)
+    const { clients } = server
     clients.goSilent()
+    for (const { stream } of subscribers) if (stream?.server === server) stream.muted = true
     await pause(awhile)
     clients.heal()
   },

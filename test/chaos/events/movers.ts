@@ -50,7 +50,12 @@ export async function startMovers(
         let deployment: LockedDeployment = (await lockById(tx, id))!
         let revision = await tx.sql.revision.findUniqueOrThrow({ where: { id: revisionId } })
         for (let lives = 1 + random.below(MOST_LIVES); lives > 0; lives--) {
-          deployment = await nextRollout(tx, deployment, null)
+          deployment = await nextRollout(
+            tx,
+            deployment,
+            { what: 'UPDATED', actor: { kind: 'system', id: null, name: null } },
+            null,
+          )
           for (const to of random.one(LIVES)) {
             const again = to === 'QUEUED' && { rollout: deployment.rollout }
             revision = await transition(tx, deployment.workspaceId, revision, { to, ...again })

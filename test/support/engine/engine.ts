@@ -12,11 +12,18 @@ const HERE = fileURLToPath(new URL('.', import.meta.url))
 const SERVER = path.join(HERE, 'server.mjs')
 export const REAL = process.env.TEST_CONTAINER_ENGINE as 'podman' | 'docker' | undefined
 
+/** An image with a shell, to build others on. */
+export const BASE = 'localhost/pilothouse-test:base'
+
 export interface TestEngine {
   name: 'podman' | 'docker'
   env: Record<string, string>
   /** names of the containers with this label */
   containers(label: string): string[]
+  /** names of the images of a deployment that were built or pulled here */
+  imagesOf(deploymentId: string): string[]
+  /** of builds below this folder: what is kept of containers that are not removed */
+  workingContainers(dataDir: string): string[]
   /** Removes the images from a real engine. */
   close(): void
 }
@@ -25,25 +32,36 @@ export interface TestEngine {
 export function testEngine(folder: string): TestEngine {
   const name = REAL ?? 'podman'
   const env = REAL ? realEngine(folder, name) : standIn(folder)
+  const lines = (args: string[]) => execFileSync(name, args, { env, encoding: 'utf8' }).split('\n').filter(Boolean)
   return {
     name,
     env,
-    containers: (label) =>
-      execFileSync(name, ['ps', '--all', '--filter', `label=${label}`, '--format', '{{.Names}}'], {
-        env,
-        encoding: 'utf8',
+    containers: (label) => lines(['ps', '--all', '--filter', `label=${label}`, '--format', '{{.Names}}']),
+    imagesOf: (id) =>
+      lines(['images', '--no-trunc', '--filter', `label=pilothouse.deployment=${id}`, '--format', 'image {{.ID}}']),
+    workingContainers(dataDir) {
+      const [said = ''] = lines([
+        'info',
+        '--format',
+        'works {{.Version.Version}} {{.Host.CgroupControllers}} in:{{.Store.GraphRoot}}',
+      ])
+      const folder = path.join(said.replace(/^.* in:/, ''), 'overlay-containers')
+      return fs.readdirSync(folder).filter((id) => {
+        const notes = path.join(folder, id, 'userdata/buildah.json')
+        return fs.existsSync(notes) && fs.readFileSync(notes, 'utf8').includes(dataDir)
       })
-        .split('\n')
-        .filter(Boolean),
+    },
     close() {
-      const images = ['one', 'two'].map((tag) => `localhost/pilothouse-test:${tag}`)
+      const images = [BASE, ...['one', 'two'].map((tag) => `localhost/pilothouse-test:${tag}`)]
       if (REAL) execFileSync(name, ['rmi', '--force', ...images], { env, stdio: 'pipe' })
     },
   }
 }
 
 function standIn(folder: string): Record<string, string> {
-  for (const kind of ['images', 'containers']) fs.mkdirSync(path.join(folder, kind))
+  for (const kind of ['images', 'containers', 'overlay-containers']) fs.mkdirSync(path.join(folder, kind))
+  const base = { id: '0'.repeat(64), digests: [], command: [], env: { PATH: '/usr/bin:/bin' } }
+  fs.writeFileSync(path.join(folder, 'images', `${encodeURIComponent(BASE)}.json`), JSON.stringify(base))
   for (const tag of ['one', 'two']) {
     const image = imageOf(tag)
     for (const name of [`localhost/pilothouse-test:${tag}`, image.id])
@@ -51,7 +69,7 @@ function standIn(folder: string): Record<string, string> {
   }
   return {
     PATH: [HERE, path.dirname(process.execPath), '/usr/bin', '/bin'].join(':'),
-    STAND_IN_ENGINE: folder,
+    CONTAINER_STAND_IN: folder,
   }
 }
 
@@ -89,6 +107,21 @@ function realEngine(folder: string, name: string): Record<string, string> {
     execFileSync(name, ['import', ...change, archive, `localhost/pilothouse-test:${tag}`], { env, stdio: 'pipe' })
   }
   fs.rmSync(root, { recursive: true })
+  importBase(name, env, archive, root)
   fs.rmSync(archive)
   return env
+}
+
+/** Busybox alone: two megabytes. */
+function importBase(name: string, env: Record<string, string>, archive: string, root: string): void {
+  const busybox = execFileSync('/bin/sh', ['-c', 'command -v busybox'], { encoding: 'utf8' }).trim()
+  fs.mkdirSync(path.join(root, 'bin'), { recursive: true })
+  fs.mkdirSync(path.join(root, 'tmp'), { mode: 0o777 })
+  fs.chmodSync(path.join(root, 'tmp'), 0o1777)
+  fs.copyFileSync(busybox, path.join(root, 'bin/busybox'))
+  for (const applet of execFileSync(busybox, ['--list'], { encoding: 'utf8' }).split('\n'))
+    if (applet && applet !== 'busybox') fs.symlinkSync('busybox', path.join(root, 'bin', applet))
+  execFileSync('tar', ['--owner=0', '--group=0', '-C', root, '-cf', archive, '.'])
+  execFileSync(name, ['import', '--change', 'ENV PATH=/bin', archive, BASE], { env, stdio: 'pipe' })
+  fs.rmSync(root, { recursive: true })
 }

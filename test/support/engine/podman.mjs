@@ -1,12 +1,13 @@
 // A stand-in for podman, where there is none: knows just the commands and flags that we use, and fails at any
 // other. Its images are commands of this machine, its containers processes that outlive their client, as a real
-// engine's do. State is below STAND_IN_ENGINE: images/<name>.json, containers/<name>.json.
+// engine's do. State is below CONTAINER_STAND_IN: images/<name>.json, containers/<name>.json.
 import { spawn } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { parseArgs } from 'node:util'
+import { build } from './build.mjs'
 
-const root = process.env.STAND_IN_ENGINE
+const root = process.env.CONTAINER_STAND_IN
 const file = (kind, name) => path.join(root, kind, `${encodeURIComponent(name)}.json`)
 const read = (kind, name) => {
   try {
@@ -33,21 +34,32 @@ function parse(args, options) {
   }
 }
 
+const authOf = (authfile, registry) =>
+  authfile ? JSON.parse(fs.readFileSync(authfile, 'utf8')).auths[registry]?.auth : undefined
+
+/** By which an image is known, but for its id. */
+function namesOf(id) {
+  const entries = fs
+    .readdirSync(path.join(root, 'images'))
+    .map((entry) => decodeURIComponent(entry.replace(/\.json$/, '')))
+  return entries.filter((name) => name !== id && read('images', name)?.id === id)
+}
+
 const only = (given, expected, what) => given === expected || fail(`${what} ${given} is not known here`)
 
 const commands = {
   info(args) {
     const { values } = parse(args, { format: text })
-    only(values.format, 'works {{.Version.Version}} {{.Host.CgroupControllers}}', 'template')
-    console.log('works 4.3.1 [cpu memory pids]')
+    only(values.format, 'works {{.Version.Version}} {{.Host.CgroupControllers}} in:{{.Store.GraphRoot}}', 'template')
+    console.log(`works 4.3.1 [cpu memory pids] in:${root}`)
   },
 
   async pull(args) {
-    const { values, positionals } = parse(args, { authfile: text })
+    const { values, positionals } = parse(args, { authfile: text, 'tls-verify': text })
     const [image] = positionals
-    const [, registry, repository, tag] = /^([^/]+)\/(.+):([^:/]+)$/.exec(image) ?? fail(`invalid reference ${image}`)
-    const auths = values.authfile ? JSON.parse(fs.readFileSync(values.authfile, 'utf8')).auths : {}
-    const { auth } = auths[registry] ?? {}
+    const [, registry, repository, tag] =
+      /^([^/]+)\/([^@]+)[:@](sha256:[0-9a-f]{64}|[^:/]+)$/.exec(image) ?? fail(`invalid reference ${image}`)
+    const auth = authOf(values.authfile, registry)
     console.error(`Trying to pull ${image}...`)
     const source = `initializing source docker://${image}:`
     const url = `http://${registry}/v2/${repository}/manifests/${tag}`
@@ -59,6 +71,7 @@ const commands = {
     if (answer.status === 401) fail(`${source} unable to retrieve auth token: invalid username/password: unauthorized`)
     if (answer.status === 404) fail(`${source} reading manifest ${tag} in ${registry}/${repository}: manifest unknown`)
     const stored = await answer.json()
+    if (image.includes('@')) stored.digests = [image]
     for (const name of [image, stored.id]) fs.writeFileSync(file('images', name), JSON.stringify(stored))
     console.log(stored.id)
   },
@@ -66,9 +79,70 @@ const commands = {
   image([verb, ...args]) {
     only(verb, 'inspect', 'command image')
     const { values, positionals } = parse(args, { format: text })
-    only(values.format, 'image {{.Id}} {{json .RepoDigests}}', 'template')
     const image = read('images', positionals[0]) ?? fail(`inspecting object: ${positionals[0]}: image not known`)
+    if (values.format === 'names {{json .RepoTags}} {{json .RepoDigests}}')
+      return console.log(`names ${JSON.stringify(namesOf(image.id))} ${JSON.stringify(image.digests)}`)
+    only(values.format, 'image {{.Id}} {{json .RepoDigests}}', 'template')
     console.log(`image ${image.id} ${JSON.stringify(image.digests)}`)
+  },
+
+  async build(args) {
+    const { values, positionals } = parse(args, {
+      file: text,
+      label: texts,
+      secret: texts,
+      tag: text,
+      iidfile: text,
+      format: text,
+      ignorefile: text,
+      authfile: text,
+      'tls-verify': text,
+      'cache-from': text,
+      'cache-to': text,
+    })
+    only(values.format, 'docker', '--format')
+    const image = await build(root, values, positionals, (name) => read('images', name)).catch((error) =>
+      fail(error.message),
+    )
+    for (const name of [values.tag, image.id]) fs.writeFileSync(file('images', name), JSON.stringify(image))
+    fs.writeFileSync(values.iidfile, `sha256:${image.id}`)
+  },
+
+  async push(args) {
+    const { values, positionals } = parse(args, { authfile: text, 'tls-verify': text, digestfile: text })
+    const [name, target] = positionals
+    const image = read('images', name) ?? fail(`${name}: image not known`)
+    const [, registry, repository, tag] =
+      /^docker:\/\/([^/]+)\/(.+):([^:/]+)$/.exec(target) ?? fail(`invalid ${target}`)
+    const auth = authOf(values.authfile, registry)
+    console.error(`Copying config sha256:${image.id}`)
+    const answer = await fetch(`http://${registry}/v2/${repository}/manifests/${tag}`, {
+      method: 'PUT',
+      body: JSON.stringify({ ...image, digests: [] }),
+      headers: auth ? { authorization: `Basic ${auth}` } : {},
+    })
+    if (!answer.ok) fail(`writing manifest: ${answer.status} unauthorized`)
+    fs.writeFileSync(values.digestfile, answer.headers.get('docker-content-digest'))
+  },
+
+  images(args) {
+    const { values } = parse(args, { 'no-trunc': flag, filter: texts, format: text })
+    const [kind, wanted] = /^(label|reference)=(.+)$/.exec(values.filter[0]).slice(1)
+    for (const entry of fs.readdirSync(path.join(root, 'images'))) {
+      const name = decodeURIComponent(entry.replace(/\.json$/, ''))
+      const image = read('images', name)
+      if (kind === 'label' && image.labels?.includes(wanted) && name === image.id) console.log(`image sha256:${name}`)
+      if (kind === 'reference' && name.startsWith(`${wanted}:`)) console.log(`image ${name}`)
+    }
+  },
+
+  rmi(args) {
+    const { positionals } = parse(args, { force: flag })
+    for (const name of positionals) {
+      const image = read('images', name) ?? fail(`${name}: image not known`, 1)
+      fs.rmSync(file('images', name), { force: true })
+      if (namesOf(image.id).length === 0) fs.rmSync(file('images', image.id), { force: true })
+    }
   },
 
   run(args) {
@@ -100,7 +174,9 @@ const commands = {
       .map((line) => /^([^=]*)=(.*)$/s.exec(line).slice(1))
     const copied = values.env.filter((name) => name in process.env).map((name) => [name, process.env[name]])
     const [program, ...rest] = [...image.command, ...positionals.slice(1)]
+    const cwd = image.cwd ?? '/'
     const child = spawn(program, rest, {
+      cwd,
       env: { ...image.env, ...Object.fromEntries([...given, ...copied]) },
       detached: true,
       stdio: ['ignore', 'inherit', 'inherit'],
@@ -128,7 +204,10 @@ const commands = {
     if (!values.force) fail('without --force not known here')
     for (const name of positionals) {
       const container = read('containers', name)
-      if (!container) continue
+      if (!container) {
+        fs.rmSync(path.join(root, 'overlay-containers', name), { recursive: true, force: true })
+        continue
+      }
       try {
         process.kill(-container.pid, 'SIGKILL')
       } catch {

@@ -6,7 +6,14 @@ import { randomUUID } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
-import { CoreV1Api, dumpYaml, KubeConfig, RbacAuthorizationV1Api, type V1PolicyRule } from '@kubernetes/client-node'
+import {
+  CoreV1Api,
+  dumpYaml,
+  KubeConfig,
+  RbacAuthorizationV1Api,
+  type V1PolicyRule,
+  VersionApi,
+} from '@kubernetes/client-node'
 import { LISTENER_RULES } from '../../../src/listener/manifest.ts'
 import { type StandIn, type StandInOptions, startStandIn } from './stand-in.ts'
 import { provideVolumes } from './volumes.ts'
@@ -17,8 +24,10 @@ export interface TestCluster {
   isStandIn: boolean
   /** null for a real cluster */
   standIn: StandIn | null
-  /** Makes a namespace; returns its name. */
-  createNamespace(): Promise<string>
+  /** of its version 1.x */
+  minor: number
+  /** Makes a namespace, with these labels; returns its name. */
+  createNamespace(labels?: Record<string, string>): Promise<string>
   /**
    * Makes a ServiceAccount that may do in these namespaces what the rules say (default: a listener's), and nothing anywhere else. Its own
    * home is the first of them. Returns the path of its kubeconfig.
@@ -42,9 +51,11 @@ export async function openTestCluster(options: StandInOptions = {}): Promise<Tes
     kubeconfig,
     isStandIn: standIn !== null,
     standIn,
-    async createNamespace() {
+    // a provider may write `32+`
+    minor: Number.parseInt((await config.makeApiClient(VersionApi).getCode()).minor, 10),
+    async createNamespace(labels = {}) {
       const name = `ph-test-${randomUUID().slice(0, 13)}`
-      await core.createNamespace({ body: { metadata: { name } } })
+      await core.createNamespace({ body: { metadata: { name, labels } } })
       namespaces.push(name)
       await accountOf(core, name)
       return name

@@ -1,12 +1,15 @@
 /** The schema's enums, with their values as they are spelled in REST. */
 
+import { COMPARED_PARTS } from '../../../domain/comparison/compare.ts'
 import { CATALOGUE, type ErrorCode } from '../../../domain/core/errors.ts'
 import { COMPUTE_TYPES } from '../../../domain/listeners/schemas.ts'
 import { LISTENER_STATUSES } from '../../../domain/listeners/status.ts'
+import { type ChangeWord, DEPLOYMENT_CHANGES } from '../../../domain/model/deployment-change.ts'
 import { ACTOR_KINDS, type ActorKind } from '../../../domain/model/event-actor.ts'
 import { AUTH_METHODS, CODE_CHALLENGE_METHODS, PROVIDER_TYPES } from '../../../domain/model/oauth-provider.ts'
 import { REASONS, type Reason as ReasonWord } from '../../../domain/model/reasons.ts'
 import { DEPLOYMENT_STATUSES } from '../../../domain/model/shapes.ts'
+import { TRIGGERS, type Trigger } from '../../../domain/model/trigger.ts'
 import { AUTHORIZATION_STATUSES } from '../../../domain/oauth/authorizations/schemas.ts'
 import { TOKEN_STATUSES } from '../../../domain/oauth/tokens/token.ts'
 import * as prisma from '../../../generated/prisma/enums.ts'
@@ -50,6 +53,19 @@ export const ActorKindEnum = builder.enumType('ActorKind', {
     Object.entries(ACTOR_KINDS).map(([kind, description]) => [kind, { description }]),
   ) as Record<ActorKind, { description: string }>,
 })
+export const DeploymentChangeKind = builder.enumType('DeploymentChangeKind', {
+  description: 'What somebody did to a deployment; there may be new ones.',
+  values: Object.fromEntries(
+    Object.entries(DEPLOYMENT_CHANGES).map(([word, description]) => [word, { description }]),
+  ) as Record<ChangeWord, { description: string }>,
+})
+export const RevisionTrigger = builder.enumType('RevisionTrigger', {
+  description: 'What made a revision. A redeploy makes none.',
+  values: Object.fromEntries(Object.entries(TRIGGERS).map(([word, description]) => [word, { description }])) as Record<
+    Trigger,
+    { description: string }
+  >,
+})
 export const ComputeType = enumOf(
   'ComputeType',
   COMPUTE_TYPES,
@@ -66,6 +82,15 @@ export const Role = enumOf(
   prisma.Role,
   'viewer reads, deployer writes deployments, admin everything; listener and agent are for machines.',
 )
+export const StepOutcome = enumOf('StepOutcome', prisma.StepOutcome, 'How a piece of work ended.')
+export const RevisionStepKind = builder.enumType('RevisionStepKind', {
+  description: 'The kinds of work on a revision.',
+  values: ['PROVISION', 'BUILD', 'DEPLOY'] as const,
+})
+export const RevisionPart = builder.enumType('RevisionPart', {
+  description: 'A part of a revision, or of how it runs.',
+  values: COMPARED_PARTS,
+})
 export const LogType = enumOf('LogType', prisma.LogType, 'Which of a revision’s two logs.')
 export const LogLevel = enumOf('LogLevel', prisma.LogLevel, 'Severity of a log line, least first.')
 export const IntegrationKind = enumOf('GitIntegrationKind', prisma.IntegrationKind, 'Where repositories come from.')

@@ -6,13 +6,16 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type ExecutionResult, type GraphQLSchema, getVariableValues } from 'graphql'
 import type { RequestContext } from '../../../domain/context/context.ts'
+import { databaseFailure } from '../../../domain/core/database-failure.ts'
 import type { Authenticate } from '../../auth/authenticate.ts'
 import type { Visit } from '../../limits/visit.ts'
 import type { Relay } from '../../realtime/relay.ts'
 import type { Reuse } from '../../reuse/reuse.ts'
+import type { GraphQLContext } from '../builder/context.ts'
 import { COST_LIMIT, costOf } from '../builder/cost.ts'
 import { answerOf, resolve } from './answer.ts'
 import { readAsked } from './asked.ts'
+import { withoutDatabase } from './away.ts'
 import { wholeBody } from './body.ts'
 import { HEAVY_COST, HEAVY_TEXT, type HeavyTurns } from './heavy.ts'
 import type { LearnedQuery, Learning } from './learned.ts'
@@ -91,12 +94,13 @@ export function createEntry({ schema, relay, authenticate, learning, heavy, reus
     const cost = costOf({ schema, document, operationName: name, variables: sent, ctx: caller })
     if (cost === 0 || cost > COST_LIMIT) return null
     if (text.length > HEAVY_TEXT || cost > HEAVY_COST) await heavy.enter(visit, caller.actor, visit)
-    const ctx = { relay, lastEventId: null, request: new Request(visit), cost, ...caller }
+    let ctx: GraphQLContext = { relay, lastEventId: null, request: new Request(visit), cost, ...caller }
     if (plan)
       try {
         return await answerOf(reuse, ctx, plan, { query, sent, variables: coerced })
-      } catch {
-        // the resolvers say what is wrong, or have the answer
+      } catch (error) {
+        // the resolvers say what is wrong, or have the answer; but what has kept somebody waiting in vain is not asked again
+        if (databaseFailure(error) !== null) ctx = withoutDatabase(ctx, error)
       }
     const result = await resolve(schema, ctx, { query, sent, variables: coerced })
     if (!result.errors) return JSON.stringify(result)
@@ -111,7 +115,7 @@ export function createEntry({ schema, relay, authenticate, learning, heavy, reus
       if (length === 0) return false
       const type = learning.typeFor(raw.headers.accept ?? '')
       if (type === undefined) return false
-      begun.caller = authenticate(raw.headers, request.id, visit)
+      begun.caller = (async () => authenticate(raw.headers, request.id, visit))()
       const caller = await begun.caller.catch(() => null)
       if (caller === null || caller.actor.role === 'listener') return false
       request.subject = caller.actor.subject

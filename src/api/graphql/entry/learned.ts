@@ -11,16 +11,12 @@ import {
   type OperationDefinitionNode,
   OperationTypeNode,
 } from 'graphql'
-import { LRUCache } from 'lru-cache'
 import { type HotPlan, planHot } from '../hot/plan.ts'
+import { Remembered } from './remembered.ts'
 
-/** Characters of all texts together, of a single one, and how many there may be. */
-const MOST_TEXT = 512 * 1024
-const LONGEST_TEXT = 32 * 1024
-const MOST_DOCUMENTS = 500
-/** Values of Accept that are remembered, and the characters of one. */
-const MOST_TYPES = 50
-const LONGEST_ACCEPT = 200
+const DOCUMENTS = { most: 500, text: 512 * 1024, longest: 32 * 1024 }
+/** Values of Accept. */
+const TYPES = { most: 80, text: 16_000, longest: 200 }
 
 /** A query that can be answered past Yoga. */
 export interface LearnedQuery {
@@ -40,13 +36,8 @@ interface Learned {
 
 export class Learning {
   readonly #schema: GraphQLSchema
-  readonly #documents = new LRUCache<string, Learned>({
-    max: MOST_DOCUMENTS,
-    maxSize: MOST_TEXT,
-    maxEntrySize: LONGEST_TEXT,
-    sizeCalculation: (_learned, text) => Math.max(text.length, 1),
-  })
-  readonly #types = new LRUCache<string, string>({ max: MOST_TYPES })
+  readonly #documents = new Remembered<Learned>(DOCUMENTS)
+  readonly #types = new Remembered<{ type: string }>(TYPES)
 
   constructor(schema: GraphQLSchema) {
     this.#schema = schema
@@ -56,7 +47,7 @@ export class Learning {
   executed(text: string, document: DocumentNode, operationName: string | null): void {
     const operation = getOperationAST(document, operationName)
     if (operation?.operation !== OperationTypeNode.QUERY) return
-    const known = this.#documents.get(text)
+    const known = this.#documents.peek(text)
     // it is another document where Yoga had forgotten the first one, and has read it anew
     if (known?.document !== document) this.#documents.set(text, { document, queries: new Map([[operation, null]]) })
     else if (!known.queries.has(operation)) known.queries.set(operation, null)
@@ -64,12 +55,12 @@ export class Learning {
 
   /** Such an operation was answered in this type, for this header (empty: there was none). */
   answered(accept: string, type: string): void {
-    if (accept.length <= LONGEST_ACCEPT) this.#types.set(accept, type)
+    this.#types.set(accept, { type })
   }
 
   /** The type of the answer for this header; undefined: Yoga has to decide. */
   typeFor(accept: string): string | undefined {
-    return this.#types.get(accept)
+    return this.#types.get(accept)?.type
   }
 
   /** Null: Yoga has to answer it. */

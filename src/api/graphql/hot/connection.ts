@@ -1,5 +1,6 @@
 /** Pages of rows. */
 import type { Slice, Window } from '../../../domain/core/paging.ts'
+import type { Total } from '../../../domain/core/total.ts'
 import type { Raw } from '../../../domain/selection/rows.ts'
 import { pageInfoOf } from '../builder/connection.ts'
 import { NotHot, objectType, type Scope, type Selected } from './scope.ts'
@@ -10,14 +11,16 @@ interface Page {
   slice: Slice<Raw>
   window: Window
   cursorOf: (row: Raw) => string
+  /** of all pages, where `asksTotal` was called */
+  total?: Total | null
 }
 type Write = (page: Page, answer: Answering) => string
 
 /** How a node is written, where it is selected like this. */
 type NodeOf = (selected: Selected) => (row: Raw, answer: Answering) => string
 
-/** The JSON of a connection. Its total is not hot. */
-export function connection(scope: Scope, selected: Selected, nodeOf: NodeOf): Write {
+/** The JSON of a connection. `asksTotal`: called where its total is selected; throws where that is not hot. */
+export function connection(scope: Scope, selected: Selected, nodeOf: NodeOf, asksTotal: () => void): Write {
   const type = objectType(selected)
   return objectOf(
     scope.fields(type, selected.below).map((one): { key: string; write: Write } => {
@@ -38,6 +41,12 @@ export function connection(scope: Scope, selected: Selected, nodeOf: NodeOf): Wr
             write: ({ slice, window, cursorOf }, answer) => write(pageInfoOf(slice, window, cursorOf), answer),
           }
         }
+        case 'totalCount':
+          asksTotal()
+          return { key: one.key, write: ({ total }) => String(total!.count) }
+        case 'totalCountIsEstimate':
+          asksTotal()
+          return { key: one.key, write: ({ total }) => String(total!.isEstimate) }
         default:
           throw new NotHot()
       }

@@ -1,10 +1,13 @@
 /** Objects that are rows: what is selected of one is looked up in the table, and read from the row. */
 import type { GraphQLObjectType, SelectionSetNode } from 'graphql'
+import { newestCursor } from '../../../domain/core/newest-first.ts'
 import { cut, type Window } from '../../../domain/core/paging.ts'
+import { EXACT_UP_TO, exactly } from '../../../domain/core/total.ts'
 import { tagsOf } from '../../../domain/deployments/hot.ts'
-import { revisionsOf } from '../../../domain/revisions/hot.ts'
+import { deploymentCountOf, deploymentsOf } from '../../../domain/listeners/hot.ts'
+import { revisionCountOf, revisionsOf } from '../../../domain/revisions/hot.ts'
 import { parseRevisionFilter, revisionCursor } from '../../../domain/revisions/read.ts'
-import type { Part, Raw, Select } from '../../../domain/selection/rows.ts'
+import type { Key, Part, Raw, Rows, Select } from '../../../domain/selection/rows.ts'
 import { connection } from './connection.ts'
 import { argumentsOf, NotHot, objectType, type Scope, type Selected } from './scope.ts'
 import { type Derived, HOT, type HotField } from './table.ts'
@@ -94,7 +97,8 @@ function fieldOf(
     const key = part.column(unless)
     return (row, answer) => (row[key] === null ? 'null' : write(row, answer))
   }
-  return hot.list === 'tags' ? tags(scope, named, part, below) : revisions(scope, selected, part)
+  if (hot.list === 'tags') return tags(scope, named, part, below)
+  return hot.list === 'revisions' ? revisions(scope, selected, part) : deployments(scope, selected, part)
 }
 
 /** Nodes that are the rows `part`. */
@@ -119,10 +123,45 @@ function revisions(scope: Scope, selected: Selected, part: Part): Write {
   }
   const { key, rows } = revisionsOf(part, of)
   const number = rows.root.column('number')
-  const write = connection(scope, selected, nodeWriter(scope, rows.root))
-  const cursorOf = (row: Raw) => revisionCursor({ number: row[number] as number })
+  return page(scope, selected, {
+    list: { key, rows },
+    count: () => revisionCountOf(part, (variables) => of(variables).filter),
+    window: args,
+    cursorOf: (row) => revisionCursor({ number: row[number] as number }),
+  })
+}
+
+function deployments(scope: Scope, selected: Selected, part: Part): Write {
+  const window = argumentsOf<Window>(selected)
+  const list = deploymentsOf(part, window)
+  const sorted = list.rows.root.reader({ id: true, createdAt: true })
+  return page(scope, selected, {
+    list,
+    count: () => deploymentCountOf(part),
+    window,
+    cursorOf: (row) => newestCursor(sorted(row) as unknown as Parameters<typeof newestCursor>[0]),
+  })
+}
+
+interface Below {
+  list: { key: Key; rows: Rows }
+  /** Selects the total. */
+  count(): Key
+  window: (variables: Answering['variables']) => Window
+  cursorOf: (row: Raw) => string
+}
+
+/** A page of what is below a row. */
+function page(scope: Scope, selected: Selected, { list: { key, rows }, count, window, cursorOf }: Below): Write {
+  let counted: Key | undefined
+  const write = connection(scope, selected, nodeWriter(scope, rows.root), () => {
+    counted ??= count()
+  })
   return (row, answer) => {
-    const window = args(answer.variables)
-    return write({ slice: cut(window, (row[key] ?? []) as Raw[]), window, cursorOf }, answer)
+    const own = window(answer.variables)
+    const total = counted === undefined ? null : exactly(row[counted] as number)
+    // reckoned by Pothos
+    if (total && total.count > EXACT_UP_TO) throw new NotHot()
+    return write({ slice: cut(own, (row[key] ?? []) as Raw[]), window: own, cursorOf, total }, answer)
   }
 }

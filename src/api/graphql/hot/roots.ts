@@ -1,12 +1,15 @@
 /** The hot fields of a query: each is one statement. */
+import { newestCursor } from '../../../domain/core/newest-first.ts'
 import type { Window } from '../../../domain/core/paging.ts'
 import { type DeploymentFilter, parseFilter } from '../../../domain/deployments/filter.ts'
 import { readOne, readWindow } from '../../../domain/deployments/hot.ts'
 import { type DeploymentOrder, deploymentCursor } from '../../../domain/deployments/order.ts'
+import { readListener, readListeners } from '../../../domain/listeners/hot.ts'
 import { readOneRevision } from '../../../domain/revisions/hot.ts'
 import { type Raw, Rows } from '../../../domain/selection/rows.ts'
 import { PlannedRead, versionOf } from '../../../domain/selection/statement.ts'
 import type { TableName } from '../../../domain/selection/tables.ts'
+import { readTags } from '../../../domain/tags/hot.ts'
 import { toSnake } from '../builder/naming.ts'
 import { connection } from './connection.ts'
 import { nodeWriter, object } from './objects.ts'
@@ -20,7 +23,7 @@ export type Root = (answer: Answering) => Promise<string>
 const MOST_JOINS = 12
 
 function selectionOf(rows: Rows): PlannedRead {
-  if (rows.joins > MOST_JOINS) throw new NotHot()
+  if (rows.joins > MOST_JOINS || !rows.fits) throw new NotHot()
   return new PlannedRead(rows)
 }
 
@@ -37,7 +40,10 @@ function deployments(scope: Scope, selected: Selected): Root {
   const args = argumentsOf<ListArguments>(selected)
   const rows = new Rows('Deployment')
   const sorted = rows.root.reader({ id: true, createdAt: true, updatedAt: true, name: true })
-  const write = connection(scope, selected, nodeWriter(scope, rows.root))
+  let counts = false
+  const write = connection(scope, selected, nodeWriter(scope, rows.root), () => {
+    counts = true
+  })
   const selection = selectionOf(rows)
   return async (answer) => {
     const { ctx, variables } = answer
@@ -46,12 +52,35 @@ function deployments(scope: Scope, selected: Selected): Root {
     const order = orderBy ? { by: orderBy.field, direction: orderBy.direction } : NEWEST_FIRST
     // which rows there are changes with time, too
     if (filter.status !== undefined || filter.serving !== undefined) answer.until = answer.now.getTime()
-    const slice = await readWindow(ctx, { selection, variables }, window, filter, order)
+    const slice = await readWindow(ctx, { selection, variables }, window, filter, order, counts)
     answer.versions.push(versionOf(slice.rows))
     const cursorOf = (row: Raw) => deploymentCursor(order, sorted(row) as unknown as Sorted)
-    return write({ slice, window, cursorOf }, answer)
+    return write({ slice, window, cursorOf, total: slice.total }, answer)
   }
 }
+
+/** A list of `table` that is sorted by time of creation. */
+const newest =
+  (table: TableName, read: typeof readTags) =>
+  (scope: Scope, selected: Selected): Root => {
+    const args = argumentsOf<Window>(selected)
+    const rows = new Rows(table)
+    const sorted = rows.root.reader({ id: true, createdAt: true })
+    let counts = false
+    const write = connection(scope, selected, nodeWriter(scope, rows.root), () => {
+      counts = true
+    })
+    const selection = selectionOf(rows)
+    return async (answer) => {
+      const { ctx, variables } = answer
+      const window = args(variables)
+      const slice = await read(ctx, { selection, variables }, window, counts)
+      if (counts && !slice.total) throw new NotHot()
+      answer.versions.push(versionOf(slice.rows))
+      const cursorOf = (row: Raw) => newestCursor(sorted(row) as unknown as Parameters<typeof newestCursor>[0])
+      return write({ slice, window, cursorOf, total: slice.total }, answer)
+    }
+  }
 
 type Read = (answer: Answering, selection: PlannedRead, id: string) => Promise<Raw>
 
@@ -75,6 +104,11 @@ export const ROOTS: Readonly<Record<string, (scope: Scope, selected: Selected) =
   deployment: one('Deployment', ({ ctx, variables }, selection, id) =>
     readOne(ctx, { selection, variables }, { path: { deployment_id: id } }),
   ),
+  listeners: newest('Listener', readListeners),
+  listener: one('Listener', ({ ctx, variables }, selection, id) =>
+    readListener(ctx, { selection, variables }, { path: { listener_id: id } }),
+  ),
+  tags: newest('Tag', readTags),
   revision: one('Revision', ({ ctx, variables }, selection, id) =>
     readOneRevision(ctx, selection, variables, { path: { revision_id: id } }),
   ),

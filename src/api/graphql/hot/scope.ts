@@ -96,14 +96,17 @@ export class Scope {
   }
 
   #isIncluded(directives: readonly DirectiveNode[] = []): boolean {
-    return directives.every((directive) => {
+    const each = directives.map((directive) => {
       const name = directive.name.value
       if (name !== 'skip' && name !== 'include') throw new NotHot()
       const value = conditionOf(directive)?.value
       const is =
         value?.kind === Kind.VARIABLE ? this.#conditions[value.name.value] : value?.kind === Kind.BOOLEAN && value.value
+      // null is an error
+      if (typeof is !== 'boolean') throw new NotHot()
       return is === (name === 'include')
     })
+    return !each.includes(false)
   }
 }
 

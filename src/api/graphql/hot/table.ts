@@ -1,6 +1,5 @@
 /**
- * The one place that says which fields are hot, and how each is read. What is not here (totals, events, secrets, the
- * deployments of a listener …) makes the document run on Pothos.
+ * The one place that says which fields are hot, and how each is read. What is not here (events, secrets …) makes the document run on Pothos.
  */
 import { BY_THE_CLOCK, DERIVED } from '../../../domain/deployment-status/derived.ts'
 import { deploymentHolds, HOLDS_FIELDS, listenerHolds } from '../../../domain/deployment-status/holds.ts'
@@ -25,7 +24,7 @@ export type HotField =
   /** an object of columns: of this row, or of the one that a relation leads to. Null where the column `unless` is */
   | { members: { of?: string; unless?: string } }
   /** a list, or a page, of what belongs to it */
-  | { list: 'revisions' | 'tags' }
+  | { list: 'revisions' | 'tags' | 'deployments' }
 
 interface HotType {
   fields: Readonly<Record<string, HotField>>
@@ -68,6 +67,7 @@ export const HOT: Readonly<Record<string, HotType>> = {
     fields: {
       ...columns('id', 'number', 'status', 'statusMessage', 'reasonSince', 'statusSince', 'source', 'attempt'),
       ...columns('createdBy', 'createdAt', 'updatedAt', 'deployedAt'),
+      ...columns('commitMessage', 'commitAuthor', 'installCommand', 'buildCommand'),
       ...derived(REVISION_DERIVED),
       sourceRevisionConfig: { members: {} },
       deployment: one('deployment'),
@@ -81,6 +81,7 @@ export const HOT: Readonly<Record<string, HotType>> = {
       editVersion: column('edit'),
       ...derived(LISTENER_DERIVED, LISTENER_HOLDS),
       computeConfig: { members: {} },
+      deployments: { list: 'deployments' },
     },
   },
   ListenerComputeConfig: { columns: true, fields: {} },

@@ -8,8 +8,8 @@ import {
   isObjectType,
   type SelectionSetNode,
 } from 'graphql'
+import type { Held } from '../../../domain/core/columns.ts'
 import type { Key, Raw } from '../../../domain/selection/rows.ts'
-import type { Kind } from '../../../domain/selection/tables.ts'
 import { isoOf } from '../../../domain/selection/values.ts'
 import type { GraphQLContext } from '../builder/context.ts'
 import { NotHot, type Scope, type Variables } from './scope.ts'
@@ -60,7 +60,7 @@ function orNull(type: GraphQLOutputType, write: WriteValue): WriteValue {
 export function columnWriter(
   scope: Scope,
   type: GraphQLOutputType,
-  kind: Kind,
+  kind: Held,
   key: Key,
   below: SelectionSetNode[],
 ): Write {
@@ -69,7 +69,7 @@ export function columnWriter(
   return (row, answer) => write(row[key], answer)
 }
 
-function scalarWriter(type: GraphQLOutputType, kind: Kind): WriteValue {
+function scalarWriter(type: GraphQLOutputType, kind: Held): WriteValue {
   const inner = isNonNullType(type) ? type.ofType : type
   if (isEnumType(inner)) {
     const names = new Map(inner.getValues().map(({ name, value }) => [value, JSON.stringify(name)]))
@@ -100,9 +100,10 @@ export function valueWriter(scope: Scope, type: GraphQLOutputType, below: Select
     if (field.args.length > 0) throw new NotHot()
     const write = valueWriter(scope, field.type, below)
     const { resolve } = field
-    if (!resolve) return { key, write: (value: Raw, answer: Answering) => write(value[name], answer) }
+    if (!resolve)
+      return { key, write: (value: Record<string, unknown>, answer: Answering) => write(value[name], answer) }
     const get = resolve as (value: unknown, args: object, ctx: GraphQLContext) => unknown
-    return { key, write: (value: Raw, answer: Answering) => write(get(value, {}, answer.ctx), answer) }
+    return { key, write: (value: object, answer: Answering) => write(get(value, {}, answer.ctx), answer) }
   })
   return orNull(type, objectOf(members) as WriteValue)
 }

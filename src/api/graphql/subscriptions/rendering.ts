@@ -5,6 +5,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
 import { type DocumentNode, type ExecutionResult, execute, type GraphQLSchema } from 'graphql'
+import { seesValues } from '../../../domain/context/access.ts'
 import type { Core } from '../../../domain/context/context.ts'
 import { Limit } from '../../../platform/async/limit.ts'
 import type { Log } from '../../../platform/log/log.ts'
@@ -42,7 +43,7 @@ setMaxListeners(0, FOREVER)
 export function graphqlRendering(operation: Operation): Rendering<unknown> {
   const { schema, document, text, operationName, variables, core, relay } = operation
   const { actor, workspace } = operation.caller
-  const rights = [actor.organizationId, workspace.id, actor.role, actor.secretsRead]
+  const rights = [actor.organizationId, workspace.id, actor.role, actor.secretsRead, seesValues(actor)]
   const names = [text, operationName ?? null, sharedVariables(document, variables), rights]
   const key = createHash('sha256').update(JSON.stringify(names)).digest('base64url')
   let reads = false

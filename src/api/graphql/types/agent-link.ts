@@ -49,8 +49,8 @@ builder.queryField('connections', (t) =>
   t.connection(
     {
       type: AgentLink,
-      description: 'The agent’s connections to the caller’s own tokens, newest first.',
-      args: { agentId: t.arg.id({ required: true, description: 'Given by you.' }) },
+      description: 'The connections of an agent, or of all agents, to the caller’s own tokens, newest first.',
+      args: { agentId: t.arg.id({ required: false, description: 'Given by you. Absent: of all of them.' }) },
       complexity: pageCost,
       resolve: async (_root, { agentId, ...window }, ctx, info) => {
         const raw = { path: { agent_id: agentId } }

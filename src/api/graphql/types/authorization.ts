@@ -73,7 +73,7 @@ builder.queryField('authorization', (t) =>
     resolve: (_root, { id, timeoutSeconds }, ctx) =>
       renaming({ timeout: 'timeoutSeconds' }, () =>
         waitForAuthorization(
-          { ...ctx, signal: ctx.request.signal },
+          { ...ctx, client: { gone: ctx.request.signal } },
           { path: { auth_id: id }, query: { timeout: timeoutSeconds } },
         ),
       ),

@@ -1,10 +1,12 @@
 /** `deploymentCounts`: how many deployments there are, by what an overview shows. */
 import { type Count, countByStatus, type DeploymentCounts } from '../../../domain/deployments/count.ts'
-import { parseFilter } from '../../../domain/deployments/filter.ts'
+import { type TagCount as CountOfTag, countByTag } from '../../../domain/deployments/count-tags.ts'
+import { type DeploymentFilter as Filter, parseFilter } from '../../../domain/deployments/filter.ts'
 import { builder } from '../builder/builder.ts'
 import { DeploymentSource, DeploymentStatus, RevisionStatus } from '../builder/enums.ts'
 import { toSnake } from '../builder/naming.ts'
 import { DeploymentFilter } from './deployment-list.ts'
+import { Tag } from './tag.ts'
 
 const count = { description: 'How many have it.' }
 
@@ -38,12 +40,24 @@ const ListenerCount = builder.objectRef<Count<string | null>>('DeploymentListene
   }),
 })
 
-const Counts = builder.objectRef<DeploymentCounts>('DeploymentCounts').implement({
+const TagCount = builder.objectRef<CountOfTag>('DeploymentTagCount').implement({
+  fields: (t) => ({
+    tag: t.expose('value', { type: Tag }),
+    count: t.exposeInt('count', count),
+  }),
+})
+
+const Counts = builder.objectRef<DeploymentCounts & { filter: Filter }>('DeploymentCounts').implement({
   description: 'How many deployments there are. The lists have the values that occur, most frequent first.',
   fields: (t) => ({
     total: t.exposeInt('total'),
     serving: t.exposeInt('serving', { description: 'For which something answers now.' }),
     notServing: t.int({ resolve: ({ total, serving }) => total - serving }),
+    failing: t.exposeInt('failing', {
+      description:
+        'Whose latest revision is CREATE_FAILED, BUILD_FAILED or DEPLOY_FAILED, which `latestRevisionStatus` filters by; an older one may serve.',
+    }),
+    waiting: t.exposeInt('waiting', { description: 'Whose latest revision has not ended.' }),
     byStatus: t.field({ type: [StatusCount], resolve: ({ statuses }) => statuses }),
     byLatestRevisionStatus: t.field({
       type: [RevisionStatusCount],
@@ -51,6 +65,11 @@ const Counts = builder.objectRef<DeploymentCounts>('DeploymentCounts').implement
     }),
     bySource: t.field({ type: [SourceCount], resolve: ({ sources }) => sources }),
     byListener: t.field({ type: [ListenerCount], resolve: ({ listeners }) => listeners }),
+    byTag: t.field({
+      type: [TagCount],
+      description: 'A deployment counts for each of its tags. The hundred most frequent.',
+      resolve: ({ filter }, _args, ctx) => countByTag(ctx, filter),
+    }),
   }),
 })
 
@@ -59,6 +78,9 @@ builder.queryField('deploymentCounts', (t) =>
     type: Counts,
     description: 'Counts the workspace’s deployments that match, by several things at once.',
     args: { filter: t.arg({ type: DeploymentFilter }) },
-    resolve: (_root, { filter }, ctx) => countByStatus(ctx, parseFilter(toSnake(filter))),
+    resolve: async (_root, args, ctx) => {
+      const filter = parseFilter(toSnake(args.filter))
+      return { ...(await countByStatus(ctx, filter)), filter }
+    },
   }),
 )

@@ -1,9 +1,9 @@
 /** `deployments`: the list, with filters, orders and keyset cursors. */
 import { queryFromInfo } from '@pothos/plugin-prisma'
-import { countDeployments } from '../../../domain/deployments/count.ts'
 import { parseFilter } from '../../../domain/deployments/filter.ts'
 import { type DeploymentOrder, deploymentCursor } from '../../../domain/deployments/order.ts'
 import { windowDeployments } from '../../../domain/deployments/read.ts'
+import { countDeployments } from '../../../domain/deployments/total.ts'
 import type { Deployment as Row } from '../../../domain/model/rows.ts'
 import { builder } from '../builder/builder.ts'
 import { connectionOf, NODE_PATHS } from '../builder/connection.ts'

@@ -4,20 +4,31 @@ import { cut } from '../../../domain/core/paging.ts'
 import { DERIVED } from '../../../domain/deployment-status/derived.ts'
 import type { DeploymentHealth as Health } from '../../../domain/deployment-status/serving.ts'
 import { URL_DESCRIPTION } from '../../../domain/deployment-status/url.ts'
+import { effectiveResources } from '../../../domain/deployments/effective-resources.ts'
 import { selectDeployment } from '../../../domain/deployments/read.ts'
+import { effectiveSpec, type ResourceSpec as Resources } from '../../../domain/model/resource-spec.ts'
 import type { Revision as RevisionRow } from '../../../domain/model/rows.ts'
 import type { SecretReference as Reference } from '../../../domain/model/shapes.ts'
 import { countRevisions, parseRevisionFilter, revisionCursor, revisionWindow } from '../../../domain/revisions/read.ts'
-import { presentSecrets } from '../../../domain/secrets/secret-set.ts'
+import { presentWithOrigins } from '../../../domain/secrets/secret-set.ts'
 import { batched } from '../builder/batch.ts'
 import { builder } from '../builder/builder.ts'
 import { connectionOf, nodesOf } from '../builder/connection.ts'
 import { pageCost } from '../builder/cost.ts'
 import { DeploymentSource, DeploymentStatus, Reason, RevisionStatus } from '../builder/enums.ts'
 import { VERSION_DESCRIPTION } from '../builder/verb-input.ts'
+import { DeploymentChange } from './deployment-change.ts'
 import { Event, EventConnection, eventsOf } from './event.ts'
 import { Revision } from './revision.ts'
-import { Secret, SecretReference, SourceConfig, SourceRevisionConfig } from './source-config.ts'
+import { Secret } from './secret.ts'
+import {
+  ResourceSpec,
+  ResourceSpecInput,
+  rawResources,
+  SecretReference,
+  SourceConfig,
+  SourceRevisionConfig,
+} from './source-config.ts'
 import { Tag } from './tag.ts'
 
 const DeploymentHealth = builder.objectRef<Health>('DeploymentHealth').implement({
@@ -35,6 +46,13 @@ const DeploymentHealth = builder.objectRef<Health>('DeploymentHealth').implement
   }),
 })
 
+const resourcesOf = (stored: Resources | null, asked: object | null | undefined) => {
+  const effective = asked
+    ? effectiveResources({ query: { resource_spec: rawResources(asked) } })
+    : effectiveSpec(stored)
+  return { ...effective }
+}
+
 export const Deployment = builder.prismaObject('Deployment', {
   description: 'An agent server: what it is made from, its revisions, and what serves it.',
   interfaces: [builder.nodeInterfaceRef()],
@@ -44,6 +62,14 @@ export const Deployment = builder.prismaObject('Deployment', {
     name: t.exposeString('name'),
     source: t.expose('source', { type: DeploymentSource }),
     sourceConfig: t.field({ type: SourceConfig, resolve: (deployment) => deployment }),
+    effectiveResources: t.field({
+      type: ResourceSpec,
+      nullable: true,
+      description:
+        'What each replica gets: the resource spec with the defaults of what it does not say. Null in it: for who runs it to decide, in a cluster by the settings `DEFAULT_…` of the listener. With `resourceSpec` what it would get with that, or what speaks against it.',
+      args: { resourceSpec: t.arg({ type: ResourceSpecInput }) },
+      resolve: ({ resourceSpec }, args) => resourcesOf(resourceSpec as Resources | null, args.resourceSpec),
+    }),
     sourceRevisionConfig: t.field({
       type: SourceRevisionConfig,
       select: { latestRevision: true },
@@ -52,7 +78,7 @@ export const Deployment = builder.prismaObject('Deployment', {
     secrets: t.field({
       type: [Secret],
       select: { secretSet: true },
-      resolve: ({ secretSet }, _args, ctx) => presentSecrets(ctx, secretSet),
+      resolve: ({ secretSet }, _args, ctx) => presentWithOrigins(ctx, secretSet),
     }),
     secretReferences: t.field({
       type: [SecretReference],
@@ -102,6 +128,21 @@ export const Deployment = builder.prismaObject('Deployment', {
       description: URL_DESCRIPTION,
       select: DERIVED.url.select,
       resolve: (deployment, _args, { clock }) => DERIVED.url.of(deployment, clock()),
+    }),
+    whyNotLive: t.string({
+      nullable: true,
+      description:
+        'Why what was asked for last is not live, in one sentence: what nothing serves for, or why an older revision does. Null: it is live.',
+      select: DERIVED.whyNotLive.select,
+      resolve: (deployment, _args, { clock }) => DERIVED.whyNotLive.of(deployment, clock()),
+    }),
+    lastChange: t.field({
+      type: DeploymentChange,
+      nullable: true,
+      description:
+        'What somebody did to it last, at `updatedAt`. Null: a server that does not note it yet has changed it last.',
+      select: DERIVED.lastChange.select,
+      resolve: (deployment, _args, { clock }) => DERIVED.lastChange.of(deployment, clock()),
     }),
     imageVersion: t.exposeString('imageVersion', { nullable: true }),
     createdBy: t.exposeString('createdBy', { nullable: true }),

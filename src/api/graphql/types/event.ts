@@ -11,7 +11,7 @@ import {
   windowEvents,
 } from '../../../domain/events/list.ts'
 import type { StoredEvent } from '../../../domain/events/read.ts'
-import type { EventActor } from '../../../domain/model/event-actor.ts'
+import { DECIDING_KINDS, type EventActor } from '../../../domain/model/event-actor.ts'
 import { knownReason } from '../../../domain/model/reasons.ts'
 import { streamEvents } from '../../realtime/event-stream.ts'
 import { batched } from '../builder/batch.ts'
@@ -21,7 +21,7 @@ import type { GraphQLContext } from '../builder/context.ts'
 import { pageCost, refuseExpensive } from '../builder/cost.ts'
 import { ActorKindEnum, Reason, RevisionStatus } from '../builder/enums.ts'
 
-const Actor = builder.objectRef<EventActor>('Actor').implement({
+export const Actor = builder.objectRef<EventActor>('Actor').implement({
   description: 'Who did something, as it was when they did it.',
   fields: (t) => ({
     kind: t.expose('kind', { type: ActorKindEnum }),
@@ -100,11 +100,19 @@ builder.queryField('events', (t) =>
         }),
         deploymentId: t.arg.id({ description: 'Only of this deployment and its revisions.' }),
         revisionId: t.arg.id({ description: 'Only of this revision.' }),
+        actorKinds: t.arg({
+          type: [ActorKindEnum],
+          description: `Only what any of these did; ${DECIDING_KINDS.join(', ')} is all that was decided by somebody.`,
+        }),
+        actor: t.arg.string({ description: 'Only what the actor with this `subject` did.' }),
+        since: t.arg({ type: 'DateTime', description: 'Only what happened at this time or later.' }),
+        until: t.arg({ type: 'DateTime', description: 'Only what happened before this time.' }),
         order: t.arg({ type: EventOrder, required: true, defaultValue: 'OLDEST_FIRST' }),
       },
       resolve: async (_root, args, ctx) => {
-        const { types, deploymentId, revisionId, order } = args
-        const filter = { types, deployment_id: deploymentId, revision_id: revisionId }
+        const { types, deploymentId, revisionId, actorKinds, actor, since, until, order } = args
+        const subject = { deployment_id: deploymentId, revision_id: revisionId }
+        const filter = { types, ...subject, actor_kinds: actorKinds, actor, since, until }
         const slice = await windowEvents(ctx, args, filter, order === 'NEWEST_FIRST')
         return connectionOf(slice, args, eventCursor, () => countWorkspaceEvents(ctx, filter))
       },

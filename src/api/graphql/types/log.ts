@@ -1,7 +1,7 @@
 /** Log lines of a revision or a deployment: what builds printed, and what the running agent prints. */
 import { rejectIfAny } from '../../../domain/core/errors.ts'
 import type { Window } from '../../../domain/core/paging.ts'
-import { logLineId, logOffset } from '../../../domain/logs/lines.ts'
+import { colouredLine, logLineId, logOffset } from '../../../domain/logs/lines.ts'
 import { type LogPage as Lines, readDeploymentLogs, readLogs } from '../../../domain/logs/read.ts'
 import type { LogLine } from '../../../domain/model/rows.ts'
 import { builder } from '../builder/builder.ts'
@@ -17,6 +17,11 @@ export const Log = builder.objectRef<LogLine>('LogLine').implement({
     time: t.expose('time', { type: 'DateTime' }),
     level: t.expose('level', { type: LogLevel }),
     message: t.exposeString('message'),
+    ansi: t.string({
+      nullable: true,
+      resolve: colouredLine,
+      description: '`message` in the colours it was printed in, for terminals: with SGR sequences. null: it has none.',
+    }),
     attempt: t.exposeInt('attempt', { description: 'The attempt of the revision that it belongs to.' }),
   }),
 })

@@ -3,8 +3,8 @@ import { REVISION_DERIVED } from '../../../domain/revisions/derived.ts'
 import { selectRevision } from '../../../domain/revisions/read.ts'
 import { builder } from '../builder/builder.ts'
 import { pageCost } from '../builder/cost.ts'
-import { DeploymentSource, Reason, RevisionStatus } from '../builder/enums.ts'
-import { Event, EventConnection, eventsOf } from './event.ts'
+import { DeploymentSource, Reason, RevisionStatus, RevisionTrigger } from '../builder/enums.ts'
+import { Actor, Event, EventConnection, eventsOf } from './event.ts'
 import { SourceRevisionConfig } from './source-config.ts'
 
 export const Revision = builder.prismaObject('Revision', {
@@ -33,7 +33,43 @@ export const Revision = builder.prismaObject('Revision', {
     source: t.expose('source', { type: DeploymentSource }),
     sourceRevisionConfig: t.field({ type: SourceRevisionConfig, resolve: (revision) => revision }),
     attempt: t.exposeInt('attempt', { description: '1, and one more with each redeploy.' }),
+    commitMessage: t.exposeString('commitMessage', {
+      nullable: true,
+      description: 'The first line of what its commit says, as far as git or the provider told it.',
+    }),
+    commitAuthor: t.exposeString('commitAuthor', { nullable: true, description: 'The name of the commit’s author.' }),
+    installCommand: t.exposeString('installCommand', { nullable: true, description: 'Null: detected.' }),
+    buildCommand: t.exposeString('buildCommand', { nullable: true, description: 'Null: none.' }),
+    trigger: t.field({
+      type: RevisionTrigger,
+      nullable: true,
+      description: 'What made it; null: nobody noted it.',
+      resolve: (revision) => REVISION_DERIVED.trigger.of(revision),
+    }),
+    isActive: t.boolean({
+      description: 'Whether it is what serves.',
+      select: REVISION_DERIVED.isActive.select,
+      resolve: (revision) => REVISION_DERIVED.isActive.of(revision),
+    }),
     createdBy: t.exposeString('createdBy', { nullable: true }),
+    createdByActor: t.field({
+      type: Actor,
+      nullable: true,
+      description: 'Who made it; null: nobody noted it.',
+      resolve: (revision) => REVISION_DERIVED.createdByActor.of(revision),
+    }),
+    rolloutAt: t.field({
+      type: 'DateTime',
+      nullable: true,
+      description: 'When its newest attempt was asked for; null: nobody noted it.',
+      resolve: (revision) => REVISION_DERIVED.rolloutAt.of(revision),
+    }),
+    rolloutBy: t.field({
+      type: Actor,
+      nullable: true,
+      description: 'Who asked for its newest attempt: of one that was redeployed not who made it.',
+      resolve: (revision) => REVISION_DERIVED.rolloutBy.of(revision),
+    }),
     createdAt: t.expose('createdAt', { type: 'DateTime' }),
     updatedAt: t.expose('updatedAt', { type: 'DateTime' }),
     deployedAt: t.expose('deployedAt', { type: 'DateTime', nullable: true }),

@@ -1,19 +1,19 @@
 /** What a deployment and its revisions are made from, as the verbs' own schemas say it (docs/deployments.md#deployments). */
 import { resourceSpec } from '../../../domain/model/resource-spec.ts'
 import type { Deployment } from '../../../domain/model/rows.ts'
-import {
-  listenerConfig,
-  secret,
-  secretReference,
-  sourceConfig,
-  sourceRevisionConfig,
-} from '../../../domain/model/shapes.ts'
-import { column, outputType, shapeOf } from '../builder/shapes.ts'
+import { listenerConfig, secretReference, sourceConfig, sourceRevisionConfig } from '../../../domain/model/shapes.ts'
+import { column, inputType, outputType, rawOf, shapeOf } from '../builder/shapes.ts'
 
-outputType(
-  shapeOf('ResourceSpec', resourceSpec),
+const resources = shapeOf('ResourceSpec', resourceSpec)
+
+export const ResourceSpec = outputType(
+  resources,
   'Resources of each replica, as they were given. CPU in cores, memory in MB, storage in GiB. What is null has a default.',
 )
+export const ResourceSpecInput = inputType(resources, undefined, false)
+
+/** As a verb takes it. */
+export const rawResources = (input: object) => rawOf(resources, input as Record<string, unknown>)
 
 outputType(shapeOf('ListenerConfig', listenerConfig), 'Where a listener puts the deployment.', column)
 
@@ -32,11 +32,6 @@ export const SourceRevisionConfig = outputType(
   shapeOf('SourceRevisionConfig', sourceRevisionConfig),
   'What a revision is made from. For a deployment: its latest revision.',
   column,
-)
-
-export const Secret = outputType(
-  shapeOf('Secret', secret),
-  'An environment variable of the deployment. Its value is masked for callers who may not read the values of secrets.',
 )
 
 export const SecretReference = outputType(

@@ -1,9 +1,8 @@
 /** The successes of mutations that write to a deployment: it and its revision, as the call left them (docs/api-rules.md#errors). */
 import type { GraphQLResolveInfo } from 'graphql'
 import type { ReadBack, Written } from '../../../domain/context/read-back.ts'
-import { selectWritten } from '../../../domain/deployments/read.ts'
+import { readSelected } from '../../../domain/deployments/written.ts'
 import type { Deployment as DeploymentRow, Revision as RevisionRow } from '../../../domain/model/rows.ts'
-import { selectWrittenRevision } from '../../../domain/revisions/read.ts'
 import { builder } from '../builder/builder.ts'
 import type { GraphQLContext } from '../builder/context.ts'
 import { selectionOf } from '../builder/read-back.ts'
@@ -20,10 +19,8 @@ interface WrittenParts {
 export function readBack(ctx: GraphQLContext, info: GraphQLResolveInfo): ReadBack<Written, WrittenParts> {
   const deployment = selectionOf(ctx, info, 'deployment', 'Deployment')
   const revision = selectionOf(ctx, info, 'revision', 'Revision')
-  return async (tx, { deploymentId, revisionId }) => ({
-    deployment: deployment && (await selectWritten(tx, deploymentId, deployment)),
-    revision: revision && revisionId !== null ? await selectWrittenRevision(tx, revisionId, revision) : null,
-  })
+  const workspaceId = ctx.workspace.id
+  return (tx, written) => readSelected(tx, written, { workspaceId, deployment, revision })
 }
 
 /** A success with the deployment; each mutation has a type of its own, so that it can grow. */

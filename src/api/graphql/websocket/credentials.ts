@@ -1,16 +1,21 @@
 /**
  * Who calls over a WebSocket: the payload of `connection_init` says it under the names of the headers, in any letter case,
- * since browsers can't send any; what it leaves out is taken from the headers of the upgrade.
+ * since browsers can't send any; what it leaves out is taken from the headers of the upgrade. Of a session the payload has the
+ * half that the page keeps; the cookie, and which page it is, say the headers alone.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { UnauthenticatedError } from '../../../domain/core/errors.ts'
 
-const NAMES = ['x-api-key', 'authorization', 'x-tenant-id'] as const
+/** Those that say who calls, and the one that selects. */
+const CREDENTIALS = ['x-api-key', 'authorization', 'x-session'] as const
+const NAMES = [...CREDENTIALS, 'x-tenant-id'] as const
+/** What only a browser writes. Not `Sec-Fetch-Site`: Chromium sends none with an upgrade, so a page is known by its origin here. */
+const OF_BROWSER = ['cookie', 'origin', 'host'] as const
 
 /** What a header can carry. */
 const SENDABLE = /^[\t\x20-\x7e\x80-\xff]*$/
 
-export type CredentialHeaders = { [N in (typeof NAMES)[number]]?: string }
+export type CredentialHeaders = { [N in (typeof NAMES)[number] | (typeof OF_BROWSER)[number]]?: string }
 
 /** Throws UnauthenticatedError for a value that is none, or a name that is there twice. */
 export function credentialsOf(payload: Record<string, unknown>, headers: IncomingHttpHeaders): CredentialHeaders {
@@ -22,11 +27,12 @@ export function credentialsOf(payload: Record<string, unknown>, headers: Incomin
       throw new UnauthenticatedError(`${key} in the payload of connection_init must be one text.`)
     said[name] = value
   }
-  const shown = said['x-api-key'] !== undefined || said.authorization !== undefined
-  for (const name of NAMES) {
+  const shown = CREDENTIALS.some((name) => said[name] !== undefined)
+  for (const name of [...NAMES, ...OF_BROWSER]) {
     const value = headers[name]
     // a credential of the payload is not mixed with another one of the headers
-    if (said[name] === undefined && typeof value === 'string' && !(shown && name !== 'x-tenant-id')) said[name] = value
+    const isOther = shown && (CREDENTIALS as readonly string[]).includes(name)
+    if (said[name] === undefined && typeof value === 'string' && !isOther) said[name] = value
   }
   return said
 }

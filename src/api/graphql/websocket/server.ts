@@ -1,7 +1,8 @@
 /**
  * GraphQL over WebSocket (docs/api-rules.md#graphql-over-websocket): takes the connections that the route hands over, asks
  * them from time to time whether they are there, and closes them when the server stops. Pages of any origin may open one:
- * no cookie is a credential here, so a connection can do nothing that its opener has no key for.
+ * a cookie alone is no credential, and a session is for our own pages (auth/session-halves.ts), so a connection can do nothing that its
+ * opener has no key for.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { GRAPHQL_TRANSPORT_WS_PROTOCOL } from 'graphql-ws'

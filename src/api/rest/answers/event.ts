@@ -4,26 +4,13 @@ import { uuid } from '../../../domain/core/fields.ts'
 import { eventCursor } from '../../../domain/events/cursor.ts'
 import type { EventPage } from '../../../domain/events/page.ts'
 import type { StoredEvent } from '../../../domain/events/read.ts'
-import { ACTOR_KIND_WORDS, ACTOR_KINDS, type EventActor } from '../../../domain/model/event-actor.ts'
+import type { EventActor } from '../../../domain/model/event-actor.ts'
 import { EVENT_TYPES } from '../../../domain/model/event-types.ts'
 import { knownReason } from '../../../domain/model/reasons.ts'
 import { RevisionStatus } from '../../../domain/model/rows.ts'
+import { actor, wordList } from './actor.ts'
 import { answer, time } from './answer.ts'
 import { reason } from './revision.ts'
-
-const list = (words: Record<string, string>) =>
-  Object.entries(words)
-    .map(([word, means]) => `- \`${word}\`: ${means}`)
-    .join('\n')
-
-const actor = answer(
-  { id: 'Actor' },
-  {
-    kind: z.enum(ACTOR_KIND_WORDS).describe(list(ACTOR_KINDS)),
-    name: z.string().nullable().describe('For people, as it was then.'),
-    id: z.string().nullable().describe('Of the key or the listener, or the person’s `sub`.'),
-  },
-)
 
 /** An event of the log; or, without an actor, the status that a stream begins with. */
 export type ShownEvent = Omit<StoredEvent, 'actor'> & { actor: EventActor | null }
@@ -32,7 +19,7 @@ export const event = answer(
   { id: 'Event' },
   {
     cursor: z.string().describe('Its place in the log: an `after` or `before`, and the `id` of a stream.'),
-    type: z.string().describe(`There may be new ones.\n${list(EVENT_TYPES)}`),
+    type: z.string().describe(`There may be new ones.\n${wordList(EVENT_TYPES)}`),
     deployment_id: uuid.nullable(),
     revision_id: uuid.nullable(),
     subject_id: z.string().nullable().describe('Of what changed, when it is neither a deployment nor a revision.'),

@@ -1,11 +1,14 @@
 /** Revisions and their logs as REST shows them (docs/deployments.md#revisions-and-rollouts). */
 import { z } from 'zod'
 import { uuid } from '../../../domain/core/fields.ts'
-import { logLineId } from '../../../domain/logs/lines.ts'
+import { colouredLine, logLineId } from '../../../domain/logs/lines.ts'
 import type { LogPage } from '../../../domain/logs/read.ts'
 import { knownReason, REASON_WORDS } from '../../../domain/model/reasons.ts'
 import { LogLevel, type LogLine, type Revision, RevisionStatus, Source } from '../../../domain/model/rows.ts'
 import { sourceRevisionConfig } from '../../../domain/model/shapes.ts'
+import { TRIGGER_WORDS, TRIGGERS } from '../../../domain/model/trigger.ts'
+import { REVISION_DERIVED } from '../../../domain/revisions/derived.ts'
+import { actor, wordList } from './actor.ts'
 import { answer, columns, pageOf, time } from './answer.ts'
 import type { ResponseHeaders } from './response-headers.ts'
 
@@ -20,6 +23,7 @@ export const revision = answer(
   {
     id: uuid,
     deployment_id: uuid,
+    number: z.int().describe('1, 2, 3 … within its deployment.'),
     status: z.enum(RevisionStatus),
     status_message: z.string().nullable().describe('Why it failed or was skipped, or what it waits for.'),
     reason: reason.describe('The same in a word for machines.'),
@@ -27,10 +31,27 @@ export const revision = answer(
     source: z.enum(Source),
     source_revision_config: sourceRevisionConfig,
     attempt: z.int().describe('1, and one more at each redeploy.'),
+    commit_message: z
+      .string()
+      .nullable()
+      .describe('The first line of what its commit says, as far as git or the provider told it.'),
+    commit_author: z.string().nullable().describe('The name of the commit’s author.'),
+    trigger: z
+      .enum(TRIGGER_WORDS)
+      .nullable()
+      .describe(`What made it; null: nobody noted it.\n${wordList(TRIGGERS)}`),
+    created_by: actor.nullable().describe('Who made it; null: nobody noted it.'),
+    rollout_at: time.nullable().describe('When its newest attempt was asked for; null: nobody noted it.'),
+    rollout_by: actor.nullable().describe('Who asked for its newest attempt.'),
+    superseded_by_id: uuid.nullable().describe('Of one that was skipped: the revision of the newer rollout.'),
     created_at: time,
     updated_at: time,
   },
   (row: Revision, ctx) => ({
+    trigger: REVISION_DERIVED.trigger.of(row),
+    createdBy: REVISION_DERIVED.createdByActor.of(row),
+    rolloutAt: REVISION_DERIVED.rolloutAt.of(row),
+    rolloutBy: REVISION_DERIVED.rolloutBy.of(row),
     reason: knownReason(row.reason, null),
     sourceRevisionConfig: revisionConfig(row, ctx),
   }),
@@ -59,9 +80,13 @@ export const logLine = answer(
     timestamp: time,
     level: z.enum(LogLevel),
     message: z.string(),
+    ansi: z
+      .string()
+      .nullable()
+      .describe('`message` in the colours it was printed in, for terminals: with SGR sequences. null: it has none.'),
     attempt: z.int().describe('Of the revision.'),
   },
-  (line: LogLine) => ({ id: logLineId(line), timestamp: line.time }),
+  (line: LogLine) => ({ id: logLineId(line), timestamp: line.time, ansi: colouredLine(line) }),
 )
 
 export const logPage = answer(

@@ -7,6 +7,8 @@ import { DEPLOYMENT_EXAMPLES } from './deployments.ts'
 import { ERROR_EXAMPLES, errorExample } from './errors.ts'
 import { EVENT_EXAMPLES } from './events.ts'
 import { OAUTH_EXAMPLES } from './oauth.ts'
+import { SESSION_EXAMPLES } from './sessions.ts'
+import { WORKSPACE_EXAMPLES } from './workspaces.ts'
 
 /** id of a schema → its example */
 const EXAMPLES: Record<string, unknown> = {
@@ -14,6 +16,8 @@ const EXAMPLES: Record<string, unknown> = {
   ...DATA_PLANE_EXAMPLES,
   ...EVENT_EXAMPLES,
   ...OAUTH_EXAMPLES,
+  ...SESSION_EXAMPLES,
+  ...WORKSPACE_EXAMPLES,
   ...ERROR_EXAMPLES,
 }
 

@@ -49,9 +49,16 @@ const deployment = {
   updated_at: UPDATED,
 }
 
+const namedSecret = {
+  name: 'OPENAI_API_KEY',
+  set_at: CREATED,
+  set_by: { kind: 'api_key', name: 'ci', id: ID.key },
+}
+
 const revision = {
   id: ID.revision,
   deployment_id: ID.deployment,
+  number: 7,
   status: 'BUILD_FAILED',
   status_message: 'npm ci failed with exit code 1.\nnpm error 404 Not Found: left-pad@99',
   reason: 'INSTALL_FAILED',
@@ -59,8 +66,57 @@ const revision = {
   source: 'gitprovider',
   source_revision_config: sourceRevisionConfig,
   attempt: 1,
+  commit_message: 'Answer in the language of the question',
+  commit_author: 'Ada Lovelace',
+  trigger: 'push',
+  created_by: { kind: 'git_provider', name: null, id: null },
+  rollout_at: CREATED,
+  rollout_by: { kind: 'git_provider', name: null, id: null },
+  superseded_by_id: null,
   created_at: CREATED,
   updated_at: UPDATED,
+}
+
+const revisionDetails = {
+  revision_id: ID.revision,
+  is_active: false,
+  can_redeploy: true,
+  why_not_redeployable: null,
+  queue_position: null,
+  steps: [
+    {
+      kind: 'BUILD',
+      created_at: CREATED,
+      started_at: CREATED,
+      ended_at: UPDATED,
+      tries: 1,
+      outcome: 'failed',
+      reason: 'INSTALL_FAILED',
+      is_current: true,
+    },
+  ],
+  durations: { waited: 0.2, provision: null, build: 41.5, deploy: null, total: 41.7 },
+  secret_fingerprints: [{ name: 'OPENAI_API_KEY', fingerprint: '5f0c2f0a9d1be7a4' }],
+  effective_resources: { min_scale: 1, max_scale: 3, cpu: 1, cpu_limit: 2, memory_mb: 1024, memory_limit_mb: 2048 },
+  secret_references: [],
+  build_plan: {
+    kind: 'node',
+    server: 'own',
+    sentence: 'Node, installed by "npm ci", started by "node server.js" (the start script of "package.json").',
+    install: ['npm ci'],
+    build: null,
+    start: 'node server.js',
+  },
+}
+
+const revisionComparison = {
+  from: { ...revision, id: ID.active, number: 6 },
+  to: revision,
+  is_same: false,
+  differences: [{ part: 'resources', field: 'memory_mb', from: '512', to: '1024' }],
+  secrets: { added: [], removed: [], changed: ['OPENAI_API_KEY'] },
+  secret_references: { added: [], removed: [], changed: [] },
+  resources_known: true,
 }
 
 const listener = {
@@ -93,6 +149,9 @@ export const DEPLOYMENT_EXAMPLES = {
     source_revision_config: { repo_ref: 'main' },
     secrets: [{ name: 'OPENAI_API_KEY', value: MASKED }],
   },
+  SecretsChange: { set: [{ name: 'OPENAI_API_KEY', value: 'sk-…' }], unset: ['ANTHROPIC_API_KEY'] },
+  NamedSecretList: { resources: [namedSecret] },
+  RevealedSecret: { name: 'OPENAI_API_KEY', value: 'sk-…' },
   Deployment: deployment,
   DeploymentList: { resources: [deployment], offset: 1 },
   BulkDeletion: {
@@ -102,6 +161,8 @@ export const DEPLOYMENT_EXAMPLES = {
     ],
   },
   Revision: revision,
+  RevisionDetails: revisionDetails,
+  RevisionComparison: revisionComparison,
   RevisionList: { resources: [revision], offset: 1 },
   LogPage: {
     logs: [
@@ -111,6 +172,7 @@ export const DEPLOYMENT_EXAMPLES = {
         timestamp: UPDATED,
         level: 'error',
         message: 'npm error 404 Not Found: left-pad@99',
+        ansi: null,
         attempt: 1,
       },
     ],

@@ -1,4 +1,4 @@
-/** Examples of events, by the id of the schema they are of. */
+/** Examples of events, and of what changes of deployments, by the id of the schema they are of. */
 import { CREATED, ID } from './ids.ts'
 
 const WORKSPACE_LOG = (sequence: number) =>
@@ -34,5 +34,9 @@ const building = {
 
 export const EVENT_EXAMPLES = {
   Event: building,
+  DeploymentsChange: {
+    cursor: Buffer.from(JSON.stringify(['changes', ID.workspace, '7'])).toString('base64url'),
+    deployment_ids: [ID.deployment],
+  },
   EventPage: { resources: [updated, building], next_cursor: WORKSPACE_LOG(42) },
 }

@@ -8,6 +8,7 @@ import { hash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply } from 'fastify'
 import { z } from 'zod'
+import { seesValues } from '../../../domain/context/access.ts'
 import type { RequestContext } from '../../../domain/context/context.ts'
 import type { Violation } from '../../../domain/core/errors.ts'
 import type { RawInput } from '../../../domain/core/parse.ts'
@@ -34,7 +35,7 @@ export interface Conditional {
 
 /** The bytes that are sent, and the tag of just them. */
 export interface Representation {
-  body: Buffer
+  body: string
   tag: string
 }
 
@@ -42,24 +43,25 @@ export interface Representation {
 const made = new WeakMap<object, { schema: z.ZodType; rights: string; representation: Representation }[]>()
 
 /** `source` as it is sent to this caller: what `schema` is of. Made once for all with the same rights who share a source. */
-export function represent(schema: z.ZodType, source: unknown, ctx: RequestContext): Representation {
-  const { organizationId, role, secretsRead } = ctx.actor
-  const rights = `${organizationId} ${ctx.workspace.id} ${role} ${secretsRead}`
+function represent(schema: z.ZodType, source: unknown, ctx: RequestContext): Representation {
+  const { organizationId, role } = ctx.actor
+  const rights = `${organizationId} ${ctx.workspace.id} ${role} ${seesValues(ctx.actor)}`
   const those = made.get(source as object) ?? []
   const known = those.find((one) => one.schema === schema && one.rights === rights)
   if (known) return known.representation
-  const representation = make(schema, source, ctx)
+  const representation = representOnce(schema, source, ctx)
   made.set(source as object, [...those, { schema, rights, representation }])
   return representation
 }
 
-function make(schema: z.ZodType, source: unknown, ctx: RequestContext): Representation {
-  const body = Buffer.from(JSON.stringify(encode(schema, source as never, ctx)))
+/** The same of a source that nobody else waits for. */
+export function representOnce(schema: z.ZodType, source: unknown, ctx: RequestContext): Representation {
+  const body = JSON.stringify(encode(schema, source as never, ctx))
   return { body, tag: entityTag(body, EDITED.has(schema) ? (source as { edit: number }).edit : undefined) }
 }
 
 /** The strong tag of a body. `edit`: which edit of the resource it shows, where callers edit it. */
-function entityTag(body: Buffer, edit?: number): string {
+function entityTag(body: string, edit?: number): string {
   // 128 bits are plenty
   const digest = hash('sha256', body, 'hex').slice(0, 32)
   return edit === undefined ? `"${digest}"` : `"${edit}-${digest}"`
@@ -89,11 +91,20 @@ export interface Conditions {
   raw: Pick<RawInput, 'ifMatch' | 'refused'>
 }
 
+const HEADERS = { 'If-Match': 'if-match', 'If-None-Match': 'if-none-match' } as const
+const NO_CONDITIONS: Conditions = { raw: {} }
+
 /** Reads the conditions of a request to an operation. */
 export function conditionsOf(operation: Conditional, headers: IncomingHttpHeaders): Conditions {
+  const { 'if-match': match, 'if-none-match': noneMatch, 'if-unmodified-since': since } = headers
+  if (match === undefined && since === undefined) {
+    if (noneMatch === undefined) return NO_CONDITIONS
+    const ifNoneMatch = isTagged(operation) ? parseTags(noneMatch) : null
+    if (ifNoneMatch) return { ifNoneMatch, raw: NO_CONDITIONS.raw }
+  }
   const refused: Violation[] = []
-  const read = (name: string, taken: boolean): Tags | undefined => {
-    const text = headers[name.toLowerCase()] as string | undefined
+  const read = (name: keyof typeof HEADERS, taken: boolean): Tags | undefined => {
+    const text = headers[HEADERS[name]]
     if (text === undefined) return undefined
     const tags = taken ? parseTags(text) : null
     if (tags) return tags
@@ -149,7 +160,7 @@ export function answerWith(
 /** The same of what is represented already. `body` null: `ifNoneMatch` has the tag. */
 export function sendTagged(
   reply: FastifyReply,
-  { body, tag }: { body: Buffer | null; tag: string },
+  { body, tag }: { body: string | Buffer | null; tag: string },
   ifNoneMatch: Tags | undefined,
 ): FastifyReply {
   reply.header('etag', tag)
@@ -165,7 +176,7 @@ export function answerEncoded(
   edit?: number,
 ): FastifyReply {
   if (!saysTag(operation, schema)) return reply.send(json)
-  const body = Buffer.from(JSON.stringify(json))
+  const body = JSON.stringify(json)
   reply.header('etag', entityTag(body, EDITED.has(schema) ? edit : undefined))
   return reply.type(JSON_TYPE).send(body)
 }

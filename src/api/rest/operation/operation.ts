@@ -131,6 +131,8 @@ export function toRoute(
   const { keepsLease, stream } = declared
   const { path, query, body } = declared.input.shape
   const headers = requestHeaders(declared)
+  const caching = stream ? { ...CACHING, vary: STREAM_VARY } : CACHING
+  const visiting = { keepsLease, connections }
   return {
     method: declared.method,
     url: routePath(declared.path),
@@ -145,23 +147,29 @@ export function toRoute(
       ...(headers ? { headers } : {}),
       response: responses(declared, body !== undefined),
     },
-    onRequest: async (request, reply) => {
-      reply.headers(stream ? { ...CACHING, vary: STREAM_VARY } : CACHING)
-      const visit = visitOf(request, reply, { keepsLease, connections })
+    onRequest(request, reply, done) {
+      reply.headers(caching)
+      const visit = visitOf(request, reply, visiting)
       request.visit = visit
-      const caller = await authenticate(request.headers, request.id, visit)
-      request.caller = withSignal(caller, visit)
-      request.subject = request.caller.actor.subject
+      const recognized = (caller: RequestContext) => {
+        caller.client = visit
+        request.caller = caller
+        request.subject = caller.actor.subject
+        done()
+      }
+      const caller = authenticate(request.raw.headers, request.id, visit)
+      if (caller instanceof Promise) caller.then(recognized, done)
+      else recognized(caller)
     },
     handler: async (request, reply) => {
       if (wantsStream(stream, request)) return sendStream(stream, declared, request, reply, streaming)
       const conditions = conditionsOf(declared, request.headers)
       const { params, query, body } = request
-      const news = newsFor(declared.answers[200]?.schema, conditions, request.caller!)
-      const raw = { path: params, query, body: body ?? undefined, ...conditions.raw, ...news }
+      const asked: RawInput = { path: params, query, body: body ?? undefined, ...conditions.raw }
       if (declared.headers) reply.headers(declared.headers)
       if (isReusable(declared, query, conditions))
-        return answerReusing(reuse, request, reply, declared, conditions, (ctx) => declared.handle(ctx, raw))
+        return answerReusing(reuse, request, reply, declared, conditions, (ctx) => declared.handle(ctx, asked))
+      const raw = { ...asked, ...newsFor(declared.answers[200]?.schema, conditions, request.caller!) }
       const outcome = await handleOnce(declared, request, reply, (ctx) => declared.handle(ctx, raw))
       if ('entry' in outcome) return answerAgain(reply, declared, request.caller!, outcome.entry)
       const { answer, ctx } = outcome
@@ -170,16 +178,6 @@ export function toRoute(
       if (!schema) return reply.send()
       return answerWith(reply, declared, conditions, schema, answer.body, ctx)
     },
-  }
-}
-
-/** As the caller's context has it: made only for those who look at it, which is few. */
-function withSignal(caller: RequestContext, visit: Visit): RequestContext {
-  return {
-    get signal() {
-      return visit.gone
-    },
-    ...caller,
   }
 }
 

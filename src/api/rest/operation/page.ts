@@ -10,7 +10,6 @@ export const PAGE_HEADERS = {
   'cache-control': 'no-store',
   'content-security-policy': `default-src 'none'; style-src 'sha256-${styleHash}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
   'referrer-policy': 'no-referrer',
-  'x-content-type-options': 'nosniff',
 } as const
 
 /** `title` and `text` are plain text. */

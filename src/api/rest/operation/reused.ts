@@ -7,11 +7,11 @@ import type { z } from 'zod'
 import type { RequestContext } from '../../../domain/context/context.ts'
 import { versionReadAt } from '../../../domain/shown/read-at.ts'
 import type { Made, Reuse } from '../../reuse/reuse.ts'
-import { type Conditions, noneMatch, represent, sendTagged } from './conditional.ts'
+import { type Conditions, noneMatch, representOnce, sendTagged } from './conditional.ts'
 
 /** What there is to know of an operation whose answers may be given again: all that they show raises the version (domain/shown). */
 export interface Reusable {
-  /** of its query: with one of them each answer is made anew */
+  /** of its query: with one of them, a wait among them, each answer is made anew */
   unless?: readonly string[]
   /** Until when an answer with this body holds, by the clock (deployment-status/holds.ts). */
   holds?(body: unknown, now: Date): Date | null
@@ -43,8 +43,8 @@ export function isReusable({ reusable }: Pick<Reused, 'reusable'>, query: unknow
   return !reusable.unless?.some((name) => sent[name] !== undefined)
 }
 
-/** `body` null: it is known by its tag alone. */
-type Kept = { body: Buffer | null; tag: string }
+/** `body` null: it is known by its tag alone. A text is one that was made just now. */
+type Kept = { body: string | Buffer | null; tag: string }
 
 /** Answers a GET, which is a 200 whenever it throws nothing. */
 export async function answerReusing(
@@ -60,9 +60,9 @@ export async function answerReusing(
   const make = async (): Promise<Made<Kept>> => {
     const { body } = await handle(ctx)
     const now = ctx.clock()
-    const value = represent(answers[200]!.schema!, body, ctx)
+    const value = representOnce(answers[200]!.schema!, body, ctx)
     const keep = () => {
-      const bytes = hasSecrets?.(body, ctx) ? null : alone(value.body)
+      const bytes = hasSecrets?.(body, ctx) ? null : bytesOf(value.body)
       return { value: { body: bytes, tag: value.tag }, bytes: BESIDE + (bytes?.length ?? 0) }
     }
     return { value, keep, version: versionReadAt(firstOf(body)), showsHeard, holdsUntil: holds?.(body, now) ?? null }
@@ -74,11 +74,10 @@ export async function answerReusing(
 /** Of a page its first row knows what it was read at. */
 const firstOf = (body: unknown): object => (body as { resources?: object[] }).resources?.[0] ?? (body as object)
 
-/** The bytes, and no others: small ones share their memory with others, all of which would be kept with them. */
-function alone(bytes: Buffer): Buffer {
-  if (bytes.buffer.byteLength === bytes.length) return bytes
-  const own = Buffer.allocUnsafeSlow(bytes.length)
-  bytes.copy(own)
+/** In memory of its own: small ones share theirs with others, all of which would be kept with them. */
+function bytesOf(text: string): Buffer {
+  const own = Buffer.allocUnsafeSlow(Buffer.byteLength(text))
+  own.write(text)
   return own
 }
 

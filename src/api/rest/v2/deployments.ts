@@ -1,4 +1,5 @@
 /** Deployments over REST (docs/api-rules.md#paging, docs/deployments.md#deployments). */
+import { seesValues } from '../../../domain/context/access.ts'
 import type { RequestContext } from '../../../domain/context/context.ts'
 import { deploymentHolds, earliest } from '../../../domain/deployment-status/holds.ts'
 import { createDeployment, createInput } from '../../../domain/deployments/create.ts'
@@ -27,7 +28,7 @@ const tag = 'Deployments'
 type Page = Awaited<ReturnType<typeof listDeployments>>
 
 const hasSecrets = ({ secretSet }: DeploymentView, { actor }: RequestContext): boolean =>
-  actor.secretsRead && (secretSet?.names.length ?? 0) > 0
+  seesValues(actor) && (secretSet?.names.length ?? 0) > 0
 const pageHasSecrets = ({ resources }: Page, ctx: RequestContext) => resources.some((one) => hasSecrets(one, ctx))
 const pageHolds = ({ resources }: Page, now: Date) => earliest(resources.map((one) => deploymentHolds(one, now)))
 

@@ -1,5 +1,7 @@
 /** Revisions over REST (docs/api-rules.md#paging, docs/deployments.md#deployments, docs/deployments.md#revisions-and-rollouts). */
 
+import { compareInput, compareRevisions } from '../../../domain/comparison/compare-revisions.ts'
+import { getRevisionDetails, revisionDetailsInput } from '../../../domain/deployments/revision-details.ts'
 import { createRevision, updateInput } from '../../../domain/deployments/update.ts'
 import { readWritten } from '../../../domain/deployments/written.ts'
 import {
@@ -13,6 +15,7 @@ import { interruptInput, interruptRevision } from '../../../domain/rollouts/inte
 import { redeployInput, redeployRevision } from '../../../domain/rollouts/redeploy.ts'
 import { deployment } from '../answers/deployment.ts'
 import { REVISION_MADE, revision, revisionHeader, revisionList } from '../answers/revision.ts'
+import { revisionComparison, revisionDetails } from '../answers/revision-details.ts'
 import { answering, handling, type Operation, operation } from '../operation/operation.ts'
 import { reusable } from '../operation/reused.ts'
 
@@ -56,6 +59,27 @@ export const revisions: Operation[] = [
     input: getRevisionInput,
     ...answering(200, 'The revision.', revision, getRevision),
     ...reusable({ unless: ['wait'] }),
+    errors: [404],
+  }),
+  operation({
+    method: 'GET',
+    path: '/v2/deployments/{deployment_id}/revisions/{revision_id}/details',
+    operationId: 'getRevisionDetails',
+    summary: 'Get what is behind a revision',
+    description: 'Its work step by step, its place in the queue, whether it can be redeployed, and what it runs with.',
+    tag,
+    input: revisionDetailsInput,
+    ...answering(200, 'The details.', revisionDetails, getRevisionDetails),
+    errors: [404],
+  }),
+  operation({
+    method: 'GET',
+    path: '/v2/deployments/{deployment_id}/compare',
+    operationId: 'compareRevisions',
+    summary: 'Compare two revisions of a deployment',
+    tag,
+    input: compareInput,
+    ...answering(200, 'What differs.', revisionComparison, compareRevisions),
     errors: [404],
   }),
   operation({

@@ -5,10 +5,12 @@
 import type { Logger } from 'pino'
 import { createNotifier } from '../../../platform/async/notifier.ts'
 import { StepFailure } from '../../output/failure.ts'
+import type { ImageBuilds } from '../image-builds.ts'
 import type { LeasedClaim, OnProgress, Runtime } from '../runtime.ts'
 import { StepCalls } from '../step-calls.ts'
 import type { Cluster } from './cluster/cluster.ts'
-import { type ControllerContext, DeploymentController } from './deployment/deployment-controller.ts'
+import type { ControllerContext } from './deployment/controller-context.ts'
+import { DeploymentController } from './deployment/deployment-controller.ts'
 import { NO_BUILDER } from './deployment/preflight.ts'
 import { LogFollower } from './logs/log-follower.ts'
 import type { RenderOptions, VolumePolicy } from './objects/types.ts'
@@ -20,6 +22,8 @@ export interface KubernetesRuntimeOptions {
   volumePolicy: VolumePolicy
   /** for deployments that name none; null: those can't be worked on */
   namespace: string | null
+  /** null: only images that others have built are run */
+  images?: ImageBuilds | null
   log: Logger
   /** how long a pod may find no node, or its volumes may not be there. Default: 30 s, in which an autoscaler may bring a node */
   failAfterMs?: number
@@ -28,7 +32,7 @@ export interface KubernetesRuntimeOptions {
 }
 
 export function createKubernetesRuntime(options: KubernetesRuntimeOptions): Runtime {
-  const { cluster, render, volumePolicy, log, failAfterMs = 30_000, followedLogs = 200 } = options
+  const { cluster, render, volumePolicy, images = null, log, failAfterMs = 30_000, followedLogs = 200 } = options
   const follower = new LogFollower(cluster, followedLogs, log)
   const context: ControllerContext = { cluster, changes: createNotifier(), follower, render, failAfterMs, log }
   const calls = new StepCalls()
@@ -69,8 +73,9 @@ export function createKubernetesRuntime(options: KubernetesRuntimeOptions): Runt
   return {
     provision: (claim, step, signal, onProgress = unheard) =>
       calls.run(step.id, async () => controllerOf(claim).provision(step, signal, onProgress)),
-    async build() {
-      throw new StepFailure('NO_BUILDER', NO_BUILDER)
+    async build(claim, step, revisionLog, signal, onCommit, onProgress, onPlan) {
+      if (!images) throw new StepFailure('NO_BUILDER', NO_BUILDER)
+      return calls.run(step.id, () => images.build(claim, step, revisionLog, signal, onCommit, onProgress, onPlan))
     },
     deploy: (claim, step, revisionLog, signal, onProgress = unheard) =>
       calls.run(
@@ -80,12 +85,18 @@ export function createKubernetesRuntime(options: KubernetesRuntimeOptions): Runt
       ),
     teardown: (claim, step, signal) =>
       // without a namespace nothing can have been made
-      calls.run(step.id, async () => find(claim)?.teardown(step, volumePolicy, signal)),
-    // it has no processes; each of its requests has a time limit, and writes need the lease
-    destroy: async (stepId) => calls.abandon(stepId),
+      calls.run(step.id, async () => {
+        await find(claim)?.teardown(step, volumePolicy, signal)
+        await images?.remove(claim.deployment.id)
+      }),
+    // but for builds it has no processes; each of its requests has a time limit, and writes need the lease
+    async destroy(stepId) {
+      await images?.destroy(stepId)
+      calls.abandon(stepId)
+    },
     ensure: (claim, run, revisionLog) => find(claim)?.ensure(run, revisionLog),
-    // images are not ours to remove
-    prune: async () => undefined,
+    // images that others have built are not ours to remove
+    prune: async (deploymentId, keepArtifacts) => images?.prune(deploymentId, keepArtifacts),
     drop,
     health: (deploymentId) => controllers.get(deploymentId)?.health,
     // a holder that is dead is known by its lease alone: nothing of it runs on this machine
@@ -95,6 +106,7 @@ export function createKubernetesRuntime(options: KubernetesRuntimeOptions): Runt
       unsubscribe()
       await Promise.all([...controllers.keys()].map((id) => drop(id)))
       follower.close()
+      images?.close()
     },
   }
 }

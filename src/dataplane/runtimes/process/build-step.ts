@@ -4,11 +4,22 @@
 import { randomUUID } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
+import type { LogLevel } from '../../../domain/protocol/protocol.ts'
 import { buildSource } from '../../build/build.ts'
+import type { DockerfilePlan } from '../../build/plan/build-plan.ts'
+import { planReport } from '../../build/plan/plan-report.ts'
+import type { RunCommand } from '../../build/run.ts'
+import { dockerfileSource } from '../../builder/image-source.ts'
+import { StepFailure } from '../../output/failure.ts'
 import type { OnLine } from '../../output/lines.ts'
 import { maskFailures } from '../../output/mask-failure.ts'
-import type { Built, RevisionLog, RevisionStep } from '../runtime.ts'
+import { passwordsOf } from '../../output/passwords.ts'
+import { treeArtifact } from '../artifact.ts'
+import type { Built, OnCommit, OnPlan, RevisionLog, RevisionStep } from '../runtime.ts'
 import { keepArtifact } from './agents/artifacts.ts'
+import { BuildEnvironment } from './environments/build-environment.ts'
+import { boundCaches } from './environments/caches.ts'
+import { forgetEnvironment } from './environments/virtual-environment.ts'
 import { prepareContext } from './host/context.ts'
 import type { Host } from './host/host.ts'
 import { runGroup } from './os/group.ts'
@@ -24,6 +35,14 @@ const BUILD_ENV = {
   npm_config_fund: 'false',
   npm_config_audit: 'false',
   COREPACK_ENABLE_DOWNLOAD_PROMPT: '0',
+  PIP_NO_INPUT: '1',
+  PIP_DISABLE_PIP_VERSION_CHECK: '1',
+  PIP_PROGRESS_BAR: 'off',
+  UV_NO_PROGRESS: '1',
+  UV_PYTHON_DOWNLOADS: 'never',
+  // what is kept becomes ours, and its cache must not
+  UV_LINK_MODE: 'copy',
+  UV_COMPILE_BYTECODE: '1',
 }
 
 /** Rejects when the signal aborts, after all processes of the build have ended. */
@@ -33,22 +52,46 @@ export async function runBuild(
   step: RevisionStep,
   log: RevisionLog,
   signal: AbortSignal,
-  onCommit: (commit: string) => void,
+  onCommit: OnCommit,
+  onPlan: OnPlan,
 ): Promise<Built> {
   const { revision } = step
   const credentials =
     revision.source === 'gitprovider' ? await host.options.sources.gitCredentials(deploymentId, signal) : null
-  const hidden = credentials ? [credentials.password] : []
-  const { app, accounts, env, mask } = await prepareContext(host, deploymentId, revision, signal, hidden)
+  const indexes = host.options.packageIndexes ?? {}
+  const hidden = [...(credentials ? [credentials.password] : []), ...Object.values(indexes).flatMap(passwordsOf)]
+  const context = await prepareContext(host, deploymentId, revision, signal, hidden)
+  const { app, accounts, env, mask } = context
+  const artifact = `${revision.id}.${revision.attempt}.${step.tries}`
   const folder = path.join(app.builds, randomUUID())
   fs.mkdirSync(folder, { mode: 0o711 })
   const temporary = temporaryFolder(app, accounts.code, 'build-')
+  let kept = false
   try {
     return await maskFailures(
       mask,
       (reason) => log.write('build', reason, 'error'),
       async () => {
-        await buildSource({
+        const run: RunCommand = async (command, onLine) => {
+          const account = command.asServer ? null : accounts.code
+          const print: OnLine = (shown, line, styles) => {
+            onLine(shown, line, styles)
+            if (!command.asServer) log.print('build', shown, styles)
+          }
+          const confined = account ? launcher('build') : []
+          const own = { account, mask, owner: step.id, tagged: !command.asServer, launcher: confined }
+          return runGroup(host.reaper, { ...command, ...own }, print, signal)
+        }
+        const write = (line: string, level?: LogLevel) => log.write('build', mask(line), level)
+        const packages = { ...BUILD_ENV, ...indexes }
+        const around = { host, app, artifact, account: accounts.code, env: packages, mask, owner: step.id, log: write }
+        const environment = new BuildEnvironment(
+          around,
+          run,
+          (shown, _, styles) => log.print('build', shown, styles),
+          signal,
+        )
+        const image = await buildSource({
           revision,
           folder,
           gitDirectory: host.options.gitDirectory,
@@ -57,31 +100,43 @@ export async function runBuild(
           searchPath: host.searchPath,
           ssh: host.accounts.ssh,
           has: (program) => inPath(host.searchPath, program),
-          env: { ...BUILD_ENV, ...env, TMPDIR: temporary },
-          async run(command, onLine) {
-            const account = command.asServer ? null : accounts.code
-            const print: OnLine = (shown, line) => {
-              onLine(shown, line)
-              if (!command.asServer) log.print('build', shown)
-            }
-            const confined = account ? launcher('build') : []
-            const own = { account, mask, owner: step.id, tagged: !command.asServer, launcher: confined }
-            return runGroup(host.reaper, { ...command, ...own }, print, signal)
-          },
+          env: { ...packages, ...env, TMPDIR: temporary },
+          run,
+          servers: host.options.agentServers ?? { node: null, python: null },
+          prepare: (plan) => environment.prepare(plan),
           async own(tree) {
             if (accounts.code) await giveAll(tree, accounts.code)
           },
-          log: (line, level) => log.write('build', mask(line), level),
+          async image(plan, tree) {
+            await host.images.ready(signal).catch((error) => {
+              throw error instanceof StepFailure ? orWithout(plan, error) : error
+            })
+            const source = await dockerfileSource(plan, tree, revision, indexes)
+            return host.images.build(deploymentId, step, source, log, context.hidden, signal)
+          },
+          log: write,
           onCommit,
+          onPlan: (plan) => onPlan(planReport(plan, mask)),
           signal,
         })
         signal.throwIfAborted()
-        const artifact = `${revision.id}.${revision.attempt}.${step.tries}`
+        if (image !== null) return { artifact: image }
+        await environment.keep()
         await keepArtifact(app, folder, artifact, accounts.code, signal)
-        return { artifact }
+        kept = true
+        return { artifact: treeArtifact(artifact) }
       },
     )
   } finally {
+    if (!kept) await forgetEnvironment(app, artifact)
+    await boundCaches(app.home, accounts.code)
     await removeAll(folder, temporary)
   }
 }
+
+/** Here a tree may do without its Dockerfile, which earlier versions did not look at. */
+const orWithout = ({ dockerfile, graphConfig }: DockerfilePlan, { reason, message }: StepFailure): StepFailure =>
+  new StepFailure(
+    reason,
+    `${message} If "${dockerfile}" is not for this: "dockerfile": false in "${graphConfig}" leaves it aside.`,
+  )

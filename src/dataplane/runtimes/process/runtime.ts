@@ -4,20 +4,22 @@
  */
 import os from 'node:os'
 import type { Run } from '../../../domain/protocol/protocol.ts'
-import { Limit } from '../../../platform/async/limit.ts'
 import { limited } from '../../../platform/async/time-limit.ts'
 import { maskFailures, warnOfUnhidden } from '../../output/mask-failure.ts'
+import { imageOf } from '../artifact.ts'
+import { BuildTurns } from '../build-turns.ts'
 import type { Candidate, LeasedClaim, OnProgress, RevisionLog, RevisionStep, Runtime } from '../runtime.ts'
 import { StepCalls } from '../step-calls.ts'
 import { pruneArtifacts } from './agents/artifacts.ts'
 import { withProblem } from './agents/bounds.ts'
-import { isImage, prepareImage } from './agents/container-plan.ts'
+import { prepareImage } from './agents/container-plan.ts'
 import { type Ended, endAgents, endOrphans } from './agents/end-agents.ts'
-import { agentPlan, keyOf } from './agents/plan.ts'
+import { agentPlan, isContainer, keyOf } from './agents/plan.ts'
 import { Supervised } from './agents/supervised.ts'
 import { supervisorFiles } from './agents/supervisor-files.ts'
 import { runBuild } from './build-step.ts'
 import { imageVersionOf } from './engine/reference.ts'
+import { pruneAgentServers } from './environments/agent-servers.ts'
 import { prepareContext, prepareFolders } from './host/context.ts'
 import { createDatabase, dropDatabase } from './host/database.ts'
 import { createHost, type ProcessRuntimeOptions, urlOf } from './host/host.ts'
@@ -38,8 +40,7 @@ export interface ProcessRuntime extends Runtime {
 /** Throws when the account for builds and agents does not exist. */
 export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRuntime {
   const host = createHost(options)
-  const atATime = Math.max(2, os.availableParallelism())
-  const builds = new Limit(atATime)
+  const builds = new BuildTurns(options.buildsAtOnce ?? Math.max(2, os.availableParallelism()))
   const calls = new StepCalls()
   /** by deployment */
   const all = new Map<string, Supervised>()
@@ -76,9 +77,10 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
         onProgress({ reason: 'IN_PROGRESS', message: 'The address of the deployment is being opened.' })
         const port = await supervised.open(claim, signal)
         const until = Math.max(Date.now() + 1000, step.deadlineAt.getTime() - DEADLINE_MARGIN_MS)
-        const image = isImage(revision.source)
+        const reference = imageOf(revision)
+        const image = isContainer(revision)
           ? await limited(until - Date.now(), signal, (inTime) => {
-              onProgress({ reason: 'PULLING_IMAGE', message: `The image ${revision.imageUri} is being pulled.` })
+              onProgress({ reason: 'PULLING_IMAGE', message: `The image ${reference} is being pulled.` })
               return prepareImage(host, id, revision, log, inTime)
             })
           : null
@@ -90,7 +92,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
         if (image) log.write('deploy', `The address of this deployment is ${url}`)
         return {
           url,
-          ...(image ? { imageVersion: imageVersionOf(revision.imageUri, image.digest) } : {}),
+          ...(image ? { imageVersion: imageVersionOf(reference, image.digest) } : {}),
           commit,
           discard,
         }
@@ -106,19 +108,18 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
         await createDatabase(host.admin, claim.deployment.id, app.database, signal)
       }),
 
-    build: (claim, step, log, signal, onCommit = () => undefined, onProgress = () => undefined) => {
+    build: (
+      claim,
+      step,
+      log,
+      signal,
+      onCommit = () => undefined,
+      onProgress = () => undefined,
+      onPlan = () => undefined,
+    ) => {
       warnOfUnhidden(step.revision.secrets, log, 'build')
-      return builds.run(
-        signal,
-        () => {
-          onProgress(null)
-          return calls.run(step.id, () => runBuild(host, claim.deployment.id, step, log, signal, onCommit))
-        },
-        () => {
-          const message = `Waiting for its turn: this machine builds ${atATime} at a time`
-          log.write('build', message)
-          onProgress({ reason: 'WAITING_FOR_TURN', message: `${message}.` })
-        },
+      return builds.run(log, signal, onProgress, () =>
+        calls.run(step.id, () => runBuild(host, claim.deployment.id, step, log, signal, onCommit, onPlan)),
       )
     },
 
@@ -138,6 +139,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
         host.databases.drop(id)
         await dropDatabase(host.admin, id, signal)
         freePort(host.ports, id)
+        await host.images.remove(id)
         await removeAll(supervisorFiles(options.dataDir, id).output)
         await host.accounts.remove(id)
       }),
@@ -168,7 +170,10 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
       // what can't be known or removed now is looked at again
       if (!used) return
       await host.containers.sweep(deploymentId, used.containers).catch(() => undefined)
-      await pruneArtifacts(host.layout.app(deploymentId), new Set([...keepArtifacts, ...used.artifacts]))
+      const keep = [...keepArtifacts, ...used.artifacts]
+      await pruneArtifacts(host.layout.app(deploymentId), keep)
+      await pruneAgentServers(host.layout)
+      await host.images.prune(deploymentId, keep)
     },
 
     // its steps are over, and what serves needs none of us

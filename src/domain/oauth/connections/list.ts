@@ -1,4 +1,4 @@
-/** Lists the connections of an agent to the caller's own tokens: all (REST) or a window by cursor (GraphQL), newest first. */
+/** Lists the connections of an agent, or of all agents, to the caller's own tokens: all (REST) or a window by cursor (GraphQL), newest first. */
 import { z } from 'zod'
 import type { AgentConnection } from '../../../generated/prisma/client.ts'
 import { requireRole } from '../../context/access.ts'
@@ -7,14 +7,18 @@ import { type Selection, writtenRow } from '../../context/read-back.ts'
 import { newestFirst } from '../../core/newest-first.ts'
 import { cut, type Slice, type Window } from '../../core/paging.ts'
 import { parse, type RawInput } from '../../core/parse.ts'
+import { agentId } from '../../model/oauth-token.ts'
 import { agentPath, type ConnectionView, ownConnections, WITH_TOKEN } from './connection.ts'
 
 export const listInput = z.object({ path: agentPath })
+/** Without an agent: those of all of them. */
+const windowInput = z.object({ path: z.object({ agent_id: agentId.nullish() }) })
 
 /** All of them; empty for an unknown agent. One statement. Role: viewer. */
 export async function listConnections(ctx: RequestContext, raw: RawInput): Promise<ConnectionView[]> {
+  requireRole(ctx, 'viewer')
   return ctx.db.agentConnection.findMany({
-    where: ofAgent(ctx, raw),
+    where: ownOf(ctx, parse(listInput, raw)),
     include: WITH_TOKEN,
     orderBy: [{ createdAt: 'desc' }, { id: 'desc' }],
   })
@@ -27,22 +31,23 @@ export async function windowConnections(
   window: Window,
   query: Selection,
 ): Promise<Slice<AgentConnection>> {
-  const where = ofAgent(ctx, raw)
+  requireRole(ctx, 'viewer')
+  const where = ownOf(ctx, parse(windowInput, raw))
   const { keyset, ...page } = newestFirst(window)
   return cut(window, await ctx.db.agentConnection.findMany({ ...query, where: { ...where, ...keyset }, ...page }))
 }
 
 /** Role: viewer. */
 export async function countConnections(ctx: RequestContext, raw: RawInput): Promise<number> {
-  return ctx.db.agentConnection.count({ where: ofAgent(ctx, raw) })
+  requireRole(ctx, 'viewer')
+  return ctx.db.agentConnection.count({ where: ownOf(ctx, parse(windowInput, raw)) })
 }
 
-/** Checks the role and the input, and returns the list's where-clause. */
-function ofAgent(ctx: RequestContext, raw: RawInput) {
-  requireRole(ctx, 'viewer')
-  const { path } = parse(listInput, raw)
-  return { ...ownConnections(ctx), agentId: path.agent_id }
-}
+/** The where-clause of the list. */
+const ownOf = (ctx: RequestContext, { path }: z.output<typeof windowInput>) => ({
+  ...ownConnections(ctx),
+  ...(path.agent_id == null ? {} : { agentId: path.agent_id }),
+})
 
 /** The row after a write, for GraphQL. */
 export const selectWritten = writtenRow((sql) => sql.agentConnection)

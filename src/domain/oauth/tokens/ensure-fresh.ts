@@ -26,7 +26,7 @@ export async function ensureFresh(ctx: RequestContext, provider: string, token: 
   if (validFor === null || !token.expiring || !refreshable) return 'as read'
   const seconds = validFor > 2 * SHORT_WAIT ? SHORT_WAIT : LONGEST_WAIT
   const began = performance.now()
-  const outcome = await refreshToken(ctx, token, seconds, ctx.signal)
+  const outcome = await refreshToken(ctx, token, seconds, ctx.client?.gone)
   switch (outcome.kind) {
     case 'fresh':
       return 'changed'

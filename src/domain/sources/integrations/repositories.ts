@@ -45,7 +45,7 @@ async function inFolder(ctx: RequestContext, integration: Integration) {
 
 async function installed(ctx: RequestContext, integration: Integration) {
   const { provider, installation } = requireActiveInstallation(ctx, integration)
-  const found = await provider.repositories(installation, ctx.signal)
+  const found = await provider.repositories(installation, ctx.client?.gone)
   if (found) return found
   throw new ConflictError(
     `The app is no longer installed at the git provider for '${integration.name}': remove the integration and install the app again.`,
@@ -68,7 +68,7 @@ export async function repositoryViolations(
   if (typeof parseRepoUrl(config.repo_url) === 'string') return []
   const { provider, installation } = requireActiveInstallation(ctx, integration)
   const repository = provider.repositoryOf(config.repo_url)
-  const token = repository && (await provider.cloneToken(installation, repository, ctx.signal))
+  const token = repository && (await provider.cloneToken(installation, repository, ctx.client?.gone))
   if (token) return []
   return [
     violation('source_config.repo_url', `Must be a repository that the integration '${integration.name}' reaches.`),

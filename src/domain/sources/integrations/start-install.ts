@@ -20,7 +20,7 @@ export async function startInstall(
   parse(startInput, raw)
   const provider = requireGitProvider(ctx)
   const state = newState()
-  const installUrl = await provider.installUrl(state, ctx.signal)
+  const installUrl = await provider.installUrl(state, ctx.client?.gone)
   const [made] = await ctx.db.$queryRaw<[{ expires_at: Date }]>`
     WITH purged AS (DELETE FROM install_states WHERE expires_at < now())
     INSERT INTO install_states (hash, workspace_id, subject, expires_at)

@@ -5,6 +5,7 @@
  */
 import { Prisma } from '../../../generated/prisma/client.ts'
 import type { Core, Sql } from '../../context/context.ts'
+import type { CommitWords } from '../../model/revision-source.ts'
 import { toChange, toDeleteOrSkip } from '../../rows/locks.ts'
 
 /** longer than the time limit of a call to the provider */
@@ -15,7 +16,7 @@ const GIVE_UP_HOURS = 24
 const FIRST_PAUSE = 5
 const LONGEST_PAUSE = 600
 
-export interface Delivery {
+export interface Delivery extends CommitWords {
   id: string
   action: string | null
   after: string | null
@@ -68,7 +69,8 @@ export async function takeGroup(core: Core, until: Date): Promise<Group | null> 
       UPDATE webhook_deliveries d
       SET tries = tries + 1, leased_until = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS}::float8)
       FROM free WHERE d.id = free.id
-      RETURNING d.id, d.event, d.action, d.installation_id AS "installationId", d.repository, d.branch, d.after, d.tries`
+      RETURNING d.id, d.event, d.action, d.installation_id AS "installationId", d.repository, d.branch, d.after, d.tries,
+        d.commit_message AS "commitMessage", d.commit_author AS "commitAuthor"`
   })
   const [first, ...others] = rows
   if (!first) return null

@@ -69,7 +69,10 @@ async function rollOutCommit(core: Core, tx: Tx, group: Group, id: string, head:
   if (!row || !(await lockLease(tx.sql, group))) return
   const { latestRevision, revisions, ...deployment } = row
   if ([latestRevision, ...revisions].some((revision) => revision!.repoCommitSha === head)) return
-  const source = { ...revisionColumns(null, latestRevision!), ...toBuild(deployment), repoCommitSha: head }
+  const { commitMessage = null, commitAuthor = null } = group.deliveries.find(({ after }) => after === head) ?? {}
+  const commit = { repoCommitSha: head, commitMessage, commitAuthor }
+  const source = { ...revisionColumns(null, latestRevision!), ...toBuild(deployment), ...commit }
   const why = `Commit ${head} was pushed to ${group.branch}.`
-  await rollOut({ ...core, actor: { kind: 'git_provider', subject: null, name: null } }, tx, deployment, source, why)
+  const actor = { kind: 'git_provider', subject: null, name: null } as const
+  await rollOut({ ...core, actor }, tx, deployment, source, { trigger: 'push', change: { what: 'PUSHED' }, why })
 }

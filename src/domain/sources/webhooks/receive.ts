@@ -2,11 +2,18 @@
 import { z } from 'zod'
 import type { Core } from '../../context/context.ts'
 import { parse } from '../../core/parse.ts'
+import { type CommitWords, commitWords, NO_WORDS } from '../../model/revision-source.ts'
 
 /** NOTIFY channel: there may be work for the jobs of the git provider. */
 export const GITPROVIDER_CHANNEL = 'pilothouse_gitprovider'
 
 const installation = z.object({ id: z.int().min(1) })
+
+/** What the pushed commit says of itself. Nobody's decision depends on it: whatever is odd about it counts as nothing. */
+const headCommit = z
+  .object({ id: z.string(), message: z.string(), author: z.object({ name: z.string() }) })
+  .nullish()
+  .catch(null)
 
 /** The parts of a body that are read, by event. */
 const BODIES = {
@@ -20,6 +27,7 @@ const BODIES = {
         .regex(/^[^/]+\/[^/]+$/, 'Must be owner/name.'),
     }),
     installation: installation.nullish(),
+    head_commit: headCommit,
   }),
   installation: z.object({ action: z.string().max(64), installation }),
 }
@@ -49,6 +57,7 @@ interface StoredPart {
   repository?: string
   branch?: string
   after?: string
+  words?: CommitWords
 }
 
 /** The raw parts of a delivery whose signature was verified. `body`: its JSON. */
@@ -62,9 +71,10 @@ export async function receiveDelivery(core: Core, raw: RawDelivery): Promise<{ d
   const { id, event, stored } = read(raw)
   const written = await core.db.$executeRaw`
     WITH taken AS (
-      INSERT INTO webhook_deliveries (id, event, action, installation_id, repository, branch, after, finished_at)
+      INSERT INTO webhook_deliveries (id, event, action, installation_id, repository, branch, after, commit_message, commit_author, finished_at)
       VALUES (${id}, ${event}, ${stored?.action ?? null}, ${stored?.installationId ?? null}::bigint, ${stored?.repository ?? null},
-              ${stored?.branch ?? null}, ${stored?.after ?? null}, CASE WHEN ${stored === null} THEN clock_timestamp() END)
+              ${stored?.branch ?? null}, ${stored?.after ?? null}, ${stored?.words?.commitMessage ?? null},
+              ${stored?.words?.commitAuthor ?? null}, CASE WHEN ${stored === null} THEN clock_timestamp() END)
       ON CONFLICT (id) DO NOTHING RETURNING id
     )
     SELECT pg_notify(${GITPROVIDER_CHANNEL}, '') FROM taken`
@@ -91,8 +101,15 @@ const named = (delivery: { header: z.output<typeof header> }) => ({
 })
 
 /** Null for pushes that need no handling: of a tag, a deleted branch, or without an installation. */
-function partOfPush({ ref, after, repository, installation }: z.output<typeof BODIES.push>): StoredPart | null {
+function partOfPush({
+  ref,
+  after,
+  repository,
+  installation,
+  head_commit,
+}: z.output<typeof BODIES.push>): StoredPart | null {
   const branch = /^refs\/heads\/(.+)$/s.exec(ref)?.[1]
   if (!branch || !installation || /^0+$/.test(after)) return null
-  return { installationId: installation.id, repository: repository.full_name, branch, after }
+  const words = head_commit?.id === after ? commitWords(head_commit.message, head_commit.author.name) : NO_WORDS
+  return { installationId: installation.id, repository: repository.full_name, branch, after, words }
 }

@@ -17,6 +17,8 @@ export interface Stream {
   server: Server
   /** something came */
   heard: boolean
+  /** its connection was made silent, and stays so: nothing comes any more, until its client has enough of that */
+  muted: boolean
   ended: Promise<End>
 }
 
@@ -110,7 +112,7 @@ export class Subscriber {
       },
       signal,
     }).then((end) => (signal.aborted ? { how: 'left' } : end))
-    const stream: Stream = { server, heard: false, ended }
+    const stream: Stream = { server, heard: false, muted: false, ended }
     this.stream = stream
     const end = await ended
     if (silent) clearTimeout(silent)

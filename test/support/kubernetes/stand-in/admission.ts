@@ -1,6 +1,11 @@
-/** What is checked and filled in at a write beyond the object itself: its namespace, service account and quota. */
+/**
+ * What is checked and filled in at a write beyond the object itself: its namespace, service account, limits, Pod Security
+ * and quota, in the order of the real plugins.
+ */
 import { type Kind, kindNamed } from './kinds.ts'
+import { checkLimits, fillLimits } from './limit-ranges.ts'
 import { type KubeObject, randomSuffix } from './objects.ts'
+import { checkPodSecurity } from './pod-security.ts'
 import { nano } from './quantity.ts'
 import { charge } from './quota.ts'
 import { forbidden, notFound } from './status.ts'
@@ -15,6 +20,7 @@ export function admit(store: Store, kind: Kind, object: KubeObject, live: KubeOb
   if (live) {
     if (kind.kind === 'PersistentVolumeClaim') {
       resizable(store, kind, object, live)
+      checkLimits(store, object)
       charge(store, kind, object, live)
     }
     return object
@@ -28,6 +34,7 @@ export function admit(store: Store, kind: Kind, object: KubeObject, live: KubeOb
     }
   }
   if (kind.kind === 'Pod') {
+    fillLimits(store, object)
     const account = object.spec.serviceAccountName
     if (!store.get(SERVICE_ACCOUNT, namespace, account)) {
       const why = `error looking up service account ${namespace}/${account}: serviceaccount "${account}" not found`
@@ -35,6 +42,8 @@ export function admit(store: Store, kind: Kind, object: KubeObject, live: KubeOb
     }
     if (object.spec.automountServiceAccountToken !== false) mountToken(object)
   }
+  if (kind.kind === 'Pod' || kind.kind === 'PersistentVolumeClaim') checkLimits(store, object)
+  if (kind.kind === 'Pod') checkPodSecurity(store, object)
   charge(store, kind, object, null)
   return object
 }

@@ -21,7 +21,8 @@ export async function read(request: http.IncomingMessage): Promise<Json> {
   const text = Buffer.concat(chunks).toString()
   if (!text.trim()) return undefined
   try {
-    return contentType(request).endsWith('yaml') ? loadYaml(text) : JSON.parse(text)
+    // of what is JSON nothing is renamed: the client's reader of YAML makes `from` its own `_from`
+    return contentType(request).endsWith('yaml') && !/^\s*\{/.test(text) ? loadYaml(text) : JSON.parse(text)
   } catch {
     throw badRequest(
       "the object provided is unrecognized (must be of type Object): couldn't get version/kind; json parse error",

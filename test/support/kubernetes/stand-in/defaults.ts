@@ -2,6 +2,7 @@
 import { claim, pod, requestsFromLimits, template } from './defaults-pod.ts'
 import { dropEmpty, fill, quantities, tidy } from './defaults-words.ts'
 import { type Kind, kindNamed } from './kinds.ts'
+import { withLimitDefaults } from './limit-ranges.ts'
 import type { Json, KubeObject } from './objects.ts'
 import type { Store } from './store.ts'
 
@@ -118,6 +119,18 @@ const BY_KIND: Record<string, (object: Json, live: KubeObject | null, store: Sto
   ResourceQuota({ spec }) {
     quantities(spec, 'hard')
   },
+  LimitRange({ spec }) {
+    for (const limit of spec?.limits ?? []) {
+      quantities(limit, 'max', 'min', 'default', 'defaultRequest', 'maxLimitRequestRatio')
+      withLimitDefaults(limit)
+    }
+  },
+  NetworkPolicy({ spec }) {
+    spec.podSelector ??= {}
+    spec.policyTypes ??= ['Ingress', ...(spec.egress ? ['Egress'] : [])]
+    for (const rule of [...(spec.ingress ?? []), ...(spec.egress ?? [])])
+      for (const port of rule.ports ?? []) fill(port, { protocol: 'TCP' })
+  },
 }
 
 function defaultClass(store: Store): string | undefined {
@@ -138,6 +151,8 @@ export function withDefaults(kind: Kind, object: KubeObject, live: KubeObject | 
     'Service',
     'PersistentVolumeClaim',
     'HorizontalPodAutoscaler',
+    'NetworkPolicy',
+    'PodDisruptionBudget',
   ]
   if (needsSpec.includes(kind.kind)) next.spec ??= {}
   BY_KIND[kind.kind]?.(next, live, store)

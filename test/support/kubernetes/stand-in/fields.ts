@@ -64,6 +64,8 @@ const ATOMIC = new Set([
   'selector',
   'nodeSelector',
   'labelSelector',
+  'podSelector',
+  'namespaceSelector',
   'matchLabels',
   'secretKeyRef',
   'configMapKeyRef',

@@ -1,9 +1,11 @@
 /** The checks of the API server that clients run into: 422 with the real one's words. */
 import type { Kind } from './kinds.ts'
 import { equal, type Json, type KubeObject } from './objects.ts'
+import { levelProblems } from './pod-security.ts'
 import { isQuantity, nano } from './quantity.ts'
 import { type Cause, invalid } from './status.ts'
 import { podProblems, templateProblems } from './validate-pod.ts'
+import { disruptionProblems, limitProblems, networkProblems } from './validate-policy.ts'
 import { DNS_LABEL, isQualifiedName, labels, Problems, SUBDOMAIN } from './validate-words.ts'
 
 export function validate(kind: Kind, object: KubeObject, live: KubeObject | null): void {
@@ -90,6 +92,10 @@ const STATEFUL_CHANGES = [
 ]
 
 const BY_KIND: Record<string, Check> = {
+  Namespace: levelProblems,
+  LimitRange: limitProblems,
+  NetworkPolicy: networkProblems,
+  PodDisruptionBudget: disruptionProblems,
   Pod: ({ spec }, problems) => podProblems(spec, 'spec', problems),
   Deployment: (object, problems, live) => {
     workload(object, problems, live)

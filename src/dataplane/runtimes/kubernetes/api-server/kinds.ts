@@ -23,6 +23,8 @@ export interface Kind {
   resource: string
   /** done without where we have no rights for it, or the API does not have it; why it is wanted, for people */
   optional?: string
+  /** of an optional kind: we make objects of it where we have the rights */
+  applied?: boolean
 }
 
 /** Which pods a Service leads to; made by the cluster, with the labels of the Service. */
@@ -31,6 +33,22 @@ export const ENDPOINTS: Kind = {
   kind: 'EndpointSlice',
   resource: 'endpointslices',
   optional: 'health can’t tell when a Service leads nowhere',
+}
+
+/** Made where we may: a Role of an earlier version has no rights for them, and clusters before 1.21 no such budgets. */
+const NETWORK_POLICY: Kind = {
+  apiVersion: 'networking.k8s.io/v1',
+  kind: 'NetworkPolicy',
+  resource: 'networkpolicies',
+  optional: 'databases are not kept apart, and agents reach the metadata address',
+  applied: true,
+}
+const DISRUPTION_BUDGET: Kind = {
+  apiVersion: 'policy/v1',
+  kind: 'PodDisruptionBudget',
+  resource: 'poddisruptionbudgets',
+  optional: 'a drain may take all replicas at once',
+  applied: true,
 }
 
 /** All that is watched, pods too. */
@@ -43,11 +61,13 @@ export const KINDS: readonly Kind[] = [
   { apiVersion: 'autoscaling/v1', kind: 'HorizontalPodAutoscaler', resource: 'horizontalpodautoscalers' },
   { apiVersion: 'networking.k8s.io/v1', kind: 'Ingress', resource: 'ingresses' },
   { apiVersion: 'v1', kind: 'Pod', resource: 'pods' },
+  NETWORK_POLICY,
+  DISRUPTION_BUDGET,
   ENDPOINTS,
 ]
 
 /** Throws for a kind that is none of ours: a mistake in the program. */
-function kindOf(object: { apiVersion: string; kind: string }): Kind {
+export function kindOf(object: { apiVersion: string; kind: string }): Kind {
   const found = KINDS.find(({ apiVersion, kind }) => apiVersion === object.apiVersion && kind === object.kind)
   if (!found) throw new Error(`${object.apiVersion} ${object.kind} is not a kind that deployments have`)
   return found

@@ -3,11 +3,12 @@
  */
 
 import { ApiRefused, Contended, NotNowError } from '../api-server/errors.ts'
-import { anchorOf, type ObjectRef, objectPath } from '../api-server/kinds.ts'
+import { type ObjectRef, objectPath } from '../api-server/kinds.ts'
 import { retrying } from '../api-server/retry.ts'
 import type { ClusterAccess } from '../informers/store.ts'
 import { ANNOTATION_TOKEN, FIELD_MANAGER } from '../objects/names.ts'
 import type { LiveObject, Manifest } from '../objects/types.ts'
+import type { Anchors } from './anchors.ts'
 import type { Fence } from './cluster.ts'
 import { checkFence, stamped } from './fencing.ts'
 import { named, readOnce } from './read.ts'
@@ -23,15 +24,20 @@ const CONFLICTS = 10
 const NEVER = '1'
 
 /** See Cluster.apply. */
-export async function apply(access: ClusterAccess, manifest: Manifest, fence: Fence): Promise<LiveObject> {
+export async function apply(
+  access: ClusterAccess,
+  anchors: Anchors,
+  manifest: Manifest,
+  fence: Fence,
+): Promise<LiveObject> {
   const ref: ObjectRef = { ...manifest, ...manifest.metadata }
-  // what was observed last saves a call; when it is not the newest any more, that is a conflict as well
-  let observed = access.store.get(ref)
+  // what was observed last, also that there is none, saves a call; when that is not so any more, it is a conflict as well
+  let observed = access.store.get(ref) ?? (access.isCurrent(ref) ? null : undefined)
   const once = async () => {
-    const usable = observed && !observed.metadata.deletionTimestamp ? observed : null
+    const usable = observed?.metadata.deletionTimestamp ? undefined : observed
     observed = undefined
-    const live = usable ?? (await readOnce(access, ref))
-    if (!live) await checkAnchor(access, ref, manifest, fence)
+    const live = usable === undefined ? await readOnce(access, ref) : usable
+    if (!live) await anchors.check(manifest, fence)
     else if (live.metadata.deletionTimestamp) throw new NotNowError(`${named(ref)} is being deleted`)
     checkFence(fence, live)
     // with the uid: an object that was deleted since must not come back by this
@@ -49,18 +55,9 @@ export async function apply(access: ClusterAccess, manifest: Manifest, fence: Fe
       leaseValid: () => fence.leaseValid(),
     })
   }
-  return await unlessConflict(access, ref, fence, once)
-}
-
-/** Nothing is created for a deployment that a newer holder has, or that was torn down. */
-async function checkAnchor(access: ClusterAccess, ref: ObjectRef, manifest: Manifest, fence: Fence): Promise<void> {
-  const anchor = anchorOf(manifest)
-  if (!anchor || anchor.name === ref.name) return
-  const live = await readOnce(access, anchor)
-  checkFence(fence, live)
-  if (!live || live.metadata.deletionTimestamp) {
-    throw new NotNowError(`${named(anchor)} is missing: nothing else of the deployment is made without it`)
-  }
+  const applied = await unlessConflict(access, ref, fence, once)
+  anchors.written(manifest, applied)
+  return applied
 }
 
 /** See Cluster.writeToken. */

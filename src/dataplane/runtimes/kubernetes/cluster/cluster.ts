@@ -50,6 +50,8 @@ export interface Cluster {
    * Shared: not to be changed.
    */
   endpoints(namespace: string, deploymentId: string): V1EndpointSlice[] | null
+  /** Kinds that can be done without and can't be had in a namespace, each with why, in sentences. */
+  refused(namespace: string): ReadonlyMap<string, string>
   /**
    * Calls `listener` when an object, pod or endpoint of a deployment was observed added, changed or removed: once per
    * deployment and tick, also for what we did ourselves. Returns how to stop it.
@@ -80,8 +82,8 @@ export interface Cluster {
   warnings(namespace: string, uid: string): Promise<string[]>
   /**
    * Lines of a container's log, until the container ends or the signal aborts (then it resolves). A cut is
-   * Unreachable: go on with `after`, the stamp of the last line. Long lines are cut short, colours and NUL taken
-   * out. `at`: when it was printed.
+   * Unreachable: go on with `after`, the stamp of the last line. Very long lines are cut short, otherwise they are as they were
+   * printed, control characters and all. `at`: when it was printed.
    * ApiRefused 400 while the container has not started, 404 when the pod is gone.
    */
   followLog(

@@ -3,12 +3,13 @@
  */
 import type { V1EndpointSlice, V1Pod } from '@kubernetes/client-node'
 import { Api } from '../api-server/api.ts'
-import { ENDPOINTS } from '../api-server/kinds.ts'
+import { ENDPOINTS, kindOf } from '../api-server/kinds.ts'
 import { retrying } from '../api-server/retry.ts'
 import { DEFAULT_TIMES } from '../api-server/times.ts'
 import { Informers } from '../informers/informers.ts'
 import { type ClusterAccess, Store } from '../informers/store.ts'
 import type { LiveObject } from '../objects/types.ts'
+import { Anchors } from './anchors.ts'
 import { apply, writeToken } from './apply.ts'
 import type { Cluster, ClusterOptions } from './cluster.ts'
 import { warnings } from './events.ts'
@@ -27,8 +28,10 @@ export async function connectCluster(options: ClusterOptions): Promise<Cluster> 
     silenceMs: times.silence,
     onTimeout: () => informers.renew(),
   })
-  const access: ClusterAccess = { api, store, times }
+  const isCurrent: ClusterAccess['isCurrent'] = (ref) => informers.isCurrent(ref.namespace, kindOf(ref))
+  const access: ClusterAccess = { api, store, times, isCurrent }
   const informers = new Informers(access, options.log)
+  const anchors = new Anchors(access)
 
   return {
     open: (namespace, signal) => informers.open(namespace, signal),
@@ -39,9 +42,10 @@ export async function connectCluster(options: ClusterOptions): Promise<Cluster> 
       informers.isCurrent(namespace, ENDPOINTS)
         ? (store.of(deploymentId).filter(isEndpoints) as unknown as V1EndpointSlice[])
         : null,
+    refused: (namespace) => informers.refused(namespace),
     onChange: (listener) => store.onChange(listener),
     read: (ref) => retrying(times, () => readOnce(access, ref)),
-    apply: (manifest, fence) => apply(access, manifest, fence),
+    apply: (manifest, fence) => apply(access, anchors, manifest, fence),
     writeToken: (ref, fence) => writeToken(access, ref, fence),
     remove: (object, fence, propagation = 'background') => remove(access, object, fence, propagation),
     warnings: (namespace, uid) => warnings(access, namespace, uid),

@@ -5,11 +5,13 @@
 import { ConnectionError } from '../../../../platform/http/client.ts'
 import { splitLines } from '../../../../platform/http/lines.ts'
 import { LONGEST } from '../../../output/lines.ts'
-import { clean } from '../../../output/text.ts'
 import { ClusterClosedError, Unreachable } from '../api-server/errors.ts'
 import type { ClusterAccess } from '../informers/store.ts'
 import type { LogOptions } from './cluster.ts'
 import { isLater, readTime, Stamps } from './log-timestamps.ts'
+
+/** characters of a line, with the codes and the overwritten parts that it loses later */
+const MOST_RAW = 4 * LONGEST
 
 export interface LogOf {
   pod: { namespace: string; name: string }
@@ -48,14 +50,14 @@ export async function followLog(
       },
       signal,
     )
-    await splitLines(stream, LONGEST, (raw) => {
+    await splitLines(stream, MOST_RAW, (raw) => {
       const { time, rest } = readTime(raw)
       if (time) {
         const stamp = stamps.next(time)
         const wanted = after === undefined ? !since || time.at >= since : isLater(stamp, after)
         last = { at: time.at, stamp, wanted }
       }
-      if (last.wanted && !signal.aborted) onLine(clean(rest), last.at, last.stamp)
+      if (last.wanted && !signal.aborted) onLine(rest, last.at, last.stamp)
     })
   } catch (error) {
     if (signal.aborted) return

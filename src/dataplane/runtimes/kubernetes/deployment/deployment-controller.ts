@@ -3,49 +3,42 @@
  * handed to the reconciler as one desired state. A deploy makes its candidate the desired state, and whatever ends it
  * without success puts back what serves.
  */
-import type { Logger } from 'pino'
-import type { EffectiveSpec, Health, Progress, Run } from '../../../../domain/protocol/protocol.ts'
-import type { NotifierControl } from '../../../../platform/async/notifier.ts'
+import type { Health, Progress, Run } from '../../../../domain/protocol/protocol.ts'
 import { within } from '../../../../platform/async/time-limit.ts'
 import { HIDES_NOTHING } from '../../../output/mask.ts'
 import { maskFailures, warnOfUnhidden } from '../../../output/mask-failure.ts'
+import { imageOf } from '../../artifact.ts'
 import type { Candidate, LeasedClaim, OnProgress, RevisionLog, RevisionStep, TimedStep } from '../../runtime.ts'
-import type { Cluster, Fence } from '../cluster/cluster.ts'
-import type { LogFollower } from '../logs/log-follower.ts'
+import type { Fence } from '../cluster/cluster.ts'
 import { logSourcesOf } from '../logs/log-sources.ts'
-import type { Owner, RenderOptions, VolumePolicy } from '../objects/types.ts'
+import type { Owner, VolumePolicy } from '../objects/types.ts'
 import { createDesiredState, type DatabasePassword } from '../reconcile/desired-state.ts'
 import { digest } from '../reconcile/drift.ts'
 import { Reconciler } from '../reconcile/reconciler.ts'
+import { KeptVolumeNote } from '../reconcile/replaced.ts'
 import { volumeNote } from '../reconcile/volume-claim.ts'
 import { customUrlOf, urlOf } from '../render/address.ts'
+import { defaultsNote } from '../render/default-resources.ts'
+import { externalOf, type Placement, placementOf } from '../render/external.ts'
+import { requireWithin } from '../render/pod-security.ts'
 import { GracePeriods } from '../rollout/grace-periods.ts'
 import { healthOf } from '../rollout/health.ts'
-import type { RolloutContext } from '../rollout/rollout-status.ts'
+import { type RolloutContext, rolloutStatus } from '../rollout/rollout-status.ts'
 import { type Rollout, waitForRollout } from '../rollout/wait-for-rollout.ts'
+import type { ControllerContext } from './controller-context.ts'
 import { requireImage, requireSecrets } from './preflight.ts'
 import {
   applicationOf,
   imageVersion,
   maskedProgress,
   podsOf,
+  roomOf,
   type ServedRevision,
   ServedRevisions,
   servedRevision,
 } from './served-revision.ts'
 import { ownDeadline, untilReached } from './step-deadline.ts'
 import { openForTeardown, tearDown } from './teardown.ts'
-
-/** What all deployments share. */
-export interface ControllerContext {
-  cluster: Cluster
-  /** notified, by deployment, of what changes in the cluster and in its reconciler */
-  changes: NotifierControl
-  follower: LogFollower
-  render: RenderOptions
-  failAfterMs: number
-  log: Logger
-}
 
 /** ms: what serves is back by then, or goes on being put back in the background */
 const RESTORE_MS = 10_000
@@ -64,7 +57,8 @@ export class DeploymentController {
   readonly #gracePeriods = new GracePeriods()
   readonly #since = new Date()
   #provisioned: boolean
-  #infrastructure: EffectiveSpec | null = null
+  #infrastructure: Placement | null = null
+  readonly #keptVolume = new KeptVolumeNote()
   readonly #revisions = new ServedRevisions()
   /** a step decides what is desired, not `run` */
   #stepping = false
@@ -86,6 +80,7 @@ export class DeploymentController {
   /** An object of it was added, changed or removed in the cluster. */
   onObjectChange(): void {
     this.#reconciler.enqueue()
+    this.#endRestore()
     this.#changed()
   }
 
@@ -94,7 +89,7 @@ export class DeploymentController {
     this.#revisions.setActive(run, log)
     if (run) {
       this.#provisioned = true
-      if (!this.#stepping) this.#infrastructure = run.spec
+      if (!this.#stepping) this.#infrastructure = placementOf(run)
     }
     setImmediate(() => {
       if (!this.#stepping) this.#updateDesired()
@@ -107,7 +102,7 @@ export class DeploymentController {
       const deadlineAt = ownDeadline(step)
       const { cluster } = this.#context
       await untilReached(signal, deadlineAt, onProgress, (inTime) => cluster.open(this.#owner.namespace, inTime))
-      this.#infrastructure = step.spec
+      this.#infrastructure = placementOf(step)
       this.#updateDesired()
       await this.#waitForRollout({ deadlineAt, onProgress, onWaiting: () => undefined }, signal)
       this.#provisioned = true
@@ -121,6 +116,7 @@ export class DeploymentController {
     const candidate = servedRevision({ revision, spec, secretReferences, customUrl }, revision.attempt, log)
     const activate = () => {
       this.#stepping = false
+      candidate.room = null
       this.#revisions.active = candidate
       this.#revisions.candidate = null
       this.#updateDesired()
@@ -134,7 +130,7 @@ export class DeploymentController {
         await this.#restore()
         throw error
       }
-      const version = imageVersion(revision.imageUri ?? '')
+      const version = imageVersion(imageOf(revision) ?? '')
       return {
         url: urlOf(this.#owner, customUrlOf({ revision, customUrl }), this.#context.render),
         ...(version === undefined ? {} : { imageVersion: version }),
@@ -175,7 +171,7 @@ export class DeploymentController {
       attempt: podsOf(served),
       wanted: served.run.spec.min_scale,
       gracePeriods: this.#gracePeriods,
-      note: this.#reconciler.contention ?? this.#volumeNote(),
+      note: this.#reconciler.contention ?? this.#volumeNote() ?? this.#reconciler.leftOut,
     })
     return { ...counts, reason: reason ?? null, message: message && served.mask(message).slice(0, LONGEST_MESSAGE) }
   }
@@ -199,23 +195,27 @@ export class DeploymentController {
     const note = (message: string) => candidate.log.write('deploy', candidate.mask(message))
     warnOfUnhidden(step.revision.secrets, candidate.log, 'deploy')
     requireImage(step.revision)
+    requireWithin(this.#context.render.podSecurity, step.spec)
     await untilReached(signal, deadlineAt, onProgress, async (inTime) => {
       await cluster.open(namespace, inTime)
       await requireSecrets(cluster, namespace, step)
     })
-    note(`Rolling out ${step.revision.imageUri}`)
+    note(`Rolling out ${imageOf(step.revision)}`)
+    const byDefault = defaultsNote(step, this.#context.render.defaults)
+    if (byDefault) note(byDefault)
     this.#revisions.candidate = candidate
-    this.#infrastructure = step.spec
+    this.#infrastructure = placementOf(step)
     this.#findActiveAttempt()
     this.#updateDesired()
-    await this.#waitForRollout({ deadlineAt, onProgress, onWaiting: note }, signal)
+    const room = roomOf(candidate, () => this.#updateDesired())
+    await this.#waitForRollout({ deadlineAt, onProgress, onWaiting: note, room }, signal)
     note('All replicas are ready')
     const volume = this.#volumeNote()
     if (volume) candidate.log.write('deploy', candidate.mask(volume.message), 'warning')
   }
 
   #waitForRollout(
-    options: Pick<Rollout, 'deadlineAt' | 'onProgress' | 'onWaiting'>,
+    options: Pick<Rollout, 'deadlineAt' | 'onProgress' | 'onWaiting' | 'room'>,
     signal: AbortSignal,
   ): Promise<void> {
     const mask = this.#revisions.current?.mask ?? HIDES_NOTHING
@@ -229,17 +229,20 @@ export class DeploymentController {
   }
 
   #volumeNote(): Progress | null {
-    if (!this.#infrastructure) return null
+    if (!this.#infrastructure || externalOf(this.#infrastructure.secretReferences).database) return null
     const objects = this.#context.cluster.objects(this.#owner.deploymentId)
-    return volumeNote(this.#infrastructure.db_storage_gi, objects, this.#reconciler.volumeRefusal)
+    return volumeNote(this.#infrastructure.spec.db_storage_gi, objects, this.#reconciler.volumeRefusal)
   }
 
   /** Puts back what serves; resolves when that is reached, or goes on in the background after a while. */
   async #restore(): Promise<void> {
     this.#findActiveAttempt()
+    const { active, candidate } = this.#revisions
+    // what was given up for the one has no more room for the other: its pods come back in the place of those
+    if (active && candidate?.room) active.room = { inPlace: ['server', 'queue'], queueReplicas: null }
     this.#revisions.candidate = null
     this.#stepping = false
-    this.#infrastructure = this.#revisions.active?.run.spec ?? this.#infrastructure
+    if (active) this.#infrastructure = placementOf(active.run)
     if (this.#stopped) return
     this.#updateDesired()
     const { changes } = this.#context
@@ -247,6 +250,14 @@ export class DeploymentController {
     const until = performance.now() + RESTORE_MS
     while (!this.#stopped && this.#reconciler.progressing && performance.now() < until)
       await changes.wait(deploymentId, changes.mark(deploymentId), until - performance.now())
+  }
+
+  /** When what was put back in the place of others is all there, it needs no more to be given up for it. */
+  #endRestore(): void {
+    const { active } = this.#revisions
+    if (!active?.room || this.#stepping || !rolloutStatus(this.#rolloutContext()).done) return
+    active.room = null
+    this.#updateDesired()
   }
 
   /** Only when the namespace is open: before, nobody knows what serves there. */
@@ -261,9 +272,11 @@ export class DeploymentController {
     const infrastructure = this.#infrastructure
     if (!served && !infrastructure && !this.#provisioned) return
     const keepOthers = candidate !== null
-    const desired = digest(JSON.stringify([infrastructure, served?.run, served?.attempt, keepOthers]))
+    const desired = digest(JSON.stringify([infrastructure, served?.run, served?.attempt, served?.room, keepOthers]))
     if (desired === this.#digest) return
     this.#digest = desired
+    const { cluster } = this.#context
+    this.#keptVolume.tell(infrastructure, cluster.objects(this.#owner.deploymentId), served?.log)
     const application = () => {
       if (served === this.#revisions.active) this.#findActiveAttempt()
       return served && applicationOf(served)

@@ -4,18 +4,26 @@
  */
 import type { RevisionWork, Step } from '../../../../domain/protocol/protocol.ts'
 import { StepFailure } from '../../../output/failure.ts'
+import { imageOf, localImageId } from '../../artifact.ts'
 import type { Cluster } from '../cluster/cluster.ts'
 import type { LiveObject } from '../objects/types.ts'
 
 /** Why nothing can be built here, and what to do instead. */
 export const NO_BUILDER =
-  'Building images needs a builder, and none is configured for Kubernetes. Build the image elsewhere, push it to a registry, and create a deployment with source external_container or internal_container and its image_uri.'
+  'Building images needs a builder, and there is none where this is run. Build the image elsewhere, push it to a registry, and create a deployment with source external_container or internal_container and its image_uri.'
 
 /** Throws StepFailure. */
 export function requireImage(revision: RevisionWork): void {
-  if (revision.source === 'gitprovider' || revision.source === 'internal_source')
+  const image = imageOf(revision)
+  if (revision.artifact !== null && (image === null || localImageId(image) !== null))
+    throw new StepFailure(
+      'ARTIFACT_LOST',
+      'What was built of this revision is not in the registry, and a cluster runs nothing else: redeploy builds it again.',
+      { artifactLost: true },
+    )
+  if (image === null && (revision.source === 'gitprovider' || revision.source === 'internal_source'))
     throw new StepFailure('NO_BUILDER', NO_BUILDER)
-  if (!revision.imageUri)
+  if (image === null)
     throw new StepFailure('CONFIG_INVALID', 'The revision has no image_uri, so there is nothing to run.')
 }
 

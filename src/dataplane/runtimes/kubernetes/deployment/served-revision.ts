@@ -4,23 +4,27 @@
 import type { V1Deployment, V1Pod } from '@kubernetes/client-node'
 import { LRUCache } from 'lru-cache'
 import type { Run } from '../../../../domain/protocol/protocol.ts'
-import { createMask, type Mask, type Masked } from '../../../output/mask.ts'
+import { type Shown, showing } from '../../../output/lines.ts'
+import { createMask, type Mask } from '../../../output/mask.ts'
 import type { OnProgress, RevisionLog } from '../../runtime.ts'
 import type { Cluster } from '../cluster/cluster.ts'
 import type { Followed } from '../logs/log-sources.ts'
 import { componentOf, type RevisionAttempt, revisionAttemptOf } from '../objects/labels.ts'
 import { namesOf } from '../objects/names.ts'
-import type { Application, LiveObject } from '../objects/types.ts'
+import type { Application, LiveObject, Room } from '../objects/types.ts'
 import { isReady } from '../rollout/pod-problems.ts'
+import type { RoomControl } from '../rollout/room-maker.ts'
 
 export interface ServedRevision {
   run: Run
   /** which attempt its pods are of; null: not looked up yet */
   attempt: number | null
+  /** given up by its rollout where a quota has no room for more pods */
+  room: Room | null
   log: RevisionLog
   mask: Mask
-  /** The same for the lines of one run of a container, which follow each other. */
-  hide: (key: string, line: string) => Masked
+  /** Of the lines of one run of a container, which follow each other. */
+  show: (key: string, raw: string) => Shown
 }
 
 /** Runs of containers that print at the same time; each restart is one more, for as long as the revision serves. */
@@ -28,13 +32,13 @@ const MOST_STREAMS = 1_000
 
 export function servedRevision(run: Run, attempt: number | null, log: RevisionLog): ServedRevision {
   const mask = createMask(run.revision.secrets.map(({ value }) => value))
-  const streams = new LRUCache<string, (line: string) => Masked>({ max: MOST_STREAMS })
-  const hide = (key: string, line: string) => {
-    const stream = streams.get(key) ?? mask.lines()
+  const streams = new LRUCache<string, (raw: string) => Shown>({ max: MOST_STREAMS })
+  const show = (key: string, raw: string) => {
+    const stream = streams.get(key) ?? showing(mask)
     streams.set(key, stream)
-    return stream(line)
+    return stream(raw)
   }
-  return { run, attempt, log, mask, hide }
+  return { run, attempt, room: null, log, mask, show }
 }
 
 /** Progress is kept and shown like the message of a failure: without secrets. */
@@ -43,9 +47,23 @@ export function maskedProgress(mask: Mask, report: OnProgress): OnProgress {
 }
 
 /** What to render. */
-export function applicationOf({ run, attempt }: ServedRevision): Application {
+export function applicationOf({ run, attempt, room }: ServedRevision): Application {
   const { revision, spec, secretReferences, customUrl } = run
-  return { revision, attempt: attempt ?? revision.attempt, spec, secretReferences, customUrl }
+  return { revision, attempt: attempt ?? revision.attempt, spec, secretReferences, customUrl, room }
+}
+
+/** What its rollout may give up where a quota has no room. `changed` is called when that is other than before. */
+export function roomOf(served: ServedRevision, changed: () => void): RoomControl {
+  const { queue_min_scale, queue_max_scale } = served.run.spec
+  return {
+    current: () => served.room,
+    change(room) {
+      served.room = room
+      changed()
+    },
+    isQueueAutoscaled: queue_max_scale > queue_min_scale,
+    say: (message) => served.log.write('deploy', served.mask(message), 'warning'),
+  }
 }
 
 /** What its pods are labelled with; null: not known yet. */
@@ -100,16 +118,16 @@ export class ServedRevisions {
   get followed(): Followed[] {
     return [this.candidate, this.active].flatMap((served) => {
       const attempt = served && podsOf(served)
-      return attempt ? [{ attempt, log: served.log, hide: served.hide }] : []
+      return attempt ? [{ attempt, log: served.log, show: served.show }] : []
     })
   }
 
-  /** What the control plane wants to serve. Of the same revision the attempt and the log stay as they were. */
+  /** What the control plane wants to serve. Of the same revision the attempt, the room and the log stay as they were. */
   setActive(run: Run | null, log: RevisionLog | null): void {
     const before = this.active
     if (!run || !log) this.active = null
     else if (before && before.run.revision.id === run.revision.id)
-      this.active = { ...servedRevision(run, before.attempt, log), log: before.log }
+      this.active = { ...servedRevision(run, before.attempt, log), room: before.room, log: before.log }
     else this.active = servedRevision(run, null, log)
   }
 

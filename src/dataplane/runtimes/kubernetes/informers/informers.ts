@@ -11,7 +11,7 @@ import { Reflector } from './reflector.ts'
 import type { ClusterAccess } from './store.ts'
 
 interface Namespace {
-  reflectors: Reflector[]
+  required: Map<Kind, Reflector>
   optional: Map<Kind, OptionalReflector>
   ready: Promise<unknown>
 }
@@ -40,19 +40,26 @@ export class Informers {
 
   /** Connections may be dead. */
   renew(): void {
-    for (const { reflectors, optional } of this.#namespaces.values())
-      for (const reflector of [...reflectors, ...optional.values()]) reflector.renew()
+    for (const { required, optional } of this.#namespaces.values())
+      for (const reflector of [...required.values(), ...optional.values()]) reflector.renew()
   }
 
-  /** Whether what is known of an optional kind is up to date. */
+  /** Whether what is known of a kind there is up to date. */
   isCurrent(namespace: string, kind: Kind): boolean {
-    return this.#namespaces.get(namespace)?.optional.get(kind)?.current ?? false
+    const { required, optional } = this.#namespaces.get(namespace) ?? {}
+    return (required?.get(kind) ?? optional?.get(kind))?.current ?? false
+  }
+
+  /** See Cluster.refused. */
+  refused(namespace: string): Map<string, string> {
+    const { optional = new Map<Kind, OptionalReflector>() } = this.#namespaces.get(namespace) ?? {}
+    return new Map([...optional].flatMap(([{ kind }, { refusal }]) => (refusal === null ? [] : [[kind, refusal]])))
   }
 
   /** What is wrong with one of them; null: nothing. */
   problem(): string | null {
-    for (const { reflectors } of this.#namespaces.values()) {
-      const failing = reflectors.find(({ failure }) => failure !== null)
+    for (const { required } of this.#namespaces.values()) {
+      const failing = [...required.values()].find(({ failure }) => failure !== null)
       if (failing) return failing.failure
     }
     return null
@@ -66,17 +73,22 @@ export class Informers {
     const access = this.#access
     const onFailure = (error: unknown) => this.#failed(error)
     const onRecovery = () => this.#recovered()
-    const reflectors = KINDS.filter((kind) => !kind.optional).map(
-      (kind) => new Reflector({ access, kind, namespace, onFailure, onRecovery }),
+    const required = new Map(
+      KINDS.filter((kind) => !kind.optional).map((kind) => [
+        kind,
+        new Reflector({ access, kind, namespace, onFailure, onRecovery }),
+      ]),
     )
-    const ready = Promise.all(reflectors.map((reflector) => reflector.ready))
     const optional = new Map(
       KINDS.filter((kind) => kind.optional).map((kind) => [
         kind,
         new OptionalReflector({ access, kind, namespace, log: this.#log }),
       ]),
     )
-    const begun = { reflectors, optional, ready }
+    // what is applied has to be known; without the rest nobody waits
+    const applied = [...optional].flatMap(([kind, reflector]) => (kind.applied ? [reflector.settled] : []))
+    const ready = Promise.all([...[...required.values()].map((reflector) => reflector.ready), ...applied])
+    const begun = { required, optional, ready }
     this.#namespaces.set(namespace, begun)
     // without the rights for all of it nothing can be done there; who asks again may have them by then
     ready.catch(() => {
@@ -99,8 +111,8 @@ export class Informers {
   }
 
   #end(namespace: string): void {
-    const { reflectors = [], optional = new Map() } = this.#namespaces.get(namespace) ?? {}
-    for (const reflector of [...reflectors, ...optional.values()]) reflector.close()
+    const { required = new Map(), optional = new Map() } = this.#namespaces.get(namespace) ?? {}
+    for (const reflector of [...required.values(), ...optional.values()]) reflector.close()
     this.#namespaces.delete(namespace)
   }
 }

@@ -18,12 +18,21 @@ export interface OptionalReflectorOptions {
 export class OptionalReflector {
   readonly #options: OptionalReflectorOptions
   #reflector: Reflector
-  #said = false
+  #refusal: string | null = null
   #retry: NodeJS.Timeout | null = null
+
+  /** resolves when it is known whether it can be had */
+  readonly settled: Promise<void>
 
   constructor(options: OptionalReflectorOptions) {
     this.#options = options
     this.#reflector = this.#begin()
+    this.settled = this.#reflector.ready.catch(() => undefined)
+  }
+
+  /** Why it can't be had, in sentences; null: it can, as far as we know. */
+  get refusal(): string | null {
+    return this.#refusal
   }
 
   /** What is known of the kind is up to date. */
@@ -45,16 +54,29 @@ export class OptionalReflector {
     // what keeps it from going on is what keeps the others from it, and they say so
     const silent = () => undefined
     const reflector = new Reflector({ access, kind, namespace, onFailure: silent, onRecovery: silent })
-    reflector.ready.catch((error) => {
-      if (error instanceof ApiRefused) this.#refused(error)
-    })
+    reflector.ready.then(
+      () => this.#granted(),
+      (error) => {
+        if (error instanceof ApiRefused) this.#refused(error)
+      },
+    )
     return reflector
+  }
+
+  #granted(): void {
+    if (this.#refusal === null) return
+    this.#refusal = null
+    const { access, namespace } = this.#options
+    access.store.touch(namespace)
   }
 
   #refused(error: ApiRefused): void {
     const { kind, log, access } = this.#options
-    if (!this.#said) log.warn({ err: error }, `${kind.resource} are not watched: ${kind.optional}`)
-    this.#said = true
+    if (this.#refusal === null) log.warn({ err: error }, `${kind.resource} are not watched: ${kind.optional}`)
+    this.#refusal =
+      error.status === 404
+        ? `The cluster has no ${kind.resource} of ${kind.apiVersion}.`
+        : `${error.message}. The manifest of the listener, applied again, has the rights.`
     this.#retry = setTimeout(() => {
       this.#reflector = this.#begin()
     }, access.times.relist)

@@ -14,6 +14,8 @@ export interface ClusterAccess {
   api: Api
   store: Store
   times: ClusterTimes
+  /** whether the store has all there is of a kind in a namespace, as far as we know */
+  isCurrent: (ref: Pick<ObjectRef, 'apiVersion' | 'kind' | 'namespace'>) => boolean
 }
 
 const keyOf = (ref: ObjectRef) => `${ref.kind}/${ref.namespace}/${ref.name}`
@@ -61,6 +63,12 @@ export class Store {
       if (object.kind === kind.kind && metadata.namespace === namespace && !keep.has(metadata.name))
         this.#forget(key, object)
     }
+  }
+
+  /** Something has changed for all that is in a namespace, though none of its objects: what may be made there. */
+  touch(namespace: string): void {
+    for (const [owner, objects] of this.#byDeployment)
+      if ([...objects.values()].some(({ metadata }) => metadata.namespace === namespace)) this.#notify(owner)
   }
 
   onChange(listener: (deploymentId: string) => void): () => void {

@@ -2,7 +2,8 @@
  * Which containers' logs belong to a revision's deploy log, and how their lines look there.
  */
 import type { V1ContainerStatus, V1Pod } from '@kubernetes/client-node'
-import type { Masked } from '../../../output/mask.ts'
+import type { Shown } from '../../../output/lines.ts'
+import { movedBy } from '../../../output/styles.ts'
 import type { RevisionLog } from '../../runtime.ts'
 import { type RevisionAttempt, revisionAttemptOf, sameAttempt } from '../objects/labels.ts'
 import { AGENT_CONTAINER } from '../objects/names.ts'
@@ -12,8 +13,8 @@ import type { LogSource } from './log-follower.ts'
 export interface Followed {
   attempt: RevisionAttempt
   log: RevisionLog
-  /** of a line of the container's run `key`; a value may go on in the next one */
-  hide: (key: string, line: string) => Masked
+  /** of a line of the container's run `key`; a value or a colour may go on in the next one */
+  show: (key: string, raw: string) => Shown
 }
 
 /**
@@ -21,12 +22,13 @@ export interface Followed {
  * they print from then on: the holder before has sent the rest.
  */
 export function logSourcesOf(pods: readonly V1Pod[], revisions: readonly Followed[], claimedAt: Date): LogSource[] {
-  return revisions.flatMap(({ attempt, log, hide }) => {
+  return revisions.flatMap(({ attempt, log, show }) => {
     const its = pods.filter((pod) => sameAttempt(revisionAttemptOf(pod), attempt))
     return its.flatMap((pod) =>
       sourcesOfPod(pod, claimedAt, (line, key) => {
-        const text = hide(key, line)
-        log.print('deploy', its.length > 1 ? `[${shortName(pod)}] ${text}` : text)
+        const { text, styles } = show(key, line)
+        const from = its.length > 1 ? `[${shortName(pod)}] ` : ''
+        log.print('deploy', from + text, movedBy(styles, from.length))
       }),
     )
   })

@@ -9,6 +9,9 @@ export const FIELD_MANAGER = 'pilothouse'
 
 export const LABEL_MANAGED_BY = 'app.kubernetes.io/managed-by'
 export const LABEL_NAME = 'app.kubernetes.io/name'
+export const LABEL_INSTANCE = 'app.kubernetes.io/instance'
+export const LABEL_PART_OF = 'app.kubernetes.io/part-of'
+export const LABEL_VERSION = 'app.kubernetes.io/version'
 export const LABEL_COMPONENT = 'app.kubernetes.io/component'
 /** Labels and annotations with this prefix are ours alone: those of a spec are left out. */
 export const OUR_PREFIX = 'pilothouse.dev/'
@@ -51,6 +54,8 @@ export function namesOf(deploymentId: string) {
     cache: `${base}-cache`,
     /** of the StatefulSet, the Service, the volume claim and the Secret */
     database: `${base}-database`,
+    /** of the Secret that the images that were built for it are pulled with */
+    pull: `${base}-pull`,
     /** of the Secret with a revision's secrets; `number` is the revision's */
     secrets: (number: number) => `${base}-r${number}`,
   }

@@ -43,6 +43,7 @@ export interface Owner {
 /** What the deployment's database and cache are made of. */
 export interface Infrastructure {
   spec: EffectiveSpec
+  secretReferences: SecretReference[]
   /** of the database's only role; made once, kept in the Secret of the database */
   databasePassword: string
 }
@@ -55,6 +56,16 @@ export interface Application {
   spec: EffectiveSpec
   secretReferences: SecretReference[]
   customUrl: string | null
+  /** absent: new pods come before old ones go */
+  room?: Room | null
+}
+
+/** How a rollout goes on where a quota leaves no room for a pod more than there are (rollout/room-maker.ts). */
+export interface Room {
+  /** replaced pod by pod, the old one first: one fewer is there meanwhile */
+  inPlace: readonly ('server' | 'queue')[]
+  /** so many pods the queue keeps until the server is rolled out; null: all */
+  queueReplicas: number | null
 }
 
 /** Replicas that there are now, where an autoscaler decides: applying must not undo it. */
@@ -63,11 +74,46 @@ export interface Replicas {
   queue?: number
 }
 
+/** Effective values of one component; null or absent: not said. */
+export interface Amounts {
+  cpu: number | null | undefined
+  cpuLimit: number | null | undefined
+  memory: number | null | undefined
+  memoryLimit: number | null | undefined
+}
+
+/** What containers get where nothing was said of them. */
+export type ResourceDefaults = Record<'agent' | 'database' | 'cache' | 'sidecar', Amounts>
+
+export type PodSecurity = 'baseline' | 'restricted'
+
+/** What an image is pulled with. */
+export interface PullCredentials {
+  /** host of the registry */
+  registry: string
+  username: string
+  password: string
+}
+
+/** `database`: databases and caches answer only their own agents; `all`: and agents reach no metadata address. */
+type NetworkPolicies = 'all' | 'database' | 'none'
+
 export interface RenderOptions {
-  /** image of the deployments' Postgres: the official one or like it, with a user whose id is 999 (as Debian variants) */
+  /** For an image that was built for this deployment; null: others look after that. Always the same for the same. */
+  pullCredentials?: (owner: Owner, image: string) => PullCredentials | null
+  /** image of the deployments' Postgres: the official one or like it, which runs as any user */
   postgresImage: string
   /** image of the deployments' Redis: the official one or like it */
   redisImage: string
+  /** Pod Security Standard that pods keep to */
+  podSecurity: PodSecurity
+  /** whom database and cache run as; null: whom the cluster says */
+  podUser: number | null
+  defaults: ResourceDefaults
+  /** of pod templates, by component */
+  patches: Partial<Record<Component, object>>
+  /** what NetworkPolicies are made */
+  networkPolicies: NetworkPolicies
   /** deployments are reached at `<name>.<domain>`; null: no Ingress, but for those that have a custom URL */
   ingressDomain: string | null
   ingressClass: string | null

@@ -4,14 +4,16 @@
  */
 import { randomBytes } from 'node:crypto'
 import type { V1Deployment, V1Pod } from '@kubernetes/client-node'
-import type { EffectiveSpec } from '../../../../domain/protocol/protocol.ts'
+import type { Progress } from '../../../../domain/protocol/protocol.ts'
 import { StepFailure } from '../../../output/failure.ts'
 import type { Cluster } from '../cluster/cluster.ts'
 import { componentOf } from '../objects/labels.ts'
 import { namesOf } from '../objects/names.ts'
 import type { Application, LiveObject, Manifest, Owner, RenderOptions, Replicas } from '../objects/types.ts'
+import type { Placement } from '../render/external.ts'
 import { renderApplication, renderInfrastructure } from '../render/manifests.ts'
 import { databasePasswordOf } from '../render/secrets.ts'
+import { isReplaced } from './replaced.ts'
 import { fitToExisting } from './volume-claim.ts'
 
 export interface DesiredState {
@@ -19,6 +21,10 @@ export interface DesiredState {
   prepare(): Promise<void>
   /** Everything that should be there, in order: Secrets are applied first. May throw StepFailure. */
   manifests(live: readonly LiveObject[]): Manifest[]
+  /** What of them is left out, since it can't be had here, and why; null: nothing. */
+  leftOut(): Progress | null
+  /** which kinds can't be had: with others the manifests are others */
+  refused(): string
   /** whether an object of ours that is not among them may be removed now */
   mayPrune(object: LiveObject): boolean
 }
@@ -30,7 +36,7 @@ export interface DatabasePassword {
 
 export interface Desired {
   /** null: it is left as it is */
-  infrastructure: EffectiveSpec | null
+  infrastructure: Placement | null
   /** what is to serve, asked for when the objects that there are are known; null: nothing */
   application: () => Application | null
   /** objects of what served before stay: it may be needed again */
@@ -43,7 +49,16 @@ export function createDesiredState(
   password: DatabasePassword,
   { infrastructure, application, keepOthers }: Desired,
 ): DesiredState {
+  let missing: string[] = []
+  const refused = () => cluster.refused(owner.namespace)
   return {
+    refused: () => [...refused().keys()].join(),
+    leftOut() {
+      const [kind] = missing
+      const why = kind && refused().get(kind)
+      if (!why) return null
+      return { reason: 'CLUSTER_REFUSED', message: `Left out: ${missing.join(', ')}. ${why}` }
+    },
     async prepare() {
       if (infrastructure) password.value ??= await findPassword(cluster, owner)
     },
@@ -51,14 +66,21 @@ export function createDesiredState(
       const databasePassword = password.value
       const below =
         infrastructure && databasePassword !== null
-          ? renderInfrastructure(owner, { spec: infrastructure, databasePassword }, render)
+          ? renderInfrastructure(owner, { ...infrastructure, databasePassword }, render)
           : []
       const serving = application()
       const above = serving ? renderApplication(owner, serving, render, currentReplicas(owner, live)) : []
-      return [...below.map((manifest) => fitToExisting(manifest, live)), ...above]
+      const all = [...below.map((manifest) => fitToExisting(manifest, live)), ...above]
+      const without = refused()
+      missing = [...new Set(all.map(({ kind }) => kind))].filter((kind) => without.has(kind))
+      return all.filter(({ kind }) => !without.has(kind))
     },
     mayPrune(object) {
-      if (keepOthers || !['server', 'queue'].includes(componentOf(object) ?? '')) return false
+      // the policy of the database, by a setting; all else of it stays until the teardown, or until something else takes its place
+      if (object.kind === 'NetworkPolicy' && componentOf(object) === 'database') return infrastructure !== null
+      if (keepOthers) return false
+      if (!['server', 'queue'].includes(componentOf(object) ?? ''))
+        return infrastructure !== null && isReplaced(object, infrastructure, cluster.pods(owner.deploymentId))
       return (
         object.kind !== 'Secret' || !cluster.pods(owner.deploymentId).some((pod) => uses(pod, object.metadata.name))
       )

@@ -37,6 +37,8 @@ const ATOMIC = new Set([
   'selector',
   'nodeSelector',
   'labelSelector',
+  'podSelector',
+  'namespaceSelector',
   'scaleTargetRef',
   'secretKeyRef',
   'configMapKeyRef',

@@ -42,6 +42,8 @@ export class Reconciler {
   #desired: DesiredState | null = null
   /** the desired state that was reached last */
   #reached: DesiredState | null = null
+  /** which kinds could not be had then */
+  #refused = ''
   #failure: ReconcileFailure | null = null
   #failures = 0
   /** no more writes are ours to make: another holder is newer, or the lease is over */
@@ -70,6 +72,11 @@ export class Reconciler {
   /** Why the database's volume could not be changed. It is no failure: the rest is carried out all the same. */
   get volumeRefusal(): string | null {
     return this.#applier.volumeRefusal
+  }
+
+  /** For people: what can't be made here, for want of rights; null: nothing. */
+  get leftOut(): Progress | null {
+    return this.#desired?.leftOut() ?? null
   }
 
   /** For people: what somebody else changes again and again; null: nothing. */
@@ -124,9 +131,12 @@ export class Reconciler {
     if (this.#queue.signal.aborted) return
     this.#queue.clearTimer()
     const live = cluster.objects(deploymentId)
-    if (this.synced && !this.#applier.hasChanged(live)) return
+    const refused = desired.refused()
+    const synced = this.synced && refused === this.#refused
+    if (synced && !this.#applier.hasChanged(live)) return
     const manifests = desired.manifests(live)
-    await this.#applier.apply(manifests, live, this.synced)
+    await this.#applier.apply(manifests, live, synced)
+    this.#refused = refused
     if (desired === this.#desired) await this.#applier.prune(manifests, live, (object) => desired.mayPrune(object))
   }
 

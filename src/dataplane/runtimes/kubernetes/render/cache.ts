@@ -1,11 +1,13 @@
 /**
  * The agent's Redis: a channel between servers and queue, in memory only. The image has to have redis-server
- * and redis-cli; it runs as the user with the id 999, as official images do.
+ * and redis-cli, and runs as any user: what it writes is below /data, which all may write to.
  */
 import type { EffectiveSpec } from '../../../../domain/protocol/protocol.ts'
 import { DATABASE_KEYS, namesOf, selectorOf } from '../objects/names.ts'
 import type { Manifest, Owner, RenderOptions } from '../objects/types.ts'
+import { amountsOf } from './default-resources.ts'
 import { type Labelled, objectMetadata, podMetadata } from './metadata.ts'
+import { patched } from './patch.ts'
 import { infrastructurePod } from './pod.ts'
 import { resources } from './quantity.ts'
 import { CACHE_PORT } from './secrets.ts'
@@ -13,7 +15,6 @@ import { lockedDown, onlyUser } from './security.ts'
 import { service } from './service.ts'
 import { hashed } from './template.ts'
 
-const USER_ID = 999
 /** Bytes for data of each MB of the limit; the rest is for buffers and fragmentation, or the kernel ends Redis. */
 const DATA_BYTES_PER_MB = 750_000
 
@@ -35,36 +36,34 @@ export function cache(owner: Owner, spec: EffectiveSpec, options: RenderOptions)
         // whatever somebody else has left in `rollingUpdate`, so that it could never be put right again.
         strategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 1, maxSurge: 0 } },
         selector: { matchLabels: selectorOf(owner.deploymentId, 'cache') },
-        template: hashed({ metadata: podMetadata(labelled), spec: pod(database, spec, options) }),
+        template: hashed(
+          patched({ metadata: podMetadata(labelled), spec: pod(database, spec, options) }, options.patches.cache),
+        ),
       },
     },
     service(name, labelled, { name: 'redis', port: CACHE_PORT, target: CACHE_PORT }),
   ]
 }
 
-function pod(secret: string, spec: EffectiveSpec, { redisImage }: RenderOptions) {
+function pod(secret: string, spec: EffectiveSpec, { redisImage, podUser, defaults }: RenderOptions) {
+  const amounts = amountsOf('cache', spec, defaults)
   const password = { secretKeyRef: { name: secret, key: DATABASE_KEYS.cachePassword } }
   return {
     ...infrastructurePod(spec),
     terminationGracePeriodSeconds: 10,
-    securityContext: onlyUser(USER_ID),
+    securityContext: onlyUser(podUser),
     containers: [
       {
         name: 'redis',
         image: redisImage,
-        args: redisArgs(spec.cache_memory_limit_mb ?? null),
+        args: redisArgs(amounts.memoryLimit ?? null),
         env: [
           { name: 'REDIS_PASSWORD', valueFrom: password },
           // read by redis-cli
           { name: 'REDISCLI_AUTH', valueFrom: structuredClone(password) },
         ],
         ports: [{ name: 'redis', containerPort: CACHE_PORT, protocol: 'TCP' }],
-        ...resources({
-          cpu: spec.cache_cpu,
-          cpuLimit: spec.cache_cpu_limit,
-          memory: spec.cache_memory_mb,
-          memoryLimit: spec.cache_memory_limit_mb,
-        }),
+        ...resources(amounts),
         readinessProbe: { exec: { command: ['redis-cli', 'ping'] }, periodSeconds: 3, timeoutSeconds: 5 },
         securityContext: lockedDown(),
         volumeMounts: [{ name: 'data', mountPath: '/data' }],

@@ -1,18 +1,21 @@
 /**
  * The agent's Postgres: one replica on a volume of its own. The image has to be an official one, or behave as
- * such: POSTGRES_* and PGDATA in its environment, and a user with the id 999 (the Debian variants have it).
+ * such: POSTGRES_* and PGDATA in its environment, and no matter which user it runs as. The official ones tell `initdb`,
+ * which wants the user in /etc/passwd, by a file of their own in /tmp (nss_wrapper); PGDATA is a folder in the volume, since
+ * the volume's own belongs to root, and Postgres wants one that is its user's alone.
  */
 import type { EffectiveSpec } from '../../../../domain/protocol/protocol.ts'
 import { DATABASE_KEYS, namesOf, selectorOf } from '../objects/names.ts'
 import type { Manifest, Owner, RenderOptions } from '../objects/types.ts'
+import { amountsOf } from './default-resources.ts'
 import { type Labelled, objectMetadata, podMetadata } from './metadata.ts'
+import { patched } from './patch.ts'
 import { infrastructurePod } from './pod.ts'
 import { gibibytes, resources } from './quantity.ts'
 import { DATABASE_PORT, DATABASE_USER } from './secrets.ts'
 import { lockedDown, onlyUser } from './security.ts'
 import { service } from './service.ts'
 
-const USER_ID = 999
 /** Not where the image has its own volume: some versions refuse to start with something mounted there. */
 const MOUNT = '/data'
 
@@ -35,7 +38,10 @@ export function database(owner: Owner, spec: EffectiveSpec, options: RenderOptio
         updateStrategy: { type: 'RollingUpdate', rollingUpdate: { partition: 0 } },
         revisionHistoryLimit: 2,
         selector: { matchLabels: selectorOf(owner.deploymentId, 'database') },
-        template: { metadata: podMetadata(labelled), spec: pod(name, spec, options) },
+        template: patched(
+          { metadata: podMetadata(labelled), spec: pod(name, spec, options) },
+          options.patches.database,
+        ),
       },
     },
     service(name, labelled, { name: 'postgres', port: DATABASE_PORT, target: DATABASE_PORT }),
@@ -62,12 +68,12 @@ function connections(most: number): string[] {
   return ['-c', `max_connections=${most}`, ...reserved]
 }
 
-function pod(name: string, spec: EffectiveSpec, { postgresImage }: RenderOptions) {
+function pod(name: string, spec: EffectiveSpec, { postgresImage, podUser, defaults }: RenderOptions) {
   return {
     ...infrastructurePod(spec),
     // a checkpoint of a busy database takes its time
     terminationGracePeriodSeconds: 120,
-    securityContext: onlyUser(USER_ID),
+    securityContext: onlyUser(podUser),
     containers: [
       {
         name: 'postgres',
@@ -80,12 +86,7 @@ function pod(name: string, spec: EffectiveSpec, { postgresImage }: RenderOptions
           { name: 'POSTGRES_PASSWORD', valueFrom: { secretKeyRef: { name, key: DATABASE_KEYS.password } } },
         ],
         ports: [{ name: 'postgres', containerPort: DATABASE_PORT, protocol: 'TCP' }],
-        ...resources({
-          cpu: spec.db_cpu,
-          cpuLimit: spec.db_cpu_limit,
-          memory: spec.db_memory_mb,
-          memoryLimit: spec.db_memory_limit_mb,
-        }),
+        ...resources(amountsOf('database', spec, defaults)),
         // over TCP: while the image initialises a new volume, its server listens on the socket only. No liveness probe:
         // a Postgres that recovers after a crash must not be killed, and one that is dead has exited.
         readinessProbe: {

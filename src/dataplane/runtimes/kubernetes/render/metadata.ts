@@ -9,11 +9,15 @@ import {
   APP_NAME,
   LABEL_COMPONENT,
   LABEL_DEPLOYMENT,
+  LABEL_INSTANCE,
   LABEL_MANAGED_BY,
   LABEL_NAME,
+  LABEL_PART_OF,
   LABEL_REVISION,
+  LABEL_VERSION,
   LABEL_WORKSPACE,
   MANAGED_BY,
+  namesOf,
   OUR_PREFIX,
 } from '../objects/names.ts'
 import type { Component, Manifest, Owner } from '../objects/types.ts'
@@ -24,6 +28,8 @@ export interface Labelled {
   component: Component
   /** of what belongs to one revision */
   revisionId?: string
+  /** what that runs */
+  imageUri?: string | null
 }
 
 function users(entries: Record<string, string> | null | undefined): Record<string, string> {
@@ -32,6 +38,9 @@ function users(entries: Record<string, string> | null | undefined): Record<strin
 
 function labels({ owner, spec, component, revisionId }: Labelled): Record<string, string> {
   return {
+    // whoever sorts by others says so in the spec: nothing of ours is found by these
+    [LABEL_INSTANCE]: namesOf(owner.deploymentId).base,
+    [LABEL_PART_OF]: MANAGED_BY,
     ...users(spec.labels),
     [LABEL_MANAGED_BY]: MANAGED_BY,
     [LABEL_NAME]: APP_NAME,
@@ -42,12 +51,18 @@ function labels({ owner, spec, component, revisionId }: Labelled): Record<string
   }
 }
 
+/** The tag of the image, where it can be a label. Not of pods: they are told apart by their revision. */
+function version({ imageUri }: Labelled): Record<string, string> {
+  const tag = imageUri && /:([a-z\d](?:[\w.-]{0,61}[a-z\d])?)$/i.exec(imageUri)?.[1]
+  return tag && !imageUri.includes('@') ? { [LABEL_VERSION]: tag } : {}
+}
+
 /** Of an object. Whoever applies it adds the token. */
 export function objectMetadata(name: string, labelled: Labelled): Manifest['metadata'] {
   return {
     name,
     namespace: labelled.owner.namespace,
-    labels: labels(labelled),
+    labels: { ...version(labelled), ...labels(labelled) },
     annotations: { ...users(labelled.spec.annotations), [ANNOTATION_NAME]: labelled.owner.name },
   }
 }

@@ -1,5 +1,7 @@
 /** Parts of pod specs: what all pods have, and the pods that run the user's image. */
 import type { EffectiveSpec } from '../../../../domain/protocol/protocol.ts'
+import type { Amounts, PodSecurity, RenderOptions } from '../objects/types.ts'
+import { sidecarResources } from './default-resources.ts'
 import { variable, volume } from './explicit.ts'
 import { plain } from './plain.ts'
 import { anyUser, containerSecurity } from './security.ts'
@@ -16,7 +18,12 @@ const common = (spec: EffectiveSpec) => ({
 export const infrastructurePod = (spec: EffectiveSpec) => ({ ...common(spec), automountServiceAccountToken: false })
 
 /** Of a pod with `agent` as its main container, and all that the spec puts beside it. */
-export function agentPod(spec: EffectiveSpec, agent: Record<string, unknown>): Record<string, unknown> {
+export function agentPod(
+  spec: EffectiveSpec,
+  agent: Record<string, unknown>,
+  { podSecurity, defaults }: RenderOptions,
+): Record<string, unknown> {
+  const container = (given: Container) => containerOf(given, podSecurity, defaults.sidecar)
   const sidecars = spec.sidecars ?? []
   const initContainers = [...(spec.init_containers ?? []), ...sidecars.filter(isNative)].map(container)
   const account = spec.service_account_name
@@ -26,12 +33,12 @@ export function agentPod(spec: EffectiveSpec, agent: Record<string, unknown>): R
     serviceAccountName: account || 'default',
     // who names an account wants its rights, as far as the account hands them out; the default one is nobody's choice
     ...(account ? {} : { automountServiceAccountToken: false }),
-    securityContext: anyUser(),
+    securityContext: anyUser(podSecurity),
     ...(initContainers.length > 0 ? { initContainers } : {}),
     containers: [
       {
         ...agent,
-        securityContext: containerSecurity(),
+        securityContext: containerSecurity(podSecurity),
         ...(spec.volume_mounts?.length ? { volumeMounts: plain(spec.volume_mounts) } : {}),
       },
       ...sidecars.filter((sidecar) => !isNative(sidecar)).map(container),
@@ -46,11 +53,12 @@ export function agentPod(spec: EffectiveSpec, agent: Record<string, unknown>): R
  */
 const isNative = (sidecar: Container) => sidecar.restartPolicy === 'Always'
 
-function container(given: Container): Record<string, unknown> {
+function containerOf(given: Container, level: PodSecurity, defaults: Amounts): Record<string, unknown> {
   const copy = plain(given) as Record<string, unknown>
   return {
     ...copy,
+    ...sidecarResources(plain(given.resources), defaults),
     ...(given.env ? { env: given.env.map(variable) } : {}),
-    securityContext: containerSecurity(copy.securityContext as Record<string, unknown> | undefined),
+    securityContext: containerSecurity(level, copy.securityContext as Record<string, unknown> | undefined),
   }
 }

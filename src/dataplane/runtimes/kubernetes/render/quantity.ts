@@ -5,6 +5,8 @@
  * Memory is MB (docs/deployments.md#resource-spec), a million bytes, hence `M`. `Mi` would give 5 % more than was asked for and go
  * past quotas that are counted in MB.
  */
+import type { Amounts } from '../objects/types.ts'
+
 const DECIMAL = ['m', '', 'k', 'M', 'G', 'T', 'P', 'E']
 const BINARY = ['Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei']
 
@@ -25,14 +27,6 @@ const cores = (value: number) => shortest(Math.round(value * 1000), 'm', DECIMAL
 const megabytes = (value: number) => shortest(value, 'M', DECIMAL, 1000)
 /** `value`: whole GiB */
 export const gibibytes = (value: number) => shortest(value, 'Gi', BINARY, 1024)
-
-/** Effective values of one component; null or absent: not said. */
-export interface Amounts {
-  cpu: number | null | undefined
-  cpuLimit: number | null | undefined
-  memory: number | null | undefined
-  memoryLimit: number | null | undefined
-}
 
 /** A container's `resources` as a member to spread; nothing when nothing was said. */
 export function resources({ cpu, cpuLimit, memory, memoryLimit }: Amounts): {

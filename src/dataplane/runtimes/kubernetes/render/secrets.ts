@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import { DATABASE_KEYS, namesOf } from '../objects/names.ts'
-import type { Application, Infrastructure, Manifest, Owner } from '../objects/types.ts'
+import type { Application, Infrastructure, Manifest, Owner, PullCredentials } from '../objects/types.ts'
 import { objectMetadata } from './metadata.ts'
 
 /** Role and database of the agent's Postgres. */
@@ -53,6 +53,19 @@ export function revisionSecret(owner: Owner, { revision, spec }: Application): M
     }),
     type: 'Opaque',
     data: base64(Object.fromEntries(revision.secrets.map(({ name, value }) => [secretKey(name), value]))),
+  }
+}
+
+/** What the pods of a deployment pull its built images with. */
+export function pullSecret(owner: Owner, { spec }: Application, credentials: PullCredentials): Manifest {
+  const { registry, username, password } = credentials
+  const auth = Buffer.from(`${username}:${password}`).toString('base64')
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: objectMetadata(namesOf(owner.deploymentId).pull, { owner, spec, component: 'server' }),
+    type: 'kubernetes.io/dockerconfigjson',
+    data: base64({ '.dockerconfigjson': JSON.stringify({ auths: { [registry]: { username, password, auth } } }) }),
   }
 }
 

@@ -4,12 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import { ANNOTATION_TEMPLATE } from '../objects/names.ts'
-import type { podMetadata } from './metadata.ts'
-
-interface Template {
-  metadata: ReturnType<typeof podMetadata>
-  spec: unknown
-}
+import type { Template } from './patch.ts'
 
 /** The same template, annotated. Its hash changes only when it does: the order of members counts for nothing. */
 export function hashed(template: Template): Template {

@@ -3,10 +3,14 @@
  * is set although it is the default: so it is ours, and is repaired when somebody changes it (`kubectl rollout pause`).
  */
 import { StepFailure } from '../../../output/failure.ts'
+import { imageOf } from '../../artifact.ts'
 import { AGENT_CONTAINER, AGENT_PORT, selectorOf } from '../objects/names.ts'
-import type { Application, Manifest, Owner } from '../objects/types.ts'
+import type { Application, Manifest, Owner, RenderOptions } from '../objects/types.ts'
+import { spread } from './availability.ts'
+import { amountsOf } from './default-resources.ts'
 import { environment } from './environment.ts'
 import { type Labelled, objectMetadata, podMetadata } from './metadata.ts'
+import { patched } from './patch.ts'
 import { agentPod } from './pod.ts'
 import { resources } from './quantity.ts'
 import { hashed } from './template.ts'
@@ -14,7 +18,7 @@ import { hashed } from './template.ts'
 /** In what the two differ. */
 interface Kind {
   role: 'server' | 'queue'
-  container: (app: Application) => Record<string, unknown>
+  container: (app: Application, options: RenderOptions) => Record<string, unknown>
   minReadySeconds: number
   /** for requests in flight, for runs */
   terminationGracePeriodSeconds: number
@@ -26,16 +30,12 @@ export const SERVER: Kind = {
   role: 'server',
   minReadySeconds: 0,
   terminationGracePeriodSeconds: 30,
-  container: ({ spec }) => ({
+  container: ({ spec }, { defaults }) => ({
     ports: [{ name: 'http', containerPort: AGENT_PORT, protocol: 'TCP' }],
-    ...resources({
-      cpu: spec.cpu,
-      cpuLimit: spec.cpu_limit,
-      memory: spec.memory_mb,
-      memoryLimit: spec.memory_limit_mb,
-    }),
-    // half an hour to start, looked at often: the rollout waits for it. A deploy's own deadline is the shorter one.
-    startupProbe: ok({ periodSeconds: 2, timeoutSeconds: 5, failureThreshold: 900 }),
+    ...resources(amountsOf('server', spec, defaults)),
+    // an hour to start, looked at often: the rollout waits for it. A deploy's own deadline is the shorter one, and what it
+    // has let through may take as long when its node is lost.
+    startupProbe: ok({ periodSeconds: 2, timeoutSeconds: 5, failureThreshold: 1800 }),
     readinessProbe: ok({ periodSeconds: 5, timeoutSeconds: 5, failureThreshold: 3 }),
     // slower to act: a busy agent loses its requests first, and is ended only when it stays silent
     livenessProbe: ok({ periodSeconds: 15, timeoutSeconds: 10, failureThreshold: 4 }),
@@ -47,26 +47,28 @@ export const QUEUE: Kind = {
   // it answers no probe, so it counts as ready only when it has not crashed for a while
   minReadySeconds: 5,
   terminationGracePeriodSeconds: 60,
-  container: ({ spec }) =>
-    resources({
-      cpu: spec.queue_cpu,
-      cpuLimit: spec.queue_cpu_limit,
-      memory: spec.queue_memory_mb,
-      memoryLimit: spec.queue_memory_limit_mb,
-    }),
+  container: ({ spec }, { defaults }) => resources(amountsOf('queue', spec, defaults)),
 }
 
 /** Throws StepFailure when the revision has no image: it was built for another runtime. */
-export function workload(name: string, owner: Owner, app: Application, kind: Kind, replicas: number): Manifest {
+export function workload(
+  name: string,
+  owner: Owner,
+  app: Application,
+  kind: Kind,
+  replicas: number,
+  options: RenderOptions,
+): Manifest {
   const { revision, spec } = app
-  if (!revision.imageUri)
+  const image = imageOf(revision)
+  if (!image)
     throw new StepFailure('CONFIG_INVALID', 'The revision has no container image, and Kubernetes runs only images.')
-  const labelled: Labelled = { owner, spec, component: kind.role, revisionId: revision.id }
+  const labelled: Labelled = { owner, spec, component: kind.role, revisionId: revision.id, imageUri: revision.imageUri }
   const agent = {
     name: AGENT_CONTAINER,
-    image: revision.imageUri,
+    image,
     env: environment(owner, app, kind.role),
-    ...kind.container(app),
+    ...kind.container(app, options),
   }
   return {
     apiVersion: 'apps/v1',
@@ -79,16 +81,27 @@ export function workload(name: string, owner: Owner, app: Application, kind: Kin
       // longer than a deploy may take: when it is too late is for the control plane to say
       progressDeadlineSeconds: 3600,
       revisionHistoryLimit: 2,
-      // the old ones serve until as many new ones are ready
-      strategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 0, maxSurge: '25%' } },
+      // the old ones serve until as many new ones are ready, where there is room for both
+      strategy: {
+        type: 'RollingUpdate',
+        rollingUpdate: app.room?.inPlace.includes(kind.role)
+          ? { maxUnavailable: 1, maxSurge: 0 }
+          : { maxUnavailable: 0, maxSurge: '25%' },
+      },
       selector: { matchLabels: selectorOf(owner.deploymentId, kind.role) },
-      template: hashed({
-        metadata: podMetadata(labelled, app.attempt),
-        spec: {
-          terminationGracePeriodSeconds: kind.terminationGracePeriodSeconds,
-          ...agentPod(spec, agent),
-        },
-      }),
+      template: hashed(
+        patched(
+          {
+            metadata: podMetadata(labelled, app.attempt),
+            spec: {
+              terminationGracePeriodSeconds: kind.terminationGracePeriodSeconds,
+              ...spread(labelled),
+              ...agentPod(spec, agent, options),
+            },
+          },
+          options.patches[kind.role],
+        ),
+      ),
     },
   }
 }

@@ -2,7 +2,7 @@
  * What a container printed last, for the message of a failure.
  */
 import { limited } from '../../../../platform/async/time-limit.ts'
-import { Tail } from '../../../output/lines.ts'
+import { showing, Tail } from '../../../output/lines.ts'
 import type { Mask } from '../../../output/mask.ts'
 import type { Cluster } from '../cluster/cluster.ts'
 import type { Problem } from './pod-problems.ts'
@@ -24,13 +24,13 @@ export async function withLastOutput(
   if (!output) return headline
   const { namespace, pod, container, previous, running } = output
   const tail = new Tail(LINES)
-  const hide = mask.lines()
+  const show = showing(mask)
   const follow = (inTime: AbortSignal) =>
     cluster.followLog(
       { namespace, name: pod },
       container,
       { tailLines: LINES, ...(previous ? { previous } : {}) },
-      (line) => tail.add(hide(line)),
+      (line) => tail.add(show(line).text),
       inTime,
     )
   // no output is better than no reason: whoever may not read logs, or whose pod is gone, has the headline

@@ -4,7 +4,7 @@
  */
 import type { V1ContainerStatus, V1Pod } from '@kubernetes/client-node'
 import type { Progress, Reason } from '../../../../domain/protocol/protocol.ts'
-import { isAboutVolume, isOnlyBackOff } from '../api-server/messages.ts'
+import { isAboutVolume, isOnlyBackOff, withAdvice } from '../api-server/messages.ts'
 
 export interface Problem {
   /** the same for as long as it is the same problem */
@@ -101,7 +101,7 @@ function containerProblem(container: V1ContainerStatus, what: string, longMs: nu
         key: 'create',
         reason: 'CONTAINER_START_FAILED',
         graceMs: SHORT_GRACE_MS,
-        message: `${what} can't be started (${reason})${because}`,
+        message: withAdvice(`${what} can't be started (${reason})${because}`),
       }
   }
   // an init container that has done its work is ready; one that runs for long is not, and is no problem

@@ -6,13 +6,13 @@ import type { V1Pod } from '@kubernetes/client-node'
 import type { Progress } from '../../../../domain/protocol/protocol.ts'
 import type { Cluster } from '../cluster/cluster.ts'
 import { componentOf } from '../objects/labels.ts'
-import type { LiveObject } from '../objects/types.ts'
+import type { Component, LiveObject } from '../objects/types.ts'
 import type { AppliedObject } from '../reconcile/drift.ts'
 import type { Reconciler } from '../reconcile/reconciler.ts'
 import { servicesWithoutEndpoints } from './endpoints.ts'
 import { isActive, type Problem } from './pod-problems.ts'
 import { type Stuck, stuckOf } from './warning-events.ts'
-import { workloadStatus } from './workload-status.ts'
+import { refusalKey, type WorkloadPods, workloadStatus } from './workload-status.ts'
 
 /** The deployment that is looked at, and where. */
 export interface RolloutContext {
@@ -28,10 +28,24 @@ export interface RolloutStatus {
   done: boolean
   /** what it waits for, the most telling first; only of use when it is not done */
   wait: Progress
+  /** how far its workloads are, for a log; empty: that goes without saying */
+  stage: string
   problems: Problem[]
   stuck: Stuck[]
+  /** of each component that has pods */
+  workloads: WorkloadRollout[]
   /** output of a container that runs and does not get ready */
   output?: Problem['output']
+}
+
+/** How far one component is. */
+export interface WorkloadRollout {
+  component: Component
+  done: boolean
+  /** null: not known yet */
+  pods: WorkloadPods | null
+  /** key of the problem that is a refusal of its pods */
+  refusalKey: string
 }
 
 type Workload = { key: AppliedObject['key']; generation: number; workload: NonNullable<AppliedObject['workload']> }
@@ -41,16 +55,30 @@ const APPLYING: Progress = { reason: 'ROLLING_OUT', message: 'Its manifests are 
 export function rolloutStatus(context: RolloutContext): RolloutStatus {
   const { cluster, reconciler } = context
   const { ownershipLost, failure, synced, contention } = reconciler
-  const status: RolloutStatus = { done: false, wait: failure ?? APPLYING, problems: [], stuck: [] }
+  const status: RolloutStatus = {
+    done: false,
+    wait: failure ?? APPLYING,
+    stage: failure?.message ?? '',
+    problems: [],
+    stuck: [],
+    workloads: [],
+  }
   if (ownershipLost) status.problems.push({ key: 'ownership', ...ownershipLostProgress(ownershipLost), graceMs: 0 })
   else if (failure?.refused) status.problems.push({ key: 'refused', ...failure, graceMs: 0 })
   const away = cluster.problem()
-  if (away !== null) status.wait = { reason: 'CLUSTER_UNREACHABLE', message: away }
+  if (away !== null) {
+    status.wait = { reason: 'CLUSTER_UNREACHABLE', message: away }
+    status.stage = away
+  }
   if (ownershipLost || !synced) return status
   const found = workloadsStatus(context, reconciler.applied.filter(isWorkload))
-  if (away !== null) return { ...found, wait: status.wait }
+  if (away !== null) return { ...found, wait: status.wait, stage: away }
   if (!contention) return found
-  return { ...found, wait: { ...contention, message: `${contention.message} ${found.wait.message}` } }
+  return {
+    ...found,
+    stage: contention.message,
+    wait: { ...contention, message: `${contention.message} ${found.wait.message}` },
+  }
 }
 
 /** Who writes no more says so: another holder is newer, or somebody has written its token on an object by hand. */
@@ -67,13 +95,21 @@ export function workloadsStatus(
   const objects = cluster.objects(deploymentId)
   const pods = cluster.pods(deploymentId)
   const waits: Progress[] = []
-  const status: RolloutStatus = { done: false, wait: APPLYING, problems: [], stuck: [] }
+  const stages: string[] = []
+  const status: RolloutStatus = { done: false, wait: APPLYING, stage: '', problems: [], stuck: [], workloads: [] }
   for (const { key, generation, workload: of } of applied) {
     const workload = objects.find(({ kind, metadata }) => `${kind}/${metadata.name}` === key)
     const ownPods = pods.filter((pod) => componentOf(pod) === of.component)
     const its = workloadStatus({ ...of, workload, generation, pods: ownPods, unschedulableMs: failAfterMs })
+    status.workloads.push({
+      component: of.component,
+      done: its.done,
+      pods: its.pods,
+      refusalKey: refusalKey(workload),
+    })
     if (its.done) continue
     waits.push(its.wait)
+    if (its.stage !== null) stages.push(its.stage)
     status.problems.push(...its.problems)
     status.output ??= outputOf(its.unready)
     if (!workload || its.problems.length > 0) continue
@@ -87,7 +123,7 @@ export function workloadsStatus(
       cluster.endpoints(namespace, deploymentId),
     ))
       waits.push({ reason, message })
-  return { ...status, done: waits.length === 0, wait: joined(waits) }
+  return { ...status, done: waits.length === 0, wait: joined(waits), stage: stages.join() }
 }
 
 /** Objects that are desired and being deleted: they can only be made anew when they are gone. */

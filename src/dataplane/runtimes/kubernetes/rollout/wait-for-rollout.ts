@@ -10,6 +10,7 @@ import { GracePeriods } from './grace-periods.ts'
 import { withLastOutput } from './last-output.ts'
 import type { Problem } from './pod-problems.ts'
 import { type RolloutContext, rolloutStatus } from './rollout-status.ts'
+import { type RoomControl, RoomMaker } from './room-maker.ts'
 import { warningsAbout } from './warning-events.ts'
 
 export interface Rollout extends RolloutContext {
@@ -21,12 +22,16 @@ export interface Rollout extends RolloutContext {
   mask: Mask
   /** called with what it waits for or what is in its way, whenever that has changed */
   onProgress: OnProgress
-  /** called with the same when it has lasted for a second: most of it passes in a moment */
+  /** makes room where a quota leaves none; absent: it fails then */
+  room?: RoomControl
+  /** called with the same when it lasts: most of it passes in a moment */
   onWaiting: (message: string) => void
 }
 
-/** ms until it is logged what it waits for, and again until it is logged that this has changed */
-const LOG_AFTER_MS = 1000
+/** ms until it is logged what it waits for, and again until it is logged that it has got further */
+const LOG_AFTER_MS = 3000
+/** how much later, each time, warnings are asked for again */
+const ASK_AGAIN = 2
 
 /** nothing is notified when the API server goes away, or is back with nothing new */
 const POLL_MS = 1000
@@ -36,32 +41,37 @@ export async function waitForRollout(rollout: Rollout, signal: AbortSignal): Pro
   const { cluster, deploymentId, changes, deadlineAt, failAfterMs, mask, onWaiting } = rollout
   const progress = unlessRepeated(rollout.onProgress)
   const gracePeriods = new GracePeriods()
+  const roomMaker = rollout.room && new RoomMaker(rollout.room)
   const begun = performance.now()
   let warnings: Problem[] = []
   let warningsAt: number | null = null
+  let askAgainMs = failAfterMs
   let logged = ''
   let loggedAt = begun
   for (;;) {
     signal.throwIfAborted()
     const mark = changes.mark(deploymentId)
-    const { done, wait, problems: inStatus, stuck, output } = rolloutStatus(rollout)
-    if (done) return
+    const { done, wait, stage, problems: found, stuck, output, workloads } = rolloutStatus(rollout)
     const now = performance.now()
+    const making = roomMaker?.look(workloads, now) ?? null
+    if (done && !making) return
+    const inStatus = found.filter(({ key }) => !making?.solves.includes(key))
     const problems = [...inStatus, ...warnings.filter(({ key }) => stuck.some(({ uid }) => key === `${uid}/warning`))]
-    const [worst = wait] = problems
+    const [worst = making?.progress ?? wait] = problems
     progress(worst)
     const waiting = wait.message
-    const logIn = waiting === logged ? null : loggedAt + LOG_AFTER_MS - now
+    const logIn = stage === '' || stage === logged ? null : loggedAt + LOG_AFTER_MS - now
     if (logIn !== null && logIn <= 0) {
       onWaiting(waiting)
-      logged = waiting
+      logged = stage
       loggedAt = now
     }
     const silent = inStatus.length === 0 ? stuck : []
     const askAt =
-      warningsAt === null ? begun + Math.min(...silent.map(({ quietMs }) => quietMs)) : warningsAt + failAfterMs
+      warningsAt === null ? begun + Math.min(...silent.map(({ quietMs }) => quietMs)) : warningsAt + askAgainMs
     if (silent.length > 0 && now >= askAt) {
       warnings = await warningsAbout(cluster, silent)
+      if (warningsAt !== null) askAgainMs *= ASK_AGAIN
       warningsAt = performance.now()
       continue
     }
@@ -78,7 +88,14 @@ export async function waitForRollout(rollout: Rollout, signal: AbortSignal): Pro
       )
     }
     const askIn = silent.length > 0 ? askAt - now : left
-    const next = Math.min(left, againInMs ?? left, askIn, logIn !== null && logIn > 0 ? logIn : left, POLL_MS)
+    const next = Math.min(
+      left,
+      againInMs ?? left,
+      making?.againInMs ?? left,
+      askIn,
+      logIn !== null && logIn > 0 ? logIn : left,
+      POLL_MS,
+    )
     await changes.wait(deploymentId, mark, Math.max(1, next), signal)
   }
 }

@@ -4,6 +4,7 @@
  */
 import type { V1Pod } from '@kubernetes/client-node'
 import type { Reason } from '../../../../domain/protocol/protocol.ts'
+import { withAdvice } from '../api-server/messages.ts'
 import type { Cluster } from '../cluster/cluster.ts'
 import type { Component, LiveObject } from '../objects/types.ts'
 import type { Problem } from './pod-problems.ts'
@@ -19,9 +20,12 @@ export interface Stuck {
   graceMs: number
 }
 
-/** a controller makes a pod in a moment; a node may have to pull a large image first */
+/** a controller makes a pod in a moment */
 const QUIET_MS = 5000
+/** volumes are there by then: nothing is wrong with a pod that has them and pulls its image, however long that takes */
 const QUIET_POD_MS = 20_000
+/** an agent may take so long to start without anything being wrong; a kubelet of before 1.29 doesn't say what it waits for */
+const QUIET_START_MS = 60_000
 /** it may be no more than what is left of an earlier try */
 const WARNING_GRACE_MS = 2000
 
@@ -38,14 +42,22 @@ export function stuckOf(
     const what = `The cluster refuses the pod of ${component}`
     return [{ uid, namespace, what, reason: 'CLUSTER_REFUSED', quietMs: QUIET_MS, graceMs: WARNING_GRACE_MS }]
   }
-  return unready.map((pod): Stuck => {
-    const { uid = '', name } = pod.metadata ?? {}
-    const common = { uid, namespace, quietMs: QUIET_POD_MS }
-    return isBeingMade(pod)
-      ? { ...common, what: `Pod ${name} can't be started`, reason: 'CONTAINER_START_FAILED', graceMs: failAfterMs }
-      : // its probes fail: how long they may is for the deadline to say
-        { ...common, what: `Pod ${name} is not ready`, reason: 'WAITING_FOR_HEALTH', graceMs: Number.POSITIVE_INFINITY }
-  })
+  return unready
+    .filter((pod) => !isPulling(pod))
+    .map((pod): Stuck => {
+      const { uid = '', name } = pod.metadata ?? {}
+      const made = isBeingMade(pod)
+      const common = { uid, namespace, quietMs: made && sandboxOf(pod) === 'False' ? QUIET_POD_MS : QUIET_START_MS }
+      return made
+        ? { ...common, what: `Pod ${name} can't be started`, reason: 'CONTAINER_START_FAILED', graceMs: failAfterMs }
+        : // its probes fail: how long they may is for the deadline to say
+          {
+            ...common,
+            what: `Pod ${name} is not ready`,
+            reason: 'WAITING_FOR_HEALTH',
+            graceMs: Number.POSITIVE_INFINITY,
+          }
+    })
 }
 
 /** It has a node, and none of its containers has ever run. */
@@ -57,11 +69,21 @@ function isBeingMade({ status, spec }: V1Pod): boolean {
   )
 }
 
+/** Whether its volumes and its address are there, as kubelets say it from 1.29 on. */
+function sandboxOf({ status }: V1Pod): string | undefined {
+  return status?.conditions?.find(({ type }) => type === 'PodReadyToStartContainers')?.status
+}
+
+/** All it waits for is its image, and that a pull fails shows in its status. */
+const isPulling = (pod: V1Pod): boolean => isBeingMade(pod) && sandboxOf(pod) === 'True'
+
 /** The newest warning about each, as a problem. Never throws: who may not read events does without. */
 export async function warningsAbout(cluster: Cluster, stuck: readonly Stuck[]): Promise<Problem[]> {
   const asked = stuck.slice(0, 3).map(async ({ uid, namespace, what, reason, graceMs }): Promise<Problem[]> => {
     const [newest] = await cluster.warnings(namespace, uid).catch(() => [])
-    return newest === undefined ? [] : [{ key: `${uid}/warning`, reason, message: `${what}: ${newest}`, graceMs }]
+    return newest === undefined
+      ? []
+      : [{ key: `${uid}/warning`, reason, message: withAdvice(`${what}: ${newest}`), graceMs }]
   })
   return (await Promise.all(asked)).flat()
 }

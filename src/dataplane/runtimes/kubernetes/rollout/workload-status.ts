@@ -4,11 +4,12 @@
  */
 import type { V1Deployment, V1Pod, V1StatefulSet } from '@kubernetes/client-node'
 import type { Progress, Reason } from '../../../../domain/protocol/protocol.ts'
-import { reasonOfRefusal } from '../api-server/messages.ts'
+import { lacksRoom, reasonOfRefusal, withAdvice } from '../api-server/messages.ts'
 import { type RevisionAttempt, revisionAttemptOf, sameAttempt } from '../objects/labels.ts'
 import { ANNOTATION_TEMPLATE } from '../objects/names.ts'
 import type { LiveObject } from '../objects/types.ts'
 import { failedPods, isActive, isReady, type Problem, podActivity, podProblems } from './pod-problems.ts'
+import { hasRoomInPlaceOf } from './quota-room.ts'
 
 /** What is known of a workload and its pods. */
 export interface WorkloadSnapshot {
@@ -32,15 +33,34 @@ export interface WorkloadStatus {
   done: boolean
   /** what it is waiting for */
   wait: Progress
+  /** how far it is, for a log: without what changes by itself every moment. Null: nothing that needs to be said */
+  stage: string | null
   problems: Problem[]
   /** new pods that are not ready */
   unready: V1Pod[]
+  /** for whoever makes room for it; null: not known yet */
+  pods: WorkloadPods | null
+}
+
+/** How many pods of a workload there are, and whether a quota has room for those that it wants. */
+export interface WorkloadPods {
+  desired: number
+  /** neither ended nor on their way out */
+  active: number
+  /** those of them that are of before */
+  old: number
+  /** some are on their way out, and still count */
+  leaving: boolean
+  /** the cluster's words when a quota has no room for one more pod */
+  noRoom: string | null
+  /** a new one would have room in the place of an old one */
+  isRoomInPlace: boolean
 }
 
 /** ms: a quota that is about to be raised, an account that is made at the same time */
 const REPLICA_GRACE_MS = 5000
 
-const SETTLING: Progress = { reason: 'WAITING_FOR_HEALTH', message: ', and have to stay so for a moment' }
+const SETTLING = ', and have to stay so for a moment'
 /** What an agent needs before it can be ready. */
 const INFRASTRUCTURE = ['database', 'cache']
 
@@ -49,14 +69,22 @@ export function workloadStatus(snapshot: WorkloadSnapshot): WorkloadStatus {
   const { component, workload, generation } = snapshot
   const problems: Problem[] = []
   const unready: V1Pod[] = []
-  const answer = (done: boolean, message: string, reason: Reason = 'ROLLING_OUT'): WorkloadStatus => ({
+  let counts: WorkloadPods | null = null
+  const answer = (
+    done: boolean,
+    message: string,
+    reason: Reason = 'ROLLING_OUT',
+    stage: string | null = null,
+  ): WorkloadStatus => ({
     done,
+    stage: stage && `${component}: ${stage}`,
     wait: {
       reason: INFRASTRUCTURE.includes(component) ? 'DATABASE_UNAVAILABLE' : reason,
       message: `${component}: ${message}`,
     },
     problems,
     unready,
+    pods: counts,
   })
   if (!workload) return answer(false, 'it is being made')
   const { spec, status = {} as NonNullable<Workload['status']> } = workload as unknown as Workload
@@ -68,28 +96,40 @@ export function workloadStatus(snapshot: WorkloadSnapshot): WorkloadStatus {
   unready.push(...fresh.filter((pod) => !isReady(pod)))
   for (const pod of fresh) problems.push(...podProblems(pod, snapshot.unschedulableMs))
   const desired = spec?.replicas ?? 1
+  const refused = status.conditions?.find(({ type, status: is }) => type === 'ReplicaFailure' && is === 'True')
+  const noRoom = refused && lacksRoom(refused.message) ? refused.message! : null
+  counts = {
+    desired,
+    active: pods.length,
+    old: pods.length - fresh.length,
+    leaving: snapshot.pods.some(({ metadata }) => metadata?.deletionTimestamp),
+    noRoom,
+    isRoomInPlace: noRoom === null || pods.some((pod) => !fresh.includes(pod) && hasRoomInPlaceOf(pod, noRoom)),
+  }
   const updated = status.updatedReplicas ?? 0
   const ready = Math.min(updated, status.readyReplicas ?? 0, fresh.filter(isReady).length)
   // a StatefulSet has no such count before 1.22
   const available = workload.kind === 'Deployment' ? (status.availableReplicas ?? 0) : ready
   if (ready < desired || available < desired) {
     problems.push(...failedPods(component, newPods(snapshot.pods, snapshot), snapshot.unschedulableMs))
-    if (fresh.length === 0) return answer(false, `it has no new pod yet${leaving(snapshot.pods)}`)
+    const count = `${ready} of ${desired} replicas are ready`
+    if (fresh.length === 0)
+      return answer(false, `${count}; it has no new pod yet${leaving(snapshot.pods)}`, 'ROLLING_OUT', count)
     const [busy] = unready
-    const { reason, message } = busy ? podActivity(busy) : SETTLING
-    const why = busy ? `; pod ${busy.metadata?.name} ${message}` : message
-    return answer(false, `${ready} of ${desired} replicas are ready${why}`, reason)
+    if (!busy) return answer(false, `${count}${SETTLING}`, 'WAITING_FOR_HEALTH')
+    const { reason, message } = podActivity(busy)
+    return answer(false, `${count}; pod ${busy.metadata?.name} ${message}`, reason, count)
   }
   const old = pods.filter((pod) => !fresh.includes(pod))
   const orphan = old.find(({ metadata }) => !metadata?.ownerReferences?.some(({ controller }) => controller))
-  if (orphan)
-    return answer(
-      false,
-      `pod ${orphan.metadata?.name} of before serves on, and nothing in the cluster controls it: delete it`,
-      'CHANGED_BY_OTHERS',
-    )
-  if (old.length > 0 || (status.replicas ?? 0) > updated)
-    return answer(false, `old pods have to go yet${old[0] ? `, like ${old[0].metadata?.name}` : ''}`)
+  if (orphan) {
+    const why = `pod ${orphan.metadata?.name} of before serves on, and nothing in the cluster controls it: delete it`
+    return answer(false, why, 'CHANGED_BY_OTHERS', why)
+  }
+  if (old.length > 0 || (status.replicas ?? 0) > updated) {
+    const like = old[0] ? `, like ${old[0].metadata?.name}` : ''
+    return answer(false, `${ready} of ${desired} replicas are ready; old pods have to go yet${like}`)
+  }
   return answer(true, 'ready')
 }
 
@@ -113,15 +153,18 @@ function newPods(pods: readonly V1Pod[], { workload, attempt }: WorkloadSnapshot
 
 const templateHash = (of: Pick<V1Pod, 'metadata'> | undefined) => of?.metadata?.annotations?.[ANNOTATION_TEMPLATE]
 
+/** Of the problem that the cluster refuses its pods. */
+export const refusalKey = (workload: LiveObject | undefined): string => `${workload?.metadata.uid}/replicas`
+
 function conditionProblems({ component, unschedulableMs }: WorkloadSnapshot, workload: LiveObject): Problem[] {
   const { status, metadata } = workload as unknown as V1Deployment
   const found: Problem[] = []
   for (const { type, status: is, reason, message } of status?.conditions ?? []) {
     if (type === 'ReplicaFailure' && is === 'True')
       found.push({
-        key: `${metadata?.uid}/replicas`,
+        key: refusalKey(workload),
         reason: reasonOfRefusal(message),
-        message: `The cluster refuses pods of ${component}: ${message ?? reason}`,
+        message: withAdvice(`The cluster refuses pods of ${component}: ${message ?? reason}`),
         graceMs: REPLICA_GRACE_MS,
       })
     if (type === 'Progressing' && is === 'False' && reason === 'ProgressDeadlineExceeded')

@@ -25,6 +25,8 @@ export interface DeploymentAccounts {
 export interface Accounts {
   /** how ssh is run for git, for a shell */
   ssh: string
+  /** of what is made for all deployments; theirs too, unless each has its own. null: our own */
+  shared: Account | null
   /** A deployment's; its folder has to be there. Throws StepFailure when there are none left. */
   of(deploymentId: string): Promise<DeploymentAccounts>
   /**
@@ -50,6 +52,7 @@ export function createAccounts({ range, shared, ssh }: AccountChoice, dataDir: s
   }
   return {
     ssh,
+    shared,
     async of(deploymentId) {
       if (!range) return { code: shared, network: shared, name }
       const { code, network } = await reserveIds(ownerOf(deploymentId), range)

@@ -79,7 +79,8 @@ export async function reserveIds(owner: Owner, range: UidRange): Promise<Ids> {
         (!entry || (isGone(entry) && gone.includes(uid) && isSame(entry, before.get(uid))))
       )
     }
-    for (const uid of now.keys()) if (isFree(uid)) fs.rmSync(fileOf(uid))
+    // its deployment may give it back right now, which needs no lock
+    for (const uid of now.keys()) if (isFree(uid)) fs.rmSync(fileOf(uid), { force: true })
     const next = freeIds(range, (uid) => isFree(uid) && !isSomebodys(uid))
     // one of them may have been written before somebody was killed
     const of = (role: keyof Ids) => idOf(owner, role, now) ?? next()

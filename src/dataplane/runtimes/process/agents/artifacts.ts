@@ -8,6 +8,8 @@ import type { Account } from '../../../../platform/postgres/embedded/account.ts'
 import type { ArtifactManifest } from '../../../build/build.ts'
 import { StepFailure } from '../../../output/failure.ts'
 import { isNoSpace, noSpace } from '../../../output/no-space.ts'
+import { parseArtifact } from '../../artifact.ts'
+import { environmentOf } from '../environments/virtual-environment.ts'
 import type { AppLayout } from '../os/layout.ts'
 import { removeAll } from '../os/remove.ts'
 import { sealTree, unlinkFromStores } from '../os/seal.ts'
@@ -16,24 +18,29 @@ import { makeSpare } from '../os/spare.ts'
 export interface Artifact extends ArtifactManifest {
   /** absolute path of what was built */
   tree: string
+  /** absolute: its virtual environment; null: it is not in Python */
+  environment: string | null
 }
 
 /** Throws StepFailure (`artifactLost`) when it is not on this machine. */
-export function readArtifact(app: AppLayout, name: string | null): Artifact {
+export function readArtifact(app: AppLayout, artifact: string | null): Artifact {
+  const name = artifact && parseArtifact(artifact).name
   // a name is one of ours, but it has been in a database since
   const folder = name && path.basename(name) === name ? path.join(app.artifacts, name) : null
   const file = folder && path.join(folder, 'artifact.json')
-  if (!folder || !file || !fs.existsSync(file))
-    throw new StepFailure(
-      'ARTIFACT_LOST',
-      'The build of this revision is not on this machine any more: redeploy builds it again.',
-      {
-        artifactLost: true,
-      },
-    )
+  if (!name || !folder || !file || !fs.existsSync(file)) throw artifactLost()
   const manifest = JSON.parse(fs.readFileSync(file, 'utf8')) as ArtifactManifest
-  return { ...manifest, tree: path.join(folder, 'tree') }
+  const environment = manifest.kind === 'python' ? environmentOf(app, name) : null
+  if (environment && !fs.existsSync(environment)) throw artifactLost()
+  return { ...manifest, tree: path.join(folder, 'tree'), environment }
 }
+
+export const artifactLost = (): StepFailure =>
+  new StepFailure(
+    'ARTIFACT_LOST',
+    'The build of this revision is not on this machine any more: redeploy builds it again.',
+    { artifactLost: true },
+  )
 
 /**
  * Makes a finished build of `account` (null: ours) an artifact, which nobody can change from then on, with a copy for its
@@ -59,12 +66,15 @@ export async function keepArtifact(
 }
 
 /** Removes all artifacts but these, and what tries of builds have left. */
-export async function pruneArtifacts(app: AppLayout, keep: Set<string>): Promise<void> {
+export async function pruneArtifacts(app: AppLayout, artifacts: readonly string[]): Promise<void> {
+  const keep = new Set(artifacts.map((artifact) => parseArtifact(artifact).name))
   const below = (folder: string) => (fs.existsSync(folder) ? fs.readdirSync(folder) : [])
   await removeAll(
     ...below(app.builds).map((name) => path.join(app.builds, name)),
-    ...below(app.artifacts)
-      .filter((name) => !keep.has(name))
-      .map((name) => path.join(app.artifacts, name)),
+    ...[app.artifacts, app.environments].flatMap((folder) =>
+      below(folder)
+        .filter((name) => !keep.has(name))
+        .map((name) => path.join(folder, name)),
+    ),
   )
 }

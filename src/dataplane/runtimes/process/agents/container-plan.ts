@@ -5,7 +5,9 @@
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import type { RevisionWork, Source } from '../../../../domain/protocol/protocol.ts'
+import type { RevisionWork } from '../../../../domain/protocol/protocol.ts'
+import { StepFailure } from '../../../output/failure.ts'
+import { imageOf, localImageId, namesImage } from '../../artifact.ts'
 import type { RevisionLog } from '../../runtime.ts'
 import type { Engine } from '../engine/engine.ts'
 import { containerEnvironment } from '../engine/environment.ts'
@@ -13,13 +15,10 @@ import { referenceOf } from '../engine/reference.ts'
 import type { Host } from '../host/host.ts'
 import type { Bounds } from '../os/bounds.ts'
 import type { ImageProgram } from '../supervisor/protocol.ts'
-import { findImage, type Image, pullImage } from './pull.ts'
+import { findImage, type Image, ImageGone, pullImage } from './pull.ts'
 
 /** an image that is asked to end, and does not, is killed after so many seconds when it is removed */
 const STOP_SECONDS = 1
-
-/** These sources are pulled and run in containers, all others are built and run as processes. */
-export const isImage = (source: Source): boolean => source === 'external_container' || source === 'internal_container'
 
 /** Gets the image of a revision for its deploy; starts use exactly this one from then on. Throws StepFailure. */
 export async function prepareImage(
@@ -30,11 +29,41 @@ export async function prepareImage(
   signal: AbortSignal,
 ): Promise<Image> {
   const engine = await host.containers.engine(signal)
-  const image = await pullImage(host, engine, deploymentId, referenceOf(revision.imageUri), log, signal)
+  const image = await getImage(host, engine, deploymentId, revision, log, signal)
   const file = recordOf(host, deploymentId, revision.id)
   fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 })
   fs.writeFileSync(file, JSON.stringify(image), { mode: 0o600 })
   return image
+}
+
+/** Pulls it, unless it was built here and pushed nowhere. What was built and is gone is built again by the next redeploy. */
+async function getImage(
+  host: Host,
+  engine: Engine,
+  deploymentId: string,
+  revision: RevisionWork,
+  log: RevisionLog,
+  signal: AbortSignal,
+): Promise<Image> {
+  const wanted = imageOf(revision)
+  const local = wanted === null ? null : localImageId(wanted)
+  if (local !== null && namesImage(revision))
+    throw new StepFailure(
+      'CONFIG_INVALID',
+      `${wanted} can't be named: images below localhost/pilothouse/ are those that builds have made for their deployments.`,
+    )
+  try {
+    if (local === null) return await pullImage(host, engine, deploymentId, referenceOf(wanted), log, signal)
+    const found = await findImage(engine, local, signal)
+    if (found) return found
+  } catch (error) {
+    if (!(error instanceof ImageGone) || revision.artifact === null) throw error
+  }
+  throw new StepFailure(
+    'ARTIFACT_LOST',
+    'The image that was built of this revision is gone: redeploy builds it again.',
+    { artifactLost: true },
+  )
 }
 
 /** The program that runs the image, and what its client has to have in its environment for that. Throws StepFailure. */

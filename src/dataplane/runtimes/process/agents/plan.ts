@@ -2,16 +2,22 @@
  * What a supervisor has to know to start the agent of a revision, again and again and without a server.
  */
 import type { EffectiveSpec, RevisionWork } from '../../../../domain/protocol/protocol.ts'
+import { imageOf, namesImage } from '../../artifact.ts'
 import type { RevisionLog } from '../../runtime.ts'
+import { openEnvironment } from '../environments/virtual-environment.ts'
 import { prepareContext } from '../host/context.ts'
 import type { Host } from '../host/host.ts'
 import type { AgentPlan, BuiltProgram } from '../supervisor/protocol.ts'
 import { readArtifact } from './artifacts.ts'
 import { boundsOf } from './bounds.ts'
-import { containerProgram, isImage } from './container-plan.ts'
+import { containerProgram } from './container-plan.ts'
+import { startScript } from './start-script.ts'
 
 /** Tells one deploy from another, also of the same revision. */
 export const keyOf = ({ id, attempt }: RevisionWork): string => `${id}.${attempt}`
+
+/** Images are run in containers, all else as processes. A container source has its image by the time it is run. */
+export const isContainer = (revision: RevisionWork): boolean => imageOf(revision) !== null || namesImage(revision)
 
 /** Looks for artifact or image and database anew: all may have moved since the last plan. May throw StepFailure. */
 export async function agentPlan(
@@ -33,19 +39,14 @@ export async function agentPlan(
     hidden,
     bounds,
   }
-  if (isImage(revision.source)) {
+  if (isContainer(revision)) {
     const { program, variables } = await containerProgram(host, deploymentId, revision, bounds, env, log, signal)
     return { ...common, program, env: variables }
   }
-  const { tree, folder, prestart, start } = readArtifact(app, revision.artifact)
-  const program: BuiltProgram = {
-    kind: 'built',
-    tree,
-    folder,
-    runs: app.runs,
-    temporary: app.temporary,
-    prestart,
-    start,
-  }
-  return { ...common, program, env }
+  const artifact = readArtifact(app, revision.artifact)
+  if (artifact.environment) openEnvironment(artifact.environment, accounts.code)
+  const { env: variables, ...script } = startScript(host.layout, artifact, env)
+  const { tree } = artifact
+  const program: BuiltProgram = { kind: 'built', tree, runs: app.runs, temporary: app.temporary, ...script }
+  return { ...common, program, env: variables }
 }

@@ -30,11 +30,13 @@ export async function pullImage(
   if (!local) {
     const credentials = await host.options.sources.imageCredentials(deploymentId, full, signal)
     const mask = createMask(credentials ? [credentials.password] : [])
+    // docker reads that in its own settings
+    const plain = credentials?.insecure && engine.name === 'podman' ? ['--tls-verify=false'] : []
     const tail = new Tail()
     log.write('deploy', `Pulling ${full}`)
-    const onLine: OnLine = (shown) => {
+    const onLine: OnLine = (shown, _line, styles) => {
       tail.add(shown)
-      log.print('deploy', shown)
+      log.print('deploy', shown, styles)
     }
     try {
       const { code } = await withCredentials(
@@ -42,12 +44,15 @@ export async function pullImage(
         engine.name,
         registry,
         credentials,
-        (before, after) => engine.run([...before, 'pull', ...after, full], onLine, signal, mask),
+        (before, after) => engine.run([...before, 'pull', ...after, ...plain, full], onLine, signal, mask),
       )
       if (code !== 0) {
         const printed = tail.under('')
-        const reason = SAYS_NO_SPACE.test(printed) ? 'NO_SPACE' : 'IMAGE_PULL_FAILED'
-        throw new StepFailure(reason, tail.under(explain(full, registry, printed)))
+        if (SAYS_NO_SPACE.test(printed)) throw new StepFailure('NO_SPACE', tail.under(explain(full, registry, printed)))
+        throw new (isGone(full, printed) ? ImageGone : StepFailure)(
+          'IMAGE_PULL_FAILED',
+          tail.under(explain(full, registry, printed)),
+        )
       }
     } catch (error) {
       if (!signal.aborted || (signal.reason as Error).name !== 'TimeoutError') throw error
@@ -73,6 +78,8 @@ export async function findImage(engine: Engine, name: string, signal: AbortSigna
   return found ? { id: found[1]!, digest: /@(sha256:[0-9a-f]{64})/.exec(found[2]!)?.[1] ?? null } : null
 }
 
+const NOT_THERE = /manifest unknown|name unknown|not found|no such image/i
+
 /** The one place that reads what engines print when a pull fails: they have no codes, and pass on what network and registry said. */
 const REASONS: [RegExp, (image: string, registry: string) => string][] = [
   [
@@ -85,7 +92,7 @@ const REASONS: [RegExp, (image: string, registry: string) => string][] = [
       `${image} could not be pulled: the registry ${registry} does not give it to us. It is private, or does not exist.`,
   ],
   [
-    /manifest unknown|name unknown|not found|no such image/i,
+    NOT_THERE,
     (image, registry) => `There is no image ${image} in the registry ${registry}: check its name and its tag.`,
   ],
   [
@@ -95,9 +102,18 @@ const REASONS: [RegExp, (image: string, registry: string) => string][] = [
   [SAYS_NO_SPACE, () => 'The image could not be pulled: there is no space left on this machine.'],
 ]
 
-function explain(image: string, registry: string, output: string): string {
+/** The registry has no such image (any more). */
+export class ImageGone extends StepFailure {}
+
+const isGone = (image: string, output: string): boolean => reasonOf(image, output)?.[0] === NOT_THERE
+
+function reasonOf(image: string, output: string) {
   // a name can hold any of these words
   const text = output.replaceAll(image, '').replaceAll(image.replace(/[:@][^/]*$/, ''), '')
-  const reason = REASONS.find(([pattern]) => pattern.test(text))
+  return REASONS.find(([pattern]) => pattern.test(text))
+}
+
+function explain(image: string, registry: string, output: string): string {
+  const reason = reasonOf(image, output)
   return reason ? reason[1](image, registry) : `${image} could not be pulled.`
 }

@@ -16,11 +16,15 @@ export interface EngineOptions {
   wanted: 'auto' | EngineName | 'none'
   /** of the server's own environment, what an engine needs; PATH among it */
   env: Record<string, string>
+  /** what is thrown when none works; `problems`: of each, in words */
+  lacking?: (problems: string) => StepFailure
 }
 
 export interface Engine {
   name: EngineName
   env: Record<string, string>
+  /** folder of its images, on its own machine */
+  storage: string
   /** what it can hold a container to */
   limits: { cpu: boolean; memory: boolean; processes: boolean }
   /** Runs its command line to its end; `mask` hides in what it prints. A signal that aborts ends it, then the reason is thrown. */
@@ -32,14 +36,14 @@ export type FindEngine = (signal: AbortSignal) => Promise<Engine>
 
 /** Prints a line if, and only if, it can run containers: docker's own program is of no use without its daemon. */
 const PROBES: Record<EngineName, string> = {
-  podman: 'works {{.Version.Version}} {{.Host.CgroupControllers}}',
+  podman: 'works {{.Version.Version}} {{.Host.CgroupControllers}} in:{{.Store.GraphRoot}}',
   docker:
-    'works {{.ServerVersion}} {{if .CPUCfsQuota}}cpu{{end}} {{if .MemoryLimit}}memory{{end}} {{if .PidsLimit}}pids{{end}}',
+    'works {{.ServerVersion}} {{if .CPUCfsQuota}}cpu{{end}} {{if .MemoryLimit}}memory{{end}} {{if .PidsLimit}}pids{{end}} in:{{.DockerRootDir}}',
 }
 const PROBE_MS = 20_000
 const KEPT_MS = 60_000
 
-export function engineFinder({ reaper, wanted, env }: EngineOptions): FindEngine {
+export function engineFinder({ reaper, wanted, env, lacking = cantRun }: EngineOptions): FindEngine {
   let found: { engine: Engine; until: number } | null = null
 
   async function probe(name: EngineName, signal: AbortSignal): Promise<Engine | string> {
@@ -55,8 +59,9 @@ export function engineFinder({ reaper, wanted, env }: EngineOptions): FindEngine
       const answer = lines.find((line) => /^works \d/.test(line))
       if (exit.code !== 0 || !answer)
         return `${name} does not work: ${lines.at(-1)?.slice(0, 300) ?? 'it says nothing'}`
-      const has = (controller: string) => answer.split(/[\s[\]]+/).includes(controller)
-      return { name, env, run, limits: { cpu: has('cpu'), memory: has('memory'), processes: has('pids') } }
+      const [said = '', storage = ''] = answer.split(/ in:(.*)/)
+      const has = (controller: string) => said.split(/[\s[\]]+/).includes(controller)
+      return { name, env, storage, run, limits: { cpu: has('cpu'), memory: has('memory'), processes: has('pids') } }
     } catch (error) {
       if (signal.aborted) throw error
       return `${name} does not answer`
@@ -76,15 +81,18 @@ export function engineFinder({ reaper, wanted, env }: EngineOptions): FindEngine
       problems.push(engine)
     }
     found = null
-    throw new StepFailure(
-      'TOOL_MISSING',
-      [
-        `No container engine works on this machine (${problems.join('; ') || 'CONTAINER_ENGINE is none'}), so images can't be run here:`,
-        'install podman or docker there and redeploy, or use a listener with a Kubernetes cluster.',
-      ].join(' '),
-    )
+    throw lacking(problems.join('; '))
   }
 }
+
+const cantRun = (problems: string): StepFailure =>
+  new StepFailure(
+    'TOOL_MISSING',
+    [
+      `No container engine works on this machine (${problems || 'CONTAINER_ENGINE is none'}), so images can't be run here:`,
+      'install podman or docker there and redeploy, or use a listener with a Kubernetes cluster.',
+    ].join(' '),
+  )
 
 /** What a command of the engine prints, errors among it, and whether it went well. */
 export async function linesOf(

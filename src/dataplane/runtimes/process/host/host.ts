@@ -1,7 +1,10 @@
 /**
  * What all parts of the process runtime share: where things are, under which account code runs, and the reaper.
  */
+import type { SuppliedServers } from '../../../build/plan/plan-build.ts'
 import type { SourceAccess } from '../../../build/source-access.ts'
+import { createImageBuilder, type ImageBuilder } from '../../../builder/builder.ts'
+import { type ImageStore, NO_REGISTRY } from '../../../builder/image-store.ts'
 import type { LeasedClaim } from '../../runtime.ts'
 import { type Accounts, createAccounts } from '../accounts/accounts.ts'
 import { chooseAccounts } from '../accounts/choice.ts'
@@ -28,10 +31,23 @@ export interface ProcessRuntimeOptions {
   /** inclusive */
   appPorts: readonly [low: number, high: number]
   sources: SourceAccess
+  /** for graphs that bring none; default: none */
+  agentServers?: SuppliedServers
+  /** environment variables of builds that say where packages are had from: PIP_INDEX_URL and the like */
+  packageIndexes?: Record<string, string>
   /** what images are run with; `auto`: podman or docker, whichever works */
   containerEngine?: 'auto' | 'podman' | 'docker' | 'none'
   /** of the server's environment, what an engine is run with */
   engineEnvironment?: Record<string, string>
+  /** how images are built; default: with the engine that runs them, and they stay in it */
+  images?: {
+    engine: 'auto' | 'podman' | 'docker' | 'none'
+    store: ImageStore
+    /** see BuilderOptions */
+    freeDiskMb: number
+  }
+  /** builds at a time; default: as many as there are cores, at least two */
+  buildsAtOnce?: number
   /** account of builds and agents when the server is root and they have none of their own; default: `nobody` */
   appUser?: string
   /** ids for accounts of their own */
@@ -77,6 +93,7 @@ export interface Host {
   /** of agents whose resource_spec does not say */
   bounds: Bounds
   containers: Containers
+  images: ImageBuilder
   /** absolute: the Node.js that agents and supervisors are run by */
   node: string
   /** PATH of builds and agents */
@@ -93,6 +110,7 @@ export function createHost(options: ProcessRuntimeOptions): Host {
   const reaper = new Reaper()
   const { node, searchPath } = findToolchain(layout.shared, choice.typical)
   const admin = createAdmin(options.adminUrl)
+  const engineEnv = { PATH: searchPath, ...options.engineEnvironment }
   return {
     options,
     accounts,
@@ -104,9 +122,18 @@ export function createHost(options: ProcessRuntimeOptions): Host {
     containers: new Containers({
       reaper,
       wanted: options.containerEngine ?? 'auto',
-      env: { PATH: searchPath, ...options.engineEnvironment },
+      env: engineEnv,
       dataDir: options.dataDir,
       app: layout.app,
+    }),
+    images: createImageBuilder({
+      reaper,
+      wanted: options.images?.engine ?? options.containerEngine ?? 'auto',
+      env: engineEnv,
+      dataDir: options.dataDir,
+      store: options.images?.store ?? NO_REGISTRY,
+      freeDiskMb: options.images?.freeDiskMb ?? 0,
+      warn: (_, message) => options.note?.(message),
     }),
     node,
     searchPath,

@@ -4,8 +4,9 @@
  *   home/           HOME of its builds and agents
  *   builds/<try>/   a build under way; renamed to artifacts/<name> when it succeeds
  *   artifacts/      what was built
+ *   environments/   virtual environments of artifacts in Python, which stay where they were made
  *   runs/<start>/   what an agent runs in: a copy of its artifact
- * and `temporary/<deployment>/`, `ports/<port>`, `workers/<holder>.json`, `run/` (see agents/supervisor-files.ts). Everybody who shares the DATA_DIR shares them.
+ * and `agent-servers/` (environments/agent-servers.ts), `temporary/<deployment>/`, `ports/<port>`, `workers/<holder>.json`, `run/` (see agents/supervisor-files.ts). Everybody who shares the DATA_DIR shares them.
  */
 import { createHash } from 'node:crypto'
 import fs from 'node:fs'
@@ -17,6 +18,7 @@ export interface Layout {
   /** what builds and agents have to get at; elsewhere than DATA_DIR when that is closed for their account */
   shared: string
   apps: string
+  agentServers: string
   ports: string
   workers: string
   app(deploymentId: string): AppLayout
@@ -28,6 +30,7 @@ export interface AppLayout {
   home: string
   builds: string
   artifacts: string
+  environments: string
   runs: string
   /** has a short name: programs put sockets in it, whose paths the system bounds */
   temporary: string
@@ -39,14 +42,16 @@ export function createLayout(dataDir: string, account: Account | null): Layout {
   const real = fs.realpathSync(dataDir)
   const shared = account && !canReach(account, real) ? reachableFolderFor(real) : real
   const apps = path.join(shared, 'apps')
+  const agentServers = path.join(shared, 'agent-servers')
   const temporary = path.join(shared, 'temporary')
   const ports = path.join(real, 'ports')
   const workers = path.join(real, 'workers')
-  for (const folder of [apps, temporary]) fs.mkdirSync(folder, { recursive: true, mode: 0o711 })
+  for (const folder of [apps, agentServers, temporary]) fs.mkdirSync(folder, { recursive: true, mode: 0o711 })
   for (const folder of [ports, workers]) fs.mkdirSync(folder, { recursive: true, mode: 0o700 })
   return {
     shared,
     apps,
+    agentServers,
     ports,
     workers,
     app(deploymentId) {
@@ -57,6 +62,7 @@ export function createLayout(dataDir: string, account: Account | null): Layout {
         home: path.join(root, 'home'),
         builds: path.join(root, 'builds'),
         artifacts: path.join(root, 'artifacts'),
+        environments: path.join(root, 'environments'),
         runs: path.join(root, 'runs'),
         temporary: path.join(temporary, createHash('sha256').update(deploymentId).digest('hex').slice(0, 12)),
       }
@@ -69,7 +75,7 @@ export function createLayout(dataDir: string, account: Account | null): Layout {
  * is in its home is its own. What an account had that it has no more is mended.
  */
 export async function ensureFolders(app: AppLayout, account: Account | null): Promise<void> {
-  for (const folder of [app.root, app.builds, app.runs, app.temporary]) {
+  for (const folder of [app.root, app.builds, app.environments, app.runs, app.temporary]) {
     fs.mkdirSync(folder, { recursive: true, mode: 0o700 })
     open(folder, account)
   }

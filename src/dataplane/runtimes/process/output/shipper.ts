@@ -165,8 +165,8 @@ function markOf(missing: number, { time, revisionId, attempt }: OutputLine): Unn
   return { time, revisionId, attempt, level: 'warning', message }
 }
 
-function asEntry({ time, revisionId, attempt, level, message }: Unnumbered): OutputRequest['lines'][number] {
-  return { time: new Date(time), revisionId, attempt, level, message }
+function asEntry({ time, revisionId, attempt, level, message, styles }: Unnumbered): OutputRequest['lines'][number] {
+  return { time: new Date(time), revisionId, attempt, level, message, styles }
 }
 
 /** So many at a time, the others wait in line. */

@@ -11,6 +11,7 @@ import { sleep } from '../../../../../platform/async/retry.ts'
 import { within } from '../../../../../platform/async/time-limit.ts'
 import { InFlight } from './in-flight.ts'
 import type { Upstream } from './messages.ts'
+import { keepOwnCookies, withholdOwnCookies } from './own-cookies.ts'
 
 /** no request waits longer than this while the proxy is paused */
 const LONGEST_PAUSE_MS = 10_000
@@ -26,6 +27,7 @@ export class AppProxy {
   constructor() {
     // no limit for the whole of a request: uploads and streams may take their time
     this.#server = http.createServer({ requestTimeout: 0, keepAliveTimeout: 65_000 }, (request, response) => {
+      withholdOwnCookies(request)
       void this.#route(response).then((upstream) => {
         if (response.destroyed) return
         if (!upstream) return answer(response, 503, 'Nothing is serving this deployment at the moment.')
@@ -35,6 +37,7 @@ export class AppProxy {
     // of one connection that can't be taken, while there are no more files to open; who listens hears of it, too
     this.#server.on('error', () => undefined)
     this.#server.on('upgrade', (request, socket, head) => {
+      withholdOwnCookies(request)
       this.#upgraded.add(socket)
       socket.on('error', () => undefined).once('close', () => this.#upgraded.delete(socket))
       void this.#route(socket).then((upstream) => {
@@ -47,9 +50,12 @@ export class AppProxy {
     this.#proxy.on('proxyRes', (answered) => {
       // the agent closes each of its connections; the client's own goes on
       delete answered.headers.connection
+      keepOwnCookies(answered)
     })
     const opened = new WeakSet<Duplex>()
     this.#proxy.on('proxyReqWs', (sent, _request, socket) => {
+      // before httpxy hears of either, and passes it on
+      sent.once('upgrade', keepOwnCookies).once('response', keepOwnCookies)
       sent.once('upgrade', () => opened.add(socket))
       socket.once('close', () => sent.destroy())
     })

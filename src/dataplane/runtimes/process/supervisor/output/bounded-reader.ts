@@ -5,9 +5,9 @@
  * on far beyond the budget there is only a sample: his log is of no use, and would fill the database.
  */
 import type { Readable } from 'node:stream'
-import { LONGEST } from '../../../../output/lines.ts'
-import type { Mask, Masked } from '../../../../output/mask.ts'
-import { clean } from '../../../../output/text.ts'
+import { LONGEST, type Shown, showing } from '../../../../output/lines.ts'
+import type { Mask } from '../../../../output/mask.ts'
+import { lastState } from '../../../../output/text.ts'
 import type { Budget } from './budget.ts'
 import { RawTail } from './raw-tail.ts'
 
@@ -23,8 +23,8 @@ const SAMPLE_LINES = 20
 const NEWLINE = 10
 
 export interface Taker {
-  /** `shown`: with all values hidden. `line`: as it was printed. `time`: ms since 1970. */
-  line(shown: Masked, line: string, time: number): void
+  /** `time`: ms since 1970. */
+  line(shown: Shown, time: number): void
   /** So many lines before the next one were not taken. */
   gap(lines: number, why: string, time: number): void
 }
@@ -69,7 +69,7 @@ class BoundedReader {
   readonly #taker: Taker
   /** raw bytes of a line; the rest of a longer one is dropped */
   readonly #longest: number
-  #hide: (line: string) => Masked
+  #show: (raw: string, isCut?: boolean) => Shown
   /** the line that has not ended yet */
   #pending: Buffer[] = []
   #pendingBytes = 0
@@ -84,7 +84,7 @@ class BoundedReader {
     this.#budget = budget
     this.#mask = mask
     this.#taker = taker
-    this.#hide = mask.lines()
+    this.#show = showing(mask)
     // so that a value which begins in what is shown is there as a whole, whatever its characters take in UTF-8
     this.#longest = 4 * (LONGEST + mask.longest)
   }
@@ -125,6 +125,11 @@ class BoundedReader {
     this.#pending.push(part)
     this.#pendingBytes += part.length
     if (this.#pendingBytes < this.#longest) return
+    // of a progress bar, which prints over its line again and again
+    const last = Buffer.from(lastState(Buffer.concat(this.#pending).toString()))
+    this.#pending = [last]
+    this.#pendingBytes = last.length
+    if (last.length < this.#longest) return
     this.#emit()
     this.#skipping = true
   }
@@ -145,10 +150,7 @@ class BoundedReader {
   /** `outOfFlood`: a hidden value may have begun in what was left out. */
   #take(raw: Buffer, time: number, outOfFlood: boolean): void {
     this.#budget.take(Math.min(raw.length, LONGEST))
-    const line = clean(raw.toString())
-    const hidden = this.#hide(line)
-    const shown = outOfFlood ? this.#mask.cut(hidden) : hidden
-    this.#taker.line(shown.slice(0, LONGEST) as Masked, line.slice(0, LONGEST), time)
+    this.#taker.line(this.#show(raw.toString(), outOfFlood), time)
   }
 
   #beginFlood(why: string, rest: Buffer): void {
@@ -165,7 +167,7 @@ class BoundedReader {
     const { why, tail, timer, began, time } = this.#flood
     clearTimeout(timer)
     this.#flood = null
-    this.#hide = this.#mask.lines()
+    this.#show = showing(this.#mask)
     const goesOn = !this.#ended && this.#budget.isFarBeyond(tail.lines, tail.bytes, (performance.now() - began) / 1000)
     const { lines, rest, isCut } = tail.last(goesOn ? SAMPLE_LINES : LAST_LINES)
     const left = tail.lines - lines.length

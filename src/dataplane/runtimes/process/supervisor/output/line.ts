@@ -2,6 +2,7 @@
  * How output is kept: files of JSON lines in one folder, each line with its number. Numbers have no gaps, also from file
  * to file, so that a position in the output stays one when files rotate.
  */
+import { LINE_STYLES, MOST_STYLES } from '../../../../../domain/protocol/line-styles.ts'
 import type { LogLevel } from '../../../../../domain/protocol/protocol.ts'
 
 export interface OutputLine {
@@ -13,6 +14,8 @@ export interface OutputLine {
   attempt: number
   level: LogLevel
   message: string
+  /** its colours (domain/protocol/line-styles.ts) */
+  styles?: string
 }
 
 const LEVELS: readonly LogLevel[] = ['debug', 'info', 'warning', 'error', 'critical']
@@ -22,7 +25,7 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 export function parseLine(text: string): OutputLine | null {
   try {
     const line: Partial<OutputLine> = JSON.parse(text)
-    const { n, time, revisionId, attempt, level, message } = line
+    const { n, time, revisionId, attempt, level, message, styles } = line
     const isLine =
       Number.isSafeInteger(n) &&
       // what a Date can be
@@ -30,7 +33,8 @@ export function parseLine(text: string): OutputLine | null {
       UUID.test(revisionId!) &&
       attempt === (attempt! | 0) &&
       LEVELS.includes(level!) &&
-      typeof message === 'string'
+      typeof message === 'string' &&
+      (styles === undefined || (LINE_STYLES.test(styles) && styles.length <= MOST_STYLES))
     return isLine ? (line as OutputLine) : null
   } catch {
     return null

@@ -50,10 +50,17 @@ export function createOutput(folder: string, settings: OutputSettings, onWritten
     if (batch.length > 0 && files.write(batch)) say.soon()
   }
 
-  function add({ revisionId, attempt }: Omit<Printer, 'mask'>, level: LogLevel, message: string, time: number): void {
+  function add(
+    of: Omit<Printer, 'mask'>,
+    level: LogLevel,
+    message: string,
+    time: number,
+    styles?: string | null,
+  ): void {
+    const { revisionId, attempt } = of
     // all lines of one chunk are one write
     if (lines.length === 0) queueMicrotask(flush)
-    lines.push({ time, revisionId, attempt, level, message: storable(message) })
+    lines.push({ time, revisionId, attempt, level, message: storable(message), ...(styles ? { styles } : {}) })
   }
 
   /** A candidate is not to be unheard because of what serves. */
@@ -69,9 +76,9 @@ export function createOutput(folder: string, settings: OutputSettings, onWritten
   return {
     async read(stream, of, onLine) {
       await readWithin(budgetOf(of), stream, of.mask, {
-        line(shown, line, time) {
-          add(of, 'info', shown, time)
-          onLine?.(shown, line)
+        line({ text, line, styles }, time) {
+          add(of, 'info', text, time, styles)
+          onLine?.(text, line, styles)
         },
         gap: (left, why, time) => add(of, 'warning', leftOut(left, why), time),
       })

@@ -1,0 +1,2 @@
+-- outside a transaction
+DROP INDEX CONCURRENTLY IF EXISTS "deployments_claimable";

@@ -1,0 +1,93 @@
+/**
+ * Opens sessions, with an API key or a code, and counts that: a guess costs its address, and what is good the budget of its key. The
+ * route is rest/sign-in.ts.
+ */
+import type { IncomingHttpHeaders } from 'node:http'
+import { RANKED_ROLES } from '../../domain/context/access.ts'
+import type { Core } from '../../domain/context/context.ts'
+import { ForbiddenError, UnauthenticatedError } from '../../domain/core/errors.ts'
+import type { RawInput } from '../../domain/core/parse.ts'
+import { hashKey } from '../../domain/keys/key.ts'
+import { hashOf } from '../../domain/sessions/halves.ts'
+import { type OpenedSession, openWithCode, openWithKey, type Proof, readProof } from '../../domain/sessions/open.ts'
+import type { Admission } from '../limits/admission.ts'
+import type { Visit } from '../limits/visit.ts'
+import type { Identities, Identity } from './api-key.ts'
+import { cookieHeader, cookieNameOf, isSecure, readOwnCookies, refuseForeignPage } from './session-halves.ts'
+
+/** What a request has come with. */
+interface SignInRequest {
+  headers: IncomingHttpHeaders
+  /** as Fastify has it, which knows of trusted proxies */
+  host: string
+  protocol: string
+}
+
+interface SignedIn extends OpenedSession {
+  /** Set-Cookie */
+  cookieHeader: string
+}
+
+export interface SignIn {
+  /** of this installation's sessions */
+  cookieName: string
+  /**
+   * Throws ValidationError, UnauthenticatedError, ForbiddenError (a page of another origin, the key of a machine), RATE_LIMITED. `boundTo`:
+   * name of the cookie that codes may be bound to.
+   */
+  open(raw: RawInput, request: SignInRequest, visit: Visit): Promise<SignedIn>
+}
+
+export interface SignInOptions {
+  core: Core
+  apiKeys: Identities
+  admission: Admission
+  /** id of this installation */
+  installation: string
+}
+
+/** The cookie beside which a code of the organization's login works: it is set when they come back from there. */
+export const bindingCookieOf = (cookieName: string): string => `${cookieName}_code`
+
+export function createSignIn({ core, apiKeys, admission, installation }: SignInOptions): SignIn {
+  const cookieName = cookieNameOf(installation)
+
+  async function keyOf(text: string, visit: Visit): Promise<Identity> {
+    const hash = hashKey(text)
+    const identity = await admission.identify(hash, visit, async () => {
+      const found = await apiKeys.find(hash, null)
+      if (!found) throw new UnauthenticatedError('The API key is unknown, expired or revoked.')
+      return found
+    })
+    await admission.admit(identity.actor, visit)
+    return identity
+  }
+
+  async function openWith(
+    proof: Proof,
+    cookies: string | undefined,
+    secure: boolean,
+    visit: Visit,
+  ): Promise<OpenedSession> {
+    if (proof.kind === 'code') {
+      const boundTo = readOwnCookies(cookies, { name: bindingCookieOf(cookieName), secure })
+      return admission.identify(hashOf(proof.text), visit, () => openWithCode(core, proof.text, boundTo))
+    }
+    const { actor } = await keyOf(proof.text, visit)
+    const { role, subject: keyId, organizationId, workspaceId } = actor
+    if (!(RANKED_ROLES as readonly string[]).includes(role))
+      throw new ForbiddenError(`A key of the role ${role} is a machine’s: nobody can sign in with it.`)
+    return openWithKey(core, { keyId, organizationId, workspaceId })
+  }
+
+  return {
+    cookieName,
+    async open(raw, { headers, host, protocol }, visit) {
+      refuseForeignPage(headers, core.publicUrl())
+      const secure = isSecure({ host, protocol }, core.publicUrl())
+      const opened = await openWith(readProof(raw), headers.cookie, secure, visit)
+      const seconds = Math.max(0, Math.floor((opened.row.expiresAt.getTime() - core.clock().getTime()) / 1000))
+      return { ...opened, cookieHeader: cookieHeader({ name: cookieName, secure }, opened.cookie, seconds) }
+    },
+  }
+}

@@ -1,0 +1,42 @@
+/**
+ * `npm run schema` writes what the dashboard knows of the schema (src/dashboard/api): the types that its documents are typed
+ * by, and which types an interface or a union can be. With `--check` it only says whether the files are what the code makes.
+ */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { pathToFileURL } from 'node:url'
+import { minifyIntrospection, outputIntrospectionFile } from 'gql.tada/internal'
+import { introspectionFromSchema, isAbstractType, lexicographicSortSchema } from 'graphql'
+import { firstDifference } from './print-schema.ts'
+import { schema } from './schema.ts'
+
+const HEAD = "Written by `npm run schema`. Don't edit it; `npm run check` says when it is not what the code makes. */\n"
+const sorted = lexicographicSortSchema(schema)
+
+function types(): string {
+  const introspection = minifyIntrospection(
+    introspectionFromSchema(sorted) as unknown as Parameters<typeof minifyIntrospection>[0],
+  )
+  return `/** The schema as types, for gql.tada. ${HEAD}${outputIntrospectionFile(introspection, { fileType: '.d.ts', shouldPreprocess: true })}`
+}
+
+function possibleTypes(): string {
+  const entries = Object.values(sorted.getTypeMap())
+    .filter(isAbstractType)
+    .map((type) => [type.name, sorted.getPossibleTypes(type).map(({ name }) => name)])
+  const text = JSON.stringify(Object.fromEntries(entries))
+  return `/** Which types an interface or a union can be, for the cache. ${HEAD}export const possibleTypes: Record<string, string[]> = JSON.parse(\n  '${text}',\n)\n`
+}
+
+const FILES = { 'schema-types.d.ts': types, 'possible-types.ts': possibleTypes }
+const at = (name: string) => new URL(`../../dashboard/api/${name}`, import.meta.url)
+
+if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href)
+  for (const [name, print] of Object.entries(FILES)) {
+    if (!process.argv.includes('--check')) writeFileSync(at(name), print())
+    else {
+      const difference = firstDifference(print(), existsSync(at(name)) ? readFileSync(at(name), 'utf8') : '')
+      if (difference === null) continue
+      console.error(`src/dashboard/api/${name} is not what the code makes; run «npm run schema». ${difference}`)
+      process.exitCode = 1
+    }
+  }

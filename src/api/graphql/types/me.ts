@@ -1,0 +1,80 @@
+/** `me`: who calls, with which rights, in which workspace of which organization; and `viewer`, which is older. */
+import { actorOf, requireRole } from '../../../domain/context/access.ts'
+import type { RequestContext } from '../../../domain/context/context.ts'
+import type { Organization as OrganizationRow, Workspace as WorkspaceRow } from '../../../domain/model/rows.ts'
+import { readNodes } from '../../../domain/nodes/read.ts'
+import { currentSession } from '../../../domain/sessions/read.ts'
+import { builder } from '../builder/builder.ts'
+import { Role } from '../builder/enums.ts'
+import { Actor } from './event.ts'
+import { Session } from './session.ts'
+import { Organization, Workspace } from './workspace.ts'
+
+type Query = Parameters<typeof readNodes>[3]
+
+const workspaceOf = async (query: Query, ctx: RequestContext) =>
+  (await readNodes(ctx, 'Workspace', [ctx.workspace.id], query))[0] as WorkspaceRow
+const organizationOf = async (query: Query, ctx: RequestContext) =>
+  (await readNodes(ctx, 'Organization', [ctx.workspace.organizationId], query))[0] as OrganizationRow
+
+const SECRETS_READ =
+  'May read the values of secrets: answers have them, except over a session, where `revealSecret` answers one.'
+
+const Me = builder.objectRef<RequestContext>('Me').implement({
+  description: 'The caller, in the workspace of the call.',
+  fields: (t) => ({
+    actor: t.field({
+      type: Actor,
+      description: 'As events name the caller; `subject` is also what `createdBy` says of what the caller makes.',
+      resolve: ({ actor }) => actorOf(actor),
+    }),
+    role: t.field({ type: Role, resolve: ({ actor }) => actor.role }),
+    secretsRead: t.boolean({ description: SECRETS_READ, resolve: ({ actor }) => actor.secretsRead }),
+    organizationWide: t.boolean({
+      description:
+        'Whether the credential is for every workspace of the organization, which `X-Tenant-Id` selects from.',
+      resolve: ({ actor }) => actor.workspaceId === null,
+    }),
+    workspace: t.prismaField({ type: Workspace, resolve: workspaceOf }),
+    organization: t.prismaField({ type: Organization, resolve: organizationOf }),
+    session: t.field({
+      type: Session,
+      nullable: true,
+      description: 'The one that the call came over; null: it came with a key or a token.',
+      resolve: (ctx) => currentSession(ctx),
+    }),
+  }),
+})
+
+const Viewer = builder.objectRef<RequestContext>('Viewer').implement({
+  description: 'The caller, in the workspace of the call.',
+  fields: (t) => ({
+    subject: t.string({
+      description: 'The API key’s id, or the `sub` of the JWT.',
+      resolve: ({ actor }) => actor.subject,
+    }),
+    role: t.field({ type: Role, resolve: ({ actor }) => actor.role }),
+    secretsRead: t.boolean({ description: SECRETS_READ, resolve: ({ actor }) => actor.secretsRead }),
+    workspace: t.prismaField({ type: Workspace, resolve: workspaceOf }),
+    organization: t.prismaField({ type: Organization, resolve: organizationOf }),
+  }),
+})
+
+/** The key of a machine is not shown the organization. */
+function caller(ctx: RequestContext): RequestContext {
+  requireRole(ctx, 'viewer')
+  return ctx
+}
+
+builder.queryFields((t) => ({
+  me: t.field({
+    type: Me,
+    description: 'Who calls, with which rights, in which workspace.',
+    resolve: (_root, _args, ctx) => caller(ctx),
+  }),
+  viewer: t.field({
+    type: Viewer,
+    description: 'Who calls; `me` says more.',
+    resolve: (_root, _args, ctx) => caller(ctx),
+  }),
+}))

@@ -1,0 +1,21 @@
+/** The write of workspaces: to make one. For organization-wide admins. */
+import { ConflictError } from '../../../domain/core/errors.ts'
+import { createInput, createWorkspace } from '../../../domain/workspaces/create.ts'
+import { selectWritten } from '../../../domain/workspaces/read.ts'
+import { builder } from '../builder/builder.ts'
+import { answersRow } from '../builder/read-back.ts'
+import { verbInput } from '../builder/verb-input.ts'
+import { Workspace } from './workspace.ts'
+
+const { success, readBack } = answersRow('workspace', Workspace, selectWritten)
+const create = verbInput('CreateWorkspaceInput', createInput)
+
+builder.mutationField('createWorkspace', (t) =>
+  t.field({
+    type: success('CreateWorkspaceSuccess'),
+    description: 'Creates a workspace in the organization. For admins with a credential of the whole organization.',
+    errors: { types: [ConflictError] },
+    args: { input: t.arg({ type: create.type, required: true }) },
+    resolve: (_root, { input }, ctx, info) => createWorkspace(ctx, create.raw(input), readBack(ctx, info)),
+  }),
+)

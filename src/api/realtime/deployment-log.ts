@@ -1,0 +1,28 @@
+/** The logs of what shows of deployments, one for each workspace, as the relay follows them. */
+import { DEPLOYMENTS_CHANNEL } from '../../domain/changes/announce.ts'
+import {
+  type ChangeScope,
+  changeCursor,
+  type DeploymentChanges,
+  lastPlaces,
+  missingUntil,
+  readDeploymentChanges,
+  refuseMissing,
+} from '../../domain/changes/log.ts'
+import type { Db } from '../../domain/context/context.ts'
+import type { LogKind } from './log-kind.ts'
+
+/** Logs have the ids of their workspaces. An item is a part of the log: what changes again moves behind it. */
+export function deploymentLog(db: Db): LogKind<DeploymentChanges, ChangeScope> {
+  return {
+    name: 'log of deployments',
+    channel: DEPLOYMENTS_CHANNEL,
+    positionOf: ({ sequence }) => sequence,
+    occurredAt: ({ readAt }) => readAt,
+    weightOf: ({ deploymentIds }) => 100 + deploymentIds.length * 80,
+    cursorOf: (workspaceId, sequence) => changeCursor({ workspaceId, sequence }),
+    newest: (workspaceIds) => lastPlaces(db, workspaceIds),
+    read: (workspaceId, after, limit, scope) => readDeploymentChanges(db, workspaceId, after, limit, scope),
+    refuseRemoved: async (workspaceId, after) => refuseMissing(after, await missingUntil(db, workspaceId)),
+  }
+}

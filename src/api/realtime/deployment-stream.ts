@@ -1,0 +1,60 @@
+/**
+ * `deploymentsChanged` (docs/api-rules.md#what-changes-of-deployments): which deployments show something new, in order, none lost, across
+ * reconnects, restarts and servers. Of several changes of one, whoever was away hears once.
+ */
+import {
+  changeCursor,
+  type DeploymentChanges,
+  readChangeCursor,
+  readChangesSnapshot,
+  refuseMissing,
+} from '../../domain/changes/log.ts'
+import { changesInput, type DeploymentsChange } from '../../domain/changes/page.ts'
+import { requireRole } from '../../domain/context/access.ts'
+import type { RequestContext } from '../../domain/context/context.ts'
+import { NotFoundError } from '../../domain/core/errors.ts'
+import { parse, type RawInput } from '../../domain/core/parse.ts'
+import { beginStream } from './begin.ts'
+import type { Relay } from './relay.ts'
+import type { Selection, Stream } from './stream.ts'
+
+/**
+ * Of the workspace, or of one deployment. Role: viewer. Throws ValidationError, also for a cursor that is too old, NotFoundError, and
+ * RATE_LIMITED when the workspace has too many streams.
+ */
+export async function streamDeploymentChanges(
+  ctx: RequestContext,
+  raw: RawInput,
+  relay: Relay,
+): Promise<Stream<DeploymentsChange>> {
+  requireRole(ctx, 'viewer')
+  const { after: cursor, deployment_id: deploymentId } = parse(changesInput, raw).query
+  const workspaceId = ctx.workspace.id
+  return beginStream(ctx, relay.deployments, workspaceId, async (hold) => {
+    const read = () => readChangesSnapshot(ctx.db, workspaceId, deploymentId)
+    const snapshot = await relay.deployments.state(`${workspaceId} ${deploymentId ?? ''}`, read)
+    if (!snapshot.there) throw new NotFoundError('Deployment', deploymentId!)
+    const after = cursor === undefined ? null : readChangeCursor(ctx, cursor, snapshot.sequence)
+    if (after !== null) refuseMissing(after, snapshot.removed)
+    const { sequence } = snapshot
+    return relay.deployments.stream(hold, selection(deploymentId), {
+      position: after ?? sequence,
+      // so that who has read before the stream began knows from when on nothing is missed
+      first: after === null ? { cursor: changeCursor({ workspaceId, sequence }), deploymentIds: [] } : null,
+      floor: sequence,
+      until: false,
+    })
+  })
+}
+
+function selection(deploymentId: string | undefined): Selection<DeploymentChanges, DeploymentsChange> {
+  return {
+    key: `deployments ${deploymentId ?? ''}`,
+    scope: deploymentId === undefined ? {} : { deploymentId },
+    wants: ({ deploymentIds }) => deploymentId === undefined || deploymentIds.includes(deploymentId),
+    value: (changes) => ({
+      cursor: changeCursor(changes),
+      deploymentIds: deploymentId === undefined ? changes.deploymentIds : [deploymentId],
+    }),
+  }
+}

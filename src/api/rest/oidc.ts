@@ -1,0 +1,101 @@
+/**
+ * The login of an organization, as a browser walks through it (docs/api-rules.md#sessions): to the provider, and back. No credential is
+ * asked for, and nothing but redirects is answered: whatever happens, the person is on the page of the sign-in in the end, with
+ * a code in its fragment, or with the word of an error.
+ */
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import type { Core } from '../../domain/context/context.ts'
+import { DomainError } from '../../domain/core/errors.ts'
+import { randomToken } from '../../domain/sessions/halves.ts'
+import { beginLogin, CALLBACK_PATH } from '../../domain/sessions/login/begin.ts'
+import { LoginError, type LoginErrorCode } from '../../domain/sessions/login/error.ts'
+import { CODE_SECONDS, finishLogin } from '../../domain/sessions/login/finish.ts'
+import { LOGIN_SECONDS } from '../../domain/sessions/login/state.ts'
+import { cookieHeader, isSecure, ownCookieNames, readOwnCookies } from '../auth/session-halves.ts'
+import { bindingCookieOf } from '../auth/sign-in.ts'
+
+export interface OidcOptions {
+  core: Core
+  /** of this installation's sessions: those of logins begin with it */
+  cookieName: string
+}
+
+const BEGIN_PATH = '/v2/sessions/oidc'
+/** Says that the browser was sent to PUBLIC_URL already: a proxy may call it by another name, for ever. */
+const SENT = 'sent'
+/** Logins that a browser may have under way, in as many tabs; with one more, all others end. */
+const MOST_COOKIES = 5
+
+/** A Fastify scope of its own, for its own way to show errors. */
+export const oidcRoutes: FastifyPluginAsync<OidcOptions> = async (fastify, { core, cookieName }) => {
+  const prefix = `${cookieName}_login_`
+  const cookieOf = (state: string) => prefix + state.slice(0, 8)
+  const binding = bindingCookieOf(cookieName)
+  // a HEAD would begin one, or use its answer up
+  const config = { schema: { hide: true }, config: { keyless: 'always' }, exposeHeadRoute: false } as const
+
+  fastify.setErrorHandler((error, request, reply) => {
+    const code = codeOf(error)
+    const requestId = request.id
+    if (code === null) core.log.error({ err: error, requestId }, 'request failed')
+    if (error instanceof LoginError && error.forOperator)
+      core.log.warn(
+        { ...error.forOperator, word: code, requestId },
+        'somebody could not sign in at the provider of OIDC_ISSUER',
+      )
+    return toPage(reply, { error: code ?? 'failed', request_id: requestId })
+  })
+
+  fastify.get(BEGIN_PATH, {
+    ...config,
+    handler: async (request, reply) => {
+      // the person comes back to PUBLIC_URL, and only there is the cookie that is set here
+      const elsewhere = request.host !== new URL(core.publicUrl()).host
+      if (elsewhere && (request.query as Record<string, unknown>)[SENT] === undefined)
+        return redirect(reply, `${core.publicUrl()}${BEGIN_PATH}?${SENT}`)
+      const { url, state, sealed } = await beginLogin(core)
+      const { cookie } = request.headers
+      const under = ownCookieNames(cookie, prefix)
+      if (under.length >= MOST_COOKIES) for (const name of under) setCookie(request, reply, name, '', 0)
+      setCookie(request, reply, cookieOf(state), sealed, LOGIN_SECONDS)
+      return redirect(reply, url)
+    },
+  })
+
+  fastify.get(CALLBACK_PATH, {
+    ...config,
+    handler: async (request, reply) => {
+      const parameters = new URLSearchParams(request.url.replace(/^[^?]*\??/, ''))
+      const name = cookieOf(parameters.get('state') ?? '')
+      const { cookie } = request.headers
+      const secure = isSecure(request, core.publicUrl())
+      const sealed = readOwnCookies(cookie, { name, secure })
+      if (sealed.length > 0) setCookie(request, reply, name, '', 0)
+      // one that is there stays: of two tabs, neither takes the other's away
+      const boundTo = readOwnCookies(cookie, { name: binding, secure }).at(-1) ?? randomToken()
+      const code = await finishLogin(core, { parameters, sealed, boundTo })
+      setCookie(request, reply, binding, boundTo, CODE_SECONDS)
+      return toPage(reply, { code })
+    },
+  })
+
+  function setCookie(request: FastifyRequest, reply: FastifyReply, name: string, value: string, seconds: number): void {
+    const secure = isSecure(request, core.publicUrl())
+    reply.header('set-cookie', cookieHeader({ name, secure }, value, seconds, 'Lax'))
+  }
+
+  function toPage(reply: FastifyReply, said: Record<string, string>) {
+    return redirect(reply, `${core.publicUrl()}/sign-in#${new URLSearchParams(said)}`)
+  }
+}
+
+/** The address that the person comes with has the provider's code in it: nobody keeps it, or is told of it. */
+function redirect(reply: FastifyReply, url: string) {
+  return reply.headers({ 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' }).redirect(url, 303)
+}
+
+/** Null: it was not foreseen. */
+function codeOf(error: unknown): LoginErrorCode | null {
+  if (error instanceof LoginError) return error.code
+  return error instanceof DomainError ? 'unavailable' : null
+}

@@ -1,0 +1,76 @@
+/**
+ * How a browser signs in: POST /v2/sessions, and which ways there are. Both take no credential, so they are no operations with a
+ * caller: the key or the code in the body is one.
+ */
+import type { FastifyInstance } from 'fastify'
+import type { RequestContext } from '../../domain/context/context.ts'
+import { openInput } from '../../domain/sessions/open.ts'
+import type { SignIn } from '../auth/sign-in.ts'
+import type { Connections } from '../limits/connections.ts'
+import { visitOf } from '../limits/visit.ts'
+import { encode } from './answers/answer.ts'
+import { errorAnswer, errorBody, validationErrorBody } from './answers/errors.ts'
+import { openedSession, signInMethods } from './answers/session.ts'
+
+export interface SignInOptions {
+  signIn: SignIn
+  connections?: Connections | undefined
+  /** of the organization's login, for people; null: there is none */
+  oidcName: string | null
+}
+
+const NO_STORE = { 'cache-control': 'no-store' }
+
+const json = (description: string, schema: object) => ({ description, content: { 'application/json': { schema } } })
+const errors = (...statuses: number[]) =>
+  Object.fromEntries(
+    statuses.map((status) => [status, json(errorAnswer[status]!, status === 422 ? validationErrorBody : errorBody)]),
+  )
+
+export function signInRoutes(fastify: FastifyInstance, { signIn, connections, oidcName }: SignInOptions): void {
+  fastify.post('/v2/sessions', {
+    schema: {
+      operationId: 'createSession',
+      summary: 'Sign in',
+      description:
+        'For browsers: opens a session with an API key (of the role `viewer`, `deployer` or `admin`), or with a code that works once. One half of it is the cookie of the answer, the other is `half`, to be sent as `X-Session`; each alone is a 401. It has the rights of what it was opened with, except that it is never shown values of secrets, and ends with it. A page of another origin is refused (403).',
+      tags: ['Sessions'],
+      security: [],
+      body: openInput.shape.body,
+      response: {
+        201: {
+          ...json('The session.', openedSession),
+          headers: { 'Set-Cookie': { type: 'string', description: 'The half that no page can read.' } },
+        },
+        ...errors(401, 403, 413, 415, 422, 429, 500, 503),
+      },
+    },
+    handler: async (request, reply) => {
+      const { raw, host, protocol } = request
+      const visit = visitOf(request, reply, { ...(connections && { connections }) })
+      reply.headers(NO_STORE)
+      const raws = { body: request.body ?? undefined, query: request.query }
+      const opened = await signIn.open(raws, { headers: raw.headers, host, protocol }, visit)
+      const { row, half, workspaceId } = opened
+      // of the session itself, over which it will be
+      const ctx = { credential: { kind: 'session', sessionId: row.id, keyId: row.apiKeyId } } as RequestContext
+      reply.code(201).header('set-cookie', opened.cookieHeader)
+      return encode(openedSession, { session: row, half, workspaceId }, ctx)
+    },
+  })
+  fastify.get('/v2/sessions/methods', {
+    config: { keyless: 'always' },
+    schema: {
+      operationId: 'getSignInMethods',
+      summary: 'How one can sign in here',
+      description: 'For everybody: needs no credential.',
+      tags: ['Sessions'],
+      security: [],
+      response: { 200: json('The ways that there are.', signInMethods), ...errors(429, 500) },
+    },
+    handler: async (_request, reply) => {
+      reply.headers(NO_STORE)
+      return { api_key: true, oidc: oidcName === null ? null : { name: oidcName } }
+    },
+  })
+}

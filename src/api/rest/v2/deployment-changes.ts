@@ -1,0 +1,31 @@
+/** Which deployments show something new, asked for or followed (docs/api-rules.md#what-changes-of-deployments). */
+import { changesInput, type DeploymentsChange, listDeploymentChanges } from '../../../domain/changes/page.ts'
+import { streamDeploymentChanges } from '../../realtime/deployment-stream.ts'
+import { deploymentsChange } from '../answers/deployment-changes.ts'
+import { answering, type Operation, operation } from '../operation/operation.ts'
+import type { Streamed } from '../operation/stream.ts'
+
+const stream: Streamed<DeploymentsChange> = {
+  name: 'deployments change',
+  means:
+    'deployments as they change, within a second, up to a hundred in a message; without `after` first one that has none, from which on nothing is missed.',
+  schema: deploymentsChange,
+  eventOf: () => 'deployments.changed',
+  open: streamDeploymentChanges,
+}
+
+export const deploymentChanges: Operation[] = [
+  operation({
+    method: 'GET',
+    path: '/v2/deployments/changes',
+    operationId: 'listDeploymentChanges',
+    summary: 'List which deployments show something new',
+    description:
+      'Whatever it is that a deployment shows: its fields and tags, its revisions, its health, what it waits for; also where only time has passed. Of several changes of one it is told once.',
+    tag: 'Deployments',
+    input: changesInput,
+    ...answering(200, 'Those that have changed behind `after`.', deploymentsChange, listDeploymentChanges),
+    stream,
+    errors: [404],
+  }),
+]

@@ -1,0 +1,19 @@
+/** Workspaces over REST (docs/api-rules.md#who-is-calling). */
+import { createInput, createWorkspace } from '../../../domain/workspaces/create.ts'
+import { workspace } from '../answers/workspace.ts'
+import { answering, type Operation, operation } from '../operation/operation.ts'
+
+export const workspaces: Operation[] = [
+  operation({
+    method: 'POST',
+    path: '/v2/workspaces',
+    operationId: 'createWorkspace',
+    summary: 'Create a workspace',
+    description:
+      'In the organization of the caller, who needs the role admin and a credential of the whole organization: one of a single workspace could not act in the new one.',
+    tag: 'Workspaces',
+    input: createInput,
+    ...answering(201, 'The workspace.', workspace, createWorkspace),
+    errors: [409],
+  }),
+]

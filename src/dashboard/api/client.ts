@@ -1,0 +1,82 @@
+/** What talks to the server in one workspace: queries and mutations by fetch, subscriptions over the tab's WebSocket, one cache. */
+import {
+  type AnyVariables,
+  Client,
+  CombinedError,
+  fetchExchange,
+  makeOperation,
+  mapExchange,
+  stringifyDocument,
+  subscriptionExchange,
+  type TypedDocumentNode,
+} from '@urql/core'
+import { createCache } from './cache.ts'
+import { type Problem, problemOf } from './problem.ts'
+import { sessionExpired, sessionHeaders } from './session.ts'
+import { createSocket, type StreamError } from './socket.ts'
+
+export interface Api {
+  /** with the cache: for whatever is shown by id */
+  client: Client
+  /** without: for lines of logs and whatever else passes by once */
+  plain: Client
+  /** A subscription past the cache, event by event. Answers how to end it. */
+  follow<Data, Variables extends AnyVariables>(
+    document: TypedDocumentNode<Data, Variables>,
+    variables: Variables,
+    on: { next(data: Data): void; failed(problem: Problem): void; end(): void },
+  ): () => void
+  close(): void
+}
+
+export function createApi(workspace: string): Api {
+  const socket = createSocket(workspace)
+  const headers = () => ({ ...sessionHeaders(), 'x-tenant-id': workspace, accept: 'application/json' })
+  const guard = mapExchange({
+    onOperation(operation) {
+      const { idempotencyKey } = operation.context as { idempotencyKey?: string }
+      if (!idempotencyKey) return operation
+      const fetchOptions = () => ({ headers: { ...headers(), 'idempotency-key': idempotencyKey } })
+      return makeOperation(operation.kind, operation, { ...operation.context, fetchOptions })
+    },
+    onResult({ error }) {
+      if (
+        error?.response?.status === 401 ||
+        error?.graphQLErrors.some(({ extensions }) => extensions.code === 'UNAUTHENTICATED')
+      )
+        sessionExpired()
+    },
+  })
+  const streams = subscriptionExchange({
+    forwardSubscription: ({ query = '', variables }) => ({
+      subscribe: (sink) => ({
+        unsubscribe: socket.follow(query, (variables ?? {}) as Record<string, unknown>, {
+          next: (result) => sink.next(result),
+          error: (errors) => sink.error(errors),
+          complete: () => sink.complete(),
+        }),
+      }),
+    }),
+  })
+  const common = {
+    url: '/graphql',
+    preferGetMethod: false as const,
+    fetchOptions: () => ({ headers: headers() }),
+  }
+  return {
+    client: new Client({ ...common, exchanges: [guard, createCache(), streams, fetchExchange] }),
+    plain: new Client({ ...common, requestPolicy: 'network-only', exchanges: [guard, fetchExchange] }),
+    follow: (document, variables, { next, failed, end }) =>
+      socket.follow(stringifyDocument(document), (variables ?? {}) as Record<string, unknown>, {
+        next({ data, errors }) {
+          if (data) next(data as never)
+          if (errors?.length) failed(problemOf(combined(errors)))
+        },
+        error: (errors) => failed(problemOf(combined(errors))),
+        complete: end,
+      }),
+    close: () => socket.close(),
+  }
+}
+
+const combined = (errors: readonly StreamError[]) => new CombinedError({ graphQLErrors: [...errors] })

@@ -1,0 +1,126 @@
+/**
+ * Who is signed in (docs/api-rules.md#sessions). This page has one half of the session, the browser's cookie is the other: everything that talks
+ * to the server asks here for its headers. The half is kept in sessionStorage, so that a reload keeps it; a new tab asks the
+ * others for it, since they share the cookie, and all of them are signed out together.
+ */
+import { createStore, useStore } from './store.ts'
+
+const KEY = 'pilothouse.session'
+/** ms that other tabs have to answer one that is new */
+const ASKING = 120
+
+export interface Session {
+  id: string
+  half: string
+  /** to begin in */
+  workspaceId: string | null
+  role: string
+}
+
+/** Why there is none, said where one signs in; null: nobody has to be told. */
+export type Ended = 'expired' | 'signed-out' | null
+
+type Told = { kind: 'asked' } | { kind: 'is'; session: Session } | { kind: 'ended'; id: string }
+
+const current = createStore<{ session: Session | null; ended: Ended }>({ session: stored(), ended: null })
+const tabs = new BroadcastChannel(KEY)
+const tell = (told: Told) => tabs.postMessage(told)
+
+export const isSignedIn = (): boolean => current.get().session !== null
+export const useSession = () => useStore(current)
+export const watchSession = current.watch
+
+/** Of every request; a WebSocket says the same in `connection_init`. */
+export function sessionHeaders(): Record<string, string> {
+  const { session } = current.get()
+  return session ? { 'x-session': session.half } : {}
+}
+
+/** For a tab that is new. To be awaited before anything is shown. */
+export async function askOtherTabs(): Promise<void> {
+  tabs.addEventListener('message', ({ data }: MessageEvent<Told>) => {
+    const { session } = current.get()
+    if (data.kind === 'asked' && session) tell({ kind: 'is', session })
+    // somebody has signed in: the cookie is theirs now
+    if (data.kind === 'is' && data.session.id !== session?.id) keep(data.session)
+    if (data.kind === 'ended' && data.id === session?.id) drop('signed-out')
+  })
+  if (isSignedIn()) return
+  tell({ kind: 'asked' })
+  await new Promise<void>((resolve) => {
+    const answered = current.watch(resolve)
+    setTimeout(() => {
+      answered()
+      resolve()
+    }, ASKING)
+  })
+}
+
+/** `by`: an API key, or a code that works once. Answers null, or what is wrong, for people. */
+export async function signIn(by: { api_key: string } | { code: string }): Promise<string | null> {
+  try {
+    const body = JSON.stringify(by)
+    const response = await fetch('/v2/sessions', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body,
+    })
+    const answer = await response.json()
+    if (response.ok) {
+      const { session, half, workspace_id } = answer
+      const opened = { id: session.id, half, workspaceId: workspace_id, role: session.role }
+      keep(opened)
+      tell({ kind: 'is', session: opened })
+      return null
+    }
+    if (response.status === 401)
+      return 'code' in by
+        ? 'This link was used already, or is too old: each works once, for ten minutes.'
+        : 'This is no key of this server, or it was revoked or has expired.'
+    if (response.status === 422) return 'This does not look like an API key.'
+    return typeof answer.detail === 'string' ? answer.detail : 'The server can’t answer at the moment.'
+  } catch {
+    return 'The server can’t be reached. Try again when it is there.'
+  }
+}
+
+/** The organization's login, if there is one: its name. */
+export async function organizationLogin(): Promise<string | null> {
+  const response = await fetch('/v2/sessions/methods')
+  const { oidc } = await response.json()
+  return oidc?.name ?? null
+}
+
+/** Here and at the server; in the other tabs, too. */
+export function signOut(): void {
+  const { session } = current.get()
+  if (!session) return
+  // where it can't be reached the session ends by its time: without its half nobody can use it
+  const headers = { ...sessionHeaders(), ...(session.workspaceId && { 'x-tenant-id': session.workspaceId }) }
+  fetch('/v2/sessions/current', { method: 'DELETE', headers, keepalive: true }).catch(() => undefined)
+  tell({ kind: 'ended', id: session.id })
+  drop('signed-out')
+}
+
+/** The server takes it no more. */
+export function sessionExpired(): void {
+  if (isSignedIn()) drop('expired')
+}
+
+function keep(session: Session): void {
+  sessionStorage.setItem(KEY, JSON.stringify(session))
+  current.set({ session, ended: null })
+}
+
+function drop(ended: Ended): void {
+  sessionStorage.removeItem(KEY)
+  current.set({ session: null, ended })
+}
+
+function stored(): Session | null {
+  try {
+    return JSON.parse(sessionStorage.getItem(KEY) ?? 'null')
+  } catch {
+    return null
+  }
+}

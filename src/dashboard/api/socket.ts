@@ -1,0 +1,177 @@
+/**
+ * All subscriptions of this tab over one WebSocket: browsers allow six connections of HTTP/1.1 to a host, so that streams of
+ * their own would keep the seventh tab waiting for ever (docs/decisions/0032-one-websocket-a-tab.md). Whatever ends one before
+ * its time, it goes on behind the last `cursor` that came: a document that can be resumed has a variable `$after` and selects
+ * `cursor` at its field.
+ */
+import { type Client, createClient } from 'graphql-ws'
+import { connectionIs } from './connection.ts'
+import { sessionExpired, sessionHeaders } from './session.ts'
+
+/** ms between the first two attempts; each next one waits twice as long, up to the most */
+const FIRST_WAIT = 500
+const LONGEST_WAIT = 15_000
+/** ms after which a socket that nobody needs is closed: pages come and go */
+const IDLE_TIME = 5_000
+/** ms of silence after which it is asked whether it is still there, and ms for the answer */
+const PING_INTERVAL = 15_000
+const PING_TIME = 8_000
+/** What the server says when the credential has ended. */
+const FORBIDDEN = 4403
+
+/** What a server says that ends a stream and not what it tells of. */
+const RESUMABLE = ['STREAM_OVERFLOW', 'UNAVAILABLE', 'RATE_LIMITED', 'INTERNAL']
+
+export interface StreamError {
+  message: string
+  extensions?: { code?: string; cursor?: string }
+}
+
+interface Sink {
+  next(result: { data?: Record<string, unknown> | null; errors?: readonly StreamError[] }): void
+  error(errors: readonly StreamError[]): void
+  complete(): void
+}
+
+export interface Socket {
+  /** Answers how to end it. */
+  follow(query: string, variables: Record<string, unknown>, sink: Sink): () => void
+  close(): void
+}
+
+export function createSocket(workspace: string): Socket {
+  const waiting = new Set<() => void>()
+  const client = open(workspace, () => {
+    for (const again of [...waiting]) again()
+  })
+  const wake = () => {
+    if (document.visibilityState === 'visible') for (const again of [...waiting]) again()
+  }
+  addEventListener('online', wake)
+  document.addEventListener('visibilitychange', wake)
+  return {
+    follow: (query, variables, sink) => follow({ client, query, variables, sink, waiting }),
+    close() {
+      removeEventListener('online', wake)
+      document.removeEventListener('visibilitychange', wake)
+      waiting.clear()
+      void client.dispose()
+      connectionIs('idle')
+    },
+  }
+}
+
+function open(workspace: string, connected: () => void): Client {
+  let asked: ReturnType<typeof setTimeout> | undefined
+  const client = createClient({
+    url: `${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}/graphql`,
+    connectionParams: () => ({ ...sessionHeaders(), 'x-tenant-id': workspace }),
+    lazyCloseTimeout: IDLE_TIME,
+    keepAlive: PING_INTERVAL,
+    // each subscription comes back by itself, with its cursor
+    retryAttempts: 0,
+    shouldRetry: () => false,
+    onNonLazyError: () => undefined,
+    on: {
+      connected() {
+        connectionIs('live')
+        connected()
+      },
+      ping(received) {
+        if (!received) asked = setTimeout(() => client.terminate(), PING_TIME)
+      },
+      pong(received) {
+        if (received) clearTimeout(asked)
+      },
+      closed(event) {
+        clearTimeout(asked)
+        const { code = 0, wasClean = false } = (event ?? {}) as { code?: number; wasClean?: boolean }
+        if (code === FORBIDDEN) sessionExpired()
+        connectionIs(code === 1000 && wasClean ? 'idle' : 'lost')
+      },
+    },
+  })
+  return client
+}
+
+interface Following {
+  client: Client
+  query: string
+  variables: Record<string, unknown>
+  sink: Sink
+  /** those that would be tried again later: called when there is reason to try at once */
+  waiting: Set<() => void>
+}
+
+function follow({ client, query, variables, sink, waiting }: Following): () => void {
+  let after = variables.after
+  let failures = 0
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let leave: () => void = () => undefined
+  let over = false
+
+  function subscribe(): void {
+    clearTimeout(timer)
+    waiting.delete(subscribe)
+    const now = after === undefined || after === null ? variables : { ...variables, after }
+    leave = client.subscribe<Record<string, unknown>>(
+      { query, variables: now },
+      {
+        next(result) {
+          failures = 0
+          const cursor = cursorOf(result.data)
+          if (cursor !== null && 'after' in variables) after = cursor
+          sink.next(result as Parameters<Sink['next']>[0])
+        },
+        error: failed,
+        complete() {
+          if (over) return
+          over = true
+          sink.complete()
+        },
+      },
+    )
+  }
+
+  function failed(error: unknown): void {
+    if (over) return
+    if (!Array.isArray(error)) {
+      again()
+      return
+    }
+    const errors = error as readonly StreamError[]
+    const { code = 'INTERNAL', cursor } = errors[0]?.extensions ?? {}
+    if (code === 'UNAUTHENTICATED') {
+      sessionExpired()
+      return
+    }
+    if (!RESUMABLE.includes(code)) {
+      over = true
+      sink.error(errors)
+      return
+    }
+    if (cursor !== undefined && 'after' in variables) after = cursor
+    again()
+  }
+
+  function again(): void {
+    waiting.add(subscribe)
+    const wait = Math.min(FIRST_WAIT * 2 ** failures++, LONGEST_WAIT)
+    // not all tabs at once
+    timer = setTimeout(subscribe, wait * (0.5 + Math.random() / 2))
+  }
+
+  subscribe()
+  return () => {
+    over = true
+    clearTimeout(timer)
+    waiting.delete(subscribe)
+    leave()
+  }
+}
+
+function cursorOf(data: Record<string, unknown> | null | undefined): string | null {
+  const [field] = Object.values(data ?? {})
+  const cursor = (field as { cursor?: unknown } | null | undefined)?.cursor
+  return typeof cursor === 'string' ? cursor : null
+}

@@ -1,0 +1,25 @@
+/** The theme, the messages that pass, and the router. */
+import { MantineProvider } from '@mantine/core'
+import { Notifications } from '@mantine/notifications'
+import { RouterProvider } from '@tanstack/react-router'
+import { useEffect } from 'react'
+import { watchSession } from '../api/session.ts'
+import { nonce } from './nonce.ts'
+import { router } from './router.tsx'
+import { theme, variables } from './theme.ts'
+
+export function App() {
+  // whoever is signed out is led away by the routes themselves
+  useEffect(() => watchSession(() => void router.invalidate()), [])
+  return (
+    <MantineProvider
+      theme={theme}
+      defaultColorScheme="auto"
+      getStyleNonce={() => nonce}
+      cssVariablesResolver={variables}
+    >
+      <Notifications position="bottom-right" />
+      <RouterProvider router={router} />
+    </MantineProvider>
+  )
+}

@@ -1,0 +1,18 @@
+/** `/`: goes on to the workspace that was open last, or to the one that the session begins in. */
+import { Container } from '@mantine/core'
+import { Navigate } from '@tanstack/react-router'
+import { useSession } from '../api/session.ts'
+import { NotFound } from '../components/page.tsx'
+import { lastWorkspace } from './last-workspace.ts'
+
+export function Home() {
+  const { session } = useSession()
+  if (!session) return <Navigate to="/sign-in" replace />
+  const ws = lastWorkspace() ?? session.workspaceId
+  if (ws) return <Navigate to="/w/$ws/deployments" params={{ ws }} replace />
+  return (
+    <Container py="xl">
+      <NotFound>There is no workspace yet that you may see. An admin of your organization can make one.</NotFound>
+    </Container>
+  )
+}

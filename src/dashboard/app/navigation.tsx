@@ -1,0 +1,97 @@
+/** The navigation: brand, pages, who is signed in, and whether the page is live. */
+import { ActionIcon, Group, Menu, Stack, Text, Tooltip, useMantineColorScheme } from '@mantine/core'
+import { IconDeviceDesktop, IconDots, IconLogout, IconMoon, IconSun } from '@tabler/icons-react'
+import { useParams } from '@tanstack/react-router'
+import { signOut } from '../api/session.ts'
+import { ActorName } from '../components/actor-name.tsx'
+import icon from '../components/icon.svg'
+import { NavLinkTo } from '../components/links.tsx'
+import type { Me } from '../components/me.tsx'
+import { ConnectionLight } from './connection-light.tsx'
+import classes from './navigation.module.css'
+import { PAGES } from './pages.ts'
+import { PaletteButton } from './palette.tsx'
+import { WorkspaceSwitcher } from './workspace-switcher.tsx'
+
+export function Brand() {
+  return (
+    <Group gap={8} wrap="nowrap">
+      <img src={icon} width={24} height={24} alt="" />
+      <Text fw={700} size="md">
+        Pilothouse
+      </Text>
+    </Group>
+  )
+}
+
+export function Navigation({ me }: { me: Me | null }) {
+  const { ws } = useParams({ from: '/w/$ws' })
+  return (
+    <Stack h="100%" gap="sm">
+      <Group px={8} py={4} visibleFrom="sm">
+        <Brand />
+      </Group>
+      <PaletteButton />
+      <Stack gap={2} component="nav" aria-label="Pages" style={{ flex: 1 }}>
+        {PAGES.map(({ to, label, icon: Icon }) => (
+          <NavLinkTo
+            key={to}
+            to={to}
+            params={{ ws }}
+            label={label}
+            leftSection={<Icon size={18} stroke={1.7} />}
+            className={classes.link}
+          />
+        ))}
+      </Stack>
+      <ConnectionLight />
+      <Group justify="space-between" wrap="nowrap" px={8} className={classes.foot}>
+        <WorkspaceSwitcher me={me} />
+        <You me={me} />
+      </Group>
+    </Stack>
+  )
+}
+
+function You({ me }: { me: Me | null }) {
+  const { colorScheme, setColorScheme } = useMantineColorScheme()
+  const schemes = [
+    { value: 'auto', label: 'Like the system', icon: IconDeviceDesktop },
+    { value: 'light', label: 'Light', icon: IconSun },
+    { value: 'dark', label: 'Dark', icon: IconMoon },
+  ] as const
+  return (
+    <Menu position="top-end" width={200}>
+      <Menu.Target>
+        <Tooltip label="You and this page">
+          <ActionIcon variant="subtle" color="gray" aria-label="You and this page">
+            <IconDots size={18} />
+          </ActionIcon>
+        </Tooltip>
+      </Menu.Target>
+      <Menu.Dropdown>
+        {me && (
+          <Menu.Label>
+            <ActorName actor={me.actor} />
+          </Menu.Label>
+        )}
+        <Menu.Label>Appearance</Menu.Label>
+        {schemes.map(({ value, label, icon: Icon }) => (
+          <Menu.Item
+            key={value}
+            leftSection={<Icon size={16} />}
+            onClick={() => setColorScheme(value)}
+            fw={colorScheme === value ? 600 : 400}
+            aria-current={colorScheme === value}
+          >
+            {label}
+          </Menu.Item>
+        ))}
+        <Menu.Divider />
+        <Menu.Item leftSection={<IconLogout size={16} />} onClick={() => signOut()}>
+          Sign out
+        </Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
+  )
+}

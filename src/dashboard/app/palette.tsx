@@ -1,0 +1,37 @@
+/** ⌘K, or Ctrl K, and the button: what finds anything by its name. It is loaded when somebody asks for it first. */
+import { Kbd, UnstyledButton } from '@mantine/core'
+import { useHotkeys } from '@mantine/hooks'
+import { IconSearch } from '@tabler/icons-react'
+import { lazy, Suspense } from 'react'
+import { createStore, useStore } from '../api/store.ts'
+import classes from './navigation.module.css'
+
+const View = lazy(() => import('./palette-view.tsx'))
+const asked = createStore(false)
+
+function open(): void {
+  if (asked.get()) void import('./palette-view.tsx').then(({ palette }) => palette.toggle())
+  // it opens by itself when it is there
+  else asked.set(true)
+}
+
+const KEY = /Mac|iPhone|iPad/.test(navigator.platform) ? '⌘K' : 'Ctrl K'
+
+export function Palette() {
+  useHotkeys([['mod+K', open]], [])
+  return useStore(asked) ? (
+    <Suspense>
+      <View />
+    </Suspense>
+  ) : null
+}
+
+export function PaletteButton() {
+  return (
+    <UnstyledButton className={classes.search} onClick={open}>
+      <IconSearch size={16} aria-hidden />
+      <span>Find…</span>
+      <Kbd size="xs">{KEY}</Kbd>
+    </UnstyledButton>
+  )
+}

@@ -1,0 +1,13 @@
+/** Around every page. */
+import { Outlet } from '@tanstack/react-router'
+
+export function RootLayout() {
+  return (
+    <>
+      <a className="skip-link" href="#page">
+        Skip to the page
+      </a>
+      <Outlet />
+    </>
+  )
+}

@@ -1,0 +1,137 @@
+/**
+ * Every page and its address, one entry each; a page is loaded when it is first opened. What is in the address beside the path
+ * (filters, a line of a log) is read by the page's own `search.ts`.
+ */
+import { createRootRoute, createRoute, lazyRouteComponent, redirect } from '@tanstack/react-router'
+import { isSignedIn } from '../api/session.ts'
+import { activitySearch } from '../pages/activity/search.ts'
+import { compareSearch } from '../pages/compare/search.ts'
+import { deploymentsSearch } from '../pages/deployments/search.ts'
+import { oauthSearch } from '../pages/oauth/search.ts'
+import { revisionSearch } from '../pages/revision/search.ts'
+import { Home } from './home.tsx'
+import { RootLayout } from './root-layout.tsx'
+import { WorkspaceLayout } from './workspace-layout.tsx'
+
+const root = createRootRoute({ component: RootLayout })
+
+/** Leads to where one signs in, and back. */
+function mustBeSignedIn({ location }: { location: { href: string } }): void {
+  if (!isSignedIn())
+    throw redirect({ to: '/sign-in', search: { to: location.href === '/' ? undefined : location.href } })
+}
+
+const home = createRoute({ getParentRoute: () => root, path: '/', beforeLoad: mustBeSignedIn, component: Home })
+
+const signIn = createRoute({
+  getParentRoute: () => root,
+  path: '/sign-in',
+  // an address of our own, and no other: said to be none, or the router would keep what the address has
+  validateSearch: ({ to }: Record<string, unknown>): { to?: string | undefined } => ({
+    to: typeof to === 'string' && /^\/(w\/|$)/.test(to) ? to : undefined,
+  }),
+  component: lazyRouteComponent(() => import('../pages/sign-in/sign-in-page.tsx')),
+})
+
+const workspace = createRoute({
+  getParentRoute: () => root,
+  path: '/w/$ws',
+  beforeLoad: mustBeSignedIn,
+  component: WorkspaceLayout,
+})
+
+const workspaceHome = createRoute({
+  getParentRoute: () => workspace,
+  path: '/',
+  beforeLoad: ({ params }) => {
+    throw redirect({ to: '/w/$ws/deployments', params })
+  },
+})
+
+const deployments = createRoute({
+  getParentRoute: () => workspace,
+  path: '/deployments',
+  validateSearch: deploymentsSearch,
+  component: lazyRouteComponent(() => import('../pages/deployments/deployments-page.tsx')),
+})
+
+const newDeployment = createRoute({
+  getParentRoute: () => workspace,
+  path: '/deployments/new',
+  component: lazyRouteComponent(() => import('../pages/new-deployment/new-deployment-page.tsx')),
+})
+
+const deployment = createRoute({
+  getParentRoute: () => workspace,
+  path: '/deployments/$id',
+  component: lazyRouteComponent(() => import('../pages/deployment/deployment-page.tsx')),
+})
+
+const settings = createRoute({
+  getParentRoute: () => workspace,
+  path: '/deployments/$id/settings',
+  component: lazyRouteComponent(() => import('../pages/settings/settings-page.tsx')),
+})
+
+const compare = createRoute({
+  getParentRoute: () => workspace,
+  path: '/deployments/$id/compare',
+  validateSearch: compareSearch,
+  component: lazyRouteComponent(() => import('../pages/compare/compare-page.tsx')),
+})
+
+const revision = createRoute({
+  getParentRoute: () => workspace,
+  path: '/deployments/$id/revisions/$revisionId',
+  validateSearch: revisionSearch,
+  component: lazyRouteComponent(() => import('../pages/revision/revision-page.tsx')),
+})
+
+const activity = createRoute({
+  getParentRoute: () => workspace,
+  path: '/activity',
+  validateSearch: activitySearch,
+  component: lazyRouteComponent(() => import('../pages/activity/activity-page.tsx')),
+})
+
+const listeners = createRoute({
+  getParentRoute: () => workspace,
+  path: '/listeners',
+  component: lazyRouteComponent(() => import('../pages/listeners/listeners-page.tsx')),
+})
+
+const integrations = createRoute({
+  getParentRoute: () => workspace,
+  path: '/integrations',
+  component: lazyRouteComponent(() => import('../pages/integrations/integrations-page.tsx')),
+})
+
+const oauth = createRoute({
+  getParentRoute: () => workspace,
+  path: '/oauth',
+  validateSearch: oauthSearch,
+  component: lazyRouteComponent(() => import('../pages/oauth/oauth-page.tsx')),
+})
+
+const keys = createRoute({
+  getParentRoute: () => workspace,
+  path: '/keys',
+  component: lazyRouteComponent(() => import('../pages/keys/keys-page.tsx')),
+})
+
+const pages = [
+  workspaceHome,
+  deployments,
+  newDeployment,
+  deployment,
+  settings,
+  compare,
+  revision,
+  activity,
+  listeners,
+  integrations,
+  oauth,
+  keys,
+] as const
+
+export const routeTree = root.addChildren([home, signIn, workspace.addChildren(pages)])

@@ -1,0 +1,88 @@
+/** Around every page of a workspace: what talks to the server in it, the navigation, and what the pages hear of. */
+import { AppShell, Burger, Container, Group } from '@mantine/core'
+import { useDisclosure } from '@mantine/hooks'
+import { Outlet, useLocation, useParams } from '@tanstack/react-router'
+import { useEffect, useMemo } from 'react'
+import { type CombinedError, Provider, useQuery } from 'urql'
+import { ApiProvider } from '../api/api-context.tsx'
+import { createApi } from '../api/client.ts'
+import { problemOf } from '../api/problem.ts'
+import { useSession } from '../api/session.ts'
+import { LinkTo } from '../components/links.tsx'
+import { MeProvider, meQuery } from '../components/me.tsx'
+import { NotFound, PageError } from '../components/page.tsx'
+import { rememberWorkspace } from './last-workspace.ts'
+import { Live } from './live.tsx'
+import { Brand, Navigation } from './navigation.tsx'
+import { Palette } from './palette.tsx'
+
+export function WorkspaceLayout() {
+  const { ws } = useParams({ from: '/w/$ws' })
+  const { session } = useSession()
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another session sees other things: nothing of the one before may stay
+  const api = useMemo(() => createApi(ws), [ws, session])
+  useEffect(() => () => api.close(), [api])
+  if (!session) return null
+  return (
+    <ApiProvider api={api}>
+      <Provider value={api.client}>
+        <Shell key={ws} workspace={ws} />
+      </Provider>
+    </ApiProvider>
+  )
+}
+
+function Shell({ workspace }: { workspace: string }) {
+  const [opened, { toggle, close }] = useDisclosure()
+  const { pathname } = useLocation()
+  const [{ data, error }, again] = useQuery({ query: meQuery })
+  const there = data !== undefined
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the menu closes behind whoever has chosen a page
+  useEffect(close, [pathname])
+  useEffect(() => {
+    if (there) rememberWorkspace(workspace)
+    else if (error?.graphQLErrors.length) rememberWorkspace(null)
+  }, [there, error, workspace])
+  return (
+    <AppShell
+      header={{ height: { base: 52, sm: 0 } }}
+      navbar={{ width: 232, breakpoint: 'sm', collapsed: { mobile: !opened } }}
+      padding={{ base: 'md', sm: 'xl' }}
+    >
+      <AppShell.Header hiddenFrom="sm">
+        <Group h="100%" px="md" gap="sm">
+          <Burger opened={opened} onClick={toggle} size="sm" aria-label="Navigation" />
+          <Brand />
+        </Group>
+      </AppShell.Header>
+      <AppShell.Navbar p="sm">
+        <Navigation me={data?.me ?? null} />
+      </AppShell.Navbar>
+      <AppShell.Main id="page" tabIndex={-1}>
+        <Container size="var(--page-max)" px={0}>
+          {error && !there && isStrange(error) ? (
+            <NotFound>
+              There is no such workspace, or none that you may see.{' '}
+              <LinkTo to="/" underline="always">
+                Go to one that you may
+              </LinkTo>
+              .
+            </NotFound>
+          ) : error && !there ? (
+            <PageError error={error} retry={() => again({ requestPolicy: 'network-only' })} />
+          ) : (
+            <MeProvider me={data?.me ?? null}>
+              <Outlet />
+              <Palette />
+            </MeProvider>
+          )}
+        </Container>
+        {there && <Live />}
+      </AppShell.Main>
+    </AppShell>
+  )
+}
+
+/** Not a workspace of the caller. */
+const isStrange = (error: CombinedError) =>
+  ['FORBIDDEN', 'NOT_FOUND', 'VALIDATION_FAILED'].includes(problemOf(error).code)

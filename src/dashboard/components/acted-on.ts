@@ -1,0 +1,41 @@
+/** What has to be known of a deployment and of a revision to say what an action on them would do (redeploy-dialog.tsx, interrupt-dialog.tsx). */
+import { graphql, type ResultOf } from '../api/graphql.ts'
+
+export const actedOnFragment = graphql(`
+  fragment ActedOn on Deployment @_unmask {
+    id
+    name
+    version
+    status
+    activeRevision {
+      id
+      number
+    }
+    waiting: revisions(first: 2, status: [CREATING, QUEUED, AWAITING_BUILD, AWAITING_DEPLOY]) {
+      nodes {
+        id
+        number
+      }
+    }
+  }
+`)
+
+export const actedRevisionFragment = graphql(`
+  fragment ActedRevision on Revision @_unmask {
+    id
+    number
+    status
+    statusSince
+    canRedeploy
+    whyNotRedeployable
+  }
+`)
+
+export type ActedOn = ResultOf<typeof actedOnFragment>
+export type ActedRevision = ResultOf<typeof actedRevisionFragment>
+
+/** What the button says of this revision. */
+export const redeployVerb = (
+  { activeRevision }: Pick<ActedOn, 'activeRevision'>,
+  { number, id }: Pick<ActedRevision, 'number' | 'id'>,
+) => (activeRevision && id !== activeRevision.id && number < activeRevision.number ? 'Roll back' : 'Redeploy')

@@ -1,0 +1,25 @@
+/** Copies a text; says so for a moment. Where the browser has no clipboard (http, not localhost) the text is selected instead by hand: no button. */
+import { ActionIcon, CopyButton, Tooltip } from '@mantine/core'
+import { IconCheck, IconCopy } from '@tabler/icons-react'
+
+/** `what`: for people, as "the address" */
+export function Copy({ text, what }: { text: string; what: string }) {
+  if (!navigator.clipboard) return null
+  return (
+    <CopyButton value={text} timeout={1500}>
+      {({ copied, copy }) => (
+        <Tooltip label={copied ? 'Copied' : `Copy ${what}`}>
+          <ActionIcon
+            variant="subtle"
+            color={copied ? 'teal' : 'gray'}
+            size="sm"
+            onClick={copy}
+            aria-label={`Copy ${what}`}
+          >
+            {copied ? <IconCheck size={15} /> : <IconCopy size={15} />}
+          </ActionIcon>
+        </Tooltip>
+      )}
+    </CopyButton>
+  )
+}

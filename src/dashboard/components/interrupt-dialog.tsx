@@ -1,0 +1,57 @@
+/** Asks before a revision that is in progress is stopped. */
+import { Text } from '@mantine/core'
+import { graphql } from '../api/graphql.ts'
+import { useWrite, wrongFragment } from '../api/use-write.ts'
+import type { ActedOn, ActedRevision } from './acted-on.ts'
+import { ConfirmDialog } from './confirm-dialog.tsx'
+import { Elapsed } from './time.tsx'
+import { REVISION_STATES } from './words.ts'
+
+const interrupt = graphql(
+  `
+  mutation Interrupt($input: InterruptRevisionInput!) {
+    interruptRevision(input: $input) {
+      __typename
+      ... on InterruptRevisionSuccess {
+        revision {
+          id
+          status
+          statusMessage
+          reason
+        }
+      }
+      ...Wrong
+    }
+  }
+`,
+  [wrongFragment],
+)
+
+interface InterruptDialogProps {
+  deployment: ActedOn
+  /** null: the dialog is closed */
+  revision: ActedRevision | null
+  onClose(): void
+}
+
+export function InterruptDialog({ deployment, revision, onClose }: InterruptDialogProps) {
+  const [write] = useWrite(interrupt)
+  if (!revision) return null
+  const { activeRevision: active } = deployment
+  return (
+    <ConfirmDialog
+      opened
+      onClose={onClose}
+      title={`Interrupt #${revision.number}?`}
+      verb="Interrupt"
+      dangerous
+      onConfirm={() => write({ input: { deploymentId: deployment.id, revisionId: revision.id } })}
+    >
+      <Text size="sm">
+        It is {REVISION_STATES[revision.status].word.toLowerCase()} for <Elapsed since={revision.statusSince} />, and
+        stops at once. {active ? `#${active.number} goes on serving.` : 'Nothing serves, and nothing will.'} It can be
+        redeployed later.
+      </Text>
+    </ConfirmDialog>
+  )
+}

@@ -1,0 +1,61 @@
+/** Why something is not as it should be: in words, since when, what to do about it, and the code for whoever searches. */
+import { Alert, Code, Group, Text } from '@mantine/core'
+import { IconAlertTriangle, IconClock, IconInfoCircle } from '@tabler/icons-react'
+import type { ReactNode } from 'react'
+import classes from './reason.module.css'
+import { type ReasonCode, WAYS_OUT } from './reasons.ts'
+import { Elapsed } from './time.tsx'
+import { COLORS, type Tone } from './words.ts'
+
+interface ReasonProps {
+  /** Null: nothing is wrong. Then nothing is shown. */
+  message: string | null
+  reason: ReasonCode | null
+  /** ISO 8601 */
+  since?: string | null
+  tone: Tone
+  /** what can be done at once */
+  actions?: ReactNode
+}
+
+const ICONS = {
+  bad: IconAlertTriangle,
+  waiting: IconClock,
+  busy: IconClock,
+  good: IconInfoCircle,
+  quiet: IconInfoCircle,
+}
+
+export function Reason({ message, reason, since, tone, actions }: ReasonProps) {
+  if (message === null && reason === null) return null
+  const Icon = ICONS[tone]
+  // below its first line is what the program printed last
+  const [said, ...printed] = message?.split('\n') ?? []
+  const way = reason && WAYS_OUT[reason]
+  return (
+    <Alert color={COLORS[tone]} icon={<Icon size={20} />} variant="light">
+      <Text size="sm" fw={600} style={{ overflowWrap: 'anywhere' }}>
+        {said ?? reason}
+      </Text>
+      {printed.length > 0 && (
+        <Code block mt={6} className={classes.printed} tabIndex={0} role="group" aria-label="What was printed last">
+          {printed.join('\n')}
+        </Code>
+      )}
+      {way && (
+        <Text size="sm" mt={4}>
+          {way}
+        </Text>
+      )}
+      <Group gap="xs" mt={8}>
+        {reason && <Code>{reason}</Code>}
+        {since && (
+          <Text size="xs" c="dimmed">
+            for <Elapsed since={since} />
+          </Text>
+        )}
+        {actions}
+      </Group>
+    </Alert>
+  )
+}

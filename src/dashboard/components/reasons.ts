@@ -1,0 +1,72 @@
+/** What somebody can do about a reason: the way out, beside what the server says of this very case. The compiler asks for each. */
+import type { graphql } from '../api/graphql.ts'
+
+export type ReasonCode = ReturnType<typeof graphql.scalar<'Reason'>>
+
+const ITSELF = 'This mends itself; there is nothing to do.'
+const SEE_BUILD = 'The build log says what went wrong. Mend it in the source, then deploy again.'
+const SEE_DEPLOY = 'The deploy log has what the agent printed last.'
+const OPERATOR = 'Whoever runs this server has to look at it.'
+const CLUSTER = 'Whoever runs the cluster has to look at it.'
+const NOBODY = 'Nobody has to do anything.'
+
+/** Null: the message alone says it. */
+export const WAYS_OUT: Record<ReasonCode, string | null> = {
+  ARTIFACT_LOST: 'Redeploy it: that builds it again.',
+  BUILD_COMMAND_FAILED: SEE_BUILD,
+  BUILD_FAILED: SEE_BUILD,
+  CHANGED_BY_OTHERS: CLUSTER,
+  CLONE_FAILED: 'Check the repository’s address, the branch or tag, and what the integration may reach.',
+  CLUSTER_REFUSED: CLUSTER,
+  CLUSTER_UNREACHABLE: CLUSTER,
+  CONFIG_INVALID: 'Mend what the deployment or its configuration file says, then deploy again.',
+  CONTAINER_START_FAILED: 'Mend how the container is started: its command, its image or its resources.',
+  CONTENT_MISSING: 'Bring an image or a source, which makes a new revision.',
+  CRASHED: SEE_DEPLOY,
+  DATABASE_LIMIT: 'Let the agent delete what it doesn’t need, or have APP_DATABASE_MB raised.',
+  DATABASE_UNAVAILABLE: OPERATOR,
+  DEADLINE: 'Look at what it waited for last, then deploy again.',
+  DEPLOYMENT_DELETED: NOBODY,
+  DEPLOY_FAILED: SEE_DEPLOY,
+  DISK_LIMIT: 'Let the agent delete what it doesn’t need, or have APP_DISK_MB raised.',
+  FILE_LIMIT: 'Let the agent write smaller files, or have APP_FILE_MB raised.',
+  HEALTH_CHECK_TIMED_OUT: 'The agent has to answer GET /ok with 200. The deploy log has what it printed.',
+  IMAGE_PULL_FAILED: 'Check the image’s name and tag, and the credentials for its registry.',
+  INSTALL_FAILED: SEE_BUILD,
+  INTEGRATION_UNAVAILABLE: 'Connect the git provider again, or let the integration reach the repository.',
+  INTERNAL: 'The log of the server, or of the listener, has the cause.',
+  INTERRUPTED_BY_PERSON: NOBODY,
+  IN_PROGRESS: ITSELF,
+  LISTENER_SILENT: 'Start the listener again, or look at what keeps it from reaching this server.',
+  NOBODY_TOOK_IT: OPERATOR,
+  NOT_OBSERVED: 'If this lasts, whoever runs this server has to look at it.',
+  NOT_READY: null,
+  NO_BUILDER: 'Bring an image: where it runs, nothing can be built.',
+  NO_ENDPOINTS: OPERATOR,
+  NO_RUNTIME: 'Whoever runs this server has to set RUNTIME, or the deployment needs a listener.',
+  NO_SPACE: 'Whoever runs this server has to make room on its disk.',
+  OUT_OF_MEMORY: 'Give it more memory in its settings, or let the agent use less.',
+  PORT_IN_USE: OPERATOR,
+  PROCESS_LIMIT: 'Let the agent start fewer processes, or have APP_PIDS raised.',
+  PROVISION_FAILED: OPERATOR,
+  PULLING_IMAGE: ITSELF,
+  QUEUED_BEHIND: 'It goes on when the revision before it has ended. Interrupt that one to go faster.',
+  QUOTA_EXCEEDED: CLUSTER,
+  ROLLING_OUT: ITSELF,
+  ROLLOUT_PAUSED: CLUSTER,
+  SECRET_MISSING: 'Make the Secret in the cluster, or take the reference out of the settings.',
+  STORAGE_UNAVAILABLE: CLUSTER,
+  SUPERSEDED: NOBODY,
+  TARBALL_INVALID: 'Upload the source again, as a gzip tarball.',
+  TARBALL_UNAVAILABLE: 'Upload the source again.',
+  TEARDOWN_FAILED: 'It is tried again by itself.',
+  TOOL_MISSING: OPERATOR,
+  UNSCHEDULABLE: 'Ask for less in its settings, or let the cluster grow.',
+  WAITING_FOR_HEALTH: 'The agent has to answer GET /ok with 200. The deploy log has what it prints.',
+  WAITING_FOR_IMAGE: 'Push or name an image.',
+  WAITING_FOR_LISTENER: ITSELF,
+  WAITING_FOR_TARBALL: 'Upload a source.',
+  WAITING_FOR_TURN: ITSELF,
+  WAITING_FOR_WORKER: 'A server with WORKER=on and a RUNTIME has to run.',
+  WORKER_LOST: OPERATOR,
+}

@@ -1,0 +1,109 @@
+/** Asks before a revision is run again, with what exactly would change against what serves. */
+import { Alert, Skeleton, Stack, Text } from '@mantine/core'
+import { useQuery } from 'urql'
+import { graphql } from '../api/graphql.ts'
+import { problemOf } from '../api/problem.ts'
+import { useWrite, wrongFragment } from '../api/use-write.ts'
+import { type ActedOn, type ActedRevision, redeployVerb } from './acted-on.ts'
+import { ConfirmDialog } from './confirm-dialog.tsx'
+import { changesFragment, RevisionChanges } from './revision-changes.tsx'
+
+const differsQuery = graphql(
+  `
+  query WouldChange($from: ID!, $to: ID!) {
+    compareRevisions(from: $from, to: $to, redeployed: true) {
+      ...RevisionChanges
+    }
+  }
+`,
+  [changesFragment],
+)
+
+const redeploy = graphql(
+  `
+  mutation Redeploy($input: RedeployRevisionInput!) {
+    redeployRevision(input: $input) {
+      __typename
+      ... on RedeployRevisionSuccess {
+        deployment {
+          id
+          version
+        }
+        revision {
+          id
+          status
+          attempt
+        }
+      }
+      ...Wrong
+    }
+  }
+`,
+  [wrongFragment],
+)
+
+interface RedeployDialogProps {
+  deployment: ActedOn
+  /** null: the dialog is closed */
+  revision: ActedRevision | null
+  onClose(): void
+}
+
+export function RedeployDialog({ deployment, revision, onClose }: RedeployDialogProps) {
+  const [write] = useWrite(redeploy)
+  if (!revision) return null
+  const { activeRevision: active, version } = deployment
+  const verb = redeployVerb(deployment, revision)
+  return (
+    <ConfirmDialog
+      opened
+      onClose={onClose}
+      size="lg"
+      title={`${verb === 'Roll back' ? 'Roll back to' : 'Redeploy'} #${revision.number}?`}
+      verb={verb}
+      // what was shown is what is done: if somebody has changed the deployment since, nothing is
+      onConfirm={() => write({ input: { deploymentId: deployment.id, revisionId: revision.id, ifVersion: version } })}
+    >
+      <Stack gap="md">
+        <Text size="sm">{consequence(deployment, revision)}</Text>
+        {active && active.id !== revision.id && <Changes from={active} to={revision} />}
+        {active?.id === revision.id && (
+          <Text size="sm">
+            Nothing of it differs: it is started anew, with the resources and references that the deployment has now.
+          </Text>
+        )}
+      </Stack>
+    </ConfirmDialog>
+  )
+}
+
+function consequence({ activeRevision: active, waiting }: ActedOn, { id, number }: ActedRevision): string {
+  const waits = waiting.nodes.find((one) => one.id !== id)
+  const skips = waits ? ` #${waits.number}, which waits, is skipped.` : ''
+  if (!active) return `Nothing serves now. #${number} is deployed, and built before if that is needed.${skips}`
+  if (active.id === id) return `#${number} serves, and does so until its new process is ready: nobody waits.${skips}`
+  return `#${active.number} serves until #${number} is ready; then requests go to that one. Nobody waits meanwhile.${skips}`
+}
+
+function Changes({ from, to }: { from: { id: string; number: number }; to: ActedRevision }) {
+  const variables = { from: from.id, to: to.id }
+  const [{ data, error }] = useQuery({ query: differsQuery, variables, requestPolicy: 'network-only' })
+  if (error)
+    return (
+      <Alert color="yellow" role="alert">
+        What would change can’t be told: {problemOf(error).message}
+      </Alert>
+    )
+  if (!data?.compareRevisions) return <Skeleton height={60} role="status" aria-label="Comparing" />
+  return (
+    <Stack gap="xs">
+      <Text size="sm" c="dimmed">
+        What changes, from #{from.number} to #{to.number}:
+      </Text>
+      <RevisionChanges
+        comparison={data.compareRevisions}
+        same="Nothing: both are made of the same, and run with the same."
+      />
+    </Stack>
+  )
+}

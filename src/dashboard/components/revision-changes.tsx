@@ -1,0 +1,171 @@
+/** What differs between two revisions, part by part: the same before somebody rolls back as on the page that compares two. */
+import { Badge, Group, Stack, Table, Text } from '@mantine/core'
+import { diffWordsWithSpace } from 'diff'
+import type { ReactNode } from 'react'
+import { type FragmentOf, graphql, type ResultOf, readFragment } from '../api/graphql.ts'
+import classes from './revision-changes.module.css'
+
+export const changesFragment = graphql(`
+  fragment RevisionChanges on RevisionComparison {
+    isSame
+    resourcesKnown
+    differences {
+      part
+      field
+      from
+      to
+    }
+    secrets {
+      added
+      removed
+      changed
+    }
+    secretReferences {
+      added
+      removed
+      changed
+    }
+  }
+`)
+
+type Comparison = ResultOf<typeof changesFragment>
+type Difference = Comparison['differences'][number]
+
+const PARTS: Record<Difference['part'], string> = {
+  source: 'Source',
+  commit: 'Commit',
+  image: 'Image',
+  commands: 'Commands',
+  resources: 'Resources',
+}
+const FIELDS: Record<string, string> = {
+  repoUrl: 'Repository',
+  repoRef: 'Branch or tag',
+  graphConfigPath: 'Configuration file',
+  sourceTarballPath: 'Upload',
+  repoCommitSha: 'Commit',
+  commitMessage: 'Message',
+  commitAuthor: 'Author',
+  imageUri: 'Image',
+  installCommand: 'Install command',
+  buildCommand: 'Build command',
+}
+const UNITS: Record<string, string> = { Mb: '(MB)', Gi: '(GiB)', Cpu: 'CPU', Db: 'Database' }
+
+/** `queueMemoryMb` → `Queue memory (MB)`. */
+function fieldName(field: string): string {
+  const known = FIELDS[field]
+  if (known) return known
+  const words = field.replace(/([A-Z])/g, ' $1').split(' ')
+  return words
+    .map((word, i) => {
+      const unit = UNITS[word[0]!.toUpperCase() + word.slice(1)]
+      return unit ?? (i === 0 ? word[0]!.toUpperCase() + word.slice(1) : word.toLowerCase())
+    })
+    .join(' ')
+}
+
+export function RevisionChanges({
+  comparison,
+  same,
+}: {
+  comparison: FragmentOf<typeof changesFragment>
+  same: ReactNode
+}) {
+  const { isSame, resourcesKnown, differences, secrets, secretReferences } = readFragment(changesFragment, comparison)
+  return (
+    <Stack gap="md">
+      {isSame && <Text size="sm">{same}</Text>}
+      {(Object.keys(PARTS) as Difference['part'][]).map((part) => {
+        const own = differences.filter((one) => one.part === part)
+        return own.length > 0 && <Fields key={part} title={PARTS[part]} differences={own} />
+      })}
+      <Names title="Secrets" names={secrets} changed="another value" />
+      {secretReferences && <Names title="References to secrets" names={secretReferences} changed="another secret" />}
+      {!resourcesKnown && (
+        <Text size="xs" c="dimmed">
+          With which resources one of them ran, nobody has noted: a server of an earlier version made it.
+        </Text>
+      )}
+    </Stack>
+  )
+}
+
+function Fields({ title, differences }: { title: string; differences: Difference[] }) {
+  return (
+    <section aria-label={title}>
+      <Text fw={600} size="sm" mb={4}>
+        {title}
+      </Text>
+      <Table className={classes.table} layout="fixed" withRowBorders={false} verticalSpacing={4} horizontalSpacing="xs">
+        <Table.Tbody>
+          {differences.map(({ field, from, to }) => (
+            <Table.Tr key={field}>
+              <Table.Th className={classes.field} scope="row">
+                {fieldName(field)}
+              </Table.Th>
+              <Table.Td>
+                <Change field={field} from={from} to={to} />
+              </Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </section>
+  )
+}
+
+/** Texts that are longer are compared word by word. */
+const SHORT = 40
+
+function Change({ field, from, to }: Pick<Difference, 'field' | 'from' | 'to'>) {
+  const short = (value: string | null) => (field === 'repoCommitSha' && value ? value.slice(0, 12) : value)
+  if (from !== null && to !== null && field !== 'repoCommitSha' && Math.max(from.length, to.length) > SHORT)
+    return (
+      <div className={classes.text}>
+        {diffWordsWithSpace(from, to).map(({ value, added, removed }, i) => {
+          // biome-ignore lint/suspicious/noArrayIndexKey: they are made anew together
+          if (added) return <ins key={i}>{value}</ins>
+          // biome-ignore lint/suspicious/noArrayIndexKey: they are made anew together
+          if (removed) return <del key={i}>{value}</del>
+          // biome-ignore lint/suspicious/noArrayIndexKey: they are made anew together
+          return <span key={i}>{value}</span>
+        })}
+      </div>
+    )
+  return (
+    <span className={classes.text}>
+      {from === null ? <span className={classes.none}>none</span> : <del>{short(from)}</del>}
+      <span aria-hidden> → </span>
+      {to === null ? <span className={classes.none}>none</span> : <ins>{short(to)}</ins>}
+    </span>
+  )
+}
+
+function Names({ title, names, changed }: { title: string; names: Comparison['secrets']; changed: string }) {
+  const all = [
+    ...names.added.map((name) => ({ name, word: 'added', color: 'teal' })),
+    ...names.removed.map((name) => ({ name, word: 'removed', color: 'red' })),
+    ...names.changed.map((name) => ({ name, word: changed, color: 'yellow' })),
+  ]
+  if (all.length === 0) return null
+  return (
+    <section aria-label={title}>
+      <Text fw={600} size="sm" mb={4}>
+        {title}
+      </Text>
+      <Stack gap={4}>
+        {all.map(({ name, word, color }) => (
+          <Group key={name} gap="xs" wrap="nowrap" px="xs">
+            <Text size="sm" ff="monospace" style={{ overflowWrap: 'anywhere' }}>
+              {name}
+            </Text>
+            <Badge variant="light" color={color} size="sm" tt="none" style={{ flexShrink: 0 }}>
+              {word}
+            </Badge>
+          </Group>
+        ))}
+      </Stack>
+    </section>
+  )
+}

@@ -1,0 +1,26 @@
+/**
+ * A state in a word and a colour; what moves has a pulse. The word says it all: no state is told by its colour alone. Plain, not
+ * one of the kit's parts: a list has a hundred of them, and is scrolled through.
+ */
+import classes from './status-badge.module.css'
+import { REVISION_STATES, type Tone } from './words.ts'
+
+interface StateBadgeProps {
+  word: string
+  tone: Tone
+  title?: string
+}
+
+export function StateBadge({ word, tone, title }: StateBadgeProps) {
+  return (
+    <span className={classes.badge} data-tone={tone} title={title}>
+      <span className={classes.dot} />
+      {word}
+    </span>
+  )
+}
+
+/** Of a revision. */
+export function StatusBadge({ status }: { status: keyof typeof REVISION_STATES }) {
+  return <StateBadge {...REVISION_STATES[status]} />
+}

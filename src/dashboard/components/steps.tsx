@@ -1,0 +1,93 @@
+/** How the work on a revision went: each step with how long it waited and took, how often it was tried, and how it ended. */
+import { Badge, Group, Loader, Text } from '@mantine/core'
+import { IconCircleCheckFilled, IconCircleDashed, IconCircleMinus, IconCircleXFilled } from '@tabler/icons-react'
+import { type FragmentOf, graphql, type ResultOf, readFragment } from '../api/graphql.ts'
+import classes from './steps.module.css'
+import { duration, Elapsed, fullTime } from './time.tsx'
+
+export const stepsFragment = graphql(`
+  fragment Steps on Revision {
+    id
+    queuePosition
+    steps {
+      kind
+      createdAt
+      startedAt
+      endedAt
+      outcome
+      reason
+      tries
+      isCurrent
+    }
+  }
+`)
+
+type Step = ResultOf<typeof stepsFragment>['steps'][number]
+
+const KINDS: Record<Step['kind'], string> = { PROVISION: 'Provision', BUILD: 'Build', DEPLOY: 'Deploy' }
+const OUTCOMES = { succeeded: 'succeeded', failed: 'failed', cancelled: 'was cancelled' } as const
+
+/** Of the newest attempt; nothing where there are none. */
+export function Steps({ revision }: { revision: FragmentOf<typeof stepsFragment> }) {
+  const { steps, queuePosition } = readFragment(stepsFragment, revision)
+  const current = steps.filter(({ isCurrent }) => isCurrent)
+  if (current.length === 0) return null
+  return (
+    <ol className={classes.steps} aria-label="Steps">
+      {current.map((step) => (
+        <li key={`${step.kind} ${step.createdAt}`} className={classes.step} data-outcome={step.outcome ?? 'open'}>
+          <Group gap={8} wrap="nowrap">
+            <Sign step={step} />
+            <Text fw={600} size="sm">
+              {KINDS[step.kind]}
+            </Text>
+            {step.tries > 1 && (
+              <Badge variant="light" color="yellow" size="sm" tt="none">
+                {step.tries} tries
+              </Badge>
+            )}
+          </Group>
+          <Text size="xs" c="dimmed" mt={2}>
+            <Spent step={step} queuePosition={queuePosition} />
+          </Text>
+        </li>
+      ))}
+    </ol>
+  )
+}
+
+function Sign({ step: { kind, outcome, startedAt } }: { step: Step }) {
+  const label = outcome ? `${KINDS[kind]} ${OUTCOMES[outcome]}` : startedAt ? 'under way' : 'waiting'
+  if (outcome === 'succeeded')
+    return <IconCircleCheckFilled size={18} color="var(--mantine-color-teal-6)" aria-label={label} />
+  if (outcome === 'failed') return <IconCircleXFilled size={18} color="var(--mantine-color-red-6)" aria-label={label} />
+  if (outcome === 'cancelled') return <IconCircleMinus size={18} aria-label={label} />
+  if (startedAt) return <Loader size={16} color="blue" role="img" aria-label={label} />
+  return <IconCircleDashed size={18} aria-label={label} />
+}
+
+/** ms that are worth a word */
+const WORTH = 1_000
+
+function Spent({ step, queuePosition }: { step: Step; queuePosition: number | null }) {
+  const { createdAt, startedAt, endedAt, outcome } = step
+  const between = (from: string, to: string) => Date.parse(to) - Date.parse(from)
+  if (startedAt === null) {
+    if (endedAt !== null) return 'never begun'
+    return (
+      <>
+        waiting for <Elapsed since={createdAt} />
+        {queuePosition !== null && queuePosition > 1 && <>, {queuePosition - 1} before it</>}
+      </>
+    )
+  }
+  const waited = between(createdAt, startedAt)
+  return (
+    <span title={`begun ${fullTime(startedAt)}`}>
+      {endedAt === null ? <Elapsed since={startedAt} /> : duration(between(startedAt, endedAt))}
+      {outcome === 'failed' && ', failed'}
+      {outcome === 'cancelled' && ', cancelled'}
+      {waited >= WORTH && ` after ${duration(waited)} of waiting`}
+    </span>
+  )
+}

@@ -1,0 +1,85 @@
+/** Moments and spans, in words that go on by themselves: one clock for all of them, and it stands still in a hidden tab. */
+import { useSyncExternalStore } from 'react'
+
+const TICK = 1_000
+let now = Date.now()
+const watchers = new Set<() => void>()
+let timer: ReturnType<typeof setInterval> | undefined
+
+function tick(): void {
+  if (document.visibilityState === 'hidden') return
+  now = Date.now()
+  for (const watcher of watchers) watcher()
+}
+
+function watch(onTick: () => void): () => void {
+  watchers.add(onTick)
+  timer ??= setInterval(tick, TICK)
+  return () => {
+    watchers.delete(onTick)
+    if (watchers.size > 0) return
+    clearInterval(timer)
+    timer = undefined
+  }
+}
+
+/** What `of` makes of the time, asked again each second: the component is rendered only when that is another text. */
+const useClock = (of: (now: number) => string): string => useSyncExternalStore(watch, () => of(now))
+
+const MINUTE = 60
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
+
+/** `seconds`: of a span. Two units at most: `48 s`, `3 min 20 s`, `2 h 5 min`, `4 d`. */
+function span(seconds: number): string {
+  const s = Math.max(0, Math.floor(seconds))
+  if (s < MINUTE) return `${s} s`
+  if (s < 10 * MINUTE) return pair(s, MINUTE, 'min', 1, 's')
+  if (s < HOUR) return `${Math.floor(s / MINUTE)} min`
+  if (s < DAY) return pair(s, HOUR, 'h', MINUTE, 'min')
+  return `${Math.floor(s / DAY)} d`
+}
+
+function pair(s: number, large: number, one: string, small: number, other: string): string {
+  const rest = Math.floor((s % large) / small)
+  return `${Math.floor(s / large)} ${one}${rest ? ` ${rest} ${other}` : ''}`
+}
+
+/** ms of a span that is over, for steps: `0.4 s`, `12.3 s`, then as `span`. */
+export const duration = (ms: number): string => (ms < 60_000 ? `${(ms / 1000).toFixed(1)} s` : span(ms / 1000))
+
+const FULL = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
+
+/** `at`: ISO 8601. In the reader's own zone, whole. */
+export const fullTime = (at: string): string => FULL.format(new Date(at))
+
+const SOON = 5
+
+function agoOf(at: number, now: number): string {
+  const seconds = (now - at) / 1000
+  return seconds < SOON
+    ? 'just now'
+    : `${span(seconds < MINUTE ? Math.floor(seconds / 5) * 5 : seconds).replace(/ \d+ s$/, '')} ago`
+}
+
+/** `3 min ago`; the whole time as its title. `at`: ISO 8601. */
+export function TimeAgo({ at }: { at: string }) {
+  const time = Date.parse(at)
+  const text = useClock((now) => agoOf(time, now))
+  return (
+    <time dateTime={at} title={fullTime(at)}>
+      {text}
+    </time>
+  )
+}
+
+/** How long something has gone on by now: `48 s`. `since`: ISO 8601. */
+export function Elapsed({ since }: { since: string }) {
+  const time = Date.parse(since)
+  const text = useClock((now) => span((now - time) / 1000))
+  return (
+    <time dateTime={since} title={`since ${fullTime(since)}`}>
+      {text}
+    </time>
+  )
+}

@@ -1,0 +1,85 @@
+/** Where a folder or a tarball of this machine is dropped, or chosen. */
+import { Button, FileButton, Group, Stack, Text } from '@mantine/core'
+import { IconFolderUp } from '@tabler/icons-react'
+import { type ChangeEvent, type DragEvent, useRef, useState } from 'react'
+import { chosenSource, droppedSource, type Source } from './dropped.ts'
+import classes from './upload.module.css'
+
+interface DropSourceProps {
+  source: Source | null
+  onSource(source: Source): void
+}
+
+const MB = 1_000_000
+const sizeOf = (bytes: number) => (bytes < MB / 10 ? `${Math.ceil(bytes / 1000)} kB` : `${(bytes / MB).toFixed(1)} MB`)
+
+export function DropSource({ source, onSource }: DropSourceProps) {
+  const [isOver, setIsOver] = useState(false)
+  const [wrong, setWrong] = useState<string | null>(null)
+  const folder = useRef<HTMLInputElement>(null)
+  const take = (found: Source | null) => {
+    setWrong(found ? null : 'This is neither a folder nor a .tar.gz.')
+    if (found) onSource(found)
+  }
+  const drop = (event: DragEvent) => {
+    event.preventDefault()
+    setIsOver(false)
+    void droppedSource(event.dataTransfer).then(take, () => setWrong('This could not be read.'))
+  }
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: what can be dropped here can be chosen by the buttons in it
+    <div
+      className={classes.drop}
+      data-over={isOver || undefined}
+      onDragOver={(event) => {
+        event.preventDefault()
+        setIsOver(true)
+      }}
+      onDragLeave={() => setIsOver(false)}
+      onDrop={drop}
+    >
+      <Stack gap="xs" align="center">
+        <IconFolderUp size={28} stroke={1.4} aria-hidden />
+        {source ? (
+          <Text size="sm" fw={600}>
+            {source.name}
+            <Text span inherit c="dimmed" fw={400}>
+              {` · ${source.files ? `${source.files.length} files, ` : ''}${sizeOf(source.size)}`}
+            </Text>
+          </Text>
+        ) : (
+          <Text size="sm">Drop a folder or a .tar.gz here</Text>
+        )}
+        <Group gap="xs">
+          <Button size="xs" variant="default" onClick={() => folder.current?.click()}>
+            Choose a folder
+          </Button>
+          <FileButton onChange={(file) => file && take(chosenSource([file] as unknown as FileList))} accept=".gz,.tgz">
+            {(props) => (
+              <Button size="xs" variant="default" {...props}>
+                Choose a tarball
+              </Button>
+            )}
+          </FileButton>
+        </Group>
+        <input
+          ref={(input) => {
+            input?.setAttribute('webkitdirectory', '')
+            folder.current = input
+          }}
+          type="file"
+          hidden
+          onChange={({ currentTarget }: ChangeEvent<HTMLInputElement>) => take(chosenSource(currentTarget.files!))}
+        />
+        <Text size="xs" c="dimmed">
+          Up to 200 MB. node_modules and .git are left out.
+        </Text>
+        {wrong && (
+          <Text size="xs" c="red" role="alert">
+            {wrong}
+          </Text>
+        )}
+      </Stack>
+    </div>
+  )
+}

@@ -1,0 +1,67 @@
+/** What somebody has dropped on the page, or chosen: one tarball, or the files of a folder. */
+import { isLeftOut, isTarball, type SourceFile } from './pack.ts'
+
+export interface Source {
+  /** of the folder or the file */
+  name: string
+  /** null: it is a tarball already */
+  files: SourceFile[] | null
+  tarball: File | null
+  /** bytes, before anything is packed */
+  size: number
+}
+
+const ofTarball = (file: File): Source => ({ name: file.name, files: null, tarball: file, size: file.size })
+
+function ofFiles(name: string, all: SourceFile[]): Source {
+  const files = all.filter(({ path }) => !isLeftOut(path))
+  return { name, files, tarball: null, size: files.reduce((sum, { file }) => sum + file.size, 0) }
+}
+
+/** Null: there is nothing of use in it. */
+export async function droppedSource(transfer: DataTransfer): Promise<Source | null> {
+  const entries = [...transfer.items].flatMap((item) => item.webkitGetAsEntry() ?? [])
+  const [only] = entries
+  if (!only) return null
+  if (entries.length === 1 && only.isFile) {
+    const file = await fileOf(only as FileSystemFileEntry)
+    return isTarball(file) ? ofTarball(file) : ofFiles(file.name, [{ path: file.name, file }])
+  }
+  const [root, name] = entries.length === 1 ? [await entriesOf(only), only.name] : [entries, 'source']
+  return ofFiles(name, (await Promise.all(root.map((entry) => filesOf(entry, '')))).flat())
+}
+
+/** Of a file input; of a folder each file knows where it is in it. */
+export function chosenSource(chosen: FileList): Source | null {
+  const [first] = chosen
+  if (!first) return null
+  if (!first.webkitRelativePath) return isTarball(first) ? ofTarball(first) : null
+  const inFolder = ({ webkitRelativePath: path }: File) => path.slice(path.indexOf('/') + 1)
+  const name = first.webkitRelativePath.split('/')[0]!
+  return ofFiles(
+    name,
+    [...chosen].map((file) => ({ path: inFolder(file), file })),
+  )
+}
+
+const fileOf = (entry: FileSystemFileEntry): Promise<File> =>
+  new Promise((resolve, reject) => entry.file(resolve, reject))
+
+async function filesOf(entry: FileSystemEntry, above: string): Promise<SourceFile[]> {
+  const path = above + entry.name
+  if (isLeftOut(path)) return []
+  if (entry.isFile) return [{ path, file: await fileOf(entry as FileSystemFileEntry) }]
+  const below = await entriesOf(entry)
+  return (await Promise.all(below.map((one) => filesOf(one, `${path}/`)))).flat()
+}
+
+async function entriesOf(entry: FileSystemEntry): Promise<FileSystemEntry[]> {
+  const reader = (entry as FileSystemDirectoryEntry).createReader()
+  const all: FileSystemEntry[] = []
+  // it gives a hundred at a time
+  for (;;) {
+    const some = await new Promise<FileSystemEntry[]>((resolve, reject) => reader.readEntries(resolve, reject))
+    if (some.length === 0) return all
+    all.push(...some)
+  }
+}

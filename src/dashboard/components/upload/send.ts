@@ -1,0 +1,85 @@
+/** Sends a source to the server, for a deployment of uploads: packed here, to an address that is good for this once. */
+import { useState } from 'react'
+import { graphql } from '../../api/graphql.ts'
+import { type Problem, problem } from '../../api/problem.ts'
+import { useWrite, wrongFragment } from '../../api/use-write.ts'
+import type { Source } from './dropped.ts'
+import { pack } from './pack.ts'
+
+const addressMutation = graphql(
+  `
+  mutation AddressToUpload($input: CreateUploadUrlInput!) {
+    createUploadUrl(input: $input) {
+      __typename
+      ... on CreateUploadUrlSuccess {
+        uploadUrl
+        objectPath
+      }
+      ...Wrong
+    }
+  }
+`,
+  [wrongFragment],
+)
+
+/** What is under way; null: nothing. `sent`: from 0 to 1. */
+export type Sending = { doing: 'packing' | 'uploading'; sent?: number } | null
+
+/** `objectPath`: what the deployment is told then, as `sourceTarballPath`. */
+export type Sent = { ok: true; objectPath: string } | { ok: false; problem: Problem }
+
+/** It never throws. */
+export function useSend(): [send: (deploymentId: string, source: Source) => Promise<Sent>, sending: Sending] {
+  const [address] = useWrite(addressMutation)
+  const [sending, setSending] = useState<Sending>(null)
+
+  async function steps(deploymentId: string, source: Source): Promise<Sent> {
+    setSending({ doing: 'packing' })
+    const packed = source.tarball ?? (await pack(source.files!))
+    const place = await address({ input: { deploymentId } })
+    if (!place.ok) return place
+    const { uploadUrl, objectPath } = place.value
+    const wrong = await put(uploadUrl, packed, (sent) => setSending({ doing: 'uploading', sent }))
+    return wrong ? { ok: false, problem: problem('UPLOAD', wrong) } : { ok: true, objectPath }
+  }
+
+  const send = async (deploymentId: string, source: Source): Promise<Sent> => {
+    try {
+      return await steps(deploymentId, source)
+    } catch (error) {
+      return { ok: false, problem: problem('UPLOAD', (error as Error).message) }
+    } finally {
+      setSending(null)
+    }
+  }
+  return [send, sending]
+}
+
+/** Answers null, or what went wrong, for people. */
+function put(uploadUrl: string, body: Blob, onSent: (sent: number) => void): Promise<string | null> {
+  const { pathname, search } = new URL(uploadUrl)
+  // whatever the server thinks that it is called: this page may talk to where it came from alone
+  if (!pathname.startsWith('/v1/uploads/'))
+    return Promise.resolve(
+      'This server keeps uploads in a bucket, which no page may write to: send the source by the API, as CI does (upload-url, PUT, then source_tarball_path).',
+    )
+  return new Promise((resolve) => {
+    const request = new XMLHttpRequest()
+    request.open('PUT', pathname + search)
+    request.setRequestHeader('content-type', 'application/gzip')
+    request.upload.onprogress = ({ loaded, total }) => onSent(total > 0 ? loaded / total : 0)
+    request.onload = () => resolve(request.status < 300 ? null : said(request.responseText))
+    request.onerror = () => resolve('The upload was broken off. Try again.')
+    request.send(body)
+  })
+}
+
+function said(answer: string): string {
+  try {
+    const { detail } = JSON.parse(answer) as { detail?: unknown }
+    if (typeof detail === 'string') return detail
+  } catch {
+    // no answer of ours
+  }
+  return 'The server did not take the upload. Try again.'
+}

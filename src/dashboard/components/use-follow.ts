@@ -1,0 +1,35 @@
+/** Reads again what is shown of one deployment, soon after something of it has changed; in a tab that nobody looks at once, when somebody does. */
+import { useEffect, useRef } from 'react'
+import { watchDeployments } from './live.ts'
+
+/** ms between two looks at what changes at once */
+const REST = 250
+
+export function useFollow(deploymentId: string, again: () => unknown): void {
+  const latest = useRef(again)
+  latest.current = again
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined
+    let isDue = false
+    const look = () => {
+      timer = undefined
+      if (document.visibilityState === 'hidden') return
+      isDue = false
+      latest.current()
+    }
+    const wake = () => {
+      if (isDue) look()
+    }
+    const leave = watchDeployments(({ deploymentIds }) => {
+      if (deploymentIds.length > 0 && !deploymentIds.includes(deploymentId)) return
+      isDue = true
+      timer ??= setTimeout(look, REST)
+    })
+    document.addEventListener('visibilitychange', wake)
+    return () => {
+      clearTimeout(timer)
+      document.removeEventListener('visibilitychange', wake)
+      leave()
+    }
+  }, [deploymentId])
+}

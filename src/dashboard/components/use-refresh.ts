@@ -1,0 +1,14 @@
+/** Reads again, every so often, what moves without an event; not in a tab that nobody looks at. */
+import { useEffect } from 'react'
+
+export function useRefresh(again: (options: { requestPolicy: 'network-only' }) => void, ms: number): void {
+  useEffect(() => {
+    const read = () => document.visibilityState === 'visible' && again({ requestPolicy: 'network-only' })
+    const timer = setInterval(read, ms)
+    document.addEventListener('visibilitychange', read)
+    return () => {
+      clearInterval(timer)
+      document.removeEventListener('visibilitychange', read)
+    }
+  }, [again, ms])
+}

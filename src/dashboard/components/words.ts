@@ -1,0 +1,49 @@
+/** The words and colours of states: one place, so that every page says the same. */
+import type { graphql } from '../api/graphql.ts'
+
+type RevisionStatus = ReturnType<typeof graphql.scalar<'RevisionStatus'>>
+
+export type Tone = 'good' | 'busy' | 'waiting' | 'bad' | 'quiet'
+
+/** Mantine's colours. */
+export const COLORS: Record<Tone, string> = { good: 'teal', busy: 'blue', waiting: 'yellow', bad: 'red', quiet: 'gray' }
+
+interface State {
+  word: string
+  tone: Tone
+}
+
+export const REVISION_STATES: Record<RevisionStatus, State> = {
+  CREATING: { word: 'Preparing', tone: 'busy' },
+  QUEUED: { word: 'Queued', tone: 'waiting' },
+  AWAITING_BUILD: { word: 'Waiting to build', tone: 'waiting' },
+  BUILDING: { word: 'Building', tone: 'busy' },
+  AWAITING_DEPLOY: { word: 'Waiting to deploy', tone: 'waiting' },
+  DEPLOYING: { word: 'Deploying', tone: 'busy' },
+  DEPLOYED: { word: 'Deployed', tone: 'good' },
+  CREATE_FAILED: { word: 'Preparing failed', tone: 'bad' },
+  BUILD_FAILED: { word: 'Build failed', tone: 'bad' },
+  DEPLOY_FAILED: { word: 'Deploy failed', tone: 'bad' },
+  INTERRUPTED: { word: 'Interrupted', tone: 'quiet' },
+  SKIPPED: { word: 'Skipped', tone: 'quiet' },
+  UNKNOWN: { word: 'Unknown', tone: 'quiet' },
+}
+
+type DeploymentSource = ReturnType<typeof graphql.scalar<'DeploymentSource'>>
+
+export const SOURCES: Record<DeploymentSource, string> = {
+  gitprovider: 'Git',
+  internal_source: 'Upload',
+  internal_container: 'Pushed image',
+  external_container: 'Image',
+}
+
+/** Whether its work goes on, or is about to. */
+export const isOpen = (status: RevisionStatus): boolean =>
+  ['CREATING', 'QUEUED', 'AWAITING_BUILD', 'BUILDING', 'AWAITING_DEPLOY', 'DEPLOYING'].includes(status)
+
+/**
+ * `acme/agents` of a repository's address: of its path the last two, since what is before them (a group, a folder of the server)
+ * is the same for most.
+ */
+export const repositoryName = (url: string): string => url.match(/([^/]+\/)?[^/]+?(?=(\.git)?\/?$)/)?.[0] ?? url

@@ -1,0 +1,69 @@
+/** Chooses whose acts are shown: of those who did something lately. Who did it longer ago is chosen by a click on the name in the list. */
+import { Select } from '@mantine/core'
+import { useState } from 'react'
+import { useQuery } from 'urql'
+import { graphql } from '../../api/graphql.ts'
+import { DECIDING } from './deciding.ts'
+
+const actorsQuery = graphql(`
+  query LatelyActive($actorKinds: [ActorKind!]) {
+    events(first: 100, order: NEWEST_FIRST, actorKinds: $actorKinds) {
+      nodes {
+        cursor
+        actor {
+          subject
+          name
+        }
+      }
+    }
+  }
+`)
+
+const ofOneQuery = graphql(`
+  query NameOfActor($actor: String!) {
+    events(first: 1, order: NEWEST_FIRST, actor: $actor) {
+      nodes {
+        cursor
+        actor {
+          subject
+          name
+        }
+      }
+    }
+  }
+`)
+
+interface ByWhomProps {
+  who: string | undefined
+  onWho(who: string | undefined): void
+}
+
+export function ByWhom({ who, onWho }: ByWhomProps) {
+  const [wasOpened, setOpened] = useState(false)
+  const [{ data: lately }] = useQuery({
+    query: actorsQuery,
+    variables: { actorKinds: [...DECIDING] },
+    pause: !wasOpened,
+    requestPolicy: 'cache-and-network',
+  })
+  const [{ data: one }] = useQuery({ query: ofOneQuery, variables: { actor: who ?? '' }, pause: who === undefined })
+  const names = new Map(who === undefined ? [] : [[who, who]])
+  for (const { actor } of [...(lately?.events.nodes ?? []), ...(one?.events.nodes ?? [])])
+    if (actor.subject) names.set(actor.subject, actor.name ?? actor.subject)
+  return (
+    <Select
+      size="xs"
+      w={170}
+      aria-label="By whom"
+      placeholder="By anybody"
+      searchable
+      clearable
+      clearButtonProps={{ 'aria-label': 'Of anybody' }}
+      nothingFoundMessage="Nobody lately"
+      onDropdownOpen={() => setOpened(true)}
+      value={who ?? null}
+      onChange={(value) => onWho(value ?? undefined)}
+      data={[...names].map(([value, label]) => ({ value, label }))}
+    />
+  )
+}

@@ -1,0 +1,35 @@
+/** What is shown of an event. */
+import { graphql, type ResultOf } from '../../api/graphql.ts'
+import { actorFragment } from '../../components/actor.ts'
+
+export const eventFragment = graphql(
+  `
+    fragment EventRow on Event {
+      cursor
+      type
+      changed
+      subjectName
+      message
+      attempt
+      to
+      from
+      occurredAt
+      actor {
+        kind
+        subject
+        name
+        ...ActorName
+      }
+      deployment {
+        id
+        name
+      }
+      revision {
+        id
+        number
+      }
+    }
+  `,
+  [actorFragment],
+)
+export type EventData = ResultOf<typeof eventFragment>

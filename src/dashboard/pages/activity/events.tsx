@@ -1,0 +1,107 @@
+/** A page of the activity, by day, newest first; the first one is read anew when something has happened. */
+import { Button, Stack, Text, Title } from '@mantine/core'
+import { useState } from 'react'
+import { useQuery } from 'urql'
+import { graphql, readFragment, type VariablesOf } from '../../api/graphql.ts'
+import { useNews } from '../../components/news.ts'
+import { Empty } from '../../components/page.tsx'
+import { QueryView } from '../../components/query.tsx'
+import classes from './activity.module.css'
+import { eventFragment } from './event.ts'
+import { EventRow } from './event-row.tsx'
+import { fold } from './fold.ts'
+
+const eventsQuery = graphql(
+  `
+    query Activity(
+      $after: String
+      $types: [String!]
+      $actorKinds: [ActorKind!]
+      $actor: String
+      $deploymentId: ID
+      $since: DateTime
+    ) {
+      events(
+        first: 50
+        after: $after
+        order: NEWEST_FIRST
+        types: $types
+        actorKinds: $actorKinds
+        actor: $actor
+        deploymentId: $deploymentId
+        since: $since
+      ) {
+        pageInfo {
+          hasNextPage
+          endCursor
+        }
+        nodes {
+          ...EventRow
+        }
+      }
+    }
+  `,
+  [eventFragment],
+)
+export type EventsFilter = Omit<VariablesOf<typeof eventsQuery>, 'after'>
+
+const DAY = new Intl.DateTimeFormat(undefined, { weekday: 'long', day: 'numeric', month: 'long' })
+
+function dayOf(at: string): string {
+  const [day, today, yesterday] = [new Date(at), new Date(), new Date(Date.now() - 24 * 3_600_000)]
+  if (day.toDateString() === today.toDateString()) return 'Today'
+  return day.toDateString() === yesterday.toDateString() ? 'Yesterday' : DAY.format(day)
+}
+
+interface EventsProps {
+  filter: EventsFilter
+  /** where the page begins; null: at the newest */
+  after?: string | null
+  /** the day that stands above it already */
+  day?: string | null
+  onWho(subject: string): void
+}
+
+export function Events({ filter, after = null, day = null, onWho }: EventsProps) {
+  const query = useQuery({ query: eventsQuery, variables: { ...filter, after }, requestPolicy: 'cache-and-network' })
+  const [, again] = query
+  const [showsMore, setShowsMore] = useState(false)
+  useNews(filter, after === null ? () => again({ requestPolicy: 'network-only' }) : null)
+  return (
+    <QueryView query={query}>
+      {({ events: { nodes, pageInfo } }) => {
+        const acts = fold(readFragment(eventFragment, nodes))
+        const days = acts.map(({ event }) => dayOf(event.occurredAt))
+        if (nodes.length === 0 && after === null)
+          return <Empty title="Nothing happened">Nothing that is kept matches what is asked for above.</Empty>
+        return (
+          <Stack gap={0}>
+            <ul className={classes.events}>
+              {acts.map((act, i) => [
+                days[i] !== (days[i - 1] ?? day) && (
+                  <Title order={2} size="sm" mt={i > 0 || day ? 'lg' : 0} mb={6} key={days[i]} component="li">
+                    {days[i]}
+                  </Title>
+                ),
+                <EventRow key={act.event.cursor} act={act} onWho={onWho} />,
+              ])}
+            </ul>
+            {pageInfo.hasNextPage &&
+              (showsMore ? (
+                <Events filter={filter} after={pageInfo.endCursor} day={days.at(-1) ?? null} onWho={onWho} />
+              ) : (
+                <Button variant="default" onClick={() => setShowsMore(true)} mt="md" mx="auto">
+                  Show older
+                </Button>
+              ))}
+            {!pageInfo.hasNextPage && (
+              <Text size="xs" c="dimmed" ta="center" mt="lg">
+                That is all that is kept.
+              </Text>
+            )}
+          </Stack>
+        )
+      }}
+    </QueryView>
+  )
+}

@@ -1,0 +1,66 @@
+/** What of the activity is shown. Everything stands in the address. */
+import { Group, NativeSelect, SegmentedControl } from '@mantine/core'
+import classes from './activity.module.css'
+import { ByWhom } from './by-whom.tsx'
+import { OfDeployment } from './of-deployment.tsx'
+import { ABOUT, type ActivitySearch, type Since } from './search.ts'
+import { EVENT_TYPES } from './sentences.ts'
+
+const SINCE_WORDS: Record<Since, string> = { hour: 'Last hour', day: 'Since yesterday', week: 'Last seven days' }
+
+/** A family as a whole, then each of its types. */
+const groupOf = ([family, { label, types }]: [string, { label: string; types: readonly string[] }]) => {
+  const own = EVENT_TYPES.filter((type) => types.includes(`${type.split('.')[0]}.*`))
+  const items = own.map((type) => ({ value: type, label: wordsOf(type) }))
+  return { group: label, items: [{ value: family, label }, ...items] }
+}
+
+/** `deployment.torn_down`: "Deployment torn down" */
+const wordsOf = (type: string) => {
+  const words = type.replaceAll(/[._]/g, ' ')
+  return words[0]!.toUpperCase() + words.slice(1)
+}
+
+interface FiltersProps {
+  search: ActivitySearch
+  onSearch(search: ActivitySearch): void
+}
+
+export function Filters({ search, onSearch }: FiltersProps) {
+  const change = (part: Partial<ActivitySearch>) => onSearch({ ...search, ...part })
+  return (
+    <Group gap="sm" className={classes.filters}>
+      <SegmentedControl
+        size="xs"
+        aria-label="Who acts"
+        value={search.all ? 'all' : 'decided'}
+        onChange={(value) => change({ all: value === 'all' ? true : undefined })}
+        data={[
+          { value: 'decided', label: 'What somebody did' },
+          { value: 'all', label: 'Everything' },
+        ]}
+      />
+      <NativeSelect
+        size="xs"
+        aria-label="What it is about"
+        value={search.about ?? ''}
+        onChange={({ currentTarget }) =>
+          change({ about: (currentTarget.value || undefined) as ActivitySearch['about'] })
+        }
+        data={[{ value: '', label: 'About anything' }, ...Object.entries(ABOUT).map(groupOf)]}
+      />
+      <NativeSelect
+        size="xs"
+        aria-label="Since when"
+        value={search.since ?? ''}
+        onChange={({ currentTarget }) => change({ since: (currentTarget.value || undefined) as Since | undefined })}
+        data={[
+          { value: '', label: 'At any time' },
+          ...Object.entries(SINCE_WORDS).map(([value, label]) => ({ value, label })),
+        ]}
+      />
+      <ByWhom who={search.who} onWho={(who) => change({ who })} />
+      <OfDeployment deployment={search.deployment} onDeployment={(deployment) => change({ deployment })} />
+    </Group>
+  )
+}

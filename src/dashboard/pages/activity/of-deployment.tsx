@@ -1,0 +1,72 @@
+/** Chooses the deployment whose acts are shown, searched by its name at the server. */
+import { Select } from '@mantine/core'
+import { useDebouncedValue } from '@mantine/hooks'
+import { useState } from 'react'
+import { useQuery } from 'urql'
+import { graphql } from '../../api/graphql.ts'
+
+const nameQuery = graphql(`
+  query NameOfDeployment($id: ID!) {
+    deployment(id: $id) {
+      id
+      name
+    }
+  }
+`)
+
+const findQuery = graphql(`
+  query DeploymentsToChoose($text: String) {
+    deployments(first: 20, filter: { nameContains: $text }, orderBy: { field: UPDATED_AT, direction: DESC }) {
+      nodes {
+        id
+        name
+      }
+    }
+  }
+`)
+
+/** ms that typing rests before it is asked for */
+const TYPING = 150
+
+interface OfDeploymentProps {
+  deployment: string | undefined
+  onDeployment(id: string | undefined): void
+}
+
+export function OfDeployment({ deployment, onDeployment }: OfDeploymentProps) {
+  const [wasOpened, setOpened] = useState(false)
+  const [typed, setTyped] = useState('')
+  const [text] = useDebouncedValue(typed.trim(), TYPING)
+  const [{ data: own }] = useQuery({
+    query: nameQuery,
+    variables: { id: deployment ?? '' },
+    pause: deployment === undefined,
+  })
+  // of what is gone nothing but its acts is left
+  const chosen = deployment && { id: deployment, name: own?.deployment?.name ?? 'One deployment' }
+  // what is chosen stands in the box, too: nobody has typed it
+  const variables = { text: text === '' || (chosen && text === chosen.name) ? null : text }
+  const [{ data }] = useQuery({ query: findQuery, variables, pause: !wasOpened, requestPolicy: 'cache-and-network' })
+  const found = new Map((data?.deployments.nodes ?? []).map(({ id, name }) => [id, name]))
+  if (chosen) found.set(chosen.id, chosen.name)
+  return (
+    <Select
+      size="xs"
+      w={190}
+      aria-label="Of which deployment"
+      placeholder="Of any deployment"
+      searchable
+      clearable
+      clearButtonProps={{ 'aria-label': 'Of any deployment' }}
+      nothingFoundMessage="None is called so"
+      onDropdownOpen={() => setOpened(true)}
+      searchValue={typed}
+      onSearchChange={setTyped}
+      // the server has found them
+      filter={({ options }) => options}
+      value={deployment ?? null}
+      onChange={(value) => onDeployment(value ?? undefined)}
+      data={[...found].map(([value, label]) => ({ value, label }))}
+    />
+  )
+}

@@ -1,0 +1,84 @@
+/** What an event says, as the middle of a sentence: "ci *changed the resources of* support-agent". Types that are new are said as they are. */
+
+import { DECIDING } from './deciding.ts'
+import type { EventData } from './event.ts'
+
+/** Fields of an update, as people call them. */
+const FIELDS: Record<string, string> = {
+  resourceSpec: 'resources',
+  buildOnPush: 'build on push',
+  customUrl: 'address',
+  installCommand: 'install command',
+  buildCommand: 'build command',
+  secretReferences: 'secret references',
+  secrets: 'secrets',
+  repoRef: 'branch',
+  graphConfigPath: 'configuration path',
+  imageUri: 'image',
+  sourceTarballPath: 'source',
+  k8sNamespaces: 'namespaces',
+  clientSecret: 'client secret',
+  suspendedAt: 'suspension',
+}
+
+const SENTENCES: Record<string, string> = {
+  'deployment.created': 'created',
+  'deployment.tagged': 'changed the tags of',
+  'deployment.provisioned': 'provisioned',
+  'deployment.deleted': 'asked for the deletion of',
+  'deployment.torn_down': 'tore down',
+  'secret.revealed': 'looked at a secret of',
+  'tag.created': 'made the tag',
+  'listener.created': 'registered the listener',
+  'listener.updated': 'changed the listener',
+  'listener.deleted': 'deleted the listener',
+  'listener.silent': 'has not heard from the listener',
+  'listener.heard': 'heard again from the listener',
+  'api_key.created': 'made the API key',
+  'api_key.revoked': 'revoked the API key',
+  'session.created': 'signed in',
+  'session.revoked': 'ended a session',
+  'workspace.created': 'made this workspace',
+  'tracing_project.created': 'made the tracing project',
+  'tracing_project.deleted': 'deleted a tracing project',
+  'integration.created': 'connected the git integration',
+  'integration.updated': 'changed the git integration',
+  'integration.suspended': 'suspended the git integration',
+  'integration.unsuspended': 'lifted the suspension of the git integration',
+  'integration.removed': 'removed the git integration',
+  'oauth_provider.created': 'made the OAuth provider',
+  'oauth_provider.updated': 'changed the OAuth provider',
+  'oauth_provider.deleted': 'deleted an OAuth provider',
+  'oauth_token.created': 'gave consent to an account',
+  'oauth_token.updated': 'changed a token',
+  'oauth_token.expired': 'saw a token expire',
+  'oauth_token.deleted': 'deleted a token',
+  'connection.created': 'connected an agent to a token',
+  'connection.deleted': 'disconnected an agent from a token',
+}
+
+/** The types that can be asked for one by one. */
+export const EVENT_TYPES = ['deployment.updated', ...Object.keys(SENTENCES)]
+
+const listed = (words: string[]): string =>
+  words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`
+
+/** `changed`: the fields of an update. */
+export function sentenceOf(type: string, changed: readonly string[]): string {
+  if (type === 'deployment.updated') {
+    const fields = changed.map((field) => FIELDS[field] ?? field)
+    return fields.length > 0 ? `changed the ${listed(fields)} of` : 'made a new revision of'
+  }
+  const known = SENTENCES[type]
+  if (known) return known
+  const [resource = type, verb = ''] = type.split('.')
+  return `${verb.replaceAll('_', ' ')} ${resource.replaceAll('_', ' ')}`
+}
+
+/** Of a revision's move by somebody who decides; null: the work moved it, and its status says it all. */
+export function revisionSentence({ actor, from, to }: Pick<EventData, 'actor' | 'from' | 'to'>): string | null {
+  if (!(DECIDING as readonly string[]).includes(actor.kind)) return null
+  if (from === null) return actor.kind === 'git_provider' ? 'pushed a commit: made' : 'made'
+  if (to === 'INTERRUPTED') return 'interrupted'
+  return to === 'QUEUED' || to === 'CREATING' ? 'rolled out again' : null
+}

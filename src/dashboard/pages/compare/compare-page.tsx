@@ -1,0 +1,236 @@
+/** `/w/$ws/deployments/$id/compare`: what differs between any two revisions of a deployment. */
+import { ActionIcon, Paper, Select, Stack, Text, Tooltip } from '@mantine/core'
+import { IconArrowsExchange } from '@tabler/icons-react'
+import { useNavigate, useParams, useSearch } from '@tanstack/react-router'
+import { useQuery } from 'urql'
+import { graphql, type ResultOf } from '../../api/graphql.ts'
+import { ActorName, actorFragment } from '../../components/actor-name.tsx'
+import { Breadcrumbs } from '../../components/breadcrumbs.tsx'
+import { LinkTo } from '../../components/links.tsx'
+import { MadeOfLine } from '../../components/made-of.tsx'
+import { Empty, NotFound, Page } from '../../components/page.tsx'
+import { QueryView } from '../../components/query.tsx'
+import { changesFragment, RevisionChanges } from '../../components/revision-changes.tsx'
+import { StatusBadge } from '../../components/status-badge.tsx'
+import { TimeAgo } from '../../components/time.tsx'
+import { REVISION_STATES } from '../../components/words.ts'
+import classes from './compare.module.css'
+import type { CompareSearch } from './search.ts'
+
+const ROUTE = '/w/$ws/deployments/$id/compare'
+
+const revisionsQuery = graphql(`
+  query ComparableRevisions($id: ID!) {
+    deployment(id: $id) {
+      id
+      name
+      activeRevision {
+        id
+        number
+      }
+      comparable: revisions(first: 100) {
+        nodes {
+          id
+          number
+          status
+          commitMessage
+          createdAt
+          sourceRevisionConfig {
+            repoRef
+            repoCommitSha
+            imageUri
+          }
+        }
+      }
+    }
+  }
+`)
+
+const compareQuery = graphql(
+  `
+  query Compare($from: ID!, $to: ID!) {
+    compareRevisions(from: $from, to: $to) {
+      from {
+        ...ComparedRevision
+      }
+      to {
+        ...ComparedRevision
+      }
+      ...RevisionChanges
+    }
+  }
+  fragment ComparedRevision on Revision @_unmask {
+    id
+    number
+    status
+    isActive
+    commitMessage
+    commitAuthor
+    createdAt
+    createdByActor {
+      ...ActorName
+    }
+    sourceRevisionConfig {
+      repoRef
+      repoCommitSha
+      imageUri
+      sourceTarballPath
+    }
+  }
+`,
+  [changesFragment, actorFragment],
+)
+
+type Deployment = NonNullable<ResultOf<typeof revisionsQuery>['deployment']>
+type Compared = NonNullable<ResultOf<typeof compareQuery>['compareRevisions']>['from']
+
+export default function ComparePage() {
+  const { id } = useParams({ from: ROUTE })
+  const query = useQuery({ query: revisionsQuery, variables: { id }, requestPolicy: 'cache-and-network' })
+  return (
+    <QueryView query={query}>
+      {({ deployment }) => (deployment ? <Shown deployment={deployment} /> : <NotFound />)}
+    </QueryView>
+  )
+}
+
+/** What is asked where the address names nothing: what is new since what serves, or since the one before. */
+function chosen({ activeRevision: active, comparable: { nodes } }: Deployment, { from, to }: CompareSearch) {
+  const latest = to ?? nodes.find(({ id }) => id !== from)?.id
+  const serves = active && active.id !== latest ? active.id : undefined
+  const number = nodes.find(({ id }) => id === latest)?.number ?? Number.POSITIVE_INFINITY
+  return { from: from ?? serves ?? nodes.find((one) => one.number < number)?.id, to: latest }
+}
+
+function Shown({ deployment }: { deployment: Deployment }) {
+  const { ws } = useParams({ from: '/w/$ws' })
+  const { from, to } = chosen(deployment, useSearch({ from: ROUTE }))
+  const navigate = useNavigate({ from: ROUTE })
+  const look = (search: CompareSearch) => void navigate({ search, replace: true })
+  const nodes = deployment.comparable.nodes
+  const data = nodes.map((one) => ({ value: one.id, label: labelOf(one, deployment.activeRevision?.id === one.id) }))
+  return (
+    <Page
+      title="Compare revisions"
+      above={
+        <Breadcrumbs>
+          <LinkTo to="/w/$ws/deployments" params={{ ws }}>
+            Deployments
+          </LinkTo>
+          <LinkTo to="/w/$ws/deployments/$id" params={{ ws, id: deployment.id }}>
+            {deployment.name}
+          </LinkTo>
+        </Breadcrumbs>
+      }
+    >
+      {nodes.length < 2 ? (
+        <Empty title="There is nothing to compare yet">
+          {deployment.name} has one revision. The next one can be compared with it.
+        </Empty>
+      ) : (
+        <Stack gap="lg">
+          <div className={classes.choice}>
+            <Choice label="From" data={data} value={from} onChange={(value) => look({ from: value, to })} />
+            <Tooltip label="The other way round">
+              <ActionIcon
+                variant="default"
+                size={36}
+                className={classes.swap}
+                onClick={() => look({ from: to, to: from })}
+                aria-label="The other way round"
+              >
+                <IconArrowsExchange size={18} />
+              </ActionIcon>
+            </Tooltip>
+            <Choice label="To" data={data} value={to} onChange={(value) => look({ from, to: value })} />
+          </div>
+          {from && to && <Differences key={`${from} ${to}`} from={from} to={to} deploymentId={deployment.id} />}
+        </Stack>
+      )}
+    </Page>
+  )
+}
+
+function labelOf(
+  { number, status, commitMessage, sourceRevisionConfig: made }: Deployment['comparable']['nodes'][number],
+  active: boolean,
+) {
+  const what = commitMessage ?? made.imageUri ?? made.repoCommitSha?.slice(0, 7) ?? made.repoRef ?? ''
+  const state = active ? 'serves' : REVISION_STATES[status].word.toLowerCase()
+  return `#${number} · ${state}${what ? ` · ${what}` : ''}`
+}
+
+interface ChoiceProps {
+  label: string
+  data: { value: string; label: string }[]
+  value: string | undefined
+  onChange(value: string): void
+}
+
+const Choice = ({ label, data, value, onChange }: ChoiceProps) => (
+  <Select
+    label={label}
+    data={data}
+    value={value ?? null}
+    onChange={(chosen) => chosen && onChange(chosen)}
+    searchable
+    allowDeselect={false}
+    className={classes.select}
+    nothingFoundMessage="No revision is like that"
+  />
+)
+
+function Differences({ from, to, deploymentId }: { from: string; to: string; deploymentId: string }) {
+  const query = useQuery({ query: compareQuery, variables: { from, to }, requestPolicy: 'cache-and-network' })
+  return (
+    <QueryView query={query}>
+      {({ compareRevisions: found }) =>
+        found ? (
+          <Stack gap="md">
+            <div className={classes.pair}>
+              <Side revision={found.from} deploymentId={deploymentId} />
+              <Side revision={found.to} deploymentId={deploymentId} />
+            </div>
+            <RevisionChanges
+              comparison={found}
+              same="Nothing differs: both are made of the same, and run with the same."
+            />
+          </Stack>
+        ) : (
+          <NotFound />
+        )
+      }
+    </QueryView>
+  )
+}
+
+function Side({ revision, deploymentId }: { revision: Compared; deploymentId: string }) {
+  const { ws } = useParams({ from: '/w/$ws' })
+  const { id, number, status, createdAt, createdByActor } = revision
+  return (
+    <Paper withBorder p="sm" className={classes.side}>
+      <Stack gap={6} align="flex-start">
+        <div className={classes.head}>
+          <LinkTo
+            to="/w/$ws/deployments/$id/revisions/$revisionId"
+            params={{ ws, id: deploymentId, revisionId: id }}
+            fw={650}
+          >
+            #{number}
+          </LinkTo>
+          <StatusBadge status={status} />
+        </div>
+        <MadeOfLine revision={revision} />
+        <Text size="xs" c="dimmed" component="div" className={classes.head}>
+          <TimeAgo at={createdAt} />
+          {createdByActor && (
+            <>
+              <span>by</span>
+              <ActorName actor={createdByActor} />
+            </>
+          )}
+        </Text>
+      </Stack>
+    </Paper>
+  )
+}

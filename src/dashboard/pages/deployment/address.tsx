@@ -1,0 +1,96 @@
+/** Where a deployment is reached, what answers there, and how well. */
+import { Anchor, Group, Stack, Text } from '@mantine/core'
+import { IconExternalLink } from '@tabler/icons-react'
+import { useParams } from '@tanstack/react-router'
+import type { ReactNode } from 'react'
+import { Copy } from '../../components/copy.tsx'
+import { LinkTo } from '../../components/links.tsx'
+import { servesOf } from '../../components/serving.ts'
+import { StateBadge } from '../../components/status-badge.tsx'
+import { TimeAgo } from '../../components/time.tsx'
+import classes from './address.module.css'
+import type { ShownDeployment } from './documents.ts'
+
+export function Address({ deployment }: { deployment: ShownDeployment }) {
+  const { ws } = useParams({ from: '/w/$ws' })
+  const { id, url, health, serving, activeRevision: active, imageVersion, listener } = deployment
+  return (
+    <dl className={classes.facts}>
+      <Fact name="Address" wide>
+        {url ? (
+          <Group gap={6} wrap="nowrap" miw={0}>
+            <Anchor href={url} target="_blank" rel="noreferrer" className={classes.url}>
+              {url}
+              <IconExternalLink size={14} aria-label="opens in a new tab" />
+            </Anchor>
+            <Copy text={url} what="the address" />
+          </Group>
+        ) : (
+          <Text size="sm" c="dimmed">
+            none before the first deploy
+          </Text>
+        )}
+      </Fact>
+      <Fact name="Health">
+        <Stack gap={2} align="flex-start">
+          <StateBadge {...servesOf(deployment)} />
+          {health && active && (
+            <Text size="xs" c="dimmed" component="div">
+              {health.ready} of {health.desired} {health.desired === 1 ? 'replica' : 'replicas'}
+              {health.observedAt && (
+                <>
+                  {' '}
+                  since <TimeAgo at={health.observedAt} />
+                </>
+              )}
+            </Text>
+          )}
+        </Stack>
+      </Fact>
+      <Fact name="Serves">
+        {active ? (
+          <Text size="sm" component="div">
+            <LinkTo
+              to="/w/$ws/deployments/$id/revisions/$revisionId"
+              params={{ ws, id, revisionId: active.id }}
+              search={{ log: 'deploy' }}
+              underline="always"
+            >
+              #{active.number}
+            </LinkTo>
+            {imageVersion && <> · {imageVersion}</>}
+            {active.deployedAt && serving && (
+              <Text size="xs" c="dimmed" component="div">
+                deployed <TimeAgo at={active.deployedAt} />
+              </Text>
+            )}
+          </Text>
+        ) : (
+          <Text size="sm" c="dimmed">
+            nothing yet
+          </Text>
+        )}
+      </Fact>
+      {listener && (
+        <Fact name="Listener">
+          <Text size="sm">
+            {listener.computeId}
+            <Text span size="xs" c={listener.status === 'ONLINE' ? 'dimmed' : 'red'}>
+              {' '}
+              · {listener.status === 'ONLINE' ? 'online' : 'silent'}
+            </Text>
+          </Text>
+        </Fact>
+      )}
+    </dl>
+  )
+}
+
+function Fact({ name, wide, children }: { name: string; wide?: boolean; children: ReactNode }) {
+  return (
+    <div className={classes.fact} data-wide={wide}>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  )
+}

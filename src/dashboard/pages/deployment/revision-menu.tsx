@@ -1,0 +1,76 @@
+/** What else can be done with a revision, and where more of it is. */
+import { Menu } from '@mantine/core'
+import { IconArrowBackUp, IconFileText, IconGitCompare, IconPlayerStop } from '@tabler/icons-react'
+import { useNavigate, useParams } from '@tanstack/react-router'
+import type { ReactNode } from 'react'
+import { redeployVerb } from '../../components/acted-on.ts'
+import { useMay } from '../../components/me.tsx'
+import { isOpen } from '../../components/words.ts'
+import type { ShownDeployment, TimelineRevision } from './documents.ts'
+
+interface RevisionMenuProps {
+  deployment: ShownDeployment
+  revision: TimelineRevision
+  onRedeploy(revision: TimelineRevision): void
+  onInterrupt(revision: TimelineRevision): void
+  /** what opens it */
+  children: ReactNode
+}
+
+export function RevisionMenu({ deployment, revision, onRedeploy, onInterrupt, children }: RevisionMenuProps) {
+  const { ws } = useParams({ from: '/w/$ws' })
+  const navigate = useNavigate()
+  const may = useMay('deployer')
+  const { id, status, canRedeploy, whyNotRedeployable } = revision
+  const { activeRevision: active, newest } = deployment
+  // of what serves: against the one before
+  const other = active && active.id !== id ? active.id : newest.nodes.find((one) => one.number < revision.number)?.id
+  const params = { ws, id: deployment.id }
+  return (
+    <Menu position="bottom-end" withinPortal>
+      {children}
+      <Menu.Dropdown>
+        <Menu.Item
+          leftSection={<IconFileText size={16} />}
+          onClick={() =>
+            void navigate({
+              to: '/w/$ws/deployments/$id/revisions/$revisionId',
+              params: { ...params, revisionId: id },
+            })
+          }
+        >
+          Steps and logs
+        </Menu.Item>
+        {other && (
+          <Menu.Item
+            leftSection={<IconGitCompare size={16} />}
+            onClick={() =>
+              void navigate({
+                to: '/w/$ws/deployments/$id/compare',
+                params,
+                search: active && active.id !== id ? { from: other, to: id } : { from: other, to: id },
+              })
+            }
+          >
+            {active && active.id !== id ? 'Compare with what serves' : 'Compare with the one before'}
+          </Menu.Item>
+        )}
+        {may && (
+          <Menu.Item
+            leftSection={<IconArrowBackUp size={16} />}
+            disabled={!canRedeploy}
+            title={whyNotRedeployable ? `Not now: ${whyNotRedeployable}.` : undefined}
+            onClick={() => onRedeploy(revision)}
+          >
+            {redeployVerb(deployment, revision)}…
+          </Menu.Item>
+        )}
+        {may && isOpen(status) && (
+          <Menu.Item color="red" leftSection={<IconPlayerStop size={16} />} onClick={() => onInterrupt(revision)}>
+            Interrupt…
+          </Menu.Item>
+        )}
+      </Menu.Dropdown>
+    </Menu>
+  )
+}

@@ -1,0 +1,109 @@
+/** The newest rollout as a line: from the request to serving, with what has become of each stage and how long it took. */
+import { Loader, Text } from '@mantine/core'
+import {
+  IconAlertTriangleFilled,
+  IconCircleCheckFilled,
+  IconCircleDashed,
+  IconCircleMinus,
+  IconCircleXFilled,
+  IconClock,
+} from '@tabler/icons-react'
+import { duration, Elapsed, TimeAgo } from '../../components/time.tsx'
+import type { TimelineRevision } from './documents.ts'
+import classes from './rollout-line.module.css'
+import { type Stage, type StageState, stagesOf } from './stages.ts'
+
+const WORDS: Record<StageState, string> = {
+  done: 'done',
+  busy: 'under way',
+  waiting: 'waiting',
+  failed: 'failed',
+  ended: 'not reached',
+  ahead: 'to come',
+}
+
+/** ms of waiting that are worth a word */
+const WORTH = 1_000
+
+export function RolloutLine({ revision, serves }: { revision: TimelineRevision; serves: boolean }) {
+  return (
+    <ol className={classes.line} aria-label={`Rollout of revision ${revision.number}`}>
+      {stagesOf(revision, serves).map((stage) => (
+        <li key={stage.name} className={classes.stage} data-state={stage.state}>
+          <span className={classes.sign}>
+            <Sign stage={stage} />
+          </span>
+          <div className={classes.words}>
+            <Text size="sm" fw={600}>
+              {stage.name}
+            </Text>
+            <Text size="xs" c="dimmed" component="div">
+              <Spent stage={stage} queuePosition={revision.queuePosition} superseded={revision.status === 'DEPLOYED'} />
+            </Text>
+          </div>
+        </li>
+      ))}
+    </ol>
+  )
+}
+
+function Sign({ stage: { name, state } }: { stage: Stage }) {
+  const label = `${name}: ${WORDS[state]}`
+  if (state === 'busy') return <Loader size={18} color="blue" role="img" aria-label={label} />
+  if (state === 'done')
+    return <IconCircleCheckFilled size={22} color="var(--mantine-color-teal-6)" aria-label={label} />
+  if (state === 'failed' && name === 'Serving')
+    return <IconAlertTriangleFilled size={20} color="var(--mantine-color-red-6)" aria-label={label} />
+  if (state === 'failed') return <IconCircleXFilled size={22} color="var(--mantine-color-red-6)" aria-label={label} />
+  if (state === 'waiting') return <IconClock size={20} color="var(--mantine-color-yellow-7)" aria-label={label} />
+  if (state === 'ended') return <IconCircleMinus size={20} opacity={0.6} aria-label={label} />
+  return <IconCircleDashed size={20} opacity={0.6} aria-label={label} />
+}
+
+function Spent({
+  stage: { name, state, took, since, waited, tries, at },
+  queuePosition,
+  superseded,
+}: {
+  stage: Stage
+  queuePosition: number | null
+  superseded: boolean
+}) {
+  if (name === 'Requested') return at ? <TimeAgo at={at} /> : 'at an unknown time'
+  if (name === 'Serving') {
+    if (state === 'done')
+      return at ? (
+        <>
+          since <TimeAgo at={at} />
+        </>
+      ) : (
+        'now'
+      )
+    if (state === 'failed') return 'doesn’t answer'
+    return state === 'ahead' ? 'to come' : superseded ? 'until another took over' : 'not reached'
+  }
+  if (state === 'ahead') return 'to come'
+  if (state === 'ended' && took === null) return 'not reached'
+  if (state === 'waiting')
+    return (
+      <>
+        waiting for {since && <Elapsed since={since} />}
+        {queuePosition !== null && queuePosition > 1 && <>, {queuePosition - 1} before it</>}
+      </>
+    )
+  if (state === 'busy') return since && <Elapsed since={since} />
+  return (
+    <>
+      {took === null ? 'never begun' : duration(took)}
+      {state === 'failed' && ', failed'}
+      {state === 'ended' && ', stopped'}
+      {tries > 1 && `, ${tries} tries`}
+      {waited !== null && waited >= WORTH && (
+        <>
+          <br />
+          after {duration(waited)} of waiting
+        </>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,84 @@
+/** The line of a rollout, from the request to serving: what has become of each stage, and the time spent in it. Pure. */
+import type { TimelineRevision } from './documents.ts'
+
+export type StageState = 'done' | 'busy' | 'waiting' | 'failed' | 'ended' | 'ahead'
+
+export interface Stage {
+  name: 'Requested' | 'Provision' | 'Build' | 'Deploy' | 'Serving'
+  state: StageState
+  /** ms that it took; null: it is not over, or takes no time */
+  took: number | null
+  /** ISO 8601: since when it goes on, or is waited for; null: it does not */
+  since: string | null
+  /** ms that it waited before somebody began */
+  waited: number | null
+  tries: number
+  /** of one that is over: when */
+  at: string | null
+}
+
+type Step = TimelineRevision['steps'][number]
+const NAMES = { PROVISION: 'Provision', BUILD: 'Build', DEPLOY: 'Deploy' } as const
+
+/** Where the next kind of work is, by what the revision waits for or does. */
+const AT: Partial<Record<TimelineRevision['status'], Step['kind']>> = {
+  CREATING: 'PROVISION',
+  QUEUED: 'BUILD',
+  AWAITING_BUILD: 'BUILD',
+  BUILDING: 'BUILD',
+  AWAITING_DEPLOY: 'DEPLOY',
+  DEPLOYING: 'DEPLOY',
+}
+const ORDER = ['PROVISION', 'BUILD', 'DEPLOY'] as const
+
+const nothing = { took: null, since: null, waited: null, tries: 0, at: null }
+
+/** `serves`: the deployment answers now, with this revision. */
+export function stagesOf(revision: TimelineRevision, serves: boolean): Stage[] {
+  const { status, source, rolloutAt, deployedAt, statusSince, isActive } = revision
+  const steps = revision.steps.filter(({ isCurrent }) => isCurrent)
+  const now = AT[status]
+  const builds = source === 'gitprovider' || source === 'internal_source'
+  const work = ORDER.flatMap((kind): Stage[] => {
+    const step = steps.findLast((one) => one.kind === kind)
+    if (step) return [stageOf(step)]
+    // of one that ended before it was deployed: it did not come so far
+    if (now === undefined && kind === 'DEPLOY' && status !== 'DEPLOYED')
+      return [{ ...nothing, name: NAMES[kind], state: 'ended' }]
+    // still to come: what is built is built only where nothing was built before, which nobody knows until its turn
+    const ahead = now !== undefined && ORDER.indexOf(kind) >= ORDER.indexOf(now)
+    if (!ahead || kind === 'PROVISION' || (kind === 'BUILD' && !builds)) return []
+    const waits = kind === now || (status === 'QUEUED' && kind === 'BUILD')
+    return [{ ...nothing, name: NAMES[kind], state: waits ? 'waiting' : 'ahead', since: waits ? statusSince : null }]
+  })
+  const requested: Stage = { ...nothing, name: 'Requested', state: 'done', at: rolloutAt }
+  return [requested, ...work, servingStage(revision, isActive && status === 'DEPLOYED', serves, deployedAt)]
+}
+
+function servingStage(
+  { status, statusSince }: TimelineRevision,
+  arrived: boolean,
+  serves: boolean,
+  deployedAt: string | null,
+): Stage {
+  const of = { ...nothing, name: 'Serving' } as const
+  if (arrived) return { ...of, state: serves ? 'done' : 'failed', at: deployedAt }
+  if (status === 'DEPLOYED') return { ...of, state: 'ended', at: deployedAt }
+  // what ended before it came so far
+  return AT[status] ? { ...of, state: 'ahead' } : { ...of, state: 'ended', at: statusSince }
+}
+
+const STATES = { succeeded: 'done', failed: 'failed', cancelled: 'ended' } as const
+
+function stageOf({ kind, createdAt, startedAt, endedAt, outcome, tries }: Step): Stage {
+  const ms = (from: string, to: string) => Math.max(0, Date.parse(to) - Date.parse(from))
+  return {
+    name: NAMES[kind],
+    state: outcome ? STATES[outcome] : startedAt ? 'busy' : 'waiting',
+    took: startedAt && endedAt ? ms(startedAt, endedAt) : null,
+    since: endedAt ? null : (startedAt ?? createdAt),
+    waited: startedAt ? ms(createdAt, startedAt) : null,
+    tries,
+    at: endedAt,
+  }
+}

@@ -1,0 +1,173 @@
+/** The revisions of a deployment, newest first: what each is made of, what made it and who, how long it took, and what can be done with it. */
+import { Badge, Button, Group, Menu, Stack, Text } from '@mantine/core'
+import { IconDots } from '@tabler/icons-react'
+import { useParams } from '@tanstack/react-router'
+import { redeployVerb } from '../../components/acted-on.ts'
+import { ActorName } from '../../components/actor-name.tsx'
+import { LinkTo } from '../../components/links.tsx'
+import { MadeOfLine } from '../../components/made-of.tsx'
+import { useMay } from '../../components/me.tsx'
+import { StatusBadge } from '../../components/status-badge.tsx'
+import { duration, Elapsed, TimeAgo } from '../../components/time.tsx'
+import { isOpen, REVISION_STATES } from '../../components/words.ts'
+import type { ShownDeployment, TimelineRevision } from './documents.ts'
+import { RevisionMenu } from './revision-menu.tsx'
+import classes from './timeline.module.css'
+import { useRevisions } from './use-revisions.ts'
+
+const TRIGGERS = {
+  create: 'Created',
+  update: 'Source or build changed',
+  secrets: 'Secrets changed',
+  request: 'Asked for',
+  push: 'Pushed',
+} as const
+
+interface TimelineProps {
+  deployment: ShownDeployment
+  onRedeploy(revision: TimelineRevision): void
+  onInterrupt(revision: TimelineRevision): void
+}
+
+export function Timeline({ deployment, onRedeploy, onInterrupt }: TimelineProps) {
+  const { revisions, more, busy } = useRevisions(deployment)
+  return (
+    <Stack gap="md" align="stretch">
+      <ol className={classes.timeline} aria-label="Revisions, newest first">
+        {revisions.map((revision) => (
+          <li key={revision.id} className={classes.item} data-tone={toneOf(deployment, revision)}>
+            <Entry {...{ deployment, revision, onRedeploy, onInterrupt }} />
+          </li>
+        ))}
+      </ol>
+      {more && (
+        <Button variant="default" size="xs" onClick={() => void more()} loading={busy} style={{ alignSelf: 'center' }}>
+          Older revisions
+        </Button>
+      )}
+    </Stack>
+  )
+}
+
+const serves = ({ activeRevision }: ShownDeployment, { id }: { id: string }) => activeRevision?.id === id
+const toneOf = (deployment: ShownDeployment, revision: TimelineRevision) =>
+  serves(deployment, revision)
+    ? 'good'
+    : revision.status === 'DEPLOYED'
+      ? 'past'
+      : REVISION_STATES[revision.status].tone
+
+function Entry({ deployment, revision, onRedeploy, onInterrupt }: TimelineProps & { revision: TimelineRevision }) {
+  const { ws } = useParams({ from: '/w/$ws' })
+  const may = useMay('deployer')
+  const { id, number, status, canRedeploy } = revision
+  const active = serves(deployment, revision)
+  const before = deployment.activeRevision && number < deployment.activeRevision.number
+  return (
+    <div className={classes.entry}>
+      <div className={classes.body}>
+        <Group gap="xs" wrap="wrap">
+          <LinkTo
+            to="/w/$ws/deployments/$id/revisions/$revisionId"
+            params={{ ws, id: deployment.id, revisionId: id }}
+            fw={650}
+          >
+            #{number}
+          </LinkTo>
+          {status !== 'DEPLOYED' && !active && <StatusBadge status={status} />}
+          {active && (
+            <Badge variant="light" color={deployment.serving ? 'teal' : 'red'} radius="sm" tt="none">
+              {deployment.serving ? 'Serves' : 'Should serve'}
+            </Badge>
+          )}
+          {active && status !== 'DEPLOYED' && <StatusBadge status={status} />}
+          <MadeOfLine revision={revision} />
+        </Group>
+        <Origin revision={revision} />
+        <Why revision={revision} deploymentId={deployment.id} />
+      </div>
+      <Group gap={6} wrap="nowrap" className={classes.actions}>
+        {may && before && canRedeploy && status === 'DEPLOYED' && (
+          <Button size="compact-sm" variant="default" onClick={() => onRedeploy(revision)}>
+            {redeployVerb(deployment, revision)}
+          </Button>
+        )}
+        {may && isOpen(status) && (
+          <Button size="compact-sm" variant="default" onClick={() => onInterrupt(revision)}>
+            Interrupt
+          </Button>
+        )}
+        <RevisionMenu {...{ deployment, revision, onRedeploy, onInterrupt }}>
+          <Menu.Target>
+            <Button size="compact-sm" variant="subtle" color="gray" px={6} aria-label={`More about #${number}`}>
+              <IconDots size={16} />
+            </Button>
+          </Menu.Target>
+        </RevisionMenu>
+      </Group>
+    </div>
+  )
+}
+
+function Origin({ revision }: { revision: TimelineRevision }) {
+  const { trigger, createdByActor, createdAt, attempt, rolloutAt, rolloutBy, durations, status } = revision
+  return (
+    <Text size="xs" c="dimmed" component="div" className={classes.origin}>
+      <span>{trigger ? TRIGGERS[trigger] : 'Made'}</span>
+      {createdByActor && (
+        <>
+          <span>by</span> <ActorName actor={createdByActor} />
+        </>
+      )}
+      <TimeAgo at={createdAt} />
+      {attempt > 1 && (
+        <>
+          <span>· redeployed</span>
+          {rolloutBy && (
+            <>
+              <span>by</span> <ActorName actor={rolloutBy} />
+            </>
+          )}
+          {rolloutAt && <TimeAgo at={rolloutAt} />}
+        </>
+      )}
+      {durations.total !== null && status === 'DEPLOYED' && (
+        <span>· live after {duration(durations.total * 1000)}</span>
+      )}
+      {isOpen(status) && rolloutAt && (
+        <span>
+          · for <Elapsed since={rolloutAt} />
+        </span>
+      )}
+    </Text>
+  )
+}
+
+function Why({ revision, deploymentId }: { revision: TimelineRevision; deploymentId: string }) {
+  const { ws } = useParams({ from: '/w/$ws' })
+  const { statusMessage, supersededBy, status } = revision
+  if (supersededBy)
+    return (
+      <Text size="sm">
+        A newer rollout took its place:{' '}
+        <LinkTo
+          to="/w/$ws/deployments/$id/revisions/$revisionId"
+          params={{ ws, id: deploymentId, revisionId: supersededBy.id }}
+        >
+          #{supersededBy.number}
+        </LinkTo>
+      </Text>
+    )
+  if (!statusMessage) return null
+  return (
+    <Text
+      size="sm"
+      c={REVISION_STATES[status].tone === 'bad' ? 'red' : undefined}
+      className={classes.why}
+      lineClamp={3}
+      title={statusMessage}
+    >
+      {statusMessage}
+    </Text>
+  )
+}

@@ -1,0 +1,59 @@
+/**
+ * The revisions that a timeline shows: the newest, which come with the page, and older ones as far as somebody has asked for them. Those
+ * are read again when something of the deployment has changed: an old one may have been asked for again.
+ */
+import { useEffect, useRef, useState } from 'react'
+import { useClient } from 'urql'
+import { useFollow } from '../../components/use-follow.ts'
+import { olderQuery, type ShownDeployment, type TimelineRevision } from './documents.ts'
+
+interface Older {
+  pages: number
+  /** with those that were the newest when they were read: one of them may have left that page since */
+  revisions: TimelineRevision[]
+  hasMore: boolean
+}
+
+/** `more`: asks for the next page; null: there is none. */
+export function useRevisions({ id, newest }: ShownDeployment): {
+  revisions: TimelineRevision[]
+  more: (() => Promise<void>) | null
+  busy: boolean
+} {
+  const client = useClient()
+  const [older, setOlder] = useState<Older>({ pages: 0, revisions: [], hasMore: newest.pageInfo.hasNextPage })
+  const [busy, setBusy] = useState(false)
+  // of two that are under way at once the later one counts
+  const turn = useRef(0)
+  const read = async (pages: number) => {
+    const own = ++turn.current
+    const revisions = [...newest.nodes]
+    let page = newest.pageInfo
+    for (let i = 0; i < pages && page.hasNextPage; i++) {
+      const variables = { id, after: page.endCursor }
+      const { data } = await client.query(olderQuery, variables, { requestPolicy: 'network-only' }).toPromise()
+      if (!data?.deployment || own !== turn.current) return
+      revisions.push(...data.deployment.revisions.nodes)
+      page = data.deployment.revisions.pageInfo
+    }
+    setOlder({ pages, revisions, hasMore: page.hasNextPage })
+  }
+  const again = () => older.pages > 0 && void read(older.pages)
+  useFollow(id, again)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: where the newest end another page begins
+  useEffect(() => void again(), [newest.pageInfo.endCursor])
+  const more = async () => {
+    setBusy(true)
+    await read(older.pages + 1)
+    setBusy(false)
+  }
+  // what came with the page is fresher
+  const all = new Map(older.revisions.map((one) => [one.id, one]))
+  for (const one of newest.nodes) all.set(one.id, one)
+  const hasMore = older.pages > 0 ? older.hasMore : newest.pageInfo.hasNextPage
+  return {
+    revisions: [...all.values()].sort((a, b) => b.number - a.number),
+    more: hasMore ? more : null,
+    busy,
+  }
+}

@@ -1,0 +1,113 @@
+/** What a row says, a part each: the same in the columns of a wide page and in the cards of a narrow one. */
+import { IconBrandDocker, IconGitBranch, IconPackage, IconUpload } from '@tabler/icons-react'
+import { memo } from 'react'
+import { ActorName } from '../../components/actor-name.tsx'
+import { servesOf } from '../../components/serving.ts'
+import { StateBadge, StatusBadge } from '../../components/status-badge.tsx'
+import { Elapsed, TimeAgo } from '../../components/time.tsx'
+import { REVISION_STATES, repositoryName, SOURCES } from '../../components/words.ts'
+import classes from './deployments.module.css'
+import type { Row } from './pages.ts'
+import { whyId } from './whole-why.tsx'
+
+/** `9f31c2e`, `1.4.2`, or what the agent says of itself. */
+function versionOf({ sourceRevisionConfig: { repoCommitSha, imageUri } }: NonNullable<Row['activeRevision']>): string {
+  if (repoCommitSha) return repoCommitSha.slice(0, 7)
+  const tag = imageUri?.slice(imageUri.lastIndexOf('/') + 1).match(/[:@](?:sha256:)?(.{1,24})/)
+  return tag?.[1] ?? ''
+}
+
+export const Serves = memo(function Serves({ row }: { row: Row }) {
+  const { activeRevision: active, health } = row
+  return (
+    <div className={classes.pair}>
+      <StateBadge {...servesOf(row)} {...(health?.message ? { title: health.message } : {})} />
+      {active && (
+        <span className={classes.small}>
+          #{active.number} <span className={classes.mono}>{versionOf(active)}</span>
+        </span>
+      )}
+    </div>
+  )
+})
+
+/** What is under way, or what became of it; nothing where what was asked for last is what serves. */
+export const Coming = memo(function Coming({ row: { latestRevision: latest, activeRevision: active } }: { row: Row }) {
+  if (!latest || (latest.id === active?.id && latest.status === 'DEPLOYED')) return null
+  const { tone } = REVISION_STATES[latest.status]
+  return (
+    <div className={classes.pair}>
+      <StatusBadge status={latest.status} />
+      <span className={classes.small}>
+        #{latest.number}
+        {tone === 'busy' || tone === 'waiting' ? (
+          <>
+            {' '}
+            for <Elapsed since={latest.statusSince} />
+          </>
+        ) : (
+          <span className={classes.mono}> {versionOf(latest)}</span>
+        )}
+      </span>
+    </div>
+  )
+})
+
+/** The cause stands first in it; what is cut off is shown by whole-why.tsx. */
+export const Why = memo(function Why({ row: { id, whyNotLive } }: { row: Row }) {
+  if (!whyNotLive) return null
+  return (
+    <span className={classes.why} id={whyId(id)} data-why>
+      {whyNotLive}
+    </span>
+  )
+})
+
+const ICONS = {
+  gitprovider: IconGitBranch,
+  internal_source: IconUpload,
+  internal_container: IconPackage,
+  external_container: IconBrandDocker,
+}
+
+/** `acme/agents`, or what kind of source it is. */
+export const Source = memo(function Source({ row: { source, sourceConfig } }: { row: Row }) {
+  const Icon = ICONS[source]
+  return (
+    <span className={classes.source} title={sourceConfig.repoUrl ?? SOURCES[source]}>
+      <Icon size={15} stroke={1.7} aria-hidden />
+      <span className={classes.cut}>
+        {sourceConfig.repoUrl ? repositoryName(sourceConfig.repoUrl) : SOURCES[source]}
+      </span>
+    </span>
+  )
+})
+
+export const Changed = memo(function Changed({ row: { updatedAt, lastChange } }: { row: Row }) {
+  return (
+    <div className={classes.pair}>
+      <TimeAgo at={updatedAt} />
+      {lastChange && (
+        <span className={classes.small}>
+          <ActorName actor={lastChange.actor} />
+        </span>
+      )}
+    </div>
+  )
+})
+
+const MOST_TAGS = 2
+
+export const Tags = memo(function Tags({ row: { tags } }: { row: Row }) {
+  if (tags.length === 0) return null
+  return (
+    <span className={classes.tags} title={tags.map(({ key, value }) => `${key}: ${value}`).join(', ')}>
+      {tags.slice(0, MOST_TAGS).map(({ id, key, value }) => (
+        <span key={id} className={classes.tag}>
+          {key}: {value}
+        </span>
+      ))}
+      {tags.length > MOST_TAGS && <span>+{tags.length - MOST_TAGS}</span>}
+    </span>
+  )
+})

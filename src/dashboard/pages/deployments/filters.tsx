@@ -1,0 +1,216 @@
+/** Which of the deployments are shown: a search, and chips that say how many each would leave. */
+import { CloseButton, Select, Text, TextInput, UnstyledButton } from '@mantine/core'
+import { useHotkeys } from '@mantine/hooks'
+import { IconSearch } from '@tabler/icons-react'
+import { type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from 'react'
+import { SOURCES } from '../../components/words.ts'
+import classes from './deployments.module.css'
+import type { Search, Sort } from './search.ts'
+import type { Counts } from './use-counts.ts'
+
+interface FiltersProps {
+  search: Search
+  onChange(changes: Search): void
+  counts: Counts | null
+  /** from the search into the list */
+  onDown(): void
+}
+
+export function Filters({ search, onChange, counts, onDown }: FiltersProps) {
+  const { state, source, listener, tag } = search
+  const states = [
+    { state: undefined, word: 'All', count: counts?.states.total, tone: undefined },
+    { state: 'serving', word: 'Serving', count: counts?.states.serving, tone: 'good' },
+    { state: 'down', word: 'Not serving', count: counts?.states.notServing, tone: 'bad' },
+    { state: 'failing', word: 'Failing', count: counts?.states.failing, tone: 'bad' },
+    { state: 'waiting', word: 'Under way', count: counts?.states.waiting, tone: 'busy' },
+  ] as const
+  const sources = counts?.sources ?? []
+  const listeners = counts?.listeners ?? []
+  const areListeners = listeners.length > 1 || listener !== undefined
+  const choose = (id: string | null) => onChange({ listener: id === listener ? undefined : (id ?? undefined) })
+  return (
+    <div className={classes.filters}>
+      <div className={classes.line}>
+        <SearchBox value={search.q ?? ''} onChange={(q) => onChange({ q: q || undefined })} onDown={onDown} />
+        <Chips legend="State">
+          {states.map((one) => (
+            <Chip
+              key={one.word}
+              checked={state === one.state}
+              onClick={() => onChange({ state: one.state })}
+              count={one.count}
+              tone={one.tone}
+            >
+              {one.word}
+            </Chip>
+          ))}
+        </Chips>
+      </div>
+      <div className={classes.line}>
+        <div className={classes.chips}>
+          {(sources.length > 1 || source) && (
+            <Chips legend="Source">
+              {sources.map((one) => (
+                <Chip
+                  key={one.source}
+                  checked={source === one.source}
+                  onClick={() => onChange({ source: source === one.source ? undefined : one.source })}
+                  count={one.count}
+                >
+                  {SOURCES[one.source]}
+                </Chip>
+              ))}
+            </Chips>
+          )}
+          {areListeners && listeners.length <= MOST_CHIPS && (
+            <Chips legend="Listener">
+              {listeners.map(({ id, name, count }) => (
+                <Chip key={id} checked={listener === id} onClick={() => choose(id)} count={count}>
+                  {name}
+                </Chip>
+              ))}
+            </Chips>
+          )}
+        </div>
+        <div className={classes.selects}>
+          {areListeners && listeners.length > MOST_CHIPS && (
+            <Select
+              size="xs"
+              aria-label="Listener"
+              placeholder="Any listener"
+              clearable
+              searchable
+              value={listener ?? null}
+              onChange={choose}
+              data={listeners.map(({ id, name, count }) => ({
+                value: id,
+                label: `${name} · ${NUMBER.format(count)}`,
+              }))}
+            />
+          )}
+          {counts !== null && (counts.tags.length > 0 || tag) && (
+            <Select
+              size="xs"
+              aria-label="Tag"
+              placeholder="Any tag"
+              clearable
+              searchable
+              value={tag ?? null}
+              onChange={(value) => onChange({ tag: value ?? undefined })}
+              data={counts.tags.map(({ id, key, value, count }) => ({
+                value: id,
+                label: `${key}: ${value} · ${NUMBER.format(count)}`,
+              }))}
+            />
+          )}
+          <Select
+            size="xs"
+            aria-label="Order"
+            className={classes.order}
+            allowDeselect={false}
+            value={search.sort ?? 'name'}
+            onChange={(value) => onChange({ sort: value === 'name' ? undefined : (value as Sort) })}
+            data={ORDERS}
+          />
+        </div>
+      </div>
+    </div>
+  )
+}
+
+/** More listeners than that are chosen from a menu. */
+const MOST_CHIPS = 4
+
+function Chips({ legend, children }: { legend: string; children: ReactNode }) {
+  return (
+    <fieldset className={classes.chips}>
+      <legend className={classes.legend}>{legend}</legend>
+      {children}
+    </fieldset>
+  )
+}
+
+const ORDERS = [
+  { value: 'name', label: 'Name, from A' },
+  { value: '-name', label: 'Name, from Z' },
+  { value: '-changed', label: 'Changed last, first' },
+  { value: 'changed', label: 'Changed last, last' },
+  { value: '-created', label: 'Newest first' },
+  { value: 'created', label: 'Oldest first' },
+]
+
+const NUMBER = new Intl.NumberFormat()
+
+interface ChipProps {
+  checked: boolean
+  onClick(): void
+  count: number | undefined
+  tone?: 'good' | 'bad' | 'busy' | undefined
+  children: ReactNode
+}
+
+function Chip({ checked, onClick, count, tone, children }: ChipProps) {
+  return (
+    <UnstyledButton
+      className={classes.chip}
+      aria-pressed={checked}
+      onClick={onClick}
+      data-tone={count ? tone : undefined}
+    >
+      {children}
+      <Text span inherit className={classes.count}>
+        {count === undefined ? '…' : NUMBER.format(count)}
+      </Text>
+    </UnstyledButton>
+  )
+}
+
+/** ms without a key, after which it is searched */
+const PAUSE = 180
+
+interface SearchBoxProps {
+  value: string
+  onChange(value: string): void
+  onDown(): void
+}
+
+function SearchBox({ value, onChange, onDown }: SearchBoxProps) {
+  const [typed, setTyped] = useState(value)
+  const box = useRef<HTMLInputElement>(null)
+  const said = useRef(value)
+  // the way back, or a link, says another one
+  useEffect(() => {
+    if (value !== said.current) setTyped(value)
+    said.current = value
+  }, [value])
+  const latest = useRef(onChange)
+  latest.current = onChange
+  useEffect(() => {
+    if (typed === said.current) return
+    const timer = setTimeout(() => {
+      said.current = typed
+      latest.current(typed)
+    }, PAUSE)
+    return () => clearTimeout(timer)
+  }, [typed])
+  useHotkeys([['/', () => box.current?.focus()]])
+  const keys = ({ key }: KeyboardEvent) => {
+    if (key === 'Escape') setTyped('')
+    if (key === 'ArrowDown') onDown()
+  }
+  return (
+    <TextInput
+      ref={box}
+      className={classes.search}
+      aria-label="Search by name"
+      placeholder="Search by name  ( / )"
+      leftSection={<IconSearch size={16} aria-hidden />}
+      rightSection={typed && <CloseButton size="sm" aria-label="Clear the search" onClick={() => setTyped('')} />}
+      value={typed}
+      onChange={(event) => setTyped(event.currentTarget.value)}
+      onKeyDown={keys}
+      maxLength={200}
+    />
+  )
+}

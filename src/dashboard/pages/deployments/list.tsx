@@ -1,0 +1,260 @@
+/**
+ * The rows in sight, and no others, in the page's own scrolling. Columns where there is room, cards where there is not. Arrow
+ * keys go from row to row; Enter opens.
+ */
+import { Text, UnstyledButton } from '@mantine/core'
+import { useMediaQuery } from '@mantine/hooks'
+import { IconArrowDown, IconArrowUp } from '@tabler/icons-react'
+import {
+  type Column,
+  createColumnHelper,
+  type ReactTable,
+  rowSortingFeature,
+  type Row as TableRowOf,
+  tableFeatures,
+  useTable,
+} from '@tanstack/react-table'
+import { useWindowVirtualizer } from '@tanstack/react-virtual'
+import { type KeyboardEvent, memo, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react'
+import { Changed, Coming, Serves, Source, Tags, Why } from './cells.tsx'
+import classes from './deployments.module.css'
+import { Name } from './name.tsx'
+import type { Pages, Row, Rows } from './pages.ts'
+import type { Sort } from './search.ts'
+import { WholeWhy } from './whole-why.tsx'
+
+const features = tableFeatures({ rowSortingFeature })
+const helper = createColumnHelper<typeof features, Row>()
+
+/** What the server sorts by: the words of the address. */
+const columns = helper.columns([
+  helper.display({
+    id: 'name',
+    header: 'Name',
+    enableSorting: true,
+    cell: ({ row }) => <NameAndTags row={row.original} />,
+  }),
+  helper.display({ id: 'serves', header: 'Serves', cell: ({ row }) => <Serves row={row.original} /> }),
+  helper.display({ id: 'coming', header: 'Coming', cell: ({ row }) => <Coming row={row.original} /> }),
+  helper.display({ id: 'why', header: 'Why it is not live', cell: ({ row }) => <Why row={row.original} /> }),
+  helper.display({ id: 'source', header: 'Source', cell: ({ row }) => <Source row={row.original} /> }),
+  helper.display({ id: 'changed', header: 'Changed', cell: ({ row }) => <Changed row={row.original} /> }),
+])
+const SORTED = ['name', 'changed']
+
+/** px of a row: known before it is there, so none has to be measured and nothing jumps. Only a card grows with what it says. */
+const HEIGHT = { wide: 60, card: 84, whyCard: 134 }
+const heightOf = (isWide: boolean, { whyNotLive }: Row) =>
+  isWide ? HEIGHT.wide : whyNotLive ? HEIGHT.whyCard : HEIGHT.card
+const OVERSCAN = 8
+/** From here on there are columns. */
+const WIDE = '(min-width: 68.75em)'
+
+interface ListProps {
+  rows: Rows
+  pages: Pages
+  old: boolean
+  /** how many there are; null: not known yet */
+  total: number | null
+  sort: Sort
+  onSort(sort: Sort): void
+}
+
+export function List({ rows: { rows, more }, pages, old, total, sort, onSort }: ListProps) {
+  const isWide = useMediaQuery(WIDE, true, { getInitialValueInEffect: false })
+  const body = useRef<HTMLTableSectionElement>(null)
+  const margin = useOffset(body)
+  const virtualizer = useWindowVirtualizer({
+    count: rows.length,
+    estimateSize: (index) => heightOf(isWide, rows[index]!),
+    overscan: OVERSCAN,
+    scrollMargin: margin,
+    // what a scroll brings may come a frame later: it need not keep the scrolling waiting
+    useFlushSync: false,
+    getItemKey: (index) => rows[index]!.id,
+  })
+  // biome-ignore lint/correctness/useExhaustiveDependencies: it is measured anew where rows have another height
+  useEffect(() => virtualizer.measure(), [isWide])
+  // what is read stays where it is when a card above it grows
+  useLayoutEffect(() => {
+    if (!isWide) for (const [index, row] of rows.entries()) virtualizer.resizeItem(index, heightOf(isWide, row))
+  }, [virtualizer, isWide, rows])
+  const items = virtualizer.getVirtualItems()
+  const [first, last] = [items[0]?.index ?? 0, items.at(-1)?.index ?? 0]
+  useEffect(() => pages.show(first, last), [pages, first, last])
+  const keys = useKeys(body, rows.length, (index) => virtualizer.scrollToIndex(index))
+  const data = useMemo(() => rows.slice(first, last + 1), [rows, first, last])
+  const sorting = useMemo(() => [{ id: sort.replace('-', ''), desc: sort.startsWith('-') }], [sort])
+  const table = useTable({
+    features,
+    columns,
+    data,
+    getRowId: (row) => row.id,
+    manualSorting: true,
+    state: { sorting },
+  })
+  const inSight = table.getRowModel().rows
+  return (
+    <>
+      <table
+        aria-label="Deployments"
+        aria-rowcount={total ?? -1}
+        aria-busy={old}
+        className={classes.table}
+        data-wide={isWide}
+      >
+        <thead className={classes.head}>
+          <tr className={classes.columns} aria-rowindex={1}>
+            {table.getHeaderGroups()[0]!.headers.map(({ id, column }) => (
+              <Head key={id} column={column} sort={sort} onSort={onSort} />
+            ))}
+          </tr>
+        </thead>
+        <tbody
+          ref={body}
+          className={classes.body}
+          style={{ height: virtualizer.getTotalSize() }}
+          onKeyDown={keys}
+          data-old={old}
+        >
+          {items.map((item) => {
+            const row = inSight[item.index - first]
+            if (!row) return null
+            return (
+              <TableRow
+                key={item.key}
+                table={table}
+                row={row}
+                original={row.original}
+                index={item.index}
+                top={item.start - margin}
+                height={item.size}
+              />
+            )
+          })}
+        </tbody>
+      </table>
+      <WholeWhy body={body} />
+      {more && rows.length > 0 && (
+        <Text size="sm" c="dimmed" ta="center" py="md" role="status">
+          More are on their way…
+        </Text>
+      )}
+    </>
+  )
+}
+
+interface TableRowProps {
+  table: ReactTable<typeof features, Row>
+  row: TableRowOf<typeof features, Row>
+  /** what it shows: the table makes `row` anew each time */
+  original: Row
+  index: number
+  /** px below the top of the list */
+  top: number
+  height: number
+}
+
+const TableRow = memo(
+  function TableRow({ table, row, index, top, height }: TableRowProps) {
+    return (
+      <tr
+        aria-rowindex={index + 2}
+        data-index={index}
+        className={classes.row}
+        style={{ height, transform: `translateY(${top}px)` }}
+      >
+        {row.getAllCells().map((cell) => (
+          <td key={cell.id} className={classes.cell} data-column={cell.column.id}>
+            <table.FlexRender cell={cell} />
+          </td>
+        ))}
+      </tr>
+    )
+  },
+  (a, b) => a.original === b.original && a.index === b.index && a.top === b.top && a.height === b.height,
+)
+
+function NameAndTags({ row }: { row: Row }) {
+  return (
+    <>
+      <Name row={row} />
+      <Tags row={row} />
+    </>
+  )
+}
+
+function Head({
+  column,
+  sort,
+  onSort,
+}: {
+  column: Column<typeof features, Row>
+  sort: Sort
+  onSort(sort: Sort): void
+}) {
+  const { id } = column
+  const header = String(column.columnDef.header)
+  const isSorted = sort.replace('-', '') === id
+  if (!SORTED.includes(id))
+    return (
+      <th scope="col" data-column={id}>
+        {header}
+      </th>
+    )
+  const desc = sort.startsWith('-')
+  // the first click on a time shows the newest
+  const next = isSorted ? (desc ? id : `-${id}`) : id === 'changed' ? '-changed' : id
+  const Arrow = desc ? IconArrowDown : IconArrowUp
+  return (
+    <th scope="col" data-column={id} aria-sort={isSorted ? (desc ? 'descending' : 'ascending') : 'none'}>
+      <UnstyledButton className={classes.sort} onClick={() => onSort(next as Sort)}>
+        {header} {isSorted && <Arrow size={13} aria-hidden />}
+      </UnstyledButton>
+    </th>
+  )
+}
+
+/** px from the top of the document. */
+function useOffset(of: { current: HTMLElement | null }): number {
+  const [offset, setOffset] = useState(0)
+  useLayoutEffect(() => {
+    const measure = () => {
+      const top = of.current?.getBoundingClientRect().top
+      if (top !== undefined) setOffset(Math.round(top + scrollY))
+    }
+    measure()
+    const observer = new ResizeObserver(measure)
+    observer.observe(document.body)
+    return () => observer.disconnect()
+  }, [of])
+  return offset
+}
+
+/** Up and down (or k and j) from the row that has the focus; the row is brought into sight first. */
+function useKeys(body: { current: HTMLElement | null }, count: number, show: (index: number) => void) {
+  return (event: KeyboardEvent) => {
+    const step = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 }[event.key]
+    const row = (event.target as HTMLElement).closest<HTMLElement>('[data-index]')
+    if (!step || !row || event.ctrlKey || event.metaKey || event.altKey) return
+    const index = Math.min(Math.max(Number(row.dataset.index) + step, 0), count - 1)
+    event.preventDefault()
+    focusRow(body, index, show)
+  }
+}
+
+function focusRow(
+  body: { current: HTMLElement | null },
+  index: number,
+  show: (index: number) => void,
+  tries = 3,
+): void {
+  const link = body.current?.querySelector<HTMLElement>(`[data-index="${index}"] a`)
+  if (link) {
+    link.focus({ preventScroll: true })
+    link.closest('[data-index]')!.scrollIntoView({ block: 'nearest' })
+  } else if (tries > 0) {
+    show(index)
+    requestAnimationFrame(() => focusRow(body, index, show, tries - 1))
+  }
+}

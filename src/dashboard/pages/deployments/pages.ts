@@ -1,0 +1,206 @@
+/**
+ * The list's rows: pages of a hundred by cursor, a query each, of which only those in sight are followed. What a page has shown
+ * stays until it is asked again, so whoever scrolls back sees rows at once. A page begins where the one before it
+ * ends; when that end moves, since something has come or gone, the next one is asked anew from there.
+ */
+import type { Client } from 'urql'
+import { graphql, type ResultOf, type VariablesOf } from '../../api/graphql.ts'
+import { type Problem, problemOf } from '../../api/problem.ts'
+import { type DeploymentsChange, liveDeployment } from '../../components/live.ts'
+
+export const deploymentsQuery = graphql(
+  `
+    query Deployments($after: String, $filter: DeploymentFilter, $orderBy: DeploymentOrder) {
+      deployments(first: 50, after: $after, filter: $filter, orderBy: $orderBy) {
+        nodes {
+          ...LiveDeployment
+        }
+        pageInfo {
+          hasNextPage
+          endCursor
+        }
+      }
+    }
+  `,
+  [liveDeployment],
+)
+
+export type Row = ResultOf<typeof deploymentsQuery>['deployments']['nodes'][number]
+export type Asked = Pick<VariablesOf<typeof deploymentsQuery>, 'filter' | 'orderBy'>
+
+export interface Rows {
+  rows: readonly Row[]
+  /** more are to come behind the last one */
+  more: boolean
+  /** nothing was answered yet */
+  waiting: boolean
+  problem: Problem | null
+}
+
+interface Page {
+  after: string | null
+  rows: readonly Row[] | null
+  end: string | null
+  more: boolean
+  leave: (() => void) | null
+}
+
+/** Filters that a deployment passes or does not, whatever becomes of it. */
+const STANDING = ['nameContains', 'source', 'listenerId', 'remoteReconciled']
+
+/** Rows beyond those in sight, whose pages are followed, too. */
+const AHEAD = 30
+
+export class Pages {
+  readonly #client: Client
+  readonly #asked: Asked
+  readonly #watchers = new Set<() => void>()
+  #pages: Page[] = [newPage(null)]
+  #seen = { first: 0, last: 0 }
+  #problem: Problem | null = null
+  #now: Rows = { rows: [], more: true, waiting: true, problem: null }
+  #open = false
+  #due: ReturnType<typeof setTimeout> | undefined
+
+  constructor(client: Client, asked: Asked) {
+    this.#client = client
+    this.#asked = asked
+  }
+
+  readonly current = (): Rows => this.#now
+
+  /** Follows what is in sight for as long as somebody watches. */
+  readonly watch = (watcher: () => void): (() => void) => {
+    this.#watchers.add(watcher)
+    this.#open = true
+    this.#follow()
+    return () => {
+      this.#watchers.delete(watcher)
+      if (this.#watchers.size > 0) return
+      this.#open = false
+      for (const page of this.#pages) leave(page)
+    }
+  }
+
+  /** These rows are in sight, by their places. */
+  show(first: number, last: number): void {
+    this.#seen = { first, last }
+    this.#follow()
+  }
+
+  /**
+   * Whether other rows may be there after a change, or in another order. Where neither filter nor order depends on what moves, it
+   * is only what comes and goes: what is shown moves by itself.
+   */
+  concerns({ deploymentIds, deployments }: DeploymentsChange): boolean {
+    if (deploymentIds.length === 0) return true
+    const { filter, orderBy } = this.#asked
+    const byName = orderBy?.field === 'NAME' && Object.keys(filter ?? {}).every((key) => STANDING.includes(key))
+    if (!byName) return true
+    const shown = new Set(this.#now.rows.map(({ id }) => id))
+    const there = new Map(deployments.map(({ id, name }) => [id, name]))
+    const last = this.#now.more ? this.#now.rows.at(-1)?.name : undefined
+    const isInSight = (name: string) =>
+      last === undefined || (orderBy.direction === 'ASC' ? name <= last : name >= last)
+    return deploymentIds.some((id) => {
+      const name = there.get(id)
+      return shown.has(id) ? name === undefined : name !== undefined && isInSight(name)
+    })
+  }
+
+  /** Asks the server anew for what is in sight. What is shown stays until the answer is there. */
+  async refresh(): Promise<void> {
+    for (const page of this.#pages.filter((one) => one.leave !== null))
+      await this.#client
+        .query(deploymentsQuery, { ...this.#asked, after: page.after }, { requestPolicy: 'network-only' })
+        .toPromise()
+  }
+
+  /** Begins one page at a time: of those that are in the cache two are more than a frame has time for. */
+  #follow(): void {
+    if (!this.#open) return
+    let hasBegun = false
+    const [from, to] = [this.#seen.first - AHEAD, this.#seen.last + AHEAD]
+    let start = 0
+    for (let i = 0; i < this.#pages.length; i++) {
+      const page = this.#pages[i]!
+      const end = start + (page.rows?.length ?? 1)
+      if (start > to || end < from) leave(page)
+      else if (page.leave === null) {
+        if (hasBegun) {
+          this.#followSoon()
+          return
+        }
+        hasBegun = true
+        this.#begin(page)
+      }
+      if (page.rows && page.more && i === this.#pages.length - 1 && end <= to) this.#pages.push(newPage(page.end))
+      start = end
+    }
+  }
+
+  #followSoon(): void {
+    this.#due ??= setTimeout(() => {
+      this.#due = undefined
+      this.#follow()
+    })
+  }
+
+  #begin(page: Page): void {
+    const { after } = page
+    let isOver = false
+    page.leave = () => {
+      isOver = true
+    }
+    const { unsubscribe } = this.#client
+      .query(
+        deploymentsQuery,
+        { ...this.#asked, after },
+        { requestPolicy: page.rows ? 'cache-first' : 'cache-and-network' },
+      )
+      .subscribe(({ data, error }) => {
+        if (isOver || page.after !== after) return
+        if (data) this.#answered(page, data.deployments)
+        this.#problem = data || !error ? null : problemOf(error)
+        this.#tell()
+      })
+    if (isOver) unsubscribe()
+    else page.leave = unsubscribe
+  }
+
+  #answered(page: Page, { nodes, pageInfo }: ResultOf<typeof deploymentsQuery>['deployments']): void {
+    page.rows = nodes
+    page.more = pageInfo.hasNextPage
+    page.end = pageInfo.endCursor
+    const at = this.#pages.indexOf(page)
+    const next = this.#pages[at + 1]
+    if (!page.more) for (const gone of this.#pages.splice(at + 1)) leave(gone)
+    else if (next && next.after !== page.end) {
+      leave(next)
+      next.after = page.end
+      this.#follow()
+    }
+  }
+
+  #tell(): void {
+    const seen = new Set<string>()
+    const rows: Row[] = []
+    for (const page of this.#pages)
+      for (const row of page.rows ?? [])
+        if (!seen.has(row.id)) {
+          seen.add(row.id)
+          rows.push(row)
+        }
+    const more = this.#pages.at(-1)!.rows === null || this.#pages.at(-1)!.more
+    this.#now = { rows, more, waiting: this.#pages[0]!.rows === null, problem: this.#problem }
+    for (const watcher of this.#watchers) watcher()
+    this.#followSoon()
+  }
+}
+
+const newPage = (after: string | null): Page => ({ after, rows: null, end: null, more: true, leave: null })
+
+function leave(page: Page): void {
+  page.leave?.()
+  page.leave = null
+}

@@ -1,0 +1,75 @@
+/** What of the list is shown, as it stands in the address: so that it can be shared, and the way back leads to it. */
+import type { VariablesOf } from '../../api/graphql.ts'
+import type { deploymentsQuery } from './pages.ts'
+
+const STATES = ['serving', 'down', 'failing', 'waiting'] as const
+type State = (typeof STATES)[number]
+const SORTS = ['name', '-name', '-changed', 'changed', '-created', 'created'] as const
+export type Sort = (typeof SORTS)[number]
+const SOURCE_WORDS = ['gitprovider', 'internal_source', 'internal_container', 'external_container'] as const
+
+/** Nothing stands for: all of them, by name. */
+export interface Search {
+  q?: string | undefined
+  state?: State | undefined
+  source?: (typeof SOURCE_WORDS)[number] | undefined
+  /** id of a listener; `none`: those that the server works itself */
+  listener?: string | undefined
+  /** id of a tag */
+  tag?: string | undefined
+  sort?: Sort | undefined
+}
+
+const oneOf = <T extends string>(words: readonly T[], value: unknown): T | undefined =>
+  words.find((word) => word === value)
+const text = (value: unknown): string | undefined =>
+  typeof value === 'string' || typeof value === 'number' ? String(value).slice(0, 200) || undefined : undefined
+const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+/** Whatever can't be meant is left out. */
+export function deploymentsSearch(raw: Record<string, unknown>): Search {
+  const id = (value: unknown) => (typeof value === 'string' && ID.test(value) ? value : undefined)
+  const found = {
+    q: text(raw.q),
+    state: oneOf(STATES, raw.state),
+    source: oneOf(SOURCE_WORDS, raw.source),
+    listener: raw.listener === 'none' ? 'none' : id(raw.listener),
+    tag: id(raw.tag),
+    sort: oneOf(SORTS, raw.sort),
+  }
+  return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== undefined))
+}
+
+type Variables = VariablesOf<typeof deploymentsQuery>
+export type Filter = NonNullable<Variables['filter']>
+
+const OF_STATE: Record<State, Filter> = {
+  serving: { serving: true },
+  down: { serving: false },
+  failing: { latestRevisionStatus: ['CREATE_FAILED', 'BUILD_FAILED', 'DEPLOY_FAILED'] },
+  waiting: {
+    latestRevisionStatus: ['CREATING', 'QUEUED', 'AWAITING_BUILD', 'BUILDING', 'AWAITING_DEPLOY', 'DEPLOYING'],
+  },
+}
+
+export function filterOf({ q, state, source, listener, tag }: Search): Filter {
+  return {
+    ...(q !== undefined && { nameContains: q }),
+    ...(state && OF_STATE[state]),
+    ...(source && { source }),
+    ...(listener === 'none' && { remoteReconciled: false }),
+    ...(listener !== undefined && listener !== 'none' && { listenerId: listener }),
+    ...(tag !== undefined && { tagValueIds: [tag] }),
+  }
+}
+
+const FIELDS = { name: 'NAME', changed: 'UPDATED_AT', created: 'CREATED_AT' } as const
+
+export function orderOf(sort: Sort = 'name'): NonNullable<Variables['orderBy']> {
+  const field = sort.replace('-', '') as keyof typeof FIELDS
+  return { field: FIELDS[field], direction: sort.startsWith('-') ? 'DESC' : 'ASC' }
+}
+
+/** Whether it shows less than all. */
+export const isFiltered = ({ sort: _, ...filters }: Search): boolean =>
+  Object.values(filters).some((value) => value !== undefined)

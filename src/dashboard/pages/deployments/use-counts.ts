@@ -1,0 +1,135 @@
+/** How many deployments there are by what the chips filter: of each kind with the other filters that are set, without its own. */
+import { useQuery } from 'urql'
+import { graphql, type ResultOf } from '../../api/graphql.ts'
+import { filterOf, type Search } from './search.ts'
+import { useOnChange } from './use-rows.ts'
+
+const countsQuery = graphql(`
+  query DeploymentChips(
+    $filter: DeploymentFilter
+    $ofStates: DeploymentFilter
+    $byState: Boolean!
+    $ofSources: DeploymentFilter
+    $bySource: Boolean!
+    $ofListeners: DeploymentFilter
+    $byListener: Boolean!
+    $ofTags: DeploymentFilter
+    $byTag: Boolean!
+  ) {
+    matching: deploymentCounts(filter: $filter) {
+      total
+      serving
+      notServing
+      failing
+      waiting
+      bySource {
+        source
+        count
+      }
+      byListener {
+        listenerId
+        count
+      }
+      byTag @skip(if: $byTag) {
+        ...TagCount
+      }
+    }
+    states: deploymentCounts(filter: $ofStates) @include(if: $byState) {
+      total
+      serving
+      notServing
+      failing
+      waiting
+    }
+    sources: deploymentCounts(filter: $ofSources) @include(if: $bySource) {
+      bySource {
+        source
+        count
+      }
+    }
+    listeners: deploymentCounts(filter: $ofListeners) @include(if: $byListener) {
+      byListener {
+        listenerId
+        count
+      }
+    }
+    tags: deploymentCounts(filter: $ofTags) @include(if: $byTag) {
+      byTag {
+        ...TagCount
+      }
+    }
+  }
+
+  fragment TagCount on DeploymentTagCount @_unmask {
+    tag {
+      id
+      key
+      value
+    }
+    count
+  }
+`)
+
+const namesQuery = graphql(`
+  query DeploymentFilters {
+    tags(first: 100) {
+      nodes {
+        id
+        key
+        value
+      }
+    }
+    listeners(first: 100) {
+      nodes {
+        id
+        computeId
+      }
+    }
+  }
+`)
+
+type Counted = ResultOf<typeof countsQuery>['matching']
+
+export interface Counts {
+  /** of all that are chosen */
+  total: number
+  states: Pick<Counted, 'total' | 'serving' | 'notServing' | 'failing' | 'waiting'>
+  sources: Counted['bySource']
+  /** `none`: those that the server works itself */
+  listeners: { id: string; name: string; count: number }[]
+  tags: { id: string; key: string; value: string; count: number }[]
+}
+
+/** Null: not known yet. One count says all of what no filter of its own is set of. */
+export function useCounts(search: Search): Counts | null {
+  const { state, source, listener, tag } = search
+  const variables = {
+    filter: filterOf(search),
+    ofStates: filterOf({ ...search, state: undefined }),
+    byState: state !== undefined,
+    ofSources: filterOf({ ...search, source: undefined }),
+    bySource: source !== undefined,
+    ofListeners: filterOf({ ...search, listener: undefined }),
+    byListener: listener !== undefined,
+    ofTags: filterOf({ ...search, tag: undefined }),
+    byTag: tag !== undefined,
+  }
+  const [{ data }, again] = useQuery({ query: countsQuery, variables, requestPolicy: 'cache-and-network' })
+  const [{ data: names }] = useQuery({ query: namesQuery, requestPolicy: 'cache-and-network' })
+  useOnChange(() => again({ requestPolicy: 'network-only' }))
+  if (!data) return null
+  const { matching, states = matching, sources = matching, listeners = matching } = data
+  const tags = (data.tags ?? matching).byTag?.map(({ tag: own, count }) => ({ ...own, count })) ?? []
+  // what is chosen has a name, though nothing that is left has it
+  const chosen = tags.some(({ id }) => id === tag) ? undefined : names?.tags.nodes.find(({ id }) => id === tag)
+  const nameOf = new Map(names?.listeners?.nodes.map(({ id, computeId }) => [id, computeId]))
+  return {
+    total: matching.total,
+    states,
+    sources: sources.bySource,
+    listeners: listeners.byListener.map(({ listenerId: id, count }) =>
+      id === null ? { id: 'none', name: 'This server', count } : { id, name: nameOf.get(id) ?? id.slice(0, 8), count },
+    ),
+    tags: chosen ? [...tags, { ...chosen, count: 0 }] : tags,
+  }
+}

@@ -1,0 +1,63 @@
+/** The rows of the list as a page shows them: of other filters when these have been answered, and anew when something has changed. */
+import { useEffect, useMemo, useRef, useSyncExternalStore } from 'react'
+import { useClient } from 'urql'
+import { type DeploymentsChange, watchDeployments } from '../../components/live.ts'
+import { Pages, type Rows } from './pages.ts'
+import { filterOf, orderOf, type Search } from './search.ts'
+
+/** ms from a change to the look at which rows there are now, and between two looks while much changes */
+const SOON = 400
+const APART = 2_000
+
+/** `old`: the rows are those of the filters before, as long as nothing is known of these. */
+export function useRows(search: Search): { rows: Rows; old: boolean; pages: Pages } {
+  const client = useClient()
+  const { sort, ...filters } = search
+  const key = JSON.stringify([filters, sort])
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the key says all of the search
+  const pages = useMemo(() => new Pages(client, { filter: filterOf(search), orderBy: orderOf(sort) }), [client, key])
+  const rows = useSyncExternalStore(pages.watch, pages.current)
+  const before = useRef(rows)
+  const old = rows.waiting && rows.problem === null && !before.current.waiting
+  if (!rows.waiting) before.current = rows
+  useOnChange(
+    () => pages.refresh(),
+    (change) => pages.concerns(change),
+  )
+  return { rows: old ? before.current : rows, old, pages }
+}
+
+/** Calls `look` after something has changed that `concerns` it: soon, then now and then for as long as more does, and not while nobody looks at the page. */
+export function useOnChange(look: () => unknown, concerns: (change: DeploymentsChange) => boolean = () => true): void {
+  const latest = useRef({ look, concerns })
+  latest.current = { look, concerns }
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined
+    let last = 0
+    let isDue = false
+    const run = async () => {
+      timer = undefined
+      if (document.visibilityState === 'hidden') return
+      isDue = false
+      await latest.current.look()
+      last = performance.now()
+      if (isDue) plan()
+    }
+    const plan = () => {
+      isDue = true
+      timer ??= setTimeout(() => void run(), Math.max(SOON, last + APART - performance.now()))
+    }
+    const wake = () => {
+      if (isDue && document.visibilityState === 'visible') plan()
+    }
+    const leave = watchDeployments((change) => {
+      if (latest.current.concerns(change)) plan()
+    })
+    document.addEventListener('visibilitychange', wake)
+    return () => {
+      leave()
+      clearTimeout(timer)
+      document.removeEventListener('visibilitychange', wake)
+    }
+  }, [])
+}

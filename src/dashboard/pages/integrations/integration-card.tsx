@@ -1,0 +1,102 @@
+/** One integration: what it is, whether it reaches anything, and its repositories. */
+import { Button, Collapse, Group, Paper, Stack, Text, Title } from '@mantine/core'
+import { useDisclosure } from '@mantine/hooks'
+import { IconChevronDown, IconFolder, IconGitBranch } from '@tabler/icons-react'
+import { type FragmentOf, graphql, readFragment } from '../../api/graphql.ts'
+import { useWrite, wrongFragment } from '../../api/use-write.ts'
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { Copy } from '../../components/copy.tsx'
+import { useMay } from '../../components/me.tsx'
+import { StateBadge } from '../../components/status-badge.tsx'
+import { TimeAgo } from '../../components/time.tsx'
+import { Repositories } from './repositories.tsx'
+
+export const integrationFragment = graphql(`
+  fragment IntegrationCard on GitIntegration {
+    id
+    kind
+    name
+    account
+    suspended
+    createdAt
+  }
+`)
+
+const removeMutation = graphql(
+  `
+  mutation RemoveGitIntegration($input: RemoveGitIntegrationInput!) {
+    removeGitIntegration(input: $input) {
+      __typename
+      ...Wrong
+    }
+  }
+`,
+  [wrongFragment],
+)
+
+export function IntegrationCard({ integration }: { integration: FragmentOf<typeof integrationFragment> }) {
+  const { id, kind, name, account, suspended, createdAt } = readFragment(integrationFragment, integration)
+  const [shown, { toggle }] = useDisclosure(false)
+  const [removing, removal] = useDisclosure()
+  const [remove] = useWrite(removeMutation)
+  const isAdmin = useMay('admin')
+  const isApp = kind === 'app'
+  const Icon = isApp ? IconGitBranch : IconFolder
+  return (
+    <Paper withBorder p="lg" component="article" aria-label={name}>
+      <Stack gap="sm">
+        <Group justify="space-between" align="flex-start">
+          <Stack gap={2} miw={0}>
+            <Group gap="sm">
+              <Icon size={20} stroke={1.7} aria-hidden />
+              <Title order={2} size="h4">
+                {account ?? name}
+              </Title>
+              {suspended && <StateBadge word="Suspended" tone="bad" />}
+            </Group>
+            <Text size="sm" c="dimmed" component="div">
+              {isApp ? 'The app at the git provider' : 'Bare repositories in a folder of the server'}, added{' '}
+              <TimeAgo at={createdAt} />
+            </Text>
+          </Stack>
+          <Group gap={4}>
+            <Copy text={id} what="the id" />
+            <Button
+              variant="default"
+              size="xs"
+              onClick={toggle}
+              aria-expanded={shown}
+              rightSection={<IconChevronDown size={14} />}
+            >
+              Repositories
+            </Button>
+            {isAdmin && isApp && (
+              <Button variant="subtle" color="red" size="xs" onClick={removal.open}>
+                Remove
+              </Button>
+            )}
+          </Group>
+        </Group>
+        {suspended && (
+          <Text size="sm">
+            The git provider has suspended the installation: whoever looks after it there can lift that.
+          </Text>
+        )}
+        <Collapse expanded={shown}>{shown && <Repositories integrationId={id} />}</Collapse>
+      </Stack>
+      <ConfirmDialog
+        opened={removing}
+        onClose={removal.close}
+        title={`Remove ${account ?? name}`}
+        verb="Remove"
+        dangerous
+        onConfirm={() => remove({ input: { integrationId: id } })}
+      >
+        <Text size="sm">
+          Its repositories can be deployed no more from here. At the git provider the app stays installed: remove it
+          there, too.
+        </Text>
+      </ConfirmDialog>
+    </Paper>
+  )
+}

@@ -1,0 +1,54 @@
+/** `/w/$ws/integrations`: where repositories come from, which ones each reaches, and how one more is connected. */
+import { Stack } from '@mantine/core'
+import { useQuery } from 'urql'
+import { graphql } from '../../api/graphql.ts'
+import { useMay } from '../../components/me.tsx'
+import { Empty, Page } from '../../components/page.tsx'
+import { QueryView } from '../../components/query.tsx'
+import { useRefresh } from '../../components/use-refresh.ts'
+import { Connect } from './connect.tsx'
+import { IntegrationCard, integrationFragment } from './integration-card.tsx'
+
+const integrationsQuery = graphql(
+  `
+  query Integrations {
+    gitIntegrations {
+      id
+      ...IntegrationCard
+    }
+  }
+`,
+  [integrationFragment],
+)
+
+/** ms: who has installed the app in another tab finds it here when they come back, at the latest then */
+const EVERY = 30_000
+
+export default function IntegrationsPage() {
+  const query = useQuery({ query: integrationsQuery, requestPolicy: 'cache-and-network' })
+  useRefresh(query[1], EVERY)
+  const isAdmin = useMay('admin')
+  return (
+    <Page
+      title="Integrations"
+      below="Where the repositories of deployments come from."
+      actions={isAdmin && query[0].data?.gitIntegrations.length ? <Connect /> : undefined}
+    >
+      <QueryView query={query}>
+        {({ gitIntegrations }) =>
+          gitIntegrations.length === 0 ? (
+            <Empty title="No integrations" action={isAdmin && <Connect />}>
+              Without one, deployments are made of images and uploads alone.
+            </Empty>
+          ) : (
+            <Stack>
+              {gitIntegrations.map((integration) => (
+                <IntegrationCard key={integration.id} integration={integration} />
+              ))}
+            </Stack>
+          )
+        }
+      </QueryView>
+    </Page>
+  )
+}

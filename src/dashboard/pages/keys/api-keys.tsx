@@ -1,0 +1,123 @@
+/** The API keys that can act in this workspace: made, last used, revoked. */
+import { Button, Group, Text } from '@mantine/core'
+import { IconPlus } from '@tabler/icons-react'
+import { useState } from 'react'
+import { useQuery } from 'urql'
+import { type FragmentOf, readFragment } from '../../api/graphql.ts'
+import { useWrite } from '../../api/use-write.ts'
+import { actorFragment } from '../../components/actor-name.tsx'
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { useMe } from '../../components/me.tsx'
+import { useNews } from '../../components/news.ts'
+import { QueryView } from '../../components/query.tsx'
+import { TimeAgo } from '../../components/time.tsx'
+import { CreateKey } from './create-key.tsx'
+import { keyFragment, keysQuery, revokeKeyMutation } from './documents.ts'
+import classes from './keys.module.css'
+import { Rows, Section } from './list.tsx'
+import { isOverNow, Row } from './row.tsx'
+
+const NEWS = ['api_key.*']
+
+export function ApiKeys() {
+  const [all, setAll] = useState(false)
+  const [creating, setCreating] = useState(false)
+  return (
+    <Section
+      title="API keys"
+      all={all}
+      onAll={setAll}
+      action={
+        <Button size="xs" leftSection={<IconPlus size={16} />} onClick={() => setCreating(true)}>
+          New key
+        </Button>
+      }
+    >
+      <KeysPage all={all} />
+      <CreateKey opened={creating} onClose={() => setCreating(false)} />
+    </Section>
+  )
+}
+
+function KeysPage({ all, after = null }: { all: boolean; after?: string | null }) {
+  const query = useQuery({ query: keysQuery, variables: { after }, requestPolicy: 'cache-and-network' })
+  useNews({ types: NEWS }, () => query[1]({ requestPolicy: 'network-only' }))
+  return (
+    <QueryView query={query}>
+      {({ apiKeys }) => (
+        <Rows
+          connection={apiKeys}
+          row={(key) => <KeyRow key={key.id} apiKey={key} all={all} />}
+          empty="There is no API key."
+          more={(cursor) => <KeysPage all={all} after={cursor} />}
+        />
+      )}
+    </QueryView>
+  )
+}
+
+interface KeyRowProps {
+  apiKey: FragmentOf<typeof keyFragment>
+  all: boolean
+}
+
+function KeyRow({ apiKey, all }: KeyRowProps) {
+  const shown = readFragment(keyFragment, apiKey)
+  const { id, name, prefix, role, secretsRead, organizationWide, agentId, createdAt, lastUsedAt, expiresAt } = shown
+  const me = useMe()
+  const [asking, setAsking] = useState(false)
+  const [revoke] = useWrite(revokeKeyMutation)
+  const endedAt = shown.revokedAt
+  if (!all && isOverNow({ expiresAt, endedAt })) return null
+  const rights = [
+    ...(secretsRead ? ['reads secrets'] : []),
+    ...(organizationWide ? ['every workspace'] : []),
+    ...(agentId ? [`agent ${agentId}`] : []),
+  ]
+  // an organization's key is ended by the like of it
+  const may = !organizationWide || me?.organizationWide === true
+  const isMine = readFragment(actorFragment, me?.actor)?.subject === id
+  return (
+    <>
+      <Row
+        name={name}
+        below={
+          <Group gap={6}>
+            <span className={classes.prefix}>{prefix}…</span>
+            <span>
+              made <TimeAgo at={createdAt} />
+            </span>
+          </Group>
+        }
+        role={role}
+        rights={rights}
+        lastUsedAt={lastUsedAt}
+        expiresAt={expiresAt}
+        endedAt={endedAt}
+        {...(may && { end: { verb: 'Revoke', label: `Revoke ${name}`, onClick: () => setAsking(true) } })}
+      />
+      <ConfirmDialog
+        opened={asking}
+        onClose={() => setAsking(false)}
+        title={`Revoke “${name}”?`}
+        verb="Revoke it"
+        dangerous
+        onConfirm={() => revoke({ input: { apiKeyId: id } })}
+      >
+        <Text size="sm" component="div">
+          Whatever uses <span className={classes.prefix}>{prefix}…</span> is refused from now on, and everybody who has
+          signed in with it is signed out.{' '}
+          {lastUsedAt ? (
+            <>
+              It was last used <TimeAgo at={lastUsedAt} />.
+            </>
+          ) : (
+            'It was never used.'
+          )}{' '}
+          This can’t be taken back.
+          {isMine && ' You have signed in with it yourself: you will be signed out, too.'}
+        </Text>
+      </ConfirmDialog>
+    </>
+  )
+}

@@ -1,0 +1,143 @@
+/** What the page of keys and sessions reads and writes. */
+import { graphql } from '../../api/graphql.ts'
+import { wrongFragment } from '../../api/use-write.ts'
+import { actorFragment } from '../../components/actor-name.tsx'
+
+export const sessionFragment = graphql(
+  `
+    fragment SessionRow on Session {
+      id
+      current
+      role
+      organizationWide
+      createdAt
+      lastUsedAt
+      expiresAt
+      endedAt
+      actor {
+        ...ActorName
+      }
+    }
+  `,
+  [actorFragment],
+)
+
+export const sessionsQuery = graphql(
+  `
+    query Sessions($after: String) {
+      sessions(first: 50, after: $after) {
+        pageInfo {
+          hasNextPage
+          endCursor
+        }
+        nodes {
+          id
+          ...SessionRow
+        }
+      }
+    }
+  `,
+  [sessionFragment],
+)
+
+export const keyFragment = graphql(`
+  fragment KeyRow on ApiKey {
+    id
+    name
+    prefix
+    role
+    secretsRead
+    organizationWide
+    listenerId
+    agentId
+    createdBy
+    createdAt
+    lastUsedAt
+    expiresAt
+    revokedAt
+  }
+`)
+
+export const keysQuery = graphql(
+  `
+    query ApiKeys($after: String) {
+      apiKeys(first: 50, after: $after) {
+        pageInfo {
+          hasNextPage
+          endCursor
+        }
+        nodes {
+          id
+          ...KeyRow
+        }
+      }
+    }
+  `,
+  [keyFragment],
+)
+
+/** Whom a key of the role `listener` can be for. */
+export const listenersQuery = graphql(`
+  query ListenersForKeys {
+    listeners(first: 100) {
+      nodes {
+        id
+        computeId
+      }
+    }
+  }
+`)
+
+export const revokeSessionMutation = graphql(
+  `
+  mutation RevokeSession($input: RevokeSessionInput!) {
+    revokeSession(input: $input) {
+      __typename
+      ... on RevokeSessionSuccess {
+        session {
+          id
+          endedAt
+        }
+      }
+      ...Wrong
+    }
+  }
+`,
+  [wrongFragment],
+)
+
+export const revokeKeyMutation = graphql(
+  `
+  mutation RevokeApiKey($input: RevokeApiKeyInput!) {
+    revokeApiKey(input: $input) {
+      __typename
+      ... on RevokeApiKeySuccess {
+        apiKey {
+          id
+          revokedAt
+        }
+      }
+      ...Wrong
+    }
+  }
+`,
+  [wrongFragment],
+)
+
+export const createKeyMutation = graphql(
+  `
+  mutation CreateApiKey($input: CreateApiKeyInput!) {
+    createApiKey(input: $input) {
+      __typename
+      ... on CreateApiKeySuccess {
+        apiKey {
+          id
+        }
+        key
+      }
+      ...Wrong
+    }
+  }
+`,
+  [wrongFragment],
+)

@@ -1,0 +1,144 @@
+/** What a new API key may do, and until when. */
+import { Checkbox, NativeSelect, TextInput } from '@mantine/core'
+import { useState } from 'react'
+import { useQuery } from 'urql'
+import type { VariablesOf } from '../../api/graphql.ts'
+import { issueOf, otherThan, type Problem, problemOf } from '../../api/problem.ts'
+import { useUnkeptWrite } from '../../api/use-write.ts'
+import { DialogForm } from '../../components/form.tsx'
+import { useMe } from '../../components/me.tsx'
+import { createKeyMutation, listenersQuery } from './documents.ts'
+
+type Input = VariablesOf<typeof createKeyMutation>['input']
+type Role = Input['role']
+
+const ROLES: { value: Role; label: string }[] = [
+  { value: 'viewer', label: 'viewer: reads' },
+  { value: 'deployer', label: 'deployer: deploys, too' },
+  { value: 'admin', label: 'admin: everything' },
+  { value: 'listener', label: 'listener: the work of one listener' },
+  { value: 'agent', label: 'agent: the access tokens of one agent' },
+]
+const DAYS = [
+  { value: '7', label: 'in 7 days' },
+  { value: '30', label: 'in 30 days' },
+  { value: '90', label: 'in 90 days' },
+  { value: '365', label: 'in a year' },
+  { value: '', label: 'never' },
+]
+const DAY = 86_400_000
+
+interface KeyFormProps {
+  onMade(made: { name: string; text: string }): void
+  onCancel(): void
+}
+
+export function KeyForm({ onMade, onCancel }: KeyFormProps) {
+  const me = useMe()
+  // the list hears of it by the log
+  const [write, busy] = useUnkeptWrite(createKeyMutation)
+  const [name, setName] = useState('')
+  const [role, setRole] = useState<Role>('deployer')
+  const [days, setDays] = useState('90')
+  const [secretsRead, setSecretsRead] = useState(false)
+  const [organizationWide, setOrganizationWide] = useState(false)
+  const [listenerId, setListenerId] = useState('')
+  const [agentId, setAgentId] = useState('')
+  const [wrong, setWrong] = useState<Problem | null>(null)
+  const isMachine = role === 'listener' || role === 'agent'
+
+  const create = async () => {
+    const input: Input = {
+      name: name.trim(),
+      role,
+      expiresAt: days === '' ? null : new Date(Date.now() + Number(days) * DAY).toISOString(),
+      listenerId: role === 'listener' ? listenerId : null,
+      agentId: role === 'agent' ? agentId : null,
+      secretsRead: !isMachine && role !== 'admin' && secretsRead,
+      organizationWide: !isMachine && organizationWide,
+    }
+    const outcome = await write({ input })
+    if (!outcome.ok) return setWrong(outcome.problem)
+    const { key } = outcome.value
+    if (key) onMade({ name: input.name, text: key })
+  }
+
+  return (
+    <DialogForm
+      busy={busy}
+      wrong={wrong}
+      said={otherThan(wrong, ['name', 'agentId'])}
+      verb="Create"
+      disabled={name.trim() === ''}
+      onCancel={onCancel}
+      onSubmit={create}
+    >
+      <TextInput
+        label="Name"
+        description="What uses it: so you know later whether it is still needed."
+        value={name}
+        onChange={({ currentTarget }) => setName(currentTarget.value)}
+        error={issueOf(wrong, 'name')}
+        maxLength={128}
+        required
+        data-autofocus
+      />
+      <NativeSelect
+        label="Role"
+        data={ROLES}
+        value={role}
+        onChange={({ currentTarget }) => setRole(currentTarget.value as Role)}
+      />
+      {role === 'listener' && <ListenerSelect value={listenerId} onChange={setListenerId} />}
+      {role === 'agent' && (
+        <TextInput
+          label="Agent"
+          description="What the agent calls itself."
+          value={agentId}
+          onChange={({ currentTarget }) => setAgentId(currentTarget.value)}
+          error={issueOf(wrong, 'agentId')}
+          required
+        />
+      )}
+      <NativeSelect
+        label="Expires"
+        data={DAYS}
+        value={days}
+        onChange={({ currentTarget }) => setDays(currentTarget.value)}
+      />
+      {!isMachine && role !== 'admin' && (
+        <Checkbox
+          label="May read the values of secrets"
+          checked={secretsRead}
+          onChange={({ currentTarget }) => setSecretsRead(currentTarget.checked)}
+        />
+      )}
+      {!isMachine && me?.organizationWide && (
+        <Checkbox
+          label="For every workspace of the organization"
+          checked={organizationWide}
+          onChange={({ currentTarget }) => setOrganizationWide(currentTarget.checked)}
+        />
+      )}
+    </DialogForm>
+  )
+}
+
+function ListenerSelect({ value, onChange }: { value: string; onChange(id: string): void }) {
+  const [{ data, error }] = useQuery({ query: listenersQuery })
+  const listeners = data?.listeners.nodes ?? []
+  const none = data && listeners.length === 0 ? 'There is no listener in this workspace.' : null
+  return (
+    <NativeSelect
+      label="Listener"
+      required
+      value={value}
+      onChange={({ currentTarget }) => onChange(currentTarget.value)}
+      data={[
+        { value: '', label: 'Choose one', disabled: true },
+        ...listeners.map(({ id, computeId }) => ({ value: id, label: computeId })),
+      ]}
+      error={error ? problemOf(error).message : none}
+    />
+  )
+}

@@ -1,0 +1,90 @@
+/** A row of the two lists: what it is, what it may do, when it was used and ends, and how it is ended. */
+import { Badge, Button, Group, Stack, Text } from '@mantine/core'
+import type { ReactNode } from 'react'
+import { fullTime, TimeAgo } from '../../components/time.tsx'
+import classes from './keys.module.css'
+
+interface RowProps {
+  name: ReactNode
+  /** below the name */
+  below: ReactNode
+  role: string
+  /** further words about what it may do */
+  rights: readonly string[]
+  lastUsedAt: string | null
+  /** null: never by itself */
+  expiresAt: string | null
+  /** revoked, by somebody */
+  endedAt: string | null
+  /** absent: nothing can be done */
+  end?: { verb: string; label: string; onClick(): void }
+}
+
+export function Row({ name, below, role, rights, lastUsedAt, expiresAt, endedAt, end }: RowProps) {
+  const isOver = isOverNow({ expiresAt, endedAt })
+  return (
+    <li className={`${classes.row} ${isOver ? classes.over : ''}`}>
+      <Stack gap={0} miw={0}>
+        <Group gap="xs" className={classes.name}>
+          {name}
+        </Group>
+        <Text size="xs" c="dimmed" component="div">
+          {below}
+        </Text>
+      </Stack>
+      <Group gap={4}>
+        <Badge variant="light" color={isOver ? 'gray' : role === 'admin' ? 'orange' : 'teal'}>
+          {role}
+        </Badge>
+        {rights.map((right) => (
+          <Badge key={right} variant="default" tt="none" fw={500}>
+            {right}
+          </Badge>
+        ))}
+      </Group>
+      <Text size="xs" c="dimmed" component="div">
+        {lastUsedAt ? (
+          <div>
+            used <TimeAgo at={lastUsedAt} />
+          </div>
+        ) : (
+          <div>never used</div>
+        )}
+        <div>{endOf({ expiresAt, endedAt })}</div>
+      </Text>
+      <Group justify="flex-end">
+        {end && !isOver && (
+          <Button size="compact-xs" variant="subtle" color="red" onClick={end.onClick} aria-label={end.label}>
+            {end.verb}
+          </Button>
+        )}
+      </Group>
+    </li>
+  )
+}
+
+interface Ends {
+  expiresAt: string | null
+  endedAt: string | null
+}
+
+/** Whether it can do nothing any more. */
+export const isOverNow = ({ expiresAt, endedAt }: Ends): boolean =>
+  endedAt !== null || (expiresAt !== null && Date.parse(expiresAt) <= Date.now())
+
+function endOf({ expiresAt, endedAt }: Ends): ReactNode {
+  if (endedAt)
+    return (
+      <>
+        revoked <TimeAgo at={endedAt} />
+      </>
+    )
+  if (!expiresAt) return 'does not expire'
+  return isOverNow({ expiresAt, endedAt }) ? (
+    <>
+      expired <TimeAgo at={expiresAt} />
+    </>
+  ) : (
+    `until ${fullTime(expiresAt)}`
+  )
+}

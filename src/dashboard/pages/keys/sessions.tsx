@@ -1,0 +1,102 @@
+/** Where people are signed in: this browser, and others. */
+import { Badge, Text } from '@mantine/core'
+import { useState } from 'react'
+import { useQuery } from 'urql'
+import { type FragmentOf, readFragment } from '../../api/graphql.ts'
+import { signOut } from '../../api/session.ts'
+import { useWrite } from '../../api/use-write.ts'
+import { ActorName } from '../../components/actor-name.tsx'
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { useNews } from '../../components/news.ts'
+import { QueryView } from '../../components/query.tsx'
+import { TimeAgo } from '../../components/time.tsx'
+import { revokeSessionMutation, sessionFragment, sessionsQuery } from './documents.ts'
+import { Rows, Section } from './list.tsx'
+import { isOverNow, Row } from './row.tsx'
+
+/** With them sessions begin and end. */
+const NEWS = ['session.*', 'api_key.revoked']
+
+/** `everybodys`: not only the reader's own. */
+export function Sessions({ everybodys }: { everybodys: boolean }) {
+  const [all, setAll] = useState(false)
+  return (
+    <Section title={everybodys ? 'Sessions' : 'Your sessions'} all={all} onAll={setAll}>
+      <SessionsPage all={all} />
+    </Section>
+  )
+}
+
+function SessionsPage({ all, after = null }: { all: boolean; after?: string | null }) {
+  const query = useQuery({ query: sessionsQuery, variables: { after }, requestPolicy: 'cache-and-network' })
+  useNews({ types: NEWS }, () => query[1]({ requestPolicy: 'network-only' }))
+  return (
+    <QueryView query={query}>
+      {({ sessions }) => (
+        <Rows
+          connection={sessions}
+          row={(session) => <SessionRow key={session.id} session={session} all={all} />}
+          empty="Nobody is signed in."
+          more={(cursor) => <SessionsPage all={all} after={cursor} />}
+        />
+      )}
+    </QueryView>
+  )
+}
+
+interface SessionRowProps {
+  session: FragmentOf<typeof sessionFragment>
+  all: boolean
+}
+
+function SessionRow({ session, all }: SessionRowProps) {
+  const shown = readFragment(sessionFragment, session)
+  const { id, current, role, organizationWide, createdAt, lastUsedAt, expiresAt, endedAt, actor } = shown
+  const [asking, setAsking] = useState(false)
+  const [revoke] = useWrite(revokeSessionMutation)
+  if (!all && isOverNow(shown)) return null
+  return (
+    <>
+      <Row
+        name={
+          <>
+            <ActorName actor={actor} />
+            {current && (
+              <Badge size="sm" variant="light">
+                this browser
+              </Badge>
+            )}
+          </>
+        }
+        below={
+          <>
+            signed in <TimeAgo at={createdAt} />
+          </>
+        }
+        role={role}
+        rights={organizationWide ? ['every workspace'] : []}
+        lastUsedAt={lastUsedAt}
+        expiresAt={expiresAt}
+        endedAt={endedAt}
+        end={
+          current
+            ? { verb: 'Sign out', label: 'Sign out of this browser', onClick: signOut }
+            : { verb: 'End', label: 'End this session', onClick: () => setAsking(true) }
+        }
+      />
+      <ConfirmDialog
+        opened={asking}
+        onClose={() => setAsking(false)}
+        title="End this session?"
+        verb="End it"
+        dangerous
+        onConfirm={() => revoke({ input: { sessionId: id } })}
+      >
+        <Text size="sm" component="div">
+          The session of <ActorName actor={actor} />, begun <TimeAgo at={createdAt} />, is signed out at once, with all
+          that it has open. With the same key or login one can sign in again.
+        </Text>
+      </ConfirmDialog>
+    </>
+  )
+}

@@ -1,0 +1,30 @@
+/** The text of a new key, which is nowhere else. */
+import { Button, Code, Group, Stack, Text } from '@mantine/core'
+import { Copy } from '../../components/copy.tsx'
+import classes from './keys.module.css'
+
+interface ShownOnceProps {
+  name: string
+  text: string
+  onClose(): void
+}
+
+export function ShownOnce({ name, text, onClose }: ShownOnceProps) {
+  return (
+    <Stack>
+      <Text size="sm">
+        This is the only time that “{name}” is shown. Put it where the program that is to use it finds it; send it in
+        the header <Code>X-Api-Key</Code>.
+      </Text>
+      <Group gap="xs" wrap="nowrap" align="flex-start">
+        <Code block className={classes.key} flex={1} data-testid="new-key">
+          {text}
+        </Code>
+        <Copy text={text} what="the key" />
+      </Group>
+      <Group justify="flex-end">
+        <Button onClick={onClose}>I have kept it</Button>
+      </Group>
+    </Stack>
+  )
+}

@@ -1,0 +1,80 @@
+/** Changes the namespaces of a listener; whoever else has changed it meanwhile is not overwritten. */
+import { Modal } from '@mantine/core'
+import { useEffect, useState } from 'react'
+import { graphql } from '../../api/graphql.ts'
+import type { Problem } from '../../api/problem.ts'
+import { useWrite, wrongFragment } from '../../api/use-write.ts'
+import { DialogForm } from '../../components/form.tsx'
+import { Namespaces, namespacesWrong } from './namespaces.tsx'
+
+const updateMutation = graphql(
+  `
+  mutation UpdateListener($input: UpdateListenerInput!) {
+    updateListener(input: $input) {
+      __typename
+      ... on UpdateListenerSuccess {
+        listener {
+          id
+          editVersion
+          computeConfig {
+            k8sNamespaces
+          }
+        }
+      }
+      ...Wrong
+    }
+  }
+`,
+  [wrongFragment],
+)
+
+interface EditNamespacesProps {
+  opened: boolean
+  onClose(): void
+  listener: { id: string; computeId: string; editVersion: number; computeConfig: { k8sNamespaces: string[] | null } }
+}
+
+export function EditNamespaces({ opened, onClose, listener }: EditNamespacesProps) {
+  const stored = listener.computeConfig.k8sNamespaces ?? []
+  const [names, setNames] = useState(stored)
+  const [version, setVersion] = useState(listener.editVersion)
+  const [wrong, setWrong] = useState<Problem | null>(null)
+  const [write, busy] = useWrite(updateMutation)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what is stored when it is opened; what comes later is a conflict
+  useEffect(() => {
+    setNames(stored)
+    setVersion(listener.editVersion)
+    setWrong(null)
+  }, [opened])
+
+  const refused = namespacesWrong(names)
+  const isConflict = wrong?.code === 'PRECONDITION_FAILED'
+  const submit = async () => {
+    const outcome = await write({
+      input: { listenerId: listener.id, ifVersion: version, computeConfig: { k8sNamespaces: names } },
+    })
+    if (outcome.ok) return onClose()
+    setVersion(outcome.problem.version ?? version)
+    setWrong(outcome.problem)
+  }
+  return (
+    <Modal opened={opened} onClose={onClose} title={`Namespaces of ${listener.computeId}`} centered>
+      <DialogForm
+        busy={busy}
+        wrong={wrong}
+        said={
+          isConflict
+            ? `Somebody has changed it meanwhile: it has ${stored.length === 0 ? 'none' : stored.join(', ')} now. Save again to have yours.`
+            : wrong?.issues.length === 0 && wrong.message
+        }
+        isConflict={isConflict}
+        verb="Save"
+        disabled={refused !== null}
+        onCancel={onClose}
+        onSubmit={submit}
+      >
+        <Namespaces value={names} onChange={setNames} error={refused ?? wrong?.issues[0]?.message} />
+      </DialogForm>
+    </Modal>
+  )
+}

@@ -1,0 +1,114 @@
+/** What there is to do in the cluster: a key of the listener's own, shown once, and the commands that install the program with it. */
+import { Alert, Button, Code, Group, Modal, Stack, Text } from '@mantine/core'
+import { useState } from 'react'
+import { graphql } from '../../api/graphql.ts'
+import { useUnkeptWrite, wrongFragment } from '../../api/use-write.ts'
+import { Copy } from '../../components/copy.tsx'
+import { useMay } from '../../components/me.tsx'
+import classes from './listeners.module.css'
+
+const keyMutation = graphql(
+  `
+  mutation CreateListenerKey($input: CreateApiKeyInput!) {
+    createApiKey(input: $input) {
+      __typename
+      ... on CreateApiKeySuccess {
+        key
+        apiKey {
+          id
+        }
+      }
+      ...Wrong
+    }
+  }
+`,
+  [wrongFragment],
+)
+
+interface InstallProps {
+  listener: { id: string; computeId: string; computeConfig: { k8sNamespaces: string[] | null } }
+  /** absent: it stands on the page */
+  dialog?: { opened: boolean; onClose(): void }
+}
+
+export function Install({ listener, dialog }: InstallProps) {
+  const [key, setKey] = useState<string | null>(null)
+  if (!dialog) return <Steps listener={listener} shown={key} onKey={setKey} />
+  const close = () => {
+    setKey(null)
+    dialog.onClose()
+  }
+  return (
+    <Modal
+      opened={dialog.opened}
+      onClose={close}
+      title={`Install the listener ${listener.computeId}`}
+      size="lg"
+      centered
+    >
+      <Steps listener={listener} shown={key} onKey={setKey} />
+    </Modal>
+  )
+}
+
+interface StepsProps {
+  listener: InstallProps['listener']
+  shown: string | null
+  onKey(key: string): void
+}
+
+function Steps({ listener: { id, computeId, computeConfig }, shown, onKey }: StepsProps) {
+  const [wrong, setWrong] = useState<string | null>(null)
+  const [write, busy] = useUnkeptWrite(keyMutation)
+  const isAdmin = useMay('admin')
+  if (!isAdmin)
+    return (
+      <Text size="sm" c="dimmed">
+        It was never heard: an admin installs its program in the cluster.
+      </Text>
+    )
+  const make = async () => {
+    const outcome = await write({ input: { name: `listener ${computeId}`, role: 'listener', listenerId: id } })
+    if (outcome.ok && outcome.value.key) onKey(outcome.value.key)
+    setWrong(outcome.ok ? null : outcome.problem.message)
+  }
+  const namespaces = computeConfig.k8sNamespaces?.join(',') || 'NAMESPACE'
+  const manifest = [
+    `npm run cli -- listener manifest --listener-id ${id} \\`,
+    `  --control-plane-url ${location.origin} \\`,
+    `  --image IMAGE --namespaces ${namespaces} | kubectl apply -f -`,
+  ].join('\n')
+  return (
+    <Stack gap="sm">
+      <Text size="sm">
+        1. A key that is good for this listener’s work and nothing else. The manifest says how it becomes a Secret.
+      </Text>
+      {shown === null ? (
+        <Group>
+          <Button variant="light" size="xs" loading={busy} onClick={() => void make()}>
+            Make a key
+          </Button>
+        </Group>
+      ) : (
+        <Alert color="yellow" title="Copy it now: it is not shown again" role="status">
+          <Group gap="xs" wrap="nowrap">
+            <Code className={classes.command}>{shown}</Code>
+            <Copy text={shown} what="the key" />
+          </Group>
+        </Alert>
+      )}
+      {wrong && (
+        <Alert color="red" role="alert">
+          {wrong}
+        </Alert>
+      )}
+      <Text size="sm">2. Its program, in the cluster, from an image that you have built of this repository:</Text>
+      <Group gap="xs" align="flex-start" wrap="nowrap">
+        <Code block className={classes.command} style={{ flex: 1 }}>
+          {manifest}
+        </Code>
+        <Copy text={manifest} what="the command" />
+      </Group>
+    </Stack>
+  )
+}

@@ -1,0 +1,221 @@
+/** One listener: whether it is heard, what it may and does hold, and what an admin can do with it. */
+import { ActionIcon, Badge, Group, Menu, Paper, Stack, Text, Title } from '@mantine/core'
+import { useDisclosure } from '@mantine/hooks'
+import { IconDots, IconKey, IconPencil, IconTrash } from '@tabler/icons-react'
+import { useParams } from '@tanstack/react-router'
+import { type FragmentOf, graphql, type ResultOf, readFragment } from '../../api/graphql.ts'
+import { useWrite, wrongFragment } from '../../api/use-write.ts'
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { Copy } from '../../components/copy.tsx'
+import { LinkTo } from '../../components/links.tsx'
+import { useMay } from '../../components/me.tsx'
+import { StateBadge, StatusBadge } from '../../components/status-badge.tsx'
+import { TimeAgo } from '../../components/time.tsx'
+import { REVISION_STATES } from '../../components/words.ts'
+import { EditNamespaces } from './edit-namespaces.tsx'
+import { Install } from './install.tsx'
+import classes from './listeners.module.css'
+
+export const listenerFragment = graphql(`
+  fragment ListenerCard on Listener {
+    id
+    computeId
+    computeType
+    status
+    lastSeenAt
+    version
+    editVersion
+    createdAt
+    computeConfig {
+      k8sNamespaces
+    }
+    deployments(first: 8) {
+      totalCount
+      nodes {
+        id
+        name
+        serving
+        whyNotLive
+        latestRevision {
+          id
+          status
+        }
+      }
+    }
+  }
+`)
+
+const removeMutation = graphql(
+  `
+  mutation DeleteListener($input: DeleteListenerInput!) {
+    deleteListener(input: $input) {
+      __typename
+      ...Wrong
+    }
+  }
+`,
+  [wrongFragment],
+)
+
+type Shown = ResultOf<typeof listenerFragment>
+
+export function ListenerCard({ listener }: { listener: FragmentOf<typeof listenerFragment> }) {
+  const shown = readFragment(listenerFragment, listener)
+  const { computeId, lastSeenAt, version, computeConfig } = shown
+  const namespaces = computeConfig.k8sNamespaces ?? []
+  return (
+    <Paper withBorder p="lg" component="article" aria-label={computeId}>
+      <Stack gap="md">
+        <Group justify="space-between" align="flex-start" wrap="nowrap">
+          <Stack gap={2} miw={0}>
+            <Group gap="sm">
+              <Title order={2} size="h4">
+                {computeId}
+              </Title>
+              <HeardBadge {...shown} />
+            </Group>
+            <Group gap={6} c="dimmed" fz="sm">
+              {lastSeenAt ? (
+                <span>
+                  heard <TimeAgo at={lastSeenAt} />
+                </span>
+              ) : (
+                <span>
+                  registered <TimeAgo at={shown.createdAt} />
+                </span>
+              )}
+              {version && <span>· version {version}</span>}
+            </Group>
+            <Group gap={6} c="dimmed" fz="sm">
+              {namespaces.length === 0 ? 'No namespace, so it can have no deployments' : 'Namespaces'}
+              {namespaces.map((name) => (
+                <Badge key={name} variant="default" radius="sm" tt="none">
+                  {name}
+                </Badge>
+              ))}
+            </Group>
+          </Stack>
+          <Actions listener={shown} />
+        </Group>
+        {lastSeenAt === null && <Install listener={shown} />}
+        <Held listener={shown} />
+      </Stack>
+    </Paper>
+  )
+}
+
+function HeardBadge({ status, lastSeenAt }: Shown) {
+  if (lastSeenAt === null) return <StateBadge word="Not installed yet" tone="waiting" />
+  return status === 'ONLINE' ? <StateBadge word="Online" tone="good" /> : <StateBadge word="Silent" tone="bad" />
+}
+
+function Held({ listener: { id: listener, computeId, status, deployments } }: { listener: Shown }) {
+  const { ws } = useParams({ from: '/w/$ws' })
+  const { nodes, totalCount } = deployments
+  if (totalCount === 0)
+    return (
+      <Text size="sm" c="dimmed">
+        No deployment names it.
+      </Text>
+    )
+  const more = totalCount - nodes.length
+  return (
+    <Stack gap={6}>
+      <Text size="sm" fw={600}>
+        {totalCount === 1 ? 'One deployment' : `${totalCount.toLocaleString()} deployments`}
+      </Text>
+      {status === 'OFFLINE' && (
+        <Text size="sm" c="dimmed">
+          What serves there goes on serving; nothing new is built or changed until it is heard again.
+        </Text>
+      )}
+      <ul className={classes.held} aria-label={`Deployments of ${computeId}`}>
+        {nodes.map((deployment) => {
+          const { id, name, whyNotLive } = deployment
+          return (
+            <li key={id}>
+              <LinkTo to="/w/$ws/deployments/$id" params={{ ws, id }} size="sm" fw={500} className={classes.name}>
+                {name}
+              </LinkTo>
+              <HowItIs deployment={deployment} silent={status === 'OFFLINE'} />
+              {whyNotLive && (
+                <Text size="sm" c="dimmed" className={classes.why}>
+                  {whyNotLive}
+                </Text>
+              )}
+            </li>
+          )
+        })}
+      </ul>
+      {more > 0 && (
+        <LinkTo to="/w/$ws/deployments" params={{ ws }} search={{ listener }} size="sm">
+          and {more.toLocaleString()} more
+        </LinkTo>
+      )}
+    </Stack>
+  )
+}
+
+interface HowItIsProps {
+  deployment: Shown['deployments']['nodes'][number]
+  /** its listener */
+  silent: boolean
+}
+
+function HowItIs({ deployment: { serving, whyNotLive, latestRevision }, silent }: HowItIsProps) {
+  if (whyNotLive === null) return <StateBadge word="Live" tone="good" />
+  if (silent) return <StateBadge word="Unknown" tone="quiet" />
+  if (serving) return <StateBadge word="Serves, but …" tone="waiting" />
+  const moves = latestRevision && ['busy', 'waiting'].includes(REVISION_STATES[latestRevision.status].tone)
+  return moves ? <StatusBadge status={latestRevision.status} /> : <StateBadge word="Not serving" tone="bad" />
+}
+
+function Actions({ listener }: { listener: Shown }) {
+  const { id, computeId, editVersion, deployments } = listener
+  const [editing, edit] = useDisclosure()
+  const [installing, install] = useDisclosure()
+  const [removing, removal] = useDisclosure()
+  const [remove] = useWrite(removeMutation)
+  const isAdmin = useMay('admin')
+  return (
+    <Group gap={4} wrap="nowrap">
+      <Copy text={id} what="the id" />
+      {isAdmin && (
+        <Menu position="bottom-end">
+          <Menu.Target>
+            <ActionIcon variant="subtle" color="gray" aria-label={`What can be done with ${computeId}`}>
+              <IconDots size={18} />
+            </ActionIcon>
+          </Menu.Target>
+          <Menu.Dropdown>
+            <Menu.Item leftSection={<IconPencil size={16} />} onClick={edit.open}>
+              Change namespaces
+            </Menu.Item>
+            <Menu.Item leftSection={<IconKey size={16} />} onClick={install.open}>
+              Install, with a new key
+            </Menu.Item>
+            <Menu.Item leftSection={<IconTrash size={16} />} color="red" onClick={removal.open}>
+              Delete
+            </Menu.Item>
+          </Menu.Dropdown>
+        </Menu>
+      )}
+      <EditNamespaces opened={editing} onClose={edit.close} listener={listener} />
+      <Install listener={listener} dialog={{ opened: installing, onClose: install.close }} />
+      <ConfirmDialog
+        opened={removing}
+        onClose={removal.close}
+        title={`Delete ${computeId}`}
+        verb="Delete"
+        dangerous
+        onConfirm={() => remove({ input: { listenerId: id, ifVersion: editVersion } })}
+      >
+        <Text size="sm">
+          {deployments.totalCount === 0
+            ? 'Its keys are revoked, so the program in the cluster ends its work. Nothing that runs in the cluster is removed.'
+            : 'Deployments name it, and keep it: delete them first, and wait until they are gone from the cluster.'}
+        </Text>
+      </ConfirmDialog>
+    </Group>
+  )
+}

@@ -1,0 +1,92 @@
+/** `/w/$ws/listeners`: the clusters that pull work, when each was last heard, and what it holds. */
+import { Button, Code, Stack } from '@mantine/core'
+import { useDisclosure } from '@mantine/hooks'
+import { IconPlus } from '@tabler/icons-react'
+import { useState } from 'react'
+import { useQuery } from 'urql'
+import { graphql } from '../../api/graphql.ts'
+import { problemOf } from '../../api/problem.ts'
+import { useMay } from '../../components/me.tsx'
+import { useNews } from '../../components/news.ts'
+import { Empty, Page } from '../../components/page.tsx'
+import { Paging } from '../../components/paging.tsx'
+import { QueryView } from '../../components/query.tsx'
+import { useRefresh } from '../../components/use-refresh.ts'
+import { ListenerCard, listenerFragment } from './listener-card.tsx'
+import { NewListener } from './new-listener.tsx'
+
+const listenersQuery = graphql(
+  `
+  query Listeners($after: String) {
+    listeners(first: 50, after: $after) {
+      nodes {
+        id
+        lastSeenAt
+        ...ListenerCard
+      }
+      pageInfo {
+        hasNextPage
+        endCursor
+      }
+    }
+  }
+`,
+  [listenerFragment],
+)
+
+/** After these the page has others, or they are in another state. What their deployments show moves by itself (components/live.ts). */
+const NEWS = ['listener.*', 'deployment.created', 'deployment.torn_down']
+/** ms: no event tells when a listener was last heard, nor of the first time; whoever is installing one waits for that */
+const EVERY = { heard: 60_000, new: 5_000 }
+
+export default function ListenersPage() {
+  const [after, setAfter] = useState<string | null>(null)
+  const query = useQuery({ query: listenersQuery, variables: { after }, requestPolicy: 'cache-and-network' })
+  const again = () => query[1]({ requestPolicy: 'network-only' })
+  useNews({ types: NEWS }, again)
+  const isWaitedFor = query[0].data?.listeners.nodes.some(({ lastSeenAt }) => lastSeenAt === null)
+  useRefresh(query[1], isWaitedFor ? EVERY.new : EVERY.heard)
+  const [adding, { open, close }] = useDisclosure()
+  const isAdmin = useMay('admin')
+  const add = isAdmin && (
+    <Button leftSection={<IconPlus size={16} />} onClick={open}>
+      New listener
+    </Button>
+  )
+  const [{ data, error }] = query
+  if (!data && error && problemOf(error).code === 'PLAN_REQUIRED')
+    return (
+      <Page title="Listeners">
+        <Empty title="Not in this plan">
+          Listeners, which run deployments in clusters of your own, are for organizations of the plan{' '}
+          <Code>self_hosted_enterprise</Code>.
+        </Empty>
+      </Page>
+    )
+  return (
+    <Page
+      title="Listeners"
+      below="Programs in clusters of your own, which pull the work of the deployments that name them."
+      actions={data?.listeners.nodes.length ? add : undefined}
+    >
+      <QueryView query={query}>
+        {({ listeners: { nodes, pageInfo } }) =>
+          nodes.length === 0 && after === null ? (
+            <Empty title="No listeners" action={add}>
+              This server runs all deployments itself. A listener runs them in a cluster of yours, to which this server
+              never connects.
+            </Empty>
+          ) : (
+            <Stack>
+              {nodes.map((listener) => (
+                <ListenerCard key={listener.id} listener={listener} />
+              ))}
+              <Paging after={after} pageInfo={pageInfo} onAfter={setAfter} />
+            </Stack>
+          )
+        }
+      </QueryView>
+      <NewListener opened={adding} onClose={close} />
+    </Page>
+  )
+}

@@ -1,0 +1,32 @@
+/** The namespaces of a cluster that deployments may be put into. */
+import { TagsInput, type TagsInputProps } from '@mantine/core'
+
+const NAMESPACE = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
+
+interface NamespacesProps extends Pick<TagsInputProps, 'error'> {
+  value: string[]
+  onChange(value: string[]): void
+}
+
+export function Namespaces({ value, onChange, error }: NamespacesProps) {
+  return (
+    <TagsInput
+      label="Namespaces"
+      description="Deployments may be put into these. Without one the listener can have none."
+      placeholder={value.length === 0 ? 'agents' : ''}
+      value={value}
+      onChange={onChange}
+      splitChars={[',', ' ']}
+      acceptValueOnBlur
+      error={error}
+    />
+  )
+}
+
+/** What is wrong with them, for people; null: nothing. */
+export function namespacesWrong(names: readonly string[]): string | null {
+  const wrong = names.find((name) => !NAMESPACE.test(name))
+  return wrong === undefined
+    ? null
+    : `“${wrong}” is no name of a Kubernetes namespace: small letters, digits and dashes.`
+}

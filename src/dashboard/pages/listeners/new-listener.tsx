@@ -1,0 +1,72 @@
+/** Registers a listener. What there is to do in the cluster is said by its card, from then on. */
+import { Modal, TextInput } from '@mantine/core'
+import { useState } from 'react'
+import { graphql } from '../../api/graphql.ts'
+import { issueOf, otherThan, type Problem, takenAt } from '../../api/problem.ts'
+import { useWrite, wrongFragment } from '../../api/use-write.ts'
+import { DialogForm } from '../../components/form.tsx'
+import { Namespaces, namespacesWrong } from './namespaces.tsx'
+
+const createMutation = graphql(
+  `
+  mutation CreateListener($input: CreateListenerInput!) {
+    createListener(input: $input) {
+      __typename
+      ... on CreateListenerSuccess {
+        listener {
+          id
+        }
+      }
+      ...Wrong
+    }
+  }
+`,
+  [wrongFragment],
+)
+
+export function NewListener({ opened, onClose }: { opened: boolean; onClose(): void }) {
+  const [computeId, setComputeId] = useState('')
+  const [names, setNames] = useState<string[]>([])
+  const [wrong, setWrong] = useState<Problem | null>(null)
+  const [write, busy] = useWrite(createMutation)
+  const close = () => {
+    setComputeId('')
+    setNames([])
+    setWrong(null)
+    onClose()
+  }
+  const submit = async () => {
+    if (namespacesWrong(names)) return
+    const computeConfig = { k8sNamespaces: names }
+    const outcome = await write({ input: { computeId: computeId.trim(), computeType: 'k8s', computeConfig } })
+    if (outcome.ok) close()
+    else setWrong(takenAt('computeId', outcome.problem))
+  }
+  const ofNamespaces = namespacesWrong(names) ?? issueOf(wrong, 'computeConfig')
+  return (
+    <Modal opened={opened} onClose={close} title="New listener" centered>
+      <DialogForm
+        busy={busy}
+        wrong={wrong}
+        said={otherThan(wrong, ['computeId', 'computeConfig'])}
+        verb="Register"
+        disabled={computeId.trim() === '' || ofNamespaces != null}
+        onCancel={close}
+        onSubmit={submit}
+      >
+        <TextInput
+          label="Name of the cluster"
+          description="As deployments name it. It can’t be changed."
+          placeholder="prod-eu"
+          value={computeId}
+          onChange={({ currentTarget }) => setComputeId(currentTarget.value)}
+          error={issueOf(wrong, 'computeId')}
+          required
+          withAsterisk={false}
+          data-autofocus
+        />
+        <Namespaces value={names} onChange={setNames} error={ofNamespaces} />
+      </DialogForm>
+    </Modal>
+  )
+}

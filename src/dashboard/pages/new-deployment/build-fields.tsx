@@ -1,0 +1,40 @@
+/** How what has to be built is built. */
+import { SimpleGrid, TextInput } from '@mantine/core'
+import type { FieldsProps } from './fields.ts'
+
+export function BuildFields({ draft, onChange, wrong }: FieldsProps) {
+  return (
+    <>
+      <TextInput
+        label="Graph configuration"
+        description="Its path in the source; package.json stands beside it, or in the root."
+        value={draft.graphConfigPath}
+        error={wrong.graphConfigPath}
+        onChange={({ currentTarget }) => onChange({ graphConfigPath: currentTarget.value })}
+        autoComplete="off"
+        spellCheck={false}
+        required
+      />
+      <SimpleGrid cols={{ base: 1, xs: 2 }}>
+        <TextInput
+          label="Install command"
+          placeholder="as the lock file says"
+          value={draft.installCommand}
+          error={wrong.installCommand}
+          onChange={({ currentTarget }) => onChange({ installCommand: currentTarget.value })}
+          autoComplete="off"
+          spellCheck={false}
+        />
+        <TextInput
+          label="Build command"
+          placeholder="none"
+          value={draft.buildCommand}
+          error={wrong.buildCommand}
+          onChange={({ currentTarget }) => onChange({ buildCommand: currentTarget.value })}
+          autoComplete="off"
+          spellCheck={false}
+        />
+      </SimpleGrid>
+    </>
+  )
+}

@@ -1,0 +1,85 @@
+/** A deployment of an image: which one, and who runs it. */
+import { NativeSelect, Stack, TextInput } from '@mantine/core'
+import { useEffect } from 'react'
+import { useQuery } from 'urql'
+import { graphql } from '../../api/graphql.ts'
+import { useMe } from '../../components/me.tsx'
+import { type Draft, nameOf } from './draft.ts'
+import type { FieldsProps } from './fields.ts'
+
+const listenersQuery = graphql(`
+  query ListenersToRunIt {
+    listeners(first: 100) {
+      nodes {
+        id
+        computeId
+        status
+        computeConfig {
+          k8sNamespaces
+        }
+      }
+    }
+  }
+`)
+
+export function FromImage({ draft, onChange, wrong }: FieldsProps) {
+  const hasListeners = useMe()?.organization.plan === 'self_hosted_enterprise'
+  const [{ data }] = useQuery({ query: listenersQuery, pause: !hasListeners })
+  const listeners = data?.listeners.nodes ?? []
+  const choose = (listenerId: string) => {
+    const [first, ...others] = listeners.find(({ id }) => id === listenerId)?.computeConfig.k8sNamespaces ?? []
+    // where there is one alone it needs not be said
+    onChange({ listenerId, namespace: others.length > 0 ? first! : null })
+  }
+  const only = listeners.length === 1 && draft.listenerId === null ? listeners[0]!.id : null
+  // biome-ignore lint/correctness/useExhaustiveDependencies: when it is known that there is no choice
+  useEffect(() => {
+    if (only) choose(only)
+  }, [only])
+  const namespaces = listeners.find(({ id }) => id === draft.listenerId)?.computeConfig.k8sNamespaces ?? []
+  const image = (imageUri: string): Partial<Draft> => ({
+    imageUri,
+    ...(draft.isNameDerived && { name: nameOf(imageUri.trim()) }),
+  })
+  return (
+    <Stack gap="sm">
+      <TextInput
+        label="Image"
+        description="As docker pull takes it. The agent in it listens on PORT and answers GET /ok."
+        placeholder="registry.example.com/acme/agent:1.4.2"
+        value={draft.imageUri}
+        error={wrong.imageUri}
+        onChange={({ currentTarget }) => onChange(image(currentTarget.value))}
+        autoComplete="off"
+        spellCheck={false}
+        required
+      />
+      {listeners.length > 0 && (
+        <NativeSelect
+          label="Runs in"
+          description="The cluster whose listener pulls the work. It can’t be changed later."
+          value={draft.listenerId ?? ''}
+          error={wrong.listenerId}
+          onChange={({ currentTarget }) => choose(currentTarget.value)}
+          required
+          data={[
+            { value: '', label: 'Choose a cluster', disabled: true },
+            ...listeners.map(({ id, computeId, status }) => ({
+              value: id,
+              label: status === 'OFFLINE' ? `${computeId} (not heard from)` : computeId,
+            })),
+          ]}
+        />
+      )}
+      {namespaces.length > 1 && (
+        <NativeSelect
+          label="Namespace"
+          value={draft.namespace ?? ''}
+          error={wrong.listenerConfig}
+          onChange={({ currentTarget }) => onChange({ namespace: currentTarget.value })}
+          data={namespaces}
+        />
+      )}
+    </Stack>
+  )
+}

@@ -1,0 +1,151 @@
+/** `/w/$ws/deployments/new`: makes a deployment, and goes on to its rollout. */
+import '@mantine/core/styles/Progress.css'
+import { Alert, Button, Group, SegmentedControl, Stack, Text, TextInput } from '@mantine/core'
+import { useNavigate, useParams } from '@tanstack/react-router'
+import { useState } from 'react'
+import { type Problem, takenAt } from '../../api/problem.ts'
+import { Breadcrumbs } from '../../components/breadcrumbs.tsx'
+import { Form } from '../../components/form.tsx'
+import { LinkTo } from '../../components/links.tsx'
+import { useMay } from '../../components/me.tsx'
+import { Empty, Page } from '../../components/page.tsx'
+import { DropSource } from '../../components/upload/drop-source.tsx'
+import type { Source } from '../../components/upload/dropped.ts'
+import { UnderWay } from '../../components/upload/under-way.tsx'
+import { BuildFields } from './build-fields.tsx'
+import { type Draft, EMPTY, type From, fieldOf, nameOf } from './draft.ts'
+import { FromGit } from './from-git.tsx'
+import { FromImage } from './from-image.tsx'
+import { useMake } from './make.ts'
+import { MoreFields } from './more-fields.tsx'
+import classes from './new-deployment.module.css'
+import { SecretsFields } from './secrets-fields.tsx'
+import { SameAs } from './shown-code.tsx'
+
+/** By field, of those that the form shows. */
+const wrongOf = (problem: Problem | null): Record<string, string> =>
+  Object.fromEntries(problem?.issues.flatMap(({ path, message }) => [[fieldOf(path) ?? '', message]]) ?? [])
+
+export default function NewDeploymentPage() {
+  const { ws } = useParams({ from: '/w/$ws/deployments/new' })
+  const mayMake = useMay('deployer')
+  return (
+    <Page
+      title="New deployment"
+      above={
+        <Breadcrumbs>
+          {[
+            <LinkTo key="up" to="/w/$ws/deployments" params={{ ws }}>
+              Deployments
+            </LinkTo>,
+            'New',
+          ]}
+        </Breadcrumbs>
+      }
+    >
+      {mayMake ? (
+        <Making workspace={ws} />
+      ) : (
+        <Empty title="You may not make deployments">Your role is viewer; deployers and admins can.</Empty>
+      )}
+    </Page>
+  )
+}
+
+function Making({ workspace: ws }: { workspace: string }) {
+  const navigate = useNavigate()
+  const [draft, setDraft] = useState<Draft>(EMPTY)
+  const [source, setSource] = useState<Source | null>(null)
+  const [problem, setProblem] = useState<Problem | null>(null)
+  const [make, { busy, sending }] = useMake()
+  const change = (part: Partial<Draft>) => setDraft((before) => ({ ...before, ...part }))
+  const wrong = wrongOf(problem)
+  const fields = { draft, onChange: change, wrong }
+  const submit = async () => {
+    setProblem(null)
+    const result = await make(draft, source)
+    if (!result.ok) return setProblem(takenAt('name', result.problem))
+    const { deploymentId: id, revisionId } = result.made
+    await navigate({ to: '/w/$ws/deployments/$id/revisions/$revisionId', params: { ws, id, revisionId } })
+  }
+  return (
+    <div className={classes.columns}>
+      <Form busy={busy} wrong={problem} onSubmit={submit} aria-label="The deployment">
+        <Stack gap="lg">
+          <SegmentedControl
+            aria-label="What it is made from"
+            value={draft.from}
+            onChange={(from) => {
+              setProblem(null)
+              change({ from: from as From })
+            }}
+            data={[
+              { value: 'image', label: 'An image' },
+              { value: 'git', label: 'A git repository' },
+              { value: 'upload', label: 'A folder' },
+            ]}
+          />
+          {draft.from === 'image' && <FromImage {...fields} />}
+          {draft.from === 'git' && <FromGit {...fields} />}
+          {draft.from === 'upload' && (
+            <DropSource
+              source={source}
+              onSource={(found) => {
+                setSource(found)
+                if (draft.isNameDerived) change({ name: nameOf(found.name) })
+              }}
+            />
+          )}
+          <TextInput
+            label="Name"
+            description="Unique in the workspace."
+            value={draft.name}
+            error={wrong.name}
+            onChange={({ currentTarget }) => change({ name: currentTarget.value, isNameDerived: false })}
+            autoComplete="off"
+            spellCheck={false}
+            maxLength={128}
+            required
+          />
+          {draft.from !== 'image' && <BuildFields {...fields} />}
+          <SecretsFields {...fields} />
+          <MoreFields {...fields} />
+          {problem && <Wrong problem={problem} from={draft.from} />}
+          <Group>
+            <Button type="submit" loading={busy} disabled={draft.from === 'upload' && !source}>
+              Create and roll out
+            </Button>
+            {sending && <UnderWay sending={sending} />}
+          </Group>
+        </Stack>
+      </Form>
+      <SameAs draft={draft} />
+    </div>
+  )
+}
+
+const ALL = ['name', 'secrets', 'resourceSpec', 'minScale', 'maxScale', 'cpu', 'memoryMb']
+const BUILT = ['graphConfigPath', 'installCommand', 'buildCommand']
+/** The fields that say themselves what is wrong with them. */
+const FIELDS_OF: Record<From, readonly string[]> = {
+  image: [...ALL, 'imageUri', 'listenerId', 'listenerConfig', 'customUrl'],
+  git: [...ALL, ...BUILT, 'repoUrl', 'integrationId', 'repoRef', 'buildOnPush'],
+  upload: [...ALL, ...BUILT],
+}
+
+/** What no field of the form says. */
+function Wrong({ problem, from }: { problem: Problem; from: From }) {
+  const own = FIELDS_OF[from]
+  const others = problem.issues.filter(({ path }) => !own.includes(fieldOf(path) ?? ''))
+  if (problem.issues.length > 0 && others.length === 0)
+    return (
+      <Text size="sm" c="red" role="alert">
+        It was not created: see what is said above.
+      </Text>
+    )
+  return (
+    <Alert color="red" role="alert" title="It was not created">
+      {others.length > 0 ? others.map(({ message }) => message).join(' ') : problem.message}
+    </Alert>
+  )
+}

@@ -1,0 +1,83 @@
+/** The same as text, for a terminal and for GraphQL: what is typed becomes a script at once. Values of secrets are left out. Pure. */
+import { type Draft, inputOf } from './draft.ts'
+
+const snake = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+
+function inSnake(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(inSnake)
+  if (value === null || typeof value !== 'object') return value
+  return Object.fromEntries(Object.entries(value).map(([key, one]) => [snake(key), inSnake(one)]))
+}
+
+const withoutValues = (draft: Draft) => {
+  const input = inputOf(draft)
+  return { ...input, secrets: input.secrets.map(({ name }) => ({ name, value: '…' })) }
+}
+
+/** In single quotes of a shell. */
+const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
+
+interface Where {
+  origin: string
+  /** null: the key says it */
+  workspaceId: string | null
+}
+
+export function curlOf(draft: Draft, { origin, workspaceId }: Where): string {
+  const call = (method: string, path: string, body?: string) =>
+    [
+      `curl -sS -X ${method} ${path}`,
+      `-H "X-Api-Key: $API_KEY"`,
+      ...(workspaceId ? [`-H 'X-Tenant-Id: ${workspaceId}'`] : []),
+      ...(body ? [`-H 'Content-Type: application/json'`, `-d ${body}`] : []),
+    ].join(' \\\n  ')
+  const body = JSON.stringify(inSnake(withoutValues(draft)), null, 2)
+  const create = call('POST', `${origin}/v2/deployments`, quoted(body))
+  if (draft.from !== 'upload') return create
+  return [
+    create,
+    '',
+    '# then the source, with the id that was answered',
+    call('POST', `${origin}/v2/deployments/$ID/upload-url`),
+    'tar -czf source.tar.gz -C FOLDER .',
+    `curl -sS -X PUT --data-binary @source.tar.gz "$UPLOAD_URL"`,
+    call(
+      'PATCH',
+      `${origin}/v2/deployments/$ID`,
+      `"{ \\"source_revision_config\\": { \\"source_tarball_path\\": \\"$OBJECT_PATH\\" } }"`,
+    ),
+  ].join('\n')
+}
+
+/** Members whose values are words of an enum. */
+const ENUMS = ['source', 'deploymentType']
+
+function literal(value: unknown, indent: string, key = ''): string {
+  if (typeof value === 'string') return ENUMS.includes(key) ? value : JSON.stringify(value)
+  if (value === null || typeof value !== 'object') return String(value)
+  const deeper = `${indent}  `
+  if (Array.isArray(value)) {
+    if (value.length === 0) return '[]'
+    return `[\n${value.map((one) => deeper + literal(one, deeper)).join('\n')}\n${indent}]`
+  }
+  const members = Object.entries(value).filter(([, one]) => one !== undefined)
+  if (members.length === 0) return '{}'
+  return `{\n${members.map(([name, one]) => `${deeper}${name}: ${literal(one, deeper, name)}`).join('\n')}\n${indent}}`
+}
+
+const RESULT = `__typename
+    ... on CreateDeploymentSuccess { deployment { id } revision { id } }
+    ... on Error { code message }`
+
+export function graphqlOf(draft: Draft): string {
+  const create = `mutation {\n  createDeployment(input: ${literal(withoutValues(draft), '  ')}) {\n    ${RESULT}\n  }\n}`
+  if (draft.from !== 'upload') return create
+  const then = `# then, with what was answered: PUT the tarball to uploadUrl, and name its objectPath
+mutation Address { createUploadUrl(input: { deploymentId: "…" }) {
+  ... on CreateUploadUrlSuccess { uploadUrl objectPath }
+} }
+mutation Use { updateDeployment(input: {
+  deploymentId: "…", sourceRevisionConfig: { sourceTarballPath: "…" }
+}) { ... on UpdateDeploymentSuccess { revision { id } } } }`
+  return `${create}\n\n${then}`
+}

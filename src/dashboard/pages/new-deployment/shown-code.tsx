@@ -1,0 +1,40 @@
+/** What is typed, as curl and as GraphQL, beside the form. */
+import { Code, Group, Paper, SegmentedControl, Text } from '@mantine/core'
+import { useState } from 'react'
+import { Copy } from '../../components/copy.tsx'
+import { useMe } from '../../components/me.tsx'
+import type { Draft } from './draft.ts'
+import classes from './new-deployment.module.css'
+import { curlOf, graphqlOf } from './same-as.ts'
+
+export function SameAs({ draft }: { draft: Draft }) {
+  const [as, setAs] = useState<'curl' | 'graphql'>('curl')
+  const me = useMe()
+  const where = { origin: location.origin, workspaceId: me?.organizationWide ? me.workspace.id : null }
+  const text = as === 'curl' ? curlOf(draft, where) : graphqlOf(draft)
+  return (
+    <Paper withBorder p="md" component="section" aria-label="The same by the API">
+      <Group justify="space-between" mb="xs">
+        <Text size="sm" fw={600}>
+          The same as
+        </Text>
+        <Group gap="xs">
+          <SegmentedControl
+            size="xs"
+            aria-label="As what"
+            value={as}
+            onChange={(value) => setAs(value as typeof as)}
+            data={[
+              { value: 'curl', label: 'curl' },
+              { value: 'graphql', label: 'GraphQL' },
+            ]}
+          />
+          <Copy text={text} what="this" />
+        </Group>
+      </Group>
+      <Code block tabIndex={0} className={classes.code}>
+        {text}
+      </Code>
+    </Paper>
+  )
+}

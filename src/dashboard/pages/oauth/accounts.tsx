@@ -1,0 +1,96 @@
+/** The reader's own accounts: nobody else sees them. */
+import { Badge, Button, Group, Paper, Stack, Text } from '@mantine/core'
+import { useDisclosure } from '@mantine/hooks'
+import { IconPlus } from '@tabler/icons-react'
+import { useState } from 'react'
+import { useQuery } from 'urql'
+import { useMay } from '../../components/me.tsx'
+import { Empty } from '../../components/page.tsx'
+import { Paging } from '../../components/paging.tsx'
+import { QueryView } from '../../components/query.tsx'
+import { StateBadge } from '../../components/status-badge.tsx'
+import { TimeAgo } from '../../components/time.tsx'
+import { AccountActions } from './account-actions.tsx'
+import { ConnectAccount } from './connect-account.tsx'
+import { accountOf, type Token, tokensQuery } from './documents.ts'
+
+export function Accounts() {
+  const [after, setAfter] = useState<string | null>(null)
+  const query = useQuery({ query: tokensQuery, variables: { after }, requestPolicy: 'cache-and-network' })
+  const [connecting, { open, close }] = useDisclosure()
+  const mayConnect = useMay('deployer')
+  const connect = mayConnect && (
+    <Button leftSection={<IconPlus size={16} />} onClick={open}>
+      Connect an account
+    </Button>
+  )
+  return (
+    <>
+      <QueryView query={query}>
+        {({ oauthTokens: { nodes, pageInfo } }) =>
+          nodes.length === 0 && after === null ? (
+            <Empty title="No accounts of yours" action={connect}>
+              Let an agent read your mail, or write to your calendar: you consent at the provider, and say here which
+              agent it is for.
+            </Empty>
+          ) : (
+            <Stack>
+              <Group justify="space-between">
+                <Text size="sm" c="dimmed">
+                  Only you see these. The tokens themselves are shown to nobody.
+                </Text>
+                {connect}
+              </Group>
+              {nodes.map((token) => (
+                <Account key={token.id} token={token} />
+              ))}
+              <Paging after={after} pageInfo={pageInfo} onAfter={setAfter} />
+            </Stack>
+          )
+        }
+      </QueryView>
+      <ConnectAccount
+        opened={connecting}
+        onClose={close}
+        onConnected={() => query[1]({ requestPolicy: 'network-only' })}
+      />
+    </>
+  )
+}
+
+function Account({ token }: { token: Token }) {
+  const { provider, scopes, status, statusMessage, isDefault, createdAt } = token
+  return (
+    <Paper withBorder p="md" component="article" aria-label={accountOf(token)}>
+      <Group justify="space-between" align="flex-start" wrap="nowrap">
+        <Stack gap={6} miw={0}>
+          <Group gap="xs">
+            <Text fw={600} style={{ overflowWrap: 'anywhere' }}>
+              {accountOf(token)}
+            </Text>
+            {status === 'EXPIRED' && <StateBadge word="Expired" tone="bad" />}
+            {isDefault && (
+              <Badge variant="light" color="gray" radius="sm">
+                Default
+              </Badge>
+            )}
+          </Group>
+          <Text size="sm" c="dimmed" component="div">
+            {provider.name}, connected <TimeAgo at={createdAt} />
+          </Text>
+          {statusMessage && <Text size="sm">{statusMessage}</Text>}
+          {scopes.length > 0 && (
+            <Group gap={4} role="group" aria-label="Scopes">
+              {scopes.map((scope) => (
+                <Badge key={scope} variant="default" radius="sm" tt="none" fw={500}>
+                  {scope}
+                </Badge>
+              ))}
+            </Group>
+          )}
+        </Stack>
+        <AccountActions token={token} />
+      </Group>
+    </Paper>
+  )
+}

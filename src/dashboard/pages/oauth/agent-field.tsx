@@ -1,0 +1,33 @@
+/** Which agent: of those that the reader's accounts are connected to, and for admins those that keys were made for; or another one, by its name. */
+import { Autocomplete, type AutocompleteProps } from '@mantine/core'
+import { useQuery } from 'urql'
+import { graphql } from '../../api/graphql.ts'
+import { useMay } from '../../components/me.tsx'
+
+const agentsQuery = graphql(`
+  query KnownAgents($isAdmin: Boolean!) {
+    connections(first: 100) {
+      nodes {
+        id
+        agentId
+      }
+    }
+    apiKeys(first: 100) @include(if: $isAdmin) {
+      nodes {
+        id
+        agentId
+        revokedAt
+      }
+    }
+  }
+`)
+
+export function AgentField(props: Omit<AutocompleteProps, 'data' | 'placeholder'>) {
+  const isAdmin = useMay('admin')
+  const [{ data }] = useQuery({ query: agentsQuery, variables: { isAdmin } })
+  const known = [
+    ...(data?.connections.nodes ?? []),
+    ...(data?.apiKeys?.nodes ?? []).filter(({ revokedAt }) => revokedAt === null),
+  ].flatMap(({ agentId }) => agentId ?? [])
+  return <Autocomplete {...props} placeholder="my-agent" data={[...new Set(known)].sort()} maxLength={255} />
+}

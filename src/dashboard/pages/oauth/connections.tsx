@@ -1,0 +1,209 @@
+/** Which agents may use which of the reader's accounts: all of them, or those of one agent, which can be given another one there. */
+import { Anchor, Button, Group, NativeSelect, Paper, Stack, Text } from '@mantine/core'
+import { useDebouncedValue } from '@mantine/hooks'
+import { IconSearch } from '@tabler/icons-react'
+import { useEffect, useState } from 'react'
+import { useQuery } from 'urql'
+import { graphql } from '../../api/graphql.ts'
+import { useWrite, wrongFragment } from '../../api/use-write.ts'
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { useMay } from '../../components/me.tsx'
+import { Empty, Loading } from '../../components/page.tsx'
+import { Paging } from '../../components/paging.tsx'
+import { QueryView } from '../../components/query.tsx'
+import { TimeAgo } from '../../components/time.tsx'
+import { AgentField } from './agent-field.tsx'
+import { accountOf, type Token, tokensQuery } from './documents.ts'
+
+const connectionsQuery = graphql(`
+  query MyConnections($agentId: ID, $after: String) {
+    connections(agentId: $agentId, first: 100, after: $after) {
+      nodes {
+        id
+        agentId
+        createdAt
+        providerAccountLabel
+        provider {
+          id
+          name
+        }
+        token {
+          id
+        }
+      }
+      pageInfo {
+        hasNextPage
+        endCursor
+      }
+    }
+  }
+`)
+
+const connectMutation = graphql(
+  `
+  mutation CreateConnection($input: CreateConnectionInput!) {
+    createConnection(input: $input) {
+      __typename
+      ...Wrong
+    }
+  }
+`,
+  [wrongFragment],
+)
+
+const disconnectMutation = graphql(
+  `
+  mutation DeleteConnection($input: DeleteConnectionInput!) {
+    deleteConnection(input: $input) {
+      __typename
+      ...Wrong
+    }
+  }
+`,
+  [wrongFragment],
+)
+
+/** ms: who types is let finish the name */
+const PAUSE = 300
+
+interface ConnectionsProps {
+  agent: string
+  onAgent(agent: string): void
+}
+
+export function Connections({ agent, onAgent }: ConnectionsProps) {
+  const [text, setText] = useState(agent)
+  const [settled] = useDebouncedValue(text.trim(), PAUSE)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the address follows what is typed, and nothing else
+  useEffect(() => {
+    if (settled !== agent) onAgent(settled)
+  }, [settled])
+  return (
+    <Stack>
+      <AgentField
+        label="Agent"
+        description="As its key names it (agent_id). Empty: all that may use one of your accounts."
+        leftSection={<IconSearch size={16} />}
+        maw={420}
+        value={text}
+        onChange={setText}
+      />
+      <Links key={settled} agentId={settled || null} onAgent={setText} />
+    </Stack>
+  )
+}
+
+interface LinksProps {
+  /** null: of all agents */
+  agentId: string | null
+  onAgent(agent: string): void
+}
+
+function Links({ agentId, onAgent }: LinksProps) {
+  const [after, setAfter] = useState<string | null>(null)
+  const query = useQuery({ query: connectionsQuery, variables: { agentId, after }, requestPolicy: 'cache-and-network' })
+  const mayWrite = useMay('deployer')
+  return (
+    <QueryView query={query} waiting={<Loading rows={2} />}>
+      {({ connections: { nodes, pageInfo } }) => (
+        <Stack>
+          {nodes.length === 0 &&
+            (agentId === null ? (
+              <Empty title="No agent uses an account of yours">
+                Name one above to connect it. Connections of others are shown to nobody else.
+              </Empty>
+            ) : (
+              <Text size="sm">“{agentId}” may use none of your accounts.</Text>
+            ))}
+          {nodes.map((link) => (
+            <Paper
+              key={link.id}
+              withBorder
+              p="md"
+              component="article"
+              aria-label={`${link.agentId}: ${accountOf(link)}`}
+            >
+              <Group justify="space-between">
+                <Stack gap={2} miw={0}>
+                  <Text fw={600} style={{ overflowWrap: 'anywhere' }}>
+                    {agentId === null && (
+                      <>
+                        <Anchor component="button" type="button" inherit onClick={() => onAgent(link.agentId)}>
+                          {link.agentId}
+                        </Anchor>
+                        {' · '}
+                      </>
+                    )}
+                    {accountOf(link)}
+                  </Text>
+                  <Text size="sm" c="dimmed" component="div">
+                    {link.provider.name}, connected <TimeAgo at={link.createdAt} />
+                  </Text>
+                </Stack>
+                {mayWrite && <Disconnect id={link.id} agentId={link.agentId} account={accountOf(link)} />}
+              </Group>
+            </Paper>
+          ))}
+          <Paging after={after} pageInfo={pageInfo} onAfter={setAfter} />
+          {mayWrite && agentId !== null && (
+            <ConnectMore agentId={agentId} connected={nodes.map(({ token }) => token.id)} />
+          )}
+        </Stack>
+      )}
+    </QueryView>
+  )
+}
+
+function Disconnect({ id, agentId, account }: { id: string; agentId: string; account: string }) {
+  const [asked, setAsked] = useState(false)
+  const [write] = useWrite(disconnectMutation)
+  return (
+    <>
+      <Button variant="subtle" color="red" size="xs" onClick={() => setAsked(true)}>
+        Disconnect
+      </Button>
+      <ConfirmDialog
+        opened={asked}
+        onClose={() => setAsked(false)}
+        title={`Disconnect “${agentId}”`}
+        verb="Disconnect"
+        dangerous
+        onConfirm={() => write({ input: { agentId, connectionId: id } })}
+      >
+        <Text size="sm">
+          It gets no token of {account} any more. One that it has already is good until it expires. Your account stays
+          connected.
+        </Text>
+      </ConfirmDialog>
+    </>
+  )
+}
+
+/** What of one's own it may use, too. */
+function ConnectMore({ agentId, connected }: { agentId: string; connected: readonly string[] }) {
+  const [{ data }] = useQuery({ query: tokensQuery, variables: { after: null } })
+  const [chosen, setChosen] = useState<string | null>(null)
+  const [wrong, setWrong] = useState<string | null>(null)
+  const [write, busy] = useWrite(connectMutation)
+  const others: Token[] = data?.oauthTokens.nodes.filter(({ id }) => !connected.includes(id)) ?? []
+  if (others.length === 0) return null
+  const oauthTokenId = others.find(({ id }) => id === chosen)?.id ?? others[0]!.id
+  const connect = async () => {
+    const outcome = await write({ input: { agentId, oauthTokenId } })
+    setWrong(outcome.ok ? null : outcome.problem.message)
+  }
+  return (
+    <Group align="flex-end" gap="xs">
+      <NativeSelect
+        label="Let it use"
+        value={oauthTokenId}
+        onChange={({ currentTarget }) => setChosen(currentTarget.value)}
+        data={others.map((token) => ({ value: token.id, label: `${accountOf(token)} (${token.provider.name})` }))}
+        error={wrong}
+      />
+      <Button variant="light" loading={busy} onClick={() => void connect()}>
+        Connect
+      </Button>
+    </Group>
+  )
+}

@@ -1,0 +1,72 @@
+/** Makes a provider of an MCP server: the server reads what that publishes, and registers a client there. */
+import { Modal, TextInput } from '@mantine/core'
+import { useState } from 'react'
+import { graphql } from '../../api/graphql.ts'
+import { issueOf, otherThan, type Problem, takenAt } from '../../api/problem.ts'
+import { useWrite, wrongFragment } from '../../api/use-write.ts'
+import { DialogForm } from '../../components/form.tsx'
+
+const discoverMutation = graphql(
+  `
+  mutation DiscoverMcpProvider($input: DiscoverMcpProviderInput!) {
+    discoverMcpProvider(input: $input) {
+      __typename
+      ...Wrong
+    }
+  }
+`,
+  [wrongFragment],
+)
+
+const FIELDS = [
+  { field: 'mcpServerUrl', label: 'Address of its MCP endpoint', placeholder: 'https://mcp.example.com/mcp' },
+  { field: 'name', label: 'Name', placeholder: 'Acme' },
+  { field: 'providerId', label: 'Id', placeholder: 'acme', description: 'What calls name it by. It can’t be changed.' },
+] as const
+
+const NOTHING = { mcpServerUrl: '', name: '', providerId: '' }
+
+export function FromMcp({ opened, onClose }: { opened: boolean; onClose(): void }) {
+  const [input, setInput] = useState(NOTHING)
+  const [wrong, setWrong] = useState<Problem | null>(null)
+  const [write, busy] = useWrite(discoverMutation)
+  const close = () => {
+    setInput(NOTHING)
+    setWrong(null)
+    onClose()
+  }
+  const submit = async () => {
+    const outcome = await write({ input })
+    if (outcome.ok) close()
+    else setWrong(takenAt('providerId', outcome.problem))
+  }
+  const said = otherThan(
+    wrong,
+    FIELDS.map(({ field }) => field),
+  )
+  return (
+    <Modal opened={opened} onClose={close} title="From an MCP server" centered>
+      <DialogForm
+        busy={busy}
+        wrong={wrong}
+        said={said}
+        verb="Register a client there"
+        onCancel={close}
+        onSubmit={submit}
+      >
+        {FIELDS.map(({ field, ...how }) => (
+          <TextInput
+            key={field}
+            {...how}
+            value={input[field]}
+            onChange={({ currentTarget: { value } }) => setInput((before) => ({ ...before, [field]: value }))}
+            error={issueOf(wrong, field)}
+            required
+            withAsterisk={false}
+            data-autofocus={field === FIELDS[0].field || undefined}
+          />
+        ))}
+      </DialogForm>
+    </Modal>
+  )
+}

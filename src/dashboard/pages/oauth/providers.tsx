@@ -1,0 +1,124 @@
+/** The organization's OAuth providers: its clients at third parties. */
+import { Badge, Button, Code, Group, Paper, Stack, Text, Title } from '@mantine/core'
+import { useDisclosure } from '@mantine/hooks'
+import { IconPlus, IconWand } from '@tabler/icons-react'
+import { useState } from 'react'
+import { useQuery } from 'urql'
+import { Copy } from '../../components/copy.tsx'
+import { useMay } from '../../components/me.tsx'
+import { Empty } from '../../components/page.tsx'
+import { Paging } from '../../components/paging.tsx'
+import { QueryView } from '../../components/query.tsx'
+import { type Provider, providersQuery } from './documents.ts'
+import { FromMcp } from './from-mcp.tsx'
+import classes from './oauth.module.css'
+import { ProviderActions } from './provider-actions.tsx'
+import { ProviderForm } from './provider-form.tsx'
+
+export function Providers() {
+  const [after, setAfter] = useState<string | null>(null)
+  const query = useQuery({ query: providersQuery, variables: { after }, requestPolicy: 'cache-and-network' })
+  const [adding, add] = useDisclosure()
+  const [discovering, discover] = useDisclosure()
+  const isAdmin = useMay('admin')
+  const actions = isAdmin && (
+    <Group gap="xs">
+      <Button variant="default" leftSection={<IconWand size={16} />} onClick={discover.open}>
+        From an MCP server
+      </Button>
+      <Button leftSection={<IconPlus size={16} />} onClick={add.open}>
+        New provider
+      </Button>
+    </Group>
+  )
+  return (
+    <>
+      <QueryView query={query}>
+        {({ oauthProviders: { nodes, pageInfo } }) =>
+          nodes.length === 0 && after === null ? (
+            <Empty title="No providers" action={actions}>
+              A provider is your organization’s client at a third party, where its people consent that agents use their
+              accounts.
+            </Empty>
+          ) : (
+            <Stack>
+              <Group justify="space-between">
+                <Text size="sm" c="dimmed">
+                  Of the whole organization, whichever workspace they were made in.
+                </Text>
+                {actions}
+              </Group>
+              {nodes.map((provider) => (
+                <ProviderCard key={provider.id} provider={provider} />
+              ))}
+              <Paging after={after} pageInfo={pageInfo} onAfter={setAfter} />
+            </Stack>
+          )
+        }
+      </QueryView>
+      <ProviderForm opened={adding} onClose={add.close} provider={null} />
+      <FromMcp opened={discovering} onClose={discover.close} />
+    </>
+  )
+}
+
+/** `client_secret_basic` and the like, for people. */
+const PROOFS = {
+  client_secret_basic: 'by its secret (Basic)',
+  client_secret_post: 'by its secret (in the body)',
+  none: 'by PKCE alone: a public client',
+}
+
+function ProviderCard({ provider }: { provider: Provider }) {
+  const { name, providerId, authUrl, tokenUrl, clientId, mcpServerUrl, isDynamicClient, tokenEndpointAuthMethod } =
+    provider
+  // of a client that registered itself it has the id, and nobody has to know it
+  const redirectUri = isDynamicClient ? null : `${location.origin}/v2/auth/callback/${providerId}`
+  const facts = [
+    ['Consent at', authUrl],
+    ['Tokens from', tokenUrl],
+    ['Client', clientId],
+    ['MCP server', mcpServerUrl],
+    ['Redirect URI', redirectUri],
+  ] as const
+  return (
+    <Paper withBorder p="lg" component="article" aria-label={name}>
+      <Stack gap="sm">
+        <Group justify="space-between" align="flex-start" wrap="nowrap">
+          <Stack gap={2} miw={0}>
+            <Group gap="xs">
+              <Title order={2} size="h4">
+                {name}
+              </Title>
+              <Code>{providerId}</Code>
+              {isDynamicClient && (
+                <Badge variant="light" color="gray" radius="sm" tt="none">
+                  Registered by this server
+                </Badge>
+              )}
+            </Group>
+            <Text size="sm" c="dimmed">
+              Proves itself {PROOFS[tokenEndpointAuthMethod]}
+              {provider.usesPkce && tokenEndpointAuthMethod !== 'none' ? ', with PKCE' : ''}
+            </Text>
+          </Stack>
+          <ProviderActions provider={provider} />
+        </Group>
+        <dl className={classes.facts}>
+          {facts.map(
+            ([term, fact]) =>
+              fact !== null && (
+                <div key={term}>
+                  <dt>{term}</dt>
+                  <dd>
+                    <span>{fact}</span>
+                    {term === 'Redirect URI' && <Copy text={fact} what="the redirect URI" />}
+                  </dd>
+                </div>
+              ),
+          )}
+        </dl>
+      </Stack>
+    </Paper>
+  )
+}

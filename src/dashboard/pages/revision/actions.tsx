@@ -1,0 +1,56 @@
+/** What can be done with a revision, each asked for with what it would change; what the reader may not do is not there. */
+import { Button, Tooltip } from '@mantine/core'
+import { IconArrowBackUp, IconArrowsDiff, IconPlayerStop } from '@tabler/icons-react'
+import { useParams } from '@tanstack/react-router'
+import { useState } from 'react'
+import { type ActedOn, type ActedRevision, redeployVerb } from '../../components/acted-on.ts'
+import { InterruptDialog } from '../../components/interrupt-dialog.tsx'
+import { ButtonTo } from '../../components/links.tsx'
+import { useMay } from '../../components/me.tsx'
+import { RedeployDialog } from '../../components/redeploy-dialog.tsx'
+import { isOpen } from '../../components/words.ts'
+
+export function Actions({ deployment, revision }: { deployment: ActedOn; revision: ActedRevision }) {
+  const { ws } = useParams({ from: '/w/$ws' })
+  const may = useMay('deployer') && deployment.status !== 'AWAITING_DELETE'
+  const [asks, setAsks] = useState<'redeploy' | 'interrupt' | null>(null)
+  const { status, canRedeploy, whyNotRedeployable } = revision
+  const { id, activeRevision: active } = deployment
+  const close = () => setAsks(null)
+  return (
+    <>
+      {may && isOpen(status) && (
+        <Button variant="default" leftSection={<IconPlayerStop size={16} />} onClick={() => setAsks('interrupt')}>
+          Interrupt
+        </Button>
+      )}
+      {may && !isOpen(status) && (
+        <Tooltip label={`Not now: ${whyNotRedeployable}.`} disabled={canRedeploy}>
+          <Button
+            variant="default"
+            leftSection={<IconArrowBackUp size={16} />}
+            // not `disabled`: then nobody would be told why
+            data-disabled={!canRedeploy || undefined}
+            aria-disabled={!canRedeploy}
+            onClick={() => canRedeploy && setAsks('redeploy')}
+          >
+            {redeployVerb(deployment, revision)}
+          </Button>
+        </Tooltip>
+      )}
+      {active && active.id !== revision.id && (
+        <ButtonTo
+          to="/w/$ws/deployments/$id/compare"
+          params={{ ws, id }}
+          search={{ from: active.id, to: revision.id }}
+          variant="default"
+          leftSection={<IconArrowsDiff size={16} />}
+        >
+          Compare with #{active.number}, which serves
+        </ButtonTo>
+      )}
+      <RedeployDialog deployment={deployment} revision={asks === 'redeploy' ? revision : null} onClose={close} />
+      <InterruptDialog deployment={deployment} revision={asks === 'interrupt' ? revision : null} onClose={close} />
+    </>
+  )
+}

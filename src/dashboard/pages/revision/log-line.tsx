@@ -1,0 +1,61 @@
+/** One line of a log: when, and what it says, in the colours it was printed with; its time is a link to it. */
+import { memo } from 'react'
+import classes from './log.module.css'
+import type { Line } from './log-book.ts'
+import { LogText } from './log-text.tsx'
+
+const CLOCK = new Intl.DateTimeFormat(undefined, {
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  fractionalSecondDigits: 3,
+  hourCycle: 'h23',
+})
+const DAY = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' })
+
+interface LogLineProps {
+  line: Line
+  /** among those that are there */
+  index: number
+  /** told of the row, where rows have heights of their own */
+  measure: ((row: HTMLElement | null) => void) | undefined
+  /** px from the top */
+  top: number
+  /** to it */
+  href: string
+  found: boolean
+  /** what is searched for, marked; null: nothing */
+  query: string | null
+  onPick(cursor: string): void
+}
+
+export const LogLine = memo(function LogLine({ line, index, measure, top, href, found, query, onPick }: LogLineProps) {
+  const { time, level, cursor } = line
+  const at = new Date(time)
+  return (
+    <div
+      ref={measure}
+      className={classes.line}
+      style={{ transform: `translateY(${top}px)` }}
+      data-index={index}
+      data-level={level}
+      data-found={found}
+    >
+      <a
+        className={classes.time}
+        href={href}
+        title={`${DAY.format(at)} ${time}: link to this line`}
+        onClick={(event) => {
+          if (event.metaKey || event.ctrlKey || event.shiftKey) return
+          event.preventDefault()
+          onPick(cursor)
+        }}
+      >
+        {CLOCK.format(at)}
+      </a>
+      <span className={classes.text}>
+        <LogText line={line} query={query} />
+      </span>
+    </div>
+  )
+})

@@ -1,0 +1,93 @@
+/** A log of a revision, by pages and followed, through the client without a cache. */
+import type { Api } from '../../api/client.ts'
+import { graphql, type ResultOf } from '../../api/graphql.ts'
+import { problemOf } from '../../api/problem.ts'
+import type { Line, LogPage, LogSource, PageArgs } from './log-book.ts'
+
+export type LogType = 'build' | 'deploy'
+type Level = Line['level']
+
+export interface LogOf {
+  revisionId: string
+  type: LogType
+  /** the least */
+  level: Level | null
+  /** contained */
+  query: string | null
+}
+
+const lineFragment = graphql(`
+  fragment LogLineParts on LogLine @_unmask {
+    cursor
+    time
+    level
+    message
+    ansi
+    attempt
+  }
+`)
+
+const pageQuery = graphql(
+  `
+  query LogPage($revisionId: ID!, $type: LogType!, $level: LogLevel, $query: String, $first: Int, $last: Int, $after: String, $before: String) {
+    revision(id: $revisionId) {
+      id
+      logs(type: $type, level: $level, query: $query, first: $first, last: $last, after: $after, before: $before) {
+        nodes {
+          ...LogLineParts
+        }
+        pageInfo {
+          hasNextPage
+          hasPreviousPage
+        }
+      }
+    }
+  }
+`,
+  [lineFragment],
+)
+
+const linesSubscription = graphql(
+  `
+  subscription LogLines($revisionId: ID!, $type: LogType!, $level: LogLevel, $query: String, $after: String) {
+    revisionLogs(revisionId: $revisionId, type: $type, level: $level, query: $query, after: $after) {
+      ...LogLineParts
+    }
+  }
+`,
+  [lineFragment],
+)
+
+export function logSource(api: Api, log: LogOf): LogSource {
+  return {
+    async page(args: PageArgs): Promise<LogPage> {
+      const { data, error } = await api.plain.query(pageQuery, { ...log, ...args }).toPromise()
+      if (error) throw new Error(problemOf(error).message)
+      const { nodes, pageInfo } = (data as ResultOf<typeof pageQuery>).revision!.logs
+      return { lines: nodes, more: args.last === undefined ? pageInfo.hasNextPage : pageInfo.hasPreviousPage }
+    },
+    follow: (after, { line, end, failed }) =>
+      api.follow(
+        linesSubscription,
+        { ...log, after },
+        { next: ({ revisionLogs }) => line(revisionLogs), end, failed: ({ message }) => failed(message) },
+      ),
+  }
+}
+
+/** All of it as text, page by page; `onProgress` is told how many lines there are so far. */
+export async function wholeLog(api: Api, log: LogOf, onProgress: (lines: number) => void): Promise<Blob> {
+  const source = logSource(api, log)
+  const parts: string[] = []
+  let lines = 0
+  let after: string | undefined
+  for (let more = true; more; ) {
+    const page = await source.page({ first: 1000, after })
+    parts.push(page.lines.map(({ time, level, message }) => `${time} ${level.padEnd(8)} ${message}\n`).join(''))
+    lines += page.lines.length
+    onProgress(lines)
+    after = page.lines.at(-1)?.cursor ?? after
+    more = page.more
+  }
+  return new Blob(parts, { type: 'text/plain' })
+}

@@ -1,0 +1,224 @@
+/** `/w/$ws/deployments/$id/revisions/$revisionId`: one revision, what became of it and why, and its logs. */
+import { Code, Group, Stack, Text } from '@mantine/core'
+import { IconGitCommit, IconPackage } from '@tabler/icons-react'
+import { useParams } from '@tanstack/react-router'
+import { useQuery } from 'urql'
+import { graphql, type ResultOf } from '../../api/graphql.ts'
+import { isNotFound, problemOf } from '../../api/problem.ts'
+import { actedOnFragment, actedRevisionFragment } from '../../components/acted-on.ts'
+import { ActorName, actorFragment } from '../../components/actor-name.tsx'
+import { Breadcrumbs } from '../../components/breadcrumbs.tsx'
+import { Copy } from '../../components/copy.tsx'
+import { LinkTo } from '../../components/links.tsx'
+import { NotFound, Page } from '../../components/page.tsx'
+import { QueryView } from '../../components/query.tsx'
+import { Reason } from '../../components/reason.tsx'
+import { StateBadge, StatusBadge } from '../../components/status-badge.tsx'
+import { Steps, stepsFragment } from '../../components/steps.tsx'
+import { TimeAgo } from '../../components/time.tsx'
+import { useFollow } from '../../components/use-follow.ts'
+import { useKept } from '../../components/use-kept.ts'
+import { REVISION_STATES } from '../../components/words.ts'
+import { Actions } from './actions.tsx'
+import { LogView } from './log-view.tsx'
+
+const revisionQuery = graphql(
+  `
+  query Revision($id: ID!) {
+    revision(id: $id) {
+      ...ActedRevision
+      attempt
+      statusMessage
+      reason
+      reasonSince
+      createdAt
+      deployedAt
+      isActive
+      trigger
+      commitMessage
+      commitAuthor
+      buildPlan {
+        sentence
+      }
+      rolloutAt
+      rolloutBy {
+        ...ActorName
+      }
+      createdByActor {
+        ...ActorName
+      }
+      supersededBy {
+        id
+        number
+      }
+      ...Steps
+      source
+      sourceRevisionConfig {
+        repoRef
+        repoCommitSha
+        imageUri
+        sourceTarballPath
+      }
+      deployment {
+        ...ActedOn
+      }
+    }
+  }
+`,
+  [actorFragment, stepsFragment, actedOnFragment, actedRevisionFragment],
+)
+
+type Revision = NonNullable<ResultOf<typeof revisionQuery>['revision']>
+
+export default function RevisionPage() {
+  const { id, revisionId } = useParams({ from: '/w/$ws/deployments/$id/revisions/$revisionId' })
+  const query = useQuery({ query: revisionQuery, variables: { id: revisionId }, requestPolicy: 'cache-and-network' })
+  const [{ data, error }, again] = query
+  const shown = useKept(revisionId, data?.revision)
+  // its log is followed by itself; its steps are not
+  useFollow(id, () => again({ requestPolicy: 'network-only' }))
+  if (error && isNotFound(problemOf(error))) return <NotFound />
+  if (shown) return shown.deployment.id === id ? <Shown revision={shown} /> : <NotFound />
+  return <QueryView query={query}>{() => <NotFound />}</QueryView>
+}
+
+function Shown({ revision }: { revision: Revision }) {
+  const { ws } = useParams({ from: '/w/$ws' })
+  const { number, status, statusMessage, reason, reasonSince, deployment, supersededBy, isActive } = revision
+  const { tone } = REVISION_STATES[status]
+  const to = { ws, id: deployment.id }
+  return (
+    <Page
+      title={`${deployment.name} #${number}`}
+      beside={
+        <>
+          <StatusBadge status={status} />
+          {isActive && <StateBadge word="Serves" tone="good" title="This revision is what serves now" />}
+        </>
+      }
+      above={
+        <Breadcrumbs>
+          <LinkTo to="/w/$ws/deployments" params={{ ws }}>
+            Deployments
+          </LinkTo>
+          <LinkTo to="/w/$ws/deployments/$id" params={to}>
+            {deployment.name}
+          </LinkTo>
+        </Breadcrumbs>
+      }
+      below={<MadeOf revision={revision} />}
+      actions={<Actions deployment={deployment} revision={revision} />}
+    >
+      <Steps revision={revision} />
+      <Reason
+        message={statusMessage}
+        reason={reason}
+        since={status === 'DEPLOYED' || tone === 'bad' ? null : reasonSince}
+        tone={tone}
+        actions={
+          supersededBy && (
+            <LinkTo
+              to="/w/$ws/deployments/$id/revisions/$revisionId"
+              params={{ ...to, revisionId: supersededBy.id }}
+              size="sm"
+            >
+              Revision #{supersededBy.number}
+            </LinkTo>
+          )
+        }
+      />
+      <LogView preferred={preferredLog(status)} name={`${deployment.name}-${number}`} />
+    </Page>
+  )
+}
+
+/** Before it is built, and where that failed, one looks at the build. */
+const preferredLog = (status: Revision['status']) =>
+  ['CREATING', 'QUEUED', 'AWAITING_BUILD', 'BUILDING', 'BUILD_FAILED', 'CREATE_FAILED'].includes(status)
+    ? 'build'
+    : 'deploy'
+
+const TRIGGERS = {
+  create: 'made with its deployment',
+  push: 'made by a push',
+  request: 'asked for',
+  secrets: 'made by a change of secrets',
+  update: 'made by a change',
+} as const
+
+function MadeOf({ revision }: { revision: Revision }) {
+  const {
+    sourceRevisionConfig: made,
+    commitMessage,
+    commitAuthor,
+    buildPlan,
+    trigger,
+    createdAt,
+    createdByActor,
+  } = revision
+  const { attempt, rolloutAt, rolloutBy } = revision
+  return (
+    <Stack gap={4}>
+      {commitMessage && (
+        <Text size="sm" c="var(--mantine-color-text)" style={{ overflowWrap: 'anywhere' }}>
+          {commitMessage}
+          {commitAuthor && (
+            <Text span inherit c="dimmed">
+              {' '}
+              by {commitAuthor}
+            </Text>
+          )}
+        </Text>
+      )}
+      <Group gap="4px 16px">
+        <Content made={made} />
+        <Group gap={4}>
+          <span>
+            {trigger ? TRIGGERS[trigger] : 'made'} <TimeAgo at={createdAt} />
+          </span>
+          {createdByActor && (
+            <>
+              by <ActorName actor={createdByActor} />
+            </>
+          )}
+        </Group>
+        {attempt > 1 && (
+          <Group gap={4}>
+            attempt {attempt}, asked for {rolloutAt && <TimeAgo at={rolloutAt} />}
+            {rolloutBy && (
+              <>
+                by <ActorName actor={rolloutBy} />
+              </>
+            )}
+          </Group>
+        )}
+      </Group>
+      {buildPlan && <span style={{ overflowWrap: 'anywhere' }}>{buildPlan.sentence}</span>}
+    </Stack>
+  )
+}
+
+function Content({ made }: { made: Revision['sourceRevisionConfig'] }) {
+  if (made.imageUri)
+    return (
+      <Group gap={6} wrap="nowrap" miw={0}>
+        <IconPackage size={16} aria-label="Image" style={{ flexShrink: 0 }} />
+        <Code style={{ overflowWrap: 'anywhere' }}>{made.imageUri}</Code>
+        <Copy text={made.imageUri} what="the image" />
+      </Group>
+    )
+  if (made.repoRef)
+    return (
+      <Group gap={6} wrap="nowrap">
+        <IconGitCommit size={16} aria-label="Commit" />
+        <span>{made.repoRef}</span>
+        {made.repoCommitSha && (
+          <>
+            <Code>{made.repoCommitSha.slice(0, 7)}</Code>
+            <Copy text={made.repoCommitSha} what="the commit" />
+          </>
+        )}
+      </Group>
+    )
+  return <span>Uploaded source</span>
+}

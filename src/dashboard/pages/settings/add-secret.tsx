@@ -1,0 +1,91 @@
+/** A new secret, or many: lines of an `.env` file can be pasted where the name is typed. */
+import { Button, Group, Text, Textarea, TextInput } from '@mantine/core'
+import { IconPlus } from '@tabler/icons-react'
+import { type ClipboardEvent, type FormEvent, useRef, useState } from 'react'
+import { secretsOf } from './describe.ts'
+import { useEditor } from './editor.ts'
+
+const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
+const LONGEST = 256
+
+export function AddSecret() {
+  const { settings, staged, setSecret } = useEditor()
+  const [name, setName] = useState('')
+  const [value, setValue] = useState('')
+  const [pasted, setPasted] = useState(0)
+  const input = useRef<HTMLInputElement>(null)
+  const wrong =
+    name === ''
+      ? null
+      : !NAME.test(name)
+        ? 'Letters, digits and _, and no digit first.'
+        : name.length > LONGEST
+          ? `At most ${LONGEST} characters.`
+          : settings.secrets.some((secret) => secret.name === name) || staged.secrets.has(name)
+            ? 'There is one of this name: change that.'
+            : null
+
+  const add = (event: FormEvent) => {
+    event.preventDefault()
+    if (name === '' || wrong) return
+    setSecret(name, value)
+    setName('')
+    setValue('')
+    setPasted(0)
+    input.current?.focus()
+  }
+  const paste = (event: ClipboardEvent) => {
+    const found = secretsOf(event.clipboardData.getData('text'))
+    if (!found) return
+    event.preventDefault()
+    for (const [one, text] of found) setSecret(one, text)
+    setPasted(found.size)
+  }
+  return (
+    <form onSubmit={add} aria-label="Add a secret">
+      <Group align="flex-start" gap="sm">
+        <TextInput
+          ref={input}
+          label="Name of a new one"
+          placeholder="API_TOKEN"
+          description="Or paste NAME=value lines."
+          inputWrapperOrder={['label', 'input', 'description', 'error']}
+          value={name}
+          onChange={({ currentTarget }) => setName(currentTarget.value.trim())}
+          onPaste={paste}
+          error={wrong}
+          styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
+          spellCheck={false}
+          autoComplete="off"
+          flex="1 1 200px"
+        />
+        <Textarea
+          label="Its value"
+          value={value}
+          onChange={({ currentTarget }) => setValue(currentTarget.value)}
+          styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
+          autosize
+          minRows={1}
+          maxRows={10}
+          spellCheck={false}
+          autoComplete="off"
+          flex="2 1 260px"
+        />
+        <Button
+          type="submit"
+          variant="default"
+          leftSection={<IconPlus size={16} />}
+          disabled={name === '' || wrong !== null}
+          mt={{ base: 0, xs: 25 }}
+        >
+          Add
+        </Button>
+      </Group>
+      {pasted > 0 && (
+        <Text size="xs" mt={6} role="status">
+          {pasted === 1 ? 'One was' : `${pasted} were`} read from what you pasted, and staged.
+        </Text>
+      )}
+    </form>
+  )
+}

@@ -1,0 +1,44 @@
+/** Values of fields for people: on one line, or as JSON. Pure. */
+import type { Field } from './fields.ts'
+import { plain } from './staged.ts'
+
+export function describe(field: Field | undefined, value: unknown): string {
+  const one = plain(value)
+  if (one === null || one === '' || (Array.isArray(one) && one.length === 0)) return field?.otherwise ?? 'nothing'
+  if (typeof one === 'boolean') return one ? 'on' : 'off'
+  if (typeof one !== 'object') return String(one)
+  if (field?.kind === 'names') return (one as { name: string }[]).map(({ name }) => name).join(', ')
+  if (field?.kind === 'pairs') return linesOf(one as Record<string, string>)
+  if (field?.path === 'tags')
+    return (one as { key: string; value: string }[]).map(({ key, value }) => `${key}: ${value}`).join('\n')
+  return JSON.stringify(one, null, 2)
+}
+
+export const linesOf = (pairs: Record<string, string> | null): string =>
+  Object.entries(pairs ?? {})
+    .map(([name, value]) => `${name}=${value}`)
+    .join('\n')
+
+/** Of lines `name=value`; a text: what is wrong. */
+export function pairsOf(text: string): Record<string, string> | string {
+  const pairs: Record<string, string> = {}
+  for (const line of text.split('\n')) {
+    if (line.trim() === '') continue
+    const at = line.indexOf('=')
+    if (at < 1) return `“${line.trim()}” is no name=value.`
+    pairs[line.slice(0, at).trim()] = line.slice(at + 1)
+  }
+  return pairs
+}
+
+/** Lines of an `.env` file; null: it is none, not a single line of it. */
+export function secretsOf(text: string): Map<string, string> | null {
+  const found = new Map<string, string>()
+  for (const line of text.split(/\r?\n/)) {
+    const [, name, raw] = /^\s*(?:export\s+)?([A-Za-z_]\w*)\s*=(.*)$/.exec(line) ?? []
+    if (name === undefined) continue
+    const [, , quoted] = /^\s*(["'])(.*)\1\s*$/.exec(raw!) ?? []
+    found.set(name, quoted ?? raw!.trim())
+  }
+  return found.size > 0 ? found : null
+}

@@ -1,0 +1,209 @@
+/** The input of a field: its bounds and its default below it, what is wrong, and what was edited. */
+import { JsonInput, NumberInput, Switch, TagsInput, Textarea, TextInput } from '@mantine/core'
+import { useState } from 'react'
+import { linesOf, pairsOf } from './describe.ts'
+import { EditState } from './edit-state.tsx'
+import { type Advice, type Editor, useEditor, useFlag } from './editor.ts'
+import { boundsOf, type Field } from './fields.ts'
+import { same, shownAt, storedAt, type Value } from './staged.ts'
+import { UploadField } from './upload-field.tsx'
+
+interface InputProps {
+  field: Field
+  value: Value
+  editor: Editor & Advice
+  /** beside its own */
+  wrong: string | undefined
+}
+
+export function FieldInput({ field }: { field: Field }) {
+  const editor = useEditor()
+  const { settings, staged, issues, flags } = editor
+  const value = shownAt(settings, staged, field.path)
+  const Input = INPUTS[field.kind]
+  return (
+    <EditState path={field.path}>
+      <Input field={field} value={value} editor={editor} wrong={flags.get(field.path) ?? issues.get(field.path)} />
+    </EditState>
+  )
+}
+
+const INPUTS: Record<Field['kind'], (props: InputProps) => React.ReactNode> = {
+  text: TextField,
+  switch: SwitchField,
+  whole: NumberField,
+  cores: NumberField,
+  pairs: PairsField,
+  names: NamesField,
+  json: JsonField,
+  upload: UploadField,
+}
+
+const ORDER = ['label', 'input', 'description', 'error'] as ('label' | 'input' | 'description' | 'error')[]
+
+const common = ({ field, editor, wrong }: InputProps) => ({
+  label: field.label,
+  error: wrong,
+  readOnly: !editor.canEdit,
+  inputWrapperOrder: ORDER,
+})
+
+/** Help, bounds and default. */
+function below(field: Field): string | undefined {
+  const { help, otherwise } = field
+  const bounds = boundsOf(field)
+  if (field.kind === 'cores' || field.kind === 'whole')
+    return [bounds, otherwise && `default: ${otherwise}`].filter(Boolean).join(' · ')
+  const sentences = [help, bounds && `${bounds}.`, otherwise && `Default: ${otherwise}.`]
+  return sentences.filter(Boolean).join(' ') || undefined
+}
+
+/** What can be set and changed, and not be taken away. Of the resources the whole is sent; an empty command is none. */
+const stays = ({ path, effect }: Field) => !path.startsWith('sourceConfig.resourceSpec.') && effect !== 'nextBuild'
+
+function TextField(props: InputProps) {
+  const { field, value, editor } = props
+  const text = (value as string | null) ?? ''
+  const hadOne = storedAt(editor.settings, field.path) !== null
+  useFlag(
+    field.path,
+    text === '' && hadOne && stays(field)
+      ? 'It can be changed, not taken away.'
+      : text.length > (field.length ?? Number.POSITIVE_INFINITY)
+        ? `At most ${field.length} characters.`
+        : null,
+  )
+  return (
+    <TextInput
+      {...common(props)}
+      description={below(field)}
+      value={text}
+      placeholder={field.otherwise}
+      onChange={({ currentTarget }) =>
+        editor.edit(field.path, currentTarget.value === '' && !hadOne ? null : currentTarget.value)
+      }
+      spellCheck={false}
+      autoComplete="off"
+    />
+  )
+}
+
+function SwitchField({ field, value, editor, wrong }: InputProps) {
+  return (
+    <Switch
+      label={field.label}
+      description={below(field)}
+      error={wrong}
+      checked={value === true}
+      disabled={!editor.canEdit}
+      onChange={({ currentTarget }) => editor.edit(field.path, currentTarget.checked)}
+    />
+  )
+}
+
+function NumberField(props: InputProps) {
+  const { field, value, editor } = props
+  const name = field.path.split('.').pop()!
+  const { effective } = editor
+  const otherwise = (effective as Record<string, unknown> | null)?.[name]
+  const number = value as number | null
+  const [typed, setTyped] = useState<{ text: string; value: Value } | null>(null)
+  const isOut = number !== null && (number < field.min! || number > field.max!)
+  useFlag(field.path, isOut ? `From ${field.min} to ${field.max}.` : null)
+  return (
+    <NumberInput
+      {...common(props)}
+      description={below(field)}
+      // `0.` is on the way to a number, and stays as it is typed
+      value={typed && same(typed.value, value) ? typed.text : (number ?? '')}
+      placeholder={typeof otherwise === 'number' ? `${otherwise}` : undefined}
+      onChange={(next) => {
+        const parsed = next === '' || Number.isNaN(Number(next)) ? null : Number(next)
+        setTyped(typeof next === 'string' && next !== '' ? { text: next, value: parsed } : null)
+        editor.edit(field.path, parsed)
+      }}
+      allowDecimal={field.kind === 'cores'}
+      decimalScale={1}
+      allowNegative={false}
+      clampBehavior="none"
+      step={field.kind === 'cores' ? 0.1 : 1}
+      hideControls={!editor.canEdit}
+    />
+  )
+}
+
+/** Texts of several lines of which only some can be sent: as they are typed they stay. */
+function useTyped(props: InputProps, show: (value: Value) => string) {
+  const { field, value, editor } = props
+  const [typed, setTyped] = useState<{ text: string; value: Value } | null>(null)
+  const text = typed && same(typed.value, value) ? typed.text : show(value)
+  const [wrong, setWrong] = useState<string | null>(null)
+  useFlag(field.path, wrong)
+  const type = (next: string, parsed: { value: Value } | string) => {
+    const isWrong = typeof parsed === 'string'
+    setWrong(isWrong ? parsed : null)
+    setTyped({ text: next, value: isWrong ? value : parsed.value })
+    if (!isWrong) editor.edit(field.path, parsed.value)
+  }
+  return [text, type] as const
+}
+
+function PairsField(props: InputProps) {
+  const [text, type] = useTyped(props, (value) => linesOf(value as Record<string, string> | null))
+  const { field } = props
+  return (
+    <Textarea
+      {...common(props)}
+      description={`${field.help ?? ''} A line each: name=value.`}
+      value={text}
+      onChange={({ currentTarget }) => {
+        const pairs = pairsOf(currentTarget.value)
+        type(currentTarget.value, typeof pairs === 'string' ? pairs : { value: emptyIsNull(pairs) })
+      }}
+      autosize
+      minRows={2}
+      maxRows={12}
+      spellCheck={false}
+    />
+  )
+}
+
+function NamesField(props: InputProps) {
+  const { field, value, editor } = props
+  return (
+    <TagsInput
+      {...common(props)}
+      description={field.help}
+      value={((value as { name: string }[] | null) ?? []).map(({ name }) => name)}
+      onChange={(names) => editor.edit(field.path, emptyIsNull(names.map((name) => ({ name }))))}
+    />
+  )
+}
+
+function JsonField(props: InputProps) {
+  const [text, type] = useTyped(props, (value) => (value === null ? '' : JSON.stringify(value, null, 2)))
+  return (
+    <JsonInput
+      {...common(props)}
+      description={`${props.field.help ?? ''} A list, as JSON.`}
+      value={text}
+      onChange={(next) => type(next, listOf(next))}
+      autosize
+      minRows={2}
+      maxRows={24}
+      spellCheck={false}
+    />
+  )
+}
+
+function listOf(text: string): { value: Value } | string {
+  if (text.trim() === '') return { value: null }
+  try {
+    const value: unknown = JSON.parse(text)
+    return Array.isArray(value) ? { value: emptyIsNull(value) } : 'A list is needed: [ … ].'
+  } catch {
+    return 'This is no JSON yet.'
+  }
+}
+
+const emptyIsNull = (value: object): Value => (Object.keys(value).length === 0 ? null : value)

@@ -1,0 +1,69 @@
+/** Resources: what is asked for, and in each empty field what it comes to. */
+import { Accordion, Alert, SimpleGrid, Stack, Text } from '@mantine/core'
+import { useEditor } from './editor.ts'
+import { FieldInput } from './field-input.tsx'
+import { CLUSTER_FIELDS, type Field, RESOURCE_GROUPS, UNUSED_FIELDS } from './fields.ts'
+import { Section } from './section.tsx'
+import { storedAt } from './staged.ts'
+
+export function ResourcesSection() {
+  const { settings, staged, issues } = useEditor()
+  const general = issues.get('sourceConfig.resourceSpec')
+  const isSet = ({ path }: Field) => storedAt(settings, path) !== null || staged.edits.has(path)
+  const open = [...(CLUSTER_FIELDS.some(isSet) ? ['cluster'] : []), ...(UNUSED_FIELDS.some(isSet) ? ['unused'] : [])]
+  return (
+    <Section
+      id="resources"
+      title="Resources"
+      about="Carried out on what runs, at once and without a revision. CPU in cores with one decimal, all else in whole numbers. Where a field is empty, the grey figure is what it comes to."
+    >
+      {general && (
+        <Alert color="red" role="alert">
+          {general}
+        </Alert>
+      )}
+      <Stack gap="xl">
+        {RESOURCE_GROUPS.map(({ title, about, fields }) => (
+          <Stack gap="xs" key={title} component="fieldset" bd="none" p={0} m={0}>
+            <Text component="legend" fw={600} size="sm">
+              {title}{' '}
+              <Text span c="dimmed" size="sm" fw={400}>
+                {about}
+              </Text>
+            </Text>
+            <SimpleGrid cols={{ base: 2, sm: 3, lg: 6 }} spacing="md">
+              {fields.map((field) => (
+                <FieldInput key={field.path} field={field} />
+              ))}
+            </SimpleGrid>
+          </Stack>
+        ))}
+      </Stack>
+      <Accordion multiple defaultValue={open} variant="contained">
+        <Accordion.Item value="cluster">
+          <Accordion.Control>In a cluster: labels, volumes, containers beside it</Accordion.Control>
+          <Accordion.Panel>
+            <SimpleGrid cols={{ base: 1, md: 2 }} spacing="lg">
+              {CLUSTER_FIELDS.map((field) => (
+                <FieldInput key={field.path} field={field} />
+              ))}
+            </SimpleGrid>
+          </Accordion.Panel>
+        </Accordion.Item>
+        <Accordion.Item value="unused">
+          <Accordion.Control>Without effect: orchestrator and executor</Accordion.Control>
+          <Accordion.Panel>
+            <Text size="sm" c="dimmed" mb="md">
+              Do not use: these are stored and shown, and nothing heeds them.
+            </Text>
+            <SimpleGrid cols={{ base: 1, sm: 3, lg: 6 }} spacing="md">
+              {UNUSED_FIELDS.map((field) => (
+                <FieldInput key={field.path} field={field} />
+              ))}
+            </SimpleGrid>
+          </Accordion.Panel>
+        </Accordion.Item>
+      </Accordion>
+    </Section>
+  )
+}

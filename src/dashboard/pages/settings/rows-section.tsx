@@ -1,0 +1,129 @@
+/** Lists of which each entry has the same few texts: references to secrets of the cluster, and tags. */
+import { ActionIcon, Button, Group, Stack, Text, TextInput } from '@mantine/core'
+import { IconPlus, IconX } from '@tabler/icons-react'
+import type { ReactNode } from 'react'
+import { EditState } from './edit-state.tsx'
+import { useEditor, useFlag } from './editor.ts'
+import { Section } from './section.tsx'
+import { shownAt } from './staged.ts'
+
+interface Column {
+  key: string
+  label: string
+  placeholder: string
+  /** the longest */
+  length: number
+}
+
+interface RowsProps {
+  id: string
+  title: string
+  about: ReactNode
+  path: string
+  columns: readonly Column[]
+  /** what one is called */
+  one: string
+}
+
+type Row = Record<string, string>
+
+function Rows({ id, title, about, path, columns, one }: RowsProps) {
+  const { settings, staged, canEdit, edit, issues, flags } = useEditor()
+  const rows = (shownAt(settings, staged, path) ?? []) as Row[]
+  const isIncomplete = rows.some((row) => columns.some(({ key }) => !row[key]))
+  useFlag(path, isIncomplete ? 'Each needs all of its texts.' : null)
+  const wrong = flags.get(path) ?? issues.get(path)
+  const change = (at: number, row: Row | null) =>
+    edit(
+      path,
+      rows.flatMap((before, i) => (i !== at ? [before] : row ? [row] : [])),
+    )
+  return (
+    <Section id={id} title={title} about={about}>
+      <EditState path={path}>
+        <Stack gap="xs">
+          {rows.length === 0 && (
+            <Text size="sm" c="dimmed">
+              There are none.
+            </Text>
+          )}
+          {rows.map((row, i) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: a row is what stands at its place
+            <Group key={i} gap="xs" wrap="wrap" align="flex-end">
+              {columns.map(({ key, label, placeholder, length }) => (
+                <TextInput
+                  key={key}
+                  aria-label={`${label} of ${one} ${i + 1}`}
+                  label={i === 0 ? label : undefined}
+                  placeholder={placeholder}
+                  value={row[key] ?? ''}
+                  readOnly={!canEdit}
+                  maxLength={length}
+                  onChange={({ currentTarget }) => change(i, { ...row, [key]: currentTarget.value })}
+                  spellCheck={false}
+                  flex="1 1 140px"
+                />
+              ))}
+              {canEdit && (
+                <ActionIcon
+                  variant="subtle"
+                  color="red"
+                  size={36}
+                  aria-label={`Take ${one} ${i + 1} away`}
+                  onClick={() => change(i, null)}
+                >
+                  <IconX size={16} />
+                </ActionIcon>
+              )}
+            </Group>
+          ))}
+          {wrong && (
+            <Text size="sm" c="red" role="alert">
+              {wrong}
+            </Text>
+          )}
+        </Stack>
+      </EditState>
+      {canEdit && (
+        <Button
+          variant="default"
+          size="xs"
+          leftSection={<IconPlus size={14} />}
+          style={{ alignSelf: 'flex-start' }}
+          onClick={() => edit(path, [...rows, Object.fromEntries(columns.map(({ key }) => [key, '']))])}
+        >
+          Add a {one}
+        </Button>
+      )}
+    </Section>
+  )
+}
+
+export const ReferencesSection = () => (
+  <Rows
+    id="references"
+    title="Secret references"
+    about="Environment variables from secrets that are in the deployment’s namespace already. None by default; at most 1,000. Carried out on what runs, at once and without a revision."
+    path="secretReferences"
+    one="reference"
+    columns={[
+      { key: 'name', label: 'Variable', placeholder: 'DATABASE_PASSWORD', length: 256 },
+      { key: 'secretName', label: 'Secret', placeholder: 'database', length: 253 },
+      { key: 'secretKey', label: 'Key in it', placeholder: 'password', length: 253 },
+    ]}
+  />
+)
+
+export const TagsSection = () => (
+  <Rows
+    id="tags"
+    title="Tags"
+    about="For finding it: nothing runs differently. None by default; at most 50."
+    path="tags"
+    one="tag"
+    columns={[
+      { key: 'key', label: 'Key', placeholder: 'team', length: 128 },
+      { key: 'value', label: 'Value', placeholder: 'support', length: 128 },
+    ]}
+  />
+)

@@ -1,0 +1,109 @@
+/** One secret: by whom and when it was set, its value for who may look at it, and what is staged of it. */
+import { Badge, Button, Group, Text, Textarea } from '@mantine/core'
+import { IconPencil, IconTrash } from '@tabler/icons-react'
+import { ActorName } from '../../components/actor-name.tsx'
+import { TimeAgo } from '../../components/time.tsx'
+import type { Settings } from './documents.ts'
+import { Choice } from './edit-state.tsx'
+import { useEditor } from './editor.ts'
+import { Reveal } from './reveal.tsx'
+import classes from './settings-page.module.css'
+
+type Secret = Settings['secrets'][number]
+
+export function SecretRow({ name }: { name: string }) {
+  const { settings, staged, conflicts, canEdit, canReveal, issues, setSecret } = useEditor()
+  const stored = settings.secrets.find((secret) => secret.name === name)
+  const edit = staged.secrets.get(name)
+  const isConflict = conflicts.secrets.has(name)
+  const isGone = edit?.value === null
+  return (
+    <li className={classes.secret} data-staged={edit ? true : undefined} data-conflict={isConflict || undefined}>
+      <Group gap="xs">
+        <span className={`${classes.name} ${isGone ? classes.gone : ''}`}>{name}</span>
+        {edit && <Badge size="xs">{isGone ? 'is taken away' : stored ? 'new value' : 'new'}</Badge>}
+      </Group>
+      <Group gap="xs" wrap="nowrap">
+        {stored && !edit && (canReveal ? <Reveal name={name} setAt={stored.setAt} /> : <Hidden />)}
+      </Group>
+      <Text size="xs" c="dimmed" component="div">
+        {stored && <SetBy secret={stored} />}
+      </Text>
+      <Group gap={4} wrap="nowrap" justify="flex-end">
+        {canEdit && edit && !isConflict && (
+          <Button size="compact-xs" variant="subtle" onClick={() => setSecret(name, undefined)}>
+            Undo
+          </Button>
+        )}
+        {canEdit && !edit && (
+          <>
+            <Button
+              size="compact-xs"
+              variant="subtle"
+              leftSection={<IconPencil size={14} />}
+              onClick={() => setSecret(name, '')}
+              aria-label={`Change ${name}`}
+            >
+              Change
+            </Button>
+            <Button
+              size="compact-xs"
+              variant="subtle"
+              color="red"
+              leftSection={<IconTrash size={14} />}
+              onClick={() => setSecret(name, null)}
+              aria-label={`Unset ${name}`}
+            >
+              Unset
+            </Button>
+          </>
+        )}
+      </Group>
+      {edit && edit.value !== null && (
+        <Textarea
+          className={classes.wide}
+          label={`Value of ${name}`}
+          description="It is shown here until it is saved, and then no more. At most 64 KiB."
+          error={issues.get(`secrets.${name}`)}
+          value={edit.value}
+          onChange={({ currentTarget }) => setSecret(name, currentTarget.value)}
+          styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
+          autosize
+          minRows={1}
+          maxRows={10}
+          spellCheck={false}
+          autoComplete="off"
+          autoFocus={edit.value === ''}
+        />
+      )}
+      {isConflict && (
+        <div className={classes.wide}>
+          <Choice which={{ secret: name }} name={name}>
+            {stored ? (
+              <>
+                Somebody else has set it meanwhile: <SetBy secret={stored} />. Whose is to stay?
+              </>
+            ) : (
+              'Somebody else has taken it away meanwhile. Is yours to be set?'
+            )}
+          </Choice>
+        </div>
+      )}
+    </li>
+  )
+}
+
+const Hidden = () => (
+  <Text span size="sm" c="dimmed" role="img" aria-label="hidden">
+    ••••••••
+  </Text>
+)
+
+function SetBy({ secret: { setAt, setBy } }: { secret: Secret }) {
+  if (!setAt || !setBy) return <>set before that was noted</>
+  return (
+    <Group gap={4} display="inline-flex" component="span">
+      set <TimeAgo at={setAt} /> by <ActorName actor={setBy} />
+    </Group>
+  )
+}

@@ -1,0 +1,97 @@
+/** What it is made from and how it is built: what was fixed when it was made, and what can be changed. */
+import { Anchor, SimpleGrid, Text } from '@mantine/core'
+import type { ReactNode } from 'react'
+import { Copy } from '../../components/copy.tsx'
+import { TimeAgo } from '../../components/time.tsx'
+import { SOURCES } from '../../components/words.ts'
+import { useEditor } from './editor.ts'
+import { FieldInput } from './field-input.tsx'
+import { isFor, SOURCE_FIELDS } from './fields.ts'
+import { Section } from './section.tsx'
+import classes from './settings-page.module.css'
+
+export function SourceSection() {
+  const { settings } = useEditor()
+  const fields = SOURCE_FIELDS.filter((field) => isFor(field, settings.source))
+  return (
+    <Section
+      id="source"
+      title="Source and build"
+      about="A new branch, file or image makes a revision; commands are for the next build."
+    >
+      <SimpleGrid cols={{ base: 1, md: 2 }} spacing="lg">
+        {fields.map((field) => (
+          <FieldInput key={field.path} field={field} />
+        ))}
+      </SimpleGrid>
+    </Section>
+  )
+}
+
+export function FactsSection() {
+  const { settings } = useEditor()
+  const { id, tenantId, name, source, sourceConfig, sourceRevisionConfig, listener, imageVersion } = settings
+  const { repoUrl, integrationId, deploymentType, listenerId, listenerConfig, customUrl } = sourceConfig
+  const { sourceTarballPath, repoCommitSha } = sourceRevisionConfig
+  return (
+    <Section id="facts" title="What it is" about="Fixed when it was made, or found out by the server.">
+      <dl className={classes.facts}>
+        <Fact name="Name">{name}</Fact>
+        <Fact name="Source">{SOURCES[source]}</Fact>
+        <Fact name="Repository">
+          {repoUrl &&
+            (/^https?:/.test(repoUrl) ? (
+              <Anchor href={repoUrl} target="_blank" rel="noreferrer" inherit>
+                {repoUrl}
+              </Anchor>
+            ) : (
+              repoUrl
+            ))}
+        </Fact>
+        <Fact name="Commit">{repoCommitSha && <Code text={repoCommitSha} what="the commit" />}</Fact>
+        <Fact name="Upload">{sourceTarballPath && <Code text={sourceTarballPath} what="the path" />}</Fact>
+        <Fact name="Integration">{integrationId && <Code text={integrationId} what="the integration’s id" />}</Fact>
+        <Fact name="Type">{deploymentType}</Fact>
+        <Fact name="Address">{source === 'external_container' ? null : customUrl}</Fact>
+        <Fact name="Listener">{listener?.computeId ?? listenerId}</Fact>
+        <Fact name="Namespace">{listenerConfig?.k8sNamespace}</Fact>
+        <Fact name="Image version">{imageVersion}</Fact>
+        <Fact name="Made">
+          <TimeAgo at={settings.createdAt} />
+        </Fact>
+        <Fact name="Id">
+          <Code text={id} what="the id" />
+        </Fact>
+        <Fact name="Workspace">
+          <Code text={tenantId} what="the workspace’s id" />
+        </Fact>
+      </dl>
+    </Section>
+  )
+}
+
+/** Where there is nothing, nothing is said. */
+function Fact({ name, children }: { name: string; children: ReactNode }) {
+  if (children === null || children === undefined || children === '') return null
+  return (
+    <>
+      <Text component="dt" size="sm">
+        {name}
+      </Text>
+      <Text component="dd" size="sm">
+        {children}
+      </Text>
+    </>
+  )
+}
+
+function Code({ text, what }: { text: string; what: string }) {
+  return (
+    <>
+      <Text span ff="monospace" size="sm">
+        {text}
+      </Text>{' '}
+      <Copy text={text} what={what} />
+    </>
+  )
+}

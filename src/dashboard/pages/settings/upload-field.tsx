@@ -1,0 +1,54 @@
+/** The source of a deployment of uploads: another folder or tarball is sent at once, and staged as what the next revision is built of. */
+import { Input, Stack, Text } from '@mantine/core'
+import '@mantine/core/styles/Progress.css'
+import { useState } from 'react'
+import { DropSource } from '../../components/upload/drop-source.tsx'
+import type { Source } from '../../components/upload/dropped.ts'
+import { useSend } from '../../components/upload/send.ts'
+import { UnderWay } from '../../components/upload/under-way.tsx'
+import type { Editor } from './editor.ts'
+import { useFlag } from './editor.ts'
+import type { Field } from './fields.ts'
+import type { Value } from './staged.ts'
+
+interface UploadFieldProps {
+  field: Field
+  value: Value
+  editor: Editor
+  wrong: string | undefined
+}
+
+export function UploadField({ field: { path, label, help, otherwise }, value, editor, wrong }: UploadFieldProps) {
+  const [source, setSource] = useState<Source | null>(null)
+  const [failed, setFailed] = useState<string | null>(null)
+  const [send, sending] = useSend()
+  useFlag(path, sending ? 'It is still on its way.' : null)
+  const take = async (chosen: Source) => {
+    setFailed(null)
+    const sent = await send(editor.settings.id, chosen)
+    if (!sent.ok) return setFailed(sent.problem.message)
+    setSource(chosen)
+    editor.edit(path, sent.objectPath)
+  }
+  const isStaged = editor.staged.edits.has(path)
+  return (
+    <Input.Wrapper
+      label={label}
+      labelElement="div"
+      description={editor.canEdit ? help : undefined}
+      error={failed ?? (sending ? null : wrong)}
+      inputWrapperOrder={['label', 'input', 'description', 'error']}
+    >
+      {editor.canEdit ? (
+        <Stack gap="xs">
+          <DropSource source={isStaged ? source : null} onSource={(chosen) => void take(chosen)} />
+          {sending && <UnderWay sending={sending} />}
+        </Stack>
+      ) : (
+        <Text size="sm" ff="monospace" style={{ overflowWrap: 'anywhere' }}>
+          {(value as string | null) ?? otherwise}
+        </Text>
+      )}
+    </Input.Wrapper>
+  )
+}

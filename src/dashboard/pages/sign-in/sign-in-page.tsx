@@ -1,0 +1,130 @@
+/** `/sign-in`: by the code of a link, by the organization's login, or by an API key. */
+import { Alert, Button, Center, Code, Divider, Loader, Paper, PasswordInput, Stack, Text, Title } from '@mantine/core'
+import '@mantine/core/styles/PasswordInput.css'
+import { Navigate, useSearch } from '@tanstack/react-router'
+import { type FormEvent, useEffect, useState } from 'react'
+import { organizationLogin, signIn, useSession } from '../../api/session.ts'
+import icon from '../../components/icon.svg'
+import { takeFragment } from './fragment.ts'
+
+/** Where one goes on who comes back from the organization's login. */
+const RETURN = 'pilothouse.return'
+
+export default function SignInPage() {
+  const { to } = useSearch({ from: '/sign-in' })
+  const { session, ended } = useSession()
+  const [said] = useState(takeFragment)
+  const { code } = said
+  const [wrong, setWrong] = useState(said.wrong)
+  const [busy, setBusy] = useState(code !== null)
+  useEffect(() => {
+    document.title = 'Sign in · Pilothouse'
+  }, [])
+  useEffect(() => {
+    if (code === null) return
+    void exchange(code).then((said) => {
+      setWrong(said)
+      setBusy(false)
+    })
+  }, [code])
+  if (busy)
+    return (
+      <Center mih="90vh" component="main" id="page">
+        <Loader role="status" aria-label="Signing in" />
+      </Center>
+    )
+  if (session) return <Navigate to={to ?? returned() ?? '/'} replace />
+  return (
+    <Center mih="90vh" px="md" component="main" id="page">
+      <Paper withBorder p="xl" radius="lg" w="100%" maw={420}>
+        <Stack>
+          <Stack gap={6} align="center" mb="xs">
+            <img src={icon} width={44} height={44} alt="" />
+            <Title order={1} size="h3">
+              Pilothouse
+            </Title>
+            <Text c="dimmed" size="sm">
+              Every deployment, as it is right now.
+            </Text>
+          </Stack>
+          {wrong && (
+            <Alert color="red" role="alert">
+              {wrong}
+            </Alert>
+          )}
+          {ended === 'expired' && !wrong && (
+            <Alert color="yellow" role="status">
+              You were signed out: the session has ended, or its key was revoked.
+            </Alert>
+          )}
+          <OrganizationLogin to={to} />
+          <KeyForm />
+        </Stack>
+      </Paper>
+    </Center>
+  )
+}
+
+/** Each code once, also where an effect runs twice. */
+const exchanges = new Map<string, Promise<string | null>>()
+function exchange(code: string): Promise<string | null> {
+  const known = exchanges.get(code) ?? signIn({ code })
+  exchanges.set(code, known)
+  return known
+}
+
+function returned(): string | null {
+  const to = sessionStorage.getItem(RETURN)
+  sessionStorage.removeItem(RETURN)
+  return to
+}
+
+function OrganizationLogin({ to }: { to: string | undefined }) {
+  const [name, setName] = useState<string | null>(null)
+  useEffect(() => {
+    organizationLogin().then(setName, () => undefined)
+  }, [])
+  if (name === null) return null
+  return (
+    <>
+      <Button component="a" href="/v2/sessions/oidc" onClick={() => to && sessionStorage.setItem(RETURN, to)} fullWidth>
+        Sign in with {name}
+      </Button>
+      <Divider label="or" />
+    </>
+  )
+}
+
+function KeyForm() {
+  const [key, setKey] = useState('')
+  const [wrong, setWrong] = useState<string | null>(null)
+  const [busy, setBusy] = useState(false)
+  const submit = async (event: FormEvent) => {
+    event.preventDefault()
+    setBusy(true)
+    setWrong(await signIn({ api_key: key.trim() }))
+    setBusy(false)
+  }
+  return (
+    <form onSubmit={(event) => void submit(event)}>
+      <Stack>
+        <PasswordInput
+          label="API key"
+          placeholder="cpk_…"
+          value={key}
+          onChange={(event) => setKey(event.currentTarget.value)}
+          error={wrong}
+          autoComplete="off"
+          required
+          withAsterisk={false}
+        />
+        <Button type="submit" loading={busy} disabled={key.trim() === ''} fullWidth>
+          Sign in
+        </Button>
+        <Text c="dimmed" size="xs">
+          On the server’s machine <Code>npm run cli -- dashboard</Code> opens it signed in.
+        </Text>
+      </Stack>
+    </form>
+  )
+}

@@ -1,0 +1,37 @@
+/**
+ * A plan in words: the first line of the build log, and what is said of it elsewhere.
+ */
+import type { BuildPlan, InstallStep, Start } from './build-plan.ts'
+
+const NAMES = { node: 'Node', python: 'Python' }
+
+/** One line, without what a URL in it has for a password. */
+export function describePlan(plan: BuildPlan): string {
+  if (plan.kind === 'dockerfile')
+    return withoutPasswords(
+      `Build plan: an image from "${plan.dockerfile}", with ${called(plan.context)} as its context.`,
+    )
+  const { kind, server, supplied, install, start } = plan
+  const steps = install.map((step) => `"${describeStep(step)}"${where(step.folder)}`)
+  const build =
+    plan.kind === 'node' && plan.build ? `, built by "${plan.build.command}"${where(plan.build.folder)}` : ''
+  return withoutPasswords(
+    `Build plan: ${NAMES[kind]}${server === 'supplied' ? ' graphs and no server of their own' : ''}, ` +
+      `${steps.length > 0 ? `installed by ${steps.join(', ')}` : 'with nothing to install'}${build}, ` +
+      `${supplied ? `served by ${supplied.packages.join(' ')}, ` : ''}started by "${startLine(start)}"${where(start.folder)} (${start.from}).`,
+  )
+}
+
+/** As somebody would type it: of a line for a shell the line itself. Passwords of URLs are still in it. */
+export function describeStep({ command }: Pick<InstallStep, 'command'>): string {
+  const [program, option, line] = command
+  return program === 'sh' && option === '-c' && line ? line : command.join(' ')
+}
+
+/** One line of a log or an answer, without the user and password of URLs. */
+export const withoutPasswords = (text: string): string =>
+  text.replaceAll(/\s+/g, ' ').replaceAll(/(\w:\/\/)[^/@\s"']+@/g, '$1***@')
+
+const startLine = ({ prestart, command }: Start): string => (prestart ? `${prestart} && ${command}` : command)
+const where = (folder: string): string => (folder === '.' ? '' : ` in ${called(folder)}`)
+const called = (folder: string): string => (folder === '.' ? 'the root of the source' : `"${folder}"`)

@@ -1,0 +1,77 @@
+/**
+ * The graph configuration file: a JSON object whose `graphs` maps names to `path:export` strings, and which may say how its
+ * tree is built and started.
+ */
+import path from 'node:path'
+import { StepFailure } from '../../output/failure.ts'
+import { isObject, readJson, type SourceTree } from './source-tree.ts'
+
+export interface GraphConfig {
+  /** relative to the root of the source */
+  file: string
+  folder: string
+  /** what its graphs are written in; null: that can't be told */
+  language: 'node' | 'python' | null
+  /** `node_version`, `python_version` */
+  versions: { node: string | null; python: string | null }
+  /** false: a Dockerfile that is there is not for this */
+  dockerfile: string | false | null
+  start: string | null
+  /** null: it names none */
+  dependencies: string[] | null
+}
+
+/** `file`: relative to the root of the source. `hint`: what to look at when there is no such file. Throws StepFailure. */
+export function readGraphConfig(tree: SourceTree, graphConfigPath: string, hint: string): GraphConfig {
+  const file = path.posix.normalize(graphConfigPath)
+  if (path.posix.isAbsolute(file) || file === '..' || file.startsWith('../'))
+    throw new StepFailure('CONFIG_INVALID', `graph_config_path "${graphConfigPath}" must be a path within the source.`)
+  const config = readJson(tree, file)
+  if (!config) throw new StepFailure('CONFIG_INVALID', `The source has no file "${graphConfigPath}": ${hint}.`)
+  const wrong = (what: string, example = '{"graphs": {"agent": "./agent.js:graph"}}') =>
+    new StepFailure('CONFIG_INVALID', `"${graphConfigPath}": ${what}. Example: ${example}`)
+
+  const { graphs, dockerfile = null, dependencies = null } = config
+  if (!isObject(graphs)) throw wrong('"graphs" must be an object that maps names to "path:export"')
+  const entries = Object.entries(graphs)
+  if (entries.length === 0) throw wrong('"graphs" names no graph')
+  for (const [name, value] of entries)
+    if (typeof value !== 'string' || !/^[^:]+:[^:/\\\s]+$/.test(value))
+      throw wrong(`graph "${name}" must be a string like "path:export"`)
+  if (dockerfile !== null && dockerfile !== false && (typeof dockerfile !== 'string' || !dockerfile.trim()))
+    throw wrong('"dockerfile" must be the path of a Dockerfile, from this file on', '{"dockerfile": "./Dockerfile"}')
+  const texts = Array.isArray(dependencies) && dependencies.every((one) => typeof one === 'string' && one.trim())
+  if (dependencies !== null && !texts)
+    throw wrong('"dependencies" must be a list of packages and paths', '{"dependencies": [".", "httpx>=0.27"]}')
+
+  const text = (name: string, example: string): string | null => {
+    const value = config[name] ?? null
+    if (value === null) return null
+    if (typeof value === 'string' && value.trim()) return value.trim()
+    throw wrong(`"${name}" must be a text that is not empty`, example)
+  }
+  const versions = {
+    node: text('node_version', '{"node_version": "22"}'),
+    python: text('python_version', '{"python_version": "3.12"}'),
+  }
+  return {
+    file,
+    folder: path.posix.dirname(file),
+    language: languageOf(entries.map(([, value]) => String(value).split(':')[0]!)) ?? versionOf(versions),
+    versions,
+    dockerfile: dockerfile as string | false | null,
+    start: text('start', '{"start": "python server.py"}'),
+    dependencies: dependencies && (dependencies as string[]).map((one) => one.trim()),
+  }
+}
+
+/** By what the files of graphs are called: where all of them say the same. */
+function languageOf(files: string[]): GraphConfig['language'] {
+  if (files.every((file) => file.endsWith('.py'))) return 'python'
+  return files.every((file) => /\.[cm]?[jt]sx?$/.test(file)) ? 'node' : null
+}
+
+function versionOf({ node, python }: GraphConfig['versions']): GraphConfig['language'] {
+  if (python) return node ? null : 'python'
+  return node ? 'node' : null
+}

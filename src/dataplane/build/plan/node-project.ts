@@ -1,0 +1,141 @@
+/**
+ * What a tree says as a Node package: what installs it, read off its lock file, and what starts it.
+ */
+import path from 'node:path'
+import { StepFailure } from '../../output/failure.ts'
+import type { InstallStep, NodePlan, Start } from './build-plan.ts'
+import { readJson, type SourceTree, table, within } from './source-tree.ts'
+
+type Manager = NodePlan['manager']
+
+export interface NodeProject {
+  /** the package.json that a start looks at; null: there is none */
+  file: string | null
+  /** null: it has no start script */
+  start: Start | null
+  manager: Manager
+  install: InstallStep[]
+}
+
+const LOCKS: readonly (readonly [file: string, manager: Manager])[] = [
+  ['pnpm-lock.yaml', 'pnpm'],
+  ['yarn.lock', 'yarn'],
+  ['package-lock.json', 'npm'],
+  ['npm-shrinkwrap.json', 'npm'],
+]
+/** what a package manager reads beside the package.json and its lock file */
+const SETTINGS = ['.npmrc', '.yarnrc', '.yarnrc.yml', 'pnpm-workspace.yaml']
+/** scripts that an install runs, which may look at anything */
+const HOOKS = ['preinstall', 'install', 'postinstall', 'prepublish', 'preprepare', 'prepare', 'postprepare']
+
+/** `folder`: of the graph configuration file. `dependencies`: of that file, or none. */
+export function nodeProject(tree: SourceTree, folder: string, dependencies: string[] | null): NodeProject {
+  const { manager, install } = installOf(tree, folder)
+  const candidates = new Set([folder, '.'])
+  for (const candidate of candidates) {
+    const file = path.posix.join(candidate, 'package.json')
+    const manifest = readJson(tree, file)
+    if (!manifest) continue
+    const { prestart, start } = table(manifest, 'scripts')
+    return {
+      file,
+      manager,
+      install: [...install, ...others(tree, folder, dependencies ?? [], manager, install)],
+      start:
+        typeof start === 'string' && start.trim()
+          ? {
+              folder: candidate,
+              prestart: typeof prestart === 'string' ? prestart : null,
+              command: start,
+              from: `the start script of "${file}"`,
+            }
+          : null,
+    }
+  }
+  return { file: null, manager, start: null, install: others(tree, folder, dependencies ?? [], manager, []) }
+}
+
+/** From the root, as installs of workspaces do; a package that stands alone in a folder is installed there. */
+function installOf(tree: SourceTree, folder: string): { manager: Manager; install: InstallStep[] } {
+  for (const candidate of new Set(['.', folder])) {
+    const found = installIn(tree, candidate)
+    if (found) return found
+  }
+  return { manager: 'npm', install: [] }
+}
+
+function installIn(tree: SourceTree, folder: string): { manager: Manager; install: InstallStep[] } | null {
+  const manifest = readJson(tree, path.posix.join(folder, 'package.json'))
+  if (!manifest) return null
+  const at = (file: string) => path.posix.join(folder, file)
+  const [lock, manager] = LOCKS.find(([file]) => tree.isFile(at(file))) ?? [null, named(manifest)]
+  const read = ['package.json', ...(lock ? [lock] : []), ...SETTINGS.filter((file) => tree.isFile(at(file)))]
+  const step: InstallStep = {
+    folder,
+    command: [manager, ...argumentsOf(manager, lock, manifest, tree.isFile(at('.yarnrc.yml')))],
+    needs: needsTree(manifest, tree, at) ? null : read.map(at),
+  }
+  return { manager, install: [step] }
+}
+
+function argumentsOf(
+  manager: Manager,
+  lock: string | null,
+  { packageManager }: Record<string, unknown>,
+  rc: boolean,
+): string[] {
+  if (!lock) return ['install']
+  if (manager === 'npm') return ['ci']
+  const [name, version = ''] = String(packageManager ?? '').split('@')
+  const modern = rc || (name === 'yarn' && Number.parseInt(version, 10) >= 2)
+  return ['install', manager === 'yarn' && modern ? '--immutable' : '--frozen-lockfile']
+}
+
+/** What `packageManager` says, of a package without a lock file. */
+function named({ packageManager }: Record<string, unknown>): Manager {
+  const [name] = String(packageManager ?? '').split('@')
+  return name === 'pnpm' || name === 'yarn' ? name : 'npm'
+}
+
+/** Does an install look at more than the manifest, its lock file and settings? */
+function needsTree(manifest: Record<string, unknown>, tree: SourceTree, at: (file: string) => string): boolean {
+  if (manifest.workspaces || manifest.patchedDependencies || table(manifest, 'pnpm').patchedDependencies) return true
+  // pnpm's may name workspaces and patches, yarn's a program of its own
+  if (tree.isFile(at('pnpm-workspace.yaml')) || tree.isFolder(at('.yarn'))) return true
+  const scripts = table(manifest, 'scripts')
+  if (HOOKS.some((name) => name in scripts)) return true
+  const kinds = ['dependencies', 'devDependencies', 'optionalDependencies', 'peerDependencies', 'overrides']
+  return kinds.some((kind) =>
+    /"(file|link|portal|patch|workspace):|"\.{0,2}\//.test(JSON.stringify(manifest[kind] ?? {})),
+  )
+}
+
+/** Of the graph configuration file's `dependencies` those that the package itself does not bring. */
+function others(
+  tree: SourceTree,
+  folder: string,
+  dependencies: string[],
+  manager: Manager,
+  before: InstallStep[],
+): InstallStep[] {
+  const steps: InstallStep[] = []
+  const packages: string[] = []
+  for (const one of dependencies) {
+    if (one.startsWith('-')) throw notADependency(one)
+    if (!/^[./]/.test(one)) packages.push(one)
+    else {
+      const at = within(folder, one)
+      if (!tree.isFolder(at)) throw noSuchFolder(one)
+      const found = installIn(tree, at)
+      if (found && ![...before, ...steps].some((step) => step.folder === at)) steps.push(...found.install)
+    }
+  }
+  const add = manager === 'npm' ? ['npm', 'install', '--no-save'] : [manager, 'add']
+  return packages.length > 0 ? [...steps, { folder, command: [...add, ...packages], needs: null }] : steps
+}
+
+export const notADependency = (one: string): StepFailure =>
+  new StepFailure('CONFIG_INVALID', `"dependencies": "${one}" is neither a package nor a path.`)
+
+export const noSuchFolder = (one: string): StepFailure =>
+  new StepFailure('CONFIG_INVALID', `"dependencies": the source has no folder "${one}".`)

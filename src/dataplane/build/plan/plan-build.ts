@@ -1,0 +1,176 @@
+/**
+ * From a source tree to what will be done with it. Pure: it reads the view of the tree that it is given and nothing else, so
+ * that the same tree, options and settings give the same plan everywhere.
+ */
+import { StepFailure } from '../../output/failure.ts'
+import type { BuildPlan, DockerfilePlan, NodePlan, PythonPlan, Start } from './build-plan.ts'
+import { type GraphConfig, readGraphConfig } from './graph-config.ts'
+import { type NodeProject, nodeProject } from './node-project.ts'
+import { type PythonProject, pythonProject, pythonStart } from './python-project.ts'
+import { type SourceTree, within } from './source-tree.ts'
+
+/** An agent server for graphs that bring none. */
+interface SuppliedServer {
+  /** npm specs or pip requirements */
+  packages: string[]
+  /** a line for `sh -c`, with PORT and GRAPH_CONFIG in its environment */
+  command: string
+}
+
+/** By the settings AGENT_SERVER_NODE, AGENT_SERVER_PYTHON and their commands; null: not set. */
+export interface SuppliedServers {
+  node: SuppliedServer | null
+  python: SuppliedServer | null
+}
+
+export interface PlanOptions {
+  /** relative to the root of the source */
+  graphConfigPath: string
+  /** of the revision: a line for `sh -c` at the root, instead of what the lock file says; for Node only */
+  installCommand: string | null
+  /** of the revision: a line for `sh -c` in the folder of the graph configuration file; for Node only */
+  buildCommand: string | null
+  settings: SuppliedServers
+  /** what to look at when there is no graph configuration file */
+  hint?: string
+}
+
+const SERVES = 'starts an HTTP server on the port in PORT and answers GET /ok with 200'
+
+/** Throws StepFailure with a sentence that says what is wrong, or what to add, when nothing can be made of the tree. */
+export function planBuild(tree: SourceTree, options: PlanOptions): BuildPlan {
+  const config = readGraphConfig(tree, options.graphConfigPath, options.hint ?? 'check graph_config_path')
+  const dockerfile = dockerfileOf(tree, config)
+  if (dockerfile) return { ...dockerfile, notes: withoutEffect(options, 'a Dockerfile') }
+
+  const made = {
+    node: () => nodePlan(tree, config, options),
+    python: () => pythonPlan(tree, config, options),
+  }
+  // what graphs are written in comes first; a package.json may be there for something else
+  const order = config.language === 'python' ? (['python', 'node'] as const) : (['node', 'python'] as const)
+  const missing: Partial<Record<'node' | 'python', string>> = {}
+  for (const language of order) {
+    const plan = made[language]()
+    if (typeof plan !== 'string') return plan
+    missing[language] = plan
+  }
+
+  const language = config.language ?? likely(tree, config)
+  if (!language)
+    throw new StepFailure(
+      'CONFIG_INVALID',
+      `The graphs of "${config.file}" are neither Python nor JavaScript by their names, and there is no package.json, ` +
+        'pyproject.toml or requirements.txt next to it or at the root of the source: add one of these and what starts it, or a Dockerfile next to it.',
+    )
+  const server = options.settings[language]
+  if (!server) throw new StepFailure('CONFIG_INVALID', missing[language]!)
+  return language === 'node' ? servedNode(tree, config, options, server) : servedPython(tree, config, options, server)
+}
+
+/** What the tree looks like, where its graphs do not tell. */
+function likely(tree: SourceTree, { folder, dependencies }: GraphConfig): 'node' | 'python' | null {
+  const node = nodeProject(tree, folder, null).file !== null
+  const python = pythonProject(tree, folder, null).folder !== null
+  if (node !== python) return node ? 'node' : 'python'
+  return node && dependencies ? 'python' : node ? 'node' : null
+}
+
+function dockerfileOf(tree: SourceTree, { file, folder, dockerfile }: GraphConfig): DockerfilePlan | null {
+  if (dockerfile === false) return null
+  const path = within(folder, dockerfile ?? 'Dockerfile')
+  const plan: DockerfilePlan = {
+    kind: 'dockerfile',
+    server: 'own',
+    graphConfig: file,
+    notes: [],
+    dockerfile: path,
+    context: folder,
+  }
+  if (tree.isFile(path)) return plan
+  if (dockerfile === null) return null
+  throw new StepFailure('CONFIG_INVALID', `"${file}": the source has no Dockerfile "${path}".`)
+}
+
+const explicit = ({ folder, start, file }: GraphConfig): Start | null =>
+  start === null ? null : { folder, prestart: null, command: start, from: `"start" of "${file}"` }
+
+/** A text: what is missing. */
+function nodePlan(tree: SourceTree, config: GraphConfig, options: PlanOptions): NodePlan | string {
+  const project = nodeProject(tree, config.folder, null)
+  const isNode = project.file !== null || config.language === 'node'
+  const start = (isNode ? explicit(config) : null) ?? project.start
+  if (start) return { ...nodeOf(config, options, project), server: 'own', supplied: null, start }
+  const add = `add one that ${SERVES}, or ${setting('NODE')}`
+  return project.file
+    ? `"${project.file}" has no "start" script: ${add}.`
+    : `There is no package.json next to the graph configuration file or at the root of the source, whose "start" script ${SERVES}: ${add}.`
+}
+
+function servedNode(tree: SourceTree, config: GraphConfig, options: PlanOptions, server: SuppliedServer): NodePlan {
+  const project = nodeProject(tree, config.folder, config.dependencies)
+  return { ...nodeOf(config, options, project), ...supplied(config, server, 'NODE') }
+}
+
+function nodeOf(config: GraphConfig, options: PlanOptions, { manager, install }: NodeProject) {
+  const { installCommand, buildCommand } = options
+  return {
+    kind: 'node' as const,
+    graphConfig: config.file,
+    notes: [],
+    version: config.versions.node,
+    manager,
+    install: installCommand ? [{ folder: '.', command: ['sh', '-c', installCommand], needs: null }] : install,
+    build: buildCommand ? { folder: config.folder, command: buildCommand } : null,
+  }
+}
+
+/** A text: what is missing. */
+function pythonPlan(tree: SourceTree, config: GraphConfig, options: PlanOptions): PythonPlan | string {
+  const project = pythonProject(tree, config.folder, config.dependencies)
+  const isPython = project.folder !== null || config.language === 'python'
+  const start = isPython ? (explicit(config) ?? pythonStart(tree, config.folder, project)) : null
+  if (start) return { ...pythonOf(config, options, project), server: 'own', supplied: null, start, importable: [] }
+  const several =
+    project.scripts.length > 1 ? ` (of its ${project.scripts.length} [project.scripts] none is called "start")` : ''
+  return (
+    `Nothing says what starts the server of "${config.file}"${several}: add "start" to it, a Procfile with a line "web: …", or a ` +
+    `[project.scripts] of pyproject.toml, with a command that ${SERVES}; or ${setting('PYTHON')}.`
+  )
+}
+
+function servedPython(tree: SourceTree, config: GraphConfig, options: PlanOptions, server: SuppliedServer): PythonPlan {
+  const project = pythonProject(tree, config.folder, config.dependencies)
+  return {
+    ...pythonOf(config, options, project),
+    ...supplied(config, server, 'PYTHON'),
+    importable: project.importable,
+  }
+}
+
+function pythonOf(config: GraphConfig, options: PlanOptions, { manager, install }: PythonProject) {
+  return {
+    kind: 'python' as const,
+    graphConfig: config.file,
+    notes: withoutEffect(options, 'a Python tree'),
+    version: config.versions.python,
+    manager,
+    install,
+  }
+}
+
+function supplied({ folder }: GraphConfig, { packages, command }: SuppliedServer, name: 'NODE' | 'PYTHON') {
+  return {
+    server: 'supplied' as const,
+    supplied: { packages },
+    start: { folder, prestart: null, command, from: `AGENT_SERVER_${name}_COMMAND` },
+  }
+}
+
+const setting = (name: 'NODE' | 'PYTHON'): string =>
+  `have the operator set AGENT_SERVER_${name} and AGENT_SERVER_${name}_COMMAND, which supply a server for graphs that have none`
+
+function withoutEffect({ installCommand, buildCommand }: PlanOptions, what: string): string[] {
+  const given = [...(installCommand ? ['install_command'] : []), ...(buildCommand ? ['build_command'] : [])]
+  return given.length > 0 ? [`${given.join(' and ')} ${given.length > 1 ? 'have' : 'has'} no effect on ${what}.`] : []
+}

@@ -1,0 +1,21 @@
+/** What a revision shows of a plan. */
+import type { BuildPlanReport } from '../../../domain/protocol/protocol.ts'
+import { LONGEST_PLAN } from '../../../domain/protocol/requests.ts'
+import type { BuildPlan } from './build-plan.ts'
+import { describePlan, describeStep, withoutPasswords } from './describe-plan.ts'
+
+/** `mask` hides what must not be seen. What is too long is cut. */
+export function planReport(plan: BuildPlan, mask: (text: string) => string): BuildPlanReport {
+  const shown = (text: string, max = LONGEST_PLAN.command) => withoutPasswords(mask(text)).slice(0, max)
+  const { kind, server } = plan
+  const sentence = shown(describePlan(plan).replace('Build plan: ', ''), LONGEST_PLAN.sentence)
+  if (kind === 'dockerfile') return { kind, server, sentence, install: [], build: null, start: null }
+  return {
+    kind,
+    server,
+    sentence,
+    install: plan.install.slice(0, LONGEST_PLAN.commands).map((step) => shown(describeStep(step))),
+    build: plan.kind === 'node' && plan.build ? shown(plan.build.command) : null,
+    start: shown(plan.start.command),
+  }
+}

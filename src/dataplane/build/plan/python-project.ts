@@ -1,0 +1,124 @@
+/**
+ * What a tree says as a Python project: what is installed, by uv where it has a lock file of it and by pip otherwise, and
+ * which programs of its own it brings.
+ */
+import path from 'node:path'
+import { StepFailure } from '../../output/failure.ts'
+import type { InstallStep, PythonPlan, Start } from './build-plan.ts'
+import { noSuchFolder, notADependency } from './node-project.ts'
+import { readToml, type SourceTree, table, within } from './source-tree.ts'
+
+type Manager = PythonPlan['manager']
+
+export interface PythonProject {
+  /** the folder with its files; null: there are none */
+  folder: string | null
+  manager: Manager
+  install: InstallStep[]
+  /** folders with modules of its own */
+  importable: string[]
+  /** names of [project.scripts] that are installed */
+  scripts: string[]
+}
+
+/** What one folder says. */
+interface Found {
+  manager: Manager
+  install: InstallStep[]
+  scripts: string[]
+}
+
+const PIP = ['python', '-m', 'pip', 'install']
+
+/** `folder`: of the graph configuration file. `dependencies`: of that file, or none. */
+export function pythonProject(tree: SourceTree, folder: string, dependencies: string[] | null): PythonProject {
+  const at = [...new Set([folder, '.'])].find((candidate) => isProject(tree, candidate)) ?? null
+  const found: Found = at === null ? { manager: 'pip', install: [], scripts: [] } : projectIn(tree, at)
+  const install = [...found.install]
+  const importable = new Set([folder])
+  const packages: string[] = []
+  for (const one of dependencies ?? []) {
+    if (one.startsWith('-')) throw notADependency(one)
+    if (!/^[./]/.test(one)) packages.push(one)
+    else {
+      const local = within(folder, one)
+      if (!tree.isFolder(local)) throw noSuchFolder(one)
+      if (!importable.has(local) && local !== at && isProject(tree, local)) {
+        // one of uv's is installed into the same environment as a package, which leaves there what is there already
+        install.push(...projectIn(tree, local, found.manager).install)
+      }
+      importable.add(local)
+    }
+  }
+  if (packages.length > 0)
+    install.push({ folder, command: [...pip(found.manager), ...packages], needs: packages.some(isPath) ? null : [] })
+  return { folder: at, manager: found.manager, install, importable: [...importable], scripts: found.scripts }
+}
+
+const FILES = ['uv.lock', 'pyproject.toml', 'requirements.txt', 'setup.py']
+const isProject = (tree: SourceTree, folder: string): boolean =>
+  FILES.some((file) => tree.isFile(path.posix.join(folder, file)))
+
+const pip = (manager: Manager): string[] => (manager === 'uv' ? ['uv', 'pip', 'install'] : PIP)
+
+/** `into`: what has installed already, of a project that is not the only one. */
+function projectIn(tree: SourceTree, folder: string, into: Manager | null = null): Found {
+  const at = (file: string) => path.posix.join(folder, file)
+  const manifest = readToml(tree, at('pyproject.toml')) ?? {}
+  const project = table(manifest, 'project')
+  const scripts = Object.keys(table(project, 'scripts')).filter((name) => /^[\w.-]+$/.test(name))
+  const built = 'build-system' in manifest
+  // a lock file at the root is that of a workspace
+  const locked = [at('uv.lock'), 'uv.lock'].find((file) => tree.isFile(file))
+  if (into === null && locked && 'project' in manifest) {
+    const uv = table(table(manifest, 'tool'), 'uv')
+    const packaged = uv.package === true || (built && uv.package !== false)
+    const plain = !('workspace' in uv) && !('sources' in uv) && locked === at('uv.lock')
+    const sync = ['uv', 'sync', '--frozen', '--no-dev']
+    const needs = plain ? [at('pyproject.toml'), locked] : null
+    const all = [{ folder, command: [...sync, '--no-editable'], needs: packaged ? null : needs }]
+    // what others have made first: it changes less often than the project itself
+    const others = { folder, command: [...sync, '--no-install-project'], needs }
+    return { manager: 'uv', install: packaged && plain ? [others, ...all] : all, scripts: packaged ? scripts : [] }
+  }
+  const install = pip(into ?? 'pip')
+  const steps: InstallStep[] = []
+  const requirements = tree.read(at('requirements.txt'))
+  if (requirements !== null) {
+    const alone = !requirements.split('\n').some((line) => /^\s*-[^-]|^\s*--(req|con|edi)|^\s*[./]|file:/.test(line))
+    const needs = alone ? [at('requirements.txt')] : null
+    steps.push({ folder, command: [...install, '-r', 'requirements.txt'], needs })
+  }
+  const packaged = built || scripts.length > 0 || 'poetry' in table(manifest, 'tool') || tree.isFile(at('setup.py'))
+  if (packaged) steps.push({ folder, command: [...install, '.'], needs: null })
+  // as uv does: without a build system it is a program, of which what it depends on is installed
+  else if (requirements === null) {
+    const listed = requirementsOf(project.dependencies, at('pyproject.toml'))
+    if (listed.length > 0)
+      steps.push({ folder, command: [...install, ...listed], needs: listed.some(isPath) ? null : [] })
+  }
+  return { manager: into ?? 'pip', install: steps, scripts }
+}
+
+function requirementsOf(value: unknown, file: string): string[] {
+  if (value === undefined) return []
+  if (Array.isArray(value) && value.every((one) => typeof one === 'string' && /^\s*[A-Za-z0-9]/.test(one)))
+    return value.map((one: string) => one.trim())
+  throw new StepFailure('CONFIG_INVALID', `"${file}": "dependencies" of [project] must be a list of requirements.`)
+}
+
+const isPath = (requirement: string): boolean => /file:|^[./]/.test(requirement)
+
+/** What starts its own server: `"start"`, a Procfile, or a script of its own. null: nothing does. */
+export function pythonStart(tree: SourceTree, folder: string, project: PythonProject): Start | null {
+  for (const candidate of new Set([folder, '.'])) {
+    const file = path.posix.join(candidate, 'Procfile')
+    const command = /^web:[ \t]*(\S.*?)\s*$/m.exec(tree.read(file) ?? '')?.[1]
+    if (command) return { folder: candidate, prestart: null, command, from: `"web" of "${file}"` }
+  }
+  const { scripts } = project
+  const name = scripts.length === 1 ? scripts[0] : ['start', 'serve', 'server'].find((one) => scripts.includes(one))
+  if (!name || project.folder === null) return null
+  const file = path.posix.join(project.folder, 'pyproject.toml')
+  return { folder: project.folder, prestart: null, command: name, from: `[project.scripts] of "${file}"` }
+}

@@ -1,0 +1,88 @@
+/**
+ * A read-only view of a source's files, as a plan is made from. They come from strangers: a symlink in it must not make us
+ * read anything else.
+ */
+import fs from 'node:fs'
+import path from 'node:path'
+import { parse } from 'smol-toml'
+import { StepFailure } from '../../output/failure.ts'
+
+/** of a file whose text is read, in bytes */
+const LARGEST = 1024 * 1024
+
+/** Paths are relative to the root of the source. All throw StepFailure for one that is outside of it, by itself or by a symlink. */
+export interface SourceTree {
+  isFile(file: string): boolean
+  isFolder(folder: string): boolean
+  /** null: there is no such file. Throws StepFailure when it is larger than 1 MiB. */
+  read(file: string): string | null
+}
+
+/** The files below `root`, an absolute path. */
+export function sourceTree(root: string): SourceTree {
+  const real = fs.realpathSync(root)
+  const find = (name: string): { at: string; stat: fs.Stats } | null => {
+    let at: string
+    try {
+      at = fs.realpathSync(path.resolve(real, name))
+    } catch {
+      return null
+    }
+    if (at !== real && !at.startsWith(real + path.sep)) throw outside(name)
+    return { at, stat: fs.statSync(at) }
+  }
+  return {
+    isFile: (file) => find(file)?.stat.isFile() ?? false,
+    isFolder: (folder) => find(folder)?.stat.isDirectory() ?? false,
+    read(file) {
+      const found = find(file)
+      if (!found?.stat.isFile()) return null
+      if (found.stat.size > LARGEST) throw new StepFailure('CONFIG_INVALID', `"${file}" is larger than 1 MiB.`)
+      return fs.readFileSync(found.at, 'utf8')
+    },
+  }
+}
+
+const outside = (name: string): StepFailure => new StepFailure('CONFIG_INVALID', `"${name}" is outside of the source.`)
+
+/** A JSON object in the tree, or null when there is no such file. */
+export function readJson(tree: SourceTree, file: string): Record<string, unknown> | null {
+  const text = tree.read(file)
+  if (text === null) return null
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw new StepFailure('CONFIG_INVALID', `"${file}" is not valid JSON.`)
+  }
+  if (!isObject(value)) throw new StepFailure('CONFIG_INVALID', `"${file}" must hold a JSON object.`)
+  return value
+}
+
+/** A TOML document in the tree, or null when there is no such file. */
+export function readToml(tree: SourceTree, file: string): Record<string, unknown> | null {
+  const text = tree.read(file)
+  if (text === null) return null
+  try {
+    return parse(text)
+  } catch (error) {
+    const [first] = (error as Error).message.split('\n')
+    throw new StepFailure('CONFIG_INVALID', `"${file}" is not valid TOML: ${first}`)
+  }
+}
+
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** A table of a document; empty when it is not there or something else. */
+export const table = (of: Record<string, unknown>, name: string): Record<string, unknown> => {
+  const value = of[name]
+  return isObject(value) ? value : {}
+}
+
+/** `name` below `folder`, both relative to the root. Throws StepFailure when that leads out of the source. */
+export function within(folder: string, name: string, shown = name): string {
+  const joined = path.posix.normalize(path.posix.join(folder, name))
+  if (path.posix.isAbsolute(name) || joined === '..' || joined.startsWith('../')) throw outside(shown)
+  return joined.replace(/(?<=.)\/$/, '')
+}

@@ -1,0 +1,34 @@
+/**
+ * The folder of one build of an image: secrets, log-ins and temporary files, for the server's account alone. Its name says
+ * which process it is of, so that the next server finds what one that was killed has left.
+ */
+import { createHash, randomUUID } from 'node:crypto'
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { startOf } from '../runtimes/process/os/started.ts'
+
+const short = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 12)
+/** process numbers mean something only within one container */
+const machine = () =>
+  short(`${os.hostname()} ${fs.existsSync('/proc/self/ns/pid') ? fs.readlinkSync('/proc/self/ns/pid') : ''}`)
+const ownerOf = (pid: number, started: string) => `${machine()}.${pid}.${short(started)}`
+
+/** `builds`: absolute. */
+export function makeBuildFolder(builds: string): string {
+  const folder = path.join(builds, `${ownerOf(process.pid, startOf(process.pid) ?? '')}.${randomUUID()}`)
+  fs.mkdirSync(path.join(folder, 'tmp'), { recursive: true, mode: 0o700 })
+  return folder
+}
+
+/** Those whose process is gone; not those of other machines that share the folder. */
+export function abandonedFolders(builds: string): string[] {
+  return (fs.existsSync(builds) ? fs.readdirSync(builds) : [])
+    .filter((name) => {
+      const [of, pid, started] = name.split('.')
+      if (of !== machine() || !pid) return false
+      const now = startOf(Number(pid))
+      return now === null || short(now) !== started
+    })
+    .map((name) => path.join(builds, name))
+}

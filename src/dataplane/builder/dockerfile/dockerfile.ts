@@ -1,0 +1,143 @@
+/**
+ * The Dockerfile of a Node or Python plan. Pure: the same plan and settings give the same text, so that layers are found
+ * again. What decides an installation is copied first, the rest of the tree after it. It is run by a user without rights.
+ *
+ * No secret is in it, nor in a layer: commands read the deployment's secrets from a file that is there while they run. What
+ * they make is the deployment's own: only layers that no secret of one has any part in are shared.
+ */
+import type { InstallStep, NodePlan, PythonPlan, Start } from '../../build/plan/build-plan.ts'
+import { StepFailure } from '../../output/failure.ts'
+import { at, command, quoted, ROOT, SERVER, shared, USER, VENV } from './command.ts'
+import { copy, line, run } from './instructions.ts'
+import { serverPackages } from './supplied.ts'
+
+/** Image references; `{version}` in them is the version that the source asks for, or ours. */
+export interface BaseImages {
+  node: string
+  python: string
+}
+
+const DEFAULT_VERSIONS = { node: '22', python: '3.12' }
+export function renderDockerfile(plan: NodePlan | PythonPlan, images: BaseImages, deploymentId: string): string {
+  const own = [ROOT, '/home/agent', ...(plan.kind === 'python' ? [VENV] : []), ...(needsServer(plan) ? [SERVER] : [])]
+  const folders = own.join(' ')
+  const lines = [
+    line('FROM', baseImage(plan, images)),
+    run(`mkdir -p ${folders} && chown ${USER} ${folders}`),
+    line('USER', USER),
+    line('WORKDIR', ROOT),
+    ...(plan.kind === 'python' ? pythonEnvironment(plan) : []),
+    ...serverPackages(plan),
+    // from here on no layer is found again by another deployment
+    line('ENV', `PILOTHOUSE_DEPLOYMENT_ID=${deploymentId}`),
+    ...installed(plan),
+    ...(plan.kind === 'node' && plan.build ? [command(plan.build.command, plan.build.folder)] : []),
+    ...environmentOf(plan),
+    line('WORKDIR', escaped(at(plan.start.folder))),
+    `CMD ${JSON.stringify(['/bin/sh', '-c', startLine(plan.start)])}`,
+  ]
+  return `${lines.join('\n')}\n`
+}
+
+/** Throws StepFailure for a version that no tag of an image has. */
+function baseImage({ kind, version, graphConfig }: NodePlan | PythonPlan, images: BaseImages): string {
+  if (version !== null && images[kind].includes('{version}') && !/^\w[\w.-]*$/.test(version))
+    throw new StepFailure(
+      'CONFIG_INVALID',
+      `"${graphConfig}": "${kind}_version" must be a version like "${DEFAULT_VERSIONS[kind]}", which is part of the name of an image.`,
+    )
+  return images[kind].replaceAll('{version}', version ?? DEFAULT_VERSIONS[kind])
+}
+
+const needsServer = (plan: NodePlan | PythonPlan): boolean =>
+  plan.supplied !== null || (plan.kind === 'python' && plan.manager === 'uv')
+
+/** Copies what each step needs, then runs it; the whole tree by the end, at the latest. */
+function installed({ install, manager }: NodePlan | PythonPlan): string[] {
+  const lines: string[] = []
+  const there = new Set<string>()
+  let whole = false
+  const all = () => {
+    if (!whole) lines.push(copy(['.'], '.', USER))
+    whole = true
+  }
+  for (const step of install) {
+    if (step.needs === null) all()
+    else if (!whole) lines.push(...copied(step.needs.filter((file) => !there.has(file))))
+    for (const file of step.needs ?? []) there.add(file)
+    // a folder of which nothing is needed may not be there yet
+    lines.push(command(shellOf(step, manager), whole || there.size > 0 ? step.folder : '.'))
+  }
+  all()
+  return lines
+}
+
+/** One line for each folder. */
+function copied(files: string[]): string[] {
+  const folders = new Map<string, string[]>()
+  for (const file of files) {
+    const folder = file.includes('/') ? file.slice(0, file.lastIndexOf('/')) : '.'
+    folders.set(folder, [...(folders.get(folder) ?? []), file])
+  }
+  return [...folders].map(([folder, those]) => copy(those, folder, USER))
+}
+
+/** As a line for a shell. A package manager that the base image lacks may come by corepack. */
+function shellOf({ command: words }: InstallStep, manager: string): string {
+  const [program, ...args] = words
+  if (program === 'sh' && args[0] === '-c' && args.length === 2) return `(\n${args[1]}\n)`
+  const brought = manager === 'pnpm' || manager === 'yarn'
+  const first =
+    brought && program === manager ? `$(command -v ${manager} || echo corepack ${manager})` : quoted(program!)
+  return [first, ...args.map(quoted)].join(' ')
+}
+
+/** uv comes into an environment of its own: its `sync` removes from the tree's whatever its lock file does not name. */
+function pythonEnvironment({ manager }: PythonPlan): string[] {
+  return [
+    line('ENV', `VIRTUAL_ENV=${VENV}`, `UV_PROJECT_ENVIRONMENT=${VENV}`, `PATH=${VENV}/bin:$PATH`),
+    shared(`python3 -m venv ${VENV}`),
+    ...(manager === 'uv'
+      ? [
+          shared(`command -v uv || (python3 -m venv ${SERVER}/uv && ${SERVER}/uv/bin/pip install uv)`),
+          line('ENV', `PATH=$PATH:${SERVER}/uv/bin`),
+        ]
+      : []),
+  ]
+}
+
+function environmentOf(plan: NodePlan | PythonPlan): string[] {
+  const { supplied, start, graphConfig } = plan
+  const bins = plan.kind === 'node' ? binFolders(start.folder) : []
+  const ofServer = supplied ? [plan.kind === 'node' ? `${SERVER}/node_modules/.bin` : `${SERVER}/venv/bin`] : []
+  const folders = [...bins.map(escaped), '$PATH', ...ofServer]
+  const paths =
+    plan.kind === 'python' && supplied
+      ? [...plan.importable.map((folder) => escaped(at(folder))), `${VENV}/packages`]
+      : []
+  return [
+    line(
+      'ENV',
+      'HOME=/home/agent',
+      `PATH="${folders.join(':')}"`,
+      ...(supplied ? [`GRAPH_CONFIG="${escaped(at(graphConfig))}"`] : []),
+      ...(paths.length > 0 ? [`PYTHONPATH="${paths.join(':')}"`] : []),
+      ...(plan.kind === 'python' ? ['PYTHONUNBUFFERED=1'] : []),
+    ),
+  ]
+}
+
+/** Scripts find the programs of their packages, of their own folder and those above. */
+function binFolders(folder: string): string[] {
+  const parts = folder === '.' ? [] : folder.split('/')
+  return parts
+    .map((_, index) => at(parts.slice(0, parts.length - index).join('/')))
+    .concat(ROOT)
+    .map((one) => `${one}/node_modules/.bin`)
+}
+
+const startLine = ({ prestart, command: start }: Start): string =>
+  prestart ? `sh -c ${quoted(prestart)} && exec sh -c ${quoted(start)}` : start
+
+/** For instructions in which the engine replaces variables. */
+const escaped = (text: string): string => text.replaceAll(/[\\"$]/g, '\\$&')

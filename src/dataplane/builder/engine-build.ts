@@ -1,0 +1,169 @@
+/**
+ * One build of an image by the command line of podman or docker: builds, pushes, and says what the image is known by.
+ * Secrets and log-ins go by files, never by arguments, which everybody on the machine can read.
+ */
+import fs from 'node:fs'
+import path from 'node:path'
+import { StepFailure } from '../output/failure.ts'
+import { type OnLine, Tail } from '../output/lines.ts'
+import { NO_SPACE, SAYS_NO_SPACE } from '../output/no-space.ts'
+import { localReference } from '../runtimes/artifact.ts'
+import { type Engine, linesOf } from '../runtimes/process/engine/engine.ts'
+import { writeAuthFile } from './auth-file.ts'
+import { CACHE, type ImageRepository, TAG_PREFIX } from './image-store.ts'
+import { forgetCacheNames, labelOf } from './local-images.ts'
+
+export interface EngineBuild {
+  engine: Engine
+  deploymentId: string
+  /** tells this try of this revision from all others: word characters, dots and dashes */
+  name: string
+  /** of the build, for the server's account alone */
+  folder: string
+  /** absolute paths: the Dockerfile, and the folder that it copies from */
+  dockerfile: string
+  context: string
+  /** the context is copied from as it is, whatever a .dockerignore in it says */
+  whole: boolean
+  secrets: readonly { name: string; value: string }[]
+  /** null: the image stays in the engine */
+  repository: ImageRepository | null
+  /** Runs the engine; rejects when the build is cancelled, when nothing of it runs any more. */
+  run: (args: string[], onLine: OnLine, env?: Record<string, string>) => Promise<{ code: number | null }>
+  /** a line of our own */
+  log: (line: string) => void
+  signal: AbortSignal
+}
+
+/** By which name the engine knows what was built. */
+export const localName = ({ deploymentId, name }: Pick<EngineBuild, 'deploymentId' | 'name'>): string =>
+  `localhost/pilothouse/${deploymentId}:${name}`
+
+/** Returns the reference of the image, with its digest. Throws StepFailure. */
+export async function buildByEngine(build: EngineBuild): Promise<string> {
+  const { engine, repository, folder } = build
+  const auth = repository && writeAuthFile(path.join(folder, 'auth'), engine, repository)
+  if (engine.name === 'docker') return buildByDocker(build, auth)
+  const iid = path.join(folder, 'iid')
+  const registry = [...(auth ? ['--authfile', auth] : []), ...(repository?.insecure ? ['--tls-verify=false'] : [])]
+  const cache = repository ? [`--cache-from=${repository.name}/${CACHE}`, `--cache-to=${repository.name}/${CACHE}`] : []
+  await runOrFail(build, 'The image could not be built', [
+    'build',
+    ...common(build),
+    ...['--tag', localName(build)],
+    ...['--iidfile', iid],
+    // others leave out what Dockerfiles may say (SHELL, HEALTHCHECK)
+    ...['--format', 'docker'],
+    ...(build.whole ? ['--ignorefile', ignoreNothing(path.join(folder, 'ignore'))] : []),
+    ...registry,
+    ...cache,
+    build.context,
+  ])
+  const id = fs
+    .readFileSync(iid, 'utf8')
+    .trim()
+    .replace(/^sha256:/, '')
+  if (!repository) return localReference(build.deploymentId, id)
+  const digest = path.join(folder, 'digest')
+  build.log(`Pushing to ${repository.name}`)
+  const target = `${repository.name}:${TAG_PREFIX}${build.name}`
+  await runOrFail(build, `The image could not be pushed to ${repository.name}`, [
+    'push',
+    ...registry,
+    ...['--digestfile', digest],
+    localName(build),
+    `docker://${target}`,
+  ])
+  await forgetCacheNames(engine, `${repository.name}/${CACHE}`, build.signal)
+  return `${repository.name}@${checkedDigest(fs.readFileSync(digest, 'utf8'))}`
+}
+
+/** BuildKit pushes while it builds; its drivers other than docker's own also keep their cache in a registry. */
+async function buildByDocker(build: EngineBuild, auth: string | null): Promise<string> {
+  const { engine, repository, folder, signal } = build
+  const metadata = path.join(folder, 'metadata.json')
+  const { HOME, DOCKER_CONFIG, BUILDX_CONFIG } = engine.env
+  // with a folder of ours for log-ins it would not find its builders
+  const config = DOCKER_CONFIG ?? (HOME && path.join(HOME, '.docker'))
+  const buildx = BUILDX_CONFIG ?? (config && path.join(config, 'buildx'))
+  const before = auth ? ['--config', path.dirname(auth)] : []
+  const driver = (await linesOf(engine, ['buildx', 'inspect'], signal)).lines.find((line) => /^Driver:/.test(line))
+  const cached =
+    repository && driver && !/^Driver:\s+docker\s*$/.test(driver) ? `${repository.name}/${CACHE}:layers` : null
+  // for a context that is whole its Dockerfile is in a folder of ours, with a list of what to leave out beside it
+  if (build.whole) ignoreNothing(`${build.dockerfile}.dockerignore`)
+  const name = repository ? `${repository.name}:${TAG_PREFIX}${build.name}` : localName(build)
+  await runOrFail(
+    build,
+    repository ? `The image could not be built and pushed to ${repository.name}` : 'The image could not be built',
+    [
+      ...before,
+      ...['buildx', 'build'],
+      ...common(build),
+      ...['--tag', name],
+      ...['--progress', 'plain'],
+      '--provenance=false',
+      // what `--mount=type=cache` keeps is the deployment's own; podman keeps it in the folder of the build
+      `--build-arg=BUILDKIT_CACHE_MOUNT_NS=${build.deploymentId}`,
+      ...['--metadata-file', metadata],
+      ...(cached
+        ? [`--cache-from=type=registry,ref=${cached}`, `--cache-to=type=registry,ref=${cached},mode=max`]
+        : []),
+      repository ? '--push' : '--load',
+      build.context,
+    ],
+    buildx ? { BUILDX_CONFIG: buildx } : {},
+  )
+  const said = JSON.parse(fs.readFileSync(metadata, 'utf8')) as Record<string, string | undefined>
+  if (repository) return `${repository.name}@${checkedDigest(said['containerimage.digest'] ?? '')}`
+  const { lines } = await linesOf(engine, ['image', 'inspect', '--format', 'image {{.Id}}', name], signal)
+  const id = lines.map((line) => /^image (?:sha256:)?([0-9a-f]{64})$/.exec(line)?.[1]).find(Boolean)
+  if (!id) throw new Error('docker does not know the image that it has built')
+  return localReference(build.deploymentId, id)
+}
+
+/** The last of the secrets is the build's mark, see leftovers.ts. */
+function common({ dockerfile, deploymentId, secrets, folder }: EngineBuild): string[] {
+  const kept = path.join(folder, 'secrets')
+  fs.mkdirSync(kept, { recursive: true, mode: 0o700 })
+  const files = [...secrets, { name: 'pilothouse_build', value: '' }].map(({ name, value }, index) => {
+    const file = path.join(kept, String(index))
+    fs.writeFileSync(file, value, { mode: 0o600 })
+    return ['--secret', `id=${name},src=${file}`]
+  })
+  return ['--file', dockerfile, '--label', labelOf(deploymentId), ...files.flat()]
+}
+
+/** An empty one counts as none, and the tree's own would be read. */
+function ignoreNothing(file: string): string {
+  fs.writeFileSync(file, '.pilothouse/nothing-is-called-like-this\n', { mode: 0o600 })
+  return file
+}
+
+async function runOrFail(
+  build: EngineBuild,
+  what: string,
+  args: string[],
+  env?: Record<string, string>,
+): Promise<void> {
+  const tail = new Tail(12)
+  let full = false
+  const onLine: OnLine = (shown, line) => {
+    tail.add(shown)
+    full ||= SAYS_NO_SPACE.test(line)
+  }
+  const { code } = await build.run(args, onLine, env)
+  if (code === 0) return
+  if (full) throw new StepFailure('NO_SPACE', tail.under(`${NO_SPACE}: the engine's images need some.`))
+  throw new StepFailure(
+    'BUILD_COMMAND_FAILED',
+    tail.under(`${what}: the build log has what ${build.engine.name} said.`),
+  )
+}
+
+function checkedDigest(text: string): string {
+  const digest = text.trim()
+  if (!/^sha256:[0-9a-f]{64}$/.test(digest))
+    throw new Error('The engine names no digest of the image that it has pushed')
+  return digest
+}

@@ -1,0 +1,49 @@
+/** Ends a build before it fills a disk: the engine has no bound of its own for what a build writes. */
+import fs from 'node:fs'
+import { Scope } from '../../platform/async/time-limit.ts'
+import { StepFailure } from '../output/failure.ts'
+
+/** ms between two looks */
+const LOOK_MS = 1000
+
+/**
+ * Runs `work` with a signal that also aborts when one of the folders' disks has less than `leastMb` left: then a
+ * StepFailure is thrown once it has ended. 0: no bound.
+ */
+export async function whileDiskIsFree<T>(
+  folders: string[],
+  leastMb: number,
+  signal: AbortSignal,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  if (leastMb === 0) return work(signal)
+  const full = () => folders.find((folder) => freeMb(folder) < leastMb)
+  const failure = (folder: string) =>
+    new StepFailure(
+      'NO_SPACE',
+      `The disk of ${folder} has less than ${leastMb} MB left, which BUILD_FREE_DISK_MB keeps free: make room there.`,
+    )
+  const before = full()
+  if (before !== undefined) throw failure(before)
+  const scope = new Scope(signal)
+  const timer = setInterval(() => {
+    const folder = full()
+    if (folder !== undefined) scope.abort(failure(folder))
+  }, LOOK_MS)
+  try {
+    return await work(scope.signal)
+  } finally {
+    clearInterval(timer)
+    scope.end()
+  }
+}
+
+/** Of a folder that is not there: as if it were empty. */
+function freeMb(folder: string): number {
+  try {
+    const { bavail, bsize } = fs.statfsSync(folder)
+    return (bavail * bsize) / 1e6
+  } catch {
+    return Number.POSITIVE_INFINITY
+  }
+}

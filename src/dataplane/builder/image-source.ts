@@ -1,0 +1,60 @@
+/**
+ * From a tree and its plan to what an engine builds: the Dockerfile that the tree brings, or one of ours, and the secrets
+ * that its commands get. Nothing of the tree may have run before.
+ */
+import fs from 'node:fs'
+import path from 'node:path'
+import type { RevisionWork } from '../../domain/protocol/protocol.ts'
+import type { BuildPlan, DockerfilePlan } from '../build/plan/build-plan.ts'
+import type { ImageSource } from './builder.ts'
+import { ENVIRONMENT_SECRET, OURS, SETTINGS_SECRET } from './dockerfile/command.ts'
+import { type BaseImages, renderDockerfile } from './dockerfile/dockerfile.ts'
+import { readable } from './readable.ts'
+
+/** `tree`: absolute. `folder`: for the Dockerfile, the server's alone. */
+export async function imageSource(
+  plan: BuildPlan,
+  tree: string,
+  folder: string,
+  deploymentId: string,
+  revision: Pick<RevisionWork, 'secrets'>,
+  { base, packageIndexes }: { base: BaseImages; packageIndexes: Record<string, string> },
+): Promise<ImageSource> {
+  if (plan.kind === 'dockerfile') return dockerfileSource(plan, tree, revision, packageIndexes)
+  await readable(tree)
+  const dockerfile = path.join(folder, 'Dockerfile')
+  fs.writeFileSync(dockerfile, renderDockerfile(plan, base, deploymentId), { mode: 0o600 })
+  const settings = { name: SETTINGS_SECRET, value: exports(settingsOf(packageIndexes)) }
+  const secrets = [inOne(revision, packageIndexes), settings]
+  return { dockerfile, context: tree, whole: true, secrets }
+}
+
+/** Each secret of the deployment by its name, and all of them in one file for a shell. */
+export async function dockerfileSource(
+  { dockerfile, context }: DockerfilePlan,
+  tree: string,
+  revision: Pick<RevisionWork, 'secrets'>,
+  packageIndexes: Record<string, string>,
+): Promise<ImageSource> {
+  await readable(tree)
+  return {
+    dockerfile: path.join(tree, dockerfile),
+    context: path.join(tree, context),
+    whole: false,
+    secrets: [...revision.secrets.filter(({ name }) => !name.startsWith(OURS)), inOne(revision, packageIndexes)],
+  }
+}
+
+type Variable = RevisionWork['secrets'][number]
+
+/** As on the process runtime: a secret of the deployment wins over a setting of the server. */
+const inOne = ({ secrets }: Pick<RevisionWork, 'secrets'>, packageIndexes: Record<string, string>): Variable => ({
+  name: ENVIRONMENT_SECRET,
+  value: exports([...settingsOf(packageIndexes), ...secrets]),
+})
+
+const settingsOf = (packageIndexes: Record<string, string>): Variable[] =>
+  Object.entries(packageIndexes).map(([name, value]) => ({ name, value }))
+
+const exports = (variables: Variable[]): string =>
+  variables.map(({ name, value }) => `export ${name}='${value.replaceAll("'", "'\\''")}'\n`).join('')

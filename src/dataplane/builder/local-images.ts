@@ -1,0 +1,43 @@
+/** Images of a deployment in the engine of this machine: those that were built here, and those that were pulled to run here. */
+import { limited } from '../../platform/async/time-limit.ts'
+import { type Engine, linesOf } from '../runtimes/process/engine/engine.ts'
+
+/** The label by which all images of a deployment are found. */
+export const labelOf = (deploymentId: string): string => `pilothouse.deployment=${deploymentId}`
+
+const LIST_MS = 30_000
+
+/** Removes all but those with these ids, or pushed or pulled under these digests. What a container uses stays. */
+export async function removeImages(
+  engine: Engine,
+  deploymentId: string,
+  keep: { ids: string[]; digests: string[] },
+  signal: AbortSignal,
+): Promise<void> {
+  const ask = (args: string[]) => limited(LIST_MS, signal, (inTime) => linesOf(engine, args, inTime))
+  const labelled = ['--no-trunc', '--filter', `label=${labelOf(deploymentId)}`, '--format', 'image {{.ID}}']
+  const { lines } = await ask(['images', ...labelled])
+  const ids = new Set(lines.flatMap((line) => /^image (?:sha256:)?([0-9a-f]{64})$/.exec(line)?.[1] ?? []))
+  for (const id of ids) {
+    if (keep.ids.includes(id)) continue
+    const names = 'names {{json .RepoTags}} {{json .RepoDigests}}'
+    const said = (await ask(['image', 'inspect', '--format', names, id])).lines.find((line) =>
+      line.startsWith('names '),
+    )
+    if (said === undefined) continue // it went with another one
+    const found = said.match(/"[^"]+"/g)?.map((name) => name.slice(1, -1)) ?? []
+    if (found.some((name) => keep.digests.includes(name.split('@')[1] ?? ''))) continue
+    // by its names and not by force, which would end containers with it
+    const tags = found.filter((name) => !name.includes('@'))
+    if (tags.length > 0) await ask(['rmi', ...tags])
+    await ask(['rmi', id])
+  }
+}
+
+/** Lets go of the names by which layers came from, or went to, the cache in the registry: they stay for as long as their image. */
+export async function forgetCacheNames(engine: Engine, repository: string, signal: AbortSignal): Promise<void> {
+  const format = ['--format', 'image {{.Repository}}:{{.Tag}}']
+  const { lines } = await linesOf(engine, ['images', '--filter', `reference=${repository}`, ...format], signal)
+  const names = lines.flatMap((line) => (line.startsWith(`image ${repository}:`) ? [line.slice('image '.length)] : []))
+  if (names.length > 0) await linesOf(engine, ['rmi', ...names], signal)
+}

@@ -1,0 +1,106 @@
+/**
+ * Builds for a runtime that can only run images: brings the source onto this machine, and makes an image of it in the
+ * registry. None of the source's own code runs here but within the engine.
+ */
+import path from 'node:path'
+import type { SuppliedServers } from '../build/plan/plan-build.ts'
+import { planReport } from '../build/plan/plan-report.ts'
+import { planSource } from '../build/plan-source.ts'
+import type { RunCommand } from '../build/run.ts'
+import { bringSource } from '../build/source.ts'
+import type { SourceAccess } from '../build/source-access.ts'
+import { StepFailure } from '../output/failure.ts'
+import { createMask } from '../output/mask.ts'
+import { maskFailures, warnOfUnhidden } from '../output/mask-failure.ts'
+import { passwordsOf } from '../output/passwords.ts'
+import { BuildTurns } from '../runtimes/build-turns.ts'
+import type { ImageBuilds } from '../runtimes/image-builds.ts'
+import { runGroup } from '../runtimes/process/os/group.ts'
+import { Reaper } from '../runtimes/process/os/reaper.ts'
+import { removeAll } from '../runtimes/process/os/remove.ts'
+import type { Built, OnCommit, OnPlan, RevisionLog, RevisionStep } from '../runtimes/runtime.ts'
+import { makeBuildFolder } from './build-folder.ts'
+import { type BuilderOptions, createImageBuilder } from './builder.ts'
+import type { BaseImages } from './dockerfile/dockerfile.ts'
+import { imageSource } from './image-source.ts'
+
+export interface SourceBuilderOptions extends Omit<BuilderOptions, 'reaper'> {
+  /** the only folder that file URLs may point into */
+  gitDirectory: string
+  sources: SourceAccess
+  /** for graphs that bring no server */
+  servers: SuppliedServers
+  /** where packages come from, for the environment of commands */
+  packageIndexes: Record<string, string>
+  /** of the images that are made of trees without a Dockerfile */
+  base: BaseImages
+  /** builds at a time */
+  atATime: number
+}
+
+const unheard = () => undefined
+
+export function createSourceBuilder(options: SourceBuilderOptions): ImageBuilds {
+  const { dataDir, env, sources, gitDirectory, store, servers, base, packageIndexes } = options
+  const reaper = new Reaper()
+  const images = createImageBuilder({ ...options, reaper })
+  const turns = new BuildTurns(options.atATime)
+
+  async function build(
+    deploymentId: string,
+    step: RevisionStep,
+    log: RevisionLog,
+    signal: AbortSignal,
+    onCommit: OnCommit,
+    onPlan: OnPlan,
+  ): Promise<Built> {
+    const { revision } = step
+    await images.ready(signal)
+    if (!(await store.repository(deploymentId, signal)))
+      throw new StepFailure(
+        'NO_BUILDER',
+        'REGISTRY_URL is not set on the server, so an image that is built has no place that a cluster can pull it from: set it, or build the image elsewhere and create a deployment from it.',
+      )
+    const credentials = revision.source === 'gitprovider' ? await sources.gitCredentials(deploymentId, signal) : null
+    const passwords = Object.values(packageIndexes).flatMap(passwordsOf)
+    const hidden = [
+      ...revision.secrets.map(({ value }) => value),
+      ...(credentials ? [credentials.password] : []),
+      ...passwords,
+    ]
+    const mask = createMask(hidden)
+    const folder = makeBuildFolder(path.join(dataDir, 'images', 'builds'))
+    const tree = path.join(folder, 'tree')
+    const run: RunCommand = (command, onLine) =>
+      runGroup(reaper, { ...command, account: null, mask, owner: step.id }, onLine, signal)
+    const line = (text: string, level?: Parameters<RevisionLog['write']>[2]) => log.write('build', mask(text), level)
+    try {
+      return await maskFailures(
+        mask,
+        (reason) => log.write('build', reason, 'error'),
+        async () => {
+          const searchPath = env.PATH ?? '/usr/local/bin:/usr/bin:/bin'
+          const from = { revision, folder, gitDirectory, sources, credentials, searchPath, ssh: 'ssh', run }
+          const hint = await bringSource({ ...from, log: line, onCommit, signal }, tree)
+          const plan = planSource(tree, revision, servers, hint, line)
+          onPlan(planReport(plan, mask))
+          const source = await imageSource(plan, tree, folder, deploymentId, revision, { base, packageIndexes })
+          return { artifact: await images.build(deploymentId, step, source, log, hidden, signal) }
+        },
+      )
+    } finally {
+      await removeAll(folder)
+    }
+  }
+
+  return {
+    build: (claim, step, log, signal, onCommit = unheard, onProgress = unheard, onPlan = unheard) => {
+      warnOfUnhidden(step.revision.secrets, log, 'build')
+      return turns.run(log, signal, onProgress, () => build(claim.deployment.id, step, log, signal, onCommit, onPlan))
+    },
+    prune: images.prune,
+    remove: images.remove,
+    destroy: (stepId) => reaper.kill(stepId),
+    close: () => reaper.close(),
+  }
+}

@@ -1,0 +1,54 @@
+/**
+ * What colour codes of terminals mean, one after the other: the style that they come to. anser reads them; it is written down
+ * again as parameters of one code, always in the same way, and bounded.
+ */
+import Anser from 'anser'
+
+const COLOURS = ['black', 'red', 'green', 'yellow', 'blue', 'magenta', 'cyan', 'white']
+/** Without `blink`, which nobody wants, and `hidden`: what was printed is there to be read. */
+const DECORATIONS: Partial<Record<Anser.DecorationName, number>> = {
+  bold: 1,
+  dim: 2,
+  italic: 3,
+  underline: 4,
+  reverse: 7,
+  strikethrough: 9,
+}
+
+/** Programs use few: what they come to is remembered, until there are so many. */
+const MOST_KNOWN = 1000
+const known = new Map<string, string>()
+
+/** The style ('': none) after one code with these parameters, in text that has the style `before`. */
+export function styleAfter(before: string, parameters: string): string {
+  const key = `${before}|${parameters}`
+  const found = known.get(key)
+  if (found !== undefined) return found
+  const style = read(`${before};${parameters}`)
+  if (known.size === MOST_KNOWN) known.clear()
+  // what is that long is not printed again
+  if (key.length < 100) known.set(key, style)
+  return style
+}
+
+/** An empty parameter is a 0: it ends all styles. */
+function read(parameters: string): string {
+  const { fg, fg_truecolor, bg, bg_truecolor, decorations } = new Anser().processChunkJson(
+    `${parameters}m`,
+    { use_classes: true },
+    true,
+  )
+  const decorated = Object.entries(DECORATIONS).filter(([name]) => decorations.includes(name as Anser.DecorationName))
+  return [...decorated.map(([, code]) => code), ...colour(fg, fg_truecolor, 30), ...colour(bg, bg_truecolor, 40)].join(
+    ';',
+  )
+}
+
+/** `ansi-red`, `ansi-bright-red`, `ansi-palette-208`, or `ansi-truecolor` with `10, 20, 30`. `first`: the code of black. */
+function colour(name: string | null, rgb: string | null, first: 30 | 40): (string | number)[] {
+  if (name === null) return []
+  if (name === 'ansi-truecolor') return [first + 8, 2, ...rgb!.split(', ')]
+  const [, kind, which] = /^ansi-(?:(bright|palette)-)?(.+)$/.exec(name)!
+  if (kind === 'palette') return [first + 8, 5, which!]
+  return [first + (kind === 'bright' ? 60 : 0) + COLOURS.indexOf(which!)]
+}

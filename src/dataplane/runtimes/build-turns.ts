@@ -1,0 +1,29 @@
+/** Only so many builds run on a machine at a time; the others wait in order, and say so. */
+import { Limit } from '../../platform/async/limit.ts'
+import type { OnProgress, RevisionLog } from './runtime.ts'
+
+export class BuildTurns {
+  readonly #atATime: number
+  readonly #limit: Limit
+
+  constructor(atATime: number) {
+    this.#atATime = atATime
+    this.#limit = new Limit(atATime)
+  }
+
+  /** Does `work` when it is its turn. Throws the signal's reason when that aborts before. */
+  run<T>(log: RevisionLog, signal: AbortSignal, onProgress: OnProgress, work: () => Promise<T>): Promise<T> {
+    return this.#limit.run(
+      signal,
+      () => {
+        onProgress(null)
+        return work()
+      },
+      () => {
+        const message = `Waiting for its turn: this machine builds ${this.#atATime} at a time`
+        log.write('build', message)
+        onProgress({ reason: 'WAITING_FOR_TURN', message: `${message}.` })
+      },
+    )
+  }
+}

@@ -1,0 +1,61 @@
+/**
+ * Anchors (api-server/kinds.ts): nothing is created for a deployment that a newer holder has, or that was torn down. What
+ * exists is fenced by its own token and version; what is absent, by the anchor. It is watched like everything else,
+ * so to look at it costs a call only where the watch can't tell.
+ */
+import { NotNowError } from '../api-server/errors.ts'
+import { anchorOf, type ObjectRef } from '../api-server/kinds.ts'
+import type { ClusterAccess } from '../informers/store.ts'
+import type { LiveObject, Manifest } from '../objects/types.ts'
+import type { Fence } from './cluster.ts'
+import { checkFence } from './fencing.ts'
+import { named, readOnce } from './read.ts'
+
+/** ms in which the watch shows what was written here */
+const SHOWN_BY_MS = 10_000
+
+export class Anchors {
+  readonly #access: ClusterAccess
+  /** by name: those that were written here a moment ago, oldest first */
+  readonly #written = new Map<string, { object: LiveObject; at: number }>()
+
+  constructor(access: ClusterAccess) {
+    this.#access = access
+  }
+
+  /** Throws StaleError, LeaseOverError, or NotNowError when there is no anchor. Nothing for an anchor itself. */
+  async check(manifest: Manifest, fence: Fence): Promise<void> {
+    const anchor = anchorOf(manifest)
+    if (!anchor || anchor.name === manifest.metadata.name) return
+    const live = this.#known(anchor) ?? (await readOnce(this.#access, anchor))
+    checkFence(fence, live)
+    if (!live || live.metadata.deletionTimestamp)
+      throw new NotNowError(`${named(anchor)} is missing: nothing else of the deployment is made without it`)
+  }
+
+  /** Takes note of what was applied, if it is an anchor. */
+  written(manifest: Manifest, object: LiveObject): void {
+    const anchor = anchorOf(manifest)
+    if (anchor?.name !== manifest.metadata.name) return
+    this.#forgetOld()
+    this.#written.delete(anchor.name)
+    this.#written.set(anchor.name, { object, at: performance.now() })
+  }
+
+  /** Undefined: the watch does not show it, or is not up to date. */
+  #known(anchor: ObjectRef): LiveObject | undefined {
+    const { store, isCurrent } = this.#access
+    if (!isCurrent(anchor)) return undefined
+    const shown = store.get(anchor)
+    if (shown) this.#written.delete(anchor.name)
+    this.#forgetOld()
+    return shown ?? this.#written.get(anchor.name)?.object
+  }
+
+  #forgetOld(): void {
+    for (const [name, { at }] of this.#written) {
+      if (performance.now() - at < SHOWN_BY_MS) return
+      this.#written.delete(name)
+    }
+  }
+}

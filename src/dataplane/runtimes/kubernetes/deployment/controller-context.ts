@@ -1,0 +1,16 @@
+/** What the controllers of all deployments share. */
+import type { Logger } from 'pino'
+import type { NotifierControl } from '../../../../platform/async/notifier.ts'
+import type { Cluster } from '../cluster/cluster.ts'
+import type { LogFollower } from '../logs/log-follower.ts'
+import type { RenderOptions } from '../objects/types.ts'
+
+export interface ControllerContext {
+  cluster: Cluster
+  /** notified, by deployment, of what changes in the cluster and in its reconciler */
+  changes: NotifierControl
+  follower: LogFollower
+  render: RenderOptions
+  failAfterMs: number
+  log: Logger
+}

@@ -1,0 +1,104 @@
+/**
+ * What a container gets of what its resource spec does not name: the listener's defaults (DEFAULT_CPU …), so that no pod
+ * is without resources, which is the first to be evicted, and which a namespace with a compute quota refuses.
+ */
+import type { EffectiveSpec } from '../../../../domain/protocol/protocol.ts'
+import type { Amounts, ResourceDefaults } from '../objects/types.ts'
+import { externalOf, type Placement } from './external.ts'
+import { bytesOf, resources } from './quantity.ts'
+
+/** Fills in what was not said. A request by default is never above a limit that was said, nor the other way round. */
+function withDefaults(said: Amounts, defaults: Amounts): Amounts {
+  const [cpu, cpuLimit] = filled(said.cpu, said.cpuLimit, defaults.cpu, defaults.cpuLimit)
+  const [memory, memoryLimit] = filled(said.memory, said.memoryLimit, defaults.memory, defaults.memoryLimit)
+  return { cpu, cpuLimit, memory, memoryLimit }
+}
+
+type Amount = Amounts['cpu']
+
+function filled(request: Amount, limit: Amount, byDefault: Amount, limitByDefault: Amount): [Amount, Amount] {
+  if (request != null) return [request, limit ?? (limitByDefault == null ? null : Math.max(request, limitByDefault))]
+  if (limit != null) return [byDefault == null ? null : Math.min(byDefault, limit), limit]
+  return [byDefault, limitByDefault]
+}
+
+/** What a spec says of each component. */
+const saidOf = {
+  server: (spec: EffectiveSpec): Amounts => ({
+    cpu: spec.cpu,
+    cpuLimit: spec.cpu_limit,
+    memory: spec.memory_mb,
+    memoryLimit: spec.memory_limit_mb,
+  }),
+  queue: (spec: EffectiveSpec): Amounts => ({
+    cpu: spec.queue_cpu,
+    cpuLimit: spec.queue_cpu_limit,
+    memory: spec.queue_memory_mb,
+    memoryLimit: spec.queue_memory_limit_mb,
+  }),
+  cache: (spec: EffectiveSpec): Amounts => ({
+    cpu: spec.cache_cpu,
+    cpuLimit: spec.cache_cpu_limit,
+    memory: spec.cache_memory_mb,
+    memoryLimit: spec.cache_memory_limit_mb,
+  }),
+  database: (spec: EffectiveSpec): Amounts => ({
+    cpu: spec.db_cpu,
+    cpuLimit: spec.db_cpu_limit,
+    memory: spec.db_memory_mb,
+    memoryLimit: spec.db_memory_limit_mb,
+  }),
+}
+
+type Component = keyof typeof saidOf
+
+/** What a component's container gets. */
+export function amountsOf(component: Component, spec: EffectiveSpec, defaults: ResourceDefaults): Amounts {
+  return withDefaults(
+    saidOf[component](spec),
+    defaults[component === 'server' || component === 'queue' ? 'agent' : component],
+  )
+}
+
+/** For people: which resources are the listener's defaults; null: the spec names them all. */
+export function defaultsNote({ spec, secretReferences }: Placement, defaults: ResourceDefaults): string | null {
+  const external = externalOf(secretReferences)
+  const isMade = { server: true, queue: spec.queue_max_scale > 0, cache: !external.cache, database: !external.database }
+  const parts = (Object.keys(saidOf) as Component[])
+    .filter((component) => isMade[component])
+    .flatMap((component) => {
+      const said = saidOf[component](spec)
+      const amounts = amountsOf(component, spec, defaults)
+      const named = (['cpu', 'cpuLimit', 'memory', 'memoryLimit'] as const)
+        .filter((name) => said[name] == null && amounts[name] != null)
+        .map((name) => `${WORDS[name]} ${amounts[name]}${name.startsWith('memory') ? ' MB' : ''}`)
+      return named.length === 0 ? [] : [`${component}: ${named.join(', ')}`]
+    })
+  return parts.length === 0
+    ? null
+    : `Not in the resource spec, so by default of the cluster’s listener: ${parts.join('; ')}`
+}
+
+const WORDS = { cpu: 'cpu', cpuLimit: 'cpu limit', memory: 'memory', memoryLimit: 'memory limit' }
+
+type Stated = { requests?: Record<string, unknown> | null; limits?: Record<string, unknown> | null } | null | undefined
+
+/** The `resources` of an init container or sidecar, whose quantities are Kubernetes' own; as a member to spread. */
+export function sidecarResources(given: Stated, defaults: Amounts): { resources?: Record<string, unknown> } {
+  const byDefault = resources(defaults).resources ?? {}
+  const requests = { ...given?.requests }
+  const limits = { ...given?.limits }
+  for (const name of ['cpu', 'memory']) {
+    const [request, limit] = [byDefault.requests?.[name], byDefault.limits?.[name]]
+    // of a limit alone, API servers make the request as well
+    if (limits[name] === undefined && requests[name] === undefined && request !== undefined) requests[name] = request
+    if (limits[name] === undefined && limit !== undefined && isAtMost(requests[name], limit)) limits[name] = limit
+  }
+  const said = { ...given, ...(size(requests) ? { requests } : {}), ...(size(limits) ? { limits } : {}) }
+  return size(said) ? { resources: said } : {}
+}
+
+const size = (members: object) => Object.keys(members).length
+
+const isAtMost = (request: unknown, limit: string) =>
+  request === undefined || bytesOf(String(request)) <= bytesOf(limit)

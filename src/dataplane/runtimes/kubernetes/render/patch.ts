@@ -1,0 +1,42 @@
+/**
+ * The patches of POD_PATCHES: JSON merge patches, but for lists of things with a name, which are merged by it (mounts by
+ * their path). Null takes away; any other list is replaced.
+ */
+import type { podMetadata } from './metadata.ts'
+
+export interface Template {
+  metadata: ReturnType<typeof podMetadata>
+  spec: unknown
+}
+
+/** The template as the operator wants it. */
+export function patched(template: Template, patch: object | undefined): Template {
+  return patch ? (merged(template, patch, '') as Template) : template
+}
+
+type Members = Record<string, unknown>
+const isMap = (value: unknown): value is Members => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+function merged(value: unknown, patch: unknown, member: string): unknown {
+  if (Array.isArray(patch)) return mergedList(Array.isArray(value) ? value : [], patch, member)
+  if (!isMap(patch)) return patch
+  const result: Members = isMap(value) ? { ...value } : {}
+  for (const [name, change] of Object.entries(patch)) {
+    if (change === null) delete result[name]
+    else result[name] = merged(result[name], change, name)
+  }
+  return result
+}
+
+/** In the order in which they were, what is new behind them. */
+function mergedList(list: readonly unknown[], patch: readonly unknown[], member: string): unknown[] {
+  const key = member === 'volumeMounts' ? 'mountPath' : 'name'
+  const hasKey = (item: unknown): item is Members => isMap(item) && typeof item[key] === 'string'
+  if (!list.every(hasKey) || !patch.every(hasKey)) return patch.map((item) => merged(undefined, item, ''))
+  const changes = new Map(patch.map((item) => [item[key], item]))
+  const known = new Set(list.map((item) => item[key]))
+  return [
+    ...list.map((item) => (changes.has(item[key]) ? merged(item, changes.get(item[key]), '') : item)),
+    ...patch.filter((item) => !known.has(item[key])).map((item) => merged(undefined, item, '')),
+  ]
+}

@@ -1,0 +1,164 @@
+/**
+ * Agent servers for graphs that bring none: each is installed once, at `agent-servers/<what>/<id>/files`, and shared by all
+ * deployments that are started with it. `<what>/current` names the one that is whole; it is replaced at once, so that who is
+ * killed in the middle leaves only a folder that nobody knows. Its files are ours, which no deployment can change.
+ */
+import { execFile } from 'node:child_process'
+import { createHash, randomUUID } from 'node:crypto'
+import fs from 'node:fs'
+import path from 'node:path'
+import { promisify } from 'node:util'
+import { Limit } from '../../../../platform/async/limit.ts'
+import type { ArtifactManifest } from '../../../build/build.ts'
+import { withoutPasswords } from '../../../build/plan/describe-plan.ts'
+import type { CommandExit } from '../../../build/run.ts'
+import { StepFailure } from '../../../output/failure.ts'
+import { type OnLine, Tail } from '../../../output/lines.ts'
+import type { Host } from '../host/host.ts'
+import type { Layout } from '../os/layout.ts'
+import { removeAll } from '../os/remove.ts'
+import { sealTree } from '../os/seal.ts'
+import type { Python } from './python.ts'
+
+const exec = promisify(execFile)
+
+export interface ServerRequest {
+  host: Host
+  /** npm specs or pip requirements */
+  packages: string[]
+  /** null: it is Node's */
+  python: Python | null
+  /** of the command that installs, without PATH and HOME */
+  env: Record<string, string>
+  /** runs a command under an account which is no deployment's */
+  run: (command: string[], cwd: string, env: Record<string, string>, onLine: OnLine) => Promise<CommandExit>
+  log: (line: string) => void
+  signal: AbortSignal
+}
+
+/** one of each at a time; others wait for it and then find it */
+const turns = new Map<string, Limit>()
+/** what is younger may be about to be used by a build, in ms */
+const UNUSED_MS = 2 * 3_600_000
+
+/** Absolute, where `name` of an artifact is; null: it is not (any more). */
+export function agentServerFolder({ agentServers }: Pick<Layout, 'agentServers'>, name: string): string | null {
+  const folder = path.join(agentServers, name, 'files')
+  return /^[0-9a-f]+\/[0-9a-f]+$/.test(name) && fs.existsSync(folder) ? folder : null
+}
+
+/** `<what>/<id>`, for the artifact. Installs it unless it is there. Throws StepFailure with what the installer said. */
+export async function agentServer(request: ServerRequest): Promise<string> {
+  const { host, packages, python, log, signal } = request
+  const language = python ? `${python.program} ${python.version}` : `node ${process.version}`
+  const what = createHash('sha256')
+    .update(JSON.stringify([language, packages]))
+    .digest('hex')
+    .slice(0, 16)
+  const folder = path.join(host.layout.agentServers, what)
+  const turn = turns.get(folder) ?? new Limit(1)
+  turns.set(folder, turn)
+  const waits = () => log('Waiting for another build, which installs the same agent server.')
+  const id = await turn.run(signal, async () => current(folder) ?? (await install(request, folder)), waits)
+  const now = new Date()
+  // says that it is in use; of a build that is under way nothing else does
+  fs.utimesSync(path.join(folder, id), now, now)
+  return `${what}/${id}`
+}
+
+/** The id of the one that is whole; null: there is none. */
+function current(folder: string): string | null {
+  try {
+    const id = fs.readFileSync(path.join(folder, 'current'), 'utf8')
+    return fs.existsSync(path.join(folder, id)) ? id : null
+  } catch {
+    return null
+  }
+}
+
+async function install(request: ServerRequest, folder: string): Promise<string> {
+  const { host, packages, python, signal } = request
+  const account = host.accounts.shared
+  const id = randomUUID().replaceAll('-', '').slice(0, 8)
+  const own = path.join(folder, id)
+  const [files, home] = [path.join(own, 'files'), path.join(own, 'home')]
+  fs.mkdirSync(folder, { recursive: true, mode: 0o711 })
+  try {
+    fs.mkdirSync(own, { mode: 0o711 })
+    for (const its of [files, home]) {
+      fs.mkdirSync(its, { mode: 0o700 })
+      if (account) fs.chownSync(its, account.uid, account.gid)
+    }
+    if (python) await perform(request, [python.program, '-m', 'venv', files], [], home)
+    const installer = python
+      ? [path.join(files, 'bin/python'), '-m', 'pip', 'install']
+      : ['npm', 'install', '--prefix', files]
+    await perform(request, installer, packages, home)
+    signal.throwIfAborted()
+    await sealTree(files, account)
+    await exec('chmod', ['-R', 'a+rX', '--', files])
+    // sealing has closed what is around
+    fs.chmodSync(own, 0o711)
+    const named = path.join(own, 'named')
+    fs.writeFileSync(named, id)
+    fs.renameSync(named, path.join(folder, 'current'))
+  } catch (error) {
+    await removeAll(own)
+    throw error
+  }
+  await removeAll(home)
+  return id
+}
+
+/** `packages`: what it installs; none: it only prepares that. */
+async function perform(request: ServerRequest, command: string[], packages: string[], home: string): Promise<void> {
+  const { host, python, env, run, log } = request
+  const shown = withoutPasswords(`${python ? 'pip' : 'npm'} install ${packages.join(' ')}`)
+  if (packages.length > 0) log(`$ ${shown}`)
+  const tail = new Tail(10, /^(npm (error|ERR!) +\S|ERROR: )/)
+  const variables = { ...env, PATH: host.searchPath, HOME: home, TMPDIR: home }
+  const exit = await run([...command, ...packages], home, variables, (line) => tail.add(line))
+  if (exit.code === 0) return
+  const what = packages.length > 0 ? `"${shown}"` : 'python3 -m venv'
+  const setting = `AGENT_SERVER_${python ? 'PYTHON' : 'NODE'}`
+  throw new StepFailure(
+    'INSTALL_FAILED',
+    tail.under(
+      `The agent server could not be installed by ${what}: the build log has its output. The operator may have to mend ${setting}.`,
+    ),
+  )
+}
+
+/** Removes those that no artifact of this DATA_DIR is started with, and what broken tries have left. */
+export async function pruneAgentServers({ agentServers, apps, app }: Layout): Promise<void> {
+  const all = names(agentServers).flatMap((what) => names(path.join(agentServers, what)).map((id) => `${what}/${id}`))
+  const old = all.filter((name) => !name.endsWith('/current') && isOld(path.join(agentServers, name)))
+  if (old.length === 0) return
+  const used = new Set<string | null>()
+  for (const deploymentId of names(apps)) {
+    const { artifacts } = app(deploymentId)
+    for (const name of names(artifacts)) used.add(serverOf(path.join(artifacts, name, 'artifact.json')))
+  }
+  await removeAll(...old.filter((name) => !used.has(name)).map((name) => path.join(agentServers, name)))
+}
+
+function names(folder: string): string[] {
+  try {
+    return fs.readdirSync(folder)
+  } catch {
+    return []
+  }
+}
+
+function serverOf(file: string): string | null {
+  try {
+    return (JSON.parse(fs.readFileSync(file, 'utf8')) as ArtifactManifest).agentServer ?? null
+  } catch {
+    return null
+  }
+}
+
+function isOld(folder: string): boolean {
+  const found = fs.lstatSync(folder, { throwIfNoEntry: false })
+  return !!found && Date.now() - found.mtimeMs > UNUSED_MS
+}

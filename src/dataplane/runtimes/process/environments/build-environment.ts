@@ -1,0 +1,112 @@
+/** What one build runs in beside its tree: a virtual environment of its own, and the agent server that deployments share. */
+import path from 'node:path'
+import type { LogLevel } from '../../../../domain/protocol/protocol.ts'
+import type { Account } from '../../../../platform/postgres/embedded/account.ts'
+import type { Prepared } from '../../../build/build.ts'
+import type { NodePlan, PythonPlan } from '../../../build/plan/build-plan.ts'
+import type { RunCommand } from '../../../build/run.ts'
+import { StepFailure } from '../../../output/failure.ts'
+import { type OnLine, Tail } from '../../../output/lines.ts'
+import type { Mask } from '../../../output/mask.ts'
+import type { Host } from '../host/host.ts'
+import { runGroup } from '../os/group.ts'
+import { launcher } from '../os/launcher.ts'
+import type { AppLayout } from '../os/layout.ts'
+import { agentServer, agentServerFolder } from './agent-servers.ts'
+import { findPython, type Python } from './python.ts'
+import { SHARE_SERVER } from './server-in-environment.ts'
+import { newEnvironment, sealEnvironment, variablesOf } from './virtual-environment.ts'
+
+interface Around {
+  host: Host
+  app: AppLayout
+  /** its name */
+  artifact: string
+  /** of the build; null: our own */
+  account: Account | null
+  /** of package managers, nothing of the deployment in it */
+  env: Record<string, string>
+  mask: Mask
+  /** whose the processes are: the id of the step */
+  owner: string
+  log: (line: string, level?: LogLevel) => void
+}
+
+export class BuildEnvironment {
+  readonly #around: Around
+  readonly #run: RunCommand
+  readonly #print: OnLine
+  readonly #signal: AbortSignal
+  #venv: string | null = null
+  #server: string | null = null
+
+  /** `run` runs a command of the build; `print` gets what a command prints that is not the build's. */
+  constructor(around: Around, run: RunCommand, print: OnLine, signal: AbortSignal) {
+    this.#around = around
+    this.#run = run
+    this.#print = print
+    this.#signal = signal
+  }
+
+  /** Before the first step of a plan. Throws StepFailure. */
+  async prepare(plan: NodePlan | PythonPlan): Promise<Prepared> {
+    const { host, app, artifact, account } = this.#around
+    const python = plan.kind === 'python' ? await findPython(host.searchPath, plan.version) : null
+    this.#compare(plan, python?.version ?? process.versions.node)
+    const name = plan.supplied ? await this.#supply(plan.supplied.packages, python) : null
+    this.#server = name && agentServerFolder(host.layout, name)
+    if (!python) return { env: {}, agentServer: name }
+    const venv = await newEnvironment(app, artifact, account)
+    this.#venv = venv
+    // an installer costs seconds, and there may be nothing to install
+    const bare = plan.install.length > 0 && plan.kind === 'python' && plan.manager === 'pip' ? [] : ['--without-pip']
+    await this.#mustRun([python.program, '-m', 'venv', ...bare, venv])
+    return { env: variablesOf(venv, host.searchPath), agentServer: name }
+  }
+
+  /** After the last step: nobody can change it from then on. */
+  async keep(): Promise<void> {
+    if (!this.#venv) return
+    if (this.#server) await this.#mustRun([path.join(this.#venv, 'bin/python'), '-I', '-c', SHARE_SERVER, this.#server])
+    await sealEnvironment(this.#venv, this.#around.account)
+  }
+
+  /** Says so where the graph configuration file asks for another version than the machine has. */
+  #compare({ kind, version, graphConfig }: NodePlan | PythonPlan, has: string): void {
+    if (!version || has === version || has.startsWith(`${version}.`)) return
+    const name = kind === 'node' ? 'Node' : 'Python'
+    this.#around.log(`"${graphConfig}" asks for ${name} ${version}: this machine has ${has}, which is used.`, 'warning')
+  }
+
+  #supply(packages: string[], python: Python | null): Promise<string> {
+    const { host, env, mask, owner, log } = this.#around
+    const account = host.accounts.shared
+    const signal = this.#signal
+    return agentServer({
+      host,
+      packages,
+      python,
+      env,
+      log,
+      signal,
+      run: ([command, ...args], cwd, variables, onLine) => {
+        const print: OnLine = (shown, line, styles) => {
+          onLine(shown, line, styles)
+          this.#print(shown, line, styles)
+        }
+        const own = { account, mask, owner, tagged: true, launcher: account ? launcher('build') : [] }
+        return runGroup(host.reaper, { command: command!, args, cwd, env: variables, ...own }, print, signal)
+      },
+    })
+  }
+
+  /** A command of ours, under the account of the build. Throws StepFailure. */
+  async #mustRun([command, ...args]: string[]): Promise<void> {
+    const tail = new Tail(10)
+    const { host, app } = this.#around
+    const env = { PATH: host.searchPath, HOME: app.home }
+    const exit = await this.#run({ command: command!, args, cwd: '/', env }, (shown) => tail.add(shown))
+    if (exit.code !== 0)
+      throw new StepFailure('INSTALL_FAILED', tail.under('The virtual environment could not be made.'))
+  }
+}

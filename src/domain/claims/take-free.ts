@@ -1,0 +1,74 @@
+/**
+ * Leases what is free and hands it out in the same transaction: each of these deployments is locked, read and written once. What
+ * somebody else has locked is left out, nobody waits.
+ */
+import { randomUUID } from 'node:crypto'
+import { type Deployment, Prisma } from '../../generated/prisma/client.ts'
+import { type Core, type Tx, transaction } from '../context/context.ts'
+import { fromSelected, selectColumns } from '../context/tables.ts'
+import type { Assignment, ClaimRequest } from '../protocol/protocol.ts'
+import { freeToLease, leased } from '../rows/deployment.ts'
+import type { HeldClaim, Scope } from '../rows/lease.ts'
+import { type LockedDeployment, WAIT_OF_MANY } from '../rows/locks.ts'
+import { assign } from './assignment.ts'
+import type { Outcome } from './for-held.ts'
+import { readHeld } from './held.ts'
+import { listenerSeen, triesOfReturning } from './liveness.ts'
+
+export interface TakenClaim extends HeldClaim {
+  deployment: LockedDeployment
+  /** its last holder let the lease run out */
+  ranOut: boolean
+  /** what its holder has to do, or why that can't be said; null: it was not asked for */
+  outcome: Outcome<Assignment> | null
+}
+
+/** In one answer: so many are handed out long before the first of their leases ends, and fit into memory. */
+const MOST_AT_ONCE = 100
+
+/** None where nothing is free. `assigns`: with what there is to do, which is taken; else that is left for later. */
+export function takeFree(core: Core, scope: Scope, request: ClaimRequest, assigns: boolean): Promise<TakenClaim[]> {
+  return transaction(core, async (tx) => {
+    const free = await lockFree(tx, scope, request)
+    if (free.length === 0) return []
+    const asked = free.map(({ deployment }) => ({ deployment }))
+    // what is only leased is not read: something of it may be in the way, and a try of a holder that comes back counts
+    const readings = assigns ? await readHeld(tx, core.keyring, asked) : null
+    // its holder is answered: nobody has to wake it
+    const own: Tx = { ...tx, wakeWorkers: () => {} }
+    const taken: TakenClaim[] = []
+    for (const { deployment: before, begunAt } of free) {
+      triesOfReturning(tx, before, request.holder)
+      const until = new Date(begunAt.getTime() + request.leaseSeconds * 1000)
+      const deployment = leased(tx, before, { claimId: randomUUID(), holder: request.holder, until })
+      const reading = readings?.get(before.id)
+      let outcome: TakenClaim['outcome'] = null
+      if (reading && 'error' in reading) outcome = reading
+      else if (reading) outcome = { answer: await assign(core, own, { ...reading.held, deployment }, deployment) }
+      const { claimId, leaseToken } = deployment
+      const ranOut = before.claimId !== null
+      taken.push({ claimId: claimId!, token: String(leaseToken), deployment, outcome, ranOut })
+    }
+    return taken
+  })
+}
+
+interface Free {
+  deployment: LockedDeployment
+  /** when the transaction began, by the database's clock */
+  begunAt: Date
+}
+
+/** Locks them. From then on the transaction waits for no lock for long. */
+async function lockFree(tx: Tx, scope: Scope, { max, version }: ClaimRequest): Promise<Free[]> {
+  const { text, values } = Prisma.sql`
+    WITH ${listenerSeen(scope, version)} ${freeToLease(scope, Math.min(max, MOST_AT_ONCE))}
+    SELECT ${Prisma.raw(selectColumns('deployment', 'd'))}, now() AS "begunAt"
+    FROM free d, set_config('lock_timeout', ${String(WAIT_OF_MANY)}, true) AS limited`
+  const name = `lock free deployments of ${scope.listenerId === null ? 'no' : 'a'} listener`
+  const rows = await tx.query<Deployment & { begunAt: Date }>({ name, text }, values)
+  return rows.map(({ begunAt, ...row }) => ({
+    deployment: fromSelected('deployment', row) as LockedDeployment,
+    begunAt,
+  }))
+}

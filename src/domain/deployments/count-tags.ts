@@ -1,0 +1,26 @@
+/** Counts deployments by their tags: beside the counts by what stands in their own rows (count.ts), since one has many. */
+import type { Tag } from '../../generated/prisma/client.ts'
+import { requireRole } from '../context/access.ts'
+import type { RequestContext } from '../context/context.ts'
+import type { Count } from './count.ts'
+import { type DeploymentFilter, filterSql, filterTables } from './filter.ts'
+
+/** What somebody can choose from; more are found by their names. */
+const MOST_TAGS = 100
+
+export type TagCount = Count<Tag>
+
+/** Of the deployments that match: each tag that occurs, most frequent first, at most 100. Exact. One statement. Role: viewer. */
+export async function countByTag(ctx: RequestContext, filter: DeploymentFilter): Promise<TagCount[]> {
+  requireRole(ctx, 'viewer')
+  const rows = await ctx.db.$queryRaw<(Tag & { count: number })[]>`
+    SELECT g.id, g.workspace_id AS "workspaceId", g.key, g.value, g.created_at AS "createdAt", c.count
+    FROM (
+      SELECT dt.tag_id, count(*)::int AS count
+      FROM ${filterTables(filter)} JOIN deployment_tags dt ON dt.deployment_id = d.id
+      WHERE ${filterSql(ctx, filter)}
+      GROUP BY dt.tag_id
+    ) c JOIN tags g ON g.id = c.tag_id
+    ORDER BY c.count DESC, g.key, g.value LIMIT ${MOST_TAGS}`
+  return rows.map(({ count, ...value }) => ({ value, count }))
+}

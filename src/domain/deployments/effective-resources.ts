@@ -1,0 +1,19 @@
+/** What a deployment would get with a resource spec, before that is stored: for who edits one. */
+import { z } from 'zod'
+import { rejectIfAny } from '../core/errors.ts'
+import { parse, type RawInput } from '../core/parse.ts'
+import { type EffectiveSpec, effectiveSpec, resourceSpec, resourceSpecViolations } from '../model/resource-spec.ts'
+
+const effectiveInput = z.object({ query: z.object({ resource_spec: resourceSpec }) })
+
+/** Throws ValidationError with all that speaks against it, at `resource_spec`. */
+export function effectiveResources(raw: RawInput): EffectiveSpec {
+  const spec = parse(effectiveInput, raw).query.resource_spec
+  rejectIfAny(
+    resourceSpecViolations(spec).map(({ loc, ...rest }) => ({
+      ...rest,
+      loc: ['query', ...loc.slice(loc.indexOf('resource_spec'))],
+    })),
+  )
+  return effectiveSpec(spec)
+}

@@ -1,0 +1,49 @@
+/**
+ * Reveals the value of one secret (docs/deployments.md#secrets): the only way to one over a session. The log says who has looked at which
+ * before the value is answered; the value itself stands nowhere but in the answer.
+ */
+import { z } from 'zod'
+import { actorOf, liveDeployment, requireRole, requireSecretsRead } from '../context/access.ts'
+import { type RequestContext, transaction } from '../context/context.ts'
+import { DomainError, NotFoundError } from '../core/errors.ts'
+import { parse, type RawInput } from '../core/parse.ts'
+import { deploymentPath, type Secret } from '../model/shapes.ts'
+import { openSecrets } from '../secrets/secret-set.ts'
+
+export const revealSecretInput = z.object({
+  path: deploymentPath.extend({ name: z.string().describe('Of the secret.') }),
+})
+
+/** Role: viewer, with `secrets:read`. Throws NotFoundError, and RATE_LIMITED for who looks at too many. */
+export async function revealSecret(ctx: RequestContext, raw: RawInput): Promise<Secret> {
+  requireRole(ctx, 'viewer')
+  requireSecretsRead(ctx)
+  const { path } = parse(revealSecretInput, raw)
+  const { deployment_id: id, name } = path
+  takeReveal(ctx)
+  return transaction(ctx, async (tx) => {
+    const where = { id, ...liveDeployment(ctx) }
+    const deployment = await tx.sql.deployment.findFirst({ where, select: { secretSet: true } })
+    if (!deployment) throw new NotFoundError('Deployment', id)
+    const found = openSecrets(ctx.keyring, deployment.secretSet).find((secret) => secret.name === name)
+    if (!found) throw new NotFoundError('Secret', name, `There is no secret named ${name}.`)
+    tx.emit({
+      workspaceId: ctx.workspace.id,
+      type: 'secret.revealed',
+      deploymentId: id,
+      subjectId: name,
+      actor: actorOf(ctx.actor),
+    })
+    return found
+  })
+}
+
+function takeReveal({ reveals, actor, workspace }: RequestContext): void {
+  const standing = reveals?.take(`${workspace.organizationId} ${actor.subject}`)
+  if (!standing || standing.admitted) return
+  throw new DomainError(
+    'RATE_LIMITED',
+    `Too many secrets were revealed with this key: at most ${standing.burst} a minute. Try again later.`,
+    { retryAfterSeconds: standing.retryAfter },
+  )
+}

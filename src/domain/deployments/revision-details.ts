@@ -1,0 +1,72 @@
+/** One revision with all that is told of it beside its own row, as GraphQL shows it field by field. */
+
+import { z } from 'zod'
+import type { Prisma } from '../../generated/prisma/client.ts'
+import { liveDeployment, requireRole } from '../context/access.ts'
+import type { RequestContext } from '../context/context.ts'
+import { NotFoundError } from '../core/errors.ts'
+import { parse, type RawInput } from '../core/parse.ts'
+import { type BuildPlanReport, knownBuildPlan } from '../model/build-plan.ts'
+import type { EffectiveSpec } from '../model/resource-spec.ts'
+import { revisionPath, type SecretReference } from '../model/shapes.ts'
+import { readQueuePositions } from '../revisions/queue-position.ts'
+import { requireDeployment } from '../revisions/read.ts'
+import { knownRunsWith } from '../revisions/runs-with.ts'
+import { durationsOf, type RevisionDurations, type RevisionStep, readSteps } from '../revisions/steps.ts'
+import { readWhyNotRedeployable } from '../rollouts/redeployable.ts'
+import { fingerprintsOf, type SecretFingerprint } from '../secrets/fingerprints.ts'
+
+export const revisionDetailsInput = z.object({ path: revisionPath })
+
+export interface RevisionDetails {
+  revisionId: string
+  isActive: boolean
+  canRedeploy: boolean
+  /** a clause; null: it can be */
+  whyNotRedeployable: string | null
+  /** null: it waits for nobody to take its work */
+  queuePosition: number | null
+  steps: RevisionStep[]
+  durations: RevisionDurations
+  secretFingerprints: SecretFingerprint[]
+  /** null: nobody has noted them */
+  effectiveResources: EffectiveSpec | null
+  secretReferences: SecretReference[] | null
+  /** null: nobody has reported one */
+  buildPlan: BuildPlanReport | null
+}
+
+const WITH = { secretSet: true, deployment: true } as const satisfies Prisma.RevisionInclude
+
+/** Role: viewer. Throws NotFoundError for either id. */
+export async function getRevisionDetails(ctx: RequestContext, raw: RawInput): Promise<RevisionDetails> {
+  requireRole(ctx, 'viewer')
+  const { deployment_id: deploymentId, revision_id: id } = parse(revisionDetailsInput, raw).path
+  const where = { id, deploymentId, deployment: liveDeployment(ctx) }
+  const revision = await ctx.db.revision.findFirst({ where, include: WITH })
+  if (!revision) {
+    await requireDeployment(ctx, deploymentId)
+    throw new NotFoundError('Revision', id)
+  }
+  const [steps, whyNot, positions] = await Promise.all([
+    readSteps(ctx, [id]),
+    readWhyNotRedeployable(ctx, [id]),
+    readQueuePositions(ctx, [id]),
+  ])
+  const own = steps.get(id) ?? []
+  const whyNotRedeployable = whyNot.get(id) ?? null
+  const runsWith = knownRunsWith(revision)
+  return {
+    revisionId: id,
+    isActive: revision.deployment.activeRevisionId === id,
+    canRedeploy: whyNotRedeployable === null,
+    whyNotRedeployable,
+    queuePosition: positions.get(id) ?? null,
+    steps: own,
+    durations: durationsOf(revision, own),
+    secretFingerprints: fingerprintsOf(ctx.keyring, revision.secretSet),
+    effectiveResources: runsWith?.resources ?? null,
+    secretReferences: runsWith?.references ?? null,
+    buildPlan: knownBuildPlan(revision.buildPlan),
+  }
+}

@@ -1,0 +1,65 @@
+/** Hot reads of listeners: one, a window of the list, and windows of the deployments that use them. */
+import { Prisma } from '../../generated/prisma/client.ts'
+import { requireRole } from '../context/access.ts'
+import type { RequestContext } from '../context/context.ts'
+import { NotFoundError } from '../core/errors.ts'
+import { newestFirstSql } from '../core/newest-first.ts'
+import type { Window } from '../core/paging.ts'
+import { parse, type RawInput } from '../core/parse.ts'
+import { EXACT_UP_TO } from '../core/total.ts'
+import { type CountedSlice, type Reading, readNewest } from '../selection/reading.ts'
+import type { Call, Key, Part, Raw, Rows } from '../selection/rows.ts'
+import { requireListenerPlan } from './plan.ts'
+import { getInput } from './read.ts'
+
+/** `getListener` as a hot read. Role: viewer. Throws NotFoundError. */
+export async function readListener(
+  ctx: RequestContext,
+  { selection, variables }: Reading,
+  raw: RawInput,
+): Promise<Raw> {
+  requireRole(ctx, 'viewer')
+  requireListenerPlan(ctx)
+  const { listener_id: id } = parse(getInput, raw).path
+  const workspaceId = ctx.workspace.id
+  const tail = Prisma.sql`WHERE d.id = ${id}::uuid AND d.workspace_id = ${workspaceId}::uuid`
+  const [found] = await selection.read(ctx, { from: Prisma.raw('listeners d'), tail, workspaceId, variables })
+  if (!found) throw new NotFoundError('Listener', id)
+  return found
+}
+
+/** `windowListeners` as a hot read, with `countListeners` where `counts`. Role: viewer. Throws what readNewest() does. */
+export async function readListeners(
+  ctx: RequestContext,
+  reading: Reading,
+  window: Window,
+  counts: boolean,
+): Promise<CountedSlice> {
+  requireRole(ctx, 'viewer')
+  requireListenerPlan(ctx)
+  return readNewest(ctx, reading, 'Listener', window, counts)
+}
+
+const used = (own: string, above: string) =>
+  `${own}.workspace_id = ${above}.workspace_id AND ${own}.listener_id = ${above}.id AND ${own}.torn_down_at IS NULL`
+
+/** A window of the deployments of each listener; `of`: which, with the caller's variables. */
+export function deploymentsOf(listener: Part, of: (variables: Call['variables']) => Window): { key: Key; rows: Rows } {
+  return listener.many(
+    'Deployment',
+    (own, above) => [
+      used(own, above),
+      ({ variables }) => {
+        const { where, order, limit } = newestFirstSql(of(variables), own)
+        return Prisma.sql`${where} ORDER BY ${order} ${limit}`
+      },
+    ],
+    (own) =>
+      ({ variables }) =>
+        newestFirstSql(of(variables), own).order,
+  )
+}
+
+/** How many each listener has, or the first number beyond what is counted (core/total.ts). */
+export const deploymentCountOf = (listener: Part): Key =>
+  listener.count('Deployment', (own, above) => [`${used(own, above)} LIMIT ${EXACT_UP_TO + 1}`])

@@ -1,0 +1,32 @@
+/**
+ * The colours of a line, beside its text: from which character on it has which style, as `5:31,9:,12:1;38;5;208`. A style is the
+ * parameters of one SGR sequence of ECMA-48 (the ones of terminals), and says all that counts from there on; an empty one ends
+ * it. Characters are counted as strings do it, in UTF-16.
+ */
+
+/** What they look like. */
+export const LINE_STYLES = /^\d{1,5}:[\d;]*(,\d{1,5}:[\d;]*)*$/
+
+/** characters; a line that has more of them is without colours from there on */
+export const MOST_STYLES = 2000
+
+/** The text as terminals take it: with these sequences, and no others. Null: it has none. */
+export function inColours(text: string, styles: string | null): string | null {
+  if (styles === null) return null
+  let shown = ''
+  let from = 0
+  let last = ''
+  for (const change of styles.split(',')) {
+    const [position, style = ''] = change.split(':')
+    const at = Number(position)
+    if (at >= text.length) break
+    if (at < from) continue
+    shown += `${text.slice(from, at)}${sequence(style)}`
+    from = at
+    last = style
+  }
+  return shown + text.slice(from) + (last === '' ? '' : sequence(''))
+}
+
+/** It begins with 0, so that nothing of the style before is left. */
+const sequence = (style: string) => `\u001b[${style === '' ? '0' : `0;${style}`}m`

@@ -1,0 +1,58 @@
+/** Whether a revision can be redeployed, and why not: as the verb says it, and for many at once before anybody asks for it. */
+import { liveDeployment, requireRole } from '../context/access.ts'
+import type { RequestContext } from '../context/context.ts'
+import { lacks } from '../model/explanation.ts'
+import { type Content, isTerminal, missingContent, needsBuild } from '../model/lifecycle.ts'
+import type { RevisionStatus } from '../model/rows.ts'
+
+type Asked = Content & { status: RevisionStatus }
+
+/** A clause for people; null: it can be, unless its tarball is gone. Pure. */
+export function whyNotRedeployable(revision: Asked, deployment: { deletedAt: Date | null }): string | null {
+  if (deployment.deletedAt) return 'its deployment is being deleted'
+  if (!isTerminal(revision.status)) return `it is in progress (${revision.status})`
+  const missing = missingContent(revision)
+  return missing && `it has nothing to build or run; it lacks ${lacks(missing)}`
+}
+
+/** The tarball that has to be there still; null: none has to. */
+export const neededTarball = (revision: Asked): string | null =>
+  needsBuild(revision) ? revision.sourceTarballPath : null
+
+export const TARBALL_REMOVED = 'its source tarball was removed; upload it again and make a new revision'
+
+const FIELDS = {
+  id: true,
+  status: true,
+  source: true,
+  repoRef: true,
+  imageUri: true,
+  sourceTarballPath: true,
+  artifact: true,
+  deployment: { select: { deletedAt: true } },
+} as const
+
+/** Of each of these revisions why not, or null. Other tenants' are not in the map. One statement, and one for tarballs. Role: viewer. */
+export async function readWhyNotRedeployable(
+  ctx: RequestContext,
+  ids: readonly string[],
+): Promise<Map<string, string | null>> {
+  requireRole(ctx, 'viewer')
+  const where = { id: { in: [...ids] }, deployment: liveDeployment(ctx) }
+  const rows = await ctx.db.revision.findMany({ where, select: FIELDS })
+  const needed = rows.flatMap((row) => neededTarball(row) ?? [])
+  const there = needed.length === 0 ? [] : await tarballsThere(ctx, needed)
+  return new Map(
+    rows.map((row) => {
+      const tarball = neededTarball(row)
+      const removed = tarball && !there.includes(tarball) ? TARBALL_REMOVED : null
+      return [row.id, whyNotRedeployable(row, row.deployment) ?? removed]
+    }),
+  )
+}
+
+async function tarballsThere({ db }: RequestContext, paths: string[]): Promise<string[]> {
+  const where = { objectPath: { in: paths }, removedAt: null }
+  const found = await db.upload.findMany({ where, select: { objectPath: true } })
+  return found.map(({ objectPath }) => objectPath)
+}

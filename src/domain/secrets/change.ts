@@ -1,0 +1,54 @@
+/** The rules for a change of secrets by their names, and what comes of one. Pure. */
+import type { Violation } from '../core/errors.ts'
+import { violation } from '../core/parse.ts'
+import type { Secret, SecretReference } from '../model/shapes.ts'
+import { secretViolations } from './rules.ts'
+import { MASK } from './secret-set.ts'
+
+export interface SecretsChange {
+  set: readonly Secret[]
+  /** names */
+  unset: readonly string[]
+}
+
+/** Of a set. */
+const MOST = 1000
+
+/** All violations together. `stored`: what there is before. */
+export function changeViolations(
+  { set, unset }: SecretsChange,
+  stored: { names: readonly string[]; references: readonly SecretReference[] },
+): Violation[] {
+  const setting = new Set(set.map(({ name }) => name))
+  const known = new Set(stored.names)
+  const referred = new Set(stored.references.map(({ name }) => name))
+  const found = secretViolations(set, stored.names, 'set')
+  set.forEach(({ name }, i) => {
+    if (referred.has(name)) found.push(violation(`set.${i}.name`, `There is a secret reference named ${name} too.`))
+  })
+  unset.forEach((name, i) => {
+    const field = `unset.${i}`
+    if (setting.has(name)) found.push(violation(field, `${name} is set by the same call: say one of the two.`))
+    else if (!known.has(name)) found.push(violation(field, `There is no secret named ${name}.`))
+    if (unset.indexOf(name) !== i) found.push(violation(field, `The name ${name} occurs twice.`))
+  })
+  const left = stored.names.filter((name) => !unset.includes(name) && !setting.has(name)).length + setting.size
+  if (left > MOST) found.push(violation('set', `A deployment has at most ${MOST} secrets; these would make ${left}.`))
+  return found
+}
+
+/** The set that comes of it, in the order of the one before, and the names that were given a value. A mask keeps the stored one. */
+export function merged(
+  stored: readonly Secret[],
+  { set, unset }: SecretsChange,
+): { secrets: Secret[]; given: Set<string> } {
+  const values = new Map(stored.map(({ name, value }) => [name, value]))
+  for (const name of unset) values.delete(name)
+  const given = new Set<string>()
+  for (const { name, value } of set) {
+    if (value === MASK) continue
+    values.set(name, value)
+    given.add(name)
+  }
+  return { secrets: [...values].map(([name, value]) => ({ name, value })), given }
+}

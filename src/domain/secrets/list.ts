@@ -1,0 +1,28 @@
+/** The secrets of a deployment by their names, when each was set, and by whom: what everybody may see of them. */
+import { z } from 'zod'
+import { liveDeployment, requireRole } from '../context/access.ts'
+import type { RequestContext } from '../context/context.ts'
+import { NotFoundError } from '../core/errors.ts'
+import { parse, type RawInput } from '../core/parse.ts'
+import { deploymentPath } from '../model/shapes.ts'
+import { type Origin, originsOf } from './origins.ts'
+
+export const listSecretsInput = z.object({ path: deploymentPath })
+
+export interface NamedSecret {
+  name: string
+  /** null: a server of before set it */
+  origin: Origin | null
+}
+
+/** In the order of the set. Role: viewer. Throws NotFoundError. */
+export async function listSecrets(ctx: RequestContext, raw: RawInput): Promise<NamedSecret[]> {
+  requireRole(ctx, 'viewer')
+  const { path } = parse(listSecretsInput, raw)
+  const id = path.deployment_id
+  const select = { secretSet: { select: { names: true, setBy: true } } }
+  const deployment = await ctx.db.deployment.findFirst({ where: { id, ...liveDeployment(ctx) }, select })
+  if (!deployment) throw new NotFoundError('Deployment', id)
+  const origins = originsOf(deployment.secretSet)
+  return (deployment.secretSet?.names ?? []).map((name) => ({ name, origin: origins.get(name) ?? null }))
+}

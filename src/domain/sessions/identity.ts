@@ -1,0 +1,86 @@
+/** Both halves of a session → who calls, in one statement, as for a key (keys/identity.ts). */
+import type { Plan, Role } from '../../generated/prisma/enums.ts'
+import type { Actor } from '../context/access.ts'
+import type { Core, Statement, Tenant } from '../context/context.ts'
+
+export interface SessionIdentity {
+  /** of the session */
+  id: string
+  /** that it came from; null: it came from none */
+  keyId: string | null
+  /** ms until it ends by itself, or its key does, by the database's clock */
+  holdsFor: number
+  actor: Actor
+  /** the one that was asked for, or else the session's own; null: none, or not one of its organization */
+  workspace: Tenant | null
+}
+
+interface Row {
+  id: string
+  keyId: string | null
+  kind: Actor['kind']
+  subject: string
+  name: string | null
+  organizationId: string
+  workspaceId: string | null
+  role: Role
+  secretsRead: boolean
+  holdsFor: number
+  stale: boolean
+  plan: Plan
+  tenantId: string | null
+}
+
+const BY_HASH: Statement = {
+  name: 'session_by_hash',
+  text: `
+    SELECT s.id, s.api_key_id AS "keyId", s.kind, s.subject, coalesce(k.name, s.name) AS name, s.organization_id AS "organizationId",
+           s.workspace_id AS "workspaceId", coalesce(k.role, s.role) AS role,
+           coalesce(k.secrets_read, false) OR coalesce(k.role, s.role) = 'admin' AS "secretsRead",
+           (extract(epoch FROM least(s.expires_at, k.expires_at) - now()) * 1000)::float8 AS "holdsFor",
+           (s.last_used_at IS NULL OR s.last_used_at < now() - interval '1 minute') AS stale, o.plan, w.id AS "tenantId"
+    FROM sessions s
+    JOIN organizations o ON o.id = s.organization_id
+    LEFT JOIN api_keys k ON k.id = s.api_key_id
+    LEFT JOIN workspaces w ON w.organization_id = s.organization_id AND w.id = coalesce($2::uuid, s.workspace_id)
+    WHERE s.hash = ANY ($1::text[]) AND s.ended_at IS NULL AND s.expires_at > now()
+      AND (s.api_key_id IS NULL OR (k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())))`,
+}
+
+/** A session's key is in use, too. */
+const NOTE_USE: Statement = {
+  name: 'session_used',
+  text: `
+    WITH used AS (
+      UPDATE sessions SET last_used_at = now()
+      WHERE id = $1::uuid AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute') RETURNING api_key_id
+    )
+    UPDATE api_keys SET last_used_at = now() FROM used WHERE id = used.api_key_id`,
+}
+
+/** `hashes`: `anyOfHalves` of what was sent. Null: there is none, it has ended, or its key has. `tenantId`: the workspace asked for. */
+export async function identifySession(
+  core: Core,
+  hashes: string,
+  tenantId: string | null,
+): Promise<SessionIdentity | null> {
+  const [row] = await core.query<Row>(BY_HASH, [hashes.split(' '), tenantId])
+  if (!row) return null
+  const { id, keyId, holdsFor, stale, plan, tenantId: asked, name, ...who } = row
+  if (stale) noteUse(core, id)
+  const { organizationId, subject } = who
+  return {
+    id,
+    keyId,
+    holdsFor,
+    actor: { ...who, name: name ?? subject, listenerId: null, agentId: null, viaSession: true },
+    workspace: asked === null ? null : { id: asked, organizationId, plan },
+  }
+}
+
+/** At most once a minute however many servers ask. No call waits for it. */
+function noteUse(core: Core, id: string): void {
+  core
+    .query(NOTE_USE, [id])
+    .catch((error) => core.log.warn({ err: error }, 'the last use of a session could not be written'))
+}

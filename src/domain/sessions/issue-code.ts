@@ -1,0 +1,71 @@
+/**
+ * Issues the code that opens a session, once: for whoever may run commands on the server's machine, or for a person whom the
+ * organization's login has named (docs/api-rules.md#sessions). No code is ever logged, or part of an address but in its fragment.
+ */
+import { randomUUID } from 'node:crypto'
+import type { RANKED_ROLES } from '../context/access.ts'
+import type { Core, Statement } from '../context/context.ts'
+import { COMMAND_LINE_SUBJECT } from '../model/event-actor.ts'
+import { hashOf, randomToken } from './halves.ts'
+
+/** For whom it is, and what they may do. */
+export type Grant = {
+  organizationId: string
+  /** null: in every workspace of the organization */
+  workspaceId: string | null
+} & (
+  | { kind: 'command_line' }
+  | { kind: 'api_key'; apiKeyId: string }
+  | {
+      kind: 'person'
+      /** the `sub` */
+      subject: string
+      /** for people */
+      name: string
+      role: (typeof RANKED_ROLES)[number]
+    }
+)
+
+export interface CodeOptions {
+  /** for which it can be used */
+  seconds: number
+  /** what whoever uses it has to bring beside it, as the value of a cookie; default: nothing */
+  boundTo?: string
+}
+
+/** A person's session: nobody tells us when they may no longer what they might when they signed in. */
+const MOST_HOURS_OF_PERSON = 12
+
+const INSERT: Statement = {
+  name: 'insert session code',
+  text: `
+    INSERT INTO sessions (id, organization_id, workspace_id, kind, subject, name, api_key_id, role, code_hash, code_expires_at, bound_hash,
+                          created_at, expires_at)
+    VALUES ($1::uuid, $2::uuid, $3::uuid, $4, $5, $6, $7::uuid, $8::text::"Role", $9, now() + make_interval(secs => $10::int), $11,
+            now(), now() + make_interval(secs => $12::int))`,
+}
+
+/** Answers the code: shown or handed on once, never stored. */
+export async function issueSessionCode(core: Core, grant: Grant, options: CodeOptions): Promise<string> {
+  const code = randomToken()
+  const { organizationId, workspaceId, kind } = grant
+  const person = kind === 'person' ? grant : null
+  const keyId = kind === 'api_key' ? grant.apiKeyId : null
+  const { sessionHours } = core.settings
+  const hours = person ? Math.min(sessionHours, MOST_HOURS_OF_PERSON) : sessionHours
+  await core.query(INSERT, [
+    randomUUID(),
+    organizationId,
+    workspaceId,
+    kind,
+    person?.subject ?? keyId ?? COMMAND_LINE_SUBJECT,
+    person?.name ?? null,
+    keyId,
+    kind === 'api_key' ? null : (person?.role ?? 'admin'),
+    hashOf(code),
+    options.seconds,
+    options.boundTo === undefined ? null : hashOf(options.boundTo),
+    hours * 3600,
+  ])
+  return code
+}

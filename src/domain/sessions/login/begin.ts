@@ -1,0 +1,23 @@
+/** Begins a login at the organization's own provider: where to send the person, and what their browser keeps meanwhile. */
+import type { Core } from '../../context/context.ts'
+import { LoginError, loginFailed } from './error.ts'
+import { newLogin, sealLogin } from './state.ts'
+
+/** Where people come back to, below PUBLIC_URL. */
+export const CALLBACK_PATH = '/v2/sessions/oidc/callback'
+
+export interface BegunLogin {
+  /** of the provider */
+  url: string
+  state: string
+  /** for a cookie that only the person's browser has; of no use without the `state` */
+  sealed: string
+}
+
+/** Throws LoginError. */
+export async function beginLogin(core: Core): Promise<BegunLogin> {
+  if (!core.login) throw new LoginError('not_configured')
+  const login = newLogin(core.clock())
+  const url = await core.login.authorizationUrl(core.publicUrl() + CALLBACK_PATH, login).catch(loginFailed)
+  return { url, state: login.state, sealed: sealLogin(core, login) }
+}

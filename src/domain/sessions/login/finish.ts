@@ -1,0 +1,42 @@
+/** Finishes a login: who has come back from the provider, and what they may do here. Answers the code that opens their session. */
+import type { Core } from '../../context/context.ts'
+import { findTenancy } from '../../keys/identity.ts'
+import { nameOfPerson, readPerson } from '../../keys/person.ts'
+import { issueSessionCode } from '../issue-code.ts'
+import { CALLBACK_PATH } from './begin.ts'
+import { LoginError, loginFailed } from './error.ts'
+import { openLogin } from './state.ts'
+
+/** The page exchanges it as soon as it is there. */
+export const CODE_SECONDS = 60
+
+export interface FinishInput {
+  /** what the person has come back with */
+  parameters: URLSearchParams
+  /** the browser's cookies of this login's name, of which one is its own (begin.ts) */
+  sealed: readonly string[]
+  /** what the browser has to show beside the code */
+  boundTo: string
+}
+
+/** Throws LoginError. The session lasts as long as a person's may (issue-code.ts), with the rights that the claims give now. */
+export async function finishLogin(core: Core, { parameters, sealed, boundTo }: FinishInput): Promise<string> {
+  if (!core.login) throw new LoginError('not_configured')
+  const login = openLogin(core, parameters.get('state') ?? '', sealed)
+  const claims = await core.login
+    .claims(parameters, core.publicUrl() + CALLBACK_PATH, login, (some) => 'person' in readPerson(some))
+    .catch(loginFailed)
+  const read = readPerson(claims)
+  if ('wrong' in read) return refuse({ claims: read.wrong })
+  const { person } = read
+  const { organizationId, workspaceId } = person
+  const found = await findTenancy(core, organizationId, workspaceId)
+  if (!found) return refuse({ organizationId })
+  if (workspaceId !== null && found.tenantId === null) return refuse({ organizationId, workspaceId })
+  const grant = { ...person, kind: 'person', name: nameOfPerson(claims, person) } as const
+  return issueSessionCode(core, grant, { seconds: CODE_SECONDS, boundTo })
+}
+
+function refuse(wrong: object): never {
+  throw new LoginError('no_access', { wrong })
+}

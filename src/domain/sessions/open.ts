@@ -1,0 +1,132 @@
+/**
+ * Opens a session: with an API key, whose rights it then has, or with a code (issue-code.ts), once. Its two halves are only
+ * ever in this answer.
+ */
+import { randomUUID } from 'node:crypto'
+import { z } from 'zod'
+import type { Sql } from '../context/context.ts'
+import { type Core, type Statement, type Tx, transaction } from '../context/context.ts'
+import { rejectIfAny, UnauthenticatedError } from '../core/errors.ts'
+import { parse, type RawInput, violation } from '../core/parse.ts'
+import { KEY_CHANNEL } from '../keys/revoke.ts'
+import { hashOf, hashOfHalves, randomToken } from './halves.ts'
+import { LOG_OF, type SessionView, SHOWN, sessionActor } from './session.ts'
+
+const text = z.string().min(1).max(512).nullish()
+
+export const openInput = z.object({
+  body: z
+    .object({
+      api_key: text.describe('An API key of the role viewer, deployer or admin.'),
+      code: text.describe('A code that works once. Either this or `api_key`.'),
+    })
+    .meta({ id: 'SessionCreate' }),
+})
+
+export interface OpenedSession {
+  row: SessionView
+  /** the value of the cookie */
+  cookie: string
+  /** the half that only the page has */
+  half: string
+  /** the workspace to begin in: its own, or the oldest of its organization; null: there is none */
+  workspaceId: string | null
+}
+
+/** What is shown to open one. */
+export type Proof = { kind: 'key'; text: string } | { kind: 'code'; text: string }
+
+/** Throws ValidationError unless there is one of the two. */
+export function readProof(raw: RawInput): Proof {
+  const { api_key, code } = parse(openInput, raw).body
+  if (api_key != null && code == null) return { kind: 'key', text: api_key }
+  if (code != null && api_key == null) return { kind: 'code', text: code }
+  const both = api_key != null
+  rejectIfAny([
+    both
+      ? violation('code', 'Not beside api_key.')
+      : violation('api_key', 'Either this or code is required.', 'missing'),
+  ])
+  throw new Error('unreachable')
+}
+
+/** The key that a session is made of, as it was found to be. */
+export interface OpeningKey {
+  keyId: string
+  organizationId: string
+  workspaceId: string | null
+}
+
+/** Open sessions of one subject: with one more, the oldest ends, for every server at once, as one that is revoked (revoke.ts). */
+const MOST_OF_SUBJECT = 100
+
+const INSERT: Statement = {
+  name: 'insert session',
+  text: `
+    INSERT INTO sessions (id, organization_id, workspace_id, kind, subject, api_key_id, hash, created_at, opened_at, last_used_at, expires_at)
+    VALUES ($1::uuid, $2::uuid, $3::uuid, 'api_key', $4, $4::text::uuid, $5, now(), now(), now(), now() + make_interval(secs => $6::int))
+    RETURNING id`,
+}
+
+/** Whoever comes second with a code finds none any more. A key's code is worth what the key is. */
+const REDEEM: Statement = {
+  name: 'redeem session code',
+  text: `
+    UPDATE sessions s SET code_hash = NULL, bound_hash = NULL, hash = $2, opened_at = now(), last_used_at = now()
+    WHERE s.code_hash = $1 AND s.code_expires_at > now() AND s.expires_at > now() AND s.ended_at IS NULL
+      AND (s.bound_hash IS NULL OR s.bound_hash = ANY ($3::text[]))
+      AND (s.api_key_id IS NULL OR EXISTS (
+        SELECT 1 FROM api_keys k WHERE k.id = s.api_key_id AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())))
+    RETURNING s.id`,
+}
+
+const REMOVE_OLDEST: Statement = {
+  name: 'remove oldest sessions',
+  text: `
+    WITH removed AS (
+      DELETE FROM sessions WHERE id = ANY (ARRAY(
+        SELECT id FROM sessions WHERE organization_id = $1::uuid AND subject = $2 AND opened_at IS NOT NULL
+        ORDER BY created_at DESC, id DESC OFFSET ${MOST_OF_SUBJECT}))
+      RETURNING id, ended_at IS NULL AND expires_at > now() AS ended
+    )
+    SELECT id FROM removed, pg_notify('${KEY_CHANNEL}', id::text) WHERE ended`,
+}
+
+/** The key holds: that was looked up just now. */
+export function openWithKey(core: Core, key: OpeningKey): Promise<OpenedSession> {
+  const values = [randomUUID(), key.organizationId, key.workspaceId, key.keyId]
+  return open(core, (tx, hash) =>
+    tx.query<{ id: string }>(INSERT, [...values, hash, core.settings.sessionHours * 3600]),
+  )
+}
+
+/**
+ * `boundTo`: the values of cookies of the name that the code may be bound to. Throws UnauthenticatedError when the code
+ * is unknown, was used, has expired, or is somebody else's.
+ */
+export function openWithCode(core: Core, code: string, boundTo: readonly string[]): Promise<OpenedSession> {
+  return open(core, (tx, hash) => tx.query<{ id: string }>(REDEEM, [hashOf(code), hash, boundTo.map(hashOf)]))
+}
+
+async function open(core: Core, write: (tx: Tx, hash: string) => Promise<{ id: string }[]>): Promise<OpenedSession> {
+  const [cookie, half] = [randomToken(), randomToken()]
+  const { ended, ...opened } = await transaction(core, async (tx) => {
+    const [written] = await write(tx, hashOfHalves(cookie, half))
+    if (!written)
+      throw new UnauthenticatedError('The code is unknown, has expired, or was used before: ask for another one.')
+    const row = await view(tx.sql, written.id)
+    const ended = await tx.query<{ id: string }>(REMOVE_OLDEST, [row.organizationId, row.subject])
+    const [log] = await tx.query<{ id: string | null }>(LOG_OF, [row.organizationId, row.workspaceId])
+    const workspaceId = log!.id
+    const actor = sessionActor(row)
+    if (workspaceId !== null) {
+      for (const { id } of ended) tx.emit({ workspaceId, type: 'session.revoked', subjectId: id, actor })
+      tx.emit({ workspaceId, type: 'session.created', subjectId: row.id, actor })
+    }
+    return { row, cookie, half, workspaceId, ended }
+  })
+  for (const { id } of ended) core.onKeyRevoked?.(id)
+  return opened
+}
+
+const view = (sql: Sql, id: string): Promise<SessionView> => sql.session.findUniqueOrThrow({ where: { id }, ...SHOWN })

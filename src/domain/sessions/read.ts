@@ -1,0 +1,66 @@
+/**
+ * Reads sessions that are good for the workspace: one's own, and for admins everybody's; the organization-wide ones, too. Newest
+ * first. Codes that nobody has used are none.
+ */
+import { z } from 'zod'
+import type { Prisma } from '../../generated/prisma/client.ts'
+import { requireRole } from '../context/access.ts'
+import type { RequestContext } from '../context/context.ts'
+import { newestFirst } from '../core/newest-first.ts'
+import { cut, type OffsetPage, type Slice, type Window } from '../core/paging.ts'
+import { parse, type RawInput } from '../core/parse.ts'
+import { offsetQuery } from '../model/shapes.ts'
+import { type SessionView, SHOWN } from './session.ts'
+
+/** Those that the caller may see and end. */
+export function visibleSessions({
+  actor,
+  workspace,
+}: Pick<RequestContext, 'actor' | 'workspace'>): Prisma.SessionWhereInput {
+  const { id, organizationId } = workspace
+  const own = { kind: actor.kind, subject: actor.subject }
+  return {
+    organizationId,
+    openedAt: { not: null },
+    OR: [{ workspaceId: id }, { workspaceId: null }],
+    ...(actor.role === 'admin' ? {} : own),
+  }
+}
+
+export const listInput = z.object({ query: z.object(offsetQuery) })
+
+/** An offset page, for REST. Role: viewer. */
+export async function listSessions(ctx: RequestContext, raw: RawInput): Promise<OffsetPage<SessionView>> {
+  requireRole(ctx, 'viewer')
+  const { query } = parse(listInput, raw)
+  const resources = await ctx.db.session.findMany({
+    where: visibleSessions(ctx),
+    orderBy: [{ createdAt: 'desc' }, { id: 'desc' }],
+    take: query.limit,
+    skip: query.offset,
+    ...SHOWN,
+  })
+  return { resources, offset: query.offset + resources.length }
+}
+
+/** A window of the list, for GraphQL. Role: viewer. */
+export async function windowSessions(ctx: RequestContext, window: Window): Promise<Slice<SessionView>> {
+  requireRole(ctx, 'viewer')
+  const { keyset, ...page } = newestFirst(window)
+  return cut(
+    window,
+    await ctx.db.session.findMany({ where: { AND: [visibleSessions(ctx), keyset] }, ...page, ...SHOWN }),
+  )
+}
+
+/** Role: viewer. */
+export async function countSessions(ctx: RequestContext): Promise<number> {
+  requireRole(ctx, 'viewer')
+  return ctx.db.session.count({ where: visibleSessions(ctx) })
+}
+
+/** The one that the call came over; null: it came over none. */
+export async function currentSession(ctx: RequestContext): Promise<SessionView | null> {
+  if (ctx.credential?.kind !== 'session') return null
+  return ctx.db.session.findUnique({ where: { id: ctx.credential.sessionId }, ...SHOWN })
+}

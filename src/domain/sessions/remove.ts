@@ -1,0 +1,16 @@
+/** Removes sessions and codes that have ended (docs/operations.md#what-is-kept-and-for-how-long). The log of events still tells of them. */
+import { Prisma } from '../../generated/prisma/client.ts'
+import type { Db } from '../context/context.ts'
+import { toDeleteOrSkip } from '../rows/locks.ts'
+
+/** An open one is still shown for a day. */
+export const ENDED_SESSIONS = Prisma.sql`
+  SELECT s.id FROM sessions s LEFT JOIN api_keys k ON k.id = s.api_key_id
+  WHERE least(s.ended_at, s.expires_at, k.revoked_at, k.expires_at) < now() - interval '1 day'
+     OR (s.opened_at IS NULL AND s.code_expires_at < now())`
+
+/** At most so many; answers how many those were. */
+export function removeSessions(db: Db, most: number): Promise<number> {
+  return db.$executeRaw`
+    DELETE FROM sessions WHERE id = ANY (ARRAY(${ENDED_SESSIONS} LIMIT ${most} ${toDeleteOrSkip('s')}))`
+}

@@ -1,0 +1,57 @@
+/** Ends a session: this server refuses it from the commit on, the others once they are notified, as of a key (keys/revoke.ts). */
+import { z } from 'zod'
+import { actorOf, requireRole } from '../context/access.ts'
+import { type Tx, transaction } from '../context/context.ts'
+import { writeVerb } from '../context/read-back.ts'
+import { ForbiddenError, NotFoundError } from '../core/errors.ts'
+import { uuid } from '../core/fields.ts'
+import { parse } from '../core/parse.ts'
+import { KEY_CHANNEL } from '../keys/revoke.ts'
+import type { ActorRef } from '../model/event-actor.ts'
+import { visibleSessions } from './read.ts'
+import { LOG_OF, type SessionView, SHOWN } from './session.ts'
+
+export const revokeInput = z.object({
+  path: z.object({
+    session_id: z
+      .union([uuid, z.literal('current')], { error: 'Must be a UUID, or current.' })
+      .describe('`current`: the one that the call comes over.'),
+  }),
+})
+
+/**
+ * One's own, or for admins anybody's. Idempotent. Role: viewer. Throws NotFoundError, also for `current` of a call that comes over
+ * none; ForbiddenError for somebody else's organization-wide one and a credential of one workspace.
+ */
+export const revokeSession = writeVerb<SessionView>(async (ctx, raw, read) => {
+  requireRole(ctx, 'viewer')
+  const { session_id: asked } = parse(revokeInput, raw).path
+  const { actor, credential } = ctx
+  const own = credential?.kind === 'session' ? credential.sessionId : null
+  const id = asked === 'current' ? own : asked
+  if (id === null) throw new NotFoundError('Session', asked)
+  const row = await transaction(ctx, async (tx) => {
+    const found = await tx.sql.session.findFirst({ where: { id, AND: visibleSessions(ctx) }, ...SHOWN })
+    if (!found) throw new NotFoundError('Session', id)
+    const isOwn = found.kind === actor.kind && found.subject === actor.subject
+    if (found.workspaceId === null && actor.workspaceId !== null && !isOwn)
+      throw new ForbiddenError('Only an organization-wide credential can end an organization-wide session.')
+    await endSession(tx, found, actorOf(actor))
+    return read(tx, await tx.sql.session.findUniqueOrThrow({ where: { id }, ...SHOWN }))
+  })
+  ctx.onKeyRevoked?.(id)
+  return row
+})
+
+/** Stores that it has ended, once, and notifies every server. */
+export async function endSession(
+  tx: Tx,
+  { id, organizationId, workspaceId }: Pick<SessionView, 'id' | 'organizationId' | 'workspaceId'>,
+  actor: ActorRef,
+): Promise<void> {
+  const { count } = await tx.sql.session.updateMany({ where: { id, endedAt: null }, data: { endedAt: tx.now() } })
+  if (count === 0) return
+  const [log] = await tx.query<{ id: string | null }>(LOG_OF, [organizationId, workspaceId])
+  if (log!.id !== null) tx.emit({ workspaceId: log!.id, type: 'session.revoked', subjectId: id, actor })
+  await tx.sql.$executeRaw`SELECT pg_notify(${KEY_CHANNEL}, ${id})`
+}

@@ -1,0 +1,37 @@
+/** Stores a new workspace, whoever makes it: an administrator of its organization, the bootstrap or the command line. */
+
+import type { Workspace } from '../../generated/prisma/client.ts'
+import type { Tx } from '../context/context.ts'
+import { ConflictError } from '../core/errors.ts'
+import type { ActorRef } from '../model/event-actor.ts'
+import { toChange } from '../rows/locks.ts'
+
+export interface NewWorkspace {
+  organizationId: string
+  name: string
+  /** give it the repositories below the server's GIT_DIRECTORY */
+  directoryIntegration: boolean
+  /** who makes it; absent: the system */
+  actor?: ActorRef
+}
+
+/**
+ * Also creates the workspace's event counter. Throws ConflictError for a name that exists in the organization. (There is
+ * no unique index, since older installations have duplicates.)
+ */
+export async function makeWorkspace(
+  tx: Tx,
+  { organizationId, name, directoryIntegration, actor }: NewWorkspace,
+): Promise<Workspace> {
+  await tx.sql.$queryRaw`SELECT 1 FROM organizations WHERE id = ${organizationId}::uuid ${toChange('organizations')}`
+  if ((await tx.sql.workspace.count({ where: { organizationId, name } })) > 0)
+    throw new ConflictError(`A workspace named '${name}' already exists in this organization.`, 'ALREADY_EXISTS')
+  const workspace = await tx.sql.workspace.create({ data: { organizationId, name, eventCounter: { create: {} } } })
+  tx.emit({ workspaceId: workspace.id, type: 'workspace.created', actor })
+  if (directoryIntegration) {
+    const data = { workspaceId: workspace.id, kind: 'directory', name: 'directory' } as const
+    const { id: subjectId } = await tx.sql.integration.create({ data })
+    tx.emit({ workspaceId: workspace.id, type: 'integration.created', subjectId, actor })
+  }
+  return workspace
+}

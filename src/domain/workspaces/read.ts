@@ -1,0 +1,67 @@
+/** Reads workspaces: those that the caller's credential is good for, so that one who may act in several can choose. */
+import { z } from 'zod'
+import type { Prisma, Workspace } from '../../generated/prisma/client.ts'
+import { requireRole } from '../context/access.ts'
+import type { RequestContext } from '../context/context.ts'
+import { type Selection, writtenRow } from '../context/read-back.ts'
+import { NotFoundError } from '../core/errors.ts'
+import { queryText, uuid } from '../core/fields.ts'
+import { escapeLike } from '../core/like-pattern.ts'
+import { newestFirst } from '../core/newest-first.ts'
+import { cut, type Slice, type Window } from '../core/paging.ts'
+import { parse } from '../core/parse.ts'
+
+/** The workspaces that the caller can act in: the credential's own, or all of the organization. */
+export function ownWorkspaces({ actor }: Pick<RequestContext, 'actor'>): Prisma.WorkspaceWhereInput {
+  const { organizationId, workspaceId } = actor
+  return workspaceId === null ? { organizationId } : { organizationId, id: workspaceId }
+}
+
+const getInput = z.object({ path: z.object({ workspace_id: uuid }) })
+
+/** Role: viewer. Throws NotFoundError, also for one that the credential is not for. */
+export async function getWorkspace(ctx: RequestContext, id: string, query: Selection = {}): Promise<Workspace> {
+  requireRole(ctx, 'viewer')
+  const { path } = parse(getInput, { path: { workspace_id: id } })
+  const where = { id: path.workspace_id, AND: ownWorkspaces(ctx) }
+  const found = await ctx.db.workspace.findFirst({ ...query, where })
+  if (!found) throw new NotFoundError('Workspace', path.workspace_id)
+  return found
+}
+
+/** The row after a write, for GraphQL. */
+export const selectWritten = writtenRow((sql) => sql.workspace)
+
+const filterInput = z.object({ query: z.object({ name_contains: queryText }) })
+
+/** What the list can be limited to. `name_contains`: in upper or lower case; absent, null or empty is no filter. */
+export interface WorkspaceFilter {
+  name_contains?: string | null
+}
+
+function whereOf(ctx: RequestContext, filter: WorkspaceFilter): Prisma.WorkspaceWhereInput {
+  const { name_contains: part } = parse(filterInput, { query: filter }).query
+  const name = part === undefined ? undefined : { contains: escapeLike(part), mode: 'insensitive' as const }
+  return { ...ownWorkspaces(ctx), name }
+}
+
+/** A window of the list, newest first. `query`: the selection. Role: viewer. */
+export async function windowWorkspaces(
+  ctx: RequestContext,
+  window: Window,
+  filter: WorkspaceFilter,
+  query: Selection,
+): Promise<Slice<Workspace>> {
+  requireRole(ctx, 'viewer')
+  const { keyset, ...page } = newestFirst(window)
+  return cut(
+    window,
+    await ctx.db.workspace.findMany({ ...query, where: { ...whereOf(ctx, filter), ...keyset }, ...page }),
+  )
+}
+
+/** Role: viewer. */
+export async function countWorkspaces(ctx: RequestContext, filter: WorkspaceFilter): Promise<number> {
+  requireRole(ctx, 'viewer')
+  return ctx.db.workspace.count({ where: whereOf(ctx, filter) })
+}

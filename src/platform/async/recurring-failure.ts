@@ -1,0 +1,46 @@
+/** What the log says of something that fails again and again: the first time, every other failure, and now and then how often it was. */
+import type { Log } from '../log/log.ts'
+
+/** ms between two lines about one failure that stays the same */
+const REMINDER = 300_000
+
+export interface RecurringFailure {
+  failed(error: unknown): void
+  worked(): void
+}
+
+/** `about`: fields of its lines. `what`: what has failed and what comes of it, for people. `now`: in ms, of a clock that only goes on. */
+export function createRecurringFailure(
+  log: Log,
+  about: object,
+  what: string,
+  now: () => number = () => performance.now(),
+): RecurringFailure {
+  let current: { name: string; since: number; told: number; failures: number } | null = null
+  return {
+    failed(error) {
+      const name = nameOf(error)
+      const at = now()
+      const known = current ?? { name: null, since: at, told: at, failures: 0 }
+      const { since } = known
+      const failures = known.failures + 1
+      const isNews = known.name !== name || at - known.told >= REMINDER
+      current = { name, since, told: isNews ? at : known.told, failures }
+      if (!isNews) return
+      const before = failures === 1 ? {} : { failures, seconds: Math.round((at - since) / 1000) }
+      log.error({ err: error, ...about, ...before }, what)
+    },
+    worked() {
+      if (!current) return
+      const { failures, since } = current
+      current = null
+      log.info({ ...about, failures, seconds: Math.round((now() - since) / 1000) }, 'it works again')
+    },
+  }
+}
+
+/** Two failures with the same are the same to who reads the log. Ids and numbers in a message say which row it was this time. */
+function nameOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  return `${error.name} ${error.message}`.replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d+/gi, '#')
+}

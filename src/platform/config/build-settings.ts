@@ -1,0 +1,47 @@
+/** The settings of builds: where packages come from, and the agent servers for graphs that bring none (docs/agents.md). */
+import { z } from 'zod'
+import type { SettingsTable } from './setting-types.ts'
+
+/** Words with spaces between. None of them is an option of the installer. */
+const packages = z
+  .string()
+  .transform((text) => text.split(/\s+/).filter(Boolean))
+  .refine((all) => all.every((one) => !one.startsWith('-')), 'must be packages with spaces between, and no options')
+const command = z.string().min(1).optional()
+const indexes = z.string().min(1).optional()
+
+export const BUILD_SETTINGS = {
+  AGENT_SERVER_NODE: [
+    packages.optional(),
+    null,
+    'npm packages of the agent server for JavaScript graphs that bring none, with spaces between ([Agents](agents.md#graphs-and-no-server))',
+  ],
+  AGENT_SERVER_NODE_COMMAND: [
+    command,
+    null,
+    'what starts it, for a shell, with `$PORT` and `$GRAPH_CONFIG`; required with `AGENT_SERVER_NODE`',
+  ],
+  AGENT_SERVER_PYTHON: [
+    packages.optional(),
+    null,
+    'pip requirements of the agent server for Python graphs that bring none, with spaces between, none in one',
+  ],
+  AGENT_SERVER_PYTHON_COMMAND: [command, null, 'what starts it, as above; required with `AGENT_SERVER_PYTHON`'],
+  NPM_CONFIG_REGISTRY: [indexes, null, 'registry that builds have npm packages from. None: as npm is set up'],
+  PIP_INDEX_URL: [indexes, null, 'index that builds have Python packages from by pip. None: as pip is set up'],
+  PIP_EXTRA_INDEX_URL: [indexes, null, 'further ones, with spaces between'],
+  UV_INDEX_URL: [indexes, null, 'the same for uv'],
+} as const satisfies SettingsTable
+
+const INDEXES = ['NPM_CONFIG_REGISTRY', 'PIP_INDEX_URL', 'PIP_EXTRA_INDEX_URL', 'UV_INDEX_URL'] as const
+
+/** Of the settings those that builds have in their environment. */
+export function packageIndexes(
+  config: { [K in (typeof INDEXES)[number]]: string | undefined },
+): Record<string, string> {
+  return Object.fromEntries(INDEXES.flatMap((name) => (config[name] ? [[name, config[name]]] : [])))
+}
+
+/** An agent server, by its two settings; null: there is none. */
+export const suppliedServer = (packages: string[] | undefined, command: string | undefined) =>
+  packages && command ? { packages, command } : null

@@ -1,0 +1,74 @@
+/** The history of a database, in the table and under the lock of Prisma's own command. */
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type pg from 'pg'
+import type { Log } from '../log/log.ts'
+import type { Migration } from './migration-files.ts'
+
+/** The advisory lock that Prisma's migrate takes; of several servers that start at once one has it. */
+const PRISMA_LOCK = 72_707_369
+/** ms between two tries to get it */
+const PAUSE = 100
+/** ms after which a line says what is waited for */
+const LONG = 5_000
+/** As Prisma makes it. */
+const HISTORY_TABLE = `CREATE TABLE IF NOT EXISTS "_prisma_migrations" (
+  "id" VARCHAR(36) PRIMARY KEY NOT NULL, "checksum" VARCHAR(64) NOT NULL, "finished_at" TIMESTAMPTZ,
+  "migration_name" VARCHAR(255) NOT NULL, "logs" TEXT, "rolled_back_at" TIMESTAMPTZ,
+  "started_at" TIMESTAMPTZ NOT NULL DEFAULT now(), "applied_steps_count" INTEGER NOT NULL DEFAULT 0)`
+const COLUMNS = `INSERT INTO "_prisma_migrations" (id, checksum, migration_name,`
+
+/**
+ * Runs `work` while nobody else migrates, with a history that is there. Asks for the lock again and again: a statement that
+ * waited for it would be an open transaction, which an index that is made concurrently waits for.
+ */
+export async function withHistory<T>(client: pg.Client, log: Log | undefined, work: () => Promise<T>): Promise<T> {
+  const begun = performance.now()
+  let isTold = false
+  for (;;) {
+    const { rows } = await client.query<{ free: boolean }>('SELECT pg_try_advisory_lock($1) AS free', [PRISMA_LOCK])
+    if (rows[0]!.free) break
+    if (!isTold && performance.now() - begun > LONG) {
+      log?.info({}, 'somebody else brings the database up to date: this waits for it')
+      isTold = true
+    }
+    await sleep(PAUSE)
+  }
+  try {
+    await client.query(HISTORY_TABLE)
+    return await work()
+  } finally {
+    // where the connection is gone the lock is, too
+    await client.query('SELECT pg_advisory_unlock($1)', [PRISMA_LOCK]).catch(() => {})
+  }
+}
+
+interface Entry {
+  checksum: string
+  isFinished: boolean
+}
+
+/** Name → what is on record, without what was rolled back. */
+export async function readHistory(client: pg.Client): Promise<Map<string, Entry>> {
+  const there = await client.query<{ there: boolean }>(
+    `SELECT to_regclass('"_prisma_migrations"') IS NOT NULL AS there`,
+  )
+  if (!there.rows[0]!.there) return new Map()
+  const { rows } = await client.query<{ name: string; checksum: string; finished: boolean }>(
+    `SELECT migration_name AS name, checksum, finished_at IS NOT NULL AS finished
+     FROM "_prisma_migrations" WHERE rolled_back_at IS NULL`,
+  )
+  return new Map(rows.map(({ name, checksum, finished }) => [name, { checksum, isFinished: finished }]))
+}
+
+/** It has been applied. */
+export async function recordApplied(client: pg.Client, { checksum, name }: Migration): Promise<void> {
+  const statement = `${COLUMNS} finished_at, applied_steps_count) VALUES ($1, $2, $3, now(), 1)`
+  await client.query(statement, [randomUUID(), checksum, name])
+}
+
+/** It has failed, and will be tried again. */
+export async function recordFailed(client: pg.Client, { checksum, name }: Migration, cause: unknown): Promise<void> {
+  const statement = `${COLUMNS} rolled_back_at, logs) VALUES ($1, $2, $3, now(), $4)`
+  await client.query(statement, [randomUUID(), checksum, name, String(cause)])
+}

@@ -1,0 +1,50 @@
+// The activity: what was done stands there by itself, and can be limited; the address says to what.
+import { randomUUID } from 'node:crypto'
+import { inject } from 'vitest'
+import { expect, test } from './page.ts'
+import { signIn } from './sign-in.ts'
+
+test('what somebody does appears at the top, and leads to it', async ({ page }) => {
+  const { url, key, workspaceId, ids } = inject('server')
+  await signIn(page, url, { key }, `/w/${workspaceId}/activity`)
+  const row = page.getByRole('listitem')
+  await row.first().waitFor()
+  const name = `key-${randomUUID().slice(0, 8)}`
+  await fetch(`${url}/graphql`, {
+    method: 'POST',
+    headers: { 'x-api-key': key, 'content-type': 'application/json' },
+    body: JSON.stringify({
+      query: `mutation { createApiKey(input: { name: "${name}", role: viewer }) { __typename } }`,
+    }),
+  })
+  await row.filter({ hasText: name }).waitFor()
+
+  // by who did it: the address can be shared
+  await row.filter({ hasText: 'billing-agent' }).getByRole('button', { name: 'CI' }).first().click()
+  const whom = page.getByRole('combobox', { name: 'By whom' })
+  await expect.poll(() => whom.inputValue()).toBe('CI')
+  expect(new URL(page.url()).searchParams.get('who')).toBeTruthy()
+  await row.filter({ hasText: name }).waitFor({ state: 'detached' })
+  await page.reload()
+  await row.filter({ hasText: 'billing-agent' }).first().waitFor()
+  expect(await row.filter({ hasText: name }).count()).toBe(0)
+
+  await page.getByLabel('Of anybody').click()
+  await page.getByLabel('What it is about').selectOption('Keys and sessions')
+  await row.filter({ hasText: name }).waitFor()
+  expect(await row.filter({ hasText: 'billing-agent' }).count()).toBe(0)
+
+  // by one type, and by a deployment that is searched by its name
+  await page.getByLabel('What it is about').selectOption('Deployment updated')
+  await page.getByRole('combobox', { name: 'Of which deployment' }).fill('triage')
+  await page.getByRole('option', { name: 'triage-agent' }).click()
+  await row.filter({ hasText: 'triage-agent' }).first().waitFor()
+  expect(Object.fromEntries(new URL(page.url()).searchParams)).toEqual({
+    about: 'deployment.updated',
+    deployment: ids['triage-agent'],
+  })
+
+  await page.goto(`/w/${workspaceId}/activity?deployment=${ids['triage-agent']}&all=true`)
+  await page.getByText('Build failed').first().waitFor()
+  expect(await row.filter({ hasText: 'billing-agent' }).count()).toBe(0)
+})

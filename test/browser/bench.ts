@@ -1,0 +1,135 @@
+/**
+ * The list of deployments in a browser while deployments move, for the bench (test/bench/others/dashboard.ts), which starts
+ * it as a program since only this folder has a browser:
+ *
+ *   node --import tsx test/browser/bench.ts URL API_KEY WORKSPACE_ID SECONDS
+ *
+ * Scrolls and types, then looks on for SECONDS. Prints a `BrowserFigures` as one line of JSON.
+ */
+import type { CDPSession, Page } from 'playwright-core'
+import { launch } from './chromium.ts'
+import { guard } from './guards.ts'
+import { signIn } from './sign-in.ts'
+
+/** Times in ms, memory in MB. */
+export interface BrowserFigures {
+  /** from the address to the first row, signed in */
+  firstRow: number
+  /** the longest tasks of the page's main thread while somebody scrolls and types: by the clock, and by CPU */
+  longest: { clock: number; cpu: number }
+  /** such tasks over 50 ms, by the clock */
+  over50: number
+  /** what garbage collection leaves of the heap, at equal distances */
+  heap: number[]
+  /** rows that were seen to change while it looked on */
+  changes: number
+  /** what the guards found */
+  wrong: string[]
+}
+
+const [url, key, workspace, seconds] = process.argv.slice(2) as [string, string, string, string]
+/** ms between two looks at the heap */
+const LOOKS = 15_000
+const WHEELS = 150
+const TYPED = 'billing-agent-12'
+
+const browser = await launch()
+try {
+  const page = await browser.newPage({ viewport: { width: 1280, height: 800 } })
+  page.setDefaultTimeout(30_000)
+  const guards = await guard(page, url)
+  await signIn(page, url, { key })
+  const began = performance.now()
+  await page.goto(`${url}/w/${workspace}/deployments`)
+  await rows(page).first().waitFor()
+  const firstRow = performance.now() - began
+
+  // has every task of the main thread with its length
+  await browser.startTracing(page, { categories: ['disabled-by-default-devtools.timeline'] })
+  await scrollAndType(page)
+  const tasks = mainTasks(JSON.parse((await browser.stopTracing()).toString()))
+
+  const cdp = await page.context().newCDPSession(page)
+  const heap = [await heapOf(cdp)]
+  await countChanges(page)
+  for (const until = performance.now() + Number(seconds) * 1000; performance.now() < until; ) {
+    await page.waitForTimeout(LOOKS)
+    heap.push(await heapOf(cdp))
+  }
+  const figures: BrowserFigures = {
+    firstRow,
+    longest: { clock: Math.max(...tasks.map(({ clock }) => clock)), cpu: Math.max(...tasks.map(({ cpu }) => cpu)) },
+    over50: tasks.filter(({ clock }) => clock > 50).length,
+    heap,
+    changes: await page.evaluate(() => (window as unknown as { changes: number }).changes),
+    wrong: guards.found(),
+  }
+  process.stdout.write(`${JSON.stringify(figures)}\n`)
+} finally {
+  await browser.close()
+}
+
+function rows(page: Page) {
+  return page.getByRole('row').filter({ hasText: '-agent-' })
+}
+
+/** As somebody does who looks for something: down, up, and by name. */
+async function scrollAndType(page: Page): Promise<void> {
+  await page.mouse.move(640, 500)
+  for (let at = 0; at < WHEELS; at++) {
+    await page.mouse.wheel(0, at < WHEELS * 0.7 ? 700 : -1200)
+    await page.waitForTimeout(30)
+  }
+  const search = page.getByLabel('Search by name')
+  await search.click()
+  for (const character of TYPED) await page.keyboard.type(character, { delay: 90 })
+  await page.waitForTimeout(500)
+  for (const _ of TYPED) await page.keyboard.press('Backspace', { delay: 60 })
+  await page.waitForTimeout(500)
+}
+
+interface Traced {
+  name: string
+  ph: string
+  pid: number
+  tid: number
+  dur?: number
+  tdur?: number
+  args?: { name?: string }
+}
+
+/** Those of the page's renderer: the one that had most to do. */
+function mainTasks({ traceEvents }: { traceEvents: Traced[] }): { clock: number; cpu: number }[] {
+  const threads = new Set(
+    traceEvents
+      .filter(({ name, args }) => name === 'thread_name' && args?.name === 'CrRendererMain')
+      .map(({ pid, tid }) => `${pid} ${tid}`),
+  )
+  const byThread = new Map<string, { clock: number; cpu: number }[]>()
+  for (const { name, ph, pid, tid, dur = 0, tdur = 0 } of traceEvents) {
+    const thread = `${pid} ${tid}`
+    if (ph !== 'X' || name !== 'RunTask' || !threads.has(thread)) continue
+    const tasks = byThread.get(thread) ?? []
+    tasks.push({ clock: dur / 1000, cpu: tdur / 1000 })
+    byThread.set(thread, tasks)
+  }
+  const [busiest] = [...byThread.values()].sort((a, b) => b.length - a.length)
+  if (!busiest) throw new Error('the trace has no task of a page')
+  return busiest
+}
+
+async function heapOf(cdp: CDPSession): Promise<number> {
+  await cdp.send('HeapProfiler.collectGarbage')
+  const { usedSize } = await cdp.send('Runtime.getHeapUsage')
+  return usedSize / 1e6
+}
+
+async function countChanges(page: Page): Promise<void> {
+  await page.evaluate(() => {
+    const counting = window as unknown as { changes: number }
+    counting.changes = 0
+    new MutationObserver((records) => {
+      counting.changes += records.length
+    }).observe(document.body, { subtree: true, childList: true, characterData: true })
+  })
+}

@@ -1,0 +1,194 @@
+// The page of a deployment: what it says of its revisions, and each thing that can be done with it.
+import type { Page } from 'playwright-core'
+import { inject } from 'vitest'
+import { expect, test } from './page.ts'
+import { signIn } from './sign-in.ts'
+
+const { url, key, workspaceId, ids } = inject('server')
+
+/** Calls REST, or a mutation of GraphQL, with the admin's key. */
+async function call(method: string, path: string, body?: object) {
+  const headers = { 'x-api-key': key, ...(body ? { 'content-type': 'application/json' } : {}) }
+  const answer = await fetch(url + path, { method, headers, ...(body ? { body: JSON.stringify(body) } : {}) })
+  return answer.json()
+}
+
+async function openDeployment(page: Page, name: string, by = key): Promise<void> {
+  await signIn(page, url, { key: by }, `/w/${workspaceId}/deployments/${ids[name]}`)
+  await page.getByRole('heading', { name, exact: true }).waitFor()
+  await page.getByRole('list', { name: 'Revisions, newest first' }).waitFor()
+}
+
+const entry = (page: Page, number: number) =>
+  page
+    .getByRole('list', { name: 'Revisions, newest first' })
+    .getByRole('listitem')
+    .filter({ hasText: `#${number}` })
+    .first()
+
+/** The number of what serves. */
+async function serving(name: string): Promise<number> {
+  const id = ids[name]
+  const { active_revision_id: active } = await call('GET', `/v2/deployments/${id}`)
+  return (await call('GET', `/v2/deployments/${id}/revisions/${active}`)).number
+}
+
+test('a new revision appears while one looks, and what was before is put back with what changes shown first', async ({
+  page,
+}) => {
+  await openDeployment(page, 'support-agent')
+  const before = await serving('support-agent')
+  await entry(page, before).getByText('Serves', { exact: true }).waitFor()
+  const change = { set: [{ name: 'SEARCH_URL', value: 'https://search.example.com' }] }
+  await call('PATCH', `/v2/deployments/${ids['support-agent']}/secrets`, change)
+  await entry(page, before + 1)
+    .getByText('Serves', { exact: true })
+    .waitFor()
+  expect(await entry(page, before + 1).innerText()).toContain('Secrets changed')
+  await page
+    .getByRole('list', { name: `Rollout of revision ${before + 1}` })
+    .getByLabel('Serving: done')
+    .waitFor()
+
+  await entry(page, before).getByRole('button', { name: 'Roll back' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByText('SEARCH_URL').waitFor()
+  expect(await dialog.innerText()).toContain('removed')
+  await dialog.getByRole('button', { name: 'Roll back' }).click()
+  await dialog.waitFor({ state: 'hidden' })
+  await entry(page, before).getByText('Serves', { exact: true }).waitFor()
+  await entry(page, before).getByText('redeployed').waitFor()
+  expect(await serving('support-agent')).toBe(before)
+})
+
+test('what was before is put back from its own page, too, which says when it serves', async ({ page }) => {
+  await openDeployment(page, 'support-agent')
+  await entry(page, 2).getByRole('link', { name: '#2' }).click()
+  await page.getByRole('heading', { name: 'support-agent #2' }).waitFor()
+  const before = await serving('support-agent')
+  await page
+    .getByRole('main')
+    .getByRole('button', { name: before > 2 ? 'Roll back' : 'Redeploy' })
+    .click()
+  const dialog = page.getByRole('dialog')
+  await dialog
+    .getByText(/serves until|is started anew/)
+    .first()
+    .waitFor()
+  await dialog.getByRole('button', { name: /Roll back|Redeploy/ }).click()
+  await dialog.waitFor({ state: 'hidden' })
+  await page.getByText(/attempt \d/).waitFor()
+  await page.getByRole('main').getByText('Serves', { exact: true }).waitFor()
+  expect(await serving('support-agent')).toBe(2)
+})
+
+test('how long rollouts took is a picture that leads to each of them, and a table', async ({ page }) => {
+  await openDeployment(page, 'billing-agent')
+  const picture = page.getByRole('img', { name: /^\d+ rollouts, #1 to #\d+\. Live after / })
+  await picture.hover()
+  await page.getByText(/^#\d+: deployed after .*deploy \d/).waitFor()
+  await page.getByText('As a table').click()
+  await page.getByRole('cell', { name: '#2', exact: true }).getByRole('link').waitFor()
+  await picture.click()
+  await page.waitForURL('**/revisions/*')
+  await page.getByRole('heading', { name: /^billing-agent #/ }).waitFor()
+})
+
+test('old revisions that somebody has asked to see move, too', async ({ page }) => {
+  const { resources } = await call('GET', '/v2/listeners')
+  const image = (version: number) => ({ image_uri: `registry.example.com/old-agent:1.${version}.0` })
+  const { id, latest_revision_id: first } = await call('POST', '/v2/deployments', {
+    name: 'old-agent',
+    source: 'external_container',
+    source_config: { listener_id: resources[0].id },
+    source_revision_config: image(1),
+    secrets: [],
+  })
+  const more = (version: number) => call('PATCH', `/v2/deployments/${id}`, { source_revision_config: image(version) })
+  for (let version = 2; version <= 22; version++) await more(version)
+  ids['old-agent'] = id
+  await openDeployment(page, 'old-agent')
+  const list = page.getByRole('list', { name: 'Revisions, newest first' })
+  const oldest = list.getByRole('listitem').filter({ has: page.getByRole('link', { name: '#1', exact: true }) })
+  await page.getByRole('button', { name: 'Older revisions' }).click()
+  await oldest.getByText('Skipped').waitFor()
+  await more(23)
+  await list.getByRole('listitem').filter({ hasText: '1.23.0' }).waitFor()
+  await call('POST', `/v2/deployments/${id}/revisions/${first}/redeploy`)
+  await oldest.getByText('redeployed').waitFor()
+  await expect.poll(() => list.getByRole('button', { name: /^More about #/ }).count()).toBe(23)
+})
+
+test('who changes the deployment while somebody is asked makes them look again, and nothing is done', async ({
+  page,
+}) => {
+  await openDeployment(page, 'support-agent')
+  await page.getByRole('button', { name: 'Redeploy' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByText('it is started anew').waitFor()
+  const [tag] = (await call('GET', `/v2/deployments/${ids['support-agent']}/revisions`)).resources
+  // the server says so, before the page has heard of it
+  await page.route('**/graphql', async (route) => {
+    if (route.request().postData()?.includes('redeployRevision'))
+      await call('POST', `/v2/deployments/${ids['support-agent']}/revisions/${tag.id}/redeploy`)
+    await route.continue()
+  })
+  await dialog.getByRole('button', { name: 'Redeploy' }).click()
+  await dialog.getByRole('alert').getByText('was changed since').waitFor()
+})
+
+test('a viewer sees what is so, and nothing to do', async ({ page }) => {
+  const mutation =
+    'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { ... on CreateApiKeySuccess { key } } }'
+  const { data } = await call('POST', '/graphql', {
+    query: mutation,
+    variables: { input: { name: 'viewer of deployments', role: 'viewer' } },
+  })
+  await openDeployment(page, 'triage-agent', data.createApiKey.key)
+  await page.getByText('Build failed').first().waitFor()
+  for (const name of ['Redeploy', 'Roll back', 'Interrupt'])
+    expect(await page.getByRole('button', { name }).count(), name).toBe(0)
+  await page.getByRole('button', { name: 'More to do' }).click()
+  await page.getByRole('menuitem', { name: 'Compare revisions' }).waitFor()
+  expect(await page.getByRole('menuitem', { name: 'Delete…' }).count()).toBe(0)
+  await page.keyboard.press('Escape')
+  await page.getByRole('menuitem', { name: 'Compare revisions' }).waitFor({ state: 'hidden' })
+})
+
+test('to delete one takes its name', async ({ page }) => {
+  const { id } = await call('POST', '/v2/deployments', {
+    name: 'short-lived',
+    source: 'internal_container',
+    source_config: {},
+    source_revision_config: {},
+    secrets: [{ name: 'TOKEN', value: 'x' }],
+  })
+  ids['short-lived'] = id
+  await openDeployment(page, 'short-lived')
+  await page.getByRole('button', { name: 'More to do' }).click()
+  await page.getByRole('menuitem', { name: 'Delete…' }).click()
+  const dialog = page.getByRole('dialog')
+  expect(await dialog.innerText()).toContain('TOKEN')
+  await dialog.getByRole('button', { name: 'Delete' }).click()
+  await dialog.getByRole('alert').getByText('Type short-lived').waitFor()
+  await dialog.getByRole('textbox').fill('short-lived')
+  await dialog.getByRole('button', { name: 'Delete' }).click()
+  await page
+    .getByText(/Being deleted|not any more/)
+    .first()
+    .waitFor()
+})
+
+test('a comparison has an address, and an id of elsewhere is a plain not found', async ({ page }) => {
+  await signIn(page, url, { key })
+  const { resources } = await call('GET', `/v2/deployments/${ids['triage-agent']}/revisions`)
+  const [to, from] = resources as { id: string; number: number }[]
+  const of = `/w/${workspaceId}/deployments/${ids['triage-agent']}/compare`
+  await page.goto(`${of}?from=${from!.id}&to=${to!.id}`)
+  await page.getByRole('region', { name: 'Commit' }).waitFor()
+  expect(await page.getByRole('combobox', { name: 'To' }).inputValue()).toContain(`#${to!.number}`)
+  await page.getByRole('button', { name: 'The other way round' }).click()
+  await page.waitForURL((now) => now.searchParams.get('from') === to!.id)
+  await page.goto(`${of}?from=${from!.id}&to=11111111-1111-4111-8111-111111111111`)
+  await page.getByText('Not found').waitFor()
+})

@@ -1,0 +1,101 @@
+// The list of deployments: what comes, changes and goes shows without a reload; what is chosen stands in the address; keys do it all.
+import { randomUUID } from 'node:crypto'
+import { inject } from 'vitest'
+import { expect, test } from './page.ts'
+import { signIn } from './sign-in.ts'
+
+const { url, key, workspaceId } = inject('server')
+const headers = { 'x-api-key': key, 'content-type': 'application/json' }
+
+// biome-ignore lint/suspicious/noExplicitAny: as REST presents it
+async function rest(method: string, target: string, body?: object): Promise<any> {
+  const response = await fetch(`${url}${target}`, { method, headers, ...(body && { body: JSON.stringify(body) }) })
+  if (!response.ok) throw new Error(`${method} ${target}: ${response.status} ${await response.text()}`)
+  return response.status === 204 ? null : response.json()
+}
+
+/** Of the scene's listener, which does nothing by itself. */
+async function create(name: string): Promise<{ id: string }> {
+  const { resources } = await rest('GET', '/v2/listeners')
+  return rest('POST', '/v2/deployments', {
+    name,
+    source: 'external_container',
+    source_config: { listener_id: resources[0].id },
+    source_revision_config: { image_uri: 'registry.example.com/agent:1.2.3' },
+    secrets: [],
+  })
+}
+
+test('What is made, tagged and deleted shows by itself, and the row says what is coming and why it is not live', async ({
+  page,
+}) => {
+  const prefix = `shown-${randomUUID().slice(0, 8)}`
+  await signIn(page, url, { key }, `/w/${workspaceId}/deployments?q=${prefix}`)
+  await page.getByText('None is like that').waitFor()
+  const { id } = await create(`${prefix}-one`)
+  const row = page.getByRole('row').filter({ hasText: `${prefix}-one` })
+  await row.getByText('Nothing yet').waitFor()
+  await row.getByText('#1').waitFor()
+  await row.getByText(/revision 1 /i).waitFor()
+  const tagged = await fetch(`${url}/graphql`, {
+    method: 'POST',
+    headers,
+    body: JSON.stringify({
+      query: `mutation ($input: SetDeploymentTagsInput!) { setDeploymentTags(input: $input) { __typename ... on Error { message } } }`,
+      variables: { input: { deploymentId: id, tags: [{ key: 'team', value: prefix }] } },
+    }),
+  }).then((response) => response.json())
+  expect(tagged.data.setDeploymentTags).toEqual({ __typename: 'SetDeploymentTagsSuccess' })
+  await row.getByText(`team: ${prefix}`).waitFor()
+  await page.getByRole('button', { name: /^All 1$/ }).waitFor()
+  await page.getByRole('combobox', { name: 'Tag' }).click()
+  await page.getByRole('option', { name: `team: ${prefix} · 1` }).click()
+  await page.waitForURL('**tag=*')
+  await row.waitFor()
+  await rest('DELETE', `/v2/deployments/${id}?force=true`)
+  await page.getByText('None is like that').waitFor()
+})
+
+test('A sentence that is cut off is shown as a whole to who rests on its row, by keys or with the pointer', async ({
+  page,
+}) => {
+  await signIn(page, url, { key })
+  await page.goto(`/w/${workspaceId}/deployments?q=triage-agent`)
+  const link = page.getByRole('row').getByRole('link', { name: 'triage-agent' })
+  await link.focus()
+  const whole = page
+    .getByRole('tooltip')
+    .filter({ hasText: /^Build command .* \(revision 2 could not be built; .*\)\.$/ })
+  await whole.waitFor()
+  await page.keyboard.press('Escape')
+  await whole.waitFor({ state: 'detached' })
+  await page.getByText('Build command').hover({ force: true })
+  await whole.waitFor()
+  expect(await link.getAttribute('aria-describedby')).toBe(
+    await page.getByText('Build command').first().getAttribute('id'),
+  )
+})
+
+test('What is searched, chosen and sorted stands in the address, and a row is reached by keys', async ({ page }) => {
+  const prefix = `keys-${randomUUID().slice(0, 8)}`
+  await create(`${prefix}-a`)
+  const { id } = await create(`${prefix}-b`)
+  await signIn(page, url, { key }, `/w/${workspaceId}/deployments`)
+  await page.getByRole('table', { name: 'Deployments' }).waitFor()
+  await page.keyboard.press('/')
+  await page.keyboard.type(prefix)
+  await page.waitForURL(`**/deployments?q=${prefix}`)
+  await page.getByRole('button', { name: /^All 2$/ }).waitFor()
+  await page.getByRole('button', { name: /^Serving 0$/ }).click()
+  await page.waitForURL(`**/deployments?q=${prefix}&state=serving`)
+  await page.getByRole('button', { name: 'Show all' }).waitFor()
+  await page.goBack()
+  await page.goto(`/w/${workspaceId}/deployments?q=${prefix}&sort=-name`)
+  const names = page.getByRole('row').getByRole('link')
+  await names.nth(1).waitFor()
+  expect(await names.allTextContents()).toEqual([`${prefix}-b`, `${prefix}-a`])
+  expect(await page.getByRole('columnheader', { name: 'Name' }).getAttribute('aria-sort')).toBe('descending')
+  await page.getByRole('textbox', { name: 'Search by name' }).focus()
+  for (const press of ['ArrowDown', 'ArrowDown', 'ArrowUp', 'Enter']) await page.keyboard.press(press)
+  await page.waitForURL(`**/deployments/${id}`)
+})

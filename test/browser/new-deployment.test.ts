@@ -1,0 +1,67 @@
+// A deployment is made on a page: of a repository that is found by a part of its name, and of a folder, which the browser packs.
+import { randomUUID } from 'node:crypto'
+import { fileURLToPath } from 'node:url'
+import type { Page } from 'playwright-core'
+import { inject } from 'vitest'
+import { expect, test } from './page.ts'
+import { signIn } from './sign-in.ts'
+
+const AGENT = fileURLToPath(new URL('../fixtures/agent', import.meta.url))
+
+async function begin(page: Page, from: string): Promise<void> {
+  const { url, key, workspaceId } = inject('server')
+  await signIn(page, url, { key }, `/w/${workspaceId}/deployments/new`)
+  await page.getByText(from, { exact: true }).click()
+}
+
+const sameAs = (page: Page) => page.getByRole('region', { name: 'The same by the API' })
+
+test('of a repository, which is searched while one types; it ends on the rollout', { timeout: 90_000 }, async ({
+  page,
+}) => {
+  const name = `from-git-${randomUUID().slice(0, 8)}`
+  await begin(page, 'A git repository')
+  await page.getByRole('combobox', { name: 'Repository' }).fill('support')
+  await page.getByRole('option', { name: 'support-agent' }).click()
+  expect(await page.getByLabel('Branch or tag').inputValue()).toBe('main')
+  expect(await page.getByRole('textbox', { name: 'Name' }).inputValue()).toBe('support-agent')
+  // that name is taken: it says so where it is, and how the same is said by the API follows what is typed
+  await page.getByRole('button', { name: 'Create and roll out' }).click()
+  await page.getByText('already exists').waitFor()
+  await page.getByRole('textbox', { name: 'Name' }).fill(name)
+  await sameAs(page).getByText(`"name": "${name}"`).waitFor()
+  await page.getByText('GraphQL', { exact: true }).click()
+  await sameAs(page).getByText(`name: "${name}"`).waitFor()
+  await page.getByRole('button', { name: 'Create and roll out' }).click()
+  await page.waitForURL(/\/revisions\//)
+  await page.getByText('Deployed').first().waitFor({ timeout: 60_000 })
+})
+
+test('of a folder, which is packed and sent by the page', { timeout: 90_000 }, async ({ page }) => {
+  const name = `from-folder-${randomUUID().slice(0, 8)}`
+  await begin(page, 'A folder')
+  await page.locator('input[webkitdirectory]').setInputFiles(AGENT)
+  await page.getByText('6 files').waitFor()
+  await page.getByRole('textbox', { name: 'Name' }).fill(name)
+  await page.getByRole('button', { name: 'Add a secret' }).click()
+  await page.getByLabel('Name of secret 1').fill('TOKEN')
+  await page.getByLabel('Value of secret 1').fill('not for the script')
+  expect(await sameAs(page).textContent()).toContain('"TOKEN"')
+  expect(await sameAs(page).textContent()).not.toContain('not for the script')
+  await page.getByRole('button', { name: 'Create and roll out' }).click()
+  await page.waitForURL(/\/revisions\//)
+  await page.getByText('Deployed').first().waitFor({ timeout: 60_000 })
+})
+
+test('nothing is offered to who may only look', async ({ page }) => {
+  const { url, key, workspaceId } = inject('server')
+  const query =
+    'mutation { createApiKey(input: { name: "looks", role: viewer }) { ... on CreateApiKeySuccess { key } } }'
+  const made = await fetch(`${url}/graphql`, {
+    method: 'POST',
+    headers: { 'x-api-key': key, 'content-type': 'application/json' },
+    body: JSON.stringify({ query }),
+  })
+  await signIn(page, url, { key: (await made.json()).data.createApiKey.key }, `/w/${workspaceId}/deployments/new`)
+  await page.getByText('You may not make deployments').waitFor()
+})

@@ -1,0 +1,79 @@
+// OAuth, from the provider that an admin adds to the account that an agent may use, with a consent at a real provider; and what others are offered.
+import { inject } from 'vitest'
+import { expect, test } from './page.ts'
+import { signIn } from './sign-in.ts'
+
+const { url, key, keys, workspaceId } = inject('server')
+const { authUrl, tokenUrl, clientId, clientSecret, providerId, url: issuer } = inject('provider')
+
+test('a provider is added and changed, an account there connected for an agent, let go of, and the provider deleted', async ({
+  page,
+  guards,
+}) => {
+  await signIn(page, url, { key }, `/w/${workspaceId}/oauth?tab=providers`)
+  await page.getByRole('button', { name: 'New provider' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Name').fill('Acme')
+  await dialog.getByLabel('Id', { exact: true }).fill('not an id')
+  await dialog.getByLabel('Where people consent').fill(authUrl)
+  await dialog.getByLabel('Where codes become tokens').fill(tokenUrl)
+  await dialog.getByLabel('Client id').fill(clientId)
+  await dialog.getByLabel('How the client proves itself').selectOption('client_secret_basic')
+  await dialog.getByLabel('Client secret').fill(clientSecret)
+  await page.keyboard.press('Enter')
+  // said at the field, which gets the focus
+  const id = dialog.getByLabel('Id', { exact: true })
+  await expect.poll(() => id.getAttribute('aria-invalid')).toBe('true')
+  await expect.poll(() => id.evaluate((input) => input === document.activeElement)).toBe(true)
+  await id.fill(providerId)
+  await page.keyboard.press('Enter')
+  const card = page.getByRole('article', { name: 'Acme', exact: true })
+  await card.getByText(`${url}/v2/auth/callback/${providerId}`).waitFor()
+  expect(await page.content()).not.toContain(clientSecret)
+
+  await card.getByRole('button', { name: 'What can be done with Acme' }).click()
+  await page.getByRole('menuitem', { name: 'Change' }).click()
+  await dialog.getByLabel('Name').fill('Acme Mail')
+  await page.keyboard.press('Enter')
+  await page.getByRole('article', { name: 'Acme Mail' }).waitFor()
+
+  await page.getByRole('tab', { name: 'My accounts' }).click()
+  await page.getByRole('button', { name: 'Connect an account' }).first().click()
+  await dialog.getByLabel('Scopes').fill('read')
+  await dialog.getByLabel('Agent').fill('mail-agent')
+  await page.keyboard.press('Enter')
+  // the provider’s own pages are others’ origin
+  guards.allow(new RegExp(`^another origin: ${issuer}`))
+  const consents = page.context().waitForEvent('page')
+  await dialog.getByRole('link', { name: 'Go to the provider' }).click()
+  await (await consents).waitForURL(`${url}/**`)
+  await dialog.waitFor({ state: 'hidden' })
+  await page.getByRole('article').getByText('read', { exact: true }).waitFor()
+
+  // which agents use it nobody has to know by heart
+  await page.getByRole('tab', { name: 'Agents' }).click()
+  const link = page.getByRole('article', { name: /^mail-agent/ })
+  await link.getByRole('button', { name: 'mail-agent' }).click()
+  await page.waitForURL('**agent=mail-agent')
+  await link.getByRole('button', { name: 'Disconnect' }).click()
+  await dialog.getByRole('button', { name: 'Disconnect' }).click()
+  await page.getByText('“mail-agent” may use none of your accounts.').waitFor()
+  await page.getByRole('button', { name: 'Connect', exact: true }).click()
+  await link.waitFor()
+
+  await page.getByRole('tab', { name: 'Providers' }).click()
+  await page.getByRole('button', { name: 'What can be done with Acme Mail' }).click()
+  await page.getByRole('menuitem', { name: 'Delete' }).click()
+  await dialog.getByRole('button', { name: 'Delete' }).click()
+  // somebody has an account there
+  await dialog.getByRole('alert').waitFor()
+  await dialog.getByLabel('Also the accounts of everybody there').check()
+  await dialog.getByRole('button', { name: 'Delete' }).click()
+  await page.getByText('No providers').waitFor()
+})
+
+test('who is no admin sees the providers, and nothing to do with them', async ({ page }) => {
+  await signIn(page, url, { key: keys.deployer }, `/w/${workspaceId}/oauth?tab=providers`)
+  await page.getByText('No providers').waitFor()
+  expect(await page.getByRole('button', { name: /New provider|From an MCP server/ }).count()).toBe(0)
+})

@@ -1,0 +1,105 @@
+/** A server as `npm start` starts one: its own folder, its own Postgres, its own worker, and what it printed. */
+import path from 'node:path'
+import { freePort } from '../support/free-port.ts'
+import { cli, startServer, temporaryFolder } from '../support/process.ts'
+import { type AgentRepository, agentRepository } from '../support/repository.ts'
+
+export interface OwnServer {
+  /** where it is, now and after every start */
+  url: string
+  /** the admin key that its first start has printed */
+  key: string
+  /** those of the key */
+  workspaceId: string
+  organizationId: string
+  /** A call of REST with the admin key, or another one. Throws at an answer that is no 2xx, with its body. */
+  // biome-ignore lint/suspicious/noExplicitAny: as REST presents it
+  rest(method: string, target: string, body?: object, key?: string): Promise<any>
+  /** The command line on this server's machine: what it printed. Throws when it says that something was wrong. */
+  cli(...args: string[]): Promise<string>
+  /** A new API key; `options`: more of what `keys create` takes. */
+  newKey(role: string, name: string, ...options: string[]): Promise<string>
+  /** The repository of the small agent of the fixtures, which this server serves. */
+  repository(name: string): Promise<AgentRepository>
+  /** Kills it with no word to anybody, as a crash does. */
+  kill(): Promise<void>
+  /** Starts it again where it was. */
+  start(): Promise<void>
+  /** Ends it and its agents; nothing of it is left. */
+  close(): Promise<void>
+}
+
+/** `ports`: for its agents, nobody else's. `settings`: with where it will be. */
+export async function ownServer(
+  ports: string,
+  settings: (url: string) => Promise<Record<string, string>> = async () => ({}),
+): Promise<OwnServer> {
+  const folder = await temporaryFolder()
+  const port = await freePort()
+  const url = `http://127.0.0.1:${port}`
+  const env = {
+    DATA_DIR: folder.path,
+    PORT: String(port),
+    WORKER: 'on',
+    APP_PORTS: ports,
+    // a killed server's lease ends, and the next one takes over
+    LEASE_SECONDS: '3',
+    LOG_LEVEL: 'warn',
+    ...(await settings(url)),
+  }
+  const started = () => startServer({ ...env, AGENTS_END_WITH_SERVER: 'off' })
+  let running = await started()
+  const key = running.key!
+  const { data } = await fetch(`${url}/graphql`, {
+    method: 'POST',
+    headers: { 'x-api-key': key, 'content-type': 'application/json' },
+    body: JSON.stringify({ query: '{ me { workspace { id } organization { id } } }' }),
+  }).then((response) => response.json())
+  const { workspace, organization } = data.me
+  const repositories: AgentRepository[] = []
+  const told = async (...args: string[]): Promise<string> => {
+    const { code, stdout, stderr } = await cli(args, env)
+    if (code !== 0) throw new Error(`cli ${args.join(' ')}: ${stderr}`)
+    return stdout.trim()
+  }
+  return {
+    url,
+    key,
+    workspaceId: workspace.id,
+    organizationId: organization.id,
+    async rest(method, target, body, caller = key) {
+      const response = await fetch(url + target, {
+        method,
+        headers: { 'x-api-key': caller, ...(body && { 'content-type': 'application/json' }) },
+        ...(body && { body: JSON.stringify(body) }),
+      })
+      const text = await response.text()
+      if (!response.ok) throw new Error(`${method} ${target}: ${response.status} ${text}`)
+      return text ? JSON.parse(text) : null
+    },
+    cli: told,
+    newKey: (role, name, ...options) => told('keys', 'create', '--role', role, '--name', name, ...options),
+    async repository(name) {
+      const repository = await agentRepository(path.join(folder.path, 'git'), name)
+      repositories.push(repository)
+      return repository
+    },
+    async kill() {
+      running.child.kill('SIGKILL')
+      await running.ended
+    },
+    async start() {
+      running = await started()
+    },
+    async close() {
+      const { code, stderr } = await cli(['server', 'stop', '--agents'], env)
+      if (code !== 0) {
+        running.child.kill('SIGKILL')
+        process.stderr.write(stderr)
+      }
+      await running.ended
+      for (const repository of repositories) await repository.remove()
+      await folder.remove()
+    },
+  }
+}

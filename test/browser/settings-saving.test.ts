@@ -1,0 +1,187 @@
+// The settings of a deployment, as two people use them at the same time: nothing of either is lost.
+import { fileURLToPath } from 'node:url'
+import { inject } from 'vitest'
+import { expect, test } from './page.ts'
+import { signIn } from './sign-in.ts'
+
+const AGENT = fileURLToPath(new URL('../fixtures/agent', import.meta.url))
+const IMAGE = 'registry.example.com/acme/agent'
+
+/** A deployment of an image, of this test's own. */
+async function make(name: string) {
+  const { url, key, workspaceId } = inject('server')
+  const call = async (method: string, path: string, body?: object) => {
+    const headers = { 'x-api-key': key, 'content-type': 'application/json' }
+    const answer = await fetch(url + path, { method, headers, body: body ? JSON.stringify(body) : undefined })
+    return answer.status === 204 ? null : answer.json()
+  }
+  const { id } = await call('POST', '/v2/deployments', {
+    name: `${name}-${Date.now()}`,
+    source: 'internal_container',
+    source_config: { resource_spec: { cpu: 1 } },
+    source_revision_config: { image_uri: `${IMAGE}:1` },
+    secrets: [
+      { name: 'TOKEN', value: 'the-first' },
+      { name: 'OTHER', value: 'other' },
+    ],
+  })
+  const path = `/v2/deployments/${id}`
+  return { page: `/w/${workspaceId}/deployments/${id}/settings`, path, call }
+}
+
+test('secrets and resources are staged and saved together, and what they come to is shown before', async ({ page }) => {
+  const { url, key } = inject('server')
+  const { page: address, path, call } = await make('staged')
+  await signIn(page, url, { key }, address)
+
+  await page.getByRole('button', { name: 'Change TOKEN' }).click()
+  await page.getByLabel('Value of TOKEN').fill('the-second')
+  await page.getByRole('button', { name: 'Unset OTHER' }).click()
+  await page.getByLabel('Name of a new one').fill('FRESH')
+  await page.getByLabel('Its value').fill('brand-new')
+  await page.getByRole('button', { name: 'Add', exact: true }).click()
+  await page.getByText('3 changes, not saved').waitFor()
+  // as it is typed, key by key
+  await page.getByLabel('CPU', { exact: true }).first().press('Control+a')
+  await page.keyboard.type('0.5')
+  // what the limit would come to, by the server's own rule
+  await expect.poll(() => page.getByLabel('CPU limit', { exact: true }).first().getAttribute('placeholder')).toBe('1')
+
+  await page.getByRole('button', { name: 'Review and save…' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByText('gets a new value').waitFor()
+  await dialog.getByText('Makes revision #2').waitFor()
+  await dialog.getByRole('button', { name: 'Save', exact: true }).click()
+  await page.getByText('Revision #2 is on its way.').waitFor()
+  await page.getByText('not saved').waitFor({ state: 'detached' })
+
+  const { secrets, source_config } = await call('GET', path)
+  expect(secrets).toEqual([
+    { name: 'TOKEN', value: 'the-second' },
+    { name: 'FRESH', value: 'brand-new' },
+  ])
+  expect(source_config.resource_spec).toEqual({ cpu: 0.5 })
+  expect(await page.content()).not.toContain('the-second')
+
+  await page.getByRole('button', { name: 'Reveal TOKEN' }).click()
+  await page.getByText('the-second').waitFor()
+  await page.getByRole('button', { name: 'Hide TOKEN' }).click()
+  const { resources } = await call('GET', `${path}/events?types=secret.revealed`)
+  expect(resources).toMatchObject([{ subject_id: 'TOKEN' }])
+})
+
+test('what somebody else saves meanwhile is shown beside mine, and neither is lost', async ({ page }) => {
+  const { url, key } = inject('server')
+  const { page: address, path, call } = await make('meanwhile')
+  await signIn(page, url, { key }, address)
+  await page.getByLabel('Image', { exact: true }).fill(`${IMAGE}:mine`)
+  await page.getByRole('button', { name: 'Change TOKEN' }).click()
+  await page.getByLabel('Value of TOKEN').fill('mine')
+
+  await call('PATCH', path, { source_revision_config: { image_uri: `${IMAGE}:theirs` } })
+  await call('PATCH', `${path}/secrets`, { set: [{ name: 'THEIRS', value: 'theirs' }] })
+  await page.getByText(`Somebody else has saved ${IMAGE}:theirs meanwhile.`).waitFor()
+  expect(await page.getByRole('button', { name: 'Review and save…' }).isDisabled()).toBe(true)
+
+  await page.getByRole('button', { name: 'Keep mine for Image' }).click()
+  await page.getByRole('button', { name: 'Review and save…' }).click()
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await page.getByText('is on its way').waitFor()
+  const { secrets, source_revision_config } = await call('GET', path)
+  expect(source_revision_config.image_uri).toBe(`${IMAGE}:mine`)
+  expect(secrets).toEqual([
+    { name: 'TOKEN', value: 'mine' },
+    { name: 'OTHER', value: 'other' },
+    { name: 'THEIRS', value: 'theirs' },
+  ])
+})
+
+test('a save for a version that is old changes nothing; different secrets of two people both stay', async ({
+  page,
+}) => {
+  const { url, key } = inject('server')
+  const { page: address, path, call } = await make('races')
+  await signIn(page, url, { key }, address)
+  await page.getByRole('button', { name: 'Change TOKEN' }).click()
+  await page.getByLabel('Value of TOKEN').fill('mine')
+  await page.getByRole('button', { name: 'Review and save…' }).click()
+  // between the look and the save
+  let isFirst = true
+  await page.route('**/graphql', async (route) => {
+    if (isFirst && route.request().postData()?.includes('SaveSecrets')) {
+      isFirst = false
+      await call('PATCH', `${path}/secrets`, { set: [{ name: 'OTHER', value: 'theirs' }] })
+    }
+    await route.continue()
+  })
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await page.getByText('Revision #3 is on its way.').waitFor()
+  expect((await call('GET', path)).secrets).toEqual([
+    { name: 'TOKEN', value: 'mine' },
+    { name: 'OTHER', value: 'theirs' },
+  ])
+})
+
+test('a save that comes second shows what the first has saved, and writes nothing until somebody has chosen', async ({
+  page,
+}) => {
+  const { url, key } = inject('server')
+  const { page: address, path, call } = await make('second')
+  await signIn(page, url, { key }, address)
+  await page.getByLabel('Image', { exact: true }).fill(`${IMAGE}:mine`)
+  await page.getByRole('button', { name: 'Review and save…' }).click()
+  // between the look and the save
+  let isFirst = true
+  await page.route('**/graphql', async (route) => {
+    if (isFirst && route.request().postData()?.includes('SaveSettings')) {
+      isFirst = false
+      await call('PATCH', path, { source_revision_config: { image_uri: `${IMAGE}:theirs` } })
+    }
+    await route.continue()
+  })
+  const dialog = page.getByRole('dialog')
+  await dialog.getByRole('button', { name: 'Save', exact: true }).click()
+  await dialog.getByRole('alert').getByText('Somebody else has saved meanwhile').waitFor()
+  expect((await call('GET', path)).source_revision_config.image_uri).toBe(`${IMAGE}:theirs`)
+  await dialog.getByRole('button', { name: 'Not yet' }).click()
+  await page.getByRole('button', { name: 'Take theirs for Image' }).click()
+  expect(await page.getByLabel('Image', { exact: true }).inputValue()).toBe(`${IMAGE}:theirs`)
+  await page.getByText('not saved').waitFor({ state: 'detached' })
+})
+
+test('another folder is sent, and a command taken away: one revision of both', async ({ page }) => {
+  const { url, key, workspaceId } = inject('server')
+  const { call } = await make('beside')
+  const { id } = await call('POST', '/v2/deployments', {
+    name: `uploaded-${Date.now()}`,
+    source: 'internal_source',
+    source_config: { build_command: 'make' },
+    source_revision_config: { graph_config_path: 'graph.json' },
+    secrets: [],
+  })
+  await signIn(page, url, { key }, `/w/${workspaceId}/deployments/${id}/settings`)
+  await page.locator('input[webkitdirectory]').setInputFiles(AGENT)
+  await page.getByText('6 files').waitFor()
+  await page.getByLabel('Build command').fill('')
+  await page.getByText('2 changes, not saved').waitFor()
+  await page.getByRole('button', { name: 'Review and save…' }).click()
+  await page.getByRole('dialog').getByText('which is built and then deployed').waitFor()
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await page.getByText('Revision #2 is on its way.').waitFor()
+  const { source_config, source_revision_config } = await call('GET', `/v2/deployments/${id}`)
+  expect(source_config.build_command).toBeNull()
+  expect(source_revision_config.source_tarball_path).toContain(id)
+  await call('DELETE', `/v2/deployments/${id}`)
+})
+
+test('a viewer reads all of it, and can change nothing', async ({ page }) => {
+  const { url } = inject('server')
+  const { page: address, call } = await make('viewed')
+  const { data } = await call('POST', '/graphql', {
+    query: `mutation { createApiKey(input: { name: "a viewer", role: viewer }) { ... on CreateApiKeySuccess { key } } }`,
+  })
+  await signIn(page, url, { key: data.createApiKey.key }, address)
+  await page.getByText('To change it takes the role deployer.').waitFor()
+  expect(await page.getByLabel('Image', { exact: true }).getAttribute('readonly')).not.toBeNull()
+  expect(await page.getByRole('button', { name: /Change|Unset|Reveal|Add/ }).count()).toBe(0)
+})

@@ -1,0 +1,80 @@
+/**
+ * The server of all tests in the hands of one of them, which kills it and starts it again: by way of the process that has started it
+ * (global-setup.ts), so that it outlives whoever asked.
+ */
+import { once } from 'node:events'
+import http, { type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { json } from 'node:stream/consumers'
+import { inject } from 'vitest'
+import type { AgentRepository } from '../support/repository.ts'
+import type { OwnServer } from './server.ts'
+
+/** What a test can ask for. All of it goes through JSON. */
+interface Commands {
+  cli(...args: string[]): Promise<string>
+  /** answers its address */
+  repository(name: string): Promise<string>
+  push(name: string, greeting: string): Promise<string>
+  kill(): Promise<void>
+  start(): Promise<void>
+}
+
+/** Opens what `sharedServer` talks to. `url`: where it is. */
+export async function openControl(server: OwnServer): Promise<{ url: string; close(): void }> {
+  const repositories = new Map<string, AgentRepository>()
+  const commands: Commands = {
+    cli: server.cli,
+    async repository(name) {
+      const repository = await server.repository(name)
+      repositories.set(name, repository)
+      return repository.url
+    },
+    push: (name, greeting) => repositories.get(name)!.push(greeting),
+    kill: server.kill,
+    start: server.start,
+  }
+  async function answer(request: IncomingMessage): Promise<string> {
+    const [command, ...args] = (await json(request)) as [keyof Commands, ...string[]]
+    const done = await (commands[command] as (...args: string[]) => Promise<unknown>)(...args)
+    return JSON.stringify(done ?? null)
+  }
+  const listening = http.createServer((request, response) => {
+    answer(request).then(
+      (text) => response.end(text),
+      (error) => response.writeHead(500).end(String(error)),
+    )
+  })
+  listening.listen(0, '127.0.0.1')
+  await once(listening, 'listening')
+  const { port } = listening.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}/`,
+    close() {
+      listening.close()
+      listening.closeAllConnections()
+    },
+  }
+}
+
+/** In a test: who kills it has to start it again. */
+export function sharedServer(): Pick<OwnServer, 'cli' | 'kill' | 'start'> & {
+  repository(name: string): Promise<Pick<AgentRepository, 'url' | 'push'>>
+} {
+  async function ask<Name extends keyof Commands>(
+    name: Name,
+    ...args: Parameters<Commands[Name]>
+  ): Promise<Awaited<ReturnType<Commands[Name]>>> {
+    const response = await fetch(inject('control'), { method: 'POST', body: JSON.stringify([name, ...args]) })
+    if (!response.ok) throw new Error(`${name}: ${await response.text()}`)
+    return response.json()
+  }
+  return {
+    cli: (...args) => ask('cli', ...args),
+    kill: () => ask('kill'),
+    start: () => ask('start'),
+    async repository(name) {
+      return { url: await ask('repository', name), push: (greeting) => ask('push', name, greeting) }
+    },
+  }
+}

@@ -1,0 +1,70 @@
+// Signing in and out, and what somebody sees who may not.
+import { inject } from 'vitest'
+import { expect, test } from './page.ts'
+import { signIn } from './sign-in.ts'
+
+test.for(['light', 'dark'] as const)(
+  'a key that is none is told so beside it, in the %s',
+  async (colorScheme, { open }) => {
+    const { page, guards } = await open({ colorScheme })
+    // the browser's own line about the answer
+    guards.allow(/^console: Failed to load resource: the server responded with a status of 401/)
+    await page.goto('/')
+    await page.waitForURL('**/sign-in')
+    await page.getByLabel('API key').fill('not-a-key')
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await page
+      .getByText(/key/i)
+      .filter({ hasText: /valid|wrong|unknown|revoked|no key|not/i })
+      .first()
+      .waitFor()
+    expect(new URL(page.url()).pathname).toBe('/sign-in')
+  },
+)
+
+test('whoever signs in is led to where they wanted to go, and after a reload is still there', async ({ page }) => {
+  const { url, key, workspaceId } = inject('server')
+  const wanted = `/w/${workspaceId}/deployments`
+  await page.goto(wanted)
+  await page.waitForURL('**/sign-in?**')
+  await page.getByLabel('API key').fill(key)
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+  await page.waitForURL(url + wanted)
+  await page.reload()
+  await page.getByText('support-agent').first().waitFor()
+  expect(page.url()).toBe(url + wanted)
+})
+
+test('a person of the organization signs in at its provider, and is led to where they wanted to go, as who they are', async ({
+  page,
+  guards,
+}) => {
+  const { url, workspaceId } = inject('server')
+  const { url: issuer } = inject('provider')
+  // the provider’s own pages are others’ origin
+  guards.allow(new RegExp(`^another origin: ${issuer}`))
+  const wanted = `/w/${workspaceId}/activity`
+  await page.goto(wanted)
+  await page.getByRole('link', { name: 'Sign in with Acme' }).click()
+  await page.waitForURL(url + wanted)
+  await page.getByRole('main').getByText('alice').first().waitFor()
+  await page.reload()
+  await page.getByRole('button', { name: 'You and this page' }).click()
+  await page.getByText('deployer').first().waitFor()
+  await page.getByRole('menuitem', { name: 'Sign out' }).click()
+  await page.waitForURL('**/sign-in**')
+  // nothing of what brought them in is left in the history
+  expect(page.url()).not.toMatch(/code|state/)
+})
+
+test('whoever signs out has nothing left to go back to', async ({ page }) => {
+  const { url, key } = inject('server')
+  await signIn(page, url, { key })
+  await page.getByText('support-agent').first().waitFor()
+  await page.getByRole('button', { name: 'You and this page' }).click()
+  await page.getByRole('menuitem', { name: 'Sign out' }).click()
+  await page.waitForURL('**/sign-in**')
+  await page.goto('/')
+  await page.waitForURL('**/sign-in**')
+  expect(await page.evaluate(() => Object.keys(sessionStorage).filter((key) => key.includes('session')))).toEqual([])
+})

@@ -1,0 +1,236 @@
+// Images that are built from sources and pushed, with a stand-in for podman; TEST_CONTAINER_ENGINE=podman takes the real one.
+import { execFileSync } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { makeBuildFolder } from '../../src/dataplane/builder/build-folder.ts'
+import { createSourceBuilder, type SourceBuilderOptions } from '../../src/dataplane/builder/source-builder.ts'
+import type { ImageBuilds } from '../../src/dataplane/runtimes/image-builds.ts'
+import type { RevisionStep } from '../../src/dataplane/runtimes/runtime.ts'
+import { claimOf, memoryLog, NO_SOURCES, never, stepOf } from '../dataplane/support.ts'
+import { BASE, type TestEngine, testEngine } from '../support/engine/engine.ts'
+import { openRegistry, type PushRegistry } from './registry.ts'
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
+
+let root: string
+let engine: TestEngine
+let registry: PushRegistry
+const opened: ImageBuilds[] = []
+beforeAll(async () => {
+  root = fs.mkdtempSync(path.join(os.tmpdir(), 'pilothouse-images-'))
+  fs.mkdirSync(path.join(root, 'engine'))
+  engine = testEngine(path.join(root, 'engine'))
+  registry = await openRegistry(root)
+})
+afterAll(() => {
+  for (const builds of opened) builds.close()
+  registry?.close()
+  engine?.close()
+  fs.rmSync(root, { recursive: true, force: true })
+})
+
+function open(changes: Partial<SourceBuilderOptions> = {}): ImageBuilds {
+  const builds = createSourceBuilder({
+    wanted: engine.name,
+    env: engine.env,
+    dataDir: path.join(root, 'data'),
+    gitDirectory: path.join(root, 'git'),
+    sources: NO_SOURCES,
+    store: registry.store,
+    freeDiskMb: 0,
+    servers: { node: null, python: null },
+    packageIndexes: {},
+    base: { node: BASE, python: BASE },
+    atATime: 2,
+    warn: (about, message) => console.warn(message, about),
+    ...changes,
+  })
+  opened.push(builds)
+  return builds
+}
+
+const GRAPHS = { 'graph.json': '{"graphs": {"agent": "./agent.js:graph"}}' }
+
+/** A BUILD step of a new repository with these files. */
+function build(files: Record<string, string>, revision: object = {}): RevisionStep {
+  const bare = path.join(root, 'git', `${randomUUID()}.git`)
+  const work = fs.mkdtempSync(path.join(root, 'work-'))
+  const git = (...args: string[]) =>
+    execFileSync('git', ['-c', 'user.name=T', '-c', 'user.email=t@localhost', ...args], { cwd: work })
+  for (const [name, text] of Object.entries({ ...GRAPHS, ...files })) fs.writeFileSync(path.join(work, name), text)
+  execFileSync('git', ['init', '--quiet', '--bare', '--initial-branch=main', bare])
+  git('init', '--quiet', '--initial-branch=main')
+  git('add', '--all')
+  git('commit', '--quiet', '--message', 'One')
+  git('push', '--quiet', bare, 'main')
+  return stepOf('BUILD', {
+    id: randomUUID(),
+    number: 1,
+    attempt: 1,
+    source: 'gitprovider',
+    repoUrl: `file://${bare}`,
+    repoRef: 'main',
+    repoCommitSha: null,
+    graphConfigPath: 'graph.json',
+    imageUri: null,
+    sourceTarballPath: null,
+    installCommand: null,
+    buildCommand: null,
+    artifact: null,
+    secrets: [],
+    ...revision,
+  })
+}
+
+const digestOf = (artifact: string) => artifact.split('@')[1]!
+/** Of what this file has built: processes, working containers and folders of builds that are there. */
+const left = () => ({
+  folders: fs.readdirSync(path.join(root, 'data/images/builds')),
+  containers: engine.workingContainers(path.join(root, 'data')),
+  processes: processes('sleep 4713'),
+})
+
+test('a repository with a Dockerfile becomes an image in the registry, known by its digest, and no layer has the secret that its build needed', async () => {
+  const claim = claimOf()
+  const canary = `canary-${randomUUID()}`
+  const step = build(
+    {
+      Dockerfile: `FROM ${BASE}\nCOPY graph.json ./\nRUN --mount=type=secret,id=TOKEN test "$(cat /run/secrets/TOKEN)" = ${canary.slice(0, 6)}"${canary.slice(6)}" && cat /run/secrets/TOKEN && echo said > told\nCMD ["sh"]\n`,
+    },
+    { secrets: [{ name: 'TOKEN', value: canary }] },
+  )
+  const log = memoryLog()
+  const { artifact } = await open().build(claim, step, log, never)
+  expect(artifact).toMatch(/^image:127\.0\.0\.1:\d+\/.+@sha256:[0-9a-f]{64}$/)
+  expect(Object.values(await registry.tags(claim.deployment.id))).toEqual([digestOf(artifact)])
+  expect(registry.holds(canary)).toBe(false)
+  expect(log.lines[0]).toMatch(/Fetching/)
+  expect(log.lines.join('\n')).toContain('Build plan: an image from "Dockerfile"')
+  expect(log.lines.join('\n')).not.toContain(canary)
+  expect(left()).toEqual({ folders: [], containers: [], processes: [] })
+})
+
+test('a Node repository becomes one by a Dockerfile of ours', async () => {
+  const claim = claimOf()
+  const manifest = JSON.stringify({ name: 'agent', version: '1.0.0', scripts: { start: 'node server.js' } })
+  const step = build(
+    { 'package.json': manifest, 'server.js': '', '.dockerignore': '*' },
+    { installCommand: 'test -f server.js' },
+  )
+  const { artifact } = await open().build(claim, step, memoryLog(), never)
+  expect(Object.values(await registry.tags(claim.deployment.id))).toEqual([digestOf(artifact)])
+})
+
+test('a build that is cancelled while a command runs leaves no process, no working container and no tag', async () => {
+  const claim = claimOf()
+  const log = memoryLog()
+  const cancel = new AbortController()
+  const step = build({ Dockerfile: `FROM ${BASE}\nRUN echo under way; sleep 4713\n` })
+  const building = open().build(claim, step, log, cancel.signal)
+  await log.seen(/^under way/)
+  expect(processes('sleep 4713').length).toBeGreaterThan(0)
+  cancel.abort(new Error('Interrupted'))
+  await expect(building).rejects.toThrow('Interrupted')
+  expect(left()).toEqual({ folders: [], containers: [], processes: [] })
+  expect(await registry.tags(claim.deployment.id)).toEqual({})
+})
+
+test('what is kept no more goes from the registry and from the engine, and what is kept stays', async () => {
+  const claim = claimOf()
+  const { id } = claim.deployment
+  const builds = open()
+  const made: string[] = []
+  for (const name of ['one', 'two', 'three'])
+    made.push(
+      (await builds.build(claim, build({ Dockerfile: `FROM ${BASE}\nRUN echo ${name} > told\n` }), memoryLog(), never))
+        .artifact,
+    )
+  await builds.prune(id, made.slice(1))
+  expect(new Set(Object.values(await registry.tags(id)))).toEqual(new Set(made.slice(1).map(digestOf)))
+  const before = registry.requests()
+  await builds.prune(id, made.slice(1))
+  expect(registry.requests()).toBe(before)
+  await builds.remove(id)
+  expect(await registry.tags(id)).toEqual({})
+  expect(engine.imagesOf(id)).toEqual([])
+})
+
+test('a build that fails has what the engine said in its message, and leaves nothing', async () => {
+  const claim = claimOf()
+  const step = build({ Dockerfile: `FROM ${BASE}\nRUN echo broken on purpose; exit 3\n` })
+  await expect(open().build(claim, step, memoryLog(), never)).rejects.toMatchObject({
+    reason: 'BUILD_COMMAND_FAILED',
+    message: expect.stringMatching(/^The image could not be built(.|\n)*broken on purpose(.|\n)*exit status 3/),
+  })
+  expect(left()).toEqual({ folders: [], containers: [], processes: [] })
+})
+
+test('without an engine, or without a registry, a build fails at once and names the setting', async () => {
+  const step = build({ Dockerfile: `FROM ${BASE}\n` })
+  const fails = (changes: Partial<SourceBuilderOptions>) => open(changes).build(claimOf(), step, memoryLog(), never)
+  await expect(fails({ wanted: 'none' })).rejects.toMatchObject({
+    reason: 'NO_BUILDER',
+    message: expect.stringMatching(/BUILDER/),
+  })
+  const none = { wanted: 'auto' as const, env: { PATH: '/nowhere' } }
+  await expect(fails(none)).rejects.toThrow(/podman is not installed; docker is not installed.*BUILDER/)
+  const store = { repository: async () => null, prune: async () => undefined }
+  await expect(fails({ store })).rejects.toMatchObject({
+    reason: 'NO_BUILDER',
+    message: expect.stringMatching(/^REGISTRY_URL/),
+  })
+})
+
+test('secrets that a killed server has left are gone with the next start, also where no engine works any more', async () => {
+  const dataDir = path.join(root, 'killed')
+  const own = makeBuildFolder(path.join(dataDir, 'images/builds'))
+  // as one of a process that there is no more
+  const [machine] = path.basename(own).split('.')
+  const abandoned = path.join(path.dirname(own), `${machine}.4999999.0.${randomUUID()}`)
+  fs.renameSync(own, abandoned)
+  fs.mkdirSync(path.join(abandoned, 'secrets'))
+  open({ dataDir, wanted: 'none', warn: () => undefined })
+  await expect.poll(() => fs.readdirSync(abandoned), { timeout: 60_000 }).toEqual(['tmp'])
+})
+
+test('a registry that is slow to remove images keeps no step waiting: the rest is for the next time', async () => {
+  const claim = claimOf()
+  const ends: unknown[] = []
+  const store = {
+    ...registry.store,
+    prune: (_id: string, _keep: string[], signal: AbortSignal) =>
+      new Promise<void>((_, reject) => signal.addEventListener('abort', () => reject(ends.push(signal.reason)))),
+  }
+  const builds = open({ store, pruneMs: 100 })
+  const { artifact } = await builds.build(claim, build({ Dockerfile: `FROM ${BASE}\n` }), memoryLog(), never)
+  await expect(builds.prune(claim.deployment.id, [artifact])).rejects.toBeDefined()
+  expect(ends).toMatchObject([{ name: 'TimeoutError' }])
+})
+
+test('a build ends before it fills the disk', async () => {
+  const step = build({ Dockerfile: `FROM ${BASE}\n` })
+  const building = open({ freeDiskMb: 1e9 }).build(claimOf(), step, memoryLog(), never)
+  await expect(building).rejects.toMatchObject({
+    reason: 'NO_SPACE',
+    message: expect.stringMatching(/BUILD_FREE_DISK_MB/),
+  })
+})
+
+/** Command lines of this machine that have this text. */
+function processes(text: string): string[] {
+  const read = (pid: string) => {
+    try {
+      return fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')
+    } catch {
+      return '' // it is gone
+    }
+  }
+  return fs
+    .readdirSync('/proc')
+    .filter((pid) => /^\d+$/.test(pid))
+    .map(read)
+    .filter((line) => line.includes(text) && !line.includes('vitest'))
+}

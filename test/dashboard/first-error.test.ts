@@ -1,0 +1,42 @@
+/** "First error" of a log: which of the lines that programs print is one. */
+import { expect, test } from 'vitest'
+import { firstError, saysError } from '../../src/dashboard/pages/revision/first-error.ts'
+import type { Line } from '../../src/dashboard/pages/revision/log-book.ts'
+
+test.each([
+  'npm error code E404',
+  'npm ERR! missing script',
+  'TypeError: x is not a function',
+  'src/a.ts(1,2): error TS2304: Cannot find name',
+  '[ERROR] it is broken',
+  'Error: no such file',
+  'error during build:',
+  'ValueError',
+])('%s', (text) => expect(saysError(text)).toBe(true))
+
+test.each([
+  '0 errors',
+  'Found 0 error(s)',
+  'wrote error.log',
+  '--log-level=error-only',
+  'no error here',
+  'terrible',
+  'src/Error.ts',
+  'retry on error, 3 times',
+])('but not: %s', (text) => expect(saysError(text)).toBe(false))
+
+test('it is what a program has printed, or our own word that it has failed, whichever came first', async () => {
+  const line = (cursor: string, second: number, message: string, level: Line['level'] = 'info'): Line => ({
+    ...{ cursor, message, level, time: `2026-01-01T00:00:0${second}.000Z`, ansi: null, attempt: 1 },
+  })
+  const of = (own: Line[], printed: Line[]) =>
+    firstError(({ level }) => ({
+      page: async () => ({ lines: level ? own : printed, more: false }),
+      follow: () => () => undefined,
+    }))
+  const ended = line('end', 5, 'Build command failed', 'error')
+  expect(await of([ended], [line('a', 1, 'stderr is here'), line('b', 2, 'Error: gone')])).toBe('b')
+  expect(await of([ended], [line('c', 6, 'Error: gone')])).toBe('end')
+  expect(await of([line('gap', 0, '… older lines were removed', 'warning'), ended], [])).toBe('end')
+  expect(await of([], [])).toBeNull()
+})

@@ -1,0 +1,68 @@
+/** What is typed on the page of a new deployment, as it is sent and as it stands beside the form: the same, and nothing that was left empty. */
+import { parse } from 'graphql'
+import { expect, test } from 'vitest'
+import { type Draft, EMPTY, fieldOf, inputOf, nameOf } from '../../src/dashboard/pages/new-deployment/draft.ts'
+import { curlOf, graphqlOf } from '../../src/dashboard/pages/new-deployment/same-as.ts'
+
+const WHERE = { origin: 'https://pilothouse.example.com', workspaceId: null }
+const image = (more: Partial<Draft> = {}): Draft => ({ ...EMPTY, name: 'agent', imageUri: 'acme/agent:1', ...more })
+
+test('of an image is sent what was typed: its address and its resources, too', () => {
+  expect(inputOf(image())).toEqual({
+    name: 'agent',
+    source: 'external_container',
+    sourceConfig: {},
+    sourceRevisionConfig: { imageUri: 'acme/agent:1' },
+    secrets: [],
+  })
+  const resources = { minScale: 2, cpu: 0.5 }
+  const draft = image({ resources, customUrl: ' https://agent.example.com ', listenerId: 'l', namespace: 'agents' })
+  expect(inputOf(draft).sourceConfig).toEqual({
+    listenerId: 'l',
+    listenerConfig: { k8sNamespace: 'agents' },
+    customUrl: 'https://agent.example.com',
+    resourceSpec: resources,
+  })
+  // what was typed for an image is nothing to a repository, but for resources
+  expect(inputOf({ ...draft, from: 'git' }).sourceConfig).toEqual({
+    integrationId: null,
+    repoUrl: '',
+    resourceSpec: resources,
+  })
+})
+
+test('the same for a terminal and for GraphQL has all of it, but for the values of secrets', () => {
+  const draft = image({
+    name: "it's mine",
+    resources: { memoryMb: 512 },
+    secrets: [{ id: 1, name: 'TOKEN', value: 'not for the script' }],
+  })
+  const body = /-d '(.*)'$/s.exec(curlOf(draft, WHERE))![1]!.replaceAll(`'\\''`, `'`)
+  expect(JSON.parse(body)).toEqual({
+    name: "it's mine",
+    source: 'external_container',
+    source_config: { resource_spec: { memory_mb: 512 } },
+    source_revision_config: { image_uri: 'acme/agent:1' },
+    secrets: [{ name: 'TOKEN', value: '…' }],
+  })
+  for (const from of ['image', 'git', 'upload'] as const) {
+    const text = graphqlOf({ ...draft, from })
+    expect(() => parse(text)).not.toThrow()
+    expect(text).toContain('resourceSpec')
+    expect(text).not.toContain('not for the script')
+  }
+})
+
+test('what the server has against a field is said at it', () => {
+  expect(fieldOf(['input', 'name'])).toBe('name')
+  expect(fieldOf(['input', 'sourceConfig', 'customUrl'])).toBe('customUrl')
+  expect(fieldOf(['input', 'sourceConfig', 'resourceSpec', 'cpu'])).toBe('cpu')
+  expect(fieldOf(['input', 'sourceConfig', 'resourceSpec'])).toBe('resourceSpec')
+  expect(fieldOf(['input', 'secrets', '0', 'name'])).toBe('secrets')
+})
+
+test('a name follows from what is chosen', () => {
+  expect(
+    ['registry.example.com/acme/agent:1.4', 'https://git.example.com/a/b.git', 'agent.tar.gz'].map(nameOf),
+  ).toEqual(['agent', 'b', 'agent'])
+})

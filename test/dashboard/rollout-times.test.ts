@@ -1,0 +1,30 @@
+/** The chart of rollouts: what it makes of what the server says of revisions. */
+import { expect, test } from 'vitest'
+import { rolloutsOf, usualTime } from '../../src/dashboard/pages/deployment/rollout-times.ts'
+
+type Ended = Parameters<typeof rolloutsOf>[0][number]
+const ended = (number: number, total: number | null, more: Partial<Ended> = {}): Ended => ({
+  id: `r${number}`,
+  number,
+  status: 'DEPLOYED',
+  durations: { build: null, deploy: total === null ? null : total / 2, total },
+  ...more,
+})
+
+test('its bars are the rollouts whose time is known, oldest first, and what nobody worked in was waiting', () => {
+  const failed = ended(2, 10, { status: 'BUILD_FAILED', durations: { build: 7, deploy: null, total: 10 } })
+  const rollouts = rolloutsOf([ended(4, null), ended(3, 4, { status: 'INTERRUPTED' }), failed, ended(1, 8)])
+  expect(rollouts.map(({ number, outcome }) => [number, outcome])).toEqual([
+    [1, 'live'],
+    [2, 'failed'],
+    [3, 'interrupted'],
+  ])
+  expect(rollouts[1]).toMatchObject({ waited: 3, build: 7, deploy: 0, total: 10 })
+})
+
+test('what is usual is told by those that went live, and by none where none did', () => {
+  expect(
+    usualTime(rolloutsOf([ended(1, 1), ended(2, 2), ended(3, 30), ended(4, 90, { status: 'DEPLOY_FAILED' })])),
+  ).toEqual({ half: 2, longest: 30 })
+  expect(usualTime(rolloutsOf([ended(1, 90, { status: 'DEPLOY_FAILED' })]))).toBeNull()
+})

@@ -1,0 +1,177 @@
+/** The rules of the page of a deployment's settings: what is staged, what others have saved meanwhile, what is sent and what comes of it. */
+import { expect, test } from 'vitest'
+import type { z } from 'zod'
+import { describe as inWords, pairsOf, secretsOf } from '../../src/dashboard/pages/settings/describe.ts'
+import {
+  boundsOf,
+  CLUSTER_FIELDS,
+  fieldAt,
+  nameOf,
+  RESOURCE_GROUPS,
+  SOURCE_FIELDS,
+  UNUSED_FIELDS,
+} from '../../src/dashboard/pages/settings/fields.ts'
+import { consequencesOf, planOf } from '../../src/dashboard/pages/settings/plan.ts'
+import {
+  conflictsOf,
+  isEmpty,
+  keepMine,
+  NOTHING,
+  type Staged,
+  same,
+  takeTheirs,
+  withEdit,
+  withoutDone,
+  withSecret,
+} from '../../src/dashboard/pages/settings/staged.ts'
+import { camel } from '../../src/domain/core/naming.ts'
+import { resourceSpec } from '../../src/domain/model/resource-spec.ts'
+import { sourceConfig, sourceRevisionConfig } from '../../src/domain/model/shapes.ts'
+
+const stored = (more: object = {}) => ({
+  source: 'gitprovider' as const,
+  sourceConfig: { resourceSpec: { cpu: 1, labels: { team: 'a' } }, buildOnPush: false, installCommand: null },
+  sourceRevisionConfig: { repoRef: 'main' },
+  secretReferences: null,
+  secrets: [
+    { name: 'TOKEN', setAt: '2026-11-01T00:00:00.000Z' },
+    { name: 'OLD', setAt: null },
+  ],
+  tags: [],
+  ...more,
+})
+const REF = 'sourceRevisionConfig.repoRef'
+const CPU = 'sourceConfig.resourceSpec.cpu'
+const edit = (edits: Record<string, unknown>, on = stored(), from: Staged = NOTHING) =>
+  Object.entries(edits).reduce((staged, [path, value]) => withEdit(staged, on, path, value), from)
+
+test('an edit that comes back to what is stored is none', () => {
+  expect(isEmpty(edit({ [REF]: 'next' }))).toBe(false)
+  expect(isEmpty(edit({ [REF]: 'main' }, stored(), edit({ [REF]: 'next' })))).toBe(true)
+  expect(isEmpty(edit({ 'sourceConfig.resourceSpec.labels': { team: 'a' }, tags: [] }))).toBe(true)
+  expect(isEmpty(withSecret(NOTHING, stored(), 'MISSING', null))).toBe(true)
+})
+
+test('what somebody else has saved meanwhile is a conflict where it was edited, and nowhere else', () => {
+  const mine = withSecret(edit({ [REF]: 'mine', [CPU]: 2 }), stored(), 'TOKEN', 'mine')
+  const theirs = stored({
+    sourceRevisionConfig: { repoRef: 'theirs' },
+    secrets: [
+      { name: 'TOKEN', setAt: '2026-11-02T00:00:00.000Z' },
+      { name: 'NEW', setAt: '2026-11-02T00:00:00.000Z' },
+    ],
+  })
+  const found = conflictsOf(theirs, mine)
+  expect([...found.edited]).toEqual([REF])
+  expect([...found.secrets]).toEqual(['TOKEN'])
+  expect(conflictsOf(stored(), mine)).toEqual({ edited: new Set(), secrets: new Set() })
+
+  const kept = keepMine(theirs, keepMine(theirs, mine, { path: REF }), { secret: 'TOKEN' })
+  expect(conflictsOf(theirs, kept)).toEqual({ edited: new Set(), secrets: new Set() })
+  expect(kept.edits.get(REF)?.value).toBe('mine')
+  const taken = takeTheirs(takeTheirs(mine, { path: REF }), { secret: 'TOKEN' })
+  expect([[...taken.edits.keys()], taken.secrets.size]).toEqual([[CPU], 0])
+})
+
+test('what somebody else has saved just so needs no edit any more', () => {
+  const mine = edit({ [REF]: 'next' })
+  expect(isEmpty(withoutDone(stored({ sourceRevisionConfig: { repoRef: 'next' } }), mine))).toBe(true)
+  const gone = withSecret(NOTHING, stored(), 'TOKEN', null)
+  expect(isEmpty(withoutDone(stored({ secrets: [] }), gone))).toBe(true)
+  expect(withoutDone(stored(), mine)).toBe(mine)
+})
+
+test('secrets alone are sent by their names, and no other one is', () => {
+  const staged = withSecret(withSecret(NOTHING, stored(), 'TOKEN', 'new'), stored(), 'OLD', null)
+  expect(planOf(stored(), staged)).toEqual({
+    update: null,
+    secrets: { set: [{ name: 'TOKEN', value: 'new' }], unset: ['OLD'] },
+    tags: null,
+  })
+})
+
+test('secrets beside other fields are one write with these, in which nobody’s value stands', () => {
+  const staged = withSecret(edit({ [REF]: 'next', tags: [{ key: 'a', value: 'b' }] }), stored(), 'NEW', 'n')
+  expect(planOf(stored(), staged)).toEqual({
+    update: {
+      sourceRevisionConfig: { repoRef: 'next' },
+      secrets: [
+        { name: 'TOKEN', value: '••••••••' },
+        { name: 'OLD', value: '••••••••' },
+        { name: 'NEW', value: 'n' },
+      ],
+    },
+    secrets: null,
+    tags: [{ key: 'a', value: 'b' }],
+  })
+})
+
+test('a resource that is edited is sent with those that stay; what is emptied is left out', () => {
+  const { update } = planOf(stored(), edit({ [CPU]: null, 'sourceConfig.resourceSpec.memoryMb': 512 }))
+  expect(update).toEqual({ sourceConfig: { resourceSpec: { labels: { team: 'a' }, memoryMb: 512 } } })
+})
+
+test('it is known before whether that builds, deploys or does neither', () => {
+  const of = (edits: Record<string, unknown>, source = 'gitprovider', secret = false) => {
+    const on = stored({ source })
+    const staged = secret ? withSecret(edit(edits, on), on, 'NEW', 'n') : edit(edits, on)
+    return consequencesOf(staged, on).revision
+  }
+  expect(of({ [REF]: 'next' })).toBe('builds')
+  expect(of({ 'sourceRevisionConfig.imageUri': 'x:2' }, 'external_container')).toBe('deploys')
+  expect(of({ [CPU]: 2 })).toBeNull()
+  expect(of({ 'sourceConfig.installCommand': 'npm i' })).toBeNull()
+  expect(of({}, 'gitprovider', true)).toBe('keeps')
+  expect(of({ [CPU]: 2 }, 'gitprovider', true)).toBe('keeps')
+  expect(of({ 'sourceConfig.installCommand': 'npm i' }, 'gitprovider', true)).toBe('builds')
+})
+
+test('every resource stands on the page once, with the bounds that the server has', () => {
+  const shown = [...RESOURCE_GROUPS.flatMap(({ fields }) => fields), ...CLUSTER_FIELDS, ...UNUSED_FIELDS]
+  const shapes = Object.entries(resourceSpec.shape).map(([name, schema]) => [camel(name), schema] as const)
+  const nameIn = (path: string) => path.replace('sourceConfig.resourceSpec.', '')
+  expect(shown.map(({ path }) => nameIn(path)).sort()).toEqual(shapes.map(([name]) => name).sort())
+  for (const [name, schema] of shapes) {
+    const { min, max } = shown.find(({ path }) => nameIn(path) === name)!
+    if (min === undefined || max === undefined) continue
+    const takes = [min, max, min - 1, max + 1].map((value) => schema.safeParse(value).success)
+    expect(takes, name).toEqual([true, true, false, false])
+  }
+})
+
+test('every field of the source that can be changed stands there, too', () => {
+  const fixed = ['integrationId', 'repoUrl', 'deploymentType', 'listenerId', 'listenerConfig', 'resourceSpec']
+  const computed = ['repoCommitSha']
+  const of = (part: string, schema: z.ZodObject, not: string[]) =>
+    Object.keys(schema.shape)
+      .map(camel)
+      .filter((name) => !not.includes(name))
+      .map((name) => `${part}.${name}`)
+  expect(SOURCE_FIELDS.map(({ path }) => path).sort()).toEqual(
+    [...of('sourceConfig', sourceConfig, fixed), ...of('sourceRevisionConfig', sourceRevisionConfig, computed)].sort(),
+  )
+})
+
+test('values are said in words', () => {
+  expect(nameOf('sourceConfig.resourceSpec.queueCpu')).toBe('Queue: CPU')
+  expect(inWords(fieldAt(CPU), null)).toBe('no request')
+  expect(inWords(fieldAt('tags'), [{ key: 'team', value: 'a' }])).toBe('team: a')
+  expect(inWords(fieldAt('sourceConfig.buildOnPush'), true)).toBe('on')
+  expect(boundsOf(fieldAt(CPU)!)).toBe('0.1 to 8 cores')
+  expect(same({ a: 1, b: null, __typename: 'X' }, { a: 1 })).toBe(true)
+})
+
+test('lines are read: pairs, and those of an .env file', () => {
+  expect(pairsOf('team=a\n\ntier=b=c')).toEqual({ team: 'a', tier: 'b=c' })
+  expect(pairsOf('nonsense')).toBe('“nonsense” is no name=value.')
+  const lines = '# a comment\nexport TOKEN="a b"\nPLAIN= x \nEMPTY=\nJSON={"a":1}'
+  expect(secretsOf(lines)).toEqual(
+    new Map([
+      ['TOKEN', 'a b'],
+      ['PLAIN', 'x'],
+      ['EMPTY', ''],
+      ['JSON', '{"a":1}'],
+    ]),
+  )
+  expect(secretsOf('just a text')).toBeNull()
+})

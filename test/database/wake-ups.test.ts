@@ -1,0 +1,72 @@
+/** Wake-ups: heard by who listens, many in one statement, and the last ones before the process ends. */
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { connectDatabase, type Database } from '../../src/platform/postgres/client.ts'
+import { listen } from '../../src/platform/postgres/listen.ts'
+import { createWakeUps } from '../../src/platform/postgres/wake-ups.ts'
+import { testDatabase } from '../support/database.ts'
+
+let database: Awaited<ReturnType<typeof testDatabase>>
+beforeAll(async () => {
+  database = await testDatabase()
+})
+afterAll(() => database.drop())
+
+const quiet = { info() {}, warn() {}, error() {} }
+
+/** What is heard on a channel from now on. */
+async function hear(channel: string): Promise<string[]> {
+  const heard: string[] = []
+  await new Promise<void>((resolve) => {
+    const listening = listen({
+      url: database.url,
+      channels: [channel],
+      onNotify: (_, payload) => heard.push(payload),
+      onConnect: resolve,
+      log: quiet,
+    })
+    onTestFinished(() => listening.close())
+  })
+  return heard
+}
+
+test('what is asked for while others are sent is sent together, each once, with or without a payload', async () => {
+  const heard = await hear('wakes')
+  const db = connectDatabase({ url: database.url, poolSize: 1 })
+  onTestFinished(() => db.close())
+  let statements = 0
+  const counting: Database['query'] = (statement, values) => {
+    statements++
+    return db.query(statement, values)
+  }
+  const wakeUps = createWakeUps(counting)
+  for (let i = 0; i < 100; i++) wakeUps.send([`wakes ${i % 10}`, 'wakes '])
+  await wakeUps.close()
+  await expect.poll(() => new Set(heard)).toEqual(new Set(['', ...'0123456789']))
+  expect(statements).toBe(2)
+})
+
+test('who closes the database has told all before', async () => {
+  const heard = await hear('last')
+  const db = connectDatabase({ url: database.url, poolSize: 1 })
+  db.wake(['last first'])
+  db.wake(['last second'])
+  await db.close()
+  await expect.poll(() => heard).toEqual(['first', 'second'])
+})
+
+test('without a database nobody is woken, which is told once, and what comes later is sent', async () => {
+  const heard = await hear('later')
+  const db = connectDatabase({ url: database.url, poolSize: 1 })
+  onTestFinished(() => db.close())
+  let away = true
+  const told: unknown[] = []
+  const query: Database['query'] = (statement, values) =>
+    away ? Promise.reject(new Error('away')) : db.query(statement, values)
+  const wakeUps = createWakeUps(query, { ...quiet, warn: (about) => told.push(about) })
+  wakeUps.send(['later lost'])
+  await expect.poll(() => told.length, { timeout: 10_000 }).toBe(1)
+  away = false
+  wakeUps.send(['later heard'])
+  await wakeUps.close()
+  await expect.poll(() => heard).toEqual(['heard'])
+})

@@ -1,0 +1,203 @@
+// Other trees than Node packages with a start script, on the process runtime: real Python, pip and npm, without a network. What
+// is of Python is skipped where it has no venv.
+import { execFileSync, spawnSync } from 'node:child_process'
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { parseArtifact } from '../../src/dataplane/runtimes/artifact.ts'
+import type { Candidate, LeasedClaim } from '../../src/dataplane/runtimes/runtime.ts'
+import type { BuildPlanReport, RevisionWork } from '../../src/domain/protocol/protocol.ts'
+import { claimOf, memoryLog, never, openPlace, type Place, type Repository, revisionOf, stepOf } from './support.ts'
+
+const PATH = '/usr/local/bin:/usr/bin:/bin'
+const hasPython = spawnSync('python3', ['-c', 'import venv, ensurepip'], { env: { PATH } }).status === 0
+if (!hasPython) console.log('skipped: builds of Python need python3 with venv')
+
+/** Answers 200 on /ok, and on anything else what the module `dep` says of itself, and the environment. */
+const SERVER = `
+import json, os, sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
+try:
+    import dep
+    version = dep.VERSION
+except ImportError:
+    version = None
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200); self.end_headers()
+        self.wfile.write(json.dumps({"dep": version, "prefix": sys.prefix, "config": os.environ.get("GRAPH_CONFIG"), "path": sys.path}).encode())
+    def log_message(self, *args): pass
+def main():
+    print("listening", flush=True)
+    HTTPServer(("127.0.0.1", int(os.environ["PORT"])), Handler).serve_forever()
+if __name__ == "__main__": main()
+`
+const GRAPHS = { graphs: { agent: './agent.py:graph' } }
+/** of the demo's agent, which is of Node */
+const NO_NODE = { 'package.json': null, 'package-lock.json': null, 'server.js': null }
+
+let place: Place
+/** of wheels that tests install */
+let wheels: string
+beforeAll(async () => {
+  wheels = fs.mkdtempSync(path.join(os.tmpdir(), 'pilothouse-wheels-'))
+  fs.chmodSync(wheels, 0o755)
+  const server = hasPython ? wheel('acme_server', '1.0', SERVER, 'acme = acme_server:main') : 'none'
+  place = await openPlace({
+    agentServers: {
+      node: { packages: [nodeServer()], command: 'exec acme-node "$GRAPH_CONFIG"' },
+      python: { packages: [server], command: 'exec acme' },
+    },
+  })
+})
+afterAll(async () => {
+  await place.close()
+  fs.rmSync(wheels, { recursive: true })
+})
+
+/** A package of npm with a program that serves; its archive, as `npm pack` makes it. */
+function nodeServer(): string {
+  const folder = path.join(wheels, 'package')
+  fs.mkdirSync(folder)
+  const manifest = { name: 'acme-node', version: '1.0.0', bin: 'server.js' }
+  fs.writeFileSync(path.join(folder, 'package.json'), JSON.stringify(manifest))
+  fs.writeFileSync(
+    path.join(folder, 'server.js'),
+    `#!/usr/bin/env node
+const { graphs } = JSON.parse(require('node:fs').readFileSync(process.argv[2], 'utf8'))
+require('node:http').createServer((_, answer) => answer.end(JSON.stringify(graphs))).listen(process.env.PORT, '127.0.0.1')
+`,
+    { mode: 0o755 },
+  )
+  execFileSync('tar', ['-czf', path.join(wheels, 'acme-node-1.0.0.tgz'), '-C', wheels, 'package'])
+  return path.join(wheels, 'acme-node-1.0.0.tgz')
+}
+
+/** A wheel with one module, made by hand: no build backend has to be there. Returns its absolute path. */
+function wheel(name: string, version: string, text: string, script?: string): string {
+  const file = path.join(wheels, `${name}-${version}-py3-none-any.whl`)
+  const info = `${name}-${version}.dist-info`
+  const files = {
+    [`${name}.py`]: text,
+    [`${info}/METADATA`]: `Metadata-Version: 2.1\nName: ${name}\nVersion: ${version}\n`,
+    [`${info}/WHEEL`]: 'Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n',
+    ...(script ? { [`${info}/entry_points.txt`]: `[console_scripts]\n${script}\n` } : {}),
+  }
+  const record = [...Object.keys(files), `${info}/RECORD`].map((one) => `${one},,\n`).join('')
+  const zip =
+    'import json, sys, zipfile\nwith zipfile.ZipFile(sys.argv[1], "w") as out:\n    for name, text in json.load(sys.stdin).items(): out.writestr(name, text)'
+  execFileSync('python3', ['-c', zip, file], { input: JSON.stringify({ ...files, [`${info}/RECORD`]: record }) })
+  fs.chmodSync(file, 0o644)
+  return file
+}
+
+const requiring = (version: string) =>
+  `--no-index\n--find-links ${wheels}\n${hasPython && wheel('dep', version, `VERSION = "${version}"\n`) ? `dep==${version}` : ''}\n`
+
+interface Live {
+  claim: LeasedClaim
+  revision: RevisionWork
+  candidate: Candidate
+  log: ReturnType<typeof memoryLog>
+  plans: BuildPlanReport[]
+  said: { dep: string | null; prefix: string; config: string | null; path: string[] }
+}
+
+/** Builds and deploys it, and asks it what it is. */
+async function goLive(repository: Repository, claim = claimOf()): Promise<Live> {
+  const log = memoryLog()
+  const revision = revisionOf(repository)
+  const plans: BuildPlanReport[] = []
+  const note = (plan: BuildPlanReport) => void plans.push(plan)
+  const step = stepOf('BUILD', revision, 300_000)
+  const built = await place.runtime.build(claim, step, log, never, undefined, undefined, note)
+  const live = { ...revision, artifact: built.artifact }
+  const candidate = await place.runtime.deploy(claim, stepOf('DEPLOY', live, 120_000), log, never)
+  await candidate.commit(async () => true)
+  const said = (await (await fetch(`${candidate.url}/what`)).json()) as Live['said']
+  return { claim, revision: live, candidate, log, said, plans }
+}
+
+test('JavaScript graphs without a server are served by the one of the settings', { timeout: 300_000 }, async () => {
+  const bare = { ...NO_NODE, 'graph.json': '{"graphs":{"agent":"./agent.js:graph"}}' }
+  const { said, log, plans } = await goLive(place.repository(bare))
+  expect(said).toEqual({ agent: './agent.js:graph' })
+  expect(log.lines.find((line) => line.startsWith('Build plan: '))).toMatch(
+    /^Build plan: Node graphs and no server of their own, with nothing to install, served by .*acme-node-1.0.0.tgz, started by/,
+  )
+  expect(plans).toMatchObject([
+    { kind: 'node', server: 'supplied', install: [], start: 'exec acme-node "$GRAPH_CONFIG"' },
+  ])
+})
+
+describe.runIf(hasPython)('a tree of Python', { timeout: 300_000 }, () => {
+  test('goes live in an environment of its own, beside another with a conflicting version of the same package', async () => {
+    const files = { ...NO_NODE, 'graph.json': JSON.stringify({ ...GRAPHS, start: 'python app.py' }), 'app.py': SERVER }
+    const one = await goLive(place.repository({ ...files, 'requirements.txt': requiring('1.0') }))
+    const two = await goLive(place.repository({ ...files, 'requirements.txt': requiring('2.0') }))
+    expect([one.said.dep, two.said.dep]).toEqual(['1.0', '2.0'])
+    expect(await (await fetch(`${one.candidate.url}/what`)).json()).toMatchObject({ dep: '1.0' })
+    expect(one.said.prefix).not.toBe(two.said.prefix)
+    expect(one.log.lines.find((line) => line.startsWith('Build plan: '))).toBe(
+      'Build plan: Python, installed by "python -m pip install -r requirements.txt", started by "python app.py" ("start" of "graph.json").',
+    )
+    // what all its runs share is ours
+    const { uid } = fs.statSync(path.join(one.said.prefix, 'pyvenv.cfg'))
+    expect(uid).toBe(process.getuid?.())
+    // and goes with the artifact
+    const environments = path.join(place.options.dataDir, 'apps', one.claim.deployment.id, 'environments')
+    fs.mkdirSync(path.join(environments, 'older'))
+    await place.runtime.prune(one.claim.deployment.id, [one.revision.artifact!])
+    expect(fs.readdirSync(environments)).toEqual([parseArtifact(one.revision.artifact!).name])
+  })
+
+  test('with graphs and no server is served by the one that all share, with its own packages', async () => {
+    const graphs = JSON.stringify({ ...GRAPHS, dependencies: ['.'] })
+    const files = (version: string) => ({ ...NO_NODE, 'graph.json': graphs, 'requirements.txt': requiring(version) })
+    const [one, two] = await Promise.all([
+      goLive(place.repository(files('1.0'))),
+      goLive(place.repository(files('2.0'))),
+    ])
+    expect([one.said.dep, two.said.dep]).toEqual(['1.0', '2.0'])
+    expect(path.basename(one.said.config!)).toBe('graph.json')
+    const shared = path.join(place.options.dataDir, 'agent-servers')
+    const found = one.said.path.find((folder) => folder.startsWith(shared))
+    const its = path.join(shared, path.relative(shared, found!).split(path.sep)[0]!)
+    // installed once, by whoever was first
+    expect(fs.readdirSync(its)).toHaveLength(2)
+    const installs = [one, two].filter(({ log }) =>
+      log.lines.some((line) => line.includes('acme_server-1.0') && line.startsWith('$ ')),
+    )
+    expect(installs).toHaveLength(1)
+    // of old ones that which nobody is started with goes; it can be from a build that was killed
+    const long = new Date(Date.now() - 86_400_000)
+    const ids = fs.readdirSync(its).sort()
+    for (const id of ['0badcafe', ...ids.filter((one) => one !== 'current')]) {
+      fs.mkdirSync(path.join(its, id), { recursive: true })
+      fs.utimesSync(path.join(its, id), long, long)
+    }
+    await place.runtime.prune(one.claim.deployment.id, [one.revision.artifact!])
+    expect(fs.readdirSync(its).sort()).toEqual(ids)
+    // an agent server that is not there any more is installed again by a redeploy
+    fs.rmSync(its, { recursive: true })
+    const lost = place.runtime.deploy(one.claim, stepOf('DEPLOY', { ...one.revision, attempt: 2 }), memoryLog(), never)
+    await expect(lost).rejects.toMatchObject({ reason: 'ARTIFACT_LOST', artifactLost: true })
+  })
+
+  test('whose packages can’t be had fails with what pip says, and leaves nothing', async () => {
+    const requirements = '--no-index\nno-such-package==1\n'
+    const repository = place.repository({
+      ...NO_NODE,
+      'graph.json': JSON.stringify({ ...GRAPHS, start: 'python app.py' }),
+      'requirements.txt': requirements,
+    })
+    const claim = claimOf()
+    const building = place.runtime.build(claim, stepOf('BUILD', revisionOf(repository), 300_000), memoryLog(), never)
+    await expect(building).rejects.toThrow(
+      /pip install -r requirements.txt" failed with exit code 1[\s\S]*no-such-package==1/,
+    )
+    const app = path.join(place.options.dataDir, 'apps', claim.deployment.id)
+    expect(fs.readdirSync(path.join(app, 'environments'))).toEqual([])
+  })
+})

@@ -1,0 +1,64 @@
+/** Pages by offset are right at any depth: after pages before them were read, and after something has changed since. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { RequestContext } from '../../src/domain/context/context.ts'
+import { listDeployments } from '../../src/domain/deployments/read.ts'
+import { countStatements } from '../support/database.ts'
+import { type TestDomain, testDomain } from '../support/domain.ts'
+import { manyDeployments } from '../support/many.ts'
+
+let domain: TestDomain
+let ctx: RequestContext
+beforeAll(async () => {
+  domain = await testDomain()
+  ctx = await domain.tenant()
+  await manyDeployments(domain.url, ctx.workspace.id, 1_500)
+})
+afterAll(() => domain.close())
+
+const idsAt = async (offset: number, query: Record<string, string> = {}) => {
+  const page = await listDeployments(ctx, { query: { ...query, limit: '20', offset: String(offset) } })
+  return page.resources.map(({ id }) => id)
+}
+
+/** In the order of the list, read by Prisma. */
+const allIds = async (where: object = {}) => {
+  const rows = await ctx.db.deployment.findMany({
+    where: { workspaceId: ctx.workspace.id, tornDownAt: null, ...where },
+    select: { id: true },
+    orderBy: [{ createdAt: 'desc' }, { id: 'desc' }],
+  })
+  return rows.map(({ id }) => id)
+}
+
+const OFFSETS = [900, 480, 1_200, 905, 1_470, 700, 930, 1, 699, 1_499, 1_500, 3_000, 920]
+
+test('each page by offset is one statement and the part of the list that it says, whichever was read before', async () => {
+  const all = await allIds()
+  for (const offset of [...OFFSETS, ...OFFSETS]) {
+    let page: string[] = []
+    const statements = await countStatements(domain.database, async () => {
+      page = await idsAt(offset)
+    })
+    expect(page, String(offset)).toEqual(all.slice(offset, offset + 20))
+    expect(statements).toHaveLength(1)
+  }
+})
+
+test('when a deployment has gone the pages behind it have moved', async () => {
+  const all = await allIds()
+  await idsAt(900)
+  await ctx.db.deployment.update({ where: { id: all[3] }, data: { tornDownAt: new Date() } })
+  const fewer = all.filter((id) => id !== all[3])
+  for (const offset of OFFSETS) expect(await idsAt(offset)).toEqual(fewer.slice(offset, offset + 20))
+})
+
+test('filters have offsets of their own', async () => {
+  const some = await allIds({ source: 'gitprovider' })
+  const named = await allIds({ name: { contains: 'agent-a' } })
+  for (const offset of [300, 600, 610, 0]) {
+    expect(await idsAt(offset, { source: 'gitprovider' })).toEqual(some.slice(offset, offset + 20))
+    expect(await idsAt(offset, { name_contains: 'AGENT-' })).toEqual((await allIds()).slice(offset, offset + 20))
+  }
+  for (const offset of [1, 20, 40, 80])
+    expect(await idsAt(offset, { name_contains: 'agent-a' })).toEqual(named.slice(offset, offset + 20))
+})

@@ -1,0 +1,153 @@
+/** The one sentence that says why what was asked for last is not live, and what somebody did to a deployment last. */
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { RequestContext } from '../../src/domain/context/context.ts'
+import { WHY_NOT_LIVE_FIELDS, whyNotLive } from '../../src/domain/deployment-status/why-not-live.ts'
+import { createDeployment } from '../../src/domain/deployments/create.ts'
+import { deleteDeployment } from '../../src/domain/deployments/delete.ts'
+import { createRevision, updateDeployment } from '../../src/domain/deployments/update.ts'
+import { lastChangeOf } from '../../src/domain/model/deployment-change.ts'
+import { redeployRevision } from '../../src/domain/rollouts/redeploy.ts'
+import { setDeploymentTags } from '../../src/domain/tags/tags.ts'
+import type { Prisma } from '../../src/generated/prisma/client.ts'
+import { gitBody, type TestDomain, testDomain } from '../support/domain.ts'
+
+let domain: TestDomain
+let ctx: RequestContext
+beforeAll(async () => {
+  domain = await testDomain()
+  ctx = await domain.tenant()
+})
+afterAll(() => domain.close())
+
+async function made(): Promise<{ id: string; revisionId: string }> {
+  const { deploymentId: id, revisionId } = await createDeployment(ctx, { body: await gitBody(ctx) })
+  return { id, revisionId: revisionId! }
+}
+const row = (id: string) => ctx.db.deployment.findUniqueOrThrow({ where: { id }, select: WHY_NOT_LIVE_FIELDS })
+const why = async (id: string) => whyNotLive(await row(id), ctx.clock())
+const change = async (id: string) => lastChangeOf(await row(id))
+const path = (id: string) => ({ path: { deployment_id: id } })
+const set = (id: string, data: Prisma.DeploymentUncheckedUpdateInput) =>
+  ctx.db.deployment.update({ where: { id }, data })
+async function ends(
+  id: string,
+  revisionId: string,
+  status: 'DEPLOYED' | 'BUILD_FAILED' | 'INTERRUPTED',
+  statusMessage: string | null = null,
+) {
+  await ctx.db.step.deleteMany({ where: { revisionId } })
+  await ctx.db.revision.update({ where: { id: revisionId }, data: { status, statusMessage } })
+  if (status === 'DEPLOYED') await set(id, { activeRevisionId: revisionId, provisionedAt: new Date() })
+}
+const serves = (id: string) =>
+  set(id, {
+    claimId: randomUUID(),
+    leaseHolder: 'worker',
+    leaseExpiresAt: new Date(Date.now() + 60_000),
+    health: { ready: 1, desired: 1, message: null, observedAt: new Date().toISOString() },
+  })
+const revise = async (id: string) => (await createRevision(ctx, { ...path(id), body: {} })).revisionId!
+
+describe('why it is not live', () => {
+  test('is how far the first revision is, and then why it failed', async () => {
+    const { id, revisionId } = await made()
+    expect(await why(id)).toMatch(/^Waiting for .* \(revision 1 is being prepared; nothing serves yet\)\.$/)
+    await ends(id, revisionId, 'BUILD_FAILED', 'npm ci failed with exit code 1.\nnpm error 404')
+    expect(await why(id)).toBe('npm ci failed with exit code 1 (revision 1 could not be built; nothing serves).')
+  })
+
+  test('is nothing where what was asked for serves', async () => {
+    const { id, revisionId } = await made()
+    await ends(id, revisionId, 'DEPLOYED')
+    await serves(id)
+    expect(await why(id)).toBeNull()
+  })
+
+  test('names the older revision that serves meanwhile, until a rollback makes that what was asked for', async () => {
+    const { id, revisionId } = await made()
+    await ends(id, revisionId, 'DEPLOYED')
+    await serves(id)
+    const second = await revise(id)
+    expect(await why(id)).toMatch(/ \(revision 2 (is queued|waits for its build); revision 1 serves\)\.$/)
+    await ends(id, second, 'BUILD_FAILED', 'It does not compile.')
+    expect(await why(id)).toBe('It does not compile (revision 2 could not be built; revision 1 serves).')
+    await redeployRevision(ctx, { path: { deployment_id: id, revision_id: revisionId } })
+    expect(await why(id)).toBeNull()
+  })
+
+  test('names the revision that was asked for again while another one serves', async () => {
+    const { id, revisionId } = await made()
+    await ends(id, revisionId, 'DEPLOYED')
+    await ends(id, await revise(id), 'DEPLOYED')
+    await serves(id)
+    expect(await why(id)).toBeNull()
+    await redeployRevision(ctx, { path: { deployment_id: id, revision_id: revisionId } })
+    expect(await why(id)).toBe('Revision 1, asked for again, does not serve yet: revision 2 serves.')
+    await ends(id, revisionId, 'DEPLOYED')
+    expect(await why(id)).toBeNull()
+  })
+
+  test('is what is wrong with what should serve, or that nobody knows', async () => {
+    const { id, revisionId } = await made()
+    await ends(id, revisionId, 'DEPLOYED')
+    await serves(id)
+    const health = {
+      ready: 0,
+      desired: 1,
+      message: 'exited with code 1\nmore',
+      reason: 'CRASHED',
+      observedAt: new Date().toISOString(),
+    }
+    await set(id, { health })
+    expect(await why(id)).toBe('Nothing serves: 0 of 1 replicas is ready: exited with code 1')
+    await set(id, { leaseExpiresAt: new Date(0) })
+    expect(await why(id)).toMatch(/^Nobody reports on it at the moment/)
+  })
+
+  test('is its deletion', async () => {
+    const { id } = await made()
+    await ctx.db.step.updateMany({ where: { deploymentId: id }, data: { firstTakenAt: new Date() } })
+    await deleteDeployment(ctx, path(id))
+    expect(await why(id)).toMatch(/^It is being deleted/)
+  })
+})
+
+describe('the last change', () => {
+  test('is what each write did, by whom, and when', async () => {
+    const { id, revisionId } = await made()
+    const actor = { kind: 'api_key', id: ctx.actor.subject, name: ctx.actor.name }
+    expect(await change(id)).toMatchObject({ what: 'CREATED', actor })
+    await setDeploymentTags(ctx, { ...path(id), body: { tags: [{ key: 'a', value: 'b' }] } })
+    expect(await change(id)).toMatchObject({ what: 'TAGGED', changed: [] })
+    await updateDeployment(ctx, { ...path(id), body: { source_config: { build_on_push: true } } })
+    expect(await change(id)).toMatchObject({ what: 'UPDATED', changed: ['build_on_push'], actor })
+    await revise(id)
+    expect(await change(id)).toMatchObject({ what: 'UPDATED', changed: [] })
+    await ctx.db.step.deleteMany({ where: { deploymentId: id } })
+    await ctx.db.revision.updateMany({ where: { deploymentId: id }, data: { status: 'BUILD_FAILED' } })
+    await redeployRevision(ctx, { path: { deployment_id: id, revision_id: revisionId } })
+    expect(await change(id)).toMatchObject({ what: 'REDEPLOYED', revision: { id: revisionId, number: 1 } })
+    const { updatedAt } = await row(id)
+    expect((await change(id))!.at).toEqual(updatedAt)
+    await ctx.db.step.updateMany({ where: { deploymentId: id }, data: { firstTakenAt: new Date() } })
+    await deleteDeployment(ctx, path(id))
+    expect(await change(id)).toMatchObject({ what: 'DELETED', actor })
+  })
+
+  test('is not known of what a server of before has changed, and of a word of a newer one', async () => {
+    const { id } = await made()
+    await set(id, { updatedAt: new Date(Date.now() + 5_000), edit: 2 })
+    expect(await change(id)).toBeNull()
+    const stored = {
+      what: 'FROBNICATED',
+      actor: { kind: 'system', id: null, name: null },
+      changed: [],
+      at: '2999-01-01T00:00:00Z',
+    }
+    await set(id, { lastChange: stored })
+    expect(await change(id)).toBeNull()
+    await set(id, { lastChange: { ...stored, what: 'UPDATED' } })
+    expect(await change(id)).toMatchObject({ what: 'UPDATED' })
+  })
+})

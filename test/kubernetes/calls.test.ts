@@ -1,0 +1,94 @@
+/** What a deployment costs the API server, call by call: only the stand-in counts them. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openSite, runOf, type Site, Tenant } from './runtime-support.ts'
+
+const counted = test.skipIf(Boolean(process.env.TEST_KUBECONFIG))
+
+const V1 = 'registry.example.com/agent:1'
+const V2 = 'registry.example.com/agent:2'
+const spec = { queue_min_scale: 1, queue_max_scale: 1 }
+
+let site: Site
+let tenant: Tenant
+beforeAll(async () => {
+  if (process.env.TEST_KUBECONFIG) return
+  site = await openSite()
+  // whoever comes first to a namespace lists and watches it for all
+  await site.cluster.open(site.namespace, new AbortController().signal)
+  tenant = new Tenant(site)
+  await quiet()
+})
+afterAll(() => site?.close())
+
+/** Until nothing was asked of the API server for a while. */
+async function quiet(): Promise<void> {
+  const { requests } = site.test.standIn!
+  for (let before = -1; before !== requests.total; ) {
+    before = requests.total
+    await new Promise((resolve) => setTimeout(resolve, 300))
+  }
+}
+
+/** The calls that something makes, until all is quiet. Watches of a namespace are not of one deployment. */
+async function callsOf(what: () => Promise<unknown>): Promise<{ counts: Record<string, number>; total: number }> {
+  const { requests } = site.test.standIn!
+  requests.reset()
+  await what()
+  await quiet()
+  const counts = Object.fromEntries(Object.entries(requests.counts).filter(([call]) => !call.startsWith('watch ')))
+  return { counts, total: Object.values(counts).reduce((sum, n) => sum + n, 0) }
+}
+
+counted('a new deployment is one call for each of its objects, one look for a password, and its logs', async () => {
+  const first = tenant.revision(V1, { secrets: [{ name: 'KEY', value: 'value' }] })
+
+  const { counts, total } = await callsOf(async () => {
+    await tenant.provision(spec)
+    await tenant.deploy(first, { spec })
+  })
+  expect(counts).toEqual({
+    'get secrets': 1,
+    'patch secrets': 2,
+    'patch persistentvolumeclaims': 1,
+    'patch statefulsets': 1,
+    'patch services': 3,
+    'patch deployments': 3,
+    'patch networkpolicies': 2,
+    'get pods/log': 2,
+  })
+  expect(total).toBeLessThanOrEqual(16)
+  expect(tenant.log.lines.filter((line) => line.startsWith('Waiting'))).toEqual([])
+})
+
+counted('an update is one call for each object that changes, and one for the Secret that it leaves', async () => {
+  const second = tenant.revision(V2, { secrets: [{ name: 'KEY', value: 'other' }] })
+  const { counts } = await callsOf(() => tenant.deploy(second, { spec }))
+  expect(counts).toEqual({ 'patch secrets': 1, 'patch deployments': 2, 'delete secrets': 1, 'get pods/log': 2 })
+})
+
+counted('a redeploy of what serves is one call for server and queue each', async () => {
+  const { revision: serving } = tenant.run!
+  const again = { ...serving, attempt: serving.attempt + 1 }
+  tenant.run = runOf(again, { spec })
+  const { counts } = await callsOf(() => tenant.deploy(again, { spec }))
+  expect(counts).toEqual({ 'patch deployments': 2, 'get pods/log': 2 })
+})
+
+counted(
+  'an hour in which nothing happens costs no call: watches are opened again where they were, and nothing is asked',
+  async () => {
+    const { standIn } = site.test
+    const { counts } = await callsOf(async () => {
+      for (let n = 1; n <= 3; n++) {
+        const opened = standIn!.requests.of('watch')
+        standIn!.disconnect()
+        await expect.poll(() => standIn!.requests.of('watch'), { timeout: 30_000 }).toBeGreaterThan(opened)
+        tenant.ensure()
+      }
+      await expect.poll(() => site.cluster.problem(), { timeout: 30_000 }).toBeNull()
+    })
+    // a stream of a log that was cut goes on
+    const { 'get pods/log': _, ...asked } = counts
+    expect(asked).toEqual({})
+  },
+)

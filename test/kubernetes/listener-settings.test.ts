@@ -1,0 +1,76 @@
+/** What an operator sets for a whole cluster, in it: resources by default under a quota, and patches of pods. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { renderOptions } from '../../src/listener/place.ts'
+import { readConfig } from '../../src/platform/config/config.ts'
+import { options } from './render-support.ts'
+import { eventually, openSite, type Site, Tenant } from './runtime-support.ts'
+
+const { defaults } = renderOptions(readConfig({}))
+let site: Site
+beforeAll(async () => {
+  site = await openSite({ render: { ...options, defaults } })
+  const hard = { 'requests.cpu': '6', 'requests.memory': '8Gi', 'limits.cpu': '40', 'limits.memory': '40Gi' }
+  await site.core.createNamespacedResourceQuota({
+    namespace: site.namespace,
+    body: { metadata: { name: 'compute' }, spec: { hard } },
+  })
+})
+afterAll(() => site.close())
+
+const IMAGE = 'registry.example.com/agent:1'
+
+async function serving(): Promise<Tenant> {
+  const spec = { queue_min_scale: 1, queue_max_scale: 1, sidecars: [{ name: 'beside', image: IMAGE }] }
+  const tenant = new Tenant(site)
+  await tenant.provision(spec)
+  await tenant.deploy(tenant.revision(IMAGE), { spec })
+  return tenant
+}
+
+test('a namespace with a compute quota takes a deployment that names no resources, and the log says what it gets', async () => {
+  const tenant = await serving()
+  for (const component of ['server', 'queue', 'database', 'cache']) {
+    const [pod] = await tenant.pods(component)
+    for (const { resources } of pod!.spec!.containers)
+      expect(Object.keys(resources!.requests!).sort()).toEqual(['cpu', 'memory'])
+  }
+  await tenant.log.seen(/Not in the resource spec, so by default .*server: cpu 0\.2/)
+})
+
+test('a patch makes new pods of its component once, and is put right when somebody changes it', async () => {
+  const tenant = await serving()
+  const before = {
+    server: await tenant.uids(),
+    queue: await tenant.uids('queue'),
+    database: await tenant.uids('database'),
+  }
+  const patches = {
+    server: { spec: { containers: [{ name: 'agent', env: [{ name: 'HTTPS_PROXY', value: 'http://p' }] }] } },
+  }
+  const { runtime } = await site.another({ render: { ...options, defaults, patches } })
+  const other = tenant.takenOver(runtime, '2')
+  other.ensure()
+  const proxy = async () => {
+    const { containers } = (await other.server()).spec.template.spec
+    return containers[0].env.find(({ name }: { name: string }) => name === 'HTTPS_PROXY')?.value
+  }
+  const rolledOut = async () => {
+    const uids = await other.uids()
+    return uids.length === 1 && uids[0] !== before.server[0] && runtime.health(other.id)?.ready === 1
+  }
+  await eventually(rolledOut)
+  expect(await proxy()).toBe('http://p')
+  expect(await other.uids('queue')).toEqual(before.queue)
+  expect(await other.uids('database')).toEqual(before.database)
+  const server = await other.server()
+  await site.objects.patch({
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: server.metadata.name, namespace: site.namespace },
+    spec: {
+      template: { spec: { containers: [{ name: 'agent', env: [{ name: 'HTTPS_PROXY', value: 'http://q' }] }] } },
+    },
+  } as never)
+  await eventually(async () => (await proxy()) === 'http://p')
+  expect(await proxy()).toBe('http://p')
+})

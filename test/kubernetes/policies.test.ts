@@ -1,0 +1,161 @@
+/** NetworkPolicies and PodDisruptionBudgets: made, kept as they are, taken away, and left out where there is no right. */
+import { NetworkingV1Api, RbacAuthorizationV1Api } from '@kubernetes/client-node'
+import pino from 'pino'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { ApiRefused } from '../../src/dataplane/runtimes/kubernetes/api-server/errors.ts'
+import { KINDS } from '../../src/dataplane/runtimes/kubernetes/api-server/kinds.ts'
+import { DEFAULT_TIMES } from '../../src/dataplane/runtimes/kubernetes/api-server/times.ts'
+import { OptionalReflector } from '../../src/dataplane/runtimes/kubernetes/informers/optional-reflector.ts'
+import { type ClusterAccess, Store } from '../../src/dataplane/runtimes/kubernetes/informers/store.ts'
+import { LISTENER_RULES } from '../../src/listener/manifest.ts'
+import { options } from './render-support.ts'
+import { eventually, openSite, runOf, type Site, Tenant } from './runtime-support.ts'
+
+let site: Site
+beforeAll(async () => {
+  site = await openSite({}, { relist: 500 })
+})
+afterAll(() => site.close())
+
+const V1 = 'registry.example.com/agent:1'
+const SEVERAL = { min_scale: 2, max_scale: 2 }
+
+const policy = (tenant: Tenant, name: string) => tenant.object('networking.k8s.io/v1', 'NetworkPolicy', name)
+const budget = (tenant: Tenant) => tenant.object('policy/v1', 'PodDisruptionBudget', tenant.names.server)
+// biome-ignore lint/suspicious/noExplicitAny: fields of any kind
+const specOf = (object: unknown): any => (object as { spec: unknown }).spec
+
+test('a database answers its own agents alone, agents reach no metadata address, and replicas go one at a time', async ({
+  skip,
+}) => {
+  skip(site.test.minor < 21, 'such budgets are there from 1.21 on')
+  const tenant = new Tenant(site)
+  await tenant.provision()
+  const revision = tenant.revision(V1)
+  await tenant.deploy(revision, { spec: SEVERAL })
+  const own = (...components: string[]) => ({
+    matchLabels: { 'pilothouse.dev/deployment-id': tenant.id },
+    matchExpressions: [{ key: 'app.kubernetes.io/component', operator: 'In', values: components }],
+  })
+  // the client of objects of any kind loses `from`
+  const { namespace } = site
+  const network = site.config.makeApiClient(NetworkingV1Api)
+  const ofDatabase = await network.readNamespacedNetworkPolicy({ namespace, name: tenant.names.database })
+  expect(specOf(ofDatabase)).toMatchObject({
+    podSelector: own('database', 'cache'),
+    policyTypes: ['Ingress'],
+    ingress: [{ _from: [{ podSelector: own('server', 'queue') }], ports: [{ port: 5432 }, { port: 6379 }] }],
+  })
+  const agents = specOf(await policy(tenant, tenant.names.base))
+  expect(agents).toMatchObject({ podSelector: own('server', 'queue'), policyTypes: ['Egress'] })
+  // but where it is the cluster's DNS, it is that
+  const [anywhere, dns] = agents.egress
+  expect(anywhere.to).toContainEqual({
+    ipBlock: { cidr: '0.0.0.0/0', except: expect.arrayContaining(['169.254.169.254/32']) },
+  })
+  expect(dns).toMatchObject({
+    to: [{ ipBlock: { cidr: '169.254.169.254/32' } }],
+    ports: [
+      { port: 53, protocol: 'UDP' },
+      { port: 53, protocol: 'TCP' },
+    ],
+  })
+  expect(specOf(await budget(tenant))).toMatchObject({ maxUnavailable: 1 })
+
+  // what somebody opens by hand is shut again
+  await site.objects.patch({
+    apiVersion: 'networking.k8s.io/v1',
+    kind: 'NetworkPolicy',
+    metadata: { name: tenant.names.database, namespace: site.namespace },
+    spec: { ingress: [{}] },
+  } as object as Parameters<Site['objects']['patch']>[0])
+  const shut = async () => specOf(await policy(tenant, tenant.names.database)).ingress[0].ports?.length === 2
+  await eventually(shut)
+  expect(await shut()).toBe(true)
+
+  // an agent with an account of its own may ask the cloud what it may do
+  await site.core.createNamespacedServiceAccount({ namespace: site.namespace, body: { metadata: { name: 'cloud' } } })
+  tenant.run = runOf(revision, { spec: { service_account_name: 'cloud' } })
+  tenant.ensure()
+  await eventually(async () => !(await policy(tenant, tenant.names.base)) && !(await budget(tenant)))
+  expect(await policy(tenant, tenant.names.base)).toBeNull()
+  expect(await budget(tenant)).toBeNull()
+
+  await tenant.teardown()
+  expect(await policy(tenant, tenant.names.database)).toBeNull()
+})
+
+test('who has made policies and is to make none any more takes them away', async () => {
+  const tenant = new Tenant(site)
+  await tenant.provision()
+  await tenant.deploy(tenant.revision(V1))
+  const without = await site.another({ render: { ...options, networkPolicies: 'none' } })
+  const other = tenant.takenOver(without.runtime, '2')
+  other.ensure()
+  const gone = async () => !(await policy(tenant, tenant.names.base)) && !(await policy(tenant, tenant.names.database))
+  await eventually(gone)
+  expect(await gone()).toBe(true)
+})
+
+test('under a Role of an earlier version they are left out, health says it once, and they are made when the Role has the rights', async () => {
+  const namespace = await site.test.createNamespace()
+  const before = LISTENER_RULES.flatMap(({ apiGroups, resources, verbs }) => {
+    const known = (resources as string[]).filter((name) => !['networkpolicies', 'poddisruptionbudgets'].includes(name))
+    return known.length > 0 ? [{ apiGroups, resources: known, verbs }] : []
+  })
+  const kubeconfig = await site.test.limitedKubeconfig({ namespaces: [namespace], rules: before })
+  const { runtime } = await site.another({ namespace }, kubeconfig)
+  const tenant = new Tenant({ ...site, namespace, runtime })
+  await tenant.provision()
+  await tenant.deploy(tenant.revision(V1), { spec: SEVERAL })
+  await eventually(() => runtime.health(tenant.id)?.ready === 2)
+  const message = () => runtime.health(tenant.id)?.message ?? null
+  await eventually(() => message() !== null)
+  expect(runtime.health(tenant.id)).toMatchObject({ ready: 2, desired: 2, reason: 'CLUSTER_REFUSED' })
+  expect(message()).toMatch(
+    /^Left out: NetworkPolicy, PodDisruptionBudget\. .*cannot list resource.* applied again, has the rights\.$/,
+  )
+  expect(await policy(tenant, tenant.names.base)).toBeNull()
+
+  const rbac = site.config.makeApiClient(RbacAuthorizationV1Api)
+  const [role] = (await rbac.listNamespacedRole({ namespace })).items
+  await rbac.replaceNamespacedRole({ namespace, name: role!.metadata!.name!, body: { ...role, rules: LISTENER_RULES } })
+  await eventually(async () => message() === null && Boolean(await policy(tenant, tenant.names.base)))
+  expect(await policy(tenant, tenant.names.database)).not.toBeNull()
+  expect(message()).toBeNull()
+})
+
+test('of a cluster that has no such budgets it is said that it has none, and not that rights are missing', async () => {
+  const call = () => Promise.reject(new ApiRefused(404, 'Unknown', 'HTTP 404'))
+  const access = { api: { call }, store: new Store(), times: DEFAULT_TIMES } as object as ClusterAccess
+  const kind = KINDS.find(({ resource }) => resource === 'poddisruptionbudgets')!
+  const reflector = new OptionalReflector({ access, kind, namespace: 'n', log: pino({ level: 'silent' }) })
+  await reflector.settled
+  expect(reflector.refusal).toBe('The cluster has no poddisruptionbudgets of policy/v1.')
+  reflector.close()
+})
+
+test('objects of an earlier version are adopted: they get the labels, and are the same objects', async () => {
+  const tenant = new Tenant(site)
+  await tenant.provision()
+  await tenant.deploy(tenant.revision(V1))
+  const before = await tenant.server()
+  expect(before.metadata.labels).toMatchObject({
+    'app.kubernetes.io/instance': tenant.names.base,
+    'app.kubernetes.io/part-of': 'pilothouse',
+    'app.kubernetes.io/version': '1',
+  })
+  // as an earlier version had left it
+  const without = { 'app.kubernetes.io/instance': null, 'app.kubernetes.io/part-of': null }
+  await site.objects.patch({
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: tenant.names.server, namespace: site.namespace, labels: without },
+  } as object as Parameters<Site['objects']['patch']>[0])
+  const labelled = async () => 'app.kubernetes.io/instance' in (await tenant.server()).metadata.labels
+  await eventually(labelled)
+  expect(await labelled()).toBe(true)
+  const after = await tenant.server()
+  expect(after.metadata.uid).toBe(before.metadata.uid)
+  expect(after.spec.selector).toEqual(before.spec.selector)
+})

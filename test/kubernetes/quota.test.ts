@@ -1,0 +1,143 @@
+/** Updates in a namespace whose quota has no room for the pod more that a rollout begins with. */
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { eventually, type How, openSite, type Site, Tenant } from './runtime-support.ts'
+
+vi.setConfig({ testTimeout: 120_000 })
+
+let site: Site
+beforeAll(async () => {
+  site = await openSite()
+})
+afterAll(() => site.close())
+
+const image = (tag: string) => `registry.example.com/agent:${tag}`
+const QUEUE = { queue_min_scale: 1, queue_max_scale: 1 }
+
+/** A deployment that serves, alone in a namespace with a quota of so many pods more than it has, and what else is bounded. */
+async function serving(more: number, spec: How['spec'] = {}, bounds: Record<string, string> = {}) {
+  const namespace = await site.test.createNamespace()
+  const kubeconfig = await site.test.limitedKubeconfig({ namespaces: [namespace] })
+  const { runtime, cluster } = await site.another({ namespace }, kubeconfig)
+  const tenant = new Tenant({ ...site, namespace, runtime, cluster })
+  await tenant.provision(spec)
+  await tenant.deploy(tenant.revision(image('1')), { spec })
+  const pods = cluster.pods(tenant.id).length
+  const body = { metadata: { name: 'small' }, spec: { hard: { pods: String(pods + more), ...bounds } } }
+  await site.core.createNamespacedResourceQuota({ namespace, body })
+  // a quota counts from when its status is written
+  const counts = async () => (await site.core.readNamespacedResourceQuota({ namespace, name: 'small' })).status?.hard
+  await eventually(async () => Boolean(await counts()))
+  // the fewest servers that were ready at any time from now on
+  const ready = () =>
+    cluster.pods(tenant.id).filter(({ metadata, status }) => {
+      const isServer = metadata?.labels?.['app.kubernetes.io/component'] === 'server'
+      return isServer && status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True')
+    }).length
+  const fewest = { servers: ready() }
+  cluster.onChange(() => {
+    fewest.servers = Math.min(fewest.servers, ready())
+  })
+  return { tenant, fewest, warnings: () => tenant.log.lines.filter((line) => line.startsWith('The quota')) }
+}
+
+test.concurrent('with room for one more pod an update goes through, one component after the other, and nothing is given up', async () => {
+  const { tenant, fewest, warnings } = await serving(1, QUEUE)
+  await tenant.deploy(tenant.revision(image('2')), { spec: QUEUE })
+  expect(await tenant.image()).toBe(image('2'))
+  for (const component of ['server', 'queue']) expect(await tenant.uids(component)).toHaveLength(1)
+  expect(fewest.servers).toBe(1)
+  expect(warnings()).toEqual([])
+})
+
+test.concurrent.for([
+  ['', QUEUE],
+  [', also where an autoscaler decides', { ...QUEUE, queue_max_scale: 2 }],
+] as const)(
+  'without room for a pod more the queue gives up its own until the server is rolled out, which serves all the time%s',
+  async ([, spec]) => {
+    const { tenant, fewest, warnings } = await serving(0, spec)
+    await tenant.deploy(tenant.revision(image('2')), { spec })
+    expect(await tenant.image()).toBe(image('2'))
+    for (const component of ['server', 'queue']) expect(await tenant.uids(component)).toHaveLength(1)
+    expect(fewest.servers).toBe(1)
+    expect(warnings()).toEqual([
+      expect.stringMatching(/the queue has 0 instead of 1 until the server is rolled out \(.*exceeded quota: small/),
+    ])
+    // the next one begins as usual
+    await eventually(async () => (await tenant.server()).spec.strategy.rollingUpdate.maxUnavailable === 0)
+    expect((await tenant.server()).spec.strategy.rollingUpdate.maxUnavailable).toBe(0)
+  },
+)
+
+test.concurrent('a lone server is replaced in its place, and it is said before that none serves meanwhile', async () => {
+  const { tenant, warnings } = await serving(0)
+  const progress: string[] = []
+  await tenant.deploy(tenant.revision(image('2')), { onProgress: (now) => progress.push(now?.message ?? '') })
+  expect(await tenant.image()).toBe(image('2'))
+  expect(await tenant.uids()).toHaveLength(1)
+  const said = expect.stringMatching(/the one pod of the server goes before its new one is ready, and none serves/)
+  expect(warnings()).toEqual([said])
+  expect(progress).toContainEqual(said)
+})
+
+test.concurrent('of several servers one fewer serves, and no more than one', async () => {
+  const spec = { min_scale: 3, max_scale: 3 }
+  const { tenant, fewest, warnings } = await serving(0, spec)
+  await tenant.deploy(tenant.revision(image('2')), { spec })
+  expect(await tenant.image()).toBe(image('2'))
+  expect(await tenant.uids()).toHaveLength(3)
+  expect(fewest.servers).toBe(2)
+  expect(warnings()).toEqual([expect.stringMatching(/the server is replaced pod by pod, with 2 of 3 meanwhile/)])
+})
+
+test.concurrent('a bad revision for which room was made gives it back to the one before', async () => {
+  const { tenant } = await serving(0)
+  await expect(tenant.prepare(tenant.revision(image('bad')))).rejects.toThrow(/can't be pulled/)
+  const isBack = async () => {
+    const { spec, status } = await tenant.server()
+    return spec.template.spec.containers[0].image === image('1') && status?.readyReplicas === 1
+  }
+  await eventually(isBack)
+  expect(await isBack()).toBe(true)
+})
+
+test.concurrent('an update that is called off half-way goes back pod by pod, and only then the usual way is kept to again', async () => {
+  const spec = { min_scale: 3, max_scale: 3 }
+  const { tenant, fewest } = await serving(0, spec)
+  const calledOff = new AbortController()
+  const update = tenant.prepare(tenant.revision(image('2')), { spec }, calledOff.signal)
+  const over = update.catch(() => null)
+  const updated = async () => (await tenant.server()).status?.updatedReplicas ?? 0
+  await eventually(async () => (await tenant.image()) === image('2') && (await updated()) > 1)
+  calledOff.abort(new Error('called off'))
+  // it may have been too late for that
+  await (await over)?.discard()
+  // as a worker does at once, and with each heartbeat
+  tenant.ensure()
+  const isBack = async () => {
+    const { status } = await tenant.server()
+    return (await tenant.image()) === image('1') && status?.updatedReplicas === 3 && status?.readyReplicas === 3
+  }
+  await eventually(isBack)
+  expect(await isBack()).toBe(true)
+  expect(fewest.servers).toBe(2)
+  const isUsual = async () => (await tenant.server()).spec.strategy.rollingUpdate.maxUnavailable === 0
+  await eventually(isUsual)
+  expect(await isUsual()).toBe(true)
+})
+
+test.concurrent('a server that is too large for the quota also in the place of the one that serves leaves that alone', async () => {
+  const { tenant, fewest, warnings } = await serving(0, { memory_mb: 100 }, { 'requests.memory': '150M' })
+  const larger = { spec: { memory_mb: 200 } }
+  await expect(tenant.prepare(tenant.revision(image('2')), larger)).rejects.toThrow(/exceeded quota: small/)
+  expect(warnings()).toEqual([])
+  expect(fewest.servers).toBe(1)
+})
+
+test.concurrent('more replicas than the quota has room for fail with its words, and nothing is given up for them', async () => {
+  const { tenant, fewest, warnings } = await serving(0)
+  const more = { spec: { min_scale: 2, max_scale: 2 } }
+  await expect(tenant.prepare(tenant.revision(image('2')), more)).rejects.toThrow(/exceeded quota: small/)
+  expect(warnings()).toEqual([])
+  expect(fewest.servers).toBe(1)
+})

@@ -1,0 +1,137 @@
+/** POD_PATCHES: what becomes of pod templates, and which patches are refused at the start. */
+import { describe, expect, test } from 'vitest'
+import { renderOptions } from '../../src/listener/place.ts'
+import { readConfig } from '../../src/platform/config/config.ts'
+import { readListenerSettings } from '../../src/platform/config/listener-settings.ts'
+import { changes, find, pathsOf, render, schemaErrors } from './render-support.ts'
+
+const patchesOf = (given: unknown) => renderOptions(readConfig({ POD_PATCHES: JSON.stringify(given) })).patches
+/** What a patch changes. */
+const diff = (given: unknown, spec: object = {}) =>
+  changes(pathsOf(render(spec)), pathsOf(render(spec, {}, { patches: patchesOf(given) })))
+const S = 'Deployment/server:spec.template'
+
+test('what a patch says is there, and nothing else has changed', () => {
+  const toleration = { key: 'pool', operator: 'Exists' }
+  expect(
+    diff({
+      server: {
+        metadata: { labels: { team: 'bots' }, annotations: { 'sidecar.istio.io/inject': 'false' } },
+        spec: {
+          nodeSelector: { pool: 'agents' },
+          tolerations: [toleration],
+          securityContext: { runAsUser: 1000, seccompProfile: null },
+          containers: [
+            {
+              name: 'agent',
+              env: [
+                { name: 'PORT', value: '9000' },
+                { name: 'HTTPS_PROXY', value: 'http://p' },
+              ],
+            },
+          ],
+        },
+      },
+    }),
+  ).toEqual({
+    [`${S}.metadata.labels.team`]: 'bots',
+    [`${S}.metadata.annotations.sidecar.istio.io/inject`]: 'false',
+    [`${S}.spec.nodeSelector.pool`]: 'agents',
+    [`${S}.spec.tolerations.0.key`]: 'pool',
+    [`${S}.spec.tolerations.0.operator`]: 'Exists',
+    [`${S}.spec.securityContext.runAsUser`]: 1000,
+    [`${S}.spec.securityContext.seccompProfile.type`]: undefined,
+    [`${S}.spec.containers.agent.env.PORT.value`]: '9000',
+    [`${S}.spec.containers.agent.env.HTTPS_PROXY.name`]: 'HTTPS_PROXY',
+    [`${S}.spec.containers.agent.env.HTTPS_PROXY.value`]: 'http://p',
+  })
+})
+
+test('each component has a patch of its own, and containers, volumes and mounts can be added', () => {
+  const patches = {
+    database: {
+      spec: {
+        containers: [
+          {
+            name: 'postgres',
+            volumeMounts: [
+              { name: 'extra', mountPath: '/extra' },
+              { mountPath: '/tmp', subPath: 't' },
+            ],
+          },
+          { name: 'exporter', image: 'exporter:1', ports: null },
+        ],
+        volumes: [{ name: 'extra', emptyDir: {} }],
+      },
+    },
+    cache: { spec: { priorityClassName: 'high' } },
+    queue: { spec: { terminationGracePeriodSeconds: 600 } },
+  }
+  const D = 'StatefulSet/database:spec.template.spec'
+  expect(diff(patches)).toEqual({
+    [`${D}.containers.postgres.volumeMounts./extra.name`]: 'extra',
+    [`${D}.containers.postgres.volumeMounts./extra.mountPath`]: '/extra',
+    [`${D}.containers.postgres.volumeMounts./tmp.subPath`]: 't',
+    [`${D}.containers.exporter.name`]: 'exporter',
+    [`${D}.containers.exporter.image`]: 'exporter:1',
+    [`${D}.volumes.extra.name`]: 'extra',
+    [`${D}.volumes.extra.emptyDir`]: {},
+    'Deployment/cache:spec.template.spec.priorityClassName': 'high',
+    'Deployment/queue:spec.template.spec.terminationGracePeriodSeconds': 600,
+  })
+  expect(render({}, {}, { patches: patchesOf(patches) }).flatMap(schemaErrors)).toEqual([])
+})
+
+test('a patch makes new pods of its component, and none of the others', () => {
+  const hash = (key: string, given: unknown = {}) =>
+    find(render({}, {}, { patches: patchesOf(given) }), key).spec.template.metadata.annotations[
+      'pilothouse.dev/template'
+    ]
+  const patch = { server: { spec: { priorityClassName: 'high' } } }
+  expect(hash('Deployment/server', patch)).not.toBe(hash('Deployment/server'))
+  expect(hash('Deployment/queue', patch)).toBe(hash('Deployment/queue'))
+  expect(hash('Deployment/cache', { cache: {} })).toBe(hash('Deployment/cache'))
+})
+
+describe('a patch that is of no use stops the start with one line', () => {
+  test.each([
+    ['server:\n  spec: {}', /must be JSON, like \{/],
+    ['[]', /must be a JSON object with a patch for each component/],
+    [{ servers: {} }, /names the component servers, and there are server, queue, database, cache$/],
+    [{ server: null }, /wrong patch for server: it must be an object/],
+    [{ server: { kind: 'Pod' } }, /for server: kind is no part of a pod template; metadata and spec are$/],
+    [{ queue: { spec: null } }, /for queue: metadata and spec must be objects$/],
+    [{ server: { metadata: { name: 'x' } } }, /metadata\.name can’t be changed; labels and annotations can$/],
+    [{ server: { metadata: { labels: null } } }, /metadata\.labels must be an object$/],
+    [{ server: { metadata: { labels: { 'pilothouse.dev/deployment-id': 'x' } } } }, /labels can’t have pilothouse/],
+    [{ server: { metadata: { labels: { 'app.kubernetes.io/component': null } } } }, /can’t have app\.kubernetes\.io/],
+    [{ server: { metadata: { annotations: { 'pilothouse.dev/token': '9' } } } }, /Pilothouse’s own$/],
+    [{ server: { metadata: { labels: { a: 1 } } } }, /metadata\.labels\.a must be a text, or null$/],
+    [{ database: { spec: { containers: null } } }, /for database: spec\.containers must be a list/],
+    [{ database: { spec: { volumes: [{ emptyDir: {} }] } } }, /each of spec\.volumes must have a name$/],
+    [{ cache: { spec: { volumes: [{ name: 'a' }, { name: 'a' }] } } }, /spec\.volumes has the name a twice$/],
+    [
+      { cache: { spec: { containers: [{ name: 'agent' }] } } },
+      /the container agent needs an image; .* is called redis$/,
+    ],
+  ])('%j', (given, said) => {
+    const POD_PATCHES = typeof given === 'string' ? given : JSON.stringify(given)
+    expect(() => readConfig({ POD_PATCHES })).toThrow(said)
+    expect(() => readConfig({ POD_PATCHES })).toThrow(/^Wrong settings: POD_PATCHES /)
+    expect(() => readListenerSettings({ POD_PATCHES })).toThrow('POD_PATCHES')
+  })
+})
+
+test('the container that a patch names without an image is the one that is there', () => {
+  for (const [component, name] of [
+    ['server', 'agent'],
+    ['queue', 'agent'],
+    ['database', 'postgres'],
+    ['cache', 'redis'],
+  ] as const) {
+    const patches = patchesOf({ [component]: { spec: { containers: [{ name, imagePullPolicy: 'Always' }] } } })
+    const key = component === 'database' ? 'StatefulSet/database' : `Deployment/${component}`
+    const { containers } = find(render({}, {}, { patches }), key).spec.template.spec
+    expect(containers).toMatchObject([{ name, image: expect.any(String), imagePullPolicy: 'Always' }])
+  }
+})

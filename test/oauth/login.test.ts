@@ -1,0 +1,165 @@
+/** The organization's login as a client, against a real provider, and against what is none. */
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { generateKeyPair, SignJWT } from 'jose'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createLogin, type LoginSettings } from '../../src/adapters/oauth/login.ts'
+import type { OAuthFailure } from '../../src/domain/ports/oauth-client.ts'
+import { newLogin } from '../../src/domain/sessions/login/state.ts'
+import { type ClientAuth, type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
+
+const REDIRECT_URI = 'http://127.0.0.1:9/v2/sessions/oidc/callback'
+const ALICE = { org: 'acme', role: 'admin', plan: 'gold' }
+const enough = (claims: object) => 'role' in claims
+
+let provider: OAuthServer
+let reticent: OAuthServer
+beforeAll(async () => {
+  provider = await startOAuthServer({ claims: { alice: ALICE } })
+  reticent = await startOAuthServer({ claims: { alice: ALICE }, inIdToken: ['plan'] })
+})
+afterAll(() => Promise.all([provider.close(), reticent.close()]))
+
+async function settingsAt(at: OAuthServer, method: ClientAuth = 'client_secret_basic'): Promise<LoginSettings> {
+  const client = await at.client({ method, redirectUri: REDIRECT_URI, requirePkce: true })
+  return { issuer: at.url, scopes: ['openid', 'profile'], name: null, ...client }
+}
+
+/** Somebody goes there and comes back. */
+async function walk(
+  at: OAuthServer,
+  login: ReturnType<typeof createLogin>,
+  how: Parameters<OAuthServer['visit']>[1] = {},
+) {
+  const secrets = newLogin(new Date())
+  const url = await login.authorizationUrl(REDIRECT_URI, secrets)
+  const answer = new URL(await at.visit(url, how)).searchParams
+  return { url: new URL(url), secrets, answer, claims: () => login.claims(answer, REDIRECT_URI, secrets, enough) }
+}
+
+const failure = (asked: Promise<unknown>): Promise<OAuthFailure> =>
+  asked.then(
+    () => {
+      throw new Error('it went well')
+    },
+    (error) => error,
+  )
+
+test.each(['none', 'client_secret_basic'] as const)(
+  'a client of the method %s hears who has signed in',
+  async (method) => {
+    const login = createLogin(await settingsAt(provider, method))
+    const { url, claims } = await walk(provider, login)
+    expect(Object.fromEntries(url.searchParams)).toMatchObject({
+      response_type: 'code',
+      scope: 'openid profile',
+      code_challenge_method: 'S256',
+    })
+    expect(await claims()).toMatchObject({ sub: 'alice', ...ALICE })
+    expect(provider.paths).not.toContain('/me')
+  },
+)
+
+test('claims that the ID token lacks are asked for at the provider', async () => {
+  const login = createLogin(await settingsAt(reticent))
+  const { claims } = await walk(reticent, login)
+  expect(await claims()).toMatchObject({ sub: 'alice', ...ALICE })
+  expect(reticent.paths).toContain('/me')
+})
+
+describe('what the provider publishes', () => {
+  const asked = (at: OAuthServer) => at.paths.filter((path) => path.includes('well-known')).length
+
+  test('is asked for once for all who sign in at once, and again after an hour', async () => {
+    let now = 0
+    const at = await startOAuthServer()
+    const login = createLogin(await settingsAt(at), { now: () => now })
+    const begin = () => login.authorizationUrl(REDIRECT_URI, newLogin(new Date()))
+    await Promise.all([begin(), begin(), begin()])
+    now = 3_599_000
+    await begin()
+    expect(asked(at)).toBe(1)
+    now = 3_601_000
+    await begin()
+    await expect.poll(() => asked(at)).toBe(2)
+    await at.close()
+    now = 9_999_000
+    expect(await begin()).toContain(at.url)
+  })
+
+  test('is asked for again after an answer that could not be trusted', async () => {
+    const at = await startOAuthServer()
+    const login = createLogin(await settingsAt(at))
+    const { claims } = await walk(at, login)
+    at.next('html')
+    expect(await failure(claims())).toMatchObject({ kind: 'unusable' })
+    await walk(at, login)
+    expect(asked(at)).toBe(2)
+    await at.close()
+  })
+})
+
+describe('nobody is signed in', () => {
+  test('by a token that another key has signed', async () => {
+    const login = createLogin(await settingsAt(provider))
+    const { answer, secrets } = await walk(provider, login)
+    const { privateKey } = await generateKeyPair('ES256')
+    const clientId = new URL(await login.authorizationUrl(REDIRECT_URI, secrets)).searchParams.get('client_id')!
+    const forged = await new SignJWT({ ...ALICE, nonce: secrets.nonce })
+      .setProtectedHeader({ alg: 'ES256', kid: 'key' })
+      .setIssuer(provider.url)
+      .setAudience(clientId)
+      .setSubject('mallory')
+      .setIssuedAt()
+      .setExpirationTime('5m')
+      .sign(privateKey)
+    const body = JSON.stringify({ access_token: 'a', token_type: 'bearer', id_token: forged })
+    provider.next({ status: 200, body })
+    const refused = await failure(login.claims(answer, REDIRECT_URI, secrets, enough))
+    expect(refused).toMatchObject({ name: 'OAuthFailure', kind: 'unusable' })
+    expect(`${refused.stack} ${JSON.stringify(refused)}`).not.toContain('mallory')
+  })
+
+  test('with the nonce, the verifier or the state of another login', async () => {
+    const login = createLogin(await settingsAt(provider))
+    for (const name of ['nonce', 'codeVerifier', 'state'] as const) {
+      const { answer, secrets } = await walk(provider, login)
+      const mixed = { ...secrets, [name]: newLogin(new Date())[name] }
+      const refused = await failure(login.claims(answer, REDIRECT_URI, mixed, enough))
+      expect(refused.name).toBe('OAuthFailure')
+      expect(['unusable', 'refused']).toContain(refused.kind)
+    }
+  })
+
+  test('who declines at the provider', async () => {
+    const { claims } = await walk(provider, createLogin(await settingsAt(provider)), { decline: true })
+    expect(await failure(claims())).toMatchObject({ kind: 'refused', error: 'access_denied' })
+  })
+
+  test('by a provider in trouble, and another one can sign in meanwhile', async () => {
+    const login = createLogin(await settingsAt(provider), { timeoutMs: 500 })
+    const one = await walk(provider, login)
+    const other = await walk(provider, login)
+    const hanging = provider.next('hang')
+    const late = failure(one.claims())
+    await hanging.reached
+    expect(await other.claims()).toMatchObject({ sub: 'alice' })
+    expect(await late).toMatchObject({ kind: 'unanswered' })
+    hanging.release()
+    const third = await walk(provider, login)
+    provider.next('500')
+    expect(await failure(third.claims())).toMatchObject({ kind: 'unanswered', message: 'answered 500' })
+  })
+})
+
+test('a provider that says nothing, or that is not there, is an error in time', async () => {
+  const silent = createServer(() => undefined)
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
+  const issuer = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`
+  const settings = { issuer, clientId: 'c', clientSecret: null, scopes: ['openid'], name: null }
+  const begin = () => createLogin(settings, { timeoutMs: 200 }).authorizationUrl(REDIRECT_URI, newLogin(new Date()))
+  expect(await failure(begin())).toMatchObject({ kind: 'unanswered' })
+  silent.closeAllConnections()
+  await new Promise((resolve) => silent.close(resolve))
+  expect(await failure(begin())).toMatchObject({ kind: 'unreachable' })
+})

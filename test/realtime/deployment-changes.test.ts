@@ -1,0 +1,352 @@
+/** docs/api-rules.md#what-changes-of-deployments: what a subscriber of deploymentsChanged hears, when, and what it costs. */
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { streamDeploymentChanges } from '../../src/api/realtime/deployment-stream.ts'
+import { createRelay, type Relay } from '../../src/api/realtime/relay.ts'
+import { AT_ONE_PLACE, announceChanges } from '../../src/domain/changes/announce.ts'
+import { tellOfTheClock } from '../../src/domain/changes/clock.ts'
+import { readDeploymentChanges } from '../../src/domain/changes/log.ts'
+import { type RequestContext, type Sql, transaction } from '../../src/domain/context/context.ts'
+import { NotFoundError, ValidationError } from '../../src/domain/core/errors.ts'
+import { updateDeployment } from '../../src/domain/deployments/update.ts'
+import { eventCursor } from '../../src/domain/events/cursor.ts'
+import type { Claim } from '../../src/domain/protocol/protocol.ts'
+import { countStatements } from '../support/database.ts'
+import { as, type TestDomain, testDomain } from '../support/domain.ts'
+import { claimOne, workOff } from '../support/holder.ts'
+import { imageDeployment, move, take, takeUntil } from './support.ts'
+
+let domain: TestDomain
+let relay: Relay
+let ctx: RequestContext
+
+beforeAll(async () => {
+  domain = await testDomain()
+  relay = createRelay({ core: domain.core, listenUrl: domain.url })
+  relay.start()
+})
+afterAll(async () => {
+  await relay.stop()
+  await domain.close()
+})
+beforeEach(async () => {
+  await announceChanges(domain.core)
+  ctx = await domain.tenant()
+})
+
+const subscribe = async (query: { after?: string; deployment_id?: string } = {}, who = ctx) =>
+  (await streamDeploymentChanges(who, { query }, relay))[Symbol.asyncIterator]()
+/** A stream that has begun, and where. */
+async function begun(query: { deployment_id?: string } = {}) {
+  const stream = await subscribe(query)
+  const [first] = await take(stream, 1)
+  expect(first!.deploymentIds).toEqual([])
+  return { stream, cursor: first!.cursor }
+}
+/** The next `count` deployments that a stream tells of. How many a message has is the reader's affair: whoever is late reads several places at once. */
+async function told(stream: AsyncIterator<{ deploymentIds: readonly string[] }>, count: number): Promise<string[]> {
+  const ids: string[] = []
+  await takeUntil(stream, ({ deploymentIds }) => ids.push(...deploymentIds) >= count)
+  return ids
+}
+const announce = () => announceChanges(domain.core)
+const notes = () => domain.core.db.deploymentNews.count()
+/** Which deployments the log says have changed since `work` began. */
+async function changedBy(work: () => Promise<unknown>): Promise<string[]> {
+  await announce()
+  const [before] = await domain.core.db.$queryRaw<{ last: bigint }[]>`
+    SELECT coalesce(max(sequence), 0) AS last FROM deployment_changes`
+  await work()
+  await announce()
+  const parts = await readDeploymentChanges(domain.core.db, ctx.workspace.id, before!.last, 100)
+  return parts.flatMap(({ deploymentIds }) => deploymentIds)
+}
+const beat = (claim: Claim, more: object = {}) =>
+  domain.plane.heartbeat({ leaseSeconds: 60, claims: [{ claimId: claim.claimId, token: claim.token, ...more }] })
+const health = (ready: number, message: string | null = null) => ({ health: { ready, desired: 2, message } })
+
+/** Deployed, and held. */
+async function serving(): Promise<{ id: string; claim: Claim }> {
+  const { deploymentId: id } = await imageDeployment(ctx)
+  const claim = await claimOne(domain.plane, id)
+  await workOff(domain.plane, claim)
+  await beat(claim, health(2))
+  return { id, claim }
+}
+const listener = (lastSeenAt: Date) =>
+  ctx.db.listener.create({
+    data: { workspaceId: ctx.workspace.id, computeType: 'k8s', computeId: randomUUID(), k8sNamespaces: [], lastSeenAt },
+  })
+const ago = (seconds: number) => new Date(Date.now() - seconds * 1000)
+
+describe('A deployment is told of', () => {
+  test('when it is made, edited, tagged, deleted, and when a revision of it moves or says what it waits for', async () => {
+    let app = { deploymentId: '', revisionId: '' }
+    const made = await changedBy(async () => {
+      app = await imageDeployment(ctx)
+    })
+    expect(made).toEqual([app.deploymentId])
+    const own = [app.deploymentId]
+    const tag = await ctx.db.tag.create({ data: { workspaceId: ctx.workspace.id, key: 'a', value: 'b' } })
+    const path = { deployment_id: app.deploymentId }
+    expect(
+      await changedBy(() => updateDeployment(ctx, { path, body: { source_config: { resource_spec: { cpu: 2 } } } })),
+    ).toEqual(own)
+    expect(
+      await changedBy(() => ctx.db.deploymentTag.create({ data: { deploymentId: app.deploymentId, tagId: tag.id } })),
+    ).toEqual(own)
+    expect(await changedBy(() => move(ctx, app.revisionId, ['QUEUED']))).toEqual(own)
+    const say = (statusMessage: string) =>
+      ctx.db.revision.update({ where: { id: app.revisionId }, data: { statusMessage } })
+    expect(await changedBy(() => say('pulled 3 of 9'))).toEqual(own)
+    expect(
+      await changedBy(() =>
+        ctx.db.deployment.update({ where: { id: app.deploymentId }, data: { tornDownAt: new Date() } }),
+      ),
+    ).toEqual(own)
+  })
+
+  test('when what its holder reports of its health is another thing, and not when it is the same', async () => {
+    const { id, claim } = await serving()
+    expect(await changedBy(() => beat(claim, health(1, 'one crashed')))).toEqual([id])
+    expect(await changedBy(() => beat(claim, health(1, 'one crashed')))).toEqual([])
+    expect(await changedBy(() => beat(claim))).toEqual([])
+    expect(await changedBy(() => beat(claim, { idle: true }))).toEqual([id])
+  })
+
+  test('when its lease has ended and nobody has renewed it, once, however many servers look', async () => {
+    const { id } = await serving()
+    await over(id)
+    const looks = async () => {
+      await Promise.all([1, 2, 3].map(() => tellOfTheClock(domain.core)))
+    }
+    expect(
+      await changedBy(async () => {
+        await looks()
+        expect(await notes()).toBe(1)
+      }),
+    ).toEqual([id])
+    expect(await changedBy(looks)).toEqual([])
+  })
+
+  test('not as long as its renewal may be about to be committed: then it is told if that fails, and others meanwhile', async () => {
+    const [earlier, renewed, failed] = [await serving(), await serving(), await serving()]
+    await over(earlier.id, renewed.id, failed.id)
+    const look = () => tellOfTheClock(domain.core)
+    const { db } = domain.core
+    const lock = (sql: Sql, { id }: { id: string }) =>
+      sql.$executeRaw`UPDATE deployments SET lease_expires_at = now() + interval '1 minute' WHERE id = ${id}::uuid`
+    await expect(
+      db.$transaction(async (sql) => {
+        await db.$transaction(async (late) => {
+          await lock(late, renewed)
+          await lock(sql, failed)
+          expect(await changedBy(look)).toEqual([earlier.id])
+          expect(await changedBy(look)).toEqual([])
+        })
+        expect(await changedBy(look)).toEqual([])
+        throw new Error('fails')
+      }),
+    ).rejects.toThrow('fails')
+    expect(await changedBy(look)).toEqual([failed.id])
+    expect(await changedBy(look)).toEqual([])
+  })
+
+  test('when its listener falls silent and when it is heard again, each of which is one event, however many deployments it has', async () => {
+    const ids = [await imageDeployment(ctx), await imageDeployment(ctx)].map(({ deploymentId }) => deploymentId)
+    const { id: listenerId } = await listener(ago(80))
+    await ctx.db.deployment.updateMany({ where: { id: { in: ids } }, data: { listenerId } })
+    const heard = (at: Date) => ctx.db.listener.update({ where: { id: listenerId }, data: { lastSeenAt: at } })
+    const tell = () => tellOfTheClock(domain.core)
+    expect(await changedBy(tell)).toEqual([])
+    await heard(ago(95))
+    expect((await changedBy(tell)).toSorted()).toEqual(ids.toSorted())
+    expect(await changedBy(tell)).toEqual([])
+    await heard(new Date())
+    expect((await changedBy(() => Promise.all([tell(), tell()]))).toSorted()).toEqual(ids.toSorted())
+    const events = await ctx.db.event.findMany({
+      where: { workspaceId: ctx.workspace.id, subjectId: listenerId },
+      orderBy: { sequence: 'asc' },
+    })
+    expect(events.map(({ type, actorKind }) => [type, actorKind])).toEqual([
+      ['listener.silent', 'system'],
+      ['listener.heard', 'listener'],
+    ])
+  })
+})
+
+/** Their leases, and no others, have ended a moment ago, one after the other. */
+async function over(...ids: string[]): Promise<void> {
+  const { db } = ctx
+  await db.$executeRaw`UPDATE deployments SET lease_expires_at = lease_expires_at - interval '1 h' WHERE lease_expires_at < now()`
+  for (const [n, id] of ids.entries())
+    await db.$executeRaw`
+      UPDATE deployments SET lease_expires_at = now() - interval '1 s' + make_interval(secs => ${n / 100}) WHERE id = ${id}::uuid`
+  await db.$executeRaw`UPDATE lapses_told SET until = now() - interval '30 s'`
+  await announce()
+}
+
+describe('What it costs', () => {
+  test('heartbeats that change nothing leave no note, and one transaction leaves one for each deployment', async () => {
+    const { id, claim } = await serving()
+    await announce()
+    await beat(claim, health(2))
+    expect(await notes()).toBe(0)
+    await transaction(ctx, async (tx) => {
+      await tx.sql.deployment.update({ where: { id }, data: { name: randomUUID() } })
+      await tx.sql.deployment.update({ where: { id }, data: { name: randomUUID() } })
+      await tx.sql.revision.updateMany({ where: { deploymentId: id }, data: { statusMessage: 'x' } })
+    })
+    expect(await notes()).toBe(1)
+  })
+
+  test('a deployment that flaps has one entry, and its events stay what they were', async () => {
+    const { id, claim } = await serving()
+    const events = () => ctx.db.event.count({ where: { deploymentId: id } })
+    const before = await events()
+    for (let i = 0; i < 20; i++) {
+      await beat(claim, health(i % 2))
+      if (i % 3 === 0) await announce()
+    }
+    await announce()
+    expect(await ctx.db.deploymentChange.count({ where: { deploymentId: id } })).toBe(1)
+    expect(await notes()).toBe(0)
+    expect(await events()).toBe(before)
+  })
+
+  test('to look at the clock is one statement that writes nothing, as long as nothing has ended; the mark moves once a minute', async () => {
+    const { id } = await serving()
+    const look = () => countStatements(domain.database, () => tellOfTheClock(domain.core), 'all')
+    const mark = async () => (await ctx.db.$queryRaw`SELECT xmin::text, until FROM lapses_told`) as [{ until: Date }]
+    await look()
+    const before = await mark()
+    const sent = [await look(), await look()]
+    expect(sent.map((all) => all.length)).toEqual([1, 1])
+    expect(sent.flat().join()).not.toMatch(/INSERT|UPDATE|DELETE|FOR |lock/)
+    expect(await mark()).toEqual(before)
+    await ctx.db.$executeRaw`UPDATE lapses_told SET until = until - interval '61 s'`
+    expect(await look()).toHaveLength(2)
+    expect((await mark())[0].until.getTime()).toBeGreaterThanOrEqual(before[0].until.getTime())
+    await over(id)
+    expect(await look()).toHaveLength(2)
+    expect(await notes()).toBe(1)
+  })
+
+  test('a round that finds nothing, or a thousand deployments, is one statement, and these are told in tens', async () => {
+    expect(await countStatements(domain.database, announce, 'all')).toHaveLength(1)
+    const { deploymentId } = await imageDeployment(ctx)
+    const { id: listenerId } = await listener(new Date())
+    await ctx.db.$executeRaw`
+      INSERT INTO deployments (id, workspace_id, name, source, listener_id)
+      SELECT gen_random_uuid(), workspace_id, 'many ' || i, source, ${listenerId}::uuid
+      FROM deployments, generate_series(1, 1000) AS i WHERE id = ${deploymentId}::uuid`
+    await announce()
+    const { stream } = await begun()
+    await ctx.db.listener.update({ where: { id: listenerId }, data: { lastSeenAt: ago(100) } })
+    await tellOfTheClock(domain.core)
+    expect(await countStatements(domain.database, announce, 'all')).toHaveLength(1)
+    const messages = await take(stream, 10)
+    expect(messages.every(({ deploymentIds }) => deploymentIds.length === AT_ONE_PLACE)).toBe(true)
+    expect(new Set(messages.flatMap(({ deploymentIds }) => deploymentIds)).size).toBe(1000)
+  })
+})
+
+describe('A stream', () => {
+  test('begins where it is, then brings what changes; of one deployment only that', async () => {
+    const [one, other] = [await imageDeployment(ctx), await imageDeployment(ctx)]
+    await announce()
+    const all = await begun()
+    const own = await begun({ deployment_id: one.deploymentId })
+    await move(ctx, other.revisionId, ['QUEUED'])
+    await announce()
+    await move(ctx, one.revisionId, ['QUEUED'])
+    await announce()
+    expect(await told(all.stream, 2)).toEqual([other.deploymentId, one.deploymentId])
+    expect(await told(own.stream, 1)).toEqual([one.deploymentId])
+  })
+
+  test('goes on behind its cursor, on another server too: whatever has changed meanwhile is told, each once', async () => {
+    const [one, other] = [await imageDeployment(ctx), await imageDeployment(ctx)]
+    await announce()
+    const { cursor } = await begun()
+    for (const { revisionId } of [one, other, one]) {
+      await ctx.db.revision.update({ where: { id: revisionId }, data: { statusMessage: randomUUID() } })
+      await announce()
+    }
+    const second = createRelay({ core: domain.core, listenUrl: domain.url })
+    try {
+      const stream = (await streamDeploymentChanges(ctx, { query: { after: cursor } }, second))[Symbol.asyncIterator]()
+      const [message] = await take(stream, 1)
+      expect(message!.deploymentIds).toEqual([other.deploymentId, one.deploymentId])
+      await stream.return!()
+    } finally {
+      await second.stop()
+    }
+  })
+
+  test('misses nothing while servers take turns and writers write', async () => {
+    const apps = await Promise.all(Array.from({ length: 5 }, () => imageDeployment(ctx)))
+    await announce()
+    const { stream } = await begun()
+    const write = async ({ revisionId }: { revisionId: string }) => {
+      for (let i = 0; i < 10; i++)
+        await ctx.db.revision.update({ where: { id: revisionId }, data: { statusMessage: `at ${i}` } })
+    }
+    let writing = true
+    const server = async () => {
+      while (writing) await announce()
+    }
+    const servers = [server(), server()]
+    await Promise.all(apps.map(write))
+    writing = false
+    await Promise.all(servers)
+    await announce()
+    // the last entry of each is behind its last write: whoever reads up to there has seen it
+    const seen = new Set<string>()
+    const [{ last }] = (await ctx.db.$queryRaw<{ last: bigint }[]>`
+      SELECT max(sequence) AS last FROM deployment_changes WHERE workspace_id = ${ctx.workspace.id}::uuid`) as [
+      { last: bigint },
+    ]
+    for (let at = 0n; at < last; ) {
+      const [message] = await take(stream, 1)
+      at = BigInt(JSON.parse(Buffer.from(message!.cursor, 'base64url').toString())[2])
+      for (const id of message!.deploymentIds) seen.add(id)
+    }
+    expect(seen).toEqual(new Set(apps.map(({ deploymentId }) => deploymentId)))
+    expect(await notes()).toBe(0)
+  })
+
+  test('refuses the cursor of events, of another workspace, and one from before deployments went', async () => {
+    const { deploymentId } = await imageDeployment(ctx)
+    await announce()
+    const { cursor } = await begun()
+    const other = await domain.tenant()
+    const invalid = { violations: [expect.objectContaining({ type: 'cursor_invalid' })] }
+    await expect(subscribe({ after: eventCursor({ workspaceId: ctx.workspace.id, sequence: 1n }) })).rejects.toThrow(
+      ValidationError,
+    )
+    await expect(subscribe({ after: cursor }, other)).rejects.toMatchObject(invalid)
+    const before = await begun()
+    await ctx.db.revision.updateMany({ where: { deploymentId }, data: { statusMessage: 'x' } })
+    await announce()
+    await ctx.db.deployment.delete({ where: { id: deploymentId } })
+    await announce()
+    await expect(subscribe({ after: before.cursor })).rejects.toMatchObject({
+      violations: [expect.objectContaining({ type: 'cursor_expired' })],
+    })
+    // from here on nothing is missing
+    const now = await begun()
+    expect(await subscribe({ after: now.cursor })).toBeDefined()
+  })
+
+  test('is of the caller’s workspace alone, and for viewers', async () => {
+    const { deploymentId } = await imageDeployment(ctx)
+    await announce()
+    const other = await domain.tenant()
+    await expect(subscribe({ deployment_id: deploymentId }, other)).rejects.toThrow(NotFoundError)
+    await expect(subscribe({}, as(ctx, 'agent'))).rejects.toMatchObject({ code: 'FORBIDDEN' })
+    expect(await subscribe({}, as(ctx, 'viewer'))).toBeDefined()
+    const parts = await readDeploymentChanges(other.db, other.workspace.id, 0n, 100)
+    expect(parts).toEqual([])
+  })
+})

@@ -1,0 +1,96 @@
+/** How a server serves the dashboard: where its page is, under which policy, how its files are kept, and how large the first load is. */
+import http from 'node:http'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type TestApp, testApp } from '../support/app.ts'
+
+let app: TestApp
+beforeAll(async () => {
+  app = await testApp()
+})
+afterAll(() => app.close())
+
+const page = (path: string, headers: Record<string, string> = {}) =>
+  fetch(app.url + path, { headers: { accept: 'text/html,*/*', ...headers } })
+const assetsOf = (html: string) => [...html.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map(([, path]) => path!)
+
+test('its page is at every address of its own, and nowhere else', async () => {
+  for (const path of ['/', '/sign-in', '/w/x', '/w/x/deployments/y?log=build']) {
+    const response = await page(path)
+    expect(response.status, path).toBe(200)
+    expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8')
+    expect(await response.text()).toContain('<div id="root">')
+  }
+  for (const path of [
+    '/sign-in/x',
+    '/w',
+    '/deployments',
+    '/assets/nothing.js',
+    '/assets/../index.html',
+    '/assets/%2e%2e/index.html',
+  ]) {
+    const response = await page(path)
+    expect(response.status, path).toBe(404)
+    expect(await response.json(), path).toMatchObject({ code: 'NOT_FOUND' })
+  }
+  const posted = await fetch(`${app.url}/sign-in`, { method: 'POST' })
+  expect(posted.status).toBe(405)
+  expect(posted.headers.get('allow')).toBe('GET, HEAD')
+})
+
+test('what is no path of a file of its own is not there, and no error of ours', async () => {
+  const [file] = assetsOf(await (await page('/')).text())
+  const asked = (path: string, headers = {}) =>
+    new Promise<number>((resolve, reject) => {
+      // as it stands: fetch would resolve the dots
+      const { hostname, port } = new URL(app.url)
+      http.get({ hostname, port, path, headers }, (answer) => resolve(answer.resume().statusCode!)).on('error', reject)
+    })
+  for (const path of [
+    '',
+    '../index.html',
+    '%2e%2e/index.html',
+    '..%2f..%2fbuild.json',
+    '..%5cindex.html',
+    '%00',
+    '%5c',
+  ])
+    expect(await asked(`/assets/${path}`), path).toBe(404)
+  expect(await asked(file!, { 'if-match': '"another"' })).toBe(412)
+  expect(await asked(file!, { range: 'bytes=99999999-' })).toBe(200)
+})
+
+test('its policy allows nothing from elsewhere and nothing inline, but styles with the nonce of this answer', async () => {
+  const [one, other] = [await page('/'), await page('/')]
+  const nonces = [one, other].map(
+    (response) => /'nonce-([^']+)'/.exec(response.headers.get('content-security-policy')!)![1]!,
+  )
+  expect(nonces[0]).not.toBe(nonces[1])
+  expect(one.headers.get('content-security-policy')!.replace(nonces[0]!, 'N').split(';')).toEqual([
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self' 'nonce-N'",
+    "img-src 'self'",
+    "connect-src 'self'",
+    "form-action 'self'",
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+  ])
+  const html = await one.text()
+  expect(html).toContain(`nonce="${nonces[0]}"`)
+  expect(html).not.toMatch(/<(script|style)[^>]*>[^<]/)
+  expect(one.headers.get('cache-control')).toBe('no-cache')
+  // other pages have their own
+  expect((await page('/docs')).headers.get('content-security-policy')).not.toContain('nonce')
+})
+
+test('its files are compressed and kept for a year, and the first load is less than 250 KB', async () => {
+  const html = await (await page('/')).text()
+  let bytes = html.length
+  for (const path of assetsOf(html)) {
+    const response = await fetch(app.url + path, { headers: { 'accept-encoding': 'br, gzip' } })
+    expect(response.headers.get('cache-control')).toBe('public, max-age=31536000, immutable')
+    expect(response.headers.get('content-encoding'), path).toBe(path.endsWith('.svg') ? null : 'br')
+    bytes += Number(response.headers.get('content-length'))
+  }
+  expect(bytes).toBeLessThan(250_000)
+})

@@ -1,0 +1,101 @@
+/** The address that opens the dashboard signed in: on a terminal, by the command line, and nowhere else. */
+import { spawn, spawnSync } from 'node:child_process'
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { type TestApp, testApp } from '../support/app.ts'
+import { cli, ROOT, run } from '../support/process.ts'
+import { opened, over, signIn } from './support.ts'
+
+vi.setConfig({ testTimeout: 60_000 })
+
+let app: TestApp
+let env: Record<string, string>
+beforeAll(async () => {
+  app = await testApp()
+  env = { DATABASE_URL: app.databaseUrl, DATA_DIR: app.dataDir, SECRETS_KEYS: app.secretsKeys, WORKER: 'off' }
+})
+afterAll(() => app.close())
+
+const ADDRESS = /^http:\/\/127\.0\.0\.1:\d+\/sign-in#code=([\w-]{43})$/m
+const here = () => ['--organization-id', app.tenant.organizationId]
+
+test('the command line prints an address, alone on stdout, that works once', async () => {
+  const made = await cli(['dashboard', ...here()], { ...env, PORT: '8080' })
+  expect(made, made.stderr).toMatchObject({ code: 0 })
+  const [line, code] = ADDRESS.exec(made.stdout)!
+  expect(made.stdout).toBe(`${line}\n`)
+  const page = await signIn(app, { code: code! })
+  const headers = { 'x-tenant-id': app.sibling.workspaceId }
+  const { data } = await app.gql('{ me { role organizationWide actor { kind } } }', {}, over(page, headers))
+  expect(data.me).toEqual({ role: 'admin', organizationWide: true, actor: { kind: 'command_line' } })
+  expect((await opened(app, { code })).status).toBe(401)
+})
+
+test('the command line lists who is signed in, and ends a session, here at once', async () => {
+  const page = await signIn(app, { api_key: app.keys.deployer })
+  const listed = await cli(['sessions', 'list'], env)
+  expect(listed.stdout).toMatch(new RegExp(`^${page.id} +deployer +valid until \\S+ +\\S+ +api_key test`, 'm'))
+  const asked = async () => (await app.rest('GET', '/v2/deployments', over(page))).status
+  expect(await asked()).toBe(200)
+  expect(await cli(['sessions', 'revoke', page.id], env)).toMatchObject({ code: 0, stdout: `Ended ${page.id}\n` })
+  await expect.poll(asked).toBe(401)
+  expect((await cli(['sessions', 'list'], env)).stdout).toMatch(new RegExp(`^${page.id} +deployer +ended`, 'm'))
+  expect(await cli(['sessions', 'revoke', 'x'], env)).toMatchObject({ code: 2 })
+  const [others, open] = [await cli(['dashboard', ...here()], env), await signIn(app, { api_key: app.keys.viewer })]
+  expect(await cli(['sessions', 'revoke', '--all'], env)).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^Ended \d+\n$/),
+  })
+  await expect.poll(async () => (await app.rest('GET', '/v2/deployments', over(open))).status).toBe(401)
+  expect((await opened(app, { code: ADDRESS.exec(others.stdout)![1] })).status).toBe(401)
+})
+
+test('for one workspace it opens no other one', async () => {
+  const made = await cli(['dashboard', '--workspace', app.tenant.workspaceId], env)
+  const page = await signIn(app, { code: ADDRESS.exec(made.stdout)![1]! })
+  const asked = (tenant: string) => app.rest('GET', '/v2/deployments', over(page, { 'x-tenant-id': tenant }))
+  expect((await asked(app.tenant.workspaceId)).status).toBe(200)
+  expect((await asked(app.sibling.workspaceId)).status).toBe(403)
+})
+
+test('what it does is the command line’s: the key that it makes and the session that it ends', async () => {
+  const made = await cli(['dashboard', '--workspace', app.tenant.workspaceId], env)
+  const page = await signIn(app, { code: ADDRESS.exec(made.stdout)![1]! })
+  const mutation =
+    'mutation { createApiKey(input: { name: "ci", role: viewer }) { ... on CreateApiKeySuccess { apiKey { id createdBy } } } }'
+  const { data } = await app.gql(mutation, {}, over(page))
+  expect(data.createApiKey.apiKey.createdBy).toBe('command_line')
+  const events = await app.app.core.db.event.findMany({
+    where: { subjectId: { in: [data.createApiKey.apiKey.id, page.id] } },
+  })
+  expect(events.map(({ type, actorKind, actor }) => [type, actorKind, actor]).sort()).toEqual([
+    ['api_key.created', 'command_line', null],
+    ['session.created', 'command_line', null],
+  ])
+})
+
+test('a server that is started elsewhere than on a terminal prints none', async () => {
+  const server = run('main', [], { ...env, PORT: '0' })
+  onTestFinished(() => void server.child.kill('SIGKILL'))
+  await vi.waitFor(() => expect(server.output.stderr).toContain('/docs'), 30_000)
+  server.child.kill('SIGTERM')
+  const { stdout, stderr } = await server.ended
+  expect(stdout + stderr).not.toContain('code=')
+})
+
+test.skipIf(spawnSync('script', ['--version']).error)('a server on a terminal prints one', async () => {
+  const child = spawn('script', ['-qefc', `${process.execPath} src/start/start.mjs main`, '/dev/null'], {
+    cwd: ROOT,
+    env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...env, PORT: '0', LOG_FORMAT: 'json' },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  let shown = ''
+  child.stdout.on('data', (text) => {
+    shown += text
+  })
+  await vi.waitFor(() => expect(shown).toContain('prints another address'), 30_000)
+  const code = /sign-in#code=([\w-]{43})/.exec(shown)![1]!
+  expect((await opened(app, { code })).status).toBe(201)
+  // its log has lines of JSON: none of them has it
+  for (const line of shown.split('\n').filter((one) => one.startsWith('{'))) expect(line).not.toContain(code)
+})

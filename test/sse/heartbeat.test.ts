@@ -1,0 +1,44 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { type Beating, Heartbeat } from '../../src/api/sse/heartbeat.ts'
+
+const SECOND = 1_000
+
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.useRealTimers())
+
+class Stream implements Beating {
+  wroteAt = 0
+  /** in seconds */
+  readonly beats: number[] = []
+  beat() {
+    this.beats.push(Math.round(Date.now() / SECOND))
+  }
+}
+
+test('A stream in which something happens gets no heartbeats; when nothing has for 15 seconds at the most, it does', async () => {
+  const heartbeat = new Heartbeat()
+  const stream = new Stream()
+  heartbeat.add(stream)
+  for (let at = 0; at < 60; at += 5) {
+    await vi.advanceTimersByTimeAsync(5 * SECOND)
+    stream.wroteAt = heartbeat.now
+  }
+  expect(stream.beats).toEqual([])
+  await vi.advanceTimersByTimeAsync(15 * SECOND)
+  expect(stream.beats).toHaveLength(1)
+})
+
+test('Streams that opened together, or were written to together, get their heartbeats apart from each other', async () => {
+  const heartbeat = new Heartbeat()
+  const began = Math.round(Date.now() / SECOND)
+  const streams = Array.from({ length: 1_000 }, () => new Stream())
+  for (const stream of streams) heartbeat.add(stream)
+  await vi.advanceTimersByTimeAsync(65 * SECOND)
+  const atOnce = new Map<number, number>()
+  for (const { beats } of streams) {
+    const gaps = [began, ...beats].map((at, i, all) => (all[i + 1] ?? at) - at)
+    expect(Math.max(...gaps)).toBeLessThanOrEqual(16)
+    for (const at of beats) atOnce.set(at, (atOnce.get(at) ?? 0) + 1)
+  }
+  expect(Math.max(...atOnce.values())).toBeLessThanOrEqual(300)
+})

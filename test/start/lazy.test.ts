@@ -1,0 +1,34 @@
+/** What a server loads only when somebody asks for it: memory that most servers never need. */
+import { expect, test } from 'vitest'
+import { testDatabase } from '../support/database.ts'
+import { startServer, temporaryFolder } from '../support/process.ts'
+
+/** Node then says which modules are required. */
+const LOADS = { NODE_DEBUG: 'module' }
+
+test('Prisma’s compiler is loaded by the first query that needs it, and not by a start, a list over REST or what a server does by itself', async () => {
+  const database = await testDatabase()
+  const folder = await temporaryFolder()
+  const env = { DATABASE_URL: database.url, DATA_DIR: folder.path, SWEEP_SECONDS: '1', WORKER: 'on' }
+  try {
+    const first = await startServer(env)
+    first.child.kill('SIGTERM')
+    await first.ended
+    const server = await startServer({ ...env, ...LOADS })
+    const headers = { 'x-api-key': first.key!, 'content-type': 'application/json' }
+    const isLoaded = () => server.output.stderr.includes('query_compiler_small')
+    expect((await fetch(`${server.url}/v2/deployments`, { headers })).status).toBe(200)
+    await expect
+      .poll(async () => (await fetch(`${server.url}/metrics`)).text())
+      .toMatch(/^pilothouse_sweep_duration_seconds_count [2-9]/m)
+    expect(isLoaded()).toBe(false)
+    const body = JSON.stringify({ query: '{ apiKeys(first: 1) { edges { node { name } } } }' })
+    const response = await fetch(`${server.url}/graphql`, { method: 'POST', headers, body })
+    expect(await response.json()).not.toHaveProperty('errors')
+    await expect.poll(isLoaded).toBe(true)
+    server.child.kill('SIGTERM')
+    await server.ended
+  } finally {
+    await folder.remove()
+  }
+})

@@ -1,0 +1,129 @@
+/**
+ * LimitRanges: what they fill in in the containers of a pod that says nothing, and the refusal of what is outside of
+ * them, in the words of the real admission (plugin/pkg/admission/limitranger).
+ */
+import { kindNamed } from './kinds.ts'
+import type { Json, KubeObject } from './objects.ts'
+import { canonical, nano } from './quantity.ts'
+import { forbidden } from './status.ts'
+import type { Store } from './store.ts'
+
+const LIMIT_RANGE = kindNamed('LimitRange')
+
+const containersOf = (spec: Json): Json[] => [...(spec.initContainers ?? []), ...(spec.containers ?? [])]
+
+/** Of the limits of a namespace those for a type: `Container`, `Pod`, `PersistentVolumeClaim`. */
+function limitsFor(store: Store, namespace: string, type: string): Json[] {
+  return store
+    .list(LIMIT_RANGE, namespace)
+    .flatMap(({ spec }) => spec?.limits ?? [])
+    .filter((limit: Json) => limit.type === type)
+}
+
+/** What the API server fills in in a LimitRange itself: a default of one member is the default of the next. */
+export function withLimitDefaults(limit: Json): void {
+  if (limit.type !== 'Container') return
+  const of = (name: string): Json => limit[name] ?? {}
+  const all: Json = { default: { ...of('max'), ...of('default') } }
+  all.defaultRequest = { ...of('min'), ...all.default, ...of('defaultRequest') }
+  for (const [name, amounts] of Object.entries(all)) if (Object.keys(amounts as Json).length > 0) limit[name] = amounts
+}
+
+/** Gives the containers of a new pod the requests and limits that its namespace has for those that state none. */
+export function fillLimits(store: Store, { metadata, spec }: KubeObject): void {
+  const said: string[] = []
+  for (const limit of limitsFor(store, metadata.namespace!, 'Container')) {
+    for (const container of containersOf(spec)) {
+      for (const [what, defaults] of [
+        ['requests', limit.defaultRequest],
+        ['limits', limit.default],
+      ] as const) {
+        const missing = Object.keys(defaults ?? {}).filter((name) => container.resources?.[what]?.[name] === undefined)
+        if (missing.length === 0) continue
+        container.resources ??= {}
+        container.resources[what] ??= {}
+        for (const name of missing) container.resources[what][name] = defaults[name]
+        said.push(`${missing.sort().join(', ')} ${what.slice(0, -1)} for container ${container.name}`)
+      }
+    }
+  }
+  if (said.length === 0) return
+  const words = `LimitRanger plugin set: ${said.join('; ')}`
+  metadata.annotations = { ...metadata.annotations, 'kubernetes.io/limit-ranger': words }
+}
+
+/** Refuses with 403 a pod or a claim of a volume that is outside of the limits of its namespace. */
+export function checkLimits(store: Store, object: KubeObject): void {
+  const { namespace, name } = object.metadata
+  const of = (type: string): Json[] => limitsFor(store, namespace!, type)
+  const problems =
+    object.kind === 'Pod'
+      ? [
+          ...of('Container').flatMap((limit) =>
+            containersOf(object.spec).flatMap((container) => outside(limit, 'Container', container.resources ?? {})),
+          ),
+          ...of('Pod').flatMap((limit) => outside(limit, 'Pod', sum(object.spec.containers ?? []))),
+        ]
+      : of('PersistentVolumeClaim').flatMap((limit) => claimOutside(limit, object.spec.resources?.requests ?? {}))
+  if (problems.length === 0) return
+  const text = problems.length === 1 ? problems[0]! : `[${[...new Set(problems)].join(', ')}]`
+  throw forbidden(kindNamed(object.kind), name, text)
+}
+
+function outside({ min = {}, max = {}, maxLimitRequestRatio = {} }: Json, type: string, resources: Json): string[] {
+  const request = (name: string): Json => resources.requests?.[name]
+  const limit = (name: string): Json => resources.limits?.[name]
+  const found: string[] = []
+  for (const [name, least] of Object.entries<Json>(min)) {
+    const rule = `minimum ${name} usage per ${type} is ${least}`
+    if (request(name) === undefined) found.push(`${rule}.  No request is specified`)
+    else if (nano(request(name)) < nano(least)) found.push(`${rule}, but request is ${request(name)}`)
+    else if (limit(name) !== undefined && nano(limit(name)) < nano(least))
+      found.push(`${rule}, but limit is ${limit(name)}`)
+  }
+  for (const [name, most] of Object.entries<Json>(max)) {
+    const rule = `maximum ${name} usage per ${type} is ${most}`
+    if (limit(name) === undefined) found.push(`${rule}.  No limit is specified`)
+    else if (nano(limit(name)) > nano(most)) found.push(`${rule}, but limit is ${limit(name)}`)
+    else if (request(name) !== undefined && nano(request(name)) > nano(most))
+      found.push(`${rule}, but request is ${request(name)}`)
+  }
+  for (const [name, most] of Object.entries<Json>(maxLimitRequestRatio)) {
+    const rule = `${name} max limit to request ratio per ${type} is ${most}`
+    if (nano(request(name)) === 0n) found.push(`${rule}, but no request is specified or request is 0`)
+    else if (nano(limit(name)) === 0n) found.push(`${rule}, but no limit is specified or limit is 0`)
+    else {
+      const ratio = Number(nano(limit(name))) / Number(nano(request(name)))
+      if (ratio > Number(nano(most)) / 1e9) found.push(`${rule}, but provided ratio is ${ratio.toFixed(6)}`)
+    }
+  }
+  return found
+}
+
+function claimOutside({ min = {}, max = {} }: Json, requests: Json): string[] {
+  const rule = (which: string, name: string, amount: Json) =>
+    `${which} ${name} usage per PersistentVolumeClaim is ${amount}, but request is ${requests[name]}`
+  const named = (limits: Json): [string, Json][] =>
+    Object.entries<Json>(limits).filter(([name]) => requests[name] !== undefined)
+  return [
+    ...named(min).flatMap(([name, least]) =>
+      nano(requests[name]) < nano(least) ? [rule('minimum', name, least)] : [],
+    ),
+    ...named(max).flatMap(([name, most]) => (nano(requests[name]) > nano(most) ? [rule('maximum', name, most)] : [])),
+  ]
+}
+
+/** Of a pod: what all its containers state together, and nothing where one of them states nothing. */
+function sum(containers: Json[]): Json {
+  const total = (what: string): Json => {
+    const names = Object.keys(containers[0]?.resources?.[what] ?? {})
+    const stated = names.filter((name) => containers.every((c) => c.resources?.[what]?.[name] !== undefined))
+    return Object.fromEntries(
+      stated.map((name) => {
+        const nanos = containers.reduce((n, c) => n + nano(c.resources[what][name]), 0n)
+        return [name, canonical(`${nanos}n`)]
+      }),
+    )
+  }
+  return { requests: total('requests'), limits: total('limits') }
+}
