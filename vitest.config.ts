@@ -1,6 +1,7 @@
 // How `npm test` runs: real processes and one real Postgres for the whole run, a database of its own for each file.
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
+import { retry, secondTryReporter } from './test/support/second-try.ts'
 
 /** Files that take a minute, most of it waiting for processes and clocks: at the end they would run alone. */
 const SLOW = /\/test\/(e2e|server\/process|auth\/cli|listener|gitprovider\/client|kubernetes\/(rollout|runtime-away))/
@@ -22,6 +23,8 @@ export default defineConfig({
     exclude: ['test/fixtures/**', 'test/browser/**', '**/node_modules/**'],
     globalSetup: ['test/support/global-setup.ts'],
     sequence: { sequencer: SlowFirst },
+    retry,
+    reporters: ['default', secondTryReporter],
     // processes, not threads: tests start children and send signals
     pool: 'forks',
     // a worker loads the source once, for all files that it runs: nothing of it keeps a state of its own, and tests that

@@ -1,6 +1,7 @@
 // How `npm run test:browser` runs: one server and one Chromium for all files, one after the other, in one process.
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
+import { retry, secondTryReporter } from '../support/second-try.ts'
 
 /** They share a server, and what one has made is there for the next: in the same order each time. */
 class ByName extends BaseSequencer {
@@ -15,6 +16,8 @@ export default defineConfig({
     include: ['**/*.test.ts'],
     globalSetup: ['global-setup.ts'],
     sequence: { sequencer: ByName },
+    retry,
+    reporters: ['default', secondTryReporter],
     pool: 'forks',
     maxWorkers: 1,
     // the browser is started once (page.ts)
