@@ -311,7 +311,7 @@ test('install_command and build_command are for Node; elsewhere the log says tha
     notes: [],
   })
   expect(describePlan(node)).toBe(
-    'Build plan: Node, installed by "make deps", built by "make", started by "node server.js" (the start script of "package.json").',
+    'Node, installed by "make deps", built by "make", started by "node server.js" (the start script of "package.json").',
   )
   const python = { 'graph.json': { ...PY, start: 'x' } }
   expect(plan(python, commands).notes).toEqual(['install_command and build_command have no effect on a Python tree.'])
@@ -340,7 +340,7 @@ test('a step names the files that alone decide what it does', () => {
 test('a plan in words shows no password of a URL', () => {
   const settings = { ...SERVERS, python: { packages: ['x@https://me:pass@host/x.whl'], command: 'serve' } }
   expect(describePlan(plan({ 'graph.json': PY }, { settings }))).toBe(
-    'Build plan: Python graphs and no server of their own, with nothing to install, served by x@https://***@host/x.whl, started by "serve" (AGENT_SERVER_PYTHON_COMMAND).',
+    'Python graphs and no server of their own, with nothing to install, served by x@https://***@host/x.whl, started by "serve" (AGENT_SERVER_PYTHON_COMMAND).',
   )
 })
 
@@ -393,7 +393,7 @@ test('of any tree there is a plan that can be read back and stays within it, or 
       continue
     }
     expect(buildPlan.parse(JSON.parse(JSON.stringify(made)))).toEqual(made)
-    expect(describePlan(made)).toMatch(/^Build plan: [^\n]+\.$/)
+    expect(describePlan(made)).toMatch(/^[^\n]+\.$/)
     for (const at of pathsOf(made)) expect(at, JSON.stringify(files)).not.toMatch(/^\/|^\.\.($|\/)/)
     expect(plan(files, options)).toEqual(made)
   }

@@ -55,6 +55,32 @@ test('a branch is built at its exact commit', async () => {
   expect(log.lines).toContain('$ npm ci')
 })
 
+test('the log of a build begins with its plan; while the source is being fetched, that is what the build says it does', async () => {
+  const log = memoryLog()
+  const seen: { message: string | null; lines: number }[] = []
+  const revision = revisionOf(place.repository(), { secrets: [{ name: 'MODE', value: 'dev' }] })
+  await place.runtime.build(claimOf(), stepOf('BUILD', revision), log, never, undefined, (progress) =>
+    seen.push({ message: progress?.message ?? null, lines: log.lines.length }),
+  )
+  expect(seen).toContainEqual({ message: 'Fetching refs/heads/main.', lines: 0 })
+  expect(seen.at(-1)?.message).toBe(null)
+  expect(log.lines.slice(0, 5)).toEqual([
+    expect.stringMatching(/^Build plan: Node, installed by "npm ci", /),
+    "Values with fewer than 4 characters can't be hidden in logs: MODE",
+    'Fetching refs/heads/main',
+    expect.stringMatching(/^Commit [0-9a-f]{40}$/),
+    '$ npm ci',
+  ])
+})
+
+test('the log of a build without a plan has what was tried, and ends with the reason', async () => {
+  const log = memoryLog()
+  const step = stepOf('BUILD', revisionOf(place.repository(), { repoRef: 'nowhere' }))
+  await expect(place.runtime.build(claimOf(), step, log, never)).rejects.toThrow(/no such branch or tag/)
+  expect(log.lines[0]).toBe('Fetching refs/heads/nowhere')
+  expect(log.lines.at(-1)).toMatch(/no such branch or tag/)
+})
+
 test('a tag is built even where a branch has the same name', async () => {
   const repository = place.repository()
   const tagged = repository.push({ 'greeting.txt': 'tagged\n' }, { tag: 'v1' })
@@ -399,5 +425,5 @@ test('a secret is hidden in the log and the message of a failed build, wherever 
   const shown = `${failure.message}\n${log.lines.join('')}`
   for (let at = 0; at + 8 <= value.length; at++) expect(shown).not.toContain(value.slice(at, at + 8))
   expect(shown).not.toContain(Buffer.from(`me:${value}`).toString('base64').slice(8, 16))
-  expect(log.lines[0]).toBe("Values with fewer than 4 characters can't be hidden in logs: MODE")
+  expect(log.lines[1]).toBe("Values with fewer than 4 characters can't be hidden in logs: MODE")
 })

@@ -1,12 +1,11 @@
-/** The plan of a source that was brought: made before any of its own code has run, and said at the head of the build log. */
+/** The plan of a source that was brought: made before any of its own code has run. */
 import type { LogLevel, RevisionWork } from '../../domain/protocol/protocol.ts'
 import { StepFailure } from '../output/failure.ts'
 import type { BuildPlan } from './plan/build-plan.ts'
-import { describePlan } from './plan/describe-plan.ts'
 import { planBuild, type SuppliedServers } from './plan/plan-build.ts'
 import { sourceTree } from './plan/source-tree.ts'
 
-/** `hint`: what to look at when a file is missing. Throws StepFailure. */
+/** `hint`: what to look at when a file is missing. `log` gets the plan's notes; the plan itself is the caller's to say. Throws StepFailure. */
 export function planSource(
   tree: string,
   { graphConfigPath, installCommand, buildCommand }: RevisionWork,
@@ -16,7 +15,6 @@ export function planSource(
 ): BuildPlan {
   if (!graphConfigPath) throw new StepFailure('CONFIG_INVALID', 'graph_config_path is needed for a build.')
   const plan = planBuild(sourceTree(tree), { graphConfigPath, installCommand, buildCommand, settings, hint })
-  log(describePlan(plan))
   for (const note of plan.notes) log(note, 'warning')
   return plan
 }

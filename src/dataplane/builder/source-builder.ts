@@ -15,6 +15,7 @@ import { maskFailures, warnOfUnhidden } from '../output/mask-failure.ts'
 import { passwordsOf } from '../output/passwords.ts'
 import { BuildTurns } from '../runtimes/build-turns.ts'
 import type { ImageBuilds } from '../runtimes/image-builds.ts'
+import { planFirst } from '../runtimes/plan-first.ts'
 import { runGroup } from '../runtimes/process/os/group.ts'
 import { Reaper } from '../runtimes/process/os/reaper.ts'
 import { removeAll } from '../runtimes/process/os/remove.ts'
@@ -95,8 +96,11 @@ export function createSourceBuilder(options: SourceBuilderOptions): ImageBuilds 
 
   return {
     build: (claim, step, log, signal, onCommit = unheard, onProgress = unheard, onPlan = unheard) => {
-      warnOfUnhidden(step.revision.secrets, log, 'build')
-      return turns.run(log, signal, onProgress, () => build(claim.deployment.id, step, log, signal, onCommit, onPlan))
+      const work = (planned: RevisionLog, told: OnPlan) => {
+        warnOfUnhidden(step.revision.secrets, planned, 'build')
+        return build(claim.deployment.id, step, planned, signal, onCommit, told)
+      }
+      return turns.run(log, signal, onProgress, () => planFirst(log, onProgress, onPlan, work))
     },
     prune: images.prune,
     remove: images.remove,

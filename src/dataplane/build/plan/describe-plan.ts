@@ -1,5 +1,5 @@
 /**
- * A plan in words: the first line of the build log, and what is said of it elsewhere.
+ * A plan in words: for the first line of the build log, and for what is said of it elsewhere.
  */
 import type { BuildPlan, InstallStep, Start } from './build-plan.ts'
 
@@ -8,15 +8,13 @@ const NAMES = { node: 'Node', python: 'Python' }
 /** One line, without what a URL in it has for a password. */
 export function describePlan(plan: BuildPlan): string {
   if (plan.kind === 'dockerfile')
-    return withoutPasswords(
-      `Build plan: an image from "${plan.dockerfile}", with ${called(plan.context)} as its context.`,
-    )
+    return withoutPasswords(`an image from "${plan.dockerfile}", with ${called(plan.context)} as its context.`)
   const { kind, server, supplied, install, start } = plan
   const steps = install.map((step) => `"${describeStep(step)}"${where(step.folder)}`)
   const build =
     plan.kind === 'node' && plan.build ? `, built by "${plan.build.command}"${where(plan.build.folder)}` : ''
   return withoutPasswords(
-    `Build plan: ${NAMES[kind]}${server === 'supplied' ? ' graphs and no server of their own' : ''}, ` +
+    `${NAMES[kind]}${server === 'supplied' ? ' graphs and no server of their own' : ''}, ` +
       `${steps.length > 0 ? `installed by ${steps.join(', ')}` : 'with nothing to install'}${build}, ` +
       `${supplied ? `served by ${supplied.packages.join(' ')}, ` : ''}started by "${startLine(start)}"${where(start.folder)} (${start.from}).`,
   )

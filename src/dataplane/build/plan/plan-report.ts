@@ -8,7 +8,7 @@ import { describePlan, describeStep, withoutPasswords } from './describe-plan.ts
 export function planReport(plan: BuildPlan, mask: (text: string) => string): BuildPlanReport {
   const shown = (text: string, max = LONGEST_PLAN.command) => withoutPasswords(mask(text)).slice(0, max)
   const { kind, server } = plan
-  const sentence = shown(describePlan(plan).replace('Build plan: ', ''), LONGEST_PLAN.sentence)
+  const sentence = shown(describePlan(plan), LONGEST_PLAN.sentence)
   if (kind === 'dockerfile') return { kind, server, sentence, install: [], build: null, start: null }
   return {
     kind,

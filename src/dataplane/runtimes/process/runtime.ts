@@ -8,7 +8,8 @@ import { limited } from '../../../platform/async/time-limit.ts'
 import { maskFailures, warnOfUnhidden } from '../../output/mask-failure.ts'
 import { imageOf } from '../artifact.ts'
 import { BuildTurns } from '../build-turns.ts'
-import type { Candidate, LeasedClaim, OnProgress, RevisionLog, RevisionStep, Runtime } from '../runtime.ts'
+import { planFirst } from '../plan-first.ts'
+import type { Candidate, LeasedClaim, OnPlan, OnProgress, RevisionLog, RevisionStep, Runtime } from '../runtime.ts'
 import { StepCalls } from '../step-calls.ts'
 import { pruneArtifacts } from './agents/artifacts.ts'
 import { withProblem } from './agents/bounds.ts'
@@ -117,9 +118,12 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
       onProgress = () => undefined,
       onPlan = () => undefined,
     ) => {
-      warnOfUnhidden(step.revision.secrets, log, 'build')
+      const work = (planned: RevisionLog, told: OnPlan) => {
+        warnOfUnhidden(step.revision.secrets, planned, 'build')
+        return runBuild(host, claim.deployment.id, step, planned, signal, onCommit, told)
+      }
       return builds.run(log, signal, onProgress, () =>
-        calls.run(step.id, () => runBuild(host, claim.deployment.id, step, log, signal, onCommit, onPlan)),
+        calls.run(step.id, () => planFirst(log, onProgress, onPlan, work)),
       )
     },
 
