@@ -147,7 +147,7 @@ test('an agent that exits before it is ready fails the deploy with its exit code
     'The agent exited with code 4 before GET /ok answered 200.\nno luck',
   )
   // once: the platform retries nothing that is the agent's own
-  expect(log.lines.filter((line) => line === 'no luck')).toHaveLength(1)
+  await expect.poll(() => log.lines.filter((line) => line === 'no luck')).toHaveLength(1)
 })
 
 test('an agent whose port another program takes at this moment gets another one', async () => {
@@ -170,7 +170,7 @@ http.createServer((q, s) => s.end('x')).listen(process.env.PORT)`,
   fs.writeFileSync(`${folder}/taken`, '')
   const candidate = await deploying
   expect(fs.readFileSync(`${folder}/given`, 'utf8')).not.toBe(given)
-  expect(log.lines.join('\n')).toContain('Another program has taken the port')
+  await expect.poll(() => log.lines.join('\n')).toContain('Another program has taken the port')
   await candidate.discard()
   other.close()
   fs.rmSync(folder, { recursive: true })
