@@ -256,4 +256,23 @@ describe('a request over a session', () => {
       expect(sent.filter((sql) => /sessions|api_keys/.test(sql))).toEqual([])
     }
   })
+
+  test('in GraphQL costs as many statements as one with its key: the one that reads what was asked for', async () => {
+    // never the same question twice: its answer could be reused
+    let first = 0
+    for (const call of [over(page), { key: app.keys.deployer }])
+      for (const known of [false, true]) {
+        first += 1
+        const asked = async () => {
+          const { errors } = await app.gql(
+            'query ($first: Int!) { deployments(first: $first) { nodes { id name } } }',
+            { first },
+            call,
+          )
+          expect(errors).toBeUndefined()
+        }
+        const sent = await countStatements(app.app.database, asked)
+        if (known) expect(sent, sent.join('\n')).toHaveLength(1)
+      }
+  })
 })
