@@ -4,7 +4,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { type BuildPlan, buildPlan } from '../../src/dataplane/build/plan/build-plan.ts'
-import { describePlan } from '../../src/dataplane/build/plan/describe-plan.ts'
+import { describePlan, describeStep } from '../../src/dataplane/build/plan/describe-plan.ts'
 import { type PlanOptions, planBuild } from '../../src/dataplane/build/plan/plan-build.ts'
 import { type SourceTree, sourceTree } from '../../src/dataplane/build/plan/source-tree.ts'
 import { StepFailure } from '../../src/dataplane/output/failure.ts'
@@ -318,6 +318,21 @@ test('install_command and build_command are for Node; elsewhere the log says tha
   expect(plan({ 'graph.json': JS, Dockerfile: '' }, { ...commands, installCommand: null }).notes).toEqual([
     'build_command has no effect on a Dockerfile.',
   ])
+})
+
+test('a project that its own requirements install editable is not installed once more', () => {
+  const steps = (requirements: string) => {
+    const made = plan({
+      'graph.json': { ...PY, start: 'x' },
+      'pyproject.toml': '[build-system]\nrequires = []\n',
+      'requirements.txt': requirements,
+    })
+    return made.kind === 'python' ? made.install.map(describeStep) : []
+  }
+  const requirements = 'python -m pip install -r requirements.txt'
+  for (const line of ['-e .', '--editable=.', '  -e ./  # itself', '-e .[server]'])
+    expect(steps(`a\n${line}\n`), line).toEqual([requirements])
+  for (const line of ['-e ./lib', '-e ..', '# -e .', '-e .x']) expect(steps(`a\n${line}\n`), line).toHaveLength(2)
 })
 
 test('a step names the files that alone decide what it does', () => {

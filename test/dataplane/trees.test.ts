@@ -12,6 +12,7 @@ import { claimOf, memoryLog, never, openPlace, type Place, type Repository, revi
 
 const PATH = '/usr/local/bin:/usr/bin:/bin'
 const hasPython = spawnSync('python3', ['-c', 'import venv, ensurepip'], { env: { PATH } }).status === 0
+const hasUv = spawnSync('uv', ['--version'], { env: { PATH } }).status === 0
 if (!hasPython) console.log('skipped: builds of Python need python3 with venv')
 
 /** Answers 200 on /ok, and on anything else what the module `dep` says of itself, and the environment. */
@@ -33,6 +34,35 @@ def main():
     HTTPServer(("127.0.0.1", int(os.environ["PORT"])), Handler).serve_forever()
 if __name__ == "__main__": main()
 `
+/**
+ * A build backend in the tree, so that none has to be fetched: installs the modules of `lib/src` editable, one by a path and
+ * one by a module that finds it, which are the two ways that backends have.
+ */
+const BACKEND = `
+import os, zipfile
+SOURCE = os.path.join(os.getcwd(), "src")
+def build_editable(folder, config_settings=None, metadata_directory=None):
+    info = "own-1.0.dist-info/"
+    files = {
+        "_own.pth": SOURCE + "\\nimport _own_finder\\n",
+        "_own_finder.py": "import importlib.util as u, sys\\nWHERE = {'found': %r}\\nspec = u.spec_from_file_location('found', WHERE['found'])\\nif spec and __import__('os').path.exists(spec.origin):\\n    sys.modules['found'] = u.module_from_spec(spec); spec.loader.exec_module(sys.modules['found'])\\n" % (SOURCE + "/found_here.py"),
+        info + "METADATA": "Metadata-Version: 2.1\\nName: own\\nVersion: 1.0\\n",
+        info + "WHEEL": "Wheel-Version: 1.0\\nGenerator: test\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n",
+    }
+    record = "".join(name + ",,\\n" for name in [*files, info + "RECORD"])
+    with zipfile.ZipFile(os.path.join(folder, "own-1.0-py3-none-any.whl"), "w") as out:
+        for name, text in {**files, info + "RECORD": record}.items(): out.writestr(name, text)
+    return "own-1.0-py3-none-any.whl"
+`
+const EDITABLE = {
+  'requirements.txt': '--no-index\n-e ./lib\n',
+  'lib/backend.py': BACKEND,
+  'lib/pyproject.toml':
+    '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n[project]\nname = "own"\nversion = "1.0"\n',
+  'lib/src/dep.py': 'import found\nVERSION = __file__ + " " + found.__file__\n',
+  'lib/src/found_here.py': '',
+}
+
 const GRAPHS = { graphs: { agent: './agent.py:graph' } }
 /** of the demo's agent, which is of Node */
 const NO_NODE = { 'package.json': null, 'package-lock.json': null, 'server.js': null }
@@ -183,6 +213,40 @@ describe.runIf(hasPython)('a tree of Python', { timeout: 300_000 }, () => {
     fs.rmSync(its, { recursive: true })
     const lost = place.runtime.deploy(one.claim, stepOf('DEPLOY', { ...one.revision, attempt: 2 }), memoryLog(), never)
     await expect(lost).rejects.toMatchObject({ reason: 'ARTIFACT_LOST', artifactLost: true })
+  })
+
+  test('that installs a folder of its own editable finds it in every run, where its tree is then', async () => {
+    const files = { ...NO_NODE, 'graph.json': JSON.stringify({ ...GRAPHS, start: 'python app.py' }), 'app.py': SERVER }
+    const { said, revision, claim } = await goLive(place.repository({ ...files, ...EDITABLE }))
+    const modules = said.dep!.split(' ')
+    const runs = path.join(place.options.dataDir, 'apps', claim.deployment.id, 'runs')
+    expect(modules.map((file) => path.basename(file))).toEqual(['dep.py', 'found_here.py'])
+    for (const file of modules) expect(fs.realpathSync(file).startsWith(fs.realpathSync(runs))).toBe(true)
+    const again = await place.runtime.deploy(
+      claim,
+      stepOf('DEPLOY', { ...revision, attempt: 2 }, 120_000),
+      memoryLog(),
+      never,
+    )
+    await again.commit(async () => true)
+    const then = (await (await fetch(`${again.url}/what`)).json()) as Live['said']
+    expect(then.dep).toContain(runs)
+    expect(then.dep).not.toBe(said.dep)
+  })
+
+  test.skipIf(hasUv)('with a lock file of uv is refused with how to go on, where there is no uv', async () => {
+    const repository = place.repository({
+      ...NO_NODE,
+      'graph.json': JSON.stringify({ ...GRAPHS, start: 'python app.py' }),
+      'pyproject.toml': '[project]\nname = "own"\nversion = "1.0"\n',
+      'uv.lock': 'version = 1\n',
+    })
+    const building = place.runtime.build(claimOf(), stepOf('BUILD', revisionOf(repository)), memoryLog(), never)
+    await expect(building).rejects.toMatchObject({
+      reason: 'TOOL_MISSING',
+      message:
+        'uv is not installed on this machine: install it where all accounts find it (/usr/local/bin), or take uv.lock away and pip installs.',
+    })
   })
 
   test('whose packages can’t be had fails with what pip says, and leaves nothing', async () => {

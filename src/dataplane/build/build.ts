@@ -124,12 +124,12 @@ export async function buildSource(request: BuildRequest): Promise<string | null>
 function withManager([program, ...args]: string[], has: (program: string) => boolean): string[] {
   const manager = program!
   if (manager === 'python' || manager === 'sh' || has(manager)) return [manager, ...args]
-  if (manager !== 'npm' && has('corepack')) return ['corepack', manager, ...args]
   if (manager === 'uv')
     throw new StepFailure(
       'TOOL_MISSING',
       'uv is not installed on this machine: install it where all accounts find it (/usr/local/bin), or take uv.lock away and pip installs.',
     )
+  if (manager !== 'npm' && has('corepack')) return ['corepack', manager, ...args]
   throw new StepFailure(
     'TOOL_MISSING',
     `${manager} is not installed on this machine: install it, or set install_command to one that brings its own.`,

@@ -90,7 +90,9 @@ function projectIn(tree: SourceTree, folder: string, into: Manager | null = null
     steps.push({ folder, command: [...install, '-r', 'requirements.txt'], needs })
   }
   const packaged = built || scripts.length > 0 || 'poetry' in table(manifest, 'tool') || tree.isFile(at('setup.py'))
-  if (packaged) steps.push({ folder, command: [...install, '.'], needs: null })
+  // where its requirements name the project itself it is there already, and stays editable
+  if (packaged && !/^\s*(-e|--editable)[ =]\s*\.\/?(\[[^\]]*\])?\s*(#.*)?$/m.test(requirements ?? ''))
+    steps.push({ folder, command: [...install, '.'], needs: null })
   // as uv does: without a build system it is a program, of which what it depends on is installed
   else if (requirements === null) {
     const listed = requirementsOf(project.dependencies, at('pyproject.toml'))

@@ -84,7 +84,18 @@ export async function runBuild(
         }
         const write = (line: string, level?: LogLevel) => log.write('build', mask(line), level)
         const packages = { ...BUILD_ENV, ...indexes }
-        const around = { host, app, artifact, account: accounts.code, env: packages, mask, owner: step.id, log: write }
+        const tree = path.join(folder, 'tree')
+        const around = {
+          host,
+          app,
+          artifact,
+          tree,
+          account: accounts.code,
+          env: packages,
+          mask,
+          owner: step.id,
+          log: write,
+        }
         const environment = new BuildEnvironment(
           around,
           run,

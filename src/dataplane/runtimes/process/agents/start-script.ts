@@ -1,6 +1,7 @@
 /** How the agent of an artifact is started: its script, and what it finds in its environment. */
 import path from 'node:path'
 import { agentServerFolder } from '../environments/agent-servers.ts'
+import { followsSource, SOURCE_VARIABLE } from '../environments/editable-installs.ts'
 import { variablesOf } from '../environments/virtual-environment.ts'
 import type { Layout } from '../os/layout.ts'
 import { type Artifact, artifactLost } from './artifacts.ts'
@@ -24,6 +25,7 @@ export function startScript(layout: Layout, artifact: Artifact, env: Record<stri
   const here = (at: string) => `"$PWD"/${quoted(path.posix.relative(folder, at) || '.')}`
   // where it runs is not known before it does
   const exported = [
+    ...(environment && followsSource(environment) ? [`${SOURCE_VARIABLE}=${here('.')}`] : []),
     ...(server && graphConfig ? [`GRAPH_CONFIG=${here(graphConfig)}`] : []),
     ...(importable.length > 0 ? [`PYTHONPATH=${importable.map(here).join(':')}\${PYTHONPATH:+:$PYTHONPATH}`] : []),
   ]

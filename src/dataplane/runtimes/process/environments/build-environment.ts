@@ -13,6 +13,7 @@ import { runGroup } from '../os/group.ts'
 import { launcher } from '../os/launcher.ts'
 import type { AppLayout } from '../os/layout.ts'
 import { agentServer, agentServerFolder } from './agent-servers.ts'
+import { FOLLOW_SOURCE } from './editable-installs.ts'
 import { findPython, type Python } from './python.ts'
 import { SHARE_SERVER } from './server-in-environment.ts'
 import { newEnvironment, sealEnvironment, variablesOf } from './virtual-environment.ts'
@@ -22,6 +23,8 @@ interface Around {
   app: AppLayout
   /** its name */
   artifact: string
+  /** absolute: what it is built from, while it is built */
+  tree: string
   /** of the build; null: our own */
   account: Account | null
   /** of package managers, nothing of the deployment in it */
@@ -61,13 +64,15 @@ export class BuildEnvironment {
     // an installer costs seconds, and there may be nothing to install
     const bare = plan.install.length > 0 && plan.kind === 'python' && plan.manager === 'pip' ? [] : ['--without-pip']
     await this.#mustRun([python.program, '-m', 'venv', ...bare, venv])
-    return { env: variablesOf(venv, host.searchPath), agentServer: name }
+    // a .python-version of the tree would have uv replace the environment by one of another Python
+    return { env: { ...variablesOf(venv, host.searchPath), UV_PYTHON: python.version }, agentServer: name }
   }
 
   /** After the last step: nobody can change it from then on. */
   async keep(): Promise<void> {
     if (!this.#venv) return
-    if (this.#server) await this.#mustRun([path.join(this.#venv, 'bin/python'), '-I', '-c', SHARE_SERVER, this.#server])
+    await this.#python(this.#venv, FOLLOW_SOURCE, this.#around.tree)
+    if (this.#server) await this.#python(this.#venv, SHARE_SERVER, this.#server)
     await sealEnvironment(this.#venv, this.#around.account)
   }
 
@@ -98,6 +103,10 @@ export class BuildEnvironment {
         return runGroup(host.reaper, { command: command!, args, cwd, env: variables, ...own }, print, signal)
       },
     })
+  }
+
+  #python(venv: string, script: string, folder: string): Promise<void> {
+    return this.#mustRun([path.join(venv, 'bin/python'), '-I', '-c', script, folder])
   }
 
   /** A command of ours, under the account of the build. Throws StepFailure. */
