@@ -19,8 +19,9 @@ export interface BrowserFigures {
   longest: { clock: number; cpu: number }
   /** such tasks over 50 ms, by the clock */
   over50: number
-  /** what garbage collection leaves of the heap, at equal distances */
-  heap: number[]
+  /** what garbage collection leaves of the heap, each `every` seconds, and how many nodes of the document there are then */
+  looks: { heap: number; nodes: number }[]
+  every: number
   /** rows that were seen to change while it looked on */
   changes: number
   /** what the guards found */
@@ -50,17 +51,18 @@ try {
   const tasks = mainTasks(JSON.parse((await browser.stopTracing()).toString()))
 
   const cdp = await page.context().newCDPSession(page)
-  const heap = [await heapOf(cdp)]
+  const looks = [await lookAt(cdp)]
   await countChanges(page)
   for (const until = performance.now() + Number(seconds) * 1000; performance.now() < until; ) {
     await page.waitForTimeout(LOOKS)
-    heap.push(await heapOf(cdp))
+    looks.push(await lookAt(cdp))
   }
   const figures: BrowserFigures = {
     firstRow,
     longest: { clock: Math.max(...tasks.map(({ clock }) => clock)), cpu: Math.max(...tasks.map(({ cpu }) => cpu)) },
     over50: tasks.filter(({ clock }) => clock > 50).length,
-    heap,
+    looks,
+    every: LOOKS / 1000,
     changes: await page.evaluate(() => (window as unknown as { changes: number }).changes),
     wrong: guards.found(),
   }
@@ -118,10 +120,11 @@ function mainTasks({ traceEvents }: { traceEvents: Traced[] }): { clock: number;
   return busiest
 }
 
-async function heapOf(cdp: CDPSession): Promise<number> {
+async function lookAt(cdp: CDPSession): Promise<BrowserFigures['looks'][number]> {
   await cdp.send('HeapProfiler.collectGarbage')
   const { usedSize } = await cdp.send('Runtime.getHeapUsage')
-  return usedSize / 1e6
+  const { nodes } = await cdp.send('Memory.getDOMCounters')
+  return { heap: usedSize / 1e6, nodes }
 }
 
 async function countChanges(page: Page): Promise<void> {

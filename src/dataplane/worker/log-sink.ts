@@ -5,6 +5,7 @@
 import { ClaimLostError } from '../../domain/core/errors.ts'
 import type { ControlPlane, LogEntry } from '../../domain/protocol/protocol.ts'
 import { within } from '../../platform/async/time-limit.ts'
+import { levelOf } from '../output/level.ts'
 import { storable } from '../output/text.ts'
 import type { RevisionLog } from '../runtimes/runtime.ts'
 import { Backlog } from './backlog.ts'
@@ -41,7 +42,8 @@ export class LogSink {
     }
     return {
       write: (type, message, level = 'info') => add({ type, level, message }, true),
-      print: (type, message, styles) => add({ type, level: 'info', message, styles: styles ?? undefined }, false),
+      print: (type, message, styles) =>
+        add({ type, level: levelOf(message), message, styles: styles ?? undefined }, false),
     }
   }
 

@@ -1,6 +1,6 @@
 /**
- * The first line of a log that tells what went wrong. What programs print has no level: such a line is known by its words. Where none
- * says so it is the first one of ours that does, which ends a build or a roll-out that has failed.
+ * The first line of a log that tells what went wrong. Most of what programs print has no level: such a line is known by its words. Where
+ * none says so it is the first one of that level, as ours which ends a build or a roll-out that has failed.
  */
 import type { Line, LogSource } from './log-book.ts'
 
@@ -17,12 +17,12 @@ const SEVERE: ReadonlySet<Line['level']> = new Set(['error', 'critical'])
 export async function firstError(
   sourceOf: (asked: { level: Line['level'] | null; query: string | null }) => LogSource,
 ): Promise<string | null> {
-  const [ours, printed] = await Promise.all([
+  const [severe, printed] = await Promise.all([
     // whatever is asked for, the line that says that others were removed may come along
     sourceOf({ level: 'error', query: null }).page({ first: 2 }),
     sourceOf({ level: null, query: 'err' }).page({ first: MOST }),
   ])
-  const own = ours.lines.find(({ level }) => SEVERE.has(level))
+  const own = severe.lines.find(({ level }) => SEVERE.has(level))
   const said = printed.lines.find(({ message, level }) => SEVERE.has(level) || saysError(message))
   if (!own || !said) return (own ?? said)?.cursor ?? null
   return said.time <= own.time ? said.cursor : own.cursor

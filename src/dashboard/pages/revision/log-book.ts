@@ -53,8 +53,8 @@ export interface Snapshot {
 
 /** Lines of a page. */
 const PAGE = 1_000
-/** Lines in memory: some 10 MB. */
-const MOST = 30_000
+/** Lines in memory: some 4 MB. With lines that wrap each that is drawn moves all below it, which takes time in proportion to them. */
+const MOST = 10_000
 /** Around a line that is looked for. */
 const BEFORE = 200
 /** ms in which lines are collected before they are shown: a flood of them is drawn ten times a second */

@@ -21,7 +21,7 @@ import { LogLine } from './log-line.tsx'
 /** px */
 const ROW = 20
 /** rows drawn above and below those that are seen */
-const AROUND = 20
+const AROUND = 10
 /** px from an end at which it is read on */
 const NEAR = 60 * ROW
 

@@ -5,6 +5,7 @@ import { IconAlertCircle, IconDownload, IconSearch, IconTextWrap } from '@tabler
 import { useNavigate, useParams, useRouter, useSearch } from '@tanstack/react-router'
 import { type RefObject, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react'
 import { useApi } from '../../api/api-context.tsx'
+import { nothingPrinted, type Printer } from './empty-log.ts'
 import { firstError } from './first-error.ts'
 import classes from './log.module.css'
 import { LogBook } from './log-book.ts'
@@ -26,9 +27,10 @@ interface LogViewProps {
   preferred: LogType
   /** For the file that is downloaded. */
   name: string
+  printer: Printer
 }
 
-export function LogView({ preferred, name }: LogViewProps) {
+export function LogView({ preferred, name, printer }: LogViewProps) {
   const api = useApi()
   const { revisionId } = useParams({ from: ROUTE })
   const { log: type = preferred, line, level, q } = useSearch({ from: ROUTE })
@@ -116,7 +118,10 @@ export function LogView({ preferred, name }: LogViewProps) {
         book={book}
         query={log.query}
         wrap={wrap}
-        nothing={(ended) => nothingOf(log, ended)}
+        nothing={(ended) => {
+          if (level || q) return ended ? 'No line is like that.' : 'No line is like that yet.'
+          return nothingPrinted(type, printer, ended)
+        }}
         hrefOf={hrefOf}
         // in what is searched a line is picked to see what stands around it
         onPick={(cursor) => look({ log: type, line: cursor, level: undefined, q: undefined }, false)}
@@ -127,14 +132,6 @@ export function LogView({ preferred, name }: LogViewProps) {
       <Foot book={book} />
     </div>
   )
-}
-
-const nothingOf = ({ type, level, query }: LogOf, ended: boolean): string => {
-  if (level || query) return ended ? 'No line is like that.' : 'No line is like that yet.'
-  if (ended) return 'Nothing was printed.'
-  return type === 'build'
-    ? 'Nothing yet. Lines appear as the build prints them.'
-    : 'Nothing yet. Lines appear as the agent prints them.'
 }
 
 interface SearchProps {

@@ -127,7 +127,7 @@ function Shown({ revision }: { revision: Revision }) {
           )
         }
       />
-      <LogView preferred={preferredLog(status)} name={`${deployment.name}-${number}`} />
+      <LogView preferred={preferredLog(status)} name={`${deployment.name}-${number}`} printer={revision} />
     </Page>
   )
 }

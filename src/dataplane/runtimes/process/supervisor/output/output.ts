@@ -4,6 +4,7 @@
  */
 import type { Readable } from 'node:stream'
 import type { LogLevel } from '../../../../../domain/protocol/protocol.ts'
+import { levelOf } from '../../../../output/level.ts'
 import type { OnLine } from '../../../../output/lines.ts'
 import type { Mask } from '../../../../output/mask.ts'
 import { storable } from '../../../../output/text.ts'
@@ -77,7 +78,7 @@ export function createOutput(folder: string, settings: OutputSettings, onWritten
     async read(stream, of, onLine) {
       await readWithin(budgetOf(of), stream, of.mask, {
         line({ text, line, styles }, time) {
-          add(of, 'info', text, time, styles)
+          add(of, levelOf(text), text, time, styles)
           onLine?.(text, line, styles)
         },
         gap: (left, why, time) => add(of, 'warning', leftOut(left, why), time),
