@@ -53,6 +53,9 @@ test('a database answers its own agents alone, agents reach no metadata address,
   expect(anywhere.to).toContainEqual({
     ipBlock: { cidr: '0.0.0.0/0', except: expect.arrayContaining(['169.254.169.254/32']) },
   })
+  expect(anywhere.to).toContainEqual({
+    ipBlock: { cidr: '::/0', except: expect.arrayContaining(['fd00:ec2::254/128', 'fd20:ce::254/128']) },
+  })
   expect(dns).toMatchObject({
     to: [{ ipBlock: { cidr: '169.254.169.254/32' } }],
     ports: [

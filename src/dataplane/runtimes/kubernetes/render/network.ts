@@ -9,8 +9,11 @@ import type { Application, Component, Infrastructure, Manifest, Owner, RenderOpt
 import { objectMetadata } from './metadata.ts'
 import { CACHE_PORT, DATABASE_PORT } from './secrets.ts'
 
-/** AWS, Azure, Google and most others; Alibaba; AWS over IPv6. Not all link-local ones: DNS of the node may be one. */
-const METADATA = { v4: ['169.254.169.254/32', '100.100.100.200/32'], v6: ['fd00:ec2::254/128'] }
+/** AWS, Azure, Google and most others; Alibaba. Over IPv6 AWS; Google; Oracle. Not all link-local ones: DNS of the node may be one. */
+const METADATA = {
+  v4: ['169.254.169.254/32', '100.100.100.200/32'],
+  v6: ['fd00:ec2::254/128', 'fd20:ce::254/128', 'fd00:c1::a9fe:a9fe/128'],
+}
 /** There it answers pods by Cloud DNS of GKE: without it they would know no name. No credentials are handed out on that port. */
 const DNS = { cidr: '169.254.169.254/32', port: 53 }
 
