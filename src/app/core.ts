@@ -19,6 +19,7 @@ import { isPooled, requireDirect, requireRoleSettings } from '../platform/postgr
 import { refuseUnfinished } from './backup/unfinished.ts'
 import { loadKeyRing } from './keyring-file.ts'
 import { lookAfterPrograms } from './programs.ts'
+import { createBuildSources } from './source-access.ts'
 
 /** Minutes for one try of taking a deployment down; a failed one is tried again. */
 const TEARDOWN_DEADLINE = 10
@@ -82,6 +83,7 @@ export async function createCore(config: Config, log: Logger, clock?: () => Date
       tarballs,
       registry,
     }
+    core.sources = createBuildSources(core)
     const programs = lookAfterPrograms(config, embedded, log)
     return {
       core,

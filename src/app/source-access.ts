@@ -1,10 +1,11 @@
-/** What builds on this machine get from their own server (see dataplane/build/source-access.ts). */
+/** What builds on this machine get from their own server (see dataplane/build/source-access.ts), and builders elsewhere from theirs. */
 
 import type { Readable } from 'node:stream'
 import type { ImageCredentials, SourceAccess } from '../dataplane/build/source-access.ts'
 import { StepFailure } from '../dataplane/output/failure.ts'
 import type { Core } from '../domain/context/context.ts'
 import { parseImageReference } from '../domain/model/image-reference.ts'
+import type { BuildSources, Unavailable } from '../domain/ports/build-sources.ts'
 import { coversRepository, repositoryOf } from '../domain/ports/registry.ts'
 import { ObjectChangedError } from '../domain/ports/tarball-storage.ts'
 import { gitCredentials } from './git-credentials.ts'
@@ -14,6 +15,24 @@ export function createSourceAccess(core: Core): SourceAccess {
     gitCredentials: (deploymentId, signal) => gitCredentials(core, deploymentId, signal),
     tarball: (revisionId, signal) => tarball(core, revisionId, signal),
     imageCredentials: (deploymentId, imageUri) => imageCredentials(core, deploymentId, imageUri),
+  }
+}
+
+/** The same for builders elsewhere: what people can mend is told, not thrown. */
+export function createBuildSources(core: Core): BuildSources {
+  return {
+    git: (deploymentId, signal, ms) =>
+      orFailure(async () => ({ credentials: await gitCredentials(core, deploymentId, signal, ms) })),
+    tarball: (revisionId, signal) => orFailure(async () => ({ bytes: await tarball(core, revisionId, signal) })),
+  }
+}
+
+async function orFailure<T>(ask: () => Promise<T>): Promise<T | Unavailable> {
+  try {
+    return await ask()
+  } catch (error) {
+    if (!(error instanceof StepFailure)) throw error
+    return { failure: { reason: error.reason, message: error.message } }
   }
 }
 

@@ -14,7 +14,7 @@ import { type Command, printTable, readOptions, UsageError } from './terminal/co
 
 export const createKeys: Command = {
   usage:
-    '--role viewer|deployer|admin|listener|agent --name NAME [--listener ID] [--agent ID] [--secrets-read] [--expires-in-days N] [--organization] [--workspace ID]',
+    '--role viewer|deployer|admin|listener|agent|builder --name NAME [--listener ID] [--agent ID] [--secrets-read] [--expires-in-days N] [--organization] [--workspace ID]',
   summary:
     'makes an API key and prints it, once; --organization: valid in every workspace; --listener, --agent: the one that a listener’s or an agent’s key is for',
   async run(args) {

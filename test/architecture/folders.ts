@@ -56,6 +56,10 @@ export const FOLDERS: readonly Row[] = [
     `${GROUND} domain/protocol domain/keys domain/logs domain/revisions domain/rollouts domain/secrets`,
   ],
   [
+    'domain/builders',
+    `${GROUND} domain/protocol domain/keys domain/logs domain/revisions domain/rollouts domain/claims`,
+  ],
+  [
     'domain/deployments',
     `${GROUND} domain/revisions domain/rollouts domain/secrets domain/sources/* domain/deployment-status domain/workspaces`,
   ],
@@ -143,7 +147,10 @@ export const FOLDERS: readonly Row[] = [
     'api/rest/operation',
     'domain/core domain/context domain/shown domain/idempotency api/auth api/limits api/realtime api/reuse api/sse api/rest/answers platform/log',
   ],
-  ['api/rest/v1 api/rest/v2', 'domain/** api/realtime api/rest/answers api/rest/operation platform/log'],
+  [
+    'api/rest/v1 api/rest/v2',
+    'domain/** api/auth api/limits api/realtime api/rest/answers api/rest/operation platform/log',
+  ],
   [
     'api/rest',
     'domain/core domain/context domain/sessions domain/sessions/login api/auth api/limits api/realtime api/reuse api/sse api/rest/*',

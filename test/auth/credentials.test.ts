@@ -85,12 +85,9 @@ describe('a role', () => {
     expect(answer.status).toBe(201)
   })
 
-  test('of a listener or agent can do none of these', async () => {
+  test('of a listener, an agent or a builder can do none of these', async () => {
     const { id } = await listener(app, { workspaceId: app.other.workspaceId })
-    for (const data of [
-      { role: 'listener', listenerId: id },
-      { role: 'agent', agentId: 'bot' },
-    ]) {
+    for (const data of [{ role: 'listener', listenerId: id }, { role: 'agent', agentId: 'bot' }, { role: 'builder' }]) {
       const key = await newKey(app.app.core, mine())
       await update(key, data)
       expect((await list({ key })).status).toBe(403)

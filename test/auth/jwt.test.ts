@@ -137,8 +137,8 @@ describe('a token is a 401', () => {
     }
   })
 
-  test('with a role that belongs to a listener or an agent', async () => {
-    for (const role of ['listener', 'agent'])
+  test('with a role that belongs to a listener, an agent or a builder', async () => {
+    for (const role of ['listener', 'agent', 'builder'])
       expect((await list(await issuer.token(claims({ role })))).status).toBe(401)
   })
 

@@ -68,7 +68,11 @@ describe('creating a key', () => {
     await expect(createKey(admin, { body: { name: '', role: 'root', expires_at: 'soon' } })).rejects.toMatchObject({
       violations: [
         { loc: ['body', 'name'], type: 'string_too_short' },
-        { loc: ['body', 'role'], type: 'enum', msg: 'Must be one of: viewer, deployer, admin, listener, agent.' },
+        {
+          loc: ['body', 'role'],
+          type: 'enum',
+          msg: 'Must be one of: viewer, deployer, admin, listener, agent, builder.',
+        },
         { loc: ['body', 'expires_at'], type: 'datetime_parsing' },
       ],
     })

@@ -1,6 +1,6 @@
 /**
- * A listener's key can do nothing but its listener's work, and an agent's nothing but get its agent's tokens: every
- * operation of REST is tried with both, and every field of GraphQL with an agent's, on their own workspace. What is added
+ * A listener's key can do nothing but its listener's work, a builder's nothing but builds, and an agent's nothing but get its
+ * agent's tokens: every operation of REST is tried with each, and every field of GraphQL with an agent's, on their own workspace. What is added
  * later is covered by itself.
  */
 import { type OperationDefinitionNode, OperationTypeNode, parse, print, visit } from 'graphql'
@@ -10,12 +10,12 @@ import { operations } from '../../src/api/rest/operations.ts'
 import { operations as fields, victimsOf } from '../graphql/walk.ts'
 import { signIn } from '../sessions/support.ts'
 import { type TestApp, testApp } from '../support/app.ts'
-import { agentKey, gitDeployment, listener, listenerKey } from '../support/factories.ts'
+import { agentKey, builderKey, gitDeployment, listener, listenerKey } from '../support/factories.ts'
 import { storedAuthorization, storedConnection, storedProvider, storedToken } from '../support/oauth-tokens.ts'
 
 const AGENT = 'support-bot'
 let app: TestApp
-let keys: Record<'listener' | 'agent', string>
+let keys: Record<'listener' | 'agent' | 'builder', string>
 /** one of each, all of the workspace of the keys, and what they are for */
 let ids: Record<string, string>
 beforeAll(async () => {
@@ -25,7 +25,7 @@ beforeAll(async () => {
   const { id } = await gitDeployment(app)
   const { latestRevisionId, tracingProjectId } = await db.deployment.findUniqueOrThrow({ where: { id } })
   const own = await listener(app)
-  keys = { listener: await listenerKey(app, own), agent: await agentKey(app, AGENT) }
+  keys = { listener: await listenerKey(app, own), agent: await agentKey(app, AGENT), builder: await builderKey(app) }
   const provider = await storedProvider(app)
   // the agent's key being who it is, so that no ownership is in its way
   const token = await storedToken(app, { provider, key: keys.agent })
@@ -50,9 +50,13 @@ beforeAll(async () => {
 afterAll(() => app.close())
 
 /** What each is for, which has tests of its own. */
-const OWN = { listener: { tag: 'Data plane' }, agent: { tag: 'Agents', field: 'issueAccessToken' } }
+const OWN = {
+  listener: { tag: 'Data plane' },
+  builder: { tag: 'Builders' },
+  agent: { tag: 'Agents', field: 'issueAccessToken' },
+}
 
-describe.each(['listener', 'agent'] as const)('the key of a %s', (role) => {
+describe.each(['listener', 'agent', 'builder'] as const)('the key of a %s', (role) => {
   const others = operations.filter(({ tag }) => tag !== OWN[role].tag)
 
   test.each(others.map(({ method, path }) => [method, path] as const))('is refused %s %s', async (method, path) => {

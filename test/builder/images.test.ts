@@ -173,7 +173,9 @@ test('without an engine, or without a registry, a build fails at once and names 
   const fails = (changes: Partial<SourceBuilderOptions>) => open(changes).build(claimOf(), step, memoryLog(), never)
   await expect(fails({ wanted: 'none' })).rejects.toMatchObject({
     reason: 'NO_BUILDER',
-    message: expect.stringMatching(/BUILDER/),
+    message: expect.stringMatching(/BUILDER.*run a builder/),
+    // what a builder elsewhere pushes to the registry can be run
+    elsewhere: true,
   })
   const none = { wanted: 'auto' as const, env: { PATH: '/nowhere' } }
   await expect(fails(none)).rejects.toThrow(/podman is not installed; docker is not installed.*BUILDER/)
@@ -181,7 +183,9 @@ test('without an engine, or without a registry, a build fails at once and names 
   await expect(fails({ store })).rejects.toMatchObject({
     reason: 'NO_BUILDER',
     message: expect.stringMatching(/^REGISTRY_URL/),
+    elsewhere: false,
   })
+  await expect(fails({ store, wanted: 'none' })).rejects.toMatchObject({ reason: 'NO_BUILDER', elsewhere: false })
 })
 
 test('secrets that a killed server has left are gone with the next start, also where no engine works any more', async () => {

@@ -13,7 +13,7 @@ import { localControlPlane } from '../../src/domain/claims/control-plane.ts'
 import type { GitProvider } from '../../src/domain/ports/git-provider.ts'
 import { type TestApp, testApp } from '../support/app.ts'
 import { asAdmin } from '../support/database.ts'
-import { agentKey, imageDeployment, listener, listenerKey } from '../support/factories.ts'
+import { agentKey, builderKey, imageDeployment, listener, listenerKey } from '../support/factories.ts'
 import { claimOne, settle, workOff } from '../support/holder.ts'
 import { manyDeployments } from '../support/many.ts'
 import { storedAuthorization, storedConnection, storedProvider, storedToken } from '../support/oauth-tokens.ts'
@@ -67,6 +67,7 @@ beforeAll(async () => {
   }
   const keys: Record<string, string> = {
     'Data plane': await listenerKey(app, cluster),
+    Builders: await builderKey(app),
     Agents: await agentKey(app, 'agent'),
   }
   const recording = recordStatements()

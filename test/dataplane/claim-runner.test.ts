@@ -53,6 +53,19 @@ test('an answer that was overtaken by a newer one changes nothing', async () => 
   expect(runtime.asked).toEqual([`provision ${claim.deployment.id}`])
 })
 
+test('while a builder has the build nothing is removed: what it has pushed is not known to be kept yet', async () => {
+  const { runner, runtime, claim } = hold({ generation: 1, builder: { stepId: 'b', holder: 'build-1' } })
+  const pruned: string[][] = []
+  runtime.prune = async (_id, keep) => void pruned.push(keep)
+  await eventually(() => runtime.serving.has(claim.deployment.id))
+  const { builder: _, ...over } = claim
+  runner.update({ ...over, generation: 2, builder: { stepId: 'b', holder: null } })
+  runner.update({ ...over, generation: 3, keepArtifacts: ['image:pushed'] })
+  expect(await eventually(() => pruned.length > 0)).toBe(true)
+  expect(pruned).toEqual([['image:pushed']])
+  await runner.release()
+})
+
 test('a holder that could not renew its lease in time is heard of again, so that the try does not count', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setImmediate', 'performance'] })
   const { controlPlane, runner, claim } = hold({ leaseSeconds: 6 })

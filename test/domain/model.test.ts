@@ -1,14 +1,16 @@
 /**
- * Model-checks the state table: random interleavings of what people, workers, stale workers and time do, against
+ * Model-checks the state table: random interleavings of what people, workers, builders, stale ones of both and time do, against
  * the real database. After every single step the invariants of docs/deployments.md#revisions-and-rollouts must hold.
  */
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { completeForBuilder, releaseForBuilder } from '../../src/domain/builders/calls.ts'
 import { type RequestContext, transaction } from '../../src/domain/context/context.ts'
 import { DomainError } from '../../src/domain/core/errors.ts'
 import { deleteDeployment } from '../../src/domain/deployments/delete.ts'
 import { updateDeployment } from '../../src/domain/deployments/update.ts'
 import { canMove, isInTurn, isTerminal } from '../../src/domain/model/lifecycle.ts'
+import type { BuilderClaim } from '../../src/domain/protocol/builders.ts'
 import type { Assignment, Claim, CompleteRequest } from '../../src/domain/protocol/protocol.ts'
 import { interruptRevision } from '../../src/domain/rollouts/interrupt.ts'
 import { plan } from '../../src/domain/rollouts/plan.ts'
@@ -16,14 +18,20 @@ import { look } from '../../src/domain/rollouts/reconcile.ts'
 import { redeployRevision } from '../../src/domain/rollouts/redeploy.ts'
 import { sweep } from '../../src/domain/rollouts/sweep.ts'
 import { lockById } from '../../src/domain/rows/locks.ts'
+import type { Revision, Step } from '../../src/generated/prisma/client.ts'
+import { about, beatBuilds, builderOf, successOfBuild, takeBuilds } from '../support/builders.ts'
 import { gitDeployment, type TestDomain, testDomain } from '../support/domain.ts'
 import { settle, successOf } from '../support/holder.ts'
+import { standInRegistry } from '../support/registry.ts'
 
 let domain: TestDomain
 let ctx: RequestContext
+let builder: RequestContext
 beforeAll(async () => {
   domain = await testDomain()
+  domain.core.registry = standInRegistry()
   ctx = await domain.tenant()
+  builder = await builderOf(ctx)
 })
 afterAll(() => domain.close())
 
@@ -46,17 +54,40 @@ const ACTIONS = [
   'stale worker completes',
   'stale worker beats',
   'stale worker releases',
+  'leave the build to builders',
+  'leave the build to builders',
+  'a builder claims',
+  'a builder claims',
+  'its build succeeds',
+  'its build fails',
+  'its build is stopped',
+  'its build is released',
+  'lose the builder',
+  'stale builder completes',
+  'stale builder beats',
   'the deadline passes',
   'a day passes',
   'sweep',
 ] as const
 type Action = (typeof ACTIONS)[number]
 
-/** One run: a deployment, its present holder, and the holders it had before. */
+const isOfBuilder = (action: Action) => action.startsWith('its build')
+
+/** A step whose holder or builder is heard of after it lost its lease. */
+const withTryBack = (step: Step, claimId: string): Step =>
+  step.finishedAt === null && step.takenBy.includes(claimId)
+    ? { ...step, triesGivenBack: step.triesGivenBack + 1, takenBy: step.takenBy.filter((other) => other !== claimId) }
+    : step
+
+const withoutCommit = (revision: Revision) => ({ ...revision, repoCommitSha: null, updatedAt: null })
+
+/** One run: a deployment, its present holder and builder, and those it had before. */
 class World {
   readonly id: string
   held: { claim: Claim; assignment: Assignment } | null = null
   stale: { claim: Claim; assignment: Assignment }[] = []
+  build: BuilderClaim | null = null
+  staleBuilds: BuilderClaim[] = []
   constructor(id: string) {
     this.id = id
   }
@@ -67,7 +98,8 @@ class World {
     } catch (error) {
       // a refusal is a fine answer; anything else is a fault
       if (!(error instanceof DomainError)) throw error
-      if (error.code === 'CLAIM_LOST') this.#lost()
+      if (error.code === 'CLAIM_LOST' && isOfBuilder(action)) this.#buildOver()
+      else if (error.code === 'CLAIM_LOST') this.#lost()
     }
   }
 
@@ -111,6 +143,29 @@ class World {
         return this.#stale(pick, (old) => this.#beat(old))
       case 'stale worker releases':
         return this.#stale(pick, (old) => domain.plane.release(old.claim))
+      case 'leave the build to builders':
+        if (this.held?.assignment.step?.kind !== 'BUILD') return
+        await beatBuilds(builder, [])
+        return this.#complete(this.held, { outcome: 'failed', reason: 'NO_BUILDER', elsewhere: true })
+      case 'a builder claims':
+        return this.#claimBuild(pick)
+      case 'its build succeeds':
+        return this.build && this.#completeBuild(this.build, successOfBuild(this.build))
+      case 'its build fails':
+        return this.build && this.#completeBuild(this.build, about(this.build, { outcome: 'failed' }))
+      case 'its build is stopped':
+        return this.build && this.#completeBuild(this.build, about(this.build, { outcome: 'stopped', message: 'away' }))
+      case 'its build is released':
+        if (this.build) await releaseForBuilder(builder, about(this.build))
+        return this.#buildOver()
+      case 'lose the builder':
+        await this
+          .#sql`UPDATE steps SET builder_lease_expires_at = now() - interval '2 minutes' WHERE deployment_id = ${this.id}::uuid AND builder_lease_expires_at IS NOT NULL`
+        return this.#buildOver()
+      case 'stale builder completes':
+        return this.#staleBuild(pick, (old) => completeForBuilder(builder, successOfBuild(old)))
+      case 'stale builder beats':
+        return this.#staleBuild(pick, (old) => beatBuilds(builder, [old]))
       case 'the deadline passes':
         await this
           .#sql`UPDATE steps SET deadline_at = now() - interval '1 second' WHERE deployment_id = ${this.id}::uuid AND deadline_at IS NOT NULL AND finished_at IS NULL`
@@ -164,18 +219,41 @@ class World {
     const old = this.stale[pick % Math.max(1, this.stale.length)]
     if (!old) return
     const before = await this.state()
-    const { claimId } = old.claim
-    const steps = before.steps.map((step) =>
-      step.finishedAt === null && step.takenBy.includes(claimId)
-        ? {
-            ...step,
-            triesGivenBack: step.triesGivenBack + 1,
-            takenBy: step.takenBy.filter((other) => other !== claimId),
-          }
-        : step,
-    )
+    const steps = before.steps.map((step) => withTryBack(step, old.claim.claimId))
     await say(old).catch((error) => expect(error).toMatchObject({ code: 'CLAIM_LOST' }))
     expect(await this.state()).toEqual({ ...before, steps })
+  }
+
+  async #claimBuild(pick: number): Promise<void> {
+    if (this.build) return
+    const claims = await takeBuilds(builder, { holder: `builder-${pick % 3}`, lease_seconds: 600, max: 100 })
+    this.build = claims.find(({ deployment }) => deployment.id === this.id) ?? null
+  }
+
+  async #completeBuild(build: BuilderClaim, report: ReturnType<typeof about>): Promise<void> {
+    await completeForBuilder(builder, report)
+    if (build === this.build) this.#buildOver()
+  }
+
+  #buildOver(): void {
+    if (this.build) this.staleBuilds.push(this.build)
+    this.build = null
+  }
+
+  /** As of a stale holder. */
+  async #staleBuild(pick: number, say: (old: BuilderClaim) => Promise<unknown>): Promise<void> {
+    const old = this.staleBuilds[pick % Math.max(1, this.staleBuilds.length)]
+    if (!old) return
+    const before = await this.state()
+    const steps = before.steps.map((step) => withTryBack(step, old.claimId))
+    await say(old).catch((error) => expect(error).toMatchObject({ code: 'CLAIM_LOST' }))
+    const after = await this.state()
+    // of a build that had ended by another's word, what it is made of may be told late
+    expect({ ...after, revisions: after.revisions.map(withoutCommit) }).toEqual({
+      ...before,
+      steps,
+      revisions: before.revisions.map(withoutCommit),
+    })
   }
 
   #lost(): void {
@@ -201,7 +279,8 @@ class World {
       domain.core.db.step.findMany({ where: { deploymentId: this.id }, orderBy: { id: 'asc' } }),
       domain.core.db.event.findMany({ where: { deploymentId: this.id }, orderBy: { sequence: 'asc' } }),
     ])
-    return { deployment, revisions, steps, events }
+    // a set: what is taken out of it leaves the others in any order
+    return { deployment, revisions, steps: steps.map((step) => ({ ...step, takenBy: step.takenBy.sort() })), events }
   }
 
   async check(): Promise<void> {
@@ -218,6 +297,11 @@ class World {
       // nobody waits behind somebody newer
       if (inTurn[0] && waiting !== inTurn[0]) expect(waiting.rollout).toBeGreaterThan(inTurn[0].rollout)
     }
+    // what is left to builders is nobody's else, and a lease of a builder is on nothing else
+    if (openStep?.offeredAt) {
+      expect(openStep.kind).toBe('BUILD')
+      expect(deployment.busyStepId).not.toBe(openStep.id)
+    } else expect(openStep?.builderClaimId ?? null).toBeNull()
     for (const { tries, triesGivenBack, takenBy } of steps) {
       expect(tries - triesGivenBack, 'tries that count').toBeLessThanOrEqual(3)
       // one that stopped a step which nobody had withdrawn takes it again under the same claim
@@ -266,7 +350,7 @@ class World {
   }
 }
 
-test('whatever people, workers and time do, the invariants of the contract hold in every state', async () => {
+test('whatever people, workers, builders and time do, the invariants of the contract hold in every state', async () => {
   const script = fc.array(fc.record({ action: fc.constantFrom(...ACTIONS), pick: fc.nat(20) }), {
     minLength: 10,
     maxLength: 40,
@@ -281,8 +365,12 @@ test('whatever people, workers and time do, the invariants of the contract hold 
       // and it always comes to an end: with a good worker everything gets terminal, the newest rollout last
       await domain.core.db
         .$executeRaw`UPDATE deployments SET lease_expires_at = now() - interval '1 second' WHERE claim_id IS NOT NULL`
+      await domain.core.db.$executeRaw`UPDATE steps SET builder_lease_expires_at = NULL`
       await domain.core.db.$executeRaw`UPDATE steps SET not_before = NULL`
       await sweep(domain.core)
+      await settle(domain.plane)
+      for (const build of await takeBuilds(builder, { max: 100 }))
+        await completeForBuilder(builder, successOfBuild(build))
       await settle(domain.plane)
       await world.check()
       expect((await world.state()).revisions.filter((r) => !isTerminal(r.status))).toEqual([])

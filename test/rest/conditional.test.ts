@@ -6,7 +6,7 @@ import { operations } from '../../src/api/rest/operations.ts'
 import { localControlPlane } from '../../src/domain/claims/control-plane.ts'
 import type { ControlPlane } from '../../src/domain/protocol/protocol.ts'
 import { countStatements } from '../support/database.ts'
-import { agentKey, listener, listenerKey } from '../support/factories.ts'
+import { agentKey, builderKey, listener, listenerKey } from '../support/factories.ts'
 import { claimOne, workOff } from '../support/holder.ts'
 import { storedProvider, storedToken } from '../support/oauth-tokens.ts'
 import { bodies, type CallOptions, type RestApp, restApp, set, violations } from './support.ts'
@@ -314,6 +314,7 @@ describe('a condition that is not kept is refused', () => {
   const KEYS: Record<string, string> = {}
   beforeAll(async () => {
     KEYS['Data plane'] = await listenerKey(app, await listener(app))
+    KEYS.Builders = await builderKey(app)
     KEYS.Agents = await agentKey(app, 'x')
     KEYS.Workspaces = app.keys.organization
   })

@@ -60,6 +60,7 @@ describe('every operation', () => {
       'GET /v1/registry/token',
       'POST /v2/sessions',
       'GET /v2/sessions/methods',
+      'GET /v2/builders/claims/{claim_id}/tarball',
     ]
     expect(documented.sort()).toEqual(declared.sort())
     const ids = operations.map((operation) => operation.operationId)

@@ -10,6 +10,7 @@ const NOWHERE = '11111111-1111-1111-1111-111111111111'
 let app: RestApp
 let listenerKey: string
 let agentKey: string
+let builderKey: string
 beforeAll(async () => {
   app = await restApp()
   const listener = await app.call('POST', '/v2/listeners', {
@@ -17,6 +18,7 @@ beforeAll(async () => {
   })
   listenerKey = await keyOf('listener', `listenerId: "${listener.body.id}"`)
   agentKey = await keyOf('agent', 'agentId: "x"')
+  builderKey = await keyOf('builder', '')
 })
 afterAll(() => app.close())
 
@@ -29,7 +31,11 @@ async function keyOf(role: Role, whose: string): Promise<string> {
 
 /** A call that is refused for its shape at the latest. */
 const send = ({ method, path, tag }: Operation, query: string) => {
-  const keys: Record<string, string> = { 'Data plane': listenerKey, Workspaces: app.keys.organization }
+  const keys: Record<string, string> = {
+    'Data plane': listenerKey,
+    Builders: builderKey,
+    Workspaces: app.keys.organization,
+  }
   const key = path.includes('/providers/{provider_id}/tokens') ? agentKey : keys[tag]
   const url = path.replace('{agent_id}', 'x').replace(/\{\w+\}/g, NOWHERE)
   const tenant = app.tenant.workspaceId

@@ -9,7 +9,7 @@ import { operations } from '../../src/api/rest/operations.ts'
 import { eventCursor } from '../../src/domain/events/cursor.ts'
 import { issueSessionCode } from '../../src/domain/sessions/issue-code.ts'
 import { openWithCode } from '../../src/domain/sessions/open.ts'
-import { agentKey, listener, listenerKey } from '../support/factories.ts'
+import { agentKey, builderKey, listener, listenerKey } from '../support/factories.ts'
 import { storedAuthorization, storedConnection, storedProvider, storedToken } from '../support/oauth-tokens.ts'
 import { bodies, putStatus, type RestApp, restApp } from './support.ts'
 
@@ -35,7 +35,11 @@ const OF_THE_ORGANIZATION: Record<string, number> = {
 }
 
 /** Has nothing of anybody's in the question, and is refused: this server has no git provider, and the address is none. */
-const REFUSED: Record<string, number> = { startInstallation: 409, discoverMcpProvider: 422, createWorkspace: 403 }
+const REFUSED: Record<string, number> = {
+  ...{ startInstallation: 409, discoverMcpProvider: 422, createWorkspace: 403 },
+  // of a claim that is not theirs
+  ...{ getBuildAccess: 409, appendBuildLogs: 409, completeBuild: 409, releaseBuild: 409 },
+}
 
 beforeAll(async () => {
   app = await restApp()
@@ -58,6 +62,7 @@ beforeAll(async () => {
   }
   KEYS = {
     'Data plane': { sibling: await keyOf('sibling'), other: await keyOf('other') },
+    Builders: { sibling: await builderKey(app, app.sibling), other: await builderKey(app, app.other) },
     Agents: { sibling: await agentKey(app, AGENT, app.sibling), other: await agentKey(app, AGENT, app.other) },
   }
   const provider = await storedProvider(app)
@@ -183,7 +188,9 @@ describe.each(['sibling', 'other'] as const)('an admin of the %s workspace', (st
       }
       // without an id of ours in the question, the stranger may well make something of their own
       if (created) return expect(named).toBe(false)
-      const list = Array.isArray(answer.body) ? answer.body : (answer.body.resources ?? answer.body.data)
+      const list = Array.isArray(answer.body)
+        ? answer.body
+        : (answer.body.resources ?? answer.body.data ?? answer.body.claims)
       // likewise, the stranger's own are fine
       const where = { workspaceId: app[stranger].workspaceId }
       const { organizationId, integrationId } = app[stranger]

@@ -78,6 +78,11 @@ export function agentKey(app: TestApp, agentId: string, { organizationId, worksp
   return newKey(app.app.core, { organizationId, workspaceId, role: 'agent', agentId })
 }
 
+/** A key that is good for nothing but the builds of this workspace. */
+export function builderKey(app: TestApp, { organizationId, workspaceId } = app.tenant): Promise<string> {
+  return newKey(app.app.core, { organizationId, workspaceId, role: 'builder' })
+}
+
 /** A key that is good for nothing but the work of this listener. `tenant`: whose the listener is. */
 export function listenerKey(
   app: TestApp,

@@ -9,7 +9,7 @@ import { visitOf } from '../limits/visit.ts'
 import { presentError } from './builder/errors.ts'
 import type { Begun, Entry } from './entry/entry.ts'
 import { untouched } from './subscriptions/untouched.ts'
-import { refuseListener } from './use-authentication.ts'
+import { refuseDataPlane } from './use-authentication.ts'
 import type { Engine } from './websocket/operation.ts'
 import { createWebSockets } from './websocket/server.ts'
 import { GRAPHQL_PATH, type GraphQLServer, MAX_BODY_BYTES } from './yoga.ts'
@@ -30,7 +30,7 @@ export function mountGraphql(fastify: FastifyInstance, options: MountOptions): v
   const { core, yoga, entry, connections, stopping } = options
   const webSockets = createWebSockets({
     core,
-    authenticate: async (...call) => refuseListener(await options.authenticate(...call)),
+    authenticate: async (...call) => refuseDataPlane(await options.authenticate(...call)),
     engine: engineOf(core, yoga),
     connections,
     longestMessage: MAX_BODY_BYTES,

@@ -22,10 +22,11 @@ export interface ServerContext extends StreamContext, Begun {
   onCaller?: (subject: string) => void
 }
 
-/** The caller, unless it is a listener: there is nothing here that it may do, so nobody reads what it sends. Throws ForbiddenError. */
-export function refuseListener<C extends Pick<RequestContext, 'actor'>>(caller: C): C {
-  if (caller.actor.role !== 'listener') return caller
-  throw new ForbiddenError('The key of a listener is for the data plane of the REST API, and nothing here.')
+/** The caller, unless it is a listener or a builder: there is nothing here that it may do, so nobody reads what it sends. Throws ForbiddenError. */
+export function refuseDataPlane<C extends Pick<RequestContext, 'actor'>>(caller: C): C {
+  const { role } = caller.actor
+  if (role !== 'listener' && role !== 'builder') return caller
+  throw new ForbiddenError(`The key of a ${role} is for the data plane of the REST API, and nothing here.`)
 }
 
 /** Puts the caller's RequestContext and the relay into the GraphQL context. */
@@ -41,7 +42,7 @@ export function useAuthentication(
         const caller = await (serverContext.caller ??
           authenticate(Object.fromEntries(request.headers), requestId, serverContext.visit))
         serverContext.onCaller?.(caller.actor.subject)
-        refuseListener(caller)
+        refuseDataPlane(caller)
         refuseConditions(request.headers)
         const lastEventId = request.headers.get('last-event-id')
         Object.assign(serverContext, caller, { relay, lastEventId } satisfies Partial<GraphQLContext>)

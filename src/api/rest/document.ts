@@ -10,6 +10,7 @@ import { withResponseHeaders } from './answers/response-headers.ts'
 import { addExamples } from './examples/add.ts'
 import { describeLimits } from './operation/limit-headers.ts'
 import { createPages } from './pages.ts'
+import { BUILDERS_GUIDE } from './v2/builders.ts'
 import { DATA_PLANE_GUIDE } from './v2/claims.ts'
 
 /** Where the page is, and what it loads. */
@@ -57,6 +58,7 @@ const tags = [
     description: 'Compute infrastructures, as clusters, that pull the work of the deployments that name them.',
   },
   { name: 'Data plane', description: DATA_PLANE_GUIDE },
+  { name: 'Builders', description: BUILDERS_GUIDE },
   { name: 'Git integrations', description: 'Where the repositories of `gitprovider` deployments come from.' },
   {
     name: 'OAuth providers',

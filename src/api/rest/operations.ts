@@ -2,6 +2,7 @@
 import type { Operation } from './operation/operation.ts'
 import { integrations } from './v1/integrations.ts'
 import { authorizations } from './v2/authorizations.ts'
+import { builders } from './v2/builders.ts'
 import { claims } from './v2/claims.ts'
 import { connections } from './v2/connections.ts'
 import { deploymentChanges } from './v2/deployment-changes.ts'
@@ -28,6 +29,7 @@ export const operations: readonly Operation[] = [
   ...sources,
   ...listeners,
   ...claims,
+  ...builders,
   ...integrations,
   ...oauthProviders,
   ...authorizations,

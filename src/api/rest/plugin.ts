@@ -21,6 +21,7 @@ import { registryRealm } from './v1/registry.ts'
 import { setupPage } from './v1/setup.ts'
 import { uploads } from './v1/uploads.ts'
 import { webhook } from './v1/webhook.ts'
+import { builderTarball } from './v2/builder-tarball.ts'
 import { oauthCallback } from './v2/oauth-callback.ts'
 
 export interface RestOptions {
@@ -51,6 +52,7 @@ export const restPlugin: FastifyPluginAsync<RestOptions> = async (fastify, optio
   for (const operation of operations) {
     fastify.route(toRoute(operation, authenticate, { connections, streaming, reuse }))
   }
+  builderTarball(fastify, authenticate, connections)
   signInRoutes(fastify, { signIn, connections, oidcName: core.login?.name ?? null })
   await fastify.register(oidcRoutes, { core, cookieName: signIn.cookieName })
   if (core.tarballs.receive) await fastify.register(uploads, { core })

@@ -44,7 +44,9 @@ type Any = any
 function forClients(document: OpenAPI3): OpenAPI3 {
   const paths: Any = {}
   for (const [path, methods] of Object.entries<Any>(document.paths!)) {
-    const kept = Object.entries<Any>(methods).filter(([, { tags }]) => !tags.includes('Data plane'))
+    const kept = Object.entries<Any>(methods).filter(
+      ([, { tags }]) => !tags.includes('Data plane') && !tags.includes('Builders'),
+    )
     if (kept.length > 0) paths[path] = Object.fromEntries(kept.map(([method, found]) => [method, successesOf(found)]))
   }
   const named = new Set(['Error', 'ValidationError'])

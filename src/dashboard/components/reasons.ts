@@ -62,6 +62,7 @@ export const WAYS_OUT: Record<ReasonCode, string | null> = {
   TEARDOWN_FAILED: 'It is tried again by itself.',
   TOOL_MISSING: OPERATOR,
   UNSCHEDULABLE: 'Ask for less in its settings, or let the cluster grow.',
+  WAITING_FOR_BUILDER: 'A builder has to be running, with a place free.',
   WAITING_FOR_HEALTH: 'The agent has to answer GET /ok with 200. The deploy log has what it prints.',
   WAITING_FOR_IMAGE: 'Push or name an image.',
   WAITING_FOR_LISTENER: ITSELF,

@@ -41,6 +41,8 @@ export interface SourceBuilderOptions extends Omit<BuilderOptions, 'reaper'> {
 
 const unheard = () => undefined
 
+const OR_ELSEWHERE = 'Or run a builder on a machine that has an engine.'
+
 export function createSourceBuilder(options: SourceBuilderOptions): ImageBuilds {
   const { dataDir, env, sources, gitDirectory, store, servers, base, packageIndexes } = options
   const reaper = new Reaper()
@@ -56,7 +58,12 @@ export function createSourceBuilder(options: SourceBuilderOptions): ImageBuilds 
     onPlan: OnPlan,
   ): Promise<Built> {
     const { revision } = step
-    await images.ready(signal)
+    await images.ready(signal).catch(async (error) => {
+      // an image that a builder pushes runs here as well
+      const leave = error instanceof StepFailure && error.reason === 'NO_BUILDER'
+      if (!leave || !(await store.repository(deploymentId, signal))) throw error
+      throw new StepFailure('NO_BUILDER', `${error.message} ${OR_ELSEWHERE}`, { elsewhere: true })
+    })
     if (!(await store.repository(deploymentId, signal)))
       throw new StepFailure(
         'NO_BUILDER',

@@ -201,7 +201,7 @@ export class ClaimRunner {
   /** Level-based: does what is due; may be called at any time. */
   #reconcile(): void {
     if (this.ended || !this.#ready) return
-    const { run, step, stop, generation } = this.#assignment
+    const { run, step, stop, builder, generation } = this.#assignment
     if (this.#active && (stop || step?.id !== this.#active.step.id)) this.#active.abort.abort(new Withdrawn())
     if (!this.#handingOver) this.#options.runtime.ensure(this.claim, run, run && this.#sink.of(run.revision))
     if (this.#active) return
@@ -210,7 +210,8 @@ export class ClaimRunner {
       this.#stopReported = generation
       void this.#reportStopped()
     } else if (step && !(step.id === this.#begun?.id && step.tries === this.#begun.tries)) this.#begin(step)
-    else if (!step) this.#prune()
+    // what a builder has just pushed nobody keeps yet
+    else if (!step && !builder) this.#prune()
   }
 
   #begin(assigned: Step): void {

@@ -73,6 +73,7 @@ export async function performStep(work: Work): Promise<void> {
         reason: error.reason,
         message: error.message,
         ...(error.artifactLost ? { artifactLost: true } : {}),
+        ...(error.elsewhere ? { elsewhere: true } : {}),
       })
       return
     }

@@ -34,6 +34,7 @@ export async function assign(
   const { deployment, step } = stop || !due ? { deployment: now, step: null } : await take(core, tx, held, now, due)
   const placed = currentSpec(deployment)
   const { activeRevisionId } = deployment
+  const builder = buildElsewhere(tx, held)
   return {
     run:
       activeRevisionId === null || deployment.deletedAt
@@ -48,15 +49,27 @@ export async function assign(
       ...placed,
     },
     stop,
+    ...(builder && { builder }),
     keepArtifacts: keptArtifacts(tx, held, gone),
     generation: deployment.generation,
   }
 }
 
-/** The open step, unless its back-off is still running. */
+/** The open step, unless it is left to builders or its back-off is still running. */
 function dueStep(tx: Tx, { deployment, begunAt }: Held): StepRow | null {
-  const open = knownOf(tx, deployment).steps.find(({ finishedAt }) => finishedAt === null)
-  return open && (open.notBefore === null || open.notBefore <= begunAt) ? open : null
+  const open = openStep(tx, deployment)
+  return open && !open.offeredAt && (open.notBefore === null || open.notBefore <= begunAt) ? open : null
+}
+
+const openStep = (tx: Tx, deployment: LockedDeployment): StepRow | undefined =>
+  knownOf(tx, deployment).steps.find(({ finishedAt }) => finishedAt === null)
+
+/** Its open step, if that is left to builders. */
+function buildElsewhere(tx: Tx, { deployment, begunAt }: Held): Assignment['builder'] {
+  const open = openStep(tx, deployment)
+  if (!open?.offeredAt) return undefined
+  const { id: stepId, builderHolder, builderLeaseExpiresAt } = open
+  return { stepId, holder: builderLeaseExpiresAt && builderLeaseExpiresAt > begunAt ? builderHolder : null }
 }
 
 interface Taken {
@@ -102,7 +115,8 @@ const currentSpec = ({ resourceSpec, secretReferences, customUrl }: LockedDeploy
 
 const WORK = Object.keys(WORK_COLUMNS) as (keyof typeof WORK_COLUMNS)[]
 
-function workOf(tx: Tx, { deployment, secrets }: Held, id: string): RevisionWork {
+/** A revision as it is handed out, with its secrets. */
+export function workOf(tx: Tx, { deployment, secrets }: Held, id: string): RevisionWork {
   const revision = knownOf(tx, deployment).revisions.find((one) => one.id === id)!
   const work = Object.fromEntries(WORK.map((column) => [column, revision[column]])) as Omit<RevisionWork, 'secrets'>
   return { ...work, secrets: revision.secretSetId === null ? [] : secrets.get(revision.secretSetId)! }

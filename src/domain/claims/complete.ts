@@ -12,8 +12,10 @@ import { asReported } from '../model/explanation.ts'
 import { FAILED_STEP } from '../model/reasons.ts'
 import { commitWords } from '../model/revision-source.ts'
 import type { Assignment, CompleteAnswer, CompleteRequest } from '../protocol/protocol.ts'
+import { builderIsThere, offer } from '../rollouts/offer.ts'
 import { type Action, fail, isExhausted, late, type State, succeed } from '../rollouts/plan.ts'
 import { look, settle } from '../rollouts/reconcile.ts'
+import { untakeStep } from '../rollouts/steps.ts'
 import { noLongerBusy } from '../rows/deployment.ts'
 import type { Scope } from '../rows/lease.ts'
 import type { LockedDeployment } from '../rows/locks.ts'
@@ -76,13 +78,23 @@ async function report(core: Core, tx: Tx, held: Held, request: CompleteRequest):
   // said again because the answer got lost, it may have been taken anew meanwhile
   const current = request.tries === undefined || request.tries === step?.tries
   const working = locked.busyStepId === request.stepId && current
-  const deployment = working ? noLongerBusy(tx, locked) : locked
-  if (working) {
-    pinCommit(tx, held, request)
-    notePlan(tx, held, request)
-  }
-  if (step?.finishedAt) return { recorded: step.finishedBy === BigInt(request.token), deployment }
-  return step && working ? record(core, tx, held, deployment, step, request) : { recorded: false, deployment }
+  if (step && working) return recordReport(core, tx, held, noLongerBusy(tx, locked), step, request)
+  return { recorded: step?.finishedBy === BigInt(request.token), deployment: locked }
+}
+
+/** Of whoever has the step, or had it last. What it has found out is kept also where its outcome counts no more. */
+export async function recordReport(
+  core: Core,
+  tx: Tx,
+  held: Held,
+  deployment: LockedDeployment,
+  step: Step,
+  request: CompleteRequest,
+): Promise<Reported> {
+  pinCommit(tx, held, request)
+  notePlan(tx, held, request)
+  if (step.finishedAt) return { recorded: step.finishedBy === BigInt(request.token), deployment }
+  return record(core, tx, held, deployment, step, request)
 }
 
 /**
@@ -141,6 +153,10 @@ async function record(
   const { outcome, artifact, artifactLost, message } = request
   if (outcome === 'stopped' && !(message && isExhausted(step))) return { recorded: false, deployment }
   const isLate = step.deadlineAt !== null && step.deadlineAt < held.begunAt
+  if (request.elsewhere && step.kind === 'BUILD' && !isLate && (await builderIsThere(core, tx, deployment))) {
+    untakeStep(tx, step, request.claimId)
+    return { recorded: true, deployment: await offer(tx, deployment, step) }
+  }
   const gone: string[] = []
   if (step.revisionId && !isLate) {
     if (outcome !== 'succeeded' && artifactLost && step.kind !== 'BUILD')

@@ -3,7 +3,7 @@
  * are. Whatever stands in the way of one of them (somebody has locked its row, a fault of its own) keeps no other from
  * what is due to it: it is done by itself, and only then it has failed.
  */
-import { type Core, type Tx, transaction } from '../context/context.ts'
+import { BUILDERS, type Core, type Tx, transaction } from '../context/context.ts'
 import { databaseFailure } from '../core/database-failure.ts'
 import type { HeldClaim, Scope } from '../rows/lease.ts'
 import { type LockedDeployment, lockClaimed, lockFreeOfClaims } from '../rows/locks.ts'
@@ -128,7 +128,7 @@ async function recordAll<Item extends HeldClaim, Answer>(
     work.assigns ? core.keyring : null,
     locked.map(({ item, deployment }) => ({ deployment, ...work.ask?.(item) })),
   )
-  const own: Tx = work.assigns ? { ...tx, wakeWorkers: () => {} } : tx
+  const own: Tx = work.assigns ? answered(tx) : tx
   for (const { item, deployment } of locked) {
     const reading = readings.get(deployment.id)!
     const refused = 'error' in reading ? reading : refusal(work, reading.held, item)
@@ -149,6 +149,9 @@ function refusal<Item extends HeldClaim, Answer>(
     return { error }
   }
 }
+
+/** For a call whose answer has the holder's news: nobody has to wake it. */
+export const answered = (tx: Tx): Tx => ({ ...tx, wakeWorkers: (whom) => whom === BUILDERS && tx.wakeWorkers(whom) })
 
 /** What it came to; throws the error. */
 export function answerOf<Answer>(outcome: Outcome<Answer>): Answer {

@@ -11,7 +11,7 @@ import { freeToLease, leased } from '../rows/deployment.ts'
 import type { HeldClaim, Scope } from '../rows/lease.ts'
 import { type LockedDeployment, WAIT_OF_MANY } from '../rows/locks.ts'
 import { assign } from './assignment.ts'
-import type { Outcome } from './for-held.ts'
+import { answered, type Outcome } from './for-held.ts'
 import { readHeld } from './held.ts'
 import { listenerSeen, triesOfReturning } from './liveness.ts'
 
@@ -34,8 +34,7 @@ export function takeFree(core: Core, scope: Scope, request: ClaimRequest, assign
     const asked = free.map(({ deployment }) => ({ deployment }))
     // what is only leased is not read: something of it may be in the way, and a try of a holder that comes back counts
     const readings = assigns ? await readHeld(tx, core.keyring, asked) : null
-    // its holder is answered: nobody has to wake it
-    const own: Tx = { ...tx, wakeWorkers: () => {} }
+    const own = answered(tx)
     const taken: TakenClaim[] = []
     for (const { deployment: before, begunAt } of free) {
       triesOfReturning(tx, before, request.holder)

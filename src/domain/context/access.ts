@@ -55,7 +55,7 @@ interface InWorkspace {
   workspace: { id: string }
 }
 
-/** The roles of people and CI, each with the rights of those before it. `listener` and `agent` stand apart. */
+/** The roles of people and CI, each with the rights of those before it. `listener`, `agent` and `builder` stand apart. */
 export const RANKED_ROLES = ['viewer', 'deployer', 'admin'] as const satisfies Role[]
 
 const rankOf = (role: Role) => (RANKED_ROLES as readonly Role[]).indexOf(role)
@@ -82,6 +82,13 @@ export function requireListener(ctx: Caller, listenerId: string): void {
     throw new ForbiddenError(`This needs a listener's own key; the credential has the role ${ctx.actor.role}.`)
   }
   if (ctx.actor.listenerId !== listenerId) throw new NotFoundError('Listener', listenerId)
+}
+
+/** First line of a builder's calls: throws ForbiddenError unless the caller has a builder's key. */
+export function requireBuilder(ctx: Caller): void {
+  if (ctx.actor.role !== 'builder') {
+    throw new ForbiddenError(`This needs a builder's key; the credential has the role ${ctx.actor.role}.`)
+  }
 }
 
 /** First line of verbs for agents: throws ForbiddenError unless the caller has this agent's key. */

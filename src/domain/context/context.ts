@@ -17,6 +17,7 @@ import { appendEvents, EVENT_CHANNEL, type NewEvent, type TransactionIdentity } 
 import { wasWritten } from '../outbox/commit-outcome.ts'
 import { type AppendedEvent, logEvents } from '../outbox/event-lines.ts'
 import type { EndedStep, Observer } from '../outbox/observer.ts'
+import type { BuildSources } from '../ports/build-sources.ts'
 import type { GitProvider } from '../ports/git-provider.ts'
 import type { Login } from '../ports/login.ts'
 import type { OAuthClient } from '../ports/oauth-client.ts'
@@ -110,6 +111,8 @@ export interface Core {
   tarballs: TarballStorage
   /** null: none is configured */
   registry: Registry | null
+  /** what builders elsewhere fetch sources with; absent: every source is read without */
+  sources?: BuildSources
   /** called at once when a key was revoked here, so that no cache of this server still accepts it */
   onKeyRevoked?: (keyId: string) => void
   /** ends what outlives its first moment with its caller's credential; absent: nobody looks after it */
@@ -166,7 +169,7 @@ export interface Tx {
   emit(event: NewEvent | (() => NewEvent | null)): void
   /** A step was closed: for whoever counts them. */
   ended(step: EndedStep): void
-  /** holders of this scope (a listener's id, or null: the built-in worker) who wait are woken after the commit */
+  /** holders of this scope (a listener's id, or null: the built-in worker, or BUILDERS) who wait are woken after the commit */
   wakeWorkers(listenerId: string | null): void
   /** something shows in a deployment, or in this revision of it; needless where an event of the transaction tells of it */
   hint(deploymentId: string, revisionId?: string): void
@@ -175,8 +178,11 @@ export interface Tx {
 /** NOTIFY channel of OAuth. Payload: the id of an authorization or a token that has changed. */
 export const OAUTH_CHANNEL = 'pilothouse_oauth'
 
-/** NOTIFY channel of workers: holders may have something new to do. Payload: the listener's id, or nothing for the built-in worker. */
+/** NOTIFY channel of workers: holders may have something new to do. Payload: the listener's id, nothing for the built-in worker, or BUILDERS. */
 export const WORK_CHANNEL = 'pilothouse_work'
+
+/** In place of a listener's id: those who build for others. */
+export const BUILDERS = 'builders'
 
 export interface TransactionOptions {
   /** the deployment whose row `work` locks first: its writers queue before they take a connection */

@@ -137,6 +137,11 @@ export const STEP = {
   outcome: 'text',
   reason: 'text',
   finishedBy: 'bigint',
+  offeredAt: 'time',
+  builderClaimId: 'text',
+  builderHolder: 'text',
+  builderToken: 'bigint',
+  builderLeaseExpiresAt: 'time',
 } satisfies Columns<Step>
 
 export const SECRET_SET = {

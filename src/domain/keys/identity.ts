@@ -9,7 +9,10 @@ export interface KeyIdentity {
   /** ms until the key expires, by the database's clock; null: never */
   holdsFor: number | null
   actor: Actor
-  /** the one that was asked for, or else the key's own; null: none, or not one of the key's organization */
+  /**
+   * the one that was asked for, or else the key's own; null: none, or not one of the key's organization. A builder of the
+   * organization is in all of them: where it asks for none it is limited as in the first.
+   */
   workspace: Tenant | null
 }
 
@@ -28,7 +31,9 @@ const BY_HASH: Statement = {
            (k.last_used_at IS NULL OR k.last_used_at < now() - interval '1 minute') AS stale, o.plan, w.id AS "tenantId"
     FROM api_keys k
     JOIN organizations o ON o.id = k.organization_id
-    LEFT JOIN workspaces w ON w.organization_id = k.organization_id AND w.id = coalesce($2::uuid, k.workspace_id)
+    LEFT JOIN workspaces w ON w.organization_id = k.organization_id AND w.id = coalesce($2::uuid, k.workspace_id,
+      CASE WHEN k.role = 'builder' THEN (
+        SELECT f.id FROM workspaces f WHERE f.organization_id = k.organization_id ORDER BY f.created_at, f.id LIMIT 1) END)
     WHERE k.hash = $1 AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())`,
 }
 const NOTE_USE: Statement = {

@@ -14,7 +14,7 @@ export type KeyView = Omit<ApiKey, 'hash'>
 export const WITHOUT_HASH = { hash: true } as const
 
 /** The roles that a key can be given. */
-export const KEY_ROLES = [...RANKED_ROLES, 'listener', 'agent'] as const satisfies Role[]
+export const KEY_ROLES = [...RANKED_ROLES, 'listener', 'agent', 'builder'] as const satisfies Role[]
 
 export interface NewKey {
   organizationId: string

@@ -16,8 +16,8 @@ export interface KeyFields {
 const BOUND_ROLES = { listener: 'listener_id', agent: 'agent_id' } as const
 
 /**
- * A key for a listener or an agent is bound to that one, and so to one workspace. It can't read secrets by API: a
- * listener gets them with its work, an agent with its revision.
+ * A key for a listener or an agent is bound to that one, and so to one workspace. It can't read secrets by API, and no more can
+ * a builder's: a listener and a builder get them with their work, an agent with its revision.
  */
 export function keyViolations(key: KeyFields): Violation[] {
   const bound = key.role === 'listener' || key.role === 'agent'
@@ -28,6 +28,8 @@ export function keyViolations(key: KeyFields): Violation[] {
       return named ? [violation(member, `Only for the role ${role}.`)] : []
     }),
     ...(bound && key.organization_wide ? [violation('organization_wide', `Not for the role ${key.role}.`)] : []),
-    ...(bound && key.secrets_read ? [violation('secrets_read', `Not for the role ${key.role}.`)] : []),
+    ...((bound || key.role === 'builder') && key.secrets_read
+      ? [violation('secrets_read', `Not for the role ${key.role}.`)]
+      : []),
   ]
 }

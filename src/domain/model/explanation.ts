@@ -27,6 +27,7 @@ interface Facts {
   WAITING_FOR_WORKER: { kind: StepKind }
   WAITING_FOR_LISTENER: { kind: StepKind; listener: ListenerFacts }
   LISTENER_SILENT: { kind: StepKind; listener: ListenerFacts }
+  WAITING_FOR_BUILDER: object
   WAITING_FOR_IMAGE: object
   WAITING_FOR_TARBALL: object
   QUEUED_BEHIND: { revisionId: string }
@@ -79,6 +80,7 @@ const RENDER: { [R in keyof Facts]: (facts: Facts[R]) => string } = {
   WAITING_FOR_WORKER: ({ kind }) => `Waiting for ${WORKER} to ${TO[kind]}.`,
   WAITING_FOR_LISTENER: ({ kind, listener }) => `Waiting for ${nameOf(listener)} to ${TO[kind]}.`,
   LISTENER_SILENT: ({ kind, listener }) => `Waiting for ${nameOf(listener)} to ${TO[kind]}.`,
+  WAITING_FOR_BUILDER: () => 'Waiting for a builder to build it.',
   WAITING_FOR_IMAGE: () => `Waiting for ${lacks('WAITING_FOR_IMAGE')}.`,
   WAITING_FOR_TARBALL: () => `Waiting for ${lacks('WAITING_FOR_TARBALL')}.`,
   QUEUED_BEHIND: ({ revisionId }) => `Waiting for revision ${revisionId} to finish.`,

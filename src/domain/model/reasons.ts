@@ -14,6 +14,7 @@ export const REASONS = {
   WAITING_FOR_WORKER: 'No built-in worker has taken the step yet. Operator: a server with WORKER=on and a RUNTIME.',
   WAITING_FOR_LISTENER: 'Its listener is there and has not taken the step yet. Mends itself.',
   LISTENER_SILENT: 'Its listener was not heard from for 90 seconds, or never. Operator of the listener.',
+  WAITING_FOR_BUILDER: 'It is offered to builders, and none has taken it yet, or who had it was lost. Mends itself.',
   WAITING_FOR_IMAGE: 'There is no image_uri yet. Caller: set source_revision_config.image_uri.',
   WAITING_FOR_TARBALL: 'No source was uploaded yet. Caller: set source_revision_config.source_tarball_path.',
   QUEUED_BEHIND: 'An earlier revision of the deployment is still being worked on. Mends itself.',
@@ -27,7 +28,7 @@ export const REASONS = {
 
   // Nothing can run it, or what it is made from can't be had.
   NO_RUNTIME: 'No runtime is configured for it. Operator: set RUNTIME, or use a listener.',
-  NO_BUILDER: 'Its runtime can’t build. Caller: bring an image.',
+  NO_BUILDER: 'Nothing here can build it, and no builder is there. Operator, or caller: bring an image.',
   CONFIG_INVALID: 'What the deployment, the revision or its source says can’t be used. Caller.',
   CLONE_FAILED: 'The repository, the ref or the commit could not be fetched. Caller.',
   INTEGRATION_UNAVAILABLE: 'The git integration is suspended, removed, or does not reach the repository. Caller.',

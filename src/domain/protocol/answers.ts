@@ -91,6 +91,15 @@ const assigned = {
   /** null: nothing to do, or the step given earlier was withdrawn and has to be stopped first (`stop`) */
   step: step.nullable(),
   stop: z.boolean().describe('The step under way was withdrawn: stop it, then complete it as `stopped`.'),
+  /** absent: none has */
+  builder: wireObject({
+    stepId: uuid,
+    holder: z.string().nullable().describe('The name of the builder that is at it; null: none has taken it yet.'),
+  })
+    .optional()
+    .describe(
+      'A BUILD that you have left to builders: there is no step for you until it has ended. Remove no artifacts meanwhile.',
+    ),
   /** of the active revision, the last five deployed and any in progress */
   keepArtifacts: z.array(z.string()).describe('Of what BUILD reported; others may be removed.'),
 }

@@ -16,26 +16,26 @@ export { LONGEST_PLAN }
 /** Of one request. */
 export const MOST_ITEMS = 1000
 
-const text = (max: number) => z.string().max(max)
+export const text = (max: number) => z.string().max(max)
 
 /** null says the same as leaving it out: undefined in the code. */
-const maybe = <T extends z.ZodType>(type: T) =>
+export const maybe = <T extends z.ZodType>(type: T) =>
   z.codec(optional(type), z.custom<z.output<T>>().optional(), {
     decode: (sent) => sent ?? undefined,
     encode: (value) => value as never,
   })
 
-const token = z
+export const token = z
   .string()
   .regex(/^\d{1,19}$/, 'Must be the token of the claim: decimal digits.')
   .describe('Fencing token of the claim: decimal digits of a 64-bit integer.')
-const leaseSeconds = z
+export const leaseSeconds = z
   .int()
   .min(1)
   .max(600)
   .default(30)
   .describe('How long the lease lasts from the beginning of this call on.')
-const waitSeconds = z.int().min(0).max(60).optional().meta({ default: 0 })
+export const waitSeconds = z.int().min(0).max(60).optional().meta({ default: 0 })
 
 const word = text(64).describe(
   'A word of the enum Reason. One that is not known here, or none, counts as the generic one.',
@@ -135,15 +135,17 @@ export const heartbeatRequest = wireObject(
   { id: 'HeartbeatRequest' },
 )
 
-export const logEntry = wireObject({
-  type: z.enum(LogType),
+/** Of a line, whatever log it is of. */
+export const lineFields = {
   level: maybe(z.enum(LogLevel)).describe('Default: info.'),
   message: text(LONGEST.message).describe('One line, without its newline.'),
   time,
   styles: maybe(text(MOST_STYLES).regex(LINE_STYLES)).describe(
     'Its colours: from which character on (of UTF-16) it has which style, which is the parameters of one SGR sequence (`5:31,9:` are four red characters). Absent: it has none.',
   ),
-})
+}
+
+export const logEntry = wireObject({ type: z.enum(LogType), ...lineFields })
 
 export const logsRequest = wireObject(
   {
@@ -154,6 +156,31 @@ export const logsRequest = wireObject(
   },
   { id: 'LogsRequest' },
 )
+
+/** How a step has ended, and what a BUILD brings: of a holder's report, and of a builder's. */
+export const buildFields = {
+  message: maybe(text(LONGEST.message)).describe('Why it failed, for people: the status_message of the revision.'),
+  reason: z
+    .codec(optional(word), z.custom<Reason>().optional(), {
+      decode: (sent) => knownReason(sent, undefined),
+      encode: (reason) => reason,
+    })
+    .describe('Why it failed, for machines: a word of the enum Reason. Default: the generic one of its kind.'),
+  repoCommitSha: maybe(z.string().regex(/^([0-9a-f]{40}|[0-9a-f]{64})$/, 'Must be a full commit id.')).describe(
+    'BUILD, whatever its outcome: the exact commit, if it got so far; the revision keeps the first that is reported. ' +
+      'Required when one of a `gitprovider` source succeeded.',
+  ),
+  commitMessage: maybe(text(65_536)).describe(
+    'With `repo_commit_sha`: what the commit says; the revision keeps the first line.',
+  ),
+  commitAuthor: maybe(text(1024)).describe('With `repo_commit_sha`: the name of the author of the commit.'),
+  buildPlan: maybe(wireObject(buildPlanMembers, { id: 'BuildPlan' })).describe(
+    'BUILD, whatever its outcome: what it does, as far as that is known, for people.',
+  ),
+  artifact: maybe(text(1024).min(1)).describe(
+    'BUILD: what was built, in the words of whoever built it. Required when it succeeded.',
+  ),
+}
 
 export const completeRequest = wireObject(
   {
@@ -167,28 +194,12 @@ export const completeRequest = wireObject(
       ),
     /** absent: an older holder, which reports of the current one */
     tries: maybe(z.int().min(1)).describe('Which try of the step it is about; a report of another one is ignored.'),
-    message: maybe(text(LONGEST.message)).describe('Why it failed, for people: the status_message of the revision.'),
-    reason: z
-      .codec(optional(word), z.custom<Reason>().optional(), {
-        decode: (sent) => knownReason(sent, undefined),
-        encode: (reason) => reason,
-      })
-      .describe('Why it failed, for machines: a word of the enum Reason. Default: the generic one of its kind.'),
-    repoCommitSha: maybe(z.string().regex(/^([0-9a-f]{40}|[0-9a-f]{64})$/, 'Must be a full commit id.')).describe(
-      'BUILD, whatever its outcome: the exact commit, if it got so far; the revision keeps the first that is reported. ' +
-        'Required when one of a `gitprovider` source succeeded.',
-    ),
-    commitMessage: maybe(text(65_536)).describe(
-      'With `repo_commit_sha`: what the commit says; the revision keeps the first line.',
-    ),
-    commitAuthor: maybe(text(1024)).describe('With `repo_commit_sha`: the name of the author of the commit.'),
-    buildPlan: maybe(wireObject(buildPlanMembers, { id: 'BuildPlan' })).describe(
-      'BUILD, whatever its outcome: what it does, as far as that is known, for people.',
-    ),
-    artifact: maybe(text(1024).min(1)).describe(
-      'BUILD: what was built, in the words of whoever built it. Required when it succeeded.',
-    ),
+    ...buildFields,
     artifactLost: maybe(z.boolean()).describe('DEPLOY, failed: the artifact is gone; the next attempt builds again.'),
+    /** one that only runs images of the registry */
+    elsewhere: maybe(z.boolean()).describe(
+      'BUILD, failed: it was not begun, since nothing is built here; what a builder elsewhere pushes to the registry can be run. Where there is a builder it does not fail, and waits for that.',
+    ),
     /** becomes the deployment's `url`, and the `custom_url` of a `gitprovider` or `internal_*` source */
     url: maybe(z.url({ protocol: /^https?$/, error: 'Must be an http(s) URL.' }).max(2048)).describe(
       'DEPLOY: the address of the deployment.',

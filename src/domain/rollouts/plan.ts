@@ -25,7 +25,10 @@ import type { Reason } from '../model/reasons.ts'
 export type OpenRevision = Readonly<Pick<Revision, 'id' | 'status'> & Content>
 
 /** The step that is open: at most one per deployment. */
-export type OpenStep = Readonly<Pick<Step, 'id' | 'kind' | 'revisionId' | 'firstTakenAt' | 'tries' | 'triesGivenBack'>>
+export type OpenStep = Readonly<
+  Pick<Step, 'id' | 'kind' | 'revisionId' | 'firstTakenAt' | 'tries' | 'triesGivenBack'> &
+    Partial<Pick<Step, 'offeredAt'>>
+>
 
 /** Of one deployment, all that the rules look at. */
 export interface State<R extends OpenRevision = OpenRevision> {

@@ -2,12 +2,21 @@
 import { randomUUID } from 'node:crypto'
 import type { Step } from '../../generated/prisma/client.ts'
 import type { StepKind, StepOutcome } from '../../generated/prisma/enums.ts'
-import type { Core, Tx } from '../context/context.ts'
+import { BUILDERS, type Core, type Tx } from '../context/context.ts'
 import type { Reason } from '../model/reasons.ts'
 import type { OpenStep } from './plan.ts'
 
 /** Seconds before a failed teardown is tried again: 5, 10, 20 … 600. */
 const backOff = (failures: number) => Math.min(600, 5 * 2 ** (failures - 1))
+
+/** No builder is asked for it. */
+const UNOFFERED = {
+  offeredAt: null,
+  builderClaimId: null,
+  builderHolder: null,
+  builderToken: 0n,
+  builderLeaseExpiresAt: null,
+} as const
 
 /** Opens a step. `failures`: how often the same was tried in vain; it is not handed out before its back-off is over. */
 export function openStep(
@@ -34,6 +43,7 @@ export function openStep(
     outcome: null,
     reason: null,
     finishedBy: null,
+    ...UNOFFERED,
   }
   tx.unit.insert('step', step)
   return step
@@ -42,11 +52,13 @@ export function openStep(
 /** Closes a step, whoever works on it. `token`: the fencing token under which its result is recorded. */
 export function closeStep(
   tx: Tx,
-  { id, kind, firstTakenAt }: OpenStep,
+  { id, kind, firstTakenAt, offeredAt }: OpenStep,
   { outcome, token, reason }: { outcome: StepOutcome; token?: bigint; reason?: Reason },
 ): void {
   const finishedAt = tx.now()
   tx.unit.update('step', id, { finishedAt, outcome, reason: reason ?? null, finishedBy: token ?? null })
+  // its builder's lease is over with it
+  if (offeredAt) tx.wakeWorkers(BUILDERS)
   const ms = firstTakenAt && finishedAt.getTime() - firstTakenAt.getTime()
   tx.ended({ kind, outcome, seconds: ms === null ? null : Math.max(0, ms / 1000) })
 }

@@ -7,8 +7,10 @@ import { Prisma } from '../../generated/prisma/client.ts'
 import { type Core, type Tx, transaction } from '../context/context.ts'
 import { silentBefore } from '../deployment-status/status.ts'
 import type { Reason } from '../model/reasons.ts'
+import { factsOf } from '../rows/facts.ts'
 import { LEASE_HOLDS } from '../rows/lease.ts'
 import { lockById } from '../rows/locks.ts'
+import { offer } from './offer.ts'
 import { type Clock, expire, MAX_TRIES } from './plan.ts'
 import { purge } from './purge.ts'
 import { look, settle } from './reconcile.ts'
@@ -32,7 +34,8 @@ function overdue(core: Core): Promise<{ id: string }[]> {
     WHERE d.torn_down_at IS NULL AND (
       s.deadline_at < now()
       OR (s.first_taken_at IS NULL AND s.kind <> 'TEARDOWN' AND s.created_at < now() - interval '24 hours')
-      OR (s.tries - s.tries_given_back >= ${MAX_TRIES} AND NOT ${MAY_COME_BACK}))
+      OR (s.tries - s.tries_given_back >= ${MAX_TRIES} AND NOT ${MAY_COME_BACK})
+      OR ${BUILDER_GONE})
     UNION
     SELECT d.id FROM deployments d JOIN revisions r ON r.deployment_id = d.id
     WHERE d.torn_down_at IS NULL AND d.provisioned_at IS NOT NULL AND r.status = 'CREATING' AND r.status_since < now() - interval '24 hours'
@@ -40,10 +43,15 @@ function overdue(core: Core): Promise<{ id: string }[]> {
 }
 
 /**
- * The holder of deployment `d` has its lease, or lost it so lately that it may come back yet, which gives its try back.
+ * The holder of deployment `d`, or the builder of a step that is left to builders, has its lease, or lost it so lately that it may come back yet, which gives its try back.
  * Until then a step whose tries are used up fails only where somebody comes to take it anew.
  */
-const MAY_COME_BACK = Prisma.sql`coalesce(d.lease_expires_at > now() - interval '1 minute' OR ${LEASE_HOLDS}, false)`
+const MAY_COME_BACK = Prisma.sql`coalesce(
+  CASE WHEN s.offered_at IS NOT NULL THEN s.builder_lease_expires_at > now() - interval '1 minute'
+       ELSE d.lease_expires_at > now() - interval '1 minute' OR ${LEASE_HOLDS} END, false)`
+
+/** The builder that has step `s` lost its lease, and has not come back: nobody is at it. */
+const BUILDER_GONE = Prisma.sql`(s.offered_at IS NOT NULL AND s.builder_lease_expires_at < now() - interval '1 minute')`
 
 /** In one round: many wait for a listener that has just gone silent, or come back. */
 const MISTAKEN_AT_ONCE = 500
@@ -70,15 +78,19 @@ async function sweepOne(core: Core, tx: Tx, id: string): Promise<void> {
   if (!deployment) return
   const clock = await readClock(tx, id)
   const situation = await look(core, tx, deployment)
-  await settle(core, tx, situation, expire(situation.state, clock))
+  const settled = await settle(core, tx, situation, expire(situation.state, clock))
+  if (!clock.builderGone) return
+  const { steps } = await factsOf(tx, settled)
+  const open = steps.find(({ finishedAt }) => finishedAt === null)
+  if (open) await offer(tx, settled, open)
 }
 
 /** One statement. */
-async function readClock(tx: Tx, id: string): Promise<Clock> {
-  const [row] = await tx.sql.$queryRaw<{ [K in keyof Clock]: Clock[K] | null }[]>`
+async function readClock(tx: Tx, id: string): Promise<Clock & { builderGone: boolean }> {
+  const [row] = await tx.sql.$queryRaw<({ [K in keyof Clock]: Clock[K] | null } & { builderGone: boolean | null })[]>`
     SELECT s.deadline_at < now() AS late,
            s.first_taken_at IS NULL AND s.created_at < now() - interval '24 hours' AS untaken,
-           ${MAY_COME_BACK} AS "mayComeBack",
+           ${MAY_COME_BACK} AS "mayComeBack", ${BUILDER_GONE} AS "builderGone",
            ARRAY(SELECT r.id FROM revisions r WHERE r.deployment_id = d.id AND r.status = 'CREATING'
                  AND r.status_since < now() - interval '24 hours') AS old
     FROM deployments d LEFT JOIN steps s ON s.deployment_id = d.id AND s.finished_at IS NULL WHERE d.id = ${id}::uuid`
@@ -86,6 +98,7 @@ async function readClock(tx: Tx, id: string): Promise<Clock> {
     late: row?.late ?? false,
     untaken: row?.untaken ?? false,
     mayComeBack: row?.mayComeBack ?? false,
+    builderGone: row?.builderGone ?? false,
     old: row?.old ?? [],
   }
 }

@@ -117,7 +117,7 @@ export function createEntry({ schema, relay, authenticate, learning, heavy, reus
       if (type === undefined) return false
       begun.caller = (async () => authenticate(raw.headers, request.id, visit))()
       const caller = await begun.caller.catch(() => null)
-      if (caller === null || caller.actor.role === 'listener') return false
+      if (caller === null || caller.actor.role === 'listener' || caller.actor.role === 'builder') return false
       request.subject = caller.actor.subject
       const body = await wholeBody(raw, length)
       if (body === null) return true

@@ -1,4 +1,4 @@
-/** Examples of the data-plane calls, by the id of the schema they are of: a listener that deploys a new image. */
+/** Examples of the data-plane calls, by the id of the schema they are of: a listener that deploys a new image, and a builder. */
 import { EXAMPLE_WORK } from './deployments.ts'
 import { ID, UPDATED } from './ids.ts'
 
@@ -20,6 +20,17 @@ const assignment = {
   },
   stop: false,
   keep_artifacts: [],
+}
+
+const COMMIT = '8f14e45fceea167a5a36dedd4bea2543ba8f14e4'
+const REPOSITORY = `registry.example.com/${ID.workspace}/${ID.deployment}`
+const SOURCE_WORK = {
+  ...EXAMPLE_WORK,
+  source: 'gitprovider',
+  repo_url: 'https://git.example.com/acme/agent',
+  repo_ref: 'main',
+  graph_config_path: 'graph.json',
+  image_uri: null,
 }
 
 export const DATA_PLANE_EXAMPLES = {
@@ -72,4 +83,39 @@ export const DATA_PLANE_EXAMPLES = {
   },
   CompleteAnswer: { recorded: true, assignment: { ...assignment, generation: 13, run, step: null } },
   ReleaseRequest: { token: '42' },
+  BuilderClaimRequest: { holder: 'build-1', max: 2, lease_seconds: 30, wait_seconds: 20 },
+  BuilderClaimAnswer: {
+    claims: [
+      {
+        claim_id: ID.claim,
+        token: '1',
+        lease_seconds: 30,
+        deployment: { id: ID.deployment, workspace_id: ID.workspace, name: 'support-agent' },
+        step_id: ID.step,
+        tries: 1,
+        seconds_left: 1800,
+        revision: SOURCE_WORK,
+      },
+    ],
+  },
+  BuilderHeartbeatRequest: { lease_seconds: 30, wait_seconds: 15, claims: [{ claim_id: ID.claim, token: '1' }] },
+  BuilderHeartbeatAnswer: { claims: [{ claim_id: ID.claim, lost: false }] },
+  BuilderAccessRequest: { token: '1' },
+  BuilderAccessAnswer: {
+    repository: { name: REPOSITORY, insecure: false, username: 'token', password: '…' },
+    git: { username: 'x-access-token', password: '…' },
+    tarball: false,
+    failure: null,
+  },
+  BuilderLogsRequest: {
+    token: '1',
+    entries: [{ level: 'info', message: 'STEP 3/9: RUN npm ci', time: UPDATED }],
+  },
+  BuilderCompleteRequest: {
+    token: '1',
+    outcome: 'succeeded',
+    repo_commit_sha: COMMIT,
+    artifact: `image:${REPOSITORY}@sha256:${'0f'.repeat(32)}`,
+  },
+  BuilderCompleteAnswer: { recorded: true },
 }

@@ -3,7 +3,7 @@
  * route and the OpenAPI document are both made from this declaration. No validation happens here: the verb is
  * handed the raw parts and parses them, after it has checked the role (docs/api-rules.md#errors).
  */
-import type { RouteOptions } from 'fastify'
+import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { z } from 'zod'
 import type { RequestContext } from '../../../domain/context/context.ts'
 import type { RawInput } from '../../../domain/core/parse.ts'
@@ -147,20 +147,7 @@ export function toRoute(
       ...(headers ? { headers } : {}),
       response: responses(declared, body !== undefined),
     },
-    onRequest(request, reply, done) {
-      reply.headers(caching)
-      const visit = visitOf(request, reply, visiting)
-      request.visit = visit
-      const recognized = (caller: RequestContext) => {
-        caller.client = visit
-        request.caller = caller
-        request.subject = caller.actor.subject
-        done()
-      }
-      const caller = authenticate(request.raw.headers, request.id, visit)
-      if (caller instanceof Promise) caller.then(recognized, done)
-      else recognized(caller)
-    },
+    onRequest: recognizing(authenticate, visiting, caching),
     handler: async (request, reply) => {
       if (wantsStream(stream, request)) return sendStream(stream, declared, request, reply, streaming)
       const conditions = conditionsOf(declared, request.headers)
@@ -178,6 +165,28 @@ export function toRoute(
       if (!schema) return reply.send()
       return answerWith(reply, declared, conditions, schema, answer.body, ctx)
     },
+  }
+}
+
+/** Before the body is read: who calls, counted as a visit. */
+export function recognizing(
+  authenticate: Authenticate,
+  visiting: Parameters<typeof visitOf>[2],
+  headers: Record<string, string> = CACHING,
+) {
+  return (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void => {
+    reply.headers(headers)
+    const visit = visitOf(request, reply, visiting)
+    request.visit = visit
+    const recognized = (caller: RequestContext) => {
+      caller.client = visit
+      request.caller = caller
+      request.subject = caller.actor.subject
+      done()
+    }
+    const caller = authenticate(request.raw.headers, request.id, visit)
+    if (caller instanceof Promise) caller.then(recognized, done)
+    else recognized(caller)
   }
 }
 

@@ -18,6 +18,7 @@ const ROLES: { value: Role; label: string }[] = [
   { value: 'admin', label: 'admin: everything' },
   { value: 'listener', label: 'listener: the work of one listener' },
   { value: 'agent', label: 'agent: the access tokens of one agent' },
+  { value: 'builder', label: 'builder: builds images for the servers' },
 ]
 const DAYS = [
   { value: '7', label: 'in 7 days' },
@@ -45,7 +46,8 @@ export function KeyForm({ onMade, onCancel }: KeyFormProps) {
   const [listenerId, setListenerId] = useState('')
   const [agentId, setAgentId] = useState('')
   const [wrong, setWrong] = useState<Problem | null>(null)
-  const isMachine = role === 'listener' || role === 'agent'
+  const isBound = role === 'listener' || role === 'agent'
+  const readsSecrets = !isBound && role !== 'builder' && role !== 'admin'
 
   const create = async () => {
     const input: Input = {
@@ -54,8 +56,8 @@ export function KeyForm({ onMade, onCancel }: KeyFormProps) {
       expiresAt: days === '' ? null : new Date(Date.now() + Number(days) * DAY).toISOString(),
       listenerId: role === 'listener' ? listenerId : null,
       agentId: role === 'agent' ? agentId : null,
-      secretsRead: !isMachine && role !== 'admin' && secretsRead,
-      organizationWide: !isMachine && organizationWide,
+      secretsRead: readsSecrets && secretsRead,
+      organizationWide: !isBound && organizationWide,
     }
     const outcome = await write({ input })
     if (!outcome.ok) return setWrong(outcome.problem)
@@ -106,14 +108,14 @@ export function KeyForm({ onMade, onCancel }: KeyFormProps) {
         value={days}
         onChange={({ currentTarget }) => setDays(currentTarget.value)}
       />
-      {!isMachine && role !== 'admin' && (
+      {readsSecrets && (
         <Checkbox
           label="May read the values of secrets"
           checked={secretsRead}
           onChange={({ currentTarget }) => setSecretsRead(currentTarget.checked)}
         />
       )}
-      {!isMachine && me?.organizationWide && (
+      {!isBound && me?.organizationWide && (
         <Checkbox
           label="For every workspace of the organization"
           checked={organizationWide}

@@ -1,0 +1,45 @@
+/** The source tarball of a build, as bytes for its builder: an answer that no operation of the document gives. */
+import type { FastifyInstance } from 'fastify'
+import { z } from 'zod'
+import { tarballForBuilder, tarballInput } from '../../../domain/builders/calls.ts'
+import type { Authenticate } from '../../auth/authenticate.ts'
+import type { Connections } from '../../limits/connections.ts'
+import { errorAnswer, errorBody } from '../answers/errors.ts'
+import { recognizing } from '../operation/operation.ts'
+
+const bytes = z.string().meta({ format: 'binary' })
+
+const error = (status: 401 | 403 | 404 | 409) => ({
+  description: errorAnswer[status]!,
+  content: { 'application/json': { schema: errorBody } },
+})
+
+export function builderTarball(
+  fastify: FastifyInstance,
+  authenticate: Authenticate,
+  connections: Connections | undefined,
+): void {
+  fastify.get('/v2/builders/claims/:claim_id/tarball', {
+    schema: {
+      operationId: 'getBuildTarball',
+      summary: 'Fetch the source tarball of a build',
+      description:
+        'Where `access` has said `tarball`: the bytes that were uploaded and accepted. 404 where it can’t be had any more: complete the build as `failed` with what it says.',
+      tags: ['Builders'],
+      params: tarballInput.shape.path,
+      querystring: tarballInput.shape.query,
+      response: {
+        200: { description: 'The bytes.', content: { 'application/octet-stream': { schema: bytes } } },
+        401: error(401),
+        403: error(403),
+        404: error(404),
+        409: error(409),
+      },
+    },
+    onRequest: recognizing(authenticate, { connections }),
+    handler: async (request, reply) => {
+      const bytes = await tarballForBuilder(request.caller!, { path: request.params, query: request.query })
+      return reply.type('application/octet-stream').send(bytes)
+    },
+  })
+}

@@ -1,0 +1,80 @@
+/** What a build takes beside its claim, asked for when it begins since all of it is short-lived: where it pushes to, and how it gets its source. */
+import type { Readable } from 'node:stream'
+import type { Core } from '../context/context.ts'
+import { ClaimLostError, NotFoundError } from '../core/errors.ts'
+import type { Explanation } from '../model/explanation.ts'
+import { repositoryOf } from '../ports/registry.ts'
+import type { BuilderAccess } from '../protocol/builders.ts'
+import type { HeldClaim } from '../rows/lease.ts'
+import { isBuildingUnder, withBuildersTryBack } from './lease.ts'
+import type { BuilderScope } from './scope.ts'
+
+/** ms that a call waits for a git provider that is down */
+const LONGEST_WAIT = 20_000
+
+interface Building {
+  deploymentId: string
+  workspaceId: string
+  revisionId: string
+  source: string
+}
+
+/** Throws ClaimLostError. */
+export async function accessOfBuild(
+  core: Core,
+  scope: BuilderScope,
+  claim: HeldClaim,
+  signal: AbortSignal,
+): Promise<BuilderAccess> {
+  const build = await find(core, scope, claim)
+  const { registry } = core
+  if (!registry) return { ...NOTHING, failure: NO_REGISTRY }
+  const found =
+    build.source === 'gitprovider' && core.sources
+      ? await core.sources.git(build.deploymentId, signal, LONGEST_WAIT)
+      : { credentials: null }
+  if ('failure' in found) return { ...NOTHING, failure: found.failure }
+  const repository = repositoryOf({ id: build.deploymentId, workspaceId: build.workspaceId })
+  const access = [{ repository, actions: ['pull', 'push'] as const }]
+  const seconds = core.settings.deadlineMinutes.BUILD * 60
+  return {
+    repository: {
+      name: `${registry.host}/${repository}`,
+      insecure: registry.insecure,
+      username: 'token',
+      password: await registry.sign(`deployment:${build.deploymentId}`, access, seconds),
+    },
+    git: found.credentials,
+    tarball: build.source === 'internal_source',
+    failure: null,
+  }
+}
+
+const NO_REGISTRY: Explanation = {
+  reason: 'NO_BUILDER',
+  message: 'REGISTRY_URL is not set on the server any more, so an image has no place to be pushed to.',
+}
+const NOTHING = { repository: null, git: null, tarball: false }
+
+/** The bytes of its source tarball. Throws ClaimLostError, and NotFoundError with what people can do. */
+export async function tarballOfBuild(
+  core: Core,
+  scope: BuilderScope,
+  claim: HeldClaim,
+  signal: AbortSignal,
+): Promise<Readable> {
+  const { revisionId } = await find(core, scope, claim)
+  const found = await core.sources?.tarball(revisionId, signal)
+  if (!found || 'failure' in found) throw new NotFoundError('Revision', revisionId, found?.failure.message)
+  return found.bytes
+}
+
+function find(core: Core, scope: BuilderScope, claim: HeldClaim): Promise<Building> {
+  return withBuildersTryBack(core, scope, claim, async () => {
+    const [build] = await core.db.$queryRaw<Building[]>`
+      SELECT d.id AS "deploymentId", d.workspace_id AS "workspaceId", s.revision_id AS "revisionId", d.source
+      FROM steps s JOIN deployments d ON d.id = s.deployment_id WHERE ${isBuildingUnder(scope, claim)}`
+    if (!build) throw new ClaimLostError()
+    return build
+  })
+}

@@ -1,0 +1,118 @@
+/**
+ * The control plane as builders call it (docs/protocol.md#builders), each with a key of the role builder. Of a call: who it is,
+ * then the shape, then the verb, for the builds of its workspace or organization alone.
+ */
+import type { Readable } from 'node:stream'
+import { z } from 'zod'
+import type { RequestContext } from '../context/context.ts'
+import { takeSlot, tryTakeSlot } from '../context/slots.ts'
+import { whileValid } from '../context/while-valid.ts'
+import { fromWire, type WireObject } from '../core/codec.ts'
+import { uuid } from '../core/fields.ts'
+import { parse, type RawInput } from '../core/parse.ts'
+import { refuseRevoked } from '../keys/revoke.ts'
+import {
+  type BuilderAccess,
+  type BuilderClaim,
+  type BuilderHeartbeatAnswer,
+  builderAccessRequest,
+  builderClaimRequest,
+  builderCompleteRequest,
+  builderHeartbeatRequest,
+  builderLogsRequest,
+} from '../protocol/builders.ts'
+import { releaseRequest, token } from '../protocol/requests.ts'
+import { accessOfBuild, tarballOfBuild } from './access.ts'
+import { claimBuilds, giveBuildsBack } from './claim.ts'
+import { completeBuild } from './complete.ts'
+import { heartbeatOfBuilds } from './heartbeat.ts'
+import { appendBuildLogs } from './logs.ts'
+import { releaseBuild } from './release.ts'
+import { type BuilderScope, scopeOf } from './scope.ts'
+
+const ofClaim = z.object({ claim_id: uuid })
+
+/** What each call takes: the message in its body, and `input`, which is all of it as JSON. */
+export const BUILDER_CALLS = {
+  claim: { input: z.object({ body: builderClaimRequest.in }), message: builderClaimRequest },
+  heartbeat: { input: z.object({ body: builderHeartbeatRequest.in }), message: builderHeartbeatRequest },
+  access: call(builderAccessRequest),
+  logs: call(builderLogsRequest),
+  complete: call(builderCompleteRequest),
+  release: call(releaseRequest),
+}
+
+function call<S extends z.ZodRawShape>(message: WireObject<S>) {
+  return { input: z.object({ path: ofClaim, body: message.in }), message }
+}
+
+/** Key: a builder's. Returns at most `max` builds; an empty list when there was nothing, after `wait_seconds`. Throws RATE_LIMITED. */
+export async function claimForBuilder(ctx: RequestContext, raw: RawInput): Promise<BuilderClaim[]> {
+  const { scope, body } = received(ctx, BUILDER_CALLS.claim, raw)
+  const request = { ...body, holder: body.holder ?? ctx.actor.name }
+  const take = () => takeSlot(ctx, 'listenerWaits')
+  const claims = await whileValid(ctx, take, (signal, enter) => claimBuilds(ctx, scope, request, signal, enter))
+  if (claims.length === 0) return claims
+  const takeBack = () => giveBuildsBack(ctx, scope, claims)
+  // an answer that does not get there is one that nobody acts on
+  ctx.client?.gone.addEventListener('abort', () => void takeBack(), { once: true })
+  await refuseRevoked(ctx).catch(async (error) => {
+    await takeBack()
+    throw error
+  })
+  return claims
+}
+
+/** Key: a builder's. Answers for each claim, in the order asked; waits up to `wait_seconds` while none is lost. */
+export async function heartbeatOfBuilder(ctx: RequestContext, raw: RawInput): Promise<BuilderHeartbeatAnswer[]> {
+  const { scope, body } = received(ctx, BUILDER_CALLS.heartbeat, raw)
+  const take = () => tryTakeSlot(ctx, 'listenerWaits')
+  return whileValid(ctx, take, (signal, enter) => heartbeatOfBuilds(ctx, scope, body, signal, enter))
+}
+
+/** Key: a builder's. Throws ClaimLostError. */
+export async function accessForBuilder(ctx: RequestContext, raw: RawInput): Promise<BuilderAccess> {
+  const { scope, claimId, body } = received(ctx, BUILDER_CALLS.access, raw)
+  return accessOfBuild(ctx, scope, { claimId, ...body }, gone(ctx))
+}
+
+/** Key: a builder's. Throws ClaimLostError, and NotFoundError for a tarball that can't be had. */
+export async function tarballForBuilder(ctx: RequestContext, raw: RawInput): Promise<Readable> {
+  const scope = scopeOf(ctx)
+  const { path, query } = parse(tarballInput, raw)
+  return tarballOfBuild(ctx, scope, { claimId: path.claim_id, token: query.token }, gone(ctx))
+}
+
+export const tarballInput = z.object({ path: ofClaim, query: z.object({ token }) })
+
+/** Key: a builder's. Throws ClaimLostError. */
+export async function logsOfBuilder(ctx: RequestContext, raw: RawInput): Promise<void> {
+  const { scope, claimId, body } = received(ctx, BUILDER_CALLS.logs, raw)
+  await appendBuildLogs(ctx, scope, { claimId, ...body })
+}
+
+/** Key: a builder's. Throws ClaimLostError. */
+export async function completeForBuilder(ctx: RequestContext, raw: RawInput): Promise<{ recorded: boolean }> {
+  const { scope, claimId, body } = received(ctx, BUILDER_CALLS.complete, raw)
+  return { recorded: await completeBuild(ctx, scope, { claimId, ...body }) }
+}
+
+/** Key: a builder's. Throws ClaimLostError. */
+export async function releaseForBuilder(ctx: RequestContext, raw: RawInput): Promise<void> {
+  const { scope, claimId, body } = received(ctx, BUILDER_CALLS.release, raw)
+  await releaseBuild(ctx, scope, { claimId, ...body })
+}
+
+const gone = ({ client }: RequestContext): AbortSignal => client?.gone ?? new AbortController().signal
+
+function received<S extends z.ZodRawShape>(
+  ctx: RequestContext,
+  { input, message }: { input: z.ZodObject<{ path?: z.ZodObject; body: z.ZodObject }>; message: WireObject<S> },
+  raw: RawInput,
+): { body: z.output<WireObject<S>>; scope: BuilderScope; claimId: string } {
+  // 403 comes before the shape (docs/api-rules.md#errors)
+  const scope = scopeOf(ctx)
+  const { path, body } = parse(input, raw)
+  const { claim_id: claimId = '' } = (path ?? {}) as { claim_id?: string }
+  return { body: fromWire(message, body), scope, claimId }
+}

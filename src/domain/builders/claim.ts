@@ -1,0 +1,134 @@
+/**
+ * Hands out builds: BUILD steps that are left to builders and that nobody has. Several claim at once without waiting for each
+ * other (SKIP LOCKED); the longest offered come first.
+ */
+import { randomUUID } from 'node:crypto'
+import { type Deployment, Prisma } from '../../generated/prisma/client.ts'
+import { lookUntil } from '../../platform/async/look-until.ts'
+import { workOf } from '../claims/assignment.ts'
+import { type Held, knownOf, readHeld } from '../claims/held.ts'
+import { BUILDERS, type Core, type Tx, transaction } from '../context/context.ts'
+import { fromSelected, selectColumns } from '../context/tables.ts'
+import { ClaimLostError } from '../core/errors.ts'
+import type { BuilderClaim, BuilderClaimRequest } from '../protocol/builders.ts'
+import { explainBuild } from '../rollouts/offer.ts'
+import { fail, isExhausted, WORKER_LOST } from '../rollouts/plan.ts'
+import { look, settle } from '../rollouts/reconcile.ts'
+import { takeStep } from '../rollouts/steps.ts'
+import type { HeldClaim } from '../rows/lease.ts'
+import { type LockedDeployment, toChangeOrSkip, WAIT_OF_MANY } from '../rows/locks.ts'
+import { releaseBuild } from './release.ts'
+import { type BuilderScope, builderSeen, ofBuilder } from './scope.ts'
+
+/**
+ * Returns at most `max` builds, each taken; an empty list when there is nothing, not even after `waitSeconds`. `signal`: the
+ * builder is gone. `enter`: takes a place to wait in, or throws.
+ */
+export async function claimBuilds(
+  core: Core,
+  scope: BuilderScope,
+  request: BuilderClaimRequest,
+  signal?: AbortSignal,
+  enter?: () => () => void,
+): Promise<BuilderClaim[]> {
+  await builderSeen(core, scope)
+  const look = async () => {
+    if (signal?.aborted) return null
+    const taken = await takeOffered(core, scope, request)
+    if (!signal?.aborted) return taken.length > 0 ? taken : null
+    await giveBuildsBack(core, scope, taken)
+    return null
+  }
+  const claims = await lookUntil(core.notifier, BUILDERS, request.waitSeconds ?? 0, signal, look, enter)
+  // also after a long wait it is there
+  await builderSeen(core, scope)
+  return claims ?? []
+}
+
+/** These never reached their builder: they are offered again at once, and no try is counted. */
+export async function giveBuildsBack(core: Core, scope: BuilderScope, claims: readonly HeldClaim[]): Promise<void> {
+  for (const { claimId, token } of claims) {
+    await releaseBuild(core, scope, { claimId, token }).catch((error) => {
+      if (!(error instanceof ClaimLostError))
+        core.log.error({ err: error, claimId }, 'a build could not be given back; its lease has to run out')
+    })
+  }
+}
+
+function takeOffered(core: Core, scope: BuilderScope, request: BuilderClaimRequest): Promise<BuilderClaim[]> {
+  return transaction(core, async (tx) => {
+    const free = await lockOffered(tx, scope, request.max)
+    if (free.length === 0) return []
+    const readings = await readHeld(
+      tx,
+      core.keyring,
+      free.map((deployment) => ({ deployment })),
+    )
+    const claims: BuilderClaim[] = []
+    for (const deployment of free) {
+      const reading = readings.get(deployment.id)!
+      if ('held' in reading) claims.push(...(await take(core, tx, { ...reading.held, deployment }, request)))
+      else
+        core.log.error({ err: reading.error, deploymentId: deployment.id }, 'a build could not be handed to a builder')
+    }
+    return claims
+  })
+}
+
+/** From then on the transaction waits for no lock for long. */
+async function lockOffered(tx: Tx, scope: BuilderScope, max: number): Promise<LockedDeployment[]> {
+  const name = `lock offered builds of ${scope.workspaceId === null ? 'an organization' : 'a workspace'}`
+  const { text, values } = Prisma.sql`
+    WITH offered AS MATERIALIZED (
+      SELECT d.* FROM steps s JOIN deployments d ON d.id = s.deployment_id
+      WHERE s.offered_at IS NOT NULL AND s.finished_at IS NULL
+        AND (s.builder_lease_expires_at IS NULL OR s.builder_lease_expires_at <= now())
+        AND d.torn_down_at IS NULL AND ${ofBuilder(scope)}
+      ORDER BY s.offered_at, s.id LIMIT ${max} ${toChangeOrSkip('d')}
+    )
+    SELECT ${Prisma.raw(selectColumns('deployment', 'd'))} FROM offered d, set_config('lock_timeout', ${String(WAIT_OF_MANY)}, true) AS limited`
+  const rows = await tx.query<Deployment>({ name, text }, values)
+  return rows.map((row) => fromSelected('deployment', row) as LockedDeployment)
+}
+
+/** None: somebody was faster, or it was tried too often and has failed. */
+async function take(
+  core: Core,
+  tx: Tx,
+  held: Held,
+  { holder, leaseSeconds }: BuilderClaimRequest,
+): Promise<BuilderClaim[]> {
+  const { deployment, begunAt } = held
+  const offered = knownOf(tx, deployment).steps.find(({ finishedAt }) => finishedAt === null)
+  // as it is under the lock
+  const isFree = !offered?.builderLeaseExpiresAt || offered.builderLeaseExpiresAt <= begunAt
+  if (!offered?.offeredAt || offered.revisionId === null || !isFree) return []
+  if (isExhausted(offered)) {
+    const situation = await look(core, tx, deployment)
+    await settle(core, tx, situation, fail(situation.state, WORKER_LOST))
+    return []
+  }
+  const claimId = randomUUID()
+  const step = takeStep(core, tx, offered, claimId)
+  const builderToken = step.builderToken + 1n
+  tx.unit.update('step', step.id, {
+    builderClaimId: claimId,
+    builderHolder: holder,
+    builderToken,
+    builderLeaseExpiresAt: new Date(begunAt.getTime() + leaseSeconds * 1000),
+  })
+  await explainBuild(tx, deployment, step, { reason: 'IN_PROGRESS', message: `Building on ${holder}.` })
+  const { id, workspaceId, name } = deployment
+  return [
+    {
+      claimId,
+      token: String(builderToken),
+      leaseSeconds,
+      deployment: { id, workspaceId, name },
+      stepId: step.id,
+      tries: step.tries,
+      secondsLeft: (step.deadlineAt!.getTime() - tx.now().getTime()) / 1000,
+      revision: workOf(tx, held, offered.revisionId),
+    },
+  ]
+}

@@ -1,0 +1,52 @@
+/**
+ * A builder reports how its build ended, under its own token. What comes of it is what comes of a holder's report
+ * (claims/complete.ts), in one transaction; the deployment's holder hears of the next step at once.
+ */
+import { recordReport } from '../claims/complete.ts'
+import { knownOf } from '../claims/held.ts'
+import { type Core, transaction } from '../context/context.ts'
+import { rejectIfAny, type Violation } from '../core/errors.ts'
+import { violation } from '../core/parse.ts'
+import { repositoryOf } from '../ports/registry.ts'
+import type { BuilderCompleteRequest } from '../protocol/builders.ts'
+import { offer } from '../rollouts/offer.ts'
+import type { LockedDeployment } from '../rows/locks.ts'
+import { lockBuild, withBuildersTryBack } from './lease.ts'
+import type { BuilderScope } from './scope.ts'
+
+/** Whether it was recorded. Throws ClaimLostError, and ValidationError. Said twice, the second is answered like the first. */
+export function completeBuild(core: Core, scope: BuilderScope, request: BuilderCompleteRequest): Promise<boolean> {
+  const record = () =>
+    transaction(core, async (tx) => {
+      const held = await lockBuild(tx, scope, request, { over: true })
+      const { deployment, asked: step } = held
+      rejectIfAny(violations(core, deployment, request))
+      const { recorded, deployment: now } = await recordReport(core, tx, held, deployment, step, {
+        ...request,
+        stepId: step.id,
+      })
+      const isOpen = knownOf(tx, deployment).steps.some(({ id, finishedAt }) => id === step.id && finishedAt === null)
+      // it was stopped: whoever comes next has it
+      if (isOpen) await offer(tx, now, step)
+      return recorded
+    })
+  return withBuildersTryBack(core, scope, request, record)
+}
+
+/** A builder may push to the deployment's own repository alone, and its word puts nothing else into a pod. */
+function violations(
+  core: Core,
+  deployment: LockedDeployment,
+  { outcome, artifact, repoCommitSha }: BuilderCompleteRequest,
+): Violation[] {
+  if (outcome !== 'succeeded') return []
+  const repository = `image:${core.registry?.host}/${repositoryOf(deployment)}@sha256:`
+  const isOwn = artifact?.startsWith(repository) && /^[0-9a-f]{64}$/.test(artifact.slice(repository.length))
+  return [
+    ...(isOwn ? [] : [violation('artifact', `Must be ${repository}… with the digest of what was pushed.`)]),
+    // the other sources have no commits
+    ...(repoCommitSha || deployment.source !== 'gitprovider'
+      ? []
+      : [violation('repo_commit_sha', 'Required for a build of a git repository that succeeded.', 'missing')]),
+  ]
+}

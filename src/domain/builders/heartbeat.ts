@@ -1,0 +1,55 @@
+/** One call for all builds of a builder: extends their leases, and waits until one of them is lost. */
+import { Prisma } from '../../generated/prisma/client.ts'
+import { lookUntil } from '../../platform/async/look-until.ts'
+import { BUILDERS, type Core } from '../context/context.ts'
+import type { BuilderHeartbeatAnswer, BuilderHeartbeatRequest } from '../protocol/builders.ts'
+import { leaseEnd } from '../rows/deployment.ts'
+import { toChange } from '../rows/locks.ts'
+import { giveBuildersTriesBack, isBuilding } from './lease.ts'
+import { type BuilderScope, builderSeen } from './scope.ts'
+
+/** Answers for each claim, in the order asked. `signal` ends the wait. `enter`: takes a slot to wait in; null: there is none. */
+export async function heartbeatOfBuilds(
+  core: Core,
+  scope: BuilderScope,
+  { claims, leaseSeconds, waitSeconds = 0 }: BuilderHeartbeatRequest,
+  signal?: AbortSignal,
+  enter?: () => (() => void) | null,
+): Promise<BuilderHeartbeatAnswer[]> {
+  await builderSeen(core, scope)
+  const asked = Prisma.sql`
+    SELECT * FROM jsonb_to_recordset(${JSON.stringify(claims)}::jsonb) AS c("claimId" uuid, token numeric)`
+  let first = true
+  const look = async () => {
+    const held = await (first ? renew(core, scope, asked, leaseSeconds) : find(core, scope, asked))
+    first = false
+    const ids = new Set(held.map(({ claimId }) => claimId))
+    const lost = claims.map(({ claimId }) => claimId).filter((id) => !ids.has(id))
+    return lost.length > 0 ? lost : null
+  }
+  const wait = claims.length > 0 ? Math.min(waitSeconds, leaseSeconds / 2) : 0
+  const lost = (await lookUntil(core.notifier, BUILDERS, wait, signal, look, enter)) ?? []
+  if (lost.length > 0) await giveBuildersTriesBack(core, scope, lost)
+  return claims.map(({ claimId }) => ({ claimId, lost: lost.includes(claimId) }))
+}
+
+interface Building {
+  claimId: string
+}
+
+const OF_ASKED = (scope: BuilderScope, asked: Prisma.Sql) => Prisma.sql`
+  (${asked}) a JOIN steps s ON s.builder_claim_id = a."claimId" JOIN deployments d ON d.id = s.deployment_id
+  WHERE ${isBuilding(scope, Prisma.sql`a."claimId"`, Prisma.sql`a.token`)}`
+
+/** Of these claims those that hold, for `seconds` from now. Steps are locked in one order, as everywhere. */
+function renew(core: Core, scope: BuilderScope, asked: Prisma.Sql, seconds: number): Promise<Building[]> {
+  return core.renew<Building>(Prisma.sql`
+    WITH held AS MATERIALIZED (SELECT s.id FROM ${OF_ASKED(scope, asked)} ORDER BY s.id ${toChange('s')})
+    UPDATE steps s SET builder_lease_expires_at = ${leaseEnd(seconds)} FROM held WHERE s.id = held.id
+    RETURNING s.builder_claim_id AS "claimId"`)
+}
+
+/** The same without a write. */
+function find(core: Core, scope: BuilderScope, asked: Prisma.Sql): Promise<Building[]> {
+  return core.db.$queryRaw<Building[]>`SELECT a."claimId" FROM ${OF_ASKED(scope, asked)}`
+}

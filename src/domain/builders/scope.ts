@@ -1,0 +1,32 @@
+/** Whose builds a builder may have: those of its key's workspace, or of all workspaces of the organization. */
+import { Prisma } from '../../generated/prisma/client.ts'
+import { requireBuilder } from '../context/access.ts'
+import type { Core, RequestContext } from '../context/context.ts'
+
+export interface BuilderScope {
+  /** of the API key */
+  keyId: string
+  organizationId: string
+  /** null: every one of the organization */
+  workspaceId: string | null
+}
+
+/** First line of a builder's calls. Throws ForbiddenError unless the caller has a builder's key. */
+export function scopeOf({ actor }: Pick<RequestContext, 'actor'>): BuilderScope {
+  requireBuilder({ actor })
+  return { keyId: actor.subject, organizationId: actor.organizationId, workspaceId: actor.workspaceId }
+}
+
+/** A condition on deployments `d`. */
+export function ofBuilder({ organizationId, workspaceId }: BuilderScope): Prisma.Sql {
+  return workspaceId === null
+    ? Prisma.sql`d.workspace_id IN (SELECT w.id FROM workspaces w WHERE w.organization_id = ${organizationId}::uuid)`
+    : Prisma.sql`d.workspace_id = ${workspaceId}::uuid`
+}
+
+/** A builder with this key is there: steps may be left to it. Written every 5 s at most. */
+export async function builderSeen(core: Core, { keyId }: BuilderScope): Promise<void> {
+  await core.db.$executeRaw`
+    UPDATE api_keys SET builder_seen_at = now()
+    WHERE id = ${keyId}::uuid AND (builder_seen_at IS NULL OR builder_seen_at < now() - interval '5 seconds')`
+}

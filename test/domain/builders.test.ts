@@ -1,0 +1,435 @@
+/** Builds that are left to builders, at the protocol itself: who gets what, and what becomes of the revision. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import {
+  accessForBuilder,
+  completeForBuilder,
+  logsOfBuilder,
+  releaseForBuilder,
+} from '../../src/domain/builders/calls.ts'
+import type { RequestContext } from '../../src/domain/context/context.ts'
+import { createDeployment } from '../../src/domain/deployments/create.ts'
+import { deleteDeployment } from '../../src/domain/deployments/delete.ts'
+import { updateDeployment } from '../../src/domain/deployments/update.ts'
+import { repositoryOf } from '../../src/domain/ports/registry.ts'
+import type { Claim } from '../../src/domain/protocol/protocol.ts'
+import { interruptRevision } from '../../src/domain/rollouts/interrupt.ts'
+import { sweep } from '../../src/domain/rollouts/sweep.ts'
+import { createNotifier } from '../../src/platform/async/notifier.ts'
+import { about, beatBuilds, builderOf, COMMIT, imageOf, successOfBuild, takeBuilds } from '../support/builders.ts'
+import { as, gitBody, type TestDomain, testDomain } from '../support/domain.ts'
+import { claimOne, settle, succeed } from '../support/holder.ts'
+import { standInRegistry } from '../support/registry.ts'
+
+const FAILED = { outcome: 'failed', reason: 'NO_BUILDER', message: 'BUILDER is none.' } as const
+
+let domain: TestDomain
+let ctx: RequestContext
+beforeAll(async () => {
+  domain = await testDomain()
+  domain.core.registry = standInRegistry()
+  ctx = await domain.tenant()
+})
+afterAll(() => domain.close())
+
+interface Left {
+  id: string
+  /** its holder, as it was answered when it left the build to builders */
+  holder: Claim
+  stepId: string
+  builder: RequestContext
+}
+
+/** A deployment of which the holder leaves the build to a builder that is there. */
+async function leftToBuilder(options: { wide?: boolean; tenant?: RequestContext } = {}): Promise<Left> {
+  const tenant = options.tenant ?? (await domain.tenant())
+  const builder = await builderOf(tenant, options)
+  expect(await takeBuilds(builder)).toEqual([])
+  const { id, holder, answer } = await leave(tenant)
+  expect(answer).toMatchObject({
+    recorded: true,
+    assignment: { run: null, step: null, stop: false, builder: { holder: null } },
+  })
+  return { id, holder, stepId: answer.assignment.builder!.stepId, builder }
+}
+
+async function leave(tenant: RequestContext, report: object = { ...FAILED, elsewhere: true }) {
+  const body = { ...(await gitBody(tenant)), secrets: [{ name: 'NPM_TOKEN', value: 's3cret' }] }
+  const { deploymentId: id } = await createDeployment(tenant, { body })
+  const holder = await claimOne(domain.plane, id)
+  const { step } = (await succeed(domain.plane, holder, holder.step!)).assignment
+  expect(step!.kind).toBe('BUILD')
+  const { claimId, token } = holder
+  const answer = await domain.plane.complete({ claimId, token, stepId: step!.id, ...FAILED, ...report })
+  return { id, holder, answer }
+}
+
+const revisionOf = (id: string) =>
+  domain.core.db.revision.findFirstOrThrow({ where: { deploymentId: id }, orderBy: { number: 'desc' } })
+const stepOf = (id: string) => domain.core.db.step.findUniqueOrThrow({ where: { id } })
+const expired = (id: string, ago = '1 second') =>
+  domain.core.db.$executeRawUnsafe(
+    `UPDATE steps SET builder_lease_expires_at = now() - interval '${ago}' WHERE deployment_id = '${id}'`,
+  )
+/** What the holder hears. */
+async function heardBy({ claimId, token }: Claim) {
+  const [answer] = await domain.plane.heartbeat({ leaseSeconds: 60, claims: [{ claimId, token }] })
+  return answer!
+}
+
+describe('a build that its holder leaves to builders', () => {
+  test('is taken by one, built, and goes on with its holder as if that had built it', async () => {
+    const { id, holder, stepId, builder } = await leftToBuilder()
+    expect(await revisionOf(id)).toMatchObject({
+      ...{ status: 'BUILDING', reason: 'WAITING_FOR_BUILDER', statusMessage: 'Waiting for a builder to build it.' },
+    })
+    const [claim, ...others] = await takeBuilds(builder, { holder: 'build-1', max: 5 })
+    expect(others).toEqual([])
+    expect(claim).toMatchObject({ stepId, token: '1', tries: 1, deployment: { id }, revision: { repoRef: 'main' } })
+    expect(claim!.revision.secrets).toEqual([{ name: 'NPM_TOKEN', value: 's3cret' }])
+    expect(claim!.secondsLeft).toBeGreaterThan(1700)
+    expect(await revisionOf(id)).toMatchObject({ reason: 'IN_PROGRESS', statusMessage: 'Building on build-1.' })
+    expect((await heardBy(holder)).assignment).toMatchObject({ step: null, builder: { stepId, holder: 'build-1' } })
+
+    await logsOfBuilder(builder, about(claim!, { entries: [{ message: 'STEP 1', time: new Date().toISOString() }] }))
+    const { id: revisionId } = await revisionOf(id)
+    expect(await domain.core.db.logLine.findMany({ where: { revisionId } })).toMatchObject([
+      { type: 'build', attempt: 1, level: 'info', message: 'STEP 1' },
+    ])
+
+    expect(await completeForBuilder(builder, successOfBuild(claim!))).toEqual({ recorded: true })
+    expect(await completeForBuilder(builder, successOfBuild(claim!))).toEqual({ recorded: true })
+    expect(await revisionOf(id)).toMatchObject({ artifact: imageOf(claim!), repoCommitSha: COMMIT })
+    const { assignment } = await heardBy(holder)
+    expect(assignment).toMatchObject({ step: { kind: 'DEPLOY', revision: { artifact: imageOf(claim!) } } })
+    expect(assignment).not.toHaveProperty('builder')
+    await succeed(domain.plane, holder, assignment!.step!)
+    expect((await revisionOf(id)).status).toBe('DEPLOYED')
+    expect(await heardBy(holder)).toMatchObject({ lost: false })
+  })
+
+  test('is told to a builder that waits for one', async () => {
+    const tenant = await domain.tenant()
+    const notifier = createNotifier()
+    const heard = { ...(await builderOf(tenant)), notifier }
+    const waiting = takeBuilds(heard, { wait_seconds: 60 })
+    await expect
+      .poll(() => domain.core.db.apiKey.findUniqueOrThrow({ where: { id: heard.actor.subject } }))
+      .toMatchObject({ builderSeenAt: expect.any(Date) })
+    const { wake } = domain.core
+    const woken: string[] = []
+    domain.core.wake = (notices) => {
+      for (const notice of notices) {
+        woken.push(notice)
+        if (notice.endsWith(' builders')) notifier.notify('builders')
+      }
+    }
+    const { id } = await leave(tenant)
+    domain.core.wake = wake
+    expect(woken.some((notice) => notice.endsWith(' builders'))).toBe(true)
+    expect(await waiting).toMatchObject([{ deployment: { id } }])
+    notifier.close()
+  })
+
+  test('fails at once where no builder was heard of lately, or its key was revoked, or there is no registry', async () => {
+    const failsWith = async (tenant: RequestContext) => {
+      const { id } = await leave(tenant)
+      expect(await revisionOf(id)).toMatchObject({
+        status: 'BUILD_FAILED',
+        reason: 'NO_BUILDER',
+        statusMessage: 'BUILDER is none.',
+      })
+    }
+    const tenant = await domain.tenant()
+    await failsWith(tenant)
+    const builder = await builderOf(tenant)
+    await takeBuilds(builder)
+    const key = { where: { id: builder.actor.subject } }
+    await domain.core.db
+      .$executeRaw`UPDATE api_keys SET builder_seen_at = now() - interval '91 seconds' WHERE id = ${builder.actor.subject}::uuid`
+    await failsWith(tenant)
+    await beatBuilds(builder, [])
+    await domain.core.db.apiKey.update({ ...key, data: { revokedAt: new Date() } })
+    await failsWith(tenant)
+    await domain.core.db.apiKey.update({ ...key, data: { revokedAt: null } })
+    const { registry } = domain.core
+    domain.core.registry = null
+    await failsWith(tenant)
+    domain.core.registry = registry
+    // of somebody else
+    await takeBuilds(await builderOf(await domain.tenant()))
+    await domain.core.db.apiKey.update({ ...key, data: { builderSeenAt: null } })
+    await failsWith(tenant)
+  })
+
+  test('fails at once where its holder does not say that it runs what others build', async () => {
+    const tenant = await domain.tenant()
+    await takeBuilds(await builderOf(tenant))
+    const { id, answer } = await leave(tenant, {})
+    expect(answer.assignment).toMatchObject({ step: null })
+    expect((await revisionOf(id)).status).toBe('BUILD_FAILED')
+  })
+
+  test('goes on while its holder is lost, and is for the next one', async () => {
+    const { id, holder, builder } = await leftToBuilder()
+    const [claim] = await takeBuilds(builder)
+    await domain.plane.release(holder)
+    await completeForBuilder(builder, successOfBuild(claim!))
+    const next = await claimOne(domain.plane, id)
+    expect(next.step).toMatchObject({ kind: 'DEPLOY', tries: 1 })
+  })
+
+  test('that fails is the failure of the revision, with the builder’s word for it', async () => {
+    const { id, holder, builder } = await leftToBuilder()
+    const [claim] = await takeBuilds(builder)
+    const failed = {
+      outcome: 'failed',
+      reason: 'INSTALL_FAILED',
+      message: 'npm ci ended with 1.',
+      repo_commit_sha: COMMIT,
+    }
+    expect(await completeForBuilder(builder, about(claim!, failed))).toEqual({ recorded: true })
+    expect(await revisionOf(id)).toMatchObject({
+      ...{ status: 'BUILD_FAILED', reason: 'INSTALL_FAILED', statusMessage: 'npm ci ended with 1.' },
+      repoCommitSha: COMMIT,
+    })
+    expect((await heardBy(holder)).assignment).toMatchObject({ run: null, step: null })
+  })
+})
+
+describe('a builder', () => {
+  test('of the organization builds for all of its workspaces, of a workspace for that one', async () => {
+    const tenant = await domain.tenant()
+    const { id: workspaceId } = await domain.core.db.workspace.create({
+      data: { organizationId: tenant.workspace.organizationId, name: 'Sibling', eventCounter: { create: {} } },
+    })
+    const sibling = { ...tenant, workspace: { ...tenant.workspace, id: workspaceId } }
+    const { builder: wide, id } = await leftToBuilder({ tenant, wide: true })
+    const narrow = await builderOf(sibling)
+    expect(await takeBuilds(narrow)).toEqual([])
+    expect(await takeBuilds(await builderOf(ctx))).toEqual([])
+    expect(await takeBuilds(wide)).toMatchObject([{ deployment: { id } }])
+    const { id: theirs } = await leave(sibling)
+    expect(await takeBuilds(wide)).toMatchObject([{ deployment: { id: theirs, workspaceId } }])
+  })
+
+  test('reaches nothing of another workspace’s builds, whatever it knows of their claims', async () => {
+    const { builder, id } = await leftToBuilder()
+    const [claim] = await takeBuilds(builder)
+    const stranger = await builderOf(await domain.tenant())
+    const before = await domain.core.db.step.findMany({ where: { deploymentId: id } })
+    const logs = about(claim!, { entries: [{ message: 'stolen', time: new Date().toISOString() }] })
+    for (const call of [
+      () => accessForBuilder(stranger, about(claim!)),
+      () => logsOfBuilder(stranger, logs),
+      () => completeForBuilder(stranger, successOfBuild(claim!)),
+      () => releaseForBuilder(stranger, about(claim!)),
+    ])
+      await expect(call()).rejects.toMatchObject({ code: 'CLAIM_LOST' })
+    expect(await beatBuilds(stranger, [claim!])).toEqual([{ claimId: claim!.claimId, lost: true }])
+    expect(await domain.core.db.step.findMany({ where: { deploymentId: id } })).toEqual(before)
+    expect(await beatBuilds(builder, [claim!])).toEqual([{ claimId: claim!.claimId, lost: false }])
+  })
+
+  test('is nobody with another role', async () => {
+    for (const role of ['admin', 'listener', 'agent'] as const) {
+      for (const call of [takeBuilds, (who: RequestContext) => beatBuilds(who, [])])
+        await expect(call(as(ctx, role))).rejects.toMatchObject({ code: 'FORBIDDEN' })
+    }
+  })
+
+  test('gets a token to push to this deployment’s repository alone', async () => {
+    const { builder, id } = await leftToBuilder()
+    const [claim] = await takeBuilds(builder)
+    const repository = repositoryOf(claim!.deployment)
+    const access = await accessForBuilder(builder, about(claim!))
+    expect(access).toMatchObject({ git: null, tarball: false, failure: null })
+    expect(access.repository).toMatchObject({ name: `registry.test/${repository}`, insecure: true, username: 'token' })
+    expect(JSON.parse(access.repository!.password)).toEqual({
+      subject: `deployment:${id}`,
+      access: [{ repository, actions: ['pull', 'push'] }],
+      seconds: 1800,
+    })
+  })
+
+  test('gets what there is to mend where the source can’t be had', async () => {
+    const { builder } = await leftToBuilder()
+    const [claim] = await takeBuilds(builder)
+    const failure = { reason: 'INTEGRATION_UNAVAILABLE' as const, message: 'Its git integration was removed.' }
+    const sources = { git: async () => ({ failure }), tarball: async () => ({ failure }) }
+    expect(await accessForBuilder({ ...builder, sources }, about(claim!))).toMatchObject({ repository: null, failure })
+  })
+
+  test('names nothing but an image of this deployment as what it has built', async () => {
+    const { builder, id } = await leftToBuilder()
+    const [claim] = await takeBuilds(builder)
+    const digest = `sha256:${'0f'.repeat(32)}`
+    for (const artifact of [
+      undefined,
+      'tree:somewhere',
+      `image:registry.test/other@${digest}`,
+      `image:elsewhere.test/${repositoryOf(claim!.deployment)}@${digest}`,
+      `${imageOf(claim!)}0`,
+      imageOf(claim!).replace('@sha256:', ':latest'),
+    ]) {
+      const report = about(claim!, { outcome: 'succeeded', repo_commit_sha: COMMIT, artifact })
+      await expect(completeForBuilder(builder, report)).rejects.toMatchObject({
+        violations: [{ loc: ['body', 'artifact'] }],
+      })
+    }
+    const noCommit = about(claim!, { outcome: 'succeeded', artifact: imageOf(claim!) })
+    await expect(completeForBuilder(builder, noCommit)).rejects.toMatchObject({
+      violations: [{ loc: ['body', 'repo_commit_sha'] }],
+    })
+    expect((await revisionOf(id)).status).toBe('BUILDING')
+  })
+
+  test('is told what is wrong with what it says', async () => {
+    const { builder } = await leftToBuilder()
+    const [claim] = await takeBuilds(builder)
+    for (const call of [
+      () => takeBuilds(builder, { max: 0 }),
+      () => takeBuilds(builder, { holder: '' }),
+      () => takeBuilds(builder, { wait_seconds: 61 }),
+      () => beatBuilds(builder, [{ ...claim!, token: 'x' }]),
+      () => logsOfBuilder(builder, about(claim!, { entries: [] })),
+      () => completeForBuilder(builder, about(claim!, { outcome: 'done' })),
+      () => releaseForBuilder(builder, { path: { claim_id: 'x' }, body: { token: '1' } }),
+    ])
+      await expect(call()).rejects.toMatchObject({ code: 'VALIDATION_FAILED' })
+  })
+
+  test('of two at once only one gets a build', async () => {
+    const { builder } = await leftToBuilder()
+    const claims = await Promise.all(Array.from({ length: 6 }, (_, i) => takeBuilds(builder, { holder: `build-${i}` })))
+    expect(claims.flat()).toHaveLength(1)
+  })
+
+  test('that says how a build ended twice at once is answered alike, and it is recorded once', async () => {
+    const { builder, id } = await leftToBuilder()
+    const [claim] = await takeBuilds(builder)
+    const answers = await Promise.all([1, 2, 3].map(() => completeForBuilder(builder, successOfBuild(claim!))))
+    expect(answers).toEqual([{ recorded: true }, { recorded: true }, { recorded: true }])
+    const moved = await domain.core.db.event.findMany({ where: { deploymentId: id, toStatus: 'AWAITING_DEPLOY' } })
+    expect(moved).toHaveLength(1)
+  })
+})
+
+describe('the lease of a build', () => {
+  test('that runs out costs a try, the next builder has the build, and the first can change nothing any more', async () => {
+    const { builder, id, stepId } = await leftToBuilder()
+    const [first] = await takeBuilds(builder, { holder: 'build-1' })
+    expect(await takeBuilds(builder)).toEqual([])
+    await expired(id)
+    const [second] = await takeBuilds(builder, { holder: 'build-2' })
+    expect(second).toMatchObject({ token: '2', tries: 2 })
+    expect((await revisionOf(id)).statusMessage).toBe('Building on build-2.')
+    await expect(completeForBuilder(builder, successOfBuild(first!))).rejects.toMatchObject({ code: 'CLAIM_LOST' })
+    // it was merely slow: its try is given back, once
+    expect(await beatBuilds(builder, [first!])).toEqual([{ claimId: first!.claimId, lost: true }])
+    expect(await stepOf(stepId)).toMatchObject({ tries: 2, triesGivenBack: 1, takenBy: [second!.claimId] })
+    expect(await completeForBuilder(builder, successOfBuild(second!))).toEqual({ recorded: true })
+  })
+
+  test('that runs out three times fails the build', async () => {
+    const { builder, id } = await leftToBuilder()
+    for (let i = 0; i < 3; i++) {
+      expect(await takeBuilds(builder)).toHaveLength(1)
+      await expired(id)
+    }
+    expect(await takeBuilds(builder)).toEqual([])
+    expect(await revisionOf(id)).toMatchObject({ status: 'BUILD_FAILED', reason: 'WORKER_LOST' })
+  })
+
+  test('that nobody takes over is said of the revision, and after the last try it fails by itself', async () => {
+    const { builder, id, stepId } = await leftToBuilder()
+    for (let i = 0; i < 2; i++) {
+      await takeBuilds(builder)
+      await expired(id, '2 minutes')
+      await sweep(domain.core)
+      expect((await revisionOf(id)).reason).toBe('WAITING_FOR_BUILDER')
+      expect(await stepOf(stepId)).toMatchObject({ builderClaimId: null, tries: i + 1 })
+    }
+    await takeBuilds(builder)
+    await expired(id)
+    await sweep(domain.core)
+    // it may come back yet
+    expect((await revisionOf(id)).reason).toBe('IN_PROGRESS')
+    await expired(id, '2 minutes')
+    await sweep(domain.core)
+    expect(await revisionOf(id)).toMatchObject({ status: 'BUILD_FAILED', reason: 'WORKER_LOST' })
+  })
+
+  test('is extended by a heartbeat, and ends with a release, which costs no try', async () => {
+    const { builder, stepId } = await leftToBuilder()
+    const [claim] = await takeBuilds(builder, { lease_seconds: 1 })
+    const before = (await stepOf(stepId)).builderLeaseExpiresAt!
+    await beatBuilds(builder, [claim!], { lease_seconds: 600 })
+    expect((await stepOf(stepId)).builderLeaseExpiresAt!.getTime()).toBeGreaterThan(before.getTime() + 500_000)
+    await releaseForBuilder(builder, about(claim!))
+    await expect(releaseForBuilder(builder, about(claim!))).rejects.toMatchObject({ code: 'CLAIM_LOST' })
+    expect(await takeBuilds(builder)).toMatchObject([{ tries: 1, token: '2' }])
+  })
+
+  test('ends with a build that something broke which is not its own fault: it is offered again, until its last try', async () => {
+    const { builder, id } = await leftToBuilder()
+    for (const recorded of [false, false, true]) {
+      const [claim] = await takeBuilds(builder)
+      const stopped = about(claim!, { outcome: 'stopped', message: 'The engine went away.' })
+      expect(await completeForBuilder(builder, stopped)).toEqual({ recorded })
+    }
+    expect(await revisionOf(id)).toMatchObject({ status: 'BUILD_FAILED', statusMessage: 'The engine went away.' })
+  })
+
+  const ENDS: [string, (id: string, builder: RequestContext) => Promise<unknown>][] = [
+    [
+      'an interrupt',
+      async (id) => {
+        const revision = await revisionOf(id)
+        return interruptRevision(await contextOf(id), { path: { deployment_id: id, revision_id: revision.id } })
+      },
+    ],
+    ['a DELETE', async (id) => deleteDeployment(await contextOf(id), { path: { deployment_id: id } })],
+    [
+      'its deadline',
+      async (id) => {
+        await domain.core.db
+          .$executeRaw`UPDATE steps SET deadline_at = now() - interval '1 second' WHERE deployment_id = ${id}::uuid AND finished_at IS NULL`
+        await sweep(domain.core)
+      },
+    ],
+  ]
+  test.each(ENDS)('ends with %s: its builder hears of it, and what it reports counts no more', async (_, end) => {
+    const { builder, id, stepId } = await leftToBuilder()
+    const [claim] = await takeBuilds(builder)
+    await end(id, builder)
+    expect(await beatBuilds(builder, [claim!], { wait_seconds: 5 })).toEqual([{ claimId: claim!.claimId, lost: true }])
+    const { token, ...report } = successOfBuild(claim!).body
+    expect(await completeForBuilder(builder, about(claim!, report))).toEqual({ recorded: false })
+    await expect(accessForBuilder(builder, about(claim!))).rejects.toMatchObject({ code: 'CLAIM_LOST' })
+    expect(await stepOf(stepId)).toMatchObject({ finishedAt: expect.any(Date) })
+    expect(await takeBuilds(builder)).toEqual([])
+    expect((await revisionOf(id)).artifact).toBeNull()
+  })
+
+  test('of a build that a newer rollout is behind lasts: what is built is not skipped', async () => {
+    const { builder, id, holder } = await leftToBuilder()
+    const [claim] = await takeBuilds(builder)
+    await updateDeployment(await contextOf(id), {
+      ...{ path: { deployment_id: id }, body: { source_revision_config: { repo_ref: 'next' } } },
+    })
+    expect(await beatBuilds(builder, [claim!])).toEqual([{ claimId: claim!.claimId, lost: false }])
+    await completeForBuilder(builder, successOfBuild(claim!))
+    expect((await heardBy(holder)).assignment).toMatchObject({ step: { kind: 'DEPLOY' } })
+    await domain.plane.release(holder)
+    await settle(domain.plane)
+  })
+})
+
+/** Of an admin of the deployment's workspace. */
+async function contextOf(id: string): Promise<RequestContext> {
+  const { workspace } = await domain.core.db.deployment.findUniqueOrThrow({
+    where: { id },
+    select: { workspace: { select: { id: true, organizationId: true } } },
+  })
+  return as({ ...ctx, workspace: { ...workspace, plan: ctx.workspace.plan } }, 'admin')
+}
