@@ -942,6 +942,10 @@ export interface components {
             reason: ("WAITING_FOR_WORKER" | "WAITING_FOR_LISTENER" | "LISTENER_SILENT" | "WAITING_FOR_BUILDER" | "WAITING_FOR_IMAGE" | "WAITING_FOR_TARBALL" | "QUEUED_BEHIND" | "WAITING_FOR_TURN" | "IN_PROGRESS" | "PULLING_IMAGE" | "WAITING_FOR_HEALTH" | "ROLLING_OUT" | "ROLLOUT_PAUSED" | "CHANGED_BY_OTHERS" | "NO_RUNTIME" | "NO_BUILDER" | "CONFIG_INVALID" | "CLONE_FAILED" | "INTEGRATION_UNAVAILABLE" | "TARBALL_UNAVAILABLE" | "TARBALL_INVALID" | "TOOL_MISSING" | "SECRET_MISSING" | "CONTENT_MISSING" | "ARTIFACT_LOST" | "INSTALL_FAILED" | "BUILD_COMMAND_FAILED" | "HEALTH_CHECK_TIMED_OUT" | "CRASHED" | "OUT_OF_MEMORY" | "PROCESS_LIMIT" | "FILE_LIMIT" | "DISK_LIMIT" | "DATABASE_LIMIT" | "IMAGE_PULL_FAILED" | "CONTAINER_START_FAILED" | "UNSCHEDULABLE" | "QUOTA_EXCEEDED" | "STORAGE_UNAVAILABLE" | "DATABASE_UNAVAILABLE" | "CLUSTER_UNREACHABLE" | "CLUSTER_REFUSED" | "NO_ENDPOINTS" | "PORT_IN_USE" | "NO_SPACE" | "DEADLINE" | "WORKER_LOST" | "NOBODY_TOOK_IT" | "SUPERSEDED" | "INTERRUPTED_BY_PERSON" | "DEPLOYMENT_DELETED" | "PROVISION_FAILED" | "BUILD_FAILED" | "DEPLOY_FAILED" | "TEARDOWN_FAILED" | "NOT_READY" | "NOT_OBSERVED" | "INTERNAL") | null;
             /** @description Since when that is so; null where nobody knows. */
             reason_since: string | null;
+            /** @description Why what was asked for last is not live, in one sentence: what nothing serves for, or why an older revision does. Null: it is live. */
+            why_not_live: string | null;
+            /** @description What somebody did to it last, at `updated_at`. Null: a server that does not note it yet has changed it last. */
+            last_change: components["schemas"]["DeploymentChange"] | null;
             /** @description Null only for one that is being deleted. */
             health: components["schemas"]["DeploymentHealth"] | null;
             /** @description Where it is reached: its custom_url, else the address that its data plane reported with the last deploy, which may be one inside the cluster. Null before the first. */
@@ -954,6 +958,26 @@ export interface components {
             created_at: string;
             /** Format: date-time */
             updated_at: string;
+        };
+        DeploymentChange: {
+            /** Format: date-time */
+            at: string;
+            /**
+             * @description - `CREATED`: It was made.
+             *     - `UPDATED`: It was changed; `changed` names the fields. Without any, there is a new revision.
+             *     - `TAGGED`: It has other tags.
+             *     - `PUSHED`: A commit was pushed, which made a new revision.
+             *     - `REDEPLOYED`: A revision of it was rolled out again: the rollback, too.
+             *     - `DELETED`: Its deletion was asked for.
+             * @enum {string}
+             */
+            what: "CREATED" | "UPDATED" | "TAGGED" | "PUSHED" | "REDEPLOYED" | "DELETED";
+            /** @description Who did it. */
+            actor: components["schemas"]["Actor"];
+            /** @description Of an update: the fields that it changed; never their values. */
+            changed: string[];
+            /** @description The revision that was rolled out again. */
+            revision_id: string | null;
         };
         DeploymentCreateInput: {
             name: string;
@@ -2091,6 +2115,7 @@ export type ConnectionList = components['schemas']['ConnectionList'];
 export type CreateConnectionInput = components['schemas']['CreateConnectionInput'];
 export type DeletedOAuthTokens = components['schemas']['DeletedOAuthTokens'];
 export type Deployment = components['schemas']['Deployment'];
+export type DeploymentChange = components['schemas']['DeploymentChange'];
 export type DeploymentCreateInput = components['schemas']['DeploymentCreateInput'];
 export type DeploymentHealth = components['schemas']['DeploymentHealth'];
 export type DeploymentList = components['schemas']['DeploymentList'];

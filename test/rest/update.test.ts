@@ -15,6 +15,31 @@ const patch = (id: string, body: unknown, key?: string) => app.call('PATCH', `/v
 const revise = (id: string, body: unknown, key?: string) =>
   app.call('POST', `/v2/deployments/${id}/revisions`, { body, key })
 
+test('a deployment says why what was asked for last is not live, and who asked: as a PATCH answers it, a GET and the list', async () => {
+  const { id, latest_revision_id: first } = await image()
+  const { db } = app.core
+  await db.step.deleteMany({ where: { deploymentId: id } })
+  await db.revision.update({ where: { id: first }, data: { status: 'DEPLOYED', statusMessage: null, reason: null } })
+  const now = { claimId: NOWHERE, leaseHolder: 'worker', leaseExpiresAt: new Date(Date.now() + 3_600_000) }
+  const health = { ready: 1, desired: 1, message: null, observedAt: new Date().toISOString() }
+  const serving = { activeRevisionId: first, provisionedAt: new Date(), health, ...now }
+  await db.deployment.update({ where: { id }, data: serving })
+  const get = async () => (await app.call('GET', `/v2/deployments/${id}`)).body
+  expect(await get()).toMatchObject({ serving: true, why_not_live: null, last_change: { what: 'CREATED' } })
+
+  const patched = await patch(id, { source_revision_config: { image_uri: 'a/b:2' } })
+  expect(patched.body).toMatchObject({
+    why_not_live: expect.stringMatching(/\(?[Rr]evision 2 .*; revision 1 serves\)?\.$/),
+    last_change: { at: patched.body.updated_at, what: 'UPDATED', changed: ['image_uri'], actor: { kind: 'api_key' } },
+  })
+  expect(await get()).toEqual(patched.body)
+  const { resources } = (await app.call('GET', '/v2/deployments')).body
+  expect(resources.find((one: { id: string }) => one.id === id)).toEqual(patched.body)
+
+  await app.call('POST', `/v2/deployments/${id}/revisions/${first}/redeploy`)
+  expect(await get()).toMatchObject({ last_change: { what: 'REDEPLOYED', changed: [], revision_id: first } })
+})
+
 describe('which changes make a revision', () => {
   test.each([
     ['repo_ref', 'gitprovider', { source_revision_config: { repo_ref: 'next' } }, true],
@@ -95,6 +120,8 @@ describe('what a PATCH changes', () => {
       health: body.health,
       status_message: body.status_message,
       reason_since: body.reason_since,
+      why_not_live: body.why_not_live,
+      last_change: { ...before.last_change, at: body.updated_at, what: 'UPDATED', changed: ['repo_ref'] },
       updated_at: body.updated_at,
     })
     expect(body.updated_at > before.updated_at).toBe(true)

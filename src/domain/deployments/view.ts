@@ -4,6 +4,7 @@ import { seesValues } from '../context/access.ts'
 import type { RequestContext } from '../context/context.ts'
 import { NotFoundError } from '../core/errors.ts'
 import { CONDITION_FIELDS } from '../deployment-status/condition.ts'
+import { WHY_NOT_LIVE_FIELDS } from '../deployment-status/why-not-live.ts'
 import type { RevisionStatus } from '../model/rows.ts'
 import { setWithoutValues } from '../secrets/secret-set.ts'
 import { type Key, type Raw, Rows } from '../selection/rows.ts'
@@ -16,6 +17,7 @@ import { keepMark } from './marks.ts'
 /** What REST shows of a deployment, or derives what it shows from. */
 export const SHOWN = {
   ...CONDITION_FIELDS,
+  ...WHY_NOT_LIVE_FIELDS,
   id: true,
   workspaceId: true,
   name: true,

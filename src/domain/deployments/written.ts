@@ -17,7 +17,7 @@ export async function readWritten(
   { deploymentId, revisionId }: Written,
 ): Promise<{ deployment: DeploymentView; revisionId: string | null }> {
   const known = knownDeployment(tx, await tx.unit.stored(), deploymentId)
-  if (known?.latestRevision && known.secretSet !== undefined)
+  if (known?.latestRevision && known.activeRevision !== undefined && known.secretSet !== undefined)
     return { deployment: known as unknown as DeploymentView, revisionId }
   const read = selectWritten(tx, deploymentId, { select: SHOWN })
   return { deployment: (await read) as unknown as DeploymentView, revisionId }

@@ -42,6 +42,8 @@ const deployment = object({
   status_message: text,
   reason: text,
   reason_since: time,
+  why_not_live: text,
+  last_change: any,
   health: any,
   url: text,
   image_version: text,

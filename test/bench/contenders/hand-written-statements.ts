@@ -4,7 +4,7 @@ const deployment = (
 ) => `SELECT d.id, d.workspace_id AS tenant_id, d.name, d.source, d.integration_id, d.repo_url, d.deployment_type,
     d.build_on_push, d.custom_url, d.resource_spec, d.listener_id, d.install_command, d.build_command,
     CASE WHEN d.k8s_namespace IS NOT NULL THEN json_build_object('k8s_namespace', d.k8s_namespace) END AS listener_config,
-    d.secret_references, d.health, d.custom_url AS url, d.image_version, d.latest_revision_id, d.active_revision_id,
+    d.secret_references, d.last_change, d.health, d.custom_url AS url, d.image_version, d.latest_revision_id, d.active_revision_id,
     d.created_at, d.updated_at, r.status, r.repo_ref, r.graph_config_path, r.image_uri, r.source_tarball_path, r.repo_commit_sha
   FROM (${d}) d LEFT JOIN revisions r ON r.id = d.latest_revision_id`
 const LISTENER = 'l.id AS l_id, l.compute_id AS l_compute_id, l.last_seen_at AS l_last_seen_at'

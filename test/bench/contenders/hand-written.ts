@@ -99,6 +99,7 @@ const deploymentAnswer = (row: Record<string, unknown>) => ({
   status_message: 'Nobody reports on it at the moment, so nobody knows whether it serves.',
   reason: 'NOT_OBSERVED',
   reason_since: null,
+  why_not_live: 'Nobody reports on it at the moment, so nobody knows whether it serves.',
   health: row.health ?? {
     ready: 0,
     desired: 1,

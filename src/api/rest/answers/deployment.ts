@@ -5,8 +5,10 @@ import { conditionOf } from '../../../domain/deployment-status/condition.ts'
 import { healthOf, isServing } from '../../../domain/deployment-status/serving.ts'
 import { deploymentStatus } from '../../../domain/deployment-status/status.ts'
 import { deploymentUrl, URL_DESCRIPTION } from '../../../domain/deployment-status/url.ts'
+import { whyNotLive } from '../../../domain/deployment-status/why-not-live.ts'
 import type { BulkResult } from '../../../domain/deployments/delete.ts'
 import type { DeploymentView } from '../../../domain/deployments/read.ts'
+import { DEPLOYMENT_CHANGES, type DeploymentChange, lastChangeOf } from '../../../domain/model/deployment-change.ts'
 import { Source } from '../../../domain/model/rows.ts'
 import {
   DEPLOYMENT_STATUSES,
@@ -18,6 +20,7 @@ import {
   sourceRevisionConfig,
 } from '../../../domain/model/shapes.ts'
 import { presentSecrets } from '../../../domain/secrets/secret-set.ts'
+import { actor, wordList } from './actor.ts'
 import { answer, columns, pageOf, time } from './answer.ts'
 import { NO_REVISION, reason, revisionConfig } from './revision.ts'
 
@@ -30,6 +33,20 @@ const health = answer(
     reason,
     observed_at: time.nullable().describe('Since when that was reported; null: nothing was yet.'),
   },
+)
+
+const deploymentChange = answer(
+  { id: 'DeploymentChange' },
+  {
+    at: time,
+    what: z
+      .enum(Object.keys(DEPLOYMENT_CHANGES) as (keyof typeof DEPLOYMENT_CHANGES)[])
+      .describe(wordList(DEPLOYMENT_CHANGES)),
+    actor: actor.describe('Who did it.'),
+    changed: z.array(z.string()).describe('Of an update: the fields that it changed; never their values.'),
+    revision_id: uuid.nullable().describe('The revision that was rolled out again.'),
+  },
+  ({ revision }: DeploymentChange) => ({ revisionId: revision?.id ?? null }),
 )
 
 const settings = columns(sourceConfig.shape, (view: DeploymentView) => ({
@@ -58,6 +75,17 @@ export const deployment = answer(
       ),
     reason: reason.describe('The same in a word for machines.'),
     reason_since: time.nullable().describe('Since when that is so; null where nobody knows.'),
+    why_not_live: z
+      .string()
+      .nullable()
+      .describe(
+        'Why what was asked for last is not live, in one sentence: what nothing serves for, or why an older revision does. Null: it is live.',
+      ),
+    last_change: deploymentChange
+      .nullable()
+      .describe(
+        'What somebody did to it last, at `updated_at`. Null: a server that does not note it yet has changed it last.',
+      ),
     health: health.nullable().describe('Null only for one that is being deleted.'),
     url: z.string().nullable().describe(URL_DESCRIPTION),
     image_version: z.string().nullable(),
@@ -80,6 +108,8 @@ export const deployment = answer(
       statusMessage: condition?.message ?? null,
       reason: condition?.reason ?? null,
       reasonSince: condition?.since ?? null,
+      whyNotLive: whyNotLive(view, now),
+      lastChange: lastChangeOf(view),
       health: healthOf(view, now),
       url: deploymentUrl(view),
     }
