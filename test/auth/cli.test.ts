@@ -164,7 +164,7 @@ describe('a wrong call ends with 2 and says what is right', () => {
     [['keys'], /There is no command keys/],
     [
       ['keys', 'create', '--role', 'root', '--name', 'x'],
-      /--role must be one of: viewer, deployer, admin, listener, agent\./,
+      /--role must be one of: viewer, deployer, admin, listener, agent, builder\./,
     ],
     [
       ['keys', 'create', '--role', 'viewer'],
