@@ -19,11 +19,15 @@ afterEach(() => rm(dataDir, { recursive: true, force: true }))
 
 const source = (name: string) => fileURLToPath(new URL(`../../src/dataplane/runtimes/process/${name}`, import.meta.url))
 
-/** What it imports when it runs, as Node itself tells. */
+/**
+ * What it imports when it runs, as Node itself tells: written at once, since hooks run in a thread of their own, and what its console
+ * still holds is lost when the process ends.
+ */
 async function importsOf(file: string): Promise<string[]> {
   const script = `
     import { register } from 'node:module'
-    const hooks = 'export async function resolve(name, context, next) { console.log(name); return next(name, context) }'
+    const hooks = 'import fs from "node:fs"; export async function resolve(name, context, next) { ' +
+      'fs.writeSync(1, name + String.fromCharCode(10)); return next(name, context) }'
     register('data:text/javascript,' + encodeURIComponent(hooks))
     await import(process.argv[1])`
   const args = ['--no-warnings', '--input-type=module', '-e', script, file]
