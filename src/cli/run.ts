@@ -23,6 +23,7 @@ const COMMANDS: Record<string, () => Promise<Command>> = {
   'secrets rotate': async () => (await import('./secrets.ts')).rotateKeys,
   'server stop': async () => (await import('./server.ts')).stopServer,
   listener: async () => (await import('./listener.ts')).runListener,
+  builder: async () => (await import('./builder.ts')).runBuilder,
   migrate: async () => (await import('./migrate.ts')).migrateDatabase,
   backup: async () => (await import('./backup.ts')).makeBackup,
   restore: async () => (await import('./backup.ts')).restoreBackup,

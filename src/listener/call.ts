@@ -1,7 +1,8 @@
 /**
- * One call of the protocol: sends it, and turns whatever is not a success into an error that says what to do. What
- * is sent and answered has secrets in it, so errors are made of status, code and field names alone.
+ * One call of the protocol, of a listener or a builder: sends it, and turns whatever is not a success into an error that
+ * says what to do. What is sent and answered has secrets in it, so errors are made of status, code and field names alone.
  */
+import type { Readable } from 'node:stream'
 import { z } from 'zod'
 import { ClaimLostError } from '../domain/core/errors.ts'
 import { ControlPlaneRefused, ControlPlaneUnreachable } from './errors.ts'
@@ -10,6 +11,8 @@ import { type JsonAnswer, jsonClient } from './http.ts'
 /** Leases have connections of their own, so that no heartbeat queues up behind reports. */
 const LEASE_CONNECTIONS = 16
 const REPORT_CONNECTIONS = 16
+/** Nor does anything behind downloads, which take long. */
+const DOWNLOAD_CONNECTIONS = 16
 /** ms, whatever Retry-After says: leases end meanwhile */
 const LONGEST_PAUSE = 60_000
 
@@ -17,9 +20,18 @@ export interface Address {
   /** of the control plane */
   url: string
   apiKey: string
-  listenerId: string
   /** ms that any call has for its answer, beyond what it waits for by itself. Default: 10 s */
   callMs?: number
+}
+
+/** Who calls. */
+export interface Worker {
+  /** what its calls are below: `/v2/listeners/<id>` */
+  path: string
+  /** for people: `listener` */
+  name: string
+  /** Why it is refused, for people. */
+  refusals: { forbidden: string; planRequired: string; notFound: string }
 }
 
 interface CallOptions {
@@ -31,36 +43,56 @@ interface CallOptions {
 
 export interface Caller {
   /**
-   * `path`: below the listener's own: `claims`, `heartbeat`, or `claims/<id>/…` for reports. Answers the body as
+   * `path`: below the worker's own: `claims`, `heartbeat`, or `claims/<id>/…` for reports. Answers the body as
    * JSON (undefined: there is none). Throws ClaimLostError, ControlPlaneRefused and ControlPlaneUnreachable.
    */
   call(path: string, body: object, options?: CallOptions): Promise<unknown>
+  /**
+   * What is to be had there, as bytes: they end with an error when they are not whole. `absent`: what is thrown when there
+   * is nothing, of what the control plane says of it. Throws as `call` otherwise.
+   */
+  download(path: string, signal: AbortSignal, absent: (said: string) => Error): Promise<Readable>
   close(): void
 }
 
-export function createCaller(address: Address): Caller {
-  const { url, apiKey, listenerId, callMs = 10_000 } = address
+export function createCaller({ url, apiKey, callMs = 10_000 }: Address, worker: Worker): Caller {
   const headers = { 'x-api-key': apiKey }
   const leases = jsonClient({ url, headers, connections: LEASE_CONNECTIONS })
   const reports = jsonClient({ url, headers, connections: REPORT_CONNECTIONS })
+  const downloads = jsonClient({ url, headers, connections: DOWNLOAD_CONNECTIONS })
   /** performance.now() until when the control plane wants to be left alone */
   let pausedUntil = 0
 
+  function throwIfPaused(): void {
+    const left = pausedUntil - performance.now()
+    if (left > 0)
+      throw new ControlPlaneUnreachable(`The control plane asked to be left alone for ${Math.ceil(left / 1000)} s`)
+  }
+
+  function refused(answer: JsonAnswer): Error {
+    if (answer.retryAfterMs !== null) pausedUntil = performance.now() + Math.min(answer.retryAfterMs, LONGEST_PAUSE)
+    return errorOf(answer, url, worker)
+  }
+
   return {
     async call(path, body, { waitMs = 0, signal } = {}) {
-      const left = pausedUntil - performance.now()
-      if (left > 0)
-        throw new ControlPlaneUnreachable(`The control plane asked to be left alone for ${Math.ceil(left / 1000)} s`)
-      const target = `/v2/listeners/${listenerId}/${path}`
+      throwIfPaused()
       const client = path.includes('/') ? reports : leases
-      const answer = await client.post(target, JSON.stringify(body), callMs + waitMs, signal)
+      const answer = await client.post(`${worker.path}/${path}`, JSON.stringify(body), callMs + waitMs, signal)
       if (answer.status >= 200 && answer.status < 300) return json(answer.text)
-      if (answer.retryAfterMs !== null) pausedUntil = performance.now() + Math.min(answer.retryAfterMs, LONGEST_PAUSE)
-      throw errorOf(answer, address)
+      throw refused(answer)
+    },
+    async download(path, signal, absent) {
+      throwIfPaused()
+      const answer = await downloads.download(`${worker.path}/${path}`, callMs, signal)
+      if (!('status' in answer)) return answer
+      const said = answer.status === 404 ? absence.safeParse(safely(answer.text)).data?.detail : undefined
+      throw said === undefined ? refused(answer) : absent(said)
     },
     close() {
       leases.close()
       reports.close()
+      downloads.close()
     },
   }
 }
@@ -79,32 +111,33 @@ const errorBody = z.object({
   detail: z.array(z.object({ loc: z.array(z.union([z.string(), z.number()])) })).catch([]),
 })
 
-function errorOf({ status, text }: JsonAnswer, { url, listenerId }: Address): Error {
+/** That something is not there, in words for people. */
+const absence = z.object({ code: z.literal('NOT_FOUND'), detail: z.string() })
+
+function errorOf({ status, text }: JsonAnswer, url: string, worker: Worker): Error {
   const body = errorBody.safeParse(safely(text)).data
   if (status === 409 && body?.code === 'CLAIM_LOST') return new ClaimLostError()
   if (status === 408 || status === 429 || status >= 500)
     return new ControlPlaneUnreachable(`The control plane answered ${status}`)
-  return new ControlPlaneRefused(body ? reasonOf(status, body, listenerId) : notOurs(status, url), status)
+  return new ControlPlaneRefused(body ? reasonOf(status, body, worker) : notOurs(status, url, worker), status)
 }
 
 /** Anybody on the way can answer with a status; only the control plane knows its own codes. */
-const notOurs = (status: number, url: string) =>
-  `What answers at ${url} (status ${status}) is no control plane with listeners: see CONTROL_PLANE_URL.`
+const notOurs = (status: number, url: string, { name }: Worker) =>
+  `What answers at ${url} (status ${status}) is no control plane with ${name}s: see CONTROL_PLANE_URL.`
 
-function reasonOf(status: number, { code, detail }: z.output<typeof errorBody>, listenerId: string): string {
+function reasonOf(status: number, { code, detail }: z.output<typeof errorBody>, { name, refusals }: Worker): string {
   switch (status) {
     case 401:
       return 'The control plane refuses the key: it is unknown, expired or was revoked. See CONTROL_PLANE_API_KEY.'
     case 403:
-      return code === 'PLAN_REQUIRED'
-        ? 'The organization’s plan has no listeners.'
-        : 'The control plane refuses the key for this work: it must be one of role `listener`. See CONTROL_PLANE_API_KEY.'
+      return code === 'PLAN_REQUIRED' ? refusals.planRequired : refusals.forbidden
     case 404:
-      return `For this key there is no listener ${listenerId}: see LISTENER_ID and CONTROL_PLANE_API_KEY.`
+      return refusals.notFound
     case 422: {
       const fields = detail.slice(0, 3).map(({ loc }) => loc.filter(isName).join('.'))
       const which = fields.length > 0 ? ` (${[...new Set(fields)].join(', ')})` : ''
-      return `The control plane does not understand this listener${which}: update whichever of the two is older.`
+      return `The control plane does not understand this ${name}${which}: update whichever of the two is older.`
     }
     default:
       return `The control plane refuses the call: ${status} ${code}.`

@@ -1,9 +1,10 @@
 /**
- * POSTs JSON to the control plane. Answers whatever it said; that it said nothing, or could not be reached, is
- * ControlPlaneUnreachable.
+ * POSTs JSON to the control plane, and downloads from it. Answers whatever it said; that it said nothing, or could not be
+ * reached, is ControlPlaneUnreachable.
  */
+import type { Readable } from 'node:stream'
 import { Scope } from '../platform/async/time-limit.ts'
-import { ConnectionError, HttpClient, textOf } from '../platform/http/client.ts'
+import { ConnectionError, type HttpAnswer, HttpClient, type HttpRequest, textOf } from '../platform/http/client.ts'
 import { ControlPlaneUnreachable } from './errors.ts'
 
 /** ms in which a connection has to be made */
@@ -23,6 +24,11 @@ export interface JsonClient {
    * Throws ControlPlaneUnreachable when there is no answer within `limitMs`, and the signal's reason when that aborts.
    */
   post(path: string, body: string, limitMs: number, signal?: AbortSignal): Promise<JsonAnswer>
+  /**
+   * GETs what comes as bytes: they are read for as long as the signal lets them, and end with an error when they are not
+   * whole. A status other than 200 has its text. `limitMs`: until the answer begins. Throws as `post`.
+   */
+  download(path: string, limitMs: number, signal: AbortSignal): Promise<Readable | JsonAnswer>
   close(): void
 }
 
@@ -40,16 +46,29 @@ export function jsonClient({ url, headers, connections }: JsonClientOptions): Js
   const { origin, pathname } = new URL(base)
   const client = new HttpClient({ origin, connections, connectMs: CONNECT })
 
-  async function once(path: string, body: string, scope: Scope): Promise<JsonAnswer> {
-    const answer = await client.send({
-      method: 'POST',
-      path: pathname.replace(/\/+$/, '') + path,
-      headers: { ...headers, accept: 'application/json', 'content-type': 'application/json' },
-      body,
-      signal: scope.signal,
+  const target = (path: string) => pathname.replace(/\/+$/, '') + path
+  const json = async ({ status, headers, body }: HttpAnswer): Promise<JsonAnswer> => {
+    const text = await textOf(body, LARGEST_ANSWER)
+    return { status, retryAfterMs: retryAfter(headers['retry-after']), text }
+  }
+
+  /** Again on a new connection, when the kept one was closed meanwhile. */
+  async function send(request: Omit<HttpRequest, 'signal'>, { signal }: Scope): Promise<HttpAnswer> {
+    const once = () => client.send({ ...request, signal })
+    return once().catch((error) => {
+      if (error instanceof ConnectionError && error.stale) return once()
+      throw error
     })
-    const text = await textOf(answer.body, LARGEST_ANSWER)
-    return { status: answer.status, retryAfterMs: retryAfter(answer.headers['retry-after']), text }
+  }
+
+  /** What a call ends with that has no answer. */
+  function failure(error: unknown, scope: Scope): unknown {
+    if (scope.late) {
+      client.renew()
+      return unreachable(base, 'no answer in time')
+    }
+    if (scope.signal.aborted) return scope.signal.reason
+    return unreachable(base, error instanceof ConnectionError ? error.code : (error as Error).message)
   }
 
   return {
@@ -57,19 +76,32 @@ export function jsonClient({ url, headers, connections }: JsonClientOptions): Js
       const scope = new Scope(signal)
       scope.limit(limitMs)
       try {
-        return await once(path, body, scope).catch((error) => {
-          if (error instanceof ConnectionError && error.stale) return once(path, body, scope)
-          throw error
-        })
+        const type = { accept: 'application/json', 'content-type': 'application/json' }
+        const request = { method: 'POST' as const, path: target(path), headers: { ...headers, ...type }, body }
+        return await json(await send(request, scope))
       } catch (error) {
-        if (scope.late) {
-          client.renew()
-          throw unreachable(base, 'no answer in time')
-        }
-        if (scope.signal.aborted) throw scope.signal.reason
-        throw unreachable(base, error instanceof ConnectionError ? error.code : (error as Error).message)
+        throw failure(error, scope)
       } finally {
         scope.end()
+      }
+    },
+    async download(path, limitMs, signal) {
+      const scope = new Scope(signal)
+      scope.limit(limitMs)
+      try {
+        const answer = await send({ method: 'GET', path: target(path), headers }, scope)
+        if (answer.status === 200) {
+          // it may take as long as it does, and ends with the signal
+          scope.unlimited()
+          answer.body.once('close', () => scope.end())
+          return answer.body
+        }
+        const said = await json(answer)
+        scope.end()
+        return said
+      } catch (error) {
+        scope.end()
+        throw failure(error, scope)
       }
     },
     close: () => client.destroy(),

@@ -73,7 +73,8 @@ export function observed(plane: ControlPlane, { metrics, status, leased }: Obser
       // one that was withdrawn is closed already when its end is reported
       const counts = answer.recorded || outcome === 'stopped'
       if (kind) metrics.steps.inc({ kind, outcome: counts ? outcome : 'too_late' })
-      leased.assigned(claimId, answer.assignment)
+      if (answer.over) leased.drop(claimId)
+      else leased.assigned(claimId, answer.assignment)
       return answer
     },
     async release(claim) {

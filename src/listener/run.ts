@@ -14,7 +14,7 @@ import { CHECKOUT } from '../platform/files/checkout.ts'
 import { remoteControlPlane } from './control-plane.ts'
 import { startHealthServer } from './health.ts'
 import { LeasedClaims } from './leased-claims.ts'
-import { createMetrics } from './metrics.ts'
+import { createMetrics, watchCluster } from './metrics.ts'
 import { observed } from './observed.ts'
 import { createPlace, type Place } from './place.ts'
 import { createStatus } from './status.ts'
@@ -36,10 +36,11 @@ export const VERSION: string = JSON.parse(readFileSync(path.join(CHECKOUT, 'pack
 /** `place`: for tests; default: the cluster of the settings. Throws ConfigError, and what listening throws. */
 export async function startListener(settings: ListenerSettings, log: Logger, place?: Place): Promise<Listener> {
   const { runtime, problem } = place ?? (await createPlace(settings, null, log))
-  const status = createStatus(log)
+  const status = createStatus(log, 'listener')
   const leased = new LeasedClaims()
   let ending = false
-  const metrics = createMetrics(() => leased.count(), problem)
+  const metrics = createMetrics('listener', () => leased.count())
+  watchCluster(metrics.registry, problem)
   const controlPlane = remoteControlPlane({
     url: settings.CONTROL_PLANE_URL,
     apiKey: settings.CONTROL_PLANE_API_KEY,

@@ -9,7 +9,8 @@ export interface Status {
   problem(): string | null
 }
 
-export function createStatus(log: Logger): Status {
+/** `name`: of the program, for people. */
+export function createStatus(log: Logger, name: string): Status {
   let problem: string | null = 'The control plane has not answered yet'
   return {
     answered() {
@@ -17,7 +18,7 @@ export function createStatus(log: Logger): Status {
       problem = null
     },
     failed(reason) {
-      if (reason !== problem) log.error({ reason }, 'The listener can’t work without the control plane')
+      if (reason !== problem) log.error({ reason }, `The ${name} can’t work without the control plane`)
       problem = reason
     },
     problem: () => problem,

@@ -115,6 +115,11 @@ export const FOLDERS: readonly Row[] = [
     'listener',
     `${CONTRACT} domain/core/codec.ts dataplane/worker dataplane/output dataplane/runtimes dataplane/runtimes/kubernetes/** platform/*`,
   ],
+  // the same worker, for builds alone
+  [
+    'builder',
+    `${CONTRACT} domain/model/reasons.ts domain/core/codec.ts dataplane/worker dataplane/output dataplane/runtimes dataplane/build dataplane/builder listener platform/*`,
+  ],
 
   // the transports: they know the domain, not each other, and nothing of adapters and data planes
   ['api/limits', 'domain/core domain/context domain/keys platform/async'],
@@ -177,7 +182,7 @@ export const FOLDERS: readonly Row[] = [
   ['cli/terminal', ''],
   // of the server they know the client, and nothing else
   ['cli/remote', 'client cli/terminal'],
-  ['cli', 'cli/terminal cli/remote client platform/** domain/** listener app app/backup'],
+  ['cli', 'cli/terminal cli/remote client platform/** domain/** listener builder app app/backup'],
   ['.', 'platform/config app'],
   // what makes one program of them
   ['start', 'platform/files dataplane/runtimes/process/host'],

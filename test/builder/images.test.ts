@@ -11,6 +11,7 @@ import type { ImageBuilds } from '../../src/dataplane/runtimes/image-builds.ts'
 import type { RevisionStep } from '../../src/dataplane/runtimes/runtime.ts'
 import { claimOf, memoryLog, NO_SOURCES, never, stepOf } from '../dataplane/support.ts'
 import { BASE, type TestEngine, testEngine } from '../support/engine/engine.ts'
+import { processes } from '../support/processes.ts'
 import { openRegistry, type PushRegistry } from './registry.ts'
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
@@ -222,19 +223,3 @@ test('a build ends before it fills the disk', async () => {
     message: expect.stringMatching(/BUILD_FREE_DISK_MB/),
   })
 })
-
-/** Command lines of this machine that have this text. */
-function processes(text: string): string[] {
-  const read = (pid: string) => {
-    try {
-      return fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')
-    } catch {
-      return '' // it is gone
-    }
-  }
-  return fs
-    .readdirSync('/proc')
-    .filter((pid) => /^\d+$/.test(pid))
-    .map(read)
-    .filter((line) => line.includes(text) && !line.includes('vitest'))
-}

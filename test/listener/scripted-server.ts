@@ -36,7 +36,7 @@ export async function scriptedServer(): Promise<ScriptedServer> {
       const asked: Asked = {
         path: request.url!,
         headers: request.headers,
-        body: JSON.parse(text),
+        body: text === '' ? undefined : JSON.parse(text),
         bytes: Buffer.byteLength(text),
       }
       scripted.asked.push(asked)

@@ -32,3 +32,13 @@ export function abandonedFolders(builds: string): string[] {
     })
     .map((name) => path.join(builds, name))
 }
+
+/** Notes by which name the engine will know what the build makes, for whoever removes what it left. */
+export function noteImage(folder: string, name: string): void {
+  fs.writeFileSync(path.join(folder, 'image'), name, { mode: 0o600 })
+}
+
+export function imageNoted(folder: string): string | null {
+  const file = path.join(folder, 'image')
+  return fs.existsSync(file) ? fs.readFileSync(file, 'utf8') : null
+}

@@ -14,10 +14,10 @@ import { runGroup } from '../runtimes/process/os/group.ts'
 import type { Reaper } from '../runtimes/process/os/reaper.ts'
 import { removeAll } from '../runtimes/process/os/remove.ts'
 import type { RevisionLog, RevisionStep } from '../runtimes/runtime.ts'
-import { abandonedFolders, makeBuildFolder } from './build-folder.ts'
+import { abandonedFolders, imageNoted, makeBuildFolder, noteImage } from './build-folder.ts'
 import { confinement } from './confinement.ts'
 import { buildByEngine, localName } from './engine-build.ts'
-import { whileDiskIsFree } from './free-disk.ts'
+import { lackOfSpace, whileDiskIsFree } from './free-disk.ts'
 import type { ImageStore } from './image-store.ts'
 import { endProcesses, removeLeftovers } from './leftovers.ts'
 import { removeImages } from './local-images.ts'
@@ -32,6 +32,8 @@ export interface BuilderOptions {
   store: ImageStore
   /** MB that stay free on the disks of DATA_DIR and the engine; 0: no bound */
   freeDiskMb: number
+  /** false: once it is pushed, nothing of an image stays here; what comes next begins with what the registry has. Default: true */
+  keepsImages?: boolean
   /** that removing images of a deployment may take at a time; default: PRUNE_MS */
   pruneMs?: number
   /** gets a line for the operator */
@@ -52,6 +54,8 @@ export interface ImageSource {
 export interface ImageBuilder {
   /** Throws StepFailure when there is no engine: before anything is fetched for a build. */
   ready(signal: AbortSignal): Promise<void>
+  /** Why nothing can be built now, in words; null: it can. */
+  problem(signal: AbortSignal): Promise<string | null>
   /** Returns the artifact. `hidden`: what is never shown. Rejects when the signal aborts, after all of the build has ended. */
   build(
     deploymentId: string,
@@ -74,7 +78,7 @@ const NO_ENGINE =
   'BUILDER has to name a container engine that works on the server’s machine: install podman or docker there, or build the image elsewhere and create a deployment from it.'
 
 export function createImageBuilder(options: BuilderOptions): ImageBuilder {
-  const { wanted, env, dataDir, reaper, store, freeDiskMb, pruneMs = PRUNE_MS, warn } = options
+  const { wanted, env, dataDir, reaper, store, freeDiskMb, keepsImages = true, pruneMs = PRUNE_MS, warn } = options
   const builds = path.join(dataDir, 'images', 'builds')
   const noted = (deploymentId: string) => path.join(dataDir, 'images', 'of', deploymentId)
   /** by deployment: what was to be kept when it was last looked at */
@@ -100,7 +104,7 @@ export function createImageBuilder(options: BuilderOptions): ImageBuilder {
     // also where no engine works any more; the folders themselves say what it still has to remove
     await removeAll(...left.flatMap((folder) => ['secrets', 'auth', 'tree'].map((name) => path.join(folder, name))))
     const engine = await findEngine(new AbortController().signal)
-    for (const folder of left) await removeLeftovers(engine, folder, null)
+    for (const folder of left) await removeLeftovers(engine, folder, imageNoted(folder))
     await removeAll(...left)
   }
 
@@ -115,15 +119,34 @@ export function createImageBuilder(options: BuilderOptions): ImageBuilder {
   return {
     ready: async (signal) => void (await findEngine(signal)),
 
+    async problem(signal) {
+      try {
+        const { storage } = await findEngine(signal)
+        return lackOfSpace([dataDir, storage], freeDiskMb)?.message ?? null
+      } catch (error) {
+        if (error instanceof StepFailure) return error.message
+        throw error
+      }
+    },
+
     async build(deploymentId, step, source, log, hidden, signal) {
       await sweeping
       const engine = await findEngine(signal)
       const repository = await store.repository(deploymentId, signal)
       const folder = makeBuildFolder(builds)
-      fs.mkdirSync(noted(deploymentId), { recursive: true, mode: 0o700 })
-      pruned.set(deploymentId, '')
       const { revision } = step
       const name = `${revision.id}.${revision.attempt}.${step.tries}`
+      const image = localName({ deploymentId, name })
+      noteImage(folder, image)
+      if (keepsImages) {
+        fs.mkdirSync(noted(deploymentId), { recursive: true, mode: 0o700 })
+        pruned.set(deploymentId, '')
+      }
+      /** An engine that does not answer takes the place neither of what was made nor of what went wrong. */
+      const removeWhatIsLeft = () =>
+        removeLeftovers(engine, folder, image).catch((problem) =>
+          warn({ err: problem, deploymentId }, 'What a build of an image has left could not be removed'),
+        )
       const mask = createMask([...hidden, ...(repository ? [repository.credentials.password] : [])])
       const confined = confinement()
       try {
@@ -148,13 +171,11 @@ export function createImageBuilder(options: BuilderOptions): ImageBuilder {
           }),
         )
         signal.throwIfAborted()
+        if (!keepsImages) await removeWhatIsLeft()
         return imageArtifact(reference)
       } catch (error) {
         endProcesses(folder)
-        // an engine that does not answer must not take the place of what went wrong
-        await removeLeftovers(engine, folder, localName({ deploymentId, name })).catch((problem) =>
-          warn({ err: problem, deploymentId }, 'What a build of an image has left could not be removed'),
-        )
+        await removeWhatIsLeft()
         throw error
       } finally {
         await removeAll(folder)

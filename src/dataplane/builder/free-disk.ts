@@ -17,18 +17,12 @@ export async function whileDiskIsFree<T>(
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   if (leastMb === 0) return work(signal)
-  const full = () => folders.find((folder) => freeMb(folder) < leastMb)
-  const failure = (folder: string) =>
-    new StepFailure(
-      'NO_SPACE',
-      `The disk of ${folder} has less than ${leastMb} MB left, which BUILD_FREE_DISK_MB keeps free: make room there.`,
-    )
-  const before = full()
-  if (before !== undefined) throw failure(before)
+  const before = lackOfSpace(folders, leastMb)
+  if (before) throw before
   const scope = new Scope(signal)
   const timer = setInterval(() => {
-    const folder = full()
-    if (folder !== undefined) scope.abort(failure(folder))
+    const lack = lackOfSpace(folders, leastMb)
+    if (lack) scope.abort(lack)
   }, LOOK_MS)
   try {
     return await work(scope.signal)
@@ -36,6 +30,16 @@ export async function whileDiskIsFree<T>(
     clearInterval(timer)
     scope.end()
   }
+}
+
+/** What a build would fail with now; null: there is room. 0: no bound. */
+export function lackOfSpace(folders: string[], leastMb: number): StepFailure | null {
+  const full = folders.find((folder) => freeMb(folder) < leastMb)
+  if (full === undefined) return null
+  return new StepFailure(
+    'NO_SPACE',
+    `The disk of ${full} has less than ${leastMb} MB left, which BUILD_FREE_DISK_MB keeps free: make room there.`,
+  )
 }
 
 /** Of a folder that is not there: as if it were empty. */

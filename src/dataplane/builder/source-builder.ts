@@ -21,7 +21,7 @@ import { Reaper } from '../runtimes/process/os/reaper.ts'
 import { removeAll } from '../runtimes/process/os/remove.ts'
 import type { Built, OnCommit, OnPlan, RevisionLog, RevisionStep } from '../runtimes/runtime.ts'
 import { makeBuildFolder } from './build-folder.ts'
-import { type BuilderOptions, createImageBuilder } from './builder.ts'
+import { type BuilderOptions, createImageBuilder, type ImageBuilder } from './builder.ts'
 import type { BaseImages } from './dockerfile/dockerfile.ts'
 import { imageSource } from './image-source.ts'
 
@@ -41,9 +41,10 @@ export interface SourceBuilderOptions extends Omit<BuilderOptions, 'reaper'> {
 
 const unheard = () => undefined
 
-const OR_ELSEWHERE = 'Or run a builder on a machine that has an engine.'
+const OR_ELSEWHERE = 'Or run a builder on a machine that has an engine: npm run cli -- builder.'
 
-export function createSourceBuilder(options: SourceBuilderOptions): ImageBuilds {
+/** `problem`: see ImageBuilder. */
+export function createSourceBuilder(options: SourceBuilderOptions): ImageBuilds & Pick<ImageBuilder, 'problem'> {
   const { dataDir, env, sources, gitDirectory, store, servers, base, packageIndexes } = options
   const reaper = new Reaper()
   const images = createImageBuilder({ ...options, reaper })
@@ -109,6 +110,7 @@ export function createSourceBuilder(options: SourceBuilderOptions): ImageBuilds 
       }
       return turns.run(log, signal, onProgress, () => planFirst(log, onProgress, onPlan, work))
     },
+    problem: images.problem,
     prune: images.prune,
     remove: images.remove,
     destroy: (stepId) => reaper.kill(stepId),

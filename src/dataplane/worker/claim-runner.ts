@@ -58,6 +58,8 @@ export class ClaimRunner {
   /** the step (and which try of it) that was last begun here: it is not begun again */
   #begun: { id: string; tries: number } | null = null
   #stopReported = -1
+  /** the claim has ended with what was reported */
+  #claimOver = false
   /** what the step in progress waits for, as the runtime last reported */
   #progress: Progress | null = null
   /** a hand-over is under way: what runs is about to change by our own doing */
@@ -218,7 +220,6 @@ export class ClaimRunner {
     const step = this.#timed(assigned)
     const abort = new AbortController()
     this.#begun = { id: step.id, tries: step.tries }
-    let tornDown = false
     const work = async () => {
       await this.#pruning
       await performStep({
@@ -230,7 +231,7 @@ export class ClaimRunner {
         report: async (result) => {
           const recorded = await this.#report(step.id, result)
           // the claim has ended with it
-          tornDown = recorded && step.kind === 'TEARDOWN' && result.outcome === 'succeeded'
+          if (recorded && step.kind === 'TEARDOWN' && result.outcome === 'succeeded') this.#claimOver = true
           return recorded
         },
         onProgress: (progress) => {
@@ -247,7 +248,7 @@ export class ClaimRunner {
     }
     const done = work()
     this.#active = { step, abort, done }
-    void done.then(() => (tornDown ? this.lost() : this.#reconcile()))
+    void done.then(() => (this.#claimOver ? this.lost() : this.#reconcile()))
     abort.signal.addEventListener('abort', () => void this.#ensureStopped(step, done), { once: true })
   }
 
@@ -280,11 +281,12 @@ export class ClaimRunner {
     }
     try {
       const when = (error: unknown) => !(error instanceof ClaimLostError)
-      const { recorded, assignment } = await retry(complete, { when, pause, signal: this.#end.signal })
+      const { recorded, assignment, over } = await retry(complete, { when, pause, signal: this.#end.signal })
       if (assignment.generation >= this.#assignment.generation) {
         this.#assignment = assignment
         this.#assignedAt = performance.now()
       }
+      if (over) this.#claimOver = true
       return recorded
     } catch (error) {
       if (error instanceof ClaimLostError) void this.lost()

@@ -57,6 +57,8 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const answerMs = (leaseSeconds * 1000) / 6
   /** cuts the wait of the heartbeat loop short, so that a new claim is in the next heartbeat */
   let idle = new AbortController()
+  /** cuts the wait of the claim loop short when it holds as much as it may, and some of that has ended */
+  let full = new AbortController()
   /** the next heartbeat is to be answered at once, and nothing cuts it short: whatever became of the last one, the leases are renewed */
   let urgent = false
   const deregister = await runtime.registerHolder(holder)
@@ -144,9 +146,12 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
 
   /** Until there is nothing more to claim: the control plane holds the last call for `waitSeconds`, in case something comes. */
   async function claimMore(): Promise<void> {
-    for (let full = true; full && !stopping.signal.aborted; ) {
+    for (let more = true; more && !stopping.signal.aborted; ) {
       const max = Math.min(CLAIM_BATCH, maxClaims - runners.size)
-      if (max <= 0) return sleep(waitSeconds * 1000, stopping.signal)
+      if (max <= 0) {
+        full = new AbortController()
+        return stopping.signal.aborted ? undefined : sleep(waitSeconds * 1000, full.signal)
+      }
       const leasedAt = performance.now()
       const request = { holder, max, leaseSeconds, waitSeconds, ...(version ? { version } : {}) }
       const claims = await timely((waitSeconds + leaseSeconds / 3) * 1000, stopping.signal, silent, (cut) =>
@@ -161,16 +166,18 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
         runners.set(id, runner)
         void runner.over.then(() => {
           if (runners.get(id) === runner) runners.delete(id)
+          full.abort()
         })
       }
       if (claims.length > 0) beatNow()
-      full = claims.length === max
+      more = claims.length === max
     }
   }
 
   async function stop(): Promise<void> {
     stopping.abort()
     idle.abort()
+    full.abort()
     await within(1000, loops)
     const releases = [...runners.values()].map((runner) => runner.release())
     const released = await within(STOP_LIMIT_MS - 1000, Promise.all(releases))

@@ -70,7 +70,8 @@ export interface ControlPlane {
   logs(request: LogsRequest): Promise<void>
   /** Appends to the deploy logs if `from` is where they end; returns where they end now. Not over HTTP. */
   output?(request: OutputRequest): Promise<number>
-  complete(request: CompleteRequest): Promise<CompleteAnswer>
+  /** `over`: the claim has ended with the report. */
+  complete(request: CompleteRequest): Promise<CompleteAnswer & { over?: boolean }>
   /** Gives the lease back; the try of a step under way is not counted. */
   release(claim: { claimId: string; token: string }): Promise<void>
   /** Releases every claim of a holder that is known to be dead (same machine, process gone). */

@@ -40,8 +40,8 @@ export function rejectWrong(wrong: string[]): void {
   if (wrong.length > 0) throw new ConfigError(`Wrong settings: ${wrong.join('; ')}`)
 }
 
-/** Settings that make sense only if all of them are given. */
-function together(wrong: string[], settings: Record<string, unknown>): void {
+/** Settings that make sense only if all of them are given: adds to `wrong` when some are. */
+export function together(wrong: string[], settings: Record<string, unknown>): void {
   const values = Object.values(settings)
   if (!values.some(Boolean) || values.every(Boolean)) return
   const names = Object.keys(settings)

@@ -1,0 +1,28 @@
+/** What the worker of a builder has for a runtime: it builds, and that is all. */
+import type { ImageBuilds } from '../dataplane/runtimes/image-builds.ts'
+import type { Runtime } from '../dataplane/runtimes/runtime.ts'
+import type { BuildAccess } from './build-access.ts'
+
+export function createBuildRuntime(images: ImageBuilds, access: BuildAccess): Runtime {
+  return {
+    build: (claim, step, ...more) => access.during(claim, step.revision.id, () => images.build(claim, step, ...more)),
+    destroy: images.destroy,
+    async close() {
+      images.close()
+    },
+    provision: notHere,
+    deploy: notHere,
+    teardown: notHere,
+    // nothing serves here, and nobody else is on this machine
+    ensure() {},
+    async prune() {},
+    async drop() {},
+    health: () => undefined,
+    registerHolder: async () => async () => {},
+    async releaseDeadHolders() {},
+  }
+}
+
+async function notHere(): Promise<never> {
+  throw new Error('A builder was given a step other than BUILD')
+}

@@ -1,0 +1,115 @@
+/**
+ * The builder program, without its process: the worker with the control plane over HTTP, which takes BUILD steps alone, and the
+ * container engine of this machine. Neither the control plane nor the engine has to be there when it starts: it goes on
+ * trying, and `/readyz` and the log say what is wrong.
+ */
+import os from 'node:os'
+import path from 'node:path'
+import type { Logger } from 'pino'
+import { createSourceBuilder } from '../dataplane/builder/source-builder.ts'
+import { startWorker } from '../dataplane/worker/worker.ts'
+import { startHealthServer } from '../listener/health.ts'
+import { LeasedClaims } from '../listener/leased-claims.ts'
+import { createMetrics } from '../listener/metrics.ts'
+import { observed } from '../listener/observed.ts'
+import { VERSION } from '../listener/run.ts'
+import { createStatus } from '../listener/status.ts'
+import { sleep } from '../platform/async/retry.ts'
+import { packageIndexes, suppliedServer } from '../platform/config/build-settings.ts'
+import type { BuilderSettings } from '../platform/config/builder-settings.ts'
+import { engineEnvironment } from '../platform/config/config.ts'
+import { createBuildAccess } from './build-access.ts'
+import { createBuildRuntime } from './build-runtime.ts'
+import { builderControlPlane } from './control-plane.ts'
+import { watchReadiness } from './readiness.ts'
+
+/** ms until it is asked again whether something can be built here */
+const UNREADY_MS = 500
+
+export interface Builder {
+  /** of its health */
+  port: number
+  /** Resolves, with why, when this process has to end and be started again. */
+  lost: Promise<Error>
+  /** Ends every build and gives it back, so that another builder can take it. At most some 8 s. */
+  close(): Promise<void>
+}
+
+/** `environment`: what the engine is run with of it. Throws what listening throws. */
+export async function startBuilder(
+  settings: BuilderSettings,
+  environment: Record<string, string | undefined>,
+  log: Logger,
+): Promise<Builder> {
+  const status = createStatus(log, 'builder')
+  const leased = new LeasedClaims()
+  const metrics = createMetrics('builder', () => leased.count())
+  const plane = builderControlPlane({
+    url: settings.CONTROL_PLANE_URL,
+    apiKey: settings.CONTROL_PLANE_API_KEY,
+    log,
+  })
+  const access = createBuildAccess(plane.caller)
+  const atATime = settings.MAX_BUILDS ?? Math.max(2, os.availableParallelism())
+  const images = createSourceBuilder({
+    wanted: settings.BUILDER,
+    env: engineEnvironment(environment),
+    dataDir: settings.DATA_DIR,
+    gitDirectory: settings.GIT_DIRECTORY ?? path.join(settings.DATA_DIR, 'git'),
+    ...access,
+    freeDiskMb: settings.BUILD_FREE_DISK_MB,
+    keepsImages: false,
+    servers: {
+      node: suppliedServer(settings.AGENT_SERVER_NODE, settings.AGENT_SERVER_NODE_COMMAND),
+      python: suppliedServer(settings.AGENT_SERVER_PYTHON, settings.AGENT_SERVER_PYTHON_COMMAND),
+    },
+    packageIndexes: packageIndexes(settings),
+    base: { node: settings.NODE_BASE_IMAGE, python: settings.PYTHON_BASE_IMAGE },
+    atATime,
+    warn: (about, message) => log.warn(about, message),
+  })
+  const runtime = createBuildRuntime(images, access)
+  const readiness = watchReadiness(images.problem, log)
+  let ending = false
+  const health = await startHealthServer({
+    host: settings.BUILDER_HOST,
+    port: settings.BUILDER_PORT,
+    problem: () => (ending ? 'The builder ends' : (readiness.problem() ?? status.problem())),
+    registry: metrics.registry,
+  }).catch(async (error) => {
+    await readiness.stop()
+    await runtime.close()
+    throw error
+  })
+  let onStuck: (error: Error) => void = () => undefined
+  const lost = new Promise<Error>((resolve) => {
+    onStuck = resolve
+  })
+  const watched = observed(plane, { metrics, status, leased })
+  const worker = await startWorker({
+    controlPlane: {
+      ...watched,
+      async claim(request, signal) {
+        if (readiness.problem() === null) return watched.claim(request, signal)
+        await sleep(UNREADY_MS, signal)
+        return []
+      },
+    },
+    runtime,
+    leaseSeconds: settings.LEASE_SECONDS,
+    maxClaims: atATime,
+    holder: settings.BUILDER_NAME ?? os.hostname(),
+    log,
+    onStuck,
+  })
+  log.info({ name: worker.holder, version: VERSION, healthPort: health.port }, 'The builder runs')
+  return { port: health.port, lost, close }
+
+  async function close(): Promise<void> {
+    ending = true
+    await Promise.all([worker.stop(), readiness.stop()])
+    await runtime.close()
+    plane.close()
+    await health.close()
+  }
+}

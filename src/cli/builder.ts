@@ -1,0 +1,33 @@
+/** `builder`: builds images for a control plane, on a machine of its own. */
+import { explain } from '../app/exit-message.ts'
+import { Lifetime, say } from '../app/lifetime.ts'
+import { createLogger } from '../app/logger.ts'
+import { type Builder, startBuilder } from '../builder/run.ts'
+import { readBuilderSettings } from '../platform/config/builder-settings.ts'
+import { logDestination } from '../platform/log/destination.ts'
+import { type Command, readOptions } from './terminal/command.ts'
+
+export const runBuilder: Command = {
+  usage: '',
+  summary: 'runs a builder: builds images for a control plane, on a machine of its own; see its settings',
+  async run(args) {
+    readOptions(args, {})
+    const settings = readBuilderSettings(process.env)
+    const log = createLogger(settings.LOG_LEVEL, await logDestination(settings.LOG_FORMAT))
+    const lifetime = new Lifetime()
+    let builder: Builder
+    try {
+      builder = await startBuilder(settings, process.env, log)
+    } catch (error) {
+      say(`${explain(error, 'BUILDER_')}\n`)
+      return lifetime.leave(1)
+    }
+    lifetime.opened(builder, log)
+    void builder.lost.then((error) => {
+      if (lifetime.end(1)) say(`${explain(error)}\n`)
+    })
+    if (lifetime.ending) await lifetime.leave()
+    // a signal ends it
+    await new Promise(() => {})
+  },
+}

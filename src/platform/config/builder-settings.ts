@@ -1,0 +1,72 @@
+/**
+ * Every setting of the builder program (docs/images.md#builders-on-machines-of-their-own), from the environment. A wrong value
+ * stops the start with one clear line. A test checks the table in docs/settings.md against BUILDER_SETTINGS.
+ */
+import path from 'node:path'
+import { z } from 'zod'
+import { BUILD_SETTINGS } from './build-settings.ts'
+import { type ParsedSettings, parseSettings, rejectWrong, together } from './config.ts'
+import { IMAGE_SETTINGS } from './image-settings.ts'
+import { LISTENER_SETTINGS } from './listener-settings.ts'
+import { host, integer, type SettingsTable } from './setting-types.ts'
+import { SETTINGS } from './settings.ts'
+
+const folder = z
+  .string()
+  .min(1)
+  .transform((name) => path.resolve(name))
+
+/** name → [schema, default as it would be written (null: none), what it is for] */
+export const BUILDER_SETTINGS = {
+  CONTROL_PLANE_URL: LISTENER_SETTINGS.CONTROL_PLANE_URL,
+  CONTROL_PLANE_API_KEY: [LISTENER_SETTINGS.CONTROL_PLANE_API_KEY[0], null, 'a key of role `builder`; required'],
+  BUILDER_NAME: [
+    z.string().min(1).max(256).optional(),
+    null,
+    'what people see of it: “Building on NAME.” Default: the name of the machine',
+  ],
+  BUILDER_HOST: [host, '0.0.0.0', 'address for `/healthz`, `/readyz` and `/metrics`'],
+  BUILDER_PORT: [integer(0, 65_535), '8082', 'port for them; 0 takes any free one, and the log says which'],
+  LEASE_SECONDS: [
+    integer(5, 600),
+    '30',
+    'how long the lease of a build lasts without a heartbeat: so long others wait when a builder is lost',
+  ],
+  MAX_BUILDS: [
+    integer(1, 100).optional(),
+    null,
+    'builds that it takes at a time. Default: as many as the machine has cores, at least 2',
+  ],
+  DATA_DIR: [folder, '.data', 'folder of the builds under way, its own alone'],
+  BUILDER: [
+    z.enum(['auto', 'podman', 'docker'], { error: 'must be auto, podman or docker' }),
+    'auto',
+    'what images are built with. `auto`: podman or docker, whichever works',
+  ],
+  NODE_BASE_IMAGE: IMAGE_SETTINGS.NODE_BASE_IMAGE,
+  PYTHON_BASE_IMAGE: IMAGE_SETTINGS.PYTHON_BASE_IMAGE,
+  BUILD_FREE_DISK_MB: IMAGE_SETTINGS.BUILD_FREE_DISK_MB,
+  ...BUILD_SETTINGS,
+  GIT_DIRECTORY: [
+    folder.optional(),
+    null,
+    'folder of the bare repositories of the `directory` integration, where builders have it, too; at the same path as on the servers. None: those can’t be built here',
+  ],
+  LOG_LEVEL: SETTINGS.LOG_LEVEL,
+  LOG_FORMAT: SETTINGS.LOG_FORMAT,
+} as const satisfies SettingsTable
+
+export type BuilderSettings = ParsedSettings<typeof BUILDER_SETTINGS>
+
+/** Parses an environment. Throws ConfigError with one line that names every wrong setting. */
+export function readBuilderSettings(env: Record<string, string | undefined>): BuilderSettings {
+  const wrong: string[] = []
+  const settings = parseSettings(BUILDER_SETTINGS, env, wrong)
+  if (wrong.length === 0) {
+    const { AGENT_SERVER_NODE, AGENT_SERVER_NODE_COMMAND, AGENT_SERVER_PYTHON, AGENT_SERVER_PYTHON_COMMAND } = settings
+    together(wrong, { AGENT_SERVER_NODE, AGENT_SERVER_NODE_COMMAND })
+    together(wrong, { AGENT_SERVER_PYTHON, AGENT_SERVER_PYTHON_COMMAND })
+  }
+  rejectWrong(wrong)
+  return settings
+}

@@ -1,0 +1,199 @@
+// The control plane of a builder over HTTP, against a server that answers what the test says.
+import { randomUUID } from 'node:crypto'
+import { buffer } from 'node:stream/consumers'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { type BuildAccess, createBuildAccess } from '../../src/builder/build-access.ts'
+import { type BuilderControlPlane, builderControlPlane } from '../../src/builder/control-plane.ts'
+import { ClaimLostError } from '../../src/domain/core/errors.ts'
+import { ControlPlaneRefused } from '../../src/listener/errors.ts'
+import { claimOf, never } from '../dataplane/support.ts'
+import { type ScriptedServer, scriptedServer } from '../listener/scripted-server.ts'
+import { readableLog } from '../listener/support.ts'
+
+const apiKey = `cpk_${'canarykey'.repeat(5)}`
+let server: ScriptedServer
+let plane: BuilderControlPlane
+let access: BuildAccess
+let log: ReturnType<typeof readableLog>
+beforeEach(async () => {
+  server = await scriptedServer()
+  log = readableLog()
+  plane = builderControlPlane({ url: server.url, apiKey, log: log.log })
+  access = createBuildAccess(plane.caller)
+})
+afterEach(async () => {
+  plane.close()
+  await server.close()
+})
+
+const held = claimOf()
+const revisionId = randomUUID()
+const during = <T>(work: () => Promise<T>) => access.during(held, revisionId, work)
+const repository = { name: 'registry.test/w/d', insecure: false, username: 'token', password: 'canary' }
+const granted = { repository, git: null, tarball: true, failure: null }
+const revision = {
+  id: revisionId,
+  number: 1,
+  attempt: 1,
+  source: 'internal_source',
+  repo_url: null,
+  repo_ref: null,
+  repo_commit_sha: null,
+  graph_config_path: 'graph.json',
+  image_uri: null,
+  source_tarball_path: 'a/b',
+  install_command: null,
+  build_command: null,
+  artifact: null,
+  secrets: [{ name: 'TOKEN', value: 'canary' }],
+}
+const offered = () => ({
+  claim_id: randomUUID(),
+  token: '3',
+  lease_seconds: 30,
+  deployment: { id: randomUUID(), workspace_id: randomUUID(), name: 'agent' },
+  step_id: randomUUID(),
+  tries: 2,
+  seconds_left: 900.5,
+  revision,
+})
+const error = (code: string, detail = 'canary') => ({ detail, code, request_id: 'x' })
+
+test('a build that is claimed is a claim with one step, and one that is not understood keeps no other back', async () => {
+  const one = offered()
+  server.answer = () => ({ body: { claims: [{ ...one, revision: 'canary' }, one] } })
+  const claims = await plane.claim({ holder: 'build-1', max: 2, leaseSeconds: 30, waitSeconds: 5.9 })
+  expect(server.asked[0]).toMatchObject({
+    path: '/v2/builders/claims',
+    headers: { 'x-api-key': apiKey },
+    body: { holder: 'build-1', max: 2, lease_seconds: 30, wait_seconds: 5 },
+  })
+  expect(claims).toMatchObject([
+    {
+      claimId: one.claim_id,
+      token: '3',
+      run: null,
+      step: { id: one.step_id, kind: 'BUILD', tries: 2, secondsLeft: 900.5, revision: { id: revisionId } },
+    },
+  ])
+  expect(log.text()).not.toContain('canary')
+})
+
+test('a heartbeat says which builds are not wanted any more', async () => {
+  server.answer = () => ({ body: { claims: [{ claim_id: held.claimId, lost: true }] } })
+  const claims = [{ claimId: held.claimId, token: '3', generation: 1 }]
+  expect(await plane.heartbeat({ leaseSeconds: 30, waitSeconds: 0, claims })).toEqual([
+    { claimId: held.claimId, lost: true, assignment: null },
+  ])
+  expect(server.asked[0]!.body).toEqual({
+    lease_seconds: 30,
+    wait_seconds: 0,
+    claims: [{ claim_id: held.claimId, token: '3' }],
+  })
+})
+
+const succeeded = { claimId: held.claimId, token: '3', stepId: randomUUID(), outcome: 'succeeded' as const }
+
+test('a claim is over with its report, whatever became of it meanwhile', async () => {
+  server.answer = () => ({ body: { recorded: false } })
+  expect(await plane.complete({ ...succeeded, artifact: 'image:a' })).toMatchObject({ recorded: false, over: true })
+  expect(server.asked[0]!.body).toEqual({ token: '3', outcome: 'succeeded', artifact: 'image:a' })
+})
+
+test('a report that is not taken fails the build, and does not keep it open', async () => {
+  server.answer = ({ body }) =>
+    body.outcome === 'succeeded' ? { status: 422, body: error('VALIDATION_FAILED') } : { body: { recorded: true } }
+  expect(await plane.complete({ ...succeeded, artifact: 'image:a' })).toMatchObject({ recorded: false, over: true })
+  expect(server.asked[1]!.body).toMatchObject({ token: '3', outcome: 'failed', reason: 'INTERNAL' })
+})
+
+test('lines of the log have no type: all of them are of the build', async () => {
+  server.answer = () => ({ status: 204 })
+  const time = new Date()
+  const entries = [{ type: 'build' as const, level: 'info' as const, message: 'one', time }]
+  await plane.logs({ claimId: held.claimId, token: '3', revisionId, attempt: 1, entries })
+  expect(server.asked[0]).toMatchObject({ path: `/v2/builders/claims/${held.claimId}/logs` })
+  expect(server.asked[0]!.body).toEqual({
+    token: '3',
+    entries: [{ level: 'info', message: 'one', time: time.toISOString() }],
+  })
+})
+
+describe('a refusal says what to do', () => {
+  test.each([
+    [401, error('UNAUTHENTICATED'), /See CONTROL_PLANE_API_KEY/],
+    [403, error('FORBIDDEN'), /must be one of role `builder`/],
+    [404, error('NOT_FOUND'), /knows no builders/],
+    [404, 'canary', /is no control plane with builders: see CONTROL_PLANE_URL/],
+  ])('%i', async (status, body, message) => {
+    server.answer = () => ({ status, body })
+    const thrown = await plane.claim({ holder: 'a', max: 1, leaseSeconds: 30 }).catch((error: Error) => error)
+    expect(thrown).toBeInstanceOf(ControlPlaneRefused)
+    expect(`${(thrown as Error).message}`).toMatch(message)
+    expect(`${(thrown as Error).stack}`).not.toContain('canary')
+  })
+})
+
+describe('what a build needs', () => {
+  test('is asked for once, and again when the control plane was away', async () => {
+    let away = true
+    server.answer = () => {
+      if (!away) return { body: granted }
+      away = false
+      return { status: 503 }
+    }
+    await during(async () => {
+      expect(await access.store.repository(held.deployment.id, never)).toEqual({
+        name: 'registry.test/w/d',
+        insecure: false,
+        credentials: { username: 'token', password: 'canary' },
+      })
+      expect(await access.sources.gitCredentials(held.deployment.id, never)).toBeNull()
+    })
+    expect(server.asked).toHaveLength(2)
+    expect(server.asked[1]).toMatchObject({
+      path: `/v2/builders/claims/${held.claimId}/access`,
+      body: { token: held.token },
+    })
+  })
+
+  test('may not be had: then the build fails with the reason that is given', async () => {
+    const failure = { reason: 'INTEGRATION_UNAVAILABLE', message: 'Connect it again.' }
+    server.answer = () => ({ body: { repository: null, git: null, tarball: false, failure } })
+    const asked = during(() => access.store.repository(held.deployment.id, never))
+    await expect(asked).rejects.toMatchObject({ name: 'StepFailure', ...failure })
+  })
+
+  test('is a tarball, byte for byte', async () => {
+    server.answer = () => ({ body: 'the bytes' })
+    const bytes = await during(async () => buffer(await access.sources.tarball(revisionId, never)))
+    expect(bytes.toString()).toBe('the bytes')
+    expect(server.asked[0]!.path).toBe(`/v2/builders/claims/${held.claimId}/tarball?token=${held.token}`)
+  })
+
+  test('is a tarball that is gone: the build fails with what people can do', async () => {
+    server.answer = () => ({ status: 404, body: error('NOT_FOUND', 'It was removed: upload it again.') })
+    const asked = during(() => access.sources.tarball(revisionId, never))
+    await expect(asked).rejects.toMatchObject({
+      name: 'StepFailure',
+      reason: 'TARBALL_UNAVAILABLE',
+      message: 'It was removed: upload it again.',
+    })
+  })
+
+  test('is a tarball that breaks off: its reader hears of it', async () => {
+    server.answer = (_asked, response) => {
+      response.writeHead(200, { 'content-length': 1000 })
+      response.write('a part', () => response.destroy())
+      return 'silence'
+    }
+    const reading = during(async () => buffer(await access.sources.tarball(revisionId, never)))
+    await expect(reading).rejects.toThrow()
+  })
+
+  test('is not for a build that was taken away', async () => {
+    server.answer = () => ({ status: 409, body: error('CLAIM_LOST') })
+    await expect(during(() => access.store.repository(held.deployment.id, never))).rejects.toThrow(ClaimLostError)
+    await expect(during(() => access.sources.tarball(revisionId, never))).rejects.toThrow(ClaimLostError)
+  })
+})

@@ -1,0 +1,264 @@
+/**
+ * Builders as processes of their own: a server that builds nothing leaves builds to them, and rolls out what they have pushed. With
+ * a stand-in for podman and a registry that checks its tokens.
+ */
+import { randomUUID } from 'node:crypto'
+import { existsSync, readdirSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { newKey, type TestApp, testApp } from '../support/app.ts'
+import { BASE } from '../support/engine/engine.ts'
+import { type ImagePlace, openImagePlace } from '../support/engine/image-place.ts'
+import { gitBody } from '../support/factories.ts'
+import { Follower } from '../support/follower.ts'
+import { type Running, run } from '../support/process.ts'
+import { processes } from '../support/processes.ts'
+import { tarball } from '../support/tarball.ts'
+import { tcpProxy } from '../support/tcp-proxy.ts'
+
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 })
+
+/** ms: builders that start, leases that end, and builds, on a machine that is busy */
+const WITHIN = { timeout: 90_000 }
+
+let place: ImagePlace
+let app: TestApp
+let key: string
+const running: Running[] = []
+const followers: Follower[] = []
+beforeAll(async () => {
+  place = await openImagePlace()
+  // a server that is not killed here keeps what it holds, however busy the machine is
+  app = await testApp({ settings: { ...place.settings, WORKER: 'on', BUILDER: 'none', LEASE_SECONDS: '60' } })
+  key = await newKey(app.app.core, { ...app.tenant, role: 'builder' })
+})
+afterEach(async () => {
+  for (const { child, ended } of running.splice(0)) {
+    child.kill('SIGCONT')
+    child.kill('SIGKILL')
+    await ended
+  }
+  await Promise.all(followers.splice(0).map((follower) => follower.close()))
+})
+afterAll(async () => {
+  await app?.close()
+  await place?.close()
+})
+
+interface Builder extends Running {
+  dataDir: string
+  /** what `/readyz` says is wrong; null: nothing */
+  problem(): Promise<string | null>
+}
+
+/** `name`: that people see. Waits until it has said that it runs. */
+async function builder(name: string, env: Record<string, string> = {}): Promise<Builder> {
+  const dataDir = path.join(place.root, `builder-${randomUUID()}`)
+  const started = run('cli', ['builder'], {
+    ...place.engine.env,
+    CONTROL_PLANE_URL: app.url,
+    CONTROL_PLANE_API_KEY: key,
+    BUILDER: place.engine.name,
+    BUILDER_NAME: name,
+    BUILDER_HOST: '127.0.0.1',
+    BUILDER_PORT: '0',
+    BUILD_FREE_DISK_MB: '0',
+    MAX_BUILDS: '1',
+    LEASE_SECONDS: '15',
+    GIT_DIRECTORY: path.join(place.root, 'git'),
+    DATA_DIR: dataDir,
+    ...env,
+  })
+  running.push(started)
+  const port = () => /"healthPort":(\d+)/.exec(started.output.stdout)?.[1]
+  await expect.poll(() => port() ?? started.output.stderr, WITHIN).toMatch(/^\d+$/)
+  return {
+    ...started,
+    dataDir,
+    async problem() {
+      const answer = await fetch(`http://127.0.0.1:${port()}/readyz`)
+      return answer.status === 200 ? null : ((await answer.json()) as { reason: string }).reason
+    },
+  }
+}
+
+/** The builder was heard of, so that builds are left to it. */
+const isKnown = (one: Builder) => expect.poll(one.problem, WITHIN).toBe(null)
+
+/** A deployment of what was pushed to `url`. */
+async function deploy(url: string, secrets: object[] = []) {
+  const body = gitBody(app.tenant, {
+    source_config: { repo_url: url, resource_spec: { queue_min_scale: 0, queue_max_scale: 0 } },
+    secrets,
+  })
+  const answer = await app.rest('POST', '/v2/deployments', { body })
+  expect(answer.status).toBe(201)
+  return watch(answer.body)
+}
+
+/** The first revision of a deployment that has a source. */
+function watch({ id, latest_revision_id: revisionId }: { id: string; latest_revision_id: string }) {
+  const follower = new Follower(() => [app.url], app.keys.admin, id)
+  followers.push(follower)
+  const base = `/v2/deployments/${id}/revisions/${revisionId}`
+  return {
+    id,
+    /** how it ended */
+    async ended() {
+      const { to, message } = await follower.until(
+        (event) => event.revision.id === revisionId && /FAILED|DEPLOYED|INTERRUPTED/.test(event.to),
+      )
+      return [to, message]
+    },
+    interrupt: () => app.rest('POST', `${base}/interrupt`),
+    status: async () => (await app.rest('GET', base)).body,
+    async log() {
+      const { body } = await app.rest('GET', `${base}/logs?type=build&limit=1000`)
+      return (body.logs as { message: string }[]).map(({ message }) => message)
+    },
+    digests: () => new Set(Object.values(place.registry.tags(`${app.tenant.workspaceId}/${id}`))),
+    image: () => place.imageInPods(id),
+  }
+}
+
+/** A command of a build that says it has begun, and then takes for ever unless `free` is there. */
+function endless() {
+  const name = randomUUID()
+  // a number that no other process of this machine has
+  const seconds = 1_000_000 + Math.floor(Math.random() * 1_000_000_000)
+  const [begun, free] = [path.join(place.root, `begun-${name}`), path.join(place.root, `free-${name}`)]
+  return {
+    name,
+    command: `test -e ${free} || { touch ${begun}; exec sleep ${seconds}; }`,
+    begins: () => expect.poll(() => existsSync(begun), WITHIN).toBe(true),
+    release: () => writeFileSync(free, ''),
+    processes: () => processes(`sleep ${seconds}`),
+  }
+}
+
+const foldersOf = ({ dataDir }: Builder) => readdirSync(path.join(dataDir, 'images/builds'))
+
+test('a push becomes pods with exactly the image that a builder made, its log is there without the secret, and nothing of it stays at the builder', async () => {
+  const one = await builder('build-1')
+  await isKnown(one)
+  const canary = `canary-${randomUUID()}`
+  const url = place.push(
+    `echo the value is "$(cat /run/secrets/pilothouse_environment)" && echo built > told`,
+    randomUUID(),
+  )
+  const made = await deploy(url, [{ name: 'TOKEN', value: canary }])
+  expect(await made.ended()).toEqual(['DEPLOYED', null])
+  expect(made.digests().size).toBe(1)
+  const repository = `${place.registry.host}/${app.tenant.workspaceId}/${made.id}`
+  expect(await made.image()).toBe(`${repository}@${[...made.digests()][0]}`)
+  const log = await made.log()
+  expect(log.join('\n')).toContain('Build plan: an image from "Dockerfile"')
+  expect(log.some((line) => line.startsWith('the value is'))).toBe(true)
+  expect(log.join('\n')).not.toContain(canary)
+  expect(place.engine.imagesOf(made.id)).toEqual([])
+  expect(foldersOf(one)).toEqual([])
+
+  one.child.kill('SIGTERM')
+  expect((await one.ended).code).toBe(0)
+  for (const secret of [canary, key]) expect(one.output.stdout + one.output.stderr).not.toContain(secret)
+})
+
+test('an uploaded tarball is built by a builder, too', async () => {
+  await isKnown(await builder('build-1'))
+  const body = {
+    name: `tarball-${randomUUID()}`,
+    source: 'internal_source',
+    source_config: { resource_spec: { queue_min_scale: 0, queue_max_scale: 0 } },
+    source_revision_config: { graph_config_path: 'graph.json' },
+    secrets: [],
+  }
+  const { id } = (await app.rest('POST', '/v2/deployments', { body })).body
+  const { upload_url, object_path } = (await app.rest('POST', `/v2/deployments/${id}/upload-url`)).body
+  const bytes = tarball(
+    { name: 'graph.json', body: '{"graphs": {"agent": "./agent.js:graph"}}' },
+    { name: 'Dockerfile', body: `FROM ${BASE}\nCOPY graph.json ./\nCMD ["sh"]\n` },
+  )
+  expect((await fetch(upload_url, { method: 'PUT', body: new Uint8Array(bytes) })).ok).toBe(true)
+  const patched = await app.rest('PATCH', `/v2/deployments/${id}`, {
+    body: { source_revision_config: { source_tarball_path: object_path } },
+  })
+  const made = watch(patched.body)
+  expect(await made.ended()).toEqual(['DEPLOYED', null])
+  expect(made.digests().size).toBe(1)
+})
+
+test('what a builder had begun when it was killed another one builds: one image, one revision, and nothing of the first goes on', async () => {
+  const work = endless()
+  const first = await builder('build-1')
+  await isKnown(first)
+  const made = await deploy(place.push(work.command, work.name))
+  await work.begins()
+  first.child.kill('SIGKILL')
+  await first.ended
+  work.release()
+  await builder('build-2')
+  expect(await made.ended()).toEqual(['DEPLOYED', null])
+  expect(made.digests().size).toBe(1)
+  const { body } = await app.rest('GET', `/v2/deployments/${made.id}/revisions`)
+  expect(body.resources ?? body).toHaveLength(1)
+  await expect.poll(work.processes, WITHIN).toEqual([])
+})
+
+test('an interrupt ends the build where it runs, and the builder takes the next one', async () => {
+  const work = endless()
+  const one = await builder('build-1')
+  await isKnown(one)
+  const made = await deploy(place.push(work.command, work.name))
+  await work.begins()
+  await expect.poll(async () => (await made.status()).status_message, WITHIN).toContain('build-1')
+  expect((await made.interrupt()).status).toBeLessThan(300)
+  expect((await made.ended())[0]).toBe('INTERRUPTED')
+  await expect.poll(work.processes, WITHIN).toEqual([])
+  await expect.poll(() => foldersOf(one), WITHIN).toEqual([])
+  expect(made.digests().size).toBe(0)
+  const next = await deploy(place.push('echo next > told', randomUUID()))
+  expect(await next.ended()).toEqual(['DEPLOYED', null])
+})
+
+test('SIGTERM ends the build and gives it back, and the builder ends well', async () => {
+  const work = endless()
+  const first = await builder('build-1', { LEASE_SECONDS: '60' })
+  await isKnown(first)
+  const made = await deploy(place.push(work.command, work.name))
+  await work.begins()
+  work.release()
+  const second = await builder('build-2')
+  await isKnown(second)
+  first.child.kill('SIGTERM')
+  expect(await first.ended).toMatchObject({ code: 0, signal: null })
+  await expect.poll(work.processes, WITHIN).toEqual([])
+  expect(await made.ended()).toEqual(['DEPLOYED', null])
+  expect(made.digests().size).toBe(1)
+})
+
+test('a builder that does not hear of the control plane any more ends its build before the lease does, and goes on when it hears again', async () => {
+  const work = endless()
+  const proxy = await tcpProxy(app.url)
+  try {
+    const one = await builder('build-1', { CONTROL_PLANE_URL: proxy.url })
+    await isKnown(one)
+    const made = await deploy(place.push(work.command, work.name))
+    await work.begins()
+    work.release()
+    proxy.goSilent()
+    await expect.poll(work.processes, WITHIN).toEqual([])
+    await expect.poll(one.problem, WITHIN).toEqual(expect.stringMatching(/can't be reached/))
+    proxy.heal()
+    expect(await made.ended()).toEqual(['DEPLOYED', null])
+    expect(made.digests().size).toBe(1)
+  } finally {
+    proxy.close()
+  }
+})
+
+test('a builder without an engine takes nothing, and says why', async () => {
+  const one = await builder('build-1', { PATH: path.join(place.root, 'nothing') })
+  await expect.poll(one.problem, WITHIN).toEqual(expect.stringMatching(/podman is not installed/))
+  one.child.kill('SIGTERM')
+  expect((await one.ended).code).toBe(0)
+})
