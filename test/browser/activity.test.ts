@@ -45,6 +45,9 @@ test('what somebody does appears at the top, and leads to it', async ({ page }) 
   })
 
   await page.goto(`/w/${workspaceId}/activity?deployment=${ids['triage-agent']}&all=true`)
-  await page.getByText('Build failed').first().waitFor()
+  // what was rolled out, and what has become of it
+  const broken = row.filter({ hasText: 'Rewrite the prompt' })
+  await broken.getByText('Build failed', { exact: true }).waitFor()
+  await broken.getByRole('link', { name: 'revision 2' }).waitFor()
   expect(await row.filter({ hasText: 'billing-agent' }).count()).toBe(0)
 })

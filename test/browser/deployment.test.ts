@@ -180,11 +180,10 @@ test('to delete one takes its name', async ({ page }) => {
 })
 
 test('a comparison has an address, and an id of elsewhere is a plain not found', async ({ page }) => {
-  await signIn(page, url, { key })
   const { resources } = await call('GET', `/v2/deployments/${ids['triage-agent']}/revisions`)
   const [to, from] = resources as { id: string; number: number }[]
   const of = `/w/${workspaceId}/deployments/${ids['triage-agent']}/compare`
-  await page.goto(`${of}?from=${from!.id}&to=${to!.id}`)
+  await signIn(page, url, { key }, `${of}?from=${from!.id}&to=${to!.id}`)
   await page.getByRole('region', { name: 'Commit' }).waitFor()
   expect(await page.getByRole('combobox', { name: 'To' }).inputValue()).toContain(`#${to!.number}`)
   await page.getByRole('button', { name: 'The other way round' }).click()

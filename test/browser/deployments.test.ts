@@ -59,8 +59,7 @@ test('What is made, tagged and deleted shows by itself, and the row says what is
 test('A sentence that is cut off is shown as a whole to who rests on its row, by keys or with the pointer', async ({
   page,
 }) => {
-  await signIn(page, url, { key })
-  await page.goto(`/w/${workspaceId}/deployments?q=triage-agent`)
+  await signIn(page, url, { key }, `/w/${workspaceId}/deployments?q=triage-agent`)
   const link = page.getByRole('row').getByRole('link', { name: 'triage-agent' })
   await link.focus()
   const whole = page

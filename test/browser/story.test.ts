@@ -45,7 +45,7 @@ async function unreloaded(page: Page): Promise<() => Promise<void>> {
 /** The one of this story, in the list. */
 const row = (page: Page) => page.getByRole('row').filter({ hasText: 'greeter' })
 
-test('the address that the command line prints signs in, once, and stays in no history', async ({ open }) => {
+test('the address that the command line prints signs in, once, and stays in no history', LONG, async ({ open }) => {
   const address = await server.cli('dashboard')
   const { page } = await open()
   await page.goto(address)

@@ -20,6 +20,9 @@ export function EventRow({ act: { event, made, times }, onWho }: EventRowProps) 
   const { type, changed, message, occurredAt, revision } = event
   const isMove = type === 'revision.status'
   const verb = isMove ? revisionSentence(event) : sentenceOf(type, changed)
+  // what somebody rolled out, and what has become of it
+  const rollout = made ?? (isMove && verb !== null ? revision : null)
+  const said = message ?? rollout?.commitMessage
   return (
     <li className={classes.event}>
       <Text size="xs" c="dimmed" className={classes.time} component="div">
@@ -48,10 +51,11 @@ export function EventRow({ act: { event, made, times }, onWho }: EventRowProps) 
               with <Revision event={event} revision={made} last />
             </Text>
           )}
+          {rollout && <StatusBadge status={rollout.status} />}
         </Group>
-        {message && (
+        {said && (
           <Text size="xs" c="dimmed" lineClamp={2} className={classes.message}>
-            {message.split('\n', 1)[0]}
+            {said.split('\n', 1)[0]}
           </Text>
         )}
       </div>

@@ -27,6 +27,8 @@ export const eventFragment = graphql(
       revision {
         id
         number
+        status
+        commitMessage
       }
     }
   `,

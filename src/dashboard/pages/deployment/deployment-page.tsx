@@ -103,7 +103,12 @@ function Shown({ deployment }: { deployment: ShownDeployment }) {
         reason={reason}
         since={reasonSince}
         tone={
-          status === 'AWAITING_DELETE' ? 'waiting' : serving ? 'quiet' : deployment.activeRevision ? 'bad' : 'waiting'
+          // what nobody reports on may well serve
+          status === 'AWAITING_DELETE' || status === 'UNKNOWN' || !deployment.activeRevision
+            ? 'waiting'
+            : serving
+              ? 'quiet'
+              : 'bad'
         }
       />
       <Paper withBorder p="md">
@@ -125,7 +130,7 @@ function Shown({ deployment }: { deployment: ShownDeployment }) {
                 Logs
               </LinkTo>
             </Group>
-            <RolloutLine revision={rollout} serves={serving} />
+            <RolloutLine revision={rollout} serves={status === 'UNKNOWN' ? null : serving} />
             <Reason
               message={rollout.statusMessage}
               reason={rollout.reason}

@@ -1,7 +1,7 @@
 /** What the page of a deployment asks for. */
 import { graphql, type ResultOf } from '../../api/graphql.ts'
 import { actedOnFragment, actedRevisionFragment } from '../../components/acted-on.ts'
-import { actorFragment } from '../../components/actor-name.tsx'
+import { actorFragment } from '../../components/actor.ts'
 import { liveDeployment } from '../../components/live.ts'
 
 /** What the timeline and the line of a rollout show of a revision. */

@@ -18,6 +18,7 @@ const WORDS: Record<StageState, string> = {
   busy: 'under way',
   waiting: 'waiting',
   failed: 'failed',
+  unknown: 'not known',
   ended: 'not reached',
   ahead: 'to come',
 }
@@ -25,7 +26,7 @@ const WORDS: Record<StageState, string> = {
 /** ms of waiting that are worth a word */
 const WORTH = 1_000
 
-export function RolloutLine({ revision, serves }: { revision: TimelineRevision; serves: boolean }) {
+export function RolloutLine({ revision, serves }: { revision: TimelineRevision; serves: boolean | null }) {
   return (
     <ol className={classes.line} aria-label={`Rollout of revision ${revision.number}`}>
       {stagesOf(revision, serves).map((stage) => (
@@ -80,6 +81,7 @@ function Spent({
         'now'
       )
     if (state === 'failed') return 'doesn’t answer'
+    if (state === 'unknown') return 'not known'
     return state === 'ahead' ? 'to come' : superseded ? 'until another took over' : 'not reached'
   }
   if (state === 'ahead') return 'to come'

@@ -1,7 +1,7 @@
 /** The line of a rollout, from the request to serving: what has become of each stage, and the time spent in it. Pure. */
 import type { TimelineRevision } from './documents.ts'
 
-export type StageState = 'done' | 'busy' | 'waiting' | 'failed' | 'ended' | 'ahead'
+export type StageState = 'done' | 'busy' | 'waiting' | 'failed' | 'unknown' | 'ended' | 'ahead'
 
 export interface Stage {
   name: 'Requested' | 'Provision' | 'Build' | 'Deploy' | 'Serving'
@@ -33,8 +33,8 @@ const ORDER = ['PROVISION', 'BUILD', 'DEPLOY'] as const
 
 const nothing = { took: null, since: null, waited: null, tries: 0, at: null }
 
-/** `serves`: the deployment answers now, with this revision. */
-export function stagesOf(revision: TimelineRevision, serves: boolean): Stage[] {
+/** `serves`: the deployment answers now, with this revision; null: nobody reports on it. */
+export function stagesOf(revision: TimelineRevision, serves: boolean | null): Stage[] {
   const { status, source, rolloutAt, deployedAt, statusSince, isActive } = revision
   const steps = revision.steps.filter(({ isCurrent }) => isCurrent)
   const now = AT[status]
@@ -58,11 +58,11 @@ export function stagesOf(revision: TimelineRevision, serves: boolean): Stage[] {
 function servingStage(
   { status, statusSince }: TimelineRevision,
   arrived: boolean,
-  serves: boolean,
+  serves: boolean | null,
   deployedAt: string | null,
 ): Stage {
   const of = { ...nothing, name: 'Serving' } as const
-  if (arrived) return { ...of, state: serves ? 'done' : 'failed', at: deployedAt }
+  if (arrived) return { ...of, state: serves === null ? 'unknown' : serves ? 'done' : 'failed', at: deployedAt }
   if (status === 'DEPLOYED') return { ...of, state: 'ended', at: deployedAt }
   // what ended before it came so far
   return AT[status] ? { ...of, state: 'ahead' } : { ...of, state: 'ended', at: statusSince }
