@@ -7,8 +7,12 @@ import { within } from '../../../../platform/async/time-limit.ts'
 /** so long somebody else may have it */
 const WAIT_MS = 90_000
 
-/** Runs `work` while nobody else has the lock. Rejects when it can't be had. */
-export async function locked<T>(file: string, work: () => Promise<T>): Promise<T> {
+/** Runs `work` while nobody else has the lock. Rejects when it can't be had in time, or the signal aborts before. */
+export async function locked<T>(
+  file: string,
+  work: () => Promise<T>,
+  { ms = WAIT_MS, signal }: { ms?: number; signal?: AbortSignal } = {},
+): Promise<T> {
   // it has the lock until it can read to the end of its input: when we close it, or die
   const holder = spawn('flock', [file, 'sh', '-c', 'echo; read -r _'], { stdio: ['pipe', 'pipe', 'ignore'] })
   holder.stdin.on('error', () => undefined)
@@ -16,10 +20,15 @@ export async function locked<T>(file: string, work: () => Promise<T>): Promise<T
     holder.stdout.once('data', () => resolve(true))
     for (const event of ['error', 'exit']) holder.once(event, () => resolve(false))
   })
+  const stop = () => holder.kill()
+  signal?.addEventListener('abort', stop)
   try {
-    if (!(await within(WAIT_MS, got))) throw new Error(`The lock ${file} can't be had`)
+    const had = await within(ms, got)
+    signal?.throwIfAborted()
+    if (!had) throw new Error(`The lock ${file} can't be had`)
     return await work()
   } finally {
+    signal?.removeEventListener('abort', stop)
     holder.stdin.end()
     // one that still waits for the lock does not read
     if (holder.exitCode === null) holder.kill()

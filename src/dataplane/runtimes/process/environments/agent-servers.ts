@@ -1,7 +1,7 @@
 /**
  * Agent servers for graphs that bring none: each is installed once, at `agent-servers/<what>/<id>/files`, and shared by all
  * deployments that are started with it. `<what>/current` names the one that is whole; it is replaced at once, so that who is
- * killed in the middle leaves only a folder that nobody knows. Its files are ours, which no deployment can change.
+ * killed in the middle leaves only a folder that nobody knows. Servers that share the machine take turns by a lock. Its files are ours, which no deployment can change.
  */
 import { execFile } from 'node:child_process'
 import { createHash, randomUUID } from 'node:crypto'
@@ -14,16 +14,18 @@ import { withoutPasswords } from '../../../build/plan/describe-plan.ts'
 import type { CommandExit } from '../../../build/run.ts'
 import { StepFailure } from '../../../output/failure.ts'
 import { type OnLine, Tail } from '../../../output/lines.ts'
+import { locked } from '../accounts/machine-lock.ts'
 import type { Host } from '../host/host.ts'
 import type { Layout } from '../os/layout.ts'
 import { removeAll } from '../os/remove.ts'
 import { sealTree } from '../os/seal.ts'
+import { inPath } from '../os/toolchain.ts'
 import type { Python } from './python.ts'
 
 const exec = promisify(execFile)
 
 export interface ServerRequest {
-  host: Host
+  host: { layout: Pick<Layout, 'agentServers'>; accounts: Pick<Host['accounts'], 'shared'>; searchPath: string }
   /** npm specs or pip requirements */
   packages: string[]
   /** null: it is Node's */
@@ -40,6 +42,9 @@ export interface ServerRequest {
 const turns = new Map<string, Limit>()
 /** what is younger may be about to be used by a build, in ms */
 const UNUSED_MS = 2 * 3_600_000
+
+/** of an installation by another server; the deadline of the build ends the wait before */
+const LONGEST_MS = 24 * 3_600_000
 
 /** Absolute, where `name` of an artifact is; null: it is not (any more). */
 export function agentServerFolder({ agentServers }: Pick<Layout, 'agentServers'>, name: string): string | null {
@@ -59,7 +64,7 @@ export async function agentServer(request: ServerRequest): Promise<string> {
   const turn = turns.get(folder) ?? new Limit(1)
   turns.set(folder, turn)
   const waits = () => log('Waiting for another build, which installs the same agent server.')
-  const id = await turn.run(signal, async () => current(folder) ?? (await install(request, folder)), waits)
+  const id = await turn.run(signal, async () => current(folder) ?? (await installAlone(request, folder)), waits)
   const now = new Date()
   // says that it is in use; of a build that is under way nothing else does
   fs.utimesSync(path.join(folder, id), now, now)
@@ -74,6 +79,17 @@ function current(folder: string): string | null {
   } catch {
     return null
   }
+}
+
+/** Another server of this machine may be at it, or have been. Where there is no flock both install it, and both are whole. */
+async function installAlone(request: ServerRequest, folder: string): Promise<string> {
+  const { host, signal } = request
+  const work = async () => current(folder) ?? (await install(request, folder))
+  if (!inPath(host.searchPath, 'flock')) return work()
+  const lock = `${folder}.lock`
+  // what runs under an account of a deployment must not be able to take it
+  fs.closeSync(fs.openSync(lock, 'a', 0o600))
+  return locked(lock, work, { ms: LONGEST_MS, signal })
 }
 
 async function install(request: ServerRequest, folder: string): Promise<string> {

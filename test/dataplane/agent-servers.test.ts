@@ -1,0 +1,56 @@
+// Agent servers that several servers of a machine share: programs of their own install one, and are killed.
+import { spawn } from 'node:child_process'
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { agentServerFolder } from '../../src/dataplane/runtimes/process/environments/agent-servers.ts'
+
+const hasFlock = (process.env.PATH ?? '').split(':').some((folder) => fs.existsSync(path.join(folder, 'flock')))
+
+let root: string
+let agentServers: string
+beforeEach(() => {
+  root = fs.mkdtempSync(path.join(os.tmpdir(), 'pilothouse-servers-'))
+  agentServers = path.join(root, 'agent-servers')
+  fs.mkdirSync(agentServers)
+})
+afterEach(() => fs.rmSync(root, { recursive: true }))
+
+/** What a server that installs one has printed, and how it ended. */
+function server(how: 'killed' | 'whole'): Promise<{ name: string; end: number | string | null }> {
+  const program = path.join(import.meta.dirname, 'installing-server.ts')
+  const child = spawn(process.execPath, ['--import', 'tsx', program, agentServers, how], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  let name = ''
+  child.stdout.on('data', (text) => {
+    name += String(text)
+  })
+  return new Promise((resolve) =>
+    child.on('close', (code, signal) => resolve({ name: name.trim(), end: signal ?? code })),
+  )
+}
+
+const filesOf = (name: string) => fs.readdirSync(agentServerFolder({ agentServers }, name)!)
+const installations = () => fs.readFileSync(path.join(root, 'installations'), 'utf8').split('\n').length - 1
+
+test('a server that is killed while it installs an agent server leaves none that a later one would use', async () => {
+  expect(await server('killed')).toEqual({ name: '', end: 'SIGKILL' })
+  const { name, end } = await server('whole')
+  expect(end).toBe(0)
+  expect(filesOf(name).sort()).toEqual(['first.js', 'second.js'])
+  expect(installations()).toBe(1)
+}, 120_000)
+
+test.runIf(hasFlock)(
+  'two servers that need the same agent server at once install it once, and both use that',
+  async () => {
+    const [one, two] = await Promise.all([server('whole'), server('whole')])
+    expect([one.end, two.end]).toEqual([0, 0])
+    expect(one.name).toBe(two.name)
+    expect(filesOf(one.name).sort()).toEqual(['first.js', 'second.js'])
+    expect(installations()).toBe(1)
+  },
+  120_000,
+)

@@ -1,0 +1,24 @@
+// A server that installs an agent server below the folder in its first argument, and says where it is. What installs is the second:
+// `killed` kills the server in the middle, `whole` notes each installation in a file beside.
+import fs from 'node:fs'
+import path from 'node:path'
+import { agentServer } from '../../src/dataplane/runtimes/process/environments/agent-servers.ts'
+
+const [agentServers, how] = process.argv.slice(2) as [string, string]
+const name = await agentServer({
+  host: { layout: { agentServers }, accounts: { shared: null }, searchPath: process.env.PATH ?? '' },
+  packages: ['acme@1'],
+  python: null,
+  env: {},
+  run: async (_command, home) => {
+    const files = path.join(path.dirname(home), 'files')
+    fs.writeFileSync(path.join(files, 'first.js'), how)
+    if (how === 'killed') process.kill(process.pid, 'SIGKILL')
+    fs.appendFileSync(path.join(agentServers, '..', 'installations'), 'one\n')
+    fs.writeFileSync(path.join(files, 'second.js'), how)
+    return { code: 0, signal: null }
+  },
+  log: () => undefined,
+  signal: new AbortController().signal,
+})
+console.log(name)
