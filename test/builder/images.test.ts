@@ -1,99 +1,27 @@
 // Images that are built from sources and pushed, with a stand-in for podman; TEST_CONTAINER_ENGINE=podman takes the real one.
-import { execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import fs from 'node:fs'
-import os from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { makeBuildFolder } from '../../src/dataplane/builder/build-folder.ts'
-import { createSourceBuilder, type SourceBuilderOptions } from '../../src/dataplane/builder/source-builder.ts'
-import type { ImageBuilds } from '../../src/dataplane/runtimes/image-builds.ts'
-import type { RevisionStep } from '../../src/dataplane/runtimes/runtime.ts'
-import { claimOf, memoryLog, NO_SOURCES, never, stepOf } from '../dataplane/support.ts'
-import { BASE, type TestEngine, testEngine } from '../support/engine/engine.ts'
-import { processes } from '../support/processes.ts'
-import { openRegistry, type PushRegistry } from './registry.ts'
+import type { SourceBuilderOptions } from '../../src/dataplane/builder/source-builder.ts'
+import { claimOf, memoryLog, never } from '../dataplane/support.ts'
+import { BASE, testEngine } from '../support/engine/engine.ts'
+import { type BuilderPlace, NOTHING, openBuilderPlace } from './place.ts'
+import { whenCancelled, whenKilled } from './stages.ts'
 
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
+vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 })
 
-let root: string
-let engine: TestEngine
-let registry: PushRegistry
-const opened: ImageBuilds[] = []
+let place: BuilderPlace
 beforeAll(async () => {
-  root = fs.mkdtempSync(path.join(os.tmpdir(), 'pilothouse-images-'))
-  fs.mkdirSync(path.join(root, 'engine'))
-  engine = testEngine(path.join(root, 'engine'))
-  registry = await openRegistry(root)
+  place = await openBuilderPlace(testEngine)
 })
-afterAll(() => {
-  for (const builds of opened) builds.close()
-  registry?.close()
-  engine?.close()
-  fs.rmSync(root, { recursive: true, force: true })
-})
+afterAll(() => place?.close())
 
-function open(changes: Partial<SourceBuilderOptions> = {}): ImageBuilds {
-  const builds = createSourceBuilder({
-    wanted: engine.name,
-    env: engine.env,
-    dataDir: path.join(root, 'data'),
-    gitDirectory: path.join(root, 'git'),
-    sources: NO_SOURCES,
-    store: registry.store,
-    freeDiskMb: 0,
-    servers: { node: null, python: null },
-    packageIndexes: {},
-    base: { node: BASE, python: BASE },
-    atATime: 2,
-    warn: (about, message) => console.warn(message, about),
-    ...changes,
-  })
-  opened.push(builds)
-  return builds
-}
-
-const GRAPHS = { 'graph.json': '{"graphs": {"agent": "./agent.js:graph"}}' }
-
-/** A BUILD step of a new repository with these files. */
-function build(files: Record<string, string>, revision: object = {}): RevisionStep {
-  const bare = path.join(root, 'git', `${randomUUID()}.git`)
-  const work = fs.mkdtempSync(path.join(root, 'work-'))
-  const git = (...args: string[]) =>
-    execFileSync('git', ['-c', 'user.name=T', '-c', 'user.email=t@localhost', ...args], { cwd: work })
-  for (const [name, text] of Object.entries({ ...GRAPHS, ...files })) fs.writeFileSync(path.join(work, name), text)
-  execFileSync('git', ['init', '--quiet', '--bare', '--initial-branch=main', bare])
-  git('init', '--quiet', '--initial-branch=main')
-  git('add', '--all')
-  git('commit', '--quiet', '--message', 'One')
-  git('push', '--quiet', bare, 'main')
-  return stepOf('BUILD', {
-    id: randomUUID(),
-    number: 1,
-    attempt: 1,
-    source: 'gitprovider',
-    repoUrl: `file://${bare}`,
-    repoRef: 'main',
-    repoCommitSha: null,
-    graphConfigPath: 'graph.json',
-    imageUri: null,
-    sourceTarballPath: null,
-    installCommand: null,
-    buildCommand: null,
-    artifact: null,
-    secrets: [],
-    ...revision,
-  })
-}
+const open = (changes?: Partial<SourceBuilderOptions>) => place.open(changes)
+const build = (files: Record<string, string>, revision?: object) => place.step(files, revision)
 
 const digestOf = (artifact: string) => artifact.split('@')[1]!
-/** Of what this file has built: processes, working containers and folders of builds that are there. */
-const left = () => ({
-  folders: fs.readdirSync(path.join(root, 'data/images/builds')),
-  containers: engine.workingContainers(path.join(root, 'data')),
-  processes: processes('sleep 4713'),
-})
-
 test('a repository with a Dockerfile becomes an image in the registry, known by its digest, and no layer has the secret that its build needed', async () => {
   const claim = claimOf()
   const canary = `canary-${randomUUID()}`
@@ -106,12 +34,12 @@ test('a repository with a Dockerfile becomes an image in the registry, known by 
   const log = memoryLog()
   const { artifact } = await open().build(claim, step, log, never)
   expect(artifact).toMatch(/^image:127\.0\.0\.1:\d+\/.+@sha256:[0-9a-f]{64}$/)
-  expect(Object.values(await registry.tags(claim.deployment.id))).toEqual([digestOf(artifact)])
-  expect(registry.holds(canary)).toBe(false)
+  expect(Object.values(await place.registry.tags(claim.deployment.id))).toEqual([digestOf(artifact)])
+  expect(place.registry.holds(canary)).toBe(false)
   expect(log.lines[0]).toContain('Build plan: an image from "Dockerfile"')
   expect(log.lines[1]).toMatch(/Fetching/)
   expect(log.lines.join('\n')).not.toContain(canary)
-  expect(left()).toEqual({ folders: [], containers: [], processes: [] })
+  expect(place.left()).toEqual(NOTHING)
 })
 
 test('a Node repository becomes one by a Dockerfile of ours', async () => {
@@ -122,22 +50,14 @@ test('a Node repository becomes one by a Dockerfile of ours', async () => {
     { installCommand: 'test -f server.js' },
   )
   const { artifact } = await open().build(claim, step, memoryLog(), never)
-  expect(Object.values(await registry.tags(claim.deployment.id))).toEqual([digestOf(artifact)])
+  expect(Object.values(await place.registry.tags(claim.deployment.id))).toEqual([digestOf(artifact)])
 })
 
-test('a build that is cancelled while a command runs leaves no process, no working container and no tag', async () => {
-  const claim = claimOf()
-  const log = memoryLog()
-  const cancel = new AbortController()
-  const step = build({ Dockerfile: `FROM ${BASE}\nRUN echo under way; sleep 4713\n` })
-  const building = open().build(claim, step, log, cancel.signal)
-  await log.seen(/^under way/)
-  expect(processes('sleep 4713').length).toBeGreaterThan(0)
-  cancel.abort(new Error('Interrupted'))
-  await expect(building).rejects.toThrow('Interrupted')
-  expect(left()).toEqual({ folders: [], containers: [], processes: [] })
-  expect(await registry.tags(claim.deployment.id)).toEqual({})
-})
+test('a build that is cancelled leaves no process, no working container and no tag, whatever it was at', () =>
+  whenCancelled(place))
+
+test('of a server that is killed while it builds nothing is left by the next start, whatever its builds were at', () =>
+  whenKilled(place))
 
 test('what is kept no more goes from the registry and from the engine, and what is kept stays', async () => {
   const claim = claimOf()
@@ -150,13 +70,25 @@ test('what is kept no more goes from the registry and from the engine, and what 
         .artifact,
     )
   await builds.prune(id, made.slice(1))
-  expect(new Set(Object.values(await registry.tags(id)))).toEqual(new Set(made.slice(1).map(digestOf)))
-  const before = registry.requests()
+  expect(new Set(Object.values(await place.registry.tags(id)))).toEqual(new Set(made.slice(1).map(digestOf)))
+  const before = place.registry.requests()
   await builds.prune(id, made.slice(1))
-  expect(registry.requests()).toBe(before)
+  expect(place.registry.requests()).toBe(before)
   await builds.remove(id)
-  expect(await registry.tags(id)).toEqual({})
-  expect(engine.imagesOf(id)).toEqual([])
+  expect(await place.registry.tags(id)).toEqual({})
+  expect(place.engine.imagesOf(id)).toEqual([])
+})
+
+test('an image that a killed build has left half written keeps no others of its deployment from being removed', async () => {
+  const claim = claimOf()
+  const { id } = claim.deployment
+  const builds = open()
+  const source = (name: string) => build({ Dockerfile: `FROM ${BASE}\nRUN echo ${name} > told\n` })
+  await builds.build(claim, source('half'), memoryLog(), never)
+  place.engine.halfWrite(/[0-9a-f]{64}/.exec(place.engine.imagesOf(id)[0]!)![0])
+  await builds.build(claim, source('whole'), memoryLog(), never)
+  await builds.remove(id)
+  expect(place.engine.imagesOf(id)).toEqual([])
 })
 
 test('a build that fails has what the engine said in its message, and leaves nothing', async () => {
@@ -166,7 +98,7 @@ test('a build that fails has what the engine said in its message, and leaves not
     reason: 'BUILD_COMMAND_FAILED',
     message: expect.stringMatching(/^The image could not be built(.|\n)*broken on purpose(.|\n)*exit status 3/),
   })
-  expect(left()).toEqual({ folders: [], containers: [], processes: [] })
+  expect(place.left()).toEqual(NOTHING)
 })
 
 test('without an engine, or without a registry, a build fails at once and names the setting', async () => {
@@ -190,7 +122,7 @@ test('without an engine, or without a registry, a build fails at once and names 
 })
 
 test('secrets that a killed server has left are gone with the next start, also where no engine works any more', async () => {
-  const dataDir = path.join(root, 'killed')
+  const dataDir = path.join(place.root, 'killed')
   const own = makeBuildFolder(path.join(dataDir, 'images/builds'))
   // as one of a process that there is no more
   const [machine] = path.basename(own).split('.')
@@ -205,7 +137,7 @@ test('a registry that is slow to remove images keeps no step waiting: the rest i
   const claim = claimOf()
   const ends: unknown[] = []
   const store = {
-    ...registry.store,
+    ...place.registry.store,
     prune: (_id: string, _keep: string[], signal: AbortSignal) =>
       new Promise<void>((_, reject) => signal.addEventListener('abort', () => reject(ends.push(signal.reason)))),
   }

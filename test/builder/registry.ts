@@ -6,11 +6,12 @@ import path from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { createImages } from '../../src/adapters/registry/images.ts'
 import type { ImageStore } from '../../src/dataplane/builder/image-store.ts'
-import { REAL } from '../support/engine/engine.ts'
 import { testRegistry } from '../support/engine/registry.ts'
 import { freePort } from '../support/free-port.ts'
 
 export interface PushRegistry {
+  /** `127.0.0.1:port` */
+  host: string
   /** where builds push to: anybody may */
   store: ImageStore
   /** tags of a deployment's repository, with the digest of each */
@@ -23,11 +24,11 @@ export interface PushRegistry {
 }
 
 /** `folder`: for what is pushed to it. */
-export async function openRegistry(folder: string): Promise<PushRegistry> {
-  const blobs = path.join(folder, 'registry')
-  const standIn = REAL ? null : await testRegistry()
-  const served = standIn ?? (await realRegistry(folder, blobs))
-  const images = createImages(`http://${served.host}`, async () => 'anybody')
+export async function openRegistry(folder: string, real: boolean): Promise<PushRegistry> {
+  const standIn = real ? null : await testRegistry()
+  const host = standIn?.host ?? `127.0.0.1:${await freePort()}`
+  const served = standIn ?? (await startRegistry(folder, host))
+  const images = createImages(`http://${host}`, async () => 'anybody')
   const repository = (id: string) => `workspace/${id}`
   const digests = async (name: string) => {
     const found: Record<string, string> = {}
@@ -38,16 +39,14 @@ export async function openRegistry(folder: string): Promise<PushRegistry> {
     return found
   }
   return {
+    host,
     tags: (id) => digests(repository(id)),
     requests: () => standIn?.requests.length ?? 0,
-    holds: (text) =>
-      standIn
-        ? standIn.bodies().some((body) => body.includes(text))
-        : filesBelow(blobs).some((file) => contentOf(file).includes(text)),
+    holds: (text) => (standIn ? standIn.bodies().some((body) => body.includes(text)) : registryHolds(folder, text)),
     close: () => served.close(),
     store: {
       repository: async (id) => ({
-        name: `${served.host}/${repository(id)}`,
+        name: `${host}/${repository(id)}`,
         insecure: true,
         credentials: { username: 'token', password: 'anybody' },
       }),
@@ -59,16 +58,25 @@ export async function openRegistry(folder: string): Promise<PushRegistry> {
   }
 }
 
-async function realRegistry(folder: string, blobs: string): Promise<{ host: string; close(): void }> {
-  const host = `127.0.0.1:${await freePort()}`
+/** Debian's docker-registry; resolves when it listens. `folder`: for its settings and, in `registry`, what is pushed. */
+export async function startRegistry(folder: string, host: string, auth: object = {}): Promise<{ close(): void }> {
   const file = path.join(folder, 'registry.yml')
-  const storage = { filesystem: { rootdirectory: blobs }, delete: { enabled: true } }
-  fs.writeFileSync(file, JSON.stringify({ version: '0.1', storage, http: { addr: host } }))
+  const storage = { filesystem: { rootdirectory: path.join(folder, 'registry') }, delete: { enabled: true } }
+  fs.writeFileSync(file, JSON.stringify({ version: '0.1', storage, http: { addr: host }, ...auth }))
   const child = spawn('docker-registry', ['serve', file], { stdio: ['ignore', 'ignore', 'pipe'] })
-  for (let said = ''; !said.includes('listening on'); ) said += String((await once(child.stderr, 'data'))[0])
+  child.on('error', () => undefined)
+  for (let said = ''; !said.includes('listening on'); ) {
+    const [text] = await Promise.race([once(child.stderr, 'data'), once(child, 'close').then(() => [null])])
+    if (text === null) throw new Error(`docker-registry ended: ${said}`)
+    said += String(text)
+  }
   child.stderr.resume()
-  return { host, close: () => void child.kill() }
+  return { close: () => void child.kill() }
 }
+
+/** Whether something that was pushed to it has this text in it, unpacked. */
+export const registryHolds = (folder: string, text: string): boolean =>
+  filesBelow(path.join(folder, 'registry')).some((file) => contentOf(file).includes(text))
 
 const filesBelow = (folder: string): string[] =>
   (fs.readdirSync(folder, { recursive: true }) as string[])

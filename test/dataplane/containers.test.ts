@@ -36,7 +36,7 @@ const places: Place[] = []
 
 beforeAll(async () => {
   folder = fs.mkdtempSync(path.join(os.tmpdir(), 'pilothouse-engine-'))
-  engine = testEngine(folder)
+  engine = await testEngine(folder)
   place = await open()
 }, 120_000)
 afterAll(async () => {

@@ -6,6 +6,7 @@ import { type Engine, linesOf } from '../runtimes/process/engine/engine.ts'
 export const labelOf = (deploymentId: string): string => `pilothouse.deployment=${deploymentId}`
 
 const LIST_MS = 30_000
+const HALF_WRITTEN = /^Error: locating item .* for image with ID "([0-9a-f]{64})"/
 
 /** Removes all but those with these ids, or pushed or pulled under these digests. What a container uses stays. */
 export async function removeImages(
@@ -15,9 +16,7 @@ export async function removeImages(
   signal: AbortSignal,
 ): Promise<void> {
   const ask = (args: string[]) => limited(LIST_MS, signal, (inTime) => linesOf(engine, args, inTime))
-  const labelled = ['--no-trunc', '--filter', `label=${labelOf(deploymentId)}`, '--format', 'image {{.ID}}']
-  const { lines } = await ask(['images', ...labelled])
-  const ids = new Set(lines.flatMap((line) => /^image (?:sha256:)?([0-9a-f]{64})$/.exec(line)?.[1] ?? []))
+  const ids = await imagesOf(engine, deploymentId, ask)
   for (const id of ids) {
     if (keep.ids.includes(id)) continue
     const names = 'names {{json .RepoTags}} {{json .RepoDigests}}'
@@ -31,6 +30,28 @@ export async function removeImages(
     const tags = found.filter((name) => !name.includes('@'))
     if (tags.length > 0) await ask(['rmi', ...tags])
     await ask(['rmi', id])
+  }
+}
+
+/**
+ * Ids of the images of a deployment. podman lists none of them while there is one that a killed build has left half written:
+ * that one is removed.
+ */
+async function imagesOf(
+  { name }: Engine,
+  deploymentId: string,
+  ask: (args: string[]) => Promise<{ ok: boolean; lines: string[] }>,
+): Promise<Set<string>> {
+  const labelled = ['--no-trunc', '--filter', `label=${labelOf(deploymentId)}`, '--format', 'image {{.ID}}']
+  const removed = new Set<string>()
+  for (;;) {
+    const { ok, lines } = await ask(['images', ...labelled])
+    if (ok) return new Set(lines.flatMap((line) => /^image (?:sha256:)?([0-9a-f]{64})$/.exec(line)?.[1] ?? []))
+    const half = lines.map((line) => HALF_WRITTEN.exec(line)?.[1]).find(Boolean)
+    if (!half || removed.has(half))
+      throw new Error(`${name} does not list its images: ${lines.at(-1) ?? 'it says nothing'}`)
+    removed.add(half)
+    await ask(['rmi', '--force', half])
   }
 }
 

@@ -6,8 +6,8 @@ import { once } from 'node:events'
 import fs from 'node:fs'
 import path from 'node:path'
 
-/** Returns the image. `find`: an image by its name. */
-export async function build(root, values, [context], find) {
+/** Returns the image. `find`: an image by its name. `begun`: called with an image that is not whole yet. */
+export async function build(root, values, [context], find, begun) {
   const id = randomUUID()
   const working = path.join(root, 'overlay-containers', id, 'userdata')
   const tree = path.join(root, 'trees', id)
@@ -26,19 +26,28 @@ export async function build(root, values, [context], find) {
   const text = fs.readFileSync(values.file, 'utf8')
   try {
     for (const line of text.split('\n').filter((each) => each && !each.startsWith('#'))) await instruction(line)
+    return await commit()
   } finally {
     fs.rmSync(path.dirname(working), { recursive: true, force: true })
   }
-  image.id = createHash('sha256')
-    .update(JSON.stringify([image, text, id]))
-    .digest('hex')
-  return image
+
+  async function commit() {
+    image.id = createHash('sha256')
+      .update(JSON.stringify([image, text, id]))
+      .digest('hex')
+    begun(image)
+    console.log(`COMMIT ${values.tag}`)
+    // as the real one, which packs them
+    for (const entry of fs.readdirSync(tree, { recursive: true, withFileTypes: true }))
+      if (entry.isFile()) for await (const _ of fs.createReadStream(path.join(entry.parentPath, entry.name)));
+    return image
+  }
 
   async function instruction(line) {
     console.log(`STEP ${line}`)
     const [, word, rest] = /^(\w+) (.*)$/s.exec(line)
     if (word === 'FROM') {
-      const base = find(rest)
+      const base = await find(rest)
       if (!base) throw new Error(`creating build container: ${rest}: image not known`)
       Object.assign(image, { command: base.command, env: { ...base.env } })
     } else if (word === 'COPY') copy(rest)

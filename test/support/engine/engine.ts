@@ -1,22 +1,22 @@
 /**
- * An engine to run images with: our stand-in, or the real one that TEST_CONTAINER_ENGINE names, on a machine that may
- * allow it little. Its images `localhost/pilothouse-test:one` and `:two` answer with their tag.
+ * An engine to build and run images with: our stand-in, or the real one that TEST_CONTAINER_ENGINE names. Its images
+ * `localhost/pilothouse-test:one` and `:two` answer with their tag.
  */
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { engineEnvironment } from '../../../src/platform/config/config.ts'
+import { BASE, closeRealEngine, importAnswering, importShell, realEnvironment } from './real-engine.ts'
+
+export { BASE } from './real-engine.ts'
 
 const HERE = fileURLToPath(new URL('.', import.meta.url))
 const SERVER = path.join(HERE, 'server.mjs')
 export const REAL = process.env.TEST_CONTAINER_ENGINE as 'podman' | 'docker' | undefined
 
-/** An image with a shell, to build others on. */
-export const BASE = 'localhost/pilothouse-test:base'
-
 export interface TestEngine {
   name: 'podman' | 'docker'
+  real: boolean
   env: Record<string, string>
   /** names of the containers with this label */
   containers(label: string): string[]
@@ -24,37 +24,47 @@ export interface TestEngine {
   imagesOf(deploymentId: string): string[]
   /** of builds below this folder: what is kept of containers that are not removed */
   workingContainers(dataDir: string): string[]
+  /** Leaves an image as a build leaves it that is killed while it writes it. */
+  halfWrite(imageId: string): void
   /** Removes the images from a real engine. */
   close(): void
 }
 
 /** `folder`: for its state and settings. */
-export function testEngine(folder: string): TestEngine {
-  const name = REAL ?? 'podman'
-  const env = REAL ? realEngine(folder, name) : standIn(folder)
+export async function testEngine(folder: string): Promise<TestEngine> {
+  if (!REAL) return engineOf('podman', standIn(folder), false)
+  const env = realEnvironment(folder)
+  await importShell(REAL, env, folder)
+  for (const tag of ['one', 'two']) await importAnswering(REAL, env, folder, SERVER, tag)
+  return engineOf(REAL, env, true)
+}
+
+export function engineOf(name: TestEngine['name'], env: Record<string, string>, real: boolean): TestEngine {
   const lines = (args: string[]) => execFileSync(name, args, { env, encoding: 'utf8' }).split('\n').filter(Boolean)
+  const storage = () => {
+    const format = 'works {{.Version.Version}} {{.Host.CgroupControllers}} in:{{.Store.GraphRoot}}'
+    return lines(['info', '--format', format])[0]!.replace(/^.* in:/, '')
+  }
   return {
     name,
+    real,
     env,
     containers: (label) => lines(['ps', '--all', '--filter', `label=${label}`, '--format', '{{.Names}}']),
     imagesOf: (id) =>
       lines(['images', '--no-trunc', '--filter', `label=pilothouse.deployment=${id}`, '--format', 'image {{.ID}}']),
     workingContainers(dataDir) {
-      const [said = ''] = lines([
-        'info',
-        '--format',
-        'works {{.Version.Version}} {{.Host.CgroupControllers}} in:{{.Store.GraphRoot}}',
-      ])
-      const folder = path.join(said.replace(/^.* in:/, ''), 'overlay-containers')
+      const folder = path.join(storage(), 'overlay-containers')
       return fs.readdirSync(folder).filter((id) => {
         const notes = path.join(folder, id, 'userdata/buildah.json')
         return fs.existsSync(notes) && fs.readFileSync(notes, 'utf8').includes(dataDir)
       })
     },
-    close() {
-      const images = [BASE, ...['one', 'two'].map((tag) => `localhost/pilothouse-test:${tag}`)]
-      if (REAL) execFileSync(name, ['rmi', '--force', ...images], { env, stdio: 'pipe' })
+    halfWrite(id) {
+      const file = path.join(storage(), ...(real ? ['overlay-images', id, 'manifest'] : ['images', `${id}.json`]))
+      if (real) fs.rmSync(file)
+      else fs.writeFileSync(file, JSON.stringify({ ...JSON.parse(fs.readFileSync(file, 'utf8')), half: true }))
     },
+    close: () => real && closeRealEngine(name, env),
   }
 }
 
@@ -82,46 +92,4 @@ export function imageOf(tag: string) {
     command: [process.execPath, SERVER],
     env: { PATH: '/usr/bin:/bin', GREETING: tag },
   }
-}
-
-function realEngine(folder: string, name: string): Record<string, string> {
-  const conf = path.join(folder, 'containers.conf')
-  // enough for a machine without the right to raise limits
-  fs.writeFileSync(
-    conf,
-    '[engine]\nruntime="runc"\n[containers]\ndefault_ulimits=["nofile=1000:1000","nproc=1000:1000"]\n',
-  )
-  const env = { ...engineEnvironment(), CONTAINERS_CONF: process.env.CONTAINERS_CONF ?? conf }
-  const root = path.join(folder, 'root')
-  const libraries = execFileSync('ldd', [process.execPath], { encoding: 'utf8' }).match(/\/\S+/g) ?? []
-  for (const library of libraries) {
-    fs.mkdirSync(path.join(root, path.dirname(library)), { recursive: true })
-    fs.copyFileSync(fs.realpathSync(library), path.join(root, library))
-  }
-  fs.copyFileSync(process.execPath, path.join(root, 'node'))
-  fs.copyFileSync(SERVER, path.join(root, 'server.mjs'))
-  const archive = path.join(folder, 'image.tar')
-  execFileSync('tar', ['-C', root, '-cf', archive, '.'])
-  for (const tag of ['one', 'two']) {
-    const change = ['CMD ["/node","/server.mjs"]', `ENV GREETING=${tag}`].flatMap((line) => ['--change', line])
-    execFileSync(name, ['import', ...change, archive, `localhost/pilothouse-test:${tag}`], { env, stdio: 'pipe' })
-  }
-  fs.rmSync(root, { recursive: true })
-  importBase(name, env, archive, root)
-  fs.rmSync(archive)
-  return env
-}
-
-/** Busybox alone: two megabytes. */
-function importBase(name: string, env: Record<string, string>, archive: string, root: string): void {
-  const busybox = execFileSync('/bin/sh', ['-c', 'command -v busybox'], { encoding: 'utf8' }).trim()
-  fs.mkdirSync(path.join(root, 'bin'), { recursive: true })
-  fs.mkdirSync(path.join(root, 'tmp'), { mode: 0o777 })
-  fs.chmodSync(path.join(root, 'tmp'), 0o1777)
-  fs.copyFileSync(busybox, path.join(root, 'bin/busybox'))
-  for (const applet of execFileSync(busybox, ['--list'], { encoding: 'utf8' }).split('\n'))
-    if (applet && applet !== 'busybox') fs.symlinkSync('busybox', path.join(root, 'bin', applet))
-  execFileSync('tar', ['--owner=0', '--group=0', '-C', root, '-cf', archive, '.'])
-  execFileSync(name, ['import', '--change', 'ENV PATH=/bin', archive, BASE], { env, stdio: 'pipe' })
-  fs.rmSync(root, { recursive: true })
 }

@@ -36,7 +36,7 @@ export interface ImagePlace {
 export async function openImagePlace(): Promise<ImagePlace> {
   const root = mkdtempSync(path.join(os.tmpdir(), 'pilothouse-push-'))
   mkdirSync(path.join(root, 'engine'))
-  const engine = testEngine(path.join(root, 'engine'))
+  const engine = await testEngine(path.join(root, 'engine'))
   const registry = await testRegistry(async (token, repository, action) => {
     const access = (token && (await tokens.verify(token))?.access) || []
     return access.some((one) => coversRepository(one.repository, repository) && one.actions.includes(action))

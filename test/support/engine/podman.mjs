@@ -101,9 +101,14 @@ const commands = {
       'cache-to': text,
     })
     only(values.format, 'docker', '--format')
-    const image = await build(root, values, positionals, (name) => read('images', name)).catch((error) =>
-      fail(error.message),
-    )
+    // as the real one, that of a registry is brought unless it is there
+    const find = async (name) => {
+      if (!read('images', name) && /^[\d.]+:\d+\//.test(name)) await commands.pull([name])
+      return read('images', name)
+    }
+    // the real one writes it in two goes, and what is killed between them lists no images of these labels any more
+    const begun = (image) => fs.writeFileSync(file('images', image.id), JSON.stringify({ ...image, half: true }))
+    const image = await build(root, values, positionals, find, begun).catch((error) => fail(error.message))
     for (const name of [values.tag, image.id]) fs.writeFileSync(file('images', name), JSON.stringify(image))
     fs.writeFileSync(values.iidfile, `sha256:${image.id}`)
   },
@@ -131,7 +136,13 @@ const commands = {
     for (const entry of fs.readdirSync(path.join(root, 'images'))) {
       const name = decodeURIComponent(entry.replace(/\.json$/, ''))
       const image = read('images', name)
-      if (kind === 'label' && image.labels?.includes(wanted) && name === image.id) console.log(`image sha256:${name}`)
+      if (kind === 'label' && image.labels?.includes(wanted) && name === image.id) {
+        if (image.half)
+          fail(
+            `locating item named "manifest" for image with ID "${name}" (consider removing the image): file does not exist`,
+          )
+        console.log(`image sha256:${name}`)
+      }
       if (kind === 'reference' && name.startsWith(`${wanted}:`)) console.log(`image ${name}`)
     }
   },

@@ -1,0 +1,128 @@
+/** Where images are built from git repositories and pushed, with an engine and a registry: both real, or both ours. */
+import { execFileSync } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { createSourceBuilder, type SourceBuilderOptions } from '../../src/dataplane/builder/source-builder.ts'
+import type { ImageBuilds } from '../../src/dataplane/runtimes/image-builds.ts'
+import type { RevisionStep } from '../../src/dataplane/runtimes/runtime.ts'
+import { NO_SOURCES, stepOf } from '../dataplane/support.ts'
+import { BASE, type TestEngine } from '../support/engine/engine.ts'
+import { openRegistry, type PushRegistry } from './registry.ts'
+
+export interface BuilderPlace {
+  root: string
+  engine: TestEngine
+  registry: PushRegistry
+  /** what a builder is opened with, but for its functions */
+  settings: BuilderSettings
+  open(changes?: Partial<SourceBuilderOptions>): ImageBuilds
+  /** for RUN steps that are to last; no other place has the same */
+  sleep: string
+  /** A BUILD step of a new repository with these files. */
+  step(files: Record<string, string>, revision?: object): RevisionStep
+  /** What builds have left; `dataDir`: of another server. */
+  left(dataDir?: string): typeof NOTHING
+  close(): void
+}
+
+export type BuilderSettings = Omit<SourceBuilderOptions, 'store' | 'sources' | 'warn'>
+
+export const NOTHING = { folders: [] as string[], containers: [] as string[], processes: [] as string[] }
+
+const GRAPHS = { 'graph.json': '{"graphs": {"agent": "./agent.js:graph"}}' }
+
+export async function openBuilderPlace(openEngine: (folder: string) => Promise<TestEngine>): Promise<BuilderPlace> {
+  const root = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'pilothouse-images-')))
+  fs.mkdirSync(path.join(root, 'engine'))
+  const engine = await openEngine(path.join(root, 'engine'))
+  const registry = await openRegistry(root, engine.real)
+  const opened: ImageBuilds[] = []
+  const sleep = `sleep 4713.${process.pid}${Date.now()}`
+  const settings: BuilderSettings = {
+    wanted: engine.name,
+    env: engine.env,
+    dataDir: path.join(root, 'data'),
+    gitDirectory: path.join(root, 'git'),
+    freeDiskMb: 0,
+    servers: { node: null, python: null },
+    packageIndexes: {},
+    base: { node: BASE, python: BASE },
+    atATime: 5,
+  }
+  return {
+    ...{ root, engine, registry, settings, sleep },
+    open(changes = {}) {
+      const warn: SourceBuilderOptions['warn'] = (about, message) => console.warn(message, about)
+      const builds = createSourceBuilder({
+        ...settings,
+        ...{ store: registry.store, sources: NO_SOURCES, warn },
+        ...changes,
+      })
+      opened.push(builds)
+      return builds
+    },
+    step: (files, revision) => stepOfRepository(root, { ...GRAPHS, ...files }, revision),
+    left(dataDir = settings.dataDir) {
+      const folders = fs.readdirSync(path.join(dataDir, 'images/builds'))
+      return {
+        folders,
+        containers: engine.workingContainers(dataDir),
+        processes: [...processesOf(dataDir), ...processesOf(sleep)],
+      }
+    },
+    close() {
+      for (const builds of opened) builds.close()
+      registry.close()
+      engine.close()
+      fs.rmSync(root, { recursive: true, force: true })
+    },
+  }
+}
+
+function stepOfRepository(root: string, files: Record<string, string>, revision: object = {}): RevisionStep {
+  const bare = path.join(root, 'git', `${randomUUID()}.git`)
+  const work = fs.mkdtempSync(path.join(root, 'work-'))
+  const git = (...args: string[]) =>
+    execFileSync('git', ['-c', 'user.name=T', '-c', 'user.email=t@localhost', ...args], { cwd: work })
+  for (const [name, text] of Object.entries(files)) fs.writeFileSync(path.join(work, name), text)
+  execFileSync('git', ['init', '--quiet', '--bare', '--initial-branch=main', bare])
+  git('init', '--quiet', '--initial-branch=main')
+  git('add', '--all')
+  git('commit', '--quiet', '--message', 'One')
+  git('push', '--quiet', bare, 'main')
+  return stepOf('BUILD', {
+    id: randomUUID(),
+    number: 1,
+    attempt: 1,
+    source: 'gitprovider',
+    repoUrl: `file://${bare}`,
+    repoRef: 'main',
+    repoCommitSha: null,
+    graphConfigPath: 'graph.json',
+    imageUri: null,
+    sourceTarballPath: null,
+    installCommand: null,
+    buildCommand: null,
+    artifact: null,
+    secrets: [],
+    ...revision,
+  })
+}
+
+/** Command lines of processes of this machine that have this in theirs, in their environment or among their mounts. */
+function processesOf(text: string): string[] {
+  const read = (pid: string, what: string) => {
+    try {
+      return fs.readFileSync(`/proc/${pid}/${what}`, 'utf8')
+    } catch {
+      return '' // it is gone
+    }
+  }
+  const pids = fs.readdirSync('/proc').filter((pid) => /^\d+$/.test(pid) && Number(pid) !== process.pid)
+  return pids
+    .filter((pid) => ['cmdline', 'environ', 'mountinfo'].some((what) => read(pid, what).includes(text)))
+    .map((pid) => read(pid, 'cmdline').replaceAll('\0', ' '))
+    .filter(Boolean)
+}
