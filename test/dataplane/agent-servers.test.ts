@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { agentServerFolder } from '../../src/dataplane/runtimes/process/environments/agent-servers.ts'
 
@@ -19,7 +20,7 @@ afterEach(() => fs.rmSync(root, { recursive: true }))
 
 /** What a server that installs one has printed, and how it ended. */
 function server(how: 'killed' | 'whole'): Promise<{ name: string; end: number | string | null }> {
-  const program = path.join(import.meta.dirname, 'installing-server.ts')
+  const program = fileURLToPath(new URL('installing-server.ts', import.meta.url))
   const child = spawn(process.execPath, ['--import', 'tsx', program, agentServers, how], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
