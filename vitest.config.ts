@@ -32,8 +32,8 @@ export default defineConfig({
     isolate: false,
     unstubEnvs: true,
     restoreMocks: true,
-    // one more than the cores of a small machine: much of the time is waiting
-    maxWorkers: 3,
+    // twice the cores of a small machine: much of the time is waiting
+    maxWorkers: 4,
     // what waits for a condition says so by itself (poll, below); these two are for what hangs
     testTimeout: 60_000,
     hookTimeout: 120_000,
