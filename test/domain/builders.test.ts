@@ -161,6 +161,16 @@ describe('a build that its holder leaves to builders', () => {
     await failsWith(tenant)
   })
 
+  test('is given to no holder by a server of before this version that runs beside', async () => {
+    const { id, stepId } = await leftToBuilder()
+    // what such a server asks
+    const due = await domain.core.db.$queryRaw<{ id: string }[]>`
+      SELECT s.id FROM steps s WHERE s.deployment_id = ${id}::uuid AND s.finished_at IS NULL
+        AND (s.not_before IS NULL OR s.not_before <= now())`
+    expect(due).toEqual([])
+    expect(await stepOf(stepId)).toMatchObject({ finishedAt: null })
+  })
+
   test('fails at once where its holder does not say that it runs what others build', async () => {
     const tenant = await domain.tenant()
     await takeBuilds(await builderOf(tenant))
@@ -357,6 +367,22 @@ describe('the lease of a build', () => {
     await expired(id, '2 minutes')
     await sweep(domain.core)
     expect(await revisionOf(id)).toMatchObject({ status: 'BUILD_FAILED', reason: 'WORKER_LOST' })
+  })
+
+  test('that nobody takes over until the last try is lost fails its build, and the next rollout goes to the holder', async () => {
+    const { builder, id, holder } = await leftToBuilder()
+    for (let i = 0; i < 3; i++) {
+      expect(await takeBuilds(builder)).toHaveLength(1)
+      await expired(id)
+    }
+    await updateDeployment(await contextOf(id), {
+      ...{ path: { deployment_id: id }, body: { source_revision_config: { repo_ref: 'next' } } },
+    })
+    await expired(id, '2 minutes')
+    await sweep(domain.core)
+    expect(await takeBuilds(builder)).toEqual([])
+    const { id: revisionId } = await revisionOf(id)
+    expect((await heardBy(holder)).assignment).toMatchObject({ step: { kind: 'BUILD', revision: { id: revisionId } } })
   })
 
   test('is extended by a heartbeat, and ends with a release, which costs no try', async () => {

@@ -36,7 +36,9 @@ export async function builderIsThere(core: Core, tx: Tx, { workspaceId }: Locked
 
 /** The step is there for any builder, whoever had it. Its holder is told. */
 export async function offer(tx: Tx, deployment: LockedDeployment, step: Step): Promise<LockedDeployment> {
-  tx.unit.update('step', step.id, { ...NO_BUILDER_LEASE, offeredAt: step.offeredAt ?? tx.now() })
+  // a server of before this version knows of no builders, and gives holders nothing that is not due
+  const offered = { offeredAt: step.offeredAt ?? tx.now(), notBefore: step.deadlineAt }
+  tx.unit.update('step', step.id, { ...NO_BUILDER_LEASE, ...offered })
   tx.wakeWorkers(BUILDERS)
   return explainBuild(tx, deployment, step, explain('WAITING_FOR_BUILDER', {}))
 }

@@ -81,8 +81,9 @@ async function sweepOne(core: Core, tx: Tx, id: string): Promise<void> {
   const settled = await settle(core, tx, situation, expire(situation.state, clock))
   if (!clock.builderGone) return
   const { steps } = await factsOf(tx, settled)
-  const open = steps.find(({ finishedAt }) => finishedAt === null)
-  if (open) await offer(tx, settled, open)
+  // it may have failed just now, and the one that is open be the next one's, which its holder has to see first
+  const still = steps.find(({ id, finishedAt }) => id === situation.state.step?.id && finishedAt === null)
+  if (still) await offer(tx, settled, still)
 }
 
 /** One statement. */
