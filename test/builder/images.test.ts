@@ -1,10 +1,14 @@
 // Images that are built from sources and pushed, with a stand-in for podman; TEST_CONTAINER_ENGINE=podman takes the real one.
+import { spawnSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { makeBuildFolder } from '../../src/dataplane/builder/build-folder.ts'
+import { removeImages } from '../../src/dataplane/builder/local-images.ts'
 import type { SourceBuilderOptions } from '../../src/dataplane/builder/source-builder.ts'
+import { HIDES_NOTHING } from '../../src/dataplane/output/mask.ts'
+import type { Engine } from '../../src/dataplane/runtimes/process/engine/engine.ts'
 import { claimOf, memoryLog, never } from '../dataplane/support.ts'
 import { BASE, testEngine } from '../support/engine/engine.ts'
 import { type BuilderPlace, NOTHING, openBuilderPlace } from './place.ts'
@@ -22,6 +26,7 @@ const open = (changes?: Partial<SourceBuilderOptions>) => place.open(changes)
 const build = (files: Record<string, string>, revision?: object) => place.step(files, revision)
 
 const digestOf = (artifact: string) => artifact.split('@')[1]!
+
 test('a repository with a Dockerfile becomes an image in the registry, known by its digest, and no layer has the secret that its build needed', async () => {
   const claim = claimOf()
   const canary = `canary-${randomUUID()}`
@@ -89,6 +94,26 @@ test('an image that a killed build has left half written keeps no others of its 
   await builds.build(claim, source('whole'), memoryLog(), never)
   await builds.remove(id)
   expect(place.engine.imagesOf(id)).toEqual([])
+})
+
+test('an image that a build is still writing is not taken for one that a killed build has left', async () => {
+  const claim = claimOf()
+  const { id } = claim.deployment
+  await open().build(claim, build({ Dockerfile: `FROM ${BASE}\nRUN echo slow > told\n` }), memoryLog(), never)
+  const { name, env, imagesOf, halfWrite } = place.engine
+  const [image] = /[0-9a-f]{64}/.exec(imagesOf(id)[0]!)!
+  let write: (() => void) | null = halfWrite(image)
+  const run: Engine['run'] = async (args, onLine) => {
+    const { status, stdout, stderr } = spawnSync(name, args, { env, encoding: 'utf8' })
+    for (const line of `${stdout}${stderr}`.split('\n')) onLine(HIDES_NOTHING(line), line, null)
+    // when it was seen for the first time
+    write?.()
+    write = null
+    return { code: status, signal: null }
+  }
+  const engine = { name, env, storage: '', limits: { cpu: true, memory: true, processes: true }, run }
+  await removeImages(engine, id, { ids: [image], digests: [] }, never)
+  expect(imagesOf(id)[0]).toContain(image)
 })
 
 test('a build that fails has what the engine said in its message, and leaves nothing', async () => {

@@ -335,6 +335,18 @@ test('a project that its own requirements install editable is not installed once
   for (const line of ['-e ./lib', '-e ..', '# -e .', '-e .x']) expect(steps(`a\n${line}\n`), line).toHaveLength(2)
 })
 
+test('files as long as they may be are read in no time, whatever stands in them', () => {
+  const long = (text: string) => text.repeat(1_000_000 / text.length)
+  const pyproject = '[build-system]\nrequires = []\n'
+  for (const text of ['\n', ' ', '-e .[\n', '-e ', '-e . ']) {
+    const files = { 'requirements.txt': `${long(text)}x`, Procfile: `web: a${long(text)}x\r\n` }
+    expect(plan({ 'graph.json': PY, 'pyproject.toml': pyproject, ...files })).toMatchObject({
+      kind: 'python',
+      start: { from: '"web" of "Procfile"', command: expect.stringMatching(/^a/) },
+    })
+  }
+})
+
 test('a step names the files that alone decide what it does', () => {
   const needs = (files: Files) => {
     const made = plan({ 'graph.json': { ...JS }, 'package.json': START, 'package-lock.json': '{}', ...files })

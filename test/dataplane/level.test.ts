@@ -27,6 +27,7 @@ test.each([
   '{',
   '{"message":"no level"}',
   '{"level":null}',
+  '{"level":3,"lives":2}',
   '{"level":{"error":1}}',
   'null',
   '{"__proto__":{"level":"error"}}',

@@ -1,4 +1,5 @@
 /** Images of a deployment in the engine of this machine: those that were built here, and those that were pulled to run here. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { limited } from '../../platform/async/time-limit.ts'
 import { type Engine, linesOf } from '../runtimes/process/engine/engine.ts'
 
@@ -6,6 +7,8 @@ import { type Engine, linesOf } from '../runtimes/process/engine/engine.ts'
 export const labelOf = (deploymentId: string): string => `pilothouse.deployment=${deploymentId}`
 
 const LIST_MS = 30_000
+/** Longer than an engine takes to write down an image that is there. */
+const WRITTEN_MS = 2_000
 const HALF_WRITTEN = /^Error: locating item .* for image with ID "([0-9a-f]{64})"/
 
 /** Removes all but those with these ids, or pushed or pulled under these digests. What a container uses stays. */
@@ -16,7 +19,7 @@ export async function removeImages(
   signal: AbortSignal,
 ): Promise<void> {
   const ask = (args: string[]) => limited(LIST_MS, signal, (inTime) => linesOf(engine, args, inTime))
-  const ids = await imagesOf(engine, deploymentId, ask)
+  const ids = await imagesOf(engine, deploymentId, ask, signal)
   for (const id of ids) {
     if (keep.ids.includes(id)) continue
     const names = 'names {{json .RepoTags}} {{json .RepoDigests}}'
@@ -41,15 +44,22 @@ async function imagesOf(
   { name }: Engine,
   deploymentId: string,
   ask: (args: string[]) => Promise<{ ok: boolean; lines: string[] }>,
+  signal: AbortSignal,
 ): Promise<Set<string>> {
   const labelled = ['--no-trunc', '--filter', `label=${labelOf(deploymentId)}`, '--format', 'image {{.ID}}']
-  const removed = new Set<string>()
+  const [seen, removed] = [new Set<string>(), new Set<string>()]
   for (;;) {
     const { ok, lines } = await ask(['images', ...labelled])
     if (ok) return new Set(lines.flatMap((line) => /^image (?:sha256:)?([0-9a-f]{64})$/.exec(line)?.[1] ?? []))
     const half = lines.map((line) => HALF_WRITTEN.exec(line)?.[1]).find(Boolean)
     if (!half || removed.has(half))
       throw new Error(`${name} does not list its images: ${lines.at(-1) ?? 'it says nothing'}`)
+    if (!seen.has(half)) {
+      // of whichever deployment: a build that is under way has one for a moment
+      seen.add(half)
+      await sleep(WRITTEN_MS, undefined, { signal })
+      continue
+    }
     removed.add(half)
     await ask(['rmi', '--force', half])
   }

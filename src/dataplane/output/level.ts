@@ -21,12 +21,13 @@ const LEVELS = new Map<string, LogLevel>([
 ])
 /** Members of JSON that programs log: pino and zap; Google's; Python's; Elastic's. */
 const MEMBERS = ['level', 'severity', 'levelname', 'log.level']
-/** pino's numbers: from so much on. */
+/** pino's numbers: from so much on. Less is somebody else's scale, or no level at all. */
 const NUMBERS: [least: number, level: LogLevel][] = [
   [60, 'critical'],
   [50, 'error'],
   [40, 'warning'],
   [30, 'info'],
+  [10, 'debug'],
 ]
 
 const WORD = [...LEVELS.keys()].join('|')
@@ -63,6 +64,6 @@ function ofJson(text: string): LogLevel | null {
     // a brace that something else begins with
     return null
   }
-  if (typeof said === 'number') return NUMBERS.find(([least]) => said >= least)?.[1] ?? 'debug'
+  if (typeof said === 'number') return NUMBERS.find(([least]) => said >= least)?.[1] ?? null
   return typeof said === 'string' ? (LEVELS.get(said.toLowerCase()) ?? null) : null
 }

@@ -24,8 +24,8 @@ export interface TestEngine {
   imagesOf(deploymentId: string): string[]
   /** of builds below this folder: what is kept of containers that are not removed */
   workingContainers(dataDir: string): string[]
-  /** Leaves an image as a build leaves it that is killed while it writes it. */
-  halfWrite(imageId: string): void
+  /** Leaves an image as a build leaves it that is killed while it writes it. What it returns writes the rest. */
+  halfWrite(imageId: string): () => void
   /** Removes the images from a real engine. */
   close(): void
 }
@@ -61,8 +61,10 @@ export function engineOf(name: TestEngine['name'], env: Record<string, string>, 
     },
     halfWrite(id) {
       const file = path.join(storage(), ...(real ? ['overlay-images', id, 'manifest'] : ['images', `${id}.json`]))
+      const whole = fs.readFileSync(file, 'utf8')
       if (real) fs.rmSync(file)
-      else fs.writeFileSync(file, JSON.stringify({ ...JSON.parse(fs.readFileSync(file, 'utf8')), half: true }))
+      else fs.writeFileSync(file, JSON.stringify({ ...JSON.parse(whole), half: true }))
+      return () => fs.writeFileSync(file, whole)
     },
     close: () => real && closeRealEngine(name, env),
   }

@@ -91,7 +91,7 @@ function projectIn(tree: SourceTree, folder: string, into: Manager | null = null
   }
   const packaged = built || scripts.length > 0 || 'poetry' in table(manifest, 'tool') || tree.isFile(at('setup.py'))
   // where its requirements name the project itself it is there already, and stays editable
-  if (packaged && !/^\s*(-e|--editable)[ =]\s*\.\/?(\[[^\]]*\])?\s*(#.*)?$/m.test(requirements ?? ''))
+  if (packaged && !/^[ \t]*(-e|--editable)[ =][ \t]*\.\/?(\[[^\]\n]*\])?[ \t]*(#.*)?\r?$/m.test(requirements ?? ''))
     steps.push({ folder, command: [...install, '.'], needs: null })
   // as uv does: without a build system it is a program, of which what it depends on is installed
   else if (requirements === null) {
@@ -115,7 +115,7 @@ const isPath = (requirement: string): boolean => /file:|^[./]/.test(requirement)
 export function pythonStart(tree: SourceTree, folder: string, project: PythonProject): Start | null {
   for (const candidate of new Set([folder, '.'])) {
     const file = path.posix.join(candidate, 'Procfile')
-    const command = /^web:[ \t]*(\S.*?)\s*$/m.exec(tree.read(file) ?? '')?.[1]
+    const command = /^web:[ \t]*(\S.*)$/m.exec(tree.read(file) ?? '')?.[1]?.trimEnd()
     if (command) return { folder: candidate, prestart: null, command, from: `"web" of "${file}"` }
   }
   const { scripts } = project
