@@ -314,6 +314,16 @@ describe('a builder', () => {
     expect(claims.flat()).toHaveLength(1)
   })
 
+  test('gets what is behind a build whose secrets can’t be opened', async () => {
+    const tenant = await domain.tenant()
+    const { id: sealed, builder } = await leftToBuilder({ tenant })
+    const { id } = await leave(tenant)
+    // with a key that another server has put into its ring already
+    await domain.core.db.secretSet.updateMany({ where: { deploymentId: sealed }, data: { keyId: 'newer' } })
+    expect(await takeBuilds(builder)).toEqual([])
+    expect(await takeBuilds(builder)).toMatchObject([{ deployment: { id } }])
+  })
+
   test('that says how a build ended twice at once is answered alike, and it is recorded once', async () => {
     const { builder, id } = await leftToBuilder()
     const [claim] = await takeBuilds(builder)

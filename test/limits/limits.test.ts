@@ -1,7 +1,8 @@
 /** What one key, one address and one workspace may have of a server, over REST and GraphQL alike. Each test has a server of its own. */
+import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { type TestApp, testApp } from '../support/app.ts'
-import { listener, listenerKey } from '../support/factories.ts'
+import { builderKey, listener, listenerKey } from '../support/factories.ts'
 
 let base: TestApp
 beforeAll(async () => {
@@ -237,6 +238,21 @@ describe('calls that keep a lease', () => {
       app.rest('POST', `${path}/claims`, { key, body: { max: 1, lease_seconds: 60, wait_seconds: 0 } })
     expect((await ordinary()).status).toBe(200)
     expect((await ordinary()).status).toBe(429)
+  })
+
+  test('of a builder are its heartbeats and reports; to ask a git provider for credentials is none', async () => {
+    const app = await standing({ RATE_LIMIT: '1', RATE_LIMIT_BURST: '1' })
+    const key = await builderKey(base)
+    const claim = `claims/${randomUUID()}`
+    const call = async (what: string, body: object) =>
+      (await app.rest('POST', `/v2/builders/${what}`, { key, body })).status
+    for (let i = 0; i < 3; i++) {
+      expect(await call('heartbeat', { claims: [] })).toBe(200)
+      expect(await call(`${claim}/complete`, { token: '1', outcome: 'stopped' })).toBe(409)
+      expect(await call(`${claim}/release`, { token: '1' })).toBe(409)
+    }
+    expect(await call(`${claim}/access`, { token: '1' })).toBe(409)
+    expect(await call(`${claim}/access`, { token: '1' })).toBe(429)
   })
 })
 

@@ -67,9 +67,14 @@ function takeOffered(core: Core, scope: BuilderScope, request: BuilderClaimReque
     const claims: BuilderClaim[] = []
     for (const deployment of free) {
       const reading = readings.get(deployment.id)!
-      if ('held' in reading) claims.push(...(await take(core, tx, { ...reading.held, deployment }, request)))
-      else
-        core.log.error({ err: reading.error, deploymentId: deployment.id }, 'a build could not be handed to a builder')
+      if ('held' in reading) {
+        claims.push(...(await take(core, tx, { ...reading.held, deployment }, request)))
+        continue
+      }
+      core.log.error({ err: reading.error, deploymentId: deployment.id }, 'a build could not be handed to a builder')
+      // whoever asks next gets what is behind it
+      const step = offeredOf(tx, deployment)
+      if (step) tx.unit.update('step', step.id, { offeredAt: tx.now() })
     }
     return claims
   })
@@ -91,6 +96,10 @@ async function lockOffered(tx: Tx, scope: BuilderScope, max: number): Promise<Lo
   return rows.map((row) => fromSelected('deployment', row) as LockedDeployment)
 }
 
+/** As it is under the lock. */
+const offeredOf = (tx: Tx, deployment: LockedDeployment) =>
+  knownOf(tx, deployment).steps.find(({ finishedAt, offeredAt }) => finishedAt === null && offeredAt !== null)
+
 /** None: somebody was faster, or it was tried too often and has failed. */
 async function take(
   core: Core,
@@ -99,10 +108,9 @@ async function take(
   { holder, leaseSeconds }: BuilderClaimRequest,
 ): Promise<BuilderClaim[]> {
   const { deployment, begunAt } = held
-  const offered = knownOf(tx, deployment).steps.find(({ finishedAt }) => finishedAt === null)
-  // as it is under the lock
+  const offered = offeredOf(tx, deployment)
   const isFree = !offered?.builderLeaseExpiresAt || offered.builderLeaseExpiresAt <= begunAt
-  if (!offered?.offeredAt || offered.revisionId === null || !isFree) return []
+  if (!offered || offered.revisionId === null || !isFree) return []
   if (isExhausted(offered)) {
     const situation = await look(core, tx, deployment)
     await settle(core, tx, situation, fail(situation.state, WORKER_LOST))

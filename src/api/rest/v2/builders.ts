@@ -73,7 +73,6 @@ export const builders: Operation[] = [
     method: 'POST',
     path: '/v2/builders/claims/{claim_id}/access',
     operationId: 'getBuildAccess',
-    keepsLease: true,
     summary: 'Get credentials for the source and the registry',
     description: `They are short-lived: ask when the build begins. May be asked again. ${CLAIM_LOST}`,
     tag,
