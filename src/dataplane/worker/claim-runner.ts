@@ -9,11 +9,13 @@ import type { Assignment, Claim, ControlPlane, HeartbeatItem, Progress, Step } f
 import { backoff, retry } from '../../platform/async/retry.ts'
 import { within } from '../../platform/async/time-limit.ts'
 import { storable } from '../output/text.ts'
-import type { LeasedClaim, Runtime, TimedStep } from '../runtimes/runtime.ts'
+import type { LeasedClaim, Runtime } from '../runtimes/runtime.ts'
 import { HeldClaim } from './held-claim.ts'
 import { Lease } from './lease.ts'
 import { LogSink } from './log-sink.ts'
 import { performStep, type StepResult, Withdrawn } from './perform-step.ts'
+import { Pruning } from './pruning.ts'
+import { Received } from './received.ts'
 import { ensureStopped, StuckError } from './stop-step.ts'
 
 export interface ClaimRunnerOptions {
@@ -50,9 +52,8 @@ export class ClaimRunner {
   readonly #sink: LogSink
   readonly #lease = new Lease(() => void this.#leaseOver())
   readonly #end = new AbortController()
-  #assignment: Assignment
-  /** performance.now() of when the assignment came */
-  #assignedAt = performance.now()
+  readonly #received: Received
+  readonly #pruning: Pruning
   #ready = false
   #active: Active | null = null
   /** the step (and which try of it) that was last begun here: it is not begun again */
@@ -64,12 +65,10 @@ export class ClaimRunner {
   #progress: Progress | null = null
   /** a hand-over is under way: what runs is about to change by our own doing */
   #handingOver = false
-  #pruning: Promise<void> = Promise.resolve()
-  #pruneWaits = false
   #finish!: () => void
 
   constructor(options: ClaimRunnerOptions) {
-    const { claim, controlPlane, log } = options
+    const { claim, controlPlane, log, runtime } = options
     this.#options = options
     const held = new HeldClaim(controlPlane, claim)
     this.#held = held
@@ -81,8 +80,10 @@ export class ClaimRunner {
       leaseValid: () => !this.ended && this.#lease.left > 0,
       raiseToken: (seen) => this.#raiseToken(seen),
     }
-    this.#assignment = claim
+    this.#received = new Received(claim)
     this.#log = log.child({ deploymentId: claim.deployment.id, claimId: claim.claimId })
+    const prune = () => runtime.prune(claim.deployment.id, this.#assignment.keepArtifacts)
+    this.#pruning = new Pruning(prune, this.#log)
     this.#sink = new LogSink(controlPlane, this.#held)
     this.over = new Promise((resolve) => {
       this.#finish = resolve
@@ -92,6 +93,10 @@ export class ClaimRunner {
       this.#ready = true
       this.#reconcile()
     })
+  }
+
+  get #assignment(): Assignment {
+    return this.#received.assignment
   }
 
   /** It is being shut down, or is over. */
@@ -127,10 +132,7 @@ export class ClaimRunner {
   /** An assignment in the answer to a heartbeat. */
   update(assignment: Assignment): void {
     // it crossed with the answer to a report, which had the same or a newer one
-    if (assignment.generation <= this.#assignment.generation) return
-    this.#assignment = assignment
-    this.#assignedAt = performance.now()
-    this.#reconcile()
+    if (this.#received.take(assignment)) this.#reconcile()
   }
 
   /** The claim is gone: ends its steps at once, without a report. */
@@ -213,15 +215,15 @@ export class ClaimRunner {
       void this.#reportStopped()
     } else if (step && !(step.id === this.#begun?.id && step.tries === this.#begun.tries)) this.#begin(step)
     // what a builder has just pushed nobody keeps yet
-    else if (!step && !builder) this.#prune()
+    else if (!step && !builder) this.#pruning.ask()
   }
 
   #begin(assigned: Step): void {
-    const step = this.#timed(assigned)
+    const step = this.#received.timed(assigned)
     const abort = new AbortController()
     this.#begun = { id: step.id, tries: step.tries }
     const work = async () => {
-      await this.#pruning
+      await this.#pruning.done
       await performStep({
         runtime: this.#options.runtime,
         claim: this.claim,
@@ -262,12 +264,6 @@ export class ClaimRunner {
     }
   }
 
-  /** Its deadline by our own clock: the time that was left when it was assigned, less what has gone by, even if the clock was set since. */
-  #timed(step: Step): TimedStep {
-    const left = step.secondsLeft * 1000 - (performance.now() - this.#assignedAt)
-    return { ...step, deadlineAt: new Date(Date.now() + left) }
-  }
-
   /** Reports to the control plane until that has answered; true: the result counts. Never throws. */
   async #report(stepId: string, result: StepResult): Promise<boolean> {
     const { controlPlane } = this.#options
@@ -282,10 +278,7 @@ export class ClaimRunner {
     try {
       const when = (error: unknown) => !(error instanceof ClaimLostError)
       const { recorded, assignment, over } = await retry(complete, { when, pause, signal: this.#end.signal })
-      if (assignment.generation >= this.#assignment.generation) {
-        this.#assignment = assignment
-        this.#assignedAt = performance.now()
-      }
+      this.#received.take(assignment, 'the same')
       if (over) this.#claimOver = true
       return recorded
     } catch (error) {
@@ -301,17 +294,5 @@ export class ClaimRunner {
     // or that step never got here, or was not understood: then only a new lease sets the deployment free
     if (this.#assignment.stop && !this.#active) await this.release()
     else this.#reconcile()
-  }
-
-  #prune(): void {
-    // one that waits will do: steps wait for all of them, and where nothing answers each takes its time
-    if (this.#pruneWaits) return
-    this.#pruneWaits = true
-    this.#pruning = this.#pruning
-      .then(() => {
-        this.#pruneWaits = false
-        return this.#options.runtime.prune(this.claim.deployment.id, this.#assignment.keepArtifacts)
-      })
-      .catch((error) => this.#log.warn({ err: error }, 'Old artifacts could not be removed'))
   }
 }

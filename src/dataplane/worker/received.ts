@@ -1,0 +1,32 @@
+/** The assignment that was received last, and when: the time that a step has left counts from then, by our own clock. */
+import type { Assignment, Step } from '../../domain/protocol/protocol.ts'
+import type { TimedStep } from '../runtimes/runtime.ts'
+
+export class Received {
+  #assignment: Assignment
+  /** performance.now() */
+  #at = performance.now()
+
+  constructor(first: Assignment) {
+    this.#assignment = first
+  }
+
+  get assignment(): Assignment {
+    return this.#assignment
+  }
+
+  /** Of two that crossed, the one of the larger generation counts; `also`: and one of the same. False: it is an older one. */
+  take(assignment: Assignment, also: 'the same' | null = null): boolean {
+    const newer = assignment.generation - this.#assignment.generation
+    if (newer < 0 || (newer === 0 && !also)) return false
+    this.#assignment = assignment
+    this.#at = performance.now()
+    return true
+  }
+
+  /** A step of it with its deadline: the time that was left, less what has gone by, even if the clock was set since. */
+  timed(step: Step): TimedStep {
+    const left = step.secondsLeft * 1000 - (performance.now() - this.#at)
+    return { ...step, deadlineAt: new Date(Date.now() + left) }
+  }
+}
