@@ -19,9 +19,13 @@ beforeEach(() => {
 afterEach(() => fs.rmSync(root, { recursive: true }))
 
 /** What a server that installs one has printed, and how it ended. */
-function server(how: 'killed' | 'whole'): Promise<{ name: string; end: number | string | null }> {
+function server(
+  how: 'killed' | 'whole',
+  PATH = process.env.PATH,
+): Promise<{ name: string; end: number | string | null }> {
   const program = fileURLToPath(new URL('installing-server.ts', import.meta.url))
   const child = spawn(process.execPath, ['--import', 'tsx', program, agentServers, how], {
+    env: { ...process.env, PATH },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   let name = ''
@@ -42,6 +46,14 @@ test('a server that is killed while it installs an agent server leaves none that
   expect(end).toBe(0)
   expect(filesOf(name).sort()).toEqual(['first.js', 'second.js'])
   expect(installations()).toBe(1)
+}, 120_000)
+
+test('a server whose file system knows no locks installs an agent server all the same', async () => {
+  const flock = path.join(root, 'flock')
+  fs.writeFileSync(flock, '#!/bin/sh\necho "flock: No locks available" >&2\nexit 71\n', { mode: 0o755 })
+  const { name, end } = await server('whole', `${root}:${process.env.PATH}`)
+  expect(end).toBe(0)
+  expect(filesOf(name).sort()).toEqual(['first.js', 'second.js'])
 }, 120_000)
 
 test.runIf(hasFlock)(

@@ -12,7 +12,10 @@ import { claimOf, memoryLog, never, openPlace, type Place, type Repository, revi
 
 const PATH = '/usr/local/bin:/usr/bin:/bin'
 const hasPython = spawnSync('python3', ['-c', 'import venv, ensurepip'], { env: { PATH } }).status === 0
-const hasUv = PATH.split(':').some((folder) => fs.existsSync(path.join(folder, 'uv')))
+// beside Node, too, as builds look for it
+const hasUv = [path.dirname(process.execPath), ...PATH.split(':')].some((folder) =>
+  fs.existsSync(path.join(folder, 'uv')),
+)
 if (!hasPython) console.log('skipped: builds of Python need python3 with venv')
 
 /** Answers 200 on /ok, and on anything else what the module `dep` says of itself, and the environment. */

@@ -7,7 +7,10 @@ import { within } from '../../../../platform/async/time-limit.ts'
 /** so long somebody else may have it */
 const WAIT_MS = 90_000
 
-/** Runs `work` while nobody else has the lock. Rejects when it can't be had in time, or the signal aborts before. */
+/** It can't be had: not in time, or not at all, as on a file system that knows no locks. */
+export class LockError extends Error {}
+
+/** Runs `work` while nobody else has the lock. Throws LockError, or the signal's reason when that aborts before. */
 export async function locked<T>(
   file: string,
   work: () => Promise<T>,
@@ -25,7 +28,7 @@ export async function locked<T>(
   try {
     const had = await within(ms, got)
     signal?.throwIfAborted()
-    if (!had) throw new Error(`The lock ${file} can't be had`)
+    if (!had) throw new LockError(`The lock ${file} can't be had`)
     return await work()
   } finally {
     signal?.removeEventListener('abort', stop)

@@ -1,7 +1,8 @@
 /**
  * Agent servers for graphs that bring none: each is installed once, at `agent-servers/<what>/<id>/files`, and shared by all
  * deployments that are started with it. `<what>/current` names the one that is whole; it is replaced at once, so that who is
- * killed in the middle leaves only a folder that nobody knows. Servers that share the machine take turns by a lock. Its files are ours, which no deployment can change.
+ * killed in the middle leaves only a folder that nobody knows. Its files are ours, which no deployment can change. Servers that
+ * share the machine take turns by a lock.
  */
 import { execFile } from 'node:child_process'
 import { createHash, randomUUID } from 'node:crypto'
@@ -14,7 +15,7 @@ import { withoutPasswords } from '../../../build/plan/describe-plan.ts'
 import type { CommandExit } from '../../../build/run.ts'
 import { StepFailure } from '../../../output/failure.ts'
 import { type OnLine, Tail } from '../../../output/lines.ts'
-import { locked } from '../accounts/machine-lock.ts'
+import { LockError, locked } from '../accounts/machine-lock.ts'
 import type { Host } from '../host/host.ts'
 import type { Layout } from '../os/layout.ts'
 import { removeAll } from '../os/remove.ts'
@@ -81,7 +82,7 @@ function current(folder: string): string | null {
   }
 }
 
-/** Another server of this machine may be at it, or have been. Where there is no flock both install it, and both are whole. */
+/** Another server of this machine may be at it, or have been. Where there are no locks both install it, and both are whole. */
 async function installAlone(request: ServerRequest, folder: string): Promise<string> {
   const { host, signal } = request
   const work = async () => current(folder) ?? (await install(request, folder))
@@ -89,7 +90,10 @@ async function installAlone(request: ServerRequest, folder: string): Promise<str
   const lock = `${folder}.lock`
   // what runs under an account of a deployment must not be able to take it
   fs.closeSync(fs.openSync(lock, 'a', 0o600))
-  return locked(lock, work, { ms: LONGEST_MS, signal })
+  return locked(lock, work, { ms: LONGEST_MS, signal }).catch((error) => {
+    if (error instanceof LockError) return work()
+    throw error
+  })
 }
 
 async function install(request: ServerRequest, folder: string): Promise<string> {
