@@ -155,3 +155,15 @@ test('what runs outside a transaction is one statement, so that Prisma’s comma
     expect([name, /CONCURRENTLY|^\s*COMMIT;/m.test(script)]).toEqual([name, false])
   }
 })
+
+test('indexes of tables that were there before are made beside their writers', async () => {
+  const own = new URL('../../prisma/migrations/', import.meta.url).pathname
+  // since when it is so
+  const since = (await readMigrations(own)).filter(({ name }) => name > '20261122190000')
+  for (const { name, script } of since) {
+    const tables = [...script.matchAll(/^CREATE (?:UNIQUE )?INDEX (?!CONCURRENTLY)"\w+" ON "(\w+)"/gm)].map(
+      ([, on]) => on,
+    )
+    expect([name, tables.filter((table) => !script.includes(`CREATE TABLE "${table}"`))]).toEqual([name, []])
+  }
+})
