@@ -1,5 +1,6 @@
 /** Updates in a namespace whose quota has no room for the pod more that a rollout begins with. */
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { options as PLAIN } from './render-support.ts'
 import { eventually, type How, openSite, type Site, Tenant } from './runtime-support.ts'
 
 vi.setConfig({ testTimeout: 120_000 })
@@ -37,7 +38,15 @@ async function serving(more: number, spec: How['spec'] = {}, bounds: Record<stri
   cluster.onChange(() => {
     fewest.servers = Math.min(fewest.servers, ready())
   })
-  return { tenant, fewest, warnings: () => tenant.log.lines.filter((line) => line.startsWith('The quota')) }
+  /** The runtime of another version, or with other settings, has the deployment from now on. */
+  const takeOver = async (render: typeof PLAIN) => {
+    const next = await site.another({ namespace, render }, kubeconfig)
+    const taken = new Tenant({ ...site, namespace, ...next }, { ...tenant.claim, token: '2' })
+    taken.run = tenant.run
+    taken.ensure()
+    return taken
+  }
+  return { tenant, fewest, takeOver, warnings: () => tenant.log.lines.filter((line) => line.startsWith('The quota')) }
 }
 
 test.concurrent('with room for one more pod an update goes through, one component after the other, and nothing is given up', async () => {
@@ -140,4 +149,22 @@ test.concurrent('more replicas than the quota has room for fail with its words, 
   await expect(tenant.prepare(tenant.revision(image('2')), more)).rejects.toThrow(/exceeded quota: small/)
   expect(warnings()).toEqual([])
   expect(fewest.servers).toBe(1)
+})
+
+test.concurrent('pods that are only to be made anew, since nobody asked for a deploy, wait for room while the old ones serve', async () => {
+  const { tenant, fewest, takeOver, warnings } = await serving(0)
+  const before = await tenant.uids()
+  const taken = await takeOver({ ...PLAIN, podSecurity: 'restricted' })
+  await eventually(() => taken.runtime.health(taken.id)?.reason === 'QUOTA_EXCEEDED')
+  expect(taken.runtime.health(taken.id)).toMatchObject({
+    ready: 1,
+    message: expect.stringContaining('exceeded quota: small'),
+  })
+  expect(await tenant.uids()).toEqual(before)
+  expect(warnings()).toEqual([])
+  // a deploy makes room, as ever
+  await taken.deploy(taken.revision(image('2')))
+  expect(await taken.image()).toBe(image('2'))
+  expect(await taken.uids()).not.toEqual(before)
+  expect(fewest.servers).toBe(0)
 })
