@@ -247,18 +247,19 @@ describe('a builder', () => {
     }
   })
 
-  test('gets a token to push to this deployment’s repository alone', async () => {
+  test('gets a token to push to this deployment’s repository alone, until the deadline', async () => {
     const { builder, id } = await leftToBuilder()
     const [claim] = await takeBuilds(builder)
+    // ten minutes are left of its thirty
+    await builder.db.step.update({ where: { id: claim!.stepId }, data: { deadlineAt: new Date(Date.now() + 600_000) } })
     const repository = repositoryOf(claim!.deployment)
     const access = await accessForBuilder(builder, about(claim!))
     expect(access).toMatchObject({ git: null, tarball: false, failure: null })
     expect(access.repository).toMatchObject({ name: `registry.test/${repository}`, insecure: true, username: 'token' })
-    expect(JSON.parse(access.repository!.password)).toEqual({
-      subject: `deployment:${id}`,
-      access: [{ repository, actions: ['pull', 'push'] }],
-      seconds: 1800,
-    })
+    const { seconds, ...token } = JSON.parse(access.repository!.password)
+    expect(token).toEqual({ subject: `deployment:${id}`, access: [{ repository, actions: ['pull', 'push'] }] })
+    expect(seconds).toBeLessThanOrEqual(600)
+    expect(seconds).toBeGreaterThan(300)
   })
 
   test('gets what there is to mend where the source can’t be had', async () => {

@@ -17,6 +17,8 @@ interface Building {
   workspaceId: string
   revisionId: string
   source: string
+  /** until its deadline: no credentials of ours are good for longer */
+  secondsLeft: number
 }
 
 /** Throws ClaimLostError. */
@@ -36,13 +38,12 @@ export async function accessOfBuild(
   if ('failure' in found) return { ...NOTHING, failure: found.failure }
   const repository = repositoryOf({ id: build.deploymentId, workspaceId: build.workspaceId })
   const access = [{ repository, actions: ['pull', 'push'] as const }]
-  const seconds = core.settings.deadlineMinutes.BUILD * 60
   return {
     repository: {
       name: `${registry.host}/${repository}`,
       insecure: registry.insecure,
       username: 'token',
-      password: await registry.sign(`deployment:${build.deploymentId}`, access, seconds),
+      password: await registry.sign(`deployment:${build.deploymentId}`, access, build.secondsLeft),
     },
     git: found.credentials,
     tarball: build.source === 'internal_source',
@@ -72,7 +73,8 @@ export async function tarballOfBuild(
 function find(core: Core, scope: BuilderScope, claim: HeldClaim): Promise<Building> {
   return withBuildersTryBack(core, scope, claim, async () => {
     const [build] = await core.db.$queryRaw<Building[]>`
-      SELECT d.id AS "deploymentId", d.workspace_id AS "workspaceId", s.revision_id AS "revisionId", d.source
+      SELECT d.id AS "deploymentId", d.workspace_id AS "workspaceId", s.revision_id AS "revisionId", d.source,
+        greatest(1, ceil(extract(epoch FROM s.deadline_at - now())))::int AS "secondsLeft"
       FROM steps s JOIN deployments d ON d.id = s.deployment_id WHERE ${isBuildingUnder(scope, claim)}`
     if (!build) throw new ClaimLostError()
     return build

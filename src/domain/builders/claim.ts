@@ -40,9 +40,10 @@ export async function claimBuilds(
     return null
   }
   const claims = await lookUntil(core.notifier, BUILDERS, request.waitSeconds ?? 0, signal, look, enter)
+  if (claims) return claims
   // also after a long wait it is there
   await builderSeen(core, scope)
-  return claims ?? []
+  return []
 }
 
 /** These never reached their builder: they are offered again at once, and no try is counted. */
