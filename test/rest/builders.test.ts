@@ -139,6 +139,17 @@ describe('a builder', () => {
     expect((await take({}, other)).body).toEqual({ claims: [] })
   })
 
+  test('of the organization that names one workspace is told that it can not be narrowed to that', async () => {
+    const wide = await newKey(app.core, { ...app.tenant, organizationWide: true, role: 'builder' })
+    const headers = { 'x-tenant-id': app.tenant.workspaceId }
+    const refused = await app.call('POST', '/v2/builders/claims', { key: wide, body: {}, headers })
+    expect(refused.status).toBe(422)
+    expect(JSON.stringify(refused.body)).toContain('use a key of that workspace')
+    // one of the workspace itself may name it
+    const own = await newKey(app.core, { ...app.tenant, role: 'builder' })
+    expect((await app.call('POST', '/v2/builders/claims', { key: own, body: {}, headers })).status).toBe(200)
+  })
+
   test('is nobody with another key', async () => {
     for (const role of ['viewer', 'deployer', 'admin'] as const) {
       for (const path of [

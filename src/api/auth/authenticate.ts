@@ -78,6 +78,15 @@ export function createAuthenticator(core: Core, options: AuthenticatorOptions): 
     if (asked.isMalformed)
       throw new ValidationError([{ loc: ['header', 'X-Tenant-Id'], msg: 'Must be a UUID.', type: 'uuid_parsing' }])
     const { actor, credential } = identity
+    // it is counted on for builds of all workspaces, so it can't be narrowed to one by a header
+    if (asked.isThere && actor.role === 'builder' && actor.workspaceId === null)
+      throw new ValidationError([
+        {
+          loc: ['header', 'X-Tenant-Id'],
+          msg: 'A builder with a key of the organization builds for all of its workspaces: name none, or use a key of that workspace.',
+          type: 'value_error',
+        },
+      ])
     const workspace = selected(identity, asked.isThere)
     // the core comes last: what is added to such a large object afterwards costs much more than all of it
     return { actor, credential, workspace, requestId, yieldTurn, client: undefined, ...core }

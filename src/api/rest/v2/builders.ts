@@ -39,7 +39,7 @@ export const builders: Operation[] = [
     summary: 'Lease builds that nobody has',
     description:
       'Each is taken with it. An empty list: there was nothing to build for `wait_seconds`. Keep such a call open while you have a free place: ' +
-      'builds are left to builders only where one was heard of in the last 90 seconds. A key of the organization needs no `X-Tenant-Id` here.',
+      'builds are left to builders only where one was heard of in the last 90 seconds. A key of the organization takes no `X-Tenant-Id` here (422): it is for all workspaces.',
     tag,
     input: BUILDER_CALLS.claim.input,
     repeats: 'ignored',
