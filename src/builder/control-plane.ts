@@ -20,6 +20,7 @@ import { LONGEST } from '../domain/protocol/requests.ts'
 import { type Address, type Caller, createCaller, type Worker } from '../listener/call.ts'
 import {
   batches,
+  ofHeartbeat,
   REFUSED,
   read,
   readClaims,
@@ -72,7 +73,8 @@ export function builderControlPlane({ log, ...address }: Address & { log: Logger
       const answers = await Promise.all(
         parts.map(async (part) => {
           const body = toWire(builderHeartbeatRequest, { leaseSeconds, waitSeconds: wait, claims: part })
-          return read(builderHeartbeatAnswer, await call('heartbeat', body, { waitMs: wait * 1000, signal })).claims
+          return read(builderHeartbeatAnswer, await call('heartbeat', body, ofHeartbeat(leaseSeconds, wait, signal)))
+            .claims
         }),
       )
       return answers.flat().map((answer) => ({ ...answer, assignment: null }))

@@ -13,7 +13,7 @@ const LEASE_CONNECTIONS = 16
 const REPORT_CONNECTIONS = 16
 /** Nor does anything behind downloads, which take long. */
 const DOWNLOAD_CONNECTIONS = 16
-/** ms, whatever Retry-After says: leases end meanwhile */
+/** ms, whatever Retry-After says */
 const LONGEST_PAUSE = 60_000
 
 export interface Address {
@@ -39,6 +39,11 @@ interface CallOptions {
   waitMs?: number
   /** ends the call, which then rejects with the signal's reason */
   signal?: AbortSignal | undefined
+  /**
+   * ms, of a call that leases depend on: it waits no longer than that because it was asked to come back later, and not at
+   * all because others were
+   */
+  keepsLeaseMs?: number
 }
 
 export interface Caller {
@@ -60,34 +65,35 @@ export function createCaller({ url, apiKey, callMs = 10_000 }: Address, worker: 
   const leases = jsonClient({ url, headers, connections: LEASE_CONNECTIONS })
   const reports = jsonClient({ url, headers, connections: REPORT_CONNECTIONS })
   const downloads = jsonClient({ url, headers, connections: DOWNLOAD_CONNECTIONS })
-  /** performance.now() until when the control plane wants to be left alone */
-  let pausedUntil = 0
+  /** performance.now() until when the control plane wants to be left alone, by what keeps leases and by all else */
+  const pausedUntil = { leases: 0, rest: 0 }
 
-  function throwIfPaused(): void {
-    const left = pausedUntil - performance.now()
+  function throwIfPaused(calls: keyof typeof pausedUntil): void {
+    const left = pausedUntil[calls] - performance.now()
     if (left > 0)
       throw new ControlPlaneUnreachable(`The control plane asked to be left alone for ${Math.ceil(left / 1000)} s`)
   }
 
-  function refused(answer: JsonAnswer): Error {
-    if (answer.retryAfterMs !== null) pausedUntil = performance.now() + Math.min(answer.retryAfterMs, LONGEST_PAUSE)
+  function refused(answer: JsonAnswer, calls: keyof typeof pausedUntil, longest: number): Error {
+    if (answer.retryAfterMs !== null) pausedUntil[calls] = performance.now() + Math.min(answer.retryAfterMs, longest)
     return errorOf(answer, url, worker)
   }
 
   return {
-    async call(path, body, { waitMs = 0, signal } = {}) {
-      throwIfPaused()
+    async call(path, body, { waitMs = 0, signal, keepsLeaseMs } = {}) {
+      const calls = keepsLeaseMs === undefined ? 'rest' : 'leases'
+      throwIfPaused(calls)
       const client = path.includes('/') ? reports : leases
       const answer = await client.post(`${worker.path}/${path}`, JSON.stringify(body), callMs + waitMs, signal)
       if (answer.status >= 200 && answer.status < 300) return json(answer.text)
-      throw refused(answer)
+      throw refused(answer, calls, keepsLeaseMs ?? LONGEST_PAUSE)
     },
     async download(path, signal, absent) {
-      throwIfPaused()
+      throwIfPaused('rest')
       const answer = await downloads.download(`${worker.path}/${path}`, callMs, signal)
       if (!('status' in answer)) return answer
       const said = answer.status === 404 ? absence.safeParse(safely(answer.text)).data?.detail : undefined
-      throw said === undefined ? refused(answer) : absent(said)
+      throw said === undefined ? refused(answer, 'rest', LONGEST_PAUSE) : absent(said)
     },
     close() {
       leases.close()

@@ -14,6 +14,7 @@ import { type Address, createCaller, type Worker } from './call.ts'
 import {
   batches,
   fieldsOf,
+  ofHeartbeat,
   REFUSED,
   read,
   readClaims,
@@ -63,7 +64,7 @@ export function remoteControlPlane({ log, listenerId, ...address }: RemoteOption
       const answers = await Promise.all(
         parts.map(async (part) => {
           const body = toWire(heartbeatRequest, { leaseSeconds, waitSeconds: wait, claims: part })
-          return read(heartbeatList, await call('heartbeat', body, { waitMs: wait * 1000, signal })).claims
+          return read(heartbeatList, await call('heartbeat', body, ofHeartbeat(leaseSeconds, wait, signal))).claims
         }),
       )
       return answers.flat().map((answer) => {

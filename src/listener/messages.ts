@@ -24,6 +24,14 @@ const NOT_TAKEN: readonly (number | null)[] = [404, ...UNFIT]
 /** HTTP takes whole seconds. Rounded down: who asks does not wait much longer for the answer than it said. */
 export const wholeSeconds = (seconds = 0) => Math.floor(seconds)
 
+/** How a heartbeat is called: one that may wait `wait` seconds, of leases of `leaseSeconds`. */
+export const ofHeartbeat = (leaseSeconds: number, wait: number, signal: AbortSignal | undefined) => ({
+  waitMs: wait * 1000,
+  signal,
+  // then there is time for some more before the leases end
+  keepsLeaseMs: (leaseSeconds * 1000) / 6,
+})
+
 /** Splits, in order, into lists that are small enough for one request each. An item that is too large alone is alone. */
 export function batches<T>(items: readonly T[], most = MOST_ITEMS): T[][] {
   const all: T[][] = []

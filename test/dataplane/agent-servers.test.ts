@@ -1,11 +1,16 @@
 // Agent servers that several servers of a machine share: programs of their own install one, and are killed.
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { agentServerFolder } from '../../src/dataplane/runtimes/process/environments/agent-servers.ts'
+import {
+  agentServerFolder,
+  pruneAgentServers,
+} from '../../src/dataplane/runtimes/process/environments/agent-servers.ts'
+import { createLayout } from '../../src/dataplane/runtimes/process/os/layout.ts'
 
 const hasFlock = (process.env.PATH ?? '').split(':').some((folder) => fs.existsSync(path.join(folder, 'flock')))
 
@@ -67,3 +72,42 @@ test.runIf(hasFlock)(
   },
   120_000,
 )
+
+test.runIf(hasFlock)(
+  'a build that waits while another server installs the same agent server says so',
+  async () => {
+    const installed = await server('whole')
+    const what = installed.name.split('/')[0]!
+    fs.rmSync(path.join(agentServers, what), { recursive: true })
+    const holder = spawn('flock', [path.join(agentServers, `${what}.lock`), 'sh', '-c', 'echo; read -r _'])
+    await once(holder.stdout, 'data')
+    const said = path.join(root, 'said')
+    const second = server('whole')
+    await expect
+      .poll(() => (fs.existsSync(said) ? fs.readFileSync(said, 'utf8') : ''), { timeout: 60_000 })
+      .toContain('Waiting for another server of this machine')
+    holder.stdin.end()
+    expect(await second).toMatchObject({ name: expect.stringContaining(what), end: 0 })
+  },
+  120_000,
+)
+
+test('what is left of an agent server that nothing is started with any more goes, with its lock', async () => {
+  const { name } = await server('whole')
+  const what = name.split('/')[0]!
+  const layout = createLayout(root, null)
+  const names = () => fs.readdirSync(agentServers)
+  const age = (one: string) => fs.utimesSync(path.join(agentServers, one), new Date(0), new Date(0))
+  await pruneAgentServers(layout)
+  expect(agentServerFolder({ agentServers }, name)).not.toBe(null)
+  age(name)
+  await pruneAgentServers(layout)
+  expect(agentServerFolder({ agentServers }, name)).toBe(null)
+  // a build may just be about to install it anew
+  expect(names()).toContain(what)
+  for (const left of names()) age(left)
+  await pruneAgentServers(layout)
+  for (const left of names()) age(left)
+  await pruneAgentServers(layout)
+  expect(names()).toEqual([])
+}, 120_000)

@@ -8,7 +8,9 @@ import { bringSource } from '../../src/dataplane/build/source.ts'
 import { StepFailure } from '../../src/dataplane/output/failure.ts'
 import { HIDES_NOTHING } from '../../src/dataplane/output/mask.ts'
 import { parseArtifact } from '../../src/dataplane/runtimes/artifact.ts'
-import type { RevisionWork } from '../../src/domain/protocol/protocol.ts'
+import { planFirst } from '../../src/dataplane/runtimes/plan-first.ts'
+import type { RevisionLog } from '../../src/dataplane/runtimes/runtime.ts'
+import type { Progress, RevisionWork } from '../../src/domain/protocol/protocol.ts'
 import {
   alive,
   claimOf,
@@ -76,9 +78,23 @@ test('the log of a build begins with its plan; while the source is being fetched
 test('the log of a build without a plan has what was tried, and ends with the reason', async () => {
   const log = memoryLog()
   const step = stepOf('BUILD', revisionOf(place.repository(), { repoRef: 'nowhere' }))
-  await expect(place.runtime.build(claimOf(), step, log, never)).rejects.toThrow(/no such branch or tag/)
+  const told: (string | undefined)[] = []
+  const built = place.runtime.build(claimOf(), step, log, never, undefined, (progress) => told.push(progress?.message))
+  await expect(built).rejects.toThrow(/no such branch or tag/)
+  expect(told).toContain('Fetching refs/heads/nowhere.')
   expect(log.lines[0]).toBe('Fetching refs/heads/nowhere')
   expect(log.lines.at(-1)).toMatch(/no such branch or tag/)
+})
+
+test('what a build says that it does is one sentence each, also where a program ended it with a full stop', async () => {
+  const told: (string | undefined)[] = []
+  const work = async (head: RevisionLog) => {
+    for (const line of ['Commit abc', 'fatal: Could not read from remote repository.', 'Why?'])
+      head.write('build', line)
+  }
+  const hear = (progress: Progress | null) => void told.push(progress?.message)
+  await planFirst(memoryLog(), hear, () => undefined, work)
+  expect(told).toEqual(['Commit abc.', 'fatal: Could not read from remote repository.', 'Why?'])
 })
 
 test('a tag is built even where a branch has the same name', async () => {

@@ -5,7 +5,7 @@ import { ClaimRunner, type ClaimRunnerOptions } from '../../src/dataplane/worker
 import { StuckError } from '../../src/dataplane/worker/stop-step.ts'
 import { withTimeLimits } from '../../src/dataplane/worker/worker.ts'
 import { ClaimLostError } from '../../src/domain/core/errors.ts'
-import type { Claim, CompleteRequest } from '../../src/domain/protocol/protocol.ts'
+import type { Claim, CompleteRequest, ControlPlane } from '../../src/domain/protocol/protocol.ts'
 import { recordingRuntime } from '../listener/support.ts'
 import { scriptedControlPlane } from './control-plane.ts'
 import { eventually, stepOf } from './support.ts'
@@ -14,9 +14,10 @@ function hold(changes: Partial<Claim>, options: Partial<ClaimRunnerOptions> = {}
   const controlPlane = scriptedControlPlane(changes)
   const runtime = recordingRuntime()
   const { claim1: claim } = controlPlane
-  const log = pino({ level: 'silent' })
+  const said: string[] = []
+  const log = pino({ level: 'info' }, { write: (line) => void said.push(JSON.parse(line).msg) })
   const runner = new ClaimRunner({ controlPlane, runtime, log, claim, leasedAt: performance.now(), ...options })
-  return { controlPlane, runtime, claim, runner }
+  return { controlPlane, runtime, claim, runner, said }
 }
 
 test.each([
@@ -157,4 +158,26 @@ test('a claim whose token was raised is not lost by calls that still named the o
   expect([named, runner.ended, runner.heartbeat().token]).toEqual([['3', '8'], false, '8'])
   await runner.refused('8')
   expect(runner.ended).toBe(true)
+})
+
+test('a heartbeat that hears of the end of a claim before the report that ended it was answered loses nothing', async () => {
+  const step = stepOf('PROVISION', null)
+  let answer: (ended: Awaited<ReturnType<ControlPlane['complete']>>) => void = () => undefined
+  const { runner, controlPlane, claim, said } = hold({ generation: 1, step })
+  const reported = new Promise<void>((resolve) => {
+    controlPlane.complete = () => {
+      resolve()
+      return new Promise((done) => {
+        answer = done
+      })
+    }
+  })
+  await reported
+  const refused = runner.refused(claim.token)
+  await new Promise(setImmediate)
+  expect(runner.ended).toBe(false)
+  answer({ recorded: true, assignment: { ...claim, step: null, generation: 2 }, over: true })
+  await refused
+  await runner.over
+  expect(said).not.toContain('A claim was lost')
 })

@@ -1,5 +1,6 @@
 // A server that installs an agent server below the folder in its first argument, and says where it is. What installs is the second:
-// `killed` kills the server in the middle, `whole` notes each installation in a file beside.
+// `killed` kills the server in the middle, `whole` notes each installation in a file beside. What it
+// logs is in another one.
 import fs from 'node:fs'
 import path from 'node:path'
 import { agentServer } from '../../src/dataplane/runtimes/process/environments/agent-servers.ts'
@@ -18,7 +19,7 @@ const name = await agentServer({
     fs.writeFileSync(path.join(files, 'second.js'), how)
     return { code: 0, signal: null }
   },
-  log: () => undefined,
+  log: (line) => fs.appendFileSync(path.join(agentServers, '..', 'said'), `${line}\n`),
   signal: new AbortController().signal,
 })
 console.log(name)

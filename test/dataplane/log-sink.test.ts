@@ -5,7 +5,7 @@ import { LogSink } from '../../src/dataplane/worker/log-sink.ts'
 import { scriptedControlPlane } from './control-plane.ts'
 import { claimOf } from './support.ts'
 
-const claim = new HeldClaim({}, claimOf())
+const claim = new HeldClaim(scriptedControlPlane(), claimOf())
 const revision = { id: 'r', attempt: 1 }
 
 const numbers = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => `${from + i}`)

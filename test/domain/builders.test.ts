@@ -179,6 +179,19 @@ describe('a build that its holder leaves to builders', () => {
     expect((await revisionOf(id)).status).toBe('BUILD_FAILED')
   })
 
+  test('that its holder leaves twice, since the answer got lost, is left once, whatever became of it meanwhile', async () => {
+    const { id, holder, stepId, builder } = await leftToBuilder()
+    const { claimId, token } = holder
+    const again = () => domain.plane.complete({ claimId, token, stepId, ...FAILED, elsewhere: true, tries: 1 })
+    expect(await again()).toMatchObject({ recorded: true, assignment: { step: null, builder: { holder: null } } })
+    const [claim] = await takeBuilds(builder, { holder: 'build-1' })
+    expect(await again()).toMatchObject({ recorded: true, assignment: { step: null, builder: { holder: 'build-1' } } })
+    expect(await beatBuilds(builder, [claim!])).toEqual([{ claimId: claim!.claimId, lost: false }])
+    await completeForBuilder(builder, successOfBuild(claim!))
+    expect(await again()).toMatchObject({ recorded: true, assignment: { step: { kind: 'DEPLOY' } } })
+    expect((await revisionOf(id)).status).toBe('DEPLOYING')
+  })
+
   test('goes on while its holder is lost, and is for the next one', async () => {
     const { id, holder, builder } = await leftToBuilder()
     const [claim] = await takeBuilds(builder)

@@ -117,6 +117,24 @@ test('who is asked to come back later does not come before', async () => {
   expect(server.asked).toHaveLength(2)
 })
 
+const beat = (leaseSeconds: number) => plane.heartbeat({ leaseSeconds, claims: [{ ...held, generation: 1 }] })
+
+test('a heartbeat is made although other calls were asked to come back later', async () => {
+  server.answer = () => ({ status: 429, headers: { 'retry-after': '60' } })
+  await thrownBy(claim())
+  server.answer = () => ({ body: { claims: [] } })
+  expect((await thrownBy(claim())).message).toMatch(/left alone for 60 s/)
+  expect(await beat(30)).toEqual([])
+})
+
+test('a heartbeat that is asked to come back later waits no longer than its leases allow', async () => {
+  server.answer = () => ({ status: 503, headers: { 'retry-after': '60' } })
+  await thrownBy(beat(30))
+  server.answer = () => ({ body: { claims: [] } })
+  expect((await thrownBy(beat(30))).message).toMatch(/left alone for 5 s/)
+  expect(await claim()).toEqual([])
+})
+
 test('a call that waits ends when its signal aborts, and with it the server’s side', async () => {
   let closed: Promise<unknown> | undefined
   const begun = new Promise<void>((resolve) => {

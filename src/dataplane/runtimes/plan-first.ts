@@ -25,7 +25,7 @@ export async function planFirst<T>(
   }
   const head: RevisionLog = {
     write(type: LogType, message: string, level: LogLevel = 'info') {
-      if (held && level === 'info') onProgress({ reason: 'IN_PROGRESS', message: `${message}.` })
+      if (held && level === 'info') onProgress({ reason: 'IN_PROGRESS', message: sentence(message) })
       later(() => log.write(type, message, level))
     },
     print: (type, message, styles) => later(() => log.print(type, message, styles)),
@@ -41,3 +41,6 @@ export async function planFirst<T>(
     release()
   }
 }
+
+/** Lines of ours have no full stop; what programs print may end with anything. */
+const sentence = (line: string) => (/[.!?…:]$/.test(line) ? line : `${line}.`)

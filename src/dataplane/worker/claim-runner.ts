@@ -61,6 +61,8 @@ export class ClaimRunner {
   #stopReported = -1
   /** the claim has ended with what was reported */
   #claimOver = false
+  /** what is being reported, if anything is */
+  #reporting: Promise<unknown> | null = null
   /** what the step in progress waits for, as the runtime last reported */
   #progress: Progress | null = null
   /** a hand-over is under way: what runs is about to change by our own doing */
@@ -143,6 +145,9 @@ export class ClaimRunner {
   /** The control plane does not know the claim under this token. */
   async refused(token: string): Promise<void> {
     if (this.ended || !(await this.#held.isCurrent(token))) return
+    // a heartbeat may hear of the end before the report that has ended it
+    await this.#reporting
+    if (this.ended || this.#claimOver) return
     this.#log.warn('A claim was lost')
     await this.lost()
   }
@@ -162,20 +167,17 @@ export class ClaimRunner {
     if (this.ended) return
     this.#log.warn('The lease could not be renewed: the steps of this deployment end here, and what serves goes on')
     await this.lost()
-    const { controlPlane } = this.#options
-    await this.#held
-      .call((claim) => controlPlane.release(claim))
-      .catch((error) => {
-        if (!(error instanceof ClaimLostError))
-          this.#log.warn({ err: error }, 'A claim that ran out could not be given back')
-      })
+    await this.#held.release().catch((error) => {
+      if (!(error instanceof ClaimLostError))
+        this.#log.warn({ err: error }, 'A claim that ran out could not be given back')
+    })
   }
 
   /** Ends its steps, then gives the claim back. False: the control plane did not answer. */
   release(): Promise<boolean> {
     return this.#shutDown(async () => {
       await this.#sink.flush(1000)
-      await this.#held.call((claim) => this.#options.controlPlane.release(claim))
+      await this.#held.release()
     })
   }
 
@@ -266,18 +268,19 @@ export class ClaimRunner {
 
   /** Reports to the control plane until that has answered; true: the result counts. Never throws. */
   async #report(stepId: string, result: StepResult): Promise<boolean> {
-    const { controlPlane } = this.#options
     const storableResult = result.message === undefined ? result : { ...result, message: storable(result.message) }
     await this.#sink.flush()
     if (this.ended) return false
-    const complete = () => this.#held.call((claim) => controlPlane.complete({ ...claim, stepId, ...storableResult }))
+    const complete = () => this.#held.complete({ stepId, ...storableResult })
     const pause = (tries: number, error: unknown) => {
       this.#log.warn({ err: error, stepId }, 'The result of a step could not be reported yet')
       return backoff(tries, 200, 5000)
     }
     try {
       const when = (error: unknown) => !(error instanceof ClaimLostError)
-      const { recorded, assignment, over } = await retry(complete, { when, pause, signal: this.#end.signal })
+      const reporting = retry(complete, { when, pause, signal: this.#end.signal })
+      this.#reporting = reporting.catch(() => undefined)
+      const { recorded, assignment, over } = await reporting
       this.#received.take(assignment, 'the same')
       if (over) this.#claimOver = true
       return recorded

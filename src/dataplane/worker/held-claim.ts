@@ -3,7 +3,7 @@
  * meanwhile named the old one: that they are refused does not mean that the claim is lost.
  */
 import { ClaimLostError } from '../../domain/core/errors.ts'
-import type { Claim, ControlPlane } from '../../domain/protocol/protocol.ts'
+import type { Claim, CompleteRequest, ControlPlane } from '../../domain/protocol/protocol.ts'
 
 /** How a call names the claim. */
 export interface ClaimName {
@@ -11,13 +11,15 @@ export interface ClaimName {
   token: string
 }
 
+type Calls = Pick<ControlPlane, 'raiseToken' | 'complete' | 'release'>
+
 export class HeldClaim {
-  readonly #controlPlane: Pick<ControlPlane, 'raiseToken'>
+  readonly #controlPlane: Calls
   readonly #claimId: string
   #token: string
   #raising: Promise<void> = Promise.resolve()
 
-  constructor(controlPlane: Pick<ControlPlane, 'raiseToken'>, { claimId, token }: Claim) {
+  constructor(controlPlane: Calls, { claimId, token }: Claim) {
     this.#controlPlane = controlPlane
     this.#claimId = claimId
     this.#token = token
@@ -50,6 +52,16 @@ export class HeldClaim {
         if (!(error instanceof ClaimLostError) || (await this.isCurrent(name.token))) throw error
       }
     }
+  }
+
+  /** Throws as `call`, and whatever else the control plane does. */
+  complete(report: Omit<CompleteRequest, keyof ClaimName>): ReturnType<ControlPlane['complete']> {
+    return this.call((claim) => this.#controlPlane.complete({ ...claim, ...report }))
+  }
+
+  /** Throws as `complete`. */
+  release(): Promise<void> {
+    return this.call((claim) => this.#controlPlane.release(claim))
   }
 
   /** Whether that is its token, once those are raised that are just being raised. */

@@ -79,6 +79,8 @@ async function report(core: Core, tx: Tx, held: Held, request: CompleteRequest):
   const current = request.tries === undefined || request.tries === step?.tries
   const working = locked.busyStepId === request.stepId && current
   if (step && working) return recordReport(core, tx, held, noLongerBusy(tx, locked), step, request)
+  // only its holder's word leaves a step to builders, whatever has become of it since
+  if (request.elsewhere && step?.offeredAt) return { recorded: true, deployment: locked }
   return { recorded: step?.finishedBy === BigInt(request.token), deployment: locked }
 }
 

@@ -6,15 +6,26 @@ import { within } from '../../../../platform/async/time-limit.ts'
 
 /** so long somebody else may have it */
 const WAIT_MS = 90_000
+/** ms in which it is got when nobody has it, on a machine that is busy */
+const NO_WAIT_MS = 1500
 
 /** It can't be had: not in time, or not at all, as on a file system that knows no locks. */
 export class LockError extends Error {}
+
+export interface LockOptions {
+  /** how long it is waited for */
+  ms?: number
+  /** ends the wait */
+  signal?: AbortSignal
+  /** called when somebody else has it for a while */
+  onWait?: () => void
+}
 
 /** Runs `work` while nobody else has the lock. Throws LockError, or the signal's reason when that aborts before. */
 export async function locked<T>(
   file: string,
   work: () => Promise<T>,
-  { ms = WAIT_MS, signal }: { ms?: number; signal?: AbortSignal } = {},
+  { ms = WAIT_MS, signal, onWait }: LockOptions = {},
 ): Promise<T> {
   // it has the lock until it can read to the end of its input: when we close it, or die
   const holder = spawn('flock', [file, 'sh', '-c', 'echo; read -r _'], { stdio: ['pipe', 'pipe', 'ignore'] })
@@ -25,12 +36,15 @@ export async function locked<T>(
   })
   const stop = () => holder.kill()
   signal?.addEventListener('abort', stop)
+  const waits = setTimeout(() => onWait?.(), NO_WAIT_MS)
   try {
     const had = await within(ms, got)
+    clearTimeout(waits)
     signal?.throwIfAborted()
     if (!had) throw new LockError(`The lock ${file} can't be had`)
     return await work()
   } finally {
+    clearTimeout(waits)
     signal?.removeEventListener('abort', stop)
     holder.stdin.end()
     // one that still waits for the lock does not read

@@ -64,7 +64,7 @@ export async function agentServer(request: ServerRequest): Promise<string> {
   const folder = path.join(host.layout.agentServers, what)
   const turn = turns.get(folder) ?? new Limit(1)
   turns.set(folder, turn)
-  const waits = () => log('Waiting for another build, which installs the same agent server.')
+  const waits = () => log('Waiting for another build, which installs the same agent server')
   const id = await turn.run(signal, async () => current(folder) ?? (await installAlone(request, folder)), waits)
   const now = new Date()
   // says that it is in use; of a build that is under way nothing else does
@@ -84,13 +84,16 @@ function current(folder: string): string | null {
 
 /** Another server of this machine may be at it, or have been. Where there are no locks both install it, and both are whole. */
 async function installAlone(request: ServerRequest, folder: string): Promise<string> {
-  const { host, signal } = request
+  const { host, signal, log } = request
   const work = async () => current(folder) ?? (await install(request, folder))
   if (!inPath(host.searchPath, 'flock')) return work()
   const lock = `${folder}.lock`
   // what runs under an account of a deployment must not be able to take it
   fs.closeSync(fs.openSync(lock, 'a', 0o600))
-  return locked(lock, work, { ms: LONGEST_MS, signal }).catch((error) => {
+  const now = new Date()
+  fs.utimesSync(lock, now, now)
+  const onWait = () => log('Waiting for another server of this machine, which installs the same agent server')
+  return locked(lock, work, { ms: LONGEST_MS, signal, onWait }).catch((error) => {
     if (error instanceof LockError) return work()
     throw error
   })
@@ -102,9 +105,8 @@ async function install(request: ServerRequest, folder: string): Promise<string> 
   const id = randomUUID().replaceAll('-', '').slice(0, 8)
   const own = path.join(folder, id)
   const [files, home] = [path.join(own, 'files'), path.join(own, 'home')]
-  fs.mkdirSync(folder, { recursive: true, mode: 0o711 })
   try {
-    fs.mkdirSync(own, { mode: 0o711 })
+    fs.mkdirSync(own, { recursive: true, mode: 0o711 })
     for (const its of [files, home]) {
       fs.mkdirSync(its, { mode: 0o700 })
       if (account) fs.chownSync(its, account.uid, account.gid)
@@ -152,6 +154,7 @@ async function perform(request: ServerRequest, command: string[], packages: stri
 /** Removes those that no artifact of this DATA_DIR is started with, and what broken tries have left. */
 export async function pruneAgentServers({ agentServers, apps, app }: Layout): Promise<void> {
   const all = names(agentServers).flatMap((what) => names(path.join(agentServers, what)).map((id) => `${what}/${id}`))
+  removeEmpty(agentServers)
   const old = all.filter((name) => !name.endsWith('/current') && isOld(path.join(agentServers, name)))
   if (old.length === 0) return
   const used = new Set<string | null>()
@@ -160,6 +163,28 @@ export async function pruneAgentServers({ agentServers, apps, app }: Layout): Pr
     for (const name of names(artifacts)) used.add(serverOf(path.join(artifacts, name, 'artifact.json')))
   }
   await removeAll(...old.filter((name) => !used.has(name)).map((name) => path.join(agentServers, name)))
+}
+
+/**
+ * Folders that nothing is installed in any more, and their locks. Whoever still waits for a lock that is removed installs beside
+ * whoever comes next: both are whole.
+ */
+function removeEmpty(agentServers: string): void {
+  for (const name of names(agentServers)) {
+    const found = path.join(agentServers, name)
+    if (!isOld(found)) continue
+    if (name.endsWith('.lock')) {
+      if (!fs.existsSync(found.slice(0, -'.lock'.length))) fs.rmSync(found, { force: true })
+    } else if (names(found).every((one) => one === 'current')) {
+      fs.rmSync(path.join(found, 'current'), { force: true })
+      try {
+        fs.rmdirSync(found)
+      } catch (error) {
+        // somebody has just begun to install there
+        if (!['ENOTEMPTY', 'EEXIST', 'ENOENT'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
+      }
+    }
+  }
 }
 
 function names(folder: string): string[] {
