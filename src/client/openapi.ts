@@ -1860,7 +1860,7 @@ export interface components {
             is_active: boolean;
             /** @description By what it is; not, whether the caller may. */
             can_redeploy: boolean;
-            /** @description A clause for people: “it is in progress (BUILDING)”. */
+            /** @description A clause for people: “it is being built”. */
             why_not_redeployable: string | null;
             /** @description Among all that wait for the same listener, or for a built-in worker: 1 has waited longest. null: it waits for nobody to take its work. */
             queue_position: number | null;

@@ -108,11 +108,13 @@ class World {
 
   rollOut(pick: number): void {
     if (this.state.deleted) return
-    const id = `revision ${this.revisions.length + 1}`
-    this.#apply(supersede(this.state, id))
+    const number = this.revisions.length + 1
+    const id = `revision ${number}`
+    this.#apply(supersede(this.state, { id, number }))
     const external = pick % 3 === 0
     const revision: Revision = {
       id,
+      number,
       rollout: ++this.rollout,
       status: 'CREATING',
       source: external ? 'internal_container' : 'gitprovider',
@@ -129,7 +131,7 @@ class World {
     const ended = this.revisions.filter((r) => isTerminal(r.status) && !missingContent(r))
     const revision = ended[pick % Math.max(1, ended.length)]
     if (!revision || this.state.deleted) return
-    this.#apply(supersede(this.state, revision.id))
+    this.#apply(supersede(this.state, revision))
     const status = this.state.provisioned ? 'QUEUED' : 'CREATING'
     must(canMove(revision.status, status), 'what has ended can be redeployed')
     const again = { ...revision, status, rollout: ++this.rollout } as const

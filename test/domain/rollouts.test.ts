@@ -198,7 +198,7 @@ describe('Rollouts', () => {
     const id = await gitDeployment(ctx)
     await expect(redeployRevision(ctx, of(id, await latest(id)))).rejects.toMatchObject({
       code: 'NOT_REDEPLOYABLE',
-      message: expect.stringContaining('in progress'),
+      message: expect.stringContaining('is being prepared'),
     })
     await settle(domain.plane)
     await deleteDeployment(ctx, { path: { deployment_id: id } })

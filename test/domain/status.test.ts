@@ -153,22 +153,22 @@ test('what should serve and does not has a health, one sentence why, and a reaso
       expect(condition).toBeNull()
       expect(health).toMatchObject({ ready: 1, desired: 2, message: null, reason: null })
     } else {
-      expect(condition).toMatchObject({ reason: expect.any(String), message: expect.stringMatching(/^[A-Z].*\.$/) })
+      expect(condition).toMatchObject({ reason: expect.any(String), message: expect.stringMatching(/^[A-Z0-9].*\.$/) })
       expect(health).toMatchObject({ reason: expect.any(String), message: expect.any(String) })
     }
   }
   const told = new Set(rows.flatMap((row) => conditionOf(row, now)?.message ?? []))
   expect([...told].sort()).toEqual([
+    '0 of 2 replicas are ready; nothing serves.',
     'Its listener is not heard from, so nobody knows whether it serves.',
     'Its listener is not heard from, so nobody knows whether it serves; 0 of 2 replicas are ready as it was last reported.',
     'Its listener is not heard from, so nobody knows whether it serves; 1 of 2 replicas are ready as it was last reported.',
     'Nobody reports on it at the moment, so nobody knows whether it serves.',
     'Nobody reports on it at the moment, so nobody knows whether it serves; 0 of 2 replicas are ready as it was last reported.',
     'Nobody reports on it at the moment, so nobody knows whether it serves; 1 of 2 replicas are ready as it was last reported.',
-    'Nothing serves: 0 of 2 replicas are ready.',
-    expect.stringMatching(/^Nothing serves: revision 1 is BUILD_FAILED: Waiting for a built-in worker/),
-    expect.stringMatching(/^Nothing serves: revision 1 is DEPLOYED: Waiting for a built-in worker/),
     'Nothing was reported yet of what should serve.',
+    expect.stringMatching(/^Waiting for a built-in worker .* \(revision 1 could not be built; nothing serves\)\.$/),
+    expect.stringMatching(/^Waiting for a built-in worker .* \(revision 1 was deployed; nothing serves\)\.$/),
   ])
 })
 

@@ -100,7 +100,7 @@ describe('why it is not live', () => {
       observedAt: new Date().toISOString(),
     }
     await set(id, { health })
-    expect(await why(id)).toBe('Nothing serves: 0 of 1 replicas is ready: exited with code 1')
+    expect(await why(id)).toBe('exited with code 1 (0 of 1 replica is ready; nothing serves).')
     await set(id, { leaseExpiresAt: new Date(0) })
     expect(await why(id)).toMatch(/^Nobody reports on it at the moment/)
   })

@@ -61,7 +61,7 @@ test('a new revision says what made it and who, and waits in its place with noth
     steps: [{ kind: 'PROVISION', startedAt: null, endedAt: null, tries: 0, outcome: null, isCurrent: true }],
     durations: { waited: null, provision: null, build: null, deploy: null, total: null },
     canRedeploy: false,
-    whyNotRedeployable: 'it is in progress (CREATING)',
+    whyNotRedeployable: 'it is being prepared',
     supersededBy: null,
     secretFingerprints: [{ name: 'A' }],
     buildCommand: 'make',

@@ -46,7 +46,7 @@ describe('what a new deployment looks like', () => {
       status: 'AWAITING_DATABASE',
       serving: false,
       status_message: expect.stringMatching(
-        /^Nothing serves yet: revision 1 is CREATING: Waiting for a built-in worker /,
+        /^Waiting for a built-in worker .*\(revision 1 is being prepared; nothing serves yet\)\.$/,
       ),
       reason: 'WAITING_FOR_WORKER',
       reason_since: expect.any(String),

@@ -52,7 +52,7 @@ describe('reading', () => {
       revision_id: first,
       is_active: false,
       can_redeploy: false,
-      why_not_redeployable: 'it is in progress (CREATING)',
+      why_not_redeployable: 'it is being prepared',
       queue_position: expect.any(Number),
       steps: [{ kind: 'PROVISION', started_at: null, outcome: null, is_current: true }],
       durations: { waited: null, provision: null, build: null, deploy: null, total: null },
@@ -160,7 +160,7 @@ describe('redeploy', () => {
     const running = await git()
     const answer = await act('redeploy', running.id, running.latest_revision_id)
     expect([answer.status, answer.body.code]).toEqual([400, 'NOT_REDEPLOYABLE'])
-    expect(answer.body.detail).toContain('in progress (CREATING)')
+    expect(answer.body.detail).toContain('it is being prepared')
 
     const empty = await app.create(bodies.internal_container())
     await putStatus(app.core, empty.latest_revision_id, 'DEPLOY_FAILED')

@@ -72,13 +72,17 @@ async function resultOf(client: Client, deployment: Deployment, revision: Revisi
     outcome,
     json: { deployment_id: id, name, revision, url, log },
     text: [
-      `${name}: revision ${revision?.id ?? ''} is ${revision?.status ?? 'not known'}${why === null ? '' : `: ${why}`}`,
+      `${name}: ${revision ? said(revision) : 'nothing is known of the revision'}${why === null ? '' : `: ${why}`}`,
       ...log.map((line) => `  | ${line}`),
       ...(url === null ? [] : [url]),
       ...(outcome === 'running' ? [`It goes on. To wait on: npm run cli -- wait ${id}`] : []),
     ].join('\n'),
   }
 }
+
+/** `revision 2 (ID) build failed` */
+const said = ({ number, id, status }: Revision) =>
+  `revision ${number} (${id}) ${status.toLowerCase().replaceAll('_', ' ')}`
 
 const LAST = 20
 

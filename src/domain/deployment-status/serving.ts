@@ -10,6 +10,7 @@ import type { Explanation } from '../model/explanation.ts'
 import { isTerminal } from '../model/lifecycle.ts'
 import { knownReason, type Reason } from '../model/reasons.ts'
 import { effectiveSpec, type ResourceSpec } from '../model/resource-spec.ts'
+import { STATUS_WORDS } from '../model/status-words.ts'
 import { isSilent, lastSeen, silentBefore } from './status.ts'
 
 /** The columns that all of this is derived from. */
@@ -107,7 +108,7 @@ export function whyNotServing(deployment: ServingFields, now: Date): Condition |
   if (!health) return { reason: 'NOT_READY', message: 'Nothing was reported yet of what should serve.', since: null }
   return {
     reason: knownReason(health.reason, 'NOT_READY'),
-    message: `Nothing serves: ${replicas(health)} ready${endOfSentence(health.message)}`,
+    message: causeFirst(health.message, `${replicas(health)} ready`, 'nothing serves'),
     since: new Date(health.observedAt),
   }
 }
@@ -131,18 +132,25 @@ export function healthOf(deployment: ServingFields, now: Date): DeploymentHealth
   }
 }
 
-const replicas = ({ ready, desired }: StoredHealth) => `${ready} of ${desired} replicas ${desired === 1 ? 'is' : 'are'}`
+const replicas = ({ ready, desired }: StoredHealth) =>
+  `${ready} of ${desired} ${desired === 1 ? 'replica is' : 'replicas are'}`
 
-/** Continues a sentence with the first line of a message; the other lines are output. */
-const endOfSentence = (message: string | null) => (message ? `: ${message.split('\n', 1)[0]}` : '.')
+/** Of a message: the other lines are output. */
+export const firstLine = (text: string): string => text.split('\n', 1)[0]!
+
+/** The cause, which is the first line of `message`, before what came of it, since a list may show no more than the beginning. */
+export function causeFirst(message: string | null, what: string, end: string): string {
+  const cause = message && firstLine(message).replace(/\.$/, '')
+  return cause ? `${cause} (${what}; ${end}).` : `${what[0]!.toUpperCase()}${what.slice(1)}; ${end}.`
+}
 
 /** A listener works on the first rollout and has fallen silent. (A step that nobody has taken has its own reason.) */
-export function ofSilentListener({ latestRevision: latest, listener }: ServingFields, now: Date): Condition | null {
+function ofSilentListener({ latestRevision: latest, listener }: ServingFields, now: Date): Condition | null {
   if (!latest || isTerminal(latest.status) || latest.reason !== null || !listener || !isSilent(listener, now))
     return null
   return {
     reason: 'LISTENER_SILENT',
-    message: `Nothing serves yet: revision ${latest.number} is ${latest.status}, and its listener is not heard from.`,
+    message: `Nothing serves yet: revision ${latest.number} ${STATUS_WORDS[latest.status]}, and its listener is not heard from.`,
     since: listener.lastSeenAt,
   }
 }
@@ -152,9 +160,10 @@ function ofLatest(latest: ServingFields['latestRevision']): Condition {
   if (!latest) return { reason: 'NOT_READY', message: 'Nothing serves: there is no revision.', since: null }
   const { number, status, statusSince, reason, reasonSince, statusMessage } = latest
   const ended = isTerminal(status)
+  const nothing = ended ? 'nothing serves' : 'nothing serves yet'
   return {
     reason: knownReason(reason, ended ? 'NOT_READY' : 'IN_PROGRESS'),
-    message: `Nothing serves${ended ? '' : ' yet'}: revision ${number} is ${status}${endOfSentence(statusMessage)}`,
+    message: causeFirst(statusMessage, `revision ${number} ${STATUS_WORDS[status]}`, nothing),
     since: reasonSince ?? statusSince,
   }
 }

@@ -30,13 +30,13 @@ interface Facts {
   WAITING_FOR_BUILDER: object
   WAITING_FOR_IMAGE: object
   WAITING_FOR_TARBALL: object
-  QUEUED_BEHIND: { revisionId: string }
+  QUEUED_BEHIND: { number: number }
   NO_RUNTIME: { listenerWouldDo: boolean }
   CONTENT_MISSING: { missing: MissingContent }
   DEADLINE: { kind: StepKind; minutes: number }
   WORKER_LOST: { tries: number }
   NOBODY_TOOK_IT: { listener: ListenerFacts | null }
-  SUPERSEDED: { revisionId: string }
+  SUPERSEDED: { number: number }
   INTERRUPTED_BY_PERSON: { subject: string }
   DEPLOYMENT_DELETED: object
   TEARDOWN_FAILED: { why: string }
@@ -83,7 +83,7 @@ const RENDER: { [R in keyof Facts]: (facts: Facts[R]) => string } = {
   WAITING_FOR_BUILDER: () => 'Waiting for a builder to build it.',
   WAITING_FOR_IMAGE: () => `Waiting for ${lacks('WAITING_FOR_IMAGE')}.`,
   WAITING_FOR_TARBALL: () => `Waiting for ${lacks('WAITING_FOR_TARBALL')}.`,
-  QUEUED_BEHIND: ({ revisionId }) => `Waiting for revision ${revisionId} to finish.`,
+  QUEUED_BEHIND: ({ number }) => `Waiting for revision ${number} to finish.`,
   NO_RUNTIME: ({ listenerWouldDo }) =>
     listenerWouldDo
       ? `${NO_RUNTIME}, or create the deployment anew with a listener in source_config.listener_id.`
@@ -92,7 +92,7 @@ const RENDER: { [R in keyof Facts]: (facts: Facts[R]) => string } = {
   DEADLINE: ({ kind, minutes }) => `${NOUN[kind]} passed its deadline of ${minutes} min.`,
   WORKER_LOST: ({ tries }) => `Its worker was lost ${tries} times.`,
   NOBODY_TOOK_IT: ({ listener }) => `Nobody took it for 24 h: ${listener ? nameOf(listener) : WORKER} should have.`,
-  SUPERSEDED: ({ revisionId }) => `Superseded by revision ${revisionId}.`,
+  SUPERSEDED: ({ number }) => `Superseded by revision ${number}.`,
   INTERRUPTED_BY_PERSON: ({ subject }) => `Interrupted by ${subject}.`,
   DEPLOYMENT_DELETED: () => 'The deployment was deleted.',
   TEARDOWN_FAILED: ({ why }) => `Teardown failed and will be tried again: ${why}`,

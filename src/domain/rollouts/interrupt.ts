@@ -8,6 +8,7 @@ import { parse } from '../core/parse.ts'
 import { explain } from '../model/explanation.ts'
 import { isTerminal } from '../model/lifecycle.ts'
 import { revisionPath } from '../model/shapes.ts'
+import { STATUS_WORDS } from '../model/status-words.ts'
 import { factsOf } from '../rows/facts.ts'
 import { type LockedDeployment, lockDeployment, refuseDeleted } from '../rows/locks.ts'
 import { interrupt } from './plan.ts'
@@ -29,7 +30,7 @@ export const interruptRevision = writeVerb<Written>(async (ctx, raw, read) => {
     if (!revision) throw new NotFoundError('Revision', path.revision_id)
     refuseDeleted(deployment)
     if (isTerminal(revision.status))
-      throw new ConflictError(`Revision ID ${revision.id} has ended already (${revision.status}).`)
+      throw new ConflictError(`Revision ID ${revision.id} has ended already: it ${STATUS_WORDS[revision.status]}.`)
     const { subject } = ctx.actor
     const actions = interrupt([revision], explain('INTERRUPTED_BY_PERSON', { subject }))
     await settle(ctx, tx, await look(ctx, tx, deployment), actions, actorOf(ctx.actor))

@@ -22,7 +22,7 @@ import {
 import type { Reason } from '../model/reasons.ts'
 
 /** A revision that has not ended. */
-export type OpenRevision = Readonly<Pick<Revision, 'id' | 'status'> & Content>
+export type OpenRevision = Readonly<Pick<Revision, 'id' | 'number' | 'status'> & Content>
 
 /** The step that is open: at most one per deployment. */
 export type OpenStep = Readonly<
@@ -198,14 +198,14 @@ export function waits(state: State): Wait[] {
       return missing ? [{ revisionId, explanation: explain(missing, {}) }] : []
     }
     if (status === 'QUEUED')
-      return current ? [{ revisionId, explanation: explain('QUEUED_BEHIND', { revisionId: current.id }) }] : []
+      return current ? [{ revisionId, explanation: explain('QUEUED_BEHIND', { number: current.number }) }] : []
     return isWaiting(status) ? [{ revisionId, explanation: { step: kindOf(revision) } }] : []
   })
 }
 
 /** A newer rollout begins, of revision `by`: the newest wins, and everything else that waits is skipped. */
-export function supersede({ open }: State, by: string): Action[] {
-  const why = explain('SUPERSEDED', { revisionId: by })
+export function supersede({ open }: State, { id: by, number }: Pick<Revision, 'id' | 'number'>): Action[] {
+  const why = explain('SUPERSEDED', { number })
   return open
     .filter(({ id, status }) => id !== by && isWaiting(status))
     .map((r) => ({ do: 'move', revisionId: r.id, to: 'SKIPPED', why, by }))

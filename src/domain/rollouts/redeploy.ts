@@ -37,7 +37,7 @@ export const redeployRevision = writeVerb<Written>(async (ctx, raw, read) => {
 
     const actor = actorOf(ctx.actor)
     const before = await look(ctx, tx, deployment)
-    const skipped = await apply(ctx, tx, before, supersede(before.state, revision.id), actor)
+    const skipped = await apply(ctx, tx, before, supersede(before.state, revision), actor)
     const { id, number } = revision
     const change = { what: 'REDEPLOYED', actor, revision: { id, number } } as const
     const next = nextRollout(tx, skipped.deployment, change, null)

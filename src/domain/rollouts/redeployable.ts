@@ -4,13 +4,14 @@ import type { RequestContext } from '../context/context.ts'
 import { lacks } from '../model/explanation.ts'
 import { type Content, isTerminal, missingContent, needsBuild } from '../model/lifecycle.ts'
 import type { RevisionStatus } from '../model/rows.ts'
+import { STATUS_WORDS } from '../model/status-words.ts'
 
 type Asked = Content & { status: RevisionStatus }
 
 /** A clause for people; null: it can be, unless its tarball is gone. Pure. */
 export function whyNotRedeployable(revision: Asked, deployment: { deletedAt: Date | null }): string | null {
   if (deployment.deletedAt) return 'its deployment is being deleted'
-  if (!isTerminal(revision.status)) return `it is in progress (${revision.status})`
+  if (!isTerminal(revision.status)) return `it ${STATUS_WORDS[revision.status]}`
   const missing = missingContent(revision)
   return missing && `it has nothing to build or run; it lacks ${lacks(missing)}`
 }

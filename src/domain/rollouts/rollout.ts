@@ -38,13 +38,14 @@ export async function rollOut(
 ): Promise<string> {
   const id = randomUUID()
   const actor = actorOf(ctx.actor)
+  const number = deployment.revisionCount + 1
   const before = await look(ctx, tx, deployment)
-  const skipped = await apply(ctx, tx, before, supersede(before.state, id), actor)
+  const skipped = await apply(ctx, tx, before, supersede(before.state, { id, number }), actor)
   const now = tx.now()
   const revision: Revision = {
     id,
     deploymentId: deployment.id,
-    number: deployment.revisionCount + 1,
+    number,
     rollout: deployment.rollout + 1,
     status: 'CREATING',
     ...NOTHING_WAITS,

@@ -92,7 +92,7 @@ builder.prismaObjectFields(Revision, (t) => ({
   }),
   whyNotRedeployable: t.string({
     nullable: true,
-    description: 'A clause for people: “it is in progress (BUILDING)”. Null: it can be redeployed.',
+    description: 'A clause for people: “it is being built”. Null: it can be redeployed.',
     resolve: async ({ id }, _args, ctx) => (await whyNotOf(id, ctx)) ?? null,
   }),
   supersededBy: t.field({

@@ -47,7 +47,7 @@ export const revisionDetails = answer(
     revision_id: uuid,
     is_active: z.boolean().describe('Whether it is what serves.'),
     can_redeploy: z.boolean().describe('By what it is; not, whether the caller may.'),
-    why_not_redeployable: z.string().nullable().describe('A clause for people: “it is in progress (BUILDING)”.'),
+    why_not_redeployable: z.string().nullable().describe('A clause for people: “it is being built”.'),
     queue_position: z
       .int()
       .nullable()

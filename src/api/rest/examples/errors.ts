@@ -22,7 +22,7 @@ export const ERROR_EXAMPLES = {
 /** Of each status that is no 404 what it most often says. */
 const OF_STATUS: Record<string, { detail: string; code: ErrorCode }> = {
   400: {
-    detail: `Revision ID ${ID.revision} can't be redeployed: it is in progress (BUILDING).`,
+    detail: `Revision ID ${ID.revision} can't be redeployed: it is being built.`,
     code: 'NOT_REDEPLOYABLE',
   },
   401: { detail: 'This API key is not known.', code: 'UNAUTHENTICATED' },
