@@ -36,16 +36,12 @@ export class Reader {
   /** What `read` gives once it succeeds. An outage is logged once, and its end. Rejects with a ValidationError, and when the server stops. */
   read<T>(read: () => Promise<T>): Promise<T> {
     const { live } = this.#budget
-    return this.#outlast(live ? () => live.run(this.#stopping, read, () => undefined) : read)
+    return this.#outlast(live ? () => live.run(this.#stopping, read) : read)
   }
 
   /** The same of what is past, when it is its turn. */
   past<T>(read: () => Promise<T>): Promise<T> {
-    return this.#budget.past.run(
-      this.#stopping,
-      () => this.#outlast(read),
-      () => undefined,
-    )
+    return this.#budget.past.run(this.#stopping, () => this.#outlast(read))
   }
 
   async #outlast<T>(read: () => Promise<T>): Promise<T> {

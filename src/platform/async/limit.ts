@@ -10,8 +10,8 @@ export class Limit {
   }
 
   /** Runs `work` when it is its turn; `onWait` is called if that is not now. Throws the signal's reason when that aborts while it waits. */
-  async run<T>(signal: AbortSignal, work: () => Promise<T>, onWait: () => void): Promise<T> {
-    if (this.#free === 0) onWait()
+  async run<T>(signal: AbortSignal, work: () => Promise<T>, onWait?: () => void): Promise<T> {
+    if (this.#free === 0) onWait?.()
     await this.#enter(signal)
     try {
       return await work()

@@ -66,14 +66,7 @@ export function graphqlRendering(operation: Operation): Rendering<unknown> {
 
   return {
     key,
-    render: (values) =>
-      reads
-        ? READING.run(
-            FOREVER,
-            () => render(values),
-            () => undefined,
-          )
-        : render(values),
+    render: (values) => (reads ? READING.run(FOREVER, () => render(values)) : render(values)),
   }
 }
 

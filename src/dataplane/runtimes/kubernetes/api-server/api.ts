@@ -75,7 +75,7 @@ export class Api {
         const { body } = await this.#opened(request, scope)
         return parsed<T>(await textOf(body, LARGEST_ANSWER))
       }
-      return await this.#limit.run(scope.signal, answer, () => undefined)
+      return await this.#limit.run(scope.signal, answer)
     } catch (error) {
       throw this.#sorted(error, request, scope)
     } finally {

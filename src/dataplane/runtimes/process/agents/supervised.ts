@@ -4,7 +4,6 @@
  */
 import fs from 'node:fs'
 import type { Health, Progress } from '../../../../domain/protocol/protocol.ts'
-import { backoff, sleep } from '../../../../platform/async/retry.ts'
 import { StepFailure } from '../../../output/failure.ts'
 import type { LeasedClaim, OnProgress } from '../../runtime.ts'
 import type { Host } from '../host/host.ts'
@@ -14,8 +13,9 @@ import { CandidateGone, type Connection, StaleToken, SupervisorSilent } from './
 import { isForeign, Link } from './link.ts'
 import { down, foreign, problemOf } from './shown-health.ts'
 import { killSupervisor, supervisorFiles } from './supervisor-files.ts'
-import { aborted, unlessAborted } from './waiting.ts'
+import { unlessAborted } from './waiting.ts'
 import { hashOf, isOtherAttempt, type Wanted } from './wanted.ts'
+import { WorkLoop } from './work-loop.ts'
 
 /** ms that the supervisor has to open the address: it waits for another program to free the port */
 const OPEN_MS = 40_000
@@ -32,7 +32,10 @@ export class Supervised {
   readonly #host: Host
   readonly #deploymentId: string
   readonly #link: Link
-  readonly #closing = new AbortController()
+  readonly #loop = new WorkLoop(
+    () => this.#reconcile(),
+    (error) => (error instanceof StaleToken ? this.close() : this.#fail(error)),
+  )
   readonly #onClosed: () => void
   #claim!: LeasedClaim
   /** undefined: not known yet */
@@ -45,8 +48,6 @@ export class Supervised {
   /** why what is wanted can't be told */
   #problem: Progress | null = null
   #telling: Promise<void> = Promise.resolve()
-  #changed = new AbortController()
-  #working = false
 
   /** `onClosed`: called when there is no use of this any more, since another server holds the deployment. */
   constructor(host: Host, claim: LeasedClaim, onClosed: () => void) {
@@ -57,7 +58,7 @@ export class Supervised {
     this.#link = new Link(host, this.#deploymentId, {
       onOutput: () => host.options.output?.printed(this.#deploymentId),
       onStale: () => this.close(),
-      onBroken: () => this.#wake(),
+      onBroken: () => this.#loop.wake(),
     })
   }
 
@@ -88,7 +89,7 @@ export class Supervised {
   ensure(claim: LeasedClaim, wanted: Wanted | null): void {
     this.#hold(claim)
     this.#wanted = wanted
-    this.#wake()
+    this.#loop.wake()
   }
 
   /** Opens the stable address; returns its port. Throws StepFailure when another program has it and keeps it. */
@@ -150,9 +151,8 @@ export class Supervised {
 
   /** Lets go: what serves goes on. */
   close(): void {
-    if (this.#closing.signal.aborted) return
-    this.#closing.abort()
-    this.#changed.abort()
+    if (this.#loop.signal.aborted) return
+    this.#loop.end()
     this.#link.close()
     this.#onClosed()
   }
@@ -199,7 +199,7 @@ export class Supervised {
 
   #deployed(): void {
     this.#deploying = false
-    this.#wake()
+    this.#loop.wake()
   }
 
   /** For what goes beyond hello and end: a supervisor of another protocol is replaced by one of ours. */
@@ -213,32 +213,6 @@ export class Supervised {
     await this.#open(connection)
     await this.#tell(connection)
     return connection
-  }
-
-  /** Does what is due, again whenever something has changed. */
-  async #work(): Promise<void> {
-    if (this.#working) return
-    this.#working = true
-    const { signal } = this.#closing
-    for (let failures = 0; !signal.aborted; ) {
-      this.#changed = new AbortController()
-      const changed = this.#changed.signal
-      try {
-        await this.#reconcile()
-        failures = 0
-        await aborted(changed)
-      } catch (error) {
-        if (error instanceof StaleToken) return this.close()
-        this.#fail(error)
-        await sleep(backoff(failures++, 100, 10_000), changed)
-      }
-    }
-  }
-
-  /** Something has changed. */
-  #wake(): void {
-    this.#changed.abort()
-    void this.#work()
   }
 
   async #reconcile(): Promise<void> {
@@ -271,7 +245,7 @@ export class Supervised {
       return
     }
     try {
-      const plan = await wanted.plan(this.#closing.signal)
+      const plan = await wanted.plan(this.#loop.signal)
       this.#container = plan.program.kind === 'image' ? plan.program.container : null
       if (wanted !== this.#wanted || (this.#deploying && knows)) return
       if (!knows || this.#told?.plan !== hashOf(plan)) await connection.ask({ verb: 'run', plan })

@@ -1,10 +1,5 @@
-/** Waits that a signal ends. */
+/** A wait that a signal ends. */
 import { Scope } from '../../../../platform/async/time-limit.ts'
-
-/** Resolves when it has aborted. */
-export async function aborted(signal: AbortSignal): Promise<void> {
-  if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
-}
 
 /** What `work` gives. When the signal aborts, its reason is thrown, at the latest when `undo` is done. */
 export async function unlessAborted<T>(

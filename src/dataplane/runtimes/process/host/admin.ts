@@ -40,12 +40,7 @@ export function createAdmin(url: string, limits: AdminLimits = LIMITS): Admin {
   const turns = new Limit(1)
   return {
     url,
-    run: (signal, work) =>
-      turns.run(
-        signal,
-        () => session(url, limits, signal, work),
-        () => undefined,
-      ),
+    run: (signal, work) => turns.run(signal, () => session(url, limits, signal, work)),
   }
 }
 

@@ -4,6 +4,7 @@
  */
 import { ClaimLostError } from '../../../../domain/core/errors.ts'
 import type { OutputRequest } from '../../../../domain/protocol/protocol.ts'
+import { Limit } from '../../../../platform/async/limit.ts'
 import { backoff, sleep } from '../../../../platform/async/retry.ts'
 import type { LeasedClaim } from '../../runtime.ts'
 import { leftOut, type OutputLine } from '../supervisor/output/line.ts'
@@ -34,7 +35,7 @@ type HeldClaim = Pick<LeasedClaim, 'claimId' | 'token' | 'deployment' | 'leaseVa
 export class OutputShipper {
   readonly #options: ShipperOptions
   readonly #shipments = new Map<string, Shipment>()
-  readonly #line = new Line(AT_ONCE)
+  readonly #limit = new Limit(AT_ONCE)
 
   constructor(options: ShipperOptions) {
     this.#options = options
@@ -44,7 +45,7 @@ export class OutputShipper {
   held(claim: HeldClaim, folder: string): void {
     for (const [other, shipment] of this.#shipments) if (shipment.isOver) this.#shipments.delete(other)
     const { id } = claim.deployment
-    const shipment = this.#shipments.get(id) ?? new Shipment(this.#options, this.#line, folder)
+    const shipment = this.#shipments.get(id) ?? new Shipment(this.#options, this.#limit, folder)
     this.#shipments.set(id, shipment)
     shipment.held(claim)
   }
@@ -65,7 +66,7 @@ export class OutputShipper {
 /** The output of one deployment. */
 class Shipment {
   readonly #options: ShipperOptions
-  readonly #line: Line
+  readonly #limit: Limit
   readonly #reader: OutputReader
   readonly #ending = new AbortController()
   #claim: HeldClaim | null = null
@@ -74,9 +75,9 @@ class Shipment {
   #wanted = false
   #running: Promise<void> | null = null
 
-  constructor(options: ShipperOptions, line: Line, folder: string) {
+  constructor(options: ShipperOptions, limit: Limit, folder: string) {
     this.#options = options
-    this.#line = line
+    this.#limit = limit
     this.#reader = new OutputReader(folder)
   }
 
@@ -111,6 +112,7 @@ class Shipment {
         await this.#shipAll(claim)
         failures = 0
       } catch (error) {
+        if (signal.aborted) break
         // who has it now goes on; `position` may be another one then
         this.#position = null
         if (error instanceof ClaimLostError) {
@@ -130,7 +132,7 @@ class Shipment {
   async #shipAll(claim: HeldClaim): Promise<void> {
     const { signal } = this.#ending
     while (!signal.aborted) {
-      const lines = await this.#line.turn(() => this.#shipNext(claim))
+      const lines = await this.#limit.run(signal, () => this.#shipNext(claim))
       if (lines === 0) return
       await sleep((1000 * lines) / (CATCH_UP * this.#options.linesPerSecond), signal)
     }
@@ -167,26 +169,4 @@ function markOf(missing: number, { time, revisionId, attempt }: OutputLine): Unn
 
 function asEntry({ time, revisionId, attempt, level, message, styles }: Unnumbered): OutputRequest['lines'][number] {
   return { time: new Date(time), revisionId, attempt, level, message, styles }
-}
-
-/** So many at a time, the others wait in line. */
-class Line {
-  #free: number
-  readonly #waiting: (() => void)[] = []
-
-  constructor(places: number) {
-    this.#free = places
-  }
-
-  async turn<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#free === 0) await new Promise<void>((resolve) => this.#waiting.push(resolve))
-    else this.#free--
-    try {
-      return await work()
-    } finally {
-      const next = this.#waiting.shift()
-      if (next) next()
-      else this.#free++
-    }
-  }
 }

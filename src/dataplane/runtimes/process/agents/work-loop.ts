@@ -1,0 +1,56 @@
+/** Does what is due, again whenever something may have changed; what fails is tried again, ever later. */
+import { backoff, sleep } from '../../../../platform/async/retry.ts'
+
+const FIRST_PAUSE_MS = 100
+const LONGEST_PAUSE_MS = 10_000
+
+export class WorkLoop {
+  readonly #work: () => Promise<void>
+  readonly #failed: (error: unknown) => void
+  readonly #ending = new AbortController()
+  #changed = new AbortController()
+  #working = false
+
+  /** `work`: all that is due; never twice at a time. `failed`: gets each error of it, before the pause. */
+  constructor(work: () => Promise<void>, failed: (error: unknown) => void) {
+    this.#work = work
+    this.#failed = failed
+  }
+
+  /** Aborts when it ends. */
+  get signal(): AbortSignal {
+    return this.#ending.signal
+  }
+
+  /** Something has changed. The first time it begins. */
+  wake(): void {
+    this.#changed.abort()
+    if (!this.#working) void this.#run()
+  }
+
+  /** Nothing is begun any more; what is under way goes on. */
+  end(): void {
+    this.#ending.abort()
+    this.#changed.abort()
+  }
+
+  async #run(): Promise<void> {
+    this.#working = true
+    for (let failures = 0; !this.signal.aborted; ) {
+      this.#changed = new AbortController()
+      const changed = this.#changed.signal
+      try {
+        await this.#work()
+        failures = 0
+        await aborted(changed)
+      } catch (error) {
+        this.#failed(error)
+        await sleep(backoff(failures++, FIRST_PAUSE_MS, LONGEST_PAUSE_MS), changed)
+      }
+    }
+  }
+}
+
+async function aborted(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
+}
