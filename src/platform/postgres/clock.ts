@@ -3,8 +3,8 @@
  * compare with the database's own; what is written and what is derived here agrees with them, however the clock of this
  * machine is set.
  */
-import pg from 'pg'
 import type { Log } from '../log/log.ts'
+import { onSingleConnection } from './single-connection.ts'
 
 /** ms between two looks; a clock that is set meanwhile is off for so long */
 const EVERY = 60_000
@@ -36,20 +36,10 @@ export async function databaseClock(url: string, log: Log): Promise<DatabaseCloc
 }
 
 /** ms by which the database's clock is ahead. On a connection of its own, which no full pool delays. */
-async function offsetOf(url: string): Promise<number> {
-  const client = new pg.Client({
-    connectionString: url,
-    connectionTimeoutMillis: TIMEOUT_MS,
-    query_timeout: TIMEOUT_MS,
-  })
-  client.on('error', () => undefined)
-  try {
-    await client.connect()
+function offsetOf(url: string): Promise<number> {
+  return onSingleConnection(url, { name: 'clock', connectMs: TIMEOUT_MS, answerMs: TIMEOUT_MS }, async (client) => {
     const asked = Date.now()
     const { rows } = await client.query<{ ms: string }>('SELECT extract(epoch FROM clock_timestamp()) * 1000 AS ms')
     return Number(rows[0]!.ms) - (asked + Date.now()) / 2
-  } finally {
-    // not end(): it waits for an answer that a silent connection never gives, and one would stay for each look
-    client.connection.stream.destroy()
-  }
+  })
 }

@@ -6,6 +6,7 @@ import { mkdir, readdir } from 'node:fs/promises'
 import path from 'node:path'
 import pg from 'pg'
 import { dump, type ProgramEnvironment, restoreDump } from './pg-programs.ts'
+import { onSingleConnection } from './single-connection.ts'
 
 const SERVER = 'server.dump'
 /** What is said of a database that a restore has made, until it is whole. */
@@ -92,18 +93,6 @@ function atDatabase(url: string, name: string): string {
   return other.href
 }
 
-/** Runs `work` on a connection of its own. */
-async function connected<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client({
-    connectionString: url,
-    application_name: 'pilothouse backup',
-    connectionTimeoutMillis: 30_000,
-  })
-  client.on('error', () => undefined) // the statement under way rejects
-  await client.connect()
-  try {
-    return await work(client)
-  } finally {
-    await client.end()
-  }
+function connected<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  return onSingleConnection(url, { name: 'backup' }, work)
 }

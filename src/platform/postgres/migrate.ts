@@ -4,13 +4,14 @@
  * native engine that it downloads; this needs nothing. And it lets servers that run meanwhile work (apply-migration.ts).
  */
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
-import pg from 'pg'
+import type pg from 'pg'
+import { sleep } from '../async/retry.ts'
 import { CHECKOUT } from '../files/checkout.ts'
 import type { Log } from '../log/log.ts'
 import { applyMigration, isInUse } from './apply-migration.ts'
 import { type Migration, readMigrations } from './migration-files.ts'
 import { readHistory, recordFailed, withHistory } from './migration-history.ts'
+import { onSingleConnection } from './single-connection.ts'
 
 const OLDEST_POSTGRES = 15
 
@@ -44,57 +45,50 @@ export interface MigrateOptions {
  * also when one of those is breaking.
  */
 export async function migrate(url: string, options: MigrateOptions = {}): Promise<string[]> {
-  const { log, pauses = PAUSES } = options
   const migrations = await readMigrations(options.directory ?? join(CHECKOUT, 'prisma/migrations'))
-  const client = new pg.Client({
-    connectionString: url,
-    application_name: 'pilothouse migrate',
-    keepAlive: true,
-    // whatever listens there may not be Postgres, and say nothing
-    connectionTimeoutMillis: options.connectMs ?? 30_000,
-  })
-  client.on('error', () => {}) // the query under way rejects; the event alone would end the process
-  await client.connect()
-  try {
+  // whatever listens there may not be Postgres, and say nothing
+  return onSingleConnection(url, { name: 'migrate', connectMs: options.connectMs }, async (client) => {
     await requireVersion(client)
-    if (options.pooled) {
-      if ((await findMissing(client, migrations, log)).length === 0) return []
-      throw new MigrationError(
-        'The database has to be brought up to date, which can’t be done through a connection pooler: set DATABASE_DIRECT_URL.',
-      )
-    }
-    // a role that is used through a pooler has limits of its own, which are not for this
-    await client.query('SET statement_timeout = 0; SET lock_timeout = 0; SET idle_in_transaction_session_timeout = 0')
-    const applied: string[] = []
-    const tries = new Map<string, number>()
-    for (;;) {
-      // whoever migrates, too, has a turn before the next try: it may be what stood in the way
-      const inUse = await withHistory(client, log, async () => {
-        for (const migration of await findMissing(
-          client,
-          migrations,
-          applied.length + tries.size > 0 ? undefined : log,
-        )) {
-          const failure = await attempt(client, migration)
-          if (failure) return { migration, failure }
-          applied.push(migration.name)
-        }
-        return null
-      })
-      if (!inUse) return applied
-      const { migration, failure } = inUse
-      const tried = tries.get(migration.name) ?? 0
-      const pause = pauses[tried]
-      if (pause === undefined) throw failed(migration, failure)
-      tries.set(migration.name, tried + 1)
-      log?.warn(
-        { migration: migration.name, reason: (failure as Error).message },
-        'a migration waits for what others have in use: it is tried again',
-      )
-      await sleep(pause)
-    }
-  } finally {
-    await client.end()
+    if (!options.pooled) return bringUpToDate(client, migrations, options)
+    if ((await findMissing(client, migrations, options.log)).length === 0) return []
+    throw new MigrationError(
+      'The database has to be brought up to date, which can’t be done through a connection pooler: set DATABASE_DIRECT_URL.',
+    )
+  })
+}
+
+async function bringUpToDate(
+  client: pg.Client,
+  migrations: readonly Migration[],
+  { log, pauses = PAUSES }: MigrateOptions,
+): Promise<string[]> {
+  // a role that is used through a pooler has limits of its own, which are not for this
+  await client.query('SET statement_timeout = 0; SET lock_timeout = 0; SET idle_in_transaction_session_timeout = 0')
+  const applied: string[] = []
+  const tries = new Map<string, number>()
+  for (;;) {
+    // whoever migrates, too, has a turn before the next try: it may be what stood in the way
+    const inUse = await withHistory(client, log, async () => {
+      // what there is to say of the history is said once
+      const missing = await findMissing(client, migrations, applied.length + tries.size > 0 ? undefined : log)
+      for (const migration of missing) {
+        const failure = await attempt(client, migration)
+        if (failure) return { migration, failure }
+        applied.push(migration.name)
+      }
+      return null
+    })
+    if (!inUse) return applied
+    const { migration, failure } = inUse
+    const tried = tries.get(migration.name) ?? 0
+    const pause = pauses[tried]
+    if (pause === undefined) throw failed(migration, failure)
+    tries.set(migration.name, tried + 1)
+    log?.warn(
+      { migration: migration.name, reason: (failure as Error).message },
+      'a migration waits for what others have in use: it is tried again',
+    )
+    await sleep(pause)
   }
 }
 

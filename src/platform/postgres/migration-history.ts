@@ -1,7 +1,7 @@
 /** The history of a database, in the table and under the lock of Prisma's own command. */
 import { randomUUID } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
+import { sleep } from '../async/retry.ts'
 import type { Log } from '../log/log.ts'
 import type { Migration } from './migration-files.ts'
 

@@ -4,11 +4,11 @@
  * session, and no settings of our own, which have to stand at the role instead.
  */
 import pg from 'pg'
+import { onSingleConnection } from './single-connection.ts'
 
 /** A pooler that we can't work with as it is. `message` is for the operator. */
 class PoolerError extends Error {}
 
-const CONNECT_MS = 30_000
 const ANSWER_MS = 10_000
 
 /** How long things may take in a session that we can't set up: the most that a setting of the role may be, and what we recommend, in ms. */
@@ -78,19 +78,6 @@ export async function requireDirect(direct: string, pooled: string): Promise<voi
   if (!same) throw new PoolerError('DATABASE_DIRECT_URL and DATABASE_URL are not the same database')
 }
 
-async function connected<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client({
-    connectionString: url,
-    application_name: 'pilothouse start',
-    connectionTimeoutMillis: CONNECT_MS,
-    query_timeout: ANSWER_MS,
-  })
-  client.on('error', () => {}) // the query under way rejects; the event alone would end the process
-  try {
-    await client.connect()
-    return await work(client)
-  } finally {
-    // not end(): it waits for an answer that a silent connection never gives
-    client.connection.stream.destroy()
-  }
+function connected<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  return onSingleConnection(url, { name: 'start', answerMs: ANSWER_MS }, work)
 }

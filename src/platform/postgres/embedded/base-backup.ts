@@ -6,8 +6,8 @@
 import fs from 'node:fs'
 import { copyFile, mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import pg from 'pg'
 import { copyTree } from '../../files/copy-tree.ts'
+import { onSingleConnection } from '../single-connection.ts'
 import { placeCluster } from './account.ts'
 import { findPostmaster, shutDown } from './postmaster.ts'
 
@@ -19,12 +19,8 @@ const CONTROL = 'global/pg_control'
 
 /** Copies the cluster into `target`, which is made. `url`: of any of its databases, as the superuser. */
 export async function copyCluster(url: string, target: string): Promise<void> {
-  const client = new pg.Client({ connectionString: url, application_name: 'pilothouse backup' })
-  client.on('error', () => undefined) // the statement under way rejects
-  await client.connect()
-  const one = async (sql: string, values: unknown[] = []) =>
-    (await client.query<Record<string, string>>(sql, values)).rows[0]!
-  try {
+  await onSingleConnection(url, { name: 'backup' }, async (client) => {
+    const one = async (sql: string) => (await client.query<Record<string, string>>(sql)).rows[0]!
     const { data } = await one(`SELECT current_setting('data_directory') AS data`)
     // it keeps the log that the copy will need, and is gone with this connection
     await client.query('SELECT pg_create_physical_replication_slot($1, true, true)', [`backup_${process.pid}`])
@@ -41,9 +37,7 @@ export async function copyCluster(url: string, target: string): Promise<void> {
     for (const name of await readdir(path.join(data!, 'pg_wal')))
       if (/^[0-9A-F]{24}$/.test(name) && name >= first! && name <= last!)
         await copyFile(path.join(data!, 'pg_wal', name), path.join(target, 'pg_wal', name))
-  } finally {
-    await client.end()
-  }
+  })
 }
 
 function leftOut(name: string): boolean {

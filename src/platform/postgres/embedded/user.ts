@@ -3,11 +3,13 @@
  * connection of its own for as long as it lives; kill -9 ends that too. Whoever gets the exclusive lock is the last.
  */
 import pg from 'pg'
+import { onSingleConnection } from '../single-connection.ts'
 
 /** Users lock it shared, the one that stops the server exclusively. The keys mean something here only. */
 const USERS_LOCK = 7_074_831
 /** Locked while databases are made. */
 const SETUP_LOCK = 7_074_832
+const CONNECT_MS = 5_000
 
 export interface User {
   /** Resolves when its connection has ended, for whatever reason: from then on it is not counted. */
@@ -39,26 +41,21 @@ export async function join(url: string): Promise<User | null> {
 
 /** Makes the database if it is missing, and closes it and the standard ones to every role but the superuser. */
 export async function ensureDatabase(url: string, name: string): Promise<void> {
-  const client = new pg.Client(settings(url))
-  client.on('error', () => {})
-  await client.connect()
-  try {
+  await onSingleConnection(url, { name: 'embedded', connectMs: CONNECT_MS }, async (client) => {
     await client.query('SELECT pg_advisory_lock($1)', [SETUP_LOCK])
     const { rowCount } = await client.query('SELECT FROM pg_database WHERE datname = $1', [name])
     if (rowCount === 0) await client.query(`CREATE DATABASE ${pg.escapeIdentifier(name)} ENCODING 'UTF8'`)
     await client.query(`REVOKE ALL ON DATABASE ${pg.escapeIdentifier(name)}, postgres, template1 FROM PUBLIC`)
-  } finally {
-    await client.end()
-  }
-}
-
-function settings(url: string): pg.ClientConfig {
-  return { connectionString: url, application_name: 'pilothouse embedded', connectionTimeoutMillis: 5_000 }
+  })
 }
 
 /** Null: nobody answers, or not yet, or no more. A wrong password is an error. */
 async function connect(url: string): Promise<pg.Client | null> {
-  const client = new pg.Client(settings(url))
+  const client = new pg.Client({
+    connectionString: url,
+    application_name: 'pilothouse embedded',
+    connectionTimeoutMillis: CONNECT_MS,
+  })
   client.on('error', () => {}) // `end` follows
   try {
     await client.connect()
