@@ -72,7 +72,7 @@ async function begin(
   return beginStream(ctx, relay.events, ctx.workspace.id, async (hold) => {
     const snapshot = await snapshotOf(ctx, relay, hold, subject, asked.after)
     const over = await isOver(ctx, subject, snapshot)
-    const after = asked.after === undefined ? null : readPastCursor(ctx, asked.after, 'after', snapshot.sequence)
+    const after = asked.after === undefined ? null : readPastCursor(ctx, asked.after, snapshot.sequence)
     if (after !== null) refuseExpired(after, snapshot.removed)
     const selected = selection(subject, wantedTypes(asked.types))
     const current = after === null && subject.revisionId ? currentStatus(ctx.workspace.id, snapshot) : null

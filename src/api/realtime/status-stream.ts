@@ -55,7 +55,7 @@ export async function streamRevisionStatus(
     const there = !snapshot.gone || query.after !== undefined
     if (ids.deploymentId && !(snapshot.deploymentId && there)) throw new NotFoundError('Deployment', ids.deploymentId)
     if (ids.revisionId && !(snapshot.revision && there)) throw new NotFoundError('Revision', ids.revisionId)
-    const after = query.after === undefined ? null : readPastCursor(ctx, query.after, 'after', snapshot.sequence)
+    const after = query.after === undefined ? null : readPastCursor(ctx, query.after, snapshot.sequence)
     if (after !== null) refuseExpired(after, snapshot.removed)
     return relay.events.stream(hold, selection(ids), beginning(ctx.workspace.id, snapshot, after, ids.revisionId))
   })

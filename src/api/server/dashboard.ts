@@ -15,8 +15,9 @@ import { mountHome } from './home.ts'
 /** Stands in the page where the nonce of the answer belongs (start/dashboard.ts). */
 const NONCE = '__NONCE__'
 
-/** `folder`: with index.html; null: there is none, and `/` is a page that says where the APIs are. */
-export async function mountDashboard(fastify: FastifyInstance, folder = builtDashboard()): Promise<void> {
+/** Where none was built, `/` is a page that says where the APIs are. */
+export async function mountDashboard(fastify: FastifyInstance): Promise<void> {
+  const folder = builtDashboard()
   if (folder === null) return mountHome(fastify, null)
   const page = fs.readFileSync(path.join(folder, 'index.html'), 'utf8')
   // in a scope of its own: other pages have other policies
@@ -74,7 +75,7 @@ function policy(nonce: string) {
   } as const
 }
 
-/** Beside the program where that was built, else of the newest build. */
+/** Folder with index.html: beside the program where that was built, else of the newest build. Null: there is none. */
 function builtDashboard(): string | null {
   const dist = path.join(CHECKOUT, 'dist')
   const candidates = [

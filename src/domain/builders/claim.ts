@@ -8,7 +8,7 @@ import { lookUntil } from '../../platform/async/look-until.ts'
 import { workOf } from '../claims/assignment.ts'
 import { type Held, knownOf, readHeld } from '../claims/held.ts'
 import { BUILDERS, type Core, type Tx, transaction } from '../context/context.ts'
-import { fromSelected, selectColumns } from '../context/tables.ts'
+import { DEPLOYMENT_COLUMNS } from '../context/tables.ts'
 import { ClaimLostError } from '../core/errors.ts'
 import type { BuilderClaim, BuilderClaimRequest } from '../protocol/builders.ts'
 import { explainBuild } from '../rollouts/offer.ts'
@@ -16,7 +16,7 @@ import { fail, isExhausted, WORKER_LOST } from '../rollouts/plan.ts'
 import { look, settle } from '../rollouts/reconcile.ts'
 import { takeStep } from '../rollouts/steps.ts'
 import type { HeldClaim } from '../rows/lease.ts'
-import { type LockedDeployment, toChangeOrSkip, WAIT_OF_MANY } from '../rows/locks.ts'
+import { type LockedDeployment, lockedFrom, toChangeOrSkip, WAIT_OF_MANY } from '../rows/locks.ts'
 import { releaseBuild } from './release.ts'
 import { type BuilderScope, builderSeen, ofBuilder } from './scope.ts'
 
@@ -92,9 +92,9 @@ async function lockOffered(tx: Tx, scope: BuilderScope, max: number): Promise<Lo
         AND d.torn_down_at IS NULL AND ${ofBuilder(scope)}
       ORDER BY s.offered_at, s.id LIMIT ${max} ${toChangeOrSkip('d')}
     )
-    SELECT ${Prisma.raw(selectColumns('deployment', 'd'))} FROM offered d, set_config('lock_timeout', ${String(WAIT_OF_MANY)}, true) AS limited`
+    SELECT ${Prisma.raw(DEPLOYMENT_COLUMNS)} FROM offered d, set_config('lock_timeout', ${String(WAIT_OF_MANY)}, true) AS limited`
   const rows = await tx.query<Deployment>({ name, text }, values)
-  return rows.map((row) => fromSelected('deployment', row) as LockedDeployment)
+  return rows.map(lockedFrom)
 }
 
 /** As it is under the lock. */

@@ -1,10 +1,11 @@
 /** Whose build it is: every call of a builder is checked against lease, fencing token and scope by what is here. */
 import { Prisma } from '../../generated/prisma/client.ts'
 import { type Held, readHeld } from '../claims/held.ts'
+import { giveBackTaken } from '../claims/liveness.ts'
 import type { Core, Tx } from '../context/context.ts'
 import { ClaimLostError } from '../core/errors.ts'
 import type { HeldClaim } from '../rows/lease.ts'
-import { lockById, toChange } from '../rows/locks.ts'
+import { lockById } from '../rows/locks.ts'
 import { type BuilderScope, ofBuilder } from './scope.ts'
 
 /** A condition on steps `s` of deployments `d`: the lease of this claim holds, and the build is still wanted. */
@@ -67,17 +68,7 @@ export async function giveBuildersTriesBack(
   scope: BuilderScope,
   claimIds: readonly string[],
 ): Promise<void> {
-  await core.db.$executeRaw`
-    WITH taken AS (
-      SELECT s.id, s.taken_by, CASE WHEN s.builder_lease_expires_at > now() THEN s.builder_claim_id END AS holds
-      FROM steps s JOIN deployments d ON d.id = s.deployment_id
-      WHERE s.finished_at IS NULL AND s.offered_at IS NOT NULL AND s.taken_by && ${claimIds}::uuid[] AND ${ofBuilder(scope)}
-      ORDER BY s.id ${toChange('s')}
-    ), back AS (
-      SELECT t.id, array_agg(c.id) AS claims FROM taken t JOIN unnest(${claimIds}::uuid[]) AS c (id) ON c.id = ANY (t.taken_by)
-      WHERE c.id IS DISTINCT FROM t.holds GROUP BY t.id
-    )
-    UPDATE steps s SET tries_given_back = s.tries_given_back + cardinality(back.claims),
-      taken_by = ARRAY(SELECT unnest(s.taken_by) EXCEPT SELECT unnest(back.claims))
-    FROM back WHERE s.id = back.id`
+  const whose = Prisma.sql`s.offered_at IS NOT NULL AND ${ofBuilder(scope)}`
+  const holds = Prisma.sql`CASE WHEN s.builder_lease_expires_at > now() THEN s.builder_claim_id END`
+  await giveBackTaken(core, claimIds, { whose, holds })
 }

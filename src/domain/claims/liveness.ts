@@ -21,12 +21,25 @@ export async function withTriesBack<T>(core: Core, scope: Scope, claim: HeldClai
 
 /** Gives back what was taken under these claims, once each. A claim whose lease holds (it named a wrong token) keeps its try. */
 export async function giveTriesBack(core: Core, scope: Scope, claimIds: readonly string[]): Promise<void> {
+  const holds = Prisma.sql`CASE WHEN ${LEASE_HOLDS} THEN d.claim_id END`
+  await giveBackTaken(core, claimIds, { whose: ofScope(scope), holds })
+}
+
+/**
+ * The same for whoever takes steps. `whose`: a condition on steps `s` of deployments `d`; `holds`: the claim whose lease on
+ * such a step holds, or NULL.
+ */
+export async function giveBackTaken(
+  core: Core,
+  claimIds: readonly string[],
+  { whose, holds }: { whose: Prisma.Sql; holds: Prisma.Sql },
+): Promise<void> {
   // rows are locked in one order: two holders may have had the same steps
   await core.db.$executeRaw`
     WITH taken AS (
-      SELECT s.id, s.taken_by, CASE WHEN ${LEASE_HOLDS} THEN d.claim_id END AS holds
+      SELECT s.id, s.taken_by, ${holds} AS holds
       FROM steps s JOIN deployments d ON d.id = s.deployment_id
-      WHERE s.finished_at IS NULL AND s.taken_by && ${claimIds}::uuid[] AND ${ofScope(scope)}
+      WHERE s.finished_at IS NULL AND s.taken_by && ${claimIds}::uuid[] AND ${whose}
       ORDER BY s.id ${toChange('s')}
     ), back AS (
       SELECT t.id, array_agg(c.id) AS claims FROM taken t JOIN unnest(${claimIds}::uuid[]) AS c (id) ON c.id = ANY (t.taken_by)

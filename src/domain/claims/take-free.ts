@@ -5,11 +5,11 @@
 import { randomUUID } from 'node:crypto'
 import { type Deployment, Prisma } from '../../generated/prisma/client.ts'
 import { type Core, type Tx, transaction } from '../context/context.ts'
-import { fromSelected, selectColumns } from '../context/tables.ts'
+import { DEPLOYMENT_COLUMNS } from '../context/tables.ts'
 import type { Assignment, ClaimRequest } from '../protocol/protocol.ts'
 import { freeToLease, leased } from '../rows/deployment.ts'
 import type { HeldClaim, Scope } from '../rows/lease.ts'
-import { type LockedDeployment, WAIT_OF_MANY } from '../rows/locks.ts'
+import { type LockedDeployment, lockedFrom, WAIT_OF_MANY } from '../rows/locks.ts'
 import { assign } from './assignment.ts'
 import { answered, type Outcome } from './for-held.ts'
 import { readHeld } from './held.ts'
@@ -62,12 +62,9 @@ interface Free {
 async function lockFree(tx: Tx, scope: Scope, { max, version }: ClaimRequest): Promise<Free[]> {
   const { text, values } = Prisma.sql`
     WITH ${listenerSeen(scope, version)} ${freeToLease(scope, Math.min(max, MOST_AT_ONCE))}
-    SELECT ${Prisma.raw(selectColumns('deployment', 'd'))}, now() AS "begunAt"
+    SELECT ${Prisma.raw(DEPLOYMENT_COLUMNS)}, now() AS "begunAt"
     FROM free d, set_config('lock_timeout', ${String(WAIT_OF_MANY)}, true) AS limited`
   const name = `lock free deployments of ${scope.listenerId === null ? 'no' : 'a'} listener`
   const rows = await tx.query<Deployment & { begunAt: Date }>({ name, text }, values)
-  return rows.map(({ begunAt, ...row }) => ({
-    deployment: fromSelected('deployment', row) as LockedDeployment,
-    begunAt,
-  }))
+  return rows.map(({ begunAt, ...row }) => ({ deployment: lockedFrom(row), begunAt }))
 }

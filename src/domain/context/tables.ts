@@ -48,18 +48,17 @@ export const TABLES: Readonly<Record<Table, TableSpec>> = {
   secretSet: spec('secret_sets', SECRET_SET),
 }
 
-/** The columns of a table for a SELECT, as the code names them. `alias`: what the table is called there. */
-export function selectColumns(table: Table, alias: string): string {
-  const { decode } = TABLES[table]
-  return [...decode].map(([column, [name]]) => `${alias}.${column} AS "${name}"`).join(', ')
-}
+/** The columns of deployments `d` for a SELECT, as the code names them. */
+export const DEPLOYMENT_COLUMNS = [...TABLES.deployment.decode]
+  .map(([column, [name]]) => `d.${column} AS "${name}"`)
+  .join(', ')
 
-/** A row as `pg` reads it, with large numbers as they are. */
-export function fromSelected<T extends Table>(table: T, row: Rows[T]): Rows[T] {
+/** A deployment as `pg` reads DEPLOYMENT_COLUMNS, with large numbers as they are. */
+export function deploymentFrom(row: Deployment): Deployment {
   const read: Record<string, unknown> = { ...row }
-  for (const [name, decode] of TABLES[table].decode.values())
+  for (const [name, decode] of TABLES.deployment.decode.values())
     if (decode === BigInt && typeof read[name] === 'string') read[name] = BigInt(read[name])
-  return read as Rows[T]
+  return read as unknown as Deployment
 }
 
 /** A row as `row_to_json` gives it, by the columns' names in SQL. */

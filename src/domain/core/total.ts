@@ -17,12 +17,9 @@ export const exactly = (count: number): Total => ({ count, isEstimate: false })
 
 type Queries = Pick<Prisma.TransactionClient, '$queryRaw'>
 
-/**
- * `matching`: a SELECT of one row for each that counts. `order`: an ORDER BY of which an index has all the rows, so that the
- * bound is reached without the table. One statement, and one more if there are too many.
- */
-export async function totalOf(db: Queries, matching: Prisma.Sql, order: Prisma.Sql = Prisma.empty): Promise<Total> {
-  const [row] = await db.$queryRaw<{ count: number }[]>`SELECT ${countedSql(Prisma.sql`${matching} ${order}`)} AS count`
+/** `matching`: a SELECT of one row for each that counts. One statement, and one more if there are too many. */
+export async function totalOf(db: Queries, matching: Prisma.Sql): Promise<Total> {
+  const [row] = await db.$queryRaw<{ count: number }[]>`SELECT ${countedSql(matching)} AS count`
   return ofCounted(db, row!.count, () => matching)
 }
 

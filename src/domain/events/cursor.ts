@@ -24,10 +24,10 @@ export function readEventCursor(ctx: RequestContext, cursor: string, name: 'afte
   return BigInt(sequence)
 }
 
-/** The same, and it must not be after `end`, the log's last sequence number. */
-export function readPastCursor(ctx: RequestContext, cursor: string, name: 'after' | 'before', end: bigint): bigint {
-  const sequence = readEventCursor(ctx, cursor, name)
-  refuseAhead(sequence, name, end)
+/** The same of `query.after`, and it must not be after `end`, the log's last sequence number. */
+export function readPastCursor(ctx: RequestContext, cursor: string, end: bigint): bigint {
+  const sequence = readEventCursor(ctx, cursor, 'after')
+  refuseAhead(sequence, 'after', end)
   return sequence
 }
 

@@ -111,7 +111,7 @@ export const colouredLine = ({ message, styles }: Pick<LogLine, 'message' | 'sty
 /** A line's id for callers: padded, so that ids sort as text. */
 export const logLineId = ({ id }: Pick<LogLine, 'id'>): string => String(id).padStart(16, '0')
 
-/** The id of the line that a cursor names. Throws ValidationError (`cursor_invalid`, at `query.<name>`). */
-export function readLogOffset(offset: string, name: string): bigint {
-  return BigInt(decodeCursor(offset, z.tuple([z.int()]), ['query', name])[0])
+/** The id of the line that a cursor names. Throws ValidationError (`cursor_invalid`, at `query.offset`). */
+export function readLogOffset(offset: string): bigint {
+  return BigInt(decodeCursor(offset, z.tuple([z.int()]), ['query', 'offset'])[0])
 }

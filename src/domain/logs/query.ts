@@ -64,7 +64,7 @@ export function pageOf(query: LogQuery): Page {
   ])
   const filter = filterOf(query)
   if (last !== undefined) return { filter, order: 'desc', take: last, reversed: true }
-  const after = offset === undefined ? undefined : readLogOffset(offset, 'offset')
+  const after = offset === undefined ? undefined : readLogOffset(offset)
   return {
     filter,
     order: order ?? 'asc',
@@ -95,7 +95,7 @@ export function followOf(query: LogQuery, resume?: string): { filter: LogFilter;
   const filter = filterOf(query)
   // who comes back repeats where it once began
   const after = resume ?? offset
-  return { filter, begin: after === undefined ? { last } : { after: readLogOffset(after, 'offset') } }
+  return { filter, begin: after === undefined ? { last } : { after: readLogOffset(after) } }
 }
 
 const filterOf = ({ level, query, start_time, end_time }: LogQuery): LogFilter => ({

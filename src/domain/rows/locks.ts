@@ -10,7 +10,7 @@
 import { type Deployment, type Listener, Prisma } from '../../generated/prisma/client.ts'
 import { tenant } from '../context/access.ts'
 import { type RequestContext, type Tx, transaction } from '../context/context.ts'
-import { fromSelected, selectColumns } from '../context/tables.ts'
+import { DEPLOYMENT_COLUMNS, deploymentFrom } from '../context/tables.ts'
 import type { ListenerFacts } from '../context/unit.ts'
 import { ClaimLostError, ConflictError, NotFoundError } from '../core/errors.ts'
 import { type Asked, readFacts } from './facts.ts'
@@ -23,6 +23,9 @@ declare const locked: unique symbol
  * (rows/deployment.ts) takes it and answers with the next one.
  */
 export type LockedDeployment = Readonly<Deployment> & { readonly [locked]: true }
+
+/** Of a statement that locks deployments `d` and selects DEPLOYMENT_COLUMNS of them. */
+export const lockedFrom = (row: Deployment) => deploymentFrom(row) as LockedDeployment
 
 /** A lock as the last words of a SELECT, or of a part of a bigger statement. `of`: the table, or what it is called there. */
 export type LockClause = (of: string) => Prisma.Sql
@@ -48,9 +51,9 @@ export const toKeep = clause('KEY SHARE')
  * locked row again once it has it. Null: there is none. Whatever else may have changed before the lock is to be read after it.
  */
 async function lock(tx: Tx, { name, where }: LockBy, values: readonly unknown[]): Promise<LockedDeployment | null> {
-  const text = `SELECT ${selectColumns('deployment', 'd')} FROM deployments d WHERE ${where} ${toChange('d').sql}`
+  const text = `SELECT ${DEPLOYMENT_COLUMNS} FROM deployments d WHERE ${where} ${toChange('d').sql}`
   const [row] = await tx.query<Deployment>({ name, text }, values)
-  return row ? (fromSelected('deployment', row) as LockedDeployment) : null
+  return row ? lockedFrom(row) : null
 }
 
 interface LockBy {
@@ -126,7 +129,7 @@ export const WAIT_OF_MANY = 500
 const LOCK_CLAIMED = {
   name: 'lock claimed deployments',
   text: `
-    SELECT ${selectColumns('deployment', 'd')} FROM set_config('lock_timeout', $4, true) AS limited,
+    SELECT ${DEPLOYMENT_COLUMNS} FROM set_config('lock_timeout', $4, true) AS limited,
       unnest((SELECT $1::uuid[]), (SELECT $2::numeric[])) AS a (claim_id, token)
       JOIN deployments d ON ${isHeldText('a.claim_id', 'a.token', '(SELECT $3::uuid)')}
     ORDER BY d.id ${toChangeOrSkip('d').sql}`,
@@ -148,7 +151,7 @@ export async function lockFreeOfClaims(
     String(WAIT_OF_MANY),
   ]
   const rows = await tx.query<Deployment>(LOCK_CLAIMED, values)
-  return new Map(rows.map((row) => [row.claimId!, fromSelected('deployment', row) as LockedDeployment]))
+  return new Map(rows.map((row) => [row.claimId!, lockedFrom(row)]))
 }
 
 /** Throws ConflictError for a deployment that is being deleted: nothing may be written to it any more. */

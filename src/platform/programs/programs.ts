@@ -54,11 +54,11 @@ export async function sayInUse(folder: string): Promise<void> {
   await utimes(folder, now, now)
 }
 
-/** Removes the copies below `bin` that no process runs and that nobody has used for `freshMs`; answers their names. */
-export async function removeUnused(bin: string, freshMs = FRESH_MS): Promise<string[]> {
+/** Removes the copies below `bin` that no process runs and that nobody has used for a day; answers their names. */
+export async function removeUnused(bin: string): Promise<string[]> {
   const isOld = async (folder: string) => {
     const found = await stat(folder).catch(() => null)
-    return found !== null && Date.now() - found.mtimeMs > freshMs
+    return found !== null && Date.now() - found.mtimeMs > FRESH_MS
   }
   const removed: string[] = []
   let running: RunningProcess[] | undefined

@@ -81,8 +81,8 @@ export const table = (of: Record<string, unknown>, name: string): Record<string,
 }
 
 /** `name` below `folder`, both relative to the root. Throws StepFailure when that leads out of the source. */
-export function within(folder: string, name: string, shown = name): string {
+export function within(folder: string, name: string): string {
   const joined = path.posix.normalize(path.posix.join(folder, name))
-  if (path.posix.isAbsolute(name) || joined === '..' || joined.startsWith('../')) throw outside(shown)
+  if (path.posix.isAbsolute(name) || joined === '..' || joined.startsWith('../')) throw outside(name)
   return joined.replace(/(?<=.)\/$/, '')
 }

@@ -9,18 +9,16 @@ const FAR = 5
 
 export class Budget {
   readonly #rate: number
-  readonly #now: () => number
   #lines: number
   #bytes: number
   #since: number
 
-  /** `rate`: lines per second. `now`: ms. */
-  constructor(rate: number, now: () => number = () => performance.now()) {
+  /** `rate`: lines per second. */
+  constructor(rate: number) {
     this.#rate = rate
-    this.#now = now
     this.#lines = rate * BURST_SECONDS
     this.#bytes = this.#lines * LINE_BYTES
-    this.#since = now()
+    this.#since = performance.now()
   }
 
   /** Null: there is room for a line. Otherwise what there was too much of. */
@@ -43,7 +41,7 @@ export class Budget {
   }
 
   #refill(): void {
-    const now = this.#now()
+    const now = performance.now()
     const lines = ((now - this.#since) / 1000) * this.#rate
     this.#since = now
     this.#lines = Math.min(this.#lines + lines, this.#rate * BURST_SECONDS)
