@@ -26,7 +26,11 @@ export const FOLDERS: readonly Row[] = [
   ['platform/http', ''],
   ['platform/config', 'platform/log'],
   ['platform/programs platform/files', ''],
-  ['platform/postgres platform/postgres/embedded', 'platform/log platform/async platform/programs platform/files'],
+  ['platform/postgres', 'platform/log platform/async platform/files'],
+  [
+    'platform/postgres/embedded',
+    'platform/log platform/async platform/programs platform/files platform/postgres/single-connection.ts',
+  ],
 
   // the domain, from the ground up
   ['domain/core', ''],

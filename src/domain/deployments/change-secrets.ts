@@ -16,7 +16,7 @@ import { rollOut } from '../rollouts/rollout.ts'
 import { edit } from '../rows/deployment.ts'
 import { factsOf } from '../rows/facts.ts'
 import { type LockedDeployment, lockDeployment, refuseDeleted } from '../rows/locks.ts'
-import { changeViolations, merged } from '../secrets/change.ts'
+import { changeViolations, differ, merged } from '../secrets/change.ts'
 import { originsAfter } from '../secrets/origins.ts'
 import { openSecrets, storeSecrets } from '../secrets/secret-set.ts'
 
@@ -77,9 +77,7 @@ async function apply(
   const actor = actorOf(ctx.actor)
   const origins = originsAfter(before, secrets, { at: tx.now(), by: actor }, given)
   const secretSetId = storeSecrets(tx, ctx.keyring, { deploymentId: deployment.id, origins }, secrets)
-  const values = new Map(before.secrets.map(({ name, value }) => [name, value]))
-  const isOther = secrets.length !== values.size || secrets.some(({ name, value }) => values.get(name) !== value)
-  const changed = isOther ? ['secrets'] : []
+  const changed = differ(before.secrets, secrets) ? ['secrets'] : []
   const said = { what: 'UPDATED', changed } as const
   const edited = edit(tx, deployment, { ...said, actor }, { secretSetId })
   tx.emit({

@@ -20,6 +20,7 @@ import { rollOut } from '../rollouts/rollout.ts'
 import { type Edit, edit, notifyHolder } from '../rows/deployment.ts'
 import { factsOf } from '../rows/facts.ts'
 import { type LockedDeployment, lockDeployment, refuseDeleted } from '../rows/locks.ts'
+import { differ } from '../secrets/change.ts'
 import { originsAfter } from '../secrets/origins.ts'
 import { unmask } from '../secrets/rules.ts'
 import { openSecrets, storeSecrets } from '../secrets/secret-set.ts'
@@ -122,10 +123,7 @@ async function merge(
   const holderConcerned = config?.custom_url != null || config?.resource_spec != null || body.secret_references != null
   const next = holderConcerned ? notifyHolder(tx, edited) : edited
   if (config?.resource_spec != null || body.secret_references != null) noteRunsWith(tx, next, revisions)
-  const revisionId = revise
-    ? await rollOut(ctx, tx, next, sourceAfter(base, next, body), { trigger: revise, change })
-    : null
-  return revisionId
+  return revise ? rollOut(ctx, tx, next, sourceAfter(base, next, body), { trigger: revise, change }) : null
 }
 
 /** The set that a PATCH asks for, stored, and whether it has other names or values than the one before; null: it asks for none. */
@@ -139,8 +137,7 @@ function replaceSecrets(
   if (asked == null) return null
   const stored = openSecrets(ctx.keyring, set)
   const secrets = unmask(asked, stored)
-  const values = new Map(stored.map(({ name, value }) => [name, value]))
-  const different = secrets.length !== stored.length || secrets.some(({ name, value }) => values.get(name) !== value)
   const origins = originsAfter({ set, secrets: stored }, secrets, { at: tx.now(), by: actorOf(ctx.actor) })
-  return { id: storeSecrets(tx, ctx.keyring, { deploymentId, origins }, secrets), different }
+  const id = storeSecrets(tx, ctx.keyring, { deploymentId, origins }, secrets)
+  return { id, different: differ(stored, secrets) }
 }

@@ -37,6 +37,12 @@ export function changeViolations(
   return found
 }
 
+/** Whether two sets have other names or values than each other; their order does not count. */
+export function differ(one: readonly Secret[], other: readonly Secret[]): boolean {
+  const values = new Map(one.map(({ name, value }) => [name, value]))
+  return one.length !== other.length || other.some(({ name, value }) => values.get(name) !== value)
+}
+
 /** The set that comes of it, in the order of the one before, and the names that were given a value. A mask keeps the stored one. */
 export function merged(
   stored: readonly Secret[],
