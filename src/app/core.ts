@@ -175,6 +175,7 @@ function settingsOf(config: Config): DomainSettings {
       DEPLOY: config.DEPLOY_DEADLINE_MINUTES,
       TEARDOWN: TEARDOWN_DEADLINE,
     },
+    builderWaitMinutes: config.BUILDER_WAIT_MINUTES,
     gitDirectory: config.GIT_DIRECTORY,
     uploadsPerDeployment: config.UPLOADS_PER_DEPLOYMENT,
     sessionHours: config.SESSION_HOURS,

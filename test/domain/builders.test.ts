@@ -7,6 +7,7 @@ import {
   releaseForBuilder,
 } from '../../src/domain/builders/calls.ts'
 import type { RequestContext } from '../../src/domain/context/context.ts'
+import { WHY_NOT_LIVE_FIELDS, whyNotLive } from '../../src/domain/deployment-status/why-not-live.ts'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
 import { deleteDeployment } from '../../src/domain/deployments/delete.ts'
 import { updateDeployment } from '../../src/domain/deployments/update.ts'
@@ -120,12 +121,17 @@ describe('a build that its holder leaves to builders', () => {
     domain.core.wake = (notices) => {
       for (const notice of notices) {
         woken.push(notice)
-        if (notice.endsWith(' builders')) notifier.notify('builders')
+        notifier.notify(notice.split(' ')[1]!)
       }
     }
     const { id } = await leave(tenant)
     domain.core.wake = wake
-    expect(woken.some((notice) => notice.endsWith(' builders'))).toBe(true)
+    // those of this organization and of this workspace, and no others
+    const { organizationId, id: workspaceId } = tenant.workspace
+    const builders = woken.filter((notice) => notice.includes(' builders'))
+    expect(new Set(builders)).toEqual(
+      new Set([organizationId, workspaceId].map((whose) => `pilothouse_work builders:${whose}`)),
+    )
     expect(await waiting).toMatchObject([{ deployment: { id } }])
     notifier.close()
   })
@@ -216,6 +222,79 @@ describe('a build that its holder leaves to builders', () => {
       repoCommitSha: COMMIT,
     })
     expect((await heardBy(holder)).assignment).toMatchObject({ run: null, step: null })
+  })
+})
+
+describe('a build that waits for a builder', () => {
+  const waitIsOver = (stepId: string) =>
+    domain.core.db.$executeRaw`UPDATE steps SET not_before = now() - interval '1 second' WHERE id = ${stepId}::uuid`
+  const silent = (tenant: RequestContext) =>
+    domain.core.db
+      .$executeRaw`UPDATE api_keys SET builder_seen_at = '2026-01-02T03:04:05Z' WHERE organization_id = ${tenant.workspace.organizationId}::uuid`
+
+  test('has its own time for that: its deadline begins when the first builder takes it', async () => {
+    const { stepId, builder } = await leftToBuilder()
+    const waiting = await stepOf(stepId)
+    expect(waiting).toMatchObject({ firstTakenAt: null, deadlineAt: null })
+    const minutes = (waiting.notBefore!.getTime() - waiting.offeredAt!.getTime()) / 60_000
+    expect(minutes).toBe(domain.core.settings.builderWaitMinutes)
+    await domain.core.db.step.update({
+      where: { id: stepId },
+      data: { createdAt: new Date(Date.now() - 2 * 86_400_000) },
+    })
+    await sweep(domain.core)
+    const [claim] = await takeBuilds(builder)
+    expect(claim!.secondsLeft).toBeGreaterThan(1790)
+  })
+
+  test('that no builder takes in time fails in words of its own, with what to do', async () => {
+    const { id, stepId } = await leftToBuilder()
+    await waitIsOver(stepId)
+    await sweep(domain.core)
+    expect(await revisionOf(id)).toMatchObject({
+      ...{ status: 'BUILD_FAILED', reason: 'NOBODY_TOOK_IT' },
+      statusMessage:
+        'No builder took it within 60 min (BUILDER_WAIT_MINUTES): those that are there had no place free. Start more of them, or raise their MAX_BUILDS.',
+    })
+    const tenant = await domain.tenant()
+    const other = await leftToBuilder({ tenant })
+    await silent(tenant)
+    await waitIsOver(other.stepId)
+    await sweep(domain.core)
+    expect((await revisionOf(other.id)).statusMessage).toBe(
+      'No builder took it within 60 min (BUILDER_WAIT_MINUTES): none was heard from since 2026-01-02T03:04:05Z. Start one, with a key of role builder.',
+    )
+  })
+
+  test('says when builders go silent, and when one is heard of again', async () => {
+    const tenant = await domain.tenant()
+    const { id, builder } = await leftToBuilder({ tenant })
+    await silent(tenant)
+    await sweep(domain.core)
+    const waits = {
+      reason: 'BUILDER_SILENT',
+      statusMessage: 'Waiting for a builder to build it: none was heard from since 2026-01-02T03:04:05Z.',
+    }
+    expect(await revisionOf(id)).toMatchObject({ status: 'BUILDING', ...waits })
+    const row = await domain.core.db.deployment.findUniqueOrThrow({ where: { id }, select: WHY_NOT_LIVE_FIELDS })
+    expect(whyNotLive(row, new Date())).toContain('none was heard from since 2026-01-02T03:04:05Z')
+    await beatBuilds(builder, [])
+    await sweep(domain.core)
+    expect(await revisionOf(id)).toMatchObject({ reason: 'WAITING_FOR_BUILDER' })
+  })
+
+  test('whose builder let go of it does not wait beyond its deadline, and fails with that', async () => {
+    const { id, builder } = await leftToBuilder()
+    const [claim] = await takeBuilds(builder)
+    await releaseForBuilder(builder, about(claim!))
+    await domain.core.db
+      .$executeRaw`UPDATE steps SET deadline_at = now() - interval '1 second' WHERE id = ${claim!.stepId}::uuid`
+    await sweep(domain.core)
+    expect(await revisionOf(id)).toMatchObject({
+      reason: 'DEADLINE',
+      statusMessage:
+        'The build passed its deadline of 30 min, and no builder had it any more: who had it let go of it, or was lost.',
+    })
   })
 })
 

@@ -63,6 +63,7 @@ const ACTIONS = [
   'its build is stopped',
   'its build is released',
   'lose the builder',
+  'builders go silent',
   'stale builder completes',
   'stale builder beats',
   'the deadline passes',
@@ -162,6 +163,9 @@ class World {
         await this
           .#sql`UPDATE steps SET builder_lease_expires_at = now() - interval '2 minutes' WHERE deployment_id = ${this.id}::uuid AND builder_lease_expires_at IS NOT NULL`
         return this.#buildOver()
+      case 'builders go silent':
+        await this.#sql`UPDATE api_keys SET builder_seen_at = now() - interval '2 minutes' WHERE role = 'builder'`
+        return pick % 2 ? sweep(domain.core) : undefined
       case 'stale builder completes':
         return this.#staleBuild(pick, (old) => completeForBuilder(builder, successOfBuild(old)))
       case 'stale builder beats':
@@ -172,7 +176,7 @@ class World {
         return pick % 2 ? sweep(domain.core) : undefined
       case 'a day passes':
         await this
-          .#sql`UPDATE steps SET created_at = created_at - interval '25 hours', not_before = NULL WHERE deployment_id = ${this.id}::uuid AND finished_at IS NULL`
+          .#sql`UPDATE steps SET created_at = created_at - interval '25 hours', not_before = CASE WHEN offered_at IS NOT NULL THEN now() - interval '1 second' END WHERE deployment_id = ${this.id}::uuid AND finished_at IS NULL`
         await this
           .#sql`UPDATE revisions SET status_since = status_since - interval '25 hours' WHERE deployment_id = ${this.id}::uuid`
         return pick % 2 ? sweep(domain.core) : undefined
@@ -301,6 +305,9 @@ class World {
     if (openStep?.offeredAt) {
       expect(openStep.kind).toBe('BUILD')
       expect(deployment.busyStepId).not.toBe(openStep.id)
+      expect(openStep.notBefore, 'no holder gets it, not even of a server that knows of no builders').not.toBeNull()
+      const said = openStep.builderClaimId ? ['IN_PROGRESS'] : ['WAITING_FOR_BUILDER', 'BUILDER_SILENT']
+      expect(said).toContain(inTurn[0]?.reason)
     } else expect(openStep?.builderClaimId ?? null).toBeNull()
     for (const { tries, triesGivenBack, takenBy } of steps) {
       expect(tries - triesGivenBack, 'tries that count').toBeLessThanOrEqual(3)
@@ -317,7 +324,9 @@ class World {
         revisionId: inTurn[0].id,
         kind: inTurn[0].status.includes('BUILD') ? 'BUILD' : 'DEPLOY',
       })
-      const working = ['BUILDING', 'DEPLOYING'].includes(inTurn[0].status)
+      // a builder's, once the first of them has it
+      const waits = openStep!.offeredAt !== null && openStep!.firstTakenAt === null
+      const working = ['BUILDING', 'DEPLOYING'].includes(inTurn[0].status) && !waits
       expect(openStep!.deadlineAt !== null, 'its deadline runs once it was taken').toBe(working)
     } else if (open[0]) {
       expect(open[0].status).toBe('CREATING')

@@ -148,7 +148,7 @@ test('a revision that is moved twice is stored as it is in the end, and both mov
 test('a step makes room for the next one in the same statement', async () => {
   await locked(async (tx, deployment) => {
     const [step] = (await factsOf(tx, deployment)).steps
-    closeStep(tx, step!, { outcome: 'cancelled' })
+    closeStep(tx, deployment.workspaceId, step!, { outcome: 'cancelled' })
     openStep(tx, id, 'PROVISION', null, 0)
     expect((await factsOf(tx, deployment)).steps).toHaveLength(2)
   })

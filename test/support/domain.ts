@@ -37,6 +37,7 @@ export const SETTINGS: DomainSettings = {
   deploymentModes: ['cloud', 'self_hosted'],
   runtime: 'process',
   deadlineMinutes: { PROVISION: 10, BUILD: 30, DEPLOY: 10, TEARDOWN: 10 },
+  builderWaitMinutes: 60,
   uploadsPerDeployment: 20,
   sessionHours: 168,
   retention: { logDays: 14, linesPerRevision: 50_000, eventDays: 90 },

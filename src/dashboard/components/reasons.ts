@@ -13,6 +13,7 @@ const NOBODY = 'Nobody has to do anything.'
 /** Null: the message alone says it. */
 export const WAYS_OUT: Record<ReasonCode, string | null> = {
   ARTIFACT_LOST: 'Redeploy it: that builds it again.',
+  BUILDER_SILENT: 'Start a builder, or look at what keeps it from reaching this server.',
   BUILD_COMMAND_FAILED: SEE_BUILD,
   BUILD_FAILED: SEE_BUILD,
   CHANGED_BY_OTHERS: CLUSTER,

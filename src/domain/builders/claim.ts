@@ -7,7 +7,7 @@ import { type Deployment, Prisma } from '../../generated/prisma/client.ts'
 import { lookUntil } from '../../platform/async/look-until.ts'
 import { workOf } from '../claims/assignment.ts'
 import { type Held, knownOf, readHeld } from '../claims/held.ts'
-import { BUILDERS, type Core, type Tx, transaction } from '../context/context.ts'
+import { type Core, type Tx, transaction } from '../context/context.ts'
 import { DEPLOYMENT_COLUMNS } from '../context/tables.ts'
 import { ClaimLostError } from '../core/errors.ts'
 import type { BuilderClaim, BuilderClaimRequest } from '../protocol/builders.ts'
@@ -15,10 +15,11 @@ import { explainBuild } from '../rollouts/offer.ts'
 import { fail, isExhausted, WORKER_LOST } from '../rollouts/plan.ts'
 import { look, settle } from '../rollouts/reconcile.ts'
 import { takeStep } from '../rollouts/steps.ts'
+import { notifyHolder } from '../rows/deployment.ts'
 import type { HeldClaim } from '../rows/lease.ts'
 import { type LockedDeployment, lockedFrom, toChangeOrSkip, WAIT_OF_MANY } from '../rows/locks.ts'
 import { releaseBuild } from './release.ts'
-import { type BuilderScope, builderSeen, ofBuilder } from './scope.ts'
+import { type BuilderScope, builderSeen, ofBuilder, wakesOf } from './scope.ts'
 
 /**
  * Returns at most `max` builds, each taken; an empty list when there is nothing, not even after `waitSeconds`. `signal`: the
@@ -39,7 +40,7 @@ export async function claimBuilds(
     await giveBuildsBack(core, scope, taken)
     return null
   }
-  const claims = await lookUntil(core.notifier, BUILDERS, request.waitSeconds ?? 0, signal, look, enter)
+  const claims = await lookUntil(core.notifier, wakesOf(scope), request.waitSeconds ?? 0, signal, look, enter)
   if (claims) return claims
   // also after a long wait it is there
   await builderSeen(core, scope)
@@ -87,7 +88,7 @@ async function lockOffered(tx: Tx, scope: BuilderScope, max: number): Promise<Lo
   const { text, values } = Prisma.sql`
     WITH offered AS MATERIALIZED (
       SELECT d.* FROM steps s JOIN deployments d ON d.id = s.deployment_id
-      WHERE s.offered_at IS NOT NULL AND s.finished_at IS NULL
+      WHERE s.offered_at IS NOT NULL AND s.finished_at IS NULL AND s.offered_to = ${scope.organizationId}::uuid
         AND (s.builder_lease_expires_at IS NULL OR s.builder_lease_expires_at <= now())
         AND d.torn_down_at IS NULL AND ${ofBuilder(scope)}
       ORDER BY s.offered_at, s.id LIMIT ${max} ${toChangeOrSkip('d')}
@@ -127,6 +128,7 @@ async function take(
     builderLeaseExpiresAt: new Date(begunAt.getTime() + leaseSeconds * 1000),
   })
   await explainBuild(tx, deployment, step, { reason: 'IN_PROGRESS', message: `Building on ${holder}.` })
+  notifyHolder(tx, deployment)
   const { id, workspaceId, name } = deployment
   return [
     {

@@ -1,12 +1,12 @@
 /** One call for all builds of a builder: extends their leases, and waits until one of them is lost. */
 import { Prisma } from '../../generated/prisma/client.ts'
 import { lookUntil } from '../../platform/async/look-until.ts'
-import { BUILDERS, type Core } from '../context/context.ts'
+import type { Core } from '../context/context.ts'
 import type { BuilderHeartbeatAnswer, BuilderHeartbeatRequest } from '../protocol/builders.ts'
 import { leaseEnd } from '../rows/deployment.ts'
 import { toChange } from '../rows/locks.ts'
 import { giveBuildersTriesBack, isBuilding } from './lease.ts'
-import { type BuilderScope, builderSeen } from './scope.ts'
+import { type BuilderScope, builderSeen, wakesOf } from './scope.ts'
 
 /** Answers for each claim, in the order asked. `signal` ends the wait. `enter`: takes a slot to wait in; null: there is none. */
 export async function heartbeatOfBuilds(
@@ -28,7 +28,7 @@ export async function heartbeatOfBuilds(
     return lost.length > 0 ? lost : null
   }
   const wait = claims.length > 0 ? Math.min(waitSeconds, leaseSeconds / 2) : 0
-  const lost = (await lookUntil(core.notifier, BUILDERS, wait, signal, look, enter)) ?? []
+  const lost = (await lookUntil(core.notifier, wakesOf(scope), wait, signal, look, enter)) ?? []
   if (lost.length > 0) await giveBuildersTriesBack(core, scope, lost)
   return claims.map(({ claimId }) => ({ claimId, lost: lost.includes(claimId) }))
 }

@@ -1,7 +1,7 @@
 /** Whose builds a builder may have: those of its key's workspace, or of all workspaces of the organization. */
 import { Prisma } from '../../generated/prisma/client.ts'
 import { requireBuilder } from '../context/access.ts'
-import type { Core, RequestContext } from '../context/context.ts'
+import { buildersOf, type Core, type RequestContext } from '../context/context.ts'
 
 export interface BuilderScope {
   /** of the API key */
@@ -23,6 +23,10 @@ export function ofBuilder({ organizationId, workspaceId }: BuilderScope): Prisma
     ? Prisma.sql`d.workspace_id IN (SELECT w.id FROM workspaces w WHERE w.organization_id = ${organizationId}::uuid)`
     : Prisma.sql`d.workspace_id = ${workspaceId}::uuid`
 }
+
+/** What its waits are woken by: news of a build that it may have, or has. */
+export const wakesOf = ({ organizationId, workspaceId }: BuilderScope): string =>
+  buildersOf(workspaceId ?? organizationId)
 
 /** A builder with this key is there: steps may be left to it. Written every 5 s at most. */
 export async function builderSeen(core: Core, { keyId }: BuilderScope): Promise<void> {

@@ -12,7 +12,8 @@ import { asReported } from '../model/explanation.ts'
 import { FAILED_STEP } from '../model/reasons.ts'
 import { commitWords } from '../model/revision-source.ts'
 import type { Assignment, CompleteAnswer, CompleteRequest } from '../protocol/protocol.ts'
-import { builderIsThere, offer } from '../rollouts/offer.ts'
+import { buildersFor } from '../rollouts/builders.ts'
+import { leave } from '../rollouts/offer.ts'
 import { type Action, fail, isExhausted, late, type State, succeed } from '../rollouts/plan.ts'
 import { look, settle } from '../rollouts/reconcile.ts'
 import { untakeStep } from '../rollouts/steps.ts'
@@ -80,7 +81,7 @@ async function report(core: Core, tx: Tx, held: Held, request: CompleteRequest):
   const working = locked.busyStepId === request.stepId && current
   if (step && working) return recordReport(core, tx, held, noLongerBusy(tx, locked), step, request)
   // only its holder's word leaves a step to builders, whatever has become of it since
-  if (request.elsewhere && step?.offeredAt) return { recorded: true, deployment: locked }
+  if (request.elsewhere && step?.offeredTo) return { recorded: true, deployment: locked }
   return { recorded: step?.finishedBy === BigInt(request.token), deployment: locked }
 }
 
@@ -155,9 +156,13 @@ async function record(
   const { outcome, artifact, artifactLost, message } = request
   if (outcome === 'stopped' && !(message && isExhausted(step))) return { recorded: false, deployment }
   const isLate = step.deadlineAt !== null && step.deadlineAt < held.begunAt
-  if (request.elsewhere && step.kind === 'BUILD' && !isLate && (await builderIsThere(core, tx, deployment))) {
-    untakeStep(tx, step, request.claimId)
-    return { recorded: true, deployment: await offer(tx, deployment, step) }
+  // without a registry builders have no place to push to
+  if (request.elsewhere && step.kind === 'BUILD' && !isLate && core.registry) {
+    const builders = await buildersFor(tx, deployment)
+    if (builders.there) {
+      untakeStep(tx, step, request.claimId)
+      return { recorded: true, deployment: await leave(core, tx, deployment, step, builders) }
+    }
   }
   const gone: string[] = []
   if (step.revisionId && !isLate) {
@@ -166,7 +171,7 @@ async function record(
     if (outcome === 'succeeded' && step.kind === 'BUILD') keepArtifact(tx, held, step.revisionId, artifact ?? null)
   }
   const situation = await look(core, tx, deployment)
-  const actions = isLate ? fail(situation.state, late(step.kind)) : reported(situation.state, step, request)
+  const actions = isLate ? fail(situation.state, late(step)) : reported(situation.state, step, request)
   // what the clock has decided is not the holder's doing
   const actor = isLate ? undefined : holderOf(deployment.listenerId)
   const settled = await settle(core, tx, situation, actions, actor)

@@ -3,7 +3,7 @@
  * are. Whatever stands in the way of one of them (somebody has locked its row, a fault of its own) keeps no other from
  * what is due to it: it is done by itself, and only then it has failed.
  */
-import { BUILDERS, type Core, type Tx, transaction } from '../context/context.ts'
+import { type Core, isBuilders, type Tx, transaction } from '../context/context.ts'
 import { databaseFailure } from '../core/database-failure.ts'
 import type { HeldClaim, Scope } from '../rows/lease.ts'
 import { type LockedDeployment, lockClaimed, lockFreeOfClaims } from '../rows/locks.ts'
@@ -151,7 +151,7 @@ function refusal<Item extends HeldClaim, Answer>(
 }
 
 /** For a call whose answer has the holder's news: nobody has to wake it. */
-export const answered = (tx: Tx): Tx => ({ ...tx, wakeWorkers: (whom) => whom === BUILDERS && tx.wakeWorkers(whom) })
+export const answered = (tx: Tx): Tx => ({ ...tx, wakeWorkers: (whom) => isBuilders(whom) && tx.wakeWorkers(whom) })
 
 /** What it came to; throws the error. */
 export function answerOf<Answer>(outcome: Outcome<Answer>): Answer {

@@ -64,6 +64,8 @@ export interface DomainSettings {
   runtime: 'process' | 'kubernetes' | 'none'
   /** how long a step may take once it was first taken, in minutes */
   deadlineMinutes: { PROVISION: number; BUILD: number; DEPLOY: number; TEARDOWN: number }
+  /** how long a build that is left to builders may wait for one, in minutes */
+  builderWaitMinutes: number
   /** folder of the `directory` integration */
   gitDirectory: string
   /** addresses for uploads that a deployment may have at once, neither used nor expired */
@@ -169,7 +171,7 @@ export interface Tx {
   emit(event: NewEvent | (() => NewEvent | null)): void
   /** A step was closed: for whoever counts them. */
   ended(step: EndedStep): void
-  /** holders of this scope (a listener's id, or null: the built-in worker, or BUILDERS) who wait are woken after the commit */
+  /** holders of this scope (a listener's id, or null: the built-in worker, or `buildersOf`) who wait are woken after the commit */
   wakeWorkers(listenerId: string | null): void
   /** something shows in a deployment, or in this revision of it; needless where an event of the transaction tells of it */
   hint(deploymentId: string, revisionId?: string): void
@@ -178,11 +180,15 @@ export interface Tx {
 /** NOTIFY channel of OAuth. Payload: the id of an authorization or a token that has changed. */
 export const OAUTH_CHANNEL = 'pilothouse_oauth'
 
-/** NOTIFY channel of workers: holders may have something new to do. Payload: the listener's id, nothing for the built-in worker, or BUILDERS. */
+/** NOTIFY channel of workers: holders may have something new to do. Payload: the listener's id, nothing for the built-in worker, or `buildersOf`. */
 export const WORK_CHANNEL = 'pilothouse_work'
 
-/** In place of a listener's id: those who build for others. */
-export const BUILDERS = 'builders'
+const BUILDERS = 'builders:'
+
+/** In place of a listener's id: those who build for all of an organization, or for one workspace. */
+export const buildersOf = (organizationOrWorkspaceId: string) => `${BUILDERS}${organizationOrWorkspaceId}`
+
+export const isBuilders = (listenerId: string | null): boolean => listenerId?.startsWith(BUILDERS) ?? false
 
 export interface TransactionOptions {
   /** the deployment whose row `work` locks first: its writers queue before they take a connection */

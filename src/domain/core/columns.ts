@@ -138,6 +138,7 @@ export const STEP = {
   reason: 'text',
   finishedBy: 'bigint',
   offeredAt: 'time',
+  offeredTo: 'text',
   builderClaimId: 'text',
   builderHolder: 'text',
   builderToken: 'bigint',

@@ -22,20 +22,30 @@ export interface ListenerFacts {
   silent: boolean
 }
 
+/** What is known of the builders that may build something. */
+export interface BuilderFacts {
+  /** when any of them last called; null: never */
+  lastSeenAt: Date | null
+  /** one has called within 90 seconds */
+  there: boolean
+}
+
 /** What each reason's message is made of. */
 interface Facts {
   WAITING_FOR_WORKER: { kind: StepKind }
   WAITING_FOR_LISTENER: { kind: StepKind; listener: ListenerFacts }
   LISTENER_SILENT: { kind: StepKind; listener: ListenerFacts }
   WAITING_FOR_BUILDER: object
+  BUILDER_SILENT: BuilderFacts
   WAITING_FOR_IMAGE: object
   WAITING_FOR_TARBALL: object
   QUEUED_BEHIND: { number: number }
   NO_RUNTIME: { listenerWouldDo: boolean }
   CONTENT_MISSING: { missing: MissingContent }
-  DEADLINE: { kind: StepKind; minutes: number }
+  /** `unbuilt`: no builder had it any more */
+  DEADLINE: { kind: StepKind; minutes: number; unbuilt?: boolean }
   WORKER_LOST: { tries: number }
-  NOBODY_TOOK_IT: { listener: ListenerFacts | null }
+  NOBODY_TOOK_IT: { listener: ListenerFacts | null } | ({ minutes: number } & BuilderFacts)
   SUPERSEDED: { number: number }
   INTERRUPTED_BY_PERSON: { subject: string }
   DEPLOYMENT_DELETED: object
@@ -70,9 +80,21 @@ const NOUN: Record<StepKind, string> = {
 const WORKER = 'a built-in worker (a server with WORKER=on and a RUNTIME)'
 const NO_RUNTIME = 'No runtime is configured: start a server with RUNTIME=process or RUNTIME=kubernetes'
 
+const toSeconds = (time: Date) => time.toISOString().replace(/\.\d+/, '')
+
+/** How long builders are silent, as a part of a sentence. */
+const silenceOf = ({ lastSeenAt }: BuilderFacts) =>
+  lastSeenAt ? `none was heard from since ${toSeconds(lastSeenAt)}` : 'none was ever heard from'
+
+/** Why no builder took it, and what to do. */
+const lackOf = (builders: BuilderFacts) =>
+  builders.there
+    ? 'those that are there had no place free. Start more of them, or raise their MAX_BUILDS.'
+    : `${silenceOf(builders)}. Start one, with a key of role builder.`
+
 /** By its compute_id and id, and since when it is silent if it is. */
 function nameOf({ computeId, id, lastSeenAt, silent }: ListenerFacts): string {
-  const since = lastSeenAt?.toISOString().replace(/\.\d+/, '')
+  const since = lastSeenAt && toSeconds(lastSeenAt)
   return `listener ${computeId} (${id})${silent ? (since ? `, not heard from since ${since},` : ', never heard from,') : ''}`
 }
 
@@ -81,6 +103,7 @@ const RENDER: { [R in keyof Facts]: (facts: Facts[R]) => string } = {
   WAITING_FOR_LISTENER: ({ kind, listener }) => `Waiting for ${nameOf(listener)} to ${TO[kind]}.`,
   LISTENER_SILENT: ({ kind, listener }) => `Waiting for ${nameOf(listener)} to ${TO[kind]}.`,
   WAITING_FOR_BUILDER: () => 'Waiting for a builder to build it.',
+  BUILDER_SILENT: (builders) => `Waiting for a builder to build it: ${silenceOf(builders)}.`,
   WAITING_FOR_IMAGE: () => `Waiting for ${lacks('WAITING_FOR_IMAGE')}.`,
   WAITING_FOR_TARBALL: () => `Waiting for ${lacks('WAITING_FOR_TARBALL')}.`,
   QUEUED_BEHIND: ({ number }) => `Waiting for revision ${number} to finish.`,
@@ -89,9 +112,13 @@ const RENDER: { [R in keyof Facts]: (facts: Facts[R]) => string } = {
       ? `${NO_RUNTIME}, or create the deployment anew with a listener in source_config.listener_id.`
       : `${NO_RUNTIME}.`,
   CONTENT_MISSING: ({ missing }) => `Nothing to build or run came within 24 h: it lacks ${lacks(missing)}.`,
-  DEADLINE: ({ kind, minutes }) => `${NOUN[kind]} passed its deadline of ${minutes} min.`,
+  DEADLINE: ({ kind, minutes, unbuilt }) =>
+    `${NOUN[kind]} passed its deadline of ${minutes} min${unbuilt ? ', and no builder had it any more: who had it let go of it, or was lost' : ''}.`,
   WORKER_LOST: ({ tries }) => `Its worker was lost ${tries} times.`,
-  NOBODY_TOOK_IT: ({ listener }) => `Nobody took it for 24 h: ${listener ? nameOf(listener) : WORKER} should have.`,
+  NOBODY_TOOK_IT: (facts) =>
+    'listener' in facts
+      ? `Nobody took it for 24 h: ${facts.listener ? nameOf(facts.listener) : WORKER} should have.`
+      : `No builder took it within ${facts.minutes} min (BUILDER_WAIT_MINUTES): ${lackOf(facts)}`,
   SUPERSEDED: ({ number }) => `Superseded by revision ${number}.`,
   INTERRUPTED_BY_PERSON: ({ subject }) => `Interrupted by ${subject}.`,
   DEPLOYMENT_DELETED: () => 'The deployment was deleted.',

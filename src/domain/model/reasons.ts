@@ -15,6 +15,7 @@ export const REASONS = {
   WAITING_FOR_LISTENER: 'Its listener is there and has not taken the step yet. Mends itself.',
   LISTENER_SILENT: 'Its listener was not heard from for 90 seconds, or never. Operator of the listener.',
   WAITING_FOR_BUILDER: 'It is offered to builders, and none has taken it yet, or who had it was lost. Mends itself.',
+  BUILDER_SILENT: 'It is offered to builders, and none was heard from for 90 seconds. Operator: start one.',
   WAITING_FOR_IMAGE: 'There is no image_uri yet. Caller: set source_revision_config.image_uri.',
   WAITING_FOR_TARBALL: 'No source was uploaded yet. Caller: set source_revision_config.source_tarball_path.',
   QUEUED_BEHIND: 'An earlier revision of the deployment is still being worked on. Mends itself.',
@@ -66,7 +67,7 @@ export const REASONS = {
   // The rules ended it.
   DEADLINE: 'It passed its deadline. Whatever it last waited for.',
   WORKER_LOST: 'Those who worked on it were lost, as often as it is tried. Operator.',
-  NOBODY_TOOK_IT: 'Nobody took the step for 24 hours. Operator.',
+  NOBODY_TOOK_IT: 'Nobody took the step for 24 hours, or no builder a build for BUILDER_WAIT_MINUTES. Operator.',
   SUPERSEDED: 'A newer rollout took its place. Nobody has to.',
   INTERRUPTED_BY_PERSON: 'Somebody interrupted it. Nobody has to.',
   DEPLOYMENT_DELETED: 'Its deployment was deleted. Nobody has to.',

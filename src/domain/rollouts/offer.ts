@@ -3,55 +3,75 @@
  * builders take it under leases of its own. Each try of a builder counts as one of a holder does.
  */
 import type { Step } from '../../generated/prisma/client.ts'
-import { BUILDERS, type Core, type Tx } from '../context/context.ts'
-import { type Explanation, explain } from '../model/explanation.ts'
+import type { Core, Tx } from '../context/context.ts'
+import { type BuilderFacts, type Explanation, explain } from '../model/explanation.ts'
 import { isOpen } from '../model/lifecycle.ts'
 import { explainWait } from '../revisions/transition.ts'
 import { notifyHolder } from '../rows/deployment.ts'
 import { factsOf } from '../rows/facts.ts'
 import type { LockedDeployment } from '../rows/locks.ts'
-
-/** A builder that was not heard from for so long is none that anything is left to, in seconds. */
-const SILENT_SECONDS = 90
+import { type Builders, buildersFor } from './builders.ts'
+import { wakeBuilders } from './steps.ts'
 
 /** Nobody has it. */
 const NO_BUILDER_LEASE = { builderClaimId: null, builderHolder: null, builderLeaseExpiresAt: null } as const
 
-const IS_THERE = {
-  name: 'builder is there',
-  text: `
-    SELECT EXISTS (
-      SELECT 1 FROM workspaces w JOIN api_keys k ON k.organization_id = w.organization_id
-      WHERE w.id = $1::uuid AND k.role = 'builder' AND (k.workspace_id IS NULL OR k.workspace_id = w.id)
-        AND k.builder_seen_at > now() - interval '${SILENT_SECONDS} seconds'
-        AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())) AS "isThere"`,
+/**
+ * The holder of a step leaves it to builders. How long it waits for the first of them has a bound of its own; the deadline of the
+ * build begins when that takes it.
+ */
+export function leave(
+  core: Core,
+  tx: Tx,
+  deployment: LockedDeployment,
+  step: Step,
+  builders: Builders,
+): Promise<LockedDeployment> {
+  const now = tx.now()
+  const left = {
+    offeredAt: now,
+    offeredTo: builders.organizationId,
+    firstTakenAt: null,
+    deadlineAt: null,
+    // a server of before this version knows of no builders, and gives holders nothing that is not due
+    notBefore: new Date(now.getTime() + core.settings.builderWaitMinutes * 60_000),
+  }
+  tx.unit.update('step', step.id, left)
+  return announce(tx, deployment, { ...step, ...left }, builders)
 }
 
-/** Whether a builder was heard of lately that may build for this workspace, and has where to push to. One statement. */
-export async function builderIsThere(core: Core, tx: Tx, { workspaceId }: LockedDeployment): Promise<boolean> {
-  if (!core.registry) return false
-  const [row] = await tx.query<{ isThere: boolean }>(IS_THERE, [workspaceId])
-  return row?.isThere ?? false
-}
-
-/** The step is there for any builder, whoever had it. Its holder is told. */
+/** The builder that had it has it no more: it is there for any of them again, until its deadline. Its holder is told. */
 export async function offer(tx: Tx, deployment: LockedDeployment, step: Step): Promise<LockedDeployment> {
-  // a server of before this version knows of no builders, and gives holders nothing that is not due
-  const offered = { offeredAt: step.offeredAt ?? tx.now(), notBefore: step.deadlineAt }
-  tx.unit.update('step', step.id, { ...NO_BUILDER_LEASE, ...offered })
-  tx.wakeWorkers(BUILDERS)
-  return explainBuild(tx, deployment, step, explain('WAITING_FOR_BUILDER', {}))
+  tx.unit.update('step', step.id, { ...NO_BUILDER_LEASE, notBefore: step.deadlineAt })
+  return announce(tx, deployment, step, await buildersFor(tx, deployment))
 }
 
-/** Says of the revision what its build waits for, or who is at it. Its holder is told. */
+async function announce(
+  tx: Tx,
+  deployment: LockedDeployment,
+  step: Step,
+  builders: BuilderFacts,
+): Promise<LockedDeployment> {
+  wakeBuilders(tx, deployment.workspaceId, step)
+  await explainBuild(tx, deployment, step, waitsFor(builders))
+  return notifyHolder(tx, deployment)
+}
+
+/** Says again what a build that nobody has waits for: builders come, and go silent. */
+export const explainOffered = async (tx: Tx, deployment: LockedDeployment, step: Step): Promise<void> =>
+  explainBuild(tx, deployment, step, waitsFor(await buildersFor(tx, deployment)))
+
+const waitsFor = (builders: BuilderFacts): Explanation =>
+  builders.there ? explain('WAITING_FOR_BUILDER', {}) : explain('BUILDER_SILENT', builders)
+
+/** Says of the revision what its build waits for, or who is at it. */
 export async function explainBuild(
   tx: Tx,
   deployment: LockedDeployment,
   { revisionId }: Step,
   explanation: Explanation,
-): Promise<LockedDeployment> {
+): Promise<void> {
   const { revisions } = await factsOf(tx, deployment)
   const revision = revisions.find(({ id }) => id === revisionId)
   if (revision && isOpen(revision)) explainWait(tx, revision, explanation)
-  return notifyHolder(tx, deployment)
 }

@@ -27,7 +27,7 @@ export type OpenRevision = Readonly<Pick<Revision, 'id' | 'number' | 'status'> &
 /** The step that is open: at most one per deployment. */
 export type OpenStep = Readonly<
   Pick<Step, 'id' | 'kind' | 'revisionId' | 'firstTakenAt' | 'tries' | 'triesGivenBack'> &
-    Partial<Pick<Step, 'offeredAt'>>
+    Partial<Pick<Step, 'offeredTo' | 'builderClaimId'>>
 >
 
 /** Of one deployment, all that the rules look at. */
@@ -49,7 +49,12 @@ export interface State<R extends OpenRevision = OpenRevision> {
 }
 
 /** A reason whose message needs facts of the database: the executor finds them. */
-export type Rule = { reason: 'NO_RUNTIME' | 'NOBODY_TOOK_IT' | 'DEADLINE'; kind: StepKind }
+export type Rule = {
+  reason: 'NO_RUNTIME' | 'NOBODY_TOOK_IT' | 'DEADLINE'
+  kind: StepKind
+  /** it waited for a builder then */
+  offered?: boolean
+}
 export type Why = Explanation | Rule
 
 /** What a holder brings when its step has succeeded. */
@@ -257,13 +262,16 @@ export const isExhausted = ({ tries, triesGivenBack }: Pick<OpenStep, 'tries' | 
 export const WORKER_LOST = explain('WORKER_LOST', { tries: MAX_TRIES })
 
 /** The open step took longer than it may. */
-export const late = (kind: StepKind): Rule => ({ reason: 'DEADLINE', kind })
+export const late = (step: OpenStep): Rule => ({ reason: 'DEADLINE', kind: step.kind, offered: isOffered(step) })
+
+/** It is left to builders, and none of them has it. */
+const isOffered = ({ offeredTo, builderClaimId }: OpenStep): boolean => !!offeredTo && !builderClaimId
 
 /** What the clock of the database says of a deployment. */
 export interface Clock {
   /** the open step passed its deadline */
   late: boolean
-  /** nobody took the open step for 24 hours */
+  /** nobody took the open step for 24 hours, or no builder one that is left to builders for as long as it waits for them */
   untaken: boolean
   /** the holder may come back yet, which would give its try back */
   mayComeBack: boolean
@@ -279,9 +287,10 @@ export function expire(state: State, clock: Clock): Action[] {
 function expireStep(state: State, { late: isLate, untaken, mayComeBack }: Clock): Action[] {
   const { step } = state
   if (!step) return []
-  if (isLate) return fail(state, late(step.kind))
+  if (isLate) return fail(state, late(step))
   // a teardown is waited for as long as it takes
-  if (untaken && step.kind !== 'TEARDOWN') return fail(state, { reason: 'NOBODY_TOOK_IT', kind: step.kind })
+  if (untaken && step.kind !== 'TEARDOWN')
+    return fail(state, { reason: 'NOBODY_TOOK_IT', kind: step.kind, offered: isOffered(step) })
   return isExhausted(step) && !mayComeBack ? fail(state, WORKER_LOST) : []
 }
 

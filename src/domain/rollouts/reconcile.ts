@@ -13,6 +13,7 @@ import { explainWait, transition } from '../revisions/transition.ts'
 import * as row from '../rows/deployment.ts'
 import { factsOf } from '../rows/facts.ts'
 import type { LockedDeployment } from '../rows/locks.ts'
+import { buildersFor } from './builders.ts'
 import { type Action, after, plan, type Rule, type State, waits } from './plan.ts'
 import { closeStep, openStep } from './steps.ts'
 
@@ -111,7 +112,7 @@ async function perform(
       openStep(tx, deploymentId, action.kind, action.revisionId, state.failures)
       return { deployment, state: next }
     case 'close step':
-      if (state.step) closeStep(tx, state.step, action)
+      if (state.step) closeStep(tx, workspaceId, state.step, action)
       return { deployment, state: next }
     case 'provisioned':
       tx.emit({ workspaceId, type: 'deployment.provisioned', deploymentId, actor })
@@ -159,9 +160,11 @@ async function render(core: Core, tx: Tx, deployment: LockedDeployment, why: Exp
       // only these can have a listener, and only from the start
       return explain(reason, { listenerWouldDo: deployment.source === 'external_container' && !deployment.deletedAt })
     case 'NOBODY_TOOK_IT':
-      return explain(reason, { listener: await listenerOf(core, tx, deployment) })
+      return why.offered
+        ? explain(reason, { minutes: core.settings.builderWaitMinutes, ...(await buildersFor(tx, deployment)) })
+        : explain(reason, { listener: await listenerOf(core, tx, deployment) })
     case 'DEADLINE':
-      return explain(reason, { kind, minutes: core.settings.deadlineMinutes[kind] })
+      return explain(reason, { kind, minutes: core.settings.deadlineMinutes[kind], unbuilt: why.offered ?? false })
   }
 }
 

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Step } from '../../generated/prisma/client.ts'
 import type { StepKind, StepOutcome } from '../../generated/prisma/enums.ts'
-import { BUILDERS, type Core, type Tx } from '../context/context.ts'
+import { buildersOf, type Core, type Tx } from '../context/context.ts'
 import type { Reason } from '../model/reasons.ts'
 import type { OpenStep } from './plan.ts'
 
@@ -12,6 +12,7 @@ const backOff = (failures: number) => Math.min(600, 5 * 2 ** (failures - 1))
 /** No builder is asked for it. */
 const UNOFFERED = {
   offeredAt: null,
+  offeredTo: null,
   builderClaimId: null,
   builderHolder: null,
   builderToken: 0n,
@@ -49,18 +50,26 @@ export function openStep(
   return step
 }
 
-/** Closes a step, whoever works on it. `token`: the fencing token under which its result is recorded. */
+/** Closes a step of this workspace, whoever works on it. `token`: the fencing token under which its result is recorded. */
 export function closeStep(
   tx: Tx,
-  { id, kind, firstTakenAt, offeredAt }: OpenStep,
+  workspaceId: string,
+  step: OpenStep,
   { outcome, token, reason }: { outcome: StepOutcome; token?: bigint; reason?: Reason },
 ): void {
+  const { id, kind, firstTakenAt } = step
   const finishedAt = tx.now()
   tx.unit.update('step', id, { finishedAt, outcome, reason: reason ?? null, finishedBy: token ?? null })
   // its builder's lease is over with it
-  if (offeredAt) tx.wakeWorkers(BUILDERS)
+  wakeBuilders(tx, workspaceId, step)
   const ms = firstTakenAt && finishedAt.getTime() - firstTakenAt.getTime()
   tx.ended({ kind, outcome, seconds: ms === null ? null : Math.max(0, ms / 1000) })
+}
+
+/** Those who may have it, or have it, look at once. None of a step that is left to nobody. */
+export function wakeBuilders(tx: Tx, workspaceId: string, { offeredTo }: Pick<OpenStep, 'offeredTo'>): void {
+  if (!offeredTo) return
+  for (const id of [offeredTo, workspaceId]) tx.wakeWorkers(buildersOf(id))
 }
 
 /** Begins a try under a claim: the first one starts the deadline. */

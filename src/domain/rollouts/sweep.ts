@@ -10,7 +10,8 @@ import type { Reason } from '../model/reasons.ts'
 import { factsOf } from '../rows/facts.ts'
 import { LEASE_HOLDS } from '../rows/lease.ts'
 import { lockById } from '../rows/locks.ts'
-import { offer } from './offer.ts'
+import { builderIsThere } from './builders.ts'
+import { explainOffered, offer } from './offer.ts'
 import { type Clock, expire, MAX_TRIES } from './plan.ts'
 import { purge } from './purge.ts'
 import { look, settle } from './reconcile.ts'
@@ -33,7 +34,7 @@ function overdue(core: Core): Promise<{ id: string }[]> {
     SELECT DISTINCT d.id FROM deployments d JOIN steps s ON s.deployment_id = d.id AND s.finished_at IS NULL
     WHERE d.torn_down_at IS NULL AND (
       s.deadline_at < now()
-      OR (s.first_taken_at IS NULL AND s.kind <> 'TEARDOWN' AND s.created_at < now() - interval '24 hours')
+      OR (s.kind <> 'TEARDOWN' AND ${UNTAKEN})
       OR (s.tries - s.tries_given_back >= ${MAX_TRIES} AND NOT ${MAY_COME_BACK})
       OR ${BUILDER_GONE})
     UNION
@@ -41,6 +42,10 @@ function overdue(core: Core): Promise<{ id: string }[]> {
     WHERE d.torn_down_at IS NULL AND d.provisioned_at IS NOT NULL AND r.status = 'CREATING' AND r.status_since < now() - interval '24 hours'
     UNION (${mistaken(core)} LIMIT ${MISTAKEN_AT_ONCE})`
 }
+
+/** Nobody has taken step `s` for 24 hours, or no builder while it was to wait for one. */
+const UNTAKEN = Prisma.sql`(
+  s.first_taken_at IS NULL AND CASE WHEN s.offered_at IS NULL THEN s.created_at < now() - interval '24 hours' ELSE s.not_before < now() END)`
 
 /**
  * The holder of deployment `d`, or the builder of a step that is left to builders, has its lease, or lost it so lately that it may come back yet, which gives its try back.
@@ -57,19 +62,22 @@ const BUILDER_GONE = Prisma.sql`(s.offered_at IS NOT NULL AND s.builder_lease_ex
 const MISTAKEN_AT_ONCE = 500
 
 /**
- * Deployments that wait for a listener of which their reason does not say, or says no more rightly, that it is silent; or
- * of which an older server has said something without a reason.
+ * Deployments that wait for a listener or a builder of which their reason does not say, or says no more rightly, that it is
+ * silent; or of which an older server has said something without a reason.
  */
 function mistaken(core: Core): Prisma.Sql {
   const silent = Prisma.sql`coalesce(l.last_seen_at, l.created_at) < ${silentBefore(core.clock())}`
+  const there = Prisma.raw(builderIsThere('d.workspace_id'))
   return Prisma.sql`
     SELECT d.id FROM steps s JOIN deployments d ON d.id = s.deployment_id LEFT JOIN listeners l ON l.id = d.listener_id
     LEFT JOIN revisions r ON r.deployment_id = d.id
       AND (r.id = s.revision_id OR (s.kind = 'PROVISION' AND r.status = 'CREATING'))
-    WHERE s.finished_at IS NULL AND s.first_taken_at IS NULL AND d.torn_down_at IS NULL
+    WHERE s.finished_at IS NULL AND (s.first_taken_at IS NULL OR s.offered_at IS NOT NULL) AND s.builder_claim_id IS NULL AND d.torn_down_at IS NULL
       AND CASE coalesce(r.reason, d.reason)
         WHEN ${'WAITING_FOR_LISTENER' satisfies Reason} THEN ${silent}
         WHEN ${'LISTENER_SILENT' satisfies Reason} THEN NOT ${silent}
+        WHEN ${'WAITING_FOR_BUILDER' satisfies Reason} THEN NOT ${there}
+        WHEN ${'BUILDER_SILENT' satisfies Reason} THEN ${there}
         ELSE coalesce(r.reason, d.reason) IS NULL AND coalesce(r.status_message, d.status_message) IS NOT NULL END`
 }
 
@@ -79,18 +87,19 @@ async function sweepOne(core: Core, tx: Tx, id: string): Promise<void> {
   const clock = await readClock(tx, id)
   const situation = await look(core, tx, deployment)
   const settled = await settle(core, tx, situation, expire(situation.state, clock))
-  if (!clock.builderGone) return
+  const { step } = situation.state
+  if (!step?.offeredTo) return
   const { steps } = await factsOf(tx, settled)
   // it may have failed just now, and the one that is open be the next one's, which its holder has to see first
-  const still = steps.find(({ id, finishedAt }) => id === situation.state.step?.id && finishedAt === null)
-  if (still) await offer(tx, settled, still)
+  const still = steps.find(({ id, finishedAt }) => id === step.id && finishedAt === null)
+  if (still && clock.builderGone) await offer(tx, settled, still)
+  else if (still && !still.builderClaimId) await explainOffered(tx, settled, still)
 }
 
 /** One statement. */
 async function readClock(tx: Tx, id: string): Promise<Clock & { builderGone: boolean }> {
   const [row] = await tx.sql.$queryRaw<({ [K in keyof Clock]: Clock[K] | null } & { builderGone: boolean | null })[]>`
-    SELECT s.deadline_at < now() AS late,
-           s.first_taken_at IS NULL AND s.created_at < now() - interval '24 hours' AS untaken,
+    SELECT s.deadline_at < now() AS late, ${UNTAKEN} AS untaken,
            ${MAY_COME_BACK} AS "mayComeBack", ${BUILDER_GONE} AS "builderGone",
            ARRAY(SELECT r.id FROM revisions r WHERE r.deployment_id = d.id AND r.status = 'CREATING'
                  AND r.status_since < now() - interval '24 hours') AS old

@@ -222,6 +222,11 @@ export const SETTINGS = {
   LEASE_SECONDS: [integer(1, 600), '15', 'how long a lease of the built-in worker lasts without a heartbeat'],
   PROVISION_DEADLINE_MINUTES: [minutes, '10', 'longest time for provisioning once it was begun'],
   BUILD_DEADLINE_MINUTES: [minutes, '30', 'longest time for a build once it was begun'],
+  BUILDER_WAIT_MINUTES: [
+    minutes,
+    '60',
+    'longest time that a build which is left to [builders](images.md#builders-on-machines-of-their-own) waits for the first to take it',
+  ],
   DEPLOY_DEADLINE_MINUTES: [minutes, '10', 'longest time for a deploy once it was begun'],
   SWEEP_SECONDS: [integer(1, 3600), '5', 'how often deadlines are enforced'],
   LOG_RETENTION_DAYS: [

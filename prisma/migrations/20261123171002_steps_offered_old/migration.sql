@@ -1,0 +1,3 @@
+-- outside a transaction
+-- steps_offered_to takes its place.
+DROP INDEX CONCURRENTLY IF EXISTS "steps_offered";
