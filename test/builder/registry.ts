@@ -1,13 +1,8 @@
 /** A registry to push to: Debian's docker-registry beside a real engine, otherwise one of the tests'. */
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import fs from 'node:fs'
-import path from 'node:path'
-import { gunzipSync } from 'node:zlib'
 import { createImages } from '../../src/adapters/registry/images.ts'
 import type { ImageStore } from '../../src/dataplane/builder/image-store.ts'
-import { testRegistry } from '../support/engine/registry.ts'
-import { freePort } from '../support/free-port.ts'
+import { dockerRegistry } from '../support/engine/docker-registry.ts'
+import { type TestRegistry, testRegistry } from '../support/engine/registry.ts'
 
 export interface PushRegistry {
   /** `127.0.0.1:port` */
@@ -25,9 +20,7 @@ export interface PushRegistry {
 
 /** `folder`: for what is pushed to it. */
 export async function openRegistry(folder: string, real: boolean): Promise<PushRegistry> {
-  const standIn = real ? null : await testRegistry()
-  const host = standIn?.host ?? `127.0.0.1:${await freePort()}`
-  const served = standIn ?? (await startRegistry(folder, host))
+  const { host, requests, holds, close } = real ? await started(folder) : standIn(await testRegistry())
   const images = createImages(`http://${host}`, async () => 'anybody')
   const repository = (id: string) => `workspace/${id}`
   const digests = async (name: string) => {
@@ -39,11 +32,8 @@ export async function openRegistry(folder: string, real: boolean): Promise<PushR
     return found
   }
   return {
-    host,
+    ...{ host, requests, holds, close },
     tags: (id) => digests(repository(id)),
-    requests: () => standIn?.requests.length ?? 0,
-    holds: (text) => (standIn ? standIn.bodies().some((body) => body.includes(text)) : registryHolds(folder, text)),
-    close: () => served.close(),
     store: {
       repository: async (id) => ({
         name: `${host}/${repository(id)}`,
@@ -58,32 +48,16 @@ export async function openRegistry(folder: string, real: boolean): Promise<PushR
   }
 }
 
-/** Debian's docker-registry; resolves when it listens. `folder`: for its settings and, in `registry`, what is pushed. */
-export async function startRegistry(folder: string, host: string, auth: object = {}): Promise<{ close(): void }> {
-  const file = path.join(folder, 'registry.yml')
-  const storage = { filesystem: { rootdirectory: path.join(folder, 'registry') }, delete: { enabled: true } }
-  fs.writeFileSync(file, JSON.stringify({ version: '0.1', storage, http: { addr: host }, ...auth }))
-  const child = spawn('docker-registry', ['serve', file], { stdio: ['ignore', 'ignore', 'pipe'] })
-  child.on('error', () => undefined)
-  for (let said = ''; !said.includes('listening on'); ) {
-    const [text] = await Promise.race([once(child.stderr, 'data'), once(child, 'close').then(() => [null])])
-    if (text === null) throw new Error(`docker-registry ended: ${said}`)
-    said += String(text)
-  }
-  child.stderr.resume()
-  return { close: () => void child.kill() }
+type Served = Pick<PushRegistry, 'host' | 'holds' | 'requests' | 'close'>
+
+async function started(folder: string): Promise<Served> {
+  const registry = await dockerRegistry(folder)
+  await registry.start()
+  return { ...registry, requests: () => 0 }
 }
 
-/** Whether something that was pushed to it has this text in it, unpacked. */
-export const registryHolds = (folder: string, text: string): boolean =>
-  filesBelow(path.join(folder, 'registry')).some((file) => contentOf(file).includes(text))
-
-const filesBelow = (folder: string): string[] =>
-  (fs.readdirSync(folder, { recursive: true }) as string[])
-    .map((name) => path.join(folder, name))
-    .filter((file) => fs.statSync(file).isFile())
-
-function contentOf(file: string): Buffer {
-  const bytes = fs.readFileSync(file)
-  return bytes[0] === 0x1f && bytes[1] === 0x8b ? gunzipSync(bytes) : bytes
-}
+const standIn = ({ host, requests, bodies, close }: TestRegistry): Served => ({
+  ...{ host, close },
+  requests: () => requests.length,
+  holds: (text) => bodies().some((body) => body.includes(text)),
+})

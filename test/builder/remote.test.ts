@@ -11,20 +11,17 @@ import { BASE } from '../support/engine/engine.ts'
 import { type ImagePlace, openImagePlace } from '../support/engine/image-place.ts'
 import { gitBody } from '../support/factories.ts'
 import { Follower } from '../support/follower.ts'
-import { type Running, run } from '../support/process.ts'
 import { processes } from '../support/processes.ts'
 import { tarball } from '../support/tarball.ts'
 import { tcpProxy } from '../support/tcp-proxy.ts'
+import { type Builder, isKnown, startBuilder, WITHIN } from './builder-process.ts'
 
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 })
-
-/** ms: builders that start, leases that end, and builds, on a machine that is busy */
-const WITHIN = { timeout: 90_000 }
 
 let place: ImagePlace
 let app: TestApp
 let key: string
-const running: Running[] = []
+const running: Builder[] = []
 const followers: Follower[] = []
 beforeAll(async () => {
   place = await openImagePlace()
@@ -45,45 +42,23 @@ afterAll(async () => {
   await place?.close()
 })
 
-interface Builder extends Running {
-  dataDir: string
-  /** what `/readyz` says is wrong; null: nothing */
-  problem(): Promise<string | null>
-}
-
-/** `name`: that people see. Waits until it has said that it runs. */
-async function builder(name: string, env: Record<string, string> = {}): Promise<Builder> {
+/** `name`: that people see. */
+async function builder(name: string, env: Record<string, string> = {}): Promise<Builder & { dataDir: string }> {
   const dataDir = path.join(place.root, `builder-${randomUUID()}`)
-  const started = run('cli', ['builder'], {
+  const started = await startBuilder({
     ...place.engine.env,
     CONTROL_PLANE_URL: app.url,
     CONTROL_PLANE_API_KEY: key,
     BUILDER: place.engine.name,
     BUILDER_NAME: name,
-    BUILDER_HOST: '127.0.0.1',
-    BUILDER_PORT: '0',
-    BUILD_FREE_DISK_MB: '0',
     MAX_BUILDS: '1',
-    LEASE_SECONDS: '15',
     GIT_DIRECTORY: path.join(place.root, 'git'),
     DATA_DIR: dataDir,
     ...env,
   })
   running.push(started)
-  const port = () => /"healthPort":(\d+)/.exec(started.output.stdout)?.[1]
-  await expect.poll(() => port() ?? started.output.stderr, WITHIN).toMatch(/^\d+$/)
-  return {
-    ...started,
-    dataDir,
-    async problem() {
-      const answer = await fetch(`http://127.0.0.1:${port()}/readyz`)
-      return answer.status === 200 ? null : ((await answer.json()) as { reason: string }).reason
-    },
-  }
+  return { ...started, dataDir }
 }
-
-/** The builder was heard of, so that builds are left to it. */
-const isKnown = (one: Builder) => expect.poll(one.problem, WITHIN).toBe(null)
 
 /** A deployment of what was pushed to `url`. */
 async function deploy(url: string, secrets: object[] = []) {
@@ -136,7 +111,7 @@ function endless() {
   }
 }
 
-const foldersOf = ({ dataDir }: Builder) => readdirSync(path.join(dataDir, 'images/builds'))
+const foldersOf = ({ dataDir }: { dataDir: string }) => readdirSync(path.join(dataDir, 'images/builds'))
 
 test('a push becomes pods with exactly the image that a builder made, its log is there without the secret, and nothing of it stays at the builder', async () => {
   const one = await builder('build-1')

@@ -1,37 +1,31 @@
 /**
- * From a push to a container that runs, with a real podman and a real registry that checks our tokens; and builds on it
- * that end early. Only where they work: one line says so otherwise, and the stand-in covers it (images.test.ts, ../builder).
+ * From a push to a container that runs, with a real podman and a real registry that checks our tokens, built by a server and by
+ * builders; and builds on it that end early. Only where they work: one line says so otherwise, and the stand-in covers it
+ * (images.test.ts, ../builder).
  */
-import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
-import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import { createInterface } from 'node:readline'
-import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { type Builder, isKnown, startBuilder, WITHIN } from '../builder/builder-process.ts'
 import { type BuilderPlace, openBuilderPlace } from '../builder/place.ts'
-import { registryHolds, startRegistry } from '../builder/registry.ts'
 import { whenCancelled, whenKilled } from '../builder/stages.ts'
-import { registrySettings } from '../registry/support.ts'
-import { type TestApp, testApp } from '../support/app.ts'
+import { newKey } from '../support/app.ts'
+import { dockerRegistryIsInstalled } from '../support/engine/docker-registry.ts'
 import { BASE, engineOf, type TestEngine } from '../support/engine/engine.ts'
-import { importPython, NODE, PYTHON, realEnvironment, whyNot } from '../support/engine/real-engine.ts'
-import { gitBody } from '../support/factories.ts'
-import { Follower } from '../support/follower.ts'
-import { freePort } from '../support/free-port.ts'
-import { openTestCluster, type TestCluster } from '../support/kubernetes/cluster.ts'
-import { adminView } from '../support/kubernetes/objects.ts'
+import { importPython, NODE, realEnvironment, whyNot } from '../support/engine/real-engine.ts'
 import { type RunningServer, startServer } from '../support/process.ts'
+import { processes } from '../support/processes.ts'
+import { openRealPlace, type RealPlace } from './real-place.ts'
 
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 })
 
 const root = realpathSync(mkdtempSync(path.join(os.tmpdir(), 'pilothouse-real-')))
 mkdirSync(path.join(root, 'engine'))
 const env = realEnvironment(path.join(root, 'engine'))
-const missing = () =>
-  spawnSync('docker-registry', ['--version']).status === 0 ? null : 'docker-registry is not installed'
-const lacking = missing() ?? (await whyNot('podman', env, path.join(root, 'engine')))
+const podman = await whyNot('podman', env, path.join(root, 'engine'))
+const lacking = podman ? `podman: ${podman}` : dockerRegistryIsInstalled() ? null : 'docker-registry is not installed'
 /** As far as it can be: of a podman that does not work some may be mounted, or another account's. */
 function removeRoot(): void {
   try {
@@ -41,7 +35,7 @@ function removeRoot(): void {
   }
 }
 if (lacking) {
-  console.log(`Tests with a real container engine are skipped, podman does not work here: ${lacking}`)
+  console.log(`Tests with a real container engine are skipped (${lacking})`)
   // a file whose tests are all skipped runs no hooks
   removeRoot()
 }
@@ -69,123 +63,44 @@ describe.skipIf(lacking)('on a real podman', () => {
   })
 
   describe('from a push to a container that runs', () => {
-    let cluster: TestCluster
-    let namespace: string
-    let app: TestApp
-    let server: RunningServer
-    let registry: { close(): void }
-    let host: string
-    let signatures: string
-    let noPython: Error | undefined
-
+    const graph = { 'graph.json': '{"graphs": {"agent": "./agent.js:graph"}}' }
+    let place: RealPlace
+    let server: RunningServer | null = null
+    const builders: Builder[] = []
     beforeAll(async () => {
-      noPython = await importPython('podman', env, path.join(root, 'engine')).then(
+      place = await openRealPlace(root, env)
+    })
+    afterEach(async () => {
+      for (const { child, ended } of [...builders.splice(0), ...(server ? [server] : [])]) {
+        child.kill('SIGTERM')
+        await ended
+      }
+      server = null
+    })
+    afterAll(() => place?.close())
+
+    async function serve(settings: Record<string, string>): Promise<void> {
+      server = await startServer({
+        ...place.settings,
+        DATABASE_URL: place.app.databaseUrl,
+        DATA_DIR: path.join(root, 'server'),
+        SECRETS_KEYS: place.app.secretsKeys,
+        WORKER: 'on',
+        LOG_LEVEL: 'warn',
+        ...settings,
+      })
+    }
+
+    test('Node, Python and Dockerfile repositories become images by their digests, which run; no layer has a secret, and a rollback builds nothing', async () => {
+      const { app, tags, imageInPod } = place
+      const noPython = await importPython('podman', env, path.join(root, 'engine')).then(
         () => undefined,
         (error) => error as Error,
       )
       if (noPython)
         console.log(`No Python repository is built: there is no Python to make an image of (${noPython.message})`)
-      host = `127.0.0.1:${await freePort()}`
-      const { folder, expired, ...signing } = registrySettings(`http://${host}`)
-      signatures = folder
-      cluster = await openTestCluster()
-      namespace = await cluster.createNamespace()
-      const settings = {
-        ...signing,
-        ...env,
-        GIT_DIRECTORY: path.join(root, 'git'),
-        RUNTIME: 'kubernetes',
-        K8S_NAMESPACE: namespace,
-        KUBECONFIG: await cluster.limitedKubeconfig({ namespaces: [namespace] }),
-        BUILDER: 'podman',
-        BUILD_FREE_DISK_MB: '0',
-        MAX_BUILDS: '3',
-        NODE_BASE_IMAGE: NODE,
-        PYTHON_BASE_IMAGE: PYTHON,
-      }
-      app = await testApp({ settings: { ...settings, WORKER: 'off' } })
-      const token = {
-        realm: `${app.url}/v1/registry/token`,
-        service: host,
-        issuer: 'pilothouse',
-        rootcertbundle: signing.REGISTRY_TOKEN_CERTIFICATE,
-      }
-      registry = await startRegistry(root, host, { auth: { token } })
-      server = await startServer({
-        ...settings,
-        DATABASE_URL: app.databaseUrl,
-        DATA_DIR: path.join(root, 'server'),
-        SECRETS_KEYS: app.secretsKeys,
-        WORKER: 'on',
-        LOG_LEVEL: 'warn',
-      })
-    })
-    afterAll(async () => {
-      server?.child.kill('SIGTERM')
-      await server?.ended
-      await app?.close()
-      await cluster?.close()
-      registry?.close()
-      rmSync(signatures, { recursive: true, force: true })
-    })
-
-    /** Commits these files and pushes them. */
-    function push(name: string, files: Record<string, string>): string {
-      const [bare, work] = [path.join(root, `git/${name}.git`), path.join(root, `work-${name}`)]
-      const git = (...args: string[]) =>
-        execFileSync('git', ['-c', 'user.name=T', '-c', 'user.email=t@localhost', ...args], { cwd: work })
-      if (!existsSync(work)) {
-        mkdirSync(work)
-        execFileSync('git', ['init', '--quiet', '--bare', '--initial-branch=main', bare])
-        git('init', '--quiet', '--initial-branch=main')
-      }
-      for (const [file, text] of Object.entries(files)) writeFileSync(path.join(work, file), text)
-      git('add', '--all')
-      git('commit', '--quiet', '--message', 'Another')
-      git('push', '--quiet', bare, 'main')
-      return `file://${bare}`
-    }
-
-    const repository = (id: string) => `${app.tenant.workspaceId}/${id}`
-    const tags = async (id: string) => (await app.app.core.registry!.tags(repository(id))).sort()
-
-    async function deploy(name: string, files: Record<string, string>, secrets: object[] = []) {
-      const repo_url = push(name, files)
-      const resource_spec = { queue_min_scale: 0, queue_max_scale: 0 }
-      const body = gitBody(app.tenant, { source_config: { repo_url, resource_spec }, secrets })
-      const { body: created } = await app.rest('POST', '/v2/deployments', { body })
-      const follower = new Follower(() => [app.url], app.keys.admin, created.id)
-      const deployed = async (from = 0) => {
-        const { to, message } = await follower.until((event) => /FAILED|DEPLOYED/.test(event.to), from)
-        expect([to, message], name).toEqual(['DEPLOYED', null])
-      }
-      return { id: created.id as string, first: created.latest_revision_id as string, follower, deployed }
-    }
-
-    async function imageInPod(id: string): Promise<string> {
-      const { spec } = await adminView(cluster.kubeconfig).get('apps/v1', 'Deployment', namespace, `ph-${id}-server`)
-      return spec.template.spec.containers[0].image
-    }
-
-    /** The first line of a container of the image of a deployment's pods, pulled with what its pods pull with. */
-    async function saidBy(id: string, image: string): Promise<string> {
-      const secret = await adminView(cluster.kubeconfig).get('v1', 'Secret', namespace, `ph-${id}-pull`)
-      const auth = path.join(root, `${id}.json`)
-      writeFileSync(auth, Buffer.from(secret.data['.dockerconfigjson'], 'base64'))
-      const pull = ['pull', '--quiet', '--tls-verify=false', '--authfile', auth, image]
-      await promisify(execFile)('podman', pull, { env })
-      const options = ['--rm', '--name', id, '--network', 'host', '--log-driver', 'none']
-      const container = spawn('podman', ['run', ...options, image], { env, stdio: ['ignore', 'pipe', 'inherit'] })
-      const ended = once(container, 'close').then(() => ['it has ended'])
-      const [said] = await Promise.race([once(createInterface(container.stdout), 'line'), ended])
-      await promisify(execFile)('podman', ['rm', '--force', '--time', '0', id], { env })
-      await ended
-      return said
-    }
-
-    test('Node, Python and Dockerfile repositories become images by their digests, which run; no layer has a secret, and a rollback builds nothing', async () => {
+      await serve({ BUILDER: 'podman' })
       const canary = `canary-${app.tenant.workspaceId}`
-      const graph = { 'graph.json': '{"graphs": {"agent": "./agent.js:graph"}}' }
       const dockerfile = (said: string) => ({
         ...graph,
         Dockerfile: `FROM ${BASE}
@@ -210,20 +125,24 @@ server.serve_forever()
       }
       const secrets = [{ name: 'TOKEN', value: canary }]
       const deployments = { dockerfile: dockerfile('dockerfile'), node, ...(noPython ? {} : { python }) }
-      const made = await Promise.all(Object.entries(deployments).map(([name, files]) => deploy(name, files, secrets)))
+      const made = await Promise.all(
+        Object.entries(deployments).map(([name, files]) => place.deploy(name, files, secrets)),
+      )
       for (const [index, said] of Object.keys(deployments).entries()) {
         const { id, deployed } = made[index]!
         await deployed()
         const image = await imageInPod(id)
         const [tag] = await tags(id)
-        expect(image).toBe(`${host}/${repository(id)}@${await app.app.core.registry!.digestOf(repository(id), tag!)}`)
-        expect(await saidBy(id, image)).toBe(said)
+        const repository = `${app.tenant.workspaceId}/${id}`
+        const digest = await app.app.core.registry!.digestOf(repository, tag!)
+        expect(image).toBe(`${place.registry.host}/${repository}@${digest}`)
+        expect(await place.saidBy(id, image)).toBe(said)
       }
-      expect(registryHolds(root, canary)).toBe(false)
+      expect(place.registry.holds(canary)).toBe(false)
 
       const [{ id, first, follower, deployed }] = made as [(typeof made)[0]]
       const image = await imageInPod(id)
-      push('dockerfile', dockerfile('second'))
+      place.push('dockerfile', dockerfile('second'))
       let from = follower.events.length
       const body = { source_revision_config: { repo_ref: 'main' } }
       await app.rest('POST', `/v2/deployments/${id}/revisions`, { body })
@@ -237,6 +156,44 @@ server.serve_forever()
       expect(await imageInPod(id)).toBe(image)
       expect(await tags(id)).toEqual(built)
       for (const one of made) await one.follower.close()
+    })
+
+    test('of a builder that is killed in mid-build another one takes the build: one image, which runs, and nothing of it stays on their machines', async () => {
+      const { app } = place
+      await serve({ BUILDER: 'none' })
+      const key = await newKey(app.app.core, { ...app.tenant, role: 'builder' })
+      const dataDir = (name: string) => path.join(root, `builder-${name}`)
+      const builder = async (name: string) => {
+        const { GIT_DIRECTORY } = place.settings
+        const from = { CONTROL_PLANE_URL: app.url, CONTROL_PLANE_API_KEY: key, GIT_DIRECTORY: GIT_DIRECTORY! }
+        const started = await startBuilder({ ...env, ...from, BUILDER_NAME: name, DATA_DIR: dataDir(name) })
+        builders.push(started)
+        await isKnown(started)
+        return started
+      }
+      const first = await builder('first')
+      // its name is that of an image without Node, then of one with it: so the second build does not wait
+      const gate = 'localhost/pilothouse-test:gate'
+      execFileSync('podman', ['tag', BASE, gate], { env })
+      const sleep = `sleep 4714.${process.pid}${Date.now()}`
+      const { id, deployed, follower } = await place.deploy('builders', {
+        ...graph,
+        Dockerfile: `FROM ${gate}\nRUN node --version || exec ${sleep}\nCMD ["sh", "-c", "echo built; exec sleep 1000"]\n`,
+      })
+      await expect.poll(() => processes(sleep), WITHIN).not.toEqual([])
+      first.child.kill('SIGKILL')
+      await first.ended
+      await expect.poll(() => processes(sleep), WITHIN).toEqual([])
+      execFileSync('podman', ['tag', NODE, gate], { env })
+      await builder('second')
+      await deployed()
+      await follower.close()
+      expect(await place.tags(id)).toHaveLength(1)
+      expect(await place.saidBy(id, await place.imageInPod(id))).toBe('built')
+      await builder('first')
+      for (const name of ['first', 'second'])
+        await expect.poll(() => engine.workingContainers(dataDir(name)), WITHIN).toEqual([])
+      expect(engine.imagesOf(id)).toEqual([])
     })
   })
 })

@@ -2,27 +2,20 @@
  * The real registry of distribution, set up to trust our tokens: an image is pushed to a deployment's repository with
  * its push token, as container engines do it, and nothing else is let in.
  */
-import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process'
+import { execFile, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import os from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createSourceAccess } from '../../src/app/source-access.ts'
 import { type RegistrySettings, registrySettings } from '../registry/support.ts'
 import { type RestApp, restApp } from '../rest/support.ts'
+import { type DockerRegistry, dockerRegistry, dockerRegistryIsInstalled } from '../support/engine/docker-registry.ts'
 
 const installed = (program: string) => spawnSync(program, ['--version']).status === 0
 const TYPE = 'application/vnd.oci.image.manifest.v1+json'
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as { port: number }
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
 
 const digestOf = (bytes: string) => `sha256:${createHash('sha256').update(bytes).digest('hex')}`
 const CONFIG = JSON.stringify({ architecture: 'amd64', os: 'linux', rootfs: { type: 'layers', diff_ids: [] } })
@@ -37,44 +30,30 @@ const MANIFEST = JSON.stringify({
   layers: [],
 })
 
-describe.skipIf(!installed('docker-registry'))('a registry that trusts our tokens', () => {
+describe.skipIf(!dockerRegistryIsInstalled())('a registry that trusts our tokens', () => {
+  let root: string
   let settings: RegistrySettings
   let app: RestApp
-  let registry: ChildProcess
+  let registry: DockerRegistry
   let address: string
   let deploymentId: string
   let repository: string
   let pushToken: string
 
   beforeAll(async () => {
-    const port = await freePort()
-    address = `http://127.0.0.1:${port}`
+    root = mkdtempSync(path.join(os.tmpdir(), 'pilothouse-registry-'))
+    registry = await dockerRegistry(root)
+    address = `http://${registry.host}`
     settings = registrySettings(address)
     const { folder, ...named } = settings
     app = await restApp({ settings: named })
-    const config = {
-      version: '0.1',
-      storage: { filesystem: { rootdirectory: path.join(folder, 'storage') } },
-      http: { addr: `127.0.0.1:${port}` },
-      auth: {
-        token: {
-          realm: `${app.url}/v1/registry/token`,
-          service: `127.0.0.1:${port}`,
-          issuer: 'pilothouse',
-          rootcertbundle: settings.REGISTRY_TOKEN_CERTIFICATE,
-        },
-      },
+    const token = {
+      realm: `${app.url}/v1/registry/token`,
+      service: registry.host,
+      issuer: 'pilothouse',
+      rootcertbundle: settings.REGISTRY_TOKEN_CERTIFICATE,
     }
-    writeFileSync(path.join(folder, 'config.yml'), JSON.stringify(config))
-    registry = spawn('docker-registry', ['serve', path.join(folder, 'config.yml')], {
-      stdio: ['ignore', 'pipe', 'pipe'],
-    })
-    // it says so on standard error when it listens
-    await new Promise<void>((resolve, reject) => {
-      registry.stderr!.on('data', (text) => String(text).includes('listening on') && resolve())
-      registry.stdout!.on('data', (text) => String(text).includes('listening on') && resolve())
-      registry.once('exit', () => reject(new Error('the registry ended')))
-    })
+    await registry.start({ token })
     deploymentId = (await app.create()).id
     const { body } = await app.call('POST', `/v2/deployments/${deploymentId}/push-token`)
     pushToken = body.token
@@ -82,8 +61,8 @@ describe.skipIf(!installed('docker-registry'))('a registry that trusts our token
   })
   afterAll(async () => {
     await app?.close()
-    registry?.kill()
-    rmSync(settings.folder, { recursive: true, force: true })
+    registry?.close()
+    for (const folder of [settings.folder, root]) rmSync(folder, { recursive: true, force: true })
   })
 
   /** As an engine does: a request; told where to get a token, it gets one there and asks again. */

@@ -32,12 +32,14 @@ export interface TestEngine {
 
 /** `folder`: for its state and settings. */
 export async function testEngine(folder: string): Promise<TestEngine> {
-  if (!REAL) return engineOf('podman', standIn(folder), false)
+  if (!REAL) return standInEngine(folder)
   const env = realEnvironment(folder)
   await importShell(REAL, env, folder)
   for (const tag of ['one', 'two']) await importAnswering(REAL, env, folder, SERVER, tag)
   return engineOf(REAL, env, true)
 }
+
+export const standInEngine = (folder: string): TestEngine => engineOf('podman', standIn(folder), false)
 
 export function engineOf(name: TestEngine['name'], env: Record<string, string>, real: boolean): TestEngine {
   const lines = (args: string[]) => execFileSync(name, args, { env, encoding: 'utf8' }).split('\n').filter(Boolean)

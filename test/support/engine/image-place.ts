@@ -12,7 +12,7 @@ import { readConfig } from '../../../src/platform/config/config.ts'
 import { registrySettings } from '../../registry/support.ts'
 import { openTestCluster, type TestCluster } from '../kubernetes/cluster.ts'
 import { adminView } from '../kubernetes/objects.ts'
-import { BASE, type TestEngine, testEngine } from './engine.ts'
+import { BASE, standInEngine, type TestEngine } from './engine.ts'
 import { type TestRegistry, testRegistry } from './registry.ts'
 
 export interface ImagePlace {
@@ -36,7 +36,7 @@ export interface ImagePlace {
 export async function openImagePlace(): Promise<ImagePlace> {
   const root = mkdtempSync(path.join(os.tmpdir(), 'pilothouse-push-'))
   mkdirSync(path.join(root, 'engine'))
-  const engine = await testEngine(path.join(root, 'engine'))
+  const engine = standInEngine(path.join(root, 'engine'))
   const registry = await testRegistry(async (token, repository, action) => {
     const access = (token && (await tokens.verify(token))?.access) || []
     return access.some((one) => coversRepository(one.repository, repository) && one.actions.includes(action))
