@@ -19,7 +19,7 @@ import { type RunningServer, startServer } from '../support/process.ts'
 import { processes } from '../support/processes.ts'
 import { openRealPlace, type RealPlace } from './real-place.ts'
 
-vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 })
+vi.setConfig({ testTimeout: 480_000, hookTimeout: 240_000 })
 
 const root = realpathSync(mkdtempSync(path.join(os.tmpdir(), 'pilothouse-real-')))
 mkdirSync(path.join(root, 'engine'))
