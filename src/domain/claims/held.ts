@@ -4,10 +4,11 @@
  */
 import type { Tx } from '../context/context.ts'
 import { fromJson, type Rows } from '../context/tables.ts'
-import type { Facts } from '../context/unit.ts'
+import type { Facts, ListenerFacts } from '../context/unit.ts'
 import type { KeyRing } from '../core/keyring.ts'
-import { OPEN } from '../model/lifecycle.ts'
+import { inSql, OPEN } from '../model/lifecycle.ts'
 import type { Secret } from '../model/shapes.ts'
+import { LISTENER_FACTS, listenerOf, type Times, timeOf } from '../rows/facts.ts'
 import { type LockedDeployment, toChange } from '../rows/locks.ts'
 import { openSecrets } from '../secrets/secret-set.ts'
 
@@ -59,11 +60,11 @@ interface Row {
   siblings: string[] | null
   speechless: string[] | null
   artifacts: { artifact: string; at: string | null; ended: boolean; ids: string[] | null }[] | null
-  listener: { id: string; computeId: string; lastSeenAt: string | null; createdAt: string } | null
+  listener: Times<ListenerFacts> | null
   begunAt: Date
 }
 
-const IS_OPEN = `r.status IN (${OPEN.map((status) => `'${status}'`).join(', ')})`
+const IS_OPEN = `r.status IN (${inSql(OPEN)})`
 /** So many artifacts stay beside the one that is deployed next (complete.ts). */
 export const KEPT_BESIDE = 4
 
@@ -96,8 +97,7 @@ const READ = {
        FROM (SELECT r.artifact, max(r.deployed_at) AS at, bool_or(NOT ${IS_OPEN}) AS ended,
                     row_number() OVER (ORDER BY max(r.deployed_at) DESC NULLS LAST) AS nth
              FROM revisions r WHERE r.deployment_id = d.id AND r.artifact IS NOT NULL GROUP BY r.artifact) a) AS artifacts,
-      (SELECT json_build_object('id', l.id, 'computeId', l.compute_id, 'lastSeenAt', l.last_seen_at, 'createdAt', l.created_at)
-       FROM listeners l WHERE l.id = d.listener_id) AS listener,
+      ${LISTENER_FACTS} AS listener,
       now() AS "begunAt"
     FROM asked JOIN deployments d ON d.id = asked.id
     LEFT JOIN steps t ON t.id = asked.step_id AND t.deployment_id = d.id
@@ -151,11 +151,7 @@ function reading(tx: Tx, keyring: KeyRing | null, deployment: LockedDeployment, 
     integration: null,
     shown: false,
     asked: null,
-    listener: row.listener && {
-      ...row.listener,
-      lastSeenAt: time(row.listener.lastSeenAt),
-      createdAt: new Date(row.listener.createdAt),
-    },
+    listener: listenerOf(row.listener),
   })
   try {
     return {
@@ -167,7 +163,7 @@ function reading(tx: Tx, keyring: KeyRing | null, deployment: LockedDeployment, 
         secrets: keyring ? opened(keyring, row.sets ?? []) : new Map(),
         artifacts: (row.artifacts ?? []).map(({ artifact: name, at, ended, ids }) => ({
           name,
-          deployedAt: time(at),
+          deployedAt: timeOf(at),
           ended,
           endedIds: ids ?? [],
         })),
@@ -181,8 +177,6 @@ function reading(tx: Tx, keyring: KeyRing | null, deployment: LockedDeployment, 
 
 const opened = (keyring: KeyRing, sets: readonly Json[]) =>
   new Map(sets.map((json) => fromJson('secretSet', json)).map((set) => [set.id, openSecrets(keyring, set)]))
-
-const time = (text: string | null) => (text === null ? null : new Date(text))
 
 /** What the transaction knows of a deployment that was read here, as it is after what is recorded. */
 export function knownOf(tx: Tx, { id }: LockedDeployment): Facts {

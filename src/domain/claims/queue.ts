@@ -1,5 +1,5 @@
 /** How the work of the whole installation stands, for whoever watches it. */
-import { OPEN } from '../model/lifecycle.ts'
+import { inSql, OPEN } from '../model/lifecycle.ts'
 
 /** What can run a statement: a pool of its own, so that a slow count takes no connection from anybody else. */
 interface Queries {
@@ -22,7 +22,7 @@ const QUEUE_STATE = `
   SELECT (SELECT count(*)::int FROM deployments WHERE claim_id IS NOT NULL AND lease_expires_at > now()) AS leases, q.steps, q.oldest,
     (SELECT coalesce(json_agg(r), '[]') FROM (
       SELECT status, coalesce(reason, 'none') AS reason, count(*)::int AS count FROM revisions
-      WHERE status IN (${OPEN.map((status) => `'${status}'`).join(', ')}) GROUP BY 1, 2) AS r) AS open
+      WHERE status IN (${inSql(OPEN)}) GROUP BY 1, 2) AS r) AS open
   FROM (SELECT count(*)::int AS steps, coalesce(extract(epoch FROM now() - min(created_at)), 0)::float8 AS oldest
         FROM steps WHERE finished_at IS NULL AND first_taken_at IS NULL) AS q`
 

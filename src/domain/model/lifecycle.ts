@@ -27,6 +27,9 @@ export const BUILD_AHEAD = ['CREATING', 'QUEUED', 'AWAITING_BUILD', 'BUILDING'] 
 /** Not terminal. UNKNOWN is reserved for what a runtime can't tell. */
 export const OPEN = ['CREATING', 'QUEUED', ...IN_TURN] as const satisfies RevisionStatus[]
 
+/** Statuses as a list in SQL. */
+export const inSql = (statuses: readonly RevisionStatus[]) => statuses.map((status) => `'${status}'`).join(', ')
+
 /** Its work ended because something went wrong. */
 export const FAILED = ['CREATE_FAILED', 'BUILD_FAILED', 'DEPLOY_FAILED'] as const satisfies RevisionStatus[]
 

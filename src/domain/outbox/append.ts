@@ -7,7 +7,7 @@ import type { RevisionStatus } from '../../generated/prisma/enums.ts'
 import type { Query } from '../core/statement.ts'
 import { type ActorRef, COMMAND_LINE_SUBJECT, SYSTEM } from '../model/event-actor.ts'
 import type { EventType } from '../model/event-types.ts'
-import { TERMINAL } from '../model/lifecycle.ts'
+import { inSql, TERMINAL } from '../model/lifecycle.ts'
 import type { Reason } from '../model/reasons.ts'
 import type { AppendedEvent } from './event-lines.ts'
 
@@ -109,7 +109,7 @@ const APPEND = {
            i.to_status::text AS "to", i.reason, i.message,
            (SELECT d.name FROM deployments d WHERE d.id = i.deployment_id) AS name,
            (SELECT r.number FROM revisions r WHERE r.id = i.revision_id) AS number,
-           CASE WHEN i.to_status IN (${TERMINAL.map((status) => `'${status}'`).join(', ')}) THEN (
+           CASE WHEN i.to_status IN (${inSql(TERMINAL)}) THEN (
              SELECT extract(epoch FROM i.occurred_at - min(e.occurred_at))::float8 FROM events e
              WHERE e.revision_id = i.revision_id AND e.attempt = i.attempt) END AS seconds,
            i.sequence, i.occurred_at::text AS "occurredAt", now()::text AS "begunAt", pg_backend_pid() AS pid

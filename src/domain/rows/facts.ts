@@ -5,7 +5,7 @@
 import type { Tx } from '../context/context.ts'
 import { fromJson } from '../context/tables.ts'
 import type { Facts, IntegrationFacts, ListenerFacts } from '../context/unit.ts'
-import { OPEN } from '../model/lifecycle.ts'
+import { inSql, OPEN } from '../model/lifecycle.ts'
 
 export interface Asked {
   /** a revision of it that is to be among them, if there is one */
@@ -15,6 +15,11 @@ export interface Asked {
   /** also what else an answer shows of it: the set of its secrets, with its values as they are sealed, and its integration */
   shown?: boolean
 }
+
+/** A value of a statement: what listenerOf() reads, of the listener of deployments `d`. */
+export const LISTENER_FACTS = `(
+  SELECT json_build_object('id', l.id, 'computeId', l.compute_id, 'lastSeenAt', l.last_seen_at, 'createdAt', l.created_at)
+  FROM listeners l WHERE l.id = d.listener_id)`
 
 interface Row {
   revisions: Record<string, unknown>[] | null
@@ -32,7 +37,7 @@ const FACTS = {
   name: 'facts of a deployment',
   text: `
     SELECT (SELECT json_agg(r) FROM revisions r WHERE r.id = ANY (ARRAY(
-              SELECT o.id FROM revisions o WHERE o.deployment_id = d.id AND o.status IN (${OPEN.map((status) => `'${status}'`).join(', ')}))
+              SELECT o.id FROM revisions o WHERE o.deployment_id = d.id AND o.status IN (${inSql(OPEN)}))
               || ARRAY[d.latest_revision_id, d.active_revision_id, $2::uuid]) AND r.deployment_id = d.id) AS revisions,
            (SELECT json_agg(s) FROM (
               SELECT * FROM steps o WHERE o.deployment_id = d.id AND o.finished_at IS NULL
@@ -42,8 +47,7 @@ const FACTS = {
            (SELECT row_to_json(x) FROM secret_sets x WHERE (SELECT $4::boolean) AND x.id = d.secret_set_id) AS set,
            (SELECT json_build_object('name', i.name, 'removedAt', i.removed_at, 'suspendedAt', i.suspended_at)
             FROM integrations i WHERE (SELECT $4::boolean) AND i.id = d.integration_id) AS integration,
-           (SELECT json_build_object('id', l.id, 'computeId', l.compute_id, 'lastSeenAt', l.last_seen_at, 'createdAt', l.created_at)
-            FROM listeners l WHERE l.id = d.listener_id) AS listener
+           ${LISTENER_FACTS} AS listener
     FROM deployments d WHERE d.id = $1::uuid`,
 }
 
@@ -61,7 +65,7 @@ export async function readFacts(tx: Tx, id: string, asked: Asked): Promise<Facts
     revisions: (row?.revisions ?? []).map((json) => fromJson('revision', json)),
     steps: (row?.steps ?? []).map((json) => fromJson('step', json)),
     secretSet: row?.set ? fromJson('secretSet', row.set) : null,
-    listener: row?.listener ? listenerOf(row.listener) : null,
+    listener: listenerOf(row?.listener),
     integration: row?.integration ? integrationOf(row.integration) : null,
     begun,
     shown,
@@ -77,18 +81,16 @@ const has = (known: Facts, { revisionId, begun, shown }: Asked): boolean =>
   (revisionId === undefined || known.asked === revisionId || known.revisions.some(({ id }) => id === revisionId))
 
 /** In JSON times are text. */
-type Times<T> = { [K in keyof T]: T[K] extends Date ? string : T[K] extends Date | null ? string | null : T[K] }
+export type Times<T> = { [K in keyof T]: T[K] extends Date ? string : T[K] extends Date | null ? string | null : T[K] }
 
-const time = (text: string | null) => (text === null ? null : new Date(text))
+export const timeOf = (text: string | null) => (text === null ? null : new Date(text))
 
-const listenerOf = (json: Times<ListenerFacts>): ListenerFacts => ({
-  ...json,
-  lastSeenAt: time(json.lastSeenAt),
-  createdAt: new Date(json.createdAt),
-})
+/** Null: it has none. */
+export const listenerOf = (json: Times<ListenerFacts> | null | undefined): ListenerFacts | null =>
+  json ? { ...json, lastSeenAt: timeOf(json.lastSeenAt), createdAt: new Date(json.createdAt) } : null
 
 const integrationOf = (json: Times<IntegrationFacts>): IntegrationFacts => ({
   ...json,
-  removedAt: time(json.removedAt),
-  suspendedAt: time(json.suspendedAt),
+  removedAt: timeOf(json.removedAt),
+  suspendedAt: timeOf(json.suspendedAt),
 })
