@@ -33,6 +33,12 @@ export const BUILD_SETTINGS = {
   UV_INDEX_URL: [indexes, null, 'the same for uv'],
 } as const satisfies SettingsTable
 
+/** The two settings of each agent server. */
+export const SUPPLIED_SERVERS = [
+  ['AGENT_SERVER_NODE', 'AGENT_SERVER_NODE_COMMAND'],
+  ['AGENT_SERVER_PYTHON', 'AGENT_SERVER_PYTHON_COMMAND'],
+] as const
+
 const INDEXES = ['NPM_CONFIG_REGISTRY', 'PIP_INDEX_URL', 'PIP_EXTRA_INDEX_URL', 'UV_INDEX_URL'] as const
 
 /** Of the settings those that builds have in their environment. */

@@ -2,19 +2,13 @@
  * Every setting of the builder program (docs/images.md#builders-on-machines-of-their-own), from the environment. A wrong value
  * stops the start with one clear line. A test checks the table in docs/settings.md against BUILDER_SETTINGS.
  */
-import path from 'node:path'
 import { z } from 'zod'
-import { BUILD_SETTINGS } from './build-settings.ts'
-import { type ParsedSettings, parseSettings, rejectWrong, together } from './config.ts'
+import { BUILD_SETTINGS, SUPPLIED_SERVERS } from './build-settings.ts'
+import { type ParsedSettings, parseSettings, rejectWrong, requireTogether } from './config.ts'
 import { IMAGE_SETTINGS } from './image-settings.ts'
 import { LISTENER_SETTINGS } from './listener-settings.ts'
-import { host, integer, type SettingsTable } from './setting-types.ts'
+import { folder, host, integer, type SettingsTable } from './setting-types.ts'
 import { SETTINGS } from './settings.ts'
-
-const folder = z
-  .string()
-  .min(1)
-  .transform((name) => path.resolve(name))
 
 /** name → [schema, default as it would be written (null: none), what it is for] */
 export const BUILDER_SETTINGS = {
@@ -62,11 +56,7 @@ export type BuilderSettings = ParsedSettings<typeof BUILDER_SETTINGS>
 export function readBuilderSettings(env: Record<string, string | undefined>): BuilderSettings {
   const wrong: string[] = []
   const settings = parseSettings(BUILDER_SETTINGS, env, wrong)
-  if (wrong.length === 0) {
-    const { AGENT_SERVER_NODE, AGENT_SERVER_NODE_COMMAND, AGENT_SERVER_PYTHON, AGENT_SERVER_PYTHON_COMMAND } = settings
-    together(wrong, { AGENT_SERVER_NODE, AGENT_SERVER_NODE_COMMAND })
-    together(wrong, { AGENT_SERVER_PYTHON, AGENT_SERVER_PYTHON_COMMAND })
-  }
+  if (wrong.length === 0) requireTogether(wrong, settings, SUPPLIED_SERVERS)
   rejectWrong(wrong)
   return settings
 }

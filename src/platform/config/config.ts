@@ -4,6 +4,7 @@
  */
 import path from 'node:path'
 import type { z } from 'zod'
+import { SUPPLIED_SERVERS } from './build-settings.ts'
 import type { SettingsTable } from './setting-types.ts'
 import { SETTINGS } from './settings.ts'
 
@@ -20,11 +21,7 @@ export interface Config extends Omit<ParsedSettings<typeof SETTINGS>, 'RUNTIME' 
 export class ConfigError extends Error {}
 
 /** Parses the settings of a table from an environment, and adds every wrong one to `wrong`, in words. */
-export function parseSettings<T extends SettingsTable>(
-  table: T,
-  env: Record<string, string | undefined>,
-  wrong: string[],
-): ParsedSettings<T> {
+export function parseSettings<T extends SettingsTable>(table: T, env: Environment, wrong: string[]): ParsedSettings<T> {
   const parsed: Record<string, unknown> = {}
   for (const [name, [schema, preset]] of Object.entries(table)) {
     // an empty variable is one that was not set: compose files and CI write them so
@@ -40,60 +37,53 @@ export function rejectWrong(wrong: string[]): void {
   if (wrong.length > 0) throw new ConfigError(`Wrong settings: ${wrong.join('; ')}`)
 }
 
-/** Settings that make sense only if all of them are given: adds to `wrong` when some are. */
-export function together(wrong: string[], settings: Record<string, unknown>): void {
-  const values = Object.values(settings)
-  if (!values.some(Boolean) || values.every(Boolean)) return
-  const names = Object.keys(settings)
-  wrong.push(`${names.slice(0, -1).join(', ')} and ${names.at(-1)} need each other`)
+/** Of settings that make sense only if all of a group are given: adds to `wrong` when some are. */
+export function requireTogether<T>(wrong: string[], settings: T, groups: readonly (readonly (keyof T & string)[])[]) {
+  for (const names of groups) {
+    const given = names.filter((name) => settings[name])
+    if (given.length > 0 && given.length < names.length)
+      wrong.push(`${names.slice(0, -1).join(', ')} and ${names.at(-1)} need each other`)
+  }
 }
+
+type Environment = Record<string, string | undefined>
 
 /** Where a container engine finds its daemon, its settings, its log-ins and its proxy. */
 const ENGINE_VARIABLES =
   /^(PATH|HOME|TMPDIR|XDG_\w+|DOCKER_\w+|CONTAINERS?_\w+|REGISTRY_AUTH_FILE|SSL_CERT_(FILE|DIR)|DBUS_SESSION_BUS_ADDRESS|(HTTPS?|NO)_PROXY)$/i
 
 /** What a container engine is run with of the server's own environment: its own variables, and nothing of ours. */
-export function engineEnvironment(env: Record<string, string | undefined> = process.env): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(env).filter((entry): entry is [string, string] => !!entry[1] && ENGINE_VARIABLES.test(entry[0])),
-  )
-}
+export const engineEnvironment = (env: Environment = process.env) => only(ENGINE_VARIABLES, env)
 
 /** What Postgres's own programs are run with of the environment: where they are, and their own variables. */
-export function postgresEnvironment(env: Record<string, string | undefined> = process.env): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(env).filter(
-      (entry): entry is [string, string] => !!entry[1] && /^(PATH|HOME|PG\w+)$/.test(entry[0]),
-    ),
-  )
-}
+export const postgresEnvironment = (env: Environment = process.env) => only(/^(PATH|HOME|PG\w+)$/, env)
+
+const only = (names: RegExp, env: Environment): Record<string, string> =>
+  Object.fromEntries(Object.entries(env).filter((one): one is [string, string] => !!one[1] && names.test(one[0])))
+
+const TOGETHER = [
+  ['JWT_ISSUER', 'JWT_AUDIENCE', 'JWT_JWKS_URL'],
+  ['GITPROVIDER_API_URL', 'GITPROVIDER_APP_ID', 'GITPROVIDER_PRIVATE_KEY', 'GITPROVIDER_WEBHOOK_SECRET'],
+  ['GITPROVIDER_CLIENT_ID', 'GITPROVIDER_CLIENT_SECRET'],
+  ['STORAGE_S3_ACCESS_KEY_ID', 'STORAGE_S3_SECRET_ACCESS_KEY'],
+  ['REGISTRY_URL', 'REGISTRY_TOKEN_KEY', 'REGISTRY_TOKEN_CERTIFICATE'],
+  ['OIDC_ISSUER', 'OIDC_CLIENT_ID'],
+  ...SUPPLIED_SERVERS,
+] as const
 
 /** Parses an environment. Throws ConfigError with one line that names every wrong setting. */
-export function readConfig(env: Record<string, string | undefined>): Config {
+export function readConfig(env: Environment): Config {
   const wrong: string[] = []
   const config = parseSettings(SETTINGS, env, wrong)
   if (wrong.length === 0) {
-    const { JWT_ISSUER, JWT_AUDIENCE, JWT_JWKS_URL } = config
-    together(wrong, { JWT_ISSUER, JWT_AUDIENCE, JWT_JWKS_URL })
-    const { GITPROVIDER_API_URL, GITPROVIDER_APP_ID, GITPROVIDER_PRIVATE_KEY, GITPROVIDER_WEBHOOK_SECRET } = config
-    together(wrong, { GITPROVIDER_API_URL, GITPROVIDER_APP_ID, GITPROVIDER_PRIVATE_KEY, GITPROVIDER_WEBHOOK_SECRET })
-    const { GITPROVIDER_CLIENT_ID, GITPROVIDER_CLIENT_SECRET } = config
-    together(wrong, { GITPROVIDER_CLIENT_ID, GITPROVIDER_CLIENT_SECRET })
-    const { STORAGE_S3_ACCESS_KEY_ID, STORAGE_S3_SECRET_ACCESS_KEY } = config
-    together(wrong, { STORAGE_S3_ACCESS_KEY_ID, STORAGE_S3_SECRET_ACCESS_KEY })
-    const { REGISTRY_URL, REGISTRY_TOKEN_KEY, REGISTRY_TOKEN_CERTIFICATE } = config
-    together(wrong, { REGISTRY_URL, REGISTRY_TOKEN_KEY, REGISTRY_TOKEN_CERTIFICATE })
-    const { OIDC_ISSUER, OIDC_CLIENT_ID } = config
-    together(wrong, { OIDC_ISSUER, OIDC_CLIENT_ID })
-    const { AGENT_SERVER_NODE, AGENT_SERVER_NODE_COMMAND, AGENT_SERVER_PYTHON, AGENT_SERVER_PYTHON_COMMAND } = config
-    together(wrong, { AGENT_SERVER_NODE, AGENT_SERVER_NODE_COMMAND })
-    together(wrong, { AGENT_SERVER_PYTHON, AGENT_SERVER_PYTHON_COMMAND })
-    if (config.OIDC_CLIENT_SECRET && !OIDC_ISSUER) wrong.push('OIDC_CLIENT_SECRET needs OIDC_ISSUER and OIDC_CLIENT_ID')
+    requireTogether(wrong, config, TOGETHER)
+    if (config.OIDC_CLIENT_SECRET && !config.OIDC_ISSUER)
+      wrong.push('OIDC_CLIENT_SECRET needs OIDC_ISSUER and OIDC_CLIENT_ID')
     if (config.DATABASE_DIRECT_URL && !config.DATABASE_URL)
       wrong.push('DATABASE_DIRECT_URL needs DATABASE_URL, the same database through a pooler')
     const { BUILDER, CONTAINER_ENGINE } = config
     const named = [BUILDER, CONTAINER_ENGINE].every((engine) => engine === 'podman' || engine === 'docker')
-    if (named && BUILDER !== CONTAINER_ENGINE && !REGISTRY_URL)
+    if (named && BUILDER !== CONTAINER_ENGINE && !config.REGISTRY_URL)
       wrong.push(
         `BUILDER=${BUILDER} with CONTAINER_ENGINE=${CONTAINER_ENGINE} needs REGISTRY_URL, through which images get from one to the other`,
       )

@@ -1,5 +1,6 @@
 /** The kinds of values that settings have: zod schemas of their text in the environment, with what is said of a wrong one. */
 import { isIP, isIPv6 } from 'node:net'
+import path from 'node:path'
 import { z } from 'zod'
 
 /** name → [schema, default as it would be written (null: none), what it is for] */
@@ -24,6 +25,12 @@ export const uidRange = z
     (range) => range === 'off' || (range.every(isUid) && range[0] < range[1]),
     'must be two user ids from 1000 to 2147483646, the lower one first, or off',
   )
+
+/** Made absolute. */
+export const folder = z
+  .string()
+  .min(1)
+  .transform((name) => path.resolve(name))
 
 export const list = z.string().transform((text) =>
   text

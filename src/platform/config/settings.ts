@@ -2,7 +2,6 @@
  * Every setting of the server: its values, its default, what it is for. config.ts reads them. A test checks
  * the table in docs/settings.md against SETTINGS.
  */
-import path from 'node:path'
 import { z } from 'zod'
 import { LOG_FORMATS } from '../log/destination.ts'
 import { BOUND_SETTINGS } from './bound-settings.ts'
@@ -12,6 +11,7 @@ import { KUBERNETES_SETTINGS } from './kubernetes-settings.ts'
 import { LIMIT_SETTINGS } from './limit-settings.ts'
 import { LOGIN_SETTINGS } from './login-settings.ts'
 import {
+  folder,
   host,
   integer,
   list,
@@ -59,14 +59,7 @@ export const SETTINGS = {
     '8',
     'longest time of one statement of a request, and of the wait for a connection; then the answer is a 503',
   ],
-  DATA_DIR: [
-    z
-      .string()
-      .min(1)
-      .transform((dir) => path.resolve(dir)),
-    '.data',
-    'embedded Postgres, key file, checkouts and artifacts',
-  ],
+  DATA_DIR: [folder, '.data', 'embedded Postgres, key file, checkouts and artifacts'],
   CONTROL_PLANE_API_KEY: [
     z
       .string()
@@ -153,11 +146,7 @@ export const SETTINGS = {
   ...BOUND_SETTINGS,
   ...BUILD_SETTINGS,
   GIT_DIRECTORY: [
-    z
-      .string()
-      .min(1)
-      .transform((dir) => path.resolve(dir))
-      .optional(),
+    folder.optional(),
     null,
     'folder of the bare repositories of the `directory` integration. Default: `git` in `DATA_DIR`',
   ],
