@@ -310,7 +310,7 @@ const NAMES = Object.keys(ACTIONS) as (keyof typeof ACTIONS)[]
 test('whatever people, holders and time do, the plan keeps the invariants in every state, and comes to an end', () => {
   // one byte is one step: which action, and on which of several
   const script = fc.uint8Array({ minLength: 5, maxLength: 30 })
-  const numRuns = Number(process.env.PLAN_RUNS ?? 200_000)
+  const numRuns = Number(process.env.PLAN_RUNS ?? 20_000)
   let steps = 0
   fc.assert(
     fc.property(script, (bytes) => {
@@ -323,7 +323,7 @@ test('whatever people, holders and time do, the plan keeps the invariants in eve
     { numRuns, endOnFailure: true },
   )
   expect(steps).toBeGreaterThan(numRuns * 5)
-}, 60_000)
+})
 
 test('the next turn is given in the order of rollouts, and a build that is there is not made again', () => {
   const world = new World()

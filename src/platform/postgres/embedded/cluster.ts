@@ -3,13 +3,14 @@
  * on every connection, and no role but the superuser in any database but its own.
  */
 import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import fs from 'node:fs'
 import { mkdtemp, rename, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
+import { readOrMake } from '../../files/whole-file.ts'
 import { type Account, placeCluster } from './account.ts'
 import { type Binaries, keepBinaries } from './binaries.ts'
-import { readOrMakePassword } from './password.ts'
 import { SUPERUSER } from './postmaster.ts'
 
 /** The process runtime gives each deployment a database and a role of the same name: hence `sameuser`. */
@@ -46,7 +47,7 @@ export async function ensureCluster(folder: string, durable: boolean): Promise<C
   const cluster: Cluster = {
     data,
     log: path.join(dataDir, 'postgres.log'),
-    password: readOrMakePassword(passwordFile),
+    password: readOrMake(passwordFile, () => randomBytes(24).toString('hex')),
     binaries: await keepBinaries(dataDir),
     account,
   }

@@ -10,6 +10,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
+import { readOrMake, writeWhole } from '../../../../platform/files/whole-file.ts'
 import { startOf } from '../os/started.ts'
 
 export interface SupervisorFiles {
@@ -92,20 +93,7 @@ function socketFor(dataDir: string, folder: string): string {
 export function secretOf(dataDir: string): string {
   const folder = runFolder(dataDir)
   fs.mkdirSync(folder, { recursive: true, mode: 0o700 })
-  const file = path.join(folder, 'secret')
-  const found = readSecret(dataDir)
-  if (found !== null) return found
-  const made = `${file}.${randomBytes(6).toString('hex')}`
-  fs.writeFileSync(made, randomBytes(32).toString('hex'), { mode: 0o600 })
-  try {
-    // unlike rename, link never replaces what another server put there first
-    fs.linkSync(made, file)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-  } finally {
-    fs.rmSync(made, { force: true })
-  }
-  return fs.readFileSync(file, 'utf8')
+  return readOrMake(path.join(folder, 'secret'), () => randomBytes(32).toString('hex'))
 }
 
 /** Null: there is none, so nobody can have been started. */
@@ -132,10 +120,4 @@ export function isNewestSeen({ fence }: SupervisorFiles, token: string): boolean
   } catch {
     return false
   }
-}
-
-function writeWhole(file: string, text: string): void {
-  const draft = `${file}.${randomBytes(6).toString('hex')}`
-  fs.writeFileSync(draft, text, { mode: 0o600 })
-  fs.renameSync(draft, file)
 }

@@ -4,8 +4,8 @@
  */
 import { randomBytes } from 'node:crypto'
 import fs from 'node:fs'
-import path from 'node:path'
 import pg from 'pg'
+import { writeWhole } from '../../../../platform/files/whole-file.ts'
 import type { Admin } from './admin.ts'
 
 /** connections that one deployment may use until its own bound is set (database-bounds.ts) */
@@ -78,8 +78,6 @@ export function readPassword(file: string): string | null {
 
 function newPassword(file: string): string {
   const password = randomBytes(24).toString('hex')
-  const temporary = path.join(path.dirname(file), `.${path.basename(file)}.new`)
-  fs.writeFileSync(temporary, JSON.stringify({ password }), { mode: 0o600 })
-  fs.renameSync(temporary, file)
+  writeWhole(file, JSON.stringify({ password }))
   return password
 }

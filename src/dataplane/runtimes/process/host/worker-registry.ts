@@ -5,6 +5,7 @@
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
+import { writeWhole } from '../../../../platform/files/whole-file.ts'
 import { processStat } from '../os/proc.ts'
 
 interface Entry {
@@ -19,19 +20,14 @@ interface Entry {
 export async function registerWorker(folder: string, holder: string): Promise<() => Promise<void>> {
   const file = path.join(folder, `${encodeURIComponent(holder)}.json`)
   const entry: Entry = { holder, machine: machine(), pid: process.pid, started: startOf(process.pid) }
-  fs.writeFileSync(`${file}.new`, JSON.stringify(entry), { mode: 0o600 })
-  fs.renameSync(`${file}.new`, file)
+  writeWhole(file, JSON.stringify(entry))
   return async () => fs.rmSync(file, { force: true })
 }
 
 /** Calls `release` for each worker whose process is gone, then forgets it. */
 export async function releaseDeadWorkers(folder: string, release: (holder: string) => Promise<void>): Promise<void> {
-  // without the folder nobody is known: leases run out by themselves
-  for (const name of fs.existsSync(folder) ? fs.readdirSync(folder) : []) {
-    if (!name.endsWith('.json')) continue
-    const file = path.join(folder, name)
-    const entry = readEntry(file)
-    if (!entry || entry.machine !== machine() || isAlive(entry)) continue
+  for (const { file, entry } of ofThisMachine(folder)) {
+    if (isAlive(entry)) continue
     await release(entry.holder)
     fs.rmSync(file, { force: true })
   }
@@ -39,9 +35,17 @@ export async function releaseDeadWorkers(folder: string, release: (holder: strin
 
 /** Process ids of the workers of this machine that are alive, but for one of this name. */
 export function livingWorkers(folder: string, but: string | null = null): number[] {
-  return (fs.existsSync(folder) ? fs.readdirSync(folder) : []).flatMap((name) => {
-    const entry = name.endsWith('.json') ? readEntry(path.join(folder, name)) : null
-    return entry && entry.holder !== but && entry.machine === machine() && isAlive(entry) ? [entry.pid] : []
+  const others = ofThisMachine(folder).filter(({ entry }) => entry.holder !== but && isAlive(entry))
+  return others.map(({ entry }) => entry.pid)
+}
+
+/** Without the folder nobody is known: leases run out by themselves. */
+function ofThisMachine(folder: string): { file: string; entry: Entry }[] {
+  const names = fs.existsSync(folder) ? fs.readdirSync(folder).filter((name) => name.endsWith('.json')) : []
+  return names.flatMap((name) => {
+    const file = path.join(folder, name)
+    const entry = readEntry(file)
+    return entry?.machine === machine() ? [{ file, entry }] : []
   })
 }
 

@@ -4,6 +4,7 @@
  */
 import fs from 'node:fs'
 import path from 'node:path'
+import { writeWhole } from '../../../../../platform/files/whole-file.ts'
 
 /** digits of the largest bigint of Postgres */
 const DIGITS = 19
@@ -14,11 +15,7 @@ export class Fence {
 
   constructor(folder: string) {
     const file = path.join(folder, 'fence')
-    if (!fs.existsSync(file)) {
-      const draft = `${file}.${process.pid}`
-      fs.writeFileSync(draft, written(0n), { mode: 0o600 })
-      fs.renameSync(draft, file)
-    }
+    if (!fs.existsSync(file)) writeWhole(file, written(0n))
     this.#file = fs.openSync(file, 'r+')
     // after a power failure it may be empty; then nobody older is left, either
     this.#newest = BigInt(/^\d+/.exec(fs.readFileSync(this.#file, 'utf8'))?.[0] ?? 0)
