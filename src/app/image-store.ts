@@ -34,13 +34,23 @@ export function createImageStore({ registry, db }: Core, seconds: number): Image
     async prune(deploymentId, keepDigests, signal) {
       const repository = await repositoryFor(deploymentId)
       if (!registry || !repository) return
-      const built = (await registry.tags(repository)).filter((tag) => tag.startsWith(TAG_PREFIX))
-      await removeTags(registry, repository, built, keepDigests, signal)
-      const cache = `${repository}/${CACHE}`
-      const layers = await registry.tags(cache)
-      if (keepDigests.length === 0 || layers.length > MOST_CACHED) await removeTags(registry, cache, layers, [], signal)
+      await removeImagesBut(registry, repository, keepDigests, signal)
     },
   }
+}
+
+/** Of what builds push to a repository and keep below it, removes all but these; with none of these the cache, too. */
+export async function removeImagesBut(
+  registry: Registry,
+  repository: string,
+  keepDigests: string[],
+  signal: AbortSignal,
+): Promise<void> {
+  const built = (await registry.tags(repository)).filter((tag) => tag.startsWith(TAG_PREFIX))
+  await removeTags(registry, repository, built, keepDigests, signal)
+  const cache = `${repository}/${CACHE}`
+  const layers = await registry.tags(cache)
+  if (keepDigests.length === 0 || layers.length > MOST_CACHED) await removeTags(registry, cache, layers, [], signal)
 }
 
 async function removeTags(

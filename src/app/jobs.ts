@@ -5,13 +5,17 @@ import type { Core } from '../domain/context/context.ts'
 import { refreshExpiring } from '../domain/oauth/tokens/refresh-expiring.ts'
 import { revokeDue } from '../domain/oauth/tokens/revoke.ts'
 import { createRetention } from '../domain/retention/retain.ts'
+import { removeImages } from '../domain/rollouts/image-removals.ts'
 import { sweep } from '../domain/rollouts/sweep.ts'
 import { reportStatuses } from '../domain/sources/commit-statuses/report.ts'
 import { removeUploads } from '../domain/sources/uploads/remove.ts'
 import { handleDeliveries } from '../domain/sources/webhooks/handle.ts'
 import { purgeDeliveries } from '../domain/sources/webhooks/lease.ts'
 import type { Job } from '../platform/async/jobs.ts'
+import { removeImagesBut } from './image-store.ts'
 
+/** Nobody waits for these either. */
+const IMAGES_SECONDS = 60
 /** Uploads are kept for a day and more: nobody waits for their removal. */
 const UPLOAD_SECONDS = 300
 /** A log that grows as fast as it may is hardly longer than it should be meanwhile. */
@@ -26,8 +30,16 @@ export function jobsOf(core: Core, seconds: number): Job[] {
     { name: 'removal of uploads', every: UPLOAD_SECONDS, round: () => removeUploads(core) },
     { name: 'retention', every: RETENTION_SECONDS, round: createRetention(core) },
     { name: 'revocations', every: seconds, round: (signal) => revokeDue(core, signal) },
+    ...imageJobsOf(core),
     { name: 'refreshes', every: Math.max(seconds, REFRESH_SECONDS), round: (signal) => refreshExpiring(core, signal) },
   ]
+}
+
+function imageJobsOf(core: Core): Job[] {
+  const { registry } = core
+  if (!registry) return []
+  const empty = (repository: string, signal: AbortSignal) => removeImagesBut(registry, repository, [], signal)
+  return [{ name: 'removal of images', every: IMAGES_SECONDS, round: (signal) => removeImages(core, empty, signal) }]
 }
 
 /** Tells what shows of deployments: woken by what was committed, and by itself for what nobody is woken of. */

@@ -45,7 +45,7 @@ const UNSEEN: Record<string, readonly string[]> = {
 
 /** Tables that nothing of is in an answer that is reused. */
 const NOT_READ = [
-  '_prisma_migrations agent_connections api_keys commit_statuses deployment_change_floors deployment_changes deployment_news event_counters events followed_logs idempotency_entries',
+  '_prisma_migrations agent_connections api_keys commit_statuses deployment_change_floors deployment_changes deployment_news event_counters events followed_logs idempotency_entries image_removals',
   'install_states installation lapses_told lease_renewals log_lines log_removals oauth_authorizations oauth_tokens output_positions',
   'sessions shown_versions steps token_revocations uploads webhook_deliveries',
 ].flatMap((names) => names.split(' '))

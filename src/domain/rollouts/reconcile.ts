@@ -14,6 +14,7 @@ import * as row from '../rows/deployment.ts'
 import { factsOf } from '../rows/facts.ts'
 import type { LockedDeployment } from '../rows/locks.ts'
 import { buildersFor } from './builders.ts'
+import { queueImageRemoval } from './image-removals.ts'
 import { type Action, after, plan, type Rule, type State, waits } from './plan.ts'
 import { closeStep, openStep } from './steps.ts'
 
@@ -130,6 +131,7 @@ async function perform(
     }
     case 'torn down':
       tx.emit({ workspaceId, type: 'deployment.torn_down', deploymentId, actor })
+      await queueImageRemoval(core, tx, deployment)
       return { deployment: row.tornDown(tx, deployment), state: next }
   }
 }
