@@ -137,7 +137,7 @@ test('an address that was altered or has expired takes nothing', async () => {
     const { status, body } = await put(wrong, TARBALL)
     expect([status, body.detail]).toEqual([403, expect.stringContaining('signature')])
   }
-  const expired = await app.core.tarballs.uploadUrl('sources/a/b/c.tar.gz', new Date(Date.now() - 1000))
+  const expired = await app.core.tarballs.uploadUrl('sources/a/b/c.tar.gz', new Date(Date.now() - 2000), 1)
   const { status, body } = await put(expired, TARBALL)
   expect([status, body.detail]).toEqual([403, expect.stringContaining('expired')])
 })

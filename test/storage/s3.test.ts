@@ -40,11 +40,9 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true })
 })
 
-const inAnHour = () => new Date(Date.now() + 3_600_000)
-
 /** As `curl -T` does: no header but the length. */
 async function put(objectPath: string, body: string): Promise<number> {
-  const url = await storage.uploadUrl(objectPath, inAnHour())
+  const url = await storage.uploadUrl(objectPath, new Date(), 3600)
   return (await fetch(url, { method: 'PUT', body })).status
 }
 
@@ -56,9 +54,16 @@ test('a plain PUT to the address uploads, and the tarball comes back', async () 
 })
 
 test('the address asks for no checksum that a plain client would not send', async () => {
-  const { searchParams } = new URL(await storage.uploadUrl('sources/plain.tar.gz', inAnHour()))
+  const { searchParams } = new URL(await storage.uploadUrl('sources/plain.tar.gz', new Date(), 3600))
   expect([...searchParams.keys()].filter((name) => /checksum/i.test(name))).toEqual([])
   expect(searchParams.get('X-Amz-SignedHeaders')).toBe('host')
+})
+
+test('an address lasts as long as was asked for, however wrong the clock of this machine is', async () => {
+  const now = new Date('2031-02-03T04:05:06Z')
+  const { searchParams } = new URL(await storage.uploadUrl('sources/plain.tar.gz', now, 3600))
+  expect(searchParams.get('X-Amz-Date')).toBe('20310203T040506Z')
+  expect(searchParams.get('X-Amz-Expires')).toBe('3600')
 })
 
 test('what was never uploaded is not there', async () => {

@@ -23,9 +23,9 @@ export function createFolderStorage({ folder, keyring, publicUrl }: FolderOption
     return path.join(folder, objectPath)
   }
   return {
-    async uploadUrl(objectPath, expiresAt) {
+    async uploadUrl(objectPath, now, seconds) {
       fileOf(objectPath)
-      const expires = Math.floor(expiresAt.getTime() / 1000)
+      const expires = Math.floor(now.getTime() / 1000) + seconds
       const signature = signUpload(keyring, objectPath, expires)
       return `${publicUrl()}/v1/uploads/${objectPath}?expires=${expires}&signature=${signature}`
     },

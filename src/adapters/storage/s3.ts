@@ -45,9 +45,8 @@ export function createBucketStorage({ bucket, endpoint, region, prefix, credenti
     limited(ANSWER_TIME, signal ?? new AbortController().signal, (abortSignal) => work({ abortSignal }))
 
   return {
-    uploadUrl(objectPath, expiresAt) {
-      const expiresIn = Math.max(1, Math.floor((expiresAt.getTime() - Date.now()) / 1000))
-      return getSignedUrl(client, new PutObjectCommand(named(objectPath)), { expiresIn })
+    uploadUrl(objectPath, now, seconds) {
+      return getSignedUrl(client, new PutObjectCommand(named(objectPath)), { signingDate: now, expiresIn: seconds })
     },
     async stat(objectPath) {
       const head = await orNull(inTime((how) => client.send(new HeadObjectCommand(named(objectPath)), how)))

@@ -19,8 +19,8 @@ export interface Received extends StoredObject {
 }
 
 export interface TarballStorage {
-  /** An absolute address for one PUT of this object, valid until `expiresAt`. */
-  uploadUrl(objectPath: string, expiresAt: Date): Promise<string>
+  /** An absolute address for one PUT of this object, valid for so many seconds. `now`: by the database's clock. */
+  uploadUrl(objectPath: string, now: Date, seconds: number): Promise<string>
   /** null: no complete upload to this path. */
   stat(objectPath: string): Promise<StoredObject | null>
   /** The object's bytes; null: there is none. Throws ObjectChangedError if its checksum is another one. */

@@ -8,8 +8,8 @@ import { parse, type RawInput } from '../../core/parse.ts'
 import { deploymentPath } from '../../model/shapes.ts'
 import { lockDeployment, refuseDeleted } from '../../rows/locks.ts'
 
-/** ms that an address is valid */
-const VALID = 60 * 60 * 1000
+/** s that an address is valid */
+const VALID = 60 * 60
 
 export const uploadUrlInput = z.object({ path: deploymentPath })
 
@@ -24,7 +24,8 @@ export interface UploadUrl {
 export async function createUploadUrl(ctx: RequestContext, raw: RawInput): Promise<UploadUrl> {
   requireRole(ctx, 'deployer')
   const { path } = parse(uploadUrlInput, raw)
-  const expiresAt = new Date(ctx.clock().getTime() + VALID)
+  const now = ctx.clock()
+  const expiresAt = new Date(now.getTime() + VALID * 1000)
   const objectPath = await lockDeployment(ctx, path.deployment_id, async (tx, deployment) => {
     refuseDeleted(deployment)
     if (deployment.source !== 'internal_source')
@@ -37,7 +38,7 @@ export async function createUploadUrl(ctx: RequestContext, raw: RawInput): Promi
     await tx.sql.upload.create({ data: { id, deploymentId: deployment.id, objectPath, expiresAt } })
     return objectPath
   })
-  return { uploadUrl: await ctx.tarballs.uploadUrl(objectPath, expiresAt), objectPath }
+  return { uploadUrl: await ctx.tarballs.uploadUrl(objectPath, now, VALID), objectPath }
 }
 
 /** Each upload may take 200 MB of storage. Used and expired ones do not count. The deployment must be locked. */
