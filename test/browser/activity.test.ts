@@ -48,6 +48,6 @@ test('what somebody does appears at the top, and leads to it', async ({ page }) 
   // what was rolled out, and what has become of it
   const broken = row.filter({ hasText: 'Rewrite the prompt' })
   await broken.getByText('Build failed', { exact: true }).waitFor()
-  await broken.getByRole('link', { name: 'revision 2' }).waitFor()
+  await broken.getByRole('link', { name: 'revision 2', exact: true }).waitFor()
   expect(await row.filter({ hasText: 'billing-agent' }).count()).toBe(0)
 })

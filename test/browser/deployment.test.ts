@@ -123,7 +123,8 @@ test('who changes the deployment while somebody is asked makes them look again, 
   page,
 }) => {
   await openDeployment(page, 'support-agent')
-  await page.getByRole('button', { name: 'Redeploy' }).click()
+  await page.getByRole('button', { name: 'More to do' }).click()
+  await page.getByRole('menuitem', { name: 'Redeploy' }).click()
   const dialog = page.getByRole('dialog')
   await dialog.getByText('it is started anew').waitFor()
   const [tag] = (await call('GET', `/v2/deployments/${ids['support-agent']}/revisions`)).resources

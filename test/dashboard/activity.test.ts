@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import type { EventData } from '../../src/dashboard/pages/activity/event.ts'
 import { fold } from '../../src/dashboard/pages/activity/fold.ts'
-import { activitySearch } from '../../src/dashboard/pages/activity/search.ts'
+import { activitySearch, SINCE } from '../../src/dashboard/pages/activity/search.ts'
 
 const event = (type: string, more: object = {}): EventData =>
   ({
@@ -38,9 +38,23 @@ test('signing in again and again is one line, until somebody else does or anothe
   expect(acts.map(({ times }) => times)).toEqual([2, 1, 1, 1, 1, 1])
 })
 
+test('of what was changed nobody’s coming is a part, but who was sent away is', () => {
+  const acts = fold([event('session.created'), event('api_key.created'), event('session.revoked')], false)
+  expect(acts.map(({ event: { type } }) => type)).toEqual(['api_key.created', 'session.revoked'])
+})
+
+test('since yesterday is since its beginning, whatever the hour', () => {
+  const now = new Date(2026, 10, 1, 23, 30)
+  expect(SINCE.yesterday(now)).toEqual(new Date(2026, 9, 31))
+  expect(SINCE.today(now)).toEqual(new Date(2026, 10, 1))
+})
+
 test('an address that was written by hand is read as far as it can be meant', () => {
   expect(activitySearch({ about: 'secret.revealed', since: 'year', who: '', all: 'yes' })).toEqual({
     about: 'secret.revealed',
   })
-  expect(activitySearch({ about: 'everything', since: 'day', all: true })).toEqual({ since: 'day', all: true })
+  expect(activitySearch({ about: 'everything', since: 'yesterday', all: true })).toEqual({
+    since: 'yesterday',
+    all: true,
+  })
 })

@@ -68,7 +68,7 @@ test('the words are the list’s own, and spelled alike', () => {
 test('a message is rendered from its reason and the facts alone', () => {
   const listener = { id: 'L', computeId: 'prod', lastSeenAt: new Date('2026-01-02T03:04:05.678Z'), silent: true }
   expect(explain('LISTENER_SILENT', { kind: 'BUILD', listener }).message).toBe(
-    'Waiting for listener prod (L), not heard from since 2026-01-02T03:04:05Z, to build it.',
+    'Waiting for listener prod, not heard from since 2026-01-02T03:04:05Z, to build it.',
   )
   expect(explain('DEADLINE', { kind: 'DEPLOY', minutes: 10 }).message).toBe('The deploy passed its deadline of 10 min.')
 })

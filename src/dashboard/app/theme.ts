@@ -16,6 +16,8 @@ export const theme = createTheme({
   cursorType: 'pointer',
   respectReducedMotion: true,
   components: {
+    Badge: { defaultProps: { radius: 'sm', tt: 'none', fw: 600 } },
+    Modal: { styles: { title: { fontWeight: 650, fontSize: 'var(--mantine-font-size-lg)' } } },
     // an icon alone says nothing to who can't see it
     CloseButton: { defaultProps: { 'aria-label': 'Close' } },
     // the kit's own grey is too pale

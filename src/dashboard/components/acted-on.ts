@@ -7,6 +7,7 @@ export const actedOnFragment = graphql(`
     name
     version
     status
+    serving
     activeRevision {
       id
       number

@@ -37,7 +37,7 @@ interface InterruptDialogProps {
 export function InterruptDialog({ deployment, revision, onClose }: InterruptDialogProps) {
   const [write] = useWrite(interrupt)
   if (!revision) return null
-  const { activeRevision: active } = deployment
+  const { activeRevision: active, serving } = deployment
   return (
     <ConfirmDialog
       opened
@@ -49,8 +49,8 @@ export function InterruptDialog({ deployment, revision, onClose }: InterruptDial
     >
       <Text size="sm">
         It is {REVISION_STATES[revision.status].word.toLowerCase()} for <Elapsed since={revision.statusSince} />, and
-        stops at once. {active ? `#${active.number} goes on serving.` : 'Nothing serves, and nothing will.'} It can be
-        redeployed later.
+        stops at once. {active && serving ? `#${active.number} goes on serving.` : 'Nothing serves, and nothing will.'}{' '}
+        It can be redeployed later.
       </Text>
     </ConfirmDialog>
   )

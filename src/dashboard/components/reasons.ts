@@ -72,3 +72,21 @@ export const WAYS_OUT: Record<ReasonCode, string | null> = {
   WAITING_FOR_WORKER: 'A server with WORKER=on and a RUNTIME has to run.',
   WORKER_LOST: OPERATOR,
 }
+
+/** What is mended in the settings of the deployment. */
+export const IN_SETTINGS: ReadonlySet<ReasonCode> = new Set([
+  'CLONE_FAILED',
+  'CONFIG_INVALID',
+  'CONTAINER_START_FAILED',
+  'CONTENT_MISSING',
+  'IMAGE_PULL_FAILED',
+  'NO_BUILDER',
+  'OUT_OF_MEMORY',
+  'QUOTA_EXCEEDED',
+  'SECRET_MISSING',
+  'TARBALL_INVALID',
+  'TARBALL_UNAVAILABLE',
+  'UNSCHEDULABLE',
+  'WAITING_FOR_IMAGE',
+  'WAITING_FOR_TARBALL',
+])

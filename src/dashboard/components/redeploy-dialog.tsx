@@ -77,10 +77,12 @@ export function RedeployDialog({ deployment, revision, onClose }: RedeployDialog
   )
 }
 
-function consequence({ activeRevision: active, waiting }: ActedOn, { id, number }: ActedRevision): string {
+function consequence({ activeRevision: active, serving, waiting }: ActedOn, { id, number }: ActedRevision): string {
   const waits = waiting.nodes.find((one) => one.id !== id)
   const skips = waits ? ` #${waits.number}, which waits, is skipped.` : ''
   if (!active) return `Nothing serves now. #${number} is deployed, and built before if that is needed.${skips}`
+  if (!serving)
+    return `Nothing answers now: #${active.number} should. Requests go to #${number} as soon as it is ready${active.id === id ? ' again' : ''}.${skips}`
   if (active.id === id) return `#${number} serves, and does so until its new process is ready: nobody waits.${skips}`
   return `#${active.number} serves until #${number} is ready; then requests go to that one. Nobody waits meanwhile.${skips}`
 }

@@ -94,9 +94,12 @@ export function RevisionChanges({
 function Fields({ title, differences }: { title: string; differences: Difference[] }) {
   return (
     <section aria-label={title}>
-      <Text fw={600} size="sm" mb={4}>
-        {title}
-      </Text>
+      {/* a part with one field of its own name says it once */}
+      {differences.some(({ field }) => fieldName(field) !== title) && (
+        <Text fw={600} size="sm" mb={4}>
+          {title}
+        </Text>
+      )}
       <Table className={classes.table} layout="fixed" withRowBorders={false} verticalSpacing={4} horizontalSpacing="xs">
         <Table.Tbody>
           {differences.map(({ field, from, to }) => (
@@ -115,12 +118,15 @@ function Fields({ title, differences }: { title: string; differences: Difference
   )
 }
 
-/** Texts that are longer are compared word by word. */
+/** Characters of texts that stand beside each other, and below each other. Those that are longer, or have lines, are compared word by word. */
 const SHORT = 40
+const LINE = 200
 
 function Change({ field, from, to }: Pick<Difference, 'field' | 'from' | 'to'>) {
   const short = (value: string | null) => (field === 'repoCommitSha' && value ? value.slice(0, 12) : value)
-  if (from !== null && to !== null && field !== 'repoCommitSha' && Math.max(from.length, to.length) > SHORT)
+  const longest = Math.max(from?.length ?? 0, to?.length ?? 0)
+  const isText = longest > LINE || `${from}${to}`.includes('\n')
+  if (from !== null && to !== null && isText)
     return (
       <div className={classes.text}>
         {diffWordsWithSpace(from, to).map(({ value, added, removed }, i) => {
@@ -134,7 +140,7 @@ function Change({ field, from, to }: Pick<Difference, 'field' | 'from' | 'to'>) 
       </div>
     )
   return (
-    <span className={classes.text}>
+    <span className={classes.text} data-below={(field !== 'repoCommitSha' && longest > SHORT) || undefined}>
       {from === null ? <span className={classes.none}>none</span> : <del>{short(from)}</del>}
       <span aria-hidden> → </span>
       {to === null ? <span className={classes.none}>none</span> : <ins>{short(to)}</ins>}
@@ -160,7 +166,7 @@ function Names({ title, names, changed }: { title: string; names: Comparison['se
             <Text size="sm" ff="monospace" style={{ overflowWrap: 'anywhere' }}>
               {name}
             </Text>
-            <Badge variant="light" color={color} size="sm" tt="none" style={{ flexShrink: 0 }}>
+            <Badge variant="light" color={color} size="sm" style={{ flexShrink: 0 }}>
               {word}
             </Badge>
           </Group>

@@ -3,7 +3,7 @@
  * one of the kit's parts: a list has a hundred of them, and is scrolled through.
  */
 import classes from './status-badge.module.css'
-import { REVISION_STATES, type Tone } from './words.ts'
+import { type REVISION_STATES, stateOf, type Tone } from './words.ts'
 
 interface StateBadgeProps {
   word: string
@@ -21,6 +21,6 @@ export function StateBadge({ word, tone, title }: StateBadgeProps) {
 }
 
 /** Of a revision. */
-export function StatusBadge({ status }: { status: keyof typeof REVISION_STATES }) {
-  return <StateBadge {...REVISION_STATES[status]} />
+export function StatusBadge({ status, reason }: { status: keyof typeof REVISION_STATES; reason?: string | null }) {
+  return <StateBadge {...stateOf(status, reason)} />
 }

@@ -42,7 +42,7 @@ export function Steps({ revision }: { revision: FragmentOf<typeof stepsFragment>
               {KINDS[step.kind]}
             </Text>
             {step.tries > 1 && (
-              <Badge variant="light" color="yellow" size="sm" tt="none">
+              <Badge variant="light" color="yellow" size="sm">
                 {step.tries} tries
               </Badge>
             )}

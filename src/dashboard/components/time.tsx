@@ -59,7 +59,7 @@ function agoOf(at: number, now: number): string {
   const seconds = (now - at) / 1000
   return seconds < SOON
     ? 'just now'
-    : `${span(seconds < MINUTE ? Math.floor(seconds / 5) * 5 : seconds).replace(/ \d+ s$/, '')} ago`
+    : `${span(seconds < MINUTE ? Math.floor(seconds / 5) * 5 : seconds).replace(/ \d+ (s|min)$/, '')} ago`
 }
 
 /** `3 min ago`; the whole time as its title. `at`: ISO 8601. */

@@ -29,6 +29,16 @@ export const REVISION_STATES: Record<RevisionStatus, State> = {
   UNKNOWN: { word: 'Unknown', tone: 'quiet' },
 }
 
+/** Of a revision that nobody works on before somebody brings what it lacks. */
+const LACKS: Record<string, State> = {
+  WAITING_FOR_IMAGE: { word: 'Needs an image', tone: 'waiting' },
+  WAITING_FOR_TARBALL: { word: 'Needs a source', tone: 'waiting' },
+}
+
+/** `reason`: of its status, where the reader has it. */
+export const stateOf = (status: RevisionStatus, reason?: string | null): State =>
+  (status === 'CREATING' && LACKS[reason ?? '']) || REVISION_STATES[status]
+
 type DeploymentSource = ReturnType<typeof graphql.scalar<'DeploymentSource'>>
 
 export const SOURCES: Record<DeploymentSource, string> = {

@@ -14,7 +14,6 @@ export interface Explanation {
 
 /** What is known of a listener that has to act. */
 export interface ListenerFacts {
-  id: string
   computeId: string
   /** null: never */
   lastSeenAt: Date | null
@@ -92,10 +91,10 @@ const lackOf = (builders: BuilderFacts) =>
     ? 'those that are there had no place free. Start more of them, or raise their MAX_BUILDS.'
     : `${silenceOf(builders)}. Start one, with a key of role builder.`
 
-/** By its compute_id and id, and since when it is silent if it is. */
-function nameOf({ computeId, id, lastSeenAt, silent }: ListenerFacts): string {
+/** By its compute_id, which is one of its workspace's own, and since when it is silent if it is. */
+function nameOf({ computeId, lastSeenAt, silent }: ListenerFacts): string {
   const since = lastSeenAt && toSeconds(lastSeenAt)
-  return `listener ${computeId} (${id})${silent ? (since ? `, not heard from since ${since},` : ', never heard from,') : ''}`
+  return `listener ${computeId}${silent ? (since ? `, not heard from since ${since},` : ', never heard from,') : ''}`
 }
 
 const RENDER: { [R in keyof Facts]: (facts: Facts[R]) => string } = {

@@ -181,6 +181,6 @@ async function listenerOf(core: Core, tx: Tx, deployment: LockedDeployment): Pro
   if (deployment.listenerId === null) return null
   const { listener } = await factsOf(tx, deployment)
   if (!listener) throw new Error(`listener ${deployment.listenerId} is gone`)
-  const { id, computeId, lastSeenAt } = listener
-  return { id, computeId, lastSeenAt, silent: isSilent(listener, core.clock()) }
+  const { computeId, lastSeenAt } = listener
+  return { computeId, lastSeenAt, silent: isSilent(listener, core.clock()) }
 }

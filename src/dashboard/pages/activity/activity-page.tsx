@@ -7,13 +7,13 @@ import { Events, type EventsFilter } from './events.tsx'
 import { Filters } from './filters.tsx'
 import { ABOUT, type ActivitySearch, isFamily, SINCE } from './search.ts'
 
-function filterOf({ all, about, since, who, deployment }: ActivitySearch, now: number): EventsFilter {
+function filterOf({ all, about, since, who, deployment }: ActivitySearch, now: Date): EventsFilter {
   return {
     types: about ? (isFamily(about) ? [...ABOUT[about].types] : [about]) : null,
     actorKinds: all || who ? null : [...DECIDING],
     actor: who ?? null,
     deploymentId: deployment ?? null,
-    since: since ? new Date(now - SINCE[since] * 3_600_000).toISOString() : null,
+    since: since ? SINCE[since](now).toISOString() : null,
   }
 }
 
@@ -21,12 +21,17 @@ export default function ActivityPage() {
   const search = useSearch({ from: '/w/$ws/activity' })
   const navigate = useNavigate({ from: '/w/$ws/activity' })
   // a span ends when the page was opened, or asked for something else
-  const filter = useMemo(() => filterOf(search, Date.now()), [search])
-  const show = (next: ActivitySearch) => void navigate({ search: next, replace: true })
+  const filter = useMemo(() => filterOf(search, new Date()), [search])
+  const show = (next: ActivitySearch) => void navigate({ search: next })
   return (
     <Page title="Activity" below="Who did what in this workspace, newest first.">
       <Filters search={search} onSearch={show} />
-      <Events key={JSON.stringify(search)} filter={filter} onWho={(who) => show({ ...search, who })} />
+      <Events
+        key={JSON.stringify(search)}
+        filter={filter}
+        signIns={search.all || search.about !== undefined || search.who !== undefined}
+        onWho={(who) => show({ ...search, who })}
+      />
     </Page>
   )
 }

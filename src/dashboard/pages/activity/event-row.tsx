@@ -22,7 +22,7 @@ export function EventRow({ act: { event, made, times }, onWho }: EventRowProps) 
   const verb = isMove ? revisionSentence(event) : sentenceOf(type, changed)
   // what somebody rolled out, and what has become of it
   const rollout = made ?? (isMove && verb !== null ? revision : null)
-  const said = message ?? rollout?.commitMessage
+  const said = message ?? rollout?.commitMessage ?? rollout?.sourceRevisionConfig.imageUri
   return (
     <li className={classes.event}>
       <Text size="xs" c="dimmed" className={classes.time} component="div">
@@ -52,6 +52,7 @@ export function EventRow({ act: { event, made, times }, onWho }: EventRowProps) 
             </Text>
           )}
           {rollout && <StatusBadge status={rollout.status} />}
+          {rollout && <Differs event={event} revision={rollout} />}
         </Group>
         {said && (
           <Text size="xs" c="dimmed" lineClamp={2} className={classes.message}>
@@ -97,6 +98,29 @@ function Revision({ event, revision, last }: { event: EventData; revision: Event
       )}
       {!last && ' of'}
     </Text>
+  )
+}
+
+/** To what this revision has changed; nothing was before the first one. */
+function Differs({
+  event: { deployment },
+  revision,
+}: {
+  event: EventData
+  revision: NonNullable<EventData['revision']>
+}) {
+  const { ws } = useParams({ from: '/w/$ws' })
+  if (!deployment || revision.number === 1) return null
+  return (
+    <LinkTo
+      to="/w/$ws/deployments/$id/compare"
+      params={{ ws, id: deployment.id }}
+      search={{ from: 'before', to: revision.id }}
+      size="xs"
+      aria-label={`What changed with revision ${revision.number} of ${deployment.name}`}
+    >
+      What changed
+    </LinkTo>
   )
 }
 

@@ -29,6 +29,9 @@ export const eventFragment = graphql(
         number
         status
         commitMessage
+        sourceRevisionConfig {
+          imageUri
+        }
       }
     }
   `,

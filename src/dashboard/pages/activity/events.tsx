@@ -55,6 +55,8 @@ function dayOf(at: string): string {
 
 interface EventsProps {
   filter: EventsFilter
+  /** whether who signed in is among them */
+  signIns: boolean
   /** where the page begins; null: at the newest */
   after?: string | null
   /** the day that stands above it already */
@@ -62,7 +64,7 @@ interface EventsProps {
   onWho(subject: string): void
 }
 
-export function Events({ filter, after = null, day = null, onWho }: EventsProps) {
+export function Events({ filter, signIns, after = null, day = null, onWho }: EventsProps) {
   const query = useQuery({ query: eventsQuery, variables: { ...filter, after }, requestPolicy: 'cache-and-network' })
   const [, again] = query
   const [showsMore, setShowsMore] = useState(false)
@@ -70,9 +72,9 @@ export function Events({ filter, after = null, day = null, onWho }: EventsProps)
   return (
     <QueryView query={query}>
       {({ events: { nodes, pageInfo } }) => {
-        const acts = fold(readFragment(eventFragment, nodes))
+        const acts = fold(readFragment(eventFragment, nodes), signIns)
         const days = acts.map(({ event }) => dayOf(event.occurredAt))
-        if (nodes.length === 0 && after === null)
+        if (acts.length === 0 && after === null && !pageInfo.hasNextPage)
           return <Empty title="Nothing happened">Nothing that is kept matches what is asked for above.</Empty>
         return (
           <Stack gap={0}>
@@ -87,8 +89,14 @@ export function Events({ filter, after = null, day = null, onWho }: EventsProps)
               ])}
             </ul>
             {pageInfo.hasNextPage &&
-              (showsMore ? (
-                <Events filter={filter} after={pageInfo.endCursor} day={days.at(-1) ?? null} onWho={onWho} />
+              (showsMore || acts.length === 0 ? (
+                <Events
+                  filter={filter}
+                  signIns={signIns}
+                  after={pageInfo.endCursor}
+                  day={days.at(-1) ?? day}
+                  onWho={onWho}
+                />
               ) : (
                 <Button variant="default" onClick={() => setShowsMore(true)} mt="md" mx="auto">
                   Show older

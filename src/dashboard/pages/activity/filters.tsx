@@ -6,7 +6,12 @@ import { OfDeployment } from './of-deployment.tsx'
 import { ABOUT, type ActivitySearch, type Since } from './search.ts'
 import { EVENT_TYPES } from './sentences.ts'
 
-const SINCE_WORDS: Record<Since, string> = { hour: 'Last hour', day: 'Since yesterday', week: 'Last seven days' }
+const SINCE_WORDS: Record<Since, string> = {
+  hour: 'In the last hour',
+  today: 'Today',
+  yesterday: 'Since yesterday',
+  week: 'In the last week',
+}
 
 /** A family as a whole, then each of its types. */
 const groupOf = ([family, { label, types }]: [string, { label: string; types: readonly string[] }]) => {
@@ -36,7 +41,7 @@ export function Filters({ search, onSearch }: FiltersProps) {
         value={search.all ? 'all' : 'decided'}
         onChange={(value) => change({ all: value === 'all' ? true : undefined })}
         data={[
-          { value: 'decided', label: 'What somebody did' },
+          { value: 'decided', label: 'What was changed' },
           { value: 'all', label: 'Everything' },
         ]}
       />

@@ -15,8 +15,8 @@ const MAKES = ['deployment.created', 'deployment.updated']
 
 const begins = ({ type, from }: EventData) => type === 'revision.status' && from === null
 
-/** `events`: newest first. */
-export function fold(events: readonly EventData[]): Act[] {
+/** `events`: newest first. `signIns`: also who came in, which changes nothing. */
+export function fold(events: readonly EventData[], signIns = true): Act[] {
   const told = new Set<EventData>()
   const acts = events.map((event, i): Act => {
     // the revision comes right behind, so it stands just above
@@ -25,7 +25,9 @@ export function fold(events: readonly EventData[]): Act[] {
     if (isIts) told.add(above)
     return { event, made: isIts ? above.revision : null, times: 1 }
   })
-  const shown = acts.filter(({ event }) => !told.has(event) && !ALONG.includes(event.type))
+  const shown = acts.filter(
+    ({ event }) => !told.has(event) && !ALONG.includes(event.type) && (signIns || event.type !== 'session.created'),
+  )
   return shown.reduce<Act[]>((before, act) => {
     const last = before.at(-1)
     if (last && isAgain(last.event, act.event)) last.times++

@@ -11,12 +11,20 @@ export const ABOUT = {
 } as const
 export type About = keyof typeof ABOUT
 
-/** Back from now, in hours. */
-export const SINCE = { hour: 1, day: 24, week: 7 * 24 } as const
+/** Each answers when it began, in the reader's own day. */
+export const SINCE = {
+  hour: (now: Date) => new Date(now.getTime() - 3_600_000),
+  today: (now: Date) => dayBefore(now, 0),
+  yesterday: (now: Date) => dayBefore(now, 1),
+  week: (now: Date) => dayBefore(now, 7),
+} as const
 export type Since = keyof typeof SINCE
 
+/** Days are not 24 hours where clocks are put forward. */
+const dayBefore = (now: Date, days: number) => new Date(now.getFullYear(), now.getMonth(), now.getDate() - days)
+
 export interface ActivitySearch {
-  /** also what the work did by itself; absent: what somebody decided */
+  /** also what the work did by itself, and who came in; absent: what somebody changed */
   all?: true
   /** a family, or one type of event */
   about?: About | `${string}.${string}`

@@ -99,7 +99,8 @@ function chosen({ activeRevision: active, comparable: { nodes } }: Deployment, {
   const latest = to ?? nodes.find(({ id }) => id !== from)?.id
   const serves = active && active.id !== latest ? active.id : undefined
   const number = nodes.find(({ id }) => id === latest)?.number ?? Number.POSITIVE_INFINITY
-  return { from: from ?? serves ?? nodes.find((one) => one.number < number)?.id, to: latest }
+  const before = nodes.find((one) => one.number < number)?.id
+  return { from: from === 'before' ? before : (from ?? serves ?? before), to: latest }
 }
 
 function Shown({ deployment }: { deployment: Deployment }) {

@@ -47,7 +47,7 @@ export function Address({ deployment }: { deployment: ShownDeployment }) {
           )}
         </Stack>
       </Fact>
-      <Fact name="Serves">
+      <Fact name={active && !serving ? 'Should serve' : 'Serves'}>
         {active ? (
           <Text size="sm" component="div">
             <LinkTo

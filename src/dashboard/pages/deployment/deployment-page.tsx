@@ -1,15 +1,13 @@
 /** `/w/$ws/deployments/$id`: where it is reached and how it does, how its newest rollout goes, its revisions, and what can be done with it. */
-import { Badge, Button, Group, Menu, Paper, Stack, Text, Title } from '@mantine/core'
-import { IconArrowBackUp, IconDots, IconGitCompare, IconPlayerStop, IconSettings, IconTrash } from '@tabler/icons-react'
-import { useNavigate, useParams } from '@tanstack/react-router'
+import { Badge, Group, Paper, Stack, Text, Title } from '@mantine/core'
+import { useParams } from '@tanstack/react-router'
 import { lazy, Suspense, useState } from 'react'
 import { useQuery } from 'urql'
 import { isNotFound, problemOf } from '../../api/problem.ts'
 import { ActorName } from '../../components/actor-name.tsx'
 import { Breadcrumbs } from '../../components/breadcrumbs.tsx'
 import { InterruptDialog } from '../../components/interrupt-dialog.tsx'
-import { ButtonTo, LinkTo } from '../../components/links.tsx'
-import { useMay } from '../../components/me.tsx'
+import { LinkTo } from '../../components/links.tsx'
 import { NotFound, Page } from '../../components/page.tsx'
 import { QueryView } from '../../components/query.tsx'
 import { Reason } from '../../components/reason.tsx'
@@ -17,7 +15,9 @@ import { RedeployDialog } from '../../components/redeploy-dialog.tsx'
 import { TimeAgo } from '../../components/time.tsx'
 import { useFollow } from '../../components/use-follow.ts'
 import { useKept } from '../../components/use-kept.ts'
+import { WaysOn } from '../../components/ways-on.tsx'
 import { isOpen, REVISION_STATES, repositoryName, SOURCES } from '../../components/words.ts'
+import { Actions, type Dialog } from './actions.tsx'
 import { Address } from './address.tsx'
 import { DeleteDialog } from './delete-dialog.tsx'
 import { deploymentQuery, type ShownDeployment, type TimelineRevision } from './documents.ts'
@@ -41,8 +41,6 @@ export default function DeploymentPage() {
   return <QueryView query={query}>{() => <NotFound />}</QueryView>
 }
 
-type Dialog = { do: 'redeploy' | 'interrupt'; revision: TimelineRevision } | { do: 'delete' } | null
-
 /** That of the newest rollout: it is what somebody asked for last. */
 const newestOf = ({ newest: { nodes }, activeRevision }: ShownDeployment): TimelineRevision | null => {
   const at = ({ rolloutAt, createdAt }: TimelineRevision) => Date.parse(rolloutAt ?? createdAt)
@@ -55,12 +53,22 @@ const newestOf = ({ newest: { nodes }, activeRevision }: ShownDeployment): Timel
   )
 }
 
+/** What worked before what serves, or should: the newest that was deployed, is older, and can be run again. */
+const beforeOf = ({ newest: { nodes }, activeRevision: active }: ShownDeployment): TimelineRevision | null =>
+  nodes.find(
+    ({ number, status, canRedeploy }) => active && number < active.number && status === 'DEPLOYED' && canRedeploy,
+  ) ?? null
+
 function Shown({ deployment }: { deployment: ShownDeployment }) {
   const { ws } = useParams({ from: '/w/$ws' })
   const [dialog, setDialog] = useState<Dialog>(null)
   const { id, name, status, statusMessage, reason, reasonSince, source, serving, lastChange, tags, sourceConfig } =
     deployment
   const rollout = newestOf(deployment)
+  const before = beforeOf(deployment)
+  const active = deployment.activeRevision
+  const backTo =
+    lastChange?.what === 'REDEPLOYED' && rollout && rollout.number < (deployment.latestRevision?.number ?? 0)
   const close = () => setDialog(null)
   const act = (what: 'redeploy' | 'interrupt') => (revision: TimelineRevision) => setDialog({ do: what, revision })
   const of = (what: 'redeploy' | 'interrupt') => (dialog?.do === what ? dialog.revision : null)
@@ -85,32 +93,32 @@ function Shown({ deployment }: { deployment: ShownDeployment }) {
           )}
           {lastChange && (
             <Group gap={5} component="span">
-              <span>{CHANGES[lastChange.what]} by</span> <ActorName actor={lastChange.actor} />{' '}
-              <TimeAgo at={lastChange.at} />
+              <span>{backTo ? `rolled back to #${rollout.number}` : CHANGES[lastChange.what]} by</span>{' '}
+              <ActorName actor={lastChange.actor} /> <TimeAgo at={lastChange.at} />
             </Group>
           )}
           {tags.map(({ id: tag, key, value }) => (
-            <Badge key={tag} variant="default" tt="none" fw={500}>
+            <Badge key={tag} variant="default" fw={500}>
               {key}: {value}
             </Badge>
           ))}
         </Group>
       }
-      actions={<Actions deployment={deployment} rollout={rollout} onDialog={setDialog} />}
+      actions={<Actions deployment={deployment} rollout={rollout} before={before} onDialog={setDialog} />}
     >
-      <Reason
-        message={statusMessage}
-        reason={reason}
-        since={reasonSince}
-        tone={
+      {/* where nothing was ever deployed, the rollout below says why */}
+      {(active || !rollout?.statusMessage) && (
+        <Reason
+          message={statusMessage}
+          reason={reason}
+          since={reasonSince}
           // what nobody reports on may well serve
-          status === 'AWAITING_DELETE' || status === 'UNKNOWN' || !deployment.activeRevision
-            ? 'waiting'
-            : serving
-              ? 'quiet'
-              : 'bad'
-        }
-      />
+          tone={status === 'AWAITING_DELETE' || status === 'UNKNOWN' || !active ? 'waiting' : serving ? 'quiet' : 'bad'}
+          actions={
+            active && !serving && <WaysOn deploymentId={id} reason={reason} revisionId={active.id} log="deploy" />
+          }
+        />
+      )}
       <Paper withBorder p="md">
         <Address deployment={deployment} />
       </Paper>
@@ -137,7 +145,16 @@ function Shown({ deployment }: { deployment: ShownDeployment }) {
               since={rollout.reasonSince}
               tone={REVISION_STATES[rollout.status].tone}
               actions={
-                REVISION_STATES[rollout.status].tone === 'bad' && <WaysOn deployment={deployment} rollout={rollout} />
+                REVISION_STATES[rollout.status].tone === 'quiet' ? null : (
+                  <>
+                    <WaysOn
+                      deploymentId={id}
+                      reason={rollout.reason}
+                      revisionId={REVISION_STATES[rollout.status].tone === 'bad' ? rollout.id : null}
+                    />
+                    <Beside deployment={deployment} rollout={rollout} />
+                  </>
+                )
               }
             />
           </Stack>
@@ -174,36 +191,23 @@ function Shown({ deployment }: { deployment: ShownDeployment }) {
   )
 }
 
-/** From what went wrong to where one sees why. */
-function WaysOn({
-  deployment: { id, activeRevision: active },
-  rollout,
-}: {
-  deployment: ShownDeployment
-  rollout: TimelineRevision
-}) {
+/** What goes on serving beside a rollout that does not, and what differs between the two. */
+function Beside({ deployment, rollout }: { deployment: ShownDeployment; rollout: TimelineRevision }) {
   const { ws } = useParams({ from: '/w/$ws' })
+  const { id, serving, activeRevision: active } = deployment
+  if (!active || active.id === rollout.id) return null
   return (
     <>
       <LinkTo
-        to="/w/$ws/deployments/$id/revisions/$revisionId"
-        params={{ ws, id, revisionId: rollout.id }}
+        to="/w/$ws/deployments/$id/compare"
+        params={{ ws, id }}
+        search={{ from: active.id, to: rollout.id }}
         size="sm"
         underline="always"
       >
-        Read its log
+        What differs from #{active.number}
       </LinkTo>
-      {active && active.id !== rollout.id && (
-        <LinkTo
-          to="/w/$ws/deployments/$id/compare"
-          params={{ ws, id }}
-          search={{ from: active.id, to: rollout.id }}
-          size="sm"
-          underline="always"
-        >
-          What differs from #{active.number}, which serves
-        </LinkTo>
-      )}
+      {serving && <Text size="sm">#{active.number} goes on serving.</Text>}
     </>
   )
 }
@@ -216,74 +220,3 @@ const CHANGES = {
   REDEPLOYED: 'rolled out again',
   DELETED: 'deleted',
 } as const
-
-interface ActionsProps {
-  deployment: ShownDeployment
-  rollout: TimelineRevision | null
-  onDialog(dialog: Dialog): void
-}
-
-/** What the reader may do with it now; what he may not is not there. */
-function Actions({ deployment, rollout, onDialog }: ActionsProps) {
-  const { ws } = useParams({ from: '/w/$ws' })
-  const navigate = useNavigate()
-  const may = useMay('deployer')
-  const { id, status, activeRevision: active, newest } = deployment
-  const again = active ?? newest.nodes[0] ?? null
-  const two = newest.nodes.length > 1
-  const gone = status === 'AWAITING_DELETE'
-  return (
-    <>
-      {may && !gone && rollout && isOpen(rollout.status) && (
-        <Button
-          variant="default"
-          leftSection={<IconPlayerStop size={16} />}
-          onClick={() => onDialog({ do: 'interrupt', revision: rollout })}
-        >
-          Interrupt
-        </Button>
-      )}
-      {may && !gone && again?.canRedeploy && (
-        <Button
-          variant="default"
-          leftSection={<IconArrowBackUp size={16} />}
-          onClick={() => onDialog({ do: 'redeploy', revision: again })}
-        >
-          Redeploy #{again.number}
-        </Button>
-      )}
-      <ButtonTo
-        to="/w/$ws/deployments/$id/settings"
-        params={{ ws, id }}
-        variant="default"
-        leftSection={<IconSettings size={16} />}
-      >
-        Settings
-      </ButtonTo>
-      {(two || (may && !gone)) && (
-        <Menu position="bottom-end" withinPortal>
-          <Menu.Target>
-            <Button variant="default" px="xs" aria-label="More to do">
-              <IconDots size={18} />
-            </Button>
-          </Menu.Target>
-          <Menu.Dropdown>
-            {two && (
-              <Menu.Item
-                leftSection={<IconGitCompare size={16} />}
-                onClick={() => void navigate({ to: '/w/$ws/deployments/$id/compare', params: { ws, id } })}
-              >
-                Compare revisions
-              </Menu.Item>
-            )}
-            {may && !gone && (
-              <Menu.Item color="red" leftSection={<IconTrash size={16} />} onClick={() => onDialog({ do: 'delete' })}>
-                Delete…
-              </Menu.Item>
-            )}
-          </Menu.Dropdown>
-        </Menu>
-      )}
-    </>
-  )
-}

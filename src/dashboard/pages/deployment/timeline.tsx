@@ -1,5 +1,5 @@
 /** The revisions of a deployment, newest first: what each is made of, what made it and who, how long it took, and what can be done with it. */
-import { Badge, Button, Group, Menu, Stack, Text } from '@mantine/core'
+import { Button, Group, Menu, Stack, Text } from '@mantine/core'
 import { IconDots } from '@tabler/icons-react'
 import { useParams } from '@tanstack/react-router'
 import { redeployVerb } from '../../components/acted-on.ts'
@@ -7,7 +7,7 @@ import { ActorName } from '../../components/actor-name.tsx'
 import { LinkTo } from '../../components/links.tsx'
 import { MadeOfLine } from '../../components/made-of.tsx'
 import { useMay } from '../../components/me.tsx'
-import { StatusBadge } from '../../components/status-badge.tsx'
+import { StateBadge, StatusBadge } from '../../components/status-badge.tsx'
 import { duration, Elapsed, TimeAgo } from '../../components/time.tsx'
 import { isOpen, REVISION_STATES } from '../../components/words.ts'
 import type { ShownDeployment, TimelineRevision } from './documents.ts'
@@ -52,7 +52,9 @@ export function Timeline({ deployment, onRedeploy, onInterrupt }: TimelineProps)
 const serves = ({ activeRevision }: ShownDeployment, { id }: { id: string }) => activeRevision?.id === id
 const toneOf = (deployment: ShownDeployment, revision: TimelineRevision) =>
   serves(deployment, revision)
-    ? 'good'
+    ? deployment.serving
+      ? 'good'
+      : 'bad'
     : revision.status === 'DEPLOYED'
       ? 'past'
       : REVISION_STATES[revision.status].tone
@@ -62,7 +64,6 @@ function Entry({ deployment, revision, onRedeploy, onInterrupt }: TimelineProps 
   const may = useMay('deployer')
   const { id, number, status, canRedeploy } = revision
   const active = serves(deployment, revision)
-  const before = deployment.activeRevision && number < deployment.activeRevision.number
   return (
     <div className={classes.entry}>
       <div className={classes.body}>
@@ -74,20 +75,21 @@ function Entry({ deployment, revision, onRedeploy, onInterrupt }: TimelineProps 
           >
             #{number}
           </LinkTo>
-          {status !== 'DEPLOYED' && !active && <StatusBadge status={status} />}
+          {status !== 'DEPLOYED' && !active && <StatusBadge {...revision} />}
           {active && (
-            <Badge variant="light" color={deployment.serving ? 'teal' : 'red'} radius="sm" tt="none">
-              {deployment.serving ? 'Serves' : 'Should serve'}
-            </Badge>
+            <StateBadge
+              word={deployment.serving ? 'Serves' : 'Should serve'}
+              tone={deployment.serving ? 'good' : 'bad'}
+            />
           )}
-          {active && status !== 'DEPLOYED' && <StatusBadge status={status} />}
+          {active && status !== 'DEPLOYED' && <StatusBadge {...revision} />}
           <MadeOfLine revision={revision} />
         </Group>
         <Origin revision={revision} />
         <Why revision={revision} deploymentId={deployment.id} />
       </div>
       <Group gap={6} wrap="nowrap" className={classes.actions}>
-        {may && before && canRedeploy && status === 'DEPLOYED' && (
+        {may && !active && canRedeploy && status === 'DEPLOYED' && (
           <Button size="compact-sm" variant="default" onClick={() => onRedeploy(revision)}>
             {redeployVerb(deployment, revision)}
           </Button>
@@ -111,9 +113,12 @@ function Entry({ deployment, revision, onRedeploy, onInterrupt }: TimelineProps 
 
 function Origin({ revision }: { revision: TimelineRevision }) {
   const { trigger, createdByActor, createdAt, attempt, rolloutAt, rolloutBy, durations, status } = revision
+  const { sourceRevisionConfig } = revision
   return (
     <Text size="xs" c="dimmed" component="div" className={classes.origin}>
-      <span>{trigger ? TRIGGERS[trigger] : 'Made'}</span>
+      <span>
+        {trigger === 'update' && sourceRevisionConfig.imageUri ? 'Image changed' : trigger ? TRIGGERS[trigger] : 'Made'}
+      </span>
       {createdByActor && (
         <>
           <span>by</span> <ActorName actor={createdByActor} />

@@ -24,22 +24,29 @@ export const Serves = memo(function Serves({ row }: { row: Row }) {
       <StateBadge {...servesOf(row)} {...(health?.message ? { title: health.message } : {})} />
       {active && (
         <span className={classes.small}>
-          #{active.number} <span className={classes.mono}>{versionOf(active)}</span>
+          #{active.number}
+          <span className={classes.mono}> {versionOf(active)}</span>
         </span>
       )}
     </div>
   )
 })
 
-/** What is under way, or what became of it; nothing where what was asked for last is what serves. */
-export const Coming = memo(function Coming({ row: { latestRevision: latest, activeRevision: active } }: { row: Row }) {
-  if (!latest || (latest.id === active?.id && latest.status === 'DEPLOYED')) return null
+/** Whether what was asked for last is not what serves. */
+export const isComing = ({ latestRevision: latest, activeRevision: active }: Row): boolean =>
+  latest !== null && !(latest.id === active?.id && latest.status === 'DEPLOYED')
+
+/** What is under way, or what became of it, as that an older one was put back. */
+export const Coming = memo(function Coming({ row }: { row: Row }) {
+  const { latestRevision: latest } = row
+  if (!latest || !isComing(row)) return null
   const { tone } = REVISION_STATES[latest.status]
+  const isPast = latest.status === 'DEPLOYED'
   return (
     <div className={classes.pair}>
-      <StatusBadge status={latest.status} />
+      {isPast ? <StateBadge word="Rolled back" tone="quiet" /> : <StatusBadge {...latest} />}
       <span className={classes.small}>
-        #{latest.number}
+        {isPast && 'from '}#{latest.number}
         {tone === 'busy' || tone === 'waiting' ? (
           <>
             {' '}

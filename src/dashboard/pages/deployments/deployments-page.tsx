@@ -1,10 +1,10 @@
 /** `/w/$ws/deployments`: the wall. What serves, what is coming, and why what was asked for is not live; all of it as it is now. */
 import '@mantine/core/styles/Combobox.css'
 import { Button, Text } from '@mantine/core'
-import { IconPlus } from '@tabler/icons-react'
-import { getRouteApi } from '@tanstack/react-router'
+import { IconHistory, IconPlus } from '@tabler/icons-react'
+import { getRouteApi, useRouter } from '@tanstack/react-router'
 import { useEffect } from 'react'
-import { ButtonTo } from '../../components/links.tsx'
+import { ButtonTo, LinkTo } from '../../components/links.tsx'
 import { useMay } from '../../components/me.tsx'
 import { Empty, Loading, Page, PageError } from '../../components/page.tsx'
 import { Filters } from './filters.tsx'
@@ -22,8 +22,17 @@ export default function DeploymentsPage() {
   const navigate = route.useNavigate()
   const { rows, old, pages } = useRows(search)
   const counts = useCounts(search)
-  const change = (changes: Search) =>
-    void navigate({ search: (before) => without({ ...before, ...changes }), replace: true, resetScroll: false })
+  const { history } = useRouter()
+  const change = (changes: Search) => {
+    // who has typed and opened a row at once is on the way there
+    if (history.location.pathname !== `/w/${ws}/deployments`) return
+    // the way back leads through what was chosen, not through each letter that was typed
+    void navigate({
+      search: (before) => without({ ...before, ...changes }),
+      replace: 'q' in changes,
+      resetScroll: false,
+    })
+  }
   // other rows begin at the top
   const asked = JSON.stringify(search)
   // biome-ignore lint/correctness/useExhaustiveDependencies: when something else is asked for
@@ -33,12 +42,30 @@ export default function DeploymentsPage() {
   return (
     <Page
       title="Deployments"
+      below={
+        // beside the heading there is no room for it on a telephone
+        <LinkTo to="/w/$ws/activity" params={{ ws }} search={{ since: 'yesterday' }} inherit hiddenFrom="sm">
+          What changed since yesterday
+        </LinkTo>
+      }
       actions={
-        mayMake && (
-          <ButtonTo to="/w/$ws/deployments/new" params={{ ws }} leftSection={<IconPlus size={16} />} size="sm">
-            New deployment
+        <>
+          <ButtonTo
+            to="/w/$ws/activity"
+            params={{ ws }}
+            search={{ since: 'yesterday' }}
+            variant="default"
+            leftSection={<IconHistory size={16} />}
+            visibleFrom="sm"
+          >
+            What changed since yesterday
           </ButtonTo>
-        )
+          {mayMake && (
+            <ButtonTo to="/w/$ws/deployments/new" params={{ ws }} leftSection={<IconPlus size={16} />}>
+              New deployment
+            </ButtonTo>
+          )}
+        </>
       }
     >
       <Filters
@@ -50,7 +77,7 @@ export default function DeploymentsPage() {
       {rows.waiting && !rows.problem && <Loading rows={10} />}
       {rows.problem && rows.rows.length === 0 && <PageError error={rows.problem} retry={() => void pages.refresh()} />}
       {!rows.waiting && rows.rows.length === 0 && !rows.problem && (
-        <Nothing filtered={isFiltered(search)} onClear={() => void navigate({ search: {}, replace: true })} />
+        <Nothing filtered={isFiltered(search)} onClear={() => void navigate({ search: {} })} />
       )}
       {rows.rows.length > 0 && (
         <List
@@ -87,8 +114,8 @@ function Nothing({ filtered, onClear }: { filtered: boolean; onClear(): void }) 
   return (
     <Empty title="No deployments yet">
       <Text size="sm">
-        A deployment is an agent with an address: from a git repository, an upload or an image. The first one can be
-        made by the API, by GraphQL, or by <code>npm run cli demo</code>, and shows here at once.
+        A deployment is an agent with an address: from a git repository, an upload or an image. What is made here, by
+        the API or by <code>npm run cli -- demo</code> shows at once.
       </Text>
     </Empty>
   )

@@ -16,7 +16,7 @@ import {
 } from '@tanstack/react-table'
 import { useWindowVirtualizer } from '@tanstack/react-virtual'
 import { type KeyboardEvent, memo, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react'
-import { Changed, Coming, Serves, Source, Tags, Why } from './cells.tsx'
+import { Changed, Coming, isComing, Serves, Source, Tags, Why } from './cells.tsx'
 import classes from './deployments.module.css'
 import { Name } from './name.tsx'
 import type { Pages, Row, Rows } from './pages.ts'
@@ -43,9 +43,11 @@ const columns = helper.columns([
 const SORTED = ['name', 'changed']
 
 /** px of a row: known before it is there, so none has to be measured and nothing jumps. Only a card grows with what it says. */
-const HEIGHT = { wide: 60, card: 84, whyCard: 134 }
-const heightOf = (isWide: boolean, { whyNotLive }: Row) =>
-  isWide ? HEIGHT.wide : whyNotLive ? HEIGHT.whyCard : HEIGHT.card
+const HEIGHT = { wide: 60, card: 84, comingCard: 122, whyCard: 134 }
+const heightOf = (isWide: boolean, row: Row) => {
+  if (isWide) return HEIGHT.wide
+  return row.whyNotLive ? HEIGHT.whyCard : isComing(row) ? HEIGHT.comingCard : HEIGHT.card
+}
 const OVERSCAN = 8
 /** From here on there are columns. */
 const WIDE = '(min-width: 68.75em)'

@@ -37,7 +37,7 @@ export function Row({ name, below, role, rights, lastUsedAt, expiresAt, endedAt,
           {role}
         </Badge>
         {rights.map((right) => (
-          <Badge key={right} variant="default" tt="none" fw={500}>
+          <Badge key={right} variant="default" fw={500}>
             {right}
           </Badge>
         ))}

@@ -9,9 +9,9 @@ import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { Copy } from '../../components/copy.tsx'
 import { LinkTo } from '../../components/links.tsx'
 import { useMay } from '../../components/me.tsx'
+import { servesOf } from '../../components/serving.ts'
 import { StateBadge, StatusBadge } from '../../components/status-badge.tsx'
 import { TimeAgo } from '../../components/time.tsx'
-import { REVISION_STATES } from '../../components/words.ts'
 import { EditNamespaces } from './edit-namespaces.tsx'
 import { Install } from './install.tsx'
 import classes from './listeners.module.css'
@@ -34,8 +34,17 @@ export const listenerFragment = graphql(`
       nodes {
         id
         name
+        status
         serving
         whyNotLive
+        health {
+          ready
+          desired
+          observedAt
+        }
+        activeRevision {
+          id
+        }
         latestRevision {
           id
           status
@@ -89,7 +98,7 @@ export function ListenerCard({ listener }: { listener: FragmentOf<typeof listene
             <Group gap={6} c="dimmed" fz="sm">
               {namespaces.length === 0 ? 'No namespace, so it can have no deployments' : 'Namespaces'}
               {namespaces.map((name) => (
-                <Badge key={name} variant="default" radius="sm" tt="none">
+                <Badge key={name} variant="default">
                   {name}
                 </Badge>
               ))}
@@ -137,7 +146,7 @@ function Held({ listener: { id: listener, computeId, status, deployments } }: { 
               <LinkTo to="/w/$ws/deployments/$id" params={{ ws, id }} size="sm" fw={500} className={classes.name}>
                 {name}
               </LinkTo>
-              <HowItIs deployment={deployment} silent={status === 'OFFLINE'} />
+              <HowItIs deployment={deployment} />
               {whyNotLive && (
                 <Text size="sm" c="dimmed" className={classes.why}>
                   {whyNotLive}
@@ -156,18 +165,11 @@ function Held({ listener: { id: listener, computeId, status, deployments } }: { 
   )
 }
 
-interface HowItIsProps {
-  deployment: Shown['deployments']['nodes'][number]
-  /** its listener */
-  silent: boolean
-}
-
-function HowItIs({ deployment: { serving, whyNotLive, latestRevision }, silent }: HowItIsProps) {
-  if (whyNotLive === null) return <StateBadge word="Live" tone="good" />
-  if (silent) return <StateBadge word="Unknown" tone="quiet" />
-  if (serving) return <StateBadge word="Serves, but …" tone="waiting" />
-  const moves = latestRevision && ['busy', 'waiting'].includes(REVISION_STATES[latestRevision.status].tone)
-  return moves ? <StatusBadge status={latestRevision.status} /> : <StateBadge word="Not serving" tone="bad" />
+/** In the words of the list of deployments. */
+function HowItIs({ deployment }: { deployment: Shown['deployments']['nodes'][number] }) {
+  const { latestRevision: latest, activeRevision } = deployment
+  if (!activeRevision && latest) return <StatusBadge status={latest.status} />
+  return <StateBadge {...servesOf(deployment)} />
 }
 
 function Actions({ listener }: { listener: Shown }) {

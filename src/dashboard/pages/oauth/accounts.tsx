@@ -70,7 +70,7 @@ function Account({ token }: { token: Token }) {
             </Text>
             {status === 'EXPIRED' && <StateBadge word="Expired" tone="bad" />}
             {isDefault && (
-              <Badge variant="light" color="gray" radius="sm">
+              <Badge variant="light" color="gray">
                 Default
               </Badge>
             )}
@@ -82,7 +82,7 @@ function Account({ token }: { token: Token }) {
           {scopes.length > 0 && (
             <Group gap={4} role="group" aria-label="Scopes">
               {scopes.map((scope) => (
-                <Badge key={scope} variant="default" radius="sm" tt="none" fw={500}>
+                <Badge key={scope} variant="default" fw={500}>
                   {scope}
                 </Badge>
               ))}

@@ -92,7 +92,7 @@ function ProviderCard({ provider }: { provider: Provider }) {
               </Title>
               <Code>{providerId}</Code>
               {isDynamicClient && (
-                <Badge variant="light" color="gray" radius="sm" tt="none">
+                <Badge variant="light" color="gray">
                   Registered by this server
                 </Badge>
               )}

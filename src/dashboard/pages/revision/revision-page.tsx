@@ -92,8 +92,13 @@ function Shown({ revision }: { revision: Revision }) {
       title={`${deployment.name} #${number}`}
       beside={
         <>
-          <StatusBadge status={status} />
-          {isActive && <StateBadge word="Serves" tone="good" title="This revision is what serves now" />}
+          <StatusBadge {...revision} />
+          {isActive &&
+            (deployment.serving ? (
+              <StateBadge word="Serves" tone="good" title="This revision is what serves now" />
+            ) : (
+              <StateBadge word="Should serve" tone="bad" title="This revision is what should serve, and does not" />
+            ))}
         </>
       }
       above={

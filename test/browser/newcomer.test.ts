@@ -1,0 +1,106 @@
+// Who has never read a word about it: each of three questions is answered by what is in sight, within a few clicks.
+import type { Locator, Page } from 'playwright-core'
+import { inject } from 'vitest'
+import { expect, test } from './page.ts'
+import { signIn } from './sign-in.ts'
+
+const { url, key, workspaceId, ids, keys } = inject('server')
+
+/** From the list of deployments on. Answers how to click on what is in sight, without scrolling, so many times at most. */
+async function arrive(page: Page, most: number): Promise<(what: Locator) => Promise<void>> {
+  await signIn(page, url, { key }, `/w/${workspaceId}/deployments`)
+  let clicks = 0
+  return async (what) => {
+    await inSight(what)
+    expect(++clicks, `${what}: clicks`).toBeLessThanOrEqual(most)
+    await what.click()
+  }
+}
+
+/** Without scrolling. */
+async function inSight(what: Locator): Promise<void> {
+  await what.waitFor()
+  const isInSight = () =>
+    what.evaluate((it) => {
+      const { top, bottom } = it.getBoundingClientRect()
+      return top >= 0 && bottom <= innerHeight
+    })
+  await expect.poll(isInSight, { message: `${what} is in sight` }).toBe(true)
+}
+
+/** By REST, with the key of CI. */
+async function call(method: string, path: string, body?: object) {
+  const headers = { 'x-api-key': keys.deployer, ...(body ? { 'content-type': 'application/json' } : {}) }
+  const answer = await fetch(`${url}/v2/deployments/${ids['support-agent']}${path}`, {
+    method,
+    headers,
+    ...(body ? { body: JSON.stringify(body) } : {}),
+  })
+  return answer.json()
+}
+
+/** CI gives it another secret, which serves when this resolves. */
+async function setSecret(name: string): Promise<void> {
+  await call('PATCH', '/secrets', { set: [{ name, value: String(Date.now()) }] })
+  const { latest_revision_id: latest } = await call('GET', '')
+  await call('GET', `/revisions/${latest}?wait=30`)
+}
+
+test('why is this one not live? The list says it, and two clicks lead to the line of the log', async ({ page }) => {
+  const click = await arrive(page, 3)
+  await click(page.getByRole('button', { name: /^Failing / }))
+  const row = page.getByRole('row').filter({ hasText: 'triage-agent' })
+  await inSight(row.getByText('Build failed'))
+  await inSight(row.getByText(/^Build command "grep .*" failed with exit code 1/))
+  await click(row.getByRole('link', { name: 'triage-agent' }))
+  await inSight(page.getByText('#1 goes on serving.'))
+  await click(page.getByRole('link', { name: 'Read its log' }))
+  await inSight(page.getByRole('region', { name: 'Build log' }).getByText('$ grep -q Hello greeting.txt'))
+})
+
+test('what changed since yesterday? One click says who did what and what came of it, another one what differs', async ({
+  page,
+}) => {
+  await setSecret('TONE')
+  const click = await arrive(page, 2)
+  await click(page.getByRole('link', { name: 'What changed since yesterday' }))
+  const act = page.getByRole('listitem').filter({ hasText: 'support-agent' }).first()
+  await inSight(act.getByText('CI', { exact: true }))
+  await inSight(act.getByText('Deployed'))
+  expect(await page.getByRole('combobox', { name: 'Since when' }).inputValue()).toBe('yesterday')
+  // that somebody came in has changed nothing
+  expect(await page.getByText('signed in').count()).toBe(0)
+  await click(act.getByRole('link', { name: /^What changed/ }))
+  await inSight(page.getByRole('region', { name: 'Secrets' }).getByText('TONE'))
+  // the way back is to where one was
+  await page.goBack()
+  await act.waitFor()
+  await page.goBack()
+  await page.getByRole('heading', { name: 'Deployments' }).waitFor()
+})
+
+test('put back what worked: one button beside the name, which asks with what exactly changes', async ({ page }) => {
+  await setSecret('WORSE')
+  const click = await arrive(page, 4)
+  const search = page.getByRole('textbox', { name: 'Search by name' })
+  await click(search)
+  await search.fill('support')
+  await click(page.getByRole('row').getByRole('link', { name: 'support-agent' }))
+  const button = page.getByRole('button', { name: /^Roll back to #\d+$/ })
+  await button.waitFor()
+  const number = Number((await button.innerText()).replace(/\D/g, ''))
+  await click(button)
+  const dialog = page.getByRole('dialog')
+  await inSight(dialog.getByText('WORSE'))
+  await click(dialog.getByRole('button', { name: 'Roll back' }))
+  await dialog.waitFor({ state: 'hidden' })
+  const entry = page
+    .getByRole('list', { name: 'Revisions, newest first' })
+    .getByRole('listitem')
+    .filter({ has: page.getByRole('link', { name: `#${number}`, exact: true }) })
+  await entry.getByText('Serves', { exact: true }).waitFor()
+  await page.getByText(`rolled back to #${number} by`).waitFor()
+  // and the list says so, too
+  await page.goBack()
+  await page.getByRole('row').filter({ hasText: 'support-agent' }).getByText('Rolled back').waitFor()
+})
