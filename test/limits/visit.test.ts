@@ -1,6 +1,6 @@
 // A request as the limits see it, on a real server: a place is given back even when the client left before it was taken.
 import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect } from 'node:net'
 import Fastify from 'fastify'
 import { expect, test } from 'vitest'
 import { visitOf } from '../../src/api/limits/visit.ts'
@@ -43,5 +43,18 @@ test('a large body counts as many calls, and so does one of which nobody knows h
   expect(await weighs('x'.repeat(16 * 1024))).toBe(2)
   expect(await weighs('x'.repeat(1_000_000))).toBe(62)
   expect(await weighs(new Blob(['in pieces']).stream())).toBe(8)
+  await fastify.close()
+})
+
+test('a body that only says it is huge takes no more from its key than one that is read', async () => {
+  const fastify = Fastify({ bodyLimit: Number.MAX_SAFE_INTEGER })
+  const weight = new Promise((resolve) => {
+    fastify.post('/', { onRequest: async (request, reply) => resolve(visitOf(request, reply).weight) }, () => '')
+  })
+  await fastify.listen({ port: 0 })
+  const socket = connect((fastify.server.address() as AddressInfo).port)
+  socket.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\nContent-Length: 1844674407370955161\r\n\r\n')
+  expect(await weight).toBe(65)
+  socket.destroy()
   await fastify.close()
 })

@@ -106,12 +106,14 @@ class HttpVisit implements Visit {
 
 /** Bytes of a body that cost about as much as another call. */
 const CALL = 16 * 1024
+/** Bytes of a body that are read at most: one that says it is larger is refused, and what was said of it costs nothing. */
+const MOST_READ = 1024 * 1024
 /** Calls that a body without Content-Length counts as. */
 const CHUNKED = 8
 
 function weightOf(headers: IncomingHttpHeaders): number {
   if (headers['transfer-encoding'] !== undefined) return CHUNKED
-  return 1 + Math.floor((Number(headers['content-length']) || 0) / CALL)
+  return 1 + Math.floor(Math.min(Number(headers['content-length']) || 0, MOST_READ) / CALL)
 }
 
 /** `RateLimit-Policy` of draft-ietf-httpapi-ratelimit-headers: the quota, and in how many seconds all of it comes back. */
