@@ -99,7 +99,7 @@ export const FOLDERS: readonly Row[] = [
   ['dataplane/runtimes/process/supervisor', PROCESSES],
   [
     'dataplane/runtimes/process/supervisor/network dataplane/runtimes/process/supervisor/limits dataplane/runtimes/process/supervisor/output',
-    `${PROCESSES} dataplane/runtimes/process/supervisor`,
+    `${PROCESSES} dataplane/runtimes/process/supervisor platform/http/upgradable.ts`,
   ],
   ['dataplane/runtimes/process/supervisor/agent', `${PROCESSES} ${SUPERVISOR}`],
   ['dataplane/runtimes/process/supervisor/keeper', `${PROCESSES} ${SUPERVISOR}`],
@@ -164,7 +164,10 @@ export const FOLDERS: readonly Row[] = [
     'api/rest',
     'domain/core domain/context domain/sessions domain/sessions/login api/auth api/limits api/realtime api/reuse api/sse api/rest/*',
   ],
-  ['api/server', 'domain/core api/rest api/rest/operation platform/async platform/files platform/postgres'],
+  [
+    'api/server',
+    'domain/core api/rest api/rest/operation platform/async platform/files platform/http platform/postgres',
+  ],
   ['api/server/metrics', 'domain/core domain/context domain/model domain/outbox domain/claims platform/postgres'],
 
   // what others start from: it knows the OpenAPI document, by types that are made from it

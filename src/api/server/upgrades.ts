@@ -1,11 +1,9 @@
-/**
- * WebSockets beside HTTP. A request becomes one only where a route takes them: Node would hand every request with an `Upgrade`
- * header over as soon as anybody listens, those of clients too that offer HTTP/2 with each request and expect an answer.
- */
-import { IncomingMessage, type Server, ServerResponse } from 'node:http'
+/** WebSockets beside HTTP. A request becomes one only where a route takes them. */
+import { type IncomingMessage, type Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
+import { upgradableMessages } from '../../platform/http/upgradable.ts'
 
 declare module 'http' {
   interface IncomingMessage {
@@ -17,22 +15,8 @@ declare module 'http' {
 /** The paths that take WebSockets, of all servers of this process. */
 const PATHS: readonly string[] = ['/graphql']
 
-/** For `createServer`. Node asks for `upgrade` when the headers have been read. */
-export class UpgradableMessage extends IncomingMessage {
-  declare private asked: boolean
-  get upgrade(): boolean {
-    // what CONNECT asks for is refused elsewhere: it has no answer that HTTP could go on behind
-    return this.asked && (this.method === 'CONNECT' || isWebSocket(this))
-  }
-  set upgrade(asked: boolean) {
-    this.asked = asked
-  }
-}
-
-function isWebSocket({ method, url = '', headers }: IncomingMessage): boolean {
-  const protocols = (headers.upgrade ?? '').toLowerCase().split(',')
-  return method === 'GET' && PATHS.includes(url.split('?')[0]!) && protocols.some((one) => one.trim() === 'websocket')
-}
+/** For `createServer`. */
+export const UpgradableMessage = upgradableMessages(({ url = '' }) => PATHS.includes(url.split('?')[0]!))
 
 /** Routes them like all other requests: the route finds the connection as `request.raw.tunnel`. */
 export function routeUpgrades(fastify: FastifyInstance, server: Server): void {

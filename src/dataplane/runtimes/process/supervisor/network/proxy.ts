@@ -9,12 +9,15 @@ import type { Duplex } from 'node:stream'
 import { createProxyServer } from 'httpxy'
 import { sleep } from '../../../../../platform/async/retry.ts'
 import { within } from '../../../../../platform/async/time-limit.ts'
+import { upgradableMessages } from '../../../../../platform/http/upgradable.ts'
+import { makeFit, withholdOffers } from './fit.ts'
 import { InFlight } from './in-flight.ts'
 import type { Upstream } from './messages.ts'
 import { keepOwnCookies, withholdOwnCookies } from './own-cookies.ts'
 
 /** no request waits longer than this while the proxy is paused */
 const LONGEST_PAUSE_MS = 10_000
+const NO_ANSWER = 'The agent did not answer: it may just have stopped. Its deploy log says why.'
 
 export class AppProxy {
   readonly #proxy = createProxyServer({ agent: false, xfwd: true })
@@ -26,8 +29,10 @@ export class AppProxy {
 
   constructor() {
     // no limit for the whole of a request: uploads and streams may take their time
-    this.#server = http.createServer({ requestTimeout: 0, keepAliveTimeout: 65_000 }, (request, response) => {
+    const options = { requestTimeout: 0, keepAliveTimeout: 65_000, IncomingMessage: upgradableMessages(() => true) }
+    this.#server = http.createServer(options, (request, response) => {
       withholdOwnCookies(request)
+      withholdOffers(request)
       void this.#route(response).then((upstream) => {
         if (response.destroyed) return
         if (!upstream) return answer(response, 503, 'Nothing is serving this deployment at the moment.')
@@ -47,21 +52,28 @@ export class AppProxy {
         return this.#proxy.ws(request, socket as Socket, to, head)
       })
     })
-    this.#proxy.on('proxyRes', (answered) => {
-      // the agent closes each of its connections; the client's own goes on
-      delete answered.headers.connection
+    this.#proxy.on('proxyReq', (sent) => {
+      sent.once('upgrade', (_answered, socket) => {
+        socket.destroy()
+        sent.emit('error', new Error('The agent left HTTP, which nobody had asked for.'))
+      })
+    })
+    this.#proxy.on('proxyRes', (answered, _request, response) => {
+      if (!makeFit(answered)) {
+        answered.destroy()
+        return answer(response, 502, NO_ANSWER)
+      }
       keepOwnCookies(answered)
     })
     const opened = new WeakSet<Duplex>()
     this.#proxy.on('proxyReqWs', (sent, _request, socket) => {
       // before httpxy hears of either, and passes it on
       sent.once('upgrade', keepOwnCookies).once('response', keepOwnCookies)
-      sent.once('upgrade', () => opened.add(socket))
+      sent.once('upgrade', () => opened.add(socket)).once('response', () => opened.add(socket))
       socket.once('close', () => sent.destroy())
     })
     this.#proxy.on('error', (_error, _request, response) => {
-      if (response instanceof http.ServerResponse)
-        return answer(response, 502, 'The agent did not answer: it may just have stopped. Its deploy log says why.')
+      if (response instanceof http.ServerResponse) return answer(response, 502, NO_ANSWER)
       const socket = response as Duplex | undefined
       if (socket && !opened.has(socket)) refuse(socket, 502)
     })
@@ -124,7 +136,9 @@ export class AppProxy {
 /** The body has the shape of the control plane's own errors (docs/api-rules.md#errors). */
 function answer(response: http.ServerResponse, status: 502 | 503, detail: string): void {
   if (response.headersSent) return void response.destroy()
-  response.writeHead(status, { 'content-type': 'application/json', 'retry-after': '2' })
+  // of an answer of the agent that ended before any of it was sent: its length is not ours
+  for (const name of response.getHeaderNames()) response.removeHeader(name)
+  response.writeHead(status, http.STATUS_CODES[status], { 'content-type': 'application/json', 'retry-after': '2' })
   response.end(JSON.stringify({ detail, code: 'UNAVAILABLE' }))
 }
 

@@ -1,0 +1,122 @@
+// What the address of a deployment makes of agents and clients that take liberties with HTTP: whole answers, and nobody else's harm.
+import { once } from 'node:events'
+import net, { type AddressInfo } from 'node:net'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { AppProxy } from '../../src/dataplane/runtimes/process/supervisor/network/proxy.ts'
+import { freePort } from '../support/free-port.ts'
+
+const GOOD = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
+const GET = 'GET / HTTP/1.1\r\nHost: agent\r\n\r\n'
+const LAST = 'GET /last HTTP/1.1\r\nHost: agent\r\nConnection: close\r\n\r\n'
+/** what the agent answers to all but `/last` */
+let answers = GOOD
+let asked = ''
+const agent = net.createServer((socket) => {
+  socket.on('error', () => undefined)
+  socket.once('data', (data) => {
+    if (data.toString().startsWith('GET /last ')) return socket.end(GOOD)
+    asked = data.toString()
+    socket.end(answers, 'latin1')
+  })
+})
+const proxy = new AppProxy()
+let port: number
+beforeAll(async () => {
+  agent.listen(0, '127.0.0.1')
+  await once(agent, 'listening')
+  port = await freePort()
+  await proxy.listen(port, '127.0.0.1')
+  proxy.point({ id: 'agent', host: '127.0.0.1', port: (agent.address() as AddressInfo).port })
+})
+afterAll(async () => {
+  await proxy.close(0)
+  agent.close()
+})
+
+/** All that comes on one connection: each of `requests` is sent when something came for the one before, and the last ends it. */
+async function exchange(...requests: string[]): Promise<string> {
+  const socket = net.connect(port, '127.0.0.1')
+  let all = ''
+  for (const request of requests) {
+    socket.write(request)
+    const [data] = await once(socket, 'data')
+    all += data.toString('latin1')
+  }
+  socket.on('data', (data) => {
+    all += data.toString('latin1')
+  })
+  if (!socket.closed) await once(socket, 'close')
+  return all
+}
+
+/** Status and body of each answer on a connection, by the lengths that they name. */
+function read(text: string): { status: number; body: string }[] {
+  const found: { status: number; body: string }[] = []
+  while (text !== '') {
+    const end = text.indexOf('\r\n\r\n') + 4
+    const head = text.slice(0, end)
+    const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(head)?.[1])
+    const chunked = /transfer-encoding: chunked/i.test(head)
+      ? /^(.+)\r\n([\s\S]*?)\r\n0\r\n\r\n/.exec(text.slice(end))
+      : null
+    const length = status === 304 ? 0 : (chunked?.[0].length ?? Number(/content-length: (\d+)/i.exec(head)?.[1] ?? 0))
+    found.push({ status, body: chunked?.[2] ?? text.slice(end, end + length) })
+    text = text.slice(end + length)
+  }
+  return found
+}
+
+test.for([
+  ['of no known status', 'HTTP/1.1 099 X\r\nContent-Length: 2\r\n\r\nhi'],
+  ['that is longer than it says', 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi and more'],
+  ['with a body where there is none', 'HTTP/1.1 304 X\r\nContent-Length: 5\r\n\r\nhello'],
+  ['that leaves HTTP', 'HTTP/1.1 101 X\r\nConnection: upgrade\r\nUpgrade: other\r\n\r\nhello'],
+  ['that leaves HTTP for nothing', 'HTTP/1.1 101 X\r\n\r\n'],
+  ['that is none', 'hello\r\n\r\n'],
+])('an answer %s is a whole 502, and the connection goes on', async ([, answer]) => {
+  answers = answer!
+  const [first, second] = read(await exchange(GET, LAST))
+  expect(first).toMatchObject({
+    status: 502,
+    body: expect.stringMatching(/^\{"detail":"The agent did not answer.*\}$/),
+  })
+  expect(second).toEqual({ status: 200, body: 'ok' })
+})
+
+test.for([
+  ['an odd reason phrase', 'HTTP/1.1 200 O\x7fK\r\nContent-Length: 2\r\n\r\nhi', 'hi'],
+  ['trailers that it only announces', 'HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nContent-Length: 2\r\n\r\nhi', 'hi'],
+  ['an encoding that ends with the connection', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\n\r\nhi', 'hi'],
+  ['the length of what has not changed', 'HTTP/1.1 304 X\r\nContent-Length: 5\r\n\r\n', ''],
+])('an answer with %s is passed on', async ([, answer, body]) => {
+  answers = answer!
+  const [first, second] = read(await exchange(GET, LAST))
+  expect(first).toEqual({ status: Number(answer!.slice(9, 12)), body })
+  expect(second).toEqual({ status: 200, body: 'ok' })
+})
+
+test('a client of HTTP/1.0 gets an answer that has trailers', async () => {
+  answers = 'HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\nX-Sum: 1\r\n\r\n'
+  expect(await exchange('GET / HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1\.1 200 OK\r\n[\s\S]*\r\n\r\nhi$/)
+})
+
+test('a request that offers HTTP/2 is answered, whatever its method, and the agent hears nothing of the offer', async () => {
+  answers = GOOD
+  const offer =
+    'Host: agent\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n'
+  const all = await exchange(
+    `GET / HTTP/1.1\r\n${offer}\r\n`,
+    `POST / HTTP/1.1\r\n${offer}Content-Length: 3\r\n\r\nabc`,
+    LAST,
+  )
+  expect(read(all).map(({ status }) => status)).toEqual([200, 200, 200])
+  expect(asked).toMatch(/^POST [\s\S]*\r\n\r\nabc$/)
+  expect(asked).not.toMatch(/upgrade|http2/i)
+})
+
+test('what refuses a WebSocket is passed on as it is, and nothing behind it', async () => {
+  answers = 'HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno and more'
+  const all = await exchange('GET / HTTP/1.1\r\nHost: agent\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
+  expect(all).toMatch(/^HTTP\/1\.1 403 No\r\n[\s\S]*\r\n\r\n/)
+  expect(all).not.toContain('502')
+})
