@@ -9,6 +9,9 @@ import type { Reveals } from '../domain/context/context.ts'
 import { createSlotPool, type SlotPools } from '../domain/context/slots.ts'
 import type { Config } from '../platform/config/config.ts'
 
+/** Sources that builders of one organization fetch at a time, and those of all. */
+const DOWNLOADS = 16
+const MOST_DOWNLOADS = 128
 /** Heavy documents of one key that wait for their turn. */
 const HEAVY_QUEUE = 50
 
@@ -37,6 +40,7 @@ export function createLimits(config: Config): Limits {
       streams: createSlotPool(config.STREAMS_PER_WORKSPACE, config.KEY_SHARE_PERCENT),
       waits: createSlotPool(config.WAITS_PER_WORKSPACE, config.KEY_SHARE_PERCENT),
       listenerWaits: createSlotPool(config.WAITS_PER_WORKSPACE, config.KEY_SHARE_PERCENT),
+      downloads: createSlotPool(DOWNLOADS, 100, MOST_DOWNLOADS),
     },
     reveals:
       config.REVEALS_PER_MINUTE > 0

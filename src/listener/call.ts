@@ -65,8 +65,8 @@ export function createCaller({ url, apiKey, callMs = 10_000 }: Address, worker: 
   const leases = jsonClient({ url, headers, connections: LEASE_CONNECTIONS })
   const reports = jsonClient({ url, headers, connections: REPORT_CONNECTIONS })
   const downloads = jsonClient({ url, headers, connections: DOWNLOAD_CONNECTIONS })
-  /** performance.now() until when the control plane wants to be left alone, by what keeps leases and by all else */
-  const pausedUntil = { leases: 0, rest: 0 }
+  /** performance.now() until when the control plane wants to be left alone, by what keeps leases, by downloads, and by all else */
+  const pausedUntil = { leases: 0, downloads: 0, rest: 0 }
 
   function throwIfPaused(calls: keyof typeof pausedUntil): void {
     const left = pausedUntil[calls] - performance.now()
@@ -89,11 +89,11 @@ export function createCaller({ url, apiKey, callMs = 10_000 }: Address, worker: 
       throw refused(answer, calls, keepsLeaseMs ?? LONGEST_PAUSE)
     },
     async download(path, signal, absent) {
-      throwIfPaused('rest')
+      throwIfPaused('downloads')
       const answer = await downloads.download(`${worker.path}/${path}`, callMs, signal)
       if (!('status' in answer)) return answer
       const said = answer.status === 404 ? absence.safeParse(safely(answer.text)).data?.detail : undefined
-      throw said === undefined ? refused(answer, 'rest', LONGEST_PAUSE) : absent(said)
+      throw said === undefined ? refused(answer, 'downloads', LONGEST_PAUSE) : absent(said)
     },
     close() {
       leases.close()

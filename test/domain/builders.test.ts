@@ -1,10 +1,12 @@
 /** Builds that are left to builders, at the protocol itself: who gets what, and what becomes of the revision. */
+import { addAbortSignal, Readable } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
   accessForBuilder,
   completeForBuilder,
   logsOfBuilder,
   releaseForBuilder,
+  tarballForBuilder,
 } from '../../src/domain/builders/calls.ts'
 import type { RequestContext } from '../../src/domain/context/context.ts'
 import { WHY_NOT_LIVE_FIELDS, whyNotLive } from '../../src/domain/deployment-status/why-not-live.ts'
@@ -360,6 +362,19 @@ describe('a builder', () => {
     const failure = { reason: 'INTEGRATION_UNAVAILABLE' as const, message: 'Its git integration was removed.' }
     const sources = { git: async () => ({ failure }), tarball: async () => ({ failure }) }
     expect(await accessForBuilder({ ...builder, sources }, about(claim!))).toMatchObject({ repository: null, failure })
+  })
+
+  test('that does not read the source in time does not get the rest of it', async () => {
+    const { builder } = await leftToBuilder()
+    const [claim] = await takeBuilds(builder)
+    const endless = (signal: AbortSignal) => addAbortSignal(signal, new Readable({ read() {} }))
+    const sources = {
+      git: async () => ({ credentials: null }),
+      tarball: async (_id: string, signal: AbortSignal) => ({ bytes: endless(signal) }),
+    }
+    const asked = { path: { claim_id: claim!.claimId }, query: { token: claim!.token } }
+    const bytes = await tarballForBuilder({ ...builder, sources }, asked, 50)
+    await expect(bytes.toArray()).rejects.toThrow()
   })
 
   test('names nothing but an image of this deployment as what it has built', async () => {

@@ -1,4 +1,5 @@
 /** Builders over REST: what goes over the wire, with whose key, and how the source gets there. */
+import { addAbortSignal, Readable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { localControlPlane } from '../../src/domain/claims/control-plane.ts'
@@ -84,6 +85,42 @@ describe('a builder', () => {
     expect((await about(claim, 'complete', done)).body).toEqual({ recorded: true })
     expect((await about(claim, 'release', { token })).status).toBe(409)
     expect((await fetchTarball(claim, token)).status).toBe(409)
+  })
+
+  test('that reads slowly takes none but the downloads of its own organization, which are bounded', async () => {
+    const { claim } = await claimed()
+    const { sources } = app.core
+    const open = new Set<Readable>()
+    const endless = async (_id: string, signal: AbortSignal) => {
+      const bytes = addAbortSignal(signal, new Readable({ read() {} }))
+      bytes.once('close', () => open.delete(bytes)).once('error', () => undefined)
+      bytes.push('begun')
+      open.add(bytes)
+      return { bytes }
+    }
+    app.core.sources = { ...sources!, tarball: endless }
+    const ends = new AbortController()
+    const unread = () =>
+      fetch(`${app.url}/v2/builders/claims/${claim.claim_id}/tarball?token=${claim.token}`, {
+        headers: { 'x-api-key': key },
+        signal: ends.signal,
+      })
+    expect((await Promise.all(Array.from({ length: 16 }, unread))).map(({ status }) => status)).toEqual(
+      Array(16).fill(200),
+    )
+    const refused = await unread()
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '5'])
+    expect(await refused.json()).toMatchObject({ code: 'RATE_LIMITED', detail: expect.stringMatching(/organization/) })
+    // that its claim is none of its own is all that keeps another organization from it
+    expect((await fetchTarball(claim, claim.token, await builderKey(app, app.other))).status).toBe(409)
+    // what keeps leases is not in its way
+    const beat = { claims: [{ claim_id: claim.claim_id, token: claim.token }] }
+    expect((await app.call('POST', '/v2/builders/heartbeat', { key, body: beat })).status).toBe(200)
+    ends.abort()
+    await expect.poll(() => open.size).toBe(0)
+    app.core.sources = sources
+    expect((await fetchTarball(claim, claim.token)).status).toBe(200)
+    expect((await about(claim, 'release', { token: claim.token })).status).toBe(204)
   })
 
   test('gets no tarball with another token, another key or none, and 404 where it is gone', async () => {

@@ -6,6 +6,7 @@ import {
   HeadObjectCommand,
   PutObjectCommand,
   S3Client,
+  type S3ClientConfig,
   S3ServiceException,
 } from '@aws-sdk/client-s3'
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
@@ -16,6 +17,8 @@ import { limited } from '../../platform/async/time-limit.ts'
 const ANSWER_TIME = 20_000
 /** ms without a byte */
 const SILENCE = 30_000
+/** connections: more than are read at a time (app/limits.ts) */
+const DOWNLOADS = 256
 
 export interface BucketOptions {
   bucket: string
@@ -29,7 +32,7 @@ export interface BucketOptions {
 }
 
 export function createBucketStorage({ bucket, endpoint, region, prefix, credentials }: BucketOptions): TarballStorage {
-  const client = new S3Client({
+  const options = {
     region,
     endpoint,
     credentials,
@@ -39,6 +42,13 @@ export function createBucketStorage({ bucket, endpoint, region, prefix, credenti
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
     requestHandler: { connectionTimeout: 5_000, socketTimeout: SILENCE },
+  } satisfies S3ClientConfig
+  const client = new S3Client(options)
+  // who reads slowly takes no connection from what others wait for
+  const many = { keepAlive: true, maxSockets: DOWNLOADS }
+  const downloads = new S3Client({
+    ...options,
+    requestHandler: { ...options.requestHandler, httpAgent: many, httpsAgent: many },
   })
   const named = (objectPath: string) => ({ Bucket: bucket, Key: prefix + objectPath })
   const inTime = <T>(work: (options: { abortSignal: AbortSignal }) => Promise<T>, signal?: AbortSignal) =>
@@ -55,7 +65,7 @@ export function createBucketStorage({ bucket, endpoint, region, prefix, credenti
     async open(objectPath, checksum, signal) {
       const IfMatch = checksum.replace(/^etag:/, '')
       const get = new GetObjectCommand({ ...named(objectPath), IfMatch })
-      const found = await orNull(inTime((how) => client.send(get, how), signal))
+      const found = await orNull(inTime((how) => downloads.send(get, how), signal))
       if (!found) return null
       const body = found.Body as Readable
       // some services don't know If-Match

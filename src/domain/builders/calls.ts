@@ -4,6 +4,7 @@
  */
 import type { Readable } from 'node:stream'
 import { z } from 'zod'
+import { Scope } from '../../platform/async/time-limit.ts'
 import type { RequestContext } from '../context/context.ts'
 import { takeSlot, tryTakeSlot } from '../context/slots.ts'
 import { whileValid } from '../context/while-valid.ts'
@@ -76,11 +77,26 @@ export async function accessForBuilder(ctx: RequestContext, raw: RawInput): Prom
   return accessOfBuild(ctx, scope, { claimId, ...body }, gone(ctx))
 }
 
-/** Key: a builder's. Throws ClaimLostError, and NotFoundError for a tarball that can't be had. */
-export async function tarballForBuilder(ctx: RequestContext, raw: RawInput): Promise<Readable> {
-  const scope = scopeOf(ctx)
+/** ms in which a source has to be fetched: who reads slowly makes room for others of its organization */
+const DOWNLOAD_MS = 10 * 60_000
+
+/**
+ * Key: a builder's. Throws ClaimLostError, NotFoundError for a tarball that can't be had, and RATE_LIMITED when its organization
+ * fetches as many as it may. The bytes end with an error when they are not read in time.
+ */
+export async function tarballForBuilder(ctx: RequestContext, raw: RawInput, ms = DOWNLOAD_MS): Promise<Readable> {
+  const builder = scopeOf(ctx)
   const { path, query } = parse(tarballInput, raw)
-  return tarballOfBuild(ctx, scope, { claimId: path.claim_id, token: query.token }, gone(ctx))
+  const leave = takeSlot(ctx, 'downloads')
+  const scope = new Scope(ctx.client?.gone, leave)
+  scope.limit(ms)
+  try {
+    const bytes = await tarballOfBuild(ctx, builder, { claimId: path.claim_id, token: query.token }, scope.signal)
+    return bytes.once('close', () => scope.end())
+  } catch (error) {
+    scope.end()
+    throw error
+  }
 }
 
 export const tarballInput = z.object({ path: ofClaim, query: z.object({ token }) })

@@ -1,19 +1,19 @@
-/** Limits how many streams and long polls a workspace may have at once on this server: each takes a slot while it lasts. */
+/** Limits how many streams, long polls and downloads a workspace or organization may have at once on this server: each takes a slot while it lasts. */
 import { DomainError } from '../core/errors.ts'
 
 /** The slots of one kind, first come, first served. */
 export interface SlotPool {
-  /** slots of one workspace; 0: no limit */
+  /** slots of one workspace, or organization; 0: no limit */
   readonly limit: number
   /** slots of it that one holder may have: the rest is there for others */
   readonly share: number
   /** slots in use now, by all workspaces */
   readonly inUse: number
   /**
-   * Returns a function that releases the slot (idempotent); or why there is none: the workspace has all of its slots, or the
-   * holder (a key, a person) all of its share.
+   * Returns a function that releases the slot (idempotent); or why there is none: all of the server's are taken, the workspace has
+   * all of its own, or the holder (a key, a person) all of its share.
    */
-  take(workspaceId: string, holder: string): (() => void) | 'workspace' | 'holder'
+  take(workspaceId: string, holder: string): (() => void) | 'server' | 'workspace' | 'holder'
 }
 
 export interface SlotPools {
@@ -21,10 +21,12 @@ export interface SlotPools {
   waits: SlotPool
   /** of listeners, counted apart, so that the keys of people can't keep them from waiting */
   listenerWaits: SlotPool
+  /** of builders, by organization: each is bytes that are held until somebody reads them */
+  downloads: SlotPool
 }
 
-/** `sharePercent`: of the slots of a workspace, that one holder may have; at least one. */
-export function createSlotPool(limit: number, sharePercent = 100): SlotPool {
+/** `sharePercent`: of the slots of a workspace, that one holder may have; at least one. `most`: of all together. */
+export function createSlotPool(limit: number, sharePercent = 100, most = Number.POSITIVE_INFINITY): SlotPool {
   const share = Math.ceil((limit * sharePercent) / 100)
   const perWorkspace = new Map<string, number>()
   const perHolder = new Map<string, number>()
@@ -37,6 +39,7 @@ export function createSlotPool(limit: number, sharePercent = 100): SlotPool {
     },
     take(workspaceId, holder) {
       const held = `${workspaceId} ${holder}`
+      if (inUse >= most) return 'server'
       if (limit > 0 && (perWorkspace.get(workspaceId) ?? 0) >= limit) return 'workspace'
       if (limit > 0 && (perHolder.get(held) ?? 0) >= share) return 'holder'
       count(perWorkspace, workspaceId, 1)
@@ -63,7 +66,7 @@ function count(of: Map<string, number>, name: string, change: 1 | -1): void {
 /** The part of a RequestContext that is needed here. */
 interface WaitingCall {
   slots?: SlotPools
-  workspace: { id: string }
+  workspace: { id: string; organizationId: string }
   actor: { subject: string }
   yieldTurn?: () => void
 }
@@ -75,7 +78,11 @@ const NAMES: Record<keyof SlotPools, string> = {
   streams: 'streams',
   waits: 'waits',
   listenerWaits: 'waits of listeners',
+  downloads: 'downloads of builders',
 }
+
+/** Whose slots they are. */
+const whoseOf = (kind: keyof SlotPools) => (kind === 'downloads' ? 'organization' : 'workspace')
 
 /** For a call that is about to wait; null: no slot is free. In any case the key's next call may be worked on now. */
 export function tryTakeSlot(ctx: WaitingCall, kind: keyof SlotPools): (() => void) | null {
@@ -88,10 +95,11 @@ export function takeSlot(ctx: WaitingCall, kind: keyof SlotPools): () => void {
   const taken = take(ctx, kind)
   if (typeof taken === 'function') return taken
   const { limit, share } = ctx.slots![kind]
-  const why =
-    taken === 'workspace'
-      ? `This workspace has all the ${NAMES[kind]} that it may have on this server at once (${limit}).`
-      : `This key has all of the workspace's ${NAMES[kind]} that one may have on this server at once (${share}).`
+  const why = {
+    server: `This server has all the ${NAMES[kind]} that it may have at once.`,
+    workspace: `This ${whoseOf(kind)} has all the ${NAMES[kind]} that it may have on this server at once (${limit}).`,
+    holder: `This key has all of the ${whoseOf(kind)}'s ${NAMES[kind]} that one may have on this server at once (${share}).`,
+  }[taken]
   throw new DomainError('RATE_LIMITED', `${why} End some of them, or try again later.`, {
     retryAfterSeconds: RETRY_AFTER,
   })
@@ -99,5 +107,7 @@ export function takeSlot(ctx: WaitingCall, kind: keyof SlotPools): () => void {
 
 function take(ctx: WaitingCall, kind: keyof SlotPools): ReturnType<SlotPool['take']> {
   ctx.yieldTurn?.()
-  return ctx.slots ? ctx.slots[kind].take(ctx.workspace.id, ctx.actor.subject) : () => {}
+  const { id, organizationId } = ctx.workspace
+  const whose = whoseOf(kind) === 'organization' ? organizationId : id
+  return ctx.slots ? ctx.slots[kind].take(whose, ctx.actor.subject) : () => {}
 }

@@ -9,7 +9,7 @@ import { recognizing } from '../operation/operation.ts'
 
 const bytes = z.string().meta({ format: 'binary' })
 
-const error = (status: 401 | 403 | 404 | 409) => ({
+const error = (status: 401 | 403 | 404 | 409 | 429) => ({
   description: errorAnswer[status]!,
   content: { 'application/json': { schema: errorBody } },
 })
@@ -24,7 +24,7 @@ export function builderTarball(
       operationId: 'getBuildTarball',
       summary: 'Fetch the source tarball of a build',
       description:
-        'Where `access` has said `tarball`: the bytes that were uploaded and accepted. 404 where it can’t be had any more: complete the build as `failed` with what it says.',
+        'Where `access` has said `tarball`: the bytes that were uploaded and accepted. 404 where it can’t be had any more: complete the build as `failed` with what it says. They have to be read within ten minutes; of one organization a server hands out 16 at a time: 429 with `Retry-After` for more.',
       tags: ['Builders'],
       params: tarballInput.shape.path,
       querystring: tarballInput.shape.query,
@@ -34,6 +34,7 @@ export function builderTarball(
         403: error(403),
         404: error(404),
         409: error(409),
+        429: error(429),
       },
     },
     onRequest: recognizing(authenticate, { connections }),
