@@ -148,7 +148,7 @@ export const FOLDERS: readonly Row[] = [
   ['api/graphql/websocket', 'domain/core domain/context api/auth api/limits api/realtime platform/log'],
   [
     'api/graphql',
-    'domain/core domain/context domain/idempotency api/auth api/limits api/realtime api/reuse api/sse api/graphql/* platform/log',
+    'domain/core domain/context domain/idempotency api/auth api/limits api/realtime api/reuse api/sse api/graphql/* platform/files platform/log',
   ],
   ['api/rest/answers', 'domain/**'],
   ['api/rest/examples', 'domain/core'],
@@ -162,7 +162,7 @@ export const FOLDERS: readonly Row[] = [
   ],
   [
     'api/rest',
-    'domain/core domain/context domain/sessions domain/sessions/login api/auth api/limits api/realtime api/reuse api/sse api/rest/*',
+    'domain/core domain/context domain/sessions domain/sessions/login api/auth api/limits api/realtime api/reuse api/sse api/rest/* platform/files',
   ],
   [
     'api/server',

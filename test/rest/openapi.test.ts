@@ -2,7 +2,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { z } from 'zod'
 import { operations } from '../../src/api/rest/operations.ts'
-import { staleness } from '../../src/api/rest/print-client-types.ts'
 import { CATALOGUE, type ErrorCode } from '../../src/domain/core/errors.ts'
 import { type RestApp, restApp } from './support.ts'
 
@@ -21,10 +20,6 @@ test('it is the one that was reviewed', async () => {
   // the port is another one in each run
   const reviewed = { ...document, servers: [{ url: 'https://control.example.com' }] }
   await expect(`${JSON.stringify(reviewed, null, 2)}\n`).toMatchFileSnapshot('__snapshots__/openapi.json')
-})
-
-test('the types of the client are made from it', async () => {
-  expect(await staleness()).toBeNull()
 })
 
 test('it is OpenAPI 3.1 of API version 0.1.0 at the public URL, with its security schemes', () => {

@@ -1,12 +1,10 @@
 /**
  * `npm run schema` writes what the dashboard knows of the schema (src/dashboard/api): the types that its documents are typed
- * by, and which types an interface or a union can be. With `--check` it only says whether the files are what the code makes.
+ * by, and which types an interface or a union can be.
  */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { pathToFileURL } from 'node:url'
 import { minifyIntrospection, outputIntrospectionFile } from 'gql.tada/internal'
 import { introspectionFromSchema, isAbstractType, lexicographicSortSchema } from 'graphql'
-import { firstDifference } from './print-schema.ts'
+import { writeOrCheck } from '../../platform/files/printed-file.ts'
 import { schema } from './schema.ts'
 
 const HEAD = "Written by `npm run schema`. Don't edit it; `npm run check` says when it is not what the code makes. */\n"
@@ -28,15 +26,5 @@ function possibleTypes(): string {
 }
 
 const FILES = { 'schema-types.d.ts': types, 'possible-types.ts': possibleTypes }
-const at = (name: string) => new URL(`../../dashboard/api/${name}`, import.meta.url)
-
-if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href)
-  for (const [name, print] of Object.entries(FILES)) {
-    if (!process.argv.includes('--check')) writeFileSync(at(name), print())
-    else {
-      const difference = firstDifference(print(), existsSync(at(name)) ? readFileSync(at(name), 'utf8') : '')
-      if (difference === null) continue
-      console.error(`src/dashboard/api/${name} is not what the code makes; run «npm run schema». ${difference}`)
-      process.exitCode = 1
-    }
-  }
+for (const [name, print] of Object.entries(FILES))
+  writeOrCheck(new URL(`../../dashboard/api/${name}`, import.meta.url), print())

@@ -1,17 +1,14 @@
 /**
- * `npm run schema` writes the types of the client (src/client/openapi.ts) from the OpenAPI document, by openapi-typescript;
- * with `--check` it only says whether the file is what the code makes. Needs no server and no database.
+ * `npm run schema` writes the types of the client (src/client/openapi.ts) from the OpenAPI document, by openapi-typescript. Needs
+ * no server and no database.
  */
-import { readFileSync, writeFileSync } from 'node:fs'
-import { pathToFileURL } from 'node:url'
 import Fastify from 'fastify'
 import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript'
 import { CATALOGUE } from '../../domain/core/errors.ts'
+import { writeOrCheck } from '../../platform/files/printed-file.ts'
 import { documentation } from './document.ts'
 import { toRoute } from './operation/operation.ts'
 import { operations } from './operations.ts'
-
-const FILE = new URL('../../client/openapi.ts', import.meta.url)
 
 const HEAD = `/**
  * What the server speaks: written by \`npm run schema\` from its OpenAPI document. Don't edit it; \`npm run check\` says when it
@@ -95,18 +92,4 @@ async function clientTypes(): Promise<string> {
   return `${HEAD}\n${astToString(ast)}\n/** The \`code\` of an error. */\nexport type ErrorCode =\n${codes.join('')}`
 }
 
-/** Why the file is not what the code makes, for people; null if it is. */
-export async function staleness(): Promise<string | null> {
-  return readFileSync(FILE, 'utf8') === (await clientTypes())
-    ? null
-    : 'src/client/openapi.ts is not what the OpenAPI document says; run «npm run schema».'
-}
-
-if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) {
-  if (!process.argv.includes('--check')) writeFileSync(FILE, await clientTypes())
-  else {
-    const stale = await staleness()
-    if (stale) console.error(stale)
-    process.exitCode = stale ? 1 : 0
-  }
-}
+writeOrCheck(new URL('../../client/openapi.ts', import.meta.url), await clientTypes())
