@@ -27,6 +27,7 @@ import {
   sendLines,
   sendRelease,
   sendReport,
+  storableProgress,
   wholeSeconds,
 } from '../listener/messages.ts'
 
@@ -66,7 +67,7 @@ export function builderControlPlane({ log, ...address }: Address & { log: Logger
 
     async heartbeat({ leaseSeconds, waitSeconds, claims }, signal) {
       const parts = batches(
-        claims.map(({ claimId, token }) => ({ claimId, token })),
+        claims.map(({ claimId, token, progress }) => ({ claimId, token, progress: storableProgress(progress) })),
         HEARTBEAT_BATCH,
       )
       const wait = Math.min(wholeSeconds(waitSeconds), parts.length > 1 ? SHORT_WAIT : Number.POSITIVE_INFINITY)

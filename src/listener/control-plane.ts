@@ -21,14 +21,13 @@ import {
   sendLines,
   sendRelease,
   sendReport,
+  storableProgress,
   UNREADABLE,
   wholeSeconds,
 } from './messages.ts'
 
 /** s; a heartbeat in several requests has to come back for what is new in each */
 const SHORT_WAIT = 1
-/** characters; so many are kept */
-const LONGEST_PROGRESS = 2000
 
 // What is about one deployment is left unread at first, as in claims.
 const heartbeatList = wireObject({
@@ -116,6 +115,6 @@ const listener = (id: string): Worker => ({
 /** No text of it is longer than the control plane takes, or has in it what can't be stored. */
 const shortened = ({ progress, health, ...item }: HeartbeatItem): HeartbeatItem => ({
   ...item,
-  progress: progress && { ...progress, message: storable(progress.message, LONGEST_PROGRESS) },
+  progress: storableProgress(progress),
   health: health && { ...health, message: health.message && storable(health.message, LONGEST.healthMessage) },
 })

@@ -5,7 +5,7 @@
 import type { Logger } from 'pino'
 import { z } from 'zod'
 import { storable } from '../dataplane/output/text.ts'
-import type { LogEntry } from '../domain/protocol/protocol.ts'
+import type { HeartbeatItem, LogEntry } from '../domain/protocol/protocol.ts'
 import { MOST_ITEMS } from '../domain/protocol/requests.ts'
 import { backoff, retry } from '../platform/async/retry.ts'
 import type { Caller } from './call.ts'
@@ -20,6 +20,13 @@ const RELEASE_TRIES = 4
 const UNFIT: readonly (number | null)[] = [413, 422]
 /** or the revision is not there any more */
 const NOT_TAKEN: readonly (number | null)[] = [404, ...UNFIT]
+
+/** characters; so many are kept */
+const LONGEST_PROGRESS = 2000
+
+/** As the control plane takes it. */
+export const storableProgress = (progress: HeartbeatItem['progress']) =>
+  progress && { ...progress, message: storable(progress.message, LONGEST_PROGRESS) }
 
 /** HTTP takes whole seconds. Rounded down: who asks does not wait much longer for the answer than it said. */
 export const wholeSeconds = (seconds = 0) => Math.floor(seconds)

@@ -1,9 +1,11 @@
 /** Builds that are left to builders, at the protocol itself: who gets what, and what becomes of the revision. */
 import { addAbortSignal, Readable } from 'node:stream'
+import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
   accessForBuilder,
   completeForBuilder,
+  heartbeatOfBuilder,
   logsOfBuilder,
   releaseForBuilder,
   tarballForBuilder,
@@ -430,6 +432,56 @@ describe('a builder', () => {
     await domain.core.db.secretSet.updateMany({ where: { deploymentId: sealed }, data: { keyId: 'newer' } })
     expect(await takeBuilds(builder)).toEqual([])
     expect(await takeBuilds(builder)).toMatchObject([{ deployment: { id } }])
+  })
+
+  test('says what its build is at, which shows in the revision and is told to those who watch it', async () => {
+    const { builder, id } = await leftToBuilder()
+    const [claim] = await takeBuilds(builder, { holder: 'build-1' })
+    const beat = (progress?: object | null) =>
+      heartbeatOfBuilder(builder, {
+        body: {
+          claims: [{ claim_id: claim!.claimId, token: claim!.token, ...(progress !== undefined && { progress }) }],
+        },
+      })
+    const says = async () => (await revisionOf(id)).statusMessage
+    const told = async (progress?: object | null) => {
+      const heard: string[] = []
+      const client = new pg.Client({ connectionString: domain.url })
+      await client.connect()
+      client.on('notification', ({ payload }) => heard.push(payload!))
+      await client.query('LISTEN pilothouse_changes')
+      await beat(progress)
+      await client.query('SELECT 1')
+      await client.end()
+      return heard.includes(id)
+    }
+    expect(await told({ reason: 'IN_PROGRESS', message: 'Fetching refs/heads/main.' })).toBe(true)
+    expect(await says()).toBe('Building on build-1: Fetching refs/heads/main.')
+    expect(await told({ reason: 'IN_PROGRESS', message: 'Fetching refs/heads/main.' })).toBe(false)
+    await beat()
+    expect(await says()).toBe('Building on build-1: Fetching refs/heads/main.')
+    await beat(null)
+    expect(await says()).toBe('Building on build-1.')
+  })
+
+  test('keeps its other builds while somebody has locked one of them', async () => {
+    const tenant = await domain.tenant()
+    const { builder, stepId } = await leftToBuilder({ tenant })
+    await leave(tenant)
+    const [locked, free] = await takeBuilds(builder, { max: 2 })
+    expect(locked!.stepId).toBe(stepId)
+    const soon = new Date(Date.now() + 5_000)
+    await domain.core.db.step.updateMany({
+      where: { id: { in: [locked!.stepId, free!.stepId] } },
+      data: { builderLeaseExpiresAt: soon },
+    })
+    await domain.core.db.$transaction(async (other) => {
+      await other.$queryRaw`SELECT id FROM steps WHERE id = ${stepId}::uuid FOR UPDATE`
+      expect(await beatBuilds(builder, [locked!, free!])).toMatchObject([{ lost: false }, { lost: false }])
+    })
+    expect((await stepOf(free!.stepId)).builderLeaseExpiresAt!.getTime()).toBeGreaterThan(soon.getTime())
+    expect(await beatBuilds(builder, [locked!, free!])).toMatchObject([{ lost: false }, { lost: false }])
+    expect((await stepOf(stepId)).builderLeaseExpiresAt!.getTime()).toBeGreaterThan(soon.getTime())
   })
 
   test('that says how a build ended twice at once is answered alike, and it is recorded once', async () => {

@@ -2,9 +2,12 @@
 import { Prisma } from '../../generated/prisma/client.ts'
 import { lookUntil } from '../../platform/async/look-until.ts'
 import type { Core } from '../context/context.ts'
+import { MAX_MESSAGE } from '../model/explanation.ts'
+import type { Reason } from '../model/reasons.ts'
 import type { BuilderHeartbeatAnswer, BuilderHeartbeatRequest } from '../protocol/builders.ts'
+import { progressOfRevisions } from '../revisions/progress.ts'
 import { leaseEnd } from '../rows/deployment.ts'
-import { toChange } from '../rows/locks.ts'
+import { toChangeOrSkip } from '../rows/locks.ts'
 import { giveBuildersTriesBack, isBuilding } from './lease.ts'
 import { type BuilderScope, builderSeen, wakesOf } from './scope.ts'
 
@@ -17,8 +20,12 @@ export async function heartbeatOfBuilds(
   enter?: () => (() => void) | null,
 ): Promise<BuilderHeartbeatAnswer[]> {
   await builderSeen(core, scope)
+  // in a record of Postgres null and absent are the same
+  const items = claims.map(({ progress, ...claim }) =>
+    progress === undefined ? claim : { ...claim, progress: progress ?? {} },
+  )
   const asked = Prisma.sql`
-    SELECT * FROM jsonb_to_recordset(${JSON.stringify(claims)}::jsonb) AS c("claimId" uuid, token numeric)`
+    SELECT * FROM jsonb_to_recordset(${JSON.stringify(items)}::jsonb) AS c("claimId" uuid, token numeric, progress jsonb)`
   let first = true
   const look = async () => {
     const held = await (first ? renew(core, scope, asked, leaseSeconds) : find(core, scope, asked))
@@ -41,12 +48,23 @@ const OF_ASKED = (scope: BuilderScope, asked: Prisma.Sql) => Prisma.sql`
   (${asked}) a JOIN steps s ON s.builder_claim_id = a."claimId" JOIN deployments d ON d.id = s.deployment_id
   WHERE ${isBuilding(scope, Prisma.sql`a."claimId"`, Prisma.sql`a.token`)}`
 
-/** Of these claims those that hold, for `seconds` from now. Steps are locked in one order, as everywhere. */
+/**
+ * Of these claims those that hold, for `seconds` from now. Waits for no lock: a step that somebody has locked is renewed with the
+ * next heartbeat, and costs no other build its lease.
+ */
 function renew(core: Core, scope: BuilderScope, asked: Prisma.Sql, seconds: number): Promise<Building[]> {
   return core.renew<Building>(Prisma.sql`
-    WITH held AS MATERIALIZED (SELECT s.id FROM ${OF_ASKED(scope, asked)} ORDER BY s.id ${toChange('s')})
-    UPDATE steps s SET builder_lease_expires_at = ${leaseEnd(seconds)} FROM held WHERE s.id = held.id
-    RETURNING s.builder_claim_id AS "claimId"`)
+    WITH asked AS MATERIALIZED (${asked}), free AS MATERIALIZED (
+      SELECT s.id FROM ${OF_ASKED(scope, Prisma.sql`SELECT * FROM asked`)} ${toChangeOrSkip('s')}
+    ), renewed AS (
+      UPDATE steps s SET builder_lease_expires_at = ${leaseEnd(seconds)} FROM free WHERE s.id = free.id
+      RETURNING s.revision_id, s.builder_claim_id, s.builder_holder
+    ), progress AS (
+      SELECT n.revision_id AS id, coalesce(a.progress->>'reason', ${'IN_PROGRESS' satisfies Reason}) AS reason,
+             left('Building on ' || n.builder_holder || coalesce(': ' || (a.progress->>'message'), '.'), ${MAX_MESSAGE}) AS message
+      FROM asked a JOIN renewed n ON n.builder_claim_id = a."claimId" WHERE a.progress IS NOT NULL
+    ), ${progressOfRevisions}
+    SELECT a."claimId" FROM ${OF_ASKED(scope, Prisma.sql`SELECT * FROM asked`)}`)
 }
 
 /** The same without a write. */

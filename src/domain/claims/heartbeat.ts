@@ -5,12 +5,12 @@
 import { Prisma } from '../../generated/prisma/client.ts'
 import { lookUntil } from '../../platform/async/look-until.ts'
 import { within } from '../../platform/async/time-limit.ts'
-import { CHANGE_CHANNEL } from '../context/changes.ts'
 import type { Core } from '../context/context.ts'
 import { databaseFailure } from '../core/database-failure.ts'
 import { ClaimLostError } from '../core/errors.ts'
 import { MAX_MESSAGE } from '../model/explanation.ts'
 import type { Assignment, HeartbeatAnswer, HeartbeatItem, HeartbeatRequest } from '../protocol/protocol.ts'
+import { progressOfRevisions } from '../revisions/progress.ts'
 import { hintOfRenewal, leaseEnd, renewHeld } from '../rows/deployment.ts'
 import { isHeld, type Scope, STEP_IS_DUE } from '../rows/lease.ts'
 import { toChangeOrSkip } from '../rows/locks.ts'
@@ -155,16 +155,7 @@ const progressSql = Prisma.sql`
            coalesce(s.revision_id, (SELECT r.id FROM revisions r WHERE r.deployment_id = h.id AND r.status = 'CREATING' LIMIT 1)) AS id
     FROM asked a JOIN renewed h ON h.claim_id = a."claimId" JOIN steps s ON s.id = h.busy_step_id AND s.finished_at IS NULL
     WHERE a.progress IS NOT NULL AND s.kind <> 'TEARDOWN'
-  ), unlocked AS (
-    SELECT r.id FROM revisions r WHERE r.id IN (SELECT id FROM progress) ${toChangeOrSkip('r')}
-  ), of_revisions AS (
-    UPDATE revisions r SET reason = t.reason, status_message = t.message,
-           reason_since = CASE WHEN r.reason = t.reason THEN r.reason_since WHEN t.reason IS NOT NULL THEN now() END
-    FROM progress t JOIN unlocked USING (id)
-    WHERE r.id = t.id AND r.status IN ('CREATING', 'BUILDING', 'DEPLOYING')
-      AND (r.reason, r.status_message) IS DISTINCT FROM (t.reason, t.message)
-    RETURNING pg_notify(${CHANGE_CHANNEL}, r.deployment_id::text)::text AS hint
-  )`
+  ), ${progressOfRevisions}`
 
 const isAsked = (scope: Scope) => isHeld(scope, Prisma.sql`a."claimId"`, Prisma.sql`a.token`)
 

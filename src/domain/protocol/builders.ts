@@ -7,7 +7,17 @@ import { z } from 'zod'
 import { wireObject } from '../core/codec.ts'
 import { uuid } from '../core/fields.ts'
 import { revisionWork } from './answers.ts'
-import { buildFields, leaseSeconds, lineFields, MOST_ITEMS, maybe, text, token, waitSeconds } from './requests.ts'
+import {
+  buildFields,
+  leaseSeconds,
+  lineFields,
+  MOST_ITEMS,
+  maybe,
+  progress,
+  text,
+  token,
+  waitSeconds,
+} from './requests.ts'
 
 /** Of one claim call or heartbeat. */
 const MOST_BUILDS = 100
@@ -47,7 +57,19 @@ export const builderHeartbeatRequest = wireObject(
   {
     leaseSeconds,
     waitSeconds: waitSeconds.describe('While none is lost: waits up to so long until one is.'),
-    claims: z.array(wireObject({ claimId: uuid, token })).max(MOST_BUILDS),
+    claims: z
+      .array(
+        wireObject({
+          claimId: uuid,
+          token,
+          progress: progress
+            .nullish()
+            .describe(
+              'What the build is at: it stands behind the name of the builder in status_message of the revision. null: nothing to say; absent: as it was.',
+            ),
+        }),
+      )
+      .max(MOST_BUILDS),
   },
   { id: 'BuilderHeartbeatRequest' },
 )

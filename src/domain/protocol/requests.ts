@@ -83,7 +83,7 @@ export interface Progress {
 }
 
 /** Before there were reasons it was a text. */
-const progress = z.codec(
+export const progress = z.codec(
   z.union([
     z
       .object({

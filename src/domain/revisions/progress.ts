@@ -1,0 +1,20 @@
+/** What those who work on revisions say that they wait for, as a part of the statement that renews their leases. */
+import { Prisma } from '../../generated/prisma/client.ts'
+import { CHANGE_CHANNEL } from '../context/changes.ts'
+import { toChangeOrSkip } from '../rows/locks.ts'
+
+/**
+ * Parts of a WITH clause that has `progress` (id of a revision, reason, message) before them. A revision that is locked or has
+ * moved on keeps what it says, and only what is new is written.
+ */
+export const progressOfRevisions = Prisma.sql`
+  unlocked AS (
+    SELECT r.id FROM revisions r WHERE r.id IN (SELECT id FROM progress) ${toChangeOrSkip('r')}
+  ), of_revisions AS (
+    UPDATE revisions r SET reason = t.reason, status_message = t.message,
+           reason_since = CASE WHEN r.reason = t.reason THEN r.reason_since WHEN t.reason IS NOT NULL THEN now() END
+    FROM progress t JOIN unlocked USING (id)
+    WHERE r.id = t.id AND r.status IN ('CREATING', 'BUILDING', 'DEPLOYING')
+      AND (r.reason, r.status_message) IS DISTINCT FROM (t.reason, t.message)
+    RETURNING pg_notify(${CHANGE_CHANNEL}, r.deployment_id::text)::text AS hint
+  )`
