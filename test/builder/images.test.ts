@@ -116,12 +116,14 @@ test('an image that a build is still writing is not taken for one that a killed 
   expect(imagesOf(id)[0]).toContain(image)
 })
 
-test('a build that fails has what the engine said in its message, and leaves nothing', async () => {
+test('a build that fails begins its message with what was wrong, then has what the engine said, and leaves nothing', async () => {
   const claim = claimOf()
   const step = build({ Dockerfile: `FROM ${BASE}\nRUN echo broken on purpose; exit 3\n` })
   await expect(open().build(claim, step, memoryLog(), never)).rejects.toMatchObject({
     reason: 'BUILD_COMMAND_FAILED',
-    message: expect.stringMatching(/^The image could not be built(.|\n)*broken on purpose(.|\n)*exit status 3/),
+    message: expect.stringMatching(
+      /^The image could not be built: building at STEP "RUN .* exit 3": .*exit status 3\.\n(.|\n)*broken on purpose/,
+    ),
   })
   expect(place.left()).toEqual(NOTHING)
 })

@@ -50,6 +50,8 @@ export async function openBuilderPlace(openEngine: (folder: string) => Promise<T
     packageIndexes: {},
     base: { node: BASE, python: BASE },
     atATime: 5,
+    // here an engine that is slow because the machine is busy is not to be given up
+    pruneMs: 240_000,
   }
   return {
     ...{ root, engine, registry, settings, sleep },

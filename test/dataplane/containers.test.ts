@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { NO_REGISTRY } from '../../src/dataplane/builder/image-store.ts'
 import type { ProcessRuntimeOptions } from '../../src/dataplane/runtimes/process/host/host.ts'
 import type { LeasedClaim } from '../../src/dataplane/runtimes/runtime.ts'
@@ -27,6 +27,9 @@ import {
   runOf,
   stepOf,
 } from './support.ts'
+
+// an engine that is busy takes its time for each command
+vi.setConfig({ testTimeout: 240_000 })
 
 const SERVER = fileURLToPath(new URL('./container-server.ts', import.meta.url))
 let folder: string

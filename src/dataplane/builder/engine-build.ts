@@ -148,18 +148,28 @@ async function runOrFail(
 ): Promise<void> {
   const tail = new Tail(12)
   let full = false
+  let why: string | null = null
   const onLine: OnLine = (shown, line) => {
     tail.add(shown)
     full ||= SAYS_NO_SPACE.test(line)
+    why = /^ERROR: (.+)/i.exec(shown)?.[1] ?? why
   }
   const { code } = await build.run(args, onLine, env)
   if (code === 0) return
   if (full) throw new StepFailure('NO_SPACE', tail.under(`${NO_SPACE}: the engine's images need some.`))
   throw new StepFailure(
     'BUILD_COMMAND_FAILED',
-    tail.under(`${what}: the build log has what ${build.engine.name} said.`),
+    tail.under(`${what}: ${why ? inShort(why, build.context) : `the build log has what ${build.engine.name} said`}.`),
   )
 }
+
+/** An engine repeats the whole instruction, which may be any length, before it says what was wrong with it. */
+const inShort = (said: string, context: string): string =>
+  said
+    .replaceAll(context, '.')
+    .replace(/ at STEP "(.{60}).+?": /, ' at STEP "$1…": ')
+    .slice(0, 300)
+    .replace(/\.$/, '')
 
 function checkedDigest(text: string): string {
   const digest = text.trim()

@@ -210,7 +210,11 @@ export const SETTINGS = {
   ...KUBERNETES_SETTINGS,
   LEASE_SECONDS: [integer(1, 600), '15', 'how long a lease of the built-in worker lasts without a heartbeat'],
   PROVISION_DEADLINE_MINUTES: [minutes, '10', 'longest time for provisioning once it was begun'],
-  BUILD_DEADLINE_MINUTES: [minutes, '30', 'longest time for a build once it was begun'],
+  BUILD_DEADLINE_MINUTES: [
+    minutes,
+    '30',
+    'longest time for a build once it was begun; waiting for its turn (`MAX_BUILDS`) counts',
+  ],
   BUILDER_WAIT_MINUTES: [
     minutes,
     '60',

@@ -19,7 +19,7 @@ import { agentPlan, isContainer, keyOf } from './agents/plan.ts'
 import { Supervised } from './agents/supervised.ts'
 import { supervisorFiles } from './agents/supervisor-files.ts'
 import { runBuild } from './build-step.ts'
-import { imageVersionOf } from './engine/reference.ts'
+import { imageVersionOf, referenceOf } from './engine/reference.ts'
 import { pruneAgentServers } from './environments/agent-servers.ts'
 import { prepareContext, prepareFolders } from './host/context.ts'
 import { createDatabase, dropDatabase } from './host/database.ts'
@@ -81,7 +81,9 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
         const reference = imageOf(revision)
         const image = isContainer(revision)
           ? await limited(until - Date.now(), signal, (inTime) => {
-              onProgress({ reason: 'PULLING_IMAGE', message: `The image ${reference} is being pulled.` })
+              // one that was built here comes from nowhere
+              if (!referenceOf(reference).local)
+                onProgress({ reason: 'PULLING_IMAGE', message: `The image ${reference} is being pulled.` })
               return prepareImage(host, id, revision, log, inTime)
             })
           : null
