@@ -4,6 +4,7 @@
  */
 import fs from 'node:fs'
 import path from 'node:path'
+import { dockerFolder, linkDockerFolder, readSettings } from '../runtimes/process/engine/docker-folder.ts'
 import type { Engine } from '../runtimes/process/engine/engine.ts'
 import type { ImageRepository } from './image-store.ts'
 
@@ -16,25 +17,20 @@ export function writeAuthFile(folder: string, engine: Engine, repository: ImageR
   const file = path.join(folder, 'config.json')
   fs.mkdirSync(folder, { recursive: true, mode: 0o700 })
   fs.writeFileSync(file, JSON.stringify({ ...known, auths }), { mode: 0o600 })
+  if (engine.name === 'docker') linkDockerFolder(folder, engine.env)
   return file
 }
 
 /** What engines read, the first that is there. */
 function operatorsFile({ name, env }: Engine): Record<string, unknown> {
-  const { HOME, XDG_RUNTIME_DIR, REGISTRY_AUTH_FILE, DOCKER_CONFIG } = env
-  const docker = DOCKER_CONFIG ?? (HOME && path.join(HOME, '.docker'))
+  const { XDG_RUNTIME_DIR, REGISTRY_AUTH_FILE } = env
+  const docker = dockerFolder(env)
   const ofPodman = [
     REGISTRY_AUTH_FILE,
     XDG_RUNTIME_DIR && path.join(XDG_RUNTIME_DIR, 'containers/auth.json'),
     `/run/containers/${process.getuid?.() ?? 0}/auth.json`,
   ]
-  for (const file of [...(name === 'podman' ? ofPodman : []), docker && path.join(docker, 'config.json')]) {
-    if (!file || !fs.existsSync(file)) continue
-    try {
-      return JSON.parse(fs.readFileSync(file, 'utf8')) as Record<string, unknown>
-    } catch {
-      return {} // it is none that an engine would read
-    }
-  }
-  return {}
+  const files = [...(name === 'podman' ? ofPodman : []), docker && path.join(docker, 'config.json')]
+  const file = files.find((one) => one && fs.existsSync(one))
+  return file ? readSettings(file) : {}
 }

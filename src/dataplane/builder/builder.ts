@@ -16,7 +16,7 @@ import { removeAll } from '../runtimes/process/os/remove.ts'
 import type { RevisionLog, RevisionStep } from '../runtimes/runtime.ts'
 import { abandonedFolders, imageNoted, makeBuildFolder, noteImage } from './build-folder.ts'
 import { confinement } from './confinement.ts'
-import { buildByEngine, localName } from './engine-build.ts'
+import { buildByEngine, buildProblem, localName } from './engine-build.ts'
 import { lackOfSpace, whileDiskIsFree } from './free-disk.ts'
 import type { ImageStore } from './image-store.ts'
 import { endProcesses, removeLeftovers } from './leftovers.ts'
@@ -87,6 +87,7 @@ export function createImageBuilder(options: BuilderOptions): ImageBuilder {
     reaper,
     wanted,
     env,
+    lacks: buildProblem,
     lacking: (problems) =>
       new StepFailure(
         'NO_BUILDER',

@@ -8,6 +8,7 @@ import { StepFailure } from '../output/failure.ts'
 import { type OnLine, Tail } from '../output/lines.ts'
 import { NO_SPACE, SAYS_NO_SPACE } from '../output/no-space.ts'
 import { localReference } from '../runtimes/artifact.ts'
+import { dockerFolder } from '../runtimes/process/engine/docker-folder.ts'
 import { type Engine, linesOf } from '../runtimes/process/engine/engine.ts'
 import { writeAuthFile } from './auth-file.ts'
 import { CACHE, type ImageRepository, TAG_PREFIX } from './image-store.ts'
@@ -38,6 +39,12 @@ export interface EngineBuild {
 /** By which name the engine knows what was built. */
 export const localName = ({ deploymentId, name }: Pick<EngineBuild, 'deploymentId' | 'name'>): string =>
   `localhost/pilothouse/${deploymentId}:${name}`
+
+/** Why an engine that works builds nothing, in words; null: it does. */
+export async function buildProblem(engine: Engine, signal: AbortSignal): Promise<string | null> {
+  if (engine.name === 'podman' || (await linesOf(engine, ['buildx', 'version'], signal)).ok) return null
+  return 'docker has no buildx: install its plugin, which is the package docker-buildx-plugin of Docker, or docker-buildx where the system has that'
+}
 
 /** Returns the reference of the image, with its digest. Throws StepFailure. */
 export async function buildByEngine(build: EngineBuild): Promise<string> {
@@ -82,10 +89,9 @@ export async function buildByEngine(build: EngineBuild): Promise<string> {
 async function buildByDocker(build: EngineBuild, auth: string | null): Promise<string> {
   const { engine, repository, folder, signal } = build
   const metadata = path.join(folder, 'metadata.json')
-  const { HOME, DOCKER_CONFIG, BUILDX_CONFIG } = engine.env
   // with a folder of ours for log-ins it would not find its builders
-  const config = DOCKER_CONFIG ?? (HOME && path.join(HOME, '.docker'))
-  const buildx = BUILDX_CONFIG ?? (config && path.join(config, 'buildx'))
+  const config = dockerFolder(engine.env)
+  const buildx = engine.env.BUILDX_CONFIG ?? (config && path.join(config, 'buildx'))
   const before = auth ? ['--config', path.dirname(auth)] : []
   const driver = (await linesOf(engine, ['buildx', 'inspect'], signal)).lines.find((line) => /^Driver:/.test(line))
   const cached =

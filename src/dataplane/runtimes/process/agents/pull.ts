@@ -39,12 +39,8 @@ export async function pullImage(
       log.print('deploy', shown, styles)
     }
     try {
-      const { code } = await withCredentials(
-        host.containers.folder,
-        engine.name,
-        registry,
-        credentials,
-        (before, after) => engine.run([...before, 'pull', ...after, ...plain, full], onLine, signal, mask),
+      const { code } = await withCredentials(host.containers.folder, engine, registry, credentials, (before, after) =>
+        engine.run([...before, 'pull', ...after, ...plain, full], onLine, signal, mask),
       )
       if (code !== 0) {
         const printed = tail.under('')

@@ -6,7 +6,8 @@ import { randomUUID } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
 import type { Credentials } from '../../../build/source-access.ts'
-import type { EngineName } from './engine.ts'
+import { dockerFolder, linkDockerFolder, readSettings } from './docker-folder.ts'
+import type { Engine } from './engine.ts'
 
 /** docker's own registry is known by an older name to docker, by its present one to podman */
 const DOCKER_HUB = ['docker.io', 'https://index.docker.io/v1/']
@@ -14,7 +15,7 @@ const DOCKER_HUB = ['docker.io', 'https://index.docker.io/v1/']
 /** Calls `work` with what has to stand before and after the word `pull`. The file is gone when it is over. */
 export async function withCredentials<T>(
   folder: string,
-  engine: EngineName,
+  { name, env }: Pick<Engine, 'name' | 'env'>,
   registry: string,
   credentials: Credentials | null,
   work: (before: string[], after: string[]) => Promise<T>,
@@ -27,8 +28,12 @@ export async function withCredentials<T>(
   fs.mkdirSync(own, { mode: 0o700 })
   try {
     const auths = Object.fromEntries(hosts.map((host) => [host, { auth }]))
-    fs.writeFileSync(file, JSON.stringify({ auths }), { mode: 0o600 })
-    return await (engine === 'podman' ? work([], ['--authfile', file]) : work(['--config', own], []))
+    // its other log-ins are not for this; which daemon it talks to is
+    const docker = name === 'docker' ? dockerFolder(env) : undefined
+    const { currentContext } = docker ? readSettings(path.join(docker, 'config.json')) : {}
+    fs.writeFileSync(file, JSON.stringify({ currentContext, auths }), { mode: 0o600 })
+    if (docker) linkDockerFolder(own, env)
+    return await (name === 'podman' ? work([], ['--authfile', file]) : work(['--config', own], []))
   } finally {
     fs.rmSync(own, { recursive: true, force: true })
   }

@@ -16,6 +16,8 @@ export interface EngineOptions {
   wanted: 'auto' | EngineName | 'none'
   /** of the server's own environment, what an engine needs; PATH among it */
   env: Record<string, string>
+  /** what an engine that works lacks for what it is to do, in words; null: nothing */
+  lacks?: (engine: Engine, signal: AbortSignal) => Promise<string | null>
   /** what is thrown when none works; `problems`: of each, in words */
   lacking?: (problems: string) => StepFailure
 }
@@ -43,7 +45,7 @@ const PROBES: Record<EngineName, string> = {
 const PROBE_MS = 20_000
 const KEPT_MS = 60_000
 
-export function engineFinder({ reaper, wanted, env, lacking = cantRun }: EngineOptions): FindEngine {
+export function engineFinder({ reaper, wanted, env, lacks, lacking = cantRun }: EngineOptions): FindEngine {
   let found: { engine: Engine; until: number } | null = null
 
   async function probe(name: EngineName, signal: AbortSignal): Promise<Engine | string> {
@@ -61,7 +63,9 @@ export function engineFinder({ reaper, wanted, env, lacking = cantRun }: EngineO
         return `${name} does not work: ${lines.at(-1)?.slice(0, 300) ?? 'it says nothing'}`
       const [said = '', storage = ''] = answer.split(/ in:(.*)/)
       const has = (controller: string) => said.split(/[\s[\]]+/).includes(controller)
-      return { name, env, storage, run, limits: { cpu: has('cpu'), memory: has('memory'), processes: has('pids') } }
+      const limits = { cpu: has('cpu'), memory: has('memory'), processes: has('pids') }
+      const engine: Engine = { name, env, storage, run, limits }
+      return (await limited(PROBE_MS, signal, async (inTime) => lacks?.(engine, inTime))) ?? engine
     } catch (error) {
       if (signal.aborted) throw error
       return `${name} does not answer`
