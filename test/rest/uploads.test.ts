@@ -2,9 +2,10 @@
 import { once } from 'node:events'
 import { mkdir, readdir, rename, rmdir } from 'node:fs/promises'
 import http from 'node:http'
+import net from 'node:net'
 import path from 'node:path'
 import { Readable } from 'node:stream'
-import { buffer } from 'node:stream/consumers'
+import { buffer, text } from 'node:stream/consumers'
 import { gzipSync } from 'node:zlib'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -150,6 +151,18 @@ test('what is no gzip file is refused, and nothing of it is left', async () => {
     expect([status, JSON.stringify(body)]).toEqual([422, expect.stringContaining('gzip')])
   }
   expect(await files()).toEqual(before)
+})
+
+test('the connection of an upload that was refused goes on: its next request is answered', async () => {
+  const { url } = await newUpload(await source())
+  const { host, hostname, port, pathname, search } = new URL(url)
+  const socket = net.connect(Number(port), hostname)
+  const junk = 'x'.repeat(3_000_000)
+  socket.write(`PUT ${pathname}${search} HTTP/1.1\r\nHost: ${host}\r\nContent-Length: ${junk.length}\r\n\r\n${junk}`)
+  const [refused] = await once(socket, 'data')
+  expect(String(refused)).toMatch(/^HTTP\/1\.1 422 /)
+  socket.write(`GET /healthz HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
+  expect(await text(socket)).toMatch(/^HTTP\/1\.1 200 /)
 })
 
 test('a tarball that says it is too large is refused at once', async () => {
