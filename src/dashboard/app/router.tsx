@@ -3,6 +3,7 @@ import { Button, Center, Container, Loader } from '@mantine/core'
 import { createRouter, type ErrorComponentProps } from '@tanstack/react-router'
 import { problem } from '../api/problem.ts'
 import { NotFound, PageError } from '../components/page.tsx'
+import { Missing, MissingPart } from './page-part.tsx'
 import { routeTree } from './routes.tsx'
 
 export const router = createRouter({
@@ -30,8 +31,9 @@ function Pending() {
   )
 }
 
-/** A fault of ours, caught: the rest of the page goes on. */
+/** A fault of ours, caught, or a part of ours that can't be had: the rest of the page goes on. */
 function Failed({ error, reset }: ErrorComponentProps) {
+  if (error instanceof MissingPart) return <Missing />
   return (
     <Container py="xl">
       <PageError

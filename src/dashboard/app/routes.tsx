@@ -2,7 +2,7 @@
  * Every page and its address, one entry each; a page is loaded when it is first opened. What is in the address beside the path
  * (filters, a line of a log) is read by the page's own `search.ts`.
  */
-import { createRootRoute, createRoute, lazyRouteComponent, redirect } from '@tanstack/react-router'
+import { createRootRoute, createRoute, redirect } from '@tanstack/react-router'
 import { isSignedIn } from '../api/session.ts'
 import { activitySearch } from '../pages/activity/search.ts'
 import { compareSearch } from '../pages/compare/search.ts'
@@ -10,6 +10,7 @@ import { deploymentsSearch } from '../pages/deployments/search.ts'
 import { oauthSearch } from '../pages/oauth/search.ts'
 import { revisionSearch } from '../pages/revision/search.ts'
 import { Home } from './home.tsx'
+import { pagePart } from './page-part.tsx'
 import { RootLayout } from './root-layout.tsx'
 import { WorkspaceLayout } from './workspace-layout.tsx'
 
@@ -30,7 +31,7 @@ const signIn = createRoute({
   validateSearch: ({ to }: Record<string, unknown>): { to?: string | undefined } => ({
     to: typeof to === 'string' && /^\/(w\/|$)/.test(to) ? to : undefined,
   }),
-  component: lazyRouteComponent(() => import('../pages/sign-in/sign-in-page.tsx')),
+  component: pagePart(() => import('../pages/sign-in/sign-in-page.tsx')),
 })
 
 const workspace = createRoute({
@@ -52,71 +53,71 @@ const deployments = createRoute({
   getParentRoute: () => workspace,
   path: '/deployments',
   validateSearch: deploymentsSearch,
-  component: lazyRouteComponent(() => import('../pages/deployments/deployments-page.tsx')),
+  component: pagePart(() => import('../pages/deployments/deployments-page.tsx')),
 })
 
 const newDeployment = createRoute({
   getParentRoute: () => workspace,
   path: '/deployments/new',
-  component: lazyRouteComponent(() => import('../pages/new-deployment/new-deployment-page.tsx')),
+  component: pagePart(() => import('../pages/new-deployment/new-deployment-page.tsx')),
 })
 
 const deployment = createRoute({
   getParentRoute: () => workspace,
   path: '/deployments/$id',
-  component: lazyRouteComponent(() => import('../pages/deployment/deployment-page.tsx')),
+  component: pagePart(() => import('../pages/deployment/deployment-page.tsx')),
 })
 
 const settings = createRoute({
   getParentRoute: () => workspace,
   path: '/deployments/$id/settings',
-  component: lazyRouteComponent(() => import('../pages/settings/settings-page.tsx')),
+  component: pagePart(() => import('../pages/settings/settings-page.tsx')),
 })
 
 const compare = createRoute({
   getParentRoute: () => workspace,
   path: '/deployments/$id/compare',
   validateSearch: compareSearch,
-  component: lazyRouteComponent(() => import('../pages/compare/compare-page.tsx')),
+  component: pagePart(() => import('../pages/compare/compare-page.tsx')),
 })
 
 const revision = createRoute({
   getParentRoute: () => workspace,
   path: '/deployments/$id/revisions/$revisionId',
   validateSearch: revisionSearch,
-  component: lazyRouteComponent(() => import('../pages/revision/revision-page.tsx')),
+  component: pagePart(() => import('../pages/revision/revision-page.tsx')),
 })
 
 const activity = createRoute({
   getParentRoute: () => workspace,
   path: '/activity',
   validateSearch: activitySearch,
-  component: lazyRouteComponent(() => import('../pages/activity/activity-page.tsx')),
+  component: pagePart(() => import('../pages/activity/activity-page.tsx')),
 })
 
 const listeners = createRoute({
   getParentRoute: () => workspace,
   path: '/listeners',
-  component: lazyRouteComponent(() => import('../pages/listeners/listeners-page.tsx')),
+  component: pagePart(() => import('../pages/listeners/listeners-page.tsx')),
 })
 
 const integrations = createRoute({
   getParentRoute: () => workspace,
   path: '/integrations',
-  component: lazyRouteComponent(() => import('../pages/integrations/integrations-page.tsx')),
+  component: pagePart(() => import('../pages/integrations/integrations-page.tsx')),
 })
 
 const oauth = createRoute({
   getParentRoute: () => workspace,
   path: '/oauth',
   validateSearch: oauthSearch,
-  component: lazyRouteComponent(() => import('../pages/oauth/oauth-page.tsx')),
+  component: pagePart(() => import('../pages/oauth/oauth-page.tsx')),
 })
 
 const keys = createRoute({
   getParentRoute: () => workspace,
   path: '/keys',
-  component: lazyRouteComponent(() => import('../pages/keys/keys-page.tsx')),
+  component: pagePart(() => import('../pages/keys/keys-page.tsx')),
 })
 
 const pages = [

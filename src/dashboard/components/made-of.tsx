@@ -49,7 +49,7 @@ export function MadeOfLine({ revision: { commitMessage, commitAuthor, sourceRevi
 function Line({ icon, children }: { icon: React.ReactNode; children: React.ReactNode }) {
   return (
     <Group gap={6} wrap="nowrap" miw={0}>
-      {icon}
+      <Group style={{ flexShrink: 0 }}>{icon}</Group>
       {children}
     </Group>
   )

@@ -1,0 +1,42 @@
+/**
+ * The part of the program that a page is, loaded when it is opened. Where the server can't be reached, the rest stays as it is and the
+ * page opens when the server is back; of a server that has other files by now it is taken anew. Only who goes there is
+ * told: parts are also loaded ahead, of a link that is pointed at.
+ */
+import { lazyRouteComponent } from '@tanstack/react-router'
+import { type ComponentType, useEffect } from 'react'
+import { problem } from '../api/problem.ts'
+import { PageError } from '../components/page.tsx'
+
+/** Its message is our own: at the browser's the router would load the whole page anew, server or not. */
+export class MissingPart extends Error {}
+
+export const pagePart = (load: () => Promise<{ default: ComponentType }>) =>
+  lazyRouteComponent(() =>
+    load().catch((cause: unknown) => {
+      throw new MissingPart('A part of this page could not be loaded.', { cause })
+    }),
+  )
+
+/** ms between two looks at whether the server is there */
+const LOOKS = 1_500
+/** ms: whoever lacks the part after that still is not loaded again and again */
+const APART = 10_000
+const KEY = 'pilothouse.reloaded'
+
+export function Missing() {
+  useEffect(() => {
+    const look = async () => {
+      const answer = await fetch('/healthz').catch(() => null)
+      if (!answer?.ok || Date.now() - Number(sessionStorage.getItem(KEY) ?? 0) < APART) return
+      sessionStorage.setItem(KEY, String(Date.now()))
+      location.reload()
+    }
+    void look()
+    const timer = setInterval(look, LOOKS)
+    return () => clearInterval(timer)
+  }, [])
+  return (
+    <PageError error={problem('OFFLINE', 'The server can’t be reached. This page opens by itself when it is back.')} />
+  )
+}

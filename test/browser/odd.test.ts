@@ -1,0 +1,111 @@
+// What nobody plans for: names as people give them, a workspace with nothing in it, a server that goes in mid-view, a session that ends.
+import { randomUUID } from 'node:crypto'
+import { inject } from 'vitest'
+import { expect, test } from './page.ts'
+import { sharedServer } from './shared.ts'
+import { signIn } from './sign-in.ts'
+
+const { url, key, workspaceId, ids, keys } = inject('server')
+const server = sharedServer()
+
+async function call(method: string, path: string, body?: object, by = key) {
+  const headers = { 'x-api-key': by, ...(body ? { 'content-type': 'application/json' } : {}) }
+  const answer = await fetch(url + path, { method, headers, ...(body ? { body: JSON.stringify(body) } : {}) })
+  const text = await answer.text()
+  return text ? JSON.parse(text) : null
+}
+
+const SIZES = [1280, 400]
+const LONG = 'o'.repeat(128)
+const NAMES = [LONG, '<img src=x onerror="document.title=1"><b>&amp;</b>', 'وكيل الدعم الفني']
+
+test('names are shown as they are and within their pages: a word of 128 letters, markup, and what is read from the right', {
+  timeout: 90_000,
+}, async ({ page }) => {
+  const { resources } = await call('GET', '/v2/listeners')
+  const create = (name: string) =>
+    call('POST', '/v2/deployments', {
+      name,
+      source: 'external_container',
+      source_config: { listener_id: resources[0].id },
+      source_revision_config: { image_uri: `registry.example.com/${'very/'.repeat(40)}long:1` },
+      secrets: [{ name: 'X'.repeat(120), value: 'x' }],
+    })
+  const made = await Promise.all(NAMES.map(create))
+  const [{ id, latest_revision_id: revision }] = made
+  const of = `/deployments/${id}`
+  const places = {
+    '/deployments?sort=-created': NAMES,
+    '/activity': NAMES,
+    [of]: [LONG],
+    [`${of}/settings`]: [LONG],
+    [`${of}/revisions/${revision}`]: [LONG],
+  }
+  await signIn(page, url, { key })
+  for (const width of SIZES) {
+    await page.setViewportSize({ width, height: 800 })
+    for (const [path, names] of Object.entries(places)) {
+      await page.goto(`/w/${workspaceId}${path}`)
+      for (const name of names) await page.getByRole('main').getByText(name).first().waitFor()
+      const beyond = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
+      expect.soft(beyond, `${path} at ${width}: pixels beyond its edge`).toBeLessThanOrEqual(0)
+    }
+  }
+  expect(await page.title()).not.toBe('1')
+  expect(await page.locator('img[src="x"]').count()).toBe(0)
+  for (const one of made) await call('DELETE', `/v2/deployments/${one.id}?force=true`)
+})
+
+test('a workspace with nothing in it says how to begin', async ({ page }) => {
+  const created = await call('GET', '/v2/deployments', undefined, keys.stranger)
+  expect(created.resources).toEqual([])
+  await signIn(page, url, { key: keys.stranger })
+  await page.getByText('No deployments yet').waitFor()
+  for (const name of ['Listeners', 'Integrations', 'OAuth']) {
+    await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name }).click()
+    await page.getByRole('heading', { name, level: 1 }).waitFor()
+    await page
+      .getByRole('button', { name: /New|Connect|Install/ })
+      .first()
+      .waitFor()
+  }
+})
+
+test('a session that is ended elsewhere leads at once to where one signs in, and from there back', async ({
+  page,
+  guards,
+}) => {
+  // the browser's own line about the answer
+  guards.allow(/^console: Failed to load resource: the server responded with a status of 401/)
+  const name = `to-be-revoked-${randomUUID().slice(0, 8)}`
+  const own = await server.cli('keys', 'create', '--role', 'viewer', '--name', name, '--workspace', workspaceId)
+  const address = `/w/${workspaceId}/deployments/${ids['billing-agent']}`
+  await signIn(page, url, { key: own }, address)
+  await page.getByRole('heading', { name: 'billing-agent' }).waitFor()
+  const { resources } = await call('GET', '/v2/sessions?limit=100')
+  const session = resources.find((one: { actor: { name: string } }) => one.actor.name === name)
+  await call('DELETE', `/v2/sessions/${session.id}`)
+  await page.waitForURL('**/sign-in**')
+  await page.getByLabel('API key').fill(key)
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+  await page.getByRole('heading', { name: 'billing-agent' }).waitFor()
+})
+
+test('a page that is opened while the server is away opens when it is back; what was there stays', {
+  timeout: 90_000,
+}, async ({ page, guards }) => {
+  // what the browser itself says of a server that isn't there, and of a part that is not
+  guards.allow(/^console: (Failed to load resource: net::ERR_|WebSocket connection to .* failed|.*could not be loaded)/)
+  await signIn(page, url, { key }, `/w/${workspaceId}/deployments`)
+  await page.getByText('support-agent').first().waitFor()
+  await server.kill()
+  const link = page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Keys and sessions' })
+  // who only points at it is told nothing, and keeps what is there
+  await link.hover()
+  await page.getByText('Connection lost').waitFor()
+  await page.getByText('support-agent').first().waitFor()
+  await link.click()
+  await page.getByText('This page opens by itself when it is back').waitFor()
+  await server.start()
+  await page.getByText('this browser').waitFor({ timeout: 45_000 })
+})
