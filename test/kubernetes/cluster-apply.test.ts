@@ -72,7 +72,10 @@ test('a late apply of a stale holder changes nothing', async () => {
   const { cluster, manifests } = await applied(7n)
   const newer = await place.connect()
   const current = await newer.apply(manifests.service, fence(10n))
-  const late = { ...manifests.service, spec: { ...(manifests.service.spec as object), ports: [{ port: 81 }] } }
+  const late = {
+    ...manifests.service,
+    spec: { ...(manifests.service.spec as object), ports: [{ port: 81, protocol: 'TCP' }] },
+  }
   await expect(cluster.apply(late, fence(7n))).rejects.toThrow(StaleError)
   expect(await cluster.read(refOf(late))).toEqual(current)
 })

@@ -79,7 +79,7 @@ export function manifestsOf(namespace: string, deploymentId: string = randomUUID
     apiVersion: 'v1',
     kind: 'Service',
     metadata: metadata(`ph-${deploymentId}`),
-    spec: { selector: pod, ports: [{ port: 80 }] },
+    spec: { selector: pod, ports: [{ port: 80, protocol: 'TCP' }] },
   }
   const deployment: Manifest = {
     apiVersion: 'apps/v1',

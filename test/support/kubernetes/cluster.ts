@@ -1,6 +1,6 @@
 /**
- * The cluster that tests of the Kubernetes runtime use: the stand-in, or the one of the kubeconfig that
- * TEST_KUBECONFIG names. Namespaces are of the test alone and go when it ends.
+ * The cluster that tests of the Kubernetes runtime use: the stand-in (as a cluster of TEST_STAND_IN_VERSION), or the one of
+ * the kubeconfig that TEST_KUBECONFIG names. Namespaces are of the test alone and go when it ends.
  */
 import { randomUUID } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -39,7 +39,8 @@ export interface TestCluster {
 export async function openTestCluster(options: StandInOptions = {}): Promise<TestCluster> {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'pilothouse-cluster-'))
   const real = process.env.TEST_KUBECONFIG
-  const standIn = real ? null : await startStandIn(options)
+  const version = process.env.TEST_STAND_IN_VERSION
+  const standIn = real ? null : await startStandIn({ ...(version ? { version } : {}), ...options })
   const kubeconfig = real ?? (await standIn!.writeKubeconfig(path.join(folder, 'admin')))
   const config = new KubeConfig()
   config.loadFromFile(kubeconfig)

@@ -22,7 +22,7 @@ import { Store } from './stand-in/store.ts'
 export interface StandInOptions {
   /** default 0: any free one; give one to start again where an earlier stand-in was */
   port?: number
-  /** as `/version` tells it; default `1.32` */
+  /** as `/version` tells it, and as it then behaves where that made a difference; default `1.32` */
   version?: string
   delays?: Partial<Delays>
   /** default: one with 4,000 CPUs and 16 TiB, for 10,000 pods */
@@ -87,7 +87,8 @@ const DELAYS: Delays = {
 
 export async function startStandIn(options: StandInOptions = {}): Promise<StandIn> {
   const store = new Store(options.remembered ?? 10_000)
-  const api = new Api(store)
+  const version = options.version ?? '1.32'
+  const api = new Api(store, Number.parseInt(version.split('.')[1]!, 10))
   const access = new Access(store, options.open ?? false)
   const logs = new Logs()
   const requests = new Requests()
@@ -95,7 +96,7 @@ export async function startStandIn(options: StandInOptions = {}): Promise<StandI
   const { kubelet, endpoints } = startControllers(context)
   furnish(api, options)
 
-  const server = createServer({ api, access, logs, requests, version: options.version ?? '1.32' })
+  const server = createServer({ api, access, logs, requests, version })
   await listen(server, options.port ?? 0)
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 

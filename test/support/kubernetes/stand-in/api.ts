@@ -9,7 +9,7 @@ import { applied, ownersAfterUpdate, type Writer } from './apply.ts'
 import { withDefaults } from './defaults.ts'
 import { groupVersion, type Kind } from './kinds.ts'
 import { clone, equal, type Json, type KubeObject, randomSuffix, timestamp } from './objects.ts'
-import { alreadyExists, badRequest, conflict, notFound, stale } from './status.ts'
+import { ApiError, alreadyExists, badRequest, conflict, notFound, stale } from './status.ts'
 import type { Store } from './store.ts'
 import { validate } from './validate.ts'
 
@@ -45,9 +45,12 @@ const SERVER_KEPT = [
 
 export class Api {
   readonly store: Store
+  /** of the version 1.x that it is like */
+  readonly minor: number
 
-  constructor(store: Store) {
+  constructor(store: Store, minor: number) {
     this.store = store
+    this.minor = minor
   }
 
   get(kind: Kind, namespace: string | undefined, name: string): KubeObject {
@@ -102,10 +105,14 @@ export class Api {
       throw conflict(kind, name, why)
     }
     const writer = this.#writer(kind, options, 'Apply')
-    const merged = applied(live, config, writer, options.force ?? false, kind.status)
+    const rules = { force: options.force ?? false, hasStatus: kind.status, minor: this.minor }
+    const merged = applied(live, config, writer, rules)
     if (live)
       return { object: this.#replace(kind, live, merged, options, merged.metadata.managedFields), created: false }
-    // a resourceVersion does not keep an apply from creating: the real one does not look at it here either
+    // a resourceVersion does not keep an apply from creating: the real one does not look at it here either. Services were
+    // made by code of their own once.
+    if (kind.kind === 'Service' && this.minor < 23 && config.metadata?.resourceVersion)
+      throw new ApiError(500, '', 'resourceVersion should not be set on objects to be created')
     const object = this.#newObject(kind, namespace, merged)
     object.metadata.managedFields = merged.metadata.managedFields
     if (kind.status) delete object.status

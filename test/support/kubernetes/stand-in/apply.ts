@@ -176,14 +176,30 @@ function refuse(conflicts: { manager: string; operation: string; apiVersion: str
   return new ApiError(409, 'Conflict', `Apply failed with ${causes.length} ${word}: ${text}`, { causes })
 }
 
+interface Rules {
+  force: boolean
+  hasStatus: boolean
+  /** version of the cluster */
+  minor: number
+}
+
+/** Before 1.21 a port of a Service is not known without its protocol, though it has a default. */
+function requireKeys(config: Json, minor: number): void {
+  const ports: Json[] = config.kind === 'Service' ? (config.spec?.ports ?? []) : []
+  const bare = minor < 21 ? ports.findIndex(({ protocol }) => !protocol) : -1
+  if (bare < 0) return
+  const why = `.spec.ports: element ${bare}: associative list with keys has an element that omits key field "protocol"`
+  throw new ApiError(500, '', `failed to create typed patch object: ${why} (and doesn't have default value)`)
+}
+
 /** What an apply makes of the live object (null: there is none), with its new managedFields. */
 export function applied(
   live: KubeObject | null,
   config: Json,
   writer: Writer,
-  force: boolean,
-  hasStatus: boolean,
+  { force, hasStatus, minor }: Rules,
 ): KubeObject {
+  requireKeys(config, minor)
   const owners = ownersOf(live)
   const mine = owners.find(({ entry }) => isWriter(entry, writer))
   const others = owners.filter((owner) => owner !== mine)
@@ -192,7 +208,9 @@ export function applied(
   let merged = merge(live ?? {}, config, [])
 
   const kept = withParents([...paths, ...others.flatMap((owner) => [...owner.paths])])
-  const gone = new Set([...withParents(mine?.paths ?? [])].filter((path) => !kept.has(path)))
+  // before 1.22 what the server has filled in stays, where all that was applied beside it goes
+  const owned = minor < 22 ? (mine?.paths ?? []) : withParents(mine?.paths ?? [])
+  const gone = new Set([...owned].filter((path) => !kept.has(path)))
   if (gone.size > 0) merged = without(merged, [], gone, withParents(gone))
 
   const old = live ? fieldsOf(live) : new Map<string, string>()

@@ -52,7 +52,10 @@ export function discover(path: string, address: string, version: string): Json |
   const name = rest.join('/')
   if (root === 'apis' && GROUPS.includes(name)) return { kind: 'APIGroup', apiVersion: 'v1', ...groupEntry(name) }
   const kinds = KINDS.filter(
-    (kind) => groupVersion(kind) === name && (kind.group === '' ? root === 'api' : root === 'apis'),
+    (kind) =>
+      groupVersion(kind) === name &&
+      (kind.group === '' ? root === 'api' : root === 'apis') &&
+      kind.since <= Number(minor),
   )
   if (kinds.length === 0) return undefined
   return { kind: 'APIResourceList', apiVersion: 'v1', groupVersion: name, resources: kinds.flatMap(resources) }

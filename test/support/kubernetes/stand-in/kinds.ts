@@ -12,13 +12,15 @@ export interface Kind {
   scale: boolean
   /** metadata.generation counts the changes of spec */
   generation: boolean
+  /** the minor version from which on clusters serve it */
+  since: number
 }
 
-type Options = Partial<Pick<Kind, 'shortNames' | 'status' | 'scale' | 'generation'>> & { cluster?: boolean }
+type Options = Partial<Pick<Kind, 'shortNames' | 'status' | 'scale' | 'generation' | 'since'>> & { cluster?: boolean }
 
 function kind(group: string, version: string, name: string, plural: string, options: Options = {}): Kind {
   const { cluster, ...rest } = options
-  const none = { shortNames: [], status: false, scale: false, generation: false }
+  const none = { shortNames: [], status: false, scale: false, generation: false, since: 0 }
   return { group, version, kind: name, plural, namespaced: !cluster, ...none, ...rest }
 }
 
@@ -44,13 +46,14 @@ export const KINDS: Kind[] = [
     shortNames: ['hpa'],
     status: true,
   }),
-  kind('discovery.k8s.io', 'v1', 'EndpointSlice', 'endpointslices'),
+  kind('discovery.k8s.io', 'v1', 'EndpointSlice', 'endpointslices', { since: 21 }),
   kind('networking.k8s.io', 'v1', 'Ingress', 'ingresses', { shortNames: ['ing'], status: true, generation: true }),
   kind('networking.k8s.io', 'v1', 'NetworkPolicy', 'networkpolicies', { shortNames: ['netpol'], generation: true }),
   kind('policy', 'v1', 'PodDisruptionBudget', 'poddisruptionbudgets', {
     shortNames: ['pdb'],
     status: true,
     generation: true,
+    since: 21,
   }),
   kind('rbac.authorization.k8s.io', 'v1', 'Role', 'roles'),
   kind('rbac.authorization.k8s.io', 'v1', 'RoleBinding', 'rolebindings'),

@@ -101,6 +101,11 @@ function probe(value: Json, at: string, problems: Problems): void {
   if (!at.endsWith('readinessProbe') && value.successThreshold !== 1) {
     problems.invalid(`${at}.successThreshold`, value.successThreshold, 'must be 1')
   }
+  for (const handler of ['httpGet', 'tcpSocket'] as const) {
+    const port: Json = value[handler] && (value[handler].port ?? 0)
+    if (typeof port === 'number' && !(port >= 1 && port <= 65535))
+      problems.invalid(`${at}.${handler}.port`, port, 'must be between 1 and 65535, inclusive')
+  }
 }
 
 const STANDARD = ['cpu', 'memory', 'ephemeral-storage']

@@ -15,7 +15,7 @@ import { ApiRefused, ClusterClosedError, LeaseOverError, Unreachable } from './e
 import { refusal, unreachable } from './status.ts'
 
 export interface ApiRequest {
-  method: 'GET' | 'PATCH' | 'DELETE'
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   path: string
   query?: Record<string, string | undefined>
   body?: unknown

@@ -37,6 +37,9 @@ export class ApiRefused extends Error {
   }
 }
 
+/** Reason of a conflict: there is no such object, and one that names a version is not made. */
+export const NO_SUCH_VERSION = 'NoSuchVersion'
+
 /** The API server was not reached, did not answer in time, or said 5xx or 429. To be tried again. */
 export class Unreachable extends Error {
   override name = 'Unreachable'

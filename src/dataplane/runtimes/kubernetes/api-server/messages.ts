@@ -67,3 +67,11 @@ export function isOnlyBackOff(message: string): boolean {
 export function isMisfit(message: string): boolean {
   return /^failed to (create typed patch object|convert new typed object)|quantities must match/.test(message)
 }
+
+/**
+ * How API servers before 1.23 answer, with a plain 500, to an apply of a Service that is not there, if it names a version:
+ * Services are made by code of their own there.
+ */
+export function isVersionOfNone(message: string): boolean {
+  return message.startsWith('resourceVersion should not be set on objects to be created')
+}

@@ -2,8 +2,8 @@
  * Turns what went wrong with a call into ApiRefused or Unreachable.
  */
 import { ConnectionError, type HttpAnswer } from '../../../../platform/http/client.ts'
-import { ApiRefused, Unreachable } from './errors.ts'
-import { isMisfit } from './messages.ts'
+import { ApiRefused, NO_SUCH_VERSION, Unreachable } from './errors.ts'
+import { isMisfit, isVersionOfNone } from './messages.ts'
 
 /**
  * Characters: an API server may put a whole spec into its words. Far more than is shown anywhere: there it is cut after
@@ -29,6 +29,7 @@ export function refusal(
   const words = secret && invalid ? 'it is not valid' : said.message.slice(0, LONGEST)
   const message = `The API server refused to ${what}: ${words || `HTTP ${status}`}`
   if (misfit) return new ApiRefused(status, 'Invalid', message)
+  if (status === 500 && isVersionOfNone(said.message)) return new ApiRefused(409, NO_SUCH_VERSION, message)
   if (status >= 500 || status === 429 || status === 408) {
     return new Unreachable(`The API server could not ${what}: ${words || `HTTP ${status}`}`, retryAfter(headers))
   }

@@ -2,11 +2,11 @@
  * Server-side apply that a stale holder can't do: always against one exact version of the object.
  */
 
-import { ApiRefused, Contended, NotNowError } from '../api-server/errors.ts'
-import { type ObjectRef, objectPath } from '../api-server/kinds.ts'
+import { ApiRefused, Contended, NO_SUCH_VERSION, NotNowError } from '../api-server/errors.ts'
+import { collectionPath, kindOf, type ObjectRef, objectPath } from '../api-server/kinds.ts'
 import { retrying } from '../api-server/retry.ts'
 import type { ClusterAccess } from '../informers/store.ts'
-import { ANNOTATION_TOKEN, FIELD_MANAGER } from '../objects/names.ts'
+import { ANNOTATION_TOKEN, FIELD_MANAGER, LABEL_DEPLOYMENT, LABEL_MANAGED_BY } from '../objects/names.ts'
 import type { LiveObject, Manifest } from '../objects/types.ts'
 import type { Anchors } from './anchors.ts'
 import type { Fence } from './cluster.ts'
@@ -19,7 +19,7 @@ const CONFLICTS = 10
 /**
  * A version that no object ever has (etcd begins with it, empty). An apply with it can only create: when there is
  * an object meanwhile, it is a conflict. That the API server does not look at it when it creates holds from 1.20
- * to 1.36 (registry/generic/registry/store.go, Update).
+ * to 1.36 (registry/generic/registry/store.go, Update), but for Services before 1.23: see `make`.
  */
 const NEVER = '1'
 
@@ -44,20 +44,51 @@ export async function apply(
     const version = live
       ? { uid: live.metadata.uid, resourceVersion: live.metadata.resourceVersion }
       : { resourceVersion: NEVER }
-    return await access.api.call<LiveObject>({
-      method: 'PATCH',
-      path: objectPath(ref),
-      query: { fieldManager: FIELD_MANAGER, force: 'true' },
-      contentType: 'application/apply-patch+yaml',
-      body: stamped(manifest, fence, version),
-      what: `apply ${named(ref)}`,
-      secret: ref.kind === 'Secret',
-      leaseValid: () => fence.leaseValid(),
-    })
+    const write = (against: Version) =>
+      access.api.call<LiveObject>({
+        method: 'PATCH',
+        path: objectPath(ref),
+        query: { fieldManager: FIELD_MANAGER, force: 'true' },
+        contentType: 'application/apply-patch+yaml',
+        body: stamped(manifest, fence, against),
+        what: `apply ${named(ref)}`,
+        secret: ref.kind === 'Secret',
+        leaseValid: () => fence.leaseValid(),
+      })
+    try {
+      return await write(version)
+    } catch (error) {
+      if (live || !(error instanceof ApiRefused && error.reason === NO_SUCH_VERSION)) throw error
+      const { metadata } = await make(access, manifest, fence)
+      return await write({ uid: metadata.uid, resourceVersion: metadata.resourceVersion })
+    }
   }
   const applied = await unlessConflict(access, ref, fence, once)
   anchors.written(manifest, applied)
   return applied
+}
+
+type Version = Parameters<typeof stamped>[2]
+
+/**
+ * Makes an object that the apply after it completes: a POST can't change what somebody else has made meanwhile (409). It makes
+ * us own its fields in a second way, in which an apply never takes them away: so it has only what no Service of ours
+ * ever does without, and what it is found by.
+ */
+function make(access: ClusterAccess, manifest: Manifest, fence: Fence): Promise<LiveObject> {
+  const { apiVersion, kind, spec, metadata } = manifest
+  const { name, namespace } = metadata
+  const ours = [LABEL_MANAGED_BY, LABEL_DEPLOYMENT]
+  const labels = Object.fromEntries(Object.entries(metadata.labels ?? {}).filter(([key]) => ours.includes(key)))
+  const body = stamped({ apiVersion, kind, metadata: { name, namespace, labels }, spec }, fence, {})
+  return access.api.call<LiveObject>({
+    method: 'POST',
+    path: collectionPath(kindOf(manifest), namespace),
+    query: { fieldManager: FIELD_MANAGER },
+    body,
+    what: `make ${named({ apiVersion, kind, name, namespace })}`,
+    leaseValid: () => fence.leaseValid(),
+  })
 }
 
 /** See Cluster.writeToken. */

@@ -22,11 +22,11 @@ function tokenOf({ metadata }: LiveObject): bigint {
   return /^\d{1,20}$/.test(token) ? BigInt(token) : 0n
 }
 
-/** The manifest with the token, to be applied against that version of that object. */
+/** The manifest with the token, to be written against that version of that object. */
 export function stamped(
   manifest: Manifest,
   fence: Fence,
-  version: { uid?: string; resourceVersion: string },
+  version: { uid?: string; resourceVersion?: string },
 ): Manifest {
   const annotations = { ...manifest.metadata.annotations, [ANNOTATION_TOKEN]: String(fence.token) }
   return { ...manifest, metadata: { ...manifest.metadata, ...version, annotations } } as Manifest

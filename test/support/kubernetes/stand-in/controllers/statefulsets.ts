@@ -120,7 +120,8 @@ function writeStatus({ api }: Context, set: KubeObject, pods: KubeObject[], upda
     currentRevision,
     updateRevision,
     collisionCount: 0,
-    availableReplicas: ready.filter((pod) => availableIn(pod, set.spec.minReadySeconds) === 0).length,
+    // older ones do not count that
+    ...(api.minor < 22 ? {} : { availableReplicas: availableOf(set, ready) }),
   }
   if (equal(status, set.status)) return
   const change = (copy: KubeObject) => {
@@ -128,3 +129,6 @@ function writeStatus({ api }: Context, set: KubeObject, pods: KubeObject[], upda
   }
   api.modify(STATEFUL_SET, set, change, { ...CONTROLLER, subresource: 'status' })
 }
+
+const availableOf = (set: KubeObject, ready: KubeObject[]): number =>
+  ready.filter((pod) => availableIn(pod, set.spec.minReadySeconds) === 0).length

@@ -1,0 +1,61 @@
+/** The oldest Kubernetes that is supported: the same life of a deployment, with what that version lacks and does otherwise. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { eventually, openSite, runOf, type Site, Tenant } from './runtime-support.ts'
+
+let site: Site
+beforeAll(async () => {
+  site = await openSite({ standIn: { version: '1.20' } })
+})
+afterAll(() => site.close())
+
+const image = (tag: string) => `registry.example.com/agent:${tag}`
+
+test('a deployment is made, updated, brought back after a deletion and torn down, as anywhere', async () => {
+  const tenant = new Tenant(site)
+  await tenant.provision()
+  await tenant.deploy(tenant.revision(image('1')))
+  await tenant.deploy(tenant.revision(image('2')))
+  expect(await tenant.image()).toBe(image('2'))
+  const { base, database } = tenant.names
+  await site.core.deleteNamespacedService({ namespace: site.namespace, name: base })
+  await eventually(() => tenant.object('v1', 'Service', base))
+  expect(await tenant.object('v1', 'Service', base)).toMatchObject({
+    metadata: { labels: { 'app.kubernetes.io/component': 'server' }, annotations: { 'pilothouse.dev/token': '1' } },
+    spec: { type: 'ClusterIP', ports: [{ port: 80, protocol: 'TCP' }] },
+  })
+  await tenant.teardown()
+  for (const name of [base, database]) expect(await tenant.object('v1', 'Service', name)).toBeNull()
+})
+
+test('labels that a spec no longer has go from its Services, too', async () => {
+  const tenant = new Tenant(site)
+  const spec = { labels: { team: 'blue' } }
+  await tenant.provision(spec)
+  await tenant.deploy(tenant.revision(image('1')), { spec })
+  const labels = async () => (await tenant.object('v1', 'Service', tenant.names.base))!.metadata.labels!
+  expect(await labels()).toHaveProperty('team', 'blue')
+  tenant.run = runOf(tenant.run!.revision)
+  tenant.ensure()
+  await eventually(async () => !('team' in (await labels())))
+  expect(await labels()).not.toHaveProperty('team')
+})
+
+test('what stands beside the agent can lose its probe, and read another field of its pod', async () => {
+  const tenant = new Tenant(site)
+  const port = { path: '/', port: 8000 }
+  const beside = (more: object) => ({ sidecars: [{ name: 'beside', image: image('1'), ...more }] })
+  const field = (fieldPath: string) => ({ env: [{ name: 'OF_POD', valueFrom: { fieldRef: { fieldPath } } }] })
+  await tenant.provision()
+  const first = beside({
+    livenessProbe: { httpGet: port },
+    readinessProbe: { tcpSocket: { port: 8000 } },
+    ...field('metadata.name'),
+  })
+  await tenant.deploy(tenant.revision(image('1')), { spec: first })
+  await tenant.deploy(tenant.revision(image('2')), {
+    spec: beside({ readinessProbe: { httpGet: port }, ...field('metadata.uid') }),
+  })
+  const { containers } = (await tenant.server()).spec.template.spec
+  expect(containers[1].livenessProbe).toBeUndefined()
+  expect(containers[1].readinessProbe).not.toHaveProperty('tcpSocket')
+})
