@@ -79,7 +79,9 @@ test('an image of the workspace is deployed, with an address below INGRESS_DOMAI
   ])
   expect(Object.fromEntries(users)).toEqual({ server: 10_002, database: 10_001, cache: 10_001 })
   await app.rest('DELETE', `/v2/deployments/${id}`)
-  expect(await eventually(async () => (await app.rest('GET', `/v2/deployments/${id}`)).status === 404)).toBe(true)
+  expect(await eventually(async () => (await app.rest('GET', `/v2/deployments/${id}`)).status === 404, 60_000)).toBe(
+    true,
+  )
 })
 
 test('a git source fails its build at once where there is no engine, or no registry, and says which setting', async () => {

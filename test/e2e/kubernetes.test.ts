@@ -186,9 +186,8 @@ test.concurrent('a deployment that is deleted leaves nothing, and its neighbour 
   const [[gone], [stays]] = await Promise.all([running('1'), running('1')])
   const neighbours = uids(await pods(stays))
   expect((await gone.remove()).status).toBe(204)
-  expect(await eventually(async () => (await place.app.rest('GET', `/v2/deployments/${gone.id}`)).status === 404)).toBe(
-    true,
-  )
+  const isGone = async () => (await place.app.rest('GET', `/v2/deployments/${gone.id}`)).status === 404
+  expect(await eventually(isGone, 60_000)).toBe(true)
   const kinds = [
     ['v1', 'Pod'],
     ['v1', 'Service'],

@@ -214,7 +214,9 @@ describe('server-side apply', () => {
       { name: 'GOES', value: '1' },
       { name: 'STAYS', value: '1' },
     ]
-    before.spec.template.spec.containers[0].livenessProbe = { httpGet: { path: '/', port: 80 } }
+    // what the server has filled in of a probe stays in older ones, which then refuse it
+    if (cluster.minor >= 22)
+      before.spec.template.spec.containers[0].livenessProbe = { httpGet: { path: '/', port: 80 } }
     await apply(before)
     const theirs = deployment('owned', 'app:1', { replicas: 0 })
     theirs.spec = {

@@ -1,8 +1,7 @@
 /**
  * Says what an API server would fill in by itself, wherever a user may later choose another kind of the same thing.
  * Server-side apply takes away only what was applied: of a volume that was a configMap and becomes a secret, the
- * `defaultMode` of the configMap that the server had put there would stay, and a volume with two kinds is refused. (From
- * 1.22 on it takes the rest away as well, where nobody else owns any of it.)
+ * `defaultMode` of the configMap that the server had put there would stay, and a volume with two kinds is refused.
  */
 import type { EffectiveSpec } from '../../../../domain/protocol/protocol.ts'
 import { plain } from './plain.ts'
@@ -34,19 +33,4 @@ export function variable(given: Variable): Members {
     if (from && reference !== null && typeof reference === 'object') from[kind] = { ...filledIn, ...reference }
   }
   return copy
-}
-
-const PROBES = ['livenessProbe', 'readinessProbe', 'startupProbe'] as const
-const PROBE = { timeoutSeconds: 1, periodSeconds: 10, successThreshold: 1, failureThreshold: 3 }
-const HTTP = { path: '/', scheme: 'HTTP' }
-
-/** The probes of a container of the spec: one that goes has to go as a whole, and one may come to ask in another way. */
-export function probes(container: Members): Members {
-  const found = PROBES.flatMap((name) => {
-    const probe = container[name] as Members | null | undefined
-    if (probe === null || typeof probe !== 'object') return []
-    const httpGet = probe.httpGet ? { httpGet: { ...HTTP, ...(probe.httpGet as Members) } } : {}
-    return [[name, { ...PROBE, ...probe, ...httpGet }]]
-  })
-  return Object.fromEntries(found)
 }

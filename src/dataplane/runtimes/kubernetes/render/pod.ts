@@ -2,7 +2,7 @@
 import type { EffectiveSpec } from '../../../../domain/protocol/protocol.ts'
 import type { Amounts, PodSecurity, RenderOptions } from '../objects/types.ts'
 import { sidecarResources } from './default-resources.ts'
-import { probes, variable, volume } from './explicit.ts'
+import { variable, volume } from './explicit.ts'
 import { plain } from './plain.ts'
 import { anyUser, containerSecurity } from './security.ts'
 
@@ -59,7 +59,6 @@ function containerOf(given: Container, level: PodSecurity, defaults: Amounts): R
     ...copy,
     ...sidecarResources(plain(given.resources), defaults),
     ...(given.env ? { env: given.env.map(variable) } : {}),
-    ...probes(copy),
     securityContext: containerSecurity(level, copy.securityContext as Record<string, unknown> | undefined),
   }
 }
