@@ -464,6 +464,22 @@ describe('a builder', () => {
     expect(await says()).toBe('Building on build-1.')
   })
 
+  test('that waits while there is nothing to build opens no transaction, and waits for no lock on its key', async () => {
+    const tenant = await domain.tenant()
+    const builder = await builderOf(tenant)
+    const transact = () => expect.fail('a transaction was opened')
+    const { subject } = builder.actor
+    await domain.core.db.$transaction(async (other) => {
+      await other.$queryRaw`SELECT id FROM api_keys WHERE id = ${subject}::uuid FOR UPDATE`
+      expect(await takeBuilds({ ...builder, transact })).toEqual([])
+      expect(await beatBuilds(builder, [])).toEqual([])
+    })
+    const key = () => domain.core.db.apiKey.findUniqueOrThrow({ where: { id: subject } })
+    expect((await key()).builderSeenAt).toBeNull()
+    expect(await takeBuilds({ ...builder, transact })).toEqual([])
+    expect((await key()).builderSeenAt).not.toBeNull()
+  })
+
   test('keeps its other builds while somebody has locked one of them', async () => {
     const tenant = await domain.tenant()
     const { builder, stepId } = await leftToBuilder({ tenant })

@@ -32,19 +32,28 @@ export async function claimBuilds(
   signal?: AbortSignal,
   enter?: () => () => void,
 ): Promise<BuilderClaim[]> {
-  await builderSeen(core, scope)
   const look = async () => {
-    if (signal?.aborted) return null
+    if (signal?.aborted || !(await isOffered(core, scope))) return null
     const taken = await takeOffered(core, scope, request)
     if (!signal?.aborted) return taken.length > 0 ? taken : null
     await giveBuildsBack(core, scope, taken)
     return null
   }
-  const claims = await lookUntil(core.notifier, wakesOf(scope), request.waitSeconds ?? 0, signal, look, enter)
-  if (claims) return claims
-  // also after a long wait it is there
-  await builderSeen(core, scope)
-  return []
+  return (await lookUntil(core.notifier, wakesOf(scope), request.waitSeconds ?? 0, signal, look, enter)) ?? []
+}
+
+/** Steps `s` of deployments `d` that it may have. */
+const OFFERED = (scope: BuilderScope) => Prisma.sql`
+  steps s JOIN deployments d ON d.id = s.deployment_id
+  WHERE s.offered_at IS NOT NULL AND s.finished_at IS NULL AND s.offered_to = ${scope.organizationId}::uuid
+    AND (s.builder_lease_expires_at IS NULL OR s.builder_lease_expires_at <= now())
+    AND d.torn_down_at IS NULL AND ${ofBuilder(scope)}`
+
+/** All that a builder costs while there is nothing for it. */
+async function isOffered(core: Core, scope: BuilderScope): Promise<boolean> {
+  const [row] = await core.db.$queryRaw<{ offered: boolean }[]>`
+    WITH ${builderSeen(scope)} SELECT EXISTS (SELECT 1 FROM ${OFFERED(scope)}) AS offered`
+  return row!.offered
 }
 
 /** These never reached their builder: they are offered again at once, and no try is counted. */
@@ -87,10 +96,7 @@ async function lockOffered(tx: Tx, scope: BuilderScope, max: number): Promise<Lo
   const name = `lock offered builds of ${scope.workspaceId === null ? 'an organization' : 'a workspace'}`
   const { text, values } = Prisma.sql`
     WITH offered AS MATERIALIZED (
-      SELECT d.* FROM steps s JOIN deployments d ON d.id = s.deployment_id
-      WHERE s.offered_at IS NOT NULL AND s.finished_at IS NULL AND s.offered_to = ${scope.organizationId}::uuid
-        AND (s.builder_lease_expires_at IS NULL OR s.builder_lease_expires_at <= now())
-        AND d.torn_down_at IS NULL AND ${ofBuilder(scope)}
+      SELECT d.* FROM ${OFFERED(scope)}
       ORDER BY s.offered_at, s.id LIMIT ${max} ${toChangeOrSkip('d')}
     )
     SELECT ${Prisma.raw(DEPLOYMENT_COLUMNS)} FROM offered d, set_config('lock_timeout', ${String(WAIT_OF_MANY)}, true) AS limited`

@@ -19,7 +19,6 @@ export async function heartbeatOfBuilds(
   signal?: AbortSignal,
   enter?: () => (() => void) | null,
 ): Promise<BuilderHeartbeatAnswer[]> {
-  await builderSeen(core, scope)
   // in a record of Postgres null and absent are the same
   const items = claims.map(({ progress, ...claim }) =>
     progress === undefined ? claim : { ...claim, progress: progress ?? {} },
@@ -54,7 +53,7 @@ const OF_ASKED = (scope: BuilderScope, asked: Prisma.Sql) => Prisma.sql`
  */
 function renew(core: Core, scope: BuilderScope, asked: Prisma.Sql, seconds: number): Promise<Building[]> {
   return core.renew<Building>(Prisma.sql`
-    WITH asked AS MATERIALIZED (${asked}), free AS MATERIALIZED (
+    WITH ${builderSeen(scope)}, asked AS MATERIALIZED (${asked}), free AS MATERIALIZED (
       SELECT s.id FROM ${OF_ASKED(scope, Prisma.sql`SELECT * FROM asked`)} ${toChangeOrSkip('s')}
     ), renewed AS (
       UPDATE steps s SET builder_lease_expires_at = ${leaseEnd(seconds)} FROM free WHERE s.id = free.id
@@ -69,5 +68,5 @@ function renew(core: Core, scope: BuilderScope, asked: Prisma.Sql, seconds: numb
 
 /** The same without a write. */
 function find(core: Core, scope: BuilderScope, asked: Prisma.Sql): Promise<Building[]> {
-  return core.db.$queryRaw<Building[]>`SELECT a."claimId" FROM ${OF_ASKED(scope, asked)}`
+  return core.db.$queryRaw<Building[]>`WITH ${builderSeen(scope)} SELECT a."claimId" FROM ${OF_ASKED(scope, asked)}`
 }

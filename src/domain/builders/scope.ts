@@ -1,7 +1,8 @@
 /** Whose builds a builder may have: those of its key's workspace, or of all workspaces of the organization. */
 import { Prisma } from '../../generated/prisma/client.ts'
 import { requireBuilder } from '../context/access.ts'
-import { buildersOf, type Core, type RequestContext } from '../context/context.ts'
+import { buildersOf, type RequestContext } from '../context/context.ts'
+import { toChangeOrSkip } from '../rows/locks.ts'
 
 export interface BuilderScope {
   /** of the API key */
@@ -28,9 +29,14 @@ export function ofBuilder({ organizationId, workspaceId }: BuilderScope): Prisma
 export const wakesOf = ({ organizationId, workspaceId }: BuilderScope): string =>
   buildersOf(workspaceId ?? organizationId)
 
-/** A builder with this key is there: steps may be left to it. Written every 5 s at most. */
-export async function builderSeen(core: Core, { keyId }: BuilderScope): Promise<void> {
-  await core.db.$executeRaw`
-    UPDATE api_keys SET builder_seen_at = now()
-    WHERE id = ${keyId}::uuid AND (builder_seen_at IS NULL OR builder_seen_at < now() - interval '5 seconds')`
-}
+/**
+ * A part of a WITH clause: a builder with this key is there, steps may be left to it. Written every 20 s at most, and not while
+ * somebody has locked the key.
+ */
+export const builderSeen = ({ keyId }: BuilderScope): Prisma.Sql => Prisma.sql`
+  seen AS (
+    UPDATE api_keys SET builder_seen_at = now() WHERE id IN (
+      SELECT id FROM api_keys
+      WHERE id = ${keyId}::uuid AND (builder_seen_at IS NULL OR builder_seen_at < now() - interval '20 seconds')
+      ${toChangeOrSkip('api_keys')})
+  )`
