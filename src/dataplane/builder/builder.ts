@@ -75,7 +75,7 @@ export interface ImageBuilder {
 const PRUNE_MS = 20_000
 
 const NO_ENGINE =
-  'BUILDER has to name a container engine that works on the server’s machine: install podman or docker there, or build the image elsewhere and create a deployment from it.'
+  'BUILDER has to name a container engine that works where images are built: install podman or docker there, or build the image elsewhere and create a deployment from it.'
 
 export function createImageBuilder(options: BuilderOptions): ImageBuilder {
   const { wanted, env, dataDir, reaper, store, freeDiskMb, keepsImages = true, pruneMs = PRUNE_MS, warn } = options
