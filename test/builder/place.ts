@@ -9,6 +9,7 @@ import type { ImageBuilds } from '../../src/dataplane/runtimes/image-builds.ts'
 import type { RevisionStep } from '../../src/dataplane/runtimes/runtime.ts'
 import { NO_SOURCES, stepOf } from '../dataplane/support.ts'
 import { BASE, type TestEngine } from '../support/engine/engine.ts'
+import { gitRevision } from '../support/revision-work.ts'
 import { openRegistry, type PushRegistry } from './registry.ts'
 
 export interface BuilderPlace {
@@ -94,23 +95,7 @@ function stepOfRepository(root: string, files: Record<string, string>, revision:
   git('add', '--all')
   git('commit', '--quiet', '--message', 'One')
   git('push', '--quiet', bare, 'main')
-  return stepOf('BUILD', {
-    id: randomUUID(),
-    number: 1,
-    attempt: 1,
-    source: 'gitprovider',
-    repoUrl: `file://${bare}`,
-    repoRef: 'main',
-    repoCommitSha: null,
-    graphConfigPath: 'graph.json',
-    imageUri: null,
-    sourceTarballPath: null,
-    installCommand: null,
-    buildCommand: null,
-    artifact: null,
-    secrets: [],
-    ...revision,
-  })
+  return stepOf('BUILD', gitRevision(`file://${bare}`, revision))
 }
 
 /** Command lines of processes of this machine that have this in theirs, in their environment or among their mounts. */

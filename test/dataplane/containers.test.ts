@@ -15,6 +15,8 @@ import type { LeasedClaim } from '../../src/dataplane/runtimes/runtime.ts'
 import type { RevisionWork } from '../../src/domain/protocol/protocol.ts'
 import { imageOf, REAL, type TestEngine, testEngine } from '../support/engine/engine.ts'
 import { testRegistry } from '../support/engine/registry.ts'
+import { commandLines } from '../support/processes.ts'
+import { imageRevision } from '../support/revision-work.ts'
 import {
   claimOf,
   eventually,
@@ -54,23 +56,6 @@ async function open(changes: Partial<ProcessRuntimeOptions> = {}): Promise<Place
   return opened
 }
 
-const image = (imageUri: string, changes: Partial<RevisionWork> = {}): RevisionWork => ({
-  id: randomUUID(),
-  number: 1,
-  attempt: 1,
-  source: 'external_container',
-  repoUrl: null,
-  repoRef: null,
-  repoCommitSha: null,
-  graphConfigPath: null,
-  imageUri,
-  sourceTarballPath: null,
-  installCommand: null,
-  buildCommand: null,
-  artifact: null,
-  secrets: [],
-  ...changes,
-})
 const ONE = 'localhost/pilothouse-test:one'
 const TWO = 'localhost/pilothouse-test:two'
 
@@ -89,7 +74,7 @@ const notes = ({ options }: Place, claim: LeasedClaim) => {
 
 test('an image answers at the address of its deployment, and its tag is its version', async () => {
   const claim = claimOf()
-  const { url, imageVersion } = await deploy(claim, image(ONE))
+  const { url, imageVersion } = await deploy(claim, imageRevision(ONE))
   expect(await text(url)).toBe('one')
   expect(imageVersion).toBe('one')
   expect(mine(claim)).toHaveLength(1)
@@ -108,14 +93,14 @@ test('secrets reach the container, of several lines too, and stand in no argumen
     { name: 'LONG', value: 'a1b2'.repeat(16_000) },
     { name: 'EMPTY', value: '' },
   ]
-  const { url } = await deploy(claim, image(ONE, { secrets }), log)
+  const { url } = await deploy(claim, imageRevision(ONE, { secrets }), log)
   const env = JSON.parse(await text(`${url}/env`))
   for (const { name, value } of secrets) expect(env[name], name).toBe(value)
   expect(env.DATABASE_URI).toMatch(/^postgres/)
   expect(env.PILOTHOUSE_DEPLOYMENT_ID).toBe(claim.deployment.id)
   await log.seen(/up with/)
   const parts = secrets.flatMap(({ value }) => value.split('\n')).filter(Boolean)
-  const said = `${commandLines()}\n${log.lines.join('\n')}`
+  const said = `${commandLines().join('\n')}\n${log.lines.join('\n')}`
   expect(parts.filter((part) => said.includes(part))).toEqual([])
   expect(notes(place, claim).filter((name) => name.endsWith('.env'))).toEqual([])
   await teardown(claim)
@@ -123,13 +108,15 @@ test('secrets reach the container, of several lines too, and stand in no argumen
 
 test('a secret that would steer the engine itself is refused under that name', async () => {
   const secrets = [{ name: 'LD_PRELOAD', value: '/tmp/x\n' }]
-  await expect(deploy(claimOf(), image(ONE, { secrets }))).rejects.toThrow('The secret LD_PRELOAD has line breaks')
+  await expect(deploy(claimOf(), imageRevision(ONE, { secrets }))).rejects.toThrow(
+    'The secret LD_PRELOAD has line breaks',
+  )
 })
 
 test('a new image takes over from the old one, which is gone then', async () => {
   const claim = claimOf()
-  const first = await deploy(claim, image(ONE))
-  const second = await deploy(claim, image(TWO))
+  const first = await deploy(claim, imageRevision(ONE))
+  const second = await deploy(claim, imageRevision(TWO))
   expect(second.url).toBe(first.url)
   expect(await text(second.url)).toBe('two')
   expect(await eventually(() => mine(claim).length === 1)).toBe(true)
@@ -139,7 +126,7 @@ test('a new image takes over from the old one, which is gone then', async () => 
 test('a container that crashes is started again', async () => {
   const claim = claimOf()
   const log = memoryLog()
-  const { url } = await deploy(claim, image(ONE), log)
+  const { url } = await deploy(claim, imageRevision(ONE), log)
   await fetch(`${url}/crash`).catch(() => undefined)
   await log.seen(/The agent exited with code 7; restart 1/)
   expect(await eventually(async () => (await fetch(url)).status === 200)).toBe(true)
@@ -148,17 +135,17 @@ test('a container that crashes is started again', async () => {
 })
 
 test('an image that is not there fails the deploy with a message that says so', async () => {
-  await expect(deploy(claimOf(), image('localhost/pilothouse-none:1'))).rejects.toThrow(
+  await expect(deploy(claimOf(), imageRevision('localhost/pilothouse-none:1'))).rejects.toThrow(
     'There is no image localhost/pilothouse-none:1 on this machine',
   )
-  await expect(deploy(claimOf(), image('127.0.0.1:1/nobody/none:1'))).rejects.toThrow(
+  await expect(deploy(claimOf(), imageRevision('127.0.0.1:1/nobody/none:1'))).rejects.toThrow(
     "the registry 127.0.0.1:1 can't be reached",
   )
 }, 30_000)
 
 test('an image that was built for one deployment can not be named by another', async () => {
   for (const name of [`${randomUUID()}:built`, `${randomUUID()}@sha256:${'0'.repeat(64)}`])
-    await expect(deploy(claimOf(), image(`localhost/pilothouse/${name}`))).rejects.toMatchObject({
+    await expect(deploy(claimOf(), imageRevision(`localhost/pilothouse/${name}`))).rejects.toMatchObject({
       reason: 'CONFIG_INVALID',
       message: expect.stringContaining('for their deployments'),
     })
@@ -177,15 +164,15 @@ test.skipIf(REAL)('a registry is given the credentials of the deployment, and wh
   const other = await open({ sources: { ...NO_SOURCES, imageCredentials: async () => given } })
   const claim = claimOf()
   const log = memoryLog()
-  const { url } = await deploy(claim, image(`${host}/team/agent:one`), log, other)
+  const { url } = await deploy(claim, imageRevision(`${host}/team/agent:one`), log, other)
   expect(await text(url)).toBe('one')
   expect(log.lines.join('\n')).not.toContain(password)
   expect(fs.readdirSync(path.join(other.options.dataDir, 'containers'))).toEqual([])
-  await expect(deploy(claimOf(), image(`${host}/team/agent:none`), memoryLog(), other)).rejects.toThrow(
+  await expect(deploy(claimOf(), imageRevision(`${host}/team/agent:none`), memoryLog(), other)).rejects.toThrow(
     `There is no image ${host}/team/agent:none in the registry`,
   )
   given = null
-  await expect(deploy(claimOf(), image(`${host}/team/agent:one`), memoryLog(), other)).rejects.toThrow(
+  await expect(deploy(claimOf(), imageRevision(`${host}/team/agent:one`), memoryLog(), other)).rejects.toThrow(
     'does not give it to us. It is private, or does not exist.',
   )
   registry.close()
@@ -194,7 +181,7 @@ test.skipIf(REAL)('a registry is given the credentials of the deployment, and wh
 test('a container goes on when its server is killed, and the next server takes it over', async () => {
   const own = await open()
   const claim = claimOf()
-  const revision = image(ONE, { secrets: [{ name: 'STUBBORN', value: 'yes' }] })
+  const revision = imageRevision(ONE, { secrets: [{ name: 'STUBBORN', value: 'yes' }] })
   const server = spawn(
     process.execPath,
     ['--import', 'tsx', SERVER, ...[own.options, claim, stepOf('DEPLOY', revision)].map((it) => JSON.stringify(it))],
@@ -216,7 +203,7 @@ test('a container goes on when its server is killed, and the next server takes i
 
 test('a container whose supervisor is killed is removed before the next one is started', async () => {
   const claim = claimOf()
-  const revision = image(ONE, { secrets: [{ name: 'STUBBORN', value: 'yes' }] })
+  const revision = imageRevision(ONE, { secrets: [{ name: 'STUBBORN', value: 'yes' }] })
   const { url } = await deploy(claim, revision)
   await killSupervisor(place, claim)
   expect(await eventually(() => place.runtime.health(claim.deployment.id)?.ready === 0)).toBe(true)
@@ -230,7 +217,7 @@ const GRAPHS = '{"graphs": {"agent": "./agent.js:graph"}}'
 const dockerfile = (tag: string) =>
   `FROM localhost/pilothouse-test:${tag}\nCOPY told.txt ./\n${REAL ? '' : 'RUN test -s told.txt\n'}`
 const fromSource = (repoUrl: string): RevisionWork => ({
-  ...image(''),
+  ...imageRevision(''),
   source: 'gitprovider',
   imageUri: null,
   repoUrl,
@@ -301,7 +288,7 @@ test('a Dockerfile without anything to build it with fails at once and names the
 
 test('teardown removes every container of the deployment', async () => {
   const claim = claimOf()
-  await deploy(claim, image(ONE))
+  await deploy(claim, imageRevision(ONE))
   await teardown(claim)
   expect(mine(claim)).toEqual([])
 })
@@ -310,28 +297,12 @@ test.each(['external_container', 'internal_container'] as const)(
   'where no engine works, the message says what would run an %s',
   async (source) => {
     const none = await open({ containerEngine: 'auto', engineEnvironment: { PATH: '/nowhere' } })
-    await expect(deploy(claimOf(), image(ONE, { source }), memoryLog(), none)).rejects.toThrow(
+    await expect(deploy(claimOf(), imageRevision(ONE, { source }), memoryLog(), none)).rejects.toThrow(
       /No container engine works on this machine \(podman is not installed; docker is not installed\).*install podman or docker.*listener/,
     )
     const off = await open({ containerEngine: 'none' })
-    await expect(deploy(claimOf(), image(ONE, { source }), memoryLog(), off)).rejects.toThrow(
+    await expect(deploy(claimOf(), imageRevision(ONE, { source }), memoryLog(), off)).rejects.toThrow(
       'CONTAINER_ENGINE is none',
     )
   },
 )
-
-/** Of every process of this machine. */
-function commandLines(): string {
-  const read = (pid: string) => {
-    try {
-      return fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8')
-    } catch {
-      return '' // it is gone
-    }
-  }
-  return fs
-    .readdirSync('/proc')
-    .filter((pid) => /^\d+$/.test(pid))
-    .map(read)
-    .join('\n')
-}

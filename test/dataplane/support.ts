@@ -19,6 +19,7 @@ import { ClaimLostError } from '../../src/domain/core/errors.ts'
 import type { RevisionWork, Run, Step } from '../../src/domain/protocol/protocol.ts'
 import type { StepKind } from '../../src/generated/prisma/enums.ts'
 import { testDatabase } from '../support/database.ts'
+import { gitRevision } from '../support/revision-work.ts'
 
 /** Git repositories that need no credentials, and nothing else. */
 export const NO_SOURCES: SourceAccess = {
@@ -174,25 +175,8 @@ function git(cwd: string, ...args: string[]): string {
 }
 
 /** A revision of a repository, as a step carries it. */
-export function revisionOf(repository: Repository, changes: Partial<RevisionWork> = {}): RevisionWork {
-  return {
-    id: randomUUID(),
-    number: 1,
-    attempt: 1,
-    source: 'gitprovider',
-    repoUrl: repository.url,
-    repoRef: 'main',
-    repoCommitSha: null,
-    graphConfigPath: 'graph.json',
-    imageUri: null,
-    sourceTarballPath: null,
-    installCommand: null,
-    buildCommand: null,
-    artifact: null,
-    secrets: [],
-    ...changes,
-  }
-}
+export const revisionOf = ({ url }: Repository, changes: Partial<RevisionWork> = {}): RevisionWork =>
+  gitRevision(url, changes)
 
 // the process runtime gives no resources out, so the spec's values don't matter here
 const spec = {} as Step['spec']

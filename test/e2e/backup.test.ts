@@ -17,6 +17,7 @@ import { Follower } from '../support/follower.ts'
 import { type OwnPostgres, ownPrograms, startOwnPostgres } from '../support/own-postgres.ts'
 import { cli, run } from '../support/process.ts'
 import { type AgentRepository, agentRepository } from '../support/repository.ts'
+import { restOf } from '../support/rest-of.ts'
 
 vi.setConfig({ testTimeout: 120_000 })
 
@@ -72,15 +73,7 @@ class Installation {
     return postgresEnvironment({ ...process.env, ...this.env })
   }
 
-  // biome-ignore lint/suspicious/noExplicitAny: a body as REST presents it
-  async rest(method: string, target: string, body?: unknown): Promise<any> {
-    const response = await fetch(this.#app!.publicUrl() + target, {
-      method,
-      headers: { 'x-api-key': KEY, 'content-type': 'application/json' },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    })
-    return response.json()
-  }
+  readonly rest = restOf(() => this.#app!.publicUrl(), KEY)
 
   async deploy(): Promise<void> {
     this.#repository = await agentRepository(path.join(this.dataDir, 'git'), 'agent')

@@ -1,19 +1,10 @@
 // From a push at the git provider to an agent that answers: a real server with its worker, git over http, webhooks.
-import fs from 'node:fs'
-import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type TestApp, testApp } from '../support/app.ts'
 import { type FakeGitProvider, openGitProvider } from '../support/gitprovider/open.ts'
+import { agentFiles } from '../support/repository.ts'
 
-const AGENT = fileURLToPath(new URL('../fixtures/agent', import.meta.url))
-const FILES = Object.fromEntries(
-  fs
-    .readdirSync(AGENT, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => path.join(entry.parentPath, entry.name))
-    .map((file) => [path.relative(AGENT, file), fs.readFileSync(file, 'utf8')]),
-)
+const FILES = agentFiles()
 
 let provider: FakeGitProvider
 let app: TestApp

@@ -11,6 +11,7 @@ import { asAdmin, dropDatabase, type TestDatabase, testDatabase } from '../suppo
 import { Follower } from '../support/follower.ts'
 import { cli, type RunningServer, startServer } from '../support/process.ts'
 import { type AgentRepository, agentRepository } from '../support/repository.ts'
+import { restOf } from '../support/rest-of.ts'
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 })
 
@@ -58,15 +59,7 @@ afterAll(async () => {
   await rm(dataDir, { recursive: true, force: true, maxRetries: 10 })
 })
 
-// biome-ignore lint/suspicious/noExplicitAny: a body as REST presents it
-async function rest(method: string, target: string, body?: unknown): Promise<any> {
-  const response = await fetch(server!.url + target, {
-    method,
-    headers: { 'x-api-key': KEY, 'content-type': 'application/json' },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  })
-  return response.json()
-}
+const rest = restOf(() => server!.url, KEY)
 
 const name = () => new URL(database.url).pathname.slice(1)
 

@@ -9,6 +9,7 @@ import { eventually } from '../dataplane/support.ts'
 import { newDataDir } from '../support/data-dir.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
 import { type RunningServer, startServer } from '../support/process.ts'
+import { restOf } from '../support/rest-of.ts'
 import { tarball, tarballOf } from '../support/tarball.ts'
 
 const KEY = 'cpk_tarball_admin_key'
@@ -39,17 +40,7 @@ afterAll(async () => {
   await rm(dataDir, { recursive: true, force: true })
 })
 
-async function rest(method: string, target: string, body?: unknown) {
-  const response = await fetch(server.url + target, {
-    method,
-    headers: { 'x-api-key': KEY, 'content-type': 'application/json' },
-    body: body === undefined ? undefined : JSON.stringify(body),
-  })
-  // biome-ignore lint/suspicious/noExplicitAny: a body as REST presents it
-  const answer = (await response.json()) as any
-  if (!response.ok) throw new Error(`${method} ${target}: ${response.status} ${JSON.stringify(answer)}`)
-  return answer
-}
+const rest = restOf(() => server.url, KEY)
 
 const create = (name: string) =>
   rest('POST', '/v2/deployments', {

@@ -11,6 +11,7 @@ import { type TestDatabase, testDatabase } from '../support/database.ts'
 import { Follower } from '../support/follower.ts'
 import { type RunningServer, startServer } from '../support/process.ts'
 import { type AgentRepository, agentRepository } from '../support/repository.ts'
+import { restOf } from '../support/rest-of.ts'
 
 const KEY = 'cpk_two_servers_admin_key'
 let database: TestDatabase
@@ -55,15 +56,7 @@ afterAll(async () => {
   await rm(dataDir, { recursive: true, force: true })
 })
 
-async function rest(method: string, target: string, body?: unknown) {
-  const response = await fetch(alive()[0] + target, {
-    method,
-    headers: { 'x-api-key': KEY, 'content-type': 'application/json' },
-    body: body === undefined ? undefined : JSON.stringify(body),
-  })
-  // biome-ignore lint/suspicious/noExplicitAny: a body as REST presents it
-  return (response.status === 204 ? null : await response.json()) as any
-}
+const rest = restOf(() => alive()[0]!, KEY)
 
 async function create(name: string) {
   const [integration] = await rest('GET', '/v1/integrations/gitprovider/install')

@@ -13,6 +13,7 @@ import { asAdmin, type TestDatabase, testDatabase } from '../support/database.ts
 import { Follower } from '../support/follower.ts'
 import { cli, type RunningServer, startServer } from '../support/process.ts'
 import { type AgentRepository, agentRepository } from '../support/repository.ts'
+import { restOf } from '../support/rest-of.ts'
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 })
 
@@ -65,15 +66,7 @@ afterAll(async () => {
   for (const folder of [dataDir, older, newer]) await rm(folder, { recursive: true, force: true, maxRetries: 10 })
 })
 
-// biome-ignore lint/suspicious/noExplicitAny: a body as REST presents it
-async function rest(method: string, target: string, body?: unknown): Promise<any> {
-  const response = await fetch(server!.url + target, {
-    method,
-    headers: { 'x-api-key': KEY, 'content-type': 'application/json' },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  })
-  return response.json()
-}
+const rest = restOf(() => server!.url, KEY)
 
 /** Stops the server as a service does, and starts that of this tree. */
 async function restartAs(tree: string): Promise<void> {

@@ -4,7 +4,6 @@ import fs from 'node:fs'
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createGitProvider as openClient } from '../../src/adapters/git-provider/create-git-provider.ts'
 import { gitCredentials } from '../../src/app/git-credentials.ts'
@@ -31,15 +30,9 @@ import {
   type FakeRepository,
   openGitProvider,
 } from '../support/gitprovider/open.ts'
+import { agentFiles } from '../support/repository.ts'
 
-const AGENT = fileURLToPath(new URL('../fixtures/agent', import.meta.url))
-const FILES = Object.fromEntries(
-  fs
-    .readdirSync(AGENT, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => path.join(entry.parentPath, entry.name))
-    .map((file) => [path.relative(AGENT, file), fs.readFileSync(file, 'utf8')]),
-)
+const FILES = agentFiles()
 
 let provider: FakeGitProvider
 let domain: TestDomain

@@ -22,7 +22,7 @@ import {
   resourceSpec,
   resourceSpecViolations,
 } from '../../src/domain/model/resource-spec.ts'
-import type { RevisionWork } from '../../src/domain/protocol/protocol.ts'
+import { imageRevision } from '../support/revision-work.ts'
 
 export const owner: Owner = {
   deploymentId: '0b0e3f8e-6f0c-4c1e-9a57-2f5d3a1c9e11',
@@ -49,22 +49,12 @@ export const options: RenderOptions = {
 
 export const PASSWORD = 'p@ss/word:1'
 
-export const revision: RevisionWork = {
+export const revision = imageRevision('registry.example.com:5000/team/agent:1.2.3', {
   id: '3c9a9d0e-9c5b-4b44-8f7b-6d2b7a0a1b33',
   number: 4,
   attempt: 2,
-  source: 'external_container',
-  repoUrl: null,
-  repoRef: null,
-  repoCommitSha: null,
-  graphConfigPath: null,
-  imageUri: 'registry.example.com:5000/team/agent:1.2.3',
-  sourceTarballPath: null,
-  installCommand: null,
-  buildCommand: null,
-  artifact: null,
   secrets: [{ name: 'API_KEY', value: 'the-value-of-the-secret' }],
-}
+})
 
 /** As the control plane hands it out. Throws for a spec that it would refuse. */
 function specOf(given: unknown) {

@@ -28,6 +28,7 @@ import type { StepKind } from '../../src/generated/prisma/enums.ts'
 import { claimOf, eventually, memoryLog, never } from '../dataplane/support.ts'
 import { openTestCluster, type TestCluster } from '../support/kubernetes/cluster.ts'
 import type { StandInOptions } from '../support/kubernetes/stand-in.ts'
+import { imageRevision } from '../support/revision-work.ts'
 import { options as PLAIN } from './render-support.ts'
 
 export { eventually, never }
@@ -138,23 +139,7 @@ export class Tenant {
   }
 
   revision(image: string, changes: Partial<RevisionWork> = {}): RevisionWork {
-    return {
-      id: randomUUID(),
-      number: ++this.#number,
-      attempt: 1,
-      source: 'external_container',
-      repoUrl: null,
-      repoRef: null,
-      repoCommitSha: null,
-      graphConfigPath: null,
-      imageUri: image,
-      sourceTarballPath: null,
-      installCommand: null,
-      buildCommand: null,
-      artifact: null,
-      secrets: [],
-      ...changes,
-    }
+    return imageRevision(image, { number: ++this.#number, ...changes })
   }
 
   ensure(): void {

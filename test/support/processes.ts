@@ -1,8 +1,8 @@
 /** What runs on this machine. */
 import fs from 'node:fs'
 
-/** Command lines that have this text, but those of the tests themselves. */
-export function processes(text: string): string[] {
+/** Of every process, its arguments with blanks between. */
+export function commandLines(): string[] {
   const read = (pid: string) => {
     try {
       return fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')
@@ -14,5 +14,8 @@ export function processes(text: string): string[] {
     .readdirSync('/proc')
     .filter((pid) => /^\d+$/.test(pid))
     .map(read)
-    .filter((line) => line.includes(text) && !line.includes('vitest'))
 }
+
+/** Command lines that have this text, but those of the tests themselves. */
+export const processes = (text: string): string[] =>
+  commandLines().filter((line) => line.includes(text) && !line.includes('vitest'))

@@ -1,5 +1,6 @@
 /** Real git repositories with a small agent in them, in the folder that a server serves. */
 import { execFile } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
 import { cp, mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
@@ -9,6 +10,14 @@ import { removeFolder } from './data-dir.ts'
 
 const FIXTURES = fileURLToPath(new URL('../fixtures', import.meta.url))
 const run = promisify(execFile)
+
+/** The files of the small agent: path → text. */
+export function agentFiles(): Record<string, string> {
+  const folder = path.join(FIXTURES, 'agent')
+  const found = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
+  const files = found.map((entry) => path.join(entry.parentPath, entry.name))
+  return Object.fromEntries(files.map((file) => [path.relative(folder, file), readFileSync(file, 'utf8')]))
+}
 
 export interface AgentRepository {
   /** `file://…` */
