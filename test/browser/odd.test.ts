@@ -91,6 +91,18 @@ test('a session that is ended elsewhere leads at once to where one signs in, and
   await page.getByRole('heading', { name: 'billing-agent' }).waitFor()
 })
 
+test('what the network swallows once, as when a laptop wakes up, is asked for again by itself', async ({
+  page,
+  guards,
+}) => {
+  guards.allow(/^console: Failed to load resource: net::ERR_/)
+  // the very first one: nothing is followed yet that would notice
+  await page.route('**/graphql', (route) => route.abort(), { times: 1 })
+  await signIn(page, url, { key }, `/w/${workspaceId}/listeners`)
+  await page.getByText('This can’t be read at the moment').waitFor()
+  await page.getByRole('article', { name: 'prod-eu' }).waitFor()
+})
+
 test('a page that is opened while the server is away opens when it is back; what was there stays', {
   timeout: 90_000,
 }, async ({ page, guards }) => {

@@ -43,7 +43,7 @@ test('a person of the organization signs in at its provider, and is led to where
   const { url: issuer } = inject('provider')
   // the provider’s own pages are others’ origin
   guards.allow(new RegExp(`^another origin: ${issuer}`))
-  const wanted = `/w/${workspaceId}/activity`
+  const wanted = `/w/${workspaceId}/activity?all=true`
   await page.goto(wanted)
   await page.getByRole('link', { name: 'Sign in with Acme' }).click()
   await page.waitForURL(url + wanted)

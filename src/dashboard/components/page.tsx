@@ -1,7 +1,7 @@
 /** The frame of every page: its heading (also the document's title), what can be done with it, and what it says while and when there is nothing to show. */
 import { Alert, Button, Group, Skeleton, Stack, Text, Title } from '@mantine/core'
 import { IconAlertTriangle, IconCompass, IconPlugConnectedX } from '@tabler/icons-react'
-import { type ReactNode, useEffect } from 'react'
+import { type ReactNode, useEffect, useRef } from 'react'
 import type { CombinedError } from 'urql'
 import { useConnection } from '../api/connection.ts'
 import { isNotFound, mayPass, type Problem, problemOf } from '../api/problem.ts'
@@ -46,14 +46,23 @@ export function Page({ title, beside, above, below, actions, children }: PagePro
   )
 }
 
-/** What a page shows instead of itself when it couldn't be read; asks again by itself when the server is back. */
+/** ms between two tries */
+const AGAIN = 4_000
+
+/** What a page shows instead of itself when it couldn't be read; asks again by itself. */
 export function PageError({ error, retry }: { error: CombinedError | Problem; retry?: () => void }) {
   const wrong = 'graphQLErrors' in error ? problemOf(error) : error
   const { state } = useConnection()
   const passes = mayPass(wrong)
+  const again = useRef(retry)
+  again.current = retry
   useEffect(() => {
-    if (state === 'live' && passes) retry?.()
-  }, [state, passes, retry])
+    if (!passes) return
+    if (state === 'live') again.current?.()
+    // where nothing is followed yet, or what was asked for was lost alone, nobody says when it is back
+    const timer = setInterval(() => again.current?.(), AGAIN)
+    return () => clearInterval(timer)
+  }, [state, passes])
   if (isNotFound(wrong)) return <NotFound />
   return (
     <Alert

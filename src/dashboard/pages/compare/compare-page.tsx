@@ -156,7 +156,9 @@ function labelOf(
   { number, status, commitMessage, sourceRevisionConfig: made }: Deployment['comparable']['nodes'][number],
   active: boolean,
 ) {
-  const what = commitMessage ?? made.imageUri ?? made.repoCommitSha?.slice(0, 7) ?? made.repoRef ?? ''
+  // what tells images apart is at the end, for which there is no room
+  const image = made.imageUri?.split('/').at(-1)
+  const what = commitMessage ?? image ?? made.repoCommitSha?.slice(0, 7) ?? made.repoRef ?? ''
   const state = active ? 'serves' : REVISION_STATES[status].word.toLowerCase()
   return `#${number} · ${state}${what ? ` · ${what}` : ''}`
 }
