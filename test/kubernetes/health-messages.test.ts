@@ -125,7 +125,9 @@ test('a listener whose Role is of an earlier version works as before, and says o
   expect(cluster.endpoints(namespace, tenant.id)).toBeNull()
   expect(cluster.problem()).toBeNull()
   expect(runtime.health(tenant.id)).toMatchObject({ ready: 1, message: null })
-  expect(lines.map((line) => JSON.parse(line).msg)).toEqual([
+  const told = lines.map((line) => JSON.parse(line).msg)
+  // before 1.21 there are no such budgets, either, which is said as well
+  expect(told.filter((line) => site.test.minor >= 21 || !line.startsWith('poddisruptionbudgets'))).toEqual([
     'endpointslices are not watched: health can’t tell when a Service leads nowhere',
   ])
   await cluster.close()
