@@ -45,7 +45,7 @@ export default function DeploymentsPage() {
       below={
         // beside the heading there is no room for it on a telephone
         <LinkTo to="/w/$ws/activity" params={{ ws }} search={{ since: 'yesterday' }} inherit hiddenFrom="sm">
-          What changed since yesterday
+          Changes since yesterday
         </LinkTo>
       }
       actions={
