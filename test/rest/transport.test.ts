@@ -25,6 +25,25 @@ async function requestOf(raw: string) {
   return { status: Number(first.split(' ')[1]), headers, body: JSON.parse(body) }
 }
 
+test.for([
+  ['POST', '/graphql', 'text/plain', 415],
+  ['POST', '/v2/nothing', 'application/json', 404],
+] as const)(
+  '%s %s as %s: when a body is refused in its middle, the next request of its connection is answered',
+  async ([method, path, type, status]) => {
+    const socket = net.connect(Number(new URL(app.url).port), '127.0.0.1')
+    const chunk = `${(100_000).toString(16)}\r\n${'x'.repeat(100_000)}\r\n`
+    socket.write(
+      `${method} ${path} HTTP/1.1\r\nHost: a\r\nX-Api-Key: ${app.keys.deployer}\r\nContent-Type: ${type}\r\n`,
+    )
+    socket.write(`Transfer-Encoding: chunked\r\n\r\n${chunk.repeat(30)}0\r\n\r\n`)
+    const [refused] = await once(socket, 'data')
+    expect(Number(String(refused).split(' ')[1])).toBe(status)
+    socket.write('GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
+    expect(await text(socket)).toMatch(/^HTTP\/1\.1 200 /)
+  },
+)
+
 describe('credentials', () => {
   test('none, or an unknown one, is 401 with a challenge, before anything else is looked at', async () => {
     for (const key of [null, 'cpk_unknown']) {

@@ -184,16 +184,25 @@ function closeWithConnection({ socket }: IncomingMessage, response: ServerRespon
   })
 }
 
-/** A route whose config says `slowBody` sees to it itself. */
+/**
+ * A route whose config says `slowBody` sees to it itself. What comes after the answer, be it nobody who reads it, has as long: behind
+ * it is the connection's next request.
+ */
 function limitBodyTime(fastify: FastifyInstance, ms: number): void {
-  fastify.addHook('onRequest', ({ raw, routeOptions }, _reply, done) => {
+  fastify.addHook('onRequest', ({ raw, routeOptions }, reply, done) => {
     const { 'content-length': length = '0', 'transfer-encoding': encoding } = raw.headers
-    if (routeOptions.config.slowBody || (length === '0' && encoding === undefined)) return done()
-    const timer = setTimeout(() => {
-      refuseUnreadable(Object.assign(new Error(), { code: 'ERR_HTTP_REQUEST_TIMEOUT' }), raw.socket)
-    }, ms)
+    if (length === '0' && encoding === undefined) return done()
+    const late = () => refuseUnreadable(Object.assign(new Error(), { code: 'ERR_HTTP_REQUEST_TIMEOUT' }), raw.socket)
+    let timer = routeOptions.config.slowBody ? undefined : setTimeout(late, ms)
     const arrived = () => clearTimeout(timer)
     raw.once('end', arrived).once('close', arrived)
+    reply.raw.once('finish', () => {
+      arrived()
+      if (raw.readableEnded || raw.destroyed) return
+      timer = setTimeout(() => raw.destroy(), ms)
+      // whoever has it stopped reading
+      raw.unpipe().removeAllListeners('data').removeAllListeners('readable').resume()
+    })
     done()
   })
 }

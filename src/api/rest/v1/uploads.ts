@@ -44,22 +44,14 @@ export const uploads: FastifyPluginAsync<{ core: Core }> = async (fastify, { cor
   })
 }
 
-/** The body. When nobody wants the rest, it is read all the same: the answer arrives, and the connection's next request is seen. */
+/** The body. When nobody wants the rest, the connection lives on, so that the answer arrives. */
 async function* arriving(request: IncomingMessage): AsyncGenerator<Uint8Array> {
   request.setTimeout(SILENCE, () => request.destroy())
-  const end = (ms: number) => {
-    const limit = setTimeout(() => request.destroy(), ms)
-    request.once('close', () => clearTimeout(limit))
-  }
-  end(UPLOAD_TIME)
+  const limit = setTimeout(() => request.destroy(), UPLOAD_TIME)
+  request.once('close', () => clearTimeout(limit))
   try {
     for await (const chunk of request.iterator({ destroyOnReturn: false })) yield chunk
   } catch {
     throw new DomainError('MALFORMED_REQUEST', 'The upload was broken off.')
-  } finally {
-    if (!request.readableEnded) {
-      end(SILENCE)
-      request.resume()
-    }
   }
 }
