@@ -32,8 +32,12 @@ export function realEnvironment(folder: string): Record<string, string> {
   const limits = 'default_ulimits=["nofile=1000:1000","nproc=1000:1000"]'
   const settings = `[engine]\nruntime="runc"\ncgroup_manager="cgroupfs"\n[containers]\n${limits}\n`
   const storage = `[storage]\ndriver="overlay"\ngraphroot=${at('storage')}\nrunroot=${at('run')}\n`
+  const TMPDIR = path.join(folder, 'tmp')
+  fs.mkdirSync(TMPDIR, { recursive: true })
   return {
     ...engineEnvironment(),
+    // what an engine that is killed leaves there goes with the folder
+    TMPDIR,
     CONTAINERS_CONF: process.env.CONTAINERS_CONF ?? file('containers.conf', settings),
     CONTAINERS_STORAGE_CONF: process.env.CONTAINERS_STORAGE_CONF ?? file('storage.conf', storage),
   }
