@@ -21,9 +21,9 @@ import {
   succeed,
   supersede,
   WORKER_LOST,
-  waits,
   whenTaken,
 } from '../../src/domain/rollouts/plan.ts'
+import { waits } from '../../src/domain/rollouts/waits.ts'
 
 type Status = OpenRevision['status']
 interface Revision extends OpenRevision {

@@ -232,12 +232,7 @@ export class ClaimRunner {
         step,
         log: step.revision && this.#sink.of(step.revision),
         signal: abort.signal,
-        report: async (result) => {
-          const recorded = await this.#report(step.id, result)
-          // the claim has ended with it
-          if (recorded && step.kind === 'TEARDOWN' && result.outcome === 'succeeded') this.#claimOver = true
-          return recorded
-        },
+        report: (result) => this.#report(step.id, result, step.kind),
         onProgress: (progress) => {
           if (this.#active?.step.id === step.id) this.#progress = progress
         },
@@ -267,7 +262,7 @@ export class ClaimRunner {
   }
 
   /** Reports to the control plane until that has answered; true: the result counts. Never throws. */
-  async #report(stepId: string, result: StepResult): Promise<boolean> {
+  async #report(stepId: string, result: StepResult, kind?: Step['kind']): Promise<boolean> {
     const storableResult = result.message === undefined ? result : { ...result, message: storable(result.message) }
     await this.#sink.flush()
     if (this.ended) return false
@@ -282,7 +277,8 @@ export class ClaimRunner {
       this.#reporting = reporting.catch(() => undefined)
       const { recorded, assignment, over } = await reporting
       this.#received.take(assignment, 'the same')
-      if (over) this.#claimOver = true
+      // the claim has ended with it
+      if (over || (recorded && kind === 'TEARDOWN' && result.outcome === 'succeeded')) this.#claimOver = true
       return recorded
     } catch (error) {
       if (error instanceof ClaimLostError) void this.lost()

@@ -125,7 +125,8 @@ function leavesCreating(state: State, revision: OpenRevision): Action | null {
   return state.provisioned && !missingContent(revision) ? move(revision, 'QUEUED') : null
 }
 
-const kindOf = ({ status }: OpenRevision) =>
+/** Of a revision in turn: what is to be done for it, or is being done. */
+export const kindOf = ({ status }: OpenRevision) =>
   status === 'AWAITING_BUILD' || status === 'BUILDING' ? ('BUILD' as const) : ('DEPLOY' as const)
 
 /** The step that is open exactly as long as this is so; null: none. */
@@ -172,40 +173,6 @@ export function after<R extends OpenRevision>(state: State<R>, action: Action): 
 
 function moved<R extends OpenRevision>(open: readonly R[], id: string, to: RevisionStatus): R[] {
   return open.map((r) => (r.id === id ? { ...r, status: to } : r)).filter(({ status }) => !isTerminal(status))
-}
-
-/** What waits for whom. `step`: for whoever should take a step of this kind. */
-export interface Wait {
-  /** null: the teardown of the deployment */
-  revisionId: string | null
-  /** null: nobody has to wait for it */
-  explanation: Explanation | Rule | { step: StepKind } | null
-}
-
-/** Of everything that waits, what it waits for. Of a revision that is worked on, its holder says it. */
-export function waits(state: State): Wait[] {
-  const { step, open } = state
-  if (state.deleted) {
-    if (step?.kind !== 'TEARDOWN' || step.firstTakenAt || state.saysFailure) return []
-    return [
-      {
-        revisionId: null,
-        explanation: state.hasRuntime ? { step: 'TEARDOWN' } : { reason: 'NO_RUNTIME', kind: 'TEARDOWN' },
-      },
-    ]
-  }
-  const current = open.find(({ status }) => isInTurn(status))
-  return open.flatMap((revision): Wait[] => {
-    const { id: revisionId, status } = revision
-    if (status === 'CREATING') {
-      const missing = missingContent(revision)
-      if (!state.provisioned) return [{ revisionId, explanation: step?.firstTakenAt ? null : { step: 'PROVISION' } }]
-      return missing ? [{ revisionId, explanation: explain(missing, {}) }] : []
-    }
-    if (status === 'QUEUED')
-      return current ? [{ revisionId, explanation: explain('QUEUED_BEHIND', { number: current.number }) }] : []
-    return isWaiting(status) ? [{ revisionId, explanation: { step: kindOf(revision) } }] : []
-  })
 }
 
 /** A newer rollout begins, of revision `by`: the newest wins, and everything else that waits is skipped. */

@@ -15,8 +15,9 @@ import { factsOf } from '../rows/facts.ts'
 import type { LockedDeployment } from '../rows/locks.ts'
 import { buildersFor } from './builders.ts'
 import { queueImageRemoval } from './image-removals.ts'
-import { type Action, after, plan, type Rule, type State, waits } from './plan.ts'
+import { type Action, after, plan, type Rule, type State } from './plan.ts'
 import { closeStep, openStep } from './steps.ts'
+import { waits } from './waits.ts'
 
 /** A locked deployment and what the rules look at. Each action answers with the next one. */
 export interface Situation {
