@@ -89,6 +89,11 @@ describe('a tree becomes', () => {
       'node own | .: pnpm install | .: node server.js',
     ],
     [
+      'files that begin with a byte order mark',
+      { 'graph.json': `\uFEFF${JSON.stringify(JS)}`, 'package.json': `\uFEFF${JSON.stringify(START)}` },
+      'node own | .: npm install | .: node server.js',
+    ],
+    [
       'a start in the graph configuration file',
       { 'graph.json': { ...JS, start: 'node x.js' }, 'package.json': {} },
       'node own | .: npm install | .: node x.js',

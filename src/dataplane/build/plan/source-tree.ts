@@ -51,7 +51,8 @@ export function readJson(tree: SourceTree, file: string): Record<string, unknown
   if (text === null) return null
   let value: unknown
   try {
-    value = JSON.parse(text)
+    // editors of Windows begin files with a byte order mark
+    value = JSON.parse(text.replace(/^\uFEFF/, ''))
   } catch {
     throw new StepFailure('CONFIG_INVALID', `"${file}" is not valid JSON.`)
   }
