@@ -31,6 +31,24 @@ test.each([
   }
 })
 
+test.each([
+  ['put back by two hours', -2 * 3_600_000],
+  ['put forward by a day', 86_400_000],
+])('a clock that is %s while the server runs changes nothing, from the first moment on', async (_what, by) => {
+  const truth = Date.now()
+  const clock = await databaseClock(database.url, log)
+  told.length = 0
+  vi.useFakeTimers({ toFake: ['Date'], now: truth + by })
+  try {
+    expect(Math.abs(clock.now().getTime() - truth)).toBeLessThan(30_000)
+    await vi.waitFor(() => expect(told, 'the database was asked at once').toHaveLength(1))
+    expect(Math.abs(clock.now().getTime() - truth)).toBeLessThan(30_000)
+  } finally {
+    clock.stop()
+    vi.useRealTimers()
+  }
+})
+
 test('a database that is away leaves the clock as it is', async () => {
   const clock = await databaseClock('postgresql://nobody@127.0.0.1:1/none', log)
   expect(Math.abs(clock.now().getTime() - Date.now())).toBeLessThan(5_000)

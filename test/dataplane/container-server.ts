@@ -4,7 +4,7 @@ import { claimOf, memoryLog, NO_SOURCES, never } from './support.ts'
 
 const [options, claim, step] = process.argv.slice(2).map((text) => JSON.parse(text))
 const runtime = createProcessRuntime({ ...options, sources: NO_SOURCES })
-const deadlineAt = new Date(step.deadlineAt)
-const candidate = await runtime.deploy(claimOf(claim), { ...step, deadlineAt }, memoryLog(), never)
+const deadline = performance.now() + step.secondsLeft * 1000
+const candidate = await runtime.deploy(claimOf(claim), { ...step, deadline }, memoryLog(), never)
 await candidate.commit(async () => true)
 console.log(candidate.url)

@@ -182,12 +182,11 @@ export const revisionOf = ({ url }: Repository, changes: Partial<RevisionWork> =
 const spec = {} as Step['spec']
 
 export function stepOf(kind: StepKind, revision: RevisionWork | null, deadlineMs = 60_000): RevisionStep {
-  const deadlineAt = new Date(Date.now() + deadlineMs)
   return {
     id: randomUUID(),
     kind,
     tries: 1,
-    deadlineAt,
+    deadline: performance.now() + deadlineMs,
     secondsLeft: deadlineMs / 1000,
     revision,
     spec,

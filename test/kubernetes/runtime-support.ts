@@ -214,12 +214,11 @@ export interface How {
 
 export function stepOf(kind: StepKind, revision: RevisionWork | null, how: How = {}): RevisionStep {
   const { spec, secretReferences = [], customUrl = null, deadlineMs = 60_000 } = how
-  const deadlineAt = new Date(Date.now() + deadlineMs)
   const step: TimedStep = {
     id: randomUUID(),
     kind,
     tries: 1,
-    deadlineAt,
+    deadline: performance.now() + deadlineMs,
     secondsLeft: deadlineMs / 1000,
     revision,
     spec: effectiveSpec({ ...QUICK, ...spec }),

@@ -48,10 +48,10 @@ export interface LeasedClaim extends Claim {
   raiseToken(seen: string): Promise<void>
 }
 
-/** A step whose deadline is by this process's own clock. */
+/** A step whose deadline is by a clock of this process that nobody sets. */
 export interface TimedStep extends Step {
-  /** when the control plane will fail it by itself */
-  deadlineAt: Date
+  /** performance.now() of when the control plane will fail it by itself */
+  deadline: number
 }
 
 /** A step with the revision that BUILD and DEPLOY are about. */

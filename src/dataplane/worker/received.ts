@@ -24,9 +24,8 @@ export class Received {
     return true
   }
 
-  /** A step of it with its deadline: the time that was left, less what has gone by, even if the clock was set since. */
+  /** A step of it with its deadline: when the time is over that was left then. */
   timed(step: Step): TimedStep {
-    const left = step.secondsLeft * 1000 - (performance.now() - this.#at)
-    return { ...step, deadlineAt: new Date(Date.now() + left) }
+    return { ...step, deadline: this.#at + step.secondsLeft * 1000 }
   }
 }

@@ -77,10 +77,10 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
         const supervised = supervisedOf(claim)
         onProgress({ reason: 'IN_PROGRESS', message: 'The address of the deployment is being opened.' })
         const port = await supervised.open(claim, signal)
-        const until = Math.max(Date.now() + 1000, step.deadlineAt.getTime() - DEADLINE_MARGIN_MS)
+        const until = Math.max(performance.now() + 1000, step.deadline - DEADLINE_MARGIN_MS)
         const reference = imageOf(revision)
         const image = isContainer(revision)
-          ? await limited(until - Date.now(), signal, (inTime) => {
+          ? await limited(until - performance.now(), signal, (inTime) => {
               // one that was built here comes from nowhere
               if (!referenceOf(reference).local)
                 onProgress({ reason: 'PULLING_IMAGE', message: `The image ${reference} is being pulled.` })
@@ -88,7 +88,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
             })
           : null
         const plan = await agentPlan(host, id, revision, step.spec, log, signal)
-        const left = Math.max(1000, until - Date.now())
+        const left = Math.max(1000, until - performance.now())
         const { commit, discard } = await supervised.prepare(claim, plan, left, signal, onProgress)
         const url = urlOf(host, port)
         // where an external image is reached here: its custom_url is the user's own

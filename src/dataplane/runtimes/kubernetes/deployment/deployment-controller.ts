@@ -99,12 +99,12 @@ export class DeploymentController {
   async provision(step: TimedStep, signal: AbortSignal, onProgress: OnProgress): Promise<void> {
     this.#stepping = true
     try {
-      const deadlineAt = ownDeadline(step)
+      const deadline = ownDeadline(step)
       const { cluster } = this.#context
-      await untilReached(signal, deadlineAt, onProgress, (inTime) => cluster.open(this.#owner.namespace, inTime))
+      await untilReached(signal, deadline, onProgress, (inTime) => cluster.open(this.#owner.namespace, inTime))
       this.#infrastructure = placementOf(step)
       this.#updateDesired()
-      await this.#waitForRollout({ deadlineAt, onProgress, onWaiting: () => undefined }, signal)
+      await this.#waitForRollout({ deadline, onProgress, onWaiting: () => undefined }, signal)
       this.#provisioned = true
     } finally {
       this.#stepping = false
@@ -151,14 +151,14 @@ export class DeploymentController {
   async teardown(step: TimedStep, volumePolicy: VolumePolicy, signal: AbortSignal): Promise<void> {
     const { cluster, changes } = this.#context
     const { deploymentId, namespace } = this.#owner
-    const deadlineAt = ownDeadline(step)
+    const deadline = ownDeadline(step)
     this.#stepping = true
-    const opened = await openForTeardown(cluster, namespace, this.#provisioned, deadlineAt, signal)
+    const opened = await openForTeardown(cluster, namespace, this.#provisioned, deadline, signal)
     if (!opened) return
     await this.#reconciler.stop()
     const unobserved = this.#reconciler.applied.filter(({ observed }) => !observed).map(({ object }) => object)
     await tearDown(
-      { cluster, deploymentId, namespace, fence: this.#fence, volumePolicy, unobserved, changes, deadlineAt },
+      { cluster, deploymentId, namespace, fence: this.#fence, volumePolicy, unobserved, changes, deadline },
       signal,
     )
   }
@@ -191,12 +191,12 @@ export class DeploymentController {
   ): Promise<void> {
     const { cluster } = this.#context
     const { namespace } = this.#owner
-    const deadlineAt = ownDeadline(step)
+    const deadline = ownDeadline(step)
     const note = (message: string) => candidate.log.write('deploy', candidate.mask(message))
     warnOfUnhidden(step.revision.secrets, candidate.log, 'deploy')
     requireImage(step.revision)
     requireWithin(this.#context.render.podSecurity, step.spec)
-    await untilReached(signal, deadlineAt, onProgress, async (inTime) => {
+    await untilReached(signal, deadline, onProgress, async (inTime) => {
       await cluster.open(namespace, inTime)
       await requireSecrets(cluster, namespace, step)
     })
@@ -208,14 +208,14 @@ export class DeploymentController {
     this.#findActiveAttempt()
     this.#updateDesired()
     const room = roomOf(candidate, () => this.#updateDesired())
-    await this.#waitForRollout({ deadlineAt, onProgress, onWaiting: note, room }, signal)
+    await this.#waitForRollout({ deadline, onProgress, onWaiting: note, room }, signal)
     note('All replicas are ready')
     const volume = this.#volumeNote()
     if (volume) candidate.log.write('deploy', candidate.mask(volume.message), 'warning')
   }
 
   #waitForRollout(
-    options: Pick<Rollout, 'deadlineAt' | 'onProgress' | 'onWaiting' | 'room'>,
+    options: Pick<Rollout, 'deadline' | 'onProgress' | 'onWaiting' | 'room'>,
     signal: AbortSignal,
   ): Promise<void> {
     const mask = this.#revisions.current?.mask ?? HIDES_NOTHING

@@ -13,22 +13,23 @@ import { reasonOfRefusal } from '../api-server/messages.ts'
 const MARGIN_MS = 10_000
 const RETRY_MS = [250, 10_000] as const
 
-export function ownDeadline({ deadlineAt }: TimedStep): Date {
-  const left = deadlineAt.getTime() - Date.now()
-  return new Date(deadlineAt.getTime() - Math.max(0, Math.min(MARGIN_MS, left / 4)))
+/** performance.now() of when it ends by itself. */
+export function ownDeadline({ deadline }: TimedStep): number {
+  const left = deadline - performance.now()
+  return deadline - Math.max(0, Math.min(MARGIN_MS, left / 4))
 }
 
 /**
- * What `work` gives, which is tried again until the API server is reached. `onProgress` is called while it is away. A
+ * What `work` gives, which is tried again until the API server is reached. `deadline`: of performance.now(). `onProgress` is called while it is away. A
  * refusal, and an API server that is away until the deadline, are StepFailure.
  */
 export async function untilReached<T>(
   signal: AbortSignal,
-  deadlineAt: Date,
+  deadline: number,
   onProgress: OnProgress,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const left = Math.max(0, deadlineAt.getTime() - Date.now())
+  const left = Math.max(0, deadline - performance.now())
   let problem = 'it has not answered yet'
   return limited(left, signal, async (inTime) => {
     try {

@@ -22,7 +22,8 @@ export interface Teardown {
   /** objects that were applied here and that the informers may not have shown yet */
   unobserved: readonly LiveObject[]
   changes: Notifier
-  deadlineAt: Date
+  /** of performance.now() */
+  deadline: number
 }
 
 const RETRY_MS = [250, 10_000] as const
@@ -35,11 +36,11 @@ export async function openForTeardown(
   cluster: Cluster,
   namespace: string,
   provisioned: boolean,
-  deadlineAt: Date,
+  deadline: number,
   signal: AbortSignal,
 ): Promise<boolean> {
   const silent = () => undefined
-  return untilReached(signal, deadlineAt, silent, async (inTime) => {
+  return untilReached(signal, deadline, silent, async (inTime) => {
     try {
       await cluster.open(namespace, inTime)
       return true
@@ -52,7 +53,7 @@ export async function openForTeardown(
 
 /** Throws StepFailure when it is refused, or not done in time. The namespace has to be open. */
 export async function tearDown(teardown: Teardown, signal: AbortSignal): Promise<void> {
-  const { cluster, deploymentId, namespace, fence, changes, deadlineAt } = teardown
+  const { cluster, deploymentId, namespace, fence, changes, deadline } = teardown
   const anchor = { namespace, name: namesOf(deploymentId).database }
   const deleted = new Set<string>()
   let failures = 0
@@ -80,7 +81,7 @@ export async function tearDown(teardown: Teardown, signal: AbortSignal): Promise
     }
     if (now.length > 0 && !away) continue
     failures = away ? failures + 1 : 0
-    const left = deadlineAt.getTime() - Date.now()
+    const left = deadline - performance.now()
     if (left <= 0) {
       const what = away ? away.message : `still there: ${waiting.join(', ')}`
       throw new StepFailure('TEARDOWN_FAILED', `The deployment was not removed in time: ${what}`)

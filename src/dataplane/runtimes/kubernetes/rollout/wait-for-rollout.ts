@@ -16,8 +16,8 @@ import { warningsAbout } from './warning-events.ts'
 export interface Rollout extends RolloutContext {
   /** notified, by deployment, when the cluster or the reconciler may have changed */
   changes: Notifier
-  /** when it has failed, whatever it is doing */
-  deadlineAt: Date
+  /** performance.now() of when it has failed, whatever it is doing */
+  deadline: number
   /** for what containers have printed */
   mask: Mask
   /** called with what it waits for or what is in its way, whenever that has changed */
@@ -38,7 +38,7 @@ const POLL_MS = 1000
 
 /** Resolves when all of it is ready and nothing older is left; throws StepFailure, or the signal's reason. */
 export async function waitForRollout(rollout: Rollout, signal: AbortSignal): Promise<void> {
-  const { cluster, deploymentId, changes, deadlineAt, failAfterMs, mask, onWaiting } = rollout
+  const { cluster, deploymentId, changes, deadline, failAfterMs, mask, onWaiting } = rollout
   const progress = unlessRepeated(rollout.onProgress)
   const gracePeriods = new GracePeriods()
   const roomMaker = rollout.room && new RoomMaker(rollout.room)
@@ -78,7 +78,7 @@ export async function waitForRollout(rollout: Rollout, signal: AbortSignal): Pro
     const { failed, againInMs } = gracePeriods.check(problems, now)
     if (failed)
       throw new StepFailure(failed.reason, await withLastOutput(cluster, failed.message, failed.output, mask, signal))
-    const left = deadlineAt.getTime() - Date.now()
+    const left = deadline - performance.now()
     if (left <= 0) {
       const { reason } = worst
       const why = [`It was not ready in time. ${waiting}`, ...problems.map(({ message }) => message)]
