@@ -62,7 +62,7 @@ export function scriptedControlPlane(assignment: Partial<Claim> = {}): ScriptedC
       Object.assign(claim1, changes, { generation: claim1.generation + 1 })
       notifier.notify(null)
     },
-    done: (stepId) => eventually(() => plane.completed.find((request) => request.stepId === stepId)!, 20_000),
+    done: (stepId) => eventually(() => plane.completed.find((request) => request.stepId === stepId)!, 50_000),
 
     async claim({ leaseSeconds, waitSeconds = 0 }, signal) {
       check()

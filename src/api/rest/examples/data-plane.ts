@@ -98,7 +98,13 @@ export const DATA_PLANE_EXAMPLES = {
       },
     ],
   },
-  BuilderHeartbeatRequest: { lease_seconds: 30, wait_seconds: 15, claims: [{ claim_id: ID.claim, token: '1' }] },
+  BuilderHeartbeatRequest: {
+    lease_seconds: 30,
+    wait_seconds: 15,
+    claims: [
+      { claim_id: ID.claim, token: '1', progress: { reason: 'IN_PROGRESS', message: 'Fetching refs/heads/main.' } },
+    ],
+  },
   BuilderHeartbeatAnswer: { claims: [{ claim_id: ID.claim, lost: false }] },
   BuilderAccessRequest: { token: '1' },
   BuilderAccessAnswer: {
