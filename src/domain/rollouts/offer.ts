@@ -40,6 +40,14 @@ export function leave(
   return announce(tx, deployment, { ...step, ...left }, builders)
 }
 
+/** Says whose builders a step is left to, which a server of before this version did not, and wakes them. */
+export async function sayWhose(tx: Tx, deployment: LockedDeployment, step: Step): Promise<Step> {
+  const { organizationId: offeredTo } = await buildersFor(tx, deployment)
+  tx.unit.update('step', step.id, { offeredTo })
+  wakeBuilders(tx, deployment.workspaceId, { offeredTo })
+  return { ...step, offeredTo }
+}
+
 /** The builder that had it has it no more: it is there for any of them again, until its deadline. Its holder is told. */
 export async function offer(tx: Tx, deployment: LockedDeployment, step: Step): Promise<LockedDeployment> {
   tx.unit.update('step', step.id, { ...NO_BUILDER_LEASE, notBefore: step.deadlineAt })

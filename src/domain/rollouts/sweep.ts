@@ -11,7 +11,7 @@ import { factsOf } from '../rows/facts.ts'
 import { LEASE_HOLDS } from '../rows/lease.ts'
 import { lockById } from '../rows/locks.ts'
 import { builderIsThere } from './builders.ts'
-import { explainOffered, offer } from './offer.ts'
+import { explainOffered, offer, sayWhose } from './offer.ts'
 import { type Clock, expire, MAX_TRIES } from './plan.ts'
 import { purge } from './purge.ts'
 import { look, settle } from './reconcile.ts'
@@ -36,7 +36,8 @@ function overdue(core: Core): Promise<{ id: string }[]> {
       s.deadline_at < now()
       OR (s.kind <> 'TEARDOWN' AND ${UNTAKEN})
       OR (s.tries - s.tries_given_back >= ${MAX_TRIES} AND NOT ${MAY_COME_BACK})
-      OR ${BUILDER_GONE})
+      OR ${BUILDER_GONE}
+      OR ${LEFT_BY_OLDER})
     UNION
     SELECT d.id FROM deployments d JOIN revisions r ON r.deployment_id = d.id
     WHERE d.torn_down_at IS NULL AND d.provisioned_at IS NOT NULL AND r.status = 'CREATING' AND r.status_since < now() - interval '24 hours'
@@ -57,6 +58,9 @@ const MAY_COME_BACK = Prisma.sql`coalesce(
 
 /** The builder that has step `s` lost its lease, and has not come back: nobody is at it. */
 const BUILDER_GONE = Prisma.sql`(s.offered_at IS NOT NULL AND s.builder_lease_expires_at < now() - interval '1 minute')`
+
+/** A server of before this version has left step `s` to builders: it does not say whose. */
+const LEFT_BY_OLDER = Prisma.sql`(s.offered_at IS NOT NULL AND s.offered_to IS NULL)`
 
 /** In one round: many wait for a listener that has just gone silent, or come back. */
 const MISTAKEN_AT_ONCE = 500
@@ -88,12 +92,14 @@ async function sweepOne(core: Core, tx: Tx, id: string): Promise<void> {
   const situation = await look(core, tx, deployment)
   const settled = await settle(core, tx, situation, expire(situation.state, clock))
   const { step } = situation.state
-  if (!step?.offeredTo) return
+  if (!step) return
   const { steps } = await factsOf(tx, settled)
   // it may have failed just now, and the one that is open be the next one's, which its holder has to see first
-  const still = steps.find(({ id, finishedAt }) => id === step.id && finishedAt === null)
-  if (still && clock.builderGone) await offer(tx, settled, still)
-  else if (still && !still.builderClaimId) await explainOffered(tx, settled, still)
+  const found = steps.find(({ id, finishedAt }) => id === step.id && finishedAt === null)
+  if (!found?.offeredAt) return
+  const still = found.offeredTo ? found : await sayWhose(tx, settled, found)
+  if (clock.builderGone) await offer(tx, settled, still)
+  else if (!still.builderClaimId) await explainOffered(tx, settled, still)
 }
 
 /** One statement. */
