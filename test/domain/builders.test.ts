@@ -17,6 +17,7 @@ import { deleteDeployment } from '../../src/domain/deployments/delete.ts'
 import { updateDeployment } from '../../src/domain/deployments/update.ts'
 import { repositoryOf } from '../../src/domain/ports/registry.ts'
 import type { Claim } from '../../src/domain/protocol/protocol.ts'
+import { readQueuePositions } from '../../src/domain/revisions/queue-position.ts'
 import { interruptRevision } from '../../src/domain/rollouts/interrupt.ts'
 import { sweep } from '../../src/domain/rollouts/sweep.ts'
 import { createNotifier } from '../../src/platform/async/notifier.ts'
@@ -179,6 +180,37 @@ describe('a build that its holder leaves to builders', () => {
         AND (s.not_before IS NULL OR s.not_before <= now())`
     expect(due).toEqual([])
     expect(await stepOf(stepId)).toMatchObject({ finishedAt: null })
+  })
+
+  test('that a server of before this version has left to them is for its organization’s builders soon', async () => {
+    const { builder, id, stepId } = await leftToBuilder()
+    // as such a server leaves it
+    const data = { offeredTo: null, firstTakenAt: new Date(), deadlineAt: new Date(Date.now() + 1_800_000) }
+    await domain.core.db.step.update({ where: { id: stepId }, data })
+    expect(await takeBuilds(builder)).toEqual([])
+    await sweep(domain.core)
+    expect(await takeBuilds(builder)).toMatchObject([{ stepId, deployment: { id } }])
+
+    // one that such a server has given to a builder keeps it while its lease holds, and is offered again when it is lost
+    await domain.core.db.step.update({ where: { id: stepId }, data: { offeredTo: null } })
+    await sweep(domain.core)
+    expect(await takeBuilds(builder)).toEqual([])
+    await domain.core.db.step.update({ where: { id: stepId }, data: { offeredTo: null } })
+    await expired(id, '2 minutes')
+    await sweep(domain.core)
+    expect(await takeBuilds(builder)).toMatchObject([{ stepId, tries: 2 }])
+  })
+
+  test('stands in no line of those that wait for a worker', async () => {
+    const tenant = await domain.tenant()
+    const { id } = await leftToBuilder({ tenant })
+    const { deploymentId: other } = await createDeployment(tenant, { body: await gitBody(tenant) })
+    const [left, waiting] = [await revisionOf(id), await revisionOf(other)]
+    const [{ ahead }] = (await domain.core.db.$queryRaw<[{ ahead: number }]>`
+      SELECT count(*)::int AS ahead FROM steps s JOIN deployments d ON d.id = s.deployment_id
+      WHERE s.finished_at IS NULL AND s.first_taken_at IS NULL AND s.offered_at IS NULL AND d.listener_id IS NULL
+        AND s.deployment_id <> ${other}::uuid`)!
+    expect(await readQueuePositions(tenant, [left.id, waiting.id])).toEqual(new Map([[waiting.id, ahead + 1]]))
   })
 
   test('fails at once where its holder does not say that it runs what others build', async () => {

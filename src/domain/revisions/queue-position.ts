@@ -6,20 +6,21 @@ import { liveOwner, WITH_OWNER } from './owner.ts'
 /**
  * Of each of these revisions that waits for somebody to take its step: 1 is who has waited longest of all who wait for the same listener,
  * or for a built-in worker; those serve all workspaces. Whoever takes work may take it out of this order: who was served least comes
- * first (rows/deployment.ts). Those that wait for nobody are not in the map. One statement. Role: viewer.
+ * first (rows/deployment.ts). Those that wait for nobody are not in the map, nor those that wait for builders. One statement. Role: viewer.
  */
 export async function readQueuePositions(ctx: RequestContext, ids: readonly string[]): Promise<Map<string, number>> {
   requireRole(ctx, 'viewer')
   const rows = await ctx.db.$queryRaw<{ id: string; position: number }[]>`
     WITH asked AS MATERIALIZED (
       SELECT d.id, s.id AS step, o.listener_id FROM ${WITH_OWNER}
-      JOIN steps s ON s.deployment_id = d.deployment_id AND s.finished_at IS NULL AND s.first_taken_at IS NULL
+      JOIN steps s ON s.deployment_id = d.deployment_id AND s.finished_at IS NULL AND s.first_taken_at IS NULL AND s.offered_at IS NULL
         AND (s.revision_id = d.id OR (s.kind = 'PROVISION' AND d.status = 'CREATING'))
       WHERE d.id = ANY (${ids}::uuid[]) AND ${liveOwner(ctx)}
     ), line AS (
       SELECT w.id, row_number() OVER (PARTITION BY x.listener_id ORDER BY w.created_at, w.id)::int AS position
       FROM steps w JOIN deployments x ON x.id = w.deployment_id
-      WHERE w.finished_at IS NULL AND w.first_taken_at IS NULL AND EXISTS (SELECT 1 FROM asked a WHERE a.listener_id IS NOT DISTINCT FROM x.listener_id)
+      WHERE w.finished_at IS NULL AND w.first_taken_at IS NULL AND w.offered_at IS NULL
+        AND EXISTS (SELECT 1 FROM asked a WHERE a.listener_id IS NOT DISTINCT FROM x.listener_id)
     )
     SELECT a.id, l.position FROM asked a JOIN line l ON l.id = a.step`
   return new Map(rows.map(({ id, position }) => [id, position]))
