@@ -286,6 +286,25 @@ describe('A server that stops', () => {
     await relay.stop()
     expect(ended).toMatchObject([{ error: expect.objectContaining({ code: 'UNAVAILABLE', cursor: start }) }])
   })
+
+  test('names no cursor to who has not got the status yet that the stream begins with: behind it nobody would ever tell it', async () => {
+    const { relay, as } = server()
+    const { deploymentId } = await imageDeployment(ctx)
+    const stream = await streamRevisionStatus(as(ctx), relay, { deploymentId })
+    const ended: unknown[] = []
+    stream.open(
+      { key: 'never', render: () => new Promise(() => undefined) },
+      {
+        send: () => undefined,
+        full: false,
+        drained: () => new Promise(() => undefined),
+        end: (how) => void ended.push(how),
+        onGone: () => undefined,
+      },
+    )
+    await relay.stop()
+    expect(ended).toEqual([{ error: expect.objectContaining({ code: 'UNAVAILABLE', cursor: null }) }])
+  })
 })
 
 describe('In one group', () => {

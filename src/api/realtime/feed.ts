@@ -138,6 +138,7 @@ export class Feed<Item, Scope = unknown> {
       position,
       floor,
       until,
+      begun: first === null,
       cursorOf: (at) => topic.cursorOf(at),
       release: () => {
         group.remove(subscriber)

@@ -55,7 +55,7 @@ export class Batch<Value = unknown> {
   }
 }
 
-/** `complete`: there will never be more. `error`: it ends before its time, with everything up to `cursor` sent; or could not begin. */
+/** `complete`: there will never be more. `error`: it ends before its time, with everything up to `cursor` sent; or before it began. */
 export type Ending = { complete: true } | { error: unknown; cursor?: string }
 
 /**

@@ -164,8 +164,7 @@ export class Group<Item, Value> implements Follower<Item> {
 
   async #catchUp(subscriber: Subscriber<Value>, first: Value | null): Promise<void> {
     try {
-      if (first !== null)
-        for (const batch of await this.#firstOf(subscriber.position, first)) subscriber.outlet.send(batch)
+      if (first !== null) await this.#begin(subscriber, first)
       while (!subscriber.ended) {
         const target = subscriber.floor > this.position ? subscriber.floor : this.position
         if (subscriber.outlet.full) await this.#drained(subscriber)
@@ -176,6 +175,13 @@ export class Group<Item, Value> implements Follower<Item> {
     } catch (error) {
       subscriber.end({ error })
     }
+  }
+
+  async #begin(subscriber: Subscriber<Value>, first: Value): Promise<void> {
+    const batches = await this.#firstOf(subscriber.position, first)
+    if (subscriber.ended) return
+    for (const batch of batches) subscriber.outlet.send(batch)
+    subscriber.begun = true
   }
 
   async #readOn(subscriber: Subscriber<Value>, target: bigint): Promise<void> {

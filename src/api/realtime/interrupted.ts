@@ -2,11 +2,11 @@
 import { DomainError } from '../../domain/core/errors.ts'
 
 export class StreamInterruptedError extends DomainError {
-  /** everything up to it was delivered: the `after` to subscribe with again */
-  readonly cursor: string
+  /** everything up to it was delivered: the `after` to subscribe with again; null: nothing was, so as the first time */
+  readonly cursor: string | null
 
-  constructor(code: 'STREAM_OVERFLOW' | 'UNAVAILABLE', why: string, cursor: string) {
-    super(code, `${why} Nothing is lost: subscribe again with after: "${cursor}".`)
+  constructor(code: 'STREAM_OVERFLOW' | 'UNAVAILABLE', why: string, cursor: string | null) {
+    super(code, `${why} Nothing is lost: subscribe again${cursor === null ? '' : ` with after: "${cursor}"`}.`)
     this.cursor = cursor
   }
 }

@@ -11,6 +11,8 @@ export interface SubscriberOptions<Value> {
   floor: bigint
   /** nothing is to come behind `floor`: it completes there */
   until: boolean
+  /** what it begins with is sent; until then nobody can go on behind `position` without missing it */
+  begun: boolean
   cursorOf: (position: bigint) => string
   /** called once, when it ends for whatever reason */
   release: () => void
@@ -26,14 +28,16 @@ export class Subscriber<Value> {
   /** it was live, and its client did not keep up */
   behind = false
   ended = false
+  begun: boolean
   readonly #cursorOf: (position: bigint) => string
   readonly #release: () => void
 
-  constructor({ outlet, position, floor, until, cursorOf, release }: SubscriberOptions<Value>) {
+  constructor({ outlet, position, floor, until, begun, cursorOf, release }: SubscriberOptions<Value>) {
     this.outlet = outlet
     this.position = position
     this.floor = floor
     this.until = until
+    this.begun = begun
     this.#cursorOf = cursorOf
     this.#release = release
   }
@@ -67,12 +71,17 @@ export class Subscriber<Value> {
   end(how: Ending): void {
     if (this.ended) return
     this.leave()
-    this.outlet.end('error' in how ? { cursor: this.#cursorOf(this.position), ...how } : how)
+    const cursor = this.#cursor
+    this.outlet.end('error' in how && cursor !== null ? { cursor, ...how } : how)
+  }
+
+  get #cursor(): string | null {
+    return this.begun ? this.#cursorOf(this.position) : null
   }
 
   /** Ends it with the cursor to go on from. */
   interrupt(code: 'STREAM_OVERFLOW' | 'UNAVAILABLE', why: string): void {
     if (this.ended) return
-    this.end({ error: new StreamInterruptedError(code, why, this.#cursorOf(this.position)) })
+    this.end({ error: new StreamInterruptedError(code, why, this.#cursor) })
   }
 }

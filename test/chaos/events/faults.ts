@@ -45,7 +45,7 @@ export const FAULTS = {
     const server = oneThatRuns(struck)
     // one that reads slowly hears it later, or was cut off before; one that was made silent hears nothing
     const streams = struck.subscribers
-      .filter(({ slow, asks }) => !slow && !asks)
+      .filter(({ slow, asks, hasBegun }) => !slow && !asks && hasBegun)
       .flatMap(({ kind, stream }) =>
         stream?.server === server && stream.heard && !stream.muted ? [{ kind, stream }] : [],
       )

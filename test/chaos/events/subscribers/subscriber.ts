@@ -71,6 +71,11 @@ export class Subscriber {
     this.done = this.#follow(place, wire, first)
   }
 
+  /** It knows where it is: the first thing that a stream begins with has come. */
+  get hasBegun(): boolean {
+    return this.#after !== null
+  }
+
   /** Lets it go to another server, as if its connection were gone. */
   leave(): void {
     this.#leave.abort()
