@@ -3,9 +3,9 @@
  * a real podman. The cluster is that of TEST_KUBECONFIG, or the stand-in; what its pods would run is run by podman here, with
  * images of its own.
  */
-import { execFile, execFileSync, spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
@@ -18,6 +18,7 @@ import { gitBody } from '../support/factories.ts'
 import { Follower } from '../support/follower.ts'
 import { openTestCluster } from '../support/kubernetes/cluster.ts'
 import { adminView } from '../support/kubernetes/objects.ts'
+import { pushFiles } from '../support/pushed-files.ts'
 
 export interface RealPlace {
   app: TestApp
@@ -71,21 +72,8 @@ export async function openRealPlace(root: string, env: Record<string, string>): 
   const realm = `${app.url}/v1/registry/token`
   await registry.start({ token: { realm, service: host, issuer: 'pilothouse', rootcertbundle } })
 
-  function push(name: string, files: Record<string, string>): string {
-    const [bare, work] = [path.join(root, `git/${name}.git`), path.join(root, `work-${name}`)]
-    const git = (...args: string[]) =>
-      execFileSync('git', ['-c', 'user.name=T', '-c', 'user.email=t@localhost', ...args], { cwd: work })
-    if (!existsSync(work)) {
-      mkdirSync(work)
-      execFileSync('git', ['init', '--quiet', '--bare', '--initial-branch=main', bare])
-      git('init', '--quiet', '--initial-branch=main')
-    }
-    for (const [file, text] of Object.entries(files)) writeFileSync(path.join(work, file), text)
-    git('add', '--all')
-    git('commit', '--quiet', '--message', 'Another')
-    git('push', '--quiet', bare, 'main')
-    return `file://${bare}`
-  }
+  const push = (name: string, files: Record<string, string>) =>
+    pushFiles({ bare: path.join(root, `git/${name}.git`), work: path.join(root, `work-${name}`) }, files)
 
   return {
     ...{ app, registry, settings, push },

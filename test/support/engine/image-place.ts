@@ -2,8 +2,7 @@
  * What images are built in for tests that go from a push to pods: a stand-in for podman, a registry that checks its tokens,
  * repositories to push to, and the cluster of TEST_KUBECONFIG or the stand-in.
  */
-import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { createRegistry } from '../../../src/adapters/registry/create-registry.ts'
@@ -12,6 +11,7 @@ import { readConfig } from '../../../src/platform/config/config.ts'
 import { registrySettings } from '../../registry/support.ts'
 import { openTestCluster, type TestCluster } from '../kubernetes/cluster.ts'
 import { adminView } from '../kubernetes/objects.ts'
+import { pushFiles } from '../pushed-files.ts'
 import { BASE, standInEngine, type TestEngine } from './engine.ts'
 import { type TestRegistry, testRegistry } from './registry.ts'
 
@@ -59,22 +59,14 @@ export async function openImagePlace(): Promise<ImagePlace> {
       LEASE_SECONDS: '3',
       SWEEP_SECONDS: '1',
     },
-    push(command, name = 'agent') {
-      const [bare, work] = [path.join(root, `git/acme/${name}.git`), path.join(root, `work-${name}`)]
-      const git = (...args: string[]) =>
-        execFileSync('git', ['-c', 'user.name=T', '-c', 'user.email=t@localhost', ...args], { cwd: work })
-      if (!existsSync(work)) {
-        mkdirSync(work)
-        execFileSync('git', ['init', '--quiet', '--bare', '--initial-branch=main', bare])
-        git('init', '--quiet', '--initial-branch=main')
-        writeFileSync(path.join(work, 'graph.json'), '{"graphs": {"agent": "./agent.js:graph"}}')
-      }
-      writeFileSync(path.join(work, 'Dockerfile'), `FROM ${BASE}\nRUN ${command}\nCMD ["sh"]\n`)
-      git('add', '--all')
-      git('commit', '--quiet', '--message', 'Another')
-      git('push', '--quiet', bare, 'main')
-      return `file://${bare}`
-    },
+    push: (command, name = 'agent') =>
+      pushFiles(
+        { bare: path.join(root, `git/acme/${name}.git`), work: path.join(root, `work-${name}`) },
+        {
+          'graph.json': '{"graphs": {"agent": "./agent.js:graph"}}',
+          Dockerfile: `FROM ${BASE}\nRUN ${command}\nCMD ["sh"]\n`,
+        },
+      ),
     async imageInPods(deploymentId) {
       const view = adminView(cluster.kubeconfig)
       const server = await view.get('apps/v1', 'Deployment', namespace, `ph-${deploymentId}-server`)
