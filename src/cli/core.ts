@@ -1,5 +1,6 @@
 /** What the commands that work on the database share: the core, and the organization or workspace that an option names. */
 import { pino } from 'pino'
+import { requireUsed } from '../app/backup/data-dir.ts'
 import { createCore, type Opened } from '../app/core.ts'
 import { createLogger } from '../app/logger.ts'
 import type { Core } from '../domain/context/context.ts'
@@ -7,9 +8,13 @@ import type { Organization, Workspace } from '../domain/model/rows.ts'
 import { readConfig } from '../platform/config/config.ts'
 import { UsageError } from './terminal/command.ts'
 
-/** Runs `work` on the same database as the server, also beside it while it runs. Acts as the system, not as a caller. */
+/**
+ * Runs `work` on the database of the server, also while the server runs. Makes no database. Acts as the system, not as a
+ * caller.
+ */
 export async function withCore(work: (core: Core, opened: Opened) => Promise<void>): Promise<void> {
   const config = readConfig(process.env)
+  await requireUsed(config)
   const opened = await createCore(config, createLogger('warn', pino.destination({ fd: 2, sync: true })))
   try {
     await work(opened.core, opened)

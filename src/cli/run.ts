@@ -2,44 +2,52 @@
 import { type Command, UsageError } from './terminal/command.ts'
 
 /**
- * name → command, in the order of the help. A name has one or two words. Each is loaded when it is asked for: those that
- * speak to a server know nothing of what a server is made of, and start quickly.
+ * Groups of commands in the order of the help: heading → name → command. A name has one or two words. Each command is loaded
+ * when it is needed: commands over the network load nothing of the server, and start quickly.
  */
-const COMMANDS: Record<string, () => Promise<Command>> = {
-  deploy: async () => (await import('./remote/deploy.ts')).deployOne,
-  wait: async () => (await import('./remote/wait.ts')).waitForRevision,
-  logs: async () => (await import('./remote/logs.ts')).showLogs,
-  status: async () => (await import('./remote/status.ts')).showStatus,
-  rollback: async () => (await import('./remote/rollback.ts')).rollBack,
-  'keys create': async () => (await import('./keys.ts')).createKeys,
-  'keys list': async () => (await import('./keys.ts')).listKeys,
-  'keys revoke': async () => (await import('./keys.ts')).revokeKeys,
-  'sessions list': async () => (await import('./sessions.ts')).listSessions,
-  'sessions revoke': async () => (await import('./sessions.ts')).revokeSessions,
-  dashboard: async () => (await import('./dashboard.ts')).openDashboard,
-  'workspaces create': async () => (await import('./workspaces.ts')).createWorkspaces,
-  'workspaces list': async () => (await import('./workspaces.ts')).listWorkspaces,
-  'listener manifest': async () => (await import('./listener.ts')).printListenerManifest,
-  'secrets rotate': async () => (await import('./secrets.ts')).rotateKeys,
-  'server stop': async () => (await import('./server.ts')).stopServer,
-  listener: async () => (await import('./listener.ts')).runListener,
-  builder: async () => (await import('./builder.ts')).runBuilder,
-  migrate: async () => (await import('./migrate.ts')).migrateDatabase,
-  backup: async () => (await import('./backup.ts')).makeBackup,
-  restore: async () => (await import('./backup.ts')).restoreBackup,
-  demo: async () => (await import('./demo.ts')).runDemo,
+const GROUPS: Record<string, Record<string, () => Promise<Command>>> = {
+  'Over the network, with an API key:': {
+    deploy: async () => (await import('./remote/deploy.ts')).deployOne,
+    wait: async () => (await import('./remote/wait.ts')).waitForRevision,
+    logs: async () => (await import('./remote/logs.ts')).showLogs,
+    status: async () => (await import('./remote/status.ts')).showStatus,
+    rollback: async () => (await import('./remote/rollback.ts')).rollBack,
+  },
+  'On the server’s machine, with the server’s settings (DATA_DIR, DATABASE_URL, …), also while it runs:': {
+    'keys create': async () => (await import('./keys.ts')).createKeys,
+    'keys list': async () => (await import('./keys.ts')).listKeys,
+    'keys revoke': async () => (await import('./keys.ts')).revokeKeys,
+    'sessions list': async () => (await import('./sessions.ts')).listSessions,
+    'sessions revoke': async () => (await import('./sessions.ts')).revokeSessions,
+    dashboard: async () => (await import('./dashboard.ts')).openDashboard,
+    'workspaces create': async () => (await import('./workspaces.ts')).createWorkspaces,
+    'workspaces list': async () => (await import('./workspaces.ts')).listWorkspaces,
+    'secrets rotate': async () => (await import('./secrets.ts')).rotateKeys,
+    'server stop': async () => (await import('./server.ts')).stopServer,
+    migrate: async () => (await import('./migrate.ts')).migrateDatabase,
+    backup: async () => (await import('./backup.ts')).makeBackup,
+    restore: async () => (await import('./backup.ts')).restoreBackup,
+    demo: async () => (await import('./demo.ts')).runDemo,
+  },
+  'On a machine or in a cluster of their own, with settings of their own (docs/settings.md):': {
+    listener: async () => (await import('./listener.ts')).runListener,
+    'listener manifest': async () => (await import('./listener.ts')).printListenerManifest,
+    builder: async () => (await import('./builder.ts')).runBuilder,
+  },
 }
+const COMMANDS = Object.assign({}, ...Object.values(GROUPS)) as Record<string, () => Promise<Command>>
 
 const HELP = ['help', '--help', '-h']
 
 async function help(): Promise<string> {
-  const commands = await Promise.all(
-    Object.entries(COMMANDS).map(async ([name, load]) => {
+  const groups = Object.entries(GROUPS).map(async ([heading, commands]) => {
+    const lines = Object.entries(commands).map(async ([name, load]) => {
       const { usage, summary } = await load()
       return `  ${`${name} ${usage}`.trim()}\n      ${summary}`
-    }),
-  )
-  return `Usage: npm run cli -- COMMAND\n\n${commands.join('\n')}\n\nThe settings are the server's (environment). Works beside a running server.\n`
+    })
+    return `${heading}\n\n${(await Promise.all(lines)).join('\n')}\n`
+  })
+  return `Usage: npm run cli -- COMMAND\n\n${(await Promise.all(groups)).join('\n')}`
 }
 
 const callOf = (name: string, { usage }: Command) => `Usage: npm run cli -- ${`${name} ${usage}`.trim()}`

@@ -1,5 +1,5 @@
 /** `secrets rotate`: retires the keys that secrets were encrypted with before. */
-
+import { requireUsed } from '../app/backup/data-dir.ts'
 import { addKey } from '../app/keyring-file.ts'
 import { rotateSecrets } from '../domain/secrets/rotate.ts'
 import { readConfig } from '../platform/config/config.ts'
@@ -49,6 +49,7 @@ async function newKey(): Promise<void> {
   const config = readConfig(process.env)
   if (config.SECRETS_KEYS)
     throw new UsageError('--new-key is for the key file in DATA_DIR: with SECRETS_KEYS, put a new key in front there.')
+  await requireUsed(config)
   const { id, file } = await addKey(config)
   process.stdout.write(
     `The key ${id} is now the first one in ${file}. Restart every server of this DATA_DIR, then run \`secrets rotate\`.\n`,

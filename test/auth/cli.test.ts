@@ -213,12 +213,16 @@ describe('a wrong call ends with 2 and says what is right', () => {
   })
 })
 
-test('help names every command', async () => {
+test('help names every command, those over the network apart from those of the server’s machine', async () => {
   const { stdout, code } = await command('help')
   expect(code).toBe(0)
   for (const name of ['keys create', 'keys list', 'keys revoke', 'workspaces create', 'migrate']) {
     expect(stdout).toContain(`  ${name}`)
   }
+  const [, network, machine] = stdout.split(/^\S.*:$/m)
+  expect(network).toMatch(/^ {2}deploy /m)
+  expect(network).not.toMatch(/^ {2}keys /m)
+  expect(machine).toMatch(/^ {2}keys create /m)
 })
 
 test('migrate says what it did, and a database that no server has used has no workspaces', async () => {

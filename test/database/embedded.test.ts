@@ -5,7 +5,8 @@ import fs from 'node:fs'
 import { rm } from 'node:fs/promises'
 import path from 'node:path'
 import type pg from 'pg'
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { run } from '../../src/cli/run.ts'
 import { startEmbedded } from '../../src/platform/postgres/embedded/embedded.ts'
 import { findPostmaster } from '../../src/platform/postgres/embedded/postmaster.ts'
 import { NOT_DURABLE, newDataDir } from '../support/data-dir.ts'
@@ -42,6 +43,38 @@ const withPassword = (url: string, user: string, password: string) => {
   other.password = password
   return other.toString()
 }
+
+describe('an operator’s command with a DATA_DIR that no server has used makes no database', () => {
+  const other = newDataDir()
+  const commands = [
+    ['keys', 'list'],
+    ['sessions', 'list'],
+    ['workspaces', 'list'],
+    ['dashboard'],
+    ['secrets', 'rotate'],
+    ['secrets', 'rotate', '--new-key'],
+    ['migrate'],
+    ['backup', `${other}-backup`],
+  ]
+  beforeEach(() => {
+    vi.stubEnv('DATABASE_URL', '')
+    vi.stubEnv('DATA_DIR', other)
+    onTestFinished(() => void vi.unstubAllEnvs())
+  })
+
+  test.each(commands)('%s %s', async (...args) => {
+    await expect(run(args)).rejects.toThrow(`No server has run with DATA_DIR=${other}; `)
+    expect(fs.existsSync(other)).toBe(false)
+  })
+
+  test('and names the DATA_DIR that is in use, also one with a space', async () => {
+    const spaced = `${newDataDir()} of mine`
+    onTestFinished(() => rm(spaced, { recursive: true, force: true }))
+    const running = await startEmbedded({ dataDir: spaced, settings: NOT_DURABLE })
+    onTestFinished(() => running.stop())
+    await expect(run(['keys', 'list'])).rejects.toThrow(new RegExp(`; the running .*DATA_DIR=${spaced}(,|\\.$)`))
+  })
+})
 
 test('four servers that start at once on a fresh DATA_DIR share one Postgres, and the last to stop stops it', async () => {
   const fresh = newDataDir()

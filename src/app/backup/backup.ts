@@ -11,10 +11,11 @@ import { databaseName } from '../../dataplane/runtimes/process/host/database.ts'
 import { keeperLives } from '../../dataplane/runtimes/process/os/keepers.ts'
 import type { Config } from '../../platform/config/config.ts'
 import { saveDumps } from '../../platform/postgres/dumps.ts'
-import { copyCluster, hasCluster } from '../../platform/postgres/embedded/base-backup.ts'
+import { copyCluster } from '../../platform/postgres/embedded/base-backup.ts'
 import { startEmbedded } from '../../platform/postgres/embedded/embedded.ts'
 import type { ProgramEnvironment } from '../../platform/postgres/pg-programs.ts'
 import { BackupError, MACHINE, type Manifest, saveFiles } from './contents.ts'
+import { requireUsed } from './data-dir.ts'
 
 export interface BackupOptions {
   config: Config
@@ -28,11 +29,12 @@ export interface BackupOptions {
   env: ProgramEnvironment
 }
 
-/** Throws BackupError and DumpError, whose messages are for the operator. Then there is nothing of it. */
+/** Throws BackupError, ConfigError and DumpError, whose messages are for the operator. Then there is nothing of it. */
 export async function backUp({ config, target, filesOnly, asDumps, env }: BackupOptions): Promise<Manifest> {
   const place = path.resolve(target)
   if (fs.existsSync(place)) throw new BackupError(`${place} is there already: name a new folder.`)
-  if (!fs.existsSync(config.DATA_DIR) || (!config.DATABASE_URL && !hasCluster(config.DATA_DIR)))
+  await requireUsed(config)
+  if (!fs.existsSync(config.DATA_DIR))
     throw new BackupError(`There is nothing in ${config.DATA_DIR} yet: see DATA_DIR.`)
   await mkdir(path.dirname(place), { recursive: true })
   const draft = await mkdtemp(`${place}.unfinished-`)

@@ -14,7 +14,7 @@ import { hasCluster, placeCopy, removeCluster } from '../../platform/postgres/em
 import { startEmbedded } from '../../platform/postgres/embedded/embedded.ts'
 import type { ProgramEnvironment } from '../../platform/postgres/pg-programs.ts'
 import { BackupError, bringFilesBack, layoutOf, MACHINE, type Manifest, readManifest } from './contents.ts'
-import { UNFINISHED } from './unfinished.ts'
+import { UNFINISHED } from './data-dir.ts'
 
 export interface RestoreOptions {
   config: Config

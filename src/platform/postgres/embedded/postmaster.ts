@@ -20,6 +20,9 @@ export interface Postmaster {
   port: number
 }
 
+/** A setting of our own: names the DATA_DIR of a Postgres, whose files may be in another folder. */
+export const DATA_DIR_SETTING = 'pilothouse.data_dir'
+
 /** How long a shutdown may take before it is cut short (the next start then recovers), in ms. */
 const SHUTDOWN_MS = 30_000
 /** How long a connection that was closed may be seen, in ms. */
@@ -64,6 +67,13 @@ export async function shutDownUnused(data: string): Promise<void> {
   for (const until = Date.now() + CLOSING_MS; await hasServers(postmaster); await sleep(100))
     if (Date.now() > until) return
   if (isRunning(postmaster)) process.kill(postmaster.pid, 'SIGINT')
+}
+
+/** DATA_DIRs whose Postgres runs on this machine, as far as this account can see. */
+export async function dataDirsInUse(): Promise<string[]> {
+  const named = new RegExp(`/postgres -D .* -c ${DATA_DIR_SETTING}=(.+?) ?$`)
+  const found = (await runningProcesses().catch(() => [])).map(({ command }) => named.exec(command)?.[1])
+  return [...new Set(found.filter((folder) => folder !== undefined))].sort()
 }
 
 /** Its processes say for whom they are: `postgres: <role> <database> <address>(<port>) …`. */

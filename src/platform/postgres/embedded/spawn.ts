@@ -1,7 +1,9 @@
 /** Starts the process of the embedded Postgres. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import fs from 'node:fs'
+import path from 'node:path'
 import { type Cluster, ENVIRONMENT } from './cluster.ts'
+import { DATA_DIR_SETTING } from './postmaster.ts'
 
 const SETTINGS = {
   listen_addresses: '127.0.0.1',
@@ -28,7 +30,9 @@ export function spawnPostmaster(
   const begin = sizeOf(log)
   const output = fs.openSync(log, 'a', 0o600)
   try {
-    const options = Object.entries({ ...SETTINGS, ...settings }).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+    // last, so that a folder with spaces can be read from the command line
+    const named = { ...SETTINGS, ...settings, [DATA_DIR_SETTING]: path.dirname(log) }
+    const options = Object.entries(named).flatMap(([name, value]) => ['-c', `${name}=${value}`])
     const child = spawn(binaries.postgres, ['-D', data, '-p', String(port), ...options], {
       ...account,
       cwd: '/',
