@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { LABEL_DEPLOYMENT } from '../../src/dataplane/runtimes/kubernetes/objects/names.ts'
 import type { LiveObject } from '../../src/dataplane/runtimes/kubernetes/objects/types.ts'
-import { eventually, openSite, type Site, Tenant } from './runtime-support.ts'
+import { eventually, never, openSite, type Site, Tenant } from './runtime-support.ts'
 
 let site: Site
 beforeAll(async () => {
@@ -81,6 +81,40 @@ test('the Secret of the database, by which others know that it exists, goes last
   stop()
   expect(site.cluster.objects(tenant.id)).toEqual([])
   expect(orphans).toEqual([])
+})
+
+test('copies that somebody else made of its objects stay, after a deploy and after the teardown', async () => {
+  const elsewhere = await site.test.createNamespace()
+  const { cluster, runtime } = await site.another({}, site.test.kubeconfig)
+  await cluster.open(elsewhere, never)
+  const tenant = await serving(runtime)
+  const copies: [kind: string, namespace: string, name: string][] = []
+  for (const [kind, name] of [
+    ['Secret', tenant.names.secrets(1)],
+    ['Service', tenant.names.base],
+  ] as const) {
+    const { apiVersion, metadata, spec, data } = (await tenant.object('v1', kind, name))!
+    const { clusterIP: _, clusterIPs: __, ...rest } = (spec ?? {}) as Record<string, unknown>
+    for (const [namespace, copy] of [
+      [site.namespace, `${name}-copy`],
+      [elsewhere, name],
+    ] as const) {
+      const { labels, annotations } = metadata
+      const content = kind === 'Secret' ? { data } : { spec: rest }
+      await site.objects.create({
+        apiVersion,
+        kind,
+        metadata: { name: copy, namespace, labels, annotations },
+        ...content,
+      })
+      copies.push([kind, namespace, copy])
+    }
+  }
+  await tenant.deploy(tenant.revision('registry.example.com/agent:2'))
+  await tenant.teardown()
+  for (const [kind, namespace, name] of copies)
+    await site.objects.read({ apiVersion: 'v1', kind, metadata: { name, namespace } })
+  expect(await left(tenant)).toEqual([`Secret/${tenant.names.secrets(1)}-copy`, `Service/${tenant.names.base}-copy`])
 })
 
 test('with the policy `keep` the volume stays, and the Secret with its password', async () => {

@@ -39,10 +39,12 @@ export interface Cluster {
    */
   open(namespace: string, signal: AbortSignal): Promise<void>
   /**
-   * Our objects of a deployment as last observed, without pods and endpoints. `data` of Secrets and managedFields are not kept.
-   * They are shared: not to be changed.
+   * The objects of a deployment that we made, as last observed, without pods and endpoints. Objects with its labels that
+   * somebody else made are left out. `data` of Secrets and managedFields are not kept. They are shared: not to be changed.
    */
   objects(deploymentId: string): LiveObject[]
+  /** One object as last observed, also if somebody else made it. Shared: not to be changed. */
+  observed(ref: ObjectRef): LiveObject | undefined
   /** Its pods as last observed: the API's JSON, so that times are strings whatever V1Pod says. Shared: not to be changed. */
   pods(deploymentId: string): V1Pod[]
   /**

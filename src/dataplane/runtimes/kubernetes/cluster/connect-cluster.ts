@@ -36,6 +36,7 @@ export async function connectCluster(options: ClusterOptions): Promise<Cluster> 
   return {
     open: (namespace, signal) => informers.open(namespace, signal),
     objects: (deploymentId) => store.of(deploymentId).filter((object) => !isPod(object) && !isEndpoints(object)),
+    observed: (ref) => store.get(ref),
     // the API's JSON as it is: times are strings in it, whatever V1Pod says
     pods: (deploymentId) => store.of(deploymentId).filter(isPod) as unknown as V1Pod[],
     endpoints: (namespace, deploymentId) =>

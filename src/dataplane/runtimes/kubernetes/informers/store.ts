@@ -4,9 +4,9 @@
  */
 
 import type { Api } from '../api-server/api.ts'
-import type { Kind, ObjectRef } from '../api-server/kinds.ts'
+import { ENDPOINTS, type Kind, type ObjectRef } from '../api-server/kinds.ts'
 import type { ClusterTimes } from '../api-server/times.ts'
-import { LABEL_DEPLOYMENT, namesOf } from '../objects/names.ts'
+import { FIELD_MANAGER, LABEL_DEPLOYMENT, namesOf } from '../objects/names.ts'
 import type { LiveObject } from '../objects/types.ts'
 
 /** What informers, and calls about single objects, work with. */
@@ -20,14 +20,20 @@ export interface ClusterAccess {
 
 const keyOf = (ref: ObjectRef) => `${ref.kind}/${ref.namespace}/${ref.name}`
 
+interface Observed {
+  object: LiveObject
+  /** id of its deployment; '' for an object that we did not make */
+  owner: string
+}
+
 export class Store {
-  readonly #objects = new Map<string, LiveObject>()
+  readonly #objects = new Map<string, Observed>()
   readonly #byDeployment = new Map<string, Map<string, LiveObject>>()
   readonly #listeners = new Set<(deploymentId: string) => void>()
   #changed = new Set<string>()
 
   get(ref: ObjectRef): LiveObject | undefined {
-    return this.#objects.get(keyOf(ref))
+    return this.#objects.get(keyOf(ref))?.object
   }
 
   of(deploymentId: string): LiveObject[] {
@@ -39,11 +45,11 @@ export class Store {
     const key = keyOf({ ...object, ...object.metadata })
     const before = this.#objects.get(key)
     const { uid, resourceVersion } = object.metadata
-    if (before?.metadata.uid === uid && before.metadata.resourceVersion === resourceVersion) return
+    if (before?.object.metadata.uid === uid && before.object.metadata.resourceVersion === resourceVersion) return
     if (before) this.#forget(key, before)
     const kept = strip(object)
-    this.#objects.set(key, kept)
-    const owner = ownerOf(kept)
+    const owner = ownerOf(object)
+    this.#objects.set(key, { object: kept, owner })
     const siblings = this.#byDeployment.get(owner) ?? new Map<string, LiveObject>()
     this.#byDeployment.set(owner, siblings.set(key, kept))
     this.#notify(owner)
@@ -58,10 +64,9 @@ export class Store {
 
   /** All of a kind and namespace were listed: what is not in `keep` (names) was removed while nobody watched. */
   retain(kind: Kind, namespace: string, keep: Set<string>): void {
-    for (const [key, object] of this.#objects) {
-      const { metadata } = object
-      if (object.kind === kind.kind && metadata.namespace === namespace && !keep.has(metadata.name))
-        this.#forget(key, object)
+    for (const [key, observed] of this.#objects) {
+      const { kind: is, metadata } = observed.object
+      if (is === kind.kind && metadata.namespace === namespace && !keep.has(metadata.name)) this.#forget(key, observed)
     }
   }
 
@@ -76,8 +81,7 @@ export class Store {
     return () => this.#listeners.delete(listener)
   }
 
-  #forget(key: string, object: LiveObject): void {
-    const owner = ownerOf(object)
+  #forget(key: string, { owner }: Observed): void {
     const siblings = this.#byDeployment.get(owner)
     this.#objects.delete(key)
     siblings?.delete(key)
@@ -97,13 +101,22 @@ export class Store {
   }
 }
 
+/** The cluster makes these. All other kinds are applied by us, under our field manager. */
+const MADE_BY_CLUSTER: readonly string[] = ['Pod', ENDPOINTS.kind]
+
+type Managed = LiveObject['metadata'] & { managedFields?: { manager?: string }[] }
+
 /**
- * By label and name together: an object that somebody gave another deployment's label must not be removed as a leftover
- * of that one. What is of no deployment is kept under '': nobody asks for it.
+ * The deployment that an object belongs to; '' for none, and for an object with another maker. Copies (Kyverno,
+ * kustomize) have our labels but not our field manager: they must not be removed as leftovers. Neither must an object
+ * that got the label of another deployment: its name tells.
  */
-function ownerOf({ metadata: { name, labels } }: LiveObject): string {
-  const deploymentId = labels?.[LABEL_DEPLOYMENT]
-  return deploymentId && name.startsWith(namesOf(deploymentId).base) ? deploymentId : ''
+function ownerOf({ kind, metadata }: LiveObject): string {
+  const deploymentId = metadata.labels?.[LABEL_DEPLOYMENT]
+  if (!deploymentId || !metadata.name.startsWith(namesOf(deploymentId).base)) return ''
+  const { managedFields = [] } = metadata as Managed
+  const isMade = MADE_BY_CLUSTER.includes(kind) || managedFields.some(({ manager }) => manager === FIELD_MANAGER)
+  return isMade ? deploymentId : ''
 }
 
 /** where `kubectl apply` of old keeps a whole copy of the object */
@@ -111,7 +124,7 @@ const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration'
 
 /** What is kept of an object in memory: not who owns which field (often larger than the rest), and no secrets. */
 function strip(object: LiveObject): LiveObject {
-  const { managedFields: _, ...metadata } = object.metadata as LiveObject['metadata'] & { managedFields?: unknown }
+  const { managedFields: _, ...metadata } = object.metadata as Managed
   const kept: LiveObject = { ...object, metadata }
   if (metadata.annotations && LAST_APPLIED in metadata.annotations) {
     const { [LAST_APPLIED]: __, ...annotations } = metadata.annotations

@@ -70,7 +70,8 @@ export function createDesiredState(
           : []
       const serving = application()
       const above = serving ? renderApplication(owner, serving, render, currentReplicas(owner, live)) : []
-      const all = [...below.map((manifest) => fitToExisting(manifest, live)), ...above]
+      const existing = (manifest: Manifest) => cluster.observed({ ...manifest, ...manifest.metadata })
+      const all = [...below.map((manifest) => fitToExisting(manifest, existing(manifest))), ...above]
       const without = refused()
       missing = [...new Set(all.map(({ kind }) => kind))].filter((kind) => without.has(kind))
       return all.filter(({ kind }) => !without.has(kind))
@@ -94,7 +95,8 @@ async function findPassword(cluster: Cluster, { deploymentId, namespace }: Owner
   const secret = await cluster.read({ apiVersion: 'v1', kind: 'Secret', namespace, name })
   const stored = secret && databasePasswordOf({ data: secret.data })
   if (stored) return stored
-  if (cluster.objects(deploymentId).some(({ kind }) => kind === 'PersistentVolumeClaim'))
+  // also a volume that a backup tool restored
+  if (cluster.observed({ apiVersion: 'v1', kind: 'PersistentVolumeClaim', namespace, name }))
     throw new StepFailure(
       'DATABASE_UNAVAILABLE',
       `Secret ${name} in namespace ${namespace} has lost the password of the deployment's database, whose volume is still there. Restore the Secret, or delete the PersistentVolumeClaim ${name} to begin with an empty database.`,

@@ -10,10 +10,8 @@ import { bytesOf, gibibytes } from '../render/quantity.ts'
 type Claim = V1PersistentVolumeClaim['spec']
 
 /** A volume claim's manifest as it can be applied to the one that is there; other manifests as they are. */
-export function fitToExisting(manifest: Manifest, live: readonly LiveObject[]): Manifest {
-  if (manifest.kind !== 'PersistentVolumeClaim') return manifest
-  const there = live.find(({ kind, metadata }) => kind === manifest.kind && metadata.name === manifest.metadata.name)
-  if (!there) return manifest
+export function fitToExisting(manifest: Manifest, there: LiveObject | undefined): Manifest {
+  if (manifest.kind !== 'PersistentVolumeClaim' || !there) return manifest
   const { storageClassName, resources } = (there.spec ?? {}) as NonNullable<Claim>
   const { storageClassName: _, ...spec } = manifest.spec as NonNullable<Claim>
   const has = resources?.requests?.storage
