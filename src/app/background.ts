@@ -179,6 +179,8 @@ async function kubernetesRuntime(core: Core, config: Config, log: Logger): Promi
     env: engineEnvironment(),
     dataDir: config.DATA_DIR,
     gitDirectory: config.GIT_DIRECTORY,
+    outboundAllow: config.OUTBOUND_ALLOW,
+    appUser: config.APP_USER,
     sources: createSourceAccess(core),
     store: createImageStore(core, config.BUILD_DEADLINE_MINUTES * 60),
     freeDiskMb: config.BUILD_FREE_DISK_MB,
@@ -221,6 +223,7 @@ async function processRuntime(
     return createProcessRuntime({
       dataDir: config.DATA_DIR,
       gitDirectory: config.GIT_DIRECTORY,
+      outboundAllow: config.OUTBOUND_ALLOW,
       adminUrl,
       appHost: config.APP_HOST,
       appPorts: config.APP_PORTS,

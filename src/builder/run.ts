@@ -56,6 +56,8 @@ export async function startBuilder(
     env: engineEnvironment(environment),
     dataDir: settings.DATA_DIR,
     gitDirectory: settings.GIT_DIRECTORY ?? path.join(settings.DATA_DIR, 'git'),
+    outboundAllow: settings.OUTBOUND_ALLOW,
+    appUser: settings.APP_USER,
     ...access,
     freeDiskMb: settings.BUILD_FREE_DISK_MB,
     keepsImages: false,

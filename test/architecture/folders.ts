@@ -85,7 +85,7 @@ export const FOLDERS: readonly Row[] = [
   ['dataplane/output', `${CONTRACT} dataplane/runtimes`],
   // what will be done with a source, from its files alone
   ['dataplane/build/plan', `${CONTRACT} dataplane/output`],
-  ['dataplane/build', `${CONTRACT} dataplane/output dataplane/build/plan`],
+  ['dataplane/build', `${CONTRACT} dataplane/output dataplane/build/plan platform/http/outbound-address.ts`],
   ['dataplane/worker', `${CONTRACT} dataplane/runtimes dataplane/output platform/async`],
   ['dataplane/runtimes/process/os', PROCESSES],
   ['dataplane/runtimes/process/accounts', PROCESSES],

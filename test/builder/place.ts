@@ -45,6 +45,8 @@ export async function openBuilderPlace(openEngine: (folder: string) => Promise<T
     wanted: engine.name,
     env: engine.env,
     dataDir: path.join(root, 'data'),
+    outboundAllow: [],
+    appUser: undefined,
     gitDirectory: path.join(root, 'git'),
     freeDiskMb: 0,
     servers: { node: null, python: null },

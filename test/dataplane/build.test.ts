@@ -1,6 +1,9 @@
 // BUILD on the process runtime: real git, real package managers, real processes.
 import { execFileSync, spawnSync } from 'node:child_process'
+import dns from 'node:dns'
+import { once } from 'node:events'
 import fs from 'node:fs'
+import net, { type AddressInfo } from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
@@ -11,6 +14,7 @@ import { parseArtifact } from '../../src/dataplane/runtimes/artifact.ts'
 import { planFirst } from '../../src/dataplane/runtimes/plan-first.ts'
 import type { RevisionLog } from '../../src/dataplane/runtimes/runtime.ts'
 import type { Progress, RevisionWork } from '../../src/domain/protocol/protocol.ts'
+import { needsRoot } from '../support/root.ts'
 import {
   alive,
   claimOf,
@@ -159,6 +163,95 @@ test('a repository outside of GIT_DIRECTORY is refused, also by way of a symlink
     await expect(build(revisionOf(repository, { repoUrl }))).rejects.toThrow(/below GIT_DIRECTORY/)
   fs.rmSync(outside, { recursive: true })
 })
+
+/** What connects to it gets 404, or the end of the connection where it speaks no HTTP. */
+async function strangeHost(onConnection: (first: string) => void) {
+  const server = net.createServer((socket) => {
+    socket.on('error', () => undefined)
+    socket.once('data', (bytes) => {
+      onConnection(bytes.toString('latin1'))
+      socket.end('HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n')
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  return { port, close: () => server.close() }
+}
+
+test('git connects to private addresses that OUTBOUND_ALLOW names, and to no others', async () => {
+  let connections = 0
+  const host = await strangeHost(() => connections++)
+  const allowing = await openPlace({ outboundAllow: ['127.0.0.0/8'] })
+  const fetchedBy = ({ runtime }: Place, repoUrl: string) =>
+    runtime.build(claimOf(), stepOf('BUILD', revisionOf(place.repository(), { repoUrl })), memoryLog(), never)
+  try {
+    for (const name of ['127.0.0.1', 'localhost'])
+      await expect(fetchedBy(place, `http://${name}:${host.port}/x.git`)).rejects.toThrow(
+        `The repository host ${name} is at a private address: add ${name} to OUTBOUND_ALLOW where the build runs`,
+      )
+    await expect(fetchedBy(place, `git@localhost:x.git`)).rejects.toThrow('add localhost to OUTBOUND_ALLOW')
+    await expect(fetchedBy(place, 'https://[::ffff:10.0.0.1]/x.git')).rejects.toThrow('is at a private address')
+    expect(connections).toBe(0)
+    await expect(fetchedBy(allowing, `http://127.0.0.1:${host.port}/x.git`)).rejects.toThrow('was not found')
+    expect(connections).toBeGreaterThan(0)
+  } finally {
+    await allowing.close()
+    host.close()
+  }
+})
+
+test('git and ssh connect to the address that was checked, whatever the name leads to next', async () => {
+  const heard: string[] = []
+  const host = await strangeHost((first) => heard.push(first))
+  const allowing = await openPlace({ outboundAllow: ['127.0.0.1'] })
+  // nobody else can look this name up
+  const lookUp = vi.spyOn(dns.promises, 'lookup').mockResolvedValue([{ address: '127.0.0.1', family: 4 }] as never)
+  try {
+    for (const repoUrl of [`https://git.invalid.:${host.port}/x.git`, `ssh://git@git.invalid:${host.port}/x.git`]) {
+      const step = stepOf('BUILD', revisionOf(place.repository(), { repoUrl }))
+      await expect(allowing.runtime.build(claimOf(), step, memoryLog(), never)).rejects.toThrow(StepFailure)
+    }
+    expect(
+      heard.map((first) => (first.startsWith('SSH-2.0') ? 'ssh' : first.includes('git.invalid') && 'tls')),
+    ).toEqual(['tls', 'ssh'])
+  } finally {
+    lookUp.mockRestore()
+    await allowing.close()
+    host.close()
+  }
+})
+
+test.skipIf(needsRoot('git with an account'))(
+  'git for another host runs neither as root nor as the agent',
+  async () => {
+    let uids: number[] = []
+    const host = await strangeHost(() => {
+      uids = fs.readdirSync('/proc').flatMap((pid) => {
+        try {
+          const command = fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8')
+          return command.includes(`127.0.0.1:${host.port}`) ? [fs.statSync(`/proc/${pid}`).uid] : []
+        } catch {
+          return []
+        }
+      })
+    })
+    const allowing = await openPlace({ outboundAllow: ['127.0.0.1'] })
+    const claim = claimOf()
+    try {
+      const repoUrl = `http://127.0.0.1:${host.port}/x.git`
+      const step = stepOf('BUILD', revisionOf(place.repository(), { repoUrl }))
+      await expect(allowing.runtime.build(claim, step, memoryLog(), never)).rejects.toThrow('was not found')
+      const home = path.join(allowing.options.dataDir, 'apps', claim.deployment.id, 'home')
+      expect(uids.length).toBeGreaterThan(0)
+      expect(uids).not.toContain(0)
+      expect(uids).not.toContain(fs.statSync(home).uid)
+    } finally {
+      await allowing.close()
+      host.close()
+    }
+  },
+)
 
 test('a symlink in the repository leads nowhere', async () => {
   const secret = path.join(place.options.dataDir, 'secret.json')
@@ -311,7 +404,9 @@ test('a build whose git folder can’t be removed fails, and does not end the se
       sources: place.options.sources,
       credentials: null,
       searchPath: process.env.PATH!,
-      ssh: 'ssh',
+      outboundAllow: [],
+      gitAccount: () => null,
+      reclaim: async () => undefined,
       async run({ command, args, env }, onLine) {
         // the first thing that git does here makes its own folder one that nobody can remove
         if (fs.statSync(folder).isDirectory()) {

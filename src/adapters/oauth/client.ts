@@ -1,8 +1,8 @@
 /** Speaks OAuth with a well-kept library; every call goes through the guarded fetch. */
 import * as oauth from 'oauth4webapi'
 import { type Account, type OAuthClient, OAuthFailure, type ProviderAccess } from '../../domain/ports/oauth-client.ts'
+import { addressRefusal, type OutboundRules } from '../../platform/http/outbound-address.ts'
 import { accountOfClaims } from './account.ts'
-import { addressRefusal, type OutboundRules } from './address.ts'
 import { jsonOf, requireWell, translated } from './failure.ts'
 import { createOutbound, type Outbound } from './fetch.ts'
 import { registerForMcp } from './mcp.ts'

@@ -3,7 +3,7 @@
  * none.
  */
 import type { OAuthClient } from '../../domain/ports/oauth-client.ts'
-import { addressRefusal, type OutboundRules } from './address.ts'
+import { addressRefusal, type OutboundRules } from '../../platform/http/outbound-address.ts'
 
 export function createOAuthClient(rules: OutboundRules): OAuthClient {
   let loading: Promise<OAuthClient> | null = null

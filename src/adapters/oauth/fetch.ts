@@ -5,7 +5,7 @@
 import { Client, type Dispatcher } from 'undici'
 import { OAuthFailure } from '../../domain/ports/oauth-client.ts'
 import { limited } from '../../platform/async/time-limit.ts'
-import { addressRefusal, hostOf, type OutboundRules } from './address.ts'
+import { addressRefusal, hostOf, type OutboundRules } from '../../platform/http/outbound-address.ts'
 import { answerOf, MOST_BYTES } from './outbound-answer.ts'
 import { connectionTo, type Resolve } from './outbound-connect.ts'
 import { failureOf } from './outbound-failure.ts'

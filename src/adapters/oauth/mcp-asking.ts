@@ -1,7 +1,7 @@
 /** How the discovery of an MCP server makes its calls: each guarded, all of them together within one deadline. */
 import * as oauth from 'oauth4webapi'
 import { McpUnavailableError, OAuthFailure } from '../../domain/ports/oauth-client.ts'
-import type { OutboundRules } from './address.ts'
+import type { OutboundRules } from '../../platform/http/outbound-address.ts'
 import type { Outbound } from './fetch.ts'
 
 export interface Asking {

@@ -4,7 +4,7 @@
  */
 import * as oauth from 'oauth4webapi'
 import { McpDiscoveryError, OAuthFailure } from '../../domain/ports/oauth-client.ts'
-import { addressRefusal } from './address.ts'
+import { addressRefusal } from '../../platform/http/outbound-address.ts'
 import { noMetadata } from './failure.ts'
 import { type Asking, NAME, read, reading, requireUp, unavailable } from './mcp-asking.ts'
 import { WrongAddress } from './outbound-failure.ts'

@@ -5,7 +5,7 @@
 
 import { McpDiscoveryError, McpUnavailableError, type RegisteredClient } from '../../domain/ports/oauth-client.ts'
 import { limited } from '../../platform/async/time-limit.ts'
-import type { OutboundRules } from './address.ts'
+import type { OutboundRules } from '../../platform/http/outbound-address.ts'
 import type { Outbound } from './fetch.ts'
 import { authorizationServer } from './mcp-authorization-server.ts'
 import { type NewClient, register } from './mcp-registration.ts'

@@ -7,7 +7,7 @@ import { isIP, type LookupFunction, connect as plain, type Socket } from 'node:n
 import { connect as encrypted } from 'node:tls'
 import type { buildConnector } from 'undici'
 import { OAuthFailure } from '../../domain/ports/oauth-client.ts'
-import { addressAllowed, isLoopback, type OutboundRules } from './address.ts'
+import { addressAllowed, isLoopback, type OutboundRules } from '../../platform/http/outbound-address.ts'
 import { WrongAddress } from './outbound-failure.ts'
 
 /** All addresses of a name, as node:dns gives them. */

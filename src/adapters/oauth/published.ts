@@ -7,7 +7,7 @@ import {
   processDiscoveryResponse,
 } from 'oauth4webapi'
 import { OAuthFailure, type ProviderAccess, type PublishedEndpoints } from '../../domain/ports/oauth-client.ts'
-import { addressRefusal, type OutboundRules } from './address.ts'
+import { addressRefusal, type OutboundRules } from '../../platform/http/outbound-address.ts'
 import { translated } from './failure.ts'
 import type { Outbound } from './fetch.ts'
 

@@ -1,7 +1,6 @@
 /**
  * Fetches one commit of a repository and writes its files into a folder.
  */
-import fs from 'node:fs'
 import { StepFailure } from '../output/failure.ts'
 import type { Git } from './git.ts'
 import type { Remote } from './repository.ts'
@@ -37,11 +36,11 @@ export async function fetchSource(
   tree: string,
   onCommit: OnCommit,
 ): Promise<void> {
-  fs.mkdirSync(folder, { mode: 0o700 })
+  git.makeFolder(folder, 0o700)
   await git.run(['init', '--quiet', '--bare', '--template=', '--', folder])
   const commit = await fetchCommit(git, source)
   onCommit(commit, await wordsOf(git, commit))
-  fs.mkdirSync(tree, { mode: 0o711 })
+  git.makeFolder(tree, 0o711)
   await git.run([`--work-tree=${tree}`, 'checkout', '--quiet', '--force', '--detach', commit])
 }
 

@@ -6,8 +6,9 @@ import { StepFailure } from '../output/failure.ts'
 import { Tail } from '../output/lines.ts'
 import { noSpace, SAYS_NO_SPACE } from '../output/no-space.ts'
 import { storeCredentials } from './git-credentials.ts'
+import { httpConfig, type Route, sshOptions } from './outbound.ts'
 import type { Remote } from './repository.ts'
-import type { RunCommand } from './run.ts'
+import type { GitAccount, RunCommand } from './run.ts'
 import type { Credentials } from './source-access.ts'
 
 export interface Git {
@@ -16,6 +17,8 @@ export interface Git {
    * Throws StepFailure when it fails.
    */
   run(args: string[], keep?: (line: string) => boolean): Promise<string>
+  /** Makes an empty folder that git may write to. */
+  makeFolder(folder: string, mode: number): void
   /** Removes all that was written here: for when its last run is over, however that ended. Rejects when something stays. */
   close(): Promise<void>
 }
@@ -29,18 +32,31 @@ export interface GitOptions {
   /** is written here, and next to it what git needs for the credentials */
   configFile: string
   searchPath: string
-  /** for a shell */
-  ssh: string
+  /** where git may connect; null: the repository is on this machine */
+  route: Route | null
+  /** null: the server's own */
+  account: GitAccount | null
   run: RunCommand
   log: (line: string) => void
 }
 
 /** What git prints is kept for answers and failures; only a failure's is logged. */
 export function createGit(options: GitOptions): Git {
-  const { remote, folder, credentials, configFile, searchPath, ssh, run, log } = options
+  const { remote, folder, credentials, configFile, searchPath, route, account, run, log } = options
   const credentialsFile = `${configFile}-credentials`
   const helper = credentials ? storeCredentials(credentialsFile, remote, credentials) : []
-  fs.writeFileSync(configFile, [...configuration(remote), ...helper, ''].join('\n'), { mode: 0o600 })
+  const http = route && remote.protocol !== 'ssh' ? httpConfig(route) : []
+  fs.writeFileSync(configFile, [...configuration(remote), ...http, ...helper, ''].join('\n'), { mode: 0o600 })
+  const give = (file: string) => account && fs.chownSync(file, account.uid, account.gid)
+  for (const file of [configFile, ...(credentials ? [credentialsFile] : [])]) give(file)
+  const ssh = [
+    'ssh',
+    '-o',
+    'BatchMode=yes',
+    '-o',
+    'StrictHostKeyChecking=accept-new',
+    ...(route ? sshOptions(route) : []),
+  ]
   const env = {
     PATH: searchPath,
     LC_ALL: 'C',
@@ -50,13 +66,14 @@ export function createGit(options: GitOptions): Git {
     GIT_ATTR_NOSYSTEM: '1',
     GIT_TERMINAL_PROMPT: '0',
     GIT_PROTOCOL_FROM_USER: '0',
-    GIT_SSH_COMMAND: `${ssh} -o BatchMode=yes -o StrictHostKeyChecking=accept-new`,
+    // words without quotes: a host name, an address or a number at most
+    GIT_SSH_COMMAND: ssh.join(' '),
   }
   return {
     async run(args, keep = () => true) {
       const output: string[] = []
       const tail = new Tail(5)
-      const exit = await run({ command: 'git', args, cwd: '/', env, asServer: true }, (shown, line) => {
+      const exit = await run({ command: 'git', args, cwd: '/', env, gitAccount: account }, (shown, line) => {
         if (output.length < 1000 && keep(line)) output.push(line)
         tail.add(shown)
       })
@@ -69,6 +86,10 @@ export function createGit(options: GitOptions): Git {
         'CLONE_FAILED',
         tail.under(explain(output.join('\n'), credentials ? WITH_CREDENTIALS : WITHOUT)),
       )
+    },
+    makeFolder(made, mode) {
+      fs.mkdirSync(made, { mode })
+      give(made)
     },
     async close() {
       for (const file of [credentialsFile, configFile, folder])
@@ -104,12 +125,17 @@ const NO_HOST: Reason = [
   /could not resolve host|unable to access|connection (refused|timed out)/i,
   'The repository host could not be reached.',
 ]
+const MOVED: Reason = [
+  /requested URL returned error: 30\d/i,
+  'The repository’s host redirects to another address, which is not followed: create the deployment again with the repository’s present address.',
+]
 const NO_REPOSITORY = /not found|does not appear to be a git repository|could not read from remote/i
 
 type Reason = [RegExp, string]
 
 const WITHOUT: Reason[] = [
   NO_REF,
+  MOVED,
   [NO_ACCESS, 'The repository could not be read without credentials: make it public, or use one below GIT_DIRECTORY.'],
   NO_HOST,
   [NO_REPOSITORY, 'The repository was not found.'],
@@ -118,7 +144,7 @@ const WITHOUT: Reason[] = [
 // a host says "not found" of what one may not see
 const NOT_REACHED =
   'The installation does not reach this repository: add the repository to it at the git provider, then redeploy.'
-const WITH_CREDENTIALS: Reason[] = [NO_REF, [NO_ACCESS, NOT_REACHED], NO_HOST, [NO_REPOSITORY, NOT_REACHED]]
+const WITH_CREDENTIALS: Reason[] = [NO_REF, MOVED, [NO_ACCESS, NOT_REACHED], NO_HOST, [NO_REPOSITORY, NOT_REACHED]]
 
 function explain(output: string, reasons: Reason[]): string {
   return reasons.find(([pattern]) => pattern.test(output))?.[1] ?? 'The repository could not be fetched.'

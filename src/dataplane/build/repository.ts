@@ -20,7 +20,11 @@ export interface Remote {
 export function allowedRemote(repoUrl: string, gitDirectory: string): Remote {
   const parsed = parseRepoUrl(repoUrl)
   if (typeof parsed === 'string') throw new StepFailure('CONFIG_INVALID', `This repo_url is not allowed: ${parsed}`)
-  return parsed.protocol === 'file' ? localRemote(parsed.path, gitDirectory) : parsed
+  if (parsed.protocol === 'file') return localRemote(parsed.path, gitDirectory)
+  const url = new URL(parsed.url)
+  // one spelling of a name: the address that was checked is pinned by it
+  url.hostname = url.hostname.replace(/\.$/, '')
+  return { ...parsed, url: url.href }
 }
 
 /** `refs/heads/<branch>` for a branch's name; a tag is given as `refs/tags/<tag>`. Throws StepFailure for no valid ref. */

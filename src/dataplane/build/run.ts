@@ -8,8 +8,14 @@ interface BuildCommand {
   args: string[]
   cwd: string
   env: Record<string, string>
-  /** git only: under the server's account, since it must read what no build may */
-  asServer?: boolean
+  /** git only: the account it runs under; null: the server's. Everything else runs under the account of the build. */
+  gitAccount?: GitAccount | null
+}
+
+/** One that runs no code of a repository, so that no build and no agent can read what git has. */
+export interface GitAccount {
+  uid: number
+  gid: number
 }
 
 export interface CommandExit {

@@ -4,12 +4,14 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import type { LogLevel, RevisionWork } from '../../domain/protocol/protocol.ts'
+import { hostOf } from '../../platform/http/outbound-address.ts'
 import { StepFailure } from '../output/failure.ts'
 import { fetchSource, type OnCommit } from './fetch.ts'
 import { createGit } from './git.ts'
 import { missingContent } from './missing-content.ts'
-import { allowedRemote, fullRef } from './repository.ts'
-import type { RunCommand } from './run.ts'
+import { requirePinning, routeOf } from './outbound.ts'
+import { allowedRemote, fullRef, type Remote } from './repository.ts'
+import type { GitAccount, RunCommand } from './run.ts'
 import type { Credentials, SourceAccess } from './source-access.ts'
 import { printable } from './tarball-entry.ts'
 import { unpackTarball } from './unpack.ts'
@@ -24,8 +26,12 @@ export interface SourceRequest {
   credentials: Credentials | null
   /** PATH of all commands */
   searchPath: string
-  /** how ssh is run for repositories, for a shell */
-  ssh: string
+  /** private addresses that git may connect to */
+  outboundAllow: readonly string[]
+  /** the account of git for a repository that is not on this machine; null: the server's */
+  gitAccount: (protocol: Remote['protocol']) => GitAccount | null
+  /** gives a folder with all that is in it to the server's account */
+  reclaim: (folder: string) => Promise<void>
   run: RunCommand
   /** lines of our own; `level` is `info` unless named */
   log: (line: string, level?: LogLevel) => void
@@ -40,7 +46,7 @@ export function bringSource(request: SourceRequest, tree: string): Promise<strin
 }
 
 async function checkOut(request: SourceRequest, tree: string): Promise<string> {
-  const { revision, folder, credentials, searchPath, ssh, run, log, onCommit } = request
+  const { revision, folder, credentials, searchPath, run, log, onCommit } = request
   if (!revision.repoUrl || !revision.repoRef)
     throw new StepFailure('CONFIG_INVALID', 'repo_url, repo_ref and graph_config_path are all needed for a build.')
   const repository = path.join(folder, 'git')
@@ -48,8 +54,14 @@ async function checkOut(request: SourceRequest, tree: string): Promise<string> {
   const ref = fullRef(revision.repoRef)
   log(`Fetching ${revision.repoCommitSha ?? ref}`)
   const configFile = path.join(folder, 'gitconfig')
-  const git = createGit({ remote, folder: repository, credentials, configFile, searchPath, ssh, run, log })
+  // credentials are for the provider that the operator has configured, wherever it is
+  const provider = credentials ? [hostOf(new URL(remote.url))] : []
+  const route = await routeOf(remote, { allow: [...request.outboundAllow, ...provider] })
+  // The server's account reads repositories of this machine: no other account can, and git talks to no stranger for them.
+  const account = route ? request.gitAccount(remote.protocol) : null
+  const git = createGit({ remote, folder: repository, credentials, configFile, searchPath, route, account, run, log })
   try {
+    if (route && remote.protocol !== 'ssh') requirePinning(await git.run(['version']))
     const source = { remote, ref, commit: revision.repoCommitSha }
     await fetchSource(git, source, repository, tree, (commit, said) => {
       log(`Commit ${commit}`)
@@ -63,6 +75,7 @@ async function checkOut(request: SourceRequest, tree: string): Promise<string> {
   }
   // what stays there would become part of the artifact, credentials among it
   await git.close()
+  if (account) await request.reclaim(tree)
   return 'check graph_config_path and repo_ref'
 }
 

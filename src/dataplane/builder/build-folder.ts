@@ -6,6 +6,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
+import { type Account, canReach, reachableFolderFor } from '../../platform/postgres/embedded/account.ts'
 import { startOf } from '../runtimes/process/os/started.ts'
 
 const short = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 12)
@@ -13,6 +14,19 @@ const short = (text: string) => createHash('sha256').update(text).digest('hex').
 const machine = () =>
   short(`${os.hostname()} ${fs.existsSync('/proc/self/ns/pid') ? fs.readlinkSync('/proc/self/ns/pid') : ''}`)
 const ownerOf = (pid: number, started: string) => `${machine()}.${pid}.${short(started)}`
+
+/** Where builds of images have their folders. `passes`: an account that gets to what it has in them; null: only ours does. */
+export function buildsFolder(dataDir: string, passes: Account | null): string {
+  if (passes) fs.mkdirSync(dataDir, { recursive: true, mode: 0o711 })
+  const root = passes && !canReach(passes, dataDir) ? reachableFolderFor(dataDir) : dataDir
+  const [images, builds] = [path.join(root, 'images'), path.join(root, 'images', 'builds')]
+  if (passes)
+    for (const folder of [images, builds]) {
+      fs.mkdirSync(folder, { recursive: true })
+      fs.chmodSync(folder, 0o711)
+    }
+  return builds
+}
 
 /** `builds`: absolute. */
 export function makeBuildFolder(builds: string): string {

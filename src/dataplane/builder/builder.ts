@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
 import { limited } from '../../platform/async/time-limit.ts'
+import type { Account } from '../../platform/postgres/embedded/account.ts'
 import { StepFailure } from '../output/failure.ts'
 import { createMask } from '../output/mask.ts'
 import { imageArtifact, localImageId, parseArtifact } from '../runtimes/artifact.ts'
@@ -14,7 +15,7 @@ import { runGroup } from '../runtimes/process/os/group.ts'
 import type { Reaper } from '../runtimes/process/os/reaper.ts'
 import { removeAll } from '../runtimes/process/os/remove.ts'
 import type { RevisionLog, RevisionStep } from '../runtimes/runtime.ts'
-import { abandonedFolders, imageNoted, makeBuildFolder, noteImage } from './build-folder.ts'
+import { abandonedFolders, buildsFolder, imageNoted, makeBuildFolder, noteImage } from './build-folder.ts'
 import { confinement } from './confinement.ts'
 import { buildByEngine, buildProblem, localName } from './engine-build.ts'
 import { lackOfSpace, whileDiskIsFree } from './free-disk.ts'
@@ -34,6 +35,8 @@ export interface BuilderOptions {
   freeDiskMb: number
   /** false: once it is pushed, nothing of an image stays here; what comes next begins with what the registry has. Default: true */
   keepsImages?: boolean
+  /** gets through to the folders of builds; default: only the server's account does */
+  gitAccount?: Account | null
   /** that removing images of a deployment may take at a time; default: PRUNE_MS */
   pruneMs?: number
   /** gets a line for the operator */
@@ -79,7 +82,7 @@ const NO_ENGINE =
 
 export function createImageBuilder(options: BuilderOptions): ImageBuilder {
   const { wanted, env, dataDir, reaper, store, freeDiskMb, keepsImages = true, pruneMs = PRUNE_MS, warn } = options
-  const builds = path.join(dataDir, 'images', 'builds')
+  const builds = buildsFolder(dataDir, options.gitAccount ?? null)
   const noted = (deploymentId: string) => path.join(dataDir, 'images', 'of', deploymentId)
   /** by deployment: what was to be kept when it was last looked at */
   const pruned = new Map<string, string>()

@@ -2,6 +2,7 @@
  * Builds for a runtime that can only run images: brings the source onto this machine, and makes an image of it in the
  * registry. None of the source's own code runs here but within the engine.
  */
+import fs from 'node:fs'
 import path from 'node:path'
 import type { SuppliedServers } from '../build/plan/plan-build.ts'
 import { planReport } from '../build/plan/plan-report.ts'
@@ -16,18 +17,23 @@ import { passwordsOf } from '../output/passwords.ts'
 import { BuildTurns } from '../runtimes/build-turns.ts'
 import type { ImageBuilds } from '../runtimes/image-builds.ts'
 import { planFirst } from '../runtimes/plan-first.ts'
+import { appAccount } from '../runtimes/process/accounts/choice.ts'
 import { runGroup } from '../runtimes/process/os/group.ts'
 import { Reaper } from '../runtimes/process/os/reaper.ts'
-import { removeAll } from '../runtimes/process/os/remove.ts'
+import { reclaim, removeAll } from '../runtimes/process/os/remove.ts'
 import type { Built, OnCommit, OnPlan, RevisionLog, RevisionStep } from '../runtimes/runtime.ts'
-import { makeBuildFolder } from './build-folder.ts'
+import { buildsFolder, makeBuildFolder } from './build-folder.ts'
 import { type BuilderOptions, createImageBuilder, type ImageBuilder } from './builder.ts'
 import type { BaseImages } from './dockerfile/dockerfile.ts'
 import { imageSource } from './image-source.ts'
 
-export interface SourceBuilderOptions extends Omit<BuilderOptions, 'reaper'> {
+export interface SourceBuilderOptions extends Omit<BuilderOptions, 'reaper' | 'gitAccount'> {
   /** the only folder that file URLs may point into */
   gitDirectory: string
+  /** private addresses that git may connect to */
+  outboundAllow: readonly string[]
+  /** of git for repositories elsewhere, when this process is root; default: `nobody` */
+  appUser: string | undefined
   sources: SourceAccess
   /** for graphs that bring no server */
   servers: SuppliedServers
@@ -45,9 +51,10 @@ const OR_ELSEWHERE = 'Or run a builder on a machine that has an engine: npm run 
 
 /** `problem`: see ImageBuilder. */
 export function createSourceBuilder(options: SourceBuilderOptions): ImageBuilds & Pick<ImageBuilder, 'problem'> {
-  const { dataDir, env, sources, gitDirectory, store, servers, base, packageIndexes } = options
+  const { dataDir, env, sources, gitDirectory, outboundAllow, store, servers, base, packageIndexes } = options
   const reaper = new Reaper()
-  const images = createImageBuilder({ ...options, reaper })
+  const gitAccount = appAccount(options.appUser)
+  const images = createImageBuilder({ ...options, gitAccount, reaper })
   const turns = new BuildTurns(options.atATime)
 
   async function build(
@@ -78,10 +85,11 @@ export function createSourceBuilder(options: SourceBuilderOptions): ImageBuilds 
       ...passwords,
     ]
     const mask = createMask(hidden)
-    const folder = makeBuildFolder(path.join(dataDir, 'images', 'builds'))
+    const folder = makeBuildFolder(buildsFolder(dataDir, gitAccount))
+    if (gitAccount) fs.chmodSync(folder, 0o711)
     const tree = path.join(folder, 'tree')
     const run: RunCommand = (command, onLine) =>
-      runGroup(reaper, { ...command, account: null, mask, owner: step.id }, onLine, signal)
+      runGroup(reaper, { ...command, account: command.gitAccount ?? null, mask, owner: step.id }, onLine, signal)
     const line = (text: string, level?: Parameters<RevisionLog['write']>[2]) => log.write('build', mask(text), level)
     try {
       return await maskFailures(
@@ -89,8 +97,9 @@ export function createSourceBuilder(options: SourceBuilderOptions): ImageBuilds 
         (reason) => log.write('build', reason, 'error'),
         async () => {
           const searchPath = env.PATH ?? '/usr/local/bin:/usr/bin:/bin'
-          const from = { revision, folder, gitDirectory, sources, credentials, searchPath, ssh: 'ssh', run }
-          const hint = await bringSource({ ...from, log: line, onCommit, signal }, tree)
+          const from = { revision, folder, gitDirectory, sources, credentials, searchPath, run }
+          const git = { outboundAllow, gitAccount: () => gitAccount, reclaim }
+          const hint = await bringSource({ ...from, ...git, log: line, onCommit, signal }, tree)
           const plan = planSource(tree, revision, servers, hint, line)
           onPlan(planReport(plan, mask))
           const source = await imageSource(plan, tree, folder, deploymentId, revision, { base, packageIndexes })

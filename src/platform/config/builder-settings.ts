@@ -46,6 +46,16 @@ export const BUILDER_SETTINGS = {
     null,
     'folder of the bare repositories of the `directory` integration, where builders have it, too; at the same path as on the servers. None: those can’t be built here',
   ],
+  OUTBOUND_ALLOW: [
+    SETTINGS.OUTBOUND_ALLOW[0],
+    null,
+    'private addresses that git may connect to for a build, comma-separated, as on the servers',
+  ],
+  APP_USER: [
+    SETTINGS.APP_USER[0],
+    null,
+    'account for git, with the keys for ssh in its `~/.ssh`, when the builder runs as root. Default: `nobody`, which has no keys',
+  ],
   LOG_LEVEL: SETTINGS.LOG_LEVEL,
   LOG_FORMAT: SETTINGS.LOG_FORMAT,
 } as const satisfies SettingsTable

@@ -110,7 +110,7 @@ export const SETTINGS = {
   APP_USER: [
     z.string().min(1).optional(),
     null,
-    'account for git over ssh, and for builds and agents that have none of their own, when the server runs as root. Default: an unprivileged account of the system',
+    'account for git over ssh, with the keys in its `~/.ssh`, and for builds and agents that have none of their own, when the server runs as root. Default: `nobody`, which has no keys',
   ],
   APP_UID_RANGE: [
     uidRange.optional(),
@@ -196,7 +196,7 @@ export const SETTINGS = {
   OUTBOUND_ALLOW: [
     outboundAllow.prefault(''),
     null,
-    'private addresses that calls to OAuth providers and MCP servers may go to, comma-separated: host names, IP addresses, ranges (`10.0.0.0/8`). None: no private, loopback or link-local address',
+    'private addresses that calls to OAuth providers and MCP servers, and git for builds, may go to, comma-separated: host names, IP addresses, ranges (`10.0.0.0/8`). None: no private, loopback or link-local address. The host of `GITPROVIDER_API_URL` is allowed for the repositories of its installations',
   ],
   ...IMAGE_SETTINGS,
   K8S_NAMESPACE: [

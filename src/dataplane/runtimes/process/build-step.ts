@@ -8,7 +8,8 @@ import type { LogLevel } from '../../../domain/protocol/protocol.ts'
 import { buildSource } from '../../build/build.ts'
 import type { DockerfilePlan } from '../../build/plan/build-plan.ts'
 import { planReport } from '../../build/plan/plan-report.ts'
-import type { RunCommand } from '../../build/run.ts'
+import type { Remote } from '../../build/repository.ts'
+import type { GitAccount, RunCommand } from '../../build/run.ts'
 import { dockerfileSource } from '../../builder/image-source.ts'
 import { StepFailure } from '../../output/failure.ts'
 import type { OnLine } from '../../output/lines.ts'
@@ -16,6 +17,7 @@ import { maskFailures } from '../../output/mask-failure.ts'
 import { passwordsOf } from '../../output/passwords.ts'
 import { treeArtifact } from '../artifact.ts'
 import type { Built, OnCommit, OnPlan, RevisionLog, RevisionStep } from '../runtime.ts'
+import type { DeploymentAccounts } from './accounts/accounts.ts'
 import { keepArtifact } from './agents/artifacts.ts'
 import { BuildEnvironment } from './environments/build-environment.ts'
 import { boundCaches } from './environments/caches.ts'
@@ -25,7 +27,7 @@ import type { Host } from './host/host.ts'
 import { runGroup } from './os/group.ts'
 import { launcher } from './os/launcher.ts'
 import { temporaryFolder } from './os/layout.ts'
-import { giveAll, removeAll } from './os/remove.ts'
+import { giveAll, reclaim, removeAll } from './os/remove.ts'
 import { inPath } from './os/toolchain.ts'
 
 /** Settings that keep package managers from asking, advertising and phoning home. */
@@ -73,13 +75,15 @@ export async function runBuild(
       (reason) => log.write('build', reason, 'error'),
       async () => {
         const run: RunCommand = async (command, onLine) => {
-          const account = command.asServer ? null : accounts.code
+          const { gitAccount } = command
+          const isGit = gitAccount !== undefined
+          const account = isGit ? gitAccount : accounts.code
           const print: OnLine = (shown, line, styles) => {
             onLine(shown, line, styles)
-            if (!command.asServer) log.print('build', shown, styles)
+            if (!isGit) log.print('build', shown, styles)
           }
           const confined = account ? launcher('build') : []
-          const own = { account, mask, owner: step.id, tagged: !command.asServer, launcher: confined }
+          const own = { account, mask, owner: step.id, tagged: !isGit, launcher: confined }
           return runGroup(host.reaper, { ...command, ...own }, print, signal)
         }
         const write = (line: string, level?: LogLevel) => log.write('build', mask(line), level)
@@ -109,7 +113,9 @@ export async function runBuild(
           sources: host.options.sources,
           credentials,
           searchPath: host.searchPath,
-          ssh: host.accounts.ssh,
+          outboundAllow: host.options.outboundAllow ?? [],
+          gitAccount: (protocol) => gitAccountOf(host, accounts, protocol),
+          reclaim,
           has: (program) => inPath(host.searchPath, program),
           env: { ...packages, ...env, TMPDIR: temporary },
           run,
@@ -143,6 +149,19 @@ export async function runBuild(
     await boundCaches(app.home, accounts.code)
     await removeAll(folder, temporary)
   }
+}
+
+/**
+ * Of a deployment's accounts the one that runs none of its code; ssh needs an account of the system, with a home for its
+ * keys. The group lets git pass through the deployment's folders.
+ */
+function gitAccountOf(
+  host: Host,
+  { code, network }: DeploymentAccounts,
+  protocol: Remote['protocol'],
+): GitAccount | null {
+  const of = protocol === 'ssh' ? host.accounts.shared : network
+  return of && code ? { uid: of.uid, gid: code.gid } : of
 }
 
 /** Here a tree may do without its Dockerfile, which earlier versions did not look at. */

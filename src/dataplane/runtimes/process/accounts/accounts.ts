@@ -23,8 +23,6 @@ export interface DeploymentAccounts {
 }
 
 export interface Accounts {
-  /** how ssh is run for git, for a shell */
-  ssh: string
   /** of what is made for all deployments; theirs too, unless each has its own. null: our own */
   shared: Account | null
   /** A deployment's; its folder has to be there. Throws StepFailure when there are none left. */
@@ -38,7 +36,7 @@ export interface Accounts {
 }
 
 /** Also closes the folders of deployments for accounts that are not theirs (any more). */
-export function createAccounts({ range, shared, ssh }: AccountChoice, dataDir: string, layout: Layout): Accounts {
+export function createAccounts({ range, shared }: AccountChoice, dataDir: string, layout: Layout): Accounts {
   const name = shared ? nameOf(shared.uid) : os.userInfo().username
   const real = fs.realpathSync(dataDir)
   const ownerOf = (deploymentId: string): Owner => ({
@@ -51,7 +49,6 @@ export function createAccounts({ range, shared, ssh }: AccountChoice, dataDir: s
     closeToStrangers(layout, (id) => [...(reserved.get(id) ?? []), ...(range ? [] : [shared.gid])])
   }
   return {
-    ssh,
     shared,
     async of(deploymentId) {
       if (!range) return { code: shared, network: shared, name }

@@ -15,8 +15,6 @@ export interface AccountChoice {
   shared: Account | null
   /** stands for all of them where it is asked what they can reach; null: our own */
   typical: Account | null
-  /** how ssh is run for git, for a shell */
-  ssh: string
 }
 
 interface Wishes {
@@ -30,28 +28,16 @@ interface Wishes {
 export function chooseAccounts({ dataDir, appUser, uidRange: setting, note }: Wishes): AccountChoice {
   const shared = appAccount(appUser)
   const found = uidRange(setting)
-  const ssh = appUser && shared ? sshAs(shared) : 'ssh'
-  if (!found || !shared) return { range: null, shared, typical: shared, ssh }
+  if (!found || !shared) return { range: null, shared, typical: shared }
   const without = 'without' in found ? found.without : obstacle(found.range, shared, dataDir)
   if ('range' in found && !without) {
     const { range } = found
-    return { range, shared, typical: { uid: range.low, gid: range.low }, ssh }
+    return { range, shared, typical: { uid: range.low, gid: range.low } }
   }
   note?.(
     `All deployments share one account (uid ${shared.uid}), and so can read each other’s files and memory: ${without}`,
   )
-  return { range: null, shared, typical: shared, ssh }
-}
-
-/** With the keys and the known hosts of that account, which has a home; those of deployments have no name. */
-function sshAs({ uid, gid }: Account): string {
-  const options = ['--reuid', String(uid), '--regid', String(gid), '--init-groups']
-  try {
-    execFileSync('setpriv', [...options, 'true'], { stdio: 'ignore' })
-    return ['setpriv', ...options, 'ssh'].join(' ')
-  } catch {
-    return 'ssh'
-  }
+  return { range: null, shared, typical: shared }
 }
 
 /** What keeps accounts of this range from being used here. */
@@ -76,7 +62,7 @@ const UNPRIVILEGED = 'nobody'
  * comes from a repository and must not reach the server's files and processes. Null when the server is not root and so
  * can't. Throws when there is no such account.
  */
-function appAccount(name: string = UNPRIVILEGED): Account | null {
+export function appAccount(name: string = UNPRIVILEGED): Account | null {
   if (process.getuid?.() !== 0) return null
   const account = { uid: idOf(name, '-u'), gid: idOf(name, '-g') }
   if (account.uid === 0) throw new Error(`APP_USER ${name} is root: builds and agents need an unprivileged account`)

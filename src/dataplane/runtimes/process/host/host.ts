@@ -24,6 +24,8 @@ export interface ProcessRuntimeOptions {
   dataDir: string
   /** the only folder that file URLs may point into */
   gitDirectory: string
+  /** private addresses that git may connect to for a build; default: none */
+  outboundAllow?: readonly string[]
   /** the server's own database, as a role that may create databases and roles */
   adminUrl: string
   /** host name in addresses */

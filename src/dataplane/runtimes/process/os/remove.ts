@@ -12,6 +12,10 @@ export async function removeAll(...targets: string[]): Promise<void> {
   if (targets.length > 0) await exec('rm', ['-rf', '--', ...targets])
 }
 
+/** Gives a folder with everything in it to the server's account. */
+export const reclaim = (folder: string): Promise<void> =>
+  giveAll(folder, { uid: process.getuid!(), gid: process.getgid!() })
+
 /**
  * Gives a folder with everything in it to an account. Symlinks are changed themselves, never followed. `from`: only what is
  * this user's, since names of others' files can be among them.

@@ -1,7 +1,7 @@
 /** Which addresses this server may call, as far as their text tells. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { addressRefusal } from '../../src/adapters/oauth/address.ts'
+import { addressRefusal } from '../../src/platform/http/outbound-address.ts'
 
 describe('an address', () => {
   const HTTPS = 'must be an https address (http only on this machine)'

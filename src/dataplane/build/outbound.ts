@@ -1,0 +1,69 @@
+/**
+ * Where git may connect for a source: public addresses, and the private ones of OUTBOUND_ALLOW. The host name is looked up
+ * once; git and ssh then connect to the addresses that were checked, so that a second DNS answer changes nothing.
+ */
+import dns from 'node:dns'
+import { isIP } from 'node:net'
+import { addressAllowed, hostOf, type OutboundRules } from '../../platform/http/outbound-address.ts'
+import { StepFailure } from '../output/failure.ts'
+import type { Remote } from './repository.ts'
+
+/** The addresses that a fetch may connect to. */
+export interface Route {
+  /** as the repository's URL has it, without a final dot */
+  host: string
+  port: string
+  /** all of them are allowed; the first is the preferred one */
+  addresses: string[]
+}
+
+const PORTS: Record<string, string> = { https: '443', http: '80', ssh: '22' }
+
+/** Null for a repository of this machine. Throws StepFailure when no address of the host may be connected to. */
+export async function routeOf({ url, protocol }: Remote, rules: OutboundRules): Promise<Route | null> {
+  if (protocol === 'file') return null
+  const parsed = new URL(url)
+  const host = hostOf(parsed)
+  const found = isIP(host) ? [host] : await lookUp(host)
+  const addresses = found.filter((address) => addressAllowed(rules, host, address))
+  // the address itself stays unsaid: names of the network inside are not for everybody to look up
+  if (addresses.length === 0)
+    throw new StepFailure(
+      'CLONE_FAILED',
+      `The repository host ${host} is at a private address: add ${host} to OUTBOUND_ALLOW where the build runs, then redeploy.`,
+    )
+  return { host, port: parsed.port || PORTS[protocol]!, addresses }
+}
+
+async function lookUp(host: string): Promise<string[]> {
+  try {
+    const found = await dns.promises.lookup(host, { all: true, hints: dns.ADDRCONFIG })
+    return found.map(({ address }) => address)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    throw new StepFailure('CLONE_FAILED', `The repository host ${host} could not be looked up (${code}).`)
+  }
+}
+
+/** Lines of git's configuration: libcurl looks up no name, and git follows neither redirects nor http-alternates. */
+export function httpConfig({ host, port, addresses }: Route): string[] {
+  const pinned = addresses.map((address) => (isIP(address) === 6 ? `[${address}]` : address)).join(',')
+  const pin = isIP(host) ? [] : [`\tcurloptResolve = ${host}:${port}:${pinned}`]
+  return ['[http]', '\tfollowRedirects = false', ...pin]
+}
+
+/** `version`: as `git version` prints it. Throws StepFailure for a git that ignores `curloptResolve`: it looks the name up again. */
+export function requirePinning(version: string): void {
+  const [major = 0, minor = 0] = /\d+\.\d+/.exec(version)?.[0].split('.').map(Number) ?? []
+  if (major > 2 || (major === 2 && minor >= 37)) return
+  throw new StepFailure(
+    'TOOL_MISSING',
+    `Fetching from another host needs git 2.37 or newer, and this machine has ${version}: update git, then redeploy.`,
+  )
+}
+
+/** Options of ssh: it connects to the checked address, and knows the host's key by the host's name. */
+export function sshOptions({ host, port, addresses }: Route): string[] {
+  const alias = port === PORTS.ssh ? host : `[${host}]:${port}`
+  return ['-o', `HostName=${addresses[0]}`, '-o', `HostKeyAlias=${alias}`]
+}
