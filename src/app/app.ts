@@ -28,6 +28,7 @@ import type { Core } from '../domain/context/context.ts'
 import { clauseOf } from '../domain/ports/oauth-client.ts'
 import { bootstrap } from '../domain/workspaces/bootstrap.ts'
 import { installationId } from '../domain/workspaces/installation.ts'
+import { Overload, watchOverload } from '../platform/async/overload.ts'
 import { type Config, ConfigError } from '../platform/config/config.ts'
 import { logDestination } from '../platform/log/destination.ts'
 import type { Database } from '../platform/postgres/client.ts'
@@ -118,6 +119,9 @@ async function assemble(config: Config, log: Logger, opened: Awaited<ReturnType<
   const changes = createChanges(relay)
   core.changes = changes
   const heartbeat = new Heartbeat()
+  const overload = new Overload()
+  core.overload = overload
+  let unwatch: (() => void) | null = null
   let background: Background | null = null
   let starting: Promise<void> | null = null
   let draining = false
@@ -130,6 +134,7 @@ async function assemble(config: Config, log: Logger, opened: Awaited<ReturnType<
     trusted: limits.trusted,
     headerTime: config.HEADER_SECONDS * 1000,
     crossOrigin: createCrossOrigin(config.CORS_ORIGINS),
+    overload,
     async notReady() {
       if (draining) return 'shutting down'
       if (!background) return 'starting'
@@ -141,7 +146,12 @@ async function assemble(config: Config, log: Logger, opened: Awaited<ReturnType<
     trusted: limits.trusted,
   })
   limitStrangers(fastify, limits.admission)
-  core.observer = mountMetrics(fastify, { database, slots: limits.slots, dataDir: config.DATA_DIR })
+  core.observer = mountMetrics(fastify, {
+    database,
+    overload,
+    slots: limits.slots,
+    dataDir: config.DATA_DIR,
+  })
   await mountDashboard(fastify)
   const reuse = new Reuse(config.REUSED_ANSWERS_MB * 1024 * 1024)
   await fastify.register(restPlugin, { core, authenticate, connections, relay, heartbeat, publicUrl, reuse, signIn })
@@ -160,6 +170,7 @@ async function assemble(config: Config, log: Logger, opened: Awaited<ReturnType<
   async function start(): Promise<void> {
     await fastify.listen({ host: config.HOST, port: config.PORT })
     relay.start()
+    unwatch = watchOverload(overload, () => database.look({ name: 'round trip', text: 'SELECT 1' }, []), log)
     // its absence is nobody's matter before somebody signs in there: then that is an error of theirs
     core.login
       ?.prepare()
@@ -169,6 +180,7 @@ async function assemble(config: Config, log: Logger, opened: Awaited<ReturnType<
 
   async function drain(ending: Ending): Promise<void> {
     draining = true
+    unwatch?.()
     await starting?.catch(() => {})
     credentials.stop()
     await Promise.all([relay.stop(), background?.stop(ending), closeHttp(fastify)])

@@ -134,8 +134,8 @@ export const FOLDERS: readonly Row[] = [
   ],
   ['api/sse', 'domain/context api/realtime'],
   ['api/reuse', 'domain/context domain/shown'],
-  ['api/graphql/builder', 'domain/** api/realtime platform/log'],
-  ['api/graphql/types', 'domain/** api/realtime api/graphql/builder'],
+  ['api/graphql/builder', 'domain/** api/realtime platform/async platform/log'],
+  ['api/graphql/types', 'domain/** api/realtime api/graphql/builder platform/async'],
   ['api/graphql/hot', 'domain/** api/graphql/builder'],
   [
     'api/graphql/entry',
@@ -168,7 +168,10 @@ export const FOLDERS: readonly Row[] = [
     'api/server',
     'domain/core api/rest api/rest/operation platform/async platform/files platform/http platform/postgres',
   ],
-  ['api/server/metrics', 'domain/core domain/context domain/model domain/outbox domain/claims platform/postgres'],
+  [
+    'api/server/metrics',
+    'domain/core domain/context domain/model domain/outbox domain/claims platform/async platform/postgres',
+  ],
 
   // what others start from: it knows the OpenAPI document, by types that are made from it
   ['client', ''],

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { claim } from '../../src/domain/claims/claim.ts'
 import { localControlPlane } from '../../src/domain/claims/control-plane.ts'
 import { createRevision } from '../../src/domain/deployments/update.ts'
+import { Overload } from '../../src/platform/async/overload.ts'
 import { type TestApp, testApp } from '../support/app.ts'
 import { asAdmin } from '../support/database.ts'
 import { gitDeployment } from '../support/domain.ts'
@@ -85,6 +86,47 @@ test('streams, refused calls, connections and the disk can be seen', async () =>
   const free = await metric('pilothouse_data_dir_free_bytes')
   expect(free).toBeGreaterThan(0)
   expect(await metric('pilothouse_data_dir_size_bytes')).toBeGreaterThanOrEqual(free)
+})
+
+test('a server that is overloaded says why in /readyz, the metrics and GraphQL, and serves on', async () => {
+  const overload = app.app.core.overload!
+  const asked = async () => ({
+    ready: await (await fetch(`${app.url}/readyz`)).json(),
+    cpu: await metric('pilothouse_overloaded{cause="CPU"}'),
+    server: (await app.gql('{ server { overload { causes message since } } }', {}, { key: app.keys.deployer })).data
+      .server,
+  })
+  const starved = { eventLoopMs: 60, databaseMs: 20, cpuPressure: 97 }
+  // a busy moment is none
+  overload.note(starved)
+  overload.note(starved)
+  expect(overload.now).toBeNull()
+  for (let i = 0; i < 3; i++) overload.note(starved)
+  const since = overload.now!.since.toISOString()
+  expect(await asked()).toEqual({
+    ready: { status: 'ready', overloaded: { causes: ['CPU'], since } },
+    cpu: 1,
+    server: { overload: { causes: ['CPU'], message: 'This server is overloaded (CPU).', since } },
+  })
+  for (let i = 0; i < 5; i++) overload.note({ eventLoopMs: 5, databaseMs: 5, cpuPressure: 97 })
+  expect(await asked()).toEqual({ ready: { status: 'ready' }, cpu: 0, server: { overload: null } })
+})
+
+test.each([
+  ['a build that takes every core', { eventLoopMs: 15, databaseMs: 40, cpuPressure: 97 }, []],
+  ['a machine that keeps its CPU from the server', { eventLoopMs: 60, databaseMs: 40, cpuPressure: 97 }, ['CPU']],
+  ['a busy event loop on an idle machine', { eventLoopMs: 150, databaseMs: 1, cpuPressure: 5 }, ['EVENT_LOOP']],
+  [
+    'the same where the kernel tells no pressure',
+    { eventLoopMs: 150, databaseMs: 1, cpuPressure: null },
+    ['EVENT_LOOP'],
+  ],
+  ['a slow database', { eventLoopMs: 1, databaseMs: 700, cpuPressure: 5 }, ['DATABASE']],
+  ['a database that is away', { eventLoopMs: 1, databaseMs: null, cpuPressure: 5 }, []],
+])('%s is overload, or not', (_, sample, causes) => {
+  const overload = new Overload()
+  for (let i = 0; i < 3; i++) overload.note(sample)
+  expect(overload.now?.causes ?? []).toEqual(causes)
 })
 
 test('a table that somebody has locked is no database that is away', async () => {

@@ -11,6 +11,7 @@ import Fastify, {
 } from 'fastify'
 import type { Logger } from 'pino'
 import { DomainError } from '../../domain/core/errors.ts'
+import type { Overload } from '../../platform/async/overload.ts'
 import { errorHandler } from '../rest/operation/errors.ts'
 import type { CrossOrigin } from './cross-origin.ts'
 import { refuseUnreadable, refuseUnroutable } from './unreadable.ts'
@@ -41,6 +42,8 @@ export interface HttpOptions {
   log: Logger
   /** Why not to send requests here now; null: all is well. */
   notReady: () => Promise<string | null>
+  /** absent: nobody watches it */
+  overload?: Overload
   /** ms for the body of a request to arrive */
   bodyTime?: number
   /** ms for its headers */
@@ -54,6 +57,7 @@ export interface HttpOptions {
 export function createHttp({
   log,
   notReady,
+  overload,
   bodyTime = BODY_TIME,
   headerTime = HEADER_TIME,
   trusted = () => false,
@@ -122,7 +126,8 @@ export function createHttp({
   fastify.get('/healthz', async () => ({ status: 'ok' }))
   fastify.get('/readyz', async (_request, reply) => {
     const reason = await notReady()
-    if (reason === null) return { status: 'ready' }
+    // not a 503: a load balancer would move the load to the next server, or take the only one away
+    if (reason === null) return { status: 'ready', ...(overload?.now && { overloaded: overload.now }) }
     return reply.code(503).send({ status: 'not ready', reason })
   })
   return fastify

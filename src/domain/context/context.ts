@@ -7,6 +7,7 @@ import type { Plan } from '../../generated/prisma/enums.ts'
 import type { Gather } from '../../platform/async/gather.ts'
 import type { InFlight } from '../../platform/async/in-flight.ts'
 import type { Notifier } from '../../platform/async/notifier.ts'
+import type { Overload } from '../../platform/async/overload.ts'
 import { backoff, type RetryOptions, retry } from '../../platform/async/retry.ts'
 import type { Log } from '../../platform/log/log.ts'
 import { databaseFailure } from '../core/database-failure.ts'
@@ -123,6 +124,8 @@ export interface Core {
   slots?: SlotPools
   /** limits how many secrets one caller may have revealed; absent: no limit */
   reveals?: Reveals
+  /** whether this process is overloaded; absent: nobody watches it */
+  overload?: Overload
   /** called with what this process does, for metrics */
   observer?: Observer
   /** what this server hears of changes; without it no call waits for them */

@@ -13,6 +13,7 @@ import { TRIGGERS, type Trigger } from '../../../domain/model/trigger.ts'
 import { AUTHORIZATION_STATUSES } from '../../../domain/oauth/authorizations/schemas.ts'
 import { TOKEN_STATUSES } from '../../../domain/oauth/tokens/token.ts'
 import * as prisma from '../../../generated/prisma/enums.ts'
+import { OVERLOAD_CAUSES, type OverloadCause as OverloadWord } from '../../../platform/async/overload.ts'
 import { builder } from './builder.ts'
 
 export type EnumType = ReturnType<typeof enumOf<string>>
@@ -65,6 +66,12 @@ export const RevisionTrigger = builder.enumType('RevisionTrigger', {
     Trigger,
     { description: string }
   >,
+})
+export const OverloadCause = builder.enumType('OverloadCause', {
+  description: 'Why a server is overloaded; there may be new ones.',
+  values: Object.fromEntries(
+    Object.entries(OVERLOAD_CAUSES).map(([word, description]) => [word, { description }]),
+  ) as Record<OverloadWord, { description: string }>,
 })
 export const ComputeType = enumOf(
   'ComputeType',

@@ -6,10 +6,12 @@ import { statfs } from 'node:fs/promises'
 import { Gauge, type Registry } from 'prom-client'
 import { type QueueState, readQueueState } from '../../../domain/claims/queue.ts'
 import type { SlotPools } from '../../../domain/context/slots.ts'
+import { OVERLOAD_CAUSES, type Overload, type OverloadCause } from '../../../platform/async/overload.ts'
 import type { Database } from '../../../platform/postgres/client.ts'
 
 export interface Sources {
   database: Database
+  overload: Overload
   slots: SlotPools
   dataDir: string
 }
@@ -17,7 +19,7 @@ export interface Sources {
 /** ms for which what the database said is good: however many look, it is asked no more often. */
 const GOOD_FOR = 5_000
 
-export function measureState(register: Registry, { database, slots, dataDir }: Sources): void {
+export function measureState(register: Registry, { database, overload, slots, dataDir }: Sources): void {
   const gauge = <L extends string>(name: string, help: string, labelNames: L[], collect: (it: Gauge<L>) => unknown) =>
     new Gauge<L>({
       name: `pilothouse_${name}`,
@@ -40,6 +42,10 @@ export function measureState(register: Registry, { database, slots, dataDir }: S
   // asked by itself: how long the counts take is not whether it answers
   const up = cached(() => database.answers())
   gauge('database_up', '1: the database answers', [], async (it) => it.set((await up()) ? 1 : 0))
+  gauge('overloaded', '1: this server is overloaded for this cause, and begins less', ['cause'], (it) => {
+    for (const cause of Object.keys(OVERLOAD_CAUSES) as OverloadCause[])
+      it.set({ cause }, overload.now?.causes.includes(cause) ? 1 : 0)
+  })
   ofDatabase('queue_steps', 'Steps of the installation that nobody has taken yet', ({ steps }) => steps)
   ofDatabase('queue_oldest_seconds', 'Age of the oldest of them; 0: there is none', ({ oldest }) => oldest)
   ofDatabase('leases_held', 'Deployments of the installation that somebody holds', ({ leases }) => leases)
