@@ -170,7 +170,7 @@ async function assemble(config: Config, log: Logger, opened: Awaited<ReturnType<
   async function start(): Promise<void> {
     await fastify.listen({ host: config.HOST, port: config.PORT })
     relay.start()
-    unwatch = watchOverload(overload, () => database.look({ name: 'round trip', text: 'SELECT 1' }, []), log)
+    unwatch = watchOverload(overload, database.roundTrip, log)
     // its absence is nobody's matter before somebody signs in there: then that is an error of theirs
     core.login
       ?.prepare()

@@ -36,6 +36,8 @@ export interface Database {
   health: pg.Pool
   /** whether the database answers, within the limits of the pool `health` */
   answers(): Promise<boolean>
+  /** One round trip. Rejects while the database is away. Tests don't see it. */
+  roundTrip(): Promise<void>
   /** all of them, by what they are for */
   pools: Readonly<Record<'api' | 'worker' | 'renewal' | 'health' | 'wakes', pg.Pool>>
   /** Calls `listener` with the text of each statement, `BEGIN` and `COMMIT` too, as it is sent; but for wake-ups. Returns its end. */
@@ -154,6 +156,9 @@ export function connectDatabase({
     pool: pools.api,
     health: pools.health,
     pools,
+    async roundTrip() {
+      await pools.wakes.query('SELECT 1')
+    },
     answers: () =>
       pools.health.query('SELECT 1').then(
         () => true,
