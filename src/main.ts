@@ -4,6 +4,7 @@ import { addressForTerminal } from './app/dashboard-address.ts'
 import { explain } from './app/exit-message.ts'
 import { Lifetime, say } from './app/lifetime.ts'
 import { type Config, readConfig } from './platform/config/config.ts'
+import { inheritedSockets } from './platform/config/inherited-sockets.ts'
 
 const lifetime = new Lifetime()
 let app: App | null = null
@@ -13,7 +14,7 @@ try {
   app = await buildApp(config)
   lifetime.opened(app, app.core.log)
   void app.lost.then(onLost)
-  if (!lifetime.ending) await app.start()
+  if (!lifetime.ending) await app.start(inheritedSockets(process.env))
   // a key that was made is in the database already, so this is the only time that it can be shown
   say(lifetime.ending ? keyLines(app) : banner(config, app))
   // never where somebody keeps what is printed

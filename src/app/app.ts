@@ -3,7 +3,6 @@
  * environment and handles no signals (main.ts does), so tests run as many as they like.
  */
 import { mkdir } from 'node:fs/promises'
-import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { createApiKeys, createSessions } from '../api/auth/api-key.ts'
@@ -21,6 +20,7 @@ import { Reuse } from '../api/reuse/reuse.ts'
 import { createCrossOrigin } from '../api/server/cross-origin.ts'
 import { mountDashboard } from '../api/server/dashboard.ts'
 import { closeHttp, createHttp } from '../api/server/http.ts'
+import { createListening } from '../api/server/listening.ts'
 import { mountMetrics } from '../api/server/metrics/mount.ts'
 import { databaseCheck } from '../api/server/readiness.ts'
 import { Heartbeat } from '../api/sse/heartbeat.ts'
@@ -50,8 +50,8 @@ export interface App {
   lost: Promise<Error>
   /** how clients reach it; known for certain once it is started */
   publicUrl(): string
-  /** Listens and begins its background work. */
-  start(): Promise<void>
+  /** Listens, on the sockets of systemd if there are any (file descriptors), and begins its background work. */
+  start(sockets?: readonly number[]): Promise<void>
   /**
    * Drains: finishes what was begun, takes nothing new, ends streams, gives leases back. May be called again. Whether its
    * agents end, too: by default what AGENTS_END_WITH_SERVER says.
@@ -141,6 +141,7 @@ async function assemble(config: Config, log: Logger, opened: Awaited<ReturnType<
       return databaseAnswers()
     },
   })
+  const listening = createListening(fastify)
   const connections = limitConnections(fastify.server, {
     most: config.CONNECTIONS_PER_ADDRESS,
     trusted: limits.trusted,
@@ -167,8 +168,8 @@ async function assemble(config: Config, log: Logger, opened: Awaited<ReturnType<
   })
   mountGraphql(fastify, { core, authenticate, ...graphql, connections, stopping: relay.stopping })
 
-  async function start(): Promise<void> {
-    await fastify.listen({ host: config.HOST, port: config.PORT })
+  async function start(sockets: readonly number[]): Promise<void> {
+    await listening.begin({ host: config.HOST, port: config.PORT, sockets })
     relay.start()
     unwatch = watchOverload(overload, database.roundTrip, log)
     // its absence is nobody's matter before somebody signs in there: then that is an error of theirs
@@ -197,8 +198,8 @@ async function assemble(config: Config, log: Logger, opened: Awaited<ReturnType<
     generatedKey,
     lost: Promise.race([opened.lost, stuck]),
     publicUrl,
-    start() {
-      starting ??= start()
+    start(sockets = []) {
+      starting ??= start(sockets)
       return starting
     },
     close(ending = { agents: config.AGENTS_END_WITH_SERVER }) {
@@ -208,8 +209,7 @@ async function assemble(config: Config, log: Logger, opened: Awaited<ReturnType<
   }
 
   function publicUrl(): string {
-    const address = fastify.server.address() as AddressInfo | null
-    return publicUrlOf(config, address?.port ?? config.PORT)
+    return publicUrlOf(config, listening.address())
   }
 }
 

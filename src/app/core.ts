@@ -59,7 +59,7 @@ export async function createCore(config: Config, log: Logger, clock?: () => Date
       log,
     })
     // a server that listens knows its port better, and says so
-    const publicUrl = () => publicUrlOf(config, config.PORT)
+    const publicUrl = () => publicUrlOf(config)
     const tarballs = await createStorage({ config, keyring, publicUrl: () => core.publicUrl() })
     const core: Core = {
       db: database.prisma,
@@ -104,11 +104,12 @@ export async function createCore(config: Config, log: Logger, clock?: () => Date
   }
 }
 
-/** How clients reach a server of these settings. */
-export function publicUrlOf(config: Config, port: number): string {
+/** The URL for clients of a server with these settings. `bound`: where it listens, if it does. */
+export function publicUrlOf(config: Config, bound: { host: string; port: number } | null = null): string {
   if (config.PUBLIC_URL) return config.PUBLIC_URL.replace(/\/$/, '')
-  // an address for all interfaces is none that a client can use
-  const host = ['0.0.0.0', '::'].includes(config.HOST) ? 'localhost' : config.HOST
+  const { host: address, port } = bound ?? { host: config.HOST, port: config.PORT }
+  // clients can't connect to the address of all interfaces
+  const host = ['0.0.0.0', '::'].includes(address) ? 'localhost' : address
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 

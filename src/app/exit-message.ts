@@ -14,6 +14,7 @@ export function explain(error: unknown, prefix = ''): string {
   const { code, message, path, syscall, address, port, hostname } = error as SystemError
   if (syscall === 'listen') {
     if (code === 'EADDRINUSE') return `Port ${port} of ${address} is in use: stop what uses it, or set ${prefix}PORT.`
+    if (address === undefined) return `Can't listen on the sockets of LISTEN_FDS (${code}): see the socket unit.`
     return `Can't listen on ${address}:${port} (${code}): see ${prefix}HOST and ${prefix}PORT.`
   }
   if (syscall === 'getaddrinfo') return `No address is known for ${hostname} (${code}): see ${prefix}HOST.`

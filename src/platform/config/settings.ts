@@ -28,7 +28,11 @@ const MODES = { error: 'must be cloud, self_hosted or both' }
 
 export const SETTINGS = {
   PORT: [integer(0, 65_535), '8080', 'port of the server; 0 takes any free one'],
-  HOST: [host, '127.0.0.1', 'address the server listens on; `0.0.0.0` for all'],
+  HOST: [
+    host,
+    '127.0.0.1',
+    'address the server listens on, with the same address of the other family: `127.0.0.1` and `::1`; `0.0.0.0` and `::` for all interfaces. Sockets of systemd take precedence ([A port that stays held](operations.md#a-port-that-stays-held))',
+  ],
   PUBLIC_URL: [
     url.optional(),
     null,
