@@ -67,7 +67,9 @@ export async function run(words: string[]): Promise<void> {
     const command = await COMMANDS[name]!()
     const args = words.slice(length)
     if (args.includes('--help')) {
-      process.stdout.write(`${callOf(name, command)}\n\n${command.summary}\n${command.details ?? ''}`)
+      const [heading] = Object.entries(GROUPS).find(([, commands]) => Object.hasOwn(commands, name))!
+      const { summary, details } = command
+      process.stdout.write(`${callOf(name, command)}\n\n${summary}\n${details ?? `\n${heading.replace(/:$/, '.')}\n`}`)
       return
     }
     return command.run(args).catch((error) => {

@@ -110,6 +110,43 @@ describe('deploy ends with', () => {
     expect(JSON.parse(ran.out)).toMatchObject({ outcome: 'running', revision: { status: 'CREATING' } })
   })
 
+  test.each([
+    ['before the first status', 0],
+    ['after a status', 1],
+  ])('4 when the server goes away %s, since the create was accepted', async (_, statuses) => {
+    const name = newName()
+    const away = Array(50).fill({ status: 503, body: 'away' })
+    // the look-up and the create pass, then the reads of the revision
+    const plan = [...Array(2 + statuses).fill('pass'), ...away]
+    const { url } = await troubled(app.url, plan, { reads: true })
+    const ran = await command(deployOne, [name, ...IMAGE, '--retry-for', '0.2', '--json'], {
+      ...env,
+      PILOTHOUSE_URL: url,
+    })
+    const { id, latest_revision_id } = await deploymentOf(name)
+    const wait = `npm run cli -- wait ${id} --revision ${latest_revision_id}`
+    expect(ran, ran.err).toMatchObject({ code: 4, err: expect.stringContaining(`To wait on: ${wait}\n`) })
+    expect(JSON.parse(ran.out)).toMatchObject({
+      outcome: 'running',
+      revision_id: latest_revision_id,
+      revision: statuses === 0 ? null : { status: 'CREATING' },
+      error: { code: 'UNREACHABLE' },
+    })
+  })
+
+  test('0 when it is deployed, also if the server goes away right after that', async () => {
+    const name = newName()
+    const { deployment_id, revision_id } = JSON.parse(
+      (await command(deployOne, [name, ...IMAGE, '--no-wait', '--json'], env)).out,
+    )
+    await moveAll(revision_id, ROLLOUT)
+    const { url } = await troubled(app.url, ['pass', 'pass', ...Array(50).fill({ status: 503 })], { reads: true })
+    const args = [deployment_id, '--revision', revision_id, '--retry-for', '0.2', '--json']
+    const ran = await command(waitForRevision, args, { ...env, PILOTHOUSE_URL: url })
+    expect(ran, ran.err).toMatchObject({ code: 0 })
+    expect(JSON.parse(ran.out)).toMatchObject({ outcome: 'deployed', revision: { status: 'DEPLOYED' } })
+  })
+
   test('7 when nobody answers', async () => {
     const ran = await command(deployOne, [newName(), ...IMAGE, '--retry-for', '0.2', '--json'], {
       ...env,
@@ -223,6 +260,25 @@ describe('deploy sends', () => {
     })
     expect(ran.err).not.toContain('/uploads/')
   })
+})
+
+test.each([
+  ['a --timeout that is no number', ['--config', 'graph.json', '--timeout', 'soon'], /--timeout must be a number/],
+  ['no --config for a new deployment', [], /--config is needed to create it/],
+  ['no such secret to take away', ['--config', 'graph.json', '--unset-secret', 'X'], /there is no such secret/],
+])('a wrong call is refused before a folder is packed or anything is created: %s', async (_, args, says) => {
+  const name = newName()
+  const folder = mkdtempSync(path.join(os.tmpdir(), 'pilothouse-folder-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const ran = await command(deployOne, [name, '--dir', folder, ...args], env)
+  expect(ran).toMatchObject({ code: 2, err: expect.stringMatching(says) })
+  expect(ran.err).not.toContain(' MB of ')
+  expect(await deploymentOf(name)).toBeUndefined()
+})
+
+test('help names the exit codes that a command has, and what else it reads', () => {
+  expect(showStatus.details).toMatch(/^Exit codes: 0 done, .*, 3 the credential, 7 the server is away\.$/m)
+  expect(deployOne.details).toContain('4 still running when the time was up or the\nserver went away')
 })
 
 async function packedFiles(folder: string): Promise<string[]> {

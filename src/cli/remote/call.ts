@@ -86,10 +86,12 @@ export interface RemoteCommand extends Command {
 }
 
 export function remoteCommand<const O extends Options>(declared: Declared<O>): RemoteCommand {
+  const waits = 'timeout' in declared.options
   async function work(args: string[], io: Io): Promise<Result> {
     const options = { ...declared.options, ...COMMON } as Options
     const { values: found, positionals: words } = readOptions(args, options, declared.words)
     const values = found as Values<O & typeof COMMON>
+    if (waits) seconds('--timeout', String(found.timeout))
     const print = (line: string) => io.out(`${line}\n`)
     const say = (line: string) => io.err(`${line}\n`)
     const colours = io.colours ?? { out: false, err: false }
@@ -108,7 +110,7 @@ export function remoteCommand<const O extends Options>(declared: Declared<O>): R
   return {
     usage,
     summary,
-    details: `\n${details.trim()}\n\n${COMMON_HELP}`,
+    details: `\n${details.trim()}\n\n${COMMON_HELP}\n${waits ? EXIT_HELP_WAITING : EXIT_HELP}`,
     call,
     run: (args) => call(args, processIo()),
   }
@@ -120,9 +122,12 @@ const COMMON_HELP = `Everywhere:
   --url URL         the server; or PILOTHOUSE_URL; default http://127.0.0.1:8080
   --retry-for S     for so many seconds a server that is away is tried again (60)
 The key is in CONTROL_PLANE_API_KEY.
+`
 
-Exit codes: 0 deployed or done, 1 failed, 2 called wrongly, 3 the credential, 4 still running when the time was up,
-5 superseded by a newer one, 6 interrupted, 7 the server is away.
+const EXIT_HELP = `Exit codes: 0 done, 1 failed, 2 called wrongly, 3 the credential, 7 the server is away.
+`
+const EXIT_HELP_WAITING = `Exit codes: 0 deployed or done, 1 failed, 2 called wrongly, 3 the credential, 4 still running when the time was up or the
+server went away, 5 superseded by a newer one, 6 interrupted, 7 the server is away and nothing was begun.
 `
 
 function clientOf(values: Values<typeof COMMON>, env: Io['env'], say: (line: string) => void): Client {
@@ -194,6 +199,10 @@ function failure(error: unknown): Ended {
 }
 
 class NoCredentialError extends Error {}
+
+/** The server does not answer, or is too busy, although the call was repeated. */
+export const isAway = (error: unknown): error is Error =>
+  error instanceof UnreachableError || (error instanceof PilothouseError && outcomeOf(error) === 'unreachable')
 
 function outcomeOf({ status, code }: PilothouseError): Outcome {
   if (status === 401 || status === 403) return 'credentials'

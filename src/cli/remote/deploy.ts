@@ -4,7 +4,7 @@ import { UsageError } from '../terminal/command.ts'
 import { type Call, remoteCommand } from './call.ts'
 import { changeOf, newOf, SOURCE_OPTIONS } from './deploy-body.ts'
 import { followRevision, WAIT_HELP, WAIT_OPTIONS } from './follow.ts'
-import { pack } from './pack.ts'
+import { type Packed, pack } from './pack.ts'
 import { givenSecrets, secretsChange } from './secrets.ts'
 
 const OPTIONS = {
@@ -73,24 +73,36 @@ async function send(call: DeployCall): Promise<Deployed> {
   return sendFolder(call, name, values.dir, body)
 }
 
-/** The deployment first, if it isn't there; an address is only given out for one. */
+/**
+ * Creates the deployment first if it is missing, since upload addresses belong to a deployment. The folder is packed once the
+ * options are known to fit, and before anything is created.
+ */
 async function sendFolder(
   { client, values, say }: DeployCall,
   name: string,
   folder: string,
   bodyFor: (existing: Deployment | null) => Promise<DeployBody>,
 ): Promise<Deployed> {
-  const packed = await pack(folder)
+  let packed: Packed | undefined
   try {
-    say(`${name}: ${(packed.size / 1e6).toFixed(1)} MB of ${folder}`)
-    const { deployment, created } = await client.deploy({ name, body: (existing) => (existing ? {} : bodyFor(null)) })
-    const source_tarball_path = await client.uploadSource({ deploymentId: deployment.id, file: packed.file })
+    const { deployment, created } = await client.deploy({
+      name,
+      async body(existing) {
+        const body = await bodyFor(existing)
+        if (!packed) {
+          packed = await pack(folder)
+          say(`${name}: ${(packed.size / 1e6).toFixed(1)} MB of ${folder}`)
+        }
+        return existing ? {} : body
+      },
+    })
+    const source_tarball_path = await client.uploadSource({ deploymentId: deployment.id, file: packed!.file })
     const body = async (existing: Deployment | null) => ({
       ...(created ? {} : await bodyFor(existing)),
       source_revision_config: { source_tarball_path, graph_config_path: values.config },
     })
     return { ...(await client.deploy({ name, body })), created }
   } finally {
-    await packed.remove()
+    await packed?.remove()
   }
 }

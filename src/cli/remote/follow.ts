@@ -1,6 +1,6 @@
 /** Waits for a revision, tells its progress, and says how it ended: with the reason, and the last lines of the log that tells more. */
 import { type Client, type Deployment, type Revision, WaitTimeoutError } from '../../client/index.ts'
-import { type Call, type Outcome, type Result, seconds } from './call.ts'
+import { type Call, isAway, type Outcome, type Result, seconds } from './call.ts'
 import { textOf } from './logs.ts'
 
 /** Of the commands that wait. */
@@ -14,24 +14,31 @@ export const WAIT_HELP = `  --timeout S       seconds to wait (1800); what was b
 
 type Waiting = Call<typeof WAIT_OPTIONS>
 
-/** Never throws for how the revision ends, nor for the time being up: those are outcomes. */
+/**
+ * Never throws for the end of the revision, for `--timeout`, or for a server that went away: those are outcomes. The rollout was
+ * accepted, so it goes on without this command.
+ */
 export async function followRevision(call: Waiting, deployment: Deployment, revisionId: string): Promise<Result> {
   const { client, values, say } = call
   const began = performance.now()
   const which = { deploymentId: deployment.id, revisionId }
   const timeoutMs = seconds('--timeout', values.timeout) * 1000
   const output = values.logs ? showBuild(call, which) : null
-  const onChange = ({ status, status_message }: Revision) => {
+  let last: Revision | null = null
+  const onChange = (revision: Revision) => {
+    last = revision
+    const { status, status_message } = revision
     const after = `${((performance.now() - began) / 1000).toFixed(1).padStart(6)} s`
     say(`${status.padEnd(16)}${after}${status_message === null ? '' : `  ${status_message}`}`)
   }
   try {
     const ended = await client.waitUntilTerminal({ ...which, timeoutMs, onChange })
     await output?.rest()
-    return await resultOf(client, deployment, ended)
+    return await resultOf(client, deployment, { revisionId, revision: ended })
   } catch (error) {
+    if (isAway(error)) return resultOf(client, deployment, { revisionId, revision: last, away: error })
     if (!(error instanceof WaitTimeoutError)) throw error
-    return resultOf(client, deployment, error.last as Revision | null)
+    return resultOf(client, deployment, { revisionId, revision: last })
   } finally {
     output?.stop()
   }
@@ -62,23 +69,46 @@ const OUTCOMES: Partial<Record<Revision['status'], Outcome>> = {
   INTERRUPTED: 'interrupted',
 }
 
-async function resultOf(client: Client, deployment: Deployment, revision: Revision | null): Promise<Result> {
+interface Seen {
+  revisionId: string
+  /** null: the server said nothing of it */
+  revision: Revision | null
+  /** why the server can't be asked any more */
+  away?: Error
+}
+
+async function resultOf(client: Client, deployment: Deployment, { revisionId, revision, away }: Seen): Promise<Result> {
   const { name, id } = deployment
   const outcome = (revision && OUTCOMES[revision.status]) ?? 'running'
   const log = revision && outcome === 'failed' ? await lastLines(client, revision) : []
-  const url = outcome === 'deployed' ? (await client.find(id)).url : null
-  const why = revision?.status_message ?? null
+  const url = outcome === 'deployed' ? await urlOf(client, deployment) : null
+  const why = away?.message ?? revision?.status_message ?? null
   return {
     outcome,
-    json: { deployment_id: id, name, revision, url, log },
+    json: {
+      deployment_id: id,
+      name,
+      revision_id: revisionId,
+      revision,
+      url,
+      log,
+      ...(away && { error: { code: 'UNREACHABLE', detail: away.message } }),
+    },
     text: [
-      `${name}: ${revision ? said(revision) : 'nothing is known of the revision'}${why === null ? '' : `: ${why}`}`,
+      `${name}: ${revision ? said(revision) : `revision ${revisionId}`}${why === null ? '' : `: ${why}`}`,
       ...log.map((line) => `  | ${line}`),
       ...(url === null ? [] : [url]),
-      ...(outcome === 'running' ? [`It goes on. To wait on: npm run cli -- wait ${id}`] : []),
+      ...(outcome === 'running' ? [`It goes on. To wait on: npm run cli -- wait ${id} --revision ${revisionId}`] : []),
     ].join('\n'),
   }
 }
+
+/** Best effort: the outcome is known without it. */
+const urlOf = (client: Client, { id, url }: Deployment): Promise<string | null> =>
+  client.find(id).then(
+    (deployment) => deployment.url,
+    () => url,
+  )
 
 /** `revision 2 (ID) build failed` */
 const said = ({ number, id, status }: Revision) =>
