@@ -2225,6 +2225,8 @@ export interface operations {
                 serving?: boolean;
                 /** @description Only those whose latest revision has any of these: CREATING, QUEUED, AWAITING_BUILD, BUILDING, AWAITING_DEPLOY, DEPLOYING, DEPLOYED, CREATE_FAILED, BUILD_FAILED, DEPLOY_FAILED, SKIPPED, INTERRUPTED, UNKNOWN. Comma-separated. */
                 latest_revision_status?: string;
+                /** @description true: only those whose latest revision is open and waits, so that nobody works on it; false: only the others. */
+                latest_revision_waits?: boolean;
                 source?: "gitprovider" | "external_container" | "internal_container" | "internal_source";
                 /** @description Only those of this listener. */
                 listener_id?: string;

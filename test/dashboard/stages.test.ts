@@ -1,5 +1,6 @@
 /** The line of a rollout: what is said of its end. */
 import { expect, test } from 'vitest'
+import { stateOf } from '../../src/dashboard/components/words.ts'
 import type { TimelineRevision } from '../../src/dashboard/pages/deployment/documents.ts'
 import { stagesOf } from '../../src/dashboard/pages/deployment/stages.ts'
 
@@ -14,4 +15,15 @@ test('what is deployed serves, or doesn’t, or nobody reports on it, which is n
   expect(lastOf(true)).toMatchObject({ name: 'Serving', state: 'done' })
   expect(lastOf(false)).toMatchObject({ name: 'Serving', state: 'failed' })
   expect(lastOf(null)).toMatchObject({ name: 'Serving', state: 'unknown' })
+})
+
+test('a build that somebody has taken waits while the machine has no turn for it, as its pill says', () => {
+  const step = { kind: 'BUILD', createdAt: '2026-11-23T12:00:00.000Z', startedAt: '2026-11-23T12:00:01.000Z' }
+  const build = (reason: 'WAITING_FOR_TURN' | null) => {
+    const steps = [{ ...step, endedAt: null, outcome: null, tries: 1, isCurrent: true }]
+    const revision = { ...deployed, status: 'BUILDING', reason, isActive: false, steps } as TimelineRevision
+    return [stateOf(revision).word, stagesOf(revision, null).find(({ name }) => name === 'Build')!.state]
+  }
+  expect(build(null)).toEqual(['Building', 'busy'])
+  expect(build('WAITING_FOR_TURN')).toEqual(['Waiting', 'waiting'])
 })

@@ -28,7 +28,7 @@ beforeAll(async () => {
 })
 afterAll(() => domain.close())
 
-const orders = (['CREATED_AT', 'UPDATED_AT', 'NAME'] as const).flatMap((by) =>
+const orders = (['ATTENTION', 'CREATED_AT', 'UPDATED_AT', 'NAME'] as const).flatMap((by) =>
   (['asc', 'desc'] as const).map((direction): DeploymentOrder => ({ by, direction })),
 )
 
@@ -63,7 +63,7 @@ test('a page is the same by SQL as by Prisma, in each order, forwards and backwa
 test('a cursor of another order is refused', () => {
   const cursor = deploymentCursor(
     { by: 'NAME', direction: 'asc' },
-    { id: crypto.randomUUID(), name: 'a', createdAt: new Date(), updatedAt: new Date() },
+    { id: crypto.randomUUID(), attention: 0, name: 'a', createdAt: new Date(), updatedAt: new Date() },
   )
   for (const window of [{ after: cursor }, { before: cursor }])
     expect(() => keysetSql({ by: 'CREATED_AT', direction: 'desc' }, window)).toThrow(ValidationError)

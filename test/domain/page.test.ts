@@ -74,6 +74,8 @@ beforeAll(async () => {
     'both tags': { tag_value_ids: [rare!.id, frequent!.id], serving: false },
     'no such tag': { tag_value_ids: [silent.id] },
     failed: { latest_revision_status: ['BUILD_FAILED', 'QUEUED'] },
+    waits: { latest_revision_waits: true },
+    'does not wait': { latest_revision_waits: false },
     listener: { listener_id: heard.id },
   }
 })
@@ -86,7 +88,7 @@ async function pageBySql(filter: DeploymentFilter, order: DeploymentOrder, windo
   return backward ? rows.slice(0, 20).reverse() : rows.slice(0, 20)
 }
 
-for (const by of ['CREATED_AT', 'UPDATED_AT', 'NAME'] as const)
+for (const by of ['ATTENTION', 'CREATED_AT', 'UPDATED_AT', 'NAME'] as const)
   test(`by ${by}, forwards and backwards`, async () => {
     for (const [name, filter] of Object.entries(filters))
       for (const direction of ['asc', 'desc'] as const) {

@@ -43,7 +43,11 @@ async function everyCombination(): Promise<DeploymentView[]> {
     ),
   )
   const first = await gitDeployment(ctx)
-  const { latestRevision, ...pattern } = await domain.core.db.deployment.findUniqueOrThrow({
+  const {
+    latestRevision,
+    attention: _,
+    ...pattern
+  } = await domain.core.db.deployment.findUniqueOrThrow({
     where: { id: first },
     include: { latestRevision: true },
   })
@@ -53,7 +57,8 @@ async function everyCombination(): Promise<DeploymentView[]> {
   const add = (
     data: Partial<Prisma.DeploymentCreateManyInput>,
     active: boolean,
-    status: 'DEPLOYED' | 'BUILD_FAILED',
+    status: 'DEPLOYED' | 'BUILD_FAILED' | 'BUILDING' | 'QUEUED',
+    reason: string | null = null,
   ) => {
     const [id, revisionId] = [randomUUID(), randomUUID()]
     const own = { id, name: id, latestRevisionId: null, secretSetId: null, tracingProjectId: null, idle: false }
@@ -66,7 +71,7 @@ async function everyCombination(): Promise<DeploymentView[]> {
       resourceSpec: Prisma.DbNull,
     })
     const revision = latestRevision as object as Prisma.RevisionCreateManyInput
-    revisions.push({ ...revision, id: revisionId, deploymentId: id, status, secretSetId: null })
+    revisions.push({ ...revision, id: revisionId, deploymentId: id, status, reason, secretSetId: null })
     if (active) actives.push(id)
   }
   const actives: string[] = []
@@ -103,6 +108,13 @@ async function everyCombination(): Promise<DeploymentView[]> {
               'DEPLOYED',
             )
     }
+  // two of these three wait
+  for (const [status, reason] of [
+    ['QUEUED', null],
+    ['BUILDING', 'WAITING_FOR_TURN'],
+    ['BUILDING', null],
+  ] as const)
+    add({ health: Prisma.DbNull }, false, status, reason)
   await domain.core.db.deployment.createMany({ data: deployments })
   await domain.core.db.revision.createMany({ data: revisions })
   await domain.core.db.$executeRaw`
@@ -167,8 +179,7 @@ test('what should serve and does not has a health, one sentence why, and a reaso
     'Nobody reports on it at the moment, so nobody knows whether it serves; 0 of 2 replicas are ready as it was last reported.',
     'Nobody reports on it at the moment, so nobody knows whether it serves; 1 of 2 replicas are ready as it was last reported.',
     'Nothing was reported yet of what should serve.',
-    expect.stringMatching(/^Waiting for a built-in worker .* \(revision 1 could not be built; nothing serves\)\.$/),
-    expect.stringMatching(/^Waiting for a built-in worker .* \(revision 1 was deployed; nothing serves\)\.$/),
+    expect.stringMatching(/^Waiting for a built-in worker .*deployment\.$/),
   ])
 })
 
@@ -190,6 +201,7 @@ test('one statement counts by everything at once, and counts what the lists show
   expect(counts!.serving).toBe(tally((row) => isServing(row, now)).get(true))
   expect(asMap(counts!.statuses)).toEqual(tally((row): DeploymentStatus => deploymentStatus(row, now)))
   expect(asMap(counts!.latestRevisionStatuses)).toEqual(tally((row) => row.latestRevision!.status))
+  expect(counts).toMatchObject({ waiting: 3, latestRevisionWaits: 2 })
   expect(asMap(counts!.sources)).toEqual(tally((row) => row.source))
   expect(asMap(counts!.listeners)).toEqual(tally((row) => row.listenerId))
 })
@@ -203,6 +215,7 @@ test('lists and counts understand every filter alike', async () => {
     status: 'READY',
     serving: false,
     latest_revision_status: ['BUILD_FAILED', 'SKIPPED'],
+    latest_revision_waits: true,
     source: 'external_container',
     listener_id: rows.find((row) => row.listenerId)!.listenerId!,
     remote_reconciled: false,

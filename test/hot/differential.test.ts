@@ -124,6 +124,7 @@ function randomQuery(): Record<string, string> {
     status: chance.of(DEPLOYMENT_STATUSES),
     serving: chance.of(['true', 'false']),
     latest_revision_status: chance.some(Object.values(RevisionStatus)).join(','),
+    latest_revision_waits: chance.of(['true', 'false']),
     listener_id: chance.of(seeded.listeners),
     remote_reconciled: chance.of(['true', 'false']),
     tag_value_ids: chance.some(seeded.tags).join(','),

@@ -36,7 +36,7 @@ const object = (type: string, members: Record<string, Value>): Value => ({
     .join(', ')} }`,
 })
 
-const ORDERS = ['CREATED_AT', 'UPDATED_AT', 'NAME'] as const
+const ORDERS = ['ATTENTION', 'CREATED_AT', 'UPDATED_AT', 'NAME'] as const
 
 export function randomDocument(schema: GraphQLSchema, chance: Chance, seeded: Seeded): RandomDocument {
   return new Writer(schema, chance, seeded).document()
@@ -139,6 +139,7 @@ class Writer {
       status: word('', chance.of(DEPLOYMENT_STATUSES)),
       serving: scalar('', chance.is(0.5)),
       latestRevisionStatus: words('', chance.some(Object.values(RevisionStatus))),
+      latestRevisionWaits: scalar('', chance.is(0.5)),
       source: word('', chance.of(Object.values(Source))),
       listenerId: scalar('', chance.of(listeners)),
       remoteReconciled: scalar('', chance.is(0.5)),

@@ -23,6 +23,7 @@ export interface Seeded {
   deployments: {
     id: string
     name: string
+    attention: number
     createdAt: Date
     updatedAt: Date
     revisions: { id: string; number: number }[]
@@ -80,10 +81,14 @@ export async function seed(ctx: RequestContext, chance: Chance, now: Date): Prom
     const secretSetId = hasSecrets ? set.id : null
     const latestRevisionId = revisions.at(-1)?.id ?? null
     const activeRevisionId = chance.maybe(...revisions)?.id ?? null
-    await db.deployment.update({ where: { id }, data: { secretSetId, latestRevisionId, activeRevisionId } })
+    const { attention } = await db.deployment.update({
+      where: { id },
+      data: { secretSetId, latestRevisionId, activeRevisionId },
+    })
     const on = chance.is(0.5) ? chance.some(tags) : []
     await db.deploymentTag.createMany({ data: on.map((tagId) => ({ deploymentId: id, tagId })) })
-    if (!row.tornDownAt) deployments.push({ ...row, revisions: revisions.map(({ id, number }) => ({ id, number })) })
+    if (!row.tornDownAt)
+      deployments.push({ ...row, attention, revisions: revisions.map(({ id, number }) => ({ id, number })) })
   }
   return { tags, listeners, deployments }
 }

@@ -29,7 +29,7 @@ test('a deployment says why what was asked for last is not live, and who asked: 
 
   const patched = await patch(id, { source_revision_config: { image_uri: 'a/b:2' } })
   expect(patched.body).toMatchObject({
-    why_not_live: expect.stringMatching(/\(?[Rr]evision 2 .*; revision 1 serves\)?\.$/),
+    why_not_live: expect.stringMatching(/^(Revision 2 .*; revision 1 serves|Waiting for .*)\.$/),
     last_change: { at: patched.body.updated_at, what: 'UPDATED', changed: ['image_uri'], actor: { kind: 'api_key' } },
   })
   expect(await get()).toEqual(patched.body)

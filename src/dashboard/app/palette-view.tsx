@@ -9,7 +9,7 @@ import { type ReactNode, useEffect, useState } from 'react'
 import { useQuery } from 'urql'
 import { graphql } from '../api/graphql.ts'
 import { useMe } from '../components/me.tsx'
-import { REVISION_STATES } from '../components/words.ts'
+import { stateOf } from '../components/words.ts'
 import { PAGES } from './pages.ts'
 
 const [store, actions] = createSpotlight()
@@ -30,6 +30,7 @@ const findQuery = graphql(`
         latestRevision {
           id
           status
+          reason
         }
       }
     }
@@ -87,10 +88,7 @@ export default function Palette() {
               key={id}
               leftSection={<IconStack2 size={18} />}
               label={name}
-              description={[
-                serving ? 'Serving' : 'Not serving',
-                latestRevision && REVISION_STATES[latestRevision.status].word,
-              ]
+              description={[serving ? 'Serving' : 'Not serving', latestRevision && stateOf(latestRevision).word]
                 .filter(Boolean)
                 .join(' · ')}
               onClick={() => void navigate({ to: '/w/$ws/deployments/$id', params: { ws, id } })}

@@ -26,6 +26,7 @@ export const actedRevisionFragment = graphql(`
     id
     number
     status
+    reason
     statusSince
     canRedeploy
     whyNotRedeployable

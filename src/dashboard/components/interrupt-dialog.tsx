@@ -5,7 +5,7 @@ import { useWrite, wrongFragment } from '../api/use-write.ts'
 import type { ActedOn, ActedRevision } from './acted-on.ts'
 import { ConfirmDialog } from './confirm-dialog.tsx'
 import { Elapsed } from './time.tsx'
-import { REVISION_STATES } from './words.ts'
+import { stateOf } from './words.ts'
 
 const interrupt = graphql(
   `
@@ -48,9 +48,9 @@ export function InterruptDialog({ deployment, revision, onClose }: InterruptDial
       onConfirm={() => write({ input: { deploymentId: deployment.id, revisionId: revision.id } })}
     >
       <Text size="sm">
-        It is {REVISION_STATES[revision.status].word.toLowerCase()} for <Elapsed since={revision.statusSince} />, and
-        stops at once. {active && serving ? `#${active.number} goes on serving.` : 'Nothing serves, and nothing will.'}{' '}
-        It can be redeployed later.
+        It is {stateOf(revision).word.toLowerCase()} for <Elapsed since={revision.statusSince} />, and stops at once.{' '}
+        {active && serving ? `#${active.number} goes on serving.` : 'Nothing serves, and nothing will.'} It can be
+        redeployed later.
       </Text>
     </ConfirmDialog>
   )

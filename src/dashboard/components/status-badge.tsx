@@ -3,7 +3,7 @@
  * one of the kit's parts: a list has a hundred of them, and is scrolled through.
  */
 import classes from './status-badge.module.css'
-import { type REVISION_STATES, stateOf, type Tone } from './words.ts'
+import { stateOf, type Tone } from './words.ts'
 
 interface StateBadgeProps {
   word: string
@@ -21,6 +21,6 @@ export function StateBadge({ word, tone, title }: StateBadgeProps) {
 }
 
 /** Of a revision. */
-export function StatusBadge({ status, reason }: { status: keyof typeof REVISION_STATES; reason?: string | null }) {
-  return <StateBadge {...stateOf(status, reason)} />
+export function StatusBadge({ status, reason }: Parameters<typeof stateOf>[0]) {
+  return <StateBadge {...stateOf({ status, reason })} />
 }

@@ -4,10 +4,13 @@ import { IconCircleCheckFilled, IconCircleDashed, IconCircleMinus, IconCircleXFi
 import { type FragmentOf, graphql, type ResultOf, readFragment } from '../api/graphql.ts'
 import classes from './steps.module.css'
 import { duration, Elapsed, fullTime } from './time.tsx'
+import { STEPS, stateOf } from './words.ts'
 
 export const stepsFragment = graphql(`
   fragment Steps on Revision {
     id
+    status
+    reason
     queuePosition
     steps {
       kind
@@ -24,12 +27,12 @@ export const stepsFragment = graphql(`
 
 type Step = ResultOf<typeof stepsFragment>['steps'][number]
 
-const KINDS: Record<Step['kind'], string> = { PROVISION: 'Provision', BUILD: 'Build', DEPLOY: 'Deploy' }
 const OUTCOMES = { succeeded: 'succeeded', failed: 'failed', cancelled: 'was cancelled' } as const
 
 /** Of the newest attempt; nothing where there are none. */
 export function Steps({ revision }: { revision: FragmentOf<typeof stepsFragment> }) {
-  const { steps, queuePosition } = readFragment(stepsFragment, revision)
+  const { steps, queuePosition, ...state } = readFragment(stepsFragment, revision)
+  const waits = stateOf(state).tone === 'waiting'
   const current = steps.filter(({ isCurrent }) => isCurrent)
   if (current.length === 0) return null
   return (
@@ -37,9 +40,9 @@ export function Steps({ revision }: { revision: FragmentOf<typeof stepsFragment>
       {current.map((step) => (
         <li key={`${step.kind} ${step.createdAt}`} className={classes.step} data-outcome={step.outcome ?? 'open'}>
           <Group gap={8} wrap="nowrap">
-            <Sign step={step} />
+            <Sign step={step} waits={waits} />
             <Text fw={600} size="sm">
-              {KINDS[step.kind]}
+              {STEPS[step.kind]}
             </Text>
             {step.tries > 1 && (
               <Badge variant="light" color="yellow" size="sm">
@@ -56,13 +59,15 @@ export function Steps({ revision }: { revision: FragmentOf<typeof stepsFragment>
   )
 }
 
-function Sign({ step: { kind, outcome, startedAt } }: { step: Step }) {
-  const label = outcome ? `${KINDS[kind]} ${OUTCOMES[outcome]}` : startedAt ? 'under way' : 'waiting'
+/** `waits`: a step that somebody has taken waits nevertheless, as for its turn on a machine. */
+function Sign({ step: { kind, outcome, startedAt }, waits }: { step: Step; waits: boolean }) {
+  const isBusy = startedAt && !waits
+  const label = outcome ? `${STEPS[kind]} ${OUTCOMES[outcome]}` : isBusy ? 'under way' : 'waiting'
   if (outcome === 'succeeded')
     return <IconCircleCheckFilled size={18} color="var(--mantine-color-teal-6)" aria-label={label} />
   if (outcome === 'failed') return <IconCircleXFilled size={18} color="var(--mantine-color-red-6)" aria-label={label} />
   if (outcome === 'cancelled') return <IconCircleMinus size={18} aria-label={label} />
-  if (startedAt) return <Loader size={16} color="blue" role="img" aria-label={label} />
+  if (isBusy) return <Loader size={16} color="blue" role="img" aria-label={label} />
   return <IconCircleDashed size={18} aria-label={label} />
 }
 

@@ -1,5 +1,6 @@
 /** The words and colours of states: one place, so that every page says the same. */
 import type { graphql } from '../api/graphql.ts'
+import type { ReasonCode } from './reasons.ts'
 
 type RevisionStatus = ReturnType<typeof graphql.scalar<'RevisionStatus'>>
 
@@ -15,10 +16,10 @@ interface State {
 
 export const REVISION_STATES: Record<RevisionStatus, State> = {
   CREATING: { word: 'Preparing', tone: 'busy' },
-  QUEUED: { word: 'Queued', tone: 'waiting' },
-  AWAITING_BUILD: { word: 'Waiting to build', tone: 'waiting' },
+  QUEUED: { word: 'Waiting', tone: 'waiting' },
+  AWAITING_BUILD: { word: 'Waiting', tone: 'waiting' },
   BUILDING: { word: 'Building', tone: 'busy' },
-  AWAITING_DEPLOY: { word: 'Waiting to deploy', tone: 'waiting' },
+  AWAITING_DEPLOY: { word: 'Waiting', tone: 'waiting' },
   DEPLOYING: { word: 'Deploying', tone: 'busy' },
   DEPLOYED: { word: 'Deployed', tone: 'good' },
   CREATE_FAILED: { word: 'Preparing failed', tone: 'bad' },
@@ -29,15 +30,27 @@ export const REVISION_STATES: Record<RevisionStatus, State> = {
   UNKNOWN: { word: 'Unknown', tone: 'quiet' },
 }
 
-/** Of a revision that nobody works on before somebody brings what it lacks. */
-const LACKS: Record<string, State> = {
+const WAITING: State = { word: 'Waiting', tone: 'waiting' }
+
+/** With these reasons nobody works on an open revision, whatever its status. The server's list: domain/model/reasons.ts. */
+const WAITS: Partial<Record<ReasonCode, State>> = {
+  WAITING_FOR_WORKER: WAITING,
+  WAITING_FOR_LISTENER: WAITING,
+  LISTENER_SILENT: WAITING,
+  WAITING_FOR_BUILDER: WAITING,
+  BUILDER_SILENT: WAITING,
   WAITING_FOR_IMAGE: { word: 'Needs an image', tone: 'waiting' },
   WAITING_FOR_TARBALL: { word: 'Needs a source', tone: 'waiting' },
+  QUEUED_BEHIND: WAITING,
+  WAITING_FOR_TURN: WAITING,
 }
 
-/** `reason`: of its status, where the reader has it. */
-export const stateOf = (status: RevisionStatus, reason?: string | null): State =>
-  (status === 'CREATING' && LACKS[reason ?? '']) || REVISION_STATES[status]
+/** What a revision's pill says: its status, or that it waits. */
+export const stateOf = ({ status, reason }: { status: RevisionStatus; reason: ReasonCode | null }): State =>
+  (isOpen(status) && reason && WAITS[reason]) || REVISION_STATES[status]
+
+/** Names of steps, in the words of the states. */
+export const STEPS = { PROVISION: 'Prepare', BUILD: 'Build', DEPLOY: 'Deploy' } as const
 
 type DeploymentSource = ReturnType<typeof graphql.scalar<'DeploymentSource'>>
 

@@ -15,7 +15,7 @@ import type {
 
 /** What a column holds. `time`: timestamptz(3); `texts`: text[] */
 export type Held = 'text' | 'int' | 'bool' | 'time' | 'bigint' | 'texts' | 'bytes' | 'json'
-/** `fixed`: set when the row is made, and never again · `derived`: by a trigger alone. Others change. */
+/** `fixed`: set when the row is made, and never again · `derived`: by Postgres alone. Others change. */
 export type Column = Held | `fixed ${Held}` | `derived ${Held}`
 
 type HeldOf<T> = [T] extends [Date]
@@ -70,6 +70,7 @@ export const DEPLOYMENT = {
   statusMessage: 'text',
   latestRevisionId: 'text',
   latestOutcome: 'text',
+  attention: 'derived int',
   activeRevisionId: 'text',
   revisionCount: 'int',
   rollout: 'int',

@@ -108,7 +108,7 @@ export function whyNotServing(deployment: ServingFields, now: Date): Condition |
   if (!health) return { reason: 'NOT_READY', message: 'Nothing was reported yet of what should serve.', since: null }
   return {
     reason: knownReason(health.reason, 'NOT_READY'),
-    message: causeFirst(health.message, `${replicas(health)} ready`, 'nothing serves'),
+    message: causeOf(health.message) ?? `${replicas(health)} ready; nothing serves.`,
     since: new Date(health.observedAt),
   }
 }
@@ -138,11 +138,8 @@ const replicas = ({ ready, desired }: StoredHealth) =>
 /** Of a message: the other lines are output. */
 export const firstLine = (text: string): string => text.split('\n', 1)[0]!
 
-/** The cause, which is the first line of `message`, before what came of it, since a list may show no more than the beginning. */
-export function causeFirst(message: string | null, what: string, end: string): string {
-  const cause = message && firstLine(message).replace(/\.$/, '')
-  return cause ? `${cause} (${what}; ${end}).` : `${what[0]!.toUpperCase()}${what.slice(1)}; ${end}.`
-}
+/** The first line of a message. Other fields say which revision it is about, and what serves. Null: the message has no text. */
+export const causeOf = (message: string | null): string | null => (message && firstLine(message)) || null
 
 /** A listener works on the first rollout and has fallen silent. (A step that nobody has taken has its own reason.) */
 function ofSilentListener({ latestRevision: latest, listener }: ServingFields, now: Date): Condition | null {
@@ -160,10 +157,10 @@ function ofLatest(latest: ServingFields['latestRevision']): Condition {
   if (!latest) return { reason: 'NOT_READY', message: 'Nothing serves: there is no revision.', since: null }
   const { number, status, statusSince, reason, reasonSince, statusMessage } = latest
   const ended = isTerminal(status)
-  const nothing = ended ? 'nothing serves' : 'nothing serves yet'
   return {
     reason: knownReason(reason, ended ? 'NOT_READY' : 'IN_PROGRESS'),
-    message: causeFirst(statusMessage, `revision ${number} ${STATUS_WORDS[status]}`, nothing),
+    message:
+      causeOf(statusMessage) ?? `Revision ${number} ${STATUS_WORDS[status]}; nothing serves${ended ? '' : ' yet'}.`,
     since: reasonSince ?? statusSince,
   }
 }

@@ -1,11 +1,11 @@
 /**
- * Why what was asked for last is not live, in one sentence for people: what the overview of deployments says. Derived, never stored.
- * `status_message` (condition.ts) says why nothing serves; this says also why it is the older revision that does.
+ * Why the newest rollout is not live, in one line for people. The overview of deployments shows it. Derived, never stored.
+ * `status_message` (condition.ts) is set only while nothing serves; this line is also set while an older revision serves.
  */
 import type { Prisma } from '../../generated/prisma/client.ts'
 import { CHANGE_FIELDS, lastChangeOf } from '../model/deployment-change.ts'
 import { STATUS_WORDS } from '../model/status-words.ts'
-import { causeFirst, firstLine, isServing, SERVING_FIELDS, whyNotServing } from './serving.ts'
+import { causeOf, firstLine, isServing, SERVING_FIELDS, whyNotServing } from './serving.ts'
 
 export const WHY_NOT_LIVE_FIELDS = {
   ...SERVING_FIELDS,
@@ -26,7 +26,7 @@ export function whyNotLive(deployment: Fields, now: Date): string | null {
   if (active.rollout === rollout) return null
   const meanwhile = `revision ${active.number} serves`
   if (latest && latest.rollout === rollout)
-    return causeFirst(latest.statusMessage, `revision ${latest.number} ${STATUS_WORDS[latest.status]}`, meanwhile)
+    return causeOf(latest.statusMessage) ?? `Revision ${latest.number} ${STATUS_WORDS[latest.status]}; ${meanwhile}.`
   const again = lastChangeOf(deployment)?.revision
   return `${again ? `Revision ${again.number}` : 'An older revision'}, asked for again, does not serve yet: ${meanwhile}.`
 }

@@ -7,10 +7,13 @@ import { servingSql } from '../deployment-status/serving.ts'
 import { statusSql } from '../deployment-status/status.ts'
 import { FAILED, OPEN } from '../model/lifecycle.ts'
 import type { DeploymentStatus } from '../model/shapes.ts'
-import { type DeploymentFilter, filterSql, filterTables } from './filter.ts'
+import { type DeploymentFilter, filterSql, filterTables, waitsSql } from './filter.ts'
 
 /** Looked up for the few that have not ended. */
 const LATEST = Prisma.sql`coalesce(d.latest_outcome, (SELECT s.status FROM revisions s WHERE s.id = d.latest_revision_id))`
+
+const WAITS = Prisma.sql`(d.latest_outcome IS NULL AND coalesce(
+  (SELECT ${waitsSql(Prisma.raw('s'))} FROM revisions s WHERE s.id = d.latest_revision_id), false))`
 
 /** One value and how many deployments have it. */
 export interface Count<V> {
@@ -25,6 +28,8 @@ export interface DeploymentCounts {
   /** whose latest revision has failed; and those whose latest revision has not ended */
   failing: number
   waiting: number
+  /** whose latest revision has not ended and waits, so that nobody works on it */
+  latestRevisionWaits: number
   statuses: Count<DeploymentStatus>[]
   latestRevisionStatuses: Count<RevisionStatus>[]
   sources: Count<Source>[]
@@ -38,6 +43,7 @@ interface Row {
   serving: boolean | null
   status: string | null
   latest: string | null
+  waits: boolean | null
   source: string | null
   listener: string | null
   count: number
@@ -51,33 +57,34 @@ export async function countByStatus(ctx: RequestContext, filter: DeploymentFilte
   requireRole(ctx, 'viewer')
   const now = ctx.clock()
   const rows = await ctx.db.$queryRaw<Row[]>`
-    SELECT grouping(serving, status, latest, source, listener) AS grouping,
-           serving, status, latest::text, source::text, listener::text, coalesce(sum(count), 0)::int AS count
+    SELECT grouping(serving, status, latest, waits, source, listener) AS grouping,
+           serving, status, latest::text, waits, source::text, listener::text, coalesce(sum(count), 0)::int AS count
     FROM (
       SELECT ${servingSql(now)} AS serving, ${statusSql(now)} AS status, ${LATEST} AS latest,
-             d.source, d.listener_id AS listener, count(*) AS count
+             ${WAITS} AS waits, d.source, d.listener_id AS listener, count(*) AS count
       FROM ${filterTables(filter, true)}
       WHERE ${filterSql(ctx, filter)}
-      GROUP BY 1, 2, 3, 4, 5
+      GROUP BY 1, 2, 3, 4, 5, 6
     ) AS matching
-    GROUP BY GROUPING SETS ((), (serving), (status), (latest), (source), (listener))
+    GROUP BY GROUPING SETS ((), (serving), (status), (latest), (waits), (source), (listener))
     ORDER BY count DESC, status, latest, source, listener`
-  const of = (own: number) => rows.filter(({ grouping }) => grouping === (0b11111 & ~own))
+  const of = (own: number) => rows.filter(({ grouping }) => grouping === (0b111111 & ~own))
   const by = <V>(own: number, value: (row: Row) => unknown) =>
     of(own).map((row) => ({ value: value(row) as V, count: row.count }))
-  const latestRevisionStatuses = by<RevisionStatus | null>(0b00100, ({ latest }) => latest).filter(
+  const latestRevisionStatuses = by<RevisionStatus | null>(0b001000, ({ latest }) => latest).filter(
     (one): one is Count<RevisionStatus> => one.value !== null,
   )
   const ofLatest = (statuses: readonly RevisionStatus[]) =>
     latestRevisionStatuses.reduce((sum, { value, count }) => (statuses.includes(value) ? sum + count : sum), 0)
   return {
     total: of(0)[0]?.count ?? 0,
-    serving: of(0b10000).find(({ serving }) => serving)?.count ?? 0,
-    statuses: by(0b01000, ({ status }) => status),
+    serving: of(0b100000).find(({ serving }) => serving)?.count ?? 0,
+    statuses: by(0b010000, ({ status }) => status),
     failing: ofLatest(FAILED),
     waiting: ofLatest(OPEN),
+    latestRevisionWaits: of(0b000100).find(({ waits }) => waits)?.count ?? 0,
     latestRevisionStatuses,
-    sources: by(0b00010, ({ source }) => source),
-    listeners: by(0b00001, ({ listener }) => listener),
+    sources: by(0b000010, ({ source }) => source),
+    listeners: by(0b000001, ({ listener }) => listener),
   }
 }

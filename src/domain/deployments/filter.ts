@@ -13,7 +13,8 @@ import { unseen } from '../core/unseen.ts'
 import { whereServing } from '../deployment-status/serving.ts'
 import { whereStatus } from '../deployment-status/status.ts'
 import { whereServingSql, whereStatusSql } from '../deployment-status/where-sql.ts'
-import { OPEN } from '../model/lifecycle.ts'
+import { BETWEEN_STEPS, OPEN } from '../model/lifecycle.ts'
+import { WAITING_REASONS } from '../model/reasons.ts'
 import type { RevisionStatus } from '../model/rows.ts'
 import { deploymentFilter } from '../model/shapes.ts'
 
@@ -35,6 +36,7 @@ export function whereFilter(ctx: RequestContext, filter: DeploymentFilter): Pris
   if (filter.status !== undefined) and.push(whereStatus(filter.status, ctx.clock()))
   if (filter.serving !== undefined) and.push(whereServing(filter.serving, ctx.clock()))
   if (filter.latest_revision_status) and.push(whereLatest(filter.latest_revision_status))
+  if (filter.latest_revision_waits !== undefined) and.push(whereWaits(filter.latest_revision_waits))
   if (filter.source !== undefined) and.push({ source: filter.source })
   if (filter.listener_id !== undefined) and.push({ listenerId: filter.listener_id })
   if (filter.remote_reconciled !== undefined) and.push({ listenerId: filter.remote_reconciled ? { not: null } : null })
@@ -60,6 +62,8 @@ export function filterSql(ctx: RequestContext, filter: DeploymentFilter, given =
   if (filter.status !== undefined) and.push(whereStatusSql(filter.status, ctx.clock()))
   if (filter.serving !== undefined) and.push(whereServingSql(filter.serving, ctx.clock()))
   if (filter.latest_revision_status) and.push(whereLatestSql(filter.latest_revision_status))
+  if (filter.latest_revision_waits !== undefined)
+    and.push(filter.latest_revision_waits ? WAITS : Prisma.sql`NOT ${WAITS}`)
   if (filter.source !== undefined) and.push(Prisma.sql`d.source = ${literal(filter.source)}`)
   if (filter.listener_id !== undefined)
     and.push(Prisma.sql`d.listener_id = ${given(Prisma.sql`${filter.listener_id}::uuid`)}`)
@@ -84,16 +88,18 @@ const seen = (value: Prisma.Sql) => value
  * enough. `withListeners`: in any case.
  */
 export function filterTables(
-  { status, serving, latest_revision_status }: DeploymentFilter,
+  { status, serving, latest_revision_status, latest_revision_waits }: DeploymentFilter,
   withListeners = status !== undefined || serving !== undefined,
 ): Prisma.Sql {
   const listeners = !withListeners ? '' : ' LEFT JOIN listeners l ON l.id = d.listener_id'
-  const revisions = latest_revision_status ? ' LEFT JOIN revisions r ON r.id = d.latest_revision_id' : ''
+  const isOfLatest = latest_revision_status !== undefined || latest_revision_waits !== undefined
+  const revisions = isOfLatest ? ' LEFT JOIN revisions r ON r.id = d.latest_revision_id' : ''
   return Prisma.raw(`deployments d${listeners}${revisions}`)
 }
 
 /** Of an enum: parsed, so it has nothing in it that SQL would read otherwise. */
 const literal = (value: string) => Prisma.raw(`'${value}'`)
+const literals = (values: readonly string[]) => Prisma.join(values.map(literal))
 
 const isOpen = (status: RevisionStatus) => (OPEN as readonly RevisionStatus[]).includes(status)
 
@@ -110,12 +116,26 @@ function whereLatest(statuses: readonly RevisionStatus[]): Prisma.DeploymentWher
 }
 
 function whereLatestSql(statuses: readonly RevisionStatus[]): Prisma.Sql {
-  const among = (list: readonly RevisionStatus[]) => Prisma.join(list.map(literal))
   const ended = statuses.filter((status) => !isOpen(status))
   const open = statuses.filter(isOpen)
   const either = [
-    ...(ended.length > 0 ? [Prisma.sql`d.latest_outcome IN (${among(ended)})`] : []),
-    ...(open.length > 0 ? [Prisma.sql`(d.latest_outcome IS NULL AND r.status IN (${among(open)}))`] : []),
+    ...(ended.length > 0 ? [Prisma.sql`d.latest_outcome IN (${literals(ended)})`] : []),
+    ...(open.length > 0 ? [Prisma.sql`(d.latest_outcome IS NULL AND r.status IN (${literals(open)}))`] : []),
   ]
   return Prisma.sql`(${Prisma.join(either, ' OR ')})`
+}
+
+/** Whether revision `r` waits, once it is known to be open. */
+export const waitsSql = (r: Prisma.Sql): Prisma.Sql =>
+  Prisma.sql`coalesce(${r}.status IN (${literals(BETWEEN_STEPS)}) OR ${r}.reason IN (${literals(WAITING_REASONS)}), false)`
+
+const WAITS = Prisma.sql`(d.latest_outcome IS NULL AND ${waitsSql(Prisma.raw('r'))})`
+
+function whereWaits(waits: boolean): Prisma.DeploymentWhereInput {
+  const [statuses, reasons] = [[...BETWEEN_STEPS], [...WAITING_REASONS]]
+  if (waits)
+    return { latestOutcome: null, latestRevision: { OR: [{ status: { in: statuses } }, { reason: { in: reasons } }] } }
+  // spelled out: in SQL, the negation of a comparison with NULL is NULL, too
+  const isWorkedOn = { status: { notIn: statuses }, OR: [{ reason: null }, { reason: { notIn: reasons } }] }
+  return { OR: [{ latestOutcome: { not: null } }, { latestRevision: null }, { latestRevision: isWorkedOn }] }
 }

@@ -63,14 +63,14 @@ const LACKS: Record<MissingContent, string> = {
 export const lacks = (missing: MissingContent): string => LACKS[missing]
 
 const TO: Record<StepKind, string> = {
-  PROVISION: 'provision the deployment',
+  PROVISION: 'prepare the deployment',
   BUILD: 'build it',
   DEPLOY: 'deploy it',
   TEARDOWN: 'tear it down',
 }
 
 const NOUN: Record<StepKind, string> = {
-  PROVISION: 'Provisioning',
+  PROVISION: 'Preparing',
   BUILD: 'The build',
   DEPLOY: 'The deploy',
   TEARDOWN: 'The teardown',

@@ -18,6 +18,9 @@ export const TERMINAL = [
 /** Nobody works on it yet: a newer rollout skips it. */
 const WAITING = ['CREATING', 'QUEUED', 'AWAITING_BUILD', 'AWAITING_DEPLOY'] as const satisfies RevisionStatus[]
 
+/** It waits, whatever its reason: the work before it has ended, and the next has not begun. */
+export const BETWEEN_STEPS = ['QUEUED', 'AWAITING_BUILD', 'AWAITING_DEPLOY'] as const satisfies RevisionStatus[]
+
 /** It has the deployment's one turn. */
 const IN_TURN = ['AWAITING_BUILD', 'BUILDING', 'AWAITING_DEPLOY', 'DEPLOYING'] as const satisfies RevisionStatus[]
 

@@ -73,7 +73,7 @@ export const REASONS = {
   DEPLOYMENT_DELETED: 'Its deployment was deleted. Nobody has to.',
 
   // No better word: of a step, as its kind.
-  PROVISION_FAILED: 'Provisioning failed; the message says more.',
+  PROVISION_FAILED: 'Preparing failed; the message says more.',
   BUILD_FAILED: 'The build failed; the message says more.',
   DEPLOY_FAILED: 'The deploy failed; the message says more.',
   TEARDOWN_FAILED: 'The teardown failed and is tried again; the message says more.',
@@ -83,6 +83,22 @@ export const REASONS = {
 } as const satisfies Record<string, string>
 
 export type Reason = keyof typeof REASONS
+
+/**
+ * With one of these an open revision waits: nobody works on it. Its status may already be that of the work, such as BUILDING
+ * of a build that waits for its turn on a machine. The dashboard has the same list (dashboard/components/words.ts).
+ */
+export const WAITING_REASONS = [
+  'WAITING_FOR_WORKER',
+  'WAITING_FOR_LISTENER',
+  'LISTENER_SILENT',
+  'WAITING_FOR_BUILDER',
+  'BUILDER_SILENT',
+  'WAITING_FOR_IMAGE',
+  'WAITING_FOR_TARBALL',
+  'QUEUED_BEHIND',
+  'WAITING_FOR_TURN',
+] as const satisfies Reason[]
 
 /** All of them, in the order of the list. */
 export const REASON_WORDS = Object.keys(REASONS) as [Reason, ...Reason[]]

@@ -137,6 +137,9 @@ export const deploymentFilter = {
     z.enum(RevisionStatus),
     `Only those whose latest revision has any of these: ${Object.values(RevisionStatus).join(', ')}.`,
   ),
+  latest_revision_waits: queryBool.describe(
+    'true: only those whose latest revision is open and waits, so that nobody works on it; false: only the others.',
+  ),
   source: queryEnum(Object.values(Source) as [Source, ...Source[]]),
   listener_id: queryUuid.describe('Only those of this listener.'),
   remote_reconciled: queryBool.describe('true: only those that a listener works; false: only the others.'),

@@ -80,6 +80,7 @@ export function insert(
     health: null,
     latestRevisionId: null,
     latestOutcome: null,
+    attention: 0,
     leaseDueAt: null,
     activeRevisionId: null,
     revisionCount: 0,

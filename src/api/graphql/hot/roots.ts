@@ -39,7 +39,7 @@ type Sorted = Parameters<typeof deploymentCursor>[1]
 function deployments(scope: Scope, selected: Selected): Root {
   const args = argumentsOf<ListArguments>(selected)
   const rows = new Rows('Deployment')
-  const sorted = rows.root.reader({ id: true, createdAt: true, updatedAt: true, name: true })
+  const sorted = rows.root.reader({ id: true, attention: true, createdAt: true, updatedAt: true, name: true })
   let counts = false
   const write = connection(scope, selected, nodeWriter(scope, rows.root), () => {
     counts = true

@@ -58,6 +58,9 @@ const Counts = builder.objectRef<DeploymentCounts & { filter: Filter }>('Deploym
         'Whose latest revision is CREATE_FAILED, BUILD_FAILED or DEPLOY_FAILED, which `latestRevisionStatus` filters by; an older one may serve.',
     }),
     waiting: t.exposeInt('waiting', { description: 'Whose latest revision has not ended.' }),
+    latestRevisionWaits: t.exposeInt('latestRevisionWaits', {
+      description: 'Whose latest revision has not ended and waits, which `latestRevisionWaits` filters by.',
+    }),
     byStatus: t.field({ type: [StatusCount], resolve: ({ statuses }) => statuses }),
     byLatestRevisionStatus: t.field({
       type: [RevisionStatusCount],

@@ -20,6 +20,9 @@ export const DeploymentFilter = builder.inputType('DeploymentFilter', {
     status: t.field({ type: DeploymentStatus }),
     serving: t.boolean({ description: 'true: something answers for it now.' }),
     latestRevisionStatus: t.field({ type: [RevisionStatus], description: 'Of the latest revision; any of these.' }),
+    latestRevisionWaits: t.boolean({
+      description: 'true: the latest revision is open and waits, so that nobody works on it; false: any other.',
+    }),
     source: t.field({ type: DeploymentSource }),
     listenerId: t.id({ description: 'Worked by this listener.' }),
     remoteReconciled: t.boolean({ description: 'true: worked by a listener.' }),
@@ -31,7 +34,15 @@ export const DeploymentFilter = builder.inputType('DeploymentFilter', {
 })
 
 const DeploymentOrderField = builder.enumType('DeploymentOrderField', {
-  values: ['CREATED_AT', 'UPDATED_AT', 'NAME'] as const,
+  values: {
+    ATTENTION: {
+      description:
+        'Descending: what fails or is down, then what is under way, then the rest; in each the newest change first.',
+    },
+    CREATED_AT: {},
+    UPDATED_AT: {},
+    NAME: {},
+  } as const,
 })
 
 const OrderDirection = builder.enumType('OrderDirection', {

@@ -40,7 +40,7 @@ const deployment = {
   status_message: null,
   reason: null,
   reason_since: null,
-  why_not_live: 'npm ci failed with exit code 1 (revision 7 could not be built; revision 6 serves).',
+  why_not_live: 'npm ci failed with exit code 1.',
   last_change: {
     at: UPDATED,
     what: 'UPDATED',

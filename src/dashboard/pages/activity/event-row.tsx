@@ -32,7 +32,7 @@ export function EventRow({ act: { event, made, times }, onWho }: EventRowProps) 
         <Group gap={6} fz="sm" className={classes.sentence}>
           <Who actor={event.actor} onWho={onWho} />
           {verb === null ? (
-            <StatusBadge status={event.to!} />
+            <StatusBadge status={event.to!} reason={event.reason} />
           ) : (
             <Text inherit span c="dimmed">
               {type === 'deployment.updated' && changed.length === 0 && made ? 'made' : verb}
@@ -51,7 +51,7 @@ export function EventRow({ act: { event, made, times }, onWho }: EventRowProps) 
               with <Revision event={event} revision={made} last />
             </Text>
           )}
-          {rollout && <StatusBadge status={rollout.status} />}
+          {rollout && <StatusBadge {...rollout} />}
           {rollout && <Differs event={event} revision={rollout} />}
         </Group>
         {said && (

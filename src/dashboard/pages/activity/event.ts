@@ -10,6 +10,7 @@ export const eventFragment = graphql(
       changed
       subjectName
       message
+      reason
       attempt
       to
       from
@@ -28,6 +29,7 @@ export const eventFragment = graphql(
         id
         number
         status
+        reason
         commitMessage
         sourceRevisionConfig {
           imageUri

@@ -24,7 +24,7 @@ const FIELDS: Record<string, string> = {
 const SENTENCES: Record<string, string> = {
   'deployment.created': 'created',
   'deployment.tagged': 'changed the tags of',
-  'deployment.provisioned': 'provisioned',
+  'deployment.provisioned': 'prepared',
   'deployment.deleted': 'asked for the deletion of',
   'deployment.torn_down': 'tore down',
   'secret.revealed': 'looked at a secret of',

@@ -13,7 +13,7 @@ import { QueryView } from '../../components/query.tsx'
 import { changesFragment, RevisionChanges } from '../../components/revision-changes.tsx'
 import { StatusBadge } from '../../components/status-badge.tsx'
 import { TimeAgo } from '../../components/time.tsx'
-import { REVISION_STATES } from '../../components/words.ts'
+import { stateOf } from '../../components/words.ts'
 import classes from './compare.module.css'
 import type { CompareSearch } from './search.ts'
 
@@ -33,6 +33,7 @@ const revisionsQuery = graphql(`
           id
           number
           status
+          reason
           commitMessage
           createdAt
           sourceRevisionConfig {
@@ -63,6 +64,7 @@ const compareQuery = graphql(
     id
     number
     status
+    reason
     isActive
     commitMessage
     commitAuthor
@@ -152,14 +154,12 @@ function Shown({ deployment }: { deployment: Deployment }) {
   )
 }
 
-function labelOf(
-  { number, status, commitMessage, sourceRevisionConfig: made }: Deployment['comparable']['nodes'][number],
-  active: boolean,
-) {
+function labelOf(revision: Deployment['comparable']['nodes'][number], active: boolean) {
+  const { number, commitMessage, sourceRevisionConfig: made } = revision
   // what tells images apart is at the end, for which there is no room
   const image = made.imageUri?.split('/').at(-1)
   const what = commitMessage ?? image ?? made.repoCommitSha?.slice(0, 7) ?? made.repoRef ?? ''
-  const state = active ? 'serves' : REVISION_STATES[status].word.toLowerCase()
+  const state = active ? 'serves' : stateOf(revision).word.toLowerCase()
   return `#${number} · ${state}${what ? ` · ${what}` : ''}`
 }
 
@@ -209,7 +209,7 @@ function Differences({ from, to, deploymentId }: { from: string; to: string; dep
 
 function Side({ revision, deploymentId }: { revision: Compared; deploymentId: string }) {
   const { ws } = useParams({ from: '/w/$ws' })
-  const { id, number, status, createdAt, createdByActor } = revision
+  const { id, number, createdAt, createdByActor } = revision
   return (
     <Paper withBorder p="sm" className={classes.side}>
       <Stack gap={6} align="flex-start">
@@ -221,7 +221,7 @@ function Side({ revision, deploymentId }: { revision: Compared; deploymentId: st
           >
             #{number}
           </LinkTo>
-          <StatusBadge status={status} />
+          <StatusBadge {...revision} />
         </div>
         <MadeOfLine revision={revision} />
         <Text size="xs" c="dimmed" component="div" className={classes.head}>

@@ -67,7 +67,7 @@ export function Address({ deployment }: { deployment: ShownDeployment }) {
           </Text>
         ) : (
           <Text size="sm" c="dimmed">
-            nothing yet
+            {servesOf(deployment).word.toLowerCase()}
           </Text>
         )}
       </Fact>

@@ -16,7 +16,7 @@ import { TimeAgo } from '../../components/time.tsx'
 import { useFollow } from '../../components/use-follow.ts'
 import { useKept } from '../../components/use-kept.ts'
 import { WaysOn } from '../../components/ways-on.tsx'
-import { isOpen, REVISION_STATES, repositoryName, SOURCES } from '../../components/words.ts'
+import { isOpen, repositoryName, SOURCES, stateOf } from '../../components/words.ts'
 import { Actions, type Dialog } from './actions.tsx'
 import { Address } from './address.tsx'
 import { DeleteDialog } from './delete-dialog.tsx'
@@ -143,14 +143,14 @@ function Shown({ deployment }: { deployment: ShownDeployment }) {
               message={rollout.statusMessage}
               reason={rollout.reason}
               since={rollout.reasonSince}
-              tone={REVISION_STATES[rollout.status].tone}
+              tone={stateOf(rollout).tone}
               actions={
-                REVISION_STATES[rollout.status].tone === 'quiet' ? null : (
+                stateOf(rollout).tone === 'quiet' ? null : (
                   <>
                     <WaysOn
                       deploymentId={id}
                       reason={rollout.reason}
-                      revisionId={REVISION_STATES[rollout.status].tone === 'bad' ? rollout.id : null}
+                      revisionId={stateOf(rollout).tone === 'bad' ? rollout.id : null}
                     />
                     <Beside deployment={deployment} rollout={rollout} />
                   </>

@@ -1,10 +1,11 @@
 /** The line of a rollout, from the request to serving: what has become of each stage, and the time spent in it. Pure. */
+import { STEPS, stateOf } from '../../components/words.ts'
 import type { TimelineRevision } from './documents.ts'
 
 export type StageState = 'done' | 'busy' | 'waiting' | 'failed' | 'unknown' | 'ended' | 'ahead'
 
 export interface Stage {
-  name: 'Requested' | 'Provision' | 'Build' | 'Deploy' | 'Serving'
+  name: 'Requested' | 'Prepare' | 'Build' | 'Deploy' | 'Serving'
   state: StageState
   /** ms that it took; null: it is not over, or takes no time */
   took: number | null
@@ -18,7 +19,6 @@ export interface Stage {
 }
 
 type Step = TimelineRevision['steps'][number]
-const NAMES = { PROVISION: 'Provision', BUILD: 'Build', DEPLOY: 'Deploy' } as const
 
 /** Where the next kind of work is, by what the revision waits for or does. */
 const AT: Partial<Record<TimelineRevision['status'], Step['kind']>> = {
@@ -41,15 +41,15 @@ export function stagesOf(revision: TimelineRevision, serves: boolean | null): St
   const builds = source === 'gitprovider' || source === 'internal_source'
   const work = ORDER.flatMap((kind): Stage[] => {
     const step = steps.findLast((one) => one.kind === kind)
-    if (step) return [stageOf(step)]
+    if (step) return [stageOf(step, stateOf(revision).tone === 'waiting')]
     // of one that ended before it was deployed: it did not come so far
     if (now === undefined && kind === 'DEPLOY' && status !== 'DEPLOYED')
-      return [{ ...nothing, name: NAMES[kind], state: 'ended' }]
+      return [{ ...nothing, name: STEPS[kind], state: 'ended' }]
     // still to come: what is built is built only where nothing was built before, which nobody knows until its turn
     const ahead = now !== undefined && ORDER.indexOf(kind) >= ORDER.indexOf(now)
     if (!ahead || kind === 'PROVISION' || (kind === 'BUILD' && !builds)) return []
     const waits = kind === now || (status === 'QUEUED' && kind === 'BUILD')
-    return [{ ...nothing, name: NAMES[kind], state: waits ? 'waiting' : 'ahead', since: waits ? statusSince : null }]
+    return [{ ...nothing, name: STEPS[kind], state: waits ? 'waiting' : 'ahead', since: waits ? statusSince : null }]
   })
   const requested: Stage = { ...nothing, name: 'Requested', state: 'done', at: rolloutAt }
   return [requested, ...work, servingStage(revision, isActive && status === 'DEPLOYED', serves, deployedAt)]
@@ -70,11 +70,12 @@ function servingStage(
 
 const STATES = { succeeded: 'done', failed: 'failed', cancelled: 'ended' } as const
 
-function stageOf({ kind, createdAt, startedAt, endedAt, outcome, tries }: Step): Stage {
+/** `waits`: a step that somebody has taken waits nevertheless, as for its turn on a machine. */
+function stageOf({ kind, createdAt, startedAt, endedAt, outcome, tries }: Step, waits: boolean): Stage {
   const ms = (from: string, to: string) => Math.max(0, Date.parse(to) - Date.parse(from))
   return {
-    name: NAMES[kind],
-    state: outcome ? STATES[outcome] : startedAt ? 'busy' : 'waiting',
+    name: STEPS[kind],
+    state: outcome ? STATES[outcome] : startedAt && !waits ? 'busy' : 'waiting',
     took: startedAt && endedAt ? ms(startedAt, endedAt) : null,
     since: endedAt ? null : (startedAt ?? createdAt),
     waited: startedAt ? ms(createdAt, startedAt) : null,

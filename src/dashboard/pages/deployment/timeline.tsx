@@ -9,7 +9,7 @@ import { MadeOfLine } from '../../components/made-of.tsx'
 import { useMay } from '../../components/me.tsx'
 import { StateBadge, StatusBadge } from '../../components/status-badge.tsx'
 import { duration, Elapsed, TimeAgo } from '../../components/time.tsx'
-import { isOpen, REVISION_STATES } from '../../components/words.ts'
+import { isOpen, REVISION_STATES, stateOf } from '../../components/words.ts'
 import type { ShownDeployment, TimelineRevision } from './documents.ts'
 import { RevisionMenu } from './revision-menu.tsx'
 import classes from './timeline.module.css'
@@ -57,7 +57,7 @@ const toneOf = (deployment: ShownDeployment, revision: TimelineRevision) =>
       : 'bad'
     : revision.status === 'DEPLOYED'
       ? 'past'
-      : REVISION_STATES[revision.status].tone
+      : stateOf(revision).tone
 
 function Entry({ deployment, revision, onRedeploy, onInterrupt }: TimelineProps & { revision: TimelineRevision }) {
   const { ws } = useParams({ from: '/w/$ws' })

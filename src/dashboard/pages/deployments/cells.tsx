@@ -5,7 +5,7 @@ import { ActorName } from '../../components/actor-name.tsx'
 import { servesOf } from '../../components/serving.ts'
 import { StateBadge, StatusBadge } from '../../components/status-badge.tsx'
 import { Elapsed, TimeAgo } from '../../components/time.tsx'
-import { REVISION_STATES, repositoryName, SOURCES } from '../../components/words.ts'
+import { repositoryName, SOURCES, stateOf } from '../../components/words.ts'
 import classes from './deployments.module.css'
 import type { Row } from './pages.ts'
 import { whyId } from './whole-why.tsx'
@@ -40,7 +40,7 @@ export const isComing = ({ latestRevision: latest, activeRevision: active }: Row
 export const Coming = memo(function Coming({ row }: { row: Row }) {
   const { latestRevision: latest } = row
   if (!latest || !isComing(row)) return null
-  const { tone } = REVISION_STATES[latest.status]
+  const { tone } = stateOf(latest)
   const isPast = latest.status === 'DEPLOYED'
   return (
     <div className={classes.pair}>

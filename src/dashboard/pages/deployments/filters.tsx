@@ -3,7 +3,7 @@ import { CloseButton, Select, Text, TextInput, UnstyledButton } from '@mantine/c
 import { useHotkeys } from '@mantine/hooks'
 import { IconSearch } from '@tabler/icons-react'
 import { type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from 'react'
-import { SOURCES } from '../../components/words.ts'
+import { SOURCES, type Tone } from '../../components/words.ts'
 import classes from './deployments.module.css'
 import type { Search, Sort } from './search.ts'
 import type { Counts } from './use-counts.ts'
@@ -23,7 +23,13 @@ export function Filters({ search, onChange, counts, onDown }: FiltersProps) {
     { state: 'serving', word: 'Serving', count: counts?.states.serving, tone: 'good' },
     { state: 'down', word: 'Not serving', count: counts?.states.notServing, tone: 'bad' },
     { state: 'failing', word: 'Failing', count: counts?.states.failing, tone: 'bad' },
-    { state: 'waiting', word: 'Under way', count: counts?.states.waiting, tone: 'busy' },
+    {
+      state: 'busy',
+      word: 'Under way',
+      count: counts && counts.states.waiting - counts.states.latestRevisionWaits,
+      tone: 'busy',
+    },
+    { state: 'waiting', word: 'Waiting', count: counts?.states.latestRevisionWaits, tone: 'waiting' },
   ] as const
   const sources = counts?.sources ?? []
   const listeners = counts?.listeners ?? []
@@ -145,8 +151,9 @@ const NUMBER = new Intl.NumberFormat()
 interface ChipProps {
   checked: boolean
   onClick(): void
-  count: number | undefined
-  tone?: 'good' | 'bad' | 'busy' | undefined
+  /** null, undefined: not known yet */
+  count: number | null | undefined
+  tone?: Tone | undefined
   children: ReactNode
 }
 
@@ -160,7 +167,7 @@ function Chip({ checked, onClick, count, tone, children }: ChipProps) {
     >
       {children}
       <Text span inherit className={classes.count}>
-        {count === undefined ? '…' : NUMBER.format(count)}
+        {count == null ? '…' : NUMBER.format(count)}
       </Text>
     </UnstyledButton>
   )

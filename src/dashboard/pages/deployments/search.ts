@@ -2,7 +2,7 @@
 import type { VariablesOf } from '../../api/graphql.ts'
 import type { deploymentsQuery } from './pages.ts'
 
-const STATES = ['serving', 'down', 'failing', 'waiting'] as const
+const STATES = ['serving', 'down', 'failing', 'busy', 'waiting'] as const
 type State = (typeof STATES)[number]
 const SORTS = ['name', '-name', '-changed', 'changed', '-created', 'created'] as const
 export type Sort = (typeof SORTS)[number]
@@ -47,9 +47,8 @@ const OF_STATE: Record<State, Filter> = {
   serving: { serving: true },
   down: { serving: false },
   failing: { latestRevisionStatus: ['CREATE_FAILED', 'BUILD_FAILED', 'DEPLOY_FAILED'] },
-  waiting: {
-    latestRevisionStatus: ['CREATING', 'QUEUED', 'AWAITING_BUILD', 'BUILDING', 'AWAITING_DEPLOY', 'DEPLOYING'],
-  },
+  busy: { latestRevisionStatus: ['CREATING', 'BUILDING', 'DEPLOYING'], latestRevisionWaits: false },
+  waiting: { latestRevisionWaits: true },
 }
 
 export function filterOf({ q, state, source, listener, tag }: Search): Filter {

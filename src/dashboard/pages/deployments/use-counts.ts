@@ -22,6 +22,7 @@ const countsQuery = graphql(`
       notServing
       failing
       waiting
+      latestRevisionWaits
       bySource {
         source
         count
@@ -40,6 +41,7 @@ const countsQuery = graphql(`
       notServing
       failing
       waiting
+      latestRevisionWaits
     }
     sources: deploymentCounts(filter: $ofSources) @include(if: $bySource) {
       bySource {
@@ -93,7 +95,7 @@ type Counted = ResultOf<typeof countsQuery>['matching']
 export interface Counts {
   /** of all that are chosen */
   total: number
-  states: Pick<Counted, 'total' | 'serving' | 'notServing' | 'failing' | 'waiting'>
+  states: Pick<Counted, 'total' | 'serving' | 'notServing' | 'failing' | 'waiting' | 'latestRevisionWaits'>
   sources: Counted['bySource']
   /** `none`: those that the server works itself */
   listeners: { id: string; name: string; count: number }[]

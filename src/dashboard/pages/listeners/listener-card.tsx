@@ -48,6 +48,7 @@ export const listenerFragment = graphql(`
         latestRevision {
           id
           status
+          reason
         }
       }
     }
@@ -168,7 +169,7 @@ function Held({ listener: { id: listener, computeId, status, deployments } }: { 
 /** In the words of the list of deployments. */
 function HowItIs({ deployment }: { deployment: Shown['deployments']['nodes'][number] }) {
   const { latestRevision: latest, activeRevision } = deployment
-  if (!activeRevision && latest) return <StatusBadge status={latest.status} />
+  if (!activeRevision && latest) return <StatusBadge {...latest} />
   return <StateBadge {...servesOf(deployment)} />
 }
 

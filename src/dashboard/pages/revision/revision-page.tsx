@@ -18,7 +18,7 @@ import { Steps, stepsFragment } from '../../components/steps.tsx'
 import { TimeAgo } from '../../components/time.tsx'
 import { useFollow } from '../../components/use-follow.ts'
 import { useKept } from '../../components/use-kept.ts'
-import { REVISION_STATES } from '../../components/words.ts'
+import { stateOf } from '../../components/words.ts'
 import { Actions } from './actions.tsx'
 import { LogView } from './log-view.tsx'
 
@@ -85,7 +85,7 @@ export default function RevisionPage() {
 function Shown({ revision }: { revision: Revision }) {
   const { ws } = useParams({ from: '/w/$ws' })
   const { number, status, statusMessage, reason, reasonSince, deployment, supersededBy, isActive } = revision
-  const { tone } = REVISION_STATES[status]
+  const { tone } = stateOf(revision)
   const to = { ws, id: deployment.id }
   return (
     <Page

@@ -14,7 +14,7 @@ const STATES: Record<RevisionStatus, [NewCommitStatus['state'], string]> = {
   AWAITING_DEPLOY: ['pending', 'Built, waiting for a worker to deploy it'],
   DEPLOYING: ['pending', 'Deploying'],
   DEPLOYED: ['success', 'Deployed'],
-  CREATE_FAILED: ['failure', 'Provisioning failed'],
+  CREATE_FAILED: ['failure', 'Preparing failed'],
   BUILD_FAILED: ['failure', 'The build failed'],
   DEPLOY_FAILED: ['failure', 'The deploy failed'],
   // not the commit's fault, but it does not run
