@@ -1432,6 +1432,12 @@ export interface components {
             annotations?: {
                 [key: string]: string;
             } | null;
+            /** @description Extra annotations on the Ingress alone. They win over `annotations`. */
+            ingress_annotations?: {
+                [key: string]: string;
+            } | null;
+            /** @description Who decides the replicas between minimum and maximum. `cpu`: an autoscaler that counts CPU; `none`: an autoscaler of yours. Default: `cpu`. */
+            autoscaler?: ("cpu" | "none") | null;
             /** @description Must exist in the namespace. */
             service_account_name?: string | null;
             /** @description Secrets in the namespace, of the type for image pulls. */
@@ -1656,6 +1662,12 @@ export interface components {
             annotations?: {
                 [key: string]: string;
             } | null;
+            /** @description Extra annotations on the Ingress alone. They win over `annotations`. */
+            ingress_annotations?: {
+                [key: string]: string;
+            } | null;
+            /** @description Who decides the replicas between minimum and maximum. `cpu`: an autoscaler that counts CPU; `none`: an autoscaler of yours. Default: `cpu`. */
+            autoscaler?: ("cpu" | "none") | null;
             /** @description Must exist in the namespace. */
             service_account_name?: string | null;
             /** @description Secrets in the namespace, of the type for image pulls. */

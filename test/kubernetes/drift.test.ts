@@ -152,6 +152,35 @@ test('what an autoscaler decided is not undone, but zero replicas are', async ()
   expect((await tenant.server()).spec.replicas).toBe(1)
 })
 
+test('with `autoscaler: none` others decide the replicas within minimum and maximum, and no autoscaler of ours is left', async () => {
+  const spec = { min_scale: 1, max_scale: 4, cpu: 0.1 }
+  const tenant = await serving(spec)
+  const { server } = tenant.names
+  const scaler = () => tenant.object('autoscaling/v1', 'HorizontalPodAutoscaler', server)
+  expect(await scaler()).not.toBeNull()
+  tenant.run = runOf(tenant.run!.revision, { spec: { ...spec, autoscaler: 'none' } })
+  tenant.ensure()
+  await eventually(async () => (await scaler()) === null)
+  await change('Deployment', server, { spec: { replicas: 3 } })
+  await change('Deployment', server, { spec: { paused: true } })
+  await eventually(async () => !(await tenant.server()).spec.paused)
+  expect((await tenant.server()).spec.replicas).toBe(3)
+  await change('Deployment', server, { spec: { replicas: 9 } })
+  await eventually(async () => (await tenant.server()).spec.replicas === 4)
+  expect((await tenant.server()).spec.replicas).toBe(4)
+})
+
+test('a label or an annotation of the spec restarts no database and no cache', async () => {
+  const tenant = await serving()
+  const uids = async () => [...(await tenant.uids('database')), ...(await tenant.uids('cache'))]
+  const before = await uids()
+  const marks = { labels: { team: 'blue' }, annotations: { note: 'new' } }
+  await tenant.deploy(tenant.revision(V1), { spec: marks })
+  const database = await tenant.object('apps/v1', 'StatefulSet', tenant.names.database)
+  expect(database!.metadata).toMatchObject(marks)
+  expect(await uids()).toEqual(before)
+})
+
 test('somebody who changes it back again and again is answered ever more slowly', async () => {
   const tenant = await serving()
   const { server } = tenant.names

@@ -41,6 +41,15 @@ test('with a domain it gets a host of its own there, from its name and its id', 
   expect(url(null, secured)).toBe(`https://${host}`)
 })
 
+test('the Ingress has annotations of its own, which win over those of all objects', () => {
+  const spec = { annotations: { all: 'a', both: 'a' }, ingress_annotations: { both: 'i', own: 'i' } }
+  const manifests = render(spec, {}, { ingressDomain: 'example.com' })
+  const of = (key: string) => find(manifests, key).metadata.annotations
+  expect(of('Ingress/')).toMatchObject({ all: 'a', both: 'i', own: 'i' })
+  expect(of('Service/')).toMatchObject({ all: 'a', both: 'a' })
+  expect(of('Service/')).not.toHaveProperty('own')
+})
+
 describe('a custom URL', () => {
   test('gives the host and the path, and TLS when it is https', () => {
     expect(ingressOf('http://Bot.Example.com:8080/a/b/?q')).toEqual({ rules: [rule('bot.example.com', '/a/b')] })

@@ -98,6 +98,7 @@ describe('without privileges', () => {
 })
 
 describe('replicas', () => {
+  const BY_OTHERS = { min_scale: 0, max_scale: 5, autoscaler: 'none' }
   const scaled = (spec: object, live: Replicas = {}) => {
     const manifests = renderApplication(owner, application(spec), options, live)
     const of = (role: string) => {
@@ -120,6 +121,10 @@ describe('replicas', () => {
     ['no less than the minimum', { min_scale: 2, max_scale: 5 }, { server: 0, queue: 1 }, [2, '2–5']],
     ['at least one, as nothing would wake it', { min_scale: 0, max_scale: 5 }, {}, [1, '1–5']],
     ['one, of none or one', { min_scale: 0, max_scale: 1 }, {}, [1]],
+    ['without an autoscaler, what others decided', { ...BY_OTHERS, min_scale: 2 }, { server: 4, queue: 4 }, [4]],
+    ['without an autoscaler, no more than the maximum', BY_OTHERS, { server: 9, queue: 9 }, [5]],
+    ['without an autoscaler, none where others decided so', BY_OTHERS, { server: 0, queue: 0 }, [0]],
+    ['without an autoscaler, one when nothing is live', BY_OTHERS, {}, [1]],
   ])('%s', (_what, spec, live, expected) => {
     expect(scaled(spec, live)).toEqual({ server: expected, queue: expected })
   })
@@ -209,10 +214,11 @@ describe('marks', () => {
     for (const key of WORKLOADS) {
       const { metadata } = find(manifests, key).spec.template
       const agent = /server|queue/.test(key)
-      expect(metadata.labels).toMatchObject({ ...OURS, mine: 'theirs too' })
+      expect(metadata.labels).toMatchObject(agent ? { ...OURS, mine: 'theirs too' } : OURS)
+      expect(metadata.labels.mine).toBe(agent ? 'theirs too' : undefined)
       expect(metadata.labels['pilothouse.dev/revision-id']).toBe(agent ? revision.id : undefined)
-      expect(metadata.annotations['pilothouse.dev/attempt']).toBe(agent ? '2' : undefined)
-      expect(metadata.annotations).not.toHaveProperty(['pilothouse.dev/token'])
+      expect(metadata.annotations?.['pilothouse.dev/attempt']).toBe(agent ? '2' : undefined)
+      expect(metadata.annotations ?? {}).not.toHaveProperty(['pilothouse.dev/token'])
     }
   })
 

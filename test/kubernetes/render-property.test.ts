@@ -46,7 +46,7 @@ const volumes = fc
   .map((list) => list.map(({ kind, source }, i) => ({ name: 'abc'[i], [kind]: source })))
 
 const CORES = /cpu/
-const COUNTS = /scale|_mb$|_gi$|_connections$/
+const COUNTS = /scale$|_mb$|_gi$|_connections$/
 const amounts = Object.fromEntries(
   Object.keys(resourceSpec.shape).flatMap((field) => {
     if (CORES.test(field)) return [[field, maybe(fc.double({ min: 0.1, max: 8, noNaN: true }))]]
@@ -61,6 +61,8 @@ const spec: fc.Arbitrary<ResourceSpec> = fc
       ...amounts,
       labels: maybe(fc.dictionary(word, word, { maxKeys: 3 })),
       annotations: maybe(fc.dictionary(word, word, { maxKeys: 3 })),
+      ingress_annotations: maybe(fc.dictionary(word, word, { maxKeys: 3 })),
+      autoscaler: maybe(fc.constantFrom('cpu', 'none')),
       service_account_name: maybe(word),
       image_pull_secrets: maybe(fc.array(fc.record({ name: word }), { maxLength: 2 })),
       volumes,

@@ -67,12 +67,12 @@ const OBJECTS = [
 ]
 const PODS = ['StatefulSet/database', 'Deployment/cache', 'Deployment/server', 'Deployment/queue']
 
-/** On all objects and on all pods. */
+/** On all objects, and on the pods of server and queue: a change of it must not restart database or cache. */
 const everywhere = (path: string, value: string, more: string[] = []): Paths =>
   Object.fromEntries(
     [
       ...[...OBJECTS, ...more].map((object) => `${object}:metadata.${path}`),
-      ...PODS.map((object) => `${object}:spec.template.metadata.${path}`),
+      ...['Deployment/server', 'Deployment/queue'].map((object) => `${object}:spec.template.metadata.${path}`),
     ].map((full) => [full, value]),
   )
 
@@ -336,6 +336,9 @@ const ROWS: Row[] = [
   },
   { field: 'labels', value: { team: 'a' }, expected: everywhere('labels.team', 'a') },
   { field: 'annotations', value: { 'a.b/note': 'Ü' }, expected: everywhere('annotations.a.b/note', 'Ü') },
+  { field: 'ingress_annotations', value: { 'a.b/time-out': '60' }, expected: {} },
+  // by itself there is nothing to decide between minimum and maximum
+  { field: 'autoscaler', value: 'none', expected: {} },
 ]
 
 /** Of what keeps agents from the metadata address. */
@@ -363,7 +366,9 @@ describe('a field of the resource spec', () => {
 })
 
 test('all fields together give what each gives by itself', () => {
-  const manifests = render(Object.fromEntries(ROWS.map(({ field, value }) => [field, value])))
+  // who takes the autoscaler away is tested in render-pods.test.ts
+  const values = ROWS.map(({ field, value }) => [field, field === 'autoscaler' ? 'cpu' : value])
+  const manifests = render(Object.fromEntries(values))
   const expected: Paths = {}
   for (const row of ROWS) Object.assign(expected, row.expected)
   // what most rows don't have is marked like everything else

@@ -49,7 +49,7 @@ const CORES: [string, number | null][] = [
   ['db_cpu_limit', null],
 ]
 const TEXTS = ['service_account_name']
-const OBJECTS = ['labels', 'annotations']
+const OBJECTS = ['labels', 'annotations', 'ingress_annotations']
 const LISTS = ['image_pull_secrets', 'volumes', 'volume_mounts', 'init_containers', 'sidecars']
 
 describe('every field', () => {
@@ -91,7 +91,11 @@ describe('every field', () => {
     expect(violations(await post({ [field]: [{}] }))).toEqual([`${at(field)}.0.name missing`])
   })
 
-  test.each([...COUNTS, ...CORES.map(([field]) => field), ...TEXTS, ...OBJECTS, ...LISTS])(
+  test('autoscaler is cpu or none', async () => {
+    expect(violations(await post({ autoscaler: 'memory' }))).toEqual([`${at('autoscaler')} enum`])
+  })
+
+  test.each(['autoscaler', ...COUNTS, ...CORES.map(([field]) => field), ...TEXTS, ...OBJECTS, ...LISTS])(
     '%s may be null',
     async (field) => {
       expect((await post({ [field]: null })).status).toBe(201)
@@ -127,6 +131,8 @@ test('a full spec comes back as it was sent', async () => {
     memory_limit_mb: 1024,
     labels: { team: 'a' },
     annotations: { note: 'b' },
+    ingress_annotations: { 'nginx.ingress.kubernetes.io/proxy-read-timeout': '3600' },
+    autoscaler: 'none',
     service_account_name: 'agent',
     image_pull_secrets: [{ name: 'registry' }],
     volumes: [

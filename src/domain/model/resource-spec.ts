@@ -67,6 +67,9 @@ const container = z
   })
   .meta({ typeName: 'Container' })
 
+/** Who decides how many replicas there are. */
+export const AUTOSCALERS = ['cpu', 'none'] as const
+
 export const resourceSpec = z
   .object({
     min_scale: count.describe('Replicas at least. Default: 1.'),
@@ -98,6 +101,12 @@ export const resourceSpec = z
     labels: optional(z.record(z.string(), z.string())).describe('Extra labels on the resources that are made.'),
     annotations: optional(z.record(z.string(), z.string())).describe(
       'Extra annotations on the resources that are made.',
+    ),
+    ingress_annotations: optional(z.record(z.string(), z.string())).describe(
+      'Extra annotations on the Ingress alone. They win over `annotations`.',
+    ),
+    autoscaler: optional(z.enum(AUTOSCALERS).meta({ typeName: 'Autoscaler' })).describe(
+      'Who decides the replicas between minimum and maximum. `cpu`: an autoscaler that counts CPU; `none`: an autoscaler of yours. Default: `cpu`.',
     ),
     service_account_name: text.describe('Must exist in the namespace.'),
     image_pull_secrets: optional(

@@ -8,6 +8,7 @@ import { type ChangeWord, DEPLOYMENT_CHANGES } from '../../../domain/model/deplo
 import { ACTOR_KINDS, type ActorKind } from '../../../domain/model/event-actor.ts'
 import { AUTH_METHODS, CODE_CHALLENGE_METHODS, PROVIDER_TYPES } from '../../../domain/model/oauth-provider.ts'
 import { REASONS, type Reason as ReasonWord } from '../../../domain/model/reasons.ts'
+import { AUTOSCALERS } from '../../../domain/model/resource-spec.ts'
 import { DEPLOYMENT_STATUSES } from '../../../domain/model/shapes.ts'
 import { TRIGGERS, type Trigger } from '../../../domain/model/trigger.ts'
 import { AUTHORIZATION_STATUSES } from '../../../domain/oauth/authorizations/schemas.ts'
@@ -30,6 +31,7 @@ function enumOf<V extends string>(name: string, own: Record<string, V> | readonl
 
 export const DeploymentSource = enumOf('DeploymentSource', prisma.Source, 'What a deployment is made from.')
 export const DeploymentType = enumOf('DeploymentType', prisma.DeploymentType, 'Size class of a git deployment.')
+enumOf('Autoscaler', AUTOSCALERS, 'Who decides the replicas between minimum and maximum.')
 export const DeploymentStatus = enumOf(
   'DeploymentStatus',
   DEPLOYMENT_STATUSES,

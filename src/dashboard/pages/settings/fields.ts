@@ -186,6 +186,12 @@ export const CLUSTER_FIELDS: readonly Field[] = [
   resource('imagePullSecrets', 'Image pull secrets', { kind: 'names', help: 'Names of secrets in the namespace.' }),
   resource('labels', 'Labels', { kind: 'pairs', help: 'On each object that is made.' }),
   resource('annotations', 'Annotations', { kind: 'pairs', help: 'On each object that is made.' }),
+  resource('ingressAnnotations', 'Ingress annotations', { kind: 'pairs', help: 'On the Ingress alone.' }),
+  resource('autoscaler', 'Autoscaler', {
+    kind: 'text',
+    help: 'cpu, or none where something else decides the replicas within minimum and maximum.',
+    otherwise: 'cpu',
+  }),
   resource('volumes', 'Volumes', { kind: 'json', help: '[{"name": "data", "emptyDir": {}}]' }),
   resource('volumeMounts', 'Volume mounts', { kind: 'json', help: '[{"name": "data", "mountPath": "/data"}]' }),
   resource('initContainers', 'Init containers', { kind: 'json', help: 'Run to their end before the agent starts.' }),

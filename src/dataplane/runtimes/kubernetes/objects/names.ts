@@ -24,6 +24,8 @@ export const ANNOTATION_NAME = `${OUR_PREFIX}name`
 export const ANNOTATION_ATTEMPT = `${OUR_PREFIX}attempt`
 /** On pods of Deployments: which template they were made from (template.ts). */
 export const ANNOTATION_TEMPLATE = `${OUR_PREFIX}template`
+/** On Deployments whose replicas others decide within bounds: the bounds, like `1-5`. */
+export const ANNOTATION_SCALE = `${OUR_PREFIX}scale`
 /** Fencing token of the last holder that applied the object. Never in pod templates: it would make new pods. */
 export const ANNOTATION_TOKEN = `${OUR_PREFIX}token`
 

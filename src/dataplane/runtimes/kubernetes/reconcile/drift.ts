@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import { componentOf, type RevisionAttempt, revisionAttemptOf } from '../objects/labels.ts'
+import { ANNOTATION_SCALE } from '../objects/names.ts'
 import type { Component, LiveObject, Manifest } from '../objects/types.ts'
 import { project } from './projection.ts'
 import { withoutFittedFields, withoutStorageClass } from './volume-claim.ts'
@@ -58,13 +59,15 @@ export function appliedObject(manifest: Manifest, live: LiveObject, autoscaled: 
   }
 }
 
-/** Keys of Deployments whose replicas an autoscaler among the manifests decides: their number is not ours to say. */
+/** Keys of Deployments whose replicas an autoscaler among the manifests, or somebody else, decides. */
 export function autoscaledKeys(manifests: readonly Manifest[]): Set<string> {
-  const scalers = manifests.filter(({ kind }) => kind === 'HorizontalPodAutoscaler')
   return new Set(
-    scalers.map(({ spec, metadata: { namespace } }) => {
+    manifests.flatMap((manifest) => {
+      const { kind, spec, metadata } = manifest
+      if (metadata.annotations?.[ANNOTATION_SCALE]) return [keyOf(manifest)]
+      if (kind !== 'HorizontalPodAutoscaler') return []
       const { name } = (spec as { scaleTargetRef: { name: string } }).scaleTargetRef
-      return keyOf({ kind: 'Deployment', metadata: { name, namespace } })
+      return [keyOf({ kind: 'Deployment', metadata: { ...metadata, name } })]
     }),
   )
 }

@@ -6,7 +6,7 @@ import type { EffectiveSpec } from '../../../../domain/protocol/protocol.ts'
 import { DATABASE_KEYS, namesOf, selectorOf } from '../objects/names.ts'
 import type { Manifest, Owner, RenderOptions } from '../objects/types.ts'
 import { amountsOf } from './default-resources.ts'
-import { type Labelled, objectMetadata, podMetadata } from './metadata.ts'
+import { infrastructurePodMetadata, type Labelled, objectMetadata } from './metadata.ts'
 import { patched } from './patch.ts'
 import { infrastructurePod } from './pod.ts'
 import { resources } from './quantity.ts'
@@ -37,7 +37,10 @@ export function cache(owner: Owner, spec: EffectiveSpec, options: RenderOptions)
         strategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 1, maxSurge: 0 } },
         selector: { matchLabels: selectorOf(owner.deploymentId, 'cache') },
         template: hashed(
-          patched({ metadata: podMetadata(labelled), spec: pod(database, spec, options) }, options.patches.cache),
+          patched(
+            { metadata: infrastructurePodMetadata(labelled), spec: pod(database, spec, options) },
+            options.patches.cache,
+          ),
         ),
       },
     },

@@ -8,7 +8,7 @@ import type { EffectiveSpec } from '../../../../domain/protocol/protocol.ts'
 import { DATABASE_KEYS, namesOf, selectorOf } from '../objects/names.ts'
 import type { Manifest, Owner, RenderOptions } from '../objects/types.ts'
 import { amountsOf } from './default-resources.ts'
-import { type Labelled, objectMetadata, podMetadata } from './metadata.ts'
+import { infrastructurePodMetadata, type Labelled, objectMetadata } from './metadata.ts'
 import { patched } from './patch.ts'
 import { infrastructurePod } from './pod.ts'
 import { gibibytes, resources } from './quantity.ts'
@@ -39,7 +39,7 @@ export function database(owner: Owner, spec: EffectiveSpec, options: RenderOptio
         revisionHistoryLimit: 2,
         selector: { matchLabels: selectorOf(owner.deploymentId, 'database') },
         template: patched(
-          { metadata: podMetadata(labelled), spec: pod(name, spec, options) },
+          { metadata: infrastructurePodMetadata(labelled), spec: pod(name, spec, options) },
           options.patches.database,
         ),
       },

@@ -3,7 +3,7 @@
 import { namesOf } from '../objects/names.ts'
 import type { Application, Manifest, Owner, RenderOptions } from '../objects/types.ts'
 import { customUrlOf, placeOf } from './address.ts'
-import { objectMetadata } from './metadata.ts'
+import { ingressMetadata } from './metadata.ts'
 
 /** The port of the deployment's Service. */
 export const SERVICE_PORT = 80
@@ -19,7 +19,7 @@ export function ingress(owner: Owner, app: Application, options: RenderOptions):
     {
       apiVersion: 'networking.k8s.io/v1',
       kind: 'Ingress',
-      metadata: objectMetadata(base, { owner, spec: app.spec, component: 'server' }),
+      metadata: ingressMetadata(base, { owner, spec: app.spec, component: 'server' }),
       spec: {
         ...(options.ingressClass === null ? {} : { ingressClassName: options.ingressClass }),
         ...(tls

@@ -14,7 +14,7 @@ import { ingress, SERVICE_PORT } from './ingress.ts'
 import type { Labelled } from './metadata.ts'
 import { agentPolicy, databasePolicy } from './network.ts'
 import { requireWithin } from './pod-security.ts'
-import { autoscaler, replicasOf, scaleOf } from './scale.ts'
+import { autoscaler, replicasOf, scaleAnnotation, scaleOf } from './scale.ts'
 import { databaseSecret, pullSecret, revisionSecret } from './secrets.ts'
 import { service } from './service.ts'
 import { QUEUE, SERVER, workload } from './workload.ts'
@@ -49,16 +49,26 @@ export function renderApplication(
   requireWithin(options.podSecurity, spec)
   const server: Labelled = { owner, spec, component: 'server' }
   const queue: Labelled = { owner, spec, component: 'queue' }
-  const serverScale = scaleOf(spec.min_scale, spec.max_scale)
-  const queueScale = scaleOf(spec.queue_min_scale, spec.queue_max_scale)
+  const serverScale = scaleOf('server', spec)
+  const queueScale = scaleOf('queue', spec)
   const hasQueue = queueScale.max > 0
   const yields = app.room?.queueReplicas ?? null
   const queueReplicas = yields ?? replicasOf(queueScale, replicas.queue)
   return [
     revisionSecret(owner, app),
     ...(pull ? [pullSecret(owner, app, pull)] : []),
-    workload(names.server, owner, app, SERVER, replicasOf(serverScale, replicas.server), options),
-    ...(hasQueue ? [workload(names.queue, owner, app, QUEUE, queueReplicas, options)] : []),
+    annotated(
+      workload(names.server, owner, app, SERVER, replicasOf(serverScale, replicas.server), options),
+      scaleAnnotation(serverScale),
+    ),
+    ...(hasQueue
+      ? [
+          annotated(
+            workload(names.queue, owner, app, QUEUE, queueReplicas, options),
+            yields === null ? scaleAnnotation(queueScale) : {},
+          ),
+        ]
+      : []),
     service(names.base, server, { name: 'http', port: SERVICE_PORT, target: AGENT_PORT }),
     ...autoscaler(names.server, server, serverScale),
     // how many there are is ours to say meanwhile: what an autoscaler decides is left as it is
@@ -69,6 +79,11 @@ export function renderApplication(
     ...agentPolicy(owner, app, options),
   ]
 }
+
+const annotated = (manifest: Manifest, annotations: Record<string, string>): Manifest => ({
+  ...manifest,
+  metadata: { ...manifest.metadata, annotations: { ...manifest.metadata.annotations, ...annotations } },
+})
 
 const withPullSecret = (spec: EffectiveSpec, name: string): EffectiveSpec => ({
   ...spec,

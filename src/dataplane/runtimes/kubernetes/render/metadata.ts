@@ -67,14 +67,28 @@ export function objectMetadata(name: string, labelled: Labelled): Manifest['meta
   }
 }
 
-/** Of a pod template: nothing in it may change unless there have to be new pods. */
-export function podMetadata(
-  labelled: Labelled,
-  attempt?: number,
-): { labels: Record<string, string>; annotations?: Record<string, string> } {
-  const annotations = {
-    ...users(labelled.spec.annotations),
-    ...(attempt === undefined ? {} : { [ANNOTATION_ATTEMPT]: String(attempt) }),
+/** Of the Ingress, which has annotations of its own: issuers, time-outs. */
+export function ingressMetadata(name: string, { spec, ...labelled }: Labelled): Manifest['metadata'] {
+  return objectMetadata(name, {
+    ...labelled,
+    spec: { ...spec, annotations: { ...spec.annotations, ...spec.ingress_annotations } },
+  })
+}
+
+export interface PodMetadata {
+  labels: Record<string, string>
+  annotations?: Record<string, string>
+}
+
+/** Of the pod template of server or queue. Any change makes new pods. */
+export function agentPodMetadata(labelled: Labelled, attempt: number): PodMetadata {
+  return {
+    labels: labels(labelled),
+    annotations: { ...users(labelled.spec.annotations), [ANNOTATION_ATTEMPT]: String(attempt) },
   }
-  return { labels: labels(labelled), ...(Object.keys(annotations).length === 0 ? {} : { annotations }) }
+}
+
+/** Of the pod template of database or cache. The labels and annotations of a spec are not in it: a new one would restart them. */
+export function infrastructurePodMetadata(labelled: Labelled): PodMetadata {
+  return { labels: labels({ ...labelled, spec: { ...labelled.spec, labels: null } }) }
 }

@@ -2,10 +2,10 @@
  * The patches of POD_PATCHES: JSON merge patches, but for lists of things with a name, which are merged by it (mounts by
  * their path). Null takes away; any other list is replaced.
  */
-import type { podMetadata } from './metadata.ts'
+import type { PodMetadata } from './metadata.ts'
 
 export interface Template {
-  metadata: ReturnType<typeof podMetadata>
+  metadata: PodMetadata
   spec: unknown
 }
 

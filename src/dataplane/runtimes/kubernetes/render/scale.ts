@@ -1,25 +1,38 @@
 /**
- * How many replicas there are. Nothing in a cluster wakes a component that has none, so a minimum of 0 means 0
- * only where the maximum is 0 too; otherwise there is at least one.
+ * How many replicas there are. Our autoscaler wakes no component that has none, so with it a minimum of 0 means 0
+ * only where the maximum is 0 too. With `autoscaler: none` others may scale to 0 and back (KEDA).
  */
+import type { EffectiveSpec } from '../../../../domain/protocol/protocol.ts'
+import { ANNOTATION_SCALE } from '../objects/names.ts'
 import type { Manifest } from '../objects/types.ts'
 import { type Labelled, objectMetadata } from './metadata.ts'
 
 export interface Scale {
   min: number
   max: number
+  /** we make no autoscaler: others decide */
+  byOthers: boolean
 }
 
-export const scaleOf = (min: number, max: number): Scale => ({ min: Math.max(min, Math.min(1, max)), max })
+export function scaleOf(role: 'server' | 'queue', spec: EffectiveSpec): Scale {
+  const [min, max] = role === 'server' ? [spec.min_scale, spec.max_scale] : [spec.queue_min_scale, spec.queue_max_scale]
+  const byOthers = spec.autoscaler === 'none'
+  return { min: byOthers ? min : Math.max(min, Math.min(1, max)), max, byOthers }
+}
 
-/** Where an autoscaler decides, what it has decided (`live`) is kept, as far as it is still within bounds. */
+/** Where an autoscaler or somebody else decides, the live number is kept within bounds. A new component begins with one at least. */
 export function replicasOf({ min, max }: Scale, live: number | undefined): number {
-  return max > min ? Math.min(max, Math.max(min, live ?? min)) : min
+  return max > min ? Math.min(max, Math.max(min, live ?? Math.max(1, min))) : min
+}
+
+/** Annotation of a Deployment whose replicas others decide; as members to spread. */
+export function scaleAnnotation({ min, max, byOthers }: Scale): Record<string, string> {
+  return byOthers && max > min ? { [ANNOTATION_SCALE]: `${min}-${max}` } : {}
 }
 
 /** None where there is nothing to decide. `target` is the name of a Deployment, and the autoscaler's too. */
-export function autoscaler(target: string, labelled: Labelled, { min, max }: Scale): Manifest[] {
-  if (max <= min) return []
+export function autoscaler(target: string, labelled: Labelled, { min, max, byOthers }: Scale): Manifest[] {
+  if (max <= min || byOthers) return []
   return [
     {
       apiVersion: 'autoscaling/v1',

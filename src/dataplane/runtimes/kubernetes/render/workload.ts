@@ -9,7 +9,7 @@ import type { Application, Manifest, Owner, RenderOptions } from '../objects/typ
 import { spread } from './availability.ts'
 import { amountsOf } from './default-resources.ts'
 import { environment } from './environment.ts'
-import { type Labelled, objectMetadata, podMetadata } from './metadata.ts'
+import { agentPodMetadata, type Labelled, objectMetadata } from './metadata.ts'
 import { patched } from './patch.ts'
 import { agentPod } from './pod.ts'
 import { resources } from './quantity.ts'
@@ -92,7 +92,7 @@ export function workload(
       template: hashed(
         patched(
           {
-            metadata: podMetadata(labelled, app.attempt),
+            metadata: agentPodMetadata(labelled, app.attempt),
             spec: {
               terminationGracePeriodSeconds: kind.terminationGracePeriodSeconds,
               ...spread(labelled),
