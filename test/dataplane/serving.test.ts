@@ -404,13 +404,15 @@ test.skipIf(process.getuid?.() !== 0)(
   },
 )
 
-test('teardown leaves nothing, and can be repeated', async () => {
+test('teardown lets open requests end, leaves nothing, and can be repeated', async () => {
   const claim = newClaim()
   await place.runtime.provision(claim, stepOf('PROVISION', null), never)
   await place.runtime.provision(claim, stepOf('PROVISION', null), never)
   const url = await deploy(claim, await built(claim, 'one'))
   const pid = Number(await text(`${url}/pid`))
+  const slow = await fetch(`${url}/slow`)
   for (let i = 0; i < 2; i++) await place.runtime.teardown(claim, stepOf('TEARDOWN', null), never)
+  expect(await slow.text()).toBe('one done')
   expect(alive(pid)).toBe(false)
   await expect(fetch(url)).rejects.toThrow()
   const { dataDir, adminUrl } = place.options

@@ -298,6 +298,10 @@ describe('Delete', () => {
     await deleteDeployment(ctx, { path: { deployment_id: id } })
     const claim = await claimOne(domain.plane, id)
     expect(claim.deployment.id).toBe(id)
+    expect(await row(id)).toMatchObject({
+      reason: 'IN_PROGRESS',
+      statusMessage: 'Open requests and streams may end first; then everything is removed.',
+    })
     const failed = await domain.plane.complete({
       claimId: claim.claimId,
       token: claim.token,

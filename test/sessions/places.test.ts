@@ -157,7 +157,7 @@ describe('an agent', () => {
     proxy.point({ id: 'one', host: '127.0.0.1', port: (agent.address() as AddressInfo).port })
   })
   afterAll(async () => {
-    await proxy.close(0)
+    await proxy.close()
     agent.close()
   })
 

@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import net, { type AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { FrameBoundaries } from '../../src/dataplane/runtimes/process/supervisor/network/endings.ts'
 import { AppProxy } from '../../src/dataplane/runtimes/process/supervisor/network/proxy.ts'
 import { freePort } from '../support/free-port.ts'
 
@@ -29,7 +30,7 @@ beforeAll(async () => {
   proxy.point({ id: 'agent', host: '127.0.0.1', port: (agent.address() as AddressInfo).port })
 })
 afterAll(async () => {
-  await proxy.close(0)
+  await proxy.close()
   agent.close()
 })
 
@@ -119,4 +120,35 @@ test('what refuses a WebSocket is passed on as it is, and nothing behind it', as
   const all = await exchange('GET / HTTP/1.1\r\nHost: agent\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
   expect(all).toMatch(/^HTTP\/1\.1 403 No\r\n[\s\S]*\r\n\r\n/)
   expect(all).not.toContain('502')
+})
+
+test('no close frame is put into a frame of the agent that is under way', async () => {
+  const upgrade = 'GET / HTTP/1.1\r\nHost: agent\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n'
+  const head = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n'
+  proxy.ending(['agent'])
+  const frames = async () => (await exchange(upgrade)).split('\r\n\r\n')[1]
+  answers = `${head}\x81\x05he`
+  expect(await frames()).toBe('\x81\x05he')
+  answers = `${head}\x81\x02he`
+  expect(await frames()).toBe('\x81\x02he\x88\x02\x03\xe9')
+})
+
+test('the end of a frame is found however its bytes arrive', () => {
+  const frames: [head: number[], payload: number][] = [
+    [[0x82, 0x00], 0],
+    [[0x01, 0x7d], 125],
+    [[0x80, 0x7e, 0x01, 0x02], 258],
+    [[0x82, 0x7f, 0, 0, 0, 0, 0, 1, 0, 1], 65_537],
+    [[0x81, 0x82, 1, 2, 3, 4], 2],
+  ]
+  for (const [head, payload] of frames)
+    for (const step of [1, 3, 100_000]) {
+      const bytes = Buffer.concat([Buffer.from(head), Buffer.alloc(payload, 0x88)])
+      const boundaries = new FrameBoundaries()
+      for (let at = 0; at < bytes.length; at += step) {
+        boundaries.take(bytes.subarray(at, at + step))
+        expect(boundaries.open).toBe(at + step < bytes.length)
+      }
+      expect(boundaries.closed).toBe(false)
+    }
 })

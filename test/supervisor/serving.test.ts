@@ -1,8 +1,10 @@
 // What a supervisor does on the word of a server: real supervisors, real agents.
+import { once } from 'node:events'
 import fs from 'node:fs'
 import net from 'node:net'
 import path from 'node:path'
 import { afterEach, expect, test } from 'vitest'
+import { WebSocket } from 'ws'
 import { alive, eventually } from '../dataplane/support.ts'
 import { get, gone, newSupervisor, openStream, planOf, type Supervised, serve } from './support.ts'
 
@@ -62,26 +64,121 @@ test('requests wait for the switch and go to the candidate; stream and WebSocket
   await expect.poll(() => server.state().retired).toEqual([])
 })
 
-test('what a replaced agent still writes is cut when its time to drain is up', async () => {
-  const supervised = await started({ drainSeconds: 0.5 })
+/** Streams events, answers WebSockets, crashes at /crash. With POLITE it ends all of that by itself at SIGTERM. */
+const STREAMING = `
+import http from 'node:http'
+import { WebSocketServer } from '${import.meta.resolve('ws')}'
+const streams = new Set()
+const server = http.createServer((req, res) => {
+  if (req.url === '/crash') process.exit(7)
+  if (req.url !== '/events') return res.end('ok')
+  res.setHeader('content-type', 'text/event-stream')
+  res.write('data: 1\\n\\n')
+  streams.add(res)
+})
+const sockets = new WebSocketServer({ server })
+sockets.on('connection', (socket) => socket.send('hello'))
+if (process.env.POLITE) process.on('SIGTERM', () => {
+  console.log('told to end')
+  for (const stream of streams) stream.end('data: last\\n\\n')
+  for (const socket of sockets.clients) socket.close(1012, 'restart')
+  setTimeout(() => process.exit(), 300)
+})
+server.listen(process.env.PORT, '127.0.0.1')
+`
+
+/** Opens an event stream and a WebSocket of STREAMING. What they ended with resolves when they have. */
+async function openBoth(port: number) {
+  const stream = net.connect(port, '127.0.0.1')
+  let text = ''
+  stream.on('data', (bytes) => {
+    text += bytes.toString()
+  })
+  stream.write('GET /events HTTP/1.1\r\nHost: agent\r\n\r\n')
+  const socket = new WebSocket(`ws://127.0.0.1:${port}`)
+  const closed = once(socket, 'close')
+  await Promise.all([once(socket, 'message'), expect.poll(() => text).toContain('data: 1')])
+  return { text: () => text, stream, socket, closeCode: async () => (await closed)[0] as number }
+}
+
+/** the end of a chunked body */
+const LAST_CHUNK = /\r\n0\r\n\r\n$/
+
+test.for([
+  ['ends at SIGTERM', {}, 1001, /data: 1\n\n\r\n0\r\n\r\n$/],
+  ['says goodbye at SIGTERM', { POLITE: '1' }, 1012, /data: last\n\n\r\n0\r\n\r\n$/],
+] as const)('when its time to drain is up, streams and WebSockets of an agent that %s end properly', async (row) => {
+  const [, env, code, end] = row
+  const supervised = await started({ drainSeconds: 1 })
   const server = await supervised.connect()
-  await serve(supervised, server, planOf(supervised, 'one'))
-  const stream = await openStream(supervised.port, false)
+  const plan = planOf(supervised, 'one', { source: STREAMING })
+  await serve(supervised, server, { ...plan, env: { ...plan.env, ...env } })
+  const { pid } = server.state().serving!
+  const both = await openBoth(supervised.port)
   const two = planOf(supervised, 'two')
   await server.ask({ verb: 'prepare', plan: two, ms: 20_000 })
   await server.ask({ verb: 'switch', key: two.key })
-  await expect.poll(() => stream.closed).toBe(true)
+  expect([alive(pid!), both.text()]).toEqual([true, expect.not.stringMatching(LAST_CHUNK)])
+  expect(supervised.printed()).not.toContain('told to end')
+  expect(await both.closeCode()).toBe(code)
+  await expect.poll(both.text).toMatch(end)
+  expect(await gone(pid)).toBe(true)
 })
 
-test('of many agents that were replaced and still answer, the oldest are ended', async () => {
+test('streams and WebSockets of an agent that crashes are cut, so that clients can tell', async () => {
   const supervised = await started()
   const server = await supervised.connect()
-  const streams: Awaited<ReturnType<typeof openStream>>[] = []
-  for (const text of ['1', '2', '3', '4', '5']) {
-    await serve(supervised, server, planOf(supervised, text))
-    streams.push(await openStream(supervised.port, false))
+  const url = await serve(supervised, server, planOf(supervised, 'one', { source: STREAMING }))
+  const both = await openBoth(supervised.port)
+  const cut = once(both.stream, 'close')
+  await fetch(`${url}/crash`).catch(() => undefined)
+  await cut
+  expect(both.text()).not.toMatch(LAST_CHUNK)
+  expect(await both.closeCode()).toBe(1006)
+})
+
+test('an end gives requests in flight their time, and a later one may shorten it', async () => {
+  const supervised = await started()
+  const server = await supervised.connect()
+  await serve(supervised, server, planOf(supervised, 'one', { source: STREAMING }))
+  const { pid } = server.state().serving!
+  const both = await openBoth(supervised.port)
+  const ended = server.ask({ verb: 'end', drainMs: 60_000 })
+  await expect.poll(() => server.state()).toMatchObject({ port: null, serving: null, retired: [{ pid }] })
+  await expect(fetch(`http://127.0.0.1:${supervised.port}`)).rejects.toThrow()
+  expect(both.text()).not.toMatch(LAST_CHUNK)
+  await (await supervised.connect('2')).ask({ verb: 'end', drainMs: 0 })
+  expect(await both.closeCode()).toBe(1001)
+  await expect.poll(both.text).toMatch(LAST_CHUNK)
+  await ended
+  expect(alive(pid!)).toBe(false)
+})
+
+test('any number of replaced agents drain; when they use too much memory the oldest is ended properly', async () => {
+  const supervised = await started()
+  const server = await supervised.connect()
+  const bounds = { ...planOf(supervised, '').bounds, memoryMb: 200 }
+  const drain = async (count: number, megabytes: number) => {
+    const source = `globalThis.kept = Buffer.alloc(${megabytes}e6, 1)\n${STREAMING}`
+    const open = []
+    for (let at = 0; at < count; at++) {
+      await serve(supervised, server, planOf(supervised, '', { source, bounds }))
+      open.push(await openBoth(supervised.port))
+    }
+    return open
   }
-  await expect.poll(() => streams.map(({ closed }) => closed)).toEqual([true, false, false, false, false])
+  const small = await drain(5, 0)
+  await serve(supervised, server, planOf(supervised, 'last', { bounds }))
+  expect(server.state().retired).toHaveLength(5)
+  for (const { stream } of small) stream.destroy()
+  for (const { socket } of small) socket.close()
+  await expect.poll(() => server.state().retired).toEqual([])
+  const [oldest, ...newer] = await drain(4, 148)
+  await serve(supervised, server, planOf(supervised, 'last', { bounds }))
+  expect(await oldest!.closeCode()).toBe(1001)
+  await expect.poll(oldest!.text).toMatch(LAST_CHUNK)
+  expect(newer.map(({ text }) => LAST_CHUNK.test(text()))).toEqual([false, false, false])
+  expect(supervised.printed()).toMatch(/it uses \d+ MB of memory, and they may use 600 MB\./)
 })
 
 test('a candidate that is discarded ends, and who waited goes to what serves', async () => {
@@ -187,7 +284,7 @@ test('what an agent has started in sessions of its own ends with it, and all end
   const left = Number(await eventually(() => fs.existsSync(escapee) && fs.readFileSync(escapee, 'utf8')))
   const slow = await fetch(`${url}/slow`)
   const serving = server.state().serving!.pid
-  expect(await server.ask({ verb: 'end', drainMs: 10_000 })).toMatchObject({ ok: true })
+  expect(await server.ask({ verb: 'end', drainMs: 3000 })).toMatchObject({ ok: true })
   expect(await slow.text()).toBe('one done')
   expect([alive(serving!), alive(left)]).toEqual([false, false])
   await server.closed

@@ -6,6 +6,7 @@
 import type { Step as StepRow } from '../../generated/prisma/client.ts'
 import type { Core, Tx } from '../context/context.ts'
 import { holderOf } from '../model/event-actor.ts'
+import { asReported } from '../model/explanation.ts'
 import { effectiveSpec, type ResourceSpec } from '../model/resource-spec.ts'
 import type { SecretReference } from '../model/shapes.ts'
 import { WORK_COLUMNS } from '../protocol/answers.ts'
@@ -90,11 +91,13 @@ async function take(core: Core, tx: Tx, held: Held, deployment: LockedDeployment
   return next ? take(core, tx, held, settled, next) : { deployment: settled, step: null }
 }
 
+const DRAINING = asReported('IN_PROGRESS', 'Open requests and streams may end first; then everything is removed.')
+
 /** The statuses in which somebody works. A second try finds the revision there already. */
 function begin(tx: Tx, deployment: LockedDeployment, step: StepRow): LockedDeployment {
   if (step.kind === 'TEARDOWN')
-    // nobody has to wait for it any more; why an earlier try failed stays to be read
-    return deployment.reason === 'TEARDOWN_FAILED' ? deployment : explainTeardown(tx, deployment, null)
+    // why an earlier try failed stays to be read
+    return deployment.reason === 'TEARDOWN_FAILED' ? deployment : explainTeardown(tx, deployment, DRAINING)
   const { revisions } = knownOf(tx, deployment)
   if (step.revisionId === null) {
     for (const { id, status } of revisions) if (status === 'CREATING') tx.unit.update('revision', id, NOTHING_WAITS)

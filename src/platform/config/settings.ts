@@ -145,7 +145,7 @@ export const SETTINGS = {
   DRAIN_SECONDS: [
     integer(0, 86_400),
     '600',
-    'longest time that an agent of the process runtime which was replaced has for what it still answers, streams and WebSockets among it',
+    'longest time in seconds that a replaced agent of the process runtime has for its open requests, streams and WebSockets; after a `DELETE` at most 30. [How it ends](agents.md#how-an-agent-is-ended), and the limit of memory',
   ],
   ...BOUND_SETTINGS,
   ...BUILD_SETTINGS,

@@ -18,6 +18,7 @@ import { type Ended, endAgents, endOrphans } from './agents/end-agents.ts'
 import { agentPlan, isContainer, keyOf } from './agents/plan.ts'
 import { Supervised } from './agents/supervised.ts'
 import { supervisorFiles } from './agents/supervisor-files.ts'
+import { unlessAborted } from './agents/waiting.ts'
 import { runBuild } from './build-step.ts'
 import { imageVersionOf, referenceOf } from './engine/reference.ts'
 import { pruneAgentServers } from './environments/agent-servers.ts'
@@ -32,6 +33,8 @@ import { removeAll } from './os/remove.ts'
 const DEADLINE_MARGIN_MS = 3000
 /** ms that requests in flight have when agents end with their server */
 const DRAIN_MS = 2000
+/** requests in flight have no longer than that when their deployment is deleted, whatever DRAIN_SECONDS says */
+const LONGEST_TEARDOWN_DRAIN_SECONDS = 30
 
 export interface ProcessRuntime extends Runtime {
   /** Ends the agents of those deployments that `gone` says are there no more, now and for ever. */
@@ -139,8 +142,9 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
     teardown: (claim, step, signal) =>
       calls.run(step.id, async () => {
         const { id } = claim.deployment
-        await supervisedOf(claim).end(claim, 0)
-        signal.throwIfAborted()
+        const drainSeconds = Math.min(options.supervisors.drainSeconds, LONGEST_TEARDOWN_DRAIN_SECONDS)
+        // the next holder waits for the same end
+        await unlessAborted(signal, supervisedOf(claim).end(claim, drainSeconds * 1000))
         await host.containers.sweep(id)
         host.databases.drop(id)
         await dropDatabase(host.admin, id, signal)

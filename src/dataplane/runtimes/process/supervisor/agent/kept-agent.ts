@@ -1,13 +1,15 @@
 /**
  * Keeps one revision's agent running: starts it again, with back-off, whenever it exits, until it is ended.
  */
-import type { Health, Progress } from '../../../../../domain/protocol/protocol.ts'
+import type { Health, LogLevel, Progress } from '../../../../../domain/protocol/protocol.ts'
 import { backoff, sleep } from '../../../../../platform/async/retry.ts'
 import { limited } from '../../../../../platform/async/time-limit.ts'
 import { StepFailure } from '../../../../output/failure.ts'
 import { createMask, type Mask } from '../../../../output/mask.ts'
 import { isNoSpace, noSpace } from '../../../../output/no-space.ts'
+import type { Bounds } from '../../os/bounds.ts'
 import type { Exceeded } from '../limits/limits.ts'
+import { together, usageOf } from '../limits/processes.ts'
 import type { Upstream } from '../network/messages.ts'
 import type { AgentPlan, Supervised } from '../protocol.ts'
 import { type Agent, PortTaken, type Surroundings, startAgent, whyEnded } from './start.ts'
@@ -56,6 +58,10 @@ export class KeptAgent {
     const { what, until } = this.#exceeded ?? { what: null, until: 0 }
     const shown = what && until > performance.now() ? what : { message: null, reason: null }
     return { ready: 1, desired: 1, message: shown.message, reason: shown.reason }
+  }
+
+  get bounds(): Bounds {
+    return this.#plan.bounds
   }
 
   get shown(): Supervised {
@@ -108,8 +114,16 @@ export class KeptAgent {
   }
 
   /** A line of our own in the deploy log. */
-  note(message: string): void {
-    this.#around.output.note(this.#plan, message, 'error')
+  note(message: string, level: LogLevel = 'error'): void {
+    this.#around.output.note(this.#plan, message, level)
+  }
+
+  /** What its processes use. Of an image only its engine knows that, so that it counts with what it may use. */
+  async memoryMb(): Promise<number> {
+    if (this.#plan.program.kind === 'image') return this.#plan.bounds.memoryMb ?? 0
+    if (this.#pid === null) return 0
+    const usage = await usageOf(this.#pid, null)
+    return together(usage) / 1e6
   }
 
   async #keep(): Promise<void> {

@@ -8,7 +8,7 @@ import { StepFailure } from '../../../../output/failure.ts'
 import { KeptAgent } from '../agent/kept-agent.ts'
 import type { Surroundings } from '../agent/start.ts'
 import type { AgentPlan, State } from '../protocol.ts'
-import type { NetworkLink } from './network-link.ts'
+import { RetiredAgents, type RetiredOptions } from './retired-agents.ts'
 
 /** how long a deploy waits for a port that another program has */
 const BIND_MS = 30_000
@@ -16,10 +16,6 @@ const BIND_MS = 30_000
 const TRIES_UNREPORTED = 10
 /** no request waits longer than this for a switch */
 const LONGEST_HOLD_MS = 10_000
-/** so many replaced agents may still answer: of more, the oldest is ended */
-const MOST_RETIRED = 3
-/** ms: an agent that is ended with its supervisor has this long */
-const GRACE_MS = { drained: 2000, now: 1000 }
 
 /** There is no such candidate (any more). */
 export class CandidateGone extends Error {}
@@ -33,26 +29,15 @@ interface Candidate {
   watchers: Set<(progress: Progress | null) => void>
 }
 
-interface Retired {
-  agent: KeptAgent
-  over: Promise<void>
-  /** Does not wait for what is in flight any more. */
-  hurry(): void
-}
-
-export interface DeploymentOptions {
+export interface DeploymentOptions extends RetiredOptions {
   around: Surroundings
-  network: NetworkLink
-  /** seconds that a replaced agent has for what it still answers */
-  drainSeconds: number
-  onChange(): void
 }
 
 export class Deployment {
   readonly #options: DeploymentOptions
   #serving: KeptAgent | null = null
   #candidate: Candidate | null = null
-  #retired: Retired[] = []
+  readonly #retired: RetiredAgents
   #port: number | null = null
   #problem: string | null = null
   #holding: NodeJS.Timeout | null = null
@@ -60,6 +45,7 @@ export class Deployment {
 
   constructor(options: DeploymentOptions) {
     this.#options = options
+    this.#retired = new RetiredAgents(options)
   }
 
   get state(): State {
@@ -68,7 +54,7 @@ export class Deployment {
       port: this.#port,
       serving: this.#serving?.shown ?? null,
       candidate: this.#candidate?.agent.shown ?? null,
-      retired: this.#retired.map(({ agent }) => agent.shown),
+      retired: this.#retired.shown,
       health: health && this.#problem ? unreachable(health, this.#problem) : health,
     }
   }
@@ -164,21 +150,22 @@ export class Deployment {
     await this.#end(candidate)
   }
 
-  /** Ends everything; requests in flight have `drainMs`. Resolves when nothing is left. */
-  async end(drainMs: number): Promise<void> {
+  /** The supervisor is about to end: requests in flight have at most `drainMs`. Called again it shortens that time. */
+  limitDrain(drainMs: number): void {
+    this.#retired.close(drainMs)
+  }
+
+  /** Ends everything, each agent when its requests in flight are answered. Resolves when nothing is left. */
+  async end(): Promise<void> {
+    const { network, onChange } = this.#options
     this.#closing = true
-    const candidate = this.#candidate && this.#take()
-    const ended = candidate && this.#end(candidate)
-    await this.#options.network.close(drainMs)
-    for (const { hurry } of this.#retired) hurry()
-    const serving = this.#serving
-    this.#serving = null
     this.#port = null
-    await Promise.all([
-      ended,
-      serving?.end(drainMs > 0 ? GRACE_MS.drained : GRACE_MS.now),
-      ...this.#retired.map(({ over }) => over),
-    ])
+    network.leave()
+    if (this.#candidate) void this.#end(this.#take())
+    if (this.#serving) void this.#serve(null)
+    onChange()
+    await this.#retired.over()
+    await network.close()
   }
 
   #newAgent(plan: AgentPlan): KeptAgent {
@@ -240,7 +227,7 @@ export class Deployment {
     clearTimeout(this.#holding ?? undefined)
     const applied = this.#options.network.want({ upstream: next?.upstream ?? null, held: false })
     // what is in flight there is known only when nothing new can get there
-    if (previous) void this.#retire(previous, this.#options.drainSeconds * 1000)
+    if (previous) void this.#retired.add(previous, true)
     await applied
   }
 
@@ -251,28 +238,7 @@ export class Deployment {
 
   /** Ends a candidate that serves nobody. */
   #end({ agent }: Candidate): Promise<void> {
-    return this.#retire(agent, 0)
-  }
-
-  /** Ends an agent once its requests in flight are answered. */
-  #retire(agent: KeptAgent, drainMs: number): Promise<void> {
-    agent.release()
-    let hurry: () => void = () => undefined
-    const hurried = new Promise<void>((resolve) => {
-      hurry = resolve
-    })
-    const over = (async () => {
-      const { upstream } = agent
-      if (upstream && drainMs > 0)
-        await within(drainMs, Promise.race([this.#options.network.idle(upstream.id), hurried]))
-      await agent.end(this.#closing ? GRACE_MS.now : undefined)
-    })().finally(() => {
-      this.#retired = this.#retired.filter((retired) => retired.agent !== agent)
-      this.#options.onChange()
-    })
-    this.#retired.push({ agent, over, hurry })
-    for (const { hurry } of this.#retired.slice(0, -MOST_RETIRED)) hurry()
-    return over
+    return this.#retired.add(agent, false)
   }
 }
 

@@ -74,9 +74,10 @@ export async function runKeeper(config: SupervisorConfig): Promise<void> {
   })
 
   let ending: Promise<void> | null = null
-  /** Resolves when nothing is left but this process, which then exits. */
+  /** Resolves when nothing is left but this process, which then exits. The shortest `drainMs` of several calls counts. */
   function end(drainMs: number): Promise<void> {
-    ending ??= deployment.end(drainMs).then(
+    deployment.limitDrain(drainMs)
+    ending ??= deployment.end().then(
       () => {
         output.close()
         // its answer comes before

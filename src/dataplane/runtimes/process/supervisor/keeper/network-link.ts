@@ -9,6 +9,8 @@ import type { FromNetwork, ToNetwork, Wanted } from '../network/messages.ts'
 const RECOVERED_MS = 10_000
 /** ms: nobody waits longer for what the network process was told; it will have it when it is there again */
 const APPLIED_MS = 10_000
+/** longest time that a network process takes to close */
+const CLOSE_MS = 2000
 /** MB for what is new: what a burst of requests leaves, it keeps */
 const SMALL = ['--max-semi-space-size=2']
 
@@ -36,7 +38,7 @@ export class NetworkLink {
   readonly #idle = new Map<string, Set<() => void>>()
   readonly #waiting = new Set<() => void>()
   #child: ChildProcess | null = null
-  #wanted: Wanted = { address: null, upstream: null, held: false }
+  #wanted: Wanted = { address: null, upstream: null, held: false, ending: [] }
   #version = 0
   #applied = 0
   #lastId = 0
@@ -58,7 +60,9 @@ export class NetworkLink {
   async want(changes: Partial<Wanted>): Promise<void> {
     this.#wanted = { ...this.#wanted, ...changes }
     const version = ++this.#version
-    this.#apply()
+    const told = this.#apply()
+    // nothing starts it again
+    if (!told && this.#closing.signal.aborted) return
     await within(
       APPLIED_MS,
       this.#until(() => this.#applied >= version),
@@ -90,13 +94,19 @@ export class NetworkLink {
     })
   }
 
-  /** Ends it; requests in flight have `drainMs`. */
-  async close(drainMs: number): Promise<void> {
+  /** No new connections; it is not started again. */
+  leave(): void {
     this.#closing.abort()
+    void this.want({ address: null })
+  }
+
+  /** Ends it, with what is still in flight. */
+  async close(): Promise<void> {
+    this.leave()
     const closed = new Promise<void>((resolve) => {
       this.#closed = resolve
     })
-    if (this.#send({ do: 'close', drainMs })) await within(drainMs + 1000, closed)
+    if (this.#send({ do: 'close' })) await within(CLOSE_MS, closed)
     const child = this.#child
     this.#child = null
     child?.kill('SIGKILL')
@@ -174,8 +184,8 @@ export class NetworkLink {
     this.#idle.delete(upstream)
   }
 
-  #apply(): void {
-    this.#send({ do: 'apply', version: this.#version, wanted: this.#wanted })
+  #apply(): boolean {
+    return this.#send({ do: 'apply', version: this.#version, wanted: this.#wanted })
   }
 
   /** false: there is no network process at the moment. */

@@ -8,7 +8,7 @@ import { promisify } from 'node:util'
 
 export interface Usage {
   pids: number[]
-  /** bytes, swap included. What processes share is counted for each, so that it may be too much: see `shared` */
+  /** bytes, swap included. What processes share is counted for each, so that it may be too much: see `together` */
   memory: number
   /** threads, as the kernel counts processes */
   tasks: number
@@ -25,8 +25,12 @@ export async function usageOf(leader: number, uid: number | null): Promise<Usage
   return process.platform === 'linux' ? fromProc(leader, uid) : fromPs(leader)
 }
 
-/** Bytes that these processes have together, each page counted once: dearer to ask than `usageOf`. */
-export function shared(pids: number[]): number {
+/** Bytes, each shared page counted once, where the system tells that: dearer to ask than `usageOf`. */
+export function together({ pids, memory }: Usage): number {
+  return process.platform === 'linux' ? shared(pids) : memory
+}
+
+function shared(pids: number[]): number {
   let bytes = 0
   for (const pid of pids) {
     const text = read(`/proc/${pid}/smaps_rollup`)

@@ -16,7 +16,7 @@ import {
   tooMuchOnDisk,
 } from './exceeded.ts'
 import type { FolderWatch } from './folders.ts'
-import { shared, type Usage, usageOf } from './processes.ts'
+import { together, usageOf } from './processes.ts'
 
 /** ms between two looks: at first, while a bound is near, at rest */
 const FIRST_MS = 250
@@ -166,6 +166,3 @@ export class Watch {
     this.#of.onExceeded(exceeded, fatal)
   }
 }
-
-/** Bytes, without counting twice what processes share, where that can be told. */
-const together = ({ pids, memory }: Usage) => (process.platform === 'linux' ? shared(pids) : memory)

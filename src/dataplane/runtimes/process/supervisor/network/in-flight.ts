@@ -2,6 +2,8 @@
 import type { EventEmitter } from 'node:events'
 
 export class InFlight {
+  /** the agent is being ended */
+  ending = false
   #count = 0
   readonly #waiting = new Set<() => void>()
 

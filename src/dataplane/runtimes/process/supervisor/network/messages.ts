@@ -10,12 +10,14 @@ export interface Upstream {
 
 /** All that the network process has to know: it is told the whole at each change, and when it was started again. */
 export interface Wanted {
-  /** where it listens; null: nowhere yet */
+  /** where it listens; null: nowhere yet, or no new connections any more */
   address: { port: number; host: string } | null
   /** where requests go; null: they are answered with 503 */
   upstream: Upstream | null
   /** new requests wait */
   held: boolean
+  /** ids of upstreams whose agents are being ended: what they leave open gets a proper end */
+  ending: string[]
 }
 
 export type ToNetwork =
@@ -24,8 +26,8 @@ export type ToNetwork =
   | { do: 'ask'; id: number; port: number }
   /** Tell me when nothing is in flight to that upstream. */
   | { do: 'watch'; upstream: string }
-  /** No new connections; requests in flight have `drainMs`, then they are cut. */
-  | { do: 'close'; drainMs: number }
+  /** What is still in flight is ended. */
+  | { do: 'close' }
 
 export type FromNetwork =
   | { said: 'applied'; version: number }

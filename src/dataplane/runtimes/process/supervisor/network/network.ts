@@ -32,16 +32,18 @@ export function runNetwork(): void {
     }
   }
 
-  function apply({ address: next, upstream, held }: Wanted): void {
+  function apply({ address: next, upstream, held, ending }: Wanted): void {
     proxy.point(upstream)
+    proxy.ending(ending)
     if (held) resume ??= proxy.pause()
     else {
       resume?.()
       resume = null
     }
-    if (!next || (address?.port === next.port && address.host === next.host)) return
+    if (address?.port === next?.port && address?.host === next?.host) return
     address = next
-    void listen(next)
+    if (next) void listen(next)
+    else proxy.leave()
   }
 
   async function hear(message: ToNetwork): Promise<void> {
@@ -58,8 +60,7 @@ export function runNetwork(): void {
         say({ said: 'idle', upstream: message.upstream })
         break
       case 'close':
-        address = null
-        await proxy.close(message.drainMs)
+        await proxy.close()
         say({ said: 'closed' })
         break
     }

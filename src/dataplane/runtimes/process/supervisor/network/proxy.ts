@@ -10,6 +10,7 @@ import { createProxyServer } from 'httpxy'
 import { sleep } from '../../../../../platform/async/retry.ts'
 import { within } from '../../../../../platform/async/time-limit.ts'
 import { upgradableMessages } from '../../../../../platform/http/upgradable.ts'
+import { endBodyProperly, endWebSocketProperly } from './endings.ts'
 import { makeFit, withholdOffers } from './fit.ts'
 import { InFlight } from './in-flight.ts'
 import type { Upstream } from './messages.ts'
@@ -17,25 +18,35 @@ import { keepOwnCookies, withholdOwnCookies } from './own-cookies.ts'
 
 /** no request waits longer than this while the proxy is paused */
 const LONGEST_PAUSE_MS = 10_000
+/** time that clients have to read the end of their answers when the proxy closes */
+const CLOSE_MS = 1000
+const NOTHING_SERVES = 'Nothing is serving this deployment at the moment.'
 const NO_ANSWER = 'The agent did not answer: it may just have stopped. Its deploy log says why.'
 
 export class AppProxy {
   readonly #proxy = createProxyServer({ agent: false, xfwd: true })
   readonly #server: http.Server
-  readonly #upgraded = new Set<Duplex>()
+  readonly #open = new Set<http.ServerResponse>()
+  /** by the client's socket: ends it */
+  readonly #upgraded = new Map<Duplex, () => void>()
   readonly #inFlight = new Map<string, InFlight>()
   #upstream: Upstream | null = null
   #paused: Promise<void> | null = null
 
   constructor() {
+    const isEnding = new WeakMap<Duplex, () => boolean>()
+    const clients = new WeakMap<Duplex, Duplex>()
     // no limit for the whole of a request: uploads and streams may take their time
     const options = { requestTimeout: 0, keepAliveTimeout: 65_000, IncomingMessage: upgradableMessages(() => true) }
     this.#server = http.createServer(options, (request, response) => {
       withholdOwnCookies(request)
       withholdOffers(request)
+      this.#open.add(response)
+      response.once('close', () => this.#open.delete(response))
       void this.#route(response).then((upstream) => {
         if (response.destroyed) return
-        if (!upstream) return answer(response, 503, 'Nothing is serving this deployment at the moment.')
+        if (!upstream) return answer(response, 503, NOTHING_SERVES)
+        endBodyProperly(response, this.#isEnding(upstream))
         return this.#proxy.web(request, response, { target: { host: upstream.host, port: upstream.port } })
       })
     })
@@ -43,12 +54,13 @@ export class AppProxy {
     this.#server.on('error', () => undefined)
     this.#server.on('upgrade', (request, socket, head) => {
       withholdOwnCookies(request)
-      this.#upgraded.add(socket)
+      this.#upgraded.set(socket, () => refuse(socket, 503))
       socket.on('error', () => undefined).once('close', () => this.#upgraded.delete(socket))
       void this.#route(socket).then((upstream) => {
         if (socket.destroyed) return
         if (!upstream) return refuse(socket, 503)
         const to = { target: { host: upstream.host, port: upstream.port } }
+        isEnding.set(socket, this.#isEnding(upstream))
         return this.#proxy.ws(request, socket as Socket, to, head)
       })
     })
@@ -70,7 +82,13 @@ export class AppProxy {
       // before httpxy hears of either, and passes it on
       sent.once('upgrade', keepOwnCookies).once('response', keepOwnCookies)
       sent.once('upgrade', () => opened.add(socket)).once('response', () => opened.add(socket))
+      sent.once('upgrade', (_answered, agent) => clients.set(agent, socket))
       socket.once('close', () => sent.destroy())
+    })
+    // when httpxy has connected the two: whoever listened before would take the agent's first frames from it
+    this.#proxy.on('proxySocket', (agent) => {
+      const client = clients.get(agent)!
+      this.#upgraded.set(client, endWebSocketProperly(client, agent, isEnding.get(client)!))
     })
     this.#proxy.on('error', (_error, _request, response) => {
       if (response instanceof http.ServerResponse) return answer(response, 502, NO_ANSWER)
@@ -116,12 +134,29 @@ export class AppProxy {
     if (this.#server.listening) this.#server.close()
   }
 
-  /** No new connections; requests in flight have `drainMs`, then they are cut. */
-  async close(drainMs: number): Promise<void> {
-    this.#server.close()
-    if (this.#upstream && drainMs > 0) await within(drainMs, this.idle(this.#upstream.id))
+  /** The agents of these upstreams are being ended: what they leave open gets a proper end. */
+  ending(ids: string[]): void {
+    for (const id of ids) {
+      const inFlight = this.#inFlight.get(id)
+      if (inFlight) inFlight.ending = true
+    }
+  }
+
+  /** No new connections; what is in flight is ended. */
+  async close(): Promise<void> {
+    this.leave()
+    const upstreams = [...this.#inFlight.keys()]
+    this.ending(upstreams)
+    for (const response of this.#open) if (!response.writableEnded) answer(response, 503, NOTHING_SERVES)
+    for (const end of this.#upgraded.values()) end()
+    await within(CLOSE_MS, Promise.all(upstreams.map((id) => this.idle(id))))
     this.#server.closeAllConnections()
-    for (const socket of this.#upgraded) socket.destroy()
+    for (const socket of this.#upgraded.keys()) socket.destroy()
+  }
+
+  #isEnding({ id }: Upstream): () => boolean {
+    const inFlight = this.#inFlight.get(id)
+    return () => inFlight?.ending ?? false
   }
 
   /** Chooses the upstream and counts the exchange there in the same moment, so that no switch can come between. */

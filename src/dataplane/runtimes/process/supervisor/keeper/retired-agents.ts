@@ -1,0 +1,123 @@
+/**
+ * Agents that do not serve any more: each may finish its requests in flight, then gets SIGTERM. When they use too much memory
+ * together, the oldest are ended before that.
+ */
+import os from 'node:os'
+import { sleep } from '../../../../../platform/async/retry.ts'
+import { within } from '../../../../../platform/async/time-limit.ts'
+import type { KeptAgent } from '../agent/kept-agent.ts'
+import type { Supervised } from '../protocol.ts'
+import type { NetworkLink } from './network-link.ts'
+
+/** time from SIGTERM to SIGKILL of an agent that has served */
+const GRACE_MS = 10_000
+/** the least of it when the supervisor ends too: otherwise as long as its requests have */
+const SHORTEST_GRACE_MS = 1000
+/** between two looks at the memory of agents that drain */
+const LOOK_MS = 5000
+/** of the memory that an agent may use, and of the machine's: what agents that drain may use together */
+const MEMORY = { limits: 3, machineShare: 0.25 }
+
+interface Retired {
+  agent: KeptAgent
+  over: Promise<void>
+  /** aborted: requests in flight have no more time */
+  hurry: AbortController
+}
+
+export interface RetiredOptions {
+  network: NetworkLink
+  /** longest time that a replaced agent has for its requests in flight */
+  drainSeconds: number
+  onChange(): void
+}
+
+export class RetiredAgents {
+  readonly #options: RetiredOptions
+  #all: Retired[] = []
+  /** ids of upstreams whose agents are being ended */
+  readonly #ending = new Set<string>()
+  #graceMs = GRACE_MS
+  #closing = false
+  #looking = false
+
+  constructor(options: RetiredOptions) {
+    this.#options = options
+  }
+
+  /** Oldest first. */
+  get shown(): Supervised[] {
+    return this.#all.map(({ agent }) => agent.shown)
+  }
+
+  /** Resolves when none is left. */
+  async over(): Promise<void> {
+    await Promise.all(this.#all.map(({ over }) => over))
+  }
+
+  /** The supervisor ends: after `ms` no agent waits for its requests in flight any more. */
+  close(ms: number): void {
+    this.#closing = true
+    this.#graceMs = Math.min(this.#graceMs, Math.max(SHORTEST_GRACE_MS, ms))
+    setTimeout(() => {
+      for (const { hurry } of this.#all) hurry.abort()
+    }, ms)
+  }
+
+  /** Ends an agent; one that `served` has time for its requests in flight before it gets SIGTERM. */
+  add(agent: KeptAgent, served: boolean): Promise<void> {
+    agent.release()
+    const hurry = new AbortController()
+    const over = this.#end(agent, served, hurry.signal).finally(() => {
+      this.#all = this.#all.filter((one) => one !== retired)
+      this.#options.onChange()
+    })
+    const retired: Retired = { agent, over, hurry }
+    this.#all.push(retired)
+    void this.#watchMemory()
+    return over
+  }
+
+  async #end(agent: KeptAgent, served: boolean, hurry: AbortSignal): Promise<void> {
+    const { network, drainSeconds } = this.#options
+    const { upstream } = agent
+    if (upstream && served) {
+      await within(drainSeconds * 1000, network.idle(upstream.id), hurry)
+      this.#ending.add(upstream.id)
+      await network.want({ ending: [...this.#ending] })
+    }
+    await agent.end(served || this.#closing ? this.#graceMs : undefined)
+    if (upstream) this.#ending.delete(upstream.id)
+  }
+
+  async #watchMemory(): Promise<void> {
+    if (this.#looking) return
+    this.#looking = true
+    while (this.#all.length > 0) {
+      await this.#limitMemory().catch(() => undefined) // `ps` can fail; the next look will tell
+      await sleep(LOOK_MS)
+    }
+    this.#looking = false
+  }
+
+  /** The newest may go on, as many as fit. */
+  async #limitMemory(): Promise<void> {
+    let usedMb = 0
+    for (const retired of this.#all.filter(({ hurry }) => !hurry.signal.aborted).reverse()) {
+      const { agent } = retired
+      const mostMb = Math.floor(mostMbOf(agent))
+      usedMb += await agent.memoryMb()
+      if (usedMb <= mostMb) continue
+      retired.hurry.abort()
+      agent.note(
+        `This replaced agent is ended before its time to drain (DRAIN_SECONDS) is up: with the newer replaced agents it uses ${Math.round(usedMb)} MB of memory, and they may use ${mostMb} MB.`,
+        'warning',
+      )
+    }
+  }
+}
+
+function mostMbOf({ bounds }: KeptAgent): number {
+  const machine = (os.totalmem() / 1e6) * MEMORY.machineShare
+  return bounds.memoryMb === null ? machine : Math.min(machine, bounds.memoryMb * MEMORY.limits)
+}
