@@ -142,6 +142,23 @@ test('it breaks: the list says so and why, live, and the log has the error', LON
   await stayed()
 })
 
+test(
+  'it is mended by a push, and the newest commit is deployed where its failed build is shown',
+  LONG,
+  async ({ open }) => {
+    const { page } = await signedIn(open)
+    await repository.push('Hello again')
+    await row(page).getByRole('link').first().click()
+    // what went wrong is said once
+    expect(await page.getByText(/exit code 3/).count()).toBe(1)
+    await page.getByRole('button', { name: 'Deploy newest commit' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Deploy' }).click()
+    const line = page.getByRole('list', { name: 'Rollout of revision 3' })
+    await line.getByLabel('Serving: done').waitFor(BUILT)
+    await page.getByRole('button', { name: 'Deploy newest commit' }).waitFor({ state: 'detached' })
+  },
+)
+
 test('its server is killed and comes back: the page says so, heals, and shows what came meanwhile', async ({
   open,
 }) => {

@@ -3,6 +3,7 @@ import { Button, Menu } from '@mantine/core'
 import {
   IconArrowBackUp,
   IconDots,
+  IconGitBranch,
   IconGitCompare,
   IconPlayerStop,
   IconRefresh,
@@ -16,7 +17,7 @@ import { isOpen } from '../../components/words.ts'
 import type { ShownDeployment, TimelineRevision } from './documents.ts'
 
 /** What is asked before it is done; null: nothing. */
-export type Dialog = { do: 'redeploy' | 'interrupt'; revision: TimelineRevision } | { do: 'delete' } | null
+export type Dialog = { do: 'redeploy' | 'interrupt' | 'newest'; revision: TimelineRevision } | { do: 'delete' } | null
 
 interface ActionsProps {
   deployment: ShownDeployment
@@ -34,6 +35,8 @@ export function Actions({ deployment, rollout, before, onDialog }: ActionsProps)
   const again = active ?? newest.nodes[0] ?? null
   const two = newest.nodes.length > 1
   const gone = status === 'AWAITING_DELETE'
+  // a redeploy would build the same commit, and fail again
+  const failed = rollout?.status === 'BUILD_FAILED' && isOfBranch(rollout) ? rollout : null
   return (
     <>
       {may && !gone && rollout && isOpen(rollout.status) && (
@@ -45,7 +48,12 @@ export function Actions({ deployment, rollout, before, onDialog }: ActionsProps)
           Interrupt
         </Button>
       )}
-      {may && !gone && before && (
+      {may && !gone && failed && (
+        <Button leftSection={<IconGitBranch size={16} />} onClick={() => onDialog({ do: 'newest', revision: failed })}>
+          Deploy newest commit
+        </Button>
+      )}
+      {may && !gone && before && !failed && (
         <Button
           // what doesn't serve is to be put right
           variant={serving ? 'default' : 'filled'}
@@ -55,7 +63,7 @@ export function Actions({ deployment, rollout, before, onDialog }: ActionsProps)
           Roll back to #{before.number}
         </Button>
       )}
-      {may && !gone && !before && again?.canRedeploy && (
+      {may && !gone && !before && !failed && again?.canRedeploy && (
         <Button
           variant="default"
           leftSection={<IconRefresh size={16} />}
@@ -80,7 +88,15 @@ export function Actions({ deployment, rollout, before, onDialog }: ActionsProps)
             </Button>
           </Menu.Target>
           <Menu.Dropdown>
-            {may && !gone && before && again?.canRedeploy && (
+            {may && !gone && before && failed && (
+              <Menu.Item
+                leftSection={<IconArrowBackUp size={16} />}
+                onClick={() => onDialog({ do: 'redeploy', revision: before })}
+              >
+                Roll back to #{before.number}…
+              </Menu.Item>
+            )}
+            {may && !gone && (before || failed) && again?.canRedeploy && (
               <Menu.Item
                 leftSection={<IconRefresh size={16} />}
                 onClick={() => onDialog({ do: 'redeploy', revision: again })}
@@ -106,4 +122,9 @@ export function Actions({ deployment, rollout, before, onDialog }: ActionsProps)
       )}
     </>
   )
+}
+
+/** Whether its ref can name a newer commit by now: it is neither a tag nor a commit. */
+function isOfBranch({ sourceRevisionConfig: { repoRef } }: TimelineRevision): boolean {
+  return repoRef !== null && !repoRef.startsWith('refs/tags/') && !/^([0-9a-f]{40}|[0-9a-f]{64})$/i.test(repoRef)
 }

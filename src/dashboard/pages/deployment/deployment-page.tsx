@@ -21,6 +21,7 @@ import { Actions, type Dialog } from './actions.tsx'
 import { Address } from './address.tsx'
 import { DeleteDialog } from './delete-dialog.tsx'
 import { deploymentQuery, type ShownDeployment, type TimelineRevision } from './documents.ts'
+import { NewestCommitDialog } from './newest-commit-dialog.tsx'
 import { RolloutLine } from './rollout-line.tsx'
 import { FEWEST } from './rollout-times.ts'
 import { Timeline } from './timeline.tsx'
@@ -182,10 +183,20 @@ function Shown({ deployment }: { deployment: ShownDeployment }) {
             Who changed what
           </LinkTo>
         </Group>
-        <Timeline deployment={deployment} onRedeploy={act('redeploy')} onInterrupt={act('interrupt')} />
+        <Timeline
+          deployment={deployment}
+          told={status === 'AWAITING_DELETE' ? null : rollout}
+          onRedeploy={act('redeploy')}
+          onInterrupt={act('interrupt')}
+        />
       </Stack>
       <RedeployDialog deployment={deployment} revision={of('redeploy')} onClose={close} />
       <InterruptDialog deployment={deployment} revision={of('interrupt')} onClose={close} />
+      <NewestCommitDialog
+        deployment={deployment}
+        revision={dialog?.do === 'newest' ? dialog.revision : null}
+        onClose={close}
+      />
       <DeleteDialog deployment={deployment} opened={dialog?.do === 'delete'} onClose={close} />
     </Page>
   )

@@ -25,18 +25,20 @@ const TRIGGERS = {
 
 interface TimelineProps {
   deployment: ShownDeployment
+  /** the revision whose message stands above: the timeline does not repeat it */
+  told: TimelineRevision | null
   onRedeploy(revision: TimelineRevision): void
   onInterrupt(revision: TimelineRevision): void
 }
 
-export function Timeline({ deployment, onRedeploy, onInterrupt }: TimelineProps) {
+export function Timeline({ deployment, told, onRedeploy, onInterrupt }: TimelineProps) {
   const { revisions, more, busy } = useRevisions(deployment)
   return (
     <Stack gap="md" align="stretch">
       <ol className={classes.timeline} aria-label="Revisions, newest first">
         {revisions.map((revision) => (
           <li key={revision.id} className={classes.item} data-tone={toneOf(deployment, revision)}>
-            <Entry {...{ deployment, revision, onRedeploy, onInterrupt }} />
+            <Entry {...{ deployment, told, revision, onRedeploy, onInterrupt }} />
           </li>
         ))}
       </ol>
@@ -59,7 +61,13 @@ const toneOf = (deployment: ShownDeployment, revision: TimelineRevision) =>
       ? 'past'
       : stateOf(revision).tone
 
-function Entry({ deployment, revision, onRedeploy, onInterrupt }: TimelineProps & { revision: TimelineRevision }) {
+function Entry({
+  deployment,
+  told,
+  revision,
+  onRedeploy,
+  onInterrupt,
+}: TimelineProps & { revision: TimelineRevision }) {
   const { ws } = useParams({ from: '/w/$ws' })
   const may = useMay('deployer')
   const { id, number, status, canRedeploy } = revision
@@ -86,7 +94,7 @@ function Entry({ deployment, revision, onRedeploy, onInterrupt }: TimelineProps 
           <MadeOfLine revision={revision} />
         </Group>
         <Origin revision={revision} />
-        <Why revision={revision} deploymentId={deployment.id} />
+        <Why revision={revision} deploymentId={deployment.id} isTold={told?.id === id} />
       </div>
       <Group gap={6} wrap="nowrap" className={classes.actions}>
         {may && !active && canRedeploy && status === 'DEPLOYED' && (
@@ -148,7 +156,15 @@ function Origin({ revision }: { revision: TimelineRevision }) {
   )
 }
 
-function Why({ revision, deploymentId }: { revision: TimelineRevision; deploymentId: string }) {
+function Why({
+  revision,
+  deploymentId,
+  isTold,
+}: {
+  revision: TimelineRevision
+  deploymentId: string
+  isTold: boolean
+}) {
   const { ws } = useParams({ from: '/w/$ws' })
   const { statusMessage, supersededBy, status } = revision
   if (supersededBy)
@@ -163,7 +179,7 @@ function Why({ revision, deploymentId }: { revision: TimelineRevision; deploymen
         </LinkTo>
       </Text>
     )
-  if (!statusMessage) return null
+  if (!statusMessage || isTold) return null
   return (
     <Text
       size="sm"
