@@ -96,3 +96,38 @@ test('What is searched, chosen and sorted stands in the address, and a row is re
   for (const press of ['ArrowDown', 'ArrowDown', 'ArrowUp', 'Enter']) await page.keyboard.press(press)
   await page.waitForURL(`**/deployments/${id}`)
 })
+
+test('The list begins with what fails, then what is under way; order and density are remembered', async ({ page }) => {
+  await signIn(page, url, { key }, `/w/${workspaceId}/deployments`)
+  const names = page.getByRole('row').getByRole('link')
+  await names.nth(2).waitFor()
+  const place = async (name: string) => (await names.allTextContents()).indexOf(name)
+  for (const failed of ['triage-agent', 'report-agent'])
+    expect(await place(failed)).toBeLessThan(await place('research-agent'))
+  expect(await place('research-agent')).toBeLessThan(await place('support-agent'))
+  await page.getByRole('button', { name: 'Dense rows' }).click()
+  await page.getByRole('columnheader', { name: 'Name' }).getByRole('button').click()
+  await page.waitForURL('**sort=name')
+  await page.goto(`/w/${workspaceId}/deployments`)
+  await names.nth(2).waitFor()
+  const shown = await names.allTextContents()
+  expect(shown).toEqual(shown.toSorted())
+  expect((await page.getByRole('row').nth(1).boundingBox())!.height).toBe(36)
+})
+
+test('What waits for its turn is Waiting, in its row and among the counts, and what failed for good serves nothing', async ({
+  page,
+}) => {
+  const prefix = `turn-${randomUUID().slice(0, 8)}`
+  const { id } = await create(prefix)
+  await signIn(page, url, { key }, `/w/${workspaceId}/deployments?q=${prefix}&state=waiting`)
+  const row = page.getByRole('row').filter({ hasText: prefix })
+  await row.getByText('Waiting', { exact: true }).waitFor()
+  await page.getByRole('button', { name: /^Waiting 1$/ }).waitFor()
+  await page.getByRole('button', { name: /^Under way 0$/ }).waitFor()
+  const { latest_revision_id } = await rest('GET', `/v2/deployments/${id}`)
+  await rest('POST', `/v2/deployments/${id}/revisions/${latest_revision_id}/interrupt`)
+  await page.getByRole('button', { name: /^All 1$/ }).click()
+  await row.getByText('Nothing', { exact: true }).waitFor()
+  await rest('DELETE', `/v2/deployments/${id}?force=true`)
+})

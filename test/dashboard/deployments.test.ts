@@ -1,7 +1,13 @@
 /** The list of deployments: what of it stands in an address, and when its rows are asked for again. */
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { type Asked, Pages } from '../../src/dashboard/pages/deployments/pages.ts'
-import { deploymentsSearch, filterOf, isFiltered, orderOf } from '../../src/dashboard/pages/deployments/search.ts'
+import {
+  deploymentsSearch,
+  filterOf,
+  isFiltered,
+  orderOf,
+  viewOf,
+} from '../../src/dashboard/pages/deployments/search.ts'
 
 const ID = '01a20625-779a-71fd-a26f-1ea56746f862'
 
@@ -23,8 +29,15 @@ test('what is chosen is what the server filters by, all of it together', () => {
     tagValueIds: [ID],
   })
   expect(orderOf('-changed')).toEqual({ field: 'UPDATED_AT', direction: 'DESC' })
-  expect(orderOf()).toEqual({ field: 'NAME', direction: 'ASC' })
+  expect(orderOf('name')).toEqual({ field: 'NAME', direction: 'ASC' })
   expect([isFiltered({ sort: 'name' }), isFiltered({ q: 'a' })]).toEqual([false, true])
+})
+
+test('the list begins with what needs attention, in rows of two lines, until the reader has chosen otherwise', () => {
+  expect(orderOf(viewOf(undefined).sort)).toEqual({ field: 'ATTENTION', direction: 'DESC' })
+  expect(viewOf('{"sort":"-changed","dense":true}')).toEqual({ sort: '-changed', dense: true })
+  for (const kept of ['', 'null', '{"sort":"up","dense":"yes"}'])
+    expect(viewOf(kept)).toEqual({ sort: 'attention', dense: false })
 })
 
 // the next page is begun in a task of its own

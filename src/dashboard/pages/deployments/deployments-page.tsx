@@ -1,6 +1,7 @@
 /** `/w/$ws/deployments`: the wall. What serves, what is coming, and why what was asked for is not live; all of it as it is now. */
 import '@mantine/core/styles/Combobox.css'
 import { Button, Text } from '@mantine/core'
+import { useLocalStorage } from '@mantine/hooks'
 import { IconHistory, IconPlus } from '@tabler/icons-react'
 import { getRouteApi, useRouter } from '@tanstack/react-router'
 import { useEffect } from 'react'
@@ -9,7 +10,7 @@ import { useMay } from '../../components/me.tsx'
 import { Empty, Loading, Page, PageError } from '../../components/page.tsx'
 import { Filters } from './filters.tsx'
 import { List } from './list.tsx'
-import { isFiltered, type Search } from './search.ts'
+import { isFiltered, type Search, type Sort, viewOf } from './search.ts'
 import { useCounts } from './use-counts.ts'
 import { useRows } from './use-rows.ts'
 
@@ -20,7 +21,15 @@ export default function DeploymentsPage() {
   const search = route.useSearch()
   const mayMake = useMay('deployer')
   const navigate = route.useNavigate()
-  const { rows, old, pages } = useRows(search)
+  const [view, setView] = useLocalStorage({
+    key: 'pilothouse.deployments',
+    getInitialValueInEffect: false,
+    serialize: JSON.stringify,
+    deserialize: viewOf,
+    defaultValue: viewOf(undefined),
+  })
+  const sort = search.sort ?? view.sort
+  const { rows, old, pages } = useRows({ ...search, sort })
   const counts = useCounts(search)
   const { history } = useRouter()
   const change = (changes: Search) => {
@@ -33,8 +42,12 @@ export default function DeploymentsPage() {
       resetScroll: false,
     })
   }
+  const onSort = (chosen: Sort) => {
+    setView({ ...view, sort: chosen })
+    change({ sort: chosen === 'attention' ? undefined : chosen })
+  }
   // other rows begin at the top
-  const asked = JSON.stringify(search)
+  const asked = JSON.stringify({ ...search, sort })
   // biome-ignore lint/correctness/useExhaustiveDependencies: when something else is asked for
   useEffect(() => {
     if (scrollY > 0) scrollTo({ top: 0 })
@@ -71,6 +84,9 @@ export default function DeploymentsPage() {
       <Filters
         search={search}
         onChange={change}
+        view={{ ...view, sort }}
+        onSort={onSort}
+        onDense={(dense) => setView({ ...view, dense })}
         counts={counts}
         onDown={() => document.querySelector<HTMLElement>('tr[data-index] a')?.focus()}
       />
@@ -85,8 +101,8 @@ export default function DeploymentsPage() {
           pages={pages}
           old={old}
           total={counts?.total ?? null}
-          sort={search.sort ?? 'name'}
-          onSort={(sort) => change({ sort: sort === 'name' ? undefined : sort })}
+          view={{ ...view, sort }}
+          onSort={onSort}
         />
       )}
     </Page>

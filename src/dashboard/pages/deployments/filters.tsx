@@ -1,22 +1,25 @@
 /** Which of the deployments are shown: a search, and chips that say how many each would leave. */
-import { CloseButton, Select, Text, TextInput, UnstyledButton } from '@mantine/core'
+import { ActionIcon, CloseButton, Select, Text, TextInput, UnstyledButton } from '@mantine/core'
 import { useHotkeys } from '@mantine/hooks'
-import { IconSearch } from '@tabler/icons-react'
+import { IconBaselineDensityMedium, IconBaselineDensitySmall, IconSearch } from '@tabler/icons-react'
 import { type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from 'react'
 import { SOURCES, type Tone } from '../../components/words.ts'
 import classes from './deployments.module.css'
-import type { Search, Sort } from './search.ts'
+import type { Search, Sort, View } from './search.ts'
 import type { Counts } from './use-counts.ts'
 
 interface FiltersProps {
   search: Search
   onChange(changes: Search): void
+  view: View
+  onSort(sort: Sort): void
+  onDense(dense: boolean): void
   counts: Counts | null
   /** from the search into the list */
   onDown(): void
 }
 
-export function Filters({ search, onChange, counts, onDown }: FiltersProps) {
+export function Filters({ search, onChange, view: { sort, dense }, onSort, onDense, counts, onDown }: FiltersProps) {
   const { state, source, listener, tag } = search
   const states = [
     { state: undefined, word: 'All', count: counts?.states.total, tone: undefined },
@@ -113,12 +116,21 @@ export function Filters({ search, onChange, counts, onDown }: FiltersProps) {
           <Select
             size="xs"
             aria-label="Order"
-            className={classes.order}
             allowDeselect={false}
-            value={search.sort ?? 'name'}
-            onChange={(value) => onChange({ sort: value === 'name' ? undefined : (value as Sort) })}
+            value={sort}
+            onChange={(value) => onSort(value as Sort)}
             data={ORDERS}
           />
+          <ActionIcon
+            variant="default"
+            className={classes.density}
+            aria-label="Dense rows"
+            title="Dense rows"
+            aria-pressed={dense}
+            onClick={() => onDense(!dense)}
+          >
+            {dense ? <IconBaselineDensitySmall size={16} /> : <IconBaselineDensityMedium size={16} />}
+          </ActionIcon>
         </div>
       </div>
     </div>
@@ -138,6 +150,7 @@ function Chips({ legend, children }: { legend: string; children: ReactNode }) {
 }
 
 const ORDERS = [
+  { value: 'attention', label: 'Needs attention first' },
   { value: 'name', label: 'Name, from A' },
   { value: '-name', label: 'Name, from Z' },
   { value: '-changed', label: 'Changed last, first' },

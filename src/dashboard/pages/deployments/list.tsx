@@ -20,7 +20,7 @@ import { Changed, Coming, isComing, Serves, Source, Tags, Why } from './cells.ts
 import classes from './deployments.module.css'
 import { Name } from './name.tsx'
 import type { Pages, Row, Rows } from './pages.ts'
-import type { Sort } from './search.ts'
+import type { Sort, View } from './search.ts'
 import { WholeWhy } from './whole-why.tsx'
 
 const features = tableFeatures({ rowSortingFeature })
@@ -43,9 +43,9 @@ const columns = helper.columns([
 const SORTED = ['name', 'changed']
 
 /** px of a row: known before it is there, so none has to be measured and nothing jumps. Only a card grows with what it says. */
-const HEIGHT = { wide: 60, card: 84, comingCard: 122, whyCard: 134 }
-const heightOf = (isWide: boolean, row: Row) => {
-  if (isWide) return HEIGHT.wide
+const HEIGHT = { wide: 60, dense: 36, card: 84, comingCard: 122, whyCard: 134 }
+const heightOf = (isWide: boolean, dense: boolean, row: Row) => {
+  if (isWide) return dense ? HEIGHT.dense : HEIGHT.wide
   return row.whyNotLive ? HEIGHT.whyCard : isComing(row) ? HEIGHT.comingCard : HEIGHT.card
 }
 const OVERSCAN = 8
@@ -58,17 +58,17 @@ interface ListProps {
   old: boolean
   /** how many there are; null: not known yet */
   total: number | null
-  sort: Sort
+  view: View
   onSort(sort: Sort): void
 }
 
-export function List({ rows: { rows, more }, pages, old, total, sort, onSort }: ListProps) {
+export function List({ rows: { rows, more }, pages, old, total, view: { sort, dense }, onSort }: ListProps) {
   const isWide = useMediaQuery(WIDE, true, { getInitialValueInEffect: false })
   const body = useRef<HTMLTableSectionElement>(null)
   const margin = useOffset(body)
   const virtualizer = useWindowVirtualizer({
     count: rows.length,
-    estimateSize: (index) => heightOf(isWide, rows[index]!),
+    estimateSize: (index) => heightOf(isWide, dense, rows[index]!),
     overscan: OVERSCAN,
     scrollMargin: margin,
     // what a scroll brings may come a frame later: it need not keep the scrolling waiting
@@ -76,17 +76,20 @@ export function List({ rows: { rows, more }, pages, old, total, sort, onSort }: 
     getItemKey: (index) => rows[index]!.id,
   })
   // biome-ignore lint/correctness/useExhaustiveDependencies: it is measured anew where rows have another height
-  useEffect(() => virtualizer.measure(), [isWide])
+  useEffect(() => virtualizer.measure(), [isWide, dense])
   // what is read stays where it is when a card above it grows
   useLayoutEffect(() => {
-    if (!isWide) for (const [index, row] of rows.entries()) virtualizer.resizeItem(index, heightOf(isWide, row))
-  }, [virtualizer, isWide, rows])
+    if (!isWide) for (const [index, row] of rows.entries()) virtualizer.resizeItem(index, heightOf(isWide, dense, row))
+  }, [virtualizer, isWide, dense, rows])
   const items = virtualizer.getVirtualItems()
   const [first, last] = [items[0]?.index ?? 0, items.at(-1)?.index ?? 0]
   useEffect(() => pages.show(first, last), [pages, first, last])
   const keys = useKeys(body, rows.length, (index) => virtualizer.scrollToIndex(index))
   const data = useMemo(() => rows.slice(first, last + 1), [rows, first, last])
-  const sorting = useMemo(() => [{ id: sort.replace('-', ''), desc: sort.startsWith('-') }], [sort])
+  const sorting = useMemo(() => {
+    const id = sort.replace('-', '')
+    return SORTED.includes(id) ? [{ id, desc: sort.startsWith('-') }] : []
+  }, [sort])
   const table = useTable({
     features,
     columns,
@@ -104,6 +107,7 @@ export function List({ rows: { rows, more }, pages, old, total, sort, onSort }: 
         aria-busy={old}
         className={classes.table}
         data-wide={isWide}
+        data-dense={isWide && dense}
       >
         <thead className={classes.head}>
           <tr className={classes.columns} aria-rowindex={1}>

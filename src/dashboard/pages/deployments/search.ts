@@ -4,11 +4,11 @@ import type { deploymentsQuery } from './pages.ts'
 
 const STATES = ['serving', 'down', 'failing', 'busy', 'waiting'] as const
 type State = (typeof STATES)[number]
-const SORTS = ['name', '-name', '-changed', 'changed', '-created', 'created'] as const
+const SORTS = ['attention', 'name', '-name', '-changed', 'changed', '-created', 'created'] as const
 export type Sort = (typeof SORTS)[number]
 const SOURCE_WORDS = ['gitprovider', 'internal_source', 'internal_container', 'external_container'] as const
 
-/** Nothing stands for: all of them, by name. */
+/** Nothing stands for: all of them, in the order that the reader chose last. */
 export interface Search {
   q?: string | undefined
   state?: State | undefined
@@ -64,9 +64,27 @@ export function filterOf({ q, state, source, listener, tag }: Search): Filter {
 
 const FIELDS = { name: 'NAME', changed: 'UPDATED_AT', created: 'CREATED_AT' } as const
 
-export function orderOf(sort: Sort = 'name'): NonNullable<Variables['orderBy']> {
+export function orderOf(sort: Sort): NonNullable<Variables['orderBy']> {
+  if (sort === 'attention') return { field: 'ATTENTION', direction: 'DESC' }
   const field = sort.replace('-', '') as keyof typeof FIELDS
   return { field: FIELDS[field], direction: sort.startsWith('-') ? 'DESC' : 'ASC' }
+}
+
+/** How this browser shows the list: kept in it, from one visit to the next. */
+export interface View {
+  sort: Sort
+  dense: boolean
+}
+
+/** What was kept, as far as it can be meant. */
+export function viewOf(kept: string | undefined): View {
+  let raw: Partial<Record<keyof View, unknown>> = {}
+  try {
+    raw = JSON.parse(kept ?? '{}') ?? {}
+  } catch {
+    // somebody else's words
+  }
+  return { sort: oneOf(SORTS, raw.sort) ?? 'attention', dense: raw.dense === true }
 }
 
 /** Whether it shows less than all. */

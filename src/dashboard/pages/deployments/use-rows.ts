@@ -3,14 +3,14 @@ import { useEffect, useMemo, useRef, useSyncExternalStore } from 'react'
 import { useClient } from 'urql'
 import { type DeploymentsChange, watchDeployments } from '../../components/live.ts'
 import { Pages, type Rows } from './pages.ts'
-import { filterOf, orderOf, type Search } from './search.ts'
+import { filterOf, orderOf, type Search, type Sort } from './search.ts'
 
 /** ms from a change to the look at which rows there are now, and between two looks while much changes */
 const SOON = 400
 const APART = 2_000
 
 /** `old`: the rows are those of the filters before, as long as nothing is known of these. */
-export function useRows(search: Search): { rows: Rows; old: boolean; pages: Pages } {
+export function useRows(search: Search & { sort: Sort }): { rows: Rows; old: boolean; pages: Pages } {
   const client = useClient()
   const { sort, ...filters } = search
   const key = JSON.stringify([filters, sort])
