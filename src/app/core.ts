@@ -21,8 +21,8 @@ import { loadKeyRing } from './keyring-file.ts'
 import { lookAfterPrograms } from './programs.ts'
 import { createBuildSources } from './source-access.ts'
 
-/** Minutes for one try of taking a deployment down; a failed one is tried again. */
-const TEARDOWN_DEADLINE = 10
+/** Minutes for one try of taking a deployment down; a failed one is tried again. Longer than the longest grace period of pods. */
+const TEARDOWN_DEADLINE = 75
 
 export interface Opened {
   core: Core

@@ -58,10 +58,16 @@ export function renderOptions(settings: ParsedSettings<typeof KUBERNETES_SETTING
     podUser: settings.POD_USER,
     defaults: resourceDefaults(settings),
     patches: settings.POD_PATCHES,
+    graceSeconds: {
+      server: settings.TERMINATION_GRACE_SECONDS,
+      queue: settings.QUEUE_TERMINATION_GRACE_SECONDS,
+    },
+    preStopSeconds: settings.PRE_STOP_SECONDS,
     networkPolicies: settings.NETWORK_POLICIES,
     ingressDomain: settings.INGRESS_DOMAIN ?? null,
     ingressClass: settings.INGRESS_CLASS ?? null,
     ingressTlsSecret: settings.INGRESS_TLS_SECRET ?? null,
+    ingressAnnotations: settings.INGRESS_ANNOTATIONS,
     storageClass: settings.STORAGE_CLASS ?? null,
   }
 }

@@ -34,6 +34,10 @@ test('a namespace with a compute quota takes a deployment that names no resource
     for (const { resources } of pod!.spec!.containers)
       expect(Object.keys(resources!.requests!).sort()).toEqual(['cpu', 'memory'])
   }
+  // each way of waiting is as the cluster can
+  const [server] = await tenant.pods()
+  const preStop = site.test.minor >= 30 ? { sleep: { seconds: 10 } } : { exec: { command: ['sleep', '10'] } }
+  expect(server!.spec!.containers[0]!.lifecycle).toEqual({ preStop })
   await tenant.log.seen(/Not in the resource spec, so by default .*server: cpu 0\.2/)
 })
 

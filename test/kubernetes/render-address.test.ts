@@ -43,9 +43,10 @@ test('with a domain it gets a host of its own there, from its name and its id', 
 
 test('the Ingress has annotations of its own, which win over those of all objects', () => {
   const spec = { annotations: { all: 'a', both: 'a' }, ingress_annotations: { both: 'i', own: 'i' } }
-  const manifests = render(spec, {}, { ingressDomain: 'example.com' })
+  const ingressAnnotations = { issuer: 's', all: 's', own: 's' }
+  const manifests = render(spec, {}, { ingressDomain: 'example.com', ingressAnnotations })
   const of = (key: string) => find(manifests, key).metadata.annotations
-  expect(of('Ingress/')).toMatchObject({ all: 'a', both: 'i', own: 'i' })
+  expect(of('Ingress/')).toMatchObject({ issuer: 's', all: 'a', both: 'i', own: 'i' })
   expect(of('Service/')).toMatchObject({ all: 'a', both: 'a' })
   expect(of('Service/')).not.toHaveProperty('own')
 })
@@ -70,6 +71,17 @@ describe('a custom URL', () => {
     expect(ingressOf('http://bot.example.com', how).tls).toBeUndefined()
     const general = { ingressTlsSecret: 'general' }
     expect(ingressOf('https://bot.example.org', general).tls[0].secretName).toBe('general')
+  })
+
+  test('has a certificate of its own where the TLS secret is each deployment’s', () => {
+    const how = { ingressDomain: 'example.com', ingressTlsSecret: 'tls-{deployment}' }
+    const secretName = 'tls-support-bot-0b0e3f8e'
+    const hosts = ['bot.example.org', 'bot.example.com', null]
+    for (const host of hosts)
+      expect(ingressOf(host && `https://${host}`, how).tls).toEqual([
+        { hosts: [host ?? 'support-bot-0b0e3f8e.example.com'], secretName },
+      ])
+    expect(ingressOf('http://bot.example.org', how).tls).toBeUndefined()
   })
 
   test.each(['http://192.0.2.1/', 'https://[2001:db8::1]:8443/x'])(

@@ -65,7 +65,7 @@ test('each component has a patch of its own, and containers, volumes and mounts 
       },
     },
     cache: { spec: { priorityClassName: 'high' } },
-    queue: { spec: { terminationGracePeriodSeconds: 600 } },
+    queue: { spec: { terminationGracePeriodSeconds: 900 } },
   }
   const D = 'StatefulSet/database:spec.template.spec'
   expect(diff(patches)).toEqual({
@@ -77,7 +77,7 @@ test('each component has a patch of its own, and containers, volumes and mounts 
     [`${D}.volumes.extra.name`]: 'extra',
     [`${D}.volumes.extra.emptyDir`]: {},
     'Deployment/cache:spec.template.spec.priorityClassName': 'high',
-    'Deployment/queue:spec.template.spec.terminationGracePeriodSeconds': 600,
+    'Deployment/queue:spec.template.spec.terminationGracePeriodSeconds': 900,
   })
   expect(render({}, {}, { patches: patchesOf(patches) }).flatMap(schemaErrors)).toEqual([])
 })

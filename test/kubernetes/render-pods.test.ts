@@ -2,7 +2,18 @@
 import { describe, expect, test } from 'vitest'
 import type { Manifest, Replicas } from '../../src/dataplane/runtimes/kubernetes/objects/types.ts'
 import { renderApplication } from '../../src/dataplane/runtimes/kubernetes/render/manifests.ts'
-import { application, changes, find, keyOf, options, owner, pathsOf, render, revision } from './render-support.ts'
+import {
+  application,
+  changes,
+  find,
+  keyOf,
+  options,
+  owner,
+  pathsOf,
+  render,
+  revision,
+  schemaErrors,
+} from './render-support.ts'
 
 const WORKLOADS = ['StatefulSet/database', 'Deployment/cache', 'Deployment/server', 'Deployment/queue']
 const podOf = (manifests: Manifest[], key: string) => find(manifests, key).spec.template.spec
@@ -154,6 +165,21 @@ describe('a rollout', () => {
     const [queue] = podOf(render(), 'Deployment/queue').containers
     expect(Object.keys(queue).filter((name) => /probe/i.test(name))).toEqual([])
     expect(find(render(), 'Deployment/queue').spec.minReadySeconds).toBeGreaterThan(0)
+  })
+
+  test.each([
+    ['by itself where the cluster can', { knowsSleep: true }, { sleep: { seconds: 10 } }],
+    ['by a program of the image elsewhere', { knowsSleep: false }, { exec: { command: ['sleep', '10'] } }],
+  ])('lets traffic end before a server gets SIGTERM, %s, and then gives each its time', (_where, how, preStop) => {
+    const manifests = render({}, {}, how)
+    const [server, queue] = [podOf(manifests, 'Deployment/server'), podOf(manifests, 'Deployment/queue')]
+    expect(manifests.flatMap(schemaErrors)).toEqual([])
+    expect(server.containers[0].lifecycle).toEqual({ preStop })
+    expect(server.terminationGracePeriodSeconds).toBe(180 + 10)
+    expect(queue.containers[0]).not.toHaveProperty('lifecycle')
+    expect(queue.terminationGracePeriodSeconds).toBe(600)
+    const [at] = podOf(render({}, {}, { preStopSeconds: 0 }), 'Deployment/server').containers
+    expect(at).not.toHaveProperty('lifecycle')
   })
 
   test('of the same revision makes new pods, and nothing but the attempt differs', () => {

@@ -40,10 +40,14 @@ export const options: RenderOptions = {
   podUser: 999,
   defaults: { agent: NONE, database: NONE, cache: NONE, sidecar: NONE },
   patches: {},
+  graceSeconds: { server: 180, queue: 600 },
+  preStopSeconds: 10,
+  knowsSleep: true,
   networkPolicies: 'all',
   ingressDomain: null,
   ingressClass: null,
   ingressTlsSecret: null,
+  ingressAnnotations: {},
   storageClass: null,
 }
 

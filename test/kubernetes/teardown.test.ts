@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { LABEL_DEPLOYMENT } from '../../src/dataplane/runtimes/kubernetes/objects/names.ts'
 import type { LiveObject } from '../../src/dataplane/runtimes/kubernetes/objects/types.ts'
-import { eventually, never, openSite, type Site, Tenant } from './runtime-support.ts'
+import { eventually, never, openSite, type Site, stepOf, Tenant } from './runtime-support.ts'
 
 let site: Site
 beforeAll(async () => {
@@ -115,6 +115,35 @@ test('copies that somebody else made of its objects stay, after a deploy and aft
   for (const [kind, namespace, name] of copies)
     await site.objects.read({ apiVersion: 'v1', kind, metadata: { name, namespace } })
   expect(await left(tenant)).toEqual([`Secret/${tenant.names.secrets(1)}-copy`, `Service/${tenant.names.base}-copy`])
+})
+
+heldBack('database and cache stay until server and queue have had their time to end', async () => {
+  const slow = await openSite({ standIn: { delays: { terminate: 300 } } })
+  try {
+    const tenant = new Tenant(slow)
+    const spec = { queue_min_scale: 1, queue_max_scale: 1 }
+    await tenant.provision(spec)
+    await tenant.deploy(tenant.revision(V1), { spec })
+    // less time than the pods take: what is left is said, with the time that they have
+    const step = stepOf('TEARDOWN', null, { deadlineMs: 100 })
+    const late = slow.runtime.teardown(tenant.claim, step, never)
+    await expect(late).rejects.toThrow(
+      /not removed in time: still there: Pod .* \(which has a grace period of \d+ s to end\)/,
+    )
+    const early: string[] = []
+    const stop = slow.cluster.onChange(() => {
+      const agents = slow.cluster.pods(tenant.id).filter((pod) => /-(server|queue)-/.test(pod.metadata!.name!))
+      const kept = slow.cluster.objects(tenant.id).filter(({ metadata }) => !metadata.deletionTimestamp)
+      const isThere = (name: string) => kept.some(({ metadata }) => metadata.name === name)
+      if (agents.length > 0 && !(isThere(tenant.names.database) && isThere(tenant.names.cache))) early.push('gone')
+    })
+    await tenant.teardown()
+    stop()
+    expect(early).toEqual([])
+    expect(slow.cluster.objects(tenant.id)).toEqual([])
+  } finally {
+    await slow.close()
+  }
 })
 
 test('with the policy `keep` the volume stays, and the Secret with its password', async () => {

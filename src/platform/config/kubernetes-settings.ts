@@ -1,7 +1,18 @@
 /** What the Kubernetes runtime is set by, in a listener and in a server with RUNTIME=kubernetes alike. */
 import { z } from 'zod'
 import { podPatches } from './pod-patches.ts'
-import { amount, cores, domain, image, integer, k8sName, podUser, type SettingsTable } from './setting-types.ts'
+import {
+  amount,
+  annotations,
+  cores,
+  domain,
+  image,
+  integer,
+  k8sName,
+  k8sNameOfDeployment,
+  podUser,
+  type SettingsTable,
+} from './setting-types.ts'
 
 /** Bounds as those of a resource spec (docs/deployments.md#resource-spec). */
 const cpu = cores(0.1, 8)
@@ -52,6 +63,17 @@ export const KUBERNETES_SETTINGS = {
     'user id of databases and caches; `any`: the one that the cluster gives, as OpenShift does',
   ],
   ...DEFAULT_SETTINGS,
+  TERMINATION_GRACE_SECONDS: [
+    integer(0, 3600),
+    '180',
+    'how long a server may go on after SIGTERM before it is killed ([How pods end](kubernetes.md#how-pods-end))',
+  ],
+  QUEUE_TERMINATION_GRACE_SECONDS: [integer(0, 3600), '600', 'the same for a queue, which finishes its runs'],
+  PRE_STOP_SECONDS: [
+    integer(0, 300),
+    '10',
+    'how long a server goes on before SIGTERM, until no traffic arrives any more; 0: SIGTERM comes immediately',
+  ],
   NETWORK_POLICIES: [
     z.enum(['all', 'database', 'none'], { error: 'must be all, database or none' }),
     'all',
@@ -75,8 +97,13 @@ export const KUBERNETES_SETTINGS = {
   ],
   INGRESS_CLASS: [k8sName.optional(), null, 'class of these Ingresses. None: the default of the cluster'],
   INGRESS_TLS_SECRET: [
-    k8sName.optional(),
+    k8sNameOfDeployment.optional(),
     null,
-    'TLS secret for names below `INGRESS_DOMAIN`, in the namespace of the deployment. None: plain http',
+    'TLS secret for names below `INGRESS_DOMAIN`, in the namespace of the deployment. With `{deployment}` in it each deployment has its own, for a `custom_url` elsewhere, too ([Certificates](kubernetes.md#certificates)). None: plain http',
+  ],
+  INGRESS_ANNOTATIONS: [
+    annotations.prefault('{}'),
+    null,
+    'annotations of these Ingresses (issuer, time-outs), as JSON. Those of a `resource_spec` win',
   ],
 } as const satisfies SettingsTable

@@ -94,6 +94,27 @@ export const image = z
 export const k8sName = z
   .string()
   .regex(/^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/, 'must be the name of a Kubernetes object')
+/** Name of a Kubernetes object for each deployment, if it has the placeholder `{deployment}`. */
+export const k8sNameOfDeployment = z
+  .string()
+  .refine((text) => k8sName.safeParse(text.replaceAll('{deployment}', 'd')).success, {
+    error: 'must be the name of a Kubernetes object; {deployment} in it stands for the deployment',
+  })
+/** JSON object whose values are texts: annotations. */
+export const annotations = z.string().transform((text, context): Record<string, string> => {
+  const parsed = z
+    .string()
+    .transform((json) => JSON.parse(json))
+    .catch(null)
+    .parse(text)
+  const map = z.record(z.string().min(1), z.string()).safeParse(parsed)
+  if (map.success) return map.data
+  context.addIssue({
+    code: 'custom',
+    message: 'must be JSON with texts, like {"cert-manager.io/cluster-issuer": "letsencrypt"}',
+  })
+  return z.NEVER
+})
 /** A user of a pod, not root; `any` is null: whichever the cluster gives. */
 export const podUser = z
   .string()

@@ -32,12 +32,15 @@ export interface LogOptions {
  */
 export interface Cluster {
   /**
-   * Watches a namespace: resolves when all objects of ours there are known (at once when it is watched already).
+   * Watches a namespace: resolves when all objects of ours there are known (at once when it is watched already), and the
+   * version of the API server is.
    * Throws ApiRefused when we have no rights there (the message names namespace, verb and resource), and the
    * signal's reason when that aborts. Keeps trying while the API server is away. A namespace that does not exist
    * is not noticed here (the API lists it as empty); `apply` is refused there with 404.
    */
   open(namespace: string, signal: AbortSignal): Promise<void>
+  /** Minor of its version 1.x, known once a namespace is open; 0: the API server does not tell. */
+  minor(): number
   /**
    * The objects of a deployment that we made, as last observed, without pods and endpoints. Objects with its labels that
    * somebody else made are left out. `data` of Secrets and managedFields are not kept. They are shared: not to be changed.

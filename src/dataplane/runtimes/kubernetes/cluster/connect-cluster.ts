@@ -3,6 +3,7 @@
  */
 import type { V1EndpointSlice, V1Pod } from '@kubernetes/client-node'
 import { Api } from '../api-server/api.ts'
+import { ApiRefused } from '../api-server/errors.ts'
 import { ENDPOINTS, kindOf } from '../api-server/kinds.ts'
 import { retrying } from '../api-server/retry.ts'
 import { DEFAULT_TIMES } from '../api-server/times.ts'
@@ -33,8 +34,25 @@ export async function connectCluster(options: ClusterOptions): Promise<Cluster> 
   const informers = new Informers(access, options.log)
   const anchors = new Anchors(access)
 
+  let minor: number | null = null
+  async function readVersion(): Promise<void> {
+    if (minor !== null) return
+    const call = () => api.call<{ minor?: string }>({ method: 'GET', path: '/version', what: 'read its version' })
+    try {
+      // a provider may write `32+`
+      minor = Number.parseInt((await retrying(times, call)).minor ?? '', 10) || 0
+    } catch (error) {
+      if (!(error instanceof ApiRefused)) throw error
+      minor = 0
+    }
+  }
+
   return {
-    open: (namespace, signal) => informers.open(namespace, signal),
+    async open(namespace, signal) {
+      await informers.open(namespace, signal)
+      await readVersion()
+    },
+    minor: () => minor ?? 0,
     objects: (deploymentId) => store.of(deploymentId).filter((object) => !isPod(object) && !isEndpoints(object)),
     observed: (ref) => store.get(ref),
     // the API's JSON as it is: times are strings in it, whatever V1Pod says

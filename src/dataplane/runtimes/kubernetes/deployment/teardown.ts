@@ -3,11 +3,13 @@
  * goes last: by its token every holder knows who has the deployment. Repeatable.
  */
 
+import type { V1Pod } from '@kubernetes/client-node'
 import type { Notifier } from '../../../../platform/async/notifier.ts'
 import { backoff } from '../../../../platform/async/retry.ts'
 import { StepFailure } from '../../../output/failure.ts'
 import { ApiRefused, Unreachable } from '../api-server/errors.ts'
 import type { Cluster, Fence } from '../cluster/cluster.ts'
+import { componentOf } from '../objects/labels.ts'
 import { namesOf } from '../objects/names.ts'
 import type { LiveObject, VolumePolicy } from '../objects/types.ts'
 import { untilReached } from './step-deadline.ts'
@@ -27,6 +29,10 @@ export interface Teardown {
 }
 
 const RETRY_MS = [250, 10_000] as const
+/** what has no grace period is stuck by then */
+const PATIENCE_MS = 600_000
+/** a node tells by then that a pod has ended whose grace period is over */
+const POD_REPORT_MS = 60_000
 
 /**
  * False: there is nothing to remove. Provisioning begins by opening the namespace too: where that is refused and it
@@ -56,6 +62,9 @@ export async function tearDown(teardown: Teardown, signal: AbortSignal): Promise
   const { cluster, deploymentId, namespace, fence, changes, deadline } = teardown
   const anchor = { namespace, name: namesOf(deploymentId).database }
   const deleted = new Set<string>()
+  const begun = performance.now()
+  /** by uid, performance.now() of when a pod has to be gone */
+  const podEnds = new Map<string, number>()
   let failures = 0
   let fenced = false
   for (;;) {
@@ -81,7 +90,7 @@ export async function tearDown(teardown: Teardown, signal: AbortSignal): Promise
     }
     if (now.length > 0 && !away) continue
     failures = away ? failures + 1 : 0
-    const left = deadline - performance.now()
+    const left = Math.min(deadline, Math.max(begun + PATIENCE_MS, ...podEnds.values())) - performance.now()
     if (left <= 0) {
       const what = away ? away.message : `still there: ${waiting.join(', ')}`
       throw new StepFailure('TEARDOWN_FAILED', `The deployment was not removed in time: ${what}`)
@@ -105,13 +114,40 @@ export async function tearDown(teardown: Teardown, signal: AbortSignal): Promise
       volumePolicy === 'keep' && (object.kind === 'PersistentVolumeClaim' || isAnchor(object))
     const doomed = objects.filter((object) => !keep(object))
     const others = doomed.filter((object) => !isAnchor(object))
-    const pods = cluster.pods(deploymentId).map(({ metadata }) => `Pod ${metadata?.name}`)
-    const first = others.length > 0 || pods.length > 0 ? others : doomed
+    const pods = cluster.pods(deploymentId)
+    noteEnds(pods)
+    // what agents need while they end goes after them
+    const agents = others.filter((object) => isAgents(object) && object.kind !== 'NetworkPolicy')
+    const stages = [
+      { objects: agents, pods: pods.filter(isAgents) },
+      { objects: others, pods },
+    ]
+    const first = stages.find((stage) => stage.objects.length > 0 || stage.pods.length > 0)?.objects ?? doomed
     return {
       now: first.filter(({ metadata }) => !metadata.deletionTimestamp && !deleted.has(metadata.uid)),
-      waiting: [...doomed.map(({ kind, metadata }) => `${kind} ${metadata.name}`), ...pods],
+      waiting: [...pods.map(described), ...doomed.map(({ kind, metadata }) => `${kind} ${metadata.name}`)],
     }
   }
+
+  /** By our own clock, from when a pod was first seen to end. */
+  function noteEnds(pods: readonly V1Pod[]): void {
+    const now = performance.now()
+    const ending = pods.filter(({ metadata }) => metadata?.deletionTimestamp)
+    const before = new Map(podEnds)
+    podEnds.clear()
+    for (const { metadata } of ending) {
+      const { uid = '', deletionGracePeriodSeconds = 0 } = metadata ?? {}
+      podEnds.set(uid, before.get(uid) ?? now + deletionGracePeriodSeconds * 1000 + POD_REPORT_MS)
+    }
+  }
+}
+
+const isAgents = (object: { metadata?: LiveObject['metadata'] | V1Pod['metadata'] }): boolean =>
+  ['server', 'queue'].includes(componentOf(object as LiveObject) ?? '')
+
+function described({ metadata }: V1Pod): string {
+  const grace = metadata?.deletionTimestamp && metadata.deletionGracePeriodSeconds
+  return `Pod ${metadata?.name}${grace ? ` (which has a grace period of ${grace} s to end)` : ''}`
 }
 
 /** It stays until they are gone, so that none comes up after it. */

@@ -112,13 +112,20 @@ export interface RenderOptions {
   defaults: ResourceDefaults
   /** of pod templates, by component */
   patches: Partial<Record<Component, object>>
+  /** how long each may go on after SIGTERM */
+  graceSeconds: Record<'server' | 'queue', number>
+  /** how long a server goes on before SIGTERM, while traffic still arrives; 0: not at all */
+  preStopSeconds: number
+  /** the cluster knows `preStop.sleep`; absent: it may not */
+  knowsSleep?: boolean
   /** what NetworkPolicies are made */
   networkPolicies: NetworkPolicies
   /** deployments are reached at `<name>.<domain>`; null: no Ingress, but for those that have a custom URL */
   ingressDomain: string | null
   ingressClass: string | null
-  /** TLS secret of the namespace, for the domain; null: plain http */
+  /** TLS secret of the namespace, for the domain; with `{deployment}` in it one for each; null: plain http */
   ingressTlsSecret: string | null
+  ingressAnnotations: Record<string, string>
   /** of the database's volume; null: the cluster's default */
   storageClass: string | null
 }

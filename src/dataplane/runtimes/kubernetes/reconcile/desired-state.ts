@@ -29,6 +29,9 @@ export interface DesiredState {
   mayPrune(object: LiveObject): boolean
 }
 
+/** Kubernetes 1.30 has `preStop.sleep` switched on by default. */
+const PRE_STOP_SLEEP_MINOR = 30
+
 /** Known once it was needed. */
 export interface DatabasePassword {
   value: string | null
@@ -69,7 +72,10 @@ export function createDesiredState(
           ? renderInfrastructure(owner, { ...infrastructure, databasePassword }, render)
           : []
       const serving = application()
-      const above = serving ? renderApplication(owner, serving, render, currentReplicas(owner, live)) : []
+      const knowsSleep = cluster.minor() >= PRE_STOP_SLEEP_MINOR
+      const above = serving
+        ? renderApplication(owner, serving, { ...render, knowsSleep }, currentReplicas(owner, live))
+        : []
       const existing = (manifest: Manifest) => cluster.observed({ ...manifest, ...manifest.metadata })
       const all = [...below.map((manifest) => fitToExisting(manifest, existing(manifest))), ...above]
       const without = refused()

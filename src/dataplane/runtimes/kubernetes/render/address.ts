@@ -20,19 +20,30 @@ export function customUrlOf({ revision, customUrl }: Pick<Application, 'revision
 
 /** null: no Ingress. An IP address can't be the host of one; then somebody else leads there. */
 export function placeOf(owner: Owner, customUrl: string | null, options: RenderOptions): Place | null {
-  if (customUrl !== null) return customPlace(new URL(customUrl), options)
-  const { ingressDomain, ingressTlsSecret: secretName } = options
+  if (customUrl !== null) return customPlace(owner, new URL(customUrl), options)
+  const { ingressDomain } = options
+  const secretName = tlsSecretOf(owner, options)
   if (ingressDomain === null) return null
   return { host: `${label(owner)}.${ingressDomain}`, path: '/', tls: secretName === null ? null : { secretName } }
 }
 
-function customPlace(url: URL, { ingressDomain, ingressTlsSecret }: RenderOptions): Place | null {
+const PLACEHOLDER = '{deployment}'
+
+/** Null: none. */
+function tlsSecretOf(owner: Owner, { ingressTlsSecret }: RenderOptions): string | null {
+  return ingressTlsSecret?.replaceAll(PLACEHOLDER, label(owner)) ?? null
+}
+
+function customPlace(owner: Owner, url: URL, options: RenderOptions): Place | null {
+  const { ingressDomain, ingressTlsSecret } = options
   const host = url.hostname
   if (isIP(host) || host.startsWith('[')) return null
   const path = url.pathname.replace(/\/+$/, '') || '/'
-  // the certificate of the domain says nothing about hosts elsewhere
-  const covered = ingressDomain === null || host.endsWith(`.${ingressDomain}`)
-  return { host, path, tls: url.protocol === 'https:' ? { secretName: covered ? ingressTlsSecret : null } : null }
+  // one certificate for the domain says nothing about hosts elsewhere
+  const isCovered =
+    ingressDomain === null || host.endsWith(`.${ingressDomain}`) || ingressTlsSecret?.includes(PLACEHOLDER)
+  const secretName = isCovered ? tlsSecretOf(owner, options) : null
+  return { host, path, tls: url.protocol === 'https:' ? { secretName } : null }
 }
 
 /**

@@ -19,7 +19,7 @@ export function ingress(owner: Owner, app: Application, options: RenderOptions):
     {
       apiVersion: 'networking.k8s.io/v1',
       kind: 'Ingress',
-      metadata: ingressMetadata(base, { owner, spec: app.spec, component: 'server' }),
+      metadata: ingressMetadata(base, { owner, spec: app.spec, component: 'server' }, options.ingressAnnotations),
       spec: {
         ...(options.ingressClass === null ? {} : { ingressClassName: options.ingressClass }),
         ...(tls

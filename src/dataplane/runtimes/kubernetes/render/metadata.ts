@@ -67,12 +67,14 @@ export function objectMetadata(name: string, labelled: Labelled): Manifest['meta
   }
 }
 
-/** Of the Ingress, which has annotations of its own: issuers, time-outs. */
-export function ingressMetadata(name: string, { spec, ...labelled }: Labelled): Manifest['metadata'] {
-  return objectMetadata(name, {
-    ...labelled,
-    spec: { ...spec, annotations: { ...spec.annotations, ...spec.ingress_annotations } },
-  })
+/** Of the Ingress, which has annotations of its own: issuers, time-outs. The narrowest wins. */
+export function ingressMetadata(
+  name: string,
+  { spec, ...labelled }: Labelled,
+  byDefault: Record<string, string>,
+): Manifest['metadata'] {
+  const annotations = { ...byDefault, ...spec.annotations, ...spec.ingress_annotations }
+  return objectMetadata(name, { ...labelled, spec: { ...spec, annotations } })
 }
 
 export interface PodMetadata {

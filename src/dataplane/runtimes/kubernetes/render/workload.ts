@@ -20,8 +20,8 @@ interface Kind {
   role: 'server' | 'queue'
   container: (app: Application, options: RenderOptions) => Record<string, unknown>
   minReadySeconds: number
-  /** for requests in flight, for runs */
-  terminationGracePeriodSeconds: number
+  /** before SIGTERM: traffic still arrives until each node knows that the pod ends */
+  preStopSeconds: (options: RenderOptions) => number
 }
 
 const ok = (probe: Record<string, number>) => ({ httpGet: { path: '/ok', port: AGENT_PORT }, ...probe })
@@ -29,7 +29,7 @@ const ok = (probe: Record<string, number>) => ({ httpGet: { path: '/ok', port: A
 export const SERVER: Kind = {
   role: 'server',
   minReadySeconds: 0,
-  terminationGracePeriodSeconds: 30,
+  preStopSeconds: ({ preStopSeconds }) => preStopSeconds,
   container: ({ spec }, { defaults }) => ({
     ports: [{ name: 'http', containerPort: AGENT_PORT, protocol: 'TCP' }],
     ...resources(amountsOf('server', spec, defaults)),
@@ -46,9 +46,13 @@ export const QUEUE: Kind = {
   role: 'queue',
   // it answers no probe, so it counts as ready only when it has not crashed for a while
   minReadySeconds: 5,
-  terminationGracePeriodSeconds: 60,
+  preStopSeconds: () => 0,
   container: ({ spec }, { defaults }) => resources(amountsOf('queue', spec, defaults)),
 }
+
+/** An image without `sleep` gets SIGTERM immediately where the cluster does not know the action: the hook fails then. */
+const sleeping = (seconds: number, { knowsSleep }: RenderOptions) =>
+  knowsSleep ? { sleep: { seconds } } : { exec: { command: ['sleep', String(seconds)] } }
 
 /** Throws StepFailure when the revision has no image: it was built for another runtime. */
 export function workload(
@@ -64,11 +68,13 @@ export function workload(
   if (!image)
     throw new StepFailure('CONFIG_INVALID', 'The revision has no container image, and Kubernetes runs only images.')
   const labelled: Labelled = { owner, spec, component: kind.role, revisionId: revision.id, imageUri: revision.imageUri }
+  const preStopSeconds = kind.preStopSeconds(options)
   const agent = {
     name: AGENT_CONTAINER,
     image,
     env: environment(owner, app, kind.role),
     ...kind.container(app, options),
+    ...(preStopSeconds > 0 ? { lifecycle: { preStop: sleeping(preStopSeconds, options) } } : {}),
   }
   return {
     apiVersion: 'apps/v1',
@@ -94,7 +100,8 @@ export function workload(
           {
             metadata: agentPodMetadata(labelled, app.attempt),
             spec: {
-              terminationGracePeriodSeconds: kind.terminationGracePeriodSeconds,
+              // the time before SIGTERM is part of it
+              terminationGracePeriodSeconds: options.graceSeconds[kind.role] + preStopSeconds,
               ...spread(labelled),
               ...agentPod(spec, agent, options),
             },
