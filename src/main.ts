@@ -11,7 +11,7 @@ let app: App | null = null
 
 try {
   const config = readConfig(process.env)
-  app = await buildApp(config)
+  app = await buildApp(config, { signal: lifetime.signal })
   lifetime.opened(app, app.core.log)
   void app.lost.then(onLost)
   if (!lifetime.ending) await app.start(inheritedSockets(process.env))
@@ -21,6 +21,8 @@ try {
   if (!lifetime.ending && process.stderr.isTTY) say(dashboardLines(await addressForTerminal(app.core)))
 } catch (error) {
   if (app) say(keyLines(app))
+  // a signal ended the wait for the database
+  if (!app && lifetime.ending) await lifetime.leave()
   say(`${explain(error)}\n`)
   await lifetime.leave(1)
 }

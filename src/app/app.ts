@@ -25,6 +25,7 @@ import { mountMetrics } from '../api/server/metrics/mount.ts'
 import { databaseCheck } from '../api/server/readiness.ts'
 import { Heartbeat } from '../api/sse/heartbeat.ts'
 import type { Core } from '../domain/context/context.ts'
+import { databaseFailure } from '../domain/core/database-failure.ts'
 import { clauseOf } from '../domain/ports/oauth-client.ts'
 import { bootstrap } from '../domain/workspaces/bootstrap.ts'
 import { installationId } from '../domain/workspaces/installation.ts'
@@ -34,6 +35,7 @@ import { logDestination } from '../platform/log/destination.ts'
 import type { Database } from '../platform/postgres/client.ts'
 import { type Background, type Ending, startBackground } from './background.ts'
 import { createCore, publicUrlOf } from './core.ts'
+import { createDatabaseWait } from './database-wait.ts'
 import { checkKeyRing } from './keyring-file.ts'
 import { createLimits } from './limits.ts'
 import { createLogger } from './logger.ts'
@@ -62,27 +64,45 @@ export interface App {
 export interface Overrides {
   log?: Logger
   clock?: () => Date
+  /** ends a start that waits for its database */
+  signal?: AbortSignal
 }
 
 /** Throws ConfigError and MigrationError, whose messages are for the operator. */
 export async function buildApp(config: Config, overrides: Overrides = {}): Promise<App> {
   const log = overrides.log ?? createLogger(config.LOG_LEVEL, await logDestination(config.LOG_FORMAT))
-  const opened = await createCore(config, log, overrides.clock)
+  const waits = createDatabaseWait(log, config.DATABASE_WAIT_SECONDS, overrides.signal)
+  const opened = await createCore(config, log, { clock: overrides.clock, waits })
   try {
-    return await assemble(config, log, opened)
+    // the database may go away again after the migrations
+    const found = await waits(
+      () => openInstallation(config, opened.core),
+      (error) => databaseFailure(error) === 'lost',
+    )
+    return await assemble(config, log, opened, found)
   } catch (error) {
     await opened.close()
     throw error
   }
 }
 
-async function assemble(config: Config, log: Logger, opened: Awaited<ReturnType<typeof createCore>>): Promise<App> {
+/** The first start makes the organization and its key. */
+async function openInstallation(config: Config, core: Core) {
+  const { generatedKey } = await bootstrap(core, config.CONTROL_PLANE_API_KEY)
+  await checkKeyRing(core.db, core.keyring)
+  return { generatedKey, installation: await installationId(core) }
+}
+
+async function assemble(
+  config: Config,
+  log: Logger,
+  opened: Awaited<ReturnType<typeof createCore>>,
+  { generatedKey, installation }: Awaited<ReturnType<typeof openInstallation>>,
+): Promise<App> {
   const { core, database, direct } = opened
   await mkdir(config.GIT_DIRECTORY, { recursive: true }).catch((cause) => {
     throw new ConfigError(`The folder of GIT_DIRECTORY can't be used: ${cause.message}.`, { cause })
   })
-  const { generatedKey } = await bootstrap(core, config.CONTROL_PLANE_API_KEY)
-  await checkKeyRing(core.db, core.keyring)
 
   const apiKeys = createApiKeys(core)
   const sessions = createSessions(core)
@@ -110,7 +130,7 @@ async function assemble(config: Config, log: Logger, opened: Awaited<ReturnType<
     core,
     apiKeys,
     admission,
-    installation: await installationId(core),
+    installation,
   })
   const { cookieName } = signIn
   const authenticate = createAuthenticator(core, { apiKeys, sessions, cookieName, jwt: jwtOf(config), admission })

@@ -16,7 +16,9 @@ import { databaseClock } from '../platform/postgres/clock.ts'
 import { type Embedded, startEmbedded } from '../platform/postgres/embedded/embedded.ts'
 import { MigrationError, migrate } from '../platform/postgres/migrate.ts'
 import { isPooled, requireDirect, requireRoleSettings } from '../platform/postgres/pooler.ts'
+import { isAway } from '../platform/postgres/single-connection.ts'
 import { refuseUnfinished } from './backup/data-dir.ts'
+import { type DatabaseWait, reasonOf } from './database-wait.ts'
 import { loadKeyRing } from './keyring-file.ts'
 import { lookAfterPrograms } from './programs.ts'
 import { createBuildSources } from './source-access.ts'
@@ -37,8 +39,15 @@ export interface Opened {
   close(): Promise<void>
 }
 
+interface CoreOptions {
+  clock?: () => Date
+  /** for a DATABASE_URL; default: the first error ends the start */
+  waits?: DatabaseWait
+}
+
 /** Starts or joins the embedded Postgres unless there is a DATABASE_URL. Throws ConfigError and MigrationError, whose messages are for the operator. */
-export async function createCore(config: Config, log: Logger, clock?: () => Date): Promise<Opened> {
+export async function createCore(config: Config, log: Logger, options: CoreOptions = {}): Promise<Opened> {
+  const { clock, waits = (work) => work() } = options
   // Postgres, builds and agents run under other accounts then, and have to get at what is made for them; what is
   // nobody's business is made with a mode of its own
   if (process.getuid?.() === 0) process.umask(0o022)
@@ -48,7 +57,10 @@ export async function createCore(config: Config, log: Logger, clock?: () => Date
   const registry = await createRegistry(config)
   const embedded = config.DATABASE_URL ? null : await startOwnPostgres(config, log)
   try {
-    const { url, direct, migrated } = await bringUpToDate(config, embedded?.url ?? null, log)
+    const reach = () => bringUpToDate(config, embedded?.url ?? null, log)
+    const { url, direct, migrated } = await (embedded ? reach() : waits(reach, mayPass)).catch((cause) => {
+      throw cantBeReached(cause)
+    })
     const own = await databaseClock(direct ?? url, log)
     const database = connectDatabase({
       url,
@@ -124,7 +136,7 @@ async function startOwnPostgres(config: Config, log: Logger): Promise<Embedded> 
 }
 
 function cantBeUsed({ DATA_DIR }: Config, cause: unknown): ConfigError {
-  return new ConfigError(`The embedded Postgres in ${DATA_DIR} can't be used: ${said(cause)}`, { cause })
+  return new ConfigError(`The embedded Postgres in ${DATA_DIR} can't be used: ${reasonOf(cause)}`, { cause })
 }
 
 /** The first use of the database: whatever goes wrong with reaching it shows here. `own`: the embedded one. */
@@ -134,16 +146,20 @@ async function bringUpToDate(
   log: Logger,
 ): Promise<{ url: string; direct: string | null; migrated: string[] }> {
   const url = config.DATABASE_URL ?? own!
-  try {
-    const direct = own ?? (await directUrl(config, url))
-    if (direct === null) log.warn(NO_DIRECT_URL)
-    const migrated = await migrate(direct ?? url, { log, pooled: direct === null })
-    if (direct !== url) await requireRoleSettings(url)
-    return { url, direct, migrated }
-  } catch (cause) {
-    if (cause instanceof MigrationError || cause instanceof ConfigError) throw cause
-    throw new ConfigError(`The database can't be used: ${said(cause)}. See DATABASE_URL.`, { cause })
-  }
+  const direct = own ?? (await directUrl(config, url))
+  if (direct === null) log.warn(NO_DIRECT_URL)
+  const migrated = await migrate(direct ?? url, { log, pooled: direct === null })
+  if (direct !== url) await requireRoleSettings(url)
+  return { url, direct, migrated }
+}
+
+/** A migration whose connection broke was rolled back. */
+const mayPass = (error: unknown) => isAway(error instanceof MigrationError ? error.cause : error)
+
+/** The error for the operator. */
+function cantBeReached(cause: unknown): Error {
+  if (cause instanceof MigrationError || cause instanceof ConfigError) return cause
+  return new ConfigError(`The database can't be used: ${reasonOf(cause)}. See DATABASE_URL.`, { cause })
 }
 
 const NO_DIRECT_URL =
@@ -162,9 +178,6 @@ async function directUrl({ DATABASE_DIRECT_URL, RUNTIME, WORKER }: Config, url: 
     )
   return null
 }
-
-/** Of several addresses that were tried in vain only the code is common, and there is no message. */
-const said = (error: unknown) => (error as Error).message || (error as NodeJS.ErrnoException).code
 
 function settingsOf(config: Config): DomainSettings {
   return {

@@ -21,7 +21,7 @@ export interface Closable {
 
 export class Lifetime {
   #opened: { what: Closable; log: Log } | null = null
-  #ending = false
+  readonly #end = new AbortController()
   #signalled = 0
   #exitCode = 0
   #atTerminal = false
@@ -33,7 +33,12 @@ export class Lifetime {
 
   /** Its end has begun. Whoever is still starting then calls `leave` as soon as it has opened what it was about to. */
   get ending(): boolean {
-    return this.#ending
+    return this.signal.aborted
+  }
+
+  /** Aborts when its end begins. */
+  get signal(): AbortSignal {
+    return this.#end.signal
   }
 
   /** This is to be closed before the end. */
@@ -43,8 +48,8 @@ export class Lifetime {
 
   /** Ends the process for a reason of its own. False: it was ending already. */
   end(exitCode: number): boolean {
-    if (this.#ending) return false
-    this.#ending = true
+    if (this.ending) return false
+    this.#end.abort()
     this.#exitCode = exitCode
     if (this.#opened) void this.leave()
     return true
@@ -52,7 +57,7 @@ export class Lifetime {
 
   /** Closes and ends, in LIMIT at the latest. */
   async leave(exitCode = this.#exitCode): Promise<never> {
-    this.#ending = true
+    this.#end.abort()
     setTimeout(() => process.exit(1), LIMIT)
     let code = exitCode
     try {
@@ -66,8 +71,8 @@ export class Lifetime {
 
   #onSignal(signal: 'SIGTERM' | 'SIGINT' | 'SIGHUP'): void {
     // one Ctrl-C arrives twice: from the terminal, and handed on by npm
-    if (this.#ending && performance.now() - this.#signalled < SAME_SIGNAL) return
-    if (this.#ending) process.exit(1)
+    if (this.ending && performance.now() - this.#signalled < SAME_SIGNAL) return
+    if (this.ending) process.exit(1)
     this.#signalled = performance.now()
     this.#atTerminal = signal !== 'SIGTERM'
     this.end(0)
@@ -77,7 +82,7 @@ export class Lifetime {
 
   /** Nothing can be relied on any more, but leases can still be given back, so that others go on at once. */
   #onBug(error: Error): void {
-    if (this.#ending || !this.#opened) {
+    if (this.ending || !this.#opened) {
       say(`${explain(error)}\n`)
       process.exit(1)
     }

@@ -10,6 +10,7 @@ import { asAdmin, type TestDatabase, testDatabase } from '../support/database.ts
 import { gitBody, gitDeployment, imageBody } from '../support/factories.ts'
 import { cli, type RunningServer, run, startInVain, startServer, temporaryFolder } from '../support/process.ts'
 import { type AgentRepository, agentRepository } from '../support/repository.ts'
+import { tcpProxy } from '../support/tcp-proxy.ts'
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>
 let servers: RunningServer[]
@@ -342,6 +343,32 @@ describe('on a database', () => {
     mute.close()
   })
 
+  test('a start waits for a database that is away, and goes on when it is back', async () => {
+    const proxy = await tcpProxy(database.url)
+    proxy.away(true)
+    const env = { DATABASE_URL: proxy.url, DATA_DIR: folder.path, PORT: '0', WORKER: 'off' }
+    const { child, output, ended } = run('main', [], env)
+    await expect
+      .poll(() => output.stdout, { timeout: 20_000 })
+      .toContain('the database is away: the start waits for it')
+    proxy.away(false)
+    await expect.poll(() => output.stderr, { timeout: 20_000 }).toContain('Pilothouse   http://')
+    // one line a minute
+    expect(output.stdout.split('the start waits')).toHaveLength(2)
+    child.kill('SIGTERM')
+    expect((await ended).code).toBe(0)
+    proxy.close()
+  })
+
+  test('a signal ends the wait for a database', async () => {
+    const DATABASE_URL = 'postgresql://someone:pa55word@127.0.0.1:1/nothing'
+    const { child, output, ended } = run('main', [], { DATABASE_URL, DATA_DIR: folder.path, PORT: '0' })
+    await expect.poll(() => output.stdout, { timeout: 20_000 }).toContain('the start waits for it')
+    expect(output.stdout).not.toContain('pa55word')
+    child.kill('SIGTERM')
+    expect(await ended).toMatchObject({ code: 0, stderr: '' })
+  })
+
   test('is ready while the database answers, and alive without it', async () => {
     const app = await testApp()
     expect((await app.rest('GET', '/readyz', { key: null })).status).toBe(200)
@@ -375,12 +402,12 @@ describe('a start that can’t succeed says why in one line', () => {
 
   test('for a database that can’t be reached, without its password', async () => {
     const DATABASE_URL = 'postgresql://someone:pa55word@127.0.0.1:1/nothing'
-    const line = await lineOf({ DATABASE_URL })
+    const line = await lineOf({ DATABASE_URL, DATABASE_WAIT_SECONDS: '0' })
     expect(line).toMatch(/^The database can't be used: .*ECONNREFUSED.* See DATABASE_URL\.$/m)
     expect(line).not.toContain('pa55word')
   })
 
-  test('for a database whose password is another', async () => {
+  test('for a database whose password is another, or that is missing', async () => {
     const database = await testDatabase()
     const url = new URL(database.url)
     url.username = 'nobody_of_that_name'
@@ -388,6 +415,9 @@ describe('a start that can’t succeed says why in one line', () => {
     const line = await lineOf({ DATABASE_URL: url.toString() })
     expect(line).toMatch(/^The database can't be used: .* See DATABASE_URL\.$/m)
     expect(line).not.toContain('pa55word')
+    const missing = new URL(database.url)
+    missing.pathname = '/no_such_database'
+    expect(await lineOf({ DATABASE_URL: missing.toString() })).toContain('"no_such_database" does not exist')
     await database.drop()
   })
 

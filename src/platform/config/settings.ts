@@ -63,6 +63,11 @@ export const SETTINGS = {
     '8',
     'longest time of one statement of a request, and of the wait for a connection; then the answer is a 503',
   ],
+  DATABASE_WAIT_SECONDS: [
+    integer(0, 86_400),
+    '300',
+    'longest time that a start waits for a database that restarts or is not reachable; a wrong password, database or schema ends it immediately',
+  ],
   DATA_DIR: [folder, '.data', 'embedded Postgres, key file, checkouts and artifacts'],
   CONTROL_PLANE_API_KEY: [
     z

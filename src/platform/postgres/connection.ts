@@ -20,7 +20,7 @@ class LostConnection extends Error {
 }
 
 /** What `pg` says in words alone. */
-const LOST =
+export const LOST =
   /^(Connection terminated|Client (has encountered a connection error|was closed)|timeout e|Cannot use a pool)/
 /** Postgres ends the session, lets nobody in, lacks something, or is too slow. */
 const ENDED = /^(08|57|53|58|25P03|25006)/

@@ -1,5 +1,6 @@
 /** A connection of its own for a few statements, past every pool: at the start, in backups, for the clock. */
 import pg from 'pg'
+import { LOST } from './connection.ts'
 
 export interface SingleConnectionOptions {
   /** `application_name`, behind `pilothouse ` */
@@ -8,6 +9,18 @@ export interface SingleConnectionOptions {
   connectMs?: number
   /** ms that an answer may take; default: as long as it takes */
   answerMs?: number
+}
+
+/** SQLSTATEs of a Postgres that starts, stops, breaks a connection or has none left. A wrong password or database is none of them. */
+const AWAY_STATE = /^(08|53300|57P0[1-3])/
+/** Codes of the network. */
+const AWAY_CODE = /^E(AI_)?[A-Z]+$/
+
+/** Whether an error of `onSingleConnection` means that the database may answer later. */
+export function isAway(error: unknown): boolean {
+  const { code, severity, message } = (error ?? {}) as { code?: unknown; severity?: unknown; message?: string }
+  if (typeof severity === 'string') return AWAY_STATE.test(String(code))
+  return AWAY_CODE.test(String(code)) || LOST.test(message ?? '')
 }
 
 /** Runs `work` on it. Rejects with what `work` does, and with what `pg` says of a connection that can't be had or breaks. */

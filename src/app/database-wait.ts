@@ -1,0 +1,41 @@
+/** A start waits for a database that restarts or is not reachable yet, instead of ending at the first error. */
+import { backoff, retry } from '../platform/async/retry.ts'
+import type { Log } from '../platform/log/log.ts'
+
+const FIRST_PAUSE_MS = 250
+const LONGEST_PAUSE_MS = 5_000
+/** Between two lines of the log. */
+const LOG_INTERVAL_MS = 60_000
+
+/** Runs `work` again for as long as `isAway` says so of its error. Rejects with the last error. */
+export type DatabaseWait = <T>(work: () => Promise<T>, isAway: (error: unknown) => boolean) => Promise<T>
+
+/** `seconds`: the longest wait; 0: none. `signal`: ends the wait. */
+export function createDatabaseWait(log: Log, seconds: number, signal?: AbortSignal): DatabaseWait {
+  const until = performance.now() + seconds * 1000
+  let saidAt = Number.NEGATIVE_INFINITY
+  return (work, isAway) => {
+    if (seconds === 0) return work()
+    return retry(work, {
+      withinMs: until - performance.now(),
+      signal,
+      pause: (number) => backoff(number, FIRST_PAUSE_MS, LONGEST_PAUSE_MS, 0.5),
+      when(error) {
+        if (!isAway(error)) return false
+        const now = performance.now()
+        if (now - saidAt >= LOG_INTERVAL_MS) {
+          saidAt = now
+          const secondsLeft = Math.round((until - now) / 1000)
+          log.warn({ reason: reasonOf(error), secondsLeft }, 'the database is away: the start waits for it')
+        }
+        return true
+      },
+    })
+  }
+}
+
+/** One line. An error of several addresses has a code and no message; one of Prisma has several lines. */
+export function reasonOf(error: unknown): string {
+  const { message, code } = error as NodeJS.ErrnoException
+  return (message || String(code)).replaceAll(/\s+/g, ' ').trim()
+}
