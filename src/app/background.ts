@@ -23,6 +23,7 @@ import { packageIndexes, suppliedServer } from '../platform/config/build-setting
 import { type Config, ConfigError, engineEnvironment } from '../platform/config/config.ts'
 import type { Database } from '../platform/postgres/client.ts'
 import { type Listening, listen } from '../platform/postgres/listen.ts'
+import { createAdmission } from './admission.ts'
 import { createImageStore, pullCredentialsOf } from './image-store.ts'
 import { changeJobsOf, gitProviderJobsOf, jobsOf } from './jobs.ts'
 import { createSourceAccess } from './source-access.ts'
@@ -156,6 +157,8 @@ export async function startBackground(options: BackgroundOptions): Promise<Backg
       log,
       onStuck,
     })
+    if (core.overload) core.admission = createAdmission(core.overload, () => started.underWay())
+    if (core.admission) own.admission = core.admission
     const looks = startJobs(log, local ? [agentsWithoutDeployment(own, local)] : [])
     return {
       async stop(ending) {

@@ -96,6 +96,24 @@ async function deaf(onStuck: (error: Error) => void = () => undefined) {
   return held
 }
 
+test('a claim that ran out while the control plane was away is given back when that is there again', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setImmediate', 'performance'] })
+  let calls = 0
+  const { controlPlane, runner } = hold({ leaseSeconds: 6 })
+  const heard = new Promise<void>((resolve) => {
+    controlPlane.release = async () => {
+      calls++
+      if (calls === 1) throw new Error('the database is away')
+      resolve()
+    }
+  })
+  vi.advanceTimersByTime(6000)
+  vi.useRealTimers()
+  await runner.over
+  await heard
+  expect(calls).toBe(2)
+})
+
 test('a step that does not stop when it is told to is ended by force, and its deployment given up', async () => {
   const { runner, controlPlane, runtime, claim } = await deaf()
   runner.update({ ...claim, step: null, stop: true, generation: 2 })

@@ -329,7 +329,7 @@ describe('a build that waits for a builder', () => {
     expect(await revisionOf(id)).toMatchObject({
       reason: 'DEADLINE',
       statusMessage:
-        'The build passed its deadline of 30 min, and no builder had it any more: who had it let go of it, or was lost.',
+        'The build passed its deadline of 30 min: the builder released it or was lost. Redeploy it, or raise BUILD_DEADLINE_MINUTES.',
     })
   })
 })

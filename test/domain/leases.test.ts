@@ -1,6 +1,8 @@
 import pg from 'pg'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { createAdmission } from '../../src/app/admission.ts'
 import { claim } from '../../src/domain/claims/claim.ts'
+import { localControlPlane } from '../../src/domain/claims/control-plane.ts'
 import { heartbeat } from '../../src/domain/claims/heartbeat.ts'
 import type { RequestContext } from '../../src/domain/context/context.ts'
 import type { Violation } from '../../src/domain/core/errors.ts'
@@ -8,6 +10,7 @@ import { updateDeployment } from '../../src/domain/deployments/update.ts'
 import type { Claim } from '../../src/domain/protocol/protocol.ts'
 import { createRetention } from '../../src/domain/retention/retain.ts'
 import { sweep } from '../../src/domain/rollouts/sweep.ts'
+import { Overload } from '../../src/platform/async/overload.ts'
 import { gitDeployment, type TestDomain, testDomain } from '../support/domain.ts'
 import { claimOne, settle, succeed, workOff } from '../support/holder.ts'
 
@@ -25,6 +28,16 @@ const latest = async (id: string) =>
 const loseWorker = (id: string) =>
   domain.core.db
     .$executeRaw`UPDATE deployments SET lease_expires_at = now() - interval '1 second' WHERE id = ${id}::uuid`
+/** Provisioned, with its build to come. */
+const prepared = async () => {
+  const id = await gitDeployment(ctx)
+  const held = await claimOne(domain.plane, id)
+  await succeed(domain.plane, held, held.step!)
+  await domain.plane.release(held)
+  return id
+}
+const LOST =
+  'Its worker was lost 3 times while it worked on this: the log of the server or listener may say why. Redeploy it.'
 const beat = (held: Claim, generation?: number) =>
   domain.plane.heartbeat({ leaseSeconds: 60, claims: [{ claimId: held.claimId, token: held.token, generation }] })
 
@@ -137,17 +150,139 @@ test('a lost worker keeps the status; the third loss fails the step and says so'
 })
 
 test('a step whose third worker is silent for a minute fails, also when nobody comes to take it', async () => {
-  const id = await gitDeployment(ctx)
+  const id = await prepared()
   for (let i = 0; i < 3; i++) {
     await claimOne(domain.plane, id)
     await loseWorker(id)
   }
   await sweep(domain.core)
-  expect((await latest(id)).status).toBe('CREATING')
+  expect((await latest(id)).status).toBe('BUILDING')
   await domain.core.db
     .$executeRaw`UPDATE deployments SET lease_expires_at = now() - interval '61 seconds' WHERE id = ${id}::uuid`
   await sweep(domain.core)
-  expect(await latest(id)).toMatchObject({ status: 'CREATE_FAILED', statusMessage: 'Its worker was lost 3 times.' })
+  expect(await latest(id)).toMatchObject({ status: 'BUILD_FAILED', statusMessage: LOST })
+})
+
+test('a worker that is lost while it prepares a deployment costs no try: nothing of the deployer runs then', async () => {
+  const id = await gitDeployment(ctx)
+  for (let loss = 1; loss <= 4; loss++) {
+    expect((await claimOne(domain.plane, id)).step).toMatchObject({ kind: 'PROVISION', tries: loss })
+    await loseWorker(id)
+    await sweep(domain.core)
+  }
+  await settle(domain.plane)
+  expect((await latest(id)).status).toBe('DEPLOYED')
+})
+
+test('a worker that dies with several builds costs none of them a try, with a single one it does', async () => {
+  const ids = [await prepared(), await prepared()]
+  const counted = async (id: string) => {
+    const step = await domain.core.db.step.findFirstOrThrow({ where: { deploymentId: id, finishedAt: null } })
+    return step.tries - step.triesGivenBack
+  }
+  for (let death = 1; death <= 4; death++) {
+    const taken = await domain.plane.claim({ holder: `dies-${death}`, max: 1000, leaseSeconds: 600 })
+    const own = taken.filter(({ deployment }) => ids.includes(deployment.id))
+    expect(own.map(({ step }) => step?.kind)).toEqual(['BUILD', 'BUILD'])
+    for (const other of taken) if (!own.includes(other)) await domain.plane.release(other)
+    await domain.plane.releaseHolder(`dies-${death}`)
+    expect(await Promise.all(ids.map(counted))).toEqual([0, 0])
+  }
+  const alone = await claimOne(domain.plane, ids[0]!)
+  const { leaseHolder } = await row(alone.deployment.id)
+  await domain.plane.releaseHolder(leaseHolder!)
+  expect(await counted(ids[0]!)).toBe(1)
+  await settle(domain.plane)
+})
+
+test('the deadline stands still while nobody has a lease, and a step that nobody takes again for a day fails', async () => {
+  const id = await gitDeployment(ctx)
+  const stepOf = () => domain.core.db.step.findFirstOrThrow({ where: { deploymentId: id, finishedAt: null } })
+  const lostFor = async (hours: number) => {
+    // with a lease that ended, and a deadline that was a minute away then
+    await domain.core.db.$executeRaw`
+      UPDATE deployments SET lease_expires_at = now() - make_interval(hours => ${hours}::int) WHERE id = ${id}::uuid`
+    await domain.core.db.$executeRaw`
+      UPDATE steps SET deadline_at = now() - make_interval(hours => ${hours}::int) + interval '1 minute' WHERE deployment_id = ${id}::uuid`
+    await sweep(domain.core)
+  }
+  await claimOne(domain.plane, id)
+  await lostFor(2)
+  expect(await latest(id)).toMatchObject({ status: 'CREATING', reason: 'WAITING_FOR_WORKER' })
+  const second = await claimOne(domain.plane, id)
+  expect(second.step!.secondsLeft).toBeGreaterThan(50)
+  expect(second.step!.secondsLeft).toBeLessThan(61)
+  // the same where it was given back
+  await domain.plane.release(second)
+  await domain.core.db.$executeRaw`
+    UPDATE steps SET deadline_at = now() - interval '1 hour', paused_at = now() - interval '61 minutes' WHERE deployment_id = ${id}::uuid`
+  await sweep(domain.core)
+  const third = await claimOne(domain.plane, id)
+  expect(third.step!.secondsLeft).toBeGreaterThan(50)
+  expect(await stepOf()).toMatchObject({ pausedAt: null })
+  await lostFor(25)
+  expect(await latest(id)).toMatchObject({ status: 'CREATE_FAILED', reason: 'NOBODY_TOOK_IT' })
+})
+
+test('a holder that could only lease, and takes its step again later, has been heard of', async () => {
+  const id = await prepared()
+  const request = { holder: 'starved', max: 1000, leaseSeconds: 60 }
+  await domain.plane.claim(request)
+  for (let loss = 2; loss <= 4; loss++) {
+    for (const held of await domain.core.db.deployment.findMany({ where: { leaseHolder: 'starved' } }))
+      await loseWorker(held.id)
+    // the statement that reads all of them together fails once, as it does when it takes too long
+    let failed = false
+    const { transact } = domain.core
+    const failsOnce: typeof transact = (work) =>
+      transact((connection) =>
+        work({
+          ...connection,
+          query: (statement, values) => {
+            if (failed || statement.name !== 'what is held') return connection.query(statement, values)
+            failed = true
+            return Promise.reject(new Error('it took too long'))
+          },
+        }),
+      )
+    const claims = await claim({ ...domain.core, transact: failsOnce }, { listenerId: null }, request)
+    expect(failed).toBe(true)
+    expect(claims.find(({ deployment }) => deployment.id === id)?.step).toMatchObject({ kind: 'BUILD', tries: loss })
+    const step = await domain.core.db.step.findFirstOrThrow({ where: { deploymentId: id, finishedAt: null } })
+    expect(step.tries - step.triesGivenBack).toBe(1)
+  }
+  await domain.plane.releaseHolder('starved')
+  await settle(domain.plane)
+})
+
+test('an overloaded server begins one preparation at a time, says so of the others, and begins them later', async () => {
+  await settle(domain.plane)
+  const overload = new Overload()
+  const underWay: ('PROVISION' | 'BUILD')[] = []
+  const core = { ...domain.core, overload, admission: createAdmission(overload, () => underWay) }
+  const plane = localControlPlane(core)
+  const starved = { eventLoopMs: 60, databaseMs: 20, cpuPressure: 97 }
+  for (let i = 0; i < 3; i++) overload.note(starved)
+  const ids = [await gitDeployment(ctx), await gitDeployment(ctx), await gitDeployment(ctx)]
+  const request = { holder: 'busy', max: 1000, leaseSeconds: 60 }
+  const begun = (await plane.claim(request)).filter(({ step }) => step)
+  expect(begun.map(({ step }) => step!.kind)).toEqual(['PROVISION'])
+  underWay.push('PROVISION')
+  expect((await plane.claim(request)).filter(({ step }) => step)).toEqual([])
+  await sweep(core)
+  const waiting = ids.filter((id) => id !== begun[0]!.deployment.id)
+  for (const id of waiting)
+    expect(await latest(id)).toMatchObject({
+      reason: 'SERVER_OVERLOADED',
+      statusMessage: 'Waiting: this server is overloaded (CPU).',
+    })
+  for (let i = 0; i < 5; i++) overload.note({ ...starved, eventLoopMs: 1 })
+  await sweep(core)
+  for (const id of waiting) expect((await latest(id)).reason).toBeNull()
+  underWay.pop()
+  await plane.releaseHolder('busy')
+  await settle(plane)
+  for (const id of ids) expect((await latest(id)).status).toBe('DEPLOYED')
 })
 
 test.each<[string, (late: Claim) => Promise<unknown>]>([
@@ -174,7 +309,7 @@ test.each<[string, (late: Claim) => Promise<unknown>]>([
 })
 
 test('a worker that is heard of after another one has the step gives back its own try, not the other’s', async () => {
-  const id = await gitDeployment(ctx)
+  const id = await prepared()
   const slow = await claimOne(domain.plane, id)
   await loseWorker(id)
   const next = await claimOne(domain.plane, id)
@@ -185,12 +320,12 @@ test('a worker that is heard of after another one has the step gives back its ow
   // who holds the step and says something wrong loses nothing by it
   await expect(domain.plane.release({ ...next, token: '999' })).rejects.toMatchObject({ code: 'CLAIM_LOST' })
   expect(await beat(slow)).toMatchObject([{ lost: true }])
-  const step = await domain.core.db.step.findFirstOrThrow({ where: { deploymentId: id } })
+  const step = await domain.core.db.step.findFirstOrThrow({ where: { deploymentId: id, finishedAt: null } })
   expect(step).toMatchObject({ tries: 2, triesGivenBack: 1, takenBy: [next.claimId] })
   expect((await dead()).step).toMatchObject({ tries: 3 })
   expect((await dead()).step).toMatchObject({ tries: 4 })
   expect((await dead()).step).toBeNull()
-  expect(await latest(id)).toMatchObject({ status: 'CREATE_FAILED', statusMessage: 'Its worker was lost 3 times.' })
+  expect(await latest(id)).toMatchObject({ status: 'BUILD_FAILED', statusMessage: LOST })
   await loseWorker(id)
 })
 
@@ -204,7 +339,7 @@ test('a worker that leases its deployment anew has been heard of: a starved one 
   }
   // the deadline bounds it all the same
   await domain.core.db
-    .$executeRaw`UPDATE steps SET deadline_at = now() - interval '1 second' WHERE deployment_id = ${id}::uuid`
+    .$executeRaw`UPDATE steps SET deadline_at = now() - interval '1 minute' WHERE deployment_id = ${id}::uuid`
   await sweep(domain.core)
   expect((await latest(id)).status).toBe('CREATE_FAILED')
 })
@@ -301,8 +436,21 @@ test('the deadline runs from the first take, across workers, and passing it fail
   expect((await succeed(domain.plane, second, second.step!)).recorded).toBe(false)
   expect(await latest(id)).toMatchObject({
     status: 'CREATE_FAILED',
-    statusMessage: 'Provisioning passed its deadline of 10 min.',
+    statusMessage: 'Preparing passed its deadline of 10 min. Redeploy it, or raise PROVISION_DEADLINE_MINUTES.',
   })
+})
+
+test('a step that passes its deadline names what it waited for last, and a way out', async () => {
+  const id = await gitDeployment(ctx)
+  const { claimId, token } = await claimOne(domain.plane, id)
+  const progress = { reason: 'WAITING_FOR_TURN' as const, message: 'Its database waits for its turn.' }
+  await domain.plane.heartbeat({ leaseSeconds: 60, claims: [{ claimId, token, progress }] })
+  await domain.core.db
+    .$executeRaw`UPDATE steps SET deadline_at = now() - interval '1 second' WHERE deployment_id = ${id}::uuid`
+  await sweep(domain.core)
+  expect((await latest(id)).statusMessage).toBe(
+    'Its database waits for its turn. Preparing passed its deadline of 10 min while it waited for this. Redeploy it, or raise PROVISION_DEADLINE_MINUTES.',
+  )
 })
 
 test.each([

@@ -11,6 +11,7 @@ import { getDeployment } from '../../src/domain/deployments/read.ts'
 import { updateDeployment } from '../../src/domain/deployments/update.ts'
 import { explain } from '../../src/domain/model/explanation.ts'
 import { knownReason, REASON_WORDS } from '../../src/domain/model/reasons.ts'
+import { saidOf } from '../../src/domain/model/status-words.ts'
 import { interruptRevision } from '../../src/domain/rollouts/interrupt.ts'
 import { sweep } from '../../src/domain/rollouts/sweep.ts'
 import { countStatements } from '../support/database.ts'
@@ -58,6 +59,11 @@ async function building() {
   return { id, held: { claimId: held.claimId, token: held.token }, step: assignment.step!, claim: held }
 }
 
+/** Nobody has taken its open step for 11 s. */
+const untaken = (id: string) =>
+  domain.core.db
+    .$executeRaw`UPDATE steps SET created_at = now() - interval '11 seconds' WHERE deployment_id = ${id}::uuid AND finished_at IS NULL`
+
 test('the words are the list’s own, and spelled alike', () => {
   expect(new Set(REASON_WORDS).size).toBe(REASON_WORDS.length)
   for (const word of REASON_WORDS) expect(word).toMatch(/^[A-Z]+(_[A-Z]+)*$/)
@@ -70,7 +76,9 @@ test('a message is rendered from its reason and the facts alone', () => {
   expect(explain('LISTENER_SILENT', { kind: 'BUILD', listener }).message).toBe(
     'Waiting for listener prod, not heard from since 2026-01-02T03:04:05Z, to build it.',
   )
-  expect(explain('DEADLINE', { kind: 'DEPLOY', minutes: 10 }).message).toBe('The deploy passed its deadline of 10 min.')
+  expect(explain('DEADLINE', { kind: 'DEPLOY', minutes: 10 }).message).toBe(
+    'The deploy passed its deadline of 10 min. Redeploy it, or raise DEPLOY_DEADLINE_MINUTES.',
+  )
 })
 
 describe('what the rules say has its reason in the revision and in the event', () => {
@@ -78,7 +86,14 @@ describe('what the rules say has its reason in the revision and in the event', (
     const id = await gitDeployment(ctx)
     const path = { deployment_id: id }
     const first = await latest(id)
-    expect(first).toMatchObject({ reason: 'WAITING_FOR_WORKER', reasonSince: expect.any(Date) })
+    // while a worker may be about to take it nobody is missed
+    expect(saidOf(first)).toMatchObject({ reason: 'IN_PROGRESS', statusMessage: 'Preparing.' })
+    await untaken(id)
+    await sweep(domain.core)
+    expect(await latest(id)).toMatchObject({
+      reason: 'WAITING_FOR_WORKER',
+      statusMessage: 'Waiting for a built-in worker (a server with WORKER=on and a RUNTIME) to prepare the deployment.',
+    })
     await updateDeployment(ctx, { path, body: { source_revision_config: { repo_ref: 'next' } } })
     const superseded = await domain.core.db.revision.findUniqueOrThrow({ where: { id: first.id } })
     expect(superseded).toMatchObject({ status: 'SKIPPED', reason: 'SUPERSEDED' })
@@ -93,8 +108,11 @@ describe('what the rules say has its reason in the revision and in the event', (
     await domain.core.db.step.updateMany({ where: { deploymentId: other }, data: { firstTakenAt: new Date() } })
     await deleteDeployment(ctx, { path: { deployment_id: other } })
     expect(await latest(other)).toMatchObject({ status: 'INTERRUPTED', reason: 'DEPLOYMENT_DELETED' })
-    const deleted = await getDeployment(ctx, { path: { deployment_id: other } })
-    expect(conditionOf(deleted, new Date())).toMatchObject({ reason: 'WAITING_FOR_WORKER', since: expect.any(Date) })
+    const said = async () => conditionOf(await getDeployment(ctx, { path: { deployment_id: other } }), new Date())
+    expect(await said()).toMatchObject({ reason: 'IN_PROGRESS', message: expect.stringMatching(/^Deleting: /) })
+    await untaken(other)
+    await sweep(domain.core)
+    expect(await said()).toMatchObject({ reason: 'WAITING_FOR_WORKER', since: expect.any(Date) })
   })
 })
 
@@ -229,6 +247,7 @@ describe('a sweep', () => {
   test('gives a reason to what an older server has left without one', async () => {
     const id = await gitDeployment(ctx)
     await domain.core.db.revision.updateMany({ where: { deploymentId: id }, data: { reason: null, reasonSince: null } })
+    await untaken(id)
     await sweep(domain.core)
     expect(await latest(id)).toMatchObject({ reason: 'WAITING_FOR_WORKER', reasonSince: expect.any(Date) })
   })
@@ -243,6 +262,7 @@ describe('a sweep', () => {
     const where = { id }
     const data = { reason: null, reasonSince: null, statusMessage: 'Teardown failed and will be tried again: it burns' }
     await domain.core.db.deployment.update({ where, data })
+    await untaken(id)
     await sweep(domain.core)
     const now = await domain.core.db.deployment.findUniqueOrThrow({ where })
     expect(now).toMatchObject({ reason: 'WAITING_FOR_WORKER', reasonSince: expect.any(Date) })

@@ -157,7 +157,7 @@ test('what should serve and does not has a health, one sentence why, and a reaso
   for (const row of rows) {
     const [condition, health] = [conditionOf(row, now), healthOf(row, now)]
     if (row.deletedAt) {
-      expect([condition, health]).toEqual([null, null])
+      expect([condition, health]).toEqual([expect.objectContaining({ reason: 'IN_PROGRESS' }), null])
       continue
     }
     expect(health).toMatchObject({ ready: expect.any(Number), desired: expect.any(Number) })
@@ -172,6 +172,7 @@ test('what should serve and does not has a health, one sentence why, and a reaso
   const told = new Set(rows.flatMap((row) => conditionOf(row, now)?.message ?? []))
   expect([...told].sort()).toEqual([
     '0 of 2 replicas are ready; nothing serves.',
+    'Deleting: its agent ends, then its data are removed.',
     'Its listener is not heard from, so nobody knows whether it serves.',
     'Its listener is not heard from, so nobody knows whether it serves; 0 of 2 replicas are ready as it was last reported.',
     'Its listener is not heard from, so nobody knows whether it serves; 1 of 2 replicas are ready as it was last reported.',
@@ -179,7 +180,10 @@ test('what should serve and does not has a health, one sentence why, and a reaso
     'Nobody reports on it at the moment, so nobody knows whether it serves; 0 of 2 replicas are ready as it was last reported.',
     'Nobody reports on it at the moment, so nobody knows whether it serves; 1 of 2 replicas are ready as it was last reported.',
     'Nothing was reported yet of what should serve.',
-    expect.stringMatching(/^Waiting for a built-in worker .*deployment\.$/),
+    'Revision 1 could not be built; nothing serves.',
+    'Revision 1 is being built; nothing serves yet.',
+    'Revision 1 is queued; nothing serves yet.',
+    'Revision 1 was deployed; nothing serves.',
   ])
 })
 

@@ -24,9 +24,8 @@ describe('reading', () => {
       id: deployment.latest_revision_id,
       deployment_id: deployment.id,
       status: 'CREATING',
-      status_message:
-        'Waiting for a built-in worker (a server with WORKER=on and a RUNTIME) to provision the deployment.',
-      reason: 'WAITING_FOR_WORKER',
+      status_message: 'Preparing.',
+      reason: 'IN_PROGRESS',
       reason_since: expect.any(String),
       source: 'gitprovider',
       source_revision_config: deployment.source_revision_config,

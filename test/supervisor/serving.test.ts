@@ -247,6 +247,11 @@ test('a candidate that ends, or is not ready in time, fails with its last lines 
     reason: 'CRASHED',
     message: 'The agent exited with code 3 before GET /ok answered 200.\nno •••••••• set',
   })
+  const throws = planOf(supervised, '', { source: `throw new TypeError('no key is set')`, hidden: ['key is'] })
+  const { message } = (await server.ask({ verb: 'prepare', plan: throws, ms: 20_000 })) as { message: string }
+  expect(message.split('\n')[0]).toBe(
+    'TypeError: no •••••••• set. The agent exited with code 1 before GET /ok answered 200.',
+  )
   const silent = planOf(supervised, '', { source: `console.log('thinking'); setInterval(() => {}, 1000)` })
   const answer = await server.ask({ verb: 'prepare', plan: silent, ms: 1000 })
   expect(answer).toMatchObject({ refused: 'failed', reason: 'HEALTH_CHECK_TIMED_OUT' })

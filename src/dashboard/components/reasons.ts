@@ -56,6 +56,7 @@ export const WAYS_OUT: Record<ReasonCode, string | null> = {
   ROLLING_OUT: ITSELF,
   ROLLOUT_PAUSED: CLUSTER,
   SECRET_MISSING: 'Make the Secret in the cluster, or take the reference out of the settings.',
+  SERVER_OVERLOADED: 'This mends itself. If it lasts, the server needs more CPU, or fewer builds at a time.',
   STORAGE_UNAVAILABLE: CLUSTER,
   SUPERSEDED: NOBODY,
   TARBALL_INVALID: 'Upload the source again, as a gzip tarball.',

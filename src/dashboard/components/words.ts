@@ -43,6 +43,7 @@ const WAITS: Partial<Record<ReasonCode, State>> = {
   WAITING_FOR_TARBALL: { word: 'Needs a source', tone: 'waiting' },
   QUEUED_BEHIND: WAITING,
   WAITING_FOR_TURN: WAITING,
+  SERVER_OVERLOADED: WAITING,
 }
 
 /** What a revision's pill says: its status, or that it waits. */

@@ -85,6 +85,12 @@ export async function readLines(stream: Readable, mask: Mask, onLine: OnLine): P
   if (pending) emit(pending)
 }
 
+/** How Node, Python and most programs print the error that ends them; its stack is indented. */
+const SAYS_ERROR = /^(?:Uncaught )?(?:[A-Za-z_][\w.]*(?:Error|Exception)\b(?: \[\w+\])?(?::|$)|(?:error|fatal|panic): )/
+
+/** Lines of a stack and what is printed with it: an error further up is no cause of the end. */
+const STACK_LINES = 20
+
 /** So many of the lines that are kept beside the last ones. */
 const FIRST = 6
 
@@ -98,6 +104,8 @@ export class Tail {
   readonly #keep: number
   readonly #first: RegExp | null
   #dropped = false
+  /** the last error, and how many lines came after it */
+  #cause: { text: string; before: number } | null = null
 
   constructor(keep = 10, first: RegExp | null = null) {
     this.#keep = keep
@@ -106,11 +114,19 @@ export class Tail {
 
   add(line: Masked): void {
     if (!line.trim()) return
+    if (SAYS_ERROR.test(line)) this.#cause = { text: line.slice(0, 300).trim(), before: 0 }
+    else if (this.#cause) this.#cause.before++
     this.#lines.push(line.slice(0, 300))
     if (this.#lines.length <= this.#keep) return
     const oldest = this.#lines.shift()!
     if (this.#head.length < FIRST && this.#first?.test(oldest)) this.#head.push(oldest)
     else this.#dropped = true
+  }
+
+  /** As `under`, with the last error that was printed before the headline: a list may show no more than the beginning. */
+  causeFirst(headline: string): string {
+    const { text, before } = this.#cause ?? { text: '', before: Number.POSITIVE_INFINITY }
+    return this.under(before <= STACK_LINES ? `${text.replace(/\.$/, '')}. ${headline}` : headline)
   }
 
   /** `headline`, and below it what was printed last. */

@@ -36,6 +36,9 @@ export interface ClaimRunnerOptions {
 /** ms in which every step of a deployment is over here, whatever it takes */
 const SHUTDOWN_MS = 120_000
 
+/** With the pauses between them some 5 min: as long as a database may be away without a try of each step. */
+const RELEASE_TRIES = 35
+
 interface Active {
   step: Step
   abort: AbortController
@@ -106,6 +109,11 @@ export class ClaimRunner {
     return this.#end.signal.aborted
   }
 
+  /** What it works on; null: nothing. */
+  get underWay(): Step['kind'] | null {
+    return this.#active?.step.kind ?? null
+  }
+
   /** Its part of the next heartbeat. */
   heartbeat(): HeartbeatItem {
     const health = this.#options.runtime.health(this.claim.deployment.id)
@@ -167,9 +175,13 @@ export class ClaimRunner {
     if (this.ended) return
     this.#log.warn('The lease could not be renewed: the steps of this deployment end here, and what serves goes on')
     await this.lost()
-    await this.#held.release().catch((error) => {
-      if (!(error instanceof ClaimLostError))
-        this.#log.warn({ err: error }, 'A claim that ran out could not be given back')
+    const when = (error: unknown) => !(error instanceof ClaimLostError)
+    await retry(() => this.#held.release(), {
+      when,
+      pause: (n) => backoff(n, 1000, 10_000),
+      tries: RELEASE_TRIES,
+    }).catch((error) => {
+      if (when(error)) this.#log.warn({ err: error }, 'A claim that ran out could not be given back')
     })
   }
 

@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import os from 'node:os'
 import type { Logger } from 'pino'
-import type { ControlPlane, HeartbeatItem } from '../../domain/protocol/protocol.ts'
+import type { ControlPlane, HeartbeatItem, Step } from '../../domain/protocol/protocol.ts'
 import { backoff, sleep } from '../../platform/async/retry.ts'
 import { timely, within } from '../../platform/async/time-limit.ts'
 import type { Runtime } from '../runtimes/runtime.ts'
@@ -31,6 +31,8 @@ export interface WorkerOptions {
 
 export interface Worker {
   holder: string
+  /** Kinds of the steps that are under way here. */
+  underWay(): Step['kind'][]
   /** Ends every step, gives every claim back; what serves goes on. At most 8 s. */
   stop(): Promise<void>
 }
@@ -188,6 +190,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   let stopped: Promise<void> | null = null
   return {
     holder,
+    underWay: () => [...runners.values()].flatMap((runner) => runner.underWay ?? []),
     stop() {
       stopped ??= stop()
       return stopped

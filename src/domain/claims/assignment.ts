@@ -4,6 +4,7 @@
  * what changes is recorded.
  */
 import type { Step as StepRow } from '../../generated/prisma/client.ts'
+import { StepKind } from '../../generated/prisma/enums.ts'
 import type { Core, Tx } from '../context/context.ts'
 import { holderOf } from '../model/event-actor.ts'
 import { asReported } from '../model/explanation.ts'
@@ -21,6 +22,7 @@ import { keptArtifacts } from './artifacts.ts'
 import { type Held, knownOf } from './held.ts'
 
 const NOTHING: ReadonlySet<string> = new Set()
+const STEP_KINDS = Object.values(StepKind)
 
 /** For the one who holds the deployment. `now`: as the call has left it. `gone`: artifacts that it has forgotten or lost. */
 export async function assign(
@@ -73,6 +75,10 @@ function buildElsewhere(tx: Tx, { deployment, begunAt }: Held): Assignment['buil
   return { stepId, holder: builderLeaseExpiresAt && builderLeaseExpiresAt > begunAt ? builderHolder : null }
 }
 
+/** Kinds of steps that the built-in worker may not begin now. A listener's work is not this process's. */
+export const refusedKinds = ({ admission }: Core, { listenerId }: { listenerId: string | null }): StepKind[] =>
+  listenerId === null && admission ? STEP_KINDS.filter((kind) => admission.refusal(kind)) : []
+
 interface Taken {
   deployment: LockedDeployment
   step: StepRow | null
@@ -81,7 +87,9 @@ interface Taken {
 /** Takes the step, unless it is taken already. One that was tried too often fails, and the next one is looked at. */
 async function take(core: Core, tx: Tx, held: Held, deployment: LockedDeployment, due: StepRow): Promise<Taken> {
   if (deployment.busyStepId !== null) return { deployment, step: due }
+  if (refusedKinds(core, deployment).includes(due.kind)) return { deployment, step: null }
   if (!isExhausted(due)) {
+    if (deployment.listenerId === null) core.admission?.admitted(due.kind)
     const step = takeStep(core, tx, due, deployment.claimId!)
     return { deployment: begin(tx, busyWith(tx, deployment, step.id), step), step }
   }

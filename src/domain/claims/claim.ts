@@ -11,6 +11,7 @@ import type { Assignment, Claim, ClaimRequest } from '../protocol/protocol.ts'
 import type { HeldClaim, Scope } from '../rows/lease.ts'
 import { assign } from './assignment.ts'
 import { forHeld, type HeldWork } from './for-held.ts'
+import { stepOfLost } from './liveness.ts'
 import { RELEASE } from './release.ts'
 import { type TakenClaim, takeFree } from './take-free.ts'
 
@@ -30,9 +31,9 @@ export async function claim(
     for (;;) {
       if (signal?.aborted) return null
       const taken = await take(core, scope, request)
-      const lost = taken.filter(({ ranOut }) => ranOut).length
+      const lost = taken.filter(({ before }) => before.claimId !== null).length
       if (lost > 0) core.observer?.leasesLost(lost)
-      const handedOut = await handOut(core, scope, taken, request.leaseSeconds, signal)
+      const handedOut = await handOut(core, scope, taken, request, signal)
       // when none of these could be handed out, others may wait behind them
       if (handedOut.length > 0) return handedOut
       if (taken.length === 0) return null
@@ -68,14 +69,17 @@ async function handOut(
   core: Core,
   scope: Scope,
   taken: readonly TakenClaim[],
-  leaseSeconds: number,
+  { holder, leaseSeconds }: ClaimRequest,
   signal: AbortSignal | undefined,
 ): Promise<Claim[]> {
   const claims = taken.map(({ claimId, token }) => ({ claimId, token }))
   const left = claims.filter((_, i) => taken[i]!.outcome === null)
   const work: HeldWork<HeldClaim, Assignment> = {
     assigns: true,
-    record: (tx, held) => assign(core, tx, held, held.deployment),
+    record(tx, held, { claimId }) {
+      stepOfLost(tx, taken.find((one) => one.claimId === claimId)!.before, holder)
+      return assign(core, tx, held, held.deployment)
+    },
   }
   const later = left.length > 0 ? await forHeld(core, scope, left, work, () => signal?.aborted === true) : []
   if (signal?.aborted) {

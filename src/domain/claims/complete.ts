@@ -170,8 +170,11 @@ async function record(
       gone.push(...loseArtifact(tx, held, step.revisionId))
     if (outcome === 'succeeded' && step.kind === 'BUILD') keepArtifact(tx, held, step.revisionId, artifact ?? null)
   }
+  if (deployment.listenerId === null) core.admission?.ended()
   const situation = await look(core, tx, deployment)
-  const actions = isLate ? fail(situation.state, late(step)) : reported(situation.state, step, request)
+  const actions = isLate
+    ? fail(situation.state, late(step, outcome === 'succeeded' ? undefined : message))
+    : reported(situation.state, step, request)
   // what the clock has decided is not the holder's doing
   const actor = isLate ? undefined : holderOf(deployment.listenerId)
   const settled = await settle(core, tx, situation, actions, actor)

@@ -12,9 +12,9 @@ import { MAX_MESSAGE } from '../model/explanation.ts'
 import type { Assignment, HeartbeatAnswer, HeartbeatItem, HeartbeatRequest } from '../protocol/protocol.ts'
 import { progressOfRevisions } from '../revisions/progress.ts'
 import { hintOfRenewal, leaseEnd, renewHeld } from '../rows/deployment.ts'
-import { isHeld, type Scope, STEP_IS_DUE } from '../rows/lease.ts'
+import { isHeld, type Scope, stepIsDue } from '../rows/lease.ts'
 import { toChangeOrSkip } from '../rows/locks.ts'
-import { assign } from './assignment.ts'
+import { assign, refusedKinds } from './assignment.ts'
 import { forHeld, type HeldWork } from './for-held.ts'
 import { giveTriesBack, listenerSeen } from './liveness.ts'
 
@@ -112,7 +112,7 @@ function renewLeases(core: Core, scope: Scope, request: HeartbeatRequest): Promi
       SELECT d.id, d.claim_id, d.idle, d.health FROM asked a JOIN deployments d ON ${isAsked(scope)} ${toChangeOrSkip('d')}
     ), renewed AS (
       ${renewHeld(request.leaseSeconds)}
-      RETURNING d.id, d.claim_id, d.generation, d.busy_step_id, ${IS_DUE} AS step_due, ${hintOfRenewal}
+      RETURNING d.id, d.claim_id, d.generation, d.busy_step_id, ${isDue(core, scope)} AS step_due, ${hintOfRenewal}
     ), beside AS (
       INSERT INTO lease_renewals (claim_id, expires_at)
       SELECT DISTINCT d.claim_id, ${leaseEnd(request.leaseSeconds)} FROM asked a JOIN deployments d ON ${isAsked(scope)}
@@ -131,7 +131,7 @@ function findChanged(core: Core, scope: Scope, request: HeartbeatRequest): Promi
   return core.db.$queryRaw<Changed[]>`
     WITH ${listenerSeen(scope)} asked AS (${asked(request)})
     SELECT a."claimId", d.id IS NULL AS lost FROM asked a LEFT JOIN deployments d ON ${isAsked(scope)}
-    WHERE d.id IS NULL OR d.generation IS DISTINCT FROM a.generation OR ${IS_DUE}`
+    WHERE d.id IS NULL OR d.generation IS DISTINCT FROM a.generation OR ${isDue(core, scope)}`
 }
 
 /** Numbers as wide as whoever asks can write them. */
@@ -160,4 +160,5 @@ const progressSql = Prisma.sql`
 const isAsked = (scope: Scope) => isHeld(scope, Prisma.sql`a."claimId"`, Prisma.sql`a.token`)
 
 /** A step waits that nobody was given yet: it is new, or its back-off is over. */
-const IS_DUE = Prisma.sql`(d.busy_step_id IS NULL AND ${STEP_IS_DUE})`
+const isDue = (core: Core, scope: Scope) =>
+  Prisma.sql`(d.busy_step_id IS NULL AND ${stepIsDue(refusedKinds(core, scope))})`

@@ -6,6 +6,8 @@
 import { Prisma } from '../../generated/prisma/client.ts'
 import type { Core, Tx } from '../context/context.ts'
 import { ClaimLostError } from '../core/errors.ts'
+import { COUNTED, countsLosses } from '../rollouts/plan.ts'
+import { loseStep } from '../rollouts/steps.ts'
 import { type HeldClaim, LEASE_HOLDS, ofScope, type Scope } from '../rows/lease.ts'
 import { type LockedDeployment, toChange, toChangeOrSkip } from '../rows/locks.ts'
 
@@ -50,17 +52,40 @@ export async function giveBackTaken(
     FROM back WHERE s.id = back.id`
 }
 
-/** A deployment whose lease ran out, as it was read, is leased anew: the try of a holder that comes back does not count. */
-export function triesOfReturning(tx: Tx, { id, claimId, leaseHolder }: LockedDeployment, holder: string): void {
-  if (claimId === null || leaseHolder !== holder) return
+/**
+ * A deployment whose lease ran out, as it was read, is leased anew by `holder`: the deadline of its step stood still since. The
+ * try of the former holder counts where that may have been the step's own doing, unless the former holder is this one.
+ */
+export function stepOfLost(
+  tx: Tx,
+  { id, claimId, busyStepId, leaseHolder, leaseExpiresAt }: LockedDeployment,
+  holder: string,
+): void {
+  if (claimId === null) return
   const step = tx.unit.known.get(id)?.steps.find(({ finishedAt }) => finishedAt === null)
-  // of a step that an older server has opened the list is null
-  const takenBy = (step?.takenBy as string[] | null | undefined) ?? []
-  if (!step || !takenBy.includes(claimId)) return
-  tx.unit.update('step', step.id, {
-    triesGivenBack: step.triesGivenBack + 1,
-    takenBy: takenBy.filter((one) => one !== claimId),
-  })
+  if (step && step.id === busyStepId)
+    loseStep(tx, step, claimId, leaseExpiresAt, leaseHolder !== holder && countsLosses(step.kind))
+}
+
+/**
+ * `holder` is known to be dead: the deadlines of its steps stand still from now on. A try counts where that step alone
+ * may have ended the holder.
+ */
+export async function stepsOfDead(tx: Tx, scope: Scope, holder: string): Promise<void> {
+  // deployments before steps, as everybody locks them
+  await tx.sql.$executeRaw`
+    SELECT d.id FROM deployments d WHERE d.lease_holder = ${holder} AND ${ofScope(scope)} ORDER BY d.id ${toChange('d')}`
+  await tx.sql.$executeRaw`
+    WITH busy AS (
+      SELECT s.id, d.claim_id, d.claim_id = ANY (s.taken_by) AND NOT (
+        s.kind::text = ANY (${[...COUNTED]}::text[]) AND count(*) FILTER (WHERE s.kind::text = ANY (${[...COUNTED]}::text[])) OVER () = 1) AS back
+      FROM deployments d JOIN steps s ON s.id = d.busy_step_id AND s.finished_at IS NULL
+      WHERE d.lease_holder = ${holder} AND ${ofScope(scope)}
+    )
+    UPDATE steps s SET paused_at = coalesce(s.paused_at, now()),
+      tries_given_back = s.tries_given_back + CASE WHEN busy.back THEN 1 ELSE 0 END,
+      taken_by = CASE WHEN busy.back THEN array_remove(s.taken_by, busy.claim_id) ELSE s.taken_by END
+    FROM busy WHERE s.id = busy.id`
 }
 
 /**

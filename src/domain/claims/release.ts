@@ -5,7 +5,7 @@ import { released, releasedAll } from '../rows/deployment.ts'
 import type { HeldClaim, Scope } from '../rows/lease.ts'
 import { alone, answerOf, type HeldWork } from './for-held.ts'
 import { knownOf } from './held.ts'
-import { withTriesBack } from './liveness.ts'
+import { stepsOfDead, withTriesBack } from './liveness.ts'
 
 /** A holder lets go in good order: the try of a step under way is not counted. Throws ClaimLostError. */
 export async function release(core: Core, scope: Scope, claim: HeldClaim): Promise<void> {
@@ -22,9 +22,10 @@ export const RELEASE: HeldWork<HeldClaim, void> = {
   },
 }
 
-/** A holder that is known to be dead (its process is gone from this machine): nobody has to wait for its leases. The tries count. */
+/** A holder that is known to be dead (its process is gone from this machine): nobody has to wait for its leases. */
 export async function releaseHolder(core: Core, scope: Scope, holder: string): Promise<void> {
   await transaction(core, async (tx) => {
+    await stepsOfDead(tx, scope, holder)
     if ((await releasedAll(tx, scope, holder)) > 0) tx.wakeWorkers(scope.listenerId)
   })
 }

@@ -4,21 +4,22 @@
  */
 import { randomUUID } from 'node:crypto'
 import { type Deployment, Prisma } from '../../generated/prisma/client.ts'
+import type { StepKind } from '../../generated/prisma/enums.ts'
 import { type Core, type Tx, transaction } from '../context/context.ts'
 import { DEPLOYMENT_COLUMNS } from '../context/tables.ts'
 import type { Assignment, ClaimRequest } from '../protocol/protocol.ts'
 import { freeToLease, leased } from '../rows/deployment.ts'
 import type { HeldClaim, Scope } from '../rows/lease.ts'
 import { type LockedDeployment, lockedFrom, WAIT_OF_MANY } from '../rows/locks.ts'
-import { assign } from './assignment.ts'
+import { assign, refusedKinds } from './assignment.ts'
 import { answered, type Outcome } from './for-held.ts'
 import { readHeld } from './held.ts'
-import { listenerSeen, triesOfReturning } from './liveness.ts'
+import { listenerSeen, stepOfLost } from './liveness.ts'
 
 export interface TakenClaim extends HeldClaim {
   deployment: LockedDeployment
-  /** its last holder let the lease run out */
-  ranOut: boolean
+  /** as it was before it was leased */
+  before: LockedDeployment
   /** what its holder has to do, or why that can't be said; null: it was not asked for */
   outcome: Outcome<Assignment> | null
 }
@@ -29,15 +30,15 @@ const MOST_AT_ONCE = 100
 /** None where nothing is free. `assigns`: with what there is to do, which is taken; else that is left for later. */
 export function takeFree(core: Core, scope: Scope, request: ClaimRequest, assigns: boolean): Promise<TakenClaim[]> {
   return transaction(core, async (tx) => {
-    const free = await lockFree(tx, scope, request)
+    const free = await lockFree(tx, scope, request, refusedKinds(core, scope))
     if (free.length === 0) return []
     const asked = free.map(({ deployment }) => ({ deployment }))
-    // what is only leased is not read: something of it may be in the way, and a try of a holder that comes back counts
+    // what is only leased is not read: something of it may be in the way
     const readings = assigns ? await readHeld(tx, core.keyring, asked) : null
     const own = answered(tx)
     const taken: TakenClaim[] = []
     for (const { deployment: before, begunAt } of free) {
-      triesOfReturning(tx, before, request.holder)
+      stepOfLost(tx, before, request.holder)
       const until = new Date(begunAt.getTime() + request.leaseSeconds * 1000)
       const deployment = leased(tx, before, { claimId: randomUUID(), holder: request.holder, until })
       const reading = readings?.get(before.id)
@@ -45,8 +46,7 @@ export function takeFree(core: Core, scope: Scope, request: ClaimRequest, assign
       if (reading && 'error' in reading) outcome = reading
       else if (reading) outcome = { answer: await assign(core, own, { ...reading.held, deployment }, deployment) }
       const { claimId, leaseToken } = deployment
-      const ranOut = before.claimId !== null
-      taken.push({ claimId: claimId!, token: String(leaseToken), deployment, outcome, ranOut })
+      taken.push({ claimId: claimId!, token: String(leaseToken), deployment, before, outcome })
     }
     return taken
   })
@@ -59,12 +59,17 @@ interface Free {
 }
 
 /** Locks them. From then on the transaction waits for no lock for long. */
-async function lockFree(tx: Tx, scope: Scope, { max, version }: ClaimRequest): Promise<Free[]> {
+async function lockFree(
+  tx: Tx,
+  scope: Scope,
+  { max, version }: ClaimRequest,
+  refused: readonly StepKind[],
+): Promise<Free[]> {
   const { text, values } = Prisma.sql`
-    WITH ${listenerSeen(scope, version)} ${freeToLease(scope, Math.min(max, MOST_AT_ONCE))}
+    WITH ${listenerSeen(scope, version)} ${freeToLease(scope, Math.min(max, MOST_AT_ONCE), refused)}
     SELECT ${Prisma.raw(DEPLOYMENT_COLUMNS)}, now() AS "begunAt"
     FROM free d, set_config('lock_timeout', ${String(WAIT_OF_MANY)}, true) AS limited`
-  const name = `lock free deployments of ${scope.listenerId === null ? 'no' : 'a'} listener`
+  const name = `lock free deployments of ${scope.listenerId === null ? 'no' : 'a'} listener${refused.length > 0 ? ', some refused' : ''}`
   const rows = await tx.query<Deployment & { begunAt: Date }>({ name, text }, values)
   return rows.map(({ begunAt, ...row }) => ({ deployment: lockedFrom(row), begunAt }))
 }

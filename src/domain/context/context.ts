@@ -3,7 +3,7 @@
  * work with (docs/architecture.md#rules: passed in, never imported as singletons); and `transaction()`, the only way to write.
  */
 import type { Prisma, PrismaClient } from '../../generated/prisma/client.ts'
-import type { Plan } from '../../generated/prisma/enums.ts'
+import type { Plan, StepKind } from '../../generated/prisma/enums.ts'
 import type { Gather } from '../../platform/async/gather.ts'
 import type { InFlight } from '../../platform/async/in-flight.ts'
 import type { Notifier } from '../../platform/async/notifier.ts'
@@ -14,6 +14,7 @@ import { databaseFailure } from '../core/database-failure.ts'
 import { DomainError } from '../core/errors.ts'
 import type { KeyRing } from '../core/keyring.ts'
 import type { Query } from '../core/statement.ts'
+import type { Explanation } from '../model/explanation.ts'
 import { appendEvents, EVENT_CHANNEL, type NewEvent, type TransactionIdentity } from '../outbox/append.ts'
 import { wasWritten } from '../outbox/commit-outcome.ts'
 import { type AppendedEvent, logEvents } from '../outbox/event-lines.ts'
@@ -77,6 +78,16 @@ export interface DomainSettings {
   retention: { logDays: number; linesPerRevision: number; eventDays: number }
 }
 
+/** What the built-in worker of this process may begin now. */
+export interface Admission {
+  /** what a step of this kind has to wait for; null: it may begin */
+  refusal(kind: StepKind): Explanation | null
+  /** a step was handed out */
+  admitted(kind: StepKind): void
+  /** a step of the built-in worker has ended */
+  ended(): void
+}
+
 /** The installation: what there is without a caller. Work of the system itself (leases, sweeps) needs no more. */
 export interface Core {
   db: Db
@@ -126,6 +137,8 @@ export interface Core {
   reveals?: Reveals
   /** whether this process is overloaded; absent: nobody watches it */
   overload?: Overload
+  /** absent: this process has no worker of its own, or may begin everything */
+  admission?: Admission
   /** called with what this process does, for metrics */
   observer?: Observer
   /** what this server hears of changes; without it no call waits for them */

@@ -131,6 +131,7 @@ export const STEP = {
   notBefore: 'time',
   firstTakenAt: 'time',
   deadlineAt: 'time',
+  pausedAt: 'time',
   tries: 'int',
   triesGivenBack: 'int',
   takenBy: 'texts',

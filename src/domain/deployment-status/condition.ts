@@ -3,6 +3,8 @@ import type { Prisma } from '../../generated/prisma/client.ts'
 import { knownReason } from '../model/reasons.ts'
 import { type Condition, SERVING_FIELDS, whyNotServing } from './serving.ts'
 
+const DELETING = 'Deleting: its agent ends, then its data are removed.'
+
 /** The columns that it is derived from. */
 export const CONDITION_FIELDS = {
   ...SERVING_FIELDS,
@@ -19,8 +21,9 @@ type ConditionFields = Prisma.DeploymentGetPayload<{ select: typeof CONDITION_FI
  * built from any more. Null: all is well.
  */
 export function conditionOf(deployment: ConditionFields, now: Date): Condition | null {
-  const { statusMessage: message, reason, reasonSince: since } = deployment
+  const { statusMessage: message, reason, reasonSince: since, deletedAt } = deployment
   if (message !== null) return { reason: knownReason(reason, 'NOT_READY'), message, since }
+  if (deletedAt) return { reason: 'IN_PROGRESS', message: DELETING, since: deletedAt }
   return whyNotServing(deployment, now) ?? integrationCondition(deployment)
 }
 

@@ -5,6 +5,9 @@
 import type { StepKind } from '../../generated/prisma/enums.ts'
 import type { Reason } from './reasons.ts'
 
+/** Longest `status_message`, in characters; the rest is in the log. */
+export const MAX_MESSAGE = 2_000
+
 /** Why a status is what it is, or what is waited for. */
 export interface Explanation {
   reason: Reason
@@ -41,8 +44,8 @@ interface Facts {
   QUEUED_BEHIND: { number: number }
   NO_RUNTIME: { listenerWouldDo: boolean }
   CONTENT_MISSING: { missing: MissingContent }
-  /** `unbuilt`: no builder had it any more */
-  DEADLINE: { kind: StepKind; minutes: number; unbuilt?: boolean }
+  /** `last`: what it waited for last, as it was said. `unbuilt`: no builder had it any more */
+  DEADLINE: { kind: StepKind; minutes: number; last?: string | null; unbuilt?: boolean }
   WORKER_LOST: { tries: number }
   NOBODY_TOOK_IT: { listener: ListenerFacts | null } | ({ minutes: number } & BuilderFacts)
   SUPERSEDED: { number: number }
@@ -97,6 +100,16 @@ function nameOf({ computeId, lastSeenAt, silent }: ListenerFacts): string {
   return `listener ${computeId}${silent ? (since ? `, not heard from since ${since},` : ', never heard from,') : ''}`
 }
 
+/** Its cause first: a list may show no more. What its output said last stays below it. */
+function passedDeadline({ kind, minutes, last, unbuilt }: Facts['DEADLINE']): string {
+  const [cause, ...output] = last && !unbuilt ? last.split('\n') : []
+  const passed = `${NOUN[kind]} passed its deadline of ${minutes} min`
+  const builder = unbuilt ? ': the builder released it or was lost' : ''
+  const wayOut = kind === 'TEARDOWN' ? '' : ` Redeploy it, or raise ${kind}_DEADLINE_MINUTES.`
+  const what = cause ? `${cause.replace(/[.\s]*$/, '.')} ${passed} while it waited for this.` : `${passed}${builder}.`
+  return [`${what}${wayOut}`, ...output].join('\n').slice(0, MAX_MESSAGE)
+}
+
 const RENDER: { [R in keyof Facts]: (facts: Facts[R]) => string } = {
   WAITING_FOR_WORKER: ({ kind }) => `Waiting for ${WORKER} to ${TO[kind]}.`,
   WAITING_FOR_LISTENER: ({ kind, listener }) => `Waiting for ${nameOf(listener)} to ${TO[kind]}.`,
@@ -111,9 +124,9 @@ const RENDER: { [R in keyof Facts]: (facts: Facts[R]) => string } = {
       ? `${NO_RUNTIME}, or create the deployment anew with a listener in source_config.listener_id.`
       : `${NO_RUNTIME}.`,
   CONTENT_MISSING: ({ missing }) => `Nothing to build or run came within 24 h: it lacks ${lacks(missing)}.`,
-  DEADLINE: ({ kind, minutes, unbuilt }) =>
-    `${NOUN[kind]} passed its deadline of ${minutes} min${unbuilt ? ', and no builder had it any more: who had it let go of it, or was lost' : ''}.`,
-  WORKER_LOST: ({ tries }) => `Its worker was lost ${tries} times.`,
+  DEADLINE: passedDeadline,
+  WORKER_LOST: ({ tries }) =>
+    `Its worker was lost ${tries} times while it worked on this: the log of the server or listener may say why. Redeploy it.`,
   NOBODY_TOOK_IT: (facts) =>
     'listener' in facts
       ? `Nobody took it for 24 h: ${facts.listener ? nameOf(facts.listener) : WORKER} should have.`
@@ -128,9 +141,6 @@ const RENDER: { [R in keyof Facts]: (facts: Facts[R]) => string } = {
 export function explain<R extends keyof Facts>(reason: R, facts: Facts[R]): Explanation {
   return { reason, message: RENDER[reason](facts) }
 }
-
-/** Longest `status_message`, in characters; the rest is in the log. */
-export const MAX_MESSAGE = 2_000
 
 /** With the message of the worker that reported it. Pure. */
 export function asReported(reason: Reason, message: string): Explanation {

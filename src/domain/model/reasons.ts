@@ -11,7 +11,8 @@ import type { StepKind } from '../../generated/prisma/enums.ts'
 /** Each with when it is given, and who can mend it. */
 export const REASONS = {
   // Waits.
-  WAITING_FOR_WORKER: 'No built-in worker has taken the step yet. Operator: a server with WORKER=on and a RUNTIME.',
+  WAITING_FOR_WORKER:
+    'No built-in worker has taken the step for 10 seconds. Operator: a server with WORKER=on and a RUNTIME.',
   WAITING_FOR_LISTENER: 'Its listener is there and has not taken the step yet. Mends itself.',
   LISTENER_SILENT: 'Its listener was not heard from for 90 seconds, or never. Operator of the listener.',
   WAITING_FOR_BUILDER: 'It is offered to builders, and none has taken it yet, or who had it was lost. Mends itself.',
@@ -20,7 +21,9 @@ export const REASONS = {
   WAITING_FOR_TARBALL: 'No source was uploaded yet. Caller: set source_revision_config.source_tarball_path.',
   QUEUED_BEHIND: 'An earlier revision of the deployment is still being worked on. Mends itself.',
   WAITING_FOR_TURN: 'The machine already does as many steps of this kind as it may at a time. Mends itself.',
-  IN_PROGRESS: 'Somebody works on it, and nothing is in the way. Mends itself.',
+  SERVER_OVERLOADED:
+    'The server begins one build or preparation at a time, until its overload has passed. Mends itself; operator, if it lasts.',
+  IN_PROGRESS: 'Somebody works on it or is about to, and nothing is in the way. Mends itself.',
   PULLING_IMAGE: 'The image is on its way to where it will run. Mends itself.',
   WAITING_FOR_HEALTH: 'The agent was started, and GET /ok has not answered 200 yet. Agent, if it lasts.',
   ROLLING_OUT: 'The cluster is replacing what runs. Mends itself.',
@@ -98,6 +101,7 @@ export const WAITING_REASONS = [
   'WAITING_FOR_TARBALL',
   'QUEUED_BEHIND',
   'WAITING_FOR_TURN',
+  'SERVER_OVERLOADED',
 ] as const satisfies Reason[]
 
 /** All of them, in the order of the list. */

@@ -1,5 +1,6 @@
 /** What a revision's status is in a sentence: goes on from "revision 7". People never read the constants. */
 import type { RevisionStatus } from '../../generated/prisma/enums.ts'
+import { knownReason, type Reason } from './reasons.ts'
 
 export const STATUS_WORDS: Record<RevisionStatus, string> = {
   CREATING: 'is being prepared',
@@ -15,4 +16,29 @@ export const STATUS_WORDS: Record<RevisionStatus, string> = {
   SKIPPED: 'was skipped',
   INTERRUPTED: 'was interrupted',
   UNKNOWN: 'is in an unknown state',
+}
+
+/** What an open revision says while nothing better is known. */
+const UNDER_WAY: Partial<Record<RevisionStatus, string>> = {
+  CREATING: 'Preparing.',
+  QUEUED: 'Waiting for its turn.',
+  AWAITING_BUILD: 'Waiting to be built.',
+  BUILDING: 'Building.',
+  AWAITING_DEPLOY: 'Waiting to be deployed.',
+  DEPLOYING: 'Deploying.',
+}
+
+/** What a revision says: no open one is without a message. */
+export function saidOf(revision: {
+  status: RevisionStatus
+  statusSince: Date
+  reason: string | null
+  reasonSince: Date | null
+  statusMessage: string | null
+}): { reason: Reason | null; reasonSince: Date | null; statusMessage: string | null } {
+  const { status, statusSince, reasonSince, statusMessage } = revision
+  const reason = knownReason(revision.reason, null)
+  const underWay = UNDER_WAY[status]
+  if (statusMessage !== null || underWay === undefined) return { reason, reasonSince, statusMessage }
+  return { reason: reason ?? 'IN_PROGRESS', reasonSince: reasonSince ?? statusSince, statusMessage: underWay }
 }

@@ -1,11 +1,14 @@
 /** The fields of a revision that are derived from its row: from which columns, and how. */
 import type { EventActor } from '../model/event-actor.ts'
-import { knownReason } from '../model/reasons.ts'
+import { saidOf } from '../model/status-words.ts'
 import { triggerOf } from '../model/trigger.ts'
 import { rolloutAtOf, type Timed } from './steps.ts'
 
 /** Whoever did something, as it is stored with a revision. */
 const actorOf = (actor: unknown) => actor as EventActor | null
+
+const SAID = { status: true, statusSince: true, reason: true, reasonSince: true, statusMessage: true } as const
+type Said = Parameters<typeof saidOf>[0]
 
 export const REVISION_DERIVED = {
   trigger: {
@@ -29,8 +32,7 @@ export const REVISION_DERIVED = {
     of: ({ id, deployment }: { id: string; deployment: { activeRevisionId: string | null } }) =>
       id === deployment.activeRevisionId,
   },
-  reason: {
-    select: { reason: true },
-    of: ({ reason }: { reason: string | null }) => knownReason(reason, null),
-  },
+  statusMessage: { select: SAID, of: (row: Said) => saidOf(row).statusMessage },
+  reason: { select: SAID, of: (row: Said) => saidOf(row).reason },
+  reasonSince: { select: SAID, of: (row: Said) => saidOf(row).reasonSince },
 } as const

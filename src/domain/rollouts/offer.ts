@@ -33,6 +33,7 @@ export function leave(
     offeredTo: builders.organizationId,
     firstTakenAt: null,
     deadlineAt: null,
+    pausedAt: null,
     // a server of before this version knows of no builders, and gives holders nothing that is not due
     notBefore: new Date(now.getTime() + core.settings.builderWaitMinutes * 60_000),
   }

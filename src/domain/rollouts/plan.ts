@@ -27,7 +27,7 @@ export type OpenRevision = Readonly<Pick<Revision, 'id' | 'number' | 'status'> &
 /** The step that is open: at most one per deployment. */
 export type OpenStep = Readonly<
   Pick<Step, 'id' | 'kind' | 'revisionId' | 'firstTakenAt' | 'tries' | 'triesGivenBack'> &
-    Partial<Pick<Step, 'offeredTo' | 'builderClaimId'>>
+    Partial<Pick<Step, 'offeredTo' | 'builderClaimId' | 'createdAt'>>
 >
 
 /** Of one deployment, all that the rules look at. */
@@ -44,6 +44,8 @@ export interface State<R extends OpenRevision = OpenRevision> {
   /** of one that is deleted: steps that somebody has taken, and teardowns that failed */
   readonly begun: number
   readonly failures: number
+  /** the step was taken, and nobody has had a lease for it for a while */
+  readonly isLeft?: boolean
   /** it says why one failed, which stays to be read */
   readonly saysFailure: boolean
 }
@@ -54,6 +56,8 @@ export type Rule = {
   kind: StepKind
   /** it waited for a builder then */
   offered?: boolean
+  /** what its holder says of it */
+  last?: string
 }
 export type Why = Explanation | Rule
 
@@ -219,7 +223,14 @@ export function fail({ step, open }: State, why: Why, token?: bigint): Action[] 
   return [closed, ...concerned.map((revision) => move(revision, FAILED_AS[kind], why))]
 }
 
-/** Tries of one step: a worker that is lost for good costs one, a release none. */
+/**
+ * Kinds of steps that run what the deployer made, and so may be what ended a worker. A worker that is lost with another one
+ * costs that no try: its deadline alone bounds it.
+ */
+export const COUNTED: readonly StepKind[] = ['BUILD', 'DEPLOY']
+export const countsLosses = (kind: StepKind): boolean => COUNTED.includes(kind)
+
+/** Tries of one step. A worker that is lost for good costs one where that may be the step's doing, a release none. */
 export const MAX_TRIES = 3
 
 /** Whether the tries of a step are used up: whoever would take it anew fails it instead. */
@@ -228,8 +239,13 @@ export const isExhausted = ({ tries, triesGivenBack }: Pick<OpenStep, 'tries' | 
 
 export const WORKER_LOST = explain('WORKER_LOST', { tries: MAX_TRIES })
 
-/** The open step took longer than it may. */
-export const late = (step: OpenStep): Rule => ({ reason: 'DEADLINE', kind: step.kind, offered: isOffered(step) })
+/** The open step took longer than it may. `last`: what its holder says of it. */
+export const late = (step: OpenStep, last?: string): Rule => ({
+  reason: 'DEADLINE',
+  kind: step.kind,
+  offered: isOffered(step),
+  ...(last ? { last } : {}),
+})
 
 /** It is left to builders, and none of them has it. */
 const isOffered = ({ offeredTo, builderClaimId }: OpenStep): boolean => !!offeredTo && !builderClaimId
@@ -238,7 +254,7 @@ const isOffered = ({ offeredTo, builderClaimId }: OpenStep): boolean => !!offere
 export interface Clock {
   /** the open step passed its deadline */
   late: boolean
-  /** nobody took the open step for 24 hours, or no builder one that is left to builders for as long as it waits for them */
+  /** nobody took the open step for 24 hours, or took it again; or no builder one that is left to builders for as long as it waits for them */
   untaken: boolean
   /** the holder may come back yet, which would give its try back */
   mayComeBack: boolean

@@ -2,8 +2,9 @@
  * The reconciler: reads what is so, asks plan.ts what is to be done, and does it, in the caller's transaction and under
  * the deployment's lock. Every write to a deployment ends with this.
  */
-import type { Revision } from '../../generated/prisma/client.ts'
+import type { Revision, Step } from '../../generated/prisma/client.ts'
 import type { StepKind } from '../../generated/prisma/enums.ts'
+import { describeOverload } from '../../platform/async/overload.ts'
 import type { Core, Tx } from '../context/context.ts'
 import { isSilent } from '../deployment-status/status.ts'
 import type { ActorRef } from '../model/event-actor.ts'
@@ -36,18 +37,30 @@ export async function look(core: Core, tx: Tx, deployment: LockedDeployment): Pr
   // whether there is anything to tear down, and how often that failed, only matters once it is deleted
   const { steps, revisions } = await factsOf(tx, deployment, { begun: deletedAt !== null })
   const open = revisions.filter(isOpen).sort((a, b) => a.rollout - b.rollout)
+  const step = steps.find(({ finishedAt }) => finishedAt === null) ?? null
   const state: State<Revision> = {
     hasRuntime: deployment.listenerId !== null || core.settings.runtime !== 'none',
     provisioned: provisionedAt !== null,
     deleted: deletedAt !== null,
     tornDown: tornDownAt !== null,
     open,
-    step: steps.find(({ finishedAt }) => finishedAt === null) ?? null,
+    step,
+    isLeft: step !== null && isLeft(core, deployment, step),
     begun: steps.filter(({ firstTakenAt }) => firstTakenAt !== null).length,
     failures: steps.filter(({ kind, outcome }) => kind === 'TEARDOWN' && outcome === 'failed').length,
     saysFailure: deployment.reason === 'TEARDOWN_FAILED',
   }
   return { deployment, state }
+}
+
+/** ms in which a step is taken while a worker is there: until then nobody is missed */
+const TAKEN_MS = 10_000
+
+/** Whether so long nobody has had a lease for a step that was taken. */
+function isLeft({ clock }: Core, { leaseExpiresAt }: LockedDeployment, step: Step): boolean {
+  if (!step.firstTakenAt || step.offeredAt || (leaseExpiresAt && leaseExpiresAt > clock())) return false
+  const since = step.pausedAt ?? leaseExpiresAt
+  return since !== null && clock().getTime() - since.getTime() >= TAKEN_MS
 }
 
 /**
@@ -98,7 +111,8 @@ async function perform(
   switch (action.do) {
     case 'move': {
       const { revisionId, to, why, by } = action
-      const explanation = why && (await render(core, tx, deployment, why))
+      const { statusMessage } = revisionOf(state, revisionId)
+      const explanation = why && (await render(core, tx, deployment, why, statusMessage))
       const moved = transition(tx, workspaceId, revisionOf(state, revisionId), {
         to,
         explanation,
@@ -147,15 +161,22 @@ async function explainWaits(core: Core, tx: Tx, { deployment, state }: Situation
   let explained = deployment
   for (const { revisionId, explanation: why } of waits(state)) {
     const explanation =
-      why && ('step' in why ? await waitsFor(core, tx, deployment, why.step) : await render(core, tx, deployment, why))
+      why &&
+      ('step' in why ? await waitsFor(core, tx, deployment, state, why.step) : await render(core, tx, deployment, why))
     if (revisionId === null) explained = row.explainTeardown(tx, explained, explanation)
     else explainWait(tx, revisionOf(state, revisionId), explanation)
   }
   return explained
 }
 
-/** With the facts that only the database, the settings and the deployment know. */
-async function render(core: Core, tx: Tx, deployment: LockedDeployment, why: Explanation | Rule): Promise<Explanation> {
+/** With the facts that only the database, the settings and the deployment know. `said`: what it waited for, as far as that was said. */
+async function render(
+  core: Core,
+  tx: Tx,
+  deployment: LockedDeployment,
+  why: Explanation | Rule,
+  said: string | null = null,
+): Promise<Explanation> {
   if (!('kind' in why)) return why
   const { reason, kind } = why
   switch (reason) {
@@ -167,14 +188,37 @@ async function render(core: Core, tx: Tx, deployment: LockedDeployment, why: Exp
         ? explain(reason, { minutes: core.settings.builderWaitMinutes, ...(await buildersFor(tx, deployment)) })
         : explain(reason, { listener: await listenerOf(core, tx, deployment) })
     case 'DEADLINE':
-      return explain(reason, { kind, minutes: core.settings.deadlineMinutes[kind], unbuilt: why.offered ?? false })
+      return explain(reason, {
+        kind,
+        minutes: core.settings.deadlineMinutes[kind],
+        last: why.last ?? said ?? overloadOf(core, deployment),
+        unbuilt: why.offered ?? false,
+      })
   }
 }
 
-/** Who has to take the step: the deployment's listener, or a built-in worker. */
-async function waitsFor(core: Core, tx: Tx, deployment: LockedDeployment, kind: StepKind): Promise<Explanation> {
+/** Why the built-in worker of this server was slow; null: it was not, or it is a listener's work. */
+function overloadOf({ admission, overload }: Core, { listenerId }: LockedDeployment): string | null {
+  if (listenerId !== null || !admission || !overload?.now) return null
+  const text = describeOverload(overload.now)
+  return `${text[0]!.toUpperCase()}${text.slice(1)}.`
+}
+
+/** Who has to take the step: the deployment's listener, or a built-in worker. Null: nobody is missed yet. */
+async function waitsFor(
+  core: Core,
+  tx: Tx,
+  deployment: LockedDeployment,
+  { step, isLeft }: State,
+  kind: StepKind,
+): Promise<Explanation | null> {
   const listener = await listenerOf(core, tx, deployment)
-  if (!listener) return explain('WAITING_FOR_WORKER', { kind })
+  if (!listener) {
+    const refusal = core.admission?.refusal(kind)
+    if (refusal) return refusal
+    const isMissed = isLeft || core.clock().getTime() - (step?.createdAt ?? core.clock()).getTime() >= TAKEN_MS
+    return isMissed ? explain('WAITING_FOR_WORKER', { kind }) : null
+  }
   return explain(listener.silent ? 'LISTENER_SILENT' : 'WAITING_FOR_LISTENER', { kind, listener })
 }
 

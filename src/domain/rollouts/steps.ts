@@ -37,6 +37,7 @@ export function openStep(
     notBefore: failures > 0 ? new Date(now.getTime() + backOff(failures) * 1000) : null,
     firstTakenAt: null,
     deadlineAt: null,
+    pausedAt: null,
     tries: 0,
     triesGivenBack: 0,
     takenBy: [],
@@ -72,15 +73,17 @@ export function wakeBuilders(tx: Tx, workspaceId: string, { offeredTo }: Pick<Op
   for (const id of [offeredTo, workspaceId]) tx.wakeWorkers(buildersOf(id))
 }
 
-/** Begins a try under a claim: the first one starts the deadline. */
+/** Begins a try under a claim. The first one starts the deadline; the time in which nobody had a lease is added to it. */
 export function takeStep(core: Core, tx: Tx, step: Step, claimId: string): Step {
   const now = tx.now()
   const limit = core.settings.deadlineMinutes[step.kind] * 60_000
+  const idleMs = step.pausedAt ? Math.max(0, now.getTime() - step.pausedAt.getTime()) : 0
   const taken = {
     tries: step.tries + 1,
     takenBy: [...withoutClaim(step, claimId), claimId],
     firstTakenAt: step.firstTakenAt ?? now,
-    deadlineAt: step.deadlineAt ?? new Date(now.getTime() + limit),
+    deadlineAt: new Date(step.deadlineAt ? step.deadlineAt.getTime() + idleMs : now.getTime() + limit),
+    pausedAt: null,
   }
   tx.unit.update('step', step.id, taken)
   return { ...step, ...taken }
@@ -92,9 +95,21 @@ export function untakeStep(tx: Tx, step: Step, claimId: string): void {
   tx.unit.update('step', step.id, {
     tries: Math.max(step.tries - 1, step.triesGivenBack),
     takenBy: withoutClaim(step, claimId),
+    // the deadline of a build that is left to builders runs on
+    ...(step.offeredAt ? {} : { pausedAt: tx.now() }),
   })
 }
 
-/** Of a step that an older server has opened it is null. */
-const withoutClaim = ({ takenBy }: Step, claimId: string) =>
-  ((takenBy as string[] | null) ?? []).filter((id) => id !== claimId)
+/** The lease under which a step was taken ended at `since`. `counts`: the try does. */
+export function loseStep(tx: Tx, step: Step, claimId: string, since: Date | null, counts: boolean): void {
+  const isTaken = withoutClaim(step, claimId).length < takenBy(step).length
+  tx.unit.update('step', step.id, {
+    pausedAt: step.pausedAt ?? since,
+    ...(isTaken && !counts ? { triesGivenBack: step.triesGivenBack + 1, takenBy: withoutClaim(step, claimId) } : {}),
+  })
+}
+
+/** Of a step that an older server has opened the column is null. */
+const takenBy = (step: Step): string[] => (step.takenBy as string[] | null) ?? []
+
+const withoutClaim = (step: Step, claimId: string) => takenBy(step).filter((id) => id !== claimId)

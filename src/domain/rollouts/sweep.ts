@@ -4,6 +4,7 @@
  * servers at once.
  */
 import { Prisma } from '../../generated/prisma/client.ts'
+import { StepKind } from '../../generated/prisma/enums.ts'
 import { type Core, type Tx, transaction } from '../context/context.ts'
 import { silentBefore } from '../deployment-status/status.ts'
 import type { Reason } from '../model/reasons.ts'
@@ -33,7 +34,7 @@ function overdue(core: Core): Promise<{ id: string }[]> {
   return core.db.$queryRaw`
     SELECT DISTINCT d.id FROM deployments d JOIN steps s ON s.deployment_id = d.id AND s.finished_at IS NULL
     WHERE d.torn_down_at IS NULL AND (
-      s.deadline_at < now()
+      ${LATE}
       OR (s.kind <> 'TEARDOWN' AND ${UNTAKEN})
       OR (s.tries - s.tries_given_back >= ${MAX_TRIES} AND NOT ${MAY_COME_BACK})
       OR ${BUILDER_GONE}
@@ -44,9 +45,17 @@ function overdue(core: Core): Promise<{ id: string }[]> {
     UNION (${mistaken(core)} LIMIT ${MISTAKEN_AT_ONCE})`
 }
 
-/** Nobody has taken step `s` for 24 hours, or no builder while it was to wait for one. */
+/** Since when nobody has a lease for step `s` of deployment `d`, which was taken; NULL: somebody has, or builders have to. */
+const PAUSED_SINCE = Prisma.sql`
+  CASE WHEN s.first_taken_at IS NULL OR s.offered_at IS NOT NULL OR ${LEASE_HOLDS} THEN NULL ELSE coalesce(s.paused_at, d.lease_expires_at) END`
+
+/** Its deadline counts the time under a lease alone. */
+const LATE = Prisma.sql`(s.deadline_at < coalesce(${PAUSED_SINCE}, now()))`
+
+/** Nobody has taken step `s` for 24 hours, or taken it again, or no builder while it was to wait for one. */
 const UNTAKEN = Prisma.sql`(
-  s.first_taken_at IS NULL AND CASE WHEN s.offered_at IS NULL THEN s.created_at < now() - interval '24 hours' ELSE s.not_before < now() END)`
+  ${PAUSED_SINCE} < now() - interval '24 hours'
+  OR s.first_taken_at IS NULL AND CASE WHEN s.offered_at IS NULL THEN s.created_at < now() - interval '24 hours' ELSE s.not_before < now() END)`
 
 /**
  * The holder of deployment `d`, or the builder of a step that is left to builders, has its lease, or lost it so lately that it may come back yet, which gives its try back.
@@ -65,24 +74,37 @@ const LEFT_BY_OLDER = Prisma.sql`(s.offered_at IS NOT NULL AND s.offered_to IS N
 /** In one round: many wait for a listener that has just gone silent, or come back. */
 const MISTAKEN_AT_ONCE = 500
 
+/** What a deployment says that waits for somebody. */
+const WAITS: readonly Reason[] = ['WAITING_FOR_WORKER', 'SERVER_OVERLOADED', 'WAITING_FOR_LISTENER', 'LISTENER_SILENT']
+
 /**
- * Deployments that wait for a listener or a builder of which their reason does not say, or says no more rightly, that it is
- * silent; or of which an older server has said something without a reason.
+ * Deployments that say no more rightly what they wait for: a listener or builder that fell silent or came back, an overload that
+ * began or passed; or that do not say it yet, since nobody was missed until now (reconcile.ts).
  */
 function mistaken(core: Core): Prisma.Sql {
   const silent = Prisma.sql`coalesce(l.last_seen_at, l.created_at) < ${silentBefore(core.clock())}`
   const there = Prisma.raw(builderIsThere('d.workspace_id'))
+  const refused = Object.values(StepKind).filter((kind) => core.admission?.refusal(kind))
+  const isRefused = Prisma.sql`(s.kind::text = ANY (${refused}::text[]))`
   return Prisma.sql`
     SELECT d.id FROM steps s JOIN deployments d ON d.id = s.deployment_id LEFT JOIN listeners l ON l.id = d.listener_id
     LEFT JOIN revisions r ON r.deployment_id = d.id
       AND (r.id = s.revision_id OR (s.kind = 'PROVISION' AND r.status = 'CREATING'))
-    WHERE s.finished_at IS NULL AND (s.first_taken_at IS NULL OR s.offered_at IS NOT NULL) AND s.builder_claim_id IS NULL AND d.torn_down_at IS NULL
-      AND CASE coalesce(r.reason, d.reason)
+    WHERE s.finished_at IS NULL AND s.builder_claim_id IS NULL AND d.torn_down_at IS NULL
+      AND CASE WHEN s.first_taken_at IS NOT NULL AND s.offered_at IS NULL THEN
+        s.kind <> 'TEARDOWN' AND ${PAUSED_SINCE} < now() - interval '10 seconds'
+        AND (r.reason IS NULL OR r.reason <> ALL (${[...WAITS]}::text[]))
+      ELSE CASE coalesce(r.reason, d.reason)
         WHEN ${'WAITING_FOR_LISTENER' satisfies Reason} THEN ${silent}
         WHEN ${'LISTENER_SILENT' satisfies Reason} THEN NOT ${silent}
         WHEN ${'WAITING_FOR_BUILDER' satisfies Reason} THEN NOT ${there}
         WHEN ${'BUILDER_SILENT' satisfies Reason} THEN ${there}
-        ELSE coalesce(r.reason, d.reason) IS NULL AND coalesce(r.status_message, d.status_message) IS NOT NULL END`
+        WHEN ${'WAITING_FOR_WORKER' satisfies Reason} THEN ${isRefused}
+        -- another server may have said so; one without a worker does not know better
+        WHEN ${'SERVER_OVERLOADED' satisfies Reason} THEN ${core.admission !== undefined} AND NOT ${isRefused}
+        ELSE coalesce(r.reason, d.reason) IS NULL AND (
+          coalesce(r.status_message, d.status_message) IS NOT NULL
+          OR (s.offered_at IS NULL AND d.listener_id IS NULL AND (${isRefused} OR s.created_at < now() - interval '10 seconds'))) END END`
 }
 
 async function sweepOne(core: Core, tx: Tx, id: string): Promise<void> {
@@ -105,7 +127,7 @@ async function sweepOne(core: Core, tx: Tx, id: string): Promise<void> {
 /** One statement. */
 async function readClock(tx: Tx, id: string): Promise<Clock & { builderGone: boolean }> {
   const [row] = await tx.sql.$queryRaw<({ [K in keyof Clock]: Clock[K] | null } & { builderGone: boolean | null })[]>`
-    SELECT s.deadline_at < now() AS late, ${UNTAKEN} AS untaken,
+    SELECT ${LATE} AS late, ${UNTAKEN} AS untaken,
            ${MAY_COME_BACK} AS "mayComeBack", ${BUILDER_GONE} AS "builderGone",
            ARRAY(SELECT r.id FROM revisions r WHERE r.deployment_id = d.id AND r.status = 'CREATING'
                  AND r.status_since < now() - interval '24 hours') AS old

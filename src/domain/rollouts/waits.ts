@@ -14,9 +14,9 @@ export interface Wait {
 
 /** Of everything that waits, what it waits for. Of a revision that is worked on, its holder says it. */
 export function waits(state: State): Wait[] {
-  const { step, open } = state
+  const { step, open, isLeft } = state
   if (state.deleted) {
-    if (step?.kind !== 'TEARDOWN' || step.firstTakenAt || state.saysFailure) return []
+    if (step?.kind !== 'TEARDOWN' || (step.firstTakenAt && !isLeft) || state.saysFailure) return []
     return [
       {
         revisionId: null,
@@ -29,11 +29,12 @@ export function waits(state: State): Wait[] {
     const { id: revisionId, status } = revision
     if (status === 'CREATING') {
       const missing = missingContent(revision)
-      if (!state.provisioned) return [{ revisionId, explanation: step?.firstTakenAt ? null : { step: 'PROVISION' } }]
+      if (!state.provisioned)
+        return [{ revisionId, explanation: step?.firstTakenAt && !isLeft ? null : { step: 'PROVISION' } }]
       return missing ? [{ revisionId, explanation: explain(missing, {}) }] : []
     }
     if (status === 'QUEUED')
       return current ? [{ revisionId, explanation: explain('QUEUED_BEHIND', { number: current.number }) }] : []
-    return isWaiting(status) ? [{ revisionId, explanation: { step: kindOf(revision) } }] : []
+    return isWaiting(status) || isLeft ? [{ revisionId, explanation: { step: kindOf(revision) } }] : []
   })
 }

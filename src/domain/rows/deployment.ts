@@ -6,7 +6,7 @@
  * leaves all three alone.
  */
 import { type Deployment, Prisma } from '../../generated/prisma/client.ts'
-import type { RevisionStatus } from '../../generated/prisma/enums.ts'
+import type { RevisionStatus, StepKind } from '../../generated/prisma/enums.ts'
 import { CHANGE_CHANNEL } from '../context/changes.ts'
 import type { Core, Tx } from '../context/context.ts'
 import type { ListenerFacts } from '../context/unit.ts'
@@ -16,7 +16,7 @@ import type { Explanation } from '../model/explanation.ts'
 import { isTerminal } from '../model/lifecycle.ts'
 import { effectiveSpec, type ResourceSpec } from '../model/resource-spec.ts'
 import type { BuildColumns } from '../model/revision-source.ts'
-import { type HeldClaim, isHeldUnder, LEASE_HOLDS, ofScope, type Scope, STEP_IS_DUE } from './lease.ts'
+import { type HeldClaim, isHeldUnder, LEASE_HOLDS, ofScope, type Scope, stepIsDue } from './lease.ts'
 import { type LockedDeployment, toChangeOrSkip } from './locks.ts'
 
 /** Of a revision or a deployment that waits for nobody. */
@@ -253,13 +253,14 @@ export const leaseEnd = (seconds: number) => Prisma.sql`now() + make_interval(se
 
 /**
  * A part of a WITH clause, `free`: at most `max` deployments that need a holder and have none, locked. Those that had the
- * fewest leases come first, then the oldest: one that is leased again and again keeps nobody waiting.
+ * fewest leases come first, then the oldest: one that is leased again and again keeps nobody waiting. `refused`:
+ * kinds of steps that may not begin now.
  */
-export const freeToLease = (scope: Scope, max: number) => Prisma.sql`
+export const freeToLease = (scope: Scope, max: number, refused: readonly StepKind[]) => Prisma.sql`
   free AS MATERIALIZED (
     SELECT d.* FROM deployments d
     WHERE d.torn_down_at IS NULL AND ${ofScope(scope)} AND (d.lease_due_at IS NULL OR d.lease_due_at < now())
-      AND (d.lease_expires_at IS NULL OR d.lease_expires_at < now()) AND NOT coalesce(${LEASE_HOLDS}, false) AND (d.active_revision_id IS NOT NULL OR ${STEP_IS_DUE})
+      AND (d.lease_expires_at IS NULL OR d.lease_expires_at < now()) AND NOT coalesce(${LEASE_HOLDS}, false) AND (d.active_revision_id IS NOT NULL OR ${stepIsDue(refused)})
     ORDER BY d.lease_token, d.created_at, d.id LIMIT ${max} ${toChangeOrSkip('d')}
   )`
 

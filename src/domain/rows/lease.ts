@@ -1,5 +1,6 @@
 /** Whose claim it is: every call of the data plane is checked against lease, fencing token and scope by these conditions. */
 import { Prisma } from '../../generated/prisma/client.ts'
+import type { StepKind } from '../../generated/prisma/enums.ts'
 
 /** Whose deployments a holder may have: those of one listener, or (null) those without one, for the built-in worker. */
 export interface Scope {
@@ -21,9 +22,13 @@ export function ofScope({ listenerId }: Scope): Prisma.Sql {
 export const LEASE_HOLDS = Prisma.sql`(
   d.lease_expires_at > now() OR EXISTS (SELECT 1 FROM lease_renewals x WHERE x.claim_id = d.claim_id AND x.expires_at > now()))`
 
-/** The open step of deployment `d` may be handed out: it is not left to builders, and its back-off, if it has one, is over. */
-export const STEP_IS_DUE = Prisma.sql`EXISTS (
-  SELECT 1 FROM steps s WHERE s.deployment_id = d.id AND s.finished_at IS NULL AND s.offered_at IS NULL AND (s.not_before IS NULL OR s.not_before <= now()))`
+/**
+ * The open step of deployment `d` may be handed out: it is not left to builders, its back-off, if it has one, is over, and it
+ * is none of the kinds that are `refused` now.
+ */
+export const stepIsDue = (refused: readonly StepKind[]) => Prisma.sql`EXISTS (
+  SELECT 1 FROM steps s WHERE s.deployment_id = d.id AND s.finished_at IS NULL AND s.offered_at IS NULL AND (s.not_before IS NULL OR s.not_before <= now())
+    ${refused.length > 0 ? Prisma.sql`AND s.kind::text <> ALL (${[...refused]}::text[])` : Prisma.empty})`
 
 /** Deployment `d` is held under this claim by the one who names it. Both are parts of a statement, with their types. */
 export function isHeld(scope: Scope, claimId: Prisma.Sql, token: Prisma.Sql): Prisma.Sql {

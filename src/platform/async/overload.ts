@@ -1,6 +1,6 @@
 /**
  * Whether this process is overloaded: it can't do in time what it has begun. Readiness, metrics and the dashboard show it, and
- * the built-in worker begins less meanwhile. The thresholds are explained in docs/operations.md#overload.
+ * the built-in worker begins less while it lasts. The thresholds are explained in docs/operations.md#overload.
  */
 import { readFileSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'

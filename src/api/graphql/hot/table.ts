@@ -65,7 +65,7 @@ export const HOT: Readonly<Record<string, HotType>> = {
   ListenerConfig: { columns: true, fields: {} },
   Revision: {
     fields: {
-      ...columns('id', 'number', 'status', 'statusMessage', 'reasonSince', 'statusSince', 'source', 'attempt'),
+      ...columns('id', 'number', 'status', 'statusSince', 'source', 'attempt'),
       ...columns('createdBy', 'createdAt', 'updatedAt', 'deployedAt'),
       ...columns('commitMessage', 'commitAuthor', 'installCommand', 'buildCommand'),
       ...derived(REVISION_DERIVED),

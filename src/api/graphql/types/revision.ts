@@ -14,9 +14,10 @@ export const Revision = builder.prismaObject('Revision', {
     id: t.exposeID('id'),
     number: t.exposeInt('number', { description: '1, 2, 3 … within its deployment.' }),
     status: t.expose('status', { type: RevisionStatus }),
-    statusMessage: t.exposeString('statusMessage', {
+    statusMessage: t.string({
       nullable: true,
       description: 'Why it failed or was skipped, or what it waits for.',
+      resolve: (revision) => REVISION_DERIVED.statusMessage.of(revision),
     }),
     reason: t.field({
       type: Reason,
@@ -24,10 +25,11 @@ export const Revision = builder.prismaObject('Revision', {
       description: 'What `statusMessage` says, for machines.',
       resolve: (revision) => REVISION_DERIVED.reason.of(revision),
     }),
-    reasonSince: t.expose('reasonSince', {
+    reasonSince: t.field({
       type: 'DateTime',
       nullable: true,
       description: 'Since when that is the reason.',
+      resolve: (revision) => REVISION_DERIVED.reasonSince.of(revision),
     }),
     statusSince: t.expose('statusSince', { type: 'DateTime', description: 'Since when it has this status.' }),
     source: t.expose('source', { type: DeploymentSource }),

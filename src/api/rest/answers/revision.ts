@@ -3,9 +3,10 @@ import { z } from 'zod'
 import { uuid } from '../../../domain/core/fields.ts'
 import { colouredLine, logLineId } from '../../../domain/logs/lines.ts'
 import type { LogPage } from '../../../domain/logs/read.ts'
-import { knownReason, REASON_WORDS } from '../../../domain/model/reasons.ts'
+import { REASON_WORDS } from '../../../domain/model/reasons.ts'
 import { LogLevel, type LogLine, type Revision, RevisionStatus, Source } from '../../../domain/model/rows.ts'
 import { sourceRevisionConfig } from '../../../domain/model/shapes.ts'
+import { saidOf } from '../../../domain/model/status-words.ts'
 import { TRIGGER_WORDS, TRIGGERS } from '../../../domain/model/trigger.ts'
 import { REVISION_DERIVED } from '../../../domain/revisions/derived.ts'
 import { actor, wordList } from './actor.ts'
@@ -52,7 +53,7 @@ export const revision = answer(
     createdBy: REVISION_DERIVED.createdByActor.of(row),
     rolloutAt: REVISION_DERIVED.rolloutAt.of(row),
     rolloutBy: REVISION_DERIVED.rolloutBy.of(row),
-    reason: knownReason(row.reason, null),
+    ...saidOf(row),
     sourceRevisionConfig: revisionConfig(row, ctx),
   }),
 )

@@ -107,10 +107,12 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
   }
 
   return {
-    provision: (claim, step, signal) =>
+    provision: (claim, step, signal, onProgress = () => undefined) =>
       calls.run(step.id, async () => {
         signal.throwIfAborted()
+        onProgress({ reason: 'IN_PROGRESS', message: 'Preparing: its accounts and folders are being made.' })
         const { app } = await prepareFolders(host, claim.deployment.id)
+        onProgress({ reason: 'IN_PROGRESS', message: 'Preparing: its database is being made, or waits for its turn.' })
         await createDatabase(host.admin, claim.deployment.id, app.database, signal)
       }),
 

@@ -7,7 +7,7 @@ const MAX_DESCRIPTION = 140
 
 /** status → [state, description for revisions without a message] */
 const STATES: Record<RevisionStatus, [NewCommitStatus['state'], string]> = {
-  CREATING: ['pending', 'Waiting for the deployment to be provisioned'],
+  CREATING: ['pending', 'Preparing the deployment'],
   QUEUED: ['pending', 'Waiting for its turn'],
   AWAITING_BUILD: ['pending', 'Waiting for a worker to build it'],
   BUILDING: ['pending', 'Building'],

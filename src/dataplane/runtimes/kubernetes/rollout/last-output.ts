@@ -35,5 +35,5 @@ export async function withLastOutput(
     )
   // no output is better than no reason: whoever may not read logs, or whose pod is gone, has the headline
   await limited(running ? RUNNING_LIMIT_MS : LIMIT_MS, signal, follow).catch(() => undefined)
-  return tail.under(headline)
+  return tail.causeFirst(headline)
 }

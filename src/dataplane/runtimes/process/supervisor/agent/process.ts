@@ -19,6 +19,8 @@ const GRACE_MS = 5000
 export interface Ended {
   exit: Exit
   exceeded: Exceeded | null
+  /** `headline` with its last lines below it, and before it the error that it printed where it exited by itself */
+  explained(headline: string): string
 }
 
 export interface AgentProcess {
@@ -80,7 +82,8 @@ export async function startProcess(options: ProcessOptions, signal: AbortSignal)
     await crowd.leave(account)
     await close()
     await onEnd()
-    return { exit, exceeded }
+    const explained = (headline: string) => (exit.code ? tail.causeFirst(headline) : tail.under(headline))
+    return { exit, exceeded, explained }
   })
   return {
     pid,

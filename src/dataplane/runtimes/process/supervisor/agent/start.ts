@@ -118,12 +118,15 @@ async function ready(
 
 async function exitedBefore(ended: Ended, { tail }: AgentProcess, port: number): Promise<StepFailure> {
   const Failure = (await isFree(port, '127.0.0.1')) ? StepFailure : PortTaken
-  const { reason, message } = whyEnded(ended)
-  return new Failure(reason, tail.under(ended.exceeded ? message : `${message} before GET /ok answered 200.`))
+  const { exit, exceeded, explained } = ended
+  if (exceeded) return new Failure(exceeded.reason, tail.under(exceeded.message))
+  const message = `The agent ${describeExit(exit)} before GET /ok answered 200.`
+  return new Failure(ranOutOfMemory(exit) ? 'OUT_OF_MEMORY' : 'CRASHED', explained(message))
 }
 
 /** A bound that was reached says so by itself, else how it exited. */
-export function whyEnded({ exit, exceeded }: Ended): Progress {
+export function whyEnded({ exit, exceeded, explained }: Ended): Progress {
   if (exceeded) return exceeded
-  return { reason: ranOutOfMemory(exit) ? 'OUT_OF_MEMORY' : 'CRASHED', message: `The agent ${describeExit(exit)}` }
+  const message = explained(`The agent ${describeExit(exit)}`).split('\n', 1)[0]!
+  return { reason: ranOutOfMemory(exit) ? 'OUT_OF_MEMORY' : 'CRASHED', message }
 }
