@@ -110,6 +110,24 @@ test('a request that waits behind another one on its connection is told when the
   await closeHttp(fastify, 20)
 })
 
+const WEB_SOCKET = 'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n'
+
+test.each([
+  ['of HTTP/1.1', 'GET /healthz HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n'],
+  ['of HTTP/1.0', 'GET /healthz HTTP/1.0\r\nHost: x\r\nHost: x\r\n\r\n'],
+  ['in other letters', 'GET /healthz HTTP/1.1\r\nhost: x\r\nHOST: x\r\n\r\n'],
+  ['with an absolute target', 'GET http://x/healthz HTTP/1.1\r\nHost: x\r\nHost: x\r\n\r\n'],
+  ['to an unknown path', 'GET /nowhere HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n'],
+  ['that asks for a WebSocket', `GET /graphql HTTP/1.1\r\nHost: x\r\nHost: y\r\n${WEB_SOCKET}\r\n`],
+])('a request %s with two Host headers is refused', async (_name, text) => {
+  const { fastify, connect } = await connected()
+  const heard = await connect()
+  heard.socket.write(text)
+  await heard.closed
+  expect(heard.text).toMatch(/^HTTP\/1\.1 400 .*"code":"MALFORMED_REQUEST"/s)
+  await closeHttp(fastify, 20)
+})
+
 test('a request on a connection that was kept, to a server that stops, is told to come again', async () => {
   const { fastify, answer, connect } = await connected()
   const heard = await connect()

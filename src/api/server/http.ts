@@ -111,9 +111,10 @@ export function createHttp({
     reply.raw.setHeader('x-content-type-options', 'nosniff')
     if (log.isLevelEnabled('debug')) logRequest(log, request, reply)
     if (closing) throw new DomainError('UNAVAILABLE', 'This server is stopping.', { retryAfterSeconds: 1 })
-    if (request.raw.httpVersion === '1.1' && request.raw.headers.host === undefined) {
+    const hosts = countHosts(request.raw.rawHeaders)
+    if (hosts > 1 || (hosts === 0 && request.raw.httpVersion === '1.1')) {
       reply.header('connection', 'close')
-      throw new DomainError('MALFORMED_REQUEST', 'A request of HTTP/1.1 needs a Host header.')
+      throw new DomainError('MALFORMED_REQUEST', `A request needs one Host header; this one has ${hosts || 'none'}.`)
     }
     if (crossOrigin(request, reply)) return void reply.code(204).send()
     // before its body is read: nobody wants it
@@ -137,6 +138,13 @@ export function createHttp({
     if (allow !== null) reply.header('allow', allow)
     throw error
   }
+}
+
+/** Node keeps the first one and says nothing of others, which a proxy may have gone by. `raw`: names and values in turn. */
+function countHosts(raw: readonly string[]): number {
+  let hosts = 0
+  for (let i = 0; i < raw.length; i += 2) if (raw[i]!.length === 4 && raw[i]!.toLowerCase() === 'host') hosts++
+  return hosts
 }
 
 /** Its line in the log, when it is over. */
