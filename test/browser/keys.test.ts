@@ -45,7 +45,7 @@ test('one half of a session is none: neither what a page can read, nor what a br
   const { url, key } = inject('server')
   await signIn(page, url, { key })
   await page.getByText('support-agent').first().waitFor()
-  const half = await page.evaluate(() => JSON.parse(sessionStorage.getItem('pilothouse.session')!).half as string)
+  const half = await page.evaluate(() => JSON.parse(localStorage.getItem('pilothouse.session')!).half as string)
   expect(await page.evaluate(() => document.cookie)).toBe('')
   const [cookie] = (await page.context().cookies()).filter(({ name }) => name.startsWith('pilothouse_'))
   expect(cookie).toMatchObject({ httpOnly: true, sameSite: 'Strict' })

@@ -29,7 +29,7 @@ export async function signIn(
       // an empty page, or one of the browser’s own, has no storage; and once: whoever signs out stays so
       if (location.origin !== ours || sessionStorage.getItem(mark)) return
       sessionStorage.setItem(mark, 'yes')
-      sessionStorage.setItem(keeps, kept)
+      localStorage.setItem(keeps, kept)
     },
     [
       new URL(origin).origin,

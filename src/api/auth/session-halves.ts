@@ -25,10 +25,15 @@ const MOST_OF_NAME = 16
 /** Names what it is looked up by (`anyOfHalves`); null: the request shows no session. Throws UnauthenticatedError for half of one, ForbiddenError where it comes from another page. */
 export function shownSession(headers: IncomingHttpHeaders, cookieName: string, publicUrl: string): string | null {
   const half = headers['x-session']
-  // without it the cookie is nothing: the browser has sent it by itself
-  if (typeof half !== 'string' || half === '') return null
   // by either name: it is nothing without the half, whoever has set it
   const cookies = [HOST_START + cookieName, cookieName].flatMap((name) => readCookies(headers.cookie, name))
+  if (typeof half !== 'string' || half === '') {
+    if (cookies.length === 0) return null
+    // the browser has sent it by itself
+    throw new UnauthenticatedError(
+      'The session’s cookie alone is no credential: send the session’s other half in the X-Session header, or send an API key.',
+    )
+  }
   if (cookies.length === 0) throw new UnauthenticatedError('The session’s cookie is missing: sign in again.')
   requireOwnPage(headers, publicUrl)
   return anyOfHalves(cookies, half)

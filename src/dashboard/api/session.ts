@@ -1,13 +1,10 @@
 /**
- * Who is signed in (docs/api-rules.md#sessions). This page has one half of the session, the browser's cookie is the other: everything that talks
- * to the server asks here for its headers. The half is kept in sessionStorage, so that a reload keeps it; a new tab asks the
- * others for it, since they share the cookie, and all of them are signed out together.
+ * Who is signed in (docs/api-rules.md#sessions). This page has one half of the session, the browser's cookie is the other: everything
+ * that talks to the server asks here for its headers. All tabs share the half, and it lasts as long as the cookie (decision 35).
  */
 import { createStore, useStore } from './store.ts'
 
 const KEY = 'pilothouse.session'
-/** ms that other tabs have to answer one that is new */
-const ASKING = 120
 
 export interface Session {
   id: string
@@ -20,11 +17,15 @@ export interface Session {
 /** Why there is none, said where one signs in; null: nobody has to be told. */
 export type Ended = 'expired' | 'signed-out' | null
 
-type Told = { kind: 'asked' } | { kind: 'is'; session: Session } | { kind: 'ended'; id: string }
-
 const current = createStore<{ session: Session | null; ended: Ended }>({ session: stored(), ended: null })
-const tabs = new BroadcastChannel(KEY)
-const tell = (told: Told) => tabs.postMessage(told)
+// the browser tells this of changes that other tabs make
+window.addEventListener('storage', ({ key }) => {
+  // null: all was removed
+  if (key !== KEY && key !== null) return
+  const session = stored()
+  const { id } = current.get().session ?? {}
+  if (session?.id !== id) current.set({ session, ended: session ? null : 'signed-out' })
+})
 
 export const isSignedIn = (): boolean => current.get().session !== null
 export const useSession = () => useStore(current)
@@ -34,26 +35,6 @@ export const watchSession = current.watch
 export function sessionHeaders(): Record<string, string> {
   const { session } = current.get()
   return session ? { 'x-session': session.half } : {}
-}
-
-/** For a tab that is new. To be awaited before anything is shown. */
-export async function askOtherTabs(): Promise<void> {
-  tabs.addEventListener('message', ({ data }: MessageEvent<Told>) => {
-    const { session } = current.get()
-    if (data.kind === 'asked' && session) tell({ kind: 'is', session })
-    // somebody has signed in: the cookie is theirs now
-    if (data.kind === 'is' && data.session.id !== session?.id) keep(data.session)
-    if (data.kind === 'ended' && data.id === session?.id) drop('signed-out')
-  })
-  if (isSignedIn()) return
-  tell({ kind: 'asked' })
-  await new Promise<void>((resolve) => {
-    const answered = current.watch(resolve)
-    setTimeout(() => {
-      answered()
-      resolve()
-    }, ASKING)
-  })
 }
 
 /** `by`: an API key, or a code that works once. Answers null, or what is wrong, for people. */
@@ -68,9 +49,7 @@ export async function signIn(by: { api_key: string } | { code: string }): Promis
     const answer = await response.json()
     if (response.ok) {
       const { session, half, workspace_id } = answer
-      const opened = { id: session.id, half, workspaceId: workspace_id, role: session.role }
-      keep(opened)
-      tell({ kind: 'is', session: opened })
+      keep({ id: session.id, half, workspaceId: workspace_id, role: session.role })
       return null
     }
     if (response.status === 401)
@@ -98,7 +77,6 @@ export function signOut(): void {
   // where it can't be reached the session ends by its time: without its half nobody can use it
   const headers = { ...sessionHeaders(), ...(session.workspaceId && { 'x-tenant-id': session.workspaceId }) }
   fetch('/v2/sessions/current', { method: 'DELETE', headers, keepalive: true }).catch(() => undefined)
-  tell({ kind: 'ended', id: session.id })
   drop('signed-out')
 }
 
@@ -108,18 +86,19 @@ export function sessionExpired(): void {
 }
 
 function keep(session: Session): void {
-  sessionStorage.setItem(KEY, JSON.stringify(session))
+  localStorage.setItem(KEY, JSON.stringify(session))
   current.set({ session, ended: null })
 }
 
 function drop(ended: Ended): void {
-  sessionStorage.removeItem(KEY)
+  // another tab may have signed in again
+  if (stored()?.id === current.get().session?.id) localStorage.removeItem(KEY)
   current.set({ session: null, ended })
 }
 
 function stored(): Session | null {
   try {
-    return JSON.parse(sessionStorage.getItem(KEY) ?? 'null')
+    return JSON.parse(localStorage.getItem(KEY) ?? 'null')
   } catch {
     return null
   }

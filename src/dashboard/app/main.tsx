@@ -1,12 +1,10 @@
 /** Where the page begins. */
 import './styles.ts'
 import { createRoot } from 'react-dom/client'
-import { askOtherTabs } from '../api/session.ts'
 import { App } from './app.tsx'
 import { nonce } from './nonce.ts'
 
 // styles that the kit's parts make by themselves have to carry it
 Object.assign(window, { __webpack_nonce__: nonce })
 
-await askOtherTabs()
 createRoot(document.getElementById('root')!).render(<App />)
