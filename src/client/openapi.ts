@@ -739,7 +739,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v2/auth/agents/{agent_id}/providers/{provider_id}/tokens": {
+    "/v2/auth/agents/{agent_id}/providers/{provider_id}/access-token": {
         parameters: {
             query?: never;
             header?: never;
@@ -4057,6 +4057,7 @@ export type ErrorCode =
   | 'CLAIM_LOST'
   | 'IDEMPOTENCY_IN_FLIGHT'
   | 'ALREADY_SHOWN'
+  | 'GONE'
   | 'PRECONDITION_FAILED'
   | 'PAYLOAD_TOO_LARGE'
   | 'UNSUPPORTED_MEDIA_TYPE'

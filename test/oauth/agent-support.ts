@@ -107,7 +107,7 @@ export function ask(
   { key, agentId, provider }: Pick<Granted, 'key' | 'agentId' | 'provider'>,
   body: object = {},
 ): Promise<Answer> {
-  return app.rest('POST', `/v2/auth/agents/${agentId}/providers/${provider.providerId}/tokens`, {
+  return app.rest('POST', `/v2/auth/agents/${agentId}/providers/${provider.providerId}/access-token`, {
     key,
     body: { scopes: ['read'], ...body },
   })

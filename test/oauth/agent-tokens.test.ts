@@ -46,8 +46,16 @@ test('an agent gets an access token of the account that it is connected to', asy
 
 test('it may name the provider by the id of its row, and ask for no scope at all', async () => {
   const { agentId, key, provider } = held
-  const path = `/v2/auth/agents/${agentId}/providers/${provider.id}/tokens`
+  const path = `/v2/auth/agents/${agentId}/providers/${provider.id}/access-token`
   expect((await app.rest('POST', path, { key, body: { scopes: [] } })).status).toBe(200)
+})
+
+test('the path of earlier versions is gone, and the answer names the new one', async () => {
+  const { agentId, key, provider } = held
+  const path = `/v2/auth/agents/${agentId}/providers/${provider.providerId}`
+  const { status, body } = await app.rest('POST', `${path}/tokens?x=1`, { key, body: { scopes: [] } })
+  expect([status, body.code]).toEqual([410, 'GONE'])
+  expect(body.detail).toBe(`This operation has moved: call POST ${path}/access-token.`)
 })
 
 test('the account’s name comes with it: the owner’s own, if there is one', async () => {
@@ -61,7 +69,7 @@ describe('nobody else gets it', () => {
   test.each(['admin', 'deployer', 'viewer', 'secretsReader', 'organization'] as const)(
     'no key of a person: %s',
     async (role) => {
-      const answer = await app.rest('POST', `/v2/auth/agents/${held.agentId}/providers/x/tokens`, {
+      const answer = await app.rest('POST', `/v2/auth/agents/${held.agentId}/providers/x/access-token`, {
         key: app.keys[role],
         tenant: app.tenant.workspaceId,
         body: 'this is not looked at',
@@ -87,7 +95,7 @@ describe('nobody else gets it', () => {
         body: { code: 'FORBIDDEN' },
       })
     const { agentId, provider } = held
-    const path = `/v2/auth/agents/${agentId}/providers/${provider.providerId}/tokens`
+    const path = `/v2/auth/agents/${agentId}/providers/${provider.providerId}/access-token`
     expect((await app.rest('POST', path, { key: null, body: { scopes: [] } })).status).toBe(401)
   })
 
@@ -103,11 +111,15 @@ describe('nobody else gets it', () => {
         const answer = await ask(app, { agentId, key, provider: { ...provider, providerId: named } })
         expect([answer.status, answer.body.code]).toEqual([status, code])
       }
-      const elsewhere = await app.rest('POST', `/v2/auth/agents/${agentId}/providers/${provider.providerId}/tokens`, {
-        key,
-        tenant: app.tenant.workspaceId,
-        body: { scopes: [] },
-      })
+      const elsewhere = await app.rest(
+        'POST',
+        `/v2/auth/agents/${agentId}/providers/${provider.providerId}/access-token`,
+        {
+          key,
+          tenant: app.tenant.workspaceId,
+          body: { scopes: [] },
+        },
+      )
       expect([401, 403]).toContain(elsewhere.status)
     }
   })
@@ -120,7 +132,7 @@ test.each([
   [{ scopes: [], user_id: '' }, ['body.user_id string_too_short']],
 ])('what is wrong with the body is said: %j', async (body, violations) => {
   const { agentId, key, provider } = held
-  const path = `/v2/auth/agents/${agentId}/providers/${provider.providerId}/tokens`
+  const path = `/v2/auth/agents/${agentId}/providers/${provider.providerId}/access-token`
   const answer = await app.rest('POST', path, { key, body })
   expect(answer.status).toBe(422)
   const said = answer.body.detail.map(({ loc, type }: { loc: string[]; type: string }) => `${loc.join('.')} ${type}`)

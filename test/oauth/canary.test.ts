@@ -53,7 +53,7 @@ async function gql(query: string): Promise<void> {
 
 /** The agent asks for its token; what it gets is a canary from then on. */
 async function asAgent(providerId: string): Promise<Answer> {
-  const path = `/v2/auth/agents/${AGENT}/providers/${providerId}/tokens`
+  const path = `/v2/auth/agents/${AGENT}/providers/${providerId}/access-token`
   const answer = await app.rest('POST', path, { key: agentKey, body: { scopes: ['read'] } })
   if (answer.status === 200) canaries.add(answer.body.access_token)
   else answers.push(answer.text)

@@ -87,7 +87,7 @@ test('what a person has consented to the agent gets with its own key, and no oth
   const { workspaceId, organizationId } = app.tenant
   const get = async (agentId: string) => {
     const key = await newKey(app.app.core, { workspaceId, organizationId, role: 'agent', agentId })
-    const path = `/v2/auth/agents/${agentId}/providers/${provider.providerId}/tokens`
+    const path = `/v2/auth/agents/${agentId}/providers/${provider.providerId}/access-token`
     return app.rest('POST', path, { key, body: { scopes: ['read'] } })
   }
   const { accessToken } = openToken(app.app.core.keyring, await row(tokenId))

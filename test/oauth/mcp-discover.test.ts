@@ -154,7 +154,7 @@ describe('discovering', () => {
     })
     const { connectionId } = await connectedToken(app, oauth, { provider, scopes: ['read'], agentId: 'notes-agent' })
     expect(oauth.tokenRequests.at(-1)).toMatchObject({ auth: 'basic', resource: mcp.url, status: 200 })
-    const path = `/v2/auth/agents/notes-agent/providers/${made.provider_id}/tokens`
+    const path = `/v2/auth/agents/notes-agent/providers/${made.provider_id}/access-token`
     const key = await agentKey(app, 'notes-agent')
     const { status, body: given } = await app.call('POST', path, { key, body: { scopes: ['read'] } })
     expect([status, given]).toEqual([200, expect.objectContaining({ connection_id: connectionId })])

@@ -30,7 +30,7 @@ test('a client that leaves does not cut the refresh short: what the provider gav
   const { reached, release } = rotating.next('hang')
   const leaves = new AbortController()
   const { agentId, key, provider } = held
-  const left = fetch(`${app.url}/v2/auth/agents/${agentId}/providers/${provider.providerId}/tokens`, {
+  const left = fetch(`${app.url}/v2/auth/agents/${agentId}/providers/${provider.providerId}/access-token`, {
     method: 'POST',
     headers: { 'x-api-key': key, 'content-type': 'application/json' },
     body: '{"scopes":[]}',

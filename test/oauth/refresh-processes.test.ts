@@ -23,7 +23,7 @@ afterAll(async () => {
 })
 
 async function askAt({ url }: RunningServer, held: Granted, signal?: AbortSignal): Promise<Answer['body']> {
-  const path = `/v2/auth/agents/${held.agentId}/providers/${held.provider.providerId}/tokens`
+  const path = `/v2/auth/agents/${held.agentId}/providers/${held.provider.providerId}/access-token`
   const headers = { 'x-api-key': held.key, 'content-type': 'application/json' }
   return (await fetch(url + path, { method: 'POST', headers, body: '{"scopes":["read"]}', signal })).json()
 }

@@ -36,7 +36,7 @@ const send = ({ method, path, tag }: Operation, query: string) => {
     Builders: builderKey,
     Workspaces: app.keys.organization,
   }
-  const key = path.includes('/providers/{provider_id}/tokens') ? agentKey : keys[tag]
+  const key = path.includes('/providers/{provider_id}/access-token') ? agentKey : keys[tag]
   const url = path.replace('{agent_id}', 'x').replace(/\{\w+\}/g, NOWHERE)
   const tenant = app.tenant.workspaceId
   return app.rest(method, `${url}?${query}`, { tenant, ...(key && { key }), ...(method !== 'GET' && { body: {} }) })

@@ -22,6 +22,7 @@ import { setupPage } from './v1/setup.ts'
 import { uploads } from './v1/uploads.ts'
 import { webhook } from './v1/webhook.ts'
 import { builderTarball } from './v2/builder-tarball.ts'
+import { movedPaths } from './v2/moved.ts'
 import { oauthCallback } from './v2/oauth-callback.ts'
 
 export interface RestOptions {
@@ -57,6 +58,7 @@ export const restPlugin: FastifyPluginAsync<RestOptions> = async (fastify, optio
   await fastify.register(oidcRoutes, { core, cookieName: signIn.cookieName })
   if (core.tarballs.receive) await fastify.register(uploads, { core })
   setupPage(fastify, core)
+  movedPaths(fastify)
   registryRealm(fastify, core)
   await fastify.register(webhook, { core })
   await fastify.register(oauthCallback, { core })

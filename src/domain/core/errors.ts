@@ -22,6 +22,7 @@ export const CATALOGUE = {
   CLAIM_LOST: { status: 409, retryable: false },
   IDEMPOTENCY_IN_FLIGHT: { status: 409, retryable: true },
   ALREADY_SHOWN: { status: 409, retryable: false },
+  GONE: { status: 410, retryable: false },
   PRECONDITION_FAILED: { status: 412, retryable: false },
   PAYLOAD_TOO_LARGE: { status: 413, retryable: false },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, retryable: false },

@@ -84,5 +84,5 @@ async function seed({ core, publicUrl }: App, url: string): Promise<() => Promis
   } as const
   const { text } = await transaction(core, (tx) => issueKey(tx, how))
   const call = caller(publicUrl, text)
-  return () => call('POST', `/v2/auth/agents/${AGENT}/providers/bench/tokens`, { scopes: ['read'] })
+  return () => call('POST', `/v2/auth/agents/${AGENT}/providers/bench/access-token`, { scopes: ['read'] })
 }

@@ -45,7 +45,7 @@ export const connections: Operation[] = [
   }),
   operation({
     method: 'POST',
-    path: '/v2/auth/agents/{agent_id}/providers/{provider_id}/tokens',
+    path: '/v2/auth/agents/{agent_id}/providers/{provider_id}/access-token',
     operationId: 'issueAccessToken',
     summary: 'Get an access token',
     description:

@@ -1,0 +1,18 @@
+/** Paths that moved: a call of the old one is a 410 that names the new one. */
+import type { FastifyInstance } from 'fastify'
+import { DomainError } from '../../../domain/core/errors.ts'
+
+export function movedPaths(fastify: FastifyInstance): void {
+  fastify.post(
+    '/v2/auth/agents/:agent_id/providers/:provider_id/tokens',
+    {
+      schema: { hide: true },
+      config: { keyless: 'always' },
+      onRequest: async (request) => {
+        const path = request.url.split('?')[0]!.replace(/tokens$/, 'access-token')
+        throw new DomainError('GONE', `This operation has moved: call POST ${path}.`)
+      },
+    },
+    () => undefined,
+  )
+}
