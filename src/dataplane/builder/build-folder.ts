@@ -15,8 +15,8 @@ const machine = () =>
   short(`${os.hostname()} ${fs.existsSync('/proc/self/ns/pid') ? fs.readlinkSync('/proc/self/ns/pid') : ''}`)
 const ownerOf = (pid: number, started: string) => `${machine()}.${pid}.${short(started)}`
 
-/** Where builds of images have their folders. `passes`: an account that gets to what it has in them; null: only ours does. */
-export function buildsFolder(dataDir: string, passes: Account | null): string {
+/** Where sources are brought to. `passes`: an account that gets to what it has in there; null: only ours does. */
+export function sourcesFolder(dataDir: string, passes: Account | null): string {
   if (passes) fs.mkdirSync(dataDir, { recursive: true, mode: 0o711 })
   const root = passes && !canReach(passes, dataDir) ? reachableFolderFor(dataDir) : dataDir
   const [images, builds] = [path.join(root, 'images'), path.join(root, 'images', 'builds')]

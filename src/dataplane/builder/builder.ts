@@ -6,7 +6,6 @@ import { createHash } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
 import { limited } from '../../platform/async/time-limit.ts'
-import type { Account } from '../../platform/postgres/embedded/account.ts'
 import { StepFailure } from '../output/failure.ts'
 import { createMask } from '../output/mask.ts'
 import { imageArtifact, localImageId, parseArtifact } from '../runtimes/artifact.ts'
@@ -15,7 +14,7 @@ import { runGroup } from '../runtimes/process/os/group.ts'
 import type { Reaper } from '../runtimes/process/os/reaper.ts'
 import { removeAll } from '../runtimes/process/os/remove.ts'
 import type { RevisionLog, RevisionStep } from '../runtimes/runtime.ts'
-import { abandonedFolders, buildsFolder, imageNoted, makeBuildFolder, noteImage } from './build-folder.ts'
+import { abandonedFolders, imageNoted, makeBuildFolder, noteImage } from './build-folder.ts'
 import { confinement } from './confinement.ts'
 import { buildByEngine, buildProblem, localName } from './engine-build.ts'
 import { lackOfSpace, whileDiskIsFree } from './free-disk.ts'
@@ -35,8 +34,8 @@ export interface BuilderOptions {
   freeDiskMb: number
   /** false: once it is pushed, nothing of an image stays here; what comes next begins with what the registry has. Default: true */
   keepsImages?: boolean
-  /** gets through to the folders of builds; default: only the server's account does */
-  gitAccount?: Account | null
+  /** absolute: has folders of builds, too, of which nothing is to be left; default: none */
+  sourcesFolder?: string
   /** that removing images of a deployment may take at a time; default: PRUNE_MS */
   pruneMs?: number
   /** gets a line for the operator */
@@ -82,7 +81,7 @@ const NO_ENGINE =
 
 export function createImageBuilder(options: BuilderOptions): ImageBuilder {
   const { wanted, env, dataDir, reaper, store, freeDiskMb, keepsImages = true, pruneMs = PRUNE_MS, warn } = options
-  const builds = buildsFolder(dataDir, options.gitAccount ?? null)
+  const builds = path.join(dataDir, 'images', 'builds')
   const noted = (deploymentId: string) => path.join(dataDir, 'images', 'of', deploymentId)
   /** by deployment: what was to be kept when it was last looked at */
   const pruned = new Map<string, string>()
@@ -102,7 +101,7 @@ export function createImageBuilder(options: BuilderOptions): ImageBuilder {
   )
 
   async function sweep(): Promise<void> {
-    const left = abandonedFolders(builds)
+    const left = [...new Set([builds, options.sourcesFolder ?? builds])].flatMap(abandonedFolders)
     for (const folder of left) endProcesses(folder)
     if (left.length === 0) return
     // also where no engine works any more; the folders themselves say what it still has to remove

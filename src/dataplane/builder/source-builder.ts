@@ -22,18 +22,18 @@ import { runGroup } from '../runtimes/process/os/group.ts'
 import { Reaper } from '../runtimes/process/os/reaper.ts'
 import { reclaim, removeAll } from '../runtimes/process/os/remove.ts'
 import type { Built, OnCommit, OnPlan, RevisionLog, RevisionStep } from '../runtimes/runtime.ts'
-import { buildsFolder, makeBuildFolder } from './build-folder.ts'
+import { makeBuildFolder, sourcesFolder } from './build-folder.ts'
 import { type BuilderOptions, createImageBuilder, type ImageBuilder } from './builder.ts'
 import type { BaseImages } from './dockerfile/dockerfile.ts'
 import { imageSource } from './image-source.ts'
 
-export interface SourceBuilderOptions extends Omit<BuilderOptions, 'reaper' | 'gitAccount'> {
+export interface SourceBuilderOptions extends Omit<BuilderOptions, 'reaper' | 'sourcesFolder'> {
   /** the only folder that file URLs may point into */
   gitDirectory: string
-  /** private addresses that git may connect to */
-  outboundAllow: readonly string[]
+  /** private addresses that git may connect to; default: none */
+  outboundAllow?: readonly string[]
   /** of git for repositories elsewhere, when this process is root; default: `nobody` */
-  appUser: string | undefined
+  appUser?: string | undefined
   sources: SourceAccess
   /** for graphs that bring no server */
   servers: SuppliedServers
@@ -51,10 +51,11 @@ const OR_ELSEWHERE = 'Or run a builder on a machine that has an engine: npm run 
 
 /** `problem`: see ImageBuilder. */
 export function createSourceBuilder(options: SourceBuilderOptions): ImageBuilds & Pick<ImageBuilder, 'problem'> {
-  const { dataDir, env, sources, gitDirectory, outboundAllow, store, servers, base, packageIndexes } = options
+  const { dataDir, env, sources, gitDirectory, outboundAllow = [], store, servers, base, packageIndexes } = options
   const reaper = new Reaper()
   const gitAccount = appAccount(options.appUser)
-  const images = createImageBuilder({ ...options, gitAccount, reaper })
+  const inFolder = sourcesFolder(dataDir, gitAccount)
+  const images = createImageBuilder({ ...options, sourcesFolder: inFolder, reaper })
   const turns = new BuildTurns(options.atATime)
 
   async function build(
@@ -85,7 +86,7 @@ export function createSourceBuilder(options: SourceBuilderOptions): ImageBuilds 
       ...passwords,
     ]
     const mask = createMask(hidden)
-    const folder = makeBuildFolder(buildsFolder(dataDir, gitAccount))
+    const folder = makeBuildFolder(inFolder)
     if (gitAccount) fs.chmodSync(folder, 0o711)
     const tree = path.join(folder, 'tree')
     const run: RunCommand = (command, onLine) =>
