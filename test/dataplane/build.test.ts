@@ -296,6 +296,41 @@ test('a command that fails is named with its exit code and its last lines', asyn
   await expect(build(revision)).rejects.toThrow(/Build command "[^"]*" failed with exit code 3: .*\nalmost\nbroken$/s)
 })
 
+test.each([
+  [
+    'npm error code E404\nnpm error 404 Not Found - GET https://r/no-such-package - Not found\nnpm error 404',
+    /^npm error 404 Not Found - GET .*no-such-package/,
+  ],
+  [
+    'ERROR: Could not find a version that satisfies the requirement nothing\nERROR: No matching distribution found for nothing',
+    /^ERROR: No matching distribution found for nothing$/,
+  ],
+  ["src/a.ts(1,7): error TS2322: Type 'x'\nnpm error code 2\nnpm error path /x", /^src\/a\.ts\(1,7\): error TS2322/],
+  ['#8 1.234 npm error 404 no-such-package\nERROR: failed to solve: process', /^npm error 404 no-such-package$/],
+  ['x\n    at y\nTypeError: hunter2-hunter2 is no function', /^TypeError: •+ is no function$/],
+])('the message of a failed command begins with the line that names its cause: %j', async (output, cause) => {
+  const secrets = [{ name: 'TOKEN', value: 'hunter2-hunter2' }]
+  const buildCommand = `printf '${output.replaceAll("'", "'\\''").replaceAll('\n', '\\n')}\n' >&2; exit 1`
+  const failure = await build(revisionOf(place.repository(), { secrets, buildCommand })).catch((error) => error)
+  expect(failure.message.split('\n')[0]).toMatch(cause)
+  expect(failure.message).toMatch(/\nBuild command .* failed with exit code 1/s)
+})
+
+test('a path in a build log has the id of its deployment, which npm takes for a secret', async () => {
+  const claim = claimOf()
+  const log = memoryLog()
+  const scripts = { start: 'node agent.js', postinstall: 'exit 7' }
+  const repository = place.repository({
+    'package.json': JSON.stringify({ name: 'agent', version: '1.0.0', scripts }),
+    'package-lock.json': null,
+  })
+  const step = stepOf('BUILD', revisionOf(repository))
+  await expect(place.runtime.build(claim, step, log, never)).rejects.toThrow('exit code 7')
+  const text = log.lines.join('\n')
+  expect(text).toContain(`apps/${claim.deployment.id}/home`)
+  expect(text).not.toContain('***')
+})
+
 test('the values of secrets appear in no log and no message', async () => {
   const secrets = [
     { name: 'TOKEN', value: 'hunter2-hunter2' },
@@ -492,15 +527,16 @@ test('a lock file that does not fit is named by what npm says first, not lost be
     (error) => error,
   )
   const lines = failure.message.split('\n')
-  expect(lines[0]).toBe('Install command "npm ci" failed with exit code 1: the build log has its output.')
-  expect(lines.slice(1, 4)).toEqual([
+  expect(lines[0]).toMatch(/^npm error .*can only install packages when/)
+  expect(lines[1]).toBe('Install command "npm ci" failed with exit code 1: the build log has its output.')
+  expect(lines.slice(2, 5)).toEqual([
     'npm error code EUSAGE',
     expect.stringContaining('can only install packages when'),
     'npm error Missing: left@1.0.0 from lock file',
   ])
   // and then what was printed last
   expect(lines.at(-1)).toMatch(/^npm error A complete log of this run/)
-  expect(lines.length).toBeLessThanOrEqual(18)
+  expect(lines.length).toBeLessThanOrEqual(19)
 })
 
 test('artifacts that need not be kept are removed', async () => {

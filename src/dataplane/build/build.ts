@@ -4,6 +4,7 @@
  */
 import fs from 'node:fs'
 import path from 'node:path'
+import { BuildCause } from '../output/cause.ts'
 import { StepFailure } from '../output/failure.ts'
 import { Tail } from '../output/lines.ts'
 import { NO_SPACE, SAYS_NO_SPACE } from '../output/no-space.ts'
@@ -100,10 +101,12 @@ export async function buildSource(request: BuildRequest): Promise<string | null>
   ): Promise<void> {
     log(`$ ${shown}`)
     const tail = new Tail(10, SAYS_WHAT)
+    const cause = new BuildCause()
     const [program, ...args] = command
     let full = false
     const exit = await run({ command: program!, args, cwd, env: of.env }, (shown, line) => {
       tail.add(shown)
+      cause.add(shown)
       full ||= SAYS_NO_SPACE.test(line)
     })
     if (exit.code === 0) return
@@ -115,7 +118,7 @@ export async function buildSource(request: BuildRequest): Promise<string | null>
       )
     throw new StepFailure(
       what === 'Install' ? 'INSTALL_FAILED' : 'BUILD_COMMAND_FAILED',
-      tail.under(`${what} command "${shown}" ${how}: the build log has its output.`),
+      cause.before(tail.under(`${what} command "${shown}" ${how}: the build log has its output.`)),
     )
   }
 }

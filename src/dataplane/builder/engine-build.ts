@@ -4,6 +4,7 @@
  */
 import fs from 'node:fs'
 import path from 'node:path'
+import { BuildCause } from '../output/cause.ts'
 import { StepFailure } from '../output/failure.ts'
 import { type OnLine, Tail } from '../output/lines.ts'
 import { NO_SPACE, SAYS_NO_SPACE } from '../output/no-space.ts'
@@ -153,10 +154,12 @@ async function runOrFail(
   env?: Record<string, string>,
 ): Promise<void> {
   const tail = new Tail(12)
+  const cause = new BuildCause()
   let full = false
   let why: string | null = null
   const onLine: OnLine = (shown, line) => {
     tail.add(shown)
+    cause.add(shown)
     full ||= SAYS_NO_SPACE.test(line)
     why = /^ERROR: (.+)/i.exec(shown)?.[1] ?? why
   }
@@ -165,7 +168,9 @@ async function runOrFail(
   if (full) throw new StepFailure('NO_SPACE', tail.under(`${NO_SPACE}: the engine's images need some.`))
   throw new StepFailure(
     'BUILD_COMMAND_FAILED',
-    tail.under(`${what}: ${why ? inShort(why, build.context) : `the build log has what ${build.engine.name} said`}.`),
+    cause.before(
+      tail.under(`${what}: ${why ? inShort(why, build.context) : `the build log has what ${build.engine.name} said`}.`),
+    ),
   )
 }
 

@@ -47,9 +47,15 @@ export function showing(mask: Mask): (raw: string, isCut?: boolean) => Shown {
 
 /**
  * Calls `onLine` for each line until the stream has ended, also for a last one without newline. Memory is bounded: the
- * rest of a longer line is dropped, after `mask` has hidden what it hides, so that no value is cut in two.
+ * rest of a longer line is dropped, after `mask` has hidden what it hides, so that no value is cut in two. `rewrite` changes
+ * a line before it is masked.
  */
-export async function readLines(stream: Readable, mask: Mask, onLine: OnLine): Promise<void> {
+export async function readLines(
+  stream: Readable,
+  mask: Mask,
+  onLine: OnLine,
+  rewrite: (raw: string) => string = (raw) => raw,
+): Promise<void> {
   const decoder = new StringDecoder('utf8')
   let pending = ''
   let skipping = false
@@ -57,7 +63,7 @@ export async function readLines(stream: Readable, mask: Mask, onLine: OnLine): P
   // with the codes of its colours
   const most = 4 * (LONGEST + mask.longest)
   const emit = (raw: string) => {
-    const { text, line, styles } = show(raw)
+    const { text, line, styles } = show(rewrite(raw))
     onLine(text, line, styles)
   }
   const take = (text: string) => {

@@ -4,14 +4,14 @@ import { z } from 'zod'
 import { tarballForBuilder, tarballInput } from '../../../domain/builders/calls.ts'
 import type { Authenticate } from '../../auth/authenticate.ts'
 import type { Connections } from '../../limits/connections.ts'
-import { errorAnswer, errorBody } from '../answers/errors.ts'
+import { errorAnswer, errorBody, validationErrorBody } from '../answers/errors.ts'
 import { recognizing } from '../operation/operation.ts'
 
 const bytes = z.string().meta({ format: 'binary' })
 
-const error = (status: 401 | 403 | 404 | 409 | 429) => ({
+const error = (status: 401 | 403 | 404 | 409 | 422 | 429) => ({
   description: errorAnswer[status]!,
-  content: { 'application/json': { schema: errorBody } },
+  content: { 'application/json': { schema: status === 422 ? validationErrorBody : errorBody } },
 })
 
 export function builderTarball(
@@ -34,6 +34,7 @@ export function builderTarball(
         403: error(403),
         404: error(404),
         409: error(409),
+        422: error(422),
         429: error(429),
       },
     },

@@ -74,6 +74,9 @@ export async function runBuild(
       mask,
       (reason) => log.write('build', reason, 'error'),
       async () => {
+        // npm takes every UUID for a secret, and prints *** in its place
+        const named = (of: string) => path.join(path.dirname(of), '***')
+        const rewrite = (line: string) => line.replaceAll(named(app.root), app.root).replaceAll(named(folder), folder)
         const run: RunCommand = async (command, onLine) => {
           const { gitAccount } = command
           const isGit = gitAccount !== undefined
@@ -84,7 +87,7 @@ export async function runBuild(
           }
           const confined = account ? launcher('build') : []
           const own = { account, mask, owner: step.id, tagged: !isGit, launcher: confined }
-          return runGroup(host.reaper, { ...command, ...own }, print, signal)
+          return runGroup(host.reaper, { ...command, ...own, rewrite }, print, signal)
         }
         const write = (line: string, level?: LogLevel) => log.write('build', mask(line), level)
         const packages = { ...BUILD_ENV, ...indexes }

@@ -72,7 +72,7 @@ export function appAccount(name: string = UNPRIVILEGED): Account | null {
 function idOf(name: string, option: '-u' | '-g'): number {
   try {
     // a builder's PATH may have nothing but its engine
-    const env = { PATH: `${process.env.PATH ?? ''}:/usr/bin:/bin` }
+    const env = { PATH: '/usr/bin:/bin' }
     return Number(execFileSync('id', [option, '--', name], { stdio: ['ignore', 'pipe', 'ignore'], env }))
   } catch {
     throw new Error(`The account ${name} does not exist on this machine: name one for builds and agents in APP_USER`)

@@ -119,17 +119,17 @@ export async function startGroup(watch: Watch, command: Command, read: Read): Pr
 }
 
 /**
- * Runs a command to its end. `onLine` gets what it prints, in which `mask` hides what must not be seen. When the signal
+ * Runs a command to its end. `onLine` gets what it prints, after `rewrite`, in which `mask` hides what must not be seen. When the signal
  * aborts, the group is ended (SIGKILL after 5 s), then the reason is thrown.
  */
 export async function runGroup(
   watch: Watch,
-  { mask, ...command }: Command & { mask: Mask },
+  { mask, rewrite, ...command }: Command & { mask: Mask; rewrite?: (line: string) => string },
   onLine: OnLine,
   signal: AbortSignal,
 ): Promise<Exit> {
   signal.throwIfAborted()
-  const group = await startGroup(watch, command, (stream) => readLines(stream, mask, onLine))
+  const group = await startGroup(watch, command, (stream) => readLines(stream, mask, onLine, rewrite))
   const stop = () => void group.end(5000)
   signal.addEventListener('abort', stop, { once: true })
   if (signal.aborted) stop()

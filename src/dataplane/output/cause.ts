@@ -1,0 +1,43 @@
+/** Finds the line of a build tool's output that names the cause of its failure. */
+import type { Masked } from './mask.ts'
+
+/** characters of a cause: more is in the build log */
+const LONGEST_CAUSE = 300
+
+/** What BuildKit prints before each line of a step: `#8 1.234 `. */
+const STEP_PREFIX = /^#\d+ (\d+\.\d+ )?/
+
+/** Lines that name a cause. npm's own codes, paths and commands are about the failure, and do not say what failed. */
+const CAUSES = [
+  /^npm (error|ERR!) (?!code |errno |syscall |path |command |signal |A complete log|Lifecycle script|\s*at |.*(node_modules|_logs)\/)\S/,
+  // pip says this after `Could not find a version …`, and names the same requirement in short
+  /^ERROR: (?!Could not find a version|Exception:|failed to (solve|build))\S/,
+  /^\s*(× )?No solution found|^\s*(╰─▶|└─▶) Because /,
+  // uv, cargo, yarn 1, gcc; `Error: ` is Node's and Python's
+  /^error(\[\w+\])?:? (?!Command failed)\S/,
+  /^\s*ERR_PNPM_\w+/,
+  /^➤ YN\d{4}:.*(not found|can't|cannot|doesn't|error)/i,
+  // tsc, with and without --pretty
+  /: error TS\d+: |\berror TS\d+: /,
+  // podman repeats the instruction after what the step itself has said
+  /^\s*(?!Error: building )(\w+\.)*\w*(Error|Exception)( \[\w+\])?: \S/,
+  /^(fatal|E): \S/,
+  /: (command not found|not found)$/,
+]
+
+/** Keeps the first line that names the cause. */
+export class BuildCause {
+  #line: string | null = null
+
+  /** The line is masked already, so that no secret gets into a message. */
+  add(shown: Masked): void {
+    if (this.#line !== null) return
+    const line = shown.replace(STEP_PREFIX, '')
+    if (CAUSES.some((pattern) => pattern.test(line))) this.#line = line.trim().slice(0, LONGEST_CAUSE)
+  }
+
+  /** The message with the cause as its first line, if there is one. */
+  before(message: string): string {
+    return this.#line === null ? message : `${this.#line}\n${message}`
+  }
+}
