@@ -56,6 +56,46 @@ test('a supervisor that is killed is started again at once, with its agent', asy
   expect(alive(before)).toBe(false)
 })
 
+test('after a restart of the machine a few agents start at a time, the one that served last first, and the others say so', async () => {
+  const own = await openPlace({ startsAtOnce: 1 })
+  try {
+    const gate = path.join(own.options.dataDir, 'gate')
+    const slow = `import fs from 'node:fs'\nwhile (fs.existsSync('${gate}')) await new Promise((go) => setTimeout(go, 20))\n${SERVER}`
+    const source = own.repository({ 'server.mjs': slow })
+    const claims = [claimOf(), claimOf(), claimOf()]
+    const runs = []
+    for (const [at, claim] of claims.entries()) {
+      const revision = revisionOf(source)
+      const { artifact } = await own.runtime.build(claim, stepOf('BUILD', revision), memoryLog(), never)
+      runs.push(runOf({ ...revision, artifact }))
+      const url = await deploy(claim, { ...revision, artifact }, own)
+      await pidOf(url)
+      const { served } = supervisorFiles(own.options.dataDir, claim.deployment.id)
+      await expect.poll(() => fs.existsSync(served)).toBe(true)
+      // the second one has served last, the first one before that
+      const servedAt = [2, 3, 1][at]!
+      fs.utimesSync(served, servedAt, servedAt)
+    }
+    await own.restart()
+    fs.writeFileSync(gate, '')
+    for (const [at, claim] of claims.entries()) own.runtime.ensure(claim, runs[at]!, memoryLog())
+    const messages = () => claims.map(({ deployment: { id } }) => own.runtime.health(id)?.message)
+    await expect
+      .poll(messages, { timeout: 20_000 })
+      .toEqual([
+        'Starting: 1 other starts first.',
+        expect.stringMatching(/GET \/ok (has to answer 200|is not answered yet)/),
+        'Starting: 2 others start first.',
+      ])
+    expect(own.runtime.health(claims[0]!.deployment.id)).toMatchObject({ ready: 0, reason: 'WAITING_FOR_TURN' })
+    fs.rmSync(gate)
+    const ready = () => claims.map(({ deployment: { id } }) => own.runtime.health(id)?.ready)
+    await expect.poll(ready, { timeout: 30_000 }).toEqual([1, 1, 1])
+  } finally {
+    await own.close()
+  }
+})
+
 test('a server whose claim is older than another’s can’t deploy, end or take back what serves', async () => {
   const late = claimOf()
   const revision = await built(late)

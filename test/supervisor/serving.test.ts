@@ -293,5 +293,5 @@ test('what an agent has started in sessions of its own ends with it, and all end
   expect(await slow.text()).toBe('one done')
   expect([alive(serving!), alive(left)]).toEqual([false, false])
   await server.closed
-  await expect.poll(() => fs.readdirSync(supervised.config.folder).sort()).toEqual(['fence', 'output'])
+  await expect.poll(() => fs.readdirSync(supervised.config.folder).sort()).toEqual(['fence', 'output', 'served'])
 })

@@ -37,6 +37,8 @@ const ANSWER_MS = 15_000
 export interface Heard {
   /** there is more output in its files */
   onOutput?: () => void
+  /** `state` is another one */
+  onState?: () => void
   /** nothing that this connection asks will be done any more */
   onStale?: () => void
 }
@@ -135,7 +137,7 @@ export class Connection {
     this.#socket.destroy()
   }
 
-  #hear(heard: Answer | Said, { onOutput, onStale }: Heard): void {
+  #hear(heard: Answer | Said, { onOutput, onState, onStale }: Heard): void {
     if (!('say' in heard)) {
       this.#waiting.get(heard.id)?.resolve(heard)
       return
@@ -152,6 +154,7 @@ export class Connection {
         break
       case 'state':
         this.state = heard.state
+        onState?.()
     }
   }
 }

@@ -8,13 +8,14 @@ import { StepFailure } from '../../../output/failure.ts'
 import type { LeasedClaim, OnProgress } from '../../runtime.ts'
 import type { Host } from '../host/host.ts'
 import { reservePort } from '../host/ports.ts'
+import type { Turn } from '../host/start-turns.ts'
 import type { AgentPlan } from '../supervisor/protocol.ts'
 import { CandidateGone, type Connection, StaleToken, SupervisorSilent } from './connection.ts'
 import { isForeign, Link } from './link.ts'
-import { down, foreign, problemOf } from './shown-health.ts'
-import { killSupervisor, supervisorFiles } from './supervisor-files.ts'
+import { down, foreign, inLine, isStarting, problemOf } from './shown-health.ts'
+import { killSupervisor, lastServedAt, type SupervisorFiles, supervisorFiles } from './supervisor-files.ts'
 import { unlessAborted } from './waiting.ts'
-import { hashOf, isOtherAttempt, type Wanted } from './wanted.ts'
+import { hashOf, isOtherAttempt, type Prepared, usedIn, type Wanted } from './wanted.ts'
 import { WorkLoop } from './work-loop.ts'
 
 /** ms that the supervisor has to open the address: it waits for another program to free the port */
@@ -31,6 +32,7 @@ const REPLACED_MS = 2000
 export class Supervised {
   readonly #host: Host
   readonly #deploymentId: string
+  readonly #files: SupervisorFiles
   readonly #link: Link
   readonly #loop = new WorkLoop(
     () => this.#reconcile(),
@@ -48,16 +50,20 @@ export class Supervised {
   /** why what is wanted can't be told */
   #problem: Progress | null = null
   #telling: Promise<void> = Promise.resolve()
+  /** of a start that found no supervisor */
+  #turn: Turn | null = null
 
   /** `onClosed`: called when there is no use of this any more, since another server holds the deployment. */
   constructor(host: Host, claim: LeasedClaim, onClosed: () => void) {
     this.#host = host
     this.#deploymentId = claim.deployment.id
+    this.#files = supervisorFiles(host.options.dataDir, claim.deployment.id)
     this.#hold(claim)
     this.#onClosed = onClosed
     this.#link = new Link(host, this.#deploymentId, {
       onOutput: () => host.options.output?.printed(this.#deploymentId),
       onStale: () => this.close(),
+      onState: () => this.#watchStart(),
       onBroken: () => this.#loop.wake(),
     })
   }
@@ -69,6 +75,7 @@ export class Supervised {
     if (connection && isForeign(connection)) return foreign(connection)
     const serves = connection?.state.serving?.revisionId === this.#wanted.revisionId ? connection.state.health : null
     if (serves) return serves
+    if (this.#turn?.waits()) return down(inLine(this.#turn))
     return this.#problem || this.#told ? down(this.#problem) : undefined
   }
 
@@ -77,12 +84,8 @@ export class Supervised {
     const connection = await this.#link.connect(this.#claim, false)
     if (!connection) return { artifacts: [], containers: [] }
     if (isForeign(connection)) return null
-    const { serving, candidate, retired } = connection.state
-    const all = [serving, candidate, ...retired].flatMap((one) => one ?? [])
-    return {
-      artifacts: all.flatMap(({ artifact }) => artifact || []),
-      containers: [...all.map(({ container }) => container), this.#container].flatMap((name) => name ?? []),
-    }
+    const { artifacts, containers } = usedIn(connection.state)
+    return { artifacts, containers: [...containers, ...(this.#container === null ? [] : [this.#container])] }
   }
 
   /** Makes this what serves, in the background and for as long as it is wanted; null: nothing. */
@@ -131,13 +134,12 @@ export class Supervised {
   /** Ends everything of the deployment here, under this claim. Throws when something can't be ended. */
   async end(claim: LeasedClaim, drainMs: number): Promise<void> {
     this.#wanted = null
-    const files = supervisorFiles(this.#host.options.dataDir, this.#deploymentId)
     try {
       // one that was killed has left its lock, and maybe its agent, which the next one ends first
-      await this.#endAll(claim, fs.existsSync(files.lock), drainMs)
+      await this.#endAll(claim, fs.existsSync(this.#files.lock), drainMs)
     } catch (error) {
       if (!(error instanceof SupervisorSilent) || !claim.leaseValid()) throw error
-      killSupervisor(files)
+      killSupervisor(this.#files)
       this.#link.close()
       await this.#endAll(claim, true, 0)
     }
@@ -145,23 +147,21 @@ export class Supervised {
   }
 
   /** The same under the claim that it was last held by, also when that is over: a newer holder is not disturbed. */
-  async endOwn(drainMs: number): Promise<void> {
-    await this.end(this.#claim, drainMs)
-  }
+  endOwn = (drainMs: number): Promise<void> => this.end(this.#claim, drainMs)
 
   /** Lets go: what serves goes on. */
   close(): void {
     if (this.#loop.signal.aborted) return
     this.#loop.end()
     this.#link.close()
+    this.#turn?.end()
     this.#onClosed()
   }
 
   #hold(claim: LeasedClaim): void {
     if (this.#claim === claim) return
     this.#claim = claim
-    const { dataDir, output } = this.#host.options
-    output?.held(claim, supervisorFiles(dataDir, this.#deploymentId).output)
+    this.#host.options.output?.held(claim, this.#files.output)
   }
 
   async #commit(
@@ -217,7 +217,26 @@ export class Supervised {
 
   async #reconcile(): Promise<void> {
     if (this.#wanted === undefined) return
-    const connection = await this.#link.connect(this.#claim, !!this.#wanted)
+    const found = await this.#link.connect(this.#claim, false)
+    if (found || !this.#wanted) return this.#serve(found)
+    this.#turn?.end()
+    this.#turn = this.#host.starts.take(lastServedAt(this.#files))
+    try {
+      await unlessAborted(this.#loop.signal, this.#turn.begun)
+      await this.#serve(await this.#link.connect(this.#claim, !!this.#wanted))
+    } catch (error) {
+      this.#turn.end()
+      throw error
+    }
+    this.#watchStart()
+  }
+
+  /** Its turn is over when its agent does not start any more, or can't be started. */
+  #watchStart(): void {
+    if (!this.#turn?.waits() && !isStarting(this.#link.connection)) this.#turn?.end()
+  }
+
+  async #serve(connection: Connection | null): Promise<void> {
     if (!connection || isForeign(connection)) return
     if (!this.#wanted) {
       if (this.#deploying) return
@@ -277,10 +296,4 @@ export class Supervised {
     if (error instanceof CandidateGone) return
     this.#problem = problemOf(error)
   }
-}
-
-/** A new agent that is ready but serves nobody yet. See Candidate. */
-export interface Prepared {
-  commit: (record: () => Promise<boolean>) => Promise<void>
-  discard: () => Promise<void>
 }

@@ -18,6 +18,8 @@ export interface SupervisorFiles {
   folder: string
   lock: string
   fence: string
+  /** changed when the deployment has requests, once a minute at most */
+  served: string
   output: string
   errors: string
 }
@@ -44,7 +46,14 @@ export function supervisorFiles(dataDir: string, deploymentId: string): Supervis
 
 function filesIn(folder: string): SupervisorFiles {
   const file = (name: string) => path.join(folder, name)
-  return { folder, lock: file('lock'), fence: file('fence'), output: file('output'), errors: file('error.log') }
+  return {
+    folder,
+    lock: file('lock'),
+    fence: file('fence'),
+    served: file('served'),
+    output: file('output'),
+    errors: file('error.log'),
+  }
 }
 
 /** All supervisors that the DATA_DIR has a folder of, whether they live or not. */
@@ -111,6 +120,11 @@ export function killSupervisor({ lock }: SupervisorFiles): void {
   const [, pid, started] = /^(\d+) (\S+)\n/.exec(fs.readFileSync(lock, 'utf8')) ?? []
   // the number may be another process's by now
   if (pid !== undefined && startOf(Number(pid)) === started) process.kill(Number(pid), 'SIGKILL')
+}
+
+/** When the deployment last had a request, to a minute, in ms of Date.now(); 0: not known. */
+export function lastServedAt({ served }: SupervisorFiles): number {
+  return fs.statSync(served, { throwIfNoEntry: false })?.mtimeMs ?? 0
 }
 
 /** Whether `token` is the newest that the supervisor of this folder has seen, in whichever of its lives. */

@@ -18,5 +18,20 @@ export function isOtherAttempt({ key, revisionId, redeploying }: Wanted, { servi
   return redeploying || candidate?.key !== key
 }
 
+/** A new agent that is ready but serves nobody yet. See Candidate. */
+export interface Prepared {
+  commit: (record: () => Promise<boolean>) => Promise<void>
+  discard: () => Promise<void>
+}
+
+/** Names of the artifacts and containers that a supervisor uses. */
+export function usedIn({ serving, candidate, retired }: State): { artifacts: string[]; containers: string[] } {
+  const all = [serving, candidate, ...retired].flatMap((one) => one ?? [])
+  return {
+    artifacts: all.flatMap(({ artifact }) => artifact || []),
+    containers: all.flatMap(({ container }) => container ?? []),
+  }
+}
+
 /** Tells one plan from another without keeping its secrets. */
 export const hashOf = (plan: AgentPlan) => createHash('sha256').update(JSON.stringify(plan)).digest('hex')

@@ -1,6 +1,7 @@
 /**
  * What all parts of the process runtime share: where things are, under which account code runs, and the reaper.
  */
+import os from 'node:os'
 import type { SuppliedServers } from '../../../build/plan/plan-build.ts'
 import type { SourceAccess } from '../../../build/source-access.ts'
 import { createImageBuilder, type ImageBuilder } from '../../../builder/builder.ts'
@@ -18,6 +19,7 @@ import { findToolchain } from '../os/toolchain.ts'
 import { type Admin, createAdmin } from './admin.ts'
 import { DatabaseBounds, type DatabaseSettings } from './database-bounds.ts'
 import type { PortRange } from './ports.ts'
+import { StartTurns } from './start-turns.ts'
 
 export interface ProcessRuntimeOptions {
   /** absolute */
@@ -50,6 +52,8 @@ export interface ProcessRuntimeOptions {
   }
   /** builds at a time; default: as many as there are cores, at least two */
   buildsAtOnce?: number
+  /** starts of agents at a time that find no supervisor; default: twice as many as there are cores */
+  startsAtOnce?: number
   /** account of builds and agents when the server is root and they have none of their own; default: `nobody` */
   appUser?: string
   /** ids for accounts of their own */
@@ -100,6 +104,7 @@ export interface Host {
   node: string
   /** PATH of builds and agents */
   searchPath: string
+  starts: StartTurns
   /** the deployments' addresses */
   ports: PortRange
 }
@@ -139,6 +144,7 @@ export function createHost(options: ProcessRuntimeOptions): Host {
     }),
     node,
     searchPath,
+    starts: new StartTurns(options.startsAtOnce ?? 2 * os.availableParallelism()),
     ports: { folder: layout.ports, range: options.appPorts, bindAddress: bindAddress(options.appHost) },
   }
 }

@@ -38,6 +38,8 @@ export class KeptAgent {
   #agent: Agent | null = null
   #pid: number | null = null
   #problem: Progress | null = null
+  /** of a start after which nothing has gone wrong yet */
+  #progress = STARTING
   #exceeded: { what: Exceeded; until: number } | null = null
   #loop: Promise<void> = Promise.resolve()
 
@@ -54,7 +56,7 @@ export class KeptAgent {
   }
 
   get health(): Health {
-    if (!this.#agent) return { ready: 0, desired: 1, ...(this.#problem ?? STARTING) }
+    if (!this.#agent) return { ready: 0, desired: 1, ...(this.#problem ?? this.#progress) }
     const { what, until } = this.#exceeded ?? { what: null, until: 0 }
     const shown = what && until > performance.now() ? what : { message: null, reason: null }
     return { ready: 1, desired: 1, message: shown.message, reason: shown.reason }
@@ -131,7 +133,12 @@ export class KeptAgent {
     for (let restarts = 0; ; ) {
       let up = 0
       try {
-        this.#agent ??= await limited(START_LIMIT_MS, signal, (inTime) => this.#start(inTime))
+        this.#agent ??= await limited(START_LIMIT_MS, signal, (inTime) =>
+          this.#start(inTime, ({ reason, message }) => {
+            this.#progress = { reason, message: message.split('\n')[0]! }
+            this.onChange()
+          }),
+        )
         const since = performance.now()
         this.#problem = null
         this.onChange()

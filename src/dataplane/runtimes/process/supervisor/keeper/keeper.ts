@@ -62,6 +62,7 @@ export async function runKeeper(config: SupervisorConfig): Promise<void> {
     account: config.networkAccount,
     env: { [SUPERVISOR_VARIABLE]: tag },
     onListening: () => deployment.listening(),
+    onServed: () => noteServed(folder),
     onLost: (how) => record(`the network process ended (${how})`),
   })
   const freePort = ephemeralPorts(config.appPorts)
@@ -164,6 +165,15 @@ export async function runKeeper(config: SupervisorConfig): Promise<void> {
 /** The same for each keeper of the folder, as long as a UUID. */
 function tagOf(folder: string): string {
   return createHash('sha256').update(fs.realpathSync(folder)).digest('hex').slice(0, 36)
+}
+
+/** For the order of starts after a restart of the machine. */
+function noteServed(folder: string): void {
+  try {
+    fs.writeFileSync(path.join(folder, 'served'), '')
+  } catch {
+    // the folder is gone, or the disk is full
+  }
 }
 
 /** What a developer has to know: never a line of an agent's. */

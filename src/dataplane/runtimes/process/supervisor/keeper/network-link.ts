@@ -26,6 +26,7 @@ export interface NetworkLinkOptions {
   env: Record<string, string>
   /** Called when the address was opened, or could not be. */
   onListening(): void
+  onServed(): void
   onLost(how: string): void
 }
 
@@ -163,6 +164,9 @@ export class NetworkLink {
       }
       case 'answered':
         this.#answered(message.id, message)
+        break
+      case 'served':
+        this.#options.onServed()
         break
       case 'idle':
         this.#isIdle(message.upstream)

@@ -35,5 +35,7 @@ export type FromNetwork =
   | { said: 'listening'; port: number; problem: string | null }
   /** `status` null: nobody answers */
   | { said: 'answered'; id: number; host: string; status: number | null }
+  /** there was a request; said once a minute at most */
+  | { said: 'served' }
   | { said: 'idle'; upstream: string }
   | { said: 'closed' }

@@ -10,8 +10,16 @@ import { AppProxy } from './proxy.ts'
 /** of the keeper's process group, too: what ends that must leave us to answer until the keeper says so */
 const IGNORED = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
+/** how often the keeper is told that there are requests */
+const SERVED_MS = 60_000
+
 export function runNetwork(): void {
-  const proxy = new AppProxy()
+  let served = Number.NEGATIVE_INFINITY
+  const proxy = new AppProxy(() => {
+    if (performance.now() - served < SERVED_MS) return
+    served = performance.now()
+    say({ said: 'served' })
+  })
   let resume: (() => void) | null = null
   let address: Wanted['address'] = null
   for (const signal of IGNORED) process.on(signal, () => undefined)

@@ -30,10 +30,13 @@ export class AppProxy {
   /** by the client's socket: ends it */
   readonly #upgraded = new Map<Duplex, () => void>()
   readonly #inFlight = new Map<string, InFlight>()
+  readonly #onRequest: () => void
   #upstream: Upstream | null = null
   #paused: Promise<void> | null = null
 
-  constructor() {
+  /** `onRequest`: called for each request that goes to an agent */
+  constructor(onRequest: () => void = () => undefined) {
+    this.#onRequest = onRequest
     const isEnding = new WeakMap<Duplex, () => boolean>()
     const clients = new WeakMap<Duplex, Duplex>()
     // no limit for the whole of a request: uploads and streams may take their time
@@ -164,6 +167,7 @@ export class AppProxy {
     if (this.#paused) await this.#paused
     const upstream = this.#upstream
     if (upstream && !exchange.destroyed) this.#inFlight.get(upstream.id)?.track(exchange)
+    if (upstream) this.#onRequest()
     return upstream
   }
 }
