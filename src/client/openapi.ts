@@ -15,7 +15,7 @@ export interface paths {
          * List which deployments show something new
          * @description Whatever it is that a deployment shows: its fields and tags, its revisions, its health, what it waits for; also where only time has passed. Of several changes of one it is told once.
          *
-         *     With `Accept: text/event-stream`: deployments as they change, within a second, up to a hundred in a message; without `after` first one that has none, from which on nothing is missed. Each server-sent event has its cursor as `id`; `after`, or the header `Last-Event-ID`, goes on behind one. What ends it early is an event `error` with `detail`, `code` and the `cursor` to go on from; a clean end is an event `complete`. Comments come every 15 seconds.
+         *     With `Accept: text/event-stream`: deployments as they change, within a second, up to a hundred in a message; without `after` first one that has none, from which on nothing is missed. Each server-sent event has its cursor as `id`; `after`, or the header `Last-Event-ID`, goes on behind one. What ends it early is an event `error` with `detail`, `code` and the `cursor` to go on from; a clean end is an event `complete`. Comments come at the latest every 15 seconds, unless the server is overloaded.
          */
         get: operations["listDeploymentChanges"];
         put?: never;
@@ -232,7 +232,7 @@ export interface paths {
         };
         /**
          * Read or follow the log of a build or of the running agent
-         * @description With `Accept: text/event-stream`: an event `line` for each line, until the build has ended (`type=build`) or the deployment is gone (`type=deploy`); `follow=true` has to be there, too. Each server-sent event has its cursor as `id`; `offset`, or the header `Last-Event-ID`, goes on behind one. What ends it early is an event `error` with `detail`, `code` and the `cursor` to go on from; a clean end is an event `complete`. Comments come every 15 seconds.
+         * @description With `Accept: text/event-stream`: an event `line` for each line, until the build has ended (`type=build`) or the deployment is gone (`type=deploy`); `follow=true` has to be there, too. Each server-sent event has its cursor as `id`; `offset`, or the header `Last-Event-ID`, goes on behind one. What ends it early is an event `error` with `detail`, `code` and the `cursor` to go on from; a clean end is an event `complete`. Comments come at the latest every 15 seconds, unless the server is overloaded.
          */
         get: operations["readLogs"];
         put?: never;
@@ -254,7 +254,7 @@ export interface paths {
          * Read or follow the log of all builds, or of all agents, of a deployment
          * @description The lines of all its revisions, as they came; each names its revision and attempt.
          *
-         *     With `Accept: text/event-stream`: an event `line` for each line, until the deployment is gone; `follow=true` has to be there, too. Each server-sent event has its cursor as `id`; `offset`, or the header `Last-Event-ID`, goes on behind one. What ends it early is an event `error` with `detail`, `code` and the `cursor` to go on from; a clean end is an event `complete`. Comments come every 15 seconds.
+         *     With `Accept: text/event-stream`: an event `line` for each line, until the deployment is gone; `follow=true` has to be there, too. Each server-sent event has its cursor as `id`; `offset`, or the header `Last-Event-ID`, goes on behind one. What ends it early is an event `error` with `detail`, `code` and the `cursor` to go on from; a clean end is an event `complete`. Comments come at the latest every 15 seconds, unless the server is overloaded.
          */
         get: operations["readDeploymentLogs"];
         put?: never;
@@ -274,7 +274,7 @@ export interface paths {
         };
         /**
          * List the events of the workspace
-         * @description With `Accept: text/event-stream`: every event from now on. Each server-sent event has its cursor as `id`; `after`, or the header `Last-Event-ID`, goes on behind one. What ends it early is an event `error` with `detail`, `code` and the `cursor` to go on from; a clean end is an event `complete`. Comments come every 15 seconds.
+         * @description With `Accept: text/event-stream`: every event from now on. Each server-sent event has its cursor as `id`; `after`, or the header `Last-Event-ID`, goes on behind one. What ends it early is an event `error` with `detail`, `code` and the `cursor` to go on from; a clean end is an event `complete`. Comments come at the latest every 15 seconds, unless the server is overloaded.
          */
         get: operations["listEvents"];
         put?: never;
@@ -296,7 +296,7 @@ export interface paths {
          * List the events of a deployment and its revisions
          * @description Also of one that was torn down: for as long as events are kept.
          *
-         *     With `Accept: text/event-stream`: every event from now on, until it is torn down. Each server-sent event has its cursor as `id`; `after`, or the header `Last-Event-ID`, goes on behind one. What ends it early is an event `error` with `detail`, `code` and the `cursor` to go on from; a clean end is an event `complete`. Comments come every 15 seconds.
+         *     With `Accept: text/event-stream`: every event from now on, until it is torn down. Each server-sent event has its cursor as `id`; `after`, or the header `Last-Event-ID`, goes on behind one. What ends it early is an event `error` with `detail`, `code` and the `cursor` to go on from; a clean end is an event `complete`. Comments come at the latest every 15 seconds, unless the server is overloaded.
          */
         get: operations["listDeploymentEvents"];
         put?: never;
@@ -316,7 +316,7 @@ export interface paths {
         };
         /**
          * List the events of a revision
-         * @description With `Accept: text/event-stream`: its status now, which has no `actor`, and each one that follows, until one that ends it. Each server-sent event has its cursor as `id`; `after`, or the header `Last-Event-ID`, goes on behind one. What ends it early is an event `error` with `detail`, `code` and the `cursor` to go on from; a clean end is an event `complete`. Comments come every 15 seconds.
+         * @description With `Accept: text/event-stream`: its status now, which has no `actor`, and each one that follows, until one that ends it. Each server-sent event has its cursor as `id`; `after`, or the header `Last-Event-ID`, goes on behind one. What ends it early is an event `error` with `detail`, `code` and the `cursor` to go on from; a clean end is an event `complete`. Comments come at the latest every 15 seconds, unless the server is overloaded.
          */
         get: operations["listRevisionEvents"];
         put?: never;

@@ -9,6 +9,8 @@ import type { WebSocket } from 'ws'
 const FULL = 65_536
 /** Bytes that may wait before nothing more is read of what it sends. */
 const DEAF = 1024 * 1024
+/** Pings without an answer after which a client is gone. Of a busy event loop the last answer may not be read yet. */
+const MOST_UNANSWERED = 2
 /** Messages between two beats beyond those that begin operations, which are counted like requests. */
 const MOST_TALK = 2_000
 /** ms that a client has to answer a close */
@@ -19,7 +21,7 @@ const LONGEST_REASON = 123
 export class Peer {
   readonly #socket: WebSocket
   readonly #connection: Socket
-  #alive = true
+  #unanswered = 0
   #talk = 0
   #deaf = false
   #closing = false
@@ -30,7 +32,7 @@ export class Peer {
     this.#socket = socket
     this.#connection = connection
     socket.on('pong', () => {
-      this.#alive = true
+      this.#unanswered = 0
     })
     connection.on('drain', () => this.#drained())
     connection.once('close', () => this.#drained())
@@ -40,7 +42,7 @@ export class Peer {
 
   /** It sent something. False: nobody listens any more. */
   talked(): boolean {
-    this.#alive = true
+    this.#unanswered = 0
     if (++this.#talk > MOST_TALK) this.close(1008, 'Too many messages.')
     return !this.#closing
   }
@@ -73,9 +75,9 @@ export class Peer {
   /** To be called again and again: asks whether it is there, and ends it where that was not answered since. */
   beat(): void {
     this.#talk = 0
-    if (!this.#alive) this.#socket.terminate()
+    if (this.#unanswered >= MOST_UNANSWERED) this.#socket.terminate()
     else if (this.#socket.readyState === this.#socket.OPEN) this.#socket.ping()
-    this.#alive = false
+    this.#unanswered++
   }
 
   /** `reason`: for people, cut to what fits. */

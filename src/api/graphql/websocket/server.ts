@@ -32,8 +32,8 @@ export interface WebSockets {
   take(request: FastifyRequest, reply: FastifyReply): void
 }
 
-/** ms between two questions whether a client is there: more often than proxies close what is silent. */
-const BEAT = 15_000
+/** ms between two pings. 15 s are promised (docs/api-rules.md): the rest is for a busy event loop. */
+const BEAT = 10_000
 /** ms that operations have to end when the server stops; streams end at once. */
 const STOP_TIME = 2_000
 

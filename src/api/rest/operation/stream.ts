@@ -158,7 +158,7 @@ export function streamDescription({ description, stream }: Described): { descrip
 }
 
 const always = ({ place = 'after' }: Streamed) =>
-  `Each server-sent event has its cursor as \`id\`; \`${place}\`, or the header \`Last-Event-ID\`, goes on behind one. What ends it early is an event \`error\` with \`detail\`, \`code\` and the \`cursor\` to go on from; a clean end is an event \`complete\`. Comments come every 15 seconds.`
+  `Each server-sent event has its cursor as \`id\`; \`${place}\`, or the header \`Last-Event-ID\`, goes on behind one. What ends it early is an event \`error\` with \`detail\`, \`code\` and the \`cursor\` to go on from; a clean end is an event \`complete\`. Comments come at the latest every 15 seconds, unless the server is overloaded.`
 
 /** In the document: the header that a client sends when it comes back. */
 export const streamParameter = ({ stream }: Described) => (stream ? LAST_EVENT_ID : null)
