@@ -410,8 +410,6 @@ describe('deleting one', () => {
     }
     expect((await get(one.id)).body.name).toBe(one.name)
     expect((await patch(one.id, { name: 'Ours' }, wide())).body.name).toBe('Ours')
-    // who has them may
-    expect((await patch(one.id, { name: 'Theirs' }, { key: app.sibling.keys.admin })).status).toBe(200)
   })
 
   test('its change is in the log of every workspace that uses it', async () => {
@@ -493,10 +491,39 @@ describe('deleting one', () => {
 })
 
 describe('of whom it is', () => {
-  test('every workspace of the organization: each sees and changes it', async () => {
+  const DELETE = `mutation ($id: String!) { deleteOAuthProvider(input: { providerId: $id }) { __typename } }`
+  const UPDATE = `mutation ($id: String!) { updateOAuthProvider(input: { providerId: $id, name: "Ours" }) { __typename } }`
+  const typeOf = async (query: string, id: string, call: object) => {
+    const { data } = await app.gql(query, { id }, call)
+    return (Object.values(data)[0] as { __typename: string }).__typename
+  }
+  test.each([
+    ['an admin of the workspace that created it', true, () => ({ key: app.keys.admin })],
+    ['an admin of another workspace', false, () => ({ key: app.sibling.keys.admin })],
+    [
+      'an admin of the organization',
+      true,
+      () => ({ key: app.keys.organization, headers: { 'x-tenant-id': app.sibling.workspaceId } }),
+    ],
+  ])('%s: both transports change and delete it by the same rule', async (_who, may, as) => {
+    const one = await made()
+    const seen = [(await patch(one.id, { name: 'Ours' }, as())).status, await typeOf(UPDATE, one.id, as())]
+    seen.push(await typeOf(DELETE, one.id, as()))
+    const another = await made()
+    seen.push((await app.call('DELETE', `/v2/auth/providers/${another.id}`, as())).status)
+    expect(seen).toEqual(
+      may
+        ? [200, 'UpdateOAuthProviderSuccess', 'DeleteOAuthProviderSuccess', 200]
+        : [403, 'ForbiddenError', 'ForbiddenError', 403],
+    )
+  })
+
+  test('every workspace of the organization sees it', async () => {
     const one = await made()
     const { admin: key } = app.sibling.keys
     expect((await get(one.id, { key })).body).toEqual(one)
+    // one that an earlier version created has no workspace
+    await app.core.db.oAuthProvider.update({ where: { id: one.id }, data: { createdIn: null } })
     expect((await patch(one.provider_id, { name: 'Ours' }, { key })).body.name).toBe('Ours')
     const { workspaceId } = app.sibling
     const event = await app.core.db.event.findFirst({ where: { workspaceId }, orderBy: { sequence: 'desc' } })

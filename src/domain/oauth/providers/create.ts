@@ -78,6 +78,7 @@ export function insertProvider<T>(
           organizationId,
           clientSecret: clientSecret === null ? null : sealClientSecret(ctx.keyring, id, clientSecret),
           createdBy: ctx.actor.subject,
+          createdIn: workspaceId,
         },
       ],
       // the unique index decides, also between concurrent calls; an error of it would abort the transaction

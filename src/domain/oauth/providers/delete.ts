@@ -29,14 +29,14 @@ export const deleteProvider = writeVerb<OAuthProvider>(async (ctx, raw, read) =>
   const { path, query } = parse(deleteInput, { query: {}, ...raw })
   rejectIfAny(query.force && raw.ifMatch ? [FORCED_BLINDLY] : [])
   const formerUsers = query.force
-    ? await deleteTokensOfProvider(ctx, (await requireProvider(ctx, ctx.db, path.provider_id)).id)
+    ? await deleteTokensOfProvider(ctx, await requireProvider(ctx, ctx.db, path.provider_id))
     : []
   return transaction(ctx, async (tx) => {
     // a concurrent call that stores a token has locked the row, too: its token is counted, or it finds no provider
     const provider = await lockProvider(tx, ctx, path.provider_id)
     const { id } = provider
     const users = await usersOf(tx.sql, id)
-    requireNoOthers(ctx, users)
+    requireNoOthers(ctx, provider, users)
     requireMatch(raw.ifMatch, 'OAuth provider', path.provider_id, provider)
     const tokens = users.reduce((sum, user) => sum + user.tokens, 0)
     if (tokens > 0)
@@ -63,10 +63,10 @@ const FORCED_BLINDLY = {
 }
 
 /** Deletes all tokens of a provider, and returns who used it. Throws as `requireNoOthers`. */
-async function deleteTokensOfProvider(ctx: RequestContext, oauthProviderId: string): Promise<ProviderUser[]> {
-  const users = await usersOf(ctx.db, oauthProviderId)
-  requireNoOthers(ctx, users)
+async function deleteTokensOfProvider(ctx: RequestContext, provider: OAuthProvider): Promise<ProviderUser[]> {
+  const users = await usersOf(ctx.db, provider.id)
+  requireNoOthers(ctx, provider, users)
   for (const { workspaceId, tokens } of users)
-    if (tokens > 0) await deleteTokens(ctx, workspaceId, Prisma.sql`oauth_provider_id = ${oauthProviderId}::uuid`)
+    if (tokens > 0) await deleteTokens(ctx, workspaceId, Prisma.sql`oauth_provider_id = ${provider.id}::uuid`)
   return users
 }

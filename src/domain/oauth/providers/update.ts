@@ -19,7 +19,7 @@ export const updateInput = z.object({ path: providerPath, body: updateBody })
 /**
  * Its tokens stay, but after a change of token_url to another origin they are not refreshed any more. A call that changes
  * nothing writes no event. Returns the row, or what `read` reads in its transaction. Role: admin. Throws ForbiddenError
- * (also for a credential of one workspace while other workspaces have tokens of it), ValidationError, NotFoundError.
+ * (also as `requireNoOthers`), ValidationError, NotFoundError.
  */
 export const updateProvider = writeVerb<OAuthProvider>(async (ctx, raw, read) => {
   requireRole(ctx, 'admin')
@@ -27,7 +27,7 @@ export const updateProvider = writeVerb<OAuthProvider>(async (ctx, raw, read) =>
   return transaction(ctx, async (tx) => {
     const stored = await lockProvider(tx, ctx, path.provider_id)
     const users = await usersOf(tx.sql, stored.id)
-    requireNoOthers(ctx, users)
+    requireNoOthers(ctx, stored, users)
     requireMatch(raw.ifMatch, 'OAuth provider', path.provider_id, stored)
     rejectIfAny(updateViolations(ctx.oauth, stored, body))
     const asked = { ...columns(body), ...secretColumn(ctx, stored, body) }

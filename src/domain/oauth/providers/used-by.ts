@@ -1,7 +1,8 @@
 /**
- * Which workspaces use an OAuth provider, which belongs to the organization: a credential of one workspace may change it
- * only if no other workspace has tokens of it, and every workspace that uses it gets an event.
+ * Which workspaces use an OAuth provider, which belongs to the organization. A credential of one workspace may change or delete
+ * it only if it was created there and no other workspace has tokens of it. Every workspace that uses it gets an event.
  */
+import type { OAuthProvider } from '../../../generated/prisma/client.ts'
 import { actorOf } from '../../context/access.ts'
 import type { RequestContext, Sql, Tx } from '../../context/context.ts'
 import { ForbiddenError } from '../../core/errors.ts'
@@ -23,14 +24,19 @@ export function usersOf(sql: Sql, id: string): Promise<ProviderUser[]> {
     ) AS uses GROUP BY workspace_id`
 }
 
-/** Throws ForbiddenError for a credential of one workspace while another one has tokens of the provider. */
-export function requireNoOthers({ actor, workspace }: RequestContext, users: readonly ProviderUser[]): void {
+/** Throws ForbiddenError for a credential of one workspace, if another one created the provider or has tokens of it. */
+export function requireNoOthers(
+  { actor, workspace }: RequestContext,
+  { createdIn }: Pick<OAuthProvider, 'createdIn'>,
+  users: readonly ProviderUser[],
+): void {
   if (actor.workspaceId === null) return
-  if (users.some(({ workspaceId, tokens }) => tokens > 0 && workspaceId !== workspace.id))
-    throw new ForbiddenError(
-      'Other workspaces have tokens of this provider, which belongs to the organization: it can be changed or deleted ' +
-        'only with an organization-wide credential.',
-    )
+  const others = users.some(({ workspaceId, tokens }) => tokens > 0 && workspaceId !== workspace.id)
+  if (!others && (createdIn === null || createdIn === workspace.id)) return
+  const why = others ? 'Other workspaces have tokens of this provider' : 'Another workspace created this provider'
+  throw new ForbiddenError(
+    `${why}, which belongs to the organization: it can be changed or deleted only with an organization-wide credential.`,
+  )
 }
 
 /** Emits an event in the caller's workspace and in each that uses the provider. */
