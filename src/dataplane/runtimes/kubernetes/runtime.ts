@@ -14,6 +14,7 @@ import { DeploymentController } from './deployment/deployment-controller.ts'
 import { NO_BUILDER } from './deployment/preflight.ts'
 import { LogFollower } from './logs/log-follower.ts'
 import type { RenderOptions, VolumePolicy } from './objects/types.ts'
+import { RestartLimit } from './reconcile/restart-limit.ts'
 
 export interface KubernetesRuntimeOptions {
   /** stays open when the runtime is closed: whoever opened it closes it */
@@ -34,10 +35,12 @@ export interface KubernetesRuntimeOptions {
 export function createKubernetesRuntime(options: KubernetesRuntimeOptions): Runtime {
   const { cluster, render, volumePolicy, images = null, log, failAfterMs = 30_000, followedLogs = 200 } = options
   const follower = new LogFollower(cluster, followedLogs, log)
-  const context: ControllerContext = { cluster, changes: createNotifier(), follower, render, failAfterMs, log }
   const calls = new StepCalls()
   /** by deployment */
   const controllers = new Map<string, DeploymentController>()
+  const restarts = new RestartLimit(() => controllers.size)
+  const changes = createNotifier()
+  const context: ControllerContext = { cluster, changes, follower, render, restarts, failAfterMs, log }
   const unsubscribe = cluster.onChange((deploymentId) => controllers.get(deploymentId)?.onObjectChange())
 
   const namespaceOf = ({ deployment }: LeasedClaim) => deployment.k8sNamespace ?? options.namespace

@@ -4,6 +4,7 @@ import type { NotifierControl } from '../../../../platform/async/notifier.ts'
 import type { Cluster } from '../cluster/cluster.ts'
 import type { LogFollower } from '../logs/log-follower.ts'
 import type { RenderOptions } from '../objects/types.ts'
+import type { RestartLimit } from '../reconcile/restart-limit.ts'
 
 export interface ControllerContext {
   cluster: Cluster
@@ -11,6 +12,7 @@ export interface ControllerContext {
   changes: NotifierControl
   follower: LogFollower
   render: RenderOptions
+  restarts: RestartLimit
   failAfterMs: number
   log: Logger
 }

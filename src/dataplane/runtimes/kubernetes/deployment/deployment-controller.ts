@@ -3,7 +3,7 @@
  * handed to the reconciler as one desired state. A deploy makes its candidate the desired state, and whatever ends it
  * without success puts back what serves.
  */
-import type { Health, Progress, Run } from '../../../../domain/protocol/protocol.ts'
+import type { Health, Run } from '../../../../domain/protocol/protocol.ts'
 import { within } from '../../../../platform/async/time-limit.ts'
 import { HIDES_NOTHING } from '../../../output/mask.ts'
 import { maskFailures, warnOfUnhidden } from '../../../output/mask-failure.ts'
@@ -16,14 +16,14 @@ import { createDesiredState, type DatabasePassword } from '../reconcile/desired-
 import { digest } from '../reconcile/drift.ts'
 import { Reconciler } from '../reconcile/reconciler.ts'
 import { KeptVolumeNote } from '../reconcile/replaced.ts'
-import { volumeNote } from '../reconcile/volume-claim.ts'
 import { customUrlOf, urlOf } from '../render/address.ts'
 import { defaultsNote } from '../render/default-resources.ts'
-import { externalOf, type Placement, placementOf } from '../render/external.ts'
+import { type Placement, placementOf } from '../render/external.ts'
 import { requireWithin } from '../render/pod-security.ts'
 import { GracePeriods } from '../rollout/grace-periods.ts'
 import { healthOf } from '../rollout/health.ts'
 import { type RolloutContext, rolloutStatus } from '../rollout/rollout-status.ts'
+import { storeRestarts } from '../rollout/stores.ts'
 import { type Rollout, waitForRollout } from '../rollout/wait-for-rollout.ts'
 import type { ControllerContext } from './controller-context.ts'
 import { requireImage, requireSecrets } from './preflight.ts'
@@ -40,9 +40,9 @@ import {
 import { ownDeadline, untilReached } from './step-deadline.ts'
 import { openForTeardown, tearDown } from './teardown.ts'
 
-/** ms: what serves is back by then, or goes on being put back in the background */
+/** what serves is back by then, or goes on being put back in the background */
 const RESTORE_MS = 10_000
-/** ms: a call under way is waited for so long when the deployment is given up */
+/** a call under way is waited for when the deployment is given up */
 const STOP_MS = 2000
 const LONGEST_MESSAGE = 1000
 
@@ -72,9 +72,23 @@ export class DeploymentController {
     this.#owner = { deploymentId: id, workspaceId, name, namespace }
     this.#provisioned = provisioned
     this.#fence = { token: BigInt(claim.token), leaseValid: () => !this.#stopped && claim.leaseValid() }
-    const { cluster, log } = context
-    const onState = () => this.#changed()
-    this.#reconciler = new Reconciler({ cluster, deploymentId: id, namespace, fence: this.#fence, log, onState })
+    const { cluster, log, restarts } = context
+    const rounds = storeRestarts(
+      restarts,
+      () => this.#rolloutContext(),
+      () => this.#changed(),
+    )
+    // a step is the deployment's own change
+    const mayRestart = () => this.#stepping || rounds.mayRestart()
+    this.#reconciler = new Reconciler({
+      cluster,
+      deploymentId: id,
+      namespace,
+      fence: this.#fence,
+      log,
+      ...rounds,
+      mayRestart,
+    })
   }
 
   /** An object of it was added, changed or removed in the cluster. */
@@ -155,6 +169,7 @@ export class DeploymentController {
     this.#stepping = true
     const opened = await openForTeardown(cluster, namespace, this.#provisioned, deadline, signal)
     if (!opened) return
+    this.#context.restarts.end(deploymentId)
     await this.#reconciler.stop()
     const unobserved = this.#reconciler.applied.filter(({ observed }) => !observed).map(({ object }) => object)
     await tearDown(
@@ -171,7 +186,8 @@ export class DeploymentController {
       attempt: podsOf(served),
       wanted: served.run.spec.min_scale,
       gracePeriods: this.#gracePeriods,
-      note: this.#reconciler.contention ?? this.#volumeNote() ?? this.#reconciler.leftOut,
+      note:
+        this.#reconciler.contention ?? this.#reconciler.databaseNote(this.#infrastructure) ?? this.#reconciler.leftOut,
     })
     return { ...counts, reason: reason ?? null, message: message && served.mask(message).slice(0, LONGEST_MESSAGE) }
   }
@@ -179,6 +195,7 @@ export class DeploymentController {
   /** Nothing of the cluster is touched or looked at any more. */
   async stop(): Promise<void> {
     this.#stopped = true
+    this.#context.restarts.end(this.#owner.deploymentId)
     this.#context.follower.set(this.#owner.deploymentId, [])
     await within(STOP_MS, this.#reconciler.stop())
   }
@@ -210,8 +227,8 @@ export class DeploymentController {
     const room = roomOf(candidate, () => this.#updateDesired())
     await this.#waitForRollout({ deadline, onProgress, onWaiting: note, room }, signal)
     note('All replicas are ready')
-    const volume = this.#volumeNote()
-    if (volume) candidate.log.write('deploy', candidate.mask(volume.message), 'warning')
+    const database = this.#reconciler.databaseNote(this.#infrastructure)
+    if (database) candidate.log.write('deploy', candidate.mask(database.message), 'warning')
   }
 
   #waitForRollout(
@@ -226,12 +243,6 @@ export class DeploymentController {
     const { cluster, failAfterMs } = this.#context
     const { deploymentId, namespace } = this.#owner
     return { cluster, deploymentId, namespace, reconciler: this.#reconciler, failAfterMs }
-  }
-
-  #volumeNote(): Progress | null {
-    if (!this.#infrastructure || externalOf(this.#infrastructure.secretReferences).database) return null
-    const objects = this.#context.cluster.objects(this.#owner.deploymentId)
-    return volumeNote(this.#infrastructure.spec.db_storage_gi, objects, this.#reconciler.volumeRefusal)
   }
 
   /** Puts back what serves; resolves when that is reached, or goes on in the background after a while. */

@@ -26,6 +26,8 @@ export const ANNOTATION_ATTEMPT = `${OUR_PREFIX}attempt`
 export const ANNOTATION_TEMPLATE = `${OUR_PREFIX}template`
 /** On Deployments whose replicas others decide within bounds: the bounds, like `1-5`. */
 export const ANNOTATION_SCALE = `${OUR_PREFIX}scale`
+/** On the volume claim of a database: the major version of Postgres that made its files. */
+export const ANNOTATION_POSTGRES = `${OUR_PREFIX}postgres-major`
 /** Fencing token of the last holder that applied the object. Never in pod templates: it would make new pods. */
 export const ANNOTATION_TOKEN = `${OUR_PREFIX}token`
 

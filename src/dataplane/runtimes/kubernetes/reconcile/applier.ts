@@ -6,6 +6,7 @@ import type { Logger } from 'pino'
 import type { Progress } from '../../../../domain/protocol/protocol.ts'
 import { ApiRefused, Contended, LeaseOverError, StaleError } from '../api-server/errors.ts'
 import type { Cluster, Fence } from '../cluster/cluster.ts'
+import { componentOf } from '../objects/labels.ts'
 import type { LiveObject, Manifest } from '../objects/types.ts'
 import { type AppliedObject, appliedObject, autoscaledKeys, hasDrifted, keyOf, manifestDigest } from './drift.ts'
 import { RefusalBackoff } from './refusal-backoff.ts'
@@ -18,6 +19,8 @@ export interface ApplierOptions {
   log: Logger
   /** aborted: nothing more is written */
   signal: AbortSignal
+  /** Whether database and cache may restart now, since what was rendered here may differ from what is there. False: asked again later. */
+  mayRestart: () => boolean
   /** asks to be called again in so many ms at the latest */
   requeueAfter: (ms: number) => void
 }
@@ -105,7 +108,8 @@ export class Applier {
   #isDue({ manifest, key, live, autoscaled }: Target, synced: boolean): boolean {
     const applied = this.#applied.get(key)
     this.#drifted.delete(key)
-    if (!applied) return true
+    // what was applied here before, and is changed now, was changed for the deployment itself
+    if (!applied) return !live || !restartsStore(manifest) || this.#options.mayRestart()
     if (!synced && manifestDigest(manifest, autoscaled) !== applied.digest) return true
     if (live) return hasDrifted(applied, manifest, live, autoscaled) && this.#mayRepair(key, live)
     if (applied.observed) return this.#mayRepair(key, live)
@@ -158,6 +162,12 @@ export class Applier {
     this.#repairs.add(key)
     log.info({ object: key, deploymentId }, 'An object was changed or removed by somebody else, and was put right')
   }
+}
+
+/** A workload that does not serve while its pod is replaced. */
+function restartsStore(manifest: Manifest): boolean {
+  const { template } = (manifest.spec ?? {}) as { template?: unknown }
+  return template !== undefined && ['database', 'cache'].includes(componentOf(manifest) ?? '')
 }
 
 /** A manifest and the object that it is about. */

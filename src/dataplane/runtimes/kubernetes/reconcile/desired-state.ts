@@ -13,6 +13,7 @@ import type { Application, LiveObject, Manifest, Owner, RenderOptions, Replicas 
 import type { Placement } from '../render/external.ts'
 import { renderApplication, renderInfrastructure } from '../render/manifests.ts'
 import { databasePasswordOf } from '../render/secrets.ts'
+import { fitPostgres } from './postgres-major.ts'
 import { isReplaced } from './replaced.ts'
 import { fitToExisting } from './volume-claim.ts'
 
@@ -23,6 +24,8 @@ export interface DesiredState {
   manifests(live: readonly LiveObject[]): Manifest[]
   /** What of them is left out, since it can't be had here, and why; null: nothing. */
   leftOut(): Progress | null
+  /** That the database keeps an image of before, and why; null: it does not. */
+  databaseNote(): Progress | null
   /** which kinds can't be had: with others the manifests are others */
   refused(): string
   /** whether an object of ours that is not among them may be removed now */
@@ -53,6 +56,7 @@ export function createDesiredState(
   { infrastructure, application, keepOthers }: Desired,
 ): DesiredState {
   let missing: string[] = []
+  let databaseNote: Progress | null = null
   const refused = () => cluster.refused(owner.namespace)
   return {
     refused: () => [...refused().keys()].join(),
@@ -62,6 +66,7 @@ export function createDesiredState(
       if (!why) return null
       return { reason: 'CLUSTER_REFUSED', message: `Left out: ${missing.join(', ')}. ${why}` }
     },
+    databaseNote: () => databaseNote,
     async prepare() {
       if (infrastructure) password.value ??= await findPassword(cluster, owner)
     },
@@ -77,7 +82,9 @@ export function createDesiredState(
         ? renderApplication(owner, serving, { ...render, knowsSleep }, currentReplicas(owner, live))
         : []
       const existing = (manifest: Manifest) => cluster.observed({ ...manifest, ...manifest.metadata })
-      const all = [...below.map((manifest) => fitToExisting(manifest, existing(manifest))), ...above]
+      const fitted = fitPostgres(below, existing)
+      databaseNote = fitted.note
+      const all = [...fitted.manifests.map((manifest) => fitToExisting(manifest, existing(manifest))), ...above]
       const without = refused()
       missing = [...new Set(all.map(({ kind }) => kind))].filter((kind) => without.has(kind))
       return all.filter(({ kind }) => !without.has(kind))

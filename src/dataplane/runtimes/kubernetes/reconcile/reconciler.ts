@@ -10,10 +10,12 @@ import { StepFailure } from '../../../output/failure.ts'
 import { ApiRefused, Contended, LeaseOverError, NotNowError, StaleError, Unreachable } from '../api-server/errors.ts'
 import { reasonOfRefusal } from '../api-server/messages.ts'
 import type { Cluster, Fence } from '../cluster/cluster.ts'
+import type { Placement } from '../render/external.ts'
 import { Applier } from './applier.ts'
 import type { DesiredState } from './desired-state.ts'
 import type { AppliedObject } from './drift.ts'
 import { REFUSED_MS } from './refusal-backoff.ts'
+import { volumeNote } from './volume-claim.ts'
 import { WorkQueue } from './work-queue.ts'
 
 /** Why the desired state is not reached. */
@@ -28,7 +30,9 @@ export interface ReconcilerOptions {
   namespace: string
   fence: Fence
   log: Logger
-  /** called when `synced`, `failure` or `ownershipLost` may have changed */
+  /** see ApplierOptions */
+  mayRestart: () => boolean
+  /** called after each round: `synced`, `failure` or `ownershipLost` may have changed */
   onState: () => void
 }
 
@@ -72,6 +76,12 @@ export class Reconciler {
   /** Why the database's volume could not be changed. It is no failure: the rest is carried out all the same. */
   get volumeRefusal(): string | null {
     return this.#applier.volumeRefusal
+  }
+
+  /** For people: what of the database is not as it was asked for; null: all of it is. */
+  databaseNote(placement: Placement | null): Progress | null {
+    const { cluster, deploymentId } = this.#options
+    return this.#desired?.databaseNote() ?? volumeNote(placement, cluster.objects(deploymentId), this.volumeRefusal)
   }
 
   /** For people: what can't be made here, for want of rights; null: nothing. */

@@ -5,6 +5,7 @@
 import type { V1PersistentVolumeClaim } from '@kubernetes/client-node'
 import type { Progress } from '../../../../domain/protocol/protocol.ts'
 import type { LiveObject, Manifest } from '../objects/types.ts'
+import { externalOf, type Placement } from '../render/external.ts'
 import { bytesOf, gibibytes } from '../render/quantity.ts'
 
 type Claim = V1PersistentVolumeClaim['spec']
@@ -41,11 +42,16 @@ export function withoutFittedFields(manifest: Manifest): Manifest {
 }
 
 /** For people: that the volume is not as large as the spec says; null: it is, or there is none yet. `refused`: why it can't grow. */
-export function volumeNote(wantedGi: number, objects: readonly LiveObject[], refused: string | null): Progress | null {
+export function volumeNote(
+  placement: Placement | null,
+  objects: readonly LiveObject[],
+  refused: string | null,
+): Progress | null {
+  if (!placement || externalOf(placement.secretReferences).database) return null
   const there = objects.find(({ kind }) => kind === 'PersistentVolumeClaim')
   const has = ((there?.spec ?? {}) as NonNullable<Claim>).resources?.requests?.storage
   if (has === undefined) return null
-  const difference = bytesOf(has) - bytesOf(gibibytes(wantedGi))
+  const difference = bytesOf(has) - bytesOf(gibibytes(placement.spec.db_storage_gi))
   const note = (message: string): Progress => ({ reason: 'STORAGE_UNAVAILABLE', message })
   if (difference > 0) return note(`The volume of the database keeps its ${has}: a volume can't shrink.`)
   return difference < 0 && refused !== null ? note(`The volume of the database stays at ${has}. ${refused}`) : null

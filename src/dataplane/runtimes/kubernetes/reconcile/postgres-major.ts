@@ -1,0 +1,72 @@
+/**
+ * The major version of Postgres that a volume was made by. Another one does not start on it, so a database keeps its image
+ * when POSTGRES_IMAGE is of another major. The version is recorded as an annotation of the volume claim.
+ */
+import type { Progress } from '../../../../domain/protocol/protocol.ts'
+import { StepFailure } from '../../../output/failure.ts'
+import { ANNOTATION_POSTGRES } from '../objects/names.ts'
+import type { LiveObject, Manifest } from '../objects/types.ts'
+
+/** `17` of `postgres:17.2-alpine` and `pgvector/pgvector:0.8.0-pg17`; null: the reference does not tell (a digest, `latest`). */
+export function postgresMajor(image: string): number | null {
+  const [name = ''] = image.split('@')
+  const [repository = '', tag = ''] = name.slice(name.lastIndexOf('/') + 1).split(':')
+  const marked = /(?:^|[^a-z])pg-?(\d{1,2})(?!\d)/i.exec(tag)
+  // of other repositories the tag begins with a version of their own
+  const leading = ['postgres', 'postgresql', 'postgis'].includes(repository) ? /^(\d{1,2})(?!\d)/.exec(tag) : null
+  const major = (marked ?? leading)?.[1]
+  return major === undefined ? null : Number(major)
+}
+
+export interface FittedDatabase {
+  manifests: Manifest[]
+  /** For people: that the database keeps another image than the setting says; null: it does not. */
+  note: Progress | null
+}
+
+/** Manifests of an infrastructure, with a database that starts on the volume that is there. Throws StepFailure when there is none. */
+export function fitPostgres(
+  manifests: readonly Manifest[],
+  existing: (manifest: Manifest) => LiveObject | undefined,
+): FittedDatabase {
+  const set = manifests.find(({ kind }) => kind === 'StatefulSet')
+  const claim = manifests.find(({ kind }) => kind === 'PersistentVolumeClaim')
+  const image = set && imageOf(set)
+  if (!set || !claim || !image) return { manifests: [...manifests], note: null }
+  const volume = existing(claim)
+  const kept = imageOf(existing(set))
+  const wanted = postgresMajor(image)
+  const recorded = Number(volume?.metadata.annotations?.[ANNOTATION_POSTGRES]) || null
+  const has = volume ? (recorded ?? (kept ? postgresMajor(kept) : null)) : wanted
+  const isMisfit = has !== null && wanted !== null && has !== wanted
+  if (isMisfit && !(kept && [has, null].includes(postgresMajor(kept))))
+    throw new StepFailure('CONFIG_INVALID', misfit(image, has, 'can’t start'))
+  const fitted = manifests.map((manifest) => {
+    if (manifest === claim && has !== null) return annotated(claim, String(has))
+    return manifest === set && isMisfit ? withImage(set, kept!) : manifest
+  })
+  const note = (message: string): Progress => ({ reason: 'CONFIG_INVALID', message })
+  return { manifests: fitted, note: isMisfit ? note(misfit(image, has, `keeps ${kept}`)) : null }
+}
+
+const misfit = (image: string, has: number, what: string) =>
+  `POSTGRES_IMAGE is ${image}, but the volume of the database was made by Postgres ${has}: the database ${what}. Set POSTGRES_IMAGE to an image of Postgres ${has}, or dump the data and restore them into a new deployment.`
+
+type Template = { template: { spec: { containers: { name: string; image: string }[] } } }
+const CONTAINER = 'postgres'
+
+function imageOf(set: Manifest | undefined): string | undefined {
+  return (set?.spec as Template | undefined)?.template.spec.containers.find(({ name }) => name === CONTAINER)?.image
+}
+
+function withImage(set: Manifest, image: string): Manifest {
+  const copy = structuredClone(set)
+  for (const container of (copy.spec as Template).template.spec.containers)
+    if (container.name === CONTAINER) container.image = image
+  return copy
+}
+
+function annotated(claim: Manifest, major: string): Manifest {
+  const annotations = { ...claim.metadata.annotations, [ANNOTATION_POSTGRES]: major }
+  return { ...claim, metadata: { ...claim.metadata, annotations } }
+}
