@@ -13,7 +13,7 @@ const DASHBOARD = 'src/dashboard'
 /** Stands in index.html where the server puts the nonce of each answer. */
 const NONCE = '__NONCE__'
 const COMPRESSIBLE = /\.(html|js|css|svg)$/
-/** Files of the shell, with all that they import; the palette is loaded when it is opened. */
+/** Files of the shell, with all that they import, as the list of deployments. The palette is loaded when it is opened. */
 const SHELL = /src\/dashboard\/(api\/|app\/(?!palette-view))/
 /** bytes below which it isn't worth it */
 const SMALL = 512

@@ -1,5 +1,6 @@
 // The list of deployments: what comes, changes and goes shows without a reload; what is chosen stands in the address; keys do it all.
 import { randomUUID } from 'node:crypto'
+import type { Request } from 'playwright-core'
 import { inject } from 'vitest'
 import { expect, test } from './page.ts'
 import { signIn } from './sign-in.ts'
@@ -130,4 +131,29 @@ test('What waits for its turn is Waiting, in its row and among the counts, and w
   await page.getByRole('button', { name: /^All 1$/ }).click()
   await row.getByText('Nothing', { exact: true }).waitFor()
   await rest('DELETE', `/v2/deployments/${id}?force=true`)
+})
+
+test('A first load of the list takes at most 10 requests and 250 KB', async ({ page }) => {
+  await signIn(page, url, { key }, '/docs')
+  const requests: Request[] = []
+  let sockets = 0
+  page.on('request', (request) => void requests.push(request))
+  page.on('websocket', () => void sockets++)
+  await page.goto(`/w/${workspaceId}/deployments`)
+  await page.getByRole('row').getByRole('link').nth(2).waitFor()
+  await page.getByText('Live', { exact: true }).waitFor()
+  await page.waitForLoadState('networkidle')
+  // what is asked again has changed since, and is no part of the first load
+  const bytesOf = new Map<string, number>()
+  for (const request of requests) {
+    const { responseBodySize } = await request.sizes()
+    bytesOf.set(`${new URL(request.url()).pathname} ${request.postDataJSON()?.operationName ?? ''}`, responseBodySize)
+  }
+  const loaded = [...bytesOf].map(([what, bytes]) => ({ what, bytes }))
+  const told = loaded.map(({ what, bytes }) => `${what} ${bytes}`).join('\n')
+  expect(loaded.length + sockets, told).toBeLessThanOrEqual(10)
+  expect(
+    loaded.reduce((sum, { bytes }) => sum + bytes, 0),
+    told,
+  ).toBeLessThanOrEqual(250_000)
 })

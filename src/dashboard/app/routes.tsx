@@ -6,6 +6,7 @@ import { createRootRoute, createRoute, redirect } from '@tanstack/react-router'
 import { isSignedIn } from '../api/session.ts'
 import { activitySearch } from '../pages/activity/search.ts'
 import { compareSearch } from '../pages/compare/search.ts'
+import DeploymentsPage from '../pages/deployments/deployments-page.tsx'
 import { deploymentsSearch } from '../pages/deployments/search.ts'
 import { oauthSearch } from '../pages/oauth/search.ts'
 import { revisionSearch } from '../pages/revision/search.ts'
@@ -53,7 +54,8 @@ const deployments = createRoute({
   getParentRoute: () => workspace,
   path: '/deployments',
   validateSearch: deploymentsSearch,
-  component: pagePart(() => import('../pages/deployments/deployments-page.tsx')),
+  // part of the shell: a session begins here
+  component: DeploymentsPage,
 })
 
 const newDeployment = createRoute({

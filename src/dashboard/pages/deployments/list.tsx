@@ -5,17 +5,8 @@
 import { Text, UnstyledButton } from '@mantine/core'
 import { useMediaQuery } from '@mantine/hooks'
 import { IconArrowDown, IconArrowUp } from '@tabler/icons-react'
-import {
-  type Column,
-  createColumnHelper,
-  type ReactTable,
-  rowSortingFeature,
-  type Row as TableRowOf,
-  tableFeatures,
-  useTable,
-} from '@tanstack/react-table'
 import { useWindowVirtualizer } from '@tanstack/react-virtual'
-import { type KeyboardEvent, memo, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react'
+import { type ComponentType, type KeyboardEvent, memo, useEffect, useLayoutEffect, useRef, useState } from 'react'
 import { Changed, Coming, isComing, Serves, Source, Tags, Why } from './cells.tsx'
 import classes from './deployments.module.css'
 import { Name } from './name.tsx'
@@ -23,24 +14,22 @@ import type { Pages, Row, Rows } from './pages.ts'
 import type { Sort, View } from './search.ts'
 import { WholeWhy } from './whole-why.tsx'
 
-const features = tableFeatures({ rowSortingFeature })
-const helper = createColumnHelper<typeof features, Row>()
+interface Column {
+  id: string
+  header: string
+  /** the server sorts by it: a word of the address */
+  sorted?: true
+  Cell: ComponentType<{ row: Row }>
+}
 
-/** What the server sorts by: the words of the address. */
-const columns = helper.columns([
-  helper.display({
-    id: 'name',
-    header: 'Name',
-    enableSorting: true,
-    cell: ({ row }) => <NameAndTags row={row.original} />,
-  }),
-  helper.display({ id: 'serves', header: 'Serves', cell: ({ row }) => <Serves row={row.original} /> }),
-  helper.display({ id: 'coming', header: 'Coming', cell: ({ row }) => <Coming row={row.original} /> }),
-  helper.display({ id: 'why', header: 'Why it is not live', cell: ({ row }) => <Why row={row.original} /> }),
-  helper.display({ id: 'source', header: 'Source', cell: ({ row }) => <Source row={row.original} /> }),
-  helper.display({ id: 'changed', header: 'Changed', cell: ({ row }) => <Changed row={row.original} /> }),
-])
-const SORTED = ['name', 'changed']
+const COLUMNS: readonly Column[] = [
+  { id: 'name', header: 'Name', sorted: true, Cell: NameAndTags },
+  { id: 'serves', header: 'Serves', Cell: Serves },
+  { id: 'coming', header: 'Coming', Cell: Coming },
+  { id: 'why', header: 'Why it is not live', Cell: Why },
+  { id: 'source', header: 'Source', Cell: Source },
+  { id: 'changed', header: 'Changed', sorted: true, Cell: Changed },
+]
 
 /** px of a row: known before it is there, so none has to be measured and nothing jumps. Only a card grows with what it says. */
 const HEIGHT = { wide: 60, dense: 36, card: 84, comingCard: 122, whyCard: 134 }
@@ -85,20 +74,6 @@ export function List({ rows: { rows, more }, pages, old, total, view: { sort, de
   const [first, last] = [items[0]?.index ?? 0, items.at(-1)?.index ?? 0]
   useEffect(() => pages.show(first, last), [pages, first, last])
   const keys = useKeys(body, rows.length, (index) => virtualizer.scrollToIndex(index))
-  const data = useMemo(() => rows.slice(first, last + 1), [rows, first, last])
-  const sorting = useMemo(() => {
-    const id = sort.replace('-', '')
-    return SORTED.includes(id) ? [{ id, desc: sort.startsWith('-') }] : []
-  }, [sort])
-  const table = useTable({
-    features,
-    columns,
-    data,
-    getRowId: (row) => row.id,
-    manualSorting: true,
-    state: { sorting },
-  })
-  const inSight = table.getRowModel().rows
   return (
     <>
       <table
@@ -111,8 +86,8 @@ export function List({ rows: { rows, more }, pages, old, total, view: { sort, de
       >
         <thead className={classes.head}>
           <tr className={classes.columns} aria-rowindex={1}>
-            {table.getHeaderGroups()[0]!.headers.map(({ id, column }) => (
-              <Head key={id} column={column} sort={sort} onSort={onSort} />
+            {COLUMNS.map((column) => (
+              <Head key={column.id} column={column} sort={sort} onSort={onSort} />
             ))}
           </tr>
         </thead>
@@ -123,21 +98,9 @@ export function List({ rows: { rows, more }, pages, old, total, view: { sort, de
           onKeyDown={keys}
           data-old={old}
         >
-          {items.map((item) => {
-            const row = inSight[item.index - first]
-            if (!row) return null
-            return (
-              <TableRow
-                key={item.key}
-                table={table}
-                row={row}
-                original={row.original}
-                index={item.index}
-                top={item.start - margin}
-                height={item.size}
-              />
-            )
-          })}
+          {items.map(({ key, index, start, size }) => (
+            <TableRow key={key} row={rows[index]!} index={index} top={start - margin} height={size} />
+          ))}
         </tbody>
       </table>
       <WholeWhy body={body} />
@@ -151,35 +114,29 @@ export function List({ rows: { rows, more }, pages, old, total, view: { sort, de
 }
 
 interface TableRowProps {
-  table: ReactTable<typeof features, Row>
-  row: TableRowOf<typeof features, Row>
-  /** what it shows: the table makes `row` anew each time */
-  original: Row
+  row: Row
   index: number
   /** px below the top of the list */
   top: number
   height: number
 }
 
-const TableRow = memo(
-  function TableRow({ table, row, index, top, height }: TableRowProps) {
-    return (
-      <tr
-        aria-rowindex={index + 2}
-        data-index={index}
-        className={classes.row}
-        style={{ height, transform: `translateY(${top}px)` }}
-      >
-        {row.getAllCells().map((cell) => (
-          <td key={cell.id} className={classes.cell} data-column={cell.column.id}>
-            <table.FlexRender cell={cell} />
-          </td>
-        ))}
-      </tr>
-    )
-  },
-  (a, b) => a.original === b.original && a.index === b.index && a.top === b.top && a.height === b.height,
-)
+const TableRow = memo(function TableRow({ row, index, top, height }: TableRowProps) {
+  return (
+    <tr
+      aria-rowindex={index + 2}
+      data-index={index}
+      className={classes.row}
+      style={{ height, transform: `translateY(${top}px)` }}
+    >
+      {COLUMNS.map(({ id, Cell }) => (
+        <td key={id} className={classes.cell} data-column={id}>
+          <Cell row={row} />
+        </td>
+      ))}
+    </tr>
+  )
+})
 
 function NameAndTags({ row }: { row: Row }) {
   return (
@@ -191,18 +148,16 @@ function NameAndTags({ row }: { row: Row }) {
 }
 
 function Head({
-  column,
+  column: { id, header, sorted },
   sort,
   onSort,
 }: {
-  column: Column<typeof features, Row>
+  column: Column
   sort: Sort
   onSort(sort: Sort): void
 }) {
-  const { id } = column
-  const header = String(column.columnDef.header)
   const isSorted = sort.replace('-', '') === id
-  if (!SORTED.includes(id))
+  if (!sorted)
     return (
       <th scope="col" data-column={id}>
         {header}
