@@ -17,6 +17,7 @@ import { supervisorsOf } from '../support/steady/supervisors.ts'
 import { checkout } from '../support/steady/upgrade.ts'
 import { tcpProxy } from '../support/tcp-proxy.ts'
 import type { Scenario } from './main.ts'
+import { overload } from './overload.ts'
 
 const SETTINGS = { APP_PORTS: '21600-21649' }
 /** how often a server is ended, and comes back */
@@ -34,6 +35,7 @@ export const agentScenarios: readonly Scenario[] = [
   ['switch', () => at({}, switches)],
   ['supervisor', () => at({}, supervisorKilled)],
   ['rollback', () => at({}, rollback)],
+  ['overload', () => at({ settings: { APP_PORTS: '21600-21699' } }, overload)],
 ]
 
 async function at(options: SteadyPlaceOptions, run: (place: SteadyPlace) => Promise<boolean>): Promise<boolean> {

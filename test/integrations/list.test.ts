@@ -129,7 +129,7 @@ test('a suspended installation is a 409 that says so, and so is one that is gone
   expect(await repos()).toMatchObject({ status: 409, body: { detail: expect.stringContaining('is suspended') } })
   expect((await app.call('POST', '/v2/deployments', { body: git(url) })).status).toBe(409)
   const [first] = (await app.call('GET', '/v2/deployments')).body.resources
-  expect(first.status_message ?? '').toMatch(/suspended|Waiting/)
+  expect(first.status_message ?? '').toMatch(/suspended|being prepared/)
   await app.core.db.integration.update({ where: { id }, data: { suspendedAt: null } })
 
   app.provider.uninstall(installed)

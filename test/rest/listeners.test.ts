@@ -301,16 +301,16 @@ describe('while it is silent', () => {
     const message = async () =>
       (await app.call('GET', `${path}/revisions/${body.latest_revision_id}`)).body.status_message
     const which = `Waiting for listener ${one.compute_id}`
-    expect(await message()).toBe(`${which} to provision the deployment.`)
+    expect(await message()).toBe(`${which} to prepare the deployment.`)
 
     await heard(one.id, 1000)
     const { lastSeenAt } = await app.core.db.listener.findUniqueOrThrow({ where: { id: one.id } })
     const since = lastSeenAt!.toISOString().replace(/\.\d+/, '')
     await sweep(app.core)
-    expect(await message()).toBe(`${which}, not heard from since ${since}, to provision the deployment.`)
+    expect(await message()).toBe(`${which}, not heard from since ${since}, to prepare the deployment.`)
     await heard(one.id, 0)
     await sweep(app.core)
-    expect(await message()).toBe(`${which} to provision the deployment.`)
+    expect(await message()).toBe(`${which} to prepare the deployment.`)
   })
 
   test('that stays away for a day fails what waits for it, and is named', async () => {
@@ -353,7 +353,7 @@ describe('while it is silent', () => {
     const { body } = await deploy(one.id, 'agents')
     const { body: revision } = await app.call('GET', `/v2/deployments/${body.id}/revisions/${body.latest_revision_id}`)
     expect(revision.status_message).toBe(
-      `Waiting for listener ${one.computeId}, never heard from, to provision the deployment.`,
+      `Waiting for listener ${one.computeId}, never heard from, to prepare the deployment.`,
     )
   })
 })

@@ -1,5 +1,5 @@
 /** Around every page of a workspace: what talks to the server in it, the navigation, and what the pages hear of. */
-import { AppShell, Burger, Container, Group } from '@mantine/core'
+import { Alert, AppShell, Burger, Container, Group } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { Outlet, useLocation, useParams } from '@tanstack/react-router'
 import { useEffect, useMemo } from 'react'
@@ -11,10 +11,14 @@ import { useSession } from '../api/session.ts'
 import { LinkTo } from '../components/links.tsx'
 import { MeProvider, meQuery } from '../components/me.tsx'
 import { NotFound, PageError } from '../components/page.tsx'
+import { useRefresh } from '../components/use-refresh.ts'
 import { rememberWorkspace } from './last-workspace.ts'
 import { Live } from './live.tsx'
 import { Brand, Navigation } from './navigation.tsx'
 import { Palette } from './palette.tsx'
+
+/** ms between two looks whether the server is overloaded */
+const OVERLOAD_MS = 30_000
 
 export function WorkspaceLayout() {
   const { ws } = useParams({ from: '/w/$ws' })
@@ -37,6 +41,8 @@ function Shell({ workspace }: { workspace: string }) {
   const { pathname } = useLocation()
   const [{ data, error }, again] = useQuery({ query: meQuery })
   const there = data !== undefined
+  const overload = data?.server.overload
+  useRefresh(again, OVERLOAD_MS)
   // biome-ignore lint/correctness/useExhaustiveDependencies: the menu closes behind whoever has chosen a page
   useEffect(close, [pathname])
   useEffect(() => {
@@ -72,6 +78,11 @@ function Shell({ workspace }: { workspace: string }) {
             <PageError error={error} retry={() => again({ requestPolicy: 'network-only' })} />
           ) : (
             <MeProvider me={data?.me ?? null}>
+              {overload && (
+                <Alert color="yellow" mb="md" role="status">
+                  {overload.message} Builds begin one at a time until it has passed.
+                </Alert>
+              )}
               <Outlet />
               <Palette />
             </MeProvider>

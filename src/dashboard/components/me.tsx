@@ -23,6 +23,11 @@ export const meQuery = graphql(
         name
       }
     }
+    server {
+      overload {
+        message
+      }
+    }
   }
 `,
   [actorFragment],

@@ -43,6 +43,8 @@ interface Active {
   step: Step
   abort: AbortController
   done: Promise<void>
+  /** its work is over, and being reported */
+  isOver: boolean
 }
 
 export class ClaimRunner {
@@ -111,7 +113,7 @@ export class ClaimRunner {
 
   /** What it works on; null: nothing. */
   get underWay(): Step['kind'] | null {
-    return this.#active?.step.kind ?? null
+    return this.#active && !this.#active.isOver ? this.#active.step.kind : null
   }
 
   /** Its part of the next heartbeat. */
@@ -258,7 +260,7 @@ export class ClaimRunner {
       this.#handingOver = false
     }
     const done = work()
-    this.#active = { step, abort, done }
+    this.#active = { step, abort, done, isOver: false }
     void done.then(() => (this.#claimOver ? this.lost() : this.#reconcile()))
     abort.signal.addEventListener('abort', () => void this.#ensureStopped(step, done), { once: true })
   }
@@ -276,6 +278,7 @@ export class ClaimRunner {
   /** Reports to the control plane until that has answered; true: the result counts. Never throws. */
   async #report(stepId: string, result: StepResult, kind?: Step['kind']): Promise<boolean> {
     const storableResult = result.message === undefined ? result : { ...result, message: storable(result.message) }
+    if (this.#active) this.#active.isOver = true
     await this.#sink.flush()
     if (this.ended) return false
     const complete = () => this.#held.complete({ stepId, ...storableResult })

@@ -4,7 +4,7 @@
  * a build.
  */
 import type { Step } from '../../generated/prisma/client.ts'
-import type { Core, RequestContext, Tx } from '../context/context.ts'
+import { type Core, type RequestContext, type Tx, WORK_CHANNEL } from '../context/context.ts'
 import { rejectIfAny, type Violation } from '../core/errors.ts'
 import { violation } from '../core/parse.ts'
 import { holderOf } from '../model/event-actor.ts'
@@ -45,7 +45,10 @@ export function complete(
       // else no more would share a transaction than may be worked on of one key
       core.yieldTurn,
     )
-    return answerOf(shared ?? (await alone(core, scope, request, work)))
+    const answer = answerOf(shared ?? (await alone(core, scope, request, work)))
+    // on an overloaded server others wait for the end of this step
+    if (core.overload?.now) core.wake([`${WORK_CHANNEL} ${scope.listenerId ?? ''}`])
+    return answer
   }
   return withTriesBack(core, scope, request, record)
 }

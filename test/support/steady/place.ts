@@ -37,14 +37,14 @@ export interface SteadyPlace {
   freeze(server: RunningServer): void
   thaw(server: RunningServer): void
   /** Deploys a steady agent that greets so; resolves when it serves. */
-  deploy(greeting: string, how?: { startDelayMs?: number }): Promise<Deployed>
+  deploy(greeting: string, how?: { startDelayMs?: number; limitMs?: number }): Promise<Deployed>
   /** A new revision that greets so. Its id; nothing is waited for. */
   update(id: string, greeting: string): Promise<string>
   redeploy(id: string, revisionId: string): Promise<void>
   /** The revisions, newest first. */
   revisions(id: string): Promise<Revision[]>
   /** Resolves when the revision has this status. Throws when it has failed. */
-  reaches(id: string, revisionId: string, status: string): Promise<void>
+  reaches(id: string, revisionId: string, status: string, limitMs?: number): Promise<void>
   /** The one of the running servers that holds the lease; undefined also when the database is away. */
   holder(id: string): Promise<RunningServer | undefined>
   /** pid of the servers' embedded Postgres */
@@ -129,7 +129,7 @@ export async function steadyPlace({ databaseUrl, settings = {} }: SteadyPlaceOpt
       process.kill(server.child.pid!, 'SIGCONT')
       frozen.delete(server)
     },
-    async deploy(greeting, { startDelayMs = 0 } = {}) {
+    async deploy(greeting, { startDelayMs = 0, limitMs } = {}) {
       const name = `steady-${names++}`
       const repository = await agentRepository(gitDirectory, name, undefined, 'steady-agent')
       await repository.push(greeting)
@@ -142,7 +142,7 @@ export async function steadyPlace({ databaseUrl, settings = {} }: SteadyPlaceOpt
         secrets: [{ name: 'START_DELAY_MS', value: String(startDelayMs) }],
       })
       repositories.set(id, repository)
-      await place.reaches(id, latest_revision_id, 'DEPLOYED')
+      await place.reaches(id, latest_revision_id, 'DEPLOYED', limitMs)
       return { id, url: (await rest('GET', `/v2/deployments/${id}`)).url }
     },
     async update(id, greeting) {
@@ -152,13 +152,13 @@ export async function steadyPlace({ databaseUrl, settings = {} }: SteadyPlaceOpt
     },
     redeploy: (id, revisionId) => rest('POST', `/v2/deployments/${id}/revisions/${revisionId}/redeploy`),
     revisions: async (id) => (await rest('GET', `/v2/deployments/${id}/revisions`)).resources,
-    async reaches(id, revisionId, status) {
+    async reaches(id, revisionId, status, limitMs) {
       await found(async () => {
         const revision = await rest('GET', `/v2/deployments/${id}/revisions/${revisionId}`)
         if (revision.status !== status && /FAILED|SKIPPED|INTERRUPTED/.test(revision.status))
           throw new Error(`the revision is ${revision.status}: ${revision.status_message}`)
         return revision.status === status
-      })
+      }, limitMs)
     },
     async holder(id) {
       const pid = await holderOf(databaseUrl ?? embeddedUrl(dataDir), id)
@@ -169,7 +169,8 @@ export async function steadyPlace({ databaseUrl, settings = {} }: SteadyPlaceOpt
       await place.endAll()
       const ended = await cli(['server', 'stop', '--agents'], env)
       for (const repository of repositories.values()) await repository.remove()
-      await rm(dataDir, { recursive: true, force: true })
+      // on a busy machine Postgres takes a moment to end
+      await rm(dataDir, { recursive: true, force: true, maxRetries: 20, retryDelay: 200 })
       if (ended.code !== 0) throw new Error(ended.stderr)
     },
   }
@@ -205,8 +206,8 @@ function embeddedUrl(dataDir: string): string | undefined {
 const LIMIT = 90_000
 
 /** Resolves with what `look` finds. Throws when it finds nothing for so long that it never will. */
-export async function found<T>(look: () => Promise<T | undefined | false>): Promise<T> {
-  for (const end = performance.now() + LIMIT; performance.now() < end; ) {
+export async function found<T>(look: () => Promise<T | undefined | false>, limitMs = LIMIT): Promise<T> {
+  for (const end = performance.now() + limitMs; performance.now() < end; ) {
     const value = await look()
     if (value) return value
     await pause(50)
