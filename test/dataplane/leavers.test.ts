@@ -77,7 +77,7 @@ test('what an agent has started elsewhere ends when another one takes over, and 
   const first = await running(claim)
   expect(alive(first)).toBe(true)
   const second = await running(claim)
-  expect(await eventually(() => !alive(first))).toBe(true)
+  expect(await eventually(() => !alive(first), 25_000)).toBe(true)
   expect(alive(second)).toBe(true)
   await place.runtime.teardown(claim, stepOf('TEARDOWN', null), never)
   expect(alive(second)).toBe(false)
