@@ -49,6 +49,42 @@ function brief(made: BuildPlan): string {
   return [`${made.kind} ${made.server}`, ...steps, `${made.start.folder}: ${made.start.command}`].join(' | ')
 }
 
+describe('an application without graphs', () => {
+  test.each<[graphConfigPath: string, files: Files, expected: string]>([
+    [
+      'package.json',
+      { 'package.json': START, 'package-lock.json': '{}', Dockerfile: '' },
+      'node own | .: npm ci | .: node server.js',
+    ],
+    [
+      'api/pyproject.toml',
+      { 'api/pyproject.toml': '[project]\nname = "x"\n[project.scripts]\nserve = "x:run"' },
+      'python own | api: python -m pip install . | api: serve',
+    ],
+    [
+      'Procfile',
+      { Procfile: 'web: gunicorn x', 'requirements.txt': 'gunicorn', 'package.json': START },
+      'python own | .: python -m pip install -r requirements.txt | .: gunicorn x',
+    ],
+    ['Procfile', { Procfile: 'web: node web.js', 'package.json': {} }, 'node own | .: npm install | .: node web.js'],
+    ['Dockerfile', { Dockerfile: '', 'package.json': START }, 'dockerfile Dockerfile in .'],
+  ])('is deployed as %s says, and the plan says so', (graphConfigPath, files, expected) => {
+    const made = plan(files, { graphConfigPath, settings: SERVERS })
+    expect(brief(made)).toBe(expected)
+    expect(describePlan(made)).toMatch(`an application without graphs, deployed as it is ("${graphConfigPath}"): `)
+    expect(buildPlan.parse(made)).toEqual(made)
+  })
+
+  test.each<[graphConfigPath: string, files: Files, said: RegExp]>([
+    ['package.json', { 'package.json': {} }, /what starts the application of "package.json": add a "start" script/],
+    ['pyproject.toml', { 'pyproject.toml': '' }, /add a Procfile with a line "web: …"/],
+    ['Procfile', { Procfile: 'worker: x' }, /"Procfile" has no line "web: …"/],
+    ['Dockerfile', {}, /The source has no file "Dockerfile"/],
+  ])('that nothing starts gets no agent server: %s', (graphConfigPath, files, said) => {
+    expect(() => plan(files, { graphConfigPath, settings: SERVERS })).toThrow(said)
+  })
+})
+
 describe('a tree becomes', () => {
   test.each<[what: string, files: Files, expected: string]>([
     // Node, by lock file

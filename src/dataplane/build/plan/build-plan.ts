@@ -36,8 +36,10 @@ const start = z.object({
 })
 
 const common = {
-  /** the graph configuration file */
+  /** the graph configuration file, or the one that takes its place */
   graphConfig: path,
+  /** it has no graphs, and is deployed as it is; default: false */
+  asItIs: z.boolean().optional(),
   /** lines for the build log, behind the plan's own: what was said and has no effect */
   notes: z.array(z.string()),
 }

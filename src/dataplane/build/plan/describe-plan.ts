@@ -7,6 +7,12 @@ const NAMES = { node: 'Node', python: 'Python' }
 
 /** One line, without what a URL in it has for a password. */
 export function describePlan(plan: BuildPlan): string {
+  return plan.asItIs
+    ? `an application without graphs, deployed as it is ("${plan.graphConfig}"): ${sentenceOf(plan)}`
+    : sentenceOf(plan)
+}
+
+function sentenceOf(plan: BuildPlan): string {
   if (plan.kind === 'dockerfile')
     return withoutPasswords(`an image from "${plan.dockerfile}", with ${called(plan.context)} as its context.`)
   const { kind, server, supplied, install, start } = plan

@@ -4,13 +4,15 @@
  */
 import path from 'node:path'
 import { StepFailure } from '../../output/failure.ts'
-import { isObject, readJson, type SourceTree } from './source-tree.ts'
+import { isObject, PYTHON_FILES, readJson, type SourceTree, webOf } from './source-tree.ts'
 
 export interface GraphConfig {
   /** relative to the root of the source */
   file: string
   folder: string
-  /** what its graphs are written in; null: that can't be told */
+  /** false: the file says what an application without graphs is, which is deployed as it is */
+  hasGraphs: boolean
+  /** what its graphs, or the application, are written in; null: that can't be told */
   language: 'node' | 'python' | null
   /** `node_version`, `python_version` */
   versions: { node: string | null; python: string | null }
@@ -21,12 +23,42 @@ export interface GraphConfig {
   dependencies: string[] | null
 }
 
+/** Files that say by themselves how an application without graphs is built and started. */
+const APPLICATION_FILES: Record<string, (tree: SourceTree, file: string) => GraphConfig> = {
+  'package.json': (_, file) => withoutGraphs(file, { language: 'node' }),
+  'pyproject.toml': (_, file) => withoutGraphs(file, { language: 'python' }),
+  Dockerfile: (_, file) => withoutGraphs(file, { dockerfile: 'Dockerfile' }),
+  Procfile(tree, file) {
+    const start = webOf(tree, file)
+    if (!start) throw new StepFailure('CONFIG_INVALID', `"${file}" has no line "web: …", which starts the server.`)
+    const besides = (name: string) => tree.isFile(path.posix.join(path.posix.dirname(file), name))
+    const isNode = besides('package.json') && !PYTHON_FILES.some(besides)
+    return withoutGraphs(file, { language: isNode ? 'node' : 'python', start })
+  },
+}
+
+function withoutGraphs(file: string, known: Partial<GraphConfig>): GraphConfig {
+  return {
+    file,
+    folder: path.posix.dirname(file),
+    hasGraphs: false,
+    language: null,
+    versions: { node: null, python: null },
+    dockerfile: false,
+    start: null,
+    dependencies: null,
+    ...known,
+  }
+}
+
 /** `file`: relative to the root of the source. `hint`: what to look at when there is no such file. Throws StepFailure. */
 export function readGraphConfig(tree: SourceTree, graphConfigPath: string, hint: string): GraphConfig {
   const file = path.posix.normalize(graphConfigPath)
   if (path.posix.isAbsolute(file) || file === '..' || file.startsWith('../'))
     throw new StepFailure('CONFIG_INVALID', `graph_config_path "${graphConfigPath}" must be a path within the source.`)
-  const config = readJson(tree, file)
+  const application = APPLICATION_FILES[path.posix.basename(file)]
+  if (application && tree.isFile(file)) return application(tree, file)
+  const config = application ? null : readJson(tree, file)
   if (!config) throw new StepFailure('CONFIG_INVALID', `The source has no file "${graphConfigPath}": ${hint}.`)
   const wrong = (what: string, example = '{"graphs": {"agent": "./agent.js:graph"}}') =>
     new StepFailure('CONFIG_INVALID', `"${graphConfigPath}": ${what}. Example: ${example}`)
@@ -57,6 +89,7 @@ export function readGraphConfig(tree: SourceTree, graphConfigPath: string, hint:
   return {
     file,
     folder: path.posix.dirname(file),
+    hasGraphs: true,
     language: languageOf(entries.map(([, value]) => String(value).split(':')[0]!)) ?? versionOf(versions),
     versions,
     dockerfile: dockerfile as string | false | null,

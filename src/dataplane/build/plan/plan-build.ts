@@ -41,7 +41,7 @@ const SERVES = 'starts an HTTP server on the port in PORT and answers GET /ok wi
 export function planBuild(tree: SourceTree, options: PlanOptions): BuildPlan {
   const config = readGraphConfig(tree, options.graphConfigPath, options.hint ?? 'check graph_config_path')
   const dockerfile = dockerfileOf(tree, config)
-  if (dockerfile) return { ...dockerfile, notes: withoutEffect(options, 'a Dockerfile') }
+  if (dockerfile) return { ...dockerfile, notes: withoutEffect(options, 'a Dockerfile'), ...asItIs(config) }
 
   const made = {
     node: () => nodePlan(tree, config, options),
@@ -52,10 +52,12 @@ export function planBuild(tree: SourceTree, options: PlanOptions): BuildPlan {
   const missing: Partial<Record<'node' | 'python', string>> = {}
   for (const language of order) {
     const plan = made[language]()
-    if (typeof plan !== 'string') return plan
+    if (typeof plan !== 'string') return { ...plan, ...asItIs(config) }
     missing[language] = plan
   }
 
+  // a supplied server serves graphs
+  if (!config.hasGraphs) throw new StepFailure('CONFIG_INVALID', noStart(config))
   const language = config.language ?? likely(tree, config)
   if (!language)
     throw new StepFailure(
@@ -66,6 +68,13 @@ export function planBuild(tree: SourceTree, options: PlanOptions): BuildPlan {
   const server = options.settings[language]
   if (!server) throw new StepFailure('CONFIG_INVALID', missing[language]!)
   return language === 'node' ? servedNode(tree, config, options, server) : servedPython(tree, config, options, server)
+}
+
+const asItIs = ({ hasGraphs }: GraphConfig) => (hasGraphs ? {} : { asItIs: true })
+
+function noStart({ file, language }: GraphConfig): string {
+  const add = language === 'node' ? 'a "start" script' : 'a Procfile with a line "web: …", or one of [project.scripts],'
+  return `Nothing says what starts the application of "${file}": add ${add} that ${SERVES}.`
 }
 
 /** What the tree looks like, where its graphs do not tell. */
@@ -92,8 +101,10 @@ function dockerfileOf(tree: SourceTree, { file, folder, dockerfile }: GraphConfi
   throw new StepFailure('CONFIG_INVALID', `"${file}": the source has no Dockerfile "${path}".`)
 }
 
-const explicit = ({ folder, start, file }: GraphConfig): Start | null =>
-  start === null ? null : { folder, prestart: null, command: start, from: `"start" of "${file}"` }
+const explicit = ({ folder, start, file, hasGraphs }: GraphConfig): Start | null =>
+  start === null
+    ? null
+    : { folder, prestart: null, command: start, from: `"${hasGraphs ? 'start' : 'web'}" of "${file}"` }
 
 /** A text: what is missing. */
 function nodePlan(tree: SourceTree, config: GraphConfig, options: PlanOptions): NodePlan | string {

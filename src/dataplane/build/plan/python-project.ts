@@ -6,7 +6,7 @@ import path from 'node:path'
 import { StepFailure } from '../../output/failure.ts'
 import type { InstallStep, PythonPlan, Start } from './build-plan.ts'
 import { noSuchFolder, notADependency } from './node-project.ts'
-import { readToml, type SourceTree, table, within } from './source-tree.ts'
+import { PYTHON_FILES, readToml, type SourceTree, table, webOf, within } from './source-tree.ts'
 
 type Manager = PythonPlan['manager']
 
@@ -55,9 +55,8 @@ export function pythonProject(tree: SourceTree, folder: string, dependencies: st
   return { folder: at, manager: found.manager, install, importable: [...importable], scripts: found.scripts }
 }
 
-const FILES = ['uv.lock', 'pyproject.toml', 'requirements.txt', 'setup.py']
 const isProject = (tree: SourceTree, folder: string): boolean =>
-  FILES.some((file) => tree.isFile(path.posix.join(folder, file)))
+  PYTHON_FILES.some((file) => tree.isFile(path.posix.join(folder, file)))
 
 const pip = (manager: Manager): string[] => (manager === 'uv' ? ['uv', 'pip', 'install'] : PIP)
 
@@ -115,7 +114,7 @@ const isPath = (requirement: string): boolean => /file:|^[./]/.test(requirement)
 export function pythonStart(tree: SourceTree, folder: string, project: PythonProject): Start | null {
   for (const candidate of new Set([folder, '.'])) {
     const file = path.posix.join(candidate, 'Procfile')
-    const command = /^web:[ \t]*(\S.*)$/m.exec(tree.read(file) ?? '')?.[1]?.trimEnd()
+    const command = webOf(tree, file)
     if (command) return { folder: candidate, prestart: null, command, from: `"web" of "${file}"` }
   }
   const { scripts } = project

@@ -87,3 +87,10 @@ export function within(folder: string, name: string): string {
   if (path.posix.isAbsolute(name) || joined === '..' || joined.startsWith('../')) throw outside(name)
   return joined.replace(/(?<=.)\/$/, '')
 }
+
+/** Files that make a folder a Python project. */
+export const PYTHON_FILES = ['uv.lock', 'pyproject.toml', 'requirements.txt', 'setup.py']
+
+/** The command of `web` in a Procfile; undefined: there is none. */
+export const webOf = (tree: SourceTree, file: string): string | undefined =>
+  /^web:[ \t]*(\S.*)$/m.exec(tree.read(file) ?? '')?.[1]?.trimEnd()
