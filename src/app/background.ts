@@ -229,6 +229,7 @@ async function processRuntime(
       outboundAllow: config.OUTBOUND_ALLOW,
       adminUrl,
       appHost: config.APP_HOST,
+      port: config.PORT,
       appPorts: config.APP_PORTS,
       appUser: config.APP_USER,
       bounds: {

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type Accounts, createAccounts } from '../../src/dataplane/runtimes/process/accounts/accounts.ts'
 import { chooseAccounts } from '../../src/dataplane/runtimes/process/accounts/choice.ts'
 import { isInside, missingCapabilities } from '../../src/dataplane/runtimes/process/accounts/range.ts'
@@ -24,7 +24,11 @@ beforeAll(() => {
   root = fs.mkdtempSync(path.join(os.tmpdir(), 'pilothouse-accounts-'))
   fs.chmodSync(root, 0o711)
 })
-afterAll(() => fs.rmSync(root, { recursive: true, force: true }))
+const opened: Accounts[] = []
+afterAll(() => {
+  for (const accounts of opened) accounts.close()
+  fs.rmSync(root, { recursive: true, force: true })
+})
 
 interface Installation {
   accounts: Accounts
@@ -33,12 +37,14 @@ interface Installation {
   open(deploymentId: string): ReturnType<Accounts['of']>
 }
 
-function installation(range: [number, number]): Installation {
+/** `isPrivate`: its deployments have public folders of their own. */
+function installation(range: [number, number], isPrivate = false): Installation {
   const dataDir = fs.mkdtempSync(path.join(root, 'data-'))
   fs.chmodSync(dataDir, 0o711)
   const choice = chooseAccounts({ dataDir, uidRange: range })
   const layout = createLayout(dataDir, choice.typical)
-  const accounts = createAccounts(choice, dataDir, layout)
+  const accounts = createAccounts(choice, dataDir, layout, isPrivate)
+  opened.push(accounts)
   return {
     accounts,
     dataDir,
@@ -106,22 +112,47 @@ describe.skipIf(needsRoot('accounts of their own'))('as root', () => {
     expect((await installations[0]!.open(randomUUID())).code).not.toBeNull()
   })
 
-  test('an id of a DATA_DIR that is gone is another’s only when no file of it is left', async () => {
+  test('an id of a DATA_DIR that is gone is another’s when what it left is removed', async () => {
     const range = someRange(2)
     const gone = installation(range)
     const { code } = await gone.open(randomUUID())
-    const left = path.join('/dev/shm', randomUUID())
-    fs.writeFileSync(left, 'a secret', { mode: 0o600 })
-    fs.chownSync(left, code!.uid, code!.gid)
+    const left = leave(code!)
     fs.rmSync(gone.dataDir, { recursive: true })
     const next = installation(range)
-    await expect(next.open(randomUUID())).rejects.toThrow(/widen APP_UID_RANGE/)
-    fs.rmSync(left)
     expect((await next.open(randomUUID())).code).toEqual(code)
+    expect(fs.existsSync(left)).toBe(false)
+  })
+
+  test('who waits for an id stops waiting when its step is over', async () => {
+    const range = someRange(2)
+    const gone = installation(range)
+    await gone.open(randomUUID())
+    fs.rmSync(gone.dataDir, { recursive: true })
+    const next = installation(range)
+    const step = new AbortController()
+    const id = randomUUID()
+    fs.mkdirSync(path.join(next.dataDir, 'apps', id))
+    const waiting = next.accounts.of(id, step.signal)
+    step.abort(new Error('the step is over'))
+    await expect(waiting).rejects.toThrow('the step is over')
+  })
+
+  test('ids that nobody has used, and those of deployments with public folders of their own, need no look', async () => {
+    const range = someRange(2)
+    const { accounts, open } = installation(range, true)
+    const id = randomUUID()
+    const { code } = await open(id)
+    // nobody looks for it: such a deployment can't have left it
+    const left = leave(code!)
+    onTestFinished(() => fs.rmSync(left))
+    await accounts.remove(id)
+    expect((await open(randomUUID())).code).toEqual(code)
+    expect(fs.existsSync(left)).toBe(true)
   })
 
   test('a deployment that is gone leaves no process and no file, wherever it put them', async () => {
-    const { accounts, open } = installation(someRange(2))
+    const range = someRange(2)
+    const { accounts, open } = installation(range)
     const id = randomUUID()
     const { code } = await open(id)
     const left = ['/tmp', '/var/tmp', '/dev/shm'].map((folder) => path.join(folder, randomUUID()))
@@ -131,7 +162,15 @@ describe.skipIf(needsRoot('accounts of their own'))('as root', () => {
     const child = spawn('setsid', ['env', '-i', 'sh', '-c', script], { ...code!, cwd: '/', stdio: 'ignore' })
     await expect.poll(() => left.every((folder) => fs.existsSync(path.join(folder, 'file')))).toBe(true)
     await accounts.remove(id)
-    expect(left.filter((folder) => fs.existsSync(folder))).toEqual([])
     expect(() => process.kill(child.pid!, 0)).toThrow()
+    await expect.poll(() => left.filter((folder) => fs.existsSync(folder)), { timeout: 10_000 }).toEqual([])
   })
 })
+
+/** A file of this account in a public folder. */
+function leave({ uid, gid }: { uid: number; gid: number }): string {
+  const file = path.join('/dev/shm', randomUUID())
+  fs.writeFileSync(file, 'a secret', { mode: 0o600 })
+  fs.chownSync(file, uid, gid)
+  return file
+}

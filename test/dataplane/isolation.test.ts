@@ -20,6 +20,12 @@ http.createServer((req, res) => {
 }).listen(process.env.PORT, '127.0.0.1')
 `
 
+/** A file that is loaded by every program that finds it in LD_PRELOAD; it is empty, which they say. */
+const HARMLESS = '/dev/null'
+
+/** Nobody listens there: the server is down. */
+const SERVER_PORT = 21_960
+
 interface Deployed {
   url: string
   folder: string
@@ -34,7 +40,11 @@ let place: Place
 async function deployed(): Promise<Deployed> {
   const claim = claimOf()
   const revision = revisionOf(place.repository({ 'server.mjs': OBEDIENT }), {
-    secrets: [{ name: 'SECRET', value: 'only-mine' }],
+    secrets: [
+      { name: 'SECRET', value: 'only-mine' },
+      { name: 'LD_PRELOAD', value: HARMLESS },
+      { name: 'ODD', value: `it's "$HOME"\n go` },
+    ],
   })
   await place.runtime.provision(claim, stepOf('PROVISION', null), never)
   const { artifact } = await place.runtime.build(claim, stepOf('BUILD', revision), memoryLog(), never)
@@ -60,7 +70,7 @@ describe.skipIf(needsRoot('deployments with accounts of their own'))('from one d
   }
 
   beforeAll(async () => {
-    place = await openPlace()
+    place = await openPlace({ port: SERVER_PORT })
     one = await deployed()
     other = await deployed()
   })
@@ -141,6 +151,37 @@ describe.skipIf(needsRoot('deployments with accounts of their own'))('from one d
     // where it is DATA_DIR's, the server closes it
     fs.chmodSync(gitDirectory, 0o700)
     await denied(`ls ${gitDirectory}`)
+  })
+
+  test('what it writes to public folders is its own alone, and gone with it', async () => {
+    const name = randomUUID()
+    const places = ['/tmp', '/var/tmp', '/dev/shm'].map((folder) => path.join(folder, name))
+    for (const file of places) {
+      expect((await run(`echo mine > ${file}; cat ${file}`)).stdout).toBe('mine\n')
+      expect((await run(`cat ${file}`, other)).stdout).toBe('')
+      expect(fs.existsSync(file)).toBe(false)
+    }
+    expect((await run(`cat $TMPDIR/${name}`)).stdout).toBe('mine\n')
+    expect((await run('readlink /proc/self/ns/ipc')).stdout).not.toBe(
+      (await run('readlink /proc/self/ns/ipc', other)).stdout,
+    )
+  })
+
+  test('a variable of its secrets is nothing that root runs with', async () => {
+    const { env } = one
+    expect(env.LD_PRELOAD).toBe(HARMLESS)
+    expect(env.ODD).toBe(`it's "$HOME"\n go`)
+  })
+
+  test('ports of the server, of its Postgres and of other deployments can’t be bound, and any other can', async () => {
+    const bind = (port: number, host: string) =>
+      run(
+        `node -e 'require("net").createServer().listen(${port}, "${host}", () => process.exit()).on("error", (e) => { console.log(e.code); process.exit(1) })'`,
+      )
+    const closed = [SERVER_PORT, Number(new URL(place.options.adminUrl).port), place.options.appPorts[1]]
+    for (const port of closed)
+      for (const host of ['127.0.0.1', '::1', '0.0.0.0', '::']) expect((await bind(port, host)).stdout).toBe('EACCES\n')
+    for (const port of [0, SERVER_PORT + 1]) expect((await bind(port, '127.0.0.1')).stdout).toBe('')
   })
 
   test('it can’t become anybody else, also not by a program that could', async () => {

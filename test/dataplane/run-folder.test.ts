@@ -75,7 +75,7 @@ test('what a killed supervisor has left goes at the next start, and what a build
     fs.mkdirSync(path.join(program.runs, '..', name))
   const run = await makeRunFolder(program, account, never)
   await expect.poll(() => fs.readdirSync(program.runs)).toEqual([path.basename(run.root)])
-  expect(fs.readdirSync(program.temporary).sort()).toEqual(['build-1', path.basename(run.temporary)])
+  expect(fs.readdirSync(program.temporary).sort()).toEqual(['build-1', path.basename(run.temporary.folder)])
   await run.remove()
 })
 
@@ -132,7 +132,7 @@ describe.skipIf(needsRoot('artifacts that are root’s'))('as root', () => {
     const other = { uid: someone + 1, gid: someone + 1 }
     for (const file of ['server.js', 'node_modules/left-pad/index.js'])
       expect(spawnSync('cat', [path.join(run.root, file)], { ...other, cwd: '/' }).status).not.toBe(0)
-    expect(spawnSync('ls', [run.temporary], { ...other, cwd: '/' }).status).not.toBe(0)
+    expect(spawnSync('ls', [run.temporary.tmp], { ...other, cwd: '/' }).status).not.toBe(0)
     await run.remove()
   })
 })

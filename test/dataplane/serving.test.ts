@@ -152,7 +152,7 @@ test('an agent that exits before it is ready fails the deploy with its exit code
 
 test('an agent whose port another program takes at this moment gets another one', async () => {
   const claim = newClaim()
-  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'pilothouse-port-'))
+  const folder = fs.mkdtempSync(path.join(place.options.dataDir, 'port-'))
   fs.chmodSync(folder, 0o777)
   const files = {
     'server.mjs': `import fs from 'node:fs'

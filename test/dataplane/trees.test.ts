@@ -74,10 +74,14 @@ let place: Place
 /** of wheels that tests install */
 let wheels: string
 beforeAll(async () => {
-  wheels = fs.mkdtempSync(path.join(os.tmpdir(), 'pilothouse-wheels-'))
-  fs.chmodSync(wheels, 0o755)
+  // builds have public folders of their own, in which of the machine's only DATA_DIR is seen
+  const dataDir = fs.mkdtempSync(path.join(os.tmpdir(), 'pilothouse-wheels-'))
+  fs.chmodSync(dataDir, 0o711)
+  wheels = path.join(dataDir, 'wheels')
+  fs.mkdirSync(wheels, { mode: 0o755 })
   const server = hasPython ? wheel('acme_server', '1.0', SERVER, 'acme = acme_server:main') : 'none'
   place = await openPlace({
+    dataDir,
     agentServers: {
       node: { packages: [nodeServer()], command: 'exec acme-node "$GRAPH_CONFIG"' },
       python: { packages: [server], command: 'exec acme' },
@@ -86,7 +90,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await place.close()
-  fs.rmSync(wheels, { recursive: true })
+  fs.rmSync(place.options.dataDir, { recursive: true })
 })
 
 /** A package of npm with a program that serves; its archive, as `npm pack` makes it. */

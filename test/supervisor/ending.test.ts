@@ -143,7 +143,7 @@ test.skipIf(needsRoot('an account of its own'))(
     const { root } = supervised
     const owner = { dataDir: root, deploymentId: supervised.config.deploymentId, folder: root }
     const low = 2_120_000_000 + Math.floor(Math.random() * 1e6) * 20
-    const { code } = await reserveIds(owner, { low, high: low + 3 })
+    const { code } = await reserveIds(owner, { low, high: low + 3 }, true)
     const account = { uid: code, gid: code }
     const own = path.join(root, 'own')
     fs.mkdirSync(own)

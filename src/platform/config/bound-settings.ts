@@ -17,7 +17,7 @@ export const BOUND_SETTINGS = {
   APP_DISK_MB: [
     amount(1, 100_000_000),
     '10000',
-    'all files in the folders of an agent, its copy of the artifact among them, in MB; 0: no limit',
+    'all files in the folders of an agent, its copy of the artifact and its own `/tmp` among them, in MB; 0: no limit',
   ],
   APP_DATABASE_CONNECTIONS: [
     amount(1, 10_000),

@@ -2,6 +2,7 @@
 
 import type { How } from '../measure/compare.ts'
 import { agentAttacks } from '../others/agents.ts'
+import { createsBesideManyFiles } from '../others/creates.ts'
 import { dashboard } from '../others/dashboard.ts'
 import { fairness } from '../others/fairness.ts'
 import { followedLogs } from '../others/logs.ts'
@@ -33,7 +34,10 @@ export const otherCases: Case[] = [
   telling('logs', 'A log that is followed', followedLogs),
   telling('fairness', 'What others notice of one client that takes all it can get', fairness),
   ...(process.platform === 'linux'
-    ? [telling('agents', 'A hundred agents of the process runtime at rest', manyAgents)]
+    ? [
+        telling('agents', 'A hundred agents of the process runtime at rest', manyAgents),
+        telling('creates', 'Deployments that are created beside many files in /tmp', createsBesideManyFiles),
+      ]
     : []),
   {
     id: 'dashboard',

@@ -67,7 +67,7 @@ export async function runBuild(
   const artifact = `${revision.id}.${revision.attempt}.${step.tries}`
   const folder = path.join(app.builds, randomUUID())
   fs.mkdirSync(folder, { mode: 0o711 })
-  const temporary = temporaryFolder(app, accounts.code, 'build-')
+  const temporary = temporaryFolder(app, accounts.code, host.confinement, 'build-')
   let kept = false
   try {
     return await maskFailures(
@@ -85,9 +85,12 @@ export async function runBuild(
             onLine(shown, line, styles)
             if (!isGit) log.print('build', shown, styles)
           }
-          const confined = account ? launcher('build') : []
-          const own = { account, mask, owner: step.id, tagged: !isGit, launcher: confined }
-          return runGroup(host.reaper, { ...command, ...own, rewrite }, print, signal)
+          // git finds repositories and its account's keys where they are
+          const confinement = isGit ? { ...host.confinement, folders: [] } : host.confinement
+          const confined = account && { account, confinement, folder: temporary.folder }
+          const own = { account, mask, owner: step.id, tagged: !isGit }
+          const before = confined && { launcher: launcher('build', confined) }
+          return runGroup(host.reaper, { ...command, ...own, ...before, rewrite }, print, signal)
         }
         const write = (line: string, level?: LogLevel) => log.write('build', mask(line), level)
         const packages = { ...BUILD_ENV, ...indexes }
@@ -120,7 +123,7 @@ export async function runBuild(
           gitAccount: (protocol) => gitAccountOf(host, accounts, protocol),
           reclaim,
           has: (program) => inPath(host.searchPath, program),
-          env: { ...packages, ...env, TMPDIR: temporary },
+          env: { ...packages, ...env, TMPDIR: temporary.tmp },
           run,
           servers: host.options.agentServers ?? { node: null, python: null },
           prepare: (plan) => environment.prepare(plan),
@@ -150,7 +153,7 @@ export async function runBuild(
   } finally {
     if (!kept) await forgetEnvironment(app, artifact)
     await boundCaches(app.home, accounts.code)
-    await removeAll(folder, temporary)
+    await removeAll(folder, temporary.folder)
   }
 }
 

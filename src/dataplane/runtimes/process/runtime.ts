@@ -111,7 +111,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
       calls.run(step.id, async () => {
         signal.throwIfAborted()
         onProgress({ reason: 'IN_PROGRESS', message: 'Preparing: its accounts and folders are being made.' })
-        const { app } = await prepareFolders(host, claim.deployment.id)
+        const { app } = await prepareFolders(host, claim.deployment.id, signal)
         onProgress({ reason: 'IN_PROGRESS', message: 'Preparing: its database is being made, or waits for its turn.' })
         await createDatabase(host.admin, claim.deployment.id, app.database, signal)
       }),
@@ -206,6 +206,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
       // of what no other server holds
       if (ending && livingWorkers(host.layout.workers, own).length === 0) await endAgents(options.dataDir, DRAIN_MS)
       host.databases.close()
+      host.accounts.close()
       host.reaper.close()
     },
   }

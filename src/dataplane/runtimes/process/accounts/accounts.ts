@@ -10,8 +10,8 @@ import { closeToStrangers, type Layout } from '../os/layout.ts'
 import { removeAll } from '../os/remove.ts'
 import type { AccountChoice } from './choice.ts'
 import { endAccount } from './end.ts'
-import { removeLeftBehind } from './left-behind.ts'
-import { type Owner, releaseIds, reservedBy, reservedIds, reserveIds } from './reservations.ts'
+import { LeftBehind } from './left-behind.ts'
+import { NoFreeIds, type Owner, releaseIds, reservedBy, reservedIds, reserveIds, usedIds } from './reservations.ts'
 
 export interface DeploymentAccounts {
   /** of builds and agents; null: our own */
@@ -25,18 +25,28 @@ export interface DeploymentAccounts {
 export interface Accounts {
   /** of what is made for all deployments; theirs too, unless each has its own. null: our own */
   shared: Account | null
-  /** A deployment's; its folder has to be there. Throws StepFailure when there are none left. */
-  of(deploymentId: string): Promise<DeploymentAccounts>
+  /** A deployment's; its folder has to be there. Throws StepFailure when there are none left; `signal` ends the wait for one. */
+  of(deploymentId: string, signal?: AbortSignal): Promise<DeploymentAccounts>
   /**
-   * For a deployment that is gone: ends all that runs under accounts of its own, and removes its folders and what else these
-   * accounts have left. Rejects when something can't be ended or removed. Others can get an account only when nothing of it
-   * is left.
+   * For a deployment that is gone: ends all that runs under accounts of its own, and removes its folders. Rejects when
+   * something can't be ended or removed. What these accounts may have left elsewhere is removed later; until then nobody else
+   * gets them.
    */
   remove(deploymentId: string): Promise<void>
+  /** Ends the removal of what accounts have left. */
+  close(): void
 }
 
-/** Also closes the folders of deployments for accounts that are not theirs (any more). */
-export function createAccounts({ range, shared }: AccountChoice, dataDir: string, layout: Layout): Accounts {
+/**
+ * Also closes the folders of deployments for accounts that are not theirs (any more). `isPrivate`: code of deployments runs
+ * with public folders of its own, and so leaves nothing there.
+ */
+export function createAccounts(
+  { range, shared }: AccountChoice,
+  dataDir: string,
+  layout: Layout,
+  isPrivate: boolean,
+): Accounts {
   const name = shared ? nameOf(shared.uid) : os.userInfo().username
   const real = fs.realpathSync(dataDir)
   const ownerOf = (deploymentId: string): Owner => ({
@@ -48,11 +58,19 @@ export function createAccounts({ range, shared }: AccountChoice, dataDir: string
     const reserved = reservedBy(real)
     closeToStrangers(layout, (id) => [...(reserved.get(id) ?? []), ...(range ? [] : [shared.gid])])
   }
+  const leftBehind = new LeftBehind()
+  // of deployments that are gone, and of servers that were killed before they had looked
+  if (range) void leftBehind.look()
   return {
     shared,
-    async of(deploymentId) {
+    async of(deploymentId, signal = new AbortController().signal) {
       if (!range) return { code: shared, network: shared, name }
-      const { code, network } = await reserveIds(ownerOf(deploymentId), range)
+      const reserve = () => reserveIds(ownerOf(deploymentId), range, isPrivate)
+      const { code, network } = await reserve().catch(async (error) => {
+        if (!(error instanceof NoFreeIds) || usedIds().length === 0) throw error
+        await leftBehind.looked(signal)
+        return reserve()
+      })
       return { code: account(code), network: account(network), name: `pilothouse-${code}` }
     },
 
@@ -65,10 +83,10 @@ export function createAccounts({ range, shared }: AccountChoice, dataDir: string
       if (!ended.every(Boolean)) throw new Error('Some processes of its account can’t be ended')
       const { root, temporary } = layout.app(deploymentId)
       await removeAll(root, temporary)
-      if (uids.length === 0) return
-      const left = await removeLeftBehind(uids)
-      if (!uids.some((uid) => left.has(uid))) releaseIds(owner)
+      if (uids.length > 0 && !releaseIds(owner)) void leftBehind.look()
     },
+
+    close: () => leftBehind.close(),
   }
 }
 

@@ -1,54 +1,92 @@
 /**
- * What accounts have left in places of a machine where everybody may write: an id is given to nobody else while something
- * of it is there.
+ * Removes what freed ids have left in public folders, so that they can be given to other deployments. Ids whose code had
+ * public folders of its own need no look. A look walks through all files there: so one runs at a time, when nobody else
+ * needs the machine.
  */
 import { execFile } from 'node:child_process'
 import fs from 'node:fs'
-import os from 'node:os'
 import { promisify } from 'node:util'
-import type { UidRange } from './range.ts'
+import { Scope } from '../../../../platform/async/time-limit.ts'
+import { publicFolders } from '../os/confinement.ts'
+import { releaseUsedIds, usedIds, whileLooking } from './reservations.ts'
 
 const exec = promisify(execFile)
 
-const LOOK_MS = 60_000
+/** ms until a look that failed, or found what it can't remove, is done again */
+const RETRY_MS = 600_000
 
-/** `find` stays within each: what is mounted below it is named here, or is nobody's to write to. */
-const PUBLIC = ['/tmp', '/var/tmp', '/dev/shm', '/dev/mqueue', '/run/lock']
+/** For /bin/sh: becomes a program that all others come before. */
+const IDLE = 'ionice -c 3 -p $$ 2>/dev/null; exec nice -n 19 "$@"'
 
 /** kind → option of ipcrm, column of its id in /proc/sysvipc */
 const SYSTEM_V = { shm: '-m', msg: '-q', sem: '-s' }
 
-function places(): string[] {
-  const real = [...PUBLIC, os.tmpdir()].flatMap((folder) => (fs.existsSync(folder) ? [fs.realpathSync(folder)] : []))
-  return [...new Set(real)]
+export class LeftBehind {
+  readonly #closing = new AbortController()
+  #looking: Promise<void> | null = null
+  #retry: NodeJS.Timeout | undefined
+
+  /** Looks at all freed ids, unless that is being done. Resolves when it has been. Never rejects. */
+  look(): Promise<void> {
+    this.#looking ??= this.#look()
+      .catch(() => undefined)
+      .then(() => {
+        this.#looking = null
+        if (!this.#closing.signal.aborted) this.#lookAgain()
+      })
+    return this.#looking
+  }
+
+  /** Resolves after a look at all ids that are freed now. Rejects with the signal's reason; the look goes on then. */
+  async looked(signal: AbortSignal): Promise<void> {
+    const scope = new Scope(signal)
+    try {
+      // one that is under way may have begun before an id was freed
+      if (this.#looking) await scope.unlessAborted(this.#looking)
+      await scope.unlessAborted(this.look())
+    } finally {
+      scope.end()
+    }
+  }
+
+  close(): void {
+    clearTimeout(this.#retry)
+    this.#closing.abort()
+  }
+
+  async #look(): Promise<void> {
+    const { signal } = this.#closing
+    if (signal.aborted || usedIds().length === 0) return
+    await whileLooking(async () => {
+      const uids = usedIds()
+      const left = await removeLeftBehind(uids, signal)
+      await releaseUsedIds(uids.filter((uid) => !left.has(uid)))
+    }, signal)
+  }
+
+  #lookAgain(): void {
+    clearTimeout(this.#retry)
+    if (usedIds().length === 0) return
+    this.#retry = setTimeout(() => void this.look(), RETRY_MS)
+    this.#retry.unref()
+  }
 }
 
-/**
- * The ids of the range, and of those beside it, that have files there, or shared memory and the like. Rejects when that
- * takes too long to find out.
- */
-export async function idsLeftBehind({ low, high }: UidRange, beside: readonly number[]): Promise<Set<number>> {
-  const wanted = ['(', '-uid', `+${low - 1}`, '-uid', `-${high + 1}`, ')', ...beside.flatMap(orUid)]
-  return idsOf(await find(['(', ...wanted, ')', '-printf', '%U\\n']))
-}
-
-/** Removes what they have there. Gives those of which something can't be removed. */
-export async function removeLeftBehind(uids: readonly number[]): Promise<Set<number>> {
+/** Removes what these ids have there. Gives those of which something can't be removed. */
+async function removeLeftBehind(uids: readonly number[], signal: AbortSignal): Promise<Set<number>> {
+  if (uids.length === 0) return new Set()
   for (const { kind, id, uid } of systemV())
     if (uids.includes(uid)) await exec('ipcrm', [SYSTEM_V[kind], id]).catch(() => undefined)
-  return idsOf(await find(['-depth', '(', '-false', ...uids.flatMap(orUid), ')', '!', '-delete', '-printf', '%U\\n']))
+  const theirs = uids.flatMap((uid) => ['-o', '-uid', String(uid)])
+  const stays = await find(['-depth', '(', '-false', ...theirs, ')', '!', '-delete', '-printf', '%U\\n'], signal)
+  return new Set([...stays.split('\n').filter(Boolean).map(Number), ...systemV().map(({ uid }) => uid)])
 }
 
-function idsOf(found: string): Set<number> {
-  return new Set([...found.split('\n').filter(Boolean).map(Number), ...systemV().map(({ uid }) => uid)])
-}
-
-const orUid = (uid: number) => ['-o', '-uid', String(uid)]
-
-async function find(expression: string[]): Promise<string> {
-  const options = { timeout: LOOK_MS, maxBuffer: 256 * 1024 * 1024 }
+/** `-xdev`: what is mounted below is among the public folders, or is nobody's to write to. */
+async function find(expression: string[], signal: AbortSignal): Promise<string> {
+  const command = ['find', '-P', ...publicFolders(), '-xdev', ...expression]
   try {
-    const { stdout } = await exec('find', ['-P', ...places(), '-xdev', ...expression], options)
+    const { stdout } = await exec('/bin/sh', ['-c', IDLE, 'sh', ...command], { signal, maxBuffer: 256 * 1024 * 1024 })
     return stdout
   } catch (error) {
     const { code, stdout } = error as { code?: number | string; stdout?: string }

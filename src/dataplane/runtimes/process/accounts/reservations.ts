@@ -1,13 +1,12 @@
 /**
- * Which deployment has which user ids, for all installations of a machine: a file for each id in a folder of root's. An id
- * whose deployment is gone is another's only when nothing is left of it.
+ * Which deployment has which user ids, for all installations of a machine: a file for each id in a folder of root's. The
+ * file of an id whose deployment is gone stays until a look has found nothing of it (left-behind.ts).
  */
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { StepFailure } from '../../../output/failure.ts'
 import { processesByUser } from '../os/proc.ts'
-import { idsLeftBehind } from './left-behind.ts'
 import { locked } from './machine-lock.ts'
 import type { UidRange } from './range.ts'
 
@@ -32,6 +31,8 @@ export interface Owner {
 
 interface Entry extends Owner {
   role: keyof Ids
+  /** Nothing of it can be left in public folders. Not so, or from an earlier version: it is looked for. */
+  isPrivate?: boolean
 }
 
 /** Throws when there can be no such folder. */
@@ -58,42 +59,72 @@ export function reservedBy(dataDir: string): Map<string, number[]> {
   return ids
 }
 
-/** The deployment's ids; its folder has to be there. Throws StepFailure when none are left. */
-export async function reserveIds(owner: Owner, range: UidRange): Promise<Ids> {
-  const before = readEntries()
-  const own = idsOf(owner, before)
-  if (own) return own
-  // who has none of them here can have left nothing after this look, either
-  const gone = [...before].flatMap(([uid, entry]) => (isGone(entry) ? [uid] : []))
-  const left = await idsLeftBehind(range, gone)
-  return locked(path.join(FOLDER, '.lock'), async () => {
+/** No id of the range is free; ids that were used may be, once somebody has looked at them. */
+export class NoFreeIds extends StepFailure {}
+
+/**
+ * The deployment's ids; its folder has to be there. `isPrivate`: its code runs with public folders of its own. Throws
+ * NoFreeIds.
+ */
+export async function reserveIds(owner: Owner, range: UidRange, isPrivate: boolean): Promise<Ids> {
+  const own = idsOf(owner, readEntries())
+  if (own) {
+    if (!isPrivate) await markAsShared(owner, own.code)
+    return own
+  }
+  return withLock(async () => {
     const now = readEntries()
     const meanwhile = idsOf(owner, now)
     if (meanwhile) return meanwhile
     const running = processesByUser()
-    const isFree = (uid: number) => {
-      const entry = now.get(uid)
-      return (
-        !left.has(uid) &&
-        !running.has(uid) &&
-        (!entry || (isGone(entry) && gone.includes(uid) && isSame(entry, before.get(uid))))
-      )
+    for (const [uid, entry] of now) {
+      if (!entry.isPrivate || !isGone(entry) || running.has(uid)) continue
+      fs.rmSync(fileOf(uid), { force: true })
+      now.delete(uid)
     }
-    // its deployment may give it back right now, which needs no lock
-    for (const uid of now.keys()) if (isFree(uid)) fs.rmSync(fileOf(uid), { force: true })
-    const next = freeIds(range, (uid) => isFree(uid) && !isSomebodys(uid))
+    // an id that nobody has used needs no look
+    const next = freeIds(range, (uid) => !now.has(uid) && !running.has(uid) && !isSomebodys(uid))
     // one of them may have been written before somebody was killed
     const of = (role: keyof Ids) => idOf(owner, role, now) ?? next()
     const ids: Ids = { code: of('code'), network: of('network') }
-    for (const role of ROLES) write(ids[role], { ...owner, role })
+    write(ids.code, { ...owner, role: 'code', isPrivate })
+    // it only reads and answers requests
+    write(ids.network, { ...owner, role: 'network', isPrivate: true })
     return ids
   })
 }
 
-/** Gives the deployment's ids back. Nothing of them may be left. */
-export function releaseIds(owner: Owner): void {
-  for (const [uid, entry] of readEntries()) if (isOf(entry, owner)) fs.rmSync(fileOf(uid), { force: true })
+/** Its code may leave files in public folders from now on. */
+async function markAsShared(owner: Owner, uid: number): Promise<void> {
+  if (readEntry(fileOf(uid)).isPrivate)
+    await withLock(async () => write(uid, { ...owner, role: 'code', isPrivate: false }))
 }
+
+/** Gives back those ids of the deployment of which nothing can be left. False: the others have to be looked at. */
+export function releaseIds(owner: Owner): boolean {
+  const its = [...readEntries()].filter(([, entry]) => isOf(entry, owner))
+  for (const [uid, { isPrivate }] of its) if (isPrivate) fs.rmSync(fileOf(uid), { force: true })
+  return its.every(([, { isPrivate }]) => isPrivate)
+}
+
+/** Ids whose deployment is gone, and of which something may be left. */
+export function usedIds(): number[] {
+  return [...readEntries()].flatMap(([uid, entry]) => (isGone(entry) && !entry.isPrivate ? [uid] : []))
+}
+
+/** Gives back those of these ids that still are nobody's: nothing of them is left. */
+export function releaseUsedIds(uids: readonly number[]): Promise<void> {
+  return withLock(async () => {
+    const [running, used] = [processesByUser(), usedIds()]
+    for (const uid of uids) if (used.includes(uid) && !running.has(uid)) fs.rmSync(fileOf(uid), { force: true })
+  })
+}
+
+const withLock = <T>(work: () => Promise<T>): Promise<T> => locked(path.join(FOLDER, '.lock'), work)
+
+/** Runs `work` while no other server of this machine looks. Rejects as `locked`. */
+export const whileLooking = (work: () => Promise<void>, signal: AbortSignal): Promise<void> =>
+  locked(path.join(FOLDER, '.look'), work, { signal })
 
 const fileOf = (uid: number) => path.join(FOLDER, String(uid))
 
@@ -128,9 +159,6 @@ function write(uid: number, entry: Entry): void {
 const isOf = (entry: Entry, { dataDir, deploymentId }: Owner): boolean =>
   entry.dataDir === dataDir && entry.deploymentId === deploymentId
 
-const isSame = (entry: Entry, other: Entry | undefined): boolean =>
-  other !== undefined && isOf(entry, other) && entry.role === other.role
-
 const isGone = ({ dataDir, folder }: Entry): boolean => !fs.existsSync(dataDir) || !fs.existsSync(folder)
 
 function idOf(owner: Owner, role: keyof Ids, entries: Map<number, Entry>): number | undefined {
@@ -147,7 +175,7 @@ function freeIds({ low, high }: UidRange, isFree: (uid: number) => boolean): () 
   let at = low
   return () => {
     while (at <= high) if (isFree(at++)) return at - 1
-    throw new StepFailure(
+    throw new NoFreeIds(
       'PROVISION_FAILED',
       `No user ids between ${low} and ${high} are free for this deployment: widen APP_UID_RANGE or delete a deployment.`,
     )

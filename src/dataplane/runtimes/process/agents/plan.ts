@@ -47,6 +47,7 @@ export async function agentPlan(
   if (artifact.environment) openEnvironment(artifact.environment, accounts.code)
   const { env: variables, ...script } = startScript(host.layout, artifact, env)
   const { tree } = artifact
-  const program: BuiltProgram = { kind: 'built', tree, runs: app.runs, temporary: app.temporary, ...script }
+  const { runs, temporary } = app
+  const program: BuiltProgram = { kind: 'built', tree, runs, temporary, confinement: host.confinement, ...script }
   return { ...common, program, env: variables }
 }

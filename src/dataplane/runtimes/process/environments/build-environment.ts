@@ -99,7 +99,9 @@ export class BuildEnvironment {
           onLine(shown, line, styles)
           this.#print(shown, line, styles)
         }
-        const own = { account, mask, owner, tagged: true, launcher: account ? launcher('build') : [] }
+        // shared by deployments, as its account is: the ports alone are closed for it
+        const confined = account && { account, confinement: { ...host.confinement, folders: [] }, folder: '' }
+        const own = { account, mask, owner, tagged: true, ...(confined && { launcher: launcher('build', confined) }) }
         return runGroup(host.reaper, { command: command!, args, cwd, env: variables, ...own }, print, signal)
       },
     })

@@ -23,11 +23,12 @@ export interface AppContext {
 export async function prepareFolders(
   host: Host,
   deploymentId: string,
+  signal?: AbortSignal,
 ): Promise<{ app: AppLayout; accounts: DeploymentAccounts }> {
   const app = host.layout.app(deploymentId)
   // accounts are for deployments that have a folder
   fs.mkdirSync(app.root, { recursive: true, mode: 0o700 })
-  const accounts = await host.accounts.of(deploymentId)
+  const accounts = await host.accounts.of(deploymentId, signal)
   await ensureFolders(app, accounts.code)
   return { app, accounts }
 }
@@ -40,7 +41,7 @@ export async function prepareContext(
   signal: AbortSignal,
   alsoHidden: string[] = [],
 ): Promise<AppContext> {
-  const { app, accounts } = await prepareFolders(host, deploymentId)
+  const { app, accounts } = await prepareFolders(host, deploymentId, signal)
   if (!readPassword(app.database)) await createDatabase(host.admin, deploymentId, app.database, signal)
   const uri = databaseUri(host.admin, deploymentId, app.database) ?? ''
   const hidden = [...revision.secrets.map(({ value }) => value), readPassword(app.database) ?? '', ...alsoHidden]

@@ -1,7 +1,9 @@
 /**
  * What all parts of the process runtime share: where things are, under which account code runs, and the reaper.
  */
+import fs from 'node:fs'
 import os from 'node:os'
+import path from 'node:path'
 import type { SuppliedServers } from '../../../build/plan/plan-build.ts'
 import type { SourceAccess } from '../../../build/source-access.ts'
 import { createImageBuilder, type ImageBuilder } from '../../../builder/builder.ts'
@@ -13,11 +15,13 @@ import type { UidRangeSetting } from '../accounts/range.ts'
 import { closeRepositories } from '../accounts/repositories.ts'
 import { Containers } from '../engine/containers.ts'
 import { type Bounds, NO_BOUNDS } from '../os/bounds.ts'
+import type { Confinement } from '../os/confinement.ts'
 import { createLayout, type Layout } from '../os/layout.ts'
 import { Reaper } from '../os/reaper.ts'
 import { findToolchain } from '../os/toolchain.ts'
 import { type Admin, createAdmin } from './admin.ts'
 import { DatabaseBounds, type DatabaseSettings } from './database-bounds.ts'
+import { findConfinement } from './find-confinement.ts'
 import type { PortRange } from './ports.ts'
 import { StartTurns } from './start-turns.ts'
 
@@ -32,6 +36,8 @@ export interface ProcessRuntimeOptions {
   adminUrl: string
   /** host name in addresses */
   appHost: string
+  /** of the server: no agent may bind it; 0, or none: not known */
+  port?: number
   /** inclusive */
   appPorts: readonly [low: number, high: number]
   sources: SourceAccess
@@ -90,6 +96,8 @@ interface SupervisorSettings {
 export interface Host {
   options: ProcessRuntimeOptions
   accounts: Accounts
+  /** of builds and agents */
+  confinement: Confinement
   layout: Layout
   reaper: Reaper
   /** makes and drops databases */
@@ -113,14 +121,22 @@ export function createHost(options: ProcessRuntimeOptions): Host {
   const choice = chooseAccounts(options)
   closeRepositories(options, choice.typical)
   const layout = createLayout(options.dataDir, choice.typical)
-  const accounts = createAccounts(choice, options.dataDir, layout)
-  const reaper = new Reaper()
   const { node, searchPath } = findToolchain(layout.shared, choice.typical)
+  const confinement = findConfinement({
+    typical: choice.typical,
+    shared: layout.shared,
+    node: path.dirname(path.dirname(fs.realpathSync(node))),
+    ports: [...onePort(options.port), ...onePort(loopbackPort(options.adminUrl)), options.appPorts],
+    note: (line) => options.note?.(line),
+  })
+  const accounts = createAccounts(choice, options.dataDir, layout, confinement.folders.length > 0)
+  const reaper = new Reaper()
   const admin = createAdmin(options.adminUrl)
   const engineEnv = { PATH: searchPath, ...options.engineEnvironment }
   return {
     options,
     accounts,
+    confinement,
     layout,
     reaper,
     admin,
@@ -147,6 +163,14 @@ export function createHost(options: ProcessRuntimeOptions): Host {
     starts: new StartTurns(options.startsAtOnce ?? 2 * os.availableParallelism()),
     ports: { folder: layout.ports, range: options.appPorts, bindAddress: bindAddress(options.appHost) },
   }
+}
+
+const onePort = (port: number | undefined) => (port ? [[port, port] as const] : [])
+
+/** On this machine a program could answer in the place of a Postgres that is away. */
+function loopbackPort(url: string): number | undefined {
+  const { hostname, port } = new URL(url)
+  return /^(localhost|127\..*|\[::1\])$/.test(hostname) ? Number(port || 5432) : undefined
 }
 
 /** The address of a deployment. */

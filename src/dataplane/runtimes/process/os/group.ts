@@ -14,10 +14,29 @@ import type { CommandExit } from '../../../build/run.ts'
 import { type OnLine, readLines } from '../../../output/lines.ts'
 import type { Mask } from '../../../output/mask.ts'
 import { endGroup, type GroupId } from './group-end.ts'
-import { TAG_VARIABLE } from './process-tags.mjs'
+import { CLEAN, type Launcher, NO_LAUNCHER } from './launcher.ts'
+import { SUPERVISOR_VARIABLE, TAG_VARIABLE } from './process-tags.mjs'
 
-/** The gate: nothing happens before a line is read; the end of the pipe instead means that whoever started it died meanwhile. */
-const gate = (prelude: string) => `umask 077; read -r _ && cd -- "$1" && shift && { ${prelude}exec "$@"; }`
+/**
+ * The gate: nothing happens before `go` is read. The end of the pipe without it means that whoever started it died. What
+ * stands before `go` is the environment, which only the account's own programs may get: LD_PRELOAD in it would run as root.
+ */
+const gate = (prelude: string) =>
+  `umask 077; told=$(PATH=${CLEAN.PATH}:$PATH; cat) && case $told in *go) ;; *) exit 1 ;; esac && cd -- "$1" && shift && { ${prelude}eval "$told" && exec "$@"; }`
+
+const GO = ': go'
+
+/** For /bin/sh. */
+const exportsOf = (env: Record<string, string>): string =>
+  Object.entries(env)
+    .map(([name, value]) => `export ${name}='${value.replaceAll("'", "'\\''")}'\n`)
+    .join('')
+
+/** By which it is found from the beginning. */
+const tagsOf = (env: Record<string, string>) =>
+  Object.fromEntries(
+    [TAG_VARIABLE, SUPERVISOR_VARIABLE].flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])),
+  )
 
 /** Who has to know of each group. */
 export interface Watch {
@@ -44,8 +63,8 @@ export interface Command {
    * engine leaves behind is the engine's.
    */
   tagged?: boolean
-  /** Programs in front of /bin/sh that become it: `setpriv` with its options. */
-  launcher?: string[]
+  /** in front of /bin/sh */
+  launcher?: Launcher
   /** for /bin/sh, before the command: what a process sets for itself; ends with `; ` */
   prelude?: string
 }
@@ -63,15 +82,16 @@ export interface Group {
 /** Starts a command. `read` gets the streams it prints to. Throws if it can't be started at all. */
 export async function startGroup(watch: Watch, command: Command, read: Read): Promise<Group> {
   const tag = command.tagged ? randomUUID() : null
-  const { launcher = [], prelude = '' } = command
+  const { launcher = NO_LAUNCHER, prelude = '', account } = command
   const shell = ['/bin/sh', '-c', gate(prelude), 'sh', command.cwd, command.command, ...command.args]
-  const [program, ...args] = [...launcher, ...shell]
+  const [program, ...args] = [...launcher.programs, ...shell]
+  const env = tag === null ? command.env : { ...command.env, [TAG_VARIABLE]: tag }
   const child: ChildProcessByStdio<Writable, Readable, Readable> = spawn(program!, args, {
     // its account goes where it may, not we: code from a repository can put a symlink there
     cwd: '/',
-    env: tag === null ? command.env : { ...command.env, [TAG_VARIABLE]: tag },
+    env: account ? { ...CLEAN, ...tagsOf(env) } : env,
     // with a uid Node also drops all supplementary groups
-    ...(command.account ? { uid: command.account.uid, gid: command.account.gid } : {}),
+    ...(account && !launcher.asRoot ? { uid: account.uid, gid: account.gid } : {}),
     detached: true,
     stdio: ['pipe', 'pipe', 'pipe'],
   })
@@ -105,7 +125,7 @@ export async function startGroup(watch: Watch, command: Command, read: Read): Pr
     await ended
     throw error
   }
-  child.stdin.end('go\n')
+  child.stdin.end(`${account ? exportsOf(env) : ''}${GO}`)
   return {
     pid,
     ended,

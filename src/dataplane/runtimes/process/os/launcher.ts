@@ -1,5 +1,18 @@
-/** Programs in front of an agent's own, where this machine has them. */
+/** Programs in front of an agent's own, where this machine has them: each does its part, and becomes the next one. */
 import { execFileSync } from 'node:child_process'
+import fs from 'node:fs'
+import path from 'node:path'
+import type { Account } from '../../../../platform/postgres/embedded/account.ts'
+import { type Confinement, isBelow, ownFolder } from './confinement.ts'
+
+export interface Launcher {
+  /** what comes before a command */
+  programs: string[]
+  /** they are started as root and give its rights up for the command's account; else whoever starts them does */
+  asRoot: boolean
+}
+
+export const NO_LAUNCHER: Launcher = { programs: [], asRoot: false }
 
 /**
  * `--pdeathsig`: an agent's leader is killed when its keeper dies, however that does. `--no-new-privs`: no program that it
@@ -11,24 +24,94 @@ const OPTIONS = {
   build: ['--no-new-privs'],
 }
 
-const found = new Map<keyof typeof OPTIONS, string[]>()
+/** Binds each first folder over the second one, up to `--`; then becomes what follows. */
+const BIND = 'set -e; while [ "$1" != -- ]; do mount --rbind "$1" "$2"; shift 2; done; shift; exec "$@"'
 
-/** `theirs`, `build`: under another account than ours. `ours`: may use what gives more rights, as container engines do. */
-export function launcher(of: keyof typeof OPTIONS): string[] {
-  let program = found.get(of)
-  if (!program) {
-    const options = OPTIONS[of]
-    program = ['/usr/bin/setpriv', '/bin/setpriv']
-      .filter((setpriv) => runs(setpriv, [...options, 'true']))
-      .map((setpriv) => [setpriv, ...options])[0]
-    found.set(of, program ?? [])
-  }
-  return program ?? []
+/**
+ * Lets nothing bind the TCP ports of its first argument, `2024,3100-3999`, then becomes what follows. Landlock knows only
+ * what is allowed, so each other port has a rule. Its system calls have the same numbers on all machines: create_ruleset
+ * (444), add_rule (445), restrict_self (446), see landlock(7).
+ */
+const CLOSE_PORTS = `
+my %closed = map { my ($low, $high) = split /-/; map { $_ => 1 } $low .. $high // $low } split /,/, shift;
+my $bind_tcp = pack 'QQ', 0, 1;
+my $rules = syscall 444, $bind_tcp, 16, 0;
+die "landlock: $!" if $rules < 0;
+for my $port (0 .. 65535) {
+  next if $closed{$port};
+  my $allowed = pack 'QQ', 1, $port;
+  syscall(445, $rules, 2, $allowed, 0) == 0 or die "landlock: $!";
+}
+syscall(446, $rules, 0) == 0 or die "landlock: $!";
+exec {$ARGV[0]} @ARGV or die "$ARGV[0]: $!";
+`
+
+/** What code of a deployment is confined by, see makePublicFolders(). */
+export interface Confined {
+  account: Account
+  confinement: Confinement
+  /** absolute: has the own public folders of this build or start */
+  folder: string
 }
 
-function runs(program: string, args: string[]): boolean {
+/** `ours`: of our own account. Without `confined` whoever starts the programs chooses the account. */
+export function launcher(of: keyof typeof OPTIONS, confined: Confined | null): Launcher {
+  const setpriv = runnable('setpriv', OPTIONS[of])
+  if (!setpriv) return NO_LAUNCHER
+  if (!confined) return { programs: [setpriv, ...OPTIONS[of]], asRoot: false }
+  const { account, confinement } = confined
+  const identity = ['--reuid', String(account.uid), '--regid', String(account.gid), '--clear-groups']
+  const ports = confinement.ports.map(([low, high]) => `${low}-${high}`).join(',')
+  const programs = [
+    ...(confinement.folders.length > 0 ? namespaces(confined) : []),
+    ...[setpriv, ...identity, ...OPTIONS[of]],
+    ...(ports ? [program('perl'), '-e', CLOSE_PORTS, ports] : []),
+  ]
+  return { programs, asRoot: true }
+}
+
+function namespaces({ folder, confinement: { folders, visible } }: Confined): string[] {
+  // first what stays visible, into the folders that would hide it
+  const inside = folders.flatMap((publicFolder) =>
+    visible
+      .filter((file) => isBelow(file, publicFolder))
+      .flatMap((file) => [file, path.join(ownFolder(folder, publicFolder), path.relative(publicFolder, file))]),
+  )
+  const covers = folders.flatMap((publicFolder) => [ownFolder(folder, publicFolder), publicFolder])
+  const unshare = [program('unshare'), '--mount', '--ipc', '--propagation', 'slave']
+  return [...unshare, '/bin/sh', '-c', BIND, 'sh', ...inside, ...covers, '--']
+}
+
+/** What programs that run before the account's own have in their environment. */
+export const CLEAN = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' }
+
+function program(name: string): string {
+  const file = find(name)
+  if (file === undefined) throw new Error(`The program ${name} is missing`)
+  return file
+}
+
+const find = (name: string): string | undefined =>
+  CLEAN.PATH.split(':')
+    .map((folder) => path.join(folder, name))
+    .find((file) => fs.existsSync(file))
+
+const found = new Map<string, string | null>()
+
+/** Null: this machine has none that knows these options. */
+function runnable(name: string, options: string[]): string | null {
+  const key = [name, ...options].join(' ')
+  const known = found.get(key)
+  if (known !== undefined) return known
+  const file = find(name)
+  const works = file && runs(file, [...options, 'true']) ? file : null
+  found.set(key, works)
+  return works
+}
+
+function runs(file: string, args: string[]): boolean {
   try {
-    execFileSync(program, args, { stdio: 'ignore', env: { PATH: '/usr/bin:/bin' } })
+    execFileSync(file, args, { stdio: 'ignore', env: CLEAN })
     return true
   } catch {
     return false

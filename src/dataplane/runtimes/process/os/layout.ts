@@ -12,6 +12,7 @@ import { createHash } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
 import { type Account, canReach, reachableFolderFor } from '../../../../platform/postgres/embedded/account.ts'
+import { type Confinement, makePublicFolders, ownFolder } from './confinement.ts'
 import { giveAll } from './remove.ts'
 
 export interface Layout {
@@ -86,15 +87,31 @@ export async function ensureFolders(app: AppLayout, account: Account | null): Pr
   if (account && uid !== account.uid) await giveAll(app.home, account, uid)
 }
 
-/** Makes a folder for temporary files of one build or start; absolute, the account's (null: ours) alone. */
+/** For one build, or one start of an agent; absolute. */
+export interface TemporaryFolder {
+  /** the value of TMPDIR */
+  tmp: string
+  /** has `tmp` in it, and the other public folders of its own */
+  folder: string
+}
+
+/** Makes one, for the account (null: ours) alone. */
 export function temporaryFolder(
   { temporary }: Pick<AppLayout, 'temporary'>,
   account: Account | null,
+  confinement: Confinement,
   prefix: string,
-): string {
+): TemporaryFolder {
   const folder = fs.mkdtempSync(path.join(temporary, prefix))
-  if (account) fs.chownSync(folder, account.uid, account.gid)
-  return folder
+  const tmp = ownFolder(folder, '/tmp')
+  if (account) makePublicFolders(folder, account, confinement)
+  if (!fs.existsSync(tmp)) {
+    fs.mkdirSync(tmp, { mode: 0o700 })
+    if (account) fs.chownSync(tmp, account.uid, account.gid)
+  }
+  // only now can anybody put a link in the way
+  open(folder, account)
+  return { tmp, folder }
 }
 
 /**

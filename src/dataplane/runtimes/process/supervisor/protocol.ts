@@ -9,6 +9,7 @@
 import type { Health, Progress, Reason } from '../../../../domain/protocol/protocol.ts'
 import type { Account } from '../../../../platform/postgres/embedded/account.ts'
 import type { Bounds } from '../os/bounds.ts'
+import type { Confinement } from '../os/confinement.ts'
 
 /** A server speaks this one and the one before. */
 export const PROTOCOL = 1
@@ -76,6 +77,8 @@ export interface BuiltProgram {
   temporary: string
   prestart: string | null
   start: string
+  /** default, of a server of an earlier version: none */
+  confinement?: Confinement
 }
 
 /** An image, run by an engine's client in the foreground. */

@@ -3,7 +3,9 @@ import { execFile } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { promisify } from 'node:util'
+import { NO_CONFINEMENT } from '../../os/confinement.ts'
 import type { Command } from '../../os/group.ts'
+import { launcher } from '../../os/launcher.ts'
 import { SUPERVISOR_VARIABLE } from '../../os/process-tags.mjs'
 import type { AgentPlan, BuiltProgram, ImageProgram } from '../protocol.ts'
 import { makeRunFolder } from './run-folder.ts'
@@ -35,7 +37,7 @@ async function scriptOf(
   tag: string,
   signal: AbortSignal,
 ): Promise<Launch> {
-  const { prestart, start } = program
+  const { prestart, start, confinement = NO_CONFINEMENT } = program
   const { cwd, root, temporary, remove } = await makeRunFolder(program, account, signal)
   return {
     folders: [root, program.temporary, ...(env.HOME ? [env.HOME] : [])],
@@ -46,11 +48,14 @@ async function scriptOf(
       args: prestart ? ['-c', 'sh -c "$1" && exec sh -c "$2"', 'sh', prestart, start] : ['-c', start],
       cwd,
       account,
+      launcher: account
+        ? launcher('theirs', { account, confinement, folder: temporary.folder })
+        : launcher('ours', null),
       tagged: true,
       env: {
         ...env,
         PORT: String(port),
-        TMPDIR: temporary,
+        TMPDIR: temporary.tmp,
         PATH: `${binFolders(cwd, root)}:${env.PATH}`,
         npm_lifecycle_event: 'start',
         npm_package_json: path.join(cwd, 'package.json'),
@@ -100,6 +105,7 @@ async function containerOf(
       cwd: '/',
       // the engine is ours, not the deployment's
       account: null,
+      launcher: launcher('ours', null),
       env: { ...env, PORT: String(port), ...clientEnv },
     },
   }

@@ -4,7 +4,6 @@ import { Tail } from '../../../../output/lines.ts'
 import type { Mask } from '../../../../output/mask.ts'
 import { NO_BOUNDS } from '../../os/bounds.ts'
 import { type Exit, type Group, startGroup } from '../../os/group.ts'
-import { launcher } from '../../os/launcher.ts'
 import { createLimits, type Exceeded, type Limits, TELLING } from '../limits/limits.ts'
 import { groupsOf } from '../limits/record.ts'
 import type { Output } from '../output/output.ts'
@@ -64,7 +63,7 @@ export async function startProcess(options: ProcessOptions, signal: AbortSignal)
     const { prelude, enter } = limits
     group = await startGroup(
       { add: ({ group: pid }) => enter(pid), remove: () => undefined },
-      { ...launch.command, launcher: launcher(account ? 'theirs' : 'ours'), prelude },
+      { ...launch.command, prelude },
       (stream) => output.read(stream, { revisionId, attempt, mask }, (shown) => tail.add(shown)),
     )
   } catch (error) {

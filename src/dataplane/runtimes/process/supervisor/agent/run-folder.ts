@@ -9,7 +9,8 @@ import path from 'node:path'
 import type { Account } from '../../../../../platform/postgres/embedded/account.ts'
 import { StepFailure } from '../../../../output/failure.ts'
 import { isNoSpace, noSpace } from '../../../../output/no-space.ts'
-import { temporaryFolder } from '../../os/layout.ts'
+import { NO_CONFINEMENT } from '../../os/confinement.ts'
+import { type TemporaryFolder, temporaryFolder } from '../../os/layout.ts'
 import { removeAll } from '../../os/remove.ts'
 import { sealTree } from '../../os/seal.ts'
 import { makeSpare, takeCopy } from '../../os/spare.ts'
@@ -20,8 +21,8 @@ export interface RunFolder {
   cwd: string
   /** what the agent's code is below of */
   root: string
-  /** absolute, and empty: for temporary files of this start */
-  temporary: string
+  /** for temporary files of this start */
+  temporary: TemporaryFolder
   /** Removes them; never throws. */
   remove(): Promise<void>
 }
@@ -38,7 +39,7 @@ export async function makeRunFolder(
   account: Account | null,
   signal: AbortSignal,
 ): Promise<RunFolder> {
-  const { tree, folder, runs } = program
+  const { tree, folder, runs, confinement = NO_CONFINEMENT } = program
   const root = path.join(runs, randomUUID().slice(0, 8))
   const folders = [root]
   inUse.add(root)
@@ -53,9 +54,9 @@ export async function makeRunFolder(
   }
   try {
     for (const parent of [runs, program.temporary]) fs.mkdirSync(parent, { recursive: true, mode: 0o700 })
-    const temporary = temporaryFolder(program, account, PREFIX)
-    folders.push(temporary)
-    inUse.add(temporary)
+    const temporary = temporaryFolder(program, account, confinement, PREFIX)
+    folders.push(temporary.folder)
+    inUse.add(temporary.folder)
     void removeOthers(runs, program.temporary)
     await sealTree(tree, account)
     await takeCopy(tree, root, { account, signal })

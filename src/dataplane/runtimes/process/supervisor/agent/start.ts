@@ -8,6 +8,7 @@ import { Scope } from '../../../../../platform/async/time-limit.ts'
 import { StepFailure } from '../../../../output/failure.ts'
 import type { Mask } from '../../../../output/mask.ts'
 import { isFree } from '../../host/ports.ts'
+import { isClosed } from '../../os/confinement.ts'
 import { describeExit, ranOutOfMemory } from '../../os/group.ts'
 import { listeningPorts } from '../../os/listening.ts'
 import type { Exceeded } from '../limits/limits.ts'
@@ -64,7 +65,7 @@ export async function startAgent(
   hooks: Hooks,
 ): Promise<Agent> {
   signal.throwIfAborted()
-  const port = await around.freePort()
+  const port = await portFor(around, plan)
   const started = await startProcess({ ...around, plan, mask, port, onExceeded: hooks.onExceeded }, signal)
   hooks.onStarted(started.pid)
   const observed: Observed = { port, answered: null, listening: null }
@@ -89,6 +90,15 @@ export async function startAgent(
   await started.end()
   if ((signal.reason as Error).name !== 'TimeoutError') throw signal.reason
   throw new StepFailure('HEALTH_CHECK_TIMED_OUT', started.tail.under(notReadyInTime(observed)))
+}
+
+/** One that it may bind. */
+async function portFor({ freePort }: Surroundings, { program }: AgentPlan): Promise<number> {
+  const confinement = program.kind === 'built' ? program.confinement : undefined
+  for (;;) {
+    const port = await freePort()
+    if (!confinement || !isClosed(port, confinement)) return port
+  }
 }
 
 /** Where GET /ok was answered with 200; null: the signal aborted before. */
