@@ -209,6 +209,28 @@ describe('on the embedded Postgres', () => {
     await installation.start()
     await expectAllBack(installation, before)
   })
+
+  test('what was restored can be changed, and goes back to the revision of before the backup without a build', async () => {
+    const at = `/v2/deployments/${installation.deploymentId}`
+    const [first] = (await installation.rest('GET', `${at}/revisions`)).resources
+    const token = async () => JSON.parse(await installation.ask('/env')).GREETING_TOKEN
+    const ended = (id: string) => installation.rest('GET', `${at}/revisions/${id}?wait=60`)
+
+    const changed = await installation.rest('PATCH', at, {
+      source_revision_config: { repo_ref: 'main' },
+      secrets: [{ name: 'GREETING_TOKEN', value: 'changed after the restore' }],
+    })
+    expect(changed.latest_revision_id).not.toBe(first.id)
+    expect(await ended(changed.latest_revision_id)).toMatchObject({ status: 'DEPLOYED' })
+    expect(await token()).toBe('changed after the restore')
+
+    await installation.rest('POST', `${at}/revisions/${first.id}/redeploy`)
+    const back = await ended(first.id)
+    expect(back).toMatchObject({ status: 'DEPLOYED', attempt: 2 })
+    expect(await token()).toBe('kept as it was')
+    const { logs } = await installation.rest('GET', `${at}/revisions/${first.id}/logs?type=build`)
+    expect(logs.filter((line: { timestamp: string }) => line.timestamp > changed.updated_at)).toEqual([])
+  })
 })
 
 const programs = ownPrograms()
