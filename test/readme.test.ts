@@ -84,7 +84,7 @@ test('the examples work as they stand, each of them twice, from an empty folder 
       [...text.matchAll(/^```sh\n(.*?)^```$/gms)].flatMap(([, block]) => twice(block!)),
     )
     const script = blocks.join('\necho; echo ----\n')
-    const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', script], {
+    const { stdout, stderr } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', script], {
       cwd: ROOT,
       env: {
         // curl as it is needed here, in Node: the machine may have none
@@ -101,13 +101,14 @@ test('the examples work as they stand, each of them twice, from an empty folder 
         BROWSER_URL: browser.url,
       },
     })
-    // the way back is watched; what changed is waited for
+    // the rollback is watched; the change is waited for
     expect(stdout.match(/"to":"DEPLOYED"/g)?.length).toBeGreaterThanOrEqual(2)
-    expect(stdout).toMatch(/"status":"DEPLOYED".*"attempt":1,/)
-    expect(stdout).toContain('"status":"BUILD_FAILED"')
-    expect(stdout).toContain('"status_message":"The source has no file \\"not-there.json\\"')
+    expect(stdout.match(/^my-agent-\d+: revision 1 \(.*\) deployed$/gm)).toHaveLength(2)
+    expect(stdout).toMatch(/^my-agent-\d+: revision 3 \(.*\) deployed$/m)
+    expect(stdout.match(/^exit code 1$/gm)).toHaveLength(2)
+    expect(stderr).toContain('build failed: The source has no file "not-there.json"')
+    expect(stdout).toContain('"statusMessage":"The source has no file \\"not-there.json\\"')
     expect(stdout).toContain('Hello from version 1')
-    expect(stdout).toContain('"url":"file://')
     expect(stdout).toContain('RedeployRevisionSuccess')
     expect(stdout).toContain('"status":"completed"')
     expect(stdout).toContain('"access_token":"')

@@ -1,5 +1,6 @@
 /** `dashboard`: an address that opens the dashboard signed in, by whoever may run commands on the server's machine. */
 import { dashboardAddress } from '../app/dashboard-address.ts'
+import { hashKey } from '../domain/keys/key.ts'
 import { theOrganization, theWorkspace, withCore } from './core.ts'
 import { type Command, readOptions } from './terminal/command.ts'
 
@@ -24,4 +25,18 @@ export const openDashboard: Command = {
       process.stdout.write(`${await address}\n`)
     })
   },
+}
+
+/**
+ * The address for the server at `url`, where this machine has its database: the one that knows `key`. Null: it has not, or the
+ * address can't be made.
+ */
+export async function theServersAddress({ url, key }: { url: string; key: string }): Promise<string | null> {
+  let address: string | null = null
+  const make = withCore(async (core) => {
+    const owner = await core.db.apiKey.findUnique({ where: { hash: hashKey(key) } })
+    if (owner) address = await dashboardAddress({ ...core, publicUrl: () => url }, owner)
+  })
+  await make.catch(() => undefined)
+  return address
 }

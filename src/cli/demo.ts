@@ -1,6 +1,7 @@
 /**
  * `npm run demo`, beside a running server: a repository, a deployment, its status as it changes, a call of the running
- * agent; then a change, and the way back. Uses nothing but the client (src/client) and git.
+ * agent; then a change, and the way back. Uses the client (src/client) and git; only the dashboard's address at the end comes
+ * from the database.
  */
 import { execFile } from 'node:child_process'
 import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -11,6 +12,7 @@ import { promisify, styleText } from 'node:util'
 import { type Client, createClient, type Event, PilothouseError, UnreachableError } from '../client/index.ts'
 import { type Config, readConfig } from '../platform/config/config.ts'
 import { CHECKOUT } from '../platform/files/checkout.ts'
+import { theServersAddress } from './dashboard.ts'
 import { type Command, CommandError, readOptions, UsageError } from './terminal/command.ts'
 
 const run = promisify(execFile)
@@ -24,17 +26,24 @@ const NAME = 'demo'
 export const runDemo: Command = {
   usage: '',
   summary: 'shows a deployment from a git repository, an update and a rollback on the running server',
+  details: `
+CONTROL_PLANE_API_KEY is the admin key. The server is at PILOTHOUSE_URL, or where PUBLIC_URL, HOST and PORT say.
+The repository goes into GIT_DIRECTORY, or \`git\` in DATA_DIR.
+`,
   async run(args) {
     readOptions(args, {})
     const config = readConfig(process.env)
     if (!config.CONTROL_PLANE_API_KEY)
       throw new UsageError('Set CONTROL_PLANE_API_KEY to the admin key that npm start printed.')
-    await demo({
-      config,
-      url: urlOf(config, process.env.PILOTHOUSE_URL),
-      key: config.CONTROL_PLANE_API_KEY,
-      say: (line) => process.stdout.write(`${line}\n`),
-    })
+    const [url, key] = [urlOf(config, process.env.PILOTHOUSE_URL), config.CONTROL_PLANE_API_KEY]
+    const say = (line: string) => process.stdout.write(`${line}\n`)
+    await demo({ config, url, key, say })
+    const address = await theServersAddress({ url, key })
+    say(
+      address === null
+        ? `\nIt keeps running. Look at it in the dashboard: ${url}/`
+        : `\nIt keeps running. Look at it in the dashboard. This address opens it signed in, once, within 10 minutes:\n${address}`,
+    )
   },
 }
 
@@ -89,7 +98,6 @@ async function show({ config, url, say }: DemoOptions, client: Client, work: str
   await client.rollback(first)
   await follow(client, first, say)
   say(`  ${await call(client, first.deploymentId)}`)
-  say(`\nIt keeps running. Look at it in GraphiQL: ${url}/graphql`)
 }
 
 interface Which {

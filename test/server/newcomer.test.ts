@@ -51,10 +51,13 @@ test('the demo finds the server by PILOTHOUSE_URL, and says how long each step t
     PILOTHOUSE_URL: `${app.url}/`,
     CONTROL_PLANE_API_KEY: app.keys.admin,
     GIT_DIRECTORY: app.app.config.GIT_DIRECTORY,
+    DATABASE_URL: app.databaseUrl,
+    DATA_DIR: app.dataDir,
+    SECRETS_KEYS: app.secretsKeys,
   })
-  const { code, stdout, stderr } = await demo.ended
+  const { code: exitCode, stdout, stderr } = await demo.ended
   expect(stderr).toBe('')
-  expect(code).toBe(0)
+  expect(exitCode).toBe(0)
   expect(stdout.split('\n')[0]).toBe(`A deployment from a git repository, on ${app.url}`)
   // without what it waits for, which in the first moment reads like a fault
   expect(stdout).toMatch(/^ {2}CREATING +\d+\.\d s$/m)
@@ -64,6 +67,11 @@ test('the demo finds the server by PILOTHOUSE_URL, and says how long each step t
     '→ Hello from version 2',
     '→ Hello from version 1',
   ])
+  // the address at the end opens the dashboard signed in
+  const [address, code] = /^http\S+\/sign-in#code=(\S+)\n$/m.exec(stdout)!
+  expect(address).toContain(`${app.url}/sign-in#`)
+  const opened = await app.rest('POST', '/v2/sessions', { key: null, body: { code } })
+  expect(opened).toMatchObject({ status: 201, body: { session: { role: 'admin' } } })
   // and whoever looks at the log can follow it
   expect(lines.filter(({ msg }) => /^demo #\d DEPLOYED in \d+\.\d s$/.test(String(msg)))).toHaveLength(3)
 }, 90_000)
