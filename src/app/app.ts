@@ -3,6 +3,7 @@
  * environment and handles no signals (main.ts does), so tests run as many as they like.
  */
 import { mkdir } from 'node:fs/promises'
+import os from 'node:os'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { createApiKeys, createSessions } from '../api/auth/api-key.ts'
@@ -26,6 +27,7 @@ import { databaseCheck } from '../api/server/readiness.ts'
 import { Heartbeat } from '../api/sse/heartbeat.ts'
 import type { Core } from '../domain/context/context.ts'
 import { databaseFailure } from '../domain/core/database-failure.ts'
+import { printableName } from '../domain/core/fields.ts'
 import { clauseOf } from '../domain/ports/oauth-client.ts'
 import { bootstrap } from '../domain/workspaces/bootstrap.ts'
 import { installationId } from '../domain/workspaces/installation.ts'
@@ -88,7 +90,7 @@ export async function buildApp(config: Config, overrides: Overrides = {}): Promi
 
 /** The first start makes the organization and its key. */
 async function openInstallation(config: Config, core: Core) {
-  const { generatedKey } = await bootstrap(core, config.CONTROL_PLANE_API_KEY)
+  const { generatedKey } = await bootstrap(core, { text: config.CONTROL_PLANE_API_KEY, name: operatorName() })
   await checkKeyRing(core.db, core.keyring)
   return { generatedKey, installation: await installationId(core) }
 }
@@ -121,6 +123,10 @@ async function assemble(
     },
   }
   core.onKeyRevoked = keys.revoked
+  core.onKeyRenamed = (id) => {
+    apiKeys.forget(id)
+    sessions.forget(id)
+  }
   core.publicUrl = publicUrl
   const limits = createLimits(config)
   core.slots = limits.slots
@@ -230,6 +236,15 @@ async function assemble(
 
   function publicUrl(): string {
     return publicUrlOf(config, listening.address())
+  }
+}
+
+/** Names the first admin key after the account that started the server. A container may have an account without a name. */
+function operatorName(): string {
+  try {
+    return printableName.parse(os.userInfo().username)
+  } catch {
+    return 'first admin key'
   }
 }
 

@@ -14,13 +14,14 @@ import { type Command, printTable, readOptions, UsageError } from './terminal/co
 
 export const createKeys: Command = {
   usage:
-    '--role viewer|deployer|admin|listener|agent|builder --name NAME [--listener ID] [--agent ID] [--secrets-read] [--expires-in-days N] [--organization] [--workspace ID]',
+    '--role viewer|deployer|admin|listener|agent|builder --name NAME [--owner OWNER] [--listener ID] [--agent ID] [--secrets-read] [--expires-in-days N] [--organization] [--workspace ID]',
   summary:
-    'makes an API key and prints it, once; --organization: valid in every workspace; --listener, --agent: the one that a listener’s or an agent’s key is for',
+    'makes an API key and prints it, once; --organization: valid in every workspace; --listener, --agent: the one that a listener’s or an agent’s key is for; --owner: the person or team that uses it, shown as the author',
   async run(args) {
     const { values } = readOptions(args, {
       role: { type: 'string' },
       name: { type: 'string' },
+      owner: { type: 'string' },
       listener: { type: 'string' },
       agent: { type: 'string' },
       'secrets-read': { type: 'boolean', default: false },
@@ -32,6 +33,8 @@ export const createKeys: Command = {
     if (!role.success) throw new UsageError(`--role must be one of: ${KEY_ROLES.join(', ')}.`)
     const name = printableName.safeParse(values.name)
     if (!name.success) throw new UsageError('--name must have 1 to 128 printable characters.')
+    const owner = optional(printableName).safeParse(values.owner)
+    if (!owner.success) throw new UsageError('--owner must have 1 to 128 printable characters.')
     const expiresAt = inDays(values['expires-in-days'])
     const { listenerId, agentId } = holderOf(values)
     await withCore(async (core) => {
@@ -46,6 +49,7 @@ export const createKeys: Command = {
           workspaceId: workspace.id,
           organizationWide: values.organization,
           name: name.data,
+          owner: owner.data,
           role: role.data,
           secretsRead: values['secrets-read'],
           listenerId,
@@ -122,7 +126,7 @@ export const listKeys: Command = {
         orderBy: [{ createdAt: 'asc' }, { id: 'asc' }],
       })
       printTable([
-        ['ID', 'KEY', 'ROLE', 'WORKSPACE', 'STATE', 'LAST USED', 'NAME'],
+        ['ID', 'KEY', 'ROLE', 'WORKSPACE', 'STATE', 'LAST USED', 'OWNER', 'NAME'],
         ...keys.map((key) => [
           key.id,
           `${key.prefix}…`,
@@ -130,6 +134,7 @@ export const listKeys: Command = {
           key.workspace?.name ?? '(all)',
           stateOf(key),
           key.lastUsedAt?.toISOString() ?? '-',
+          key.owner ?? '-',
           key.name,
         ]),
       ])

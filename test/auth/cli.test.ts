@@ -36,6 +36,8 @@ describe('keys', () => {
       'deployer',
       '--name',
       'ci',
+      '--owner',
+      'Team Red',
       '--expires-in-days',
       '7',
       ...here(),
@@ -44,7 +46,13 @@ describe('keys', () => {
     const key = made.stdout.trim()
     expect(await statusOf(key)).toBe(200)
     const row = await app.app.core.db.apiKey.findUniqueOrThrow({ where: { hash: hashKey(key) } })
-    expect(row).toMatchObject({ role: 'deployer', name: 'ci', createdBy: null, workspaceId: app.tenant.workspaceId })
+    expect(row).toMatchObject({
+      role: 'deployer',
+      name: 'ci',
+      owner: 'Team Red',
+      createdBy: null,
+      workspaceId: app.tenant.workspaceId,
+    })
     expect(Math.round((row.expiresAt!.getTime() - Date.now()) / 3_600_000)).toBe(7 * 24)
   })
 
@@ -108,6 +116,7 @@ describe('keys', () => {
     const row = await app.app.core.db.apiKey.findUniqueOrThrow({ where: { hash: hashKey(app.keys.viewer) } })
     expect(stdout).toMatch(new RegExp(`^${row.id} +${row.prefix}… +viewer `, 'm'))
     expect(stdout).toMatch(/ agent of support-bot /)
+    expect(stdout).toMatch(/ Team Red +ci$/m)
     for (const secret of [app.keys.viewer, row.hash]) expect(stdout).not.toContain(secret)
   })
 

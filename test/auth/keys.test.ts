@@ -304,3 +304,48 @@ test('GraphQL shows which agent a key is for', async () => {
   )
   expect(data.createApiKey.apiKey).toEqual({ role: 'agent', agentId: 'bot' })
 })
+
+describe('a key has an owner', () => {
+  const UPDATE = `mutation ($input: UpdateApiKeyInput!) { updateApiKey(input: $input) {
+    __typename ... on UpdateApiKeySuccess { apiKey { owner } } ... on Error { code } } }`
+  const ownerless = async (role: 'viewer' | 'admin') => {
+    const { organizationId, workspaceId } = app.tenant
+    const key = await newKey(app.app.core, { organizationId, workspaceId, role, name: `${role} of CI`, owner: null })
+    return { key, id: (await app.context(key)).actor.subject }
+  }
+  const update = async (key: string, apiKeyId: string, owner: string) =>
+    (await app.gql(UPDATE, { input: { apiKeyId, owner } }, { key })).data.updateApiKey
+
+  test('whom events name as the author, from the moment in which the owner is named', async () => {
+    const { key, id } = await ownerless('admin')
+    const me = `{ me { actor { name } apiKey { id owner } } }`
+    expect((await app.gql(me, {}, { key })).data.me).toEqual({
+      actor: { name: 'admin of CI' },
+      apiKey: { id, owner: null },
+    })
+    expect(await update(key, id, 'Ada')).toEqual({ __typename: 'UpdateApiKeySuccess', apiKey: { owner: 'Ada' } })
+    expect((await app.gql(me, {}, { key })).data.me).toEqual({ actor: { name: 'Ada' }, apiKey: { id, owner: 'Ada' } })
+    await update(key, id, 'Grace')
+    const written = await app.app.core.db.event.findMany({
+      where: { type: 'api_key.updated', subjectId: id },
+      orderBy: { sequence: 'asc' },
+    })
+    expect(written.map(({ actorName }) => actorName)).toEqual(['admin of CI', 'Ada'])
+    expect(written[0]).toMatchObject({ actorKind: 'api_key', changed: ['owner'] })
+  })
+
+  test('that a viewer names for the key of their own, once, and for no other', async () => {
+    const [own, other] = [await ownerless('viewer'), await ownerless('viewer')]
+    expect(await update(own.key, other.id, 'Ada')).toMatchObject({ code: 'FORBIDDEN' })
+    expect(await update(own.key, own.id, 'Ada')).toMatchObject({ apiKey: { owner: 'Ada' } })
+    expect(await update(own.key, own.id, 'Grace')).toMatchObject({ code: 'FORBIDDEN' })
+    expect(await update(app.keys.admin, own.id, 'Grace')).toMatchObject({ apiKey: { owner: 'Grace' } })
+  })
+
+  test('which is one line of 1 to 128 characters, and that of no key elsewhere', async () => {
+    const { key, id } = await ownerless('viewer')
+    for (const owner of ['', 'a\nb', 'x'.repeat(129)])
+      expect(await update(key, id, owner)).toMatchObject({ code: 'VALIDATION_FAILED' })
+    expect(await update(app.keys.admin, randomUUID(), 'Ada')).toMatchObject({ code: 'NOT_FOUND' })
+  })
+})

@@ -56,7 +56,7 @@ describe('The events of the workspace', () => {
 
   test('say who did it and what was changed', async () => {
     const { body } = await app.call('GET', '/v2/events', { query: { types: 'deployment.updated' } })
-    const key = await app.core.db.apiKey.findFirstOrThrow({ where: { role: 'admin', name: 'first admin key' } })
+    const key = await app.core.db.apiKey.findFirstOrThrow({ where: { role: 'admin' }, orderBy: { createdAt: 'asc' } })
     const mine = (await app.context(app.keys.admin)).actor
     expect(body.resources).toMatchObject([
       {

@@ -15,6 +15,7 @@ import { useRefresh } from '../components/use-refresh.ts'
 import { rememberWorkspace } from './last-workspace.ts'
 import { Live } from './live.tsx'
 import { Brand, Navigation } from './navigation.tsx'
+import { OwnerQuestion } from './owner-question.tsx'
 import { Palette } from './palette.tsx'
 
 /** ms between two looks whether the server is overloaded */
@@ -82,6 +83,9 @@ function Shell({ workspace }: { workspace: string }) {
                 <Alert color="yellow" mb="md" role="status">
                   {overload.message} Builds begin one at a time until it has passed.
                 </Alert>
+              )}
+              {data?.me.apiKey?.owner === null && (
+                <OwnerQuestion key={data.me.apiKey.id} apiKeyId={data.me.apiKey.id} />
               )}
               <Outlet />
               <Palette />

@@ -10,6 +10,10 @@ export const meQuery = graphql(
       role
       secretsRead
       organizationWide
+      apiKey {
+        id
+        owner
+      }
       actor {
         ...ActorName
       }

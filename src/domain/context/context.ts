@@ -129,6 +129,8 @@ export interface Core {
   sources?: BuildSources
   /** called at once when a key was revoked here, so that no cache of this server still accepts it */
   onKeyRevoked?: (keyId: string) => void
+  /** told of each key whose name or owner has changed: this server forgets what it knew of it */
+  onKeyRenamed?: (keyId: string) => void
   /** ends what outlives its first moment with its caller's credential; absent: nobody looks after it */
   credentials?: CredentialWatch
   /** limits streams and long polls; absent: no limit */

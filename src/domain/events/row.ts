@@ -41,7 +41,7 @@ export const EVENT_COLUMNS = Prisma.sql`
   e.subject_id AS "subjectId", e.from_status::text AS "fromStatus", e.to_status::text AS "toStatus", e.reason, e.message, e.attempt,
   e.changed, e.actor AS "actorId", e.actor_kind AS "actorKind", e.occurred_at AS "occurredAt",
   CASE WHEN e.actor_kind IS NOT NULL THEN e.actor_name ELSE (
-    SELECT k.name FROM api_keys k
+    SELECT coalesce(k.owner, k.name) FROM api_keys k
     WHERE k.id = CASE WHEN e.actor ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' THEN e.actor::uuid END) END AS "actorName"`
 
 /** The event, and whatever else stands in the row. */

@@ -13,6 +13,9 @@ import { keyViolations } from './rules.ts'
 
 const createKeyBody = z.object({
   name: printableName,
+  owner: optional(printableName).describe(
+    'The person or team that uses it. Events show it as the author; absent: `name`.',
+  ),
   role: z.enum(KEY_ROLES).meta({ typeName: 'Role' }),
   listener_id: optional(uuid).describe('The one listener that it is for. Only for the role listener, there required.'),
   agent_id: optional(agentId).describe('The one agent that it is for. Only for the role agent, there required.'),
@@ -63,6 +66,7 @@ const create = writeVerb<IssuedKey>(async (ctx, raw, read) => {
       workspaceId: ctx.workspace.id,
       organizationWide,
       name: body.name,
+      owner: body.owner,
       role: body.role,
       secretsRead: body.secrets_read ?? false,
       listenerId: body.listener_id,

@@ -25,7 +25,7 @@ interface KeyRow extends Omit<Actor, 'subject' | 'kind'>, Tenancy, Pick<KeyIdent
 const BY_HASH: Statement = {
   name: 'key_by_hash',
   text: `
-    SELECT k.id, k.name, k.organization_id AS "organizationId", k.workspace_id AS "workspaceId", k.role, k.secrets_read AS "secretsRead",
+    SELECT k.id, coalesce(k.owner, k.name) AS name, k.organization_id AS "organizationId", k.workspace_id AS "workspaceId", k.role, k.secrets_read AS "secretsRead",
            k.listener_id AS "listenerId", k.agent_id AS "agentId",
            (extract(epoch FROM k.expires_at - now()) * 1000)::float8 AS "holdsFor",
            (k.last_used_at IS NULL OR k.last_used_at < now() - interval '1 minute') AS stale, o.plan, w.id AS "tenantId"

@@ -22,6 +22,8 @@ export interface NewKey {
   workspaceId: string
   organizationWide?: boolean
   name: string
+  /** the person or team that uses it; absent: events show `name` */
+  owner?: string | null | undefined
   role: (typeof KEY_ROLES)[number]
   secretsRead?: boolean
   /** required for the role `listener`, and only for it: a listener of the workspace */
@@ -50,6 +52,7 @@ export async function issueKey(tx: Tx, key: NewKey): Promise<IssuedKey> {
       organizationId,
       workspaceId: organizationWide ? null : workspaceId,
       name,
+      owner: key.owner,
       role,
       secretsRead: key.secretsRead,
       listenerId: key.listenerId,

@@ -25,3 +25,9 @@ export async function countKeys(ctx: RequestContext): Promise<number> {
   requireRole(ctx, 'admin')
   return ctx.db.apiKey.count({ where: visibleKeys(ctx) })
 }
+
+/** The key that the call, or its session, came from; null: it came from none. */
+export async function ownKey({ actor, db }: RequestContext): Promise<KeyView | null> {
+  if (actor.kind !== 'api_key') return null
+  return db.apiKey.findUnique({ where: { id: actor.subject }, omit: WITHOUT_HASH })
+}

@@ -20,6 +20,7 @@ export const EVENT_TYPES = {
   'listener.silent': 'A listener was not heard of for 90 seconds: what it has reported does not count any more.',
   'listener.heard': 'A listener that was silent has called again.',
   'api_key.created': 'An API key was made.',
+  'api_key.updated': 'An API key has another owner; `changed` names the fields.',
   'api_key.revoked': 'An API key was revoked.',
   'session.created': 'Somebody has signed in: there is a session of theirs.',
   'session.revoked': 'A session was ended by somebody, before its time.',

@@ -70,7 +70,7 @@ export async function appendEvents(
 /** Of event `e` in the statement below: the actor's id as the key of a table; null where it can be none. A pattern would be compiled at each call. */
 const ACTOR_ID = `
   CASE WHEN e.actor LIKE '________-____-____-____-____________' AND translate(e.actor, '0123456789abcdef', '') = '----' THEN e.actor::uuid END`
-const KEY_OF_ACTOR = `(SELECT k.name FROM api_keys k WHERE k.id = ${ACTOR_ID})`
+const KEY_OF_ACTOR = `(SELECT coalesce(k.owner, k.name) FROM api_keys k WHERE k.id = ${ACTOR_ID})`
 /** A subject that was stored is a key's id, the command line, or a person's `sub`. */
 const KIND_OF_ACTOR = `
   CASE WHEN e.kind IS NOT NULL THEN e.kind WHEN e.actor = '${COMMAND_LINE_SUBJECT}' THEN 'command_line' WHEN ${KEY_OF_ACTOR} IS NOT NULL THEN 'api_key' ELSE 'person' END`

@@ -34,7 +34,7 @@ interface Row {
 const BY_HASH: Statement = {
   name: 'session_by_hash',
   text: `
-    SELECT s.id, s.api_key_id AS "keyId", s.kind, s.subject, coalesce(k.name, s.name) AS name, s.organization_id AS "organizationId",
+    SELECT s.id, s.api_key_id AS "keyId", s.kind, s.subject, coalesce(k.owner, k.name, s.name) AS name, s.organization_id AS "organizationId",
            s.workspace_id AS "workspaceId", coalesce(k.role, s.role) AS role,
            coalesce(k.secrets_read, false) OR coalesce(k.role, s.role) = 'admin' AS "secretsRead",
            (extract(epoch FROM least(s.expires_at, k.expires_at) - now()) * 1000)::float8 AS "holdsFor",

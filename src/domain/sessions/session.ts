@@ -7,13 +7,13 @@ import type { EventActor } from '../model/event-actor.ts'
 
 /** Never a hash. */
 export type SessionView = Omit<Session, 'hash' | 'codeHash' | 'boundHash'> & {
-  apiKey: Pick<ApiKey, 'name' | 'role' | 'expiresAt' | 'revokedAt'> | null
+  apiKey: Pick<ApiKey, 'name' | 'owner' | 'role' | 'expiresAt' | 'revokedAt'> | null
 }
 
 /** For Prisma's look-ups of sessions. */
 export const SHOWN = {
   omit: { hash: true, codeHash: true, boundHash: true },
-  include: { apiKey: { select: { name: true, role: true, expiresAt: true, revokedAt: true } } },
+  include: { apiKey: { select: { name: true, owner: true, role: true, expiresAt: true, revokedAt: true } } },
 } as const satisfies Prisma.SessionDefaultArgs
 
 const KINDS = ['api_key', 'person', 'command_line'] as const
@@ -21,7 +21,7 @@ export type SessionKind = (typeof KINDS)[number]
 
 /** Whoever it is that acts over it, as events name them. */
 export const sessionActor = ({ kind, subject, name, apiKey }: SessionView): EventActor =>
-  actorOf({ kind: kind as SessionKind, subject, name: apiKey?.name ?? name })
+  actorOf({ kind: kind as SessionKind, subject, name: apiKey?.owner ?? apiKey?.name ?? name })
 
 export const sessionRole = ({ role, apiKey }: SessionView): Role => (apiKey?.role ?? role)!
 

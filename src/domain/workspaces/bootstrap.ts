@@ -15,16 +15,22 @@ export interface Bootstrapped {
   generatedKey: string | null
 }
 
-/** `apiKey`: the operator's choice of the first admin key (CONTROL_PLANE_API_KEY), used only for an empty database. */
-export async function bootstrap(core: Core, apiKey: string | undefined): Promise<Bootstrapped> {
+export interface FirstKey {
+  /** the operator's choice (CONTROL_PLANE_API_KEY); undefined: one is generated */
+  text: string | undefined
+  name: string
+}
+
+/** `key`: the first admin key, used only for an empty database. */
+export async function bootstrap(core: Core, key: FirstKey): Promise<Bootstrapped> {
   if (await isEmpty(core.db)) {
     const made = await transaction(core, async (tx) => {
       await tx.sql.$executeRaw`SELECT pg_advisory_xact_lock(${LOCK})`
-      return (await isEmpty(tx.sql)) ? first(core, tx, apiKey) : null
+      return (await isEmpty(tx.sql)) ? first(core, tx, key) : null
     })
     if (made) return made
   }
-  if (apiKey !== undefined && !(await isKnown(core.db, apiKey)))
+  if (key.text !== undefined && !(await isKnown(core.db, key.text)))
     core.log.warn({}, 'CONTROL_PLANE_API_KEY is ignored: this database has keys already, and it is none of them')
   return { generatedKey: null }
 }
@@ -40,7 +46,7 @@ async function isKnown(sql: Sql, apiKey: string): Promise<boolean> {
   return known
 }
 
-async function first(core: Core, tx: Tx, apiKey: string | undefined): Promise<Bootstrapped> {
+async function first(core: Core, tx: Tx, key: FirstKey): Promise<Bootstrapped> {
   const organization = await tx.sql.organization.create({ data: { name: 'Default', plan: 'self_hosted_enterprise' } })
   const workspace = await makeWorkspace(tx, {
     organizationId: organization.id,
@@ -52,10 +58,10 @@ async function first(core: Core, tx: Tx, apiKey: string | undefined): Promise<Bo
   const { text } = await issueKey(tx, {
     organizationId: organization.id,
     workspaceId: workspace.id,
-    name: 'first admin key',
+    name: key.name,
     role: 'admin',
     createdBy: null,
-    text: apiKey,
+    text: key.text,
   })
-  return { generatedKey: apiKey === undefined ? text : null }
+  return { generatedKey: key.text === undefined ? text : null }
 }

@@ -6,18 +6,23 @@ import { type CreatedKey, createInput, createKey } from '../../../domain/keys/cr
 import type { KeyView } from '../../../domain/keys/issue.ts'
 import { countKeys, windowKeys } from '../../../domain/keys/list.ts'
 import { revokeInput, revokeKey } from '../../../domain/keys/revoke.ts'
+import { updateInput, updateKey } from '../../../domain/keys/update.ts'
 import { builder } from '../builder/builder.ts'
 import { connectionOf } from '../builder/connection.ts'
 import { pageCost } from '../builder/cost.ts'
 import { Role } from '../builder/enums.ts'
 import { verbInput } from '../builder/verb-input.ts'
 
-const ApiKey = builder.objectRef<KeyView>('ApiKey').implement({
+export const ApiKey = builder.objectRef<KeyView>('ApiKey').implement({
   description: 'A credential of a workspace, or of the whole organization. Its text is shown once, when it is created.',
   interfaces: [builder.nodeInterfaceRef()],
   fields: (t) => ({
     id: t.exposeID('id'),
     name: t.exposeString('name'),
+    owner: t.exposeString('owner', {
+      nullable: true,
+      description: 'The person or team that uses it, which events show as the author; null: they show `name`.',
+    }),
     role: t.expose('role', { type: Role }),
     secretsRead: t.exposeBoolean('secretsRead', { description: 'May read the values of secrets.' }),
     listenerId: t.exposeID('listenerId', {
@@ -66,7 +71,12 @@ const RevokeApiKeySuccess = builder.objectRef<KeyView>('RevokeApiKeySuccess').im
   fields: (t) => ({ apiKey: t.field({ type: ApiKey, resolve: (key) => key }) }),
 })
 
+const UpdateApiKeySuccess = builder.objectRef<KeyView>('UpdateApiKeySuccess').implement({
+  fields: (t) => ({ apiKey: t.field({ type: ApiKey, resolve: (key) => key }) }),
+})
+
 const create = verbInput('CreateApiKeyInput', createInput)
+const update = verbInput('UpdateApiKeyInput', updateInput)
 const revoke = verbInput('RevokeApiKeyInput', revokeInput)
 
 builder.queryField('apiKeys', (t) =>
@@ -91,6 +101,13 @@ builder.mutationFields((t) => ({
     errors: { types: [NotFoundError] },
     args: { input: t.arg({ type: create.type, required: true }) },
     resolve: (_root, { input }, ctx) => createKey(ctx, create.raw(input)),
+  }),
+  updateApiKey: t.field({
+    type: UpdateApiKeySuccess,
+    description: 'Changes the owner of an API key. For admins; a key without an owner may name its own.',
+    errors: { types: [NotFoundError] },
+    args: { input: t.arg({ type: update.type, required: true }) },
+    resolve: (_root, { input }, ctx) => updateKey(ctx, update.raw(input)),
   }),
   revokeApiKey: t.field({
     type: RevokeApiKeySuccess,

@@ -1,11 +1,13 @@
 /** `me`: who calls, with which rights, in which workspace of which organization; and `viewer`, which is older. */
 import { actorOf, requireRole } from '../../../domain/context/access.ts'
 import type { RequestContext } from '../../../domain/context/context.ts'
+import { ownKey } from '../../../domain/keys/list.ts'
 import type { Organization as OrganizationRow, Workspace as WorkspaceRow } from '../../../domain/model/rows.ts'
 import { readNodes } from '../../../domain/nodes/read.ts'
 import { currentSession } from '../../../domain/sessions/read.ts'
 import { builder } from '../builder/builder.ts'
 import { Role } from '../builder/enums.ts'
+import { ApiKey } from './api-key.ts'
 import { Actor } from './event.ts'
 import { Session } from './session.ts'
 import { Organization, Workspace } from './workspace.ts'
@@ -27,6 +29,12 @@ const Me = builder.objectRef<RequestContext>('Me').implement({
       type: Actor,
       description: 'As events name the caller; `subject` is also what `createdBy` says of what the caller makes.',
       resolve: ({ actor }) => actorOf(actor),
+    }),
+    apiKey: t.field({
+      type: ApiKey,
+      nullable: true,
+      description: 'The key that the call, or its session, came from; null: it came from none.',
+      resolve: (ctx) => ownKey(ctx),
     }),
     role: t.field({ type: Role, resolve: ({ actor }) => actor.role }),
     secretsRead: t.boolean({ description: SECRETS_READ, resolve: ({ actor }) => actor.secretsRead }),

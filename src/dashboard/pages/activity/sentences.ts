@@ -35,6 +35,7 @@ const SENTENCES: Record<string, string> = {
   'listener.silent': 'has not heard from the listener',
   'listener.heard': 'heard again from the listener',
   'api_key.created': 'made the API key',
+  'api_key.updated': 'changed the API key',
   'api_key.revoked': 'revoked the API key',
   'session.created': 'signed in',
   'session.revoked': 'ended a session',

@@ -63,7 +63,8 @@ interface KeyRowProps {
 
 function KeyRow({ apiKey, all }: KeyRowProps) {
   const shown = readFragment(keyFragment, apiKey)
-  const { id, name, prefix, role, secretsRead, organizationWide, agentId, createdAt, lastUsedAt, expiresAt } = shown
+  const { id, name, owner, prefix, role, secretsRead, organizationWide, agentId, createdAt, lastUsedAt, expiresAt } =
+    shown
   const me = useMe()
   const [asking, setAsking] = useState(false)
   const [revoke] = useWrite(revokeKeyMutation)
@@ -84,6 +85,7 @@ function KeyRow({ apiKey, all }: KeyRowProps) {
         below={
           <Group gap={6}>
             <span className={classes.prefix}>{prefix}…</span>
+            {owner && owner !== name && <span>of {owner},</span>}
             <span>
               made <TimeAgo at={createdAt} />
             </span>

@@ -44,6 +44,7 @@ export const keyFragment = graphql(`
   fragment KeyRow on ApiKey {
     id
     name
+    owner
     prefix
     role
     secretsRead

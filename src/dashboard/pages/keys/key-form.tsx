@@ -39,6 +39,7 @@ export function KeyForm({ onMade, onCancel }: KeyFormProps) {
   // the list hears of it by the log
   const [write, busy] = useUnkeptWrite(createKeyMutation)
   const [name, setName] = useState('')
+  const [owner, setOwner] = useState('')
   const [role, setRole] = useState<Role>('deployer')
   const [days, setDays] = useState('90')
   const [secretsRead, setSecretsRead] = useState(false)
@@ -52,6 +53,7 @@ export function KeyForm({ onMade, onCancel }: KeyFormProps) {
   const create = async () => {
     const input: Input = {
       name: name.trim(),
+      owner: owner.trim() || null,
       role,
       expiresAt: days === '' ? null : new Date(Date.now() + Number(days) * DAY).toISOString(),
       listenerId: role === 'listener' ? listenerId : null,
@@ -69,7 +71,7 @@ export function KeyForm({ onMade, onCancel }: KeyFormProps) {
     <DialogForm
       busy={busy}
       wrong={wrong}
-      said={otherThan(wrong, ['name', 'agentId'])}
+      said={otherThan(wrong, ['name', 'owner', 'agentId'])}
       verb="Create"
       disabled={name.trim() === ''}
       onCancel={onCancel}
@@ -84,6 +86,14 @@ export function KeyForm({ onMade, onCancel }: KeyFormProps) {
         maxLength={128}
         required
         data-autofocus
+      />
+      <TextInput
+        label="Owner"
+        description="The person or team that uses it. Changes made with the key show this name."
+        value={owner}
+        onChange={({ currentTarget }) => setOwner(currentTarget.value)}
+        error={issueOf(wrong, 'owner')}
+        maxLength={128}
       />
       <NativeSelect
         label="Role"

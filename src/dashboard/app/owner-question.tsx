@@ -1,0 +1,69 @@
+/** Asks once for the name of a person who signed in with a key without an owner, since changes show the owner as their author. */
+import { Button, Group, Paper, TextInput } from '@mantine/core'
+import { useState } from 'react'
+import { graphql } from '../api/graphql.ts'
+import { issueOf, otherThan, type Problem } from '../api/problem.ts'
+import { useWrite, wrongFragment } from '../api/use-write.ts'
+import { Form } from '../components/form.tsx'
+
+const updateOwnerMutation = graphql(
+  `
+    mutation UpdateOwner($input: UpdateApiKeyInput!) {
+      updateApiKey(input: $input) {
+        __typename
+        ... on UpdateApiKeySuccess {
+          apiKey {
+            id
+            owner
+          }
+        }
+        ...Wrong
+      }
+    }
+  `,
+  [wrongFragment],
+)
+
+/** localStorage: the id of a key that was asked about. */
+const ASKED = 'pilothouse.owner-asked.'
+
+export function OwnerQuestion({ apiKeyId }: { apiKeyId: string }) {
+  const [asked, setAsked] = useState(() => localStorage.getItem(ASKED + apiKeyId) !== null)
+  const [name, setName] = useState('')
+  const [wrong, setWrong] = useState<Problem | null>(null)
+  const [write, busy] = useWrite(updateOwnerMutation)
+  if (asked) return null
+  const close = () => {
+    localStorage.setItem(ASKED + apiKeyId, '')
+    setAsked(true)
+  }
+  const save = async () => {
+    const outcome = await write({ input: { apiKeyId, owner: name.trim() } })
+    if (!outcome.ok) return setWrong(outcome.problem)
+    close()
+  }
+  return (
+    <Paper withBorder p="md" mb="lg" component="section" aria-label="Your name">
+      <Form busy={busy} wrong={wrong} onSubmit={save}>
+        <Group align="flex-end">
+          <TextInput
+            label="Your name"
+            description="Changes that you make with this API key show it."
+            value={name}
+            onChange={({ currentTarget }) => setName(currentTarget.value)}
+            error={issueOf(wrong, 'owner') ?? otherThan(wrong, ['owner'])}
+            maxLength={128}
+            autoComplete="name"
+            flex={1}
+          />
+          <Button type="submit" loading={busy} disabled={name.trim() === ''}>
+            Save
+          </Button>
+          <Button variant="subtle" onClick={close}>
+            Not now
+          </Button>
+        </Group>
+      </Form>
+    </Paper>
+  )
+}
