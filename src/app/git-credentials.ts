@@ -1,9 +1,10 @@
 /** Credentials for the repository of a deployment: a token of its integration that lives for an hour at most. */
 
-import type { Credentials } from '../dataplane/build/source-access.ts'
+import type { GitCredentials } from '../dataplane/build/source-access.ts'
 import { StepFailure } from '../dataplane/output/failure.ts'
 import type { Core } from '../domain/context/context.ts'
 import { ProviderUnavailableError } from '../domain/ports/git-provider.ts'
+import { recordRepositoryId } from '../domain/rows/deployment.ts'
 import { backoff, retry } from '../platform/async/retry.ts'
 import { limited } from '../platform/async/time-limit.ts'
 
@@ -19,7 +20,7 @@ export async function gitCredentials(
   deploymentId: string,
   signal: AbortSignal,
   longestWait = LONGEST_WAIT,
-): Promise<Credentials | null> {
+): Promise<GitCredentials | null> {
   const { integration, repoUrl } = await core.db.deployment.findUniqueOrThrow({
     where: { id: deploymentId },
     select: { repoUrl: true, integration: true },
@@ -47,16 +48,22 @@ export async function gitCredentials(
       'INTEGRATION_UNAVAILABLE',
       `${repoUrl} is not at the git provider of its integration: use one of its repositories.`,
     )
-  const token = await insist(longestWait, signal, (over) =>
+  const found = await insist(longestWait, signal, (over) =>
     provider.cloneToken(Number(integration.installationId), repository, over),
   )
-  if (token === null)
+  if (found === null)
     throw new StepFailure(
       'INTEGRATION_UNAVAILABLE',
-      `The installation does not reach the repository ${repository}: add the repository to it at the git provider, then redeploy.`,
+      `The installation does not reach the repository ${repository}: add the repository to it at the git provider, then redeploy. If the repository moved to another account, create the deployment again with an integration of that account.`,
     )
-  return { username: USERNAME, password: token }
+  // so that a push under a later name finds the deployment
+  await recordRepositoryId(core, deploymentId, found.repositoryId)
+  const credentials = { username: USERNAME, password: found.token }
+  if (sameName(found.repository, repository)) return credentials
+  return { ...credentials, repoUrl: new URL(`/${found.repository}.git`, repoUrl!).href }
 }
+
+const sameName = (a: string, b: string) => a.toLowerCase() === b.toLowerCase()
 
 /** Asks again while the provider is unavailable; when the time is up, its last answer is why the step failed. */
 async function insist<T>(ms: number, signal: AbortSignal, ask: (over: AbortSignal) => Promise<T>): Promise<T> {

@@ -157,6 +157,13 @@ describe('what a build needs', () => {
     })
   })
 
+  test('names the present address of a repository that was renamed', async () => {
+    const git = { username: 'x-access-token', password: 'canary', repo_url: 'https://git.test/acme/new-name.git' }
+    server.answer = () => ({ body: { ...granted, git } })
+    const credentials = await during(() => access.sources.gitCredentials(held.deployment.id, never))
+    expect(credentials).toMatchObject({ username: 'x-access-token', repoUrl: git.repo_url })
+  })
+
   test('may not be had: then the build fails with the reason that is given', async () => {
     const failure = { reason: 'INTEGRATION_UNAVAILABLE', message: 'Connect it again.' }
     server.answer = () => ({ body: { repository: null, git: null, tarball: false, failure } })

@@ -30,7 +30,7 @@ const provider: GitProvider = {
   mayUse: null,
   repositories: not,
   createStatus: not,
-  cloneToken: async () => 'of no use',
+  cloneToken: async () => ({ token: 'of no use', repositoryId: 1, repository: 'acme/agent' }),
   installation: async (id) => known && { id, account: 'acme', createdAt: new Date(0), ...known },
   branchHead() {
     asked++

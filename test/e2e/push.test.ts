@@ -18,7 +18,7 @@ afterAll(async () => {
   await provider?.close()
 })
 
-test('a push is built at its exact commit, its agent answers, and the commit is told', async () => {
+test('a push is built at its exact commit, its agent answers, and the commit is told, also after a rename', async () => {
   const repository = await provider.repository('acme/agent')
   const first = await provider.push(repository, 'main', FILES)
   const installed = provider.install('acme', { repositories: [repository], users: ['ada'] })
@@ -69,4 +69,13 @@ test('a push is built at its exact commit, its agent answers, and the commit is 
   // of what comes in quick succession only the newest is told (commit-status.test.ts has each of them)
   const before = provider.statuses(repository, pushed).slice(0, -1)
   expect(before.filter(({ state }) => state !== 'pending')).toEqual([])
+
+  await provider.rename(repository, 'acme/renamed')
+  const renamed = await provider.push(repository, 'main', { 'greeting.txt': 'Renamed\n' })
+  const told = provider.payload.push(repository, installed, { branch: 'main', before: pushed, after: renamed })
+  expect((await provider.deliver(hook, 'push', told)).status).toBe(202)
+  await deployed(renamed)
+  await expect
+    .poll(() => provider.statuses(repository, renamed).at(-1), { timeout: 15_000 })
+    .toMatchObject({ state: 'success' })
 }, 120_000)

@@ -228,8 +228,9 @@ test('a token for cloning clones its repository and no other', async () => {
   const [app, other] = [await standIn.repository('acme/app'), await standIn.repository('acme/other')]
   const { id } = standIn.install('acme', { repositories: [app, other] })
   for (const repo of [app, other]) await standIn.push(repo, 'main', { 'a.txt': 'a' })
-  const token = (await client.cloneToken(id, 'acme/app'))!
-  expect(await client.cloneToken(id, 'acme/app')).toBe(token)
+  const { token, ...found } = (await client.cloneToken(id, 'acme/app'))!
+  expect(found).toEqual({ repositoryId: app.id, repository: 'acme/app' })
+  expect(await client.cloneToken(id, 'acme/app')).toEqual({ token, ...found })
   const basic = Buffer.from(`x-access-token:${token}`).toString('base64')
   const read = (url: string) =>
     run('git', ['ls-remote', url, 'main'], {
@@ -244,6 +245,19 @@ test('a token for cloning clones its repository and no other', async () => {
   expect((await read(app.url)).stdout).toContain('refs/heads/main')
   await expect(read(other.url)).rejects.toThrow()
   expect(await client.cloneToken(id, 'acme/elsewhere')).toBeNull()
+})
+
+test('a former name finds the repository, its branch and its commits; a public one elsewhere is not reached', async () => {
+  const repo = await standIn.repository('acme/before')
+  const { id } = standIn.install('acme', { repositories: [repo] })
+  const sha = await standIn.push(repo, 'main', { 'a.txt': 'a' })
+  await standIn.rename(repo, 'acme/after')
+  expect(await client.cloneToken(id, 'acme/before')).toMatchObject({ repositoryId: repo.id, repository: 'acme/after' })
+  expect(await client.branchHead(id, 'acme/before', 'main')).toBe(sha)
+  expect(await client.createStatus(id, 'acme/before', sha, STATUS)).toBe(true)
+  expect(standIn.statuses(repo, sha)).toHaveLength(1)
+  await standIn.repository('globex/after', { private: false })
+  expect(await client.cloneToken(id, 'globex/after')).toBeNull()
 })
 
 test('a person may use an installation that is theirs; a code works once', async () => {
@@ -292,7 +306,7 @@ test('only URLs of the provider’s own site name a repository', async () => {
 test('no key, secret or token is ever logged, whatever fails', async () => {
   const repo = await standIn.repository('acme/app')
   const { id } = standIn.install('acme', { repositories: [repo] })
-  const token = (await client.cloneToken(id, 'acme/app'))!
+  const { token } = (await client.cloneToken(id, 'acme/app'))!
   await client.repositories(id)
   standIn.rateLimit(0)
   await client.branchHead(id, 'acme/app', 'main').catch(() => undefined)

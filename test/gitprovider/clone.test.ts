@@ -188,6 +188,33 @@ test('a repository that the installation does not reach is named', async () => {
   await expect(build(id)).rejects.toThrow(/does not reach the repository acme\/agent/)
 })
 
+test('a repository that was renamed is built under its new name, and the log says so', async () => {
+  const renamed = await provider.repository('acme/old-name')
+  const sha = await provider.push(renamed, 'main', FILES)
+  const { url } = renamed
+  const id = await deployment({ repoUrl: url })
+  installation.repositories = [renamed]
+  await provider.rename(renamed, 'acme/new-name')
+  const built = await build(id, { repoUrl: url })
+  expect(built.commits).toEqual([sha])
+  expect(built.log.lines.join('\n')).toContain('The repository is now acme/new-name; its old address is followed.')
+})
+
+test.each([
+  ['private', true],
+  ['public', false],
+])('a %s repository that moved out of the installation is not built, and the failure says so', async (kind, hidden) => {
+  const moved = await provider.repository(`acme/moved-${kind}`, { private: hidden })
+  await provider.push(moved, 'main', FILES)
+  const { url } = moved
+  const id = await deployment({ repoUrl: url })
+  // the installation has an `agent` as well: a token by that name would be granted
+  await provider.rename(moved, `globex-${kind}/agent`)
+  await expect(build(id, { repoUrl: url })).rejects.toThrow(
+    /does not reach the repository acme\/moved-\w+: .* If the repository moved to another account, create/,
+  )
+})
+
 test('a removed, a suspended and a missing integration are told apart', async () => {
   await expect(build(await deployment({ removedAt: new Date() }))).rejects.toThrow(/git integration was removed:/)
   await expect(build(await deployment({ suspendedAt: new Date() }))).rejects.toThrow(/git integration is suspended/)

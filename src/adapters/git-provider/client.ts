@@ -3,7 +3,7 @@ import { verify } from '@octokit/webhooks-methods'
 import type { GitProvider, NewCommitStatus } from '../../domain/ports/git-provider.ts'
 import { ask, Refusal } from './ask.ts'
 import type { Connection } from './connection.ts'
-import { asInstallation, cloneToken } from './installation.ts'
+import { asInstallation, cloneToken, named } from './installation.ts'
 import { mayUse } from './may-use.ts'
 import { listRepositories } from './repositories.ts'
 import { repositoryOf, webUrlOf } from './urls.ts'
@@ -74,7 +74,9 @@ export function gitProviderOf(connection: Connection, webhookSecret: string): Gi
     },
 
     cloneToken: (id, repository, signal) =>
-      ask(log, 'a token for cloning', signal, () => cloneToken(connection, id, repository)).catch(without(404, 422)),
+      ask(log, 'a token for cloning', signal, (inner) => cloneToken(connection, id, repository, inner))
+        // 403 and 451: the provider blocks the repository
+        .catch(without(403, 404, 422, 451)),
 
     repositoryOf: (repoUrl) => repositoryOf(webUrl, repoUrl),
 
@@ -91,11 +93,6 @@ function without(...statuses: number[]): (error: unknown) => null {
     if (error instanceof Refusal && statuses.includes(error.status)) return null
     throw error
   }
-}
-
-function named(repository: string): { owner: string; repo: string } {
-  const [owner = '', repo = ''] = repository.split('/')
-  return { owner, repo }
 }
 
 function written({ state, context, description, targetUrl }: NewCommitStatus) {

@@ -1,4 +1,5 @@
 /** Work in the name of an installation, with a token that is kept between calls, and tokens for cloning, which read one repository and nothing else. */
+import type { CloneToken } from '../../domain/ports/git-provider.ts'
 import type { Client, Connection } from './connection.ts'
 
 /**
@@ -25,17 +26,32 @@ export async function asInstallation<T>(
 /** A token that ends sooner than this is replaced: the clone may have to wait for its turn. */
 const LEAST_LEFT = 10 * 60_000
 
-export async function cloneToken(connection: Connection, installationId: number, repository: string): Promise<string> {
+/** For the repository's id: a public repository can be looked up by its name although it is in no installation. */
+export async function cloneToken(
+  connection: Connection,
+  installationId: number,
+  repository: string,
+  signal: AbortSignal,
+): Promise<CloneToken> {
+  const { data } = await asInstallation(connection, installationId, (asked) =>
+    // the provider redirects a former name
+    asked.request('GET /repos/{owner}/{repo}', { ...named(repository), request: { signal } }),
+  )
+  const found = { repositoryId: data.id, repository: data.full_name }
   const client = connection.as(installationId)
-  const [, name = ''] = repository.split('/')
   const wanted = {
     type: 'installation',
     installationId,
-    repositoryNames: [name],
+    repositoryIds: [data.id],
     permissions: { contents: 'read' },
   }
   const kept = (await client.auth(wanted)) as { token: string; expiresAt: string }
-  if (Date.parse(kept.expiresAt) - Date.now() > LEAST_LEFT) return kept.token
+  if (Date.parse(kept.expiresAt) - Date.now() > LEAST_LEFT) return { ...found, token: kept.token }
   const fresh = (await client.auth({ ...wanted, refresh: true })) as { token: string }
-  return fresh.token
+  return { ...found, token: fresh.token }
+}
+
+export function named(repository: string): { owner: string; repo: string } {
+  const [owner = '', repo = ''] = repository.split('/')
+  return { owner, repo }
 }

@@ -10,6 +10,11 @@ export interface Credentials {
   password: string
 }
 
+export interface GitCredentials extends Credentials {
+  /** the repository's present URL at the provider; absent: as the deployment has it */
+  repoUrl?: string | undefined
+}
+
 export interface ImageCredentials extends Credentials {
   /** the registry is reached without TLS */
   insecure?: boolean
@@ -18,7 +23,7 @@ export interface ImageCredentials extends Credentials {
 /** Each rejects with a StepFailure for what people can mend. */
 export interface SourceAccess {
   /** Of a `gitprovider` deployment's repository; null: it is read without credentials. */
-  gitCredentials(deploymentId: string, signal: AbortSignal): Promise<Credentials | null>
+  gitCredentials(deploymentId: string, signal: AbortSignal): Promise<GitCredentials | null>
   /** Of the revision's source tarball: exactly the one that was accepted. */
   tarball(revisionId: string, signal: AbortSignal): Promise<Readable>
   /** For pulling an image; null: it is pulled without credentials. */

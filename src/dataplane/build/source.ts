@@ -12,7 +12,7 @@ import { missingContent } from './missing-content.ts'
 import { requirePinning, routeOf } from './outbound.ts'
 import { allowedRemote, fullRef, type Remote } from './repository.ts'
 import type { GitAccount, RunCommand } from './run.ts'
-import type { Credentials, SourceAccess } from './source-access.ts'
+import type { GitCredentials, SourceAccess } from './source-access.ts'
 import { printable } from './tarball-entry.ts'
 import { unpackTarball } from './unpack.ts'
 
@@ -23,7 +23,7 @@ export interface SourceRequest {
   gitDirectory: string
   sources: SourceAccess
   /** of the repository; null: it is read without */
-  credentials: Credentials | null
+  credentials: GitCredentials | null
   /** PATH of all commands */
   searchPath: string
   /** private addresses that git may connect to */
@@ -50,7 +50,9 @@ async function checkOut(request: SourceRequest, tree: string): Promise<string> {
   if (!revision.repoUrl || !revision.repoRef)
     throw new StepFailure('CONFIG_INVALID', 'repo_url, repo_ref and graph_config_path are all needed for a build.')
   const repository = path.join(folder, 'git')
-  const remote = allowedRemote(revision.repoUrl, request.gitDirectory)
+  const present = credentials?.repoUrl
+  const remote = allowedRemote(present ?? revision.repoUrl, request.gitDirectory)
+  if (present) log(`The repository is now ${nameOf(present)}; its old address is followed.`)
   const ref = fullRef(revision.repoRef)
   log(`Fetching ${revision.repoCommitSha ?? ref}`)
   const configFile = path.join(folder, 'gitconfig')
@@ -78,6 +80,9 @@ async function checkOut(request: SourceRequest, tree: string): Promise<string> {
   if (account) await request.reclaim(tree)
   return 'check graph_config_path and repo_ref'
 }
+
+/** `owner/name` */
+const nameOf = (repoUrl: string) => new URL(repoUrl).pathname.slice(1).replace(/\.git$/, '')
 
 async function unpack({ revision, sources, log, signal }: SourceRequest, tree: string): Promise<string> {
   log('Unpacking the source tarball')

@@ -42,6 +42,7 @@ export const DEPLOYMENT = {
   source: 'fixed text',
   integrationId: 'fixed text',
   repoUrl: 'fixed text',
+  repositoryId: 'bigint',
   deploymentType: 'fixed text',
   buildOnPush: 'bool',
   customUrl: 'text',

@@ -13,7 +13,7 @@ export interface BuildSources {
     deploymentId: string,
     signal: AbortSignal,
     ms: number,
-  ): Promise<{ credentials: { username: string; password: string } | null } | Unavailable>
+  ): Promise<{ credentials: { username: string; password: string; repoUrl?: string | undefined } | null } | Unavailable>
   /** The bytes of the revision's source tarball: exactly the one that was accepted. */
   tarball(revisionId: string, signal: AbortSignal): Promise<{ bytes: Readable } | Unavailable>
 }

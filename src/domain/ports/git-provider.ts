@@ -33,6 +33,15 @@ export interface ProviderRepository {
 /** `owner/name` */
 type RepositoryName = string
 
+export interface CloneToken {
+  /** short-lived; reads this one repository */
+  token: string
+  /** the provider's id of the repository; a rename does not change it */
+  repositoryId: number
+  /** the present name */
+  repository: RepositoryName
+}
+
 export interface NewCommitStatus {
   state: 'pending' | 'success' | 'failure' | 'error'
   /** tells several deployments of one commit apart */
@@ -66,8 +75,8 @@ export interface GitProvider {
     status: NewCommitStatus,
     signal?: AbortSignal,
   ): Promise<boolean>
-  /** A short-lived token that can read this one repository. Null: the installation does not reach it. */
-  cloneToken(installationId: number, repository: RepositoryName, signal?: AbortSignal): Promise<string | null>
+  /** Follows renames: `repository` may be a former name. Null: the installation does not reach the repository. */
+  cloneToken(installationId: number, repository: RepositoryName, signal?: AbortSignal): Promise<CloneToken | null>
   /** `owner/name` of a repository's URL at this provider; null: it is somewhere else. */
   repositoryOf(repoUrl: string): RepositoryName | null
   /** Whether the signature (header X-Hub-Signature-256) is that of the raw body; in constant time. */

@@ -101,7 +101,15 @@ export const builderAccessAnswer = wireObject(
     })
       .nullable()
       .describe('Where to push: credentials for this repository and those below it, as long as a build may take.'),
-    git: wireObject(credentials).nullable().describe('For the repository of the source; null: it is read without.'),
+    git: wireObject({
+      ...credentials,
+      repoUrl: z
+        .string()
+        .optional()
+        .describe('Fetch from here instead of the revision’s `repo_url`: the provider renamed the repository.'),
+    })
+      .nullable()
+      .describe('For the repository of the source; null: it is read without.'),
     tarball: z.boolean().describe('The source is an uploaded tarball: `GET …/tarball`.'),
     failure: wireObject({ reason: z.string(), message: z.string() })
       .nullable()

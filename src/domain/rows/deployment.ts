@@ -75,6 +75,7 @@ export function insert(
     tornDownAt: null,
     provisionedAt: null,
     idle: false,
+    repositoryId: null,
     url: null,
     imageVersion: null,
     health: null,
@@ -239,6 +240,13 @@ export function releasedAll(tx: Tx, scope: Scope, holder: string): Promise<numbe
 /** The listener goes: of deployments that are torn down only the rows are left, for a while. */
 export async function forgetListener(tx: Tx, listenerId: string): Promise<void> {
   await tx.sql.$executeRaw`UPDATE deployments SET listener_id = NULL WHERE listener_id = ${listenerId}::uuid`
+}
+
+/** Records the git provider's id of the repository. The row stays unlocked: no rule depends on its other columns. */
+export async function recordRepositoryId(core: Core, id: string, repositoryId: number): Promise<void> {
+  await core.db.$executeRaw`
+    UPDATE deployments SET repository_id = ${repositoryId}::bigint
+    WHERE id = ${id}::uuid AND repository_id IS DISTINCT FROM ${repositoryId}::bigint`
 }
 
 /** The row goes, unless log lines or events are left of it. */

@@ -4,7 +4,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import os from 'node:os'
@@ -72,6 +72,17 @@ export async function openGitProvider() {
       const made = { id: newId(), owner, name, fullName, archived, private: secret, defaultBranch, directory, url }
       world.repositories.set(fullName, made)
       return made
+    },
+    /** Renames the repository, or moves it to another owner; the provider redirects its old name. */
+    async rename(repo: FakeRepository, fullName: string): Promise<void> {
+      const [owner = '', name = ''] = fullName.split('/')
+      const directory = path.join(root, owner, `${name}.git`)
+      await mkdir(path.dirname(directory), { recursive: true })
+      await rename(repo.directory!, directory)
+      world.repositories.delete(repo.fullName)
+      world.renamed.set(repo.fullName, repo)
+      Object.assign(repo, { owner, name, fullName, directory, url: `${world.webUrl}/${fullName}.git` })
+      world.repositories.set(fullName, repo)
     },
     /** Installs the app for an account. `repositories` may be changed afterwards; `users` may use it. */
     install(account: string, given: { repositories?: FakeRepository[]; users?: string[] } = {}): FakeInstallation {
@@ -195,10 +206,16 @@ function gitOf(world: World, root: string, url: URL, request: IncomingMessage, r
     .join('/')
     .replace(/\.git$/, '')
   const repo = world.repositories.get(fullName)
+  const renamed = repo ? undefined : world.renamed.get(fullName)
+  if (renamed) {
+    const location = url.href.replace(`/${fullName}.git/`, `/${renamed.fullName}.git/`)
+    response.writeHead(301, { location }).end()
+    return
+  }
   const basic = /^basic (.+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? ''
   const [user, password = ''] = Buffer.from(basic, 'base64').toString().split(':')
   const token = user === 'x-access-token' ? world.tokens.get(password) : undefined
-  const reaches = token?.installation.repositories.includes(repo!) && (token.repositories?.includes(repo!.name) ?? true)
+  const reaches = token?.installation.repositories.includes(repo!) && (token.repositories?.includes(repo!.id) ?? true)
   if (repo?.directory && (!repo.private || reaches)) {
     serveGit(root, url, request, response)
     return

@@ -40,12 +40,24 @@ const ROUTES: [string, RegExp, Handler][] = [
   ['GET', /^\/user\/installations$/, listUserInstallations],
 ]
 
-export async function answer(world: World, asked: Asked): Promise<Answer> {
+export async function answer(world: World, { path, ...others }: Asked): Promise<Answer> {
+  const [, name = '', rest = ''] = /^\/repos\/([^/]+\/[^/]+)(.*)$/.exec(path) ?? []
+  const renamed = world.repositories.has(name) ? undefined : world.renamed.get(name)
+  if (renamed) {
+    const location = `${world.apiUrl}/repositories/${renamed.id}${rest}`
+    const status = others.method === 'GET' ? 301 : 307
+    return { status, body: { message: 'Moved Permanently', url: location }, headers: { location } }
+  }
+  const asked = { ...others, path: path.replace(/^\/repositories\/(\d+)/, (_, id) => `/repos/${nameOf(world, id)}`) }
   for (const [method, pattern, handler] of ROUTES) {
     const found = asked.method === method && pattern.exec(asked.path)
     if (found) return await handler(world, asked, found.slice(1).map(decodeURIComponent))
   }
   return NOT_FOUND
+}
+
+function nameOf(world: World, id: string): string | undefined {
+  return [...world.repositories.values()].find((repo) => repo.id === Number(id))?.fullName
 }
 
 function asApp(handler: Handler): Handler {
@@ -114,27 +126,27 @@ async function createToken(world: World, asked: Asked, [id]: string[]): Promise<
   const installed = world.installations.get(Number(id))
   if (!installed) return NOT_FOUND
   if (installed.suspended) return refused(403, 'This installation has been suspended')
-  const names = (asked.body.repositories as string[] | undefined) ?? null
-  const reached = installed.repositories.filter((repo) => names?.includes(repo.name))
-  if (names && reached.length < names.length)
+  const ids = (asked.body.repository_ids as number[] | undefined) ?? null
+  const reached = installed.repositories.filter((repo) => ids?.includes(repo.id))
+  if (ids && reached.length < ids.length)
     return refused(422, 'There is at least one repository that does not exist or is not accessible to the parent.')
   const permissions = (asked.body.permissions as Record<string, string> | undefined) ?? { contents: 'read' }
   const token = `ghs_${randomBytes(18).toString('hex')}`
   const expiresAt = new Date(Date.now() + 3_600_000)
-  world.tokens.set(token, { installation: installed, repositories: names, permissions, expiresAt })
+  world.tokens.set(token, { installation: installed, repositories: ids, permissions, expiresAt })
   const body = {
     token,
     expires_at: expiresAt.toISOString(),
     permissions,
     repository_selection: 'selected',
-    ...(names ? { repositories: reached.map((repo) => shapes.repository(world, repo)) } : {}),
+    ...(ids ? { repositories: reached.map((repo) => shapes.repository(world, repo)) } : {}),
   }
   return { status: 201, body }
 }
 
 /** What the token reaches. */
 function reachedBy({ installation, repositories }: FakeToken): FakeRepository[] {
-  return installation.repositories.filter((repo) => repositories?.includes(repo.name) ?? true)
+  return installation.repositories.filter((repo) => repositories?.includes(repo.id) ?? true)
 }
 
 function paged<T>(world: World, asked: Asked, items: T[]): { items: T[]; headers: Record<string, string> } {
@@ -163,7 +175,9 @@ function reached(world: World, asked: Asked, [owner, name]: string[]): FakeRepos
 }
 
 async function getRepository(world: World, asked: Asked, found: string[]): Promise<Answer> {
-  const repo = reached(world, asked, found)
+  const named = world.repositories.get(found.join('/'))
+  // everybody reads a public one
+  const repo = named && !named.private ? named : reached(world, asked, found)
   return repo ? { status: 200, body: shapes.repository(world, repo) } : NOT_FOUND
 }
 

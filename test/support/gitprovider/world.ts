@@ -36,8 +36,8 @@ export interface FakeStatus {
 
 export interface FakeToken {
   installation: FakeInstallation
-  /** null: all of the installation */
-  repositories: string[] | null
+  /** ids; null: all of the installation */
+  repositories: number[] | null
   permissions: Record<string, string>
   expiresAt: Date
 }
@@ -66,6 +66,8 @@ export interface World {
   webUrl: string
   apiUrl: string
   repositories: Map<string, FakeRepository>
+  /** by the full name that the repository had before */
+  renamed: Map<string, FakeRepository>
   installations: Map<number, FakeInstallation>
   tokens: Map<string, FakeToken>
   /** by `owner/name@sha` */
@@ -103,6 +105,7 @@ export function newWorld(): World {
     webUrl: '',
     apiUrl: '',
     repositories: new Map(),
+    renamed: new Map(),
     installations: new Map(),
     tokens: new Map(),
     statuses: new Map(),

@@ -29,11 +29,13 @@ export interface Group {
   event: string
   installationId: number
   repository: string | null
+  /** the provider's; null: not about a repository, or received by an earlier version */
+  repositoryId: bigint | null
   branch: string | null
   deliveries: [Delivery, ...Delivery[]]
 }
 
-type Row = Delivery & Pick<Group, 'event' | 'repository' | 'branch'> & { installationId: bigint }
+type Row = Delivery & Pick<Group, 'event' | 'repository' | 'repositoryId' | 'branch'> & { installationId: bigint }
 
 /**
  * The time at which a round starts; null: nothing is due. Later deliveries wait for the next round, so that a stream of
@@ -69,13 +71,15 @@ export async function takeGroup(core: Core, until: Date): Promise<Group | null> 
       UPDATE webhook_deliveries d
       SET tries = tries + 1, leased_until = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS}::float8)
       FROM free WHERE d.id = free.id
-      RETURNING d.id, d.event, d.action, d.installation_id AS "installationId", d.repository, d.branch, d.after, d.tries,
+      RETURNING d.id, d.event, d.action, d.installation_id AS "installationId", d.repository,
+        d.repository_id AS "repositoryId", d.branch, d.after, d.tries,
         d.commit_message AS "commitMessage", d.commit_author AS "commitAuthor"`
   })
   const [first, ...others] = rows
   if (!first) return null
-  const { event, repository, branch } = first
-  return { event, installationId: Number(first.installationId), repository, branch, deliveries: [first, ...others] }
+  const { event, repository, repositoryId, branch } = first
+  const installationId = Number(first.installationId)
+  return { event, installationId, repository, repositoryId, branch, deliveries: [first, ...others] }
 }
 
 /** Whether the lease is still held; then it stays so until the transaction ends. */

@@ -19,11 +19,16 @@ export async function rollOutPush(
   const branch = group.branch!
   const found = await core.db.deployment.findMany({
     where: candidates(group),
-    select: { id: true, repoUrl: true },
+    select: { id: true, repoUrl: true, repositoryId: true },
     orderBy: { id: 'asc' },
   })
   const ids = found
-    .filter(({ repoUrl }) => provider.repositoryOf(repoUrl!)?.toLowerCase() === repository.toLowerCase())
+    // by its id too: `repo_url` keeps the name from before a rename
+    .filter(
+      ({ repoUrl, repositoryId }) =>
+        (repositoryId !== null && repositoryId === group.repositoryId) ||
+        provider.repositoryOf(repoUrl!)?.toLowerCase() === repository.toLowerCase(),
+    )
     .map(({ id }) => id)
   if (ids.length === 0) return () => true
   const head = await provider.branchHead(group.installationId, repository, branch, signal)

@@ -21,6 +21,7 @@ const BODIES = {
     ref: z.string().max(1024),
     after: z.string().regex(/^[0-9a-f]{40,64}$/, 'Must be a commit.'),
     repository: z.object({
+      id: z.int().min(1).optional(),
       full_name: z
         .string()
         .max(512)
@@ -55,6 +56,7 @@ interface StoredPart {
   action?: string
   installationId?: number
   repository?: string
+  repositoryId?: number | undefined
   branch?: string
   after?: string
   words?: CommitWords
@@ -71,9 +73,9 @@ export async function receiveDelivery(core: Core, raw: RawDelivery): Promise<{ d
   const { id, event, stored } = read(raw)
   const written = await core.db.$executeRaw`
     WITH taken AS (
-      INSERT INTO webhook_deliveries (id, event, action, installation_id, repository, branch, after, commit_message, commit_author, finished_at)
+      INSERT INTO webhook_deliveries (id, event, action, installation_id, repository, repository_id, branch, after, commit_message, commit_author, finished_at)
       VALUES (${id}, ${event}, ${stored?.action ?? null}, ${stored?.installationId ?? null}::bigint, ${stored?.repository ?? null},
-              ${stored?.branch ?? null}, ${stored?.after ?? null}, ${stored?.words?.commitMessage ?? null},
+              ${stored?.repositoryId ?? null}::bigint, ${stored?.branch ?? null}, ${stored?.after ?? null}, ${stored?.words?.commitMessage ?? null},
               ${stored?.words?.commitAuthor ?? null}, CASE WHEN ${stored === null} THEN clock_timestamp() END)
       ON CONFLICT (id) DO NOTHING RETURNING id
     )
@@ -111,5 +113,6 @@ function partOfPush({
   const branch = /^refs\/heads\/(.+)$/s.exec(ref)?.[1]
   if (!branch || !installation || /^0+$/.test(after)) return null
   const words = head_commit?.id === after ? commitWords(head_commit.message, head_commit.author.name) : NO_WORDS
-  return { installationId: installation.id, repository: repository.full_name, branch, after, words }
+  const { id: repositoryId, full_name: name } = repository
+  return { installationId: installation.id, repository: name, repositoryId, branch, after, words }
 }
