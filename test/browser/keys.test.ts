@@ -30,6 +30,12 @@ test('a key is made, shown once, signs somebody in, and takes them along when it
   expect(await other.page.getByRole('button', { name: 'New key' }).count()).toBe(0)
   const sessions = page.getByRole('region', { name: 'Sessions' })
   await sessions.getByText('night shift').waitFor()
+  // the key has no owner: the page asks once who uses it
+  const question = other.page.getByRole('region', { name: 'Your name' })
+  await question.getByLabel('Your name').fill('Kim')
+  await question.getByRole('button', { name: 'Save', exact: true }).click()
+  await question.waitFor({ state: 'hidden' })
+  await keys.getByText('Kim').waitFor()
 
   await keys.getByRole('button', { name: 'Revoke night shift' }).click()
   await page.getByRole('button', { name: 'Revoke it' }).click()

@@ -12,7 +12,7 @@ test('a viewer sees everything and is offered nothing that would be refused; a d
     const { page } = await open()
     await signIn(page, url, { key })
     await page.getByRole('link', { name: 'support-agent', exact: true }).waitFor()
-    expect(await page.getByRole('link', { name: 'New deployment' }).count()).toBe(Number(isOffered))
+    await expect.poll(() => page.getByRole('link', { name: 'New deployment' }).count()).toBe(Number(isOffered))
     await page.goto(`/w/${workspaceId}/deployments/${ids['support-agent']}/settings`)
     await page.getByRole('heading', { name: 'Settings' }).waitFor()
     expect(await page.getByRole('button', { name: 'Change OPENAI_API_KEY' }).count()).toBe(Number(isOffered))

@@ -17,7 +17,7 @@ export interface OwnServer {
   rest(method: string, target: string, body?: object, key?: string): Promise<any>
   /** The command line on this server's machine: what it printed. Throws when it says that something was wrong. */
   cli(...args: string[]): Promise<string>
-  /** A new API key; `options`: more of what `keys create` takes. */
+  /** Creates an API key that its name owns. `options`: more options of `keys create`. */
   newKey(role: string, name: string, ...options: string[]): Promise<string>
   /** The repository of the small agent of the fixtures, which this server serves. */
   repository(name: string): Promise<AgentRepository>
@@ -50,12 +50,16 @@ export async function ownServer(
   const started = () => startServer({ ...env, AGENTS_END_WITH_SERVER: 'off' })
   let running = await started()
   const key = running.key!
-  const { data } = await fetch(`${url}/graphql`, {
-    method: 'POST',
-    headers: { 'x-api-key': key, 'content-type': 'application/json' },
-    body: JSON.stringify({ query: '{ me { workspace { id } organization { id } } }' }),
-  }).then((response) => response.json())
-  const { workspace, organization } = data.me
+  const graphql = (query: string) =>
+    fetch(`${url}/graphql`, {
+      method: 'POST',
+      headers: { 'x-api-key': key, 'content-type': 'application/json' },
+      body: JSON.stringify({ query }),
+    }).then((response) => response.json())
+  const { data } = await graphql('{ me { workspace { id } organization { id } apiKey { id } } }')
+  const { workspace, organization, apiKey } = data.me
+  // with an owner, so that the pages don't ask for one
+  await graphql(`mutation { updateApiKey(input: { apiKeyId: "${apiKey.id}", owner: "Robin" }) { __typename } }`)
   const repositories: AgentRepository[] = []
   const told = async (...args: string[]): Promise<string> => {
     const { code, stdout, stderr } = await cli(args, env)
@@ -78,7 +82,8 @@ export async function ownServer(
       return text ? JSON.parse(text) : null
     },
     cli: told,
-    newKey: (role, name, ...options) => told('keys', 'create', '--role', role, '--name', name, ...options),
+    newKey: (role, name, ...options) =>
+      told('keys', 'create', '--role', role, '--name', name, '--owner', name, ...options),
     async repository(name) {
       const repository = await agentRepository(path.join(folder.path, 'git'), name)
       repositories.push(repository)
