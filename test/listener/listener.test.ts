@@ -309,10 +309,18 @@ test('a thousand deployments cost one heartbeat per interval, and nothing else w
 /** Deployments like this one, which serves. */
 async function copies(id: string, count: number): Promise<void> {
   const { db } = app.app.core
-  await db.$executeRaw`
-    INSERT INTO deployments SELECT (jsonb_populate_record(d, jsonb_build_object('id', gen_random_uuid(),
-      'name', 'copy ' || i, 'active_revision_id', NULL, 'latest_revision_id', NULL))).*
-    FROM deployments d, generate_series(1, ${count}::int) i WHERE d.id = ${id}::uuid`
+  const columns = await db.$queryRaw<{ name: string }[]>`
+    SELECT quote_ident(column_name) AS name FROM information_schema.columns
+    WHERE table_schema = current_schema() AND table_name = 'deployments' AND is_generated = 'NEVER'`
+  const list = columns.map(({ name }) => name).join(', ')
+  await db.$executeRawUnsafe(
+    `INSERT INTO deployments (${list}) SELECT ${list} FROM (
+      SELECT (jsonb_populate_record(d, jsonb_build_object('id', gen_random_uuid(),
+        'name', 'copy ' || i, 'active_revision_id', NULL, 'latest_revision_id', NULL))).*
+      FROM deployments d, generate_series(1, $2::int) i WHERE d.id = $1::uuid) AS copied`,
+    id,
+    count,
+  )
   await db.$executeRaw`
     INSERT INTO revisions SELECT (jsonb_populate_record(r, jsonb_build_object('id', gen_random_uuid(), 'deployment_id', c.id))).*
     FROM revisions r, deployments c WHERE r.deployment_id = ${id}::uuid AND c.name LIKE 'copy %'`
