@@ -12,7 +12,7 @@ export type Row = readonly [folders: string, imports: string]
 const GROUND =
   'domain/core domain/model domain/ports domain/outbox domain/context domain/rows domain/shown domain/selection platform/async platform/log'
 /** All that a data plane knows of the control plane. */
-const CONTRACT = 'domain/protocol domain/core/errors.ts domain/model/repository-url.ts'
+const CONTRACT = 'domain/protocol domain/core/errors.ts domain/model/health-path.ts domain/model/repository-url.ts'
 /** The runtime whose agents are processes of this machine, in folders of their own. */
 const PROCESSES = `${CONTRACT} dataplane/build dataplane/build/plan dataplane/builder dataplane/output dataplane/runtimes dataplane/runtimes/process/* platform/async platform/files platform/programs platform/postgres/embedded`
 const SUPERVISOR = 'dataplane/runtimes/process/supervisor dataplane/runtimes/process/supervisor/*'

@@ -7,7 +7,7 @@ import { list } from 'tar'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { deployOne } from '../../src/cli/remote/deploy.ts'
 import { showLogs } from '../../src/cli/remote/logs.ts'
-import { pack } from '../../src/cli/remote/pack.ts'
+import { defaultConfig, pack } from '../../src/cli/remote/pack.ts'
 import { rollBack } from '../../src/cli/remote/rollback.ts'
 import { showStatus } from '../../src/cli/remote/status.ts'
 import { waitForRevision } from '../../src/cli/remote/wait.ts'
@@ -260,11 +260,26 @@ describe('deploy sends', () => {
     })
     expect(ran.err).not.toContain('/uploads/')
   })
+
+  test('a local folder with the first file in it that says what it is, where --config does not', async () => {
+    const folder = mkdtempSync(path.join(os.tmpdir(), 'pilothouse-folder-'))
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    for (const file of ['Dockerfile', 'pyproject.toml', 'package.json', 'graph.json', 'langgraph.json']) {
+      writeFileSync(path.join(folder, file), 'x')
+      expect(defaultConfig(folder)).toBe(file)
+    }
+  })
+
+  test('a repository, which has no default for --config', async () => {
+    const repo = ['--repo', 'https://git.example.com/acme/agent', '--ref', 'main']
+    const ran = await command(deployOne, [newName(), ...repo], env)
+    expect(ran).toMatchObject({ code: 2, err: expect.stringContaining('--repo needs --ref and --config') })
+  })
 })
 
 test.each([
   ['a --timeout that is no number', ['--config', 'graph.json', '--timeout', 'soon'], /--timeout must be a number/],
-  ['no --config for a new deployment', [], /--config is needed to create it/],
+  ['nothing in the folder that says what it is', [], /has none of langgraph.json, .*name the graph configuration file/],
   ['no such secret to take away', ['--config', 'graph.json', '--unset-secret', 'X'], /there is no such secret/],
 ])('a wrong call is refused before a folder is packed or anything is created: %s', async (_, args, says) => {
   const name = newName()

@@ -277,6 +277,11 @@ describe('a sentence says what to add', () => {
     ['no file', {}, /no file "graph.json": check graph_config_path/],
     ['not JSON', { 'graph.json': '{' }, /"graph.json" is not valid JSON/],
     ['not an object', { 'graph.json': '[]' }, /must hold a JSON object/],
+    [
+      'a health path with a query',
+      { 'graph.json': { ...JS, health_path: '/ok?a=1' } },
+      /"health_path" must be a path that begins with "\/"/,
+    ],
     ['no graphs', { 'graph.json': {} }, /"graphs" must be an object/],
     [
       'a package without a start script',

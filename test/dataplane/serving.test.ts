@@ -187,6 +187,21 @@ http.createServer((q, s) => { s.statusCode = 404; s.end() }).listen(process.env.
   await expect(deploying).rejects.toThrow('GET /ok was still answered with 404')
 })
 
+test('the health path is the secret, else that of the graph configuration file, and messages name it', async () => {
+  const claim = newClaim()
+  const files = {
+    'graph.json': JSON.stringify({ graphs: { a: './a.js:a' }, health_path: '/healthz' }),
+    'server.mjs': `import http from 'node:http'
+http.createServer((q, s) => { s.statusCode = q.url === '/healthz' ? 200 : 404; s.end(q.url) }).listen(process.env.PORT)`,
+  }
+  const revision = await built(claim, 'x', {}, files)
+  const url = await deploy(claim, revision)
+  expect(await text(`${url}/healthz`)).toBe('/healthz')
+  const wrong = { ...revision, attempt: 2, secrets: [{ name: 'PILOTHOUSE_HEALTH_PATH', value: '/live' }] }
+  const deploying = place.runtime.deploy(claim, stepOf('DEPLOY', wrong, 4000), memoryLog(), never)
+  await expect(deploying).rejects.toThrow('GET /live was still answered with 404')
+})
+
 test('while an agent does not answer GET /ok it is said where it listens instead, and what it printed last', async () => {
   const claim = newClaim()
   const files = {

@@ -153,9 +153,8 @@ test('an agent whose deployment is gone is ended, and its last holder does not s
   expect(fs.existsSync(folder)).toBe(false)
 })
 
-test('a supervisor of another version is let be and named in the health, until the next deploy replaces it', async () => {
-  const claim = claimOf()
-  const revision = await built(claim)
+/** Answers to every request that it is done. Returns the verbs of the requests. */
+async function foreignSupervisor(claim: LeasedClaim, protocol: number): Promise<string[]> {
   const { dataDir, supervisors } = place.options
   const { socket } = makeSupervisorFolder(dataDir, claim.deployment.id, supervisors.installation)
   const asked: string[] = []
@@ -163,7 +162,7 @@ test('a supervisor of another version is let be and named in the health, until t
     createInterface({ input: connection.on('error', () => undefined) }).on('line', (line) => {
       const { verb, id } = JSON.parse(line)
       asked.push(verb)
-      const answer = verb === 'hello' ? { ok: true, protocol: 7, build: 'x', pid: 1, state: {} } : { id, ok: true }
+      const answer = verb === 'hello' ? { ok: true, protocol, build: 'x', pid: 1, state: {} } : { id, ok: true }
       connection.write(`${JSON.stringify(answer)}\n`)
       if (verb === 'end') {
         foreign.close()
@@ -172,11 +171,29 @@ test('a supervisor of another version is let be and named in the health, until t
     })
   })
   await new Promise<void>((resolve) => foreign.listen(socket, resolve))
+  return asked
+}
+
+test('a supervisor of another version is let be and named in the health, until the next deploy replaces it', async () => {
+  const claim = claimOf()
+  const revision = await built(claim)
+  const asked = await foreignSupervisor(claim, 7)
   place.runtime.ensure(claim, runOf(revision), memoryLog())
   const health = await eventually(() => place.runtime.health(claim.deployment.id))
   expect(health).toMatchObject({ ready: 1, message: expect.stringContaining('protocol 7') })
   expect(asked).toEqual(['hello'])
   const url = await deploy(claim, { ...revision, attempt: 2 })
   expect(asked).toEqual(['hello', 'end'])
+  expect(await pidOf(url)).toBeGreaterThan(0)
+})
+
+test('a supervisor that knows only /ok is replaced by the deploy of a revision with another health path', async () => {
+  const claim = claimOf()
+  const revision = await built(claim)
+  const asked = await foreignSupervisor(claim, 1)
+  const secrets = [{ name: 'PILOTHOUSE_HEALTH_PATH', value: '/healthz' }]
+  const url = await deploy(claim, { ...revision, secrets })
+  expect(asked).toContain('end')
+  expect(asked).not.toContain('prepare')
   expect(await pidOf(url)).toBeGreaterThan(0)
 })

@@ -80,6 +80,7 @@ test.each([
   ['a name that is no environment variable', { name: '1X', value: 'v' }, 'name'],
   ['a name that is too long', { name: 'X'.repeat(257), value: 'v' }, 'name'],
   ['a name that the server sets itself', { name: 'DATABASE_URI', value: 'v' }, 'name'],
+  ['a health path with a space', { name: 'PILOTHOUSE_HEALTH_PATH', value: '/is it up' }, 'value'],
   ['a value of more than 64 KiB', { name: 'BIG', value: 'x'.repeat(64 * 1024 + 1) }, 'value'],
 ])('%s is a 422 that says where', async (_, secret, field) => {
   await expect(withSecrets([secret])).rejects.toMatchObject({

@@ -2,9 +2,13 @@
  * The path of a CI job without a git provider, on a real server with its worker: create, ask for an address, PUT the
  * tarball, PATCH, poll, use the agent. And what its user is told of a tarball that can't be taken.
  */
-import { mkdir, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import os from 'node:os'
+import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { deployOne } from '../../src/cli/remote/deploy.ts'
+import { command } from '../client/support.ts'
 import { eventually } from '../dataplane/support.ts'
 import { newDataDir } from '../support/data-dir.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
@@ -80,6 +84,29 @@ test('a client uploads a tarball, and its agent answers; the next tarball replac
   const second = await release(id, tarballOf(AGENT, { 'greeting.txt': 'Hello again\n' }))
   expect(second.status).toBe('DEPLOYED')
   expect(await answer(id)).toContain('Hello again')
+}, 60_000)
+
+test('the command line deploys a folder without graphs, with a health path of its own', async () => {
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'pilothouse-folder-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  await writeFile(path.join(folder, 'package.json'), JSON.stringify({ scripts: { start: 'node server.js' } }))
+  await writeFile(
+    path.join(folder, 'server.js'),
+    `require('node:http').createServer((request, response) => {
+  response.statusCode = request.url === '/ok' ? 404 : 200
+  response.end(request.url)
+}).listen(process.env.PORT)`,
+  )
+  const given = ['--dir', folder, '--secret', 'PILOTHOUSE_HEALTH_PATH', '--json']
+  const ran = await command(deployOne, ['no-graphs', ...given], {
+    PILOTHOUSE_URL: server.url,
+    CONTROL_PLANE_API_KEY: KEY,
+    PILOTHOUSE_HEALTH_PATH: '/healthz',
+  })
+  expect(ran, ran.err).toMatchObject({ code: 0 })
+  const { outcome, url } = JSON.parse(ran.out)
+  expect(outcome).toBe('deployed')
+  expect(await (await fetch(`${url}/healthz`)).text()).toBe('/healthz')
 }, 60_000)
 
 test('a tarball that leads out of its folder ends in BUILD_FAILED and its message; what ran goes on', async () => {

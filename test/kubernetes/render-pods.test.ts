@@ -158,6 +158,14 @@ describe('a rollout', () => {
       })
   })
 
+  test('asks the server at the health path that a secret sets', () => {
+    const secrets = [{ name: 'PILOTHOUSE_HEALTH_PATH', value: '/healthz' }]
+    const manifests = render({}, { revision: { ...revision, secrets } })
+    const [server] = podOf(manifests, 'Deployment/server').containers
+    for (const probe of ['startupProbe', 'readinessProbe', 'livenessProbe'])
+      expect(server[probe].httpGet).toEqual({ path: '/healthz', port: 8000 })
+  })
+
   test('asks the server at /ok, and lets a queue stand for a while', () => {
     const [server] = podOf(render(), 'Deployment/server').containers
     for (const probe of ['startupProbe', 'readinessProbe', 'livenessProbe'])

@@ -2,6 +2,7 @@
 import type { Client, components, DeployBody, Deployment } from '../../client/index.ts'
 import { UsageError } from '../terminal/command.ts'
 import type { Values } from './call.ts'
+import { defaultConfig } from './pack.ts'
 
 export const SOURCE_OPTIONS = {
   repo: { type: 'string' },
@@ -48,7 +49,9 @@ export async function newOf(client: Client, values: Said, name: string): Promise
   const { repo, integration, ref, config, image, listener, namespace, type } = values
   if (repo !== undefined) {
     if (ref === undefined || config === undefined)
-      throw new UsageError(`There is no deployment ${name} yet: --ref and --config are needed to create it.`)
+      throw new UsageError(
+        `There is no deployment ${name} yet: --repo needs --ref and --config to create it. Only --dir has a default for --config.`,
+      )
     return {
       source: 'gitprovider',
       source_config: {
@@ -71,8 +74,8 @@ export async function newOf(client: Client, values: Said, name: string): Promise
     }
   if (values.dir === undefined)
     throw new UsageError(`There is no deployment ${name} yet: say what it is made of, with --repo, --image or --dir.`)
-  if (config === undefined) throw new UsageError(`There is no deployment ${name} yet: --config is needed to create it.`)
-  return { source: 'internal_source', source_config: {}, source_revision_config: { graph_config_path: config } }
+  const graph_config_path = config ?? defaultConfig(values.dir)
+  return { source: 'internal_source', source_config: {}, source_revision_config: { graph_config_path } }
 }
 
 /** The only one there is. */

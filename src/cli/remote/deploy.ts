@@ -26,12 +26,14 @@ export const deployOne = remoteCommand({
 From git (what is left out of an update stays as it is; NAME alone builds the newest commit of the ref):
   --repo URL        repository; --integration ID if there are several integrations
   --ref REF         branch, or tag as refs/tags/…
-  --config PATH     the graph configuration file
+  --config PATH     the graph configuration file, or package.json, pyproject.toml, Procfile or Dockerfile of an application
+                    without graphs
   --type dev|prod   --build-on-push   when it is created
 An image:
   --image URI       --listener ID, --namespace NAME: where it runs, when it is created
 A local folder, without what git ignores:
-  --dir FOLDER      --config PATH when it is created
+  --dir FOLDER      --config PATH when it is created; default: the first in it of langgraph.json, graph.json, package.json,
+                    pyproject.toml, Procfile, Dockerfile
 Secrets:
   --secret NAME     the variable NAME of the environment; may be said again. Other secrets stay
   --secrets-file F  lines NAME=value; - is stdin

@@ -14,10 +14,27 @@ export interface Packed {
   remove(): Promise<void>
 }
 
-/** Throws UsageError for what is no folder, or has nothing in it. */
-export async function pack(folder: string): Promise<Packed> {
+/** Defaults of --config, in this order: graph configuration files, then files of applications without graphs. */
+const CONFIG_FILES = ['langgraph.json', 'graph.json', 'package.json', 'pyproject.toml', 'Procfile', 'Dockerfile']
+
+/** The first of CONFIG_FILES in the folder. Throws UsageError. */
+export function defaultConfig(folder: string): string {
+  checkFolder(folder)
+  const found = CONFIG_FILES.find((name) => statSync(path.join(folder, name), { throwIfNoEntry: false })?.isFile())
+  if (found !== undefined) return found
+  throw new UsageError(
+    `--dir ${folder} has none of ${CONFIG_FILES.join(', ')}: name the graph configuration file with --config.`,
+  )
+}
+
+function checkFolder(folder: string): void {
   if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory())
     throw new UsageError(`--dir ${folder} is not a folder.`)
+}
+
+/** Throws UsageError for what is no folder, or has nothing in it. */
+export async function pack(folder: string): Promise<Packed> {
+  checkFolder(folder)
   const { create } = await import('tar')
   const temporary = await mkdtemp(path.join(os.tmpdir(), 'pilothouse-source-'))
   const remove = () => rm(temporary, { recursive: true, force: true })

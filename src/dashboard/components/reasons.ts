@@ -31,7 +31,8 @@ export const WAYS_OUT: Record<ReasonCode, string | null> = {
   DEPLOY_FAILED: SEE_DEPLOY,
   DISK_LIMIT: 'Let the agent delete what it doesn’t need, or have APP_DISK_MB raised.',
   FILE_LIMIT: 'Let the agent write smaller files, or have APP_FILE_MB raised.',
-  HEALTH_CHECK_TIMED_OUT: 'The agent has to answer GET /ok with 200. The deploy log has what it printed.',
+  HEALTH_CHECK_TIMED_OUT:
+    'The agent has to answer its health path (GET /ok by default) with 200. The deploy log has what it printed.',
   IMAGE_PULL_FAILED: 'Check the image’s name and tag, and the credentials for its registry.',
   INSTALL_FAILED: SEE_BUILD,
   INTEGRATION_UNAVAILABLE: 'Connect the git provider again, or let the integration reach the repository.',
@@ -65,7 +66,8 @@ export const WAYS_OUT: Record<ReasonCode, string | null> = {
   TOOL_MISSING: OPERATOR,
   UNSCHEDULABLE: 'Ask for less in its settings, or let the cluster grow.',
   WAITING_FOR_BUILDER: 'A builder has to be running, with a place free.',
-  WAITING_FOR_HEALTH: 'The agent has to answer GET /ok with 200. The deploy log has what it prints.',
+  WAITING_FOR_HEALTH:
+    'The agent has to answer its health path (GET /ok by default) with 200. The deploy log has what it prints.',
   WAITING_FOR_IMAGE: 'Push or name an image.',
   WAITING_FOR_LISTENER: ITSELF,
   WAITING_FOR_TARBALL: 'Upload a source.',

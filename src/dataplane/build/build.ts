@@ -11,7 +11,7 @@ import { NO_SPACE, SAYS_NO_SPACE } from '../output/no-space.ts'
 import type { BuildPlan, DockerfilePlan, NodePlan, PythonPlan } from './plan/build-plan.ts'
 import { describeStep, withoutPasswords } from './plan/describe-plan.ts'
 import type { SuppliedServers } from './plan/plan-build.ts'
-import { planSource } from './plan-source.ts'
+import { planSource, warnOfHealthPath } from './plan-source.ts'
 import { bringSource, type SourceRequest } from './source.ts'
 
 export interface BuildRequest extends SourceRequest {
@@ -49,6 +49,8 @@ export interface ArtifactManifest {
   agentServer?: string
   graphConfig?: string
   importable?: string[]
+  /** of the graph configuration file */
+  healthPath?: string
 }
 
 /** npm, pip and uv say first what is wrong, and then how they are used, at length; lines of nothing else are between them. */
@@ -63,7 +65,10 @@ export async function buildSource(request: BuildRequest): Promise<string | null>
   // all that is read from the tree is read before any of its own code has run
   const plan = planSource(tree, revision, request.servers, hint, log)
   request.onPlan(plan)
-  if (plan.kind === 'dockerfile') return request.image(plan, tree)
+  if (plan.kind === 'dockerfile') {
+    warnOfHealthPath(plan, revision, log)
+    return request.image(plan, tree)
+  }
   const { kind, start, install } = plan
   const steps = install.map((step) => ({ ...step, command: withManager(step.command, request.has) }))
   const { env, agentServer } = await request.prepare(plan)
@@ -86,6 +91,7 @@ export async function buildSource(request: BuildRequest): Promise<string | null>
     folder: start.folder,
     prestart: start.prestart,
     start: start.command,
+    ...(plan.healthPath === undefined ? {} : { healthPath: plan.healthPath }),
     ...(agentServer ? { agentServer, graphConfig: plan.graphConfig } : {}),
     ...(plan.kind === 'python' && agentServer ? { importable: plan.importable } : {}),
   }

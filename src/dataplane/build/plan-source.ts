@@ -1,4 +1,6 @@
 /** The plan of a source that was brought: made before any of its own code has run. */
+
+import { HEALTH_PATH_SECRET, healthPathOf } from '../../domain/model/health-path.ts'
 import type { LogLevel, RevisionWork } from '../../domain/protocol/protocol.ts'
 import { StepFailure } from '../output/failure.ts'
 import type { BuildPlan } from './plan/build-plan.ts'
@@ -17,4 +19,17 @@ export function planSource(
   const plan = planBuild(sourceTree(tree), { graphConfigPath, installCommand, buildCommand, settings, hint })
   for (const note of plan.notes) log(note, 'warning')
   return plan
+}
+
+/** An image carries no health path, so the file has no effect there. */
+export function warnOfHealthPath(
+  { healthPath, graphConfig }: BuildPlan,
+  { secrets }: Pick<RevisionWork, 'secrets'>,
+  log: (line: string, level?: LogLevel) => void,
+): void {
+  if (healthPath === undefined || healthPathOf(secrets, healthPath) === healthPathOf(secrets)) return
+  log(
+    `"health_path" of "${graphConfig}" has no effect on an image: set the secret ${HEALTH_PATH_SECRET} to ${healthPath}.`,
+    'warning',
+  )
 }

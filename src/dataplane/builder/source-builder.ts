@@ -6,12 +6,12 @@ import fs from 'node:fs'
 import path from 'node:path'
 import type { SuppliedServers } from '../build/plan/plan-build.ts'
 import { planReport } from '../build/plan/plan-report.ts'
-import { planSource } from '../build/plan-source.ts'
+import { planSource, warnOfHealthPath } from '../build/plan-source.ts'
 import type { RunCommand } from '../build/run.ts'
 import { bringSource } from '../build/source.ts'
 import type { SourceAccess } from '../build/source-access.ts'
 import { StepFailure } from '../output/failure.ts'
-import { createMask } from '../output/mask.ts'
+import { createMask, hiddenValues } from '../output/mask.ts'
 import { maskFailures, warnOfUnhidden } from '../output/mask-failure.ts'
 import { passwordsOf } from '../output/passwords.ts'
 import { BuildTurns } from '../runtimes/build-turns.ts'
@@ -80,11 +80,7 @@ export function createSourceBuilder(options: SourceBuilderOptions): ImageBuilds 
       )
     const credentials = revision.source === 'gitprovider' ? await sources.gitCredentials(deploymentId, signal) : null
     const passwords = Object.values(packageIndexes).flatMap(passwordsOf)
-    const hidden = [
-      ...revision.secrets.map(({ value }) => value),
-      ...(credentials ? [credentials.password] : []),
-      ...passwords,
-    ]
+    const hidden = [...hiddenValues(revision.secrets), ...(credentials ? [credentials.password] : []), ...passwords]
     const mask = createMask(hidden)
     const folder = makeBuildFolder(inFolder)
     if (gitAccount) fs.chmodSync(folder, 0o711)
@@ -102,6 +98,7 @@ export function createSourceBuilder(options: SourceBuilderOptions): ImageBuilds 
           const git = { outboundAllow, gitAccount: () => gitAccount, reclaim }
           const hint = await bringSource({ ...from, ...git, log: line, onCommit, signal }, tree)
           const plan = planSource(tree, revision, servers, hint, line)
+          warnOfHealthPath(plan, revision, line)
           onPlan(planReport(plan, mask))
           const source = await imageSource(plan, tree, folder, deploymentId, revision, { base, packageIndexes })
           return { artifact: await images.build(deploymentId, step, source, log, hidden, signal) }

@@ -2,6 +2,7 @@
  * Hides the values of secrets in whatever a build or an agent prints, before it is cut, stored or shown. What is to
  * hold only hidden text takes `Masked`, so that nothing can be cut first by mistake.
  */
+import { HEALTH_PATH_SECRET } from '../../domain/model/health-path.ts'
 import { type Form, formsOf, SHORTEST } from './mask-forms.ts'
 import { alike, type Open, Scanner, type Span, spanOf } from './mask-scan.ts'
 
@@ -63,11 +64,15 @@ export function createMask(values: Iterable<string>): Mask {
 /** Hides nothing: for output that no user's code and no secret has a part in. */
 export const HIDES_NOTHING = createMask([])
 
+/** The values to hide: all but the health path, which messages name. */
+export const hiddenValues = (secrets: readonly { name: string; value: string }[]): string[] =>
+  secrets.flatMap(({ name, value }) => (name === HEALTH_PATH_SECRET ? [] : value))
+
 /** Names of secrets that can't be hidden, in a line for the log; null: there are none. */
 export function unhidden(secrets: readonly { name: string; value: string }[]): string | null {
   // of several lines, what is left when they are put together
   const short = (value: string) => value !== '' && value.replace(/[\r\n]/g, '').trim().length < SHORTEST
-  const names = secrets.filter(({ value }) => short(value)).map(({ name }) => name)
+  const names = secrets.filter(({ name, value }) => name !== HEALTH_PATH_SECRET && short(value)).map(({ name }) => name)
   if (names.length === 0) return null
   return `Values with fewer than ${SHORTEST} characters can't be hidden in logs: ${names.join(', ')}`
 }

@@ -25,7 +25,8 @@ export const REASONS = {
     'The server begins one build or preparation at a time, until its overload has passed. Mends itself; operator, if it lasts.',
   IN_PROGRESS: 'Somebody works on it or is about to, and nothing is in the way. Mends itself.',
   PULLING_IMAGE: 'The image is on its way to where it will run. Mends itself.',
-  WAITING_FOR_HEALTH: 'The agent was started, and GET /ok has not answered 200 yet. Agent, if it lasts.',
+  WAITING_FOR_HEALTH:
+    'The agent was started, and its health path (/ok by default) has not answered 200 yet. Agent, if it lasts.',
   ROLLING_OUT: 'The cluster is replacing what runs. Mends itself.',
   ROLLOUT_PAUSED: 'Somebody has paused the rollout in the cluster. Operator of the cluster.',
   CHANGED_BY_OTHERS: 'Something else keeps changing what is ours in the cluster. Operator of the cluster.',
@@ -46,7 +47,7 @@ export const REASONS = {
   // Its own code.
   INSTALL_FAILED: 'The install command failed. Agent: see the build log.',
   BUILD_COMMAND_FAILED: 'The build command failed. Agent: see the build log.',
-  HEALTH_CHECK_TIMED_OUT: 'GET /ok did not answer 200 in time. Agent: see the deploy log.',
+  HEALTH_CHECK_TIMED_OUT: 'The health path (/ok by default) did not answer 200 in time. Agent: see the deploy log.',
   CRASHED: 'The agent ended by itself. Agent: see the deploy log.',
   OUT_OF_MEMORY: 'It used more memory than it may. Agent, or caller: resource_spec.',
   PROCESS_LIMIT: 'It has as many processes and threads as it may. Agent, or operator: APP_PIDS.',

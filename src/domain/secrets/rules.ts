@@ -2,6 +2,7 @@
 
 import type { Violation } from '../core/errors.ts'
 import { violation } from '../core/parse.ts'
+import { HEALTH_PATH_RULE, HEALTH_PATH_SECRET, isHealthPath } from '../model/health-path.ts'
 import type { Secret } from '../model/shapes.ts'
 import { MASK } from './secret-set.ts'
 
@@ -45,6 +46,8 @@ export function secretViolations(
     names.add(name)
     if (Buffer.byteLength(value) > MAX_VALUE_BYTES)
       found.push(violation(`${field}.${i}.value`, 'Must be at most 64 KiB.'))
+    if (name === HEALTH_PATH_SECRET && value !== MASK && !isHealthPath(value))
+      found.push(violation(`${field}.${i}.value`, `${HEALTH_PATH_SECRET} ${HEALTH_PATH_RULE}.`))
     if (value === MASK && !stored.includes(name))
       found.push(violation(`${field}.${i}.value`, `${MASK} keeps a stored value, and there is none named ${name}.`))
   })

@@ -7,7 +7,7 @@ export function BuildFields({ draft, onChange, wrong }: FieldsProps) {
     <>
       <TextInput
         label="Graph configuration"
-        description="Its path in the source; package.json stands beside it, or in the root."
+        description="The path of langgraph.json or graph.json in the source. Without graphs: of package.json, pyproject.toml, Procfile or Dockerfile."
         value={draft.graphConfigPath}
         error={wrong.graphConfigPath}
         onChange={({ currentTarget }) => onChange({ graphConfigPath: currentTarget.value })}

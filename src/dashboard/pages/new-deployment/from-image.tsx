@@ -45,7 +45,7 @@ export function FromImage({ draft, onChange, wrong }: FieldsProps) {
     <Stack gap="sm">
       <TextInput
         label="Image"
-        description="As docker pull takes it. The agent in it listens on PORT and answers GET /ok."
+        description="As docker pull takes it. The agent in it listens on PORT and answers GET /ok (or PILOTHOUSE_HEALTH_PATH)."
         placeholder="registry.example.com/acme/agent:1.4.2"
         value={draft.imageUri}
         error={wrong.imageUri}

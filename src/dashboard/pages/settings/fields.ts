@@ -50,7 +50,7 @@ export const SOURCE_FIELDS: readonly Field[] = [
   {
     path: 'sourceRevisionConfig.graphConfigPath',
     label: 'Configuration file',
-    help: 'The path of the graph configuration in the source.',
+    help: 'The path of the graph configuration file in the source, or of package.json, pyproject.toml, Procfile or Dockerfile.',
     kind: 'text',
     effect: 'builds',
     sources: BUILT,

@@ -40,6 +40,8 @@ const common = {
   graphConfig: path,
   /** it has no graphs, and is deployed as it is; default: false */
   asItIs: z.boolean().optional(),
+  /** requested by health checks; absent: the graph configuration file sets none */
+  healthPath: z.string().optional(),
   /** lines for the build log, behind the plan's own: what was said and has no effect */
   notes: z.array(z.string()),
 }

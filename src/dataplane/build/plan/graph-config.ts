@@ -3,6 +3,7 @@
  * tree is built and started.
  */
 import path from 'node:path'
+import { HEALTH_PATH_RULE, isHealthPath } from '../../../domain/model/health-path.ts'
 import { StepFailure } from '../../output/failure.ts'
 import { isObject, PYTHON_FILES, readJson, type SourceTree, webOf } from './source-tree.ts'
 
@@ -21,6 +22,7 @@ export interface GraphConfig {
   start: string | null
   /** null: it names none */
   dependencies: string[] | null
+  healthPath: string | null
 }
 
 /** Files that say by themselves how an application without graphs is built and started. */
@@ -47,6 +49,7 @@ function withoutGraphs(file: string, known: Partial<GraphConfig>): GraphConfig {
     dockerfile: false,
     start: null,
     dependencies: null,
+    healthPath: null,
     ...known,
   }
 }
@@ -63,7 +66,7 @@ export function readGraphConfig(tree: SourceTree, graphConfigPath: string, hint:
   const wrong = (what: string, example = '{"graphs": {"agent": "./agent.js:graph"}}') =>
     new StepFailure('CONFIG_INVALID', `"${graphConfigPath}": ${what}. Example: ${example}`)
 
-  const { graphs, dockerfile = null, dependencies = null } = config
+  const { graphs, dockerfile = null, dependencies = null, health_path: healthPath = null } = config
   if (!isObject(graphs)) throw wrong('"graphs" must be an object that maps names to "path:export"')
   const entries = Object.entries(graphs)
   if (entries.length === 0) throw wrong('"graphs" names no graph')
@@ -75,6 +78,9 @@ export function readGraphConfig(tree: SourceTree, graphConfigPath: string, hint:
   const texts = Array.isArray(dependencies) && dependencies.every((one) => typeof one === 'string' && one.trim())
   if (dependencies !== null && !texts)
     throw wrong('"dependencies" must be a list of packages and paths', '{"dependencies": [".", "httpx>=0.27"]}')
+
+  if (healthPath !== null && (typeof healthPath !== 'string' || !isHealthPath(healthPath)))
+    throw wrong(`"health_path" ${HEALTH_PATH_RULE}`, '{"health_path": "/healthz"}')
 
   const text = (name: string, example: string): string | null => {
     const value = config[name] ?? null
@@ -95,6 +101,7 @@ export function readGraphConfig(tree: SourceTree, graphConfigPath: string, hint:
     dockerfile: dockerfile as string | false | null,
     start: text('start', '{"start": "python server.py"}'),
     dependencies: dependencies && (dependencies as string[]).map((one) => one.trim()),
+    healthPath,
   }
 }
 

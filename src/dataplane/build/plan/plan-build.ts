@@ -35,13 +35,14 @@ export interface PlanOptions {
   hint?: string
 }
 
-const SERVES = 'starts an HTTP server on the port in PORT and answers GET /ok with 200'
+const SERVES =
+  'starts an HTTP server on the port in PORT and answers GET requests for its health path (/ok by default) with 200'
 
 /** Throws StepFailure with a sentence that says what is wrong, or what to add, when nothing can be made of the tree. */
 export function planBuild(tree: SourceTree, options: PlanOptions): BuildPlan {
   const config = readGraphConfig(tree, options.graphConfigPath, options.hint ?? 'check graph_config_path')
   const dockerfile = dockerfileOf(tree, config)
-  if (dockerfile) return { ...dockerfile, notes: withoutEffect(options, 'a Dockerfile'), ...asItIs(config) }
+  if (dockerfile) return { ...dockerfile, notes: withoutEffect(options, 'a Dockerfile'), ...ofFile(config) }
 
   const made = {
     node: () => nodePlan(tree, config, options),
@@ -52,7 +53,7 @@ export function planBuild(tree: SourceTree, options: PlanOptions): BuildPlan {
   const missing: Partial<Record<'node' | 'python', string>> = {}
   for (const language of order) {
     const plan = made[language]()
-    if (typeof plan !== 'string') return { ...plan, ...asItIs(config) }
+    if (typeof plan !== 'string') return { ...plan, ...ofFile(config) }
     missing[language] = plan
   }
 
@@ -67,10 +68,14 @@ export function planBuild(tree: SourceTree, options: PlanOptions): BuildPlan {
     )
   const server = options.settings[language]
   if (!server) throw new StepFailure('CONFIG_INVALID', missing[language]!)
-  return language === 'node' ? servedNode(tree, config, options, server) : servedPython(tree, config, options, server)
+  const serve = { node: servedNode, python: servedPython }[language]
+  return { ...serve(tree, config, options, server), ...ofFile(config) }
 }
 
-const asItIs = ({ hasGraphs }: GraphConfig) => (hasGraphs ? {} : { asItIs: true })
+const ofFile = ({ hasGraphs, healthPath }: GraphConfig) => ({
+  ...(hasGraphs ? {} : { asItIs: true }),
+  ...(healthPath === null ? {} : { healthPath }),
+})
 
 function noStart({ file, language }: GraphConfig): string {
   const add = language === 'node' ? 'a "start" script' : 'a Procfile with a line "web: …", or one of [project.scripts],'

@@ -5,7 +5,7 @@ import type { V1Deployment, V1Pod } from '@kubernetes/client-node'
 import { LRUCache } from 'lru-cache'
 import type { Run } from '../../../../domain/protocol/protocol.ts'
 import { type Shown, showing } from '../../../output/lines.ts'
-import { createMask, type Mask } from '../../../output/mask.ts'
+import { createMask, hiddenValues, type Mask } from '../../../output/mask.ts'
 import type { OnProgress, RevisionLog } from '../../runtime.ts'
 import type { Cluster } from '../cluster/cluster.ts'
 import type { Followed } from '../logs/log-sources.ts'
@@ -31,7 +31,7 @@ export interface ServedRevision {
 const MOST_STREAMS = 1_000
 
 export function servedRevision(run: Run, attempt: number | null, log: RevisionLog): ServedRevision {
-  const mask = createMask(run.revision.secrets.map(({ value }) => value))
+  const mask = createMask(hiddenValues(run.revision.secrets))
   const streams = new LRUCache<string, (raw: string) => Shown>({ max: MOST_STREAMS })
   const show = (key: string, raw: string) => {
     const stream = streams.get(key) ?? showing(mask)

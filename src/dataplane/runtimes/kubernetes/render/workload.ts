@@ -2,6 +2,7 @@
  * The Deployments of server and queue: the same image, told apart by AGENT_SERVER_ROLE. What would hold a rollout back
  * is set although it is the default: so it is ours, and is repaired when somebody changes it (`kubectl rollout pause`).
  */
+import { healthPathOf } from '../../../../domain/model/health-path.ts'
 import { StepFailure } from '../../../output/failure.ts'
 import { imageOf } from '../../artifact.ts'
 import { AGENT_CONTAINER, AGENT_PORT, selectorOf } from '../objects/names.ts'
@@ -24,22 +25,25 @@ interface Kind {
   preStopSeconds: (options: RenderOptions) => number
 }
 
-const ok = (probe: Record<string, number>) => ({ httpGet: { path: '/ok', port: AGENT_PORT }, ...probe })
-
 export const SERVER: Kind = {
   role: 'server',
   minReadySeconds: 0,
   preStopSeconds: ({ preStopSeconds }) => preStopSeconds,
-  container: ({ spec }, { defaults }) => ({
-    ports: [{ name: 'http', containerPort: AGENT_PORT, protocol: 'TCP' }],
-    ...resources(amountsOf('server', spec, defaults)),
-    // an hour to start, looked at often: the rollout waits for it. A deploy's own deadline is the shorter one, and what it
-    // has let through may take as long when its node is lost.
-    startupProbe: ok({ periodSeconds: 2, timeoutSeconds: 5, failureThreshold: 1800 }),
-    readinessProbe: ok({ periodSeconds: 5, timeoutSeconds: 5, failureThreshold: 3 }),
-    // slower to act: a busy agent loses its requests first, and is ended only when it stays silent
-    livenessProbe: ok({ periodSeconds: 15, timeoutSeconds: 10, failureThreshold: 4 }),
-  }),
+  container: ({ spec, revision }, { defaults }) => {
+    // images carry no health path: only the secret sets one
+    const httpGet = { path: healthPathOf(revision.secrets), port: AGENT_PORT }
+    const probe = (timing: Record<string, number>) => ({ httpGet, ...timing })
+    return {
+      ports: [{ name: 'http', containerPort: AGENT_PORT, protocol: 'TCP' }],
+      ...resources(amountsOf('server', spec, defaults)),
+      // an hour to start, looked at often: the rollout waits for it. A deploy's own deadline is the shorter one, and what it
+      // has let through may take as long when its node is lost.
+      startupProbe: probe({ periodSeconds: 2, timeoutSeconds: 5, failureThreshold: 1800 }),
+      readinessProbe: probe({ periodSeconds: 5, timeoutSeconds: 5, failureThreshold: 3 }),
+      // slower to act: a busy agent loses its requests first, and is ended only when it stays silent
+      livenessProbe: probe({ periodSeconds: 15, timeoutSeconds: 10, failureThreshold: 4 }),
+    }
+  },
 }
 
 export const QUEUE: Kind = {

@@ -7,7 +7,7 @@ import { sleep } from '../../../../platform/async/retry.ts'
 import type { LeasedClaim } from '../../runtime.ts'
 import { prepareFolders } from '../host/context.ts'
 import type { Host } from '../host/host.ts'
-import { PROTOCOL, type SupervisorConfig } from '../supervisor/protocol.ts'
+import { type AgentPlan, PROTOCOL, type SupervisorConfig } from '../supervisor/protocol.ts'
 import { Connection, type Heard, StaleToken, SupervisorAway, SupervisorSilent } from './connection.ts'
 import { startSupervisor } from './program.ts'
 import { isNewestSeen, makeSupervisorFolder, readAbout, secretOf, supervisorFiles } from './supervisor-files.ts'
@@ -19,6 +19,10 @@ const RAISES = 3
 
 /** Whether this server can speak with it; `hello` and `end` are understood by all. */
 export const isForeign = ({ welcome }: Connection): boolean => ![PROTOCOL, PROTOCOL - 1].includes(welcome.protocol)
+
+/** Protocol 1 requests /ok only. */
+export const understands = ({ welcome }: Connection, plan: AgentPlan): boolean =>
+  plan.healthPath === undefined || welcome.protocol > 1
 
 export interface LinkHeard extends Heard {
   onBroken?: () => void

@@ -1,6 +1,7 @@
 /**
  * What a supervisor has to know to start the agent of a revision, again and again and without a server.
  */
+import { DEFAULT_HEALTH_PATH, healthPathOf } from '../../../../domain/model/health-path.ts'
 import type { EffectiveSpec, RevisionWork } from '../../../../domain/protocol/protocol.ts'
 import { imageOf, namesImage } from '../../artifact.ts'
 import type { RevisionLog } from '../../runtime.ts'
@@ -41,7 +42,7 @@ export async function agentPlan(
   }
   if (isContainer(revision)) {
     const { program, variables } = await containerProgram(host, deploymentId, revision, bounds, env, log, signal)
-    return { ...common, program, env: variables }
+    return { ...common, ...checked(revision), program, env: variables }
   }
   const artifact = readArtifact(app, revision.artifact)
   if (artifact.environment) openEnvironment(artifact.environment, accounts.code)
@@ -49,5 +50,11 @@ export async function agentPlan(
   const { tree } = artifact
   const { runs, temporary } = app
   const program: BuiltProgram = { kind: 'built', tree, runs, temporary, confinement: host.confinement, ...script }
-  return { ...common, program, env: variables }
+  return { ...common, ...checked(revision, artifact.healthPath), program, env: variables }
+}
+
+/** Absent by default, so that plans stay equal to those of earlier versions. `built`: images carry none. */
+function checked({ secrets }: RevisionWork, built?: string): Pick<AgentPlan, 'healthPath'> {
+  const healthPath = healthPathOf(secrets, built)
+  return healthPath === DEFAULT_HEALTH_PATH ? {} : { healthPath }
 }

@@ -11,7 +11,7 @@ import { reservePort } from '../host/ports.ts'
 import type { Turn } from '../host/start-turns.ts'
 import type { AgentPlan } from '../supervisor/protocol.ts'
 import { CandidateGone, type Connection, StaleToken, SupervisorSilent } from './connection.ts'
-import { isForeign, Link } from './link.ts'
+import { isForeign, Link, understands } from './link.ts'
 import { down, foreign, inLine, isStarting, problemOf } from './shown-health.ts'
 import { killSupervisor, lastServedAt, type SupervisorFiles, supervisorFiles } from './supervisor-files.ts'
 import { unlessAborted } from './waiting.ts'
@@ -116,7 +116,7 @@ export class Supervised {
     signal.throwIfAborted()
     this.#deploying = true
     try {
-      const connection = await this.#ready(claim)
+      const connection = await this.#ready(claim, plan)
       const { key } = plan
       const ready = connection.ask({ verb: 'prepare', plan, ms }, { ms: ms + LATE_MS, onProgress })
       await unlessAborted(signal, ready, () => connection.ask({ verb: 'discard', key }, { ms: DISCARD_MS }))
@@ -202,10 +202,10 @@ export class Supervised {
     this.#loop.wake()
   }
 
-  /** For what goes beyond hello and end: a supervisor of another protocol is replaced by one of ours. */
-  async #ready(claim: LeasedClaim): Promise<Connection> {
+  /** Replaces a supervisor that does not understand our protocol or this plan. */
+  async #ready(claim: LeasedClaim, plan: AgentPlan): Promise<Connection> {
     const found = (await this.#link.connect(claim, true))!
-    if (!isForeign(found)) return this.#tell(found).then(() => found)
+    if (!isForeign(found) && understands(found, plan)) return this.#tell(found).then(() => found)
     await found.ask({ verb: 'end', drainMs: REPLACED_MS }, { ms: REPLACED_MS + END_MS })
     this.#link.close()
     const connection = (await this.#link.connect(claim, true))!

@@ -3,7 +3,7 @@
  */
 import fs from 'node:fs'
 import type { RevisionWork } from '../../../../domain/protocol/protocol.ts'
-import { createMask, type Mask } from '../../../output/mask.ts'
+import { createMask, hiddenValues, type Mask } from '../../../output/mask.ts'
 import type { DeploymentAccounts } from '../accounts/accounts.ts'
 import { type AppLayout, ensureFolders } from '../os/layout.ts'
 import { createDatabase, databaseUri, readPassword } from './database.ts'
@@ -44,7 +44,7 @@ export async function prepareContext(
   const { app, accounts } = await prepareFolders(host, deploymentId, signal)
   if (!readPassword(app.database)) await createDatabase(host.admin, deploymentId, app.database, signal)
   const uri = databaseUri(host.admin, deploymentId, app.database) ?? ''
-  const hidden = [...revision.secrets.map(({ value }) => value), readPassword(app.database) ?? '', ...alsoHidden]
+  const hidden = [...hiddenValues(revision.secrets), readPassword(app.database) ?? '', ...alsoHidden]
   return {
     app,
     accounts,

@@ -11,8 +11,8 @@ import type { Account } from '../../../../platform/postgres/embedded/account.ts'
 import type { Bounds } from '../os/bounds.ts'
 import type { Confinement } from '../os/confinement.ts'
 
-/** A server speaks this one and the one before. */
-export const PROTOCOL = 1
+/** A server speaks this one and the one before. 2: plans have a `healthPath`. */
+export const PROTOCOL = 2
 
 /** What a supervisor is started with: one line on its standard input. */
 export interface SupervisorConfig {
@@ -57,6 +57,8 @@ export interface AgentPlan {
   program: BuiltProgram | ImageProgram
   /** without PORT and what depends on where it runs */
   env: Record<string, string>
+  /** requested by health checks; default, and of a server of an earlier version: /ok */
+  healthPath?: string
   /** null: our own */
   account: Account | null
   /** texts that are never shown */

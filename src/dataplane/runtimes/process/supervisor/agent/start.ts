@@ -1,7 +1,8 @@
 /**
- * One start of an agent: resolved when `GET /ok` answers 200.
+ * One start of an agent: resolved when its health path answers 200.
  */
 import { randomUUID } from 'node:crypto'
+import { DEFAULT_HEALTH_PATH } from '../../../../../domain/model/health-path.ts'
 import type { Progress } from '../../../../../domain/protocol/protocol.ts'
 import { sleep } from '../../../../../platform/async/retry.ts'
 import { Scope } from '../../../../../platform/async/time-limit.ts'
@@ -33,8 +34,8 @@ export interface Surroundings {
   output: Output
   /** gives a free port of the loopback */
   freePort(): Promise<number>
-  /** What GET /ok is answered with on that port of the loopback; status null: nobody answers. */
-  ask(port: number): Promise<{ host: string; status: number | null }>
+  /** The status of a GET of `path` on that port of the loopback; null: no answer. */
+  ask(port: number, path: string): Promise<{ host: string; status: number | null }>
 }
 
 export interface Hooks {
@@ -68,7 +69,7 @@ export async function startAgent(
   const port = await portFor(around, plan)
   const started = await startProcess({ ...around, plan, mask, port, onExceeded: hooks.onExceeded }, signal)
   hooks.onStarted(started.pid)
-  const observed: Observed = { port, answered: null, listening: null }
+  const observed: Observed = { port, path: plan.healthPath ?? DEFAULT_HEALTH_PATH, answered: null, listening: null }
   const stop = new Scope(signal)
   let exit: Ended | null = null
   void started.ended.then((ended) => {
@@ -85,7 +86,7 @@ export async function startAgent(
     started.serves()
     return { upstream: { id: randomUUID(), host, port }, ended: started.ended, end: started.end }
   }
-  if (exit) throw await exitedBefore(exit, started, port)
+  if (exit) throw await exitedBefore(exit, started, observed)
   look()
   await started.end()
   if ((signal.reason as Error).name !== 'TimeoutError') throw signal.reason
@@ -101,7 +102,7 @@ async function portFor({ freePort }: Surroundings, { program }: AgentPlan): Prom
   }
 }
 
-/** Where GET /ok was answered with 200; null: the signal aborted before. */
+/** The host that answered the health path with 200; null: the signal aborted before. */
 async function ready(
   { ask }: Surroundings,
   { tail }: AgentProcess,
@@ -111,9 +112,12 @@ async function ready(
   { onProgress }: Hooks,
 ): Promise<string | null> {
   let lookAt = performance.now() + LOOK_MS
-  onProgress({ reason: 'WAITING_FOR_HEALTH', message: 'The agent was started; GET /ok has to answer 200.' })
+  onProgress({
+    reason: 'WAITING_FOR_HEALTH',
+    message: `The agent was started; GET ${observed.path} has to answer 200.`,
+  })
   for (let wait = 50; !signal.aborted; wait = Math.min(500, wait * 1.5)) {
-    const { host, status } = await ask(observed.port)
+    const { host, status } = await ask(observed.port, observed.path)
     if (status === 200) return signal.aborted ? null : host
     observed.answered = status ?? observed.answered
     if (performance.now() > lookAt && !signal.aborted) {
@@ -126,11 +130,11 @@ async function ready(
   return null
 }
 
-async function exitedBefore(ended: Ended, { tail }: AgentProcess, port: number): Promise<StepFailure> {
+async function exitedBefore(ended: Ended, { tail }: AgentProcess, { port, path }: Observed): Promise<StepFailure> {
   const Failure = (await isFree(port, '127.0.0.1')) ? StepFailure : PortTaken
   const { exit, exceeded, explained } = ended
   if (exceeded) return new Failure(exceeded.reason, tail.under(exceeded.message))
-  const message = `The agent ${describeExit(exit)} before GET /ok answered 200.`
+  const message = `The agent ${describeExit(exit)} before GET ${path} answered 200.`
   return new Failure(ranOutOfMemory(exit) ? 'OUT_OF_MEMORY' : 'CRASHED', explained(message))
 }
 

@@ -66,7 +66,7 @@ export async function runKeeper(config: SupervisorConfig): Promise<void> {
     onLost: (how) => record(`the network process ended (${how})`),
   })
   const freePort = ephemeralPorts(config.appPorts)
-  const ask = (port: number) => network.ask(port)
+  const ask = (port: number, path: string) => network.ask(port, path)
   const deployment: Deployment = new Deployment({
     around: { deploymentId, folder, crowd: new Crowd(), tag, output, freePort, ask },
     network,

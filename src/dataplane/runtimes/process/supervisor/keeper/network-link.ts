@@ -75,12 +75,12 @@ export class NetworkLink {
     return this.#until(() => this.#listening?.port === port && this.#listening.problem === null)
   }
 
-  /** What GET /ok is answered with on that port of the loopback. */
-  ask(port: number): Promise<Answered> {
+  /** The status of a GET of `path` on that port of the loopback. */
+  ask(port: number, path: string): Promise<Answered> {
     const id = ++this.#lastId
     return new Promise((resolve) => {
       this.#answers.set(id, resolve)
-      if (!this.#send({ do: 'ask', id, port })) this.#answered(id, { host: '127.0.0.1', status: null })
+      if (!this.#send({ do: 'ask', id, port, path })) this.#answered(id, { host: '127.0.0.1', status: null })
     })
   }
 

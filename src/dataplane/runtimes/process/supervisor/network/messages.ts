@@ -22,8 +22,8 @@ export interface Wanted {
 
 export type ToNetwork =
   | { do: 'apply'; version: number; wanted: Wanted }
-  /** Asks for GET /ok on that port of the loopback. */
-  | { do: 'ask'; id: number; port: number }
+  /** Requests `path` on that port of the loopback. */
+  | { do: 'ask'; id: number; port: number; path: string }
   /** Tell me when nothing is in flight to that upstream. */
   | { do: 'watch'; upstream: string }
   /** What is still in flight is ended. */

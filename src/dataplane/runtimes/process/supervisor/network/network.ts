@@ -61,7 +61,7 @@ export function runNetwork(): void {
         say({ said: 'applied', version: message.version })
         break
       case 'ask':
-        say({ said: 'answered', id: message.id, ...(await askReady(message.port)) })
+        say({ said: 'answered', id: message.id, ...(await askReady(message.port, message.path)) })
         break
       case 'watch':
         await proxy.idle(message.upstream)
