@@ -183,6 +183,7 @@ function settingsOf(config: Config): DomainSettings {
   return {
     deploymentModes: config.DEPLOYMENT_MODES,
     runtime: config.RUNTIME,
+    podClasses: config.RUNTIME === 'kubernetes' ? Object.keys(config.POD_CLASSES).sort() : [],
     deadlineMinutes: {
       PROVISION: config.PROVISION_DEADLINE_MINUTES,
       BUILD: config.BUILD_DEADLINE_MINUTES,

@@ -1131,6 +1131,8 @@ export interface components {
             compute_config: components["schemas"]["ListenerComputeConfig"];
             /** @description Of the listener program, as it last reported it. */
             version: string | null;
+            /** @description What `resource_spec.class` of its deployments may name, as its program last reported. */
+            pod_classes: string[];
             /**
              * @description OFFLINE: it has never called, or was not heard from for 90 seconds.
              * @enum {string}
@@ -1439,6 +1441,8 @@ export interface components {
             } | null;
             /** @description Who decides the replicas between minimum and maximum. `cpu`: an autoscaler that counts CPU; `none`: an autoscaler of yours. Default: `cpu`. */
             autoscaler?: ("cpu" | "none") | null;
+            /** @description Where and how its pods run (GPU, node pool, priority): one of `pod_classes` of its listener. */
+            class?: string | null;
             /** @description Must exist in the namespace. */
             service_account_name?: string | null;
             /** @description Secrets in the namespace, of the type for image pulls. */
@@ -1669,6 +1673,8 @@ export interface components {
             } | null;
             /** @description Who decides the replicas between minimum and maximum. `cpu`: an autoscaler that counts CPU; `none`: an autoscaler of yours. Default: `cpu`. */
             autoscaler?: ("cpu" | "none") | null;
+            /** @description Where and how its pods run (GPU, node pool, priority): one of `pod_classes` of its listener. */
+            class?: string | null;
             /** @description Must exist in the namespace. */
             service_account_name?: string | null;
             /** @description Secrets in the namespace, of the type for image pulls. */

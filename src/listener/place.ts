@@ -58,6 +58,7 @@ export function renderOptions(settings: ParsedSettings<typeof KUBERNETES_SETTING
     podUser: settings.POD_USER,
     defaults: resourceDefaults(settings),
     patches: settings.POD_PATCHES,
+    classes: settings.POD_CLASSES,
     graceSeconds: {
       server: settings.TERMINATION_GRACE_SECONDS,
       queue: settings.QUEUE_TERMINATION_GRACE_SECONDS,

@@ -66,6 +66,7 @@ export async function startListener(settings: ListenerSettings, log: Logger, pla
     leaseSeconds: settings.LEASE_SECONDS,
     maxClaims: settings.MAX_CLAIMS,
     version: VERSION,
+    podClasses: Object.keys(settings.POD_CLASSES).sort(),
     log,
     onStuck,
   })

@@ -13,7 +13,7 @@ beforeAll(async () => {
 })
 afterAll(() => app.close())
 
-const LISTENER = `id computeType computeId computeConfig { k8sNamespaces } version status lastSeenAt createdBy
+const LISTENER = `id computeType computeId computeConfig { k8sNamespaces } version podClasses status lastSeenAt createdBy
   createdAt updatedAt deployments { totalCount nodes { id } }`
 
 const change = (name: string, input: object, call = {}) =>
@@ -33,6 +33,7 @@ test('a listener is registered, read, changed and deleted', async () => {
     computeType: 'k8s',
     computeConfig: { k8sNamespaces: ['agents'] },
     version: '1',
+    podClasses: [],
     status: 'OFFLINE',
     lastSeenAt: null,
     createdBy: (await app.context(app.keys.admin)).actor.subject,

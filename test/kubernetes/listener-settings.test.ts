@@ -1,9 +1,9 @@
-/** What an operator sets for a whole cluster, in it: resources by default under a quota, and patches of pods. */
+/** What an operator sets for a whole cluster, in it: resources by default under a quota, patches of pods, and classes. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { renderOptions } from '../../src/listener/place.ts'
 import { readConfig } from '../../src/platform/config/config.ts'
 import { options } from './render-support.ts'
-import { eventually, openSite, type Site, Tenant } from './runtime-support.ts'
+import { eventually, openSite, runOf, type Site, Tenant } from './runtime-support.ts'
 
 const { defaults } = renderOptions(readConfig({}))
 let site: Site
@@ -77,4 +77,28 @@ test('a patch makes new pods of its component once, and is put right when somebo
   } as never)
   await eventually(async () => (await proxy()) === 'http://p')
   expect(await proxy()).toBe('http://p')
+})
+
+test('a class makes new pods; when the settings lose it, what runs stays and health says why', async () => {
+  const tenant = await serving()
+  const before = await tenant.uids()
+  const spec = { class: 'gpu' }
+  const run = runOf(tenant.run!.revision, { spec })
+  tenant.run = run
+  tenant.ensure()
+  await eventually(async () => {
+    const uids = await tenant.uids()
+    return uids.length === 1 && uids[0] !== before[0] && tenant.runtime.health(tenant.id)?.ready === 1
+  })
+  const [server] = await tenant.pods()
+  expect(server!.spec!.tolerations).toContainEqual({ key: 'gpu', operator: 'Exists' })
+
+  const { runtime } = await site.another({ render: { ...options, defaults, classes: { cpu: {} } } })
+  const other = tenant.takenOver(runtime, '2')
+  other.run = run
+  other.ensure()
+  await eventually(() => runtime.health(other.id)?.reason === 'CONFIG_INVALID')
+  expect(runtime.health(other.id)?.message).toMatch(/^Class gpu is not among POD_CLASSES of the listener: cpu\./)
+  await expect(other.prepare(other.revision(IMAGE), { spec })).rejects.toMatchObject({ reason: 'CONFIG_INVALID' })
+  expect((await other.pods()).map(({ metadata }) => metadata!.uid)).toContain(server!.metadata!.uid)
 })

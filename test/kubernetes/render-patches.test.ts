@@ -1,4 +1,4 @@
-/** POD_PATCHES: what becomes of pod templates, and which patches are refused at the start. */
+/** POD_PATCHES and POD_CLASSES: what becomes of pod templates, and which patches are refused at the start. */
 import { describe, expect, test } from 'vitest'
 import { renderOptions } from '../../src/listener/place.ts'
 import { readConfig } from '../../src/platform/config/config.ts'
@@ -10,6 +10,7 @@ const patchesOf = (given: unknown) => renderOptions(readConfig({ POD_PATCHES: JS
 const diff = (given: unknown, spec: object = {}) =>
   changes(pathsOf(render(spec)), pathsOf(render(spec, {}, { patches: patchesOf(given) })))
 const S = 'Deployment/server:spec.template'
+const classesOf = (given: unknown) => renderOptions(readConfig({ POD_CLASSES: JSON.stringify(given) })).classes
 
 test('what a patch says is there, and nothing else has changed', () => {
   const toleration = { key: 'pool', operator: 'Exists' }
@@ -134,4 +135,65 @@ test('the container that a patch names without an image is the one that is there
     const { containers } = find(render({}, {}, { patches }), key).spec.template.spec
     expect(containers).toMatchObject([{ name, image: expect.any(String), imagePullPolicy: 'Always' }])
   }
+})
+
+describe('a class', () => {
+  const gpu = {
+    server: {
+      spec: {
+        nodeSelector: { pool: 'gpu' },
+        runtimeClassName: 'nvidia',
+        containers: [
+          { name: 'agent', resources: { limits: { 'nvidia.com/gpu': 1 } }, readinessProbe: { periodSeconds: 30 } },
+        ],
+      },
+    },
+    queue: { spec: { nodeSelector: { pool: 'gpu' }, terminationGracePeriodSeconds: 3600 } },
+  }
+
+  test('changes server and queue of the deployments that name it, and no other', () => {
+    const classes = classesOf({ gpu, large: {} })
+    const of = (spec: object) => pathsOf(render(spec, {}, { classes }))
+    const T = 'spec.template.spec'
+    expect(changes(of({}), of({ class: 'gpu' }))).toEqual({
+      [`Deployment/server:${T}.nodeSelector.pool`]: 'gpu',
+      [`Deployment/server:${T}.runtimeClassName`]: 'nvidia',
+      [`Deployment/server:${T}.containers.agent.resources.limits.nvidia.com/gpu`]: 1,
+      [`Deployment/server:${T}.containers.agent.readinessProbe.periodSeconds`]: 30,
+      [`Deployment/queue:${T}.nodeSelector.pool`]: 'gpu',
+      [`Deployment/queue:${T}.terminationGracePeriodSeconds`]: 3600,
+    })
+    expect(changes(of({}), of({ class: 'large' }))).toEqual({})
+    expect(render({ class: 'gpu' }, {}, { classes }).flatMap(schemaErrors)).toEqual([])
+  })
+
+  test('wins over the patches of all deployments', () => {
+    const patches = patchesOf({ server: { spec: { nodeSelector: { pool: 'agents', zone: 'a' } } } })
+    const manifests = render({ class: 'gpu' }, {}, { patches, classes: classesOf({ gpu }) })
+    expect(find(manifests, 'Deployment/server').spec.template.spec.nodeSelector).toEqual({ pool: 'gpu', zone: 'a' })
+  })
+
+  test.each([
+    [{ gpu, cpu: {} }, /^Class tpu is not among POD_CLASSES of the listener: cpu, gpu\. Add it there, or change/],
+    [{}, /^Class tpu is not among POD_CLASSES of the listener: there are none\./],
+  ])('that the settings do not have is refused (%#)', (given, said) => {
+    expect(() => render({ class: 'tpu' }, {}, { classes: classesOf(given) })).toThrow(said)
+  })
+
+  test.each([
+    ['gpu', /must be JSON, like \{"gpu": \{"server": /],
+    [[], /must be a JSON object with the patches of each class$/],
+    [{ GPU: {} }, /has the class "GPU": names have up to 63 lower-case letters/],
+    [{ [`a${'b'.repeat(63)}`]: {} }, /names have up to 63/],
+    [{ gpu: [] }, /has a wrong class gpu: it must be a JSON object with a patch for each component$/],
+    [{ gpu: { spec: {} } }, /has a wrong class gpu: it names the component spec, and there are server, queue$/],
+    [{ gpu: { database: {} } }, /names the component database, and there are server, queue$/],
+    [{ gpu: { queue: { kind: 'Pod' } } }, /wrong class gpu: it has a wrong patch for queue: kind is no part/],
+    [Object.fromEntries(Array.from({ length: 101 }, (_, i) => [`c${i}`, {}])), /must have at most 100 classes$/],
+  ])('that is of no use stops the start with one line (%#)', (given, said) => {
+    const POD_CLASSES = typeof given === 'string' ? given : JSON.stringify(given)
+    expect(() => readConfig({ POD_CLASSES })).toThrow(said)
+    expect(() => readConfig({ POD_CLASSES })).toThrow(/^Wrong settings: POD_CLASSES /)
+    expect(() => readListenerSettings({ POD_CLASSES })).toThrow('POD_CLASSES')
+  })
 })

@@ -63,6 +63,7 @@ const spec: fc.Arbitrary<ResourceSpec> = fc
       annotations: maybe(fc.dictionary(word, word, { maxKeys: 3 })),
       ingress_annotations: maybe(fc.dictionary(word, word, { maxKeys: 3 })),
       autoscaler: maybe(fc.constantFrom('cpu', 'none')),
+      class: maybe(fc.constant('gpu')),
       service_account_name: maybe(word),
       image_pull_secrets: maybe(fc.array(fc.record({ name: word }), { maxLength: 2 })),
       volumes,

@@ -339,6 +339,7 @@ const ROWS: Row[] = [
   { field: 'ingress_annotations', value: { 'a.b/time-out': '60' }, expected: {} },
   // by itself there is nothing to decide between minimum and maximum
   { field: 'autoscaler', value: 'none', expected: {} },
+  { field: 'class', value: 'gpu', expected: both({ 'tolerations.0.key': 'gpu', 'tolerations.0.operator': 'Exists' }) },
 ]
 
 /** Of what keeps agents from the metadata address. */

@@ -31,6 +31,7 @@ export const owner: Owner = {
   namespace: 'agents',
 }
 
+const GPU = { spec: { tolerations: [{ key: 'gpu', operator: 'Exists' }] } }
 const NONE = { cpu: null, cpuLimit: null, memory: null, memoryLimit: null }
 
 export const options: RenderOptions = {
@@ -40,6 +41,7 @@ export const options: RenderOptions = {
   podUser: 999,
   defaults: { agent: NONE, database: NONE, cache: NONE, sidecar: NONE },
   patches: {},
+  classes: { gpu: { server: GPU, queue: GPU } },
   graceSeconds: { server: 180, queue: 600 },
   preStopSeconds: 10,
   knowsSleep: true,

@@ -66,7 +66,7 @@ const update = (id: string, image: string) =>
   app.rest('PATCH', `/v2/deployments/${id}`, { body: { source_revision_config: { image_uri: image } } })
 
 test('a deployment is created, changed and deleted by a listener, which is told all that it needs', async () => {
-  const one = await start()
+  const one = await start({ settings: { POD_CLASSES: '{"large": {}, "gpu": {}}' } })
   const secrets = [{ name: 'TOKEN', value: `canary-${randomUUID()}` }]
   const made = await deployment({ secrets, secret_references: [{ name: 'A', secret_name: 'b', secret_key: 'c' }] })
   expect(await reaches(made.id, 'DEPLOYED')).toBe(true)
@@ -85,7 +85,7 @@ test('a deployment is created, changed and deleted by a listener, which is told 
     `deploying ${made.source_revision_config.image_uri}`,
   ])
   const { body: shown } = await app.rest('GET', `/v2/listeners/${listener.listenerId}`)
-  expect(shown).toMatchObject({ version: VERSION, status: 'ONLINE' })
+  expect(shown).toMatchObject({ version: VERSION, pod_classes: ['gpu', 'large'], status: 'ONLINE' })
 
   await update(made.id, 'registry.example.com/agent:2')
   expect(await eventually(async () => one.runtime.serving.get(made.id)?.revision.number === 2)).toBe(true)

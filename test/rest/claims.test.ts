@@ -448,13 +448,13 @@ test('everything that is wrong with a call is said at once', async () => {
   }
 })
 
-test('every call is a sign of life; the version shows, and nobody seems to have changed the listener', async () => {
+test('every call is a sign of life; version and classes show, and nobody seems to have changed the listener', async () => {
   const listener = await connect({ lastSeenAt: null })
   const silent = () =>
     app.core.db
       .$executeRaw`UPDATE listeners SET last_seen_at = now() - interval '1 hour' WHERE id = ${listener.id}::uuid`
   const age = async () => Date.now() - (await listener.row()).lastSeenAt!.getTime()
-  await listener.claim({ version: '1.2.3' })
+  await listener.claim({ version: '1.2.3', pod_classes: ['gpu'] })
   expect(await age()).toBeLessThan(60_000)
   await silent()
   await listener.beat([])
@@ -463,12 +463,14 @@ test('every call is a sign of life; the version shows, and nobody seems to have 
   await listener.claim()
   const row = await listener.row()
   expect(await age()).toBeLessThan(60_000)
-  expect(row).toMatchObject({ version: '1.2.3', updatedAt: listener.updatedAt })
-  // it is not written again at each call, but a new version is
-  await listener.claim({ version: '1.2.3' })
+  expect(row).toMatchObject({ version: '1.2.3', podClasses: ['gpu'], updatedAt: listener.updatedAt })
+  // it is not written again at each call, but a new version is, and so are other classes
+  await listener.claim({ version: '1.2.3', pod_classes: ['gpu'] })
   expect((await listener.row()).lastSeenAt).toEqual(row.lastSeenAt)
   await listener.claim({ version: '1.2.4' })
-  expect((await listener.row()).version).toBe('1.2.4')
+  expect(await listener.row()).toMatchObject({ version: '1.2.4', podClasses: ['gpu'] })
+  await listener.claim({ pod_classes: [] })
+  expect(await listener.row()).toMatchObject({ version: '1.2.4', podClasses: [] })
 })
 
 test('a thousand claims fit into one heartbeat, a thousand lines into one call; a body that is too large is refused', async () => {

@@ -54,6 +54,7 @@ describe('registering one', () => {
     expect(answer.body).toEqual({
       ...sent,
       id: expect.any(String),
+      pod_classes: [],
       status: 'OFFLINE',
       last_seen_at: null,
       created_at: expect.any(String),

@@ -1,5 +1,6 @@
 /** ResourceSpec over REST: docs/deployments.md#resource-spec row by row, the limits of docs/api-rules.md#limits, docs/deployments.md#resource-spec. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { listenerKey, listener as makeListener } from '../support/factories.ts'
 import { bodies, type RestApp, restApp, violations } from './support.ts'
 
 let app: RestApp
@@ -95,7 +96,7 @@ describe('every field', () => {
     expect(violations(await post({ autoscaler: 'memory' }))).toEqual([`${at('autoscaler')} enum`])
   })
 
-  test.each(['autoscaler', ...COUNTS, ...CORES.map(([field]) => field), ...TEXTS, ...OBJECTS, ...LISTS])(
+  test.each(['autoscaler', 'class', ...COUNTS, ...CORES.map(([field]) => field), ...TEXTS, ...OBJECTS, ...LISTS])(
     '%s may be null',
     async (field) => {
       expect((await post({ [field]: null })).status).toBe(201)
@@ -170,5 +171,68 @@ describe('the rules between fields', () => {
     ['two volumes of one name', { volumes: [{ name: 'a' }, { name: 'a' }] }, 'volumes.1.name'],
   ])('%s is refused', async (_what, spec, field) => {
     expect(violations(await post(spec))).toContain(`${at(field)} value_error`)
+  })
+})
+
+describe('class', () => {
+  /** A listener whose program has reported these classes. */
+  async function reporting(classes: string[], tenant = app.tenant) {
+    const row = await makeListener(app, { workspaceId: tenant.workspaceId })
+    const key = await listenerKey(app, row, tenant)
+    const answer = await app.call('POST', `/v2/listeners/${row.id}/claims`, { key, body: { pod_classes: classes } })
+    expect(answer.status, answer.text).toBe(200)
+    return row.id
+  }
+  const on = (listener_id: string, spec: object) =>
+    app.call('POST', '/v2/deployments', {
+      body: { ...bodies.external_container(), source_config: { listener_id, resource_spec: spec } },
+    })
+  const said = ({ status, body }: Awaited<ReturnType<typeof on>>) => {
+    expect(status).toBe(422)
+    expect(body.detail).toHaveLength(1)
+    expect(body.detail[0].loc.join('.')).toBe(at('class'))
+    return body.detail[0].msg
+  }
+
+  test('is one that its listener has reported, at a create and at a PATCH; the refusal lists them', async () => {
+    const listener = await reporting(['cpu', 'gpu'])
+    expect((await app.call('GET', `/v2/listeners/${listener}`)).body.pod_classes).toEqual(['cpu', 'gpu'])
+    const unknown = 'Must be one of POD_CLASSES of its listener: cpu, gpu.'
+    expect(said(await on(listener, { class: 'tpu' }))).toBe(unknown)
+    const made = await on(listener, { class: 'gpu' })
+    expect(made.status, made.text).toBe(201)
+    expect(made.body.source_config.resource_spec).toEqual({ class: 'gpu' })
+    const patch = (spec: object) =>
+      app.call('PATCH', `/v2/deployments/${made.body.id}`, { body: { source_config: { resource_spec: spec } } })
+    expect(said(await patch({ class: 'tpu' }))).toBe(unknown)
+    expect((await patch({ class: 'cpu' })).body.source_config.resource_spec).toEqual({ class: 'cpu' })
+    expect((await patch({})).status).toBe(200)
+  })
+
+  test('is not one that only listeners of others have', async () => {
+    await reporting(['gpu'])
+    await reporting(['gpu'], app.sibling)
+    const none = 'Must be one of POD_CLASSES of its listener: there are none.'
+    expect(said(await on(await reporting([]), { class: 'gpu' }))).toBe(none)
+  })
+
+  test('is one of the server where that works on a cluster itself, and none on the process runtime', async () => {
+    expect(said(await post({ class: 'gpu' }))).toBe(
+      'Only deployments on Kubernetes have classes; RUNTIME of this server is process.',
+    )
+    const settings = { RUNTIME: 'kubernetes', K8S_NAMESPACE: 'agents', POD_CLASSES: '{"gpu": {}}' }
+    const cluster = await restApp({ beside: app, settings })
+    const create = (name: string) =>
+      cluster.call('POST', '/v2/deployments', {
+        body: { ...bodies.internal_container(), source_config: { resource_spec: { class: name } } },
+      })
+    expect((await create('gpu')).status).toBe(201)
+    expect(said(await create('tpu'))).toBe('Must be one of POD_CLASSES of this server: gpu.')
+    await cluster.close()
+  })
+
+  test('has 1 to 63 characters', async () => {
+    expect(violations(await post({ class: '' }))).toEqual([`${at('class')} string_too_short`])
+    expect(violations(await post({ class: 'c'.repeat(64) }))).toEqual([`${at('class')} string_too_long`])
   })
 })

@@ -36,6 +36,7 @@ export interface TestDomain {
 export const SETTINGS: DomainSettings = {
   deploymentModes: ['cloud', 'self_hosted'],
   runtime: 'process',
+  podClasses: [],
   deadlineMinutes: { PROVISION: 10, BUILD: 30, DEPLOY: 10, TEARDOWN: 10 },
   builderWaitMinutes: 60,
   uploadsPerDeployment: 20,

@@ -21,6 +21,8 @@ export interface WorkerOptions {
   holder?: string
   /** of this program; a listener shows it */
   version?: string
+  /** classes that deployments may name; a listener shows them */
+  podClasses?: string[]
   /** With so many claims it claims no more; they are for its replicas. Default: no limit */
   maxClaims?: number
   /** called when a step can't be ended here: then this process has to end, and be started again */
@@ -47,7 +49,7 @@ const STOP_LIMIT_MS = 7500
 
 /** Resolves when this worker is known to others on its machine; the loops run on their own from then on. */
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
-  const { controlPlane, runtime, leaseSeconds, log, version, onStuck, stopMs } = options
+  const { controlPlane, runtime, leaseSeconds, log, version, podClasses, onStuck, stopMs } = options
   const { maxClaims = Number.POSITIVE_INFINITY } = options
   const holder = options.holder ?? `${os.hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`
   /** by deployment */
@@ -155,7 +157,8 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
         return stopping.signal.aborted ? undefined : sleep(waitSeconds * 1000, full.signal)
       }
       const leasedAt = performance.now()
-      const request = { holder, max, leaseSeconds, waitSeconds, ...(version ? { version } : {}) }
+      const program = { ...(version ? { version } : {}), ...(podClasses ? { podClasses } : {}) }
+      const request = { holder, max, leaseSeconds, waitSeconds, ...program }
       const claims = await timely((waitSeconds + leaseSeconds / 3) * 1000, stopping.signal, silent, (cut) =>
         controlPlane.claim(request, cut),
       )

@@ -6,6 +6,7 @@
 import { Prisma } from '../../generated/prisma/client.ts'
 import type { Core, Tx } from '../context/context.ts'
 import { ClaimLostError } from '../core/errors.ts'
+import type { ClaimRequest } from '../protocol/protocol.ts'
 import { COUNTED, countsLosses } from '../rollouts/plan.ts'
 import { loseStep } from '../rollouts/steps.ts'
 import { type HeldClaim, LEASE_HOLDS, ofScope, type Scope } from '../rows/lease.ts'
@@ -89,20 +90,25 @@ export async function stepsOfDead(tx: Tx, scope: Scope, holder: string): Promise
 }
 
 /**
- * A part of a WITH clause, with its comma; nothing for the built-in worker. Writes at most every 5 s, unless the version
- * is another one. `updated_at` stays what it says: when somebody changed the listener. Somebody who changes it now is
- * not waited for.
+ * A part of a WITH clause, with its comma; empty for the built-in worker. Writes at most every 5 s, unless the version
+ * or the classes have changed. `updated_at` stays: it counts changes by callers. The statement skips a listener that a
+ * caller has locked.
  */
-export function listenerSeen({ listenerId }: Scope, version?: string): Prisma.Sql {
+export function listenerSeen(
+  { listenerId }: Scope,
+  { version, podClasses }: Pick<ClaimRequest, 'version' | 'podClasses'> = {},
+): Prisma.Sql {
   if (listenerId === null) return Prisma.empty
   const reported = Prisma.sql`coalesce(${version ?? null}::text, l.version)`
+  const classes = Prisma.sql`coalesce(${podClasses ?? null}::text[], l.pod_classes)`
   return Prisma.sql`
     listener_seen AS (
-      UPDATE listeners SET last_seen_at = now(), version = unseen.reported
+      UPDATE listeners SET last_seen_at = now(), version = unseen.reported, pod_classes = unseen.classes
       FROM (
-        SELECT l.id, ${reported} AS reported FROM listeners l
+        SELECT l.id, ${reported} AS reported, ${classes} AS classes FROM listeners l
         WHERE l.id = ${listenerId}::uuid
-          AND (l.last_seen_at IS NULL OR l.last_seen_at < now() - interval '5 seconds' OR l.version IS DISTINCT FROM ${reported})
+          AND (l.last_seen_at IS NULL OR l.last_seen_at < now() - interval '5 seconds'
+            OR l.version IS DISTINCT FROM ${reported} OR l.pod_classes IS DISTINCT FROM ${classes})
         ${toChangeOrSkip('l')}
       ) unseen WHERE listeners.id = unseen.id
     ),`

@@ -59,14 +59,9 @@ interface Free {
 }
 
 /** Locks them. From then on the transaction waits for no lock for long. */
-async function lockFree(
-  tx: Tx,
-  scope: Scope,
-  { max, version }: ClaimRequest,
-  refused: readonly StepKind[],
-): Promise<Free[]> {
+async function lockFree(tx: Tx, scope: Scope, request: ClaimRequest, refused: readonly StepKind[]): Promise<Free[]> {
   const { text, values } = Prisma.sql`
-    WITH ${listenerSeen(scope, version)} ${freeToLease(scope, Math.min(max, MOST_AT_ONCE), refused)}
+    WITH ${listenerSeen(scope, request)} ${freeToLease(scope, Math.min(request.max, MOST_AT_ONCE), refused)}
     SELECT ${Prisma.raw(DEPLOYMENT_COLUMNS)}, now() AS "begunAt"
     FROM free d, set_config('lock_timeout', ${String(WAIT_OF_MANY)}, true) AS limited`
   const name = `lock free deployments of ${scope.listenerId === null ? 'no' : 'a'} listener${refused.length > 0 ? ', some refused' : ''}`

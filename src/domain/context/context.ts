@@ -64,6 +64,8 @@ export interface DomainSettings {
   deploymentModes: readonly ('cloud' | 'self_hosted')[]
   /** what serves deployments that name no listener */
   runtime: 'process' | 'kubernetes' | 'none'
+  /** classes of deployments that name no listener */
+  podClasses: readonly string[]
   /** how long a step may take once it was first taken, in minutes */
   deadlineMinutes: { PROVISION: number; BUILD: number; DEPLOY: number; TEARDOWN: number }
   /** how long a build that is left to builders may wait for one, in minutes */

@@ -166,6 +166,7 @@ export const LISTENER = {
   computeId: 'text',
   k8sNamespaces: 'texts',
   version: 'text',
+  podClasses: 'texts',
   lastSeenAt: 'time',
   createdBy: 'text',
   createdAt: 'time',

@@ -20,6 +20,7 @@ import { repositoryViolations } from '../sources/integrations/repositories.ts'
 import { unissuedViolations } from '../sources/uploads/accept.ts'
 import { findOrCreateTracingProject } from '../workspaces/tracing-project.ts'
 import {
+  classViolations,
   contentViolations,
   listenerViolations,
   offeredViolations,
@@ -67,6 +68,7 @@ async function create(
     ...requiredViolations(source, body),
     ...sourceViolations(source, body),
     ...contentViolations(body),
+    ...classViolations(config.resource_spec?.class, listener, ctx.settings),
     ...repoUrlViolations(source, config.repo_url),
     ...unreachable,
     ...unissuedViolations(revision.source_tarball_path),

@@ -167,6 +167,28 @@ export function contentViolations(body: SourceFields): Violation[] {
   ]
 }
 
+/** `resource_spec.class` must be one of the deployment's place: its listener, or (null) the cluster of this server. */
+export function classViolations(
+  name: string | null | undefined,
+  listener: { podClasses: readonly string[] } | null,
+  settings: DomainSettings,
+): Violation[] {
+  const known = listener?.podClasses ?? settings.podClasses
+  if (name == null || known.includes(name)) return []
+  const field = 'source_config.resource_spec.class'
+  if (!listener && settings.runtime !== 'kubernetes')
+    return [
+      violation(field, `Only deployments on Kubernetes have classes; RUNTIME of this server is ${settings.runtime}.`),
+    ]
+  const whose = listener ? 'its listener' : 'this server'
+  return [
+    violation(
+      field,
+      `Must be one of POD_CLASSES of ${whose}: ${known.length > 0 ? known.join(', ') : 'there are none'}.`,
+    ),
+  ]
+}
+
 /** A listener is required once the workspace has one; its namespaces bound the deployment's. */
 export function listenerViolations(
   listener: { k8sNamespaces: string[] } | null,

@@ -8,7 +8,7 @@ import { actorOf, requireRole } from '../context/access.ts'
 import type { RequestContext, Tx } from '../context/context.ts'
 import { type ReadBack, type Written, writeVerb } from '../context/read-back.ts'
 import { changedFields } from '../core/changes.ts'
-import { rejectIfAny } from '../core/errors.ts'
+import { rejectIfAny, type Violation } from '../core/errors.ts'
 import { parse } from '../core/parse.ts'
 import { type IfMatch, requireMatch } from '../core/precondition.ts'
 import { buildColumns, revisionColumns, saysRevision } from '../model/revision-source.ts'
@@ -26,6 +26,7 @@ import { unmask } from '../secrets/rules.ts'
 import { openSecrets, storeSecrets } from '../secrets/secret-set.ts'
 import { inspectTarball, type Tarball, tarballViolations, useTarball } from '../sources/uploads/accept.ts'
 import { patchViolations } from './patch-rules.ts'
+import { classViolations } from './source-rules.ts'
 
 export const updateInput = z.object({ path: deploymentPath, body: updateBody })
 
@@ -90,7 +91,10 @@ async function merge(
   const base = baseOf(deployment, revisions, body)
   const config = body.source_config
   const stored = { deployment, base, secrets: set?.names ?? [] }
-  rejectIfAny(patchViolations(stored, body, await tarballViolations(tx, tarball)))
+  rejectIfAny([
+    ...patchViolations(stored, body, await tarballViolations(tx, tarball)),
+    ...(await unknownClass(ctx, tx, deployment, config?.resource_spec?.class)),
+  ])
   refuseDeleted(deployment)
   await useTarball(tx, tarball)
 
@@ -124,6 +128,18 @@ async function merge(
   const next = holderConcerned ? notifyHolder(tx, edited) : edited
   if (config?.resource_spec != null || body.secret_references != null) noteRunsWith(tx, next, revisions)
   return revise ? rollOut(ctx, tx, next, sourceAfter(base, next, body), { trigger: revise, change }) : null
+}
+
+/** Reads the listener only for a spec with a class. */
+async function unknownClass(
+  ctx: RequestContext,
+  tx: Tx,
+  { listenerId }: LockedDeployment,
+  name: string | null | undefined,
+): Promise<Violation[]> {
+  if (name == null) return []
+  const listener = listenerId && (await tx.sql.listener.findUniqueOrThrow({ where: { id: listenerId } }))
+  return classViolations(name, listener || null, ctx.settings)
 }
 
 /** The set that a PATCH asks for, stored, and whether it has other names or values than the one before; null: it asks for none. */

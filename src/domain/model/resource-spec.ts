@@ -108,6 +108,9 @@ export const resourceSpec = z
     autoscaler: optional(z.enum(AUTOSCALERS).meta({ typeName: 'Autoscaler' })).describe(
       'Who decides the replicas between minimum and maximum. `cpu`: an autoscaler that counts CPU; `none`: an autoscaler of yours. Default: `cpu`.',
     ),
+    class: optional(z.string().min(1).max(63)).describe(
+      'Where and how its pods run (GPU, node pool, priority): one of `pod_classes` of its listener.',
+    ),
     service_account_name: text.describe('Must exist in the namespace.'),
     image_pull_secrets: optional(
       z.array(z.object({ name: z.string().min(1) }).meta({ typeName: 'ImagePullSecret' })),

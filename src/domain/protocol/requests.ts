@@ -52,6 +52,11 @@ export const claimRequest = wireObject(
     leaseSeconds,
     waitSeconds: waitSeconds.describe('When there is nothing to claim: waits up to so long for something.'),
     version: text(128).min(1).optional().describe('Version of the listener program; the listener shows it.'),
+    podClasses: z
+      .array(text(63).min(1))
+      .max(100)
+      .optional()
+      .describe('Classes that `resource_spec.class` of its deployments may name. Absent: those reported before stay.'),
   },
   { id: 'ClaimRequest' },
 )

@@ -160,12 +160,12 @@ export function refuseDeleted({ id, deletedAt }: Pick<Deployment, 'id' | 'delete
 }
 
 /** What is known of a listener whose row is shared. */
-export type SharedListener = ListenerFacts & Pick<Listener, 'k8sNamespaces'>
+export type SharedListener = ListenerFacts & Pick<Listener, 'k8sNamespaces' | 'podClasses'>
 
 const SHARE_LISTENER = {
   name: 'share listener',
   text: `
-    SELECT l.id, l.k8s_namespaces AS "k8sNamespaces", l.compute_id AS "computeId", l.last_seen_at AS "lastSeenAt", l.created_at AS "createdAt"
+    SELECT l.id, l.k8s_namespaces AS "k8sNamespaces", l.pod_classes AS "podClasses", l.compute_id AS "computeId", l.last_seen_at AS "lastSeenAt", l.created_at AS "createdAt"
     FROM listeners l WHERE l.id = $1::uuid AND l.workspace_id = $2::uuid ${toKeep('l').sql}`,
 }
 

@@ -1,6 +1,6 @@
 /** What the Kubernetes runtime is set by, in a listener and in a server with RUNTIME=kubernetes alike. */
 import { z } from 'zod'
-import { podPatches } from './pod-patches.ts'
+import { podClasses, podPatches } from './pod-patches.ts'
 import {
   amount,
   annotations,
@@ -83,6 +83,11 @@ export const KUBERNETES_SETTINGS = {
     podPatches.prefault('{}'),
     null,
     'changes to the pod templates of `server`, `queue`, `database` and `cache`, as JSON ([Patches](kubernetes.md#patches-of-pods))',
+  ],
+  POD_CLASSES: [
+    podClasses.prefault('{}'),
+    null,
+    'classes that `resource_spec.class` may name, as JSON: by name the changes to the pod templates of `server` and `queue` ([Classes](kubernetes.md#classes))',
   ],
   STORAGE_CLASS: [k8sName.optional(), null, 'storage class of the databases. None: the default of the cluster'],
   VOLUME_POLICY: [

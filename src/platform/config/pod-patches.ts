@@ -1,6 +1,6 @@
 /**
- * POD_PATCHES: changes to the pod templates of the Kubernetes runtime, for what no field covers. JSON by component, checked
- * as far as can be without a cluster: its shape, and that it leaves alone what deployments are known and selected by.
+ * POD_PATCHES and POD_CLASSES: changes to the pod templates of the Kubernetes runtime, for all deployments and for those of a class.
+ * Checked as far as can be without a cluster: the shape, and that they change no label that objects are selected by.
  */
 import { z } from 'zod'
 
@@ -13,32 +13,59 @@ interface PodPatch {
 /** Each with the container that it has anyway. */
 const COMPONENTS = { server: 'agent', queue: 'agent', database: 'postgres', cache: 'redis' } as const
 export type PodPatches = Partial<Record<keyof typeof COMPONENTS, PodPatch>>
+/** By name. A class leaves database and cache alone, so that a change of class restarts no database. */
+export type PodClasses = Record<string, Pick<PodPatches, 'server' | 'queue'>>
+
+/** The protocol takes no more (domain/protocol/requests.ts). */
+const MOST_CLASSES = 100
+const CLASS_NAME = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/
 
 /** Labels and annotations by which objects are selected, known and fenced. */
 const OURS = /^(pilothouse\.dev|app\.kubernetes\.io)\//
 const NAMED = ['containers', 'initContainers', 'volumes'] as const
 
-export const podPatches = z.string().transform((text, context): PodPatches => {
-  const wrong = problemOf(text)
-  if (wrong === null) return JSON.parse(text)
-  context.addIssue({ code: 'custom', message: wrong })
-  return z.NEVER
-})
+const PATCHES_EXAMPLE = '{"server": {"spec": {"nodeSelector": {"pool": "agents"}}}}'
+export const podPatches = json<PodPatches>(PATCHES_EXAMPLE, (patches) =>
+  patchesProblem(patches, Object.keys(COMPONENTS)),
+)
+export const podClasses = json<PodClasses>(`{"gpu": ${PATCHES_EXAMPLE}}`, classesProblem)
+
+/** `problemOf`: what is wrong, in words that follow the name of the setting; null: nothing. */
+function json<T>(example: string, problemOf: (value: unknown) => string | null) {
+  return z.string().transform((text, context): T => {
+    let value: unknown
+    let wrong: string | null
+    try {
+      value = JSON.parse(text)
+      wrong = problemOf(value)
+    } catch {
+      wrong = `must be JSON, like ${example}`
+    }
+    if (wrong === null) return value as T
+    context.addIssue({ code: 'custom', message: wrong })
+    return z.NEVER
+  })
+}
 
 type Members = Record<string, unknown>
 const isMap = (value: unknown): value is Members => typeof value === 'object' && value !== null && !Array.isArray(value)
 const other = (members: Members, known: readonly string[]) => Object.keys(members).find((name) => !known.includes(name))
 
-/** What is wrong, in words that follow the name of the setting; null: nothing. */
-function problemOf(text: string): string | null {
-  let patches: unknown
-  try {
-    patches = JSON.parse(text)
-  } catch {
-    return 'must be JSON, like {"server": {"spec": {"nodeSelector": {"pool": "agents"}}}}'
+function classesProblem(classes: unknown): string | null {
+  if (!isMap(classes)) return 'must be a JSON object with the patches of each class'
+  const names = Object.keys(classes)
+  if (names.length > MOST_CLASSES) return `must have at most ${MOST_CLASSES} classes`
+  for (const name of names) {
+    if (!CLASS_NAME.test(name))
+      return `has the class ${JSON.stringify(name)}: names have up to 63 lower-case letters, digits and hyphens, with no hyphen at either end`
+    const wrong = patchesProblem(classes[name], ['server', 'queue'])
+    if (wrong !== null) return `has a wrong class ${name}: it ${wrong}`
   }
+  return null
+}
+
+function patchesProblem(patches: unknown, components: readonly string[]): string | null {
   if (!isMap(patches)) return 'must be a JSON object with a patch for each component'
-  const components = Object.keys(COMPONENTS)
   const unknown = other(patches, components)
   if (unknown !== undefined) return `names the component ${unknown}, and there are ${components.join(', ')}`
   for (const [component, patch] of Object.entries(patches)) {

@@ -76,7 +76,7 @@ export const HOT: Readonly<Record<string, HotType>> = {
   SourceRevisionConfig: { columns: true, fields: {} },
   Listener: {
     fields: {
-      ...columns('id', 'computeType', 'computeId', 'version', 'createdBy', 'createdAt', 'updatedAt'),
+      ...columns('id', 'computeType', 'computeId', 'version', 'podClasses', 'createdBy', 'createdAt', 'updatedAt'),
       lastSeenAt: { column: 'lastSeenAt', isHeard: true },
       editVersion: column('edit'),
       ...derived(LISTENER_DERIVED, LISTENER_HOLDS),

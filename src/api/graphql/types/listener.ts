@@ -34,6 +34,9 @@ export const Listener = builder.prismaObject('Listener', {
       nullable: true,
       description: 'Of the listener program, as it last reported it.',
     }),
+    podClasses: t.exposeStringList('podClasses', {
+      description: 'What `class` in the resource spec of its deployments may name, as its program last reported.',
+    }),
     status: t.field({
       type: ListenerStatus,
       resolve: (listener, _args, { clock }) => LISTENER_DERIVED.status.of(listener, clock()),

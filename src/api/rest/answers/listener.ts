@@ -16,6 +16,9 @@ export const listener = answer(
     compute_id: z.string(),
     compute_config: computeConfig,
     version: z.string().nullable().describe('Of the listener program, as it last reported it.'),
+    pod_classes: z
+      .array(z.string())
+      .describe('What `resource_spec.class` of its deployments may name, as its program last reported.'),
     status: z.enum(LISTENER_STATUSES).describe('OFFLINE: it has never called, or was not heard from for 90 seconds.'),
     last_seen_at: time.nullable().describe('null: it never called.'),
     created_at: time,

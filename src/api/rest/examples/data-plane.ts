@@ -34,7 +34,14 @@ const SOURCE_WORK = {
 }
 
 export const DATA_PLANE_EXAMPLES = {
-  ClaimRequest: { holder: 'prod-eu-0', max: 20, lease_seconds: 30, wait_seconds: 20, version: '0.1.0' },
+  ClaimRequest: {
+    holder: 'prod-eu-0',
+    max: 20,
+    lease_seconds: 30,
+    wait_seconds: 20,
+    version: '0.1.0',
+    pod_classes: ['gpu'],
+  },
   ClaimAnswer: {
     claims: [
       {

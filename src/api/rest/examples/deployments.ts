@@ -133,6 +133,7 @@ const listener = {
   compute_id: 'prod-eu',
   compute_config: { k8s_namespaces: ['agents'] },
   version: '0.1.0',
+  pod_classes: ['gpu'],
   status: 'ONLINE',
   last_seen_at: UPDATED,
   created_at: CREATED,

@@ -34,7 +34,7 @@ const settingsFragment = graphql(
           executorCpu executorCpuLimit executorMemoryMb executorMemoryLimitMb
           cacheCpu cacheCpuLimit cacheMemoryMb cacheMemoryLimitMb
           dbCpu dbCpuLimit dbMemoryMb dbMemoryLimitMb dbStorageGi dbMaxConnections
-          labels annotations ingressAnnotations autoscaler serviceAccountName
+          labels annotations ingressAnnotations autoscaler class serviceAccountName
           imagePullSecrets { name }
           volumes { name configMap secret emptyDir persistentVolumeClaim nfs projected downwardAPI csi }
           volumeMounts { name mountPath subPath mountPropagation subPathExpr readOnly }

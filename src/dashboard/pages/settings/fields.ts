@@ -192,6 +192,7 @@ export const CLUSTER_FIELDS: readonly Field[] = [
     help: 'cpu, or none where something else decides the replicas within minimum and maximum.',
     otherwise: 'cpu',
   }),
+  resource('class', 'Class', { kind: 'text', help: 'Where the pods run: one of the classes of the listener.' }),
   resource('volumes', 'Volumes', { kind: 'json', help: '[{"name": "data", "emptyDir": {}}]' }),
   resource('volumeMounts', 'Volume mounts', { kind: 'json', help: '[{"name": "data", "mountPath": "/data"}]' }),
   resource('initContainers', 'Init containers', { kind: 'json', help: 'Run to their end before the agent starts.' }),

@@ -112,6 +112,8 @@ export interface RenderOptions {
   defaults: ResourceDefaults
   /** of pod templates, by component */
   patches: Partial<Record<Component, object>>
+  /** the same by class; a deployment names its class in its spec */
+  classes: Record<string, Partial<Record<'server' | 'queue', object>>>
   /** how long each may go on after SIGTERM */
   graceSeconds: Record<'server' | 'queue', number>
   /** how long a server goes on before SIGTERM, while traffic still arrives; 0: not at all */

@@ -33,7 +33,8 @@ export function renderInfrastructure(owner: Owner, infra: Infrastructure, option
 /**
  * In the order in which they have to be applied. What is not among them (a queue that is not wanted any more, an
  * autoscaler, an Ingress, older revisions' Secrets) has to go; that is for whoever applies them.
- * `replicas`: what is there now. Throws StepFailure for a revision that has no image, and for what POD_SECURITY forbids.
+ * `replicas`: what is there now. Throws StepFailure for a revision that has no image, for what POD_SECURITY
+ * forbids, and for an unknown class.
  */
 export function renderApplication(
   owner: Owner,

@@ -1,7 +1,10 @@
 /**
- * The patches of POD_PATCHES: JSON merge patches, but for lists of things with a name, which are merged by it (mounts by
- * their path). Null takes away; any other list is replaced.
+ * The patches of POD_PATCHES and POD_CLASSES: JSON merge patches, except that lists of named things are merged by name
+ * (mounts by path). Null removes; any other list is replaced.
  */
+import type { EffectiveSpec } from '../../../../domain/protocol/protocol.ts'
+import { StepFailure } from '../../../output/failure.ts'
+import type { RenderOptions } from '../objects/types.ts'
 import type { PodMetadata } from './metadata.ts'
 
 export interface Template {
@@ -12,6 +15,17 @@ export interface Template {
 /** The template as the operator wants it. */
 export function patched(template: Template, patch: object | undefined): Template {
   return patch ? (merged(template, patch, '') as Template) : template
+}
+
+/** The patches of the deployment's class, by component. Throws StepFailure when the settings have no such class (any more). */
+export function classPatches({ class: name }: EffectiveSpec, classes: RenderOptions['classes']) {
+  if (name == null) return {}
+  if (Object.hasOwn(classes, name)) return classes[name]!
+  const known = Object.keys(classes).sort().join(', ')
+  throw new StepFailure(
+    'CONFIG_INVALID',
+    `Class ${name} is not among POD_CLASSES of the listener: ${known || 'there are none'}. Add it there, or change source_config.resource_spec.class.`,
+  )
 }
 
 type Members = Record<string, unknown>

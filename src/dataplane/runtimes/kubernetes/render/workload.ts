@@ -11,7 +11,7 @@ import { spread } from './availability.ts'
 import { amountsOf } from './default-resources.ts'
 import { environment } from './environment.ts'
 import { agentPodMetadata, type Labelled, objectMetadata } from './metadata.ts'
-import { patched } from './patch.ts'
+import { classPatches, patched } from './patch.ts'
 import { agentPod } from './pod.ts'
 import { resources } from './quantity.ts'
 import { hashed } from './template.ts'
@@ -58,7 +58,7 @@ export const QUEUE: Kind = {
 const sleeping = (seconds: number, { knowsSleep }: RenderOptions) =>
   knowsSleep ? { sleep: { seconds } } : { exec: { command: ['sleep', String(seconds)] } }
 
-/** Throws StepFailure when the revision has no image: it was built for another runtime. */
+/** Throws StepFailure for a revision without an image (built for another runtime), and for an unknown class. */
 export function workload(
   name: string,
   owner: Owner,
@@ -100,17 +100,21 @@ export function workload(
       },
       selector: { matchLabels: selectorOf(owner.deploymentId, kind.role) },
       template: hashed(
+        // the class is the more particular of the two, so it wins
         patched(
-          {
-            metadata: agentPodMetadata(labelled, app.attempt),
-            spec: {
-              // the time before SIGTERM is part of it
-              terminationGracePeriodSeconds: options.graceSeconds[kind.role] + preStopSeconds,
-              ...spread(labelled),
-              ...agentPod(spec, agent, options),
+          patched(
+            {
+              metadata: agentPodMetadata(labelled, app.attempt),
+              spec: {
+                // the time before SIGTERM is part of it
+                terminationGracePeriodSeconds: options.graceSeconds[kind.role] + preStopSeconds,
+                ...spread(labelled),
+                ...agentPod(spec, agent, options),
+              },
             },
-          },
-          options.patches[kind.role],
+            options.patches[kind.role],
+          ),
+          classPatches(spec, options.classes)[kind.role],
         ),
       ),
     },
