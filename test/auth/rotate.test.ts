@@ -178,7 +178,7 @@ test('a rotation with the keys of another database changes nothing: servers star
 
 test('the key file gets a new key in front, for servers to know before anything is encrypted with it', async () => {
   const folder = await temporaryFolder()
-  const env = { DATA_DIR: folder.path }
+  const env = { DATABASE_URL: app.databaseUrl, DATA_DIR: folder.path }
   const before = await loadKeyRing({ DATA_DIR: folder.path, SECRETS_KEYS: undefined })
   const made = await cli(['secrets', 'rotate', '--new-key'], env)
   expect(made, made.stderr).toMatchObject({

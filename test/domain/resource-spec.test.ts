@@ -33,7 +33,7 @@ test.each(['cpu_limit', 'queue_cpu_limit', 'cache_cpu_limit'])('%s is from 0.1 t
 })
 
 test('no number may be negative, and counts are integers', () => {
-  const numbers = Object.keys(resourceSpec.shape).filter((key) => /cpu|_mb|scale|_gi|connections/.test(key))
+  const numbers = Object.keys(resourceSpec.shape).filter((key) => /cpu|_mb|scale$|_gi|connections/.test(key))
   expect(numbers.length).toBeGreaterThan(30)
   for (const field of numbers) expect(refusal({ [field]: -1 }), field).toEqual([[field, 'greater_than_equal']])
   for (const wrong of [1.5, 'x', '1', true, []])

@@ -89,6 +89,7 @@ const PLAIN: Record<string, unknown> = {
   value: 'walk',
   source: 'gitprovider',
   role: 'viewer',
+  owner: 'walk',
   computeType: 'k8s',
   computeId: 'walk',
   type: 'build',

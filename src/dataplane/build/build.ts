@@ -117,6 +117,7 @@ export async function buildSource(request: BuildRequest): Promise<string | null>
     })
     if (exit.code === 0) return
     const how = exit.signal ? `was ended by ${exit.signal}` : `failed with exit code ${exit.code}`
+    log(`${what} command "${shown}" ${how}.`, 'error')
     if (full)
       throw new StepFailure(
         'NO_SPACE',

@@ -49,8 +49,7 @@ export async function connectCluster(options: ClusterOptions): Promise<Cluster> 
 
   return {
     async open(namespace, signal) {
-      await informers.open(namespace, signal)
-      await readVersion()
+      await Promise.all([informers.open(namespace, signal), readVersion()])
     },
     minor: () => minor ?? 0,
     objects: (deploymentId) => store.of(deploymentId).filter((object) => !isPod(object) && !isEndpoints(object)),
