@@ -14,7 +14,7 @@ const GROUND =
 /** All that a data plane knows of the control plane. */
 const CONTRACT = 'domain/protocol domain/core/errors.ts domain/model/health-path.ts domain/model/repository-url.ts'
 /** The runtime whose agents are processes of this machine, in folders of their own. */
-const PROCESSES = `${CONTRACT} dataplane/build dataplane/build/plan dataplane/builder dataplane/output dataplane/runtimes dataplane/runtimes/process/* platform/async platform/files platform/programs platform/postgres/embedded`
+const PROCESSES = `${CONTRACT} dataplane/build dataplane/build/plan dataplane/builder dataplane/output dataplane/runtimes dataplane/runtimes/process/* platform/async platform/files platform/programs platform/postgres/embedded platform/postgres/pg-client.ts`
 const SUPERVISOR = 'dataplane/runtimes/process/supervisor dataplane/runtimes/process/supervisor/*'
 /** The runtime whose agents are objects of a cluster. */
 const CLUSTERS = `${CONTRACT} dataplane/output dataplane/runtimes dataplane/runtimes/kubernetes/* platform/async platform/http`
@@ -29,7 +29,7 @@ export const FOLDERS: readonly Row[] = [
   ['platform/postgres', 'platform/log platform/async platform/files'],
   [
     'platform/postgres/embedded',
-    'platform/log platform/async platform/programs platform/files platform/postgres/single-connection.ts',
+    'platform/log platform/async platform/programs platform/files platform/postgres/single-connection.ts platform/postgres/pg-client.ts',
   ],
 
   // the domain, from the ground up

@@ -3,14 +3,18 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import fs from 'node:fs'
 import { rm } from 'node:fs/promises'
+import net from 'node:net'
 import path from 'node:path'
 import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { run } from '../../src/cli/run.ts'
+import { createAdmin } from '../../src/dataplane/runtimes/process/host/admin.ts'
+import { connectDatabase } from '../../src/platform/postgres/client.ts'
 import { startEmbedded } from '../../src/platform/postgres/embedded/embedded.ts'
-import { findPostmaster } from '../../src/platform/postgres/embedded/postmaster.ts'
+import { findPostmaster, lastPort } from '../../src/platform/postgres/embedded/postmaster.ts'
+import { onSingleConnection } from '../../src/platform/postgres/single-connection.ts'
 import { NOT_DURABLE, newDataDir } from '../support/data-dir.ts'
-import { asAdmin, atDatabase } from '../support/database.ts'
+import { asAdmin, atDatabase, overTcp } from '../support/database.ts'
 import { otherCheckout, useInProcess } from '../support/embedded-process.ts'
 
 // one cluster for the whole file, but for the test of a fresh one: each test leaves it stopped
@@ -18,6 +22,9 @@ const dataDir = newDataDir()
 const start = () => startEmbedded({ dataDir, settings: NOT_DURABLE })
 beforeAll(async () => (await start()).stop())
 afterAll(() => rm(dataDir, { recursive: true, force: true }))
+
+/** The socket of a Postgres goes with it. */
+const STOPPED = 'ENOENT'
 
 /** Null when it lets us in, otherwise the error's code. */
 const refusal = (url: string) =>
@@ -34,6 +41,13 @@ const usersOf = (url: string) =>
     ({ rowCount }) => rowCount,
     () => null,
   )
+
+/** How a server reaches it. */
+const wayTo = (url: string) =>
+  onSingleConnection(url, { name: 'test' }, async (client) => {
+    const { rows } = await client.query('SELECT inet_server_addr() AS address')
+    return rows[0].address === null ? 'socket' : 'TCP'
+  })
 
 const postmaster = () => Number.parseInt(fs.readFileSync(path.join(dataDir, 'postgres/postmaster.pid'), 'utf8'), 10)
 
@@ -76,6 +90,97 @@ describe('an operator’s command with a DATA_DIR that no server has used makes 
   })
 })
 
+test('a server reaches its Postgres by a socket in a folder that others can’t enter', async () => {
+  const server = await start()
+  onTestFinished(() => server.stop())
+  const folder = new URL(server.url).searchParams.get('host')!
+  expect(fs.statSync(folder).mode & 0o777).toBe(0o700)
+  expect(fs.readdirSync(folder)).toContain(`.s.PGSQL.${new URL(server.url).port}`)
+  expect(await wayTo(server.url)).toBe('socket')
+})
+
+test('a DATA_DIR whose path is longer than that of a socket may be works as well', async () => {
+  const long = path.join(newDataDir(), 'a'.repeat(75), 'b'.repeat(75))
+  onTestFinished(() => rm(path.dirname(path.dirname(long)), { recursive: true, force: true }))
+  const server = await startEmbedded({ dataDir: long, settings: NOT_DURABLE })
+  onTestFinished(() => server.stop())
+  expect(await wayTo(server.url)).toBe(process.platform === 'linux' ? 'socket' : 'TCP')
+})
+
+test('a Postgres that an earlier version started is joined by TCP, and has a socket from its next start on', async () => {
+  const rules = path.join(dataDir, 'postgres/pg_hba.conf')
+  fs.writeFileSync(rules, fs.readFileSync(rules, 'utf8').replace(/^local.*\n/gm, ''))
+  const settings = { ...NOT_DURABLE, unix_socket_directories: '' }
+  const earlier = await startEmbedded({ dataDir, settings })
+  const joined = await start()
+  expect([joined.started, await wayTo(joined.url)]).toEqual([false, 'TCP'])
+  await earlier.stop()
+  process.kill(postmaster(), 'SIGKILL')
+  // its clients go on by TCP
+  await vi.waitFor(async () => expect(await usersOf(joined.url)).toBe(1), { timeout: 20_000 })
+  const next = await start()
+  expect([next.started, await wayTo(next.url)]).toEqual([false, 'socket'])
+  await next.stop()
+  await joined.stop()
+  expect(await refusal(next.url)).toBe(STOPPED)
+})
+
+test('where its socket can’t be made, it is reached by TCP', async () => {
+  const server = await startEmbedded({
+    dataDir,
+    settings: { ...NOT_DURABLE, unix_socket_directories: `/${'a'.repeat(150)}` },
+  })
+  onTestFinished(() => server.stop())
+  expect(await wayTo(server.url)).toBe('TCP')
+})
+
+describe('a program that took the port of a Postgres without a socket is told neither password nor statements', () => {
+  const int32 = (...values: number[]) =>
+    Buffer.concat(values.map((value) => Buffer.from(Uint32Array.of(value).buffer).swap32()))
+  const authentication = (...values: number[]) =>
+    Buffer.concat([Buffer.from('R'), int32(4 + 4 * values.length, ...values)])
+  const ready = Buffer.concat([Buffer.from('Z'), int32(5), Buffer.from('I')])
+
+  test.each([
+    ['asks for the password', authentication(3)],
+    ['asks for the password’s MD5', authentication(5, 1)],
+    ['proves nothing', Buffer.concat([authentication(12), authentication(0), ready])],
+    ['asks for nothing', Buffer.concat([authentication(0), ready])],
+  ])('when it %s', async (_, answer) => {
+    const server = await startEmbedded({ dataDir, settings: { ...NOT_DURABLE, unix_socket_directories: '' } })
+    await server.stop()
+    const { port } = new URL(server.url)
+    let heard = ''
+    let greetings = 0
+    const impostor = net.createServer((socket) => {
+      socket.once('data', () => {
+        greetings++
+        socket.write(answer)
+        socket.on('data', (chunk) => {
+          heard += chunk.toString('latin1')
+        })
+      })
+      socket.on('error', () => undefined)
+    })
+    await once(impostor.listen(Number(port), '127.0.0.1'), 'listening')
+    onTestFinished(() => void impostor.close())
+
+    const secret = `CREATE ROLE four PASSWORD 'pw-four'`
+    const refused = /does not log clients in by SCRAM-SHA-256|SASL: |reading 'message'/
+    await expect(onSingleConnection(server.url, { name: 'test' }, (client) => client.query(secret))).rejects.toThrow(
+      refused,
+    )
+    const database = connectDatabase({ url: server.url, poolSize: 1 })
+    await expect(database.pool.query(secret)).rejects.toThrow(refused)
+    await database.close()
+    await expect(
+      createAdmin(server.url).run(new AbortController().signal, async (query) => void (await query(secret))),
+    ).rejects.toThrow(refused)
+    expect(greetings).toBe(3)
+    expect(heard).toBe('')
+  })
+})
+
 test('four servers that start at once on a fresh DATA_DIR share one Postgres, and the last to stop stops it', async () => {
   const fresh = newDataDir()
   onTestFinished(() => rm(fresh, { recursive: true, force: true }))
@@ -88,7 +193,7 @@ test('four servers that start at once on a fresh DATA_DIR share one Postgres, an
   await Promise.all(servers.map((server) => server.end('stop')))
   expect(await refusal(url)).toBeNull()
   await last.end('stop')
-  expect(await refusal(url)).toBe('ECONNREFUSED')
+  expect(await refusal(url)).toBe(STOPPED)
 })
 
 test('it stays up as long as an agent needs it, and the next server joins it', async () => {
@@ -102,7 +207,7 @@ test('it stays up as long as an agent needs it, and the next server joins it', a
   expect([next.started, next.url]).toEqual([false, first.url])
   agents = 0
   await next.stop()
-  expect(await refusal(first.url)).toBe('ECONNREFUSED')
+  expect(await refusal(first.url)).toBe(STOPPED)
 })
 
 test('when the last agent ends just while the last server goes, it is stopped all the same', async () => {
@@ -111,7 +216,7 @@ test('when the last agent ends just while the last server goes, it is stopped al
   const needed = () => asked.push(true) === 1
   const server = await startEmbedded({ dataDir, settings: NOT_DURABLE, needed })
   await server.stop()
-  await expect.poll(() => refusal(server.url)).toBe('ECONNREFUSED')
+  await expect.poll(() => refusal(server.url)).toBe(STOPPED)
   await expect.poll(() => findPostmaster(path.join(dataDir, 'postgres'))).toBeUndefined()
 })
 
@@ -130,7 +235,7 @@ test('removing the checkout that it was started from disturbs neither it nor its
   await vi.waitFor(async () => expect(await usersOf(server.url)).toBe(1), { timeout: 20_000 })
   expect((await works()).rows).toHaveLength(1)
   await server.end('stop')
-  expect(await refusal(server.url)).toBe('ECONNREFUSED')
+  expect(await refusal(server.url)).toBe(STOPPED)
 })
 
 test('files of another major version are refused in one line that says what to do', async () => {
@@ -151,7 +256,7 @@ test('a server that starts while the last one stops Postgres starts it anew', as
   await stopping
   expect(await refusal(second.url)).toBeNull()
   await second.stop()
-  expect(await refusal(second.url)).toBe('ECONNREFUSED')
+  expect(await refusal(second.url)).toBe(STOPPED)
 })
 
 test('Postgres outlives kill -9 of the server that started it, and whoever is last then stops it', async () => {
@@ -165,7 +270,7 @@ test('Postgres outlives kill -9 of the server that started it, and whoever is la
   expect(await refusal(another.url)).toBeNull()
   await another.stop()
   await another.stop()
-  expect(await refusal(another.url)).toBe('ECONNREFUSED')
+  expect(await refusal(another.url)).toBe(STOPPED)
 })
 
 test('a server whose connection for being counted broke is counted again', async () => {
@@ -181,7 +286,7 @@ test('a server whose connection for being counted broke is counted again', async
   await second.stop()
   expect(await refusal(first.url)).toBeNull()
   await first.stop()
-  expect(await refusal(first.url)).toBe('ECONNREFUSED')
+  expect(await refusal(first.url)).toBe(STOPPED)
 })
 
 test('a Postgres that is killed is there again, on its port, for all who used it', async () => {
@@ -193,7 +298,7 @@ test('a Postgres that is killed is there again, on its port, for all who used it
     expect(await refusal(url)).toBeNull()
     await server.stop()
   }
-  expect(await refusal(url)).toBe('ECONNREFUSED')
+  expect(await refusal(url)).toBe(STOPPED)
   // and whoever starts it next time finds it there
   const next = await start()
   expect(next.url).toBe(url)
@@ -220,7 +325,7 @@ test('a server that stops while its Postgres is away does not wait for it', asyn
   await server.stop()
   const next = await start()
   await next.stop()
-  expect(await refusal(next.url)).toBe('ECONNREFUSED')
+  expect(await refusal(next.url)).toBe(STOPPED)
 })
 
 test('a pid file left by a crash whose pid now is that of another process is no obstacle', async () => {
@@ -231,6 +336,10 @@ test('a pid file left by a crash whose pid now is that of another process is no 
   const file = path.join(folder, 'postmaster.pid')
   fs.writeFileSync(file, `${bystander.pid}\n${folder}\n1700000000\n5432\n\n127.0.0.1\n  1 1\nready   \n`)
   fs.chownSync(file, uid, gid)
+  // a crash leaves this one, too
+  const lock = path.join(folder, `.s.PGSQL.${lastPort(folder)}.lock`)
+  fs.writeFileSync(lock, `${bystander.pid}\n${folder}\n1700000000\n${lastPort(folder)}\n.\n`)
+  fs.chownSync(lock, uid, gid)
   try {
     const server = await start()
     expect(server.started).toBe(true)
@@ -243,8 +352,10 @@ test('a pid file left by a crash whose pid now is that of another process is no 
 test('nobody gets in without a password, and a role gets into its own database only', async () => {
   const server = await start()
   try {
-    expect(await refusal(withPassword(server.url, 'postgres', ''))).toMatch(/password/)
-    expect(await refusal(withPassword(server.url, 'postgres', 'guess'))).toBe('28P01')
+    for (const url of [server.url, overTcp(server.url)]) {
+      expect(await refusal(withPassword(url, 'postgres', ''))).toMatch(/password/)
+      expect(await refusal(withPassword(url, 'postgres', 'guess'))).toBe('28P01')
+    }
 
     await asAdmin(server.url, async (admin) => {
       for (const name of ['one', 'two']) {
@@ -252,8 +363,10 @@ test('nobody gets in without a password, and a role gets into its own database o
         await admin.query(`CREATE DATABASE ${name} OWNER ${name}`)
       }
     })
-    const asOne = (database: string) => refusal(withPassword(atDatabase(server.url, database), 'one', 'pw-one'))
+    const tcp = overTcp(server.url)
+    const asOne = (database: string, url = tcp) => refusal(withPassword(atDatabase(url, database), 'one', 'pw-one'))
     expect(await asOne('one')).toBeNull()
+    expect(await asOne('one', server.url), 'by the socket').toBe('28000')
     for (const database of ['two', 'pilothouse', 'postgres', 'template1'])
       expect(await asOne(database), database).toBe('28000')
     // and should the rules of access ever be loosened, ours is still closed to it

@@ -31,6 +31,13 @@ export function atDatabase(url: string, name: string): string {
   return other.toString()
 }
 
+/** The URL of an embedded Postgres without its socket: as an operator's DATABASE_URL, and for clients of one role. */
+export function overTcp(url: string): string {
+  const other = new URL(url)
+  other.search = ''
+  return other.toString()
+}
+
 /** Transactions, not what is done in them. */
 const CONTROL = /^\s*(BEGIN|COMMIT|ROLLBACK|SAVEPOINT|RELEASE|SET TRANSACTION)\b/i
 /** What every server looks for at any time, whatever it is asked (domain/changes). */

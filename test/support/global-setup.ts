@@ -10,7 +10,7 @@ import { startEmbedded } from '../../src/platform/postgres/embedded/embedded.ts'
 import { findPostmaster } from '../../src/platform/postgres/embedded/postmaster.ts'
 import { migrate } from '../../src/platform/postgres/migrate.ts'
 import { NOT_DURABLE, newDataDir, removeFolder } from './data-dir.ts'
-import { asAdmin, atDatabase, dropDatabase } from './database.ts'
+import { asAdmin, atDatabase, dropDatabase, overTcp } from './database.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -45,7 +45,7 @@ async function embeddedForTests(): Promise<{ url: string; stop(): Promise<void> 
   const { url, stop } = await startEmbedded({ dataDir, settings: NOT_DURABLE })
   const release = endWithUs(dataDir)
   return {
-    url,
+    url: overTcp(url),
     async stop() {
       await stop()
       release()

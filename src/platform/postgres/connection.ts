@@ -5,6 +5,7 @@
  */
 import pg from 'pg'
 import type { Outage } from './outage.ts'
+import { PgClient } from './pg-client.ts'
 
 /** The connection is gone, or could not be had. In Postgres' own shape, so that Prisma hands the code on. */
 class LostConnection extends Error {
@@ -47,11 +48,11 @@ type Callback = (error: Error | undefined, result?: unknown) => void
 
 /** A class of clients for a pool: `new pg.Pool({ Client: watchedClient(…) })`. */
 function watchedClient({ limit, outage, onStatement }: Watch): typeof pg.Client {
-  return class extends pg.Client {
+  return class extends PgClient {
     /** of its prepared statements, those used last behind the others */
     readonly #names = new Set<string>()
 
-    constructor(config?: string | pg.ClientConfig) {
+    constructor(config: pg.ClientConfig & { connectionString: string }) {
       super(config)
       this.on('error', (error) => outage.failed(error.message))
     }

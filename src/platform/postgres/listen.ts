@@ -7,6 +7,7 @@
 import pg from 'pg'
 import { backoff, sleep } from '../async/retry.ts'
 import type { Log } from '../log/log.ts'
+import { PgClient } from './pg-client.ts'
 
 export interface ListenOptions {
   /** of a direct connection; null: there is only a pooler, and `onConnect` is called every second */
@@ -75,7 +76,7 @@ async function keepListening(options: ListenOptions, url: string, signal: AbortS
 /** One connection, from its opening to its end: returns when `signal` aborts, throws when it breaks. */
 async function session(options: ListenOptions, url: string, signal: AbortSignal, connected: () => void): Promise<void> {
   const { every, limit } = options.heartbeat ?? { every: 10_000, limit: 5_000 }
-  const client = new pg.Client({
+  const client = new PgClient({
     connectionString: url,
     application_name: 'pilothouse listen',
     keepAlive: true,

@@ -60,5 +60,7 @@ function withoutPassword(url: string): { address: string; password: string } {
   for (const name of [...address.searchParams.keys()]) if (!PARAMETERS.has(name)) address.searchParams.delete(name)
   // a word of one client library: encrypted, without looking at the certificate
   if (address.searchParams.get('sslmode') === 'no-verify') address.searchParams.set('sslmode', 'require')
+  // libpq reads `+` as itself, not as a space
+  address.search = address.search.replaceAll('+', '%20')
   return { address: address.href, password }
 }

@@ -1,6 +1,7 @@
 /** A connection of its own for a few statements, past every pool: at the start, in backups, for the clock. */
-import pg from 'pg'
+import type pg from 'pg'
 import { LOST } from './connection.ts'
+import { PgClient } from './pg-client.ts'
 
 export interface SingleConnectionOptions {
   /** `application_name`, behind `pilothouse ` */
@@ -29,7 +30,7 @@ export async function onSingleConnection<T>(
   { name, connectMs = 30_000, answerMs }: SingleConnectionOptions,
   work: (client: pg.Client) => Promise<T>,
 ): Promise<T> {
-  const client = new pg.Client({
+  const client = new PgClient({
     connectionString: url,
     application_name: `pilothouse ${name}`,
     keepAlive: true,

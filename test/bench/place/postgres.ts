@@ -3,6 +3,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import pg from 'pg'
 import { startEmbedded } from '../../../src/platform/postgres/embedded/embedded.ts'
+import { overTcp } from '../../support/database.ts'
 
 export interface BenchPostgres {
   url: string
@@ -36,7 +37,7 @@ export async function startPostgres(folder: string): Promise<BenchPostgres> {
   const quit = () => process.kill(pid, 'SIGQUIT')
   process.once('exit', quit)
   return {
-    url: embedded.url,
+    url: overTcp(embedded.url),
     pid,
     pool,
     async statements(work) {

@@ -10,6 +10,7 @@ import pg from 'pg'
 import { type Embedded, startEmbedded } from '../../../src/platform/postgres/embedded/embedded.ts'
 import { findPostmaster } from '../../../src/platform/postgres/embedded/postmaster.ts'
 import { newDataDir } from '../../support/data-dir.ts'
+import { overTcp } from '../../support/database.ts'
 import { type RunningServer, startServer } from '../../support/process.ts'
 import { type TcpProxy, tcpProxy } from '../../support/tcp-proxy.ts'
 import { pause, untilTrue } from './waiting.ts'
@@ -65,7 +66,7 @@ export async function openPlace(settings: Record<string, string>): Promise<Place
     servers,
     dataDir,
     gitDirectory: path.join(dataDir, 'git'),
-    databaseUrl: postgres.url,
+    databaseUrl: overTcp(postgres.url),
     async start(server) {
       server.running = await startServer({
         DATA_DIR: path.join(dataDir, 'server'),

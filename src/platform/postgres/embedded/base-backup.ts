@@ -42,7 +42,13 @@ export async function copyCluster(url: string, target: string): Promise<void> {
 
 function leftOut(name: string): boolean {
   const base = path.basename(name)
-  return NOT_COPIED.has(base) || base.startsWith('pgsql_tmp') || name === CONTROL || EMPTY.test(name)
+  return (
+    NOT_COPIED.has(base) ||
+    base.startsWith('.s.PGSQL.') ||
+    base.startsWith('pgsql_tmp') ||
+    name === CONTROL ||
+    EMPTY.test(name)
+  )
 }
 
 /** Whether DATA_DIR has a cluster, wherever its files are. */

@@ -13,11 +13,17 @@ import { type Account, placeCluster } from './account.ts'
 import { type Binaries, keepBinaries } from './binaries.ts'
 import { SUPERUSER } from './postmaster.ts'
 
+/** For clusters of earlier versions, too. */
+const SOCKET_RULE = `local   all       ${SUPERUSER}                  scram-sha-256
+`
 /** The process runtime gives each deployment a database and a role of the same name: hence `sameuser`. */
 const ACCESS_RULES = `# TYPE  DATABASE  USER        ADDRESS       METHOD
 host    all       ${SUPERUSER}    127.0.0.1/32  scram-sha-256
 host    sameuser  all         127.0.0.1/32  scram-sha-256
-`
+${SOCKET_RULE}`
+
+/** Longest path of a Unix socket on macOS; Linux takes 107. */
+const LONGEST_SOCKET_BYTES = 103
 
 export interface Cluster {
   /** Postgres's data directory */
@@ -29,6 +35,8 @@ export interface Cluster {
   binaries: Binaries
   /** null: our own */
   account: Account | null
+  /** a path of the data directory that is short enough for clients of a socket in it; null: there is none */
+  socketFolder: string | null
 }
 
 /** Environment of Postgres's programs: none of ours, which has secrets in it. */
@@ -50,10 +58,25 @@ export async function ensureCluster(folder: string, durable: boolean): Promise<C
     password: readOrMake(passwordFile, () => randomBytes(24).toString('hex')),
     binaries: await keepBinaries(dataDir),
     account,
+    socketFolder: null,
   }
   if (!exists()) await initialize(cluster, durable)
   refuseOtherMajor(cluster)
+  allowSocket(cluster)
+  cluster.socketFolder = shortPath(data)
   return cluster
+}
+
+function allowSocket({ data }: Cluster): void {
+  const file = path.join(data, 'pg_hba.conf')
+  if (!fs.readFileSync(file, 'utf8').includes(SOCKET_RULE)) fs.appendFileSync(file, `\n${SOCKET_RULE}`)
+}
+
+/** On Linux a descriptor gives a long folder a short path. It stays open until the process ends: pools reconnect. */
+function shortPath(folder: string): string | null {
+  if (Buffer.byteLength(`${folder}/.s.PGSQL.65535`) <= LONGEST_SOCKET_BYTES) return folder
+  if (process.platform !== 'linux') return null
+  return `/proc/${process.pid}/fd/${fs.openSync(folder, fs.constants.O_RDONLY | fs.constants.O_DIRECTORY)}`
 }
 
 /** Files of another major version are of no use to it, and what it says of them is in its log only. */

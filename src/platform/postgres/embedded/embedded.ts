@@ -11,7 +11,7 @@ import net from 'node:net'
 import { sleep } from '../../async/retry.ts'
 import type { Log } from '../../log/log.ts'
 import { type Cluster, ensureCluster } from './cluster.ts'
-import { findPostmaster, lastPort, SUPERUSER, shutDown, shutDownUnused } from './postmaster.ts'
+import { findPostmaster, lastPort, type Postmaster, SUPERUSER, shutDown, shutDownUnused } from './postmaster.ts'
 import { spawnPostmaster } from './spawn.ts'
 import { ensureDatabase, join, type User } from './user.ts'
 
@@ -21,6 +21,9 @@ const DATABASE = 'pilothouse'
 /** What ends a start that may succeed when tried again: somebody else was first, on the files or on the port, or has ended it. */
 const PASSING =
   /received (fast|immediate|smart) shutdown request|"postmaster\.pid" (already exists|is empty)|could not \w+ (old )?lock file "postmaster\.pid": No such file|bogus data in lock file|could not bind|pre-existing shared memory block/
+
+/** Postgres ends with this text where it can't make its socket: on some file systems of containers. */
+const NO_SOCKETS = 'could not create any Unix-domain sockets'
 
 export interface EmbeddedOptions {
   /** made if missing; the cluster is in `postgres` below it */
@@ -55,7 +58,8 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
   const needed = options.needed ?? (() => false)
   const portBefore = lastPort(cluster.data)
   const first = await bringUp(cluster, options, leaving.signal)
-  const { port, started } = first
+  const { postmaster, started } = first
+  const { port } = postmaster
   if (port !== portBefore && needed())
     options.log?.warn(
       { port, portBefore },
@@ -71,7 +75,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
       if (leaving.signal.aborted) return
       // it may be the end of the connection alone: then this only joins again
       options.log?.warn({}, 'the connection to the embedded Postgres broke: it is started again if need be')
-      user = (await bringUp(cluster, options, leaving.signal, port)).user
+      user = (await bringUp(cluster, options, leaving.signal, postmaster)).user
       options.log?.info({}, 'the embedded Postgres is there again')
     }
   }
@@ -99,7 +103,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
     return stopping
   }
   try {
-    await ensureDatabase(urlOf(cluster, port, 'postgres'), DATABASE)
+    await ensureDatabase(urlOf(cluster, postmaster, 'postgres'), DATABASE)
   } catch (error) {
     await stop()
     throw error
@@ -109,18 +113,19 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
       if (!leaving.signal.aborted) resolve(error)
     })
   })
-  return { url: urlOf(cluster, port, DATABASE), started, programs: cluster.binaries.folder, lost, stop }
+  return { url: urlOf(cluster, postmaster, DATABASE), started, programs: cluster.binaries.folder, lost, stop }
 }
 
-/** Joins the one that runs, or starts it; `only`: no other port will do. Rejects when `signal` aborts. */
+/** Joins the one that runs, or starts it; `before`: clients use its port and socket, so both have to stay. Rejects when `signal` aborts. */
 async function bringUp(
   cluster: Cluster,
-  { settings = {}, waitMs = 60_000 }: EmbeddedOptions,
+  { settings = {}, waitMs = 60_000, log }: EmbeddedOptions,
   signal: AbortSignal,
-  only?: number,
-): Promise<{ user: User; port: number; started: boolean }> {
+  before?: Postmaster,
+): Promise<{ user: User; postmaster: Postmaster; started: boolean }> {
   const until = Date.now() + waitMs
   let own: { child: ChildProcess; said(): string } | undefined
+  let startSettings = settings
   const withdraw = () => own?.child.kill('SIGINT') // nobody else would stop it
   const wrongPassword = (cause: unknown) => {
     withdraw()
@@ -134,22 +139,36 @@ async function bringUp(
       throw signal.reason
     }
     const found = findPostmaster(cluster.data)
-    if (found && only !== undefined && found.port !== only)
+    if (found && before && found.port !== before.port)
       throw new Error(`Postgres was started again on another port, ${found.port}.`)
-    const user = found && (await join(urlOf(cluster, found.port, 'postgres')).catch(wrongPassword))
-    if (user) return { user, port: found.port, started: found.pid === own?.child.pid }
+    if (found?.isListening && before?.hasSocket && !found.hasSocket)
+      throw new Error('Postgres was started again without its Unix socket, by a server of an earlier version.')
+    const user = found?.isListening && (await join(urlOf(cluster, found, 'postgres')).catch(wrongPassword))
+    if (user) return { user, postmaster: found, started: found.pid === own?.child.pid }
     if (own && hasEnded(own.child)) {
-      if (!PASSING.test(own.said())) throw new Error(`Postgres did not start: ${own.said().slice(-2_000).trim()}`)
+      if (own.said().includes(NO_SOCKETS)) {
+        startSettings = { ...settings, unix_socket_directories: '' }
+        log?.warn(
+          {},
+          'the embedded Postgres can’t make a Unix socket in its data directory, so servers reach it by TCP',
+        )
+      } else if (!PASSING.test(own.said()))
+        throw new Error(`Postgres did not start: ${own.said().slice(-2_000).trim()}`)
       own = undefined
       await sleep(100)
-    } else if (!found && !own) own = spawnPostmaster(cluster, only ?? (await choosePort(cluster)), settings)
+    } else if (!found && !own)
+      own = spawnPostmaster(cluster, before?.port ?? (await choosePort(cluster)), startSettings)
     await sleep(20)
   }
   throw new Error(`Postgres did not answer within ${Math.round(waitMs / 1000)} s; see ${cluster.log}.`)
 }
 
-function urlOf({ password }: Cluster, port: number, database: string): string {
-  return `postgresql://${SUPERUSER}:${password}@127.0.0.1:${port}/${database}`
+/** Names the socket, if clients can use it. By either way the server has to prove that it knows the password. */
+function urlOf({ password, socketFolder }: Cluster, { port, hasSocket }: Postmaster, database: string): string {
+  const url = new URL(`postgresql://${SUPERUSER}:${password}@127.0.0.1:${port}/${database}`)
+  if (hasSocket && socketFolder !== null) url.searchParams.set('host', socketFolder)
+  url.searchParams.set('require_auth', 'scram-sha-256')
+  return url.href
 }
 
 function hasEnded(child: ChildProcess): boolean {

@@ -18,6 +18,10 @@ export interface Postmaster {
   /** the data directory, in the words it was started with */
   folder: string
   port: number
+  /** False: `hasSocket` is not known yet. */
+  isListening: boolean
+  /** False: an earlier version started it, or its socket can't be made. */
+  hasSocket: boolean
 }
 
 /** A setting of our own: names the DATA_DIR of a Postgres, whose files may be in another folder. */
@@ -32,8 +36,14 @@ const CLOSING_MS = 1000
 export function findPostmaster(data: string): Postmaster | undefined {
   const content = readPidFile(data)
   if (content === undefined) return undefined
-  const [pid, folder, , port] = content.split('\n')
-  const postmaster = { pid: Number(pid), folder: folder ?? '', port: Number(port) }
+  const [pid, folder, , port, socketFolder, , , status] = content.split('\n')
+  const postmaster = {
+    pid: Number(pid),
+    folder: folder ?? '',
+    port: Number(port),
+    isListening: Boolean(status), // written after both
+    hasSocket: Boolean(socketFolder),
+  }
   if (isRunning(postmaster)) return postmaster
   if (content !== '' || isRemnant(data)) removePidFile(data, content)
   return undefined
@@ -76,9 +86,9 @@ export async function dataDirsInUse(): Promise<string[]> {
   return [...new Set(found.filter((folder) => folder !== undefined))].sort()
 }
 
-/** Its processes say for whom they are: `postgres: <role> <database> <address>(<port>) …`. */
+/** Its processes have titles: `postgres: <role> <database> <address>(<port>) …`, or `[local]` in place of the address. */
 async function hasServers({ pid }: Postmaster): Promise<boolean> {
-  const ofServers = new RegExp(`postgres: ${SUPERUSER} \\S+ \\S+\\(\\d+\\)`)
+  const ofServers = new RegExp(`postgres: ${SUPERUSER} \\S+ (\\S+\\(\\d+\\)|\\[local\\])`)
   return (await runningProcesses()).some(({ parent, command }) => parent === pid && ofServers.test(command))
 }
 

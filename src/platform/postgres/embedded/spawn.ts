@@ -7,7 +7,9 @@ import { DATA_DIR_SETTING } from './postmaster.ts'
 
 const SETTINGS = {
   listen_addresses: '127.0.0.1',
-  unix_socket_directories: '',
+  // the data directory: only Postgres' account and root can enter it. A relative path is never too long
+  unix_socket_directories: '.',
+  unix_socket_permissions: '0700',
   TimeZone: 'UTC',
   log_timezone: 'UTC',
   max_connections: '200',
@@ -27,6 +29,8 @@ export function spawnPostmaster(
   settings: Record<string, string>,
 ): { child: ChildProcess; said(): string } {
   if (sizeOf(log) > LONGEST_LOG) fs.renameSync(log, `${log}.old`)
+  // after a crash its pid may be another process's, and Postgres would not start. postmaster.pid guards the data
+  fs.rmSync(path.join(data, `.s.PGSQL.${port}.lock`), { force: true })
   const begin = sizeOf(log)
   const output = fs.openSync(log, 'a', 0o600)
   try {

@@ -3,6 +3,7 @@
  * connection of its own for as long as it lives; kill -9 ends that too. Whoever gets the exclusive lock is the last.
  */
 import pg from 'pg'
+import { PgClient } from '../pg-client.ts'
 import { onSingleConnection } from '../single-connection.ts'
 
 /** Users lock it shared, the one that stops the server exclusively. The keys mean something here only. */
@@ -51,7 +52,7 @@ export async function ensureDatabase(url: string, name: string): Promise<void> {
 
 /** Null: nobody answers, or not yet, or no more. A wrong password is an error. */
 async function connect(url: string): Promise<pg.Client | null> {
-  const client = new pg.Client({
+  const client = new PgClient({
     connectionString: url,
     application_name: 'pilothouse embedded',
     connectionTimeoutMillis: CONNECT_MS,

@@ -2,9 +2,9 @@
  * The connection by which deployments' databases are made and dropped. Servers take turns, so whoever hangs would keep
  * all others waiting: everything here has a limit, on both ends of the connection, and heeds the step's signal.
  */
-import pg from 'pg'
 import { Limit } from '../../../../platform/async/limit.ts'
 import { within } from '../../../../platform/async/time-limit.ts'
+import { PgClient } from '../../../../platform/postgres/pg-client.ts'
 
 /** Postgres fails concurrent changes of one database's privileges, so servers take turns. Any fixed number does. */
 export const LOCK = 7_265_137_001
@@ -51,7 +51,7 @@ async function session(
   work: (query: Query) => Promise<void>,
 ): Promise<void> {
   signal.throwIfAborted()
-  const client = new pg.Client({
+  const client = new PgClient({
     connectionString: url,
     application_name: 'pilothouse provisioning',
     connectionTimeoutMillis: limits.connect,
