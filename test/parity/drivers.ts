@@ -90,7 +90,7 @@ const DEPLOYMENT = `id tenantId name source status serving statusMessage reason 
     listenerConfig { k8sNamespace } resourceSpec { cpu cpuLimit memoryMb minScale maxScale labels } }
   latestRevision { id } activeRevision { id }`
 const LISTENER =
-  'id computeType computeId computeConfig { k8sNamespaces } version status lastSeenAt createdAt updatedAt'
+  'id computeType computeId computeConfig { k8sNamespaces } version podClasses status lastSeenAt createdAt updatedAt'
 const PROVIDER = `id organizationId providerId name clientId authUrl tokenUrl usesPkce codeChallengeMethod providerType
   mcpServerUrl tokenEndpointAuthMethod isDynamicClient createdAt updatedAt`
 const CONNECTION = `id agentId token { id } provider { providerId } providerAccountLabel scopes expiresAt createdBy createdAt`

@@ -71,6 +71,11 @@ async function ofRevision({ ended }: { ended: boolean }) {
   if (ended) await app.rest('POST', path)
   return { deployment_id, revision_id }
 }
+async function storedKey(): Promise<string> {
+  const { workspaceId, organizationId } = app.tenant
+  const data = { workspaceId, organizationId, name: id(), role: 'viewer', prefix: 'x', hash: randomUUID() } as const
+  return (await app.app.core.db.apiKey.create({ data })).id
+}
 const ofListener = async () => ({ listener_id: (await listener(app)).id })
 const ofProvider = async () => ({ provider_id: (await storedProvider(app)).providerId })
 const mine = async () => storedToken(app, { provider: await storedProvider(app), content: { accessToken: CANARY } })
@@ -251,13 +256,14 @@ const WRITES: readonly Write[] = [
     call: async () => ({ body: { name: id(), role: 'viewer' } }),
   },
   {
+    mutation: 'updateApiKey',
+    selection: 'apiKey { id owner }',
+    call: async () => ({ path: { api_key_id: await storedKey() }, body: { owner: id() } }),
+  },
+  {
     mutation: 'revokeApiKey',
     selection: 'apiKey { id revokedAt }',
-    async call() {
-      const { workspaceId, organizationId } = app.tenant
-      const data = { workspaceId, organizationId, name: id(), role: 'viewer', prefix: 'x', hash: randomUUID() } as const
-      return { path: { api_key_id: (await app.app.core.db.apiKey.create({ data })).id } }
-    },
+    call: async () => ({ path: { api_key_id: await storedKey() } }),
   },
   {
     rest: 'revokeSession',
