@@ -31,8 +31,8 @@ export const SERVER: Kind = {
   preStopSeconds: ({ preStopSeconds }) => preStopSeconds,
   container: ({ spec, revision }, { defaults }) => {
     // images carry no health path: only the secret sets one
-    const httpGet = { path: healthPathOf(revision.secrets), port: AGENT_PORT }
-    const probe = (timing: Record<string, number>) => ({ httpGet, ...timing })
+    const path = healthPathOf(revision.secrets)
+    const probe = (timing: Record<string, number>) => ({ httpGet: { path, port: AGENT_PORT }, ...timing })
     return {
       ports: [{ name: 'http', containerPort: AGENT_PORT, protocol: 'TCP' }],
       ...resources(amountsOf('server', spec, defaults)),
