@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { startEmbedded } from '../../src/platform/postgres/embedded/embedded.ts'
 import { newDataDir } from '../support/data-dir.ts'
+import { overTcp } from '../support/database.ts'
 import type { Report } from '../support/steady/client.ts'
 import {
   type Deployed,
@@ -50,11 +51,12 @@ async function at(options: SteadyPlaceOptions, run: (place: SteadyPlace) => Prom
 /** On a Postgres of its own, which no server starts or ends. */
 async function onDatabase(run: (place: SteadyPlace, databaseUrl: string) => Promise<boolean>): Promise<boolean> {
   const dataDir = newDataDir()
-  const { url, stop } = await startEmbedded({ dataDir })
+  const embedded = await startEmbedded({ dataDir })
+  const url = overTcp(embedded.url)
   try {
     return await at({ databaseUrl: url, settings: { LEASE_SECONDS: '5' } }, (place) => run(place, url))
   } finally {
-    await stop()
+    await embedded.stop()
     await rm(dataDir, { recursive: true, force: true })
   }
 }

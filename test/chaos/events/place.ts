@@ -151,14 +151,15 @@ export async function openPlace(settings: Record<string, string>): Promise<Place
 
 async function newServer(name: string, postgres: Embedded): Promise<Server> {
   const direct = `http://127.0.0.1:${await freePort()}`
-  const [clients, database] = await Promise.all([tcpProxy(direct), tcpProxy(postgres.url)])
+  const [clients, database] = await Promise.all([tcpProxy(direct), tcpProxy(overTcp(postgres.url))])
   return { name, direct, url: clients.url.replace(/\/$/, ''), state: 'down', running: null, clients, database }
 }
 
-/** A SQLSTATE of the kinds «connection» and «operator intervention», or none at all: nobody answered. */
+/** A SQLSTATE of the classes "connection" and "operator intervention", or no SQLSTATE: Postgres did not answer. */
 function isOutage(error: unknown): boolean {
   const { code } = error as { code?: string }
-  return code === undefined || !/^[0-9A-Z]{5}$/.test(code) || /^(08|57)/.test(code)
+  // a socket that closes gives EPIPE, which looks like a SQLSTATE
+  return code === undefined || code === 'EPIPE' || !/^[0-9A-Z]{5}$/.test(code) || /^(08|57)/.test(code)
 }
 
 async function freePort(): Promise<number> {
