@@ -1,5 +1,5 @@
 /** What the built-in worker may begin: on an overloaded server one build or preparation at a time. */
-import type { Admission } from '../domain/context/context.ts'
+import type { Admission } from '../domain/transaction/context.ts'
 import { describeOverload, type Overload } from '../platform/async/overload.ts'
 
 type Kind = Parameters<Admission['refusal']>[0]

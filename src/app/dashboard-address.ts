@@ -2,8 +2,9 @@
  * The address that opens the dashboard signed in, for whoever may run commands on the server's machine: with a code in its fragment, which no
  * server is sent and no log has in it. It works once, for 10 minutes, and is never shown but on a terminal, or to who has asked for it.
  */
-import type { Core } from '../domain/context/context.ts'
+
 import { issueSessionCode } from '../domain/sessions/issue-code.ts'
+import type { Core } from '../domain/transaction/context.ts'
 
 /** Seconds. */
 const CODE_LASTS = 600

@@ -1,7 +1,7 @@
 /** An error that ends a process → what its operator reads: one line for what they can mend, more for what only we can. */
 
 import { StuckError } from '../dataplane/worker/stop-step.ts'
-import { DomainError } from '../domain/core/errors.ts'
+import { DomainError } from '../domain/errors/errors.ts'
 import { ConfigError } from '../platform/config/config.ts'
 import { MigrationError } from '../platform/postgres/migrate.ts'
 

@@ -2,9 +2,9 @@
 
 import type { GitCredentials } from '../dataplane/build/source-access.ts'
 import { StepFailure } from '../dataplane/output/failure.ts'
-import type { Core } from '../domain/context/context.ts'
 import { ProviderUnavailableError } from '../domain/ports/git-provider.ts'
-import { recordRepositoryId } from '../domain/rows/deployment.ts'
+import { recordRepositoryId } from '../domain/repositories/deployment.ts'
+import type { Core } from '../domain/transaction/context.ts'
 import { backoff, retry } from '../platform/async/retry.ts'
 import { limited } from '../platform/async/time-limit.ts'
 

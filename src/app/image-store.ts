@@ -1,7 +1,7 @@
 /** Where this server's builds push images to (see dataplane/builder/image-store.ts): the registry of the settings, with tokens of ours. */
 import { CACHE, type ImageStore, TAG_PREFIX } from '../dataplane/builder/image-store.ts'
-import type { Core } from '../domain/context/context.ts'
 import { type Registry, repositoryOf } from '../domain/ports/registry.ts'
+import type { Core } from '../domain/transaction/context.ts'
 
 /** Tags that the cache of a deployment has at most, one for each layer; with more of them it begins anew. */
 const MOST_CACHED = 300

@@ -1,7 +1,6 @@
 /** What a server does now and then without being asked. A round that finds nothing to do is one statement. */
-import { announceChanges } from '../domain/changes/announce.ts'
-import { tellOfTheClock } from '../domain/changes/clock.ts'
-import type { Core } from '../domain/context/context.ts'
+import { announceChanges } from '../domain/change-feed/announce.ts'
+import { tellOfTheClock } from '../domain/change-feed/clock.ts'
 import { refreshExpiring } from '../domain/oauth/tokens/refresh-expiring.ts'
 import { revokeDue } from '../domain/oauth/tokens/revoke.ts'
 import { createRetention } from '../domain/retention/retain.ts'
@@ -11,6 +10,7 @@ import { reportStatuses } from '../domain/sources/commit-statuses/report.ts'
 import { removeUploads } from '../domain/sources/uploads/remove.ts'
 import { handleDeliveries } from '../domain/sources/webhooks/handle.ts'
 import { purgeDeliveries } from '../domain/sources/webhooks/lease.ts'
+import type { Core } from '../domain/transaction/context.ts'
 import type { Job } from '../platform/async/jobs.ts'
 import { removeImagesBut } from './image-store.ts'
 

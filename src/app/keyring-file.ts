@@ -5,9 +5,9 @@
 import { randomBytes } from 'node:crypto'
 import { link, mkdir, open, readFile, rename, rm } from 'node:fs/promises'
 import path from 'node:path'
-import type { Db } from '../domain/context/context.ts'
-import { KeyRing } from '../domain/core/keyring.ts'
+import { KeyRing } from '../domain/crypto/keyring.ts'
 import { sampleOfEachKey } from '../domain/secrets/sealed-columns.ts'
+import type { Db } from '../domain/transaction/context.ts'
 import { installationKey } from '../domain/workspaces/installation.ts'
 import { type Config, ConfigError } from '../platform/config/config.ts'
 

@@ -2,11 +2,11 @@
 
 import { matcher } from '../api/limits/address.ts'
 import { Admission } from '../api/limits/admission.ts'
-import { Gate } from '../api/limits/gate.ts'
-import { Pressure } from '../api/limits/pressure.ts'
+import { Gate } from '../api/limits/keyed-semaphore.ts'
+import { Pressure } from '../api/limits/load-shedding.ts'
 import { TokenBuckets } from '../api/limits/token-buckets.ts'
-import type { Reveals } from '../domain/context/context.ts'
-import { createSlotPool, type SlotPools } from '../domain/context/slots.ts'
+import { createSlotPool, type SlotPools } from '../domain/concurrency/concurrency-limit.ts'
+import type { Reveals } from '../domain/transaction/context.ts'
 import type { Config } from '../platform/config/config.ts'
 
 /** Sources that builders of one organization fetch at a time, and those of all. */

@@ -3,7 +3,7 @@
  * fields that hold secrets, at any depth, and without passwords in URLs; of an error only what describes it is kept.
  */
 import { type DestinationStream, type Logger, pino } from 'pino'
-import { databaseFailure } from '../domain/core/database-failure.ts'
+import { databaseFailure } from '../domain/errors/database-error.ts'
 import type { Config } from '../platform/config/config.ts'
 
 /** Fields whose values are never logged, lower-case. */

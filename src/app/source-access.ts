@@ -3,11 +3,11 @@
 import type { Readable } from 'node:stream'
 import type { ImageCredentials, SourceAccess } from '../dataplane/build/source-access.ts'
 import { StepFailure } from '../dataplane/output/failure.ts'
-import type { Core } from '../domain/context/context.ts'
-import { parseImageReference } from '../domain/model/image-reference.ts'
 import type { BuildSources, Unavailable } from '../domain/ports/build-sources.ts'
 import { coversRepository, repositoryOf } from '../domain/ports/registry.ts'
 import { ObjectChangedError } from '../domain/ports/tarball-storage.ts'
+import type { Core } from '../domain/transaction/context.ts'
+import { parseImageReference } from '../domain/values/image-reference.ts'
 import { gitCredentials } from './git-credentials.ts'
 
 export function createSourceAccess(core: Core): SourceAccess {

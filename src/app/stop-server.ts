@@ -1,8 +1,8 @@
 /** Ends what runs of a DATA_DIR on this machine, without its database: its servers, and the agents that outlive them. */
 import path from 'node:path'
-import { type Ended, endAgents } from '../dataplane/runtimes/process/agents/end-agents.ts'
-import { livingWorkers } from '../dataplane/runtimes/process/host/worker-registry.ts'
-import { startOf } from '../dataplane/runtimes/process/os/started.ts'
+import { livingWorkers } from '../dataplane/runtimes/process/machine/worker-registry.ts'
+import { startOf } from '../dataplane/runtimes/process/processes/started.ts'
+import { type Ended, endAgents } from '../dataplane/runtimes/process/supervisor-client/end-agents.ts'
 import { sleep } from '../platform/async/retry.ts'
 
 /** ms that a server has to end: a little more than it gives itself */

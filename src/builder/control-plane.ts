@@ -4,7 +4,7 @@
  */
 import type { Logger } from 'pino'
 import { storable } from '../dataplane/output/text.ts'
-import { toWire } from '../domain/core/codec.ts'
+import { toWire } from '../domain/parsing/codec.ts'
 import {
   type BuilderClaim,
   builderClaim,

@@ -1,7 +1,5 @@
 /** `sessions list`, `sessions revoke`: who is signed in to the dashboard, by whoever may run commands on the server's machine. */
 import { z } from 'zod'
-import { transaction } from '../domain/context/context.ts'
-import { COMMAND_LINE } from '../domain/model/event-actor.ts'
 import { endSession } from '../domain/sessions/revoke.ts'
 import {
   type SessionView,
@@ -11,6 +9,8 @@ import {
   sessionExpiry,
   sessionRole,
 } from '../domain/sessions/session.ts'
+import { transaction } from '../domain/transaction/context.ts'
+import { COMMAND_LINE } from '../domain/values/event-actor.ts'
 import { withCore } from './core.ts'
 import { type Command, printTable, readOptions, UsageError } from './terminal/command.ts'
 

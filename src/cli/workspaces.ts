@@ -1,7 +1,8 @@
 /** `workspaces create`, `workspaces list`: the tenants of this installation. */
-import { transaction } from '../domain/context/context.ts'
-import { printableName } from '../domain/core/fields.ts'
-import { COMMAND_LINE } from '../domain/model/event-actor.ts'
+
+import { printableName } from '../domain/parsing/fields.ts'
+import { transaction } from '../domain/transaction/context.ts'
+import { COMMAND_LINE } from '../domain/values/event-actor.ts'
 import { makeWorkspace } from '../domain/workspaces/make.ts'
 import { theOrganization, withCore } from './core.ts'
 import { type Command, printTable, readOptions, UsageError } from './terminal/command.ts'

@@ -4,7 +4,7 @@
  */
 import type { Readable } from 'node:stream'
 import { z } from 'zod'
-import { ClaimLostError } from '../domain/core/errors.ts'
+import { ClaimLostError } from '../domain/errors/errors.ts'
 import { ControlPlaneRefused, ControlPlaneUnreachable } from './errors.ts'
 import { type JsonAnswer, jsonClient } from './http.ts'
 

@@ -6,7 +6,7 @@
 import type { Logger } from 'pino'
 import { z } from 'zod'
 import { storable } from '../dataplane/output/text.ts'
-import { toWire, wireObject } from '../domain/core/codec.ts'
+import { toWire, wireObject } from '../domain/parsing/codec.ts'
 import { assignment, claim as claimMessage, completeAnswer } from '../domain/protocol/answers.ts'
 import type { ControlPlane, HeartbeatItem } from '../domain/protocol/protocol.ts'
 import { claimRequest, completeRequest, heartbeatRequest, LONGEST, logsRequest } from '../domain/protocol/requests.ts'

@@ -2,7 +2,7 @@
  * A control plane whose calls are counted, and which tells the status whether it is there. While it is not known to
  * be there no call waits for anything new, so that its return is noticed with its first answer.
  */
-import { ClaimLostError } from '../domain/core/errors.ts'
+import { ClaimLostError } from '../domain/errors/errors.ts'
 import type { ControlPlane } from '../domain/protocol/protocol.ts'
 import { ControlPlaneRefused } from './errors.ts'
 import type { LeasedClaims } from './leased-claims.ts'

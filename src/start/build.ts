@@ -8,14 +8,14 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { decode, encode, type SourceMapSegment } from '@jridgewell/sourcemap-codec'
 import { build, type PluginBuild } from 'esbuild'
-import { bundle, SUPERVISOR } from '../dataplane/runtimes/process/host/bundle.ts'
+import { bundle, SUPERVISOR } from '../dataplane/runtimes/process/machine/bundle.ts'
 import { CHECKOUT } from '../platform/files/checkout.ts'
 import { buildDashboard, dashboardSources } from './dashboard.ts'
 
 const PROGRAMS = {
   main: 'src/main.ts',
   cli: 'src/cli/main.ts',
-  'reaper-main': 'src/dataplane/runtimes/process/os/reaper-main.mjs',
+  'reaper-main': 'src/dataplane/runtimes/process/processes/reaper-main.mjs',
 }
 /** Large and rarely needed, or with files beside their code: they stay where npm put them. */
 const LEFT_ALONE = [

@@ -33,17 +33,17 @@ test('the checker sees an arrow up, a circle of types, a folder that is new, and
 
 test('the checker sees packages and the environment where they do not belong', () => {
   const source = [
-    { file: 'domain/core/a.ts', text: "import type { FastifyInstance } from 'fastify'\nconst x = process.env.X" },
+    { file: 'domain/errors/a.ts', text: "import type { FastifyInstance } from 'fastify'\nconst x = process.env.X" },
     { file: 'api/rest/b.ts', text: "import '@fastify/swagger'\n// process.env is read elsewhere" },
   ]
-  expect(packages(source)).toEqual(['domain/core/a.ts imports fastify: only api/** app'])
-  expect(environment(source)).toEqual(['domain/core/a.ts reads process.env: only platform/config cli cli/remote .'])
+  expect(packages(source)).toEqual(['domain/errors/a.ts imports fastify: only api/** app'])
+  expect(environment(source)).toEqual(['domain/errors/a.ts reads process.env: only platform/config cli cli/remote .'])
 })
 
 test('the checker sees SQL and Prisma outside of the domain', () => {
   const source = [
     {
-      file: 'domain/core/a.ts',
+      file: 'domain/errors/a.ts',
       text: "import { Prisma } from '../../generated/prisma/client.ts'\ndb.$queryRaw`SELECT 1`",
     },
     { file: 'api/rest/b.ts', text: 'pool.query(`UPDATE revisions SET a = 1`) // UPDATE by hand' },
@@ -96,20 +96,20 @@ test('only transition.ts writes the status of a revision', () => {
   expect(writers.map(({ file }) => file)).toEqual(['domain/revisions/transition.ts'])
 })
 
-test('only rows/deployment.ts writes the row of a deployment', () => {
+test('only repositories/deployment.ts writes the row of a deployment', () => {
   const writers = files.filter(
     ({ text }) =>
       /\bdeployment\.(create|update|upsert|delete)\w*\(/.test(text) ||
       /(UPDATE|INSERT INTO|DELETE FROM) deployments\b/.test(text),
   )
-  expect(writers.map(({ file }) => file)).toEqual(['domain/rows/deployment.ts'])
+  expect(writers.map(({ file }) => file)).toEqual(['domain/repositories/deployment.ts'])
 })
 
-test('only rows/locks.ts has row locks, beside the order in which they are taken', () => {
+test('only repositories/locks.ts has row locks, beside the order in which they are taken', () => {
   const lockers = files.filter(({ text }) =>
     /\bFOR (NO KEY )?(UPDATE|SHARE)\b|\bFOR KEY SHARE\b|\bSKIP LOCKED\b/.test(withoutComments(text)),
   )
-  expect(lockers.map(({ file }) => file)).toEqual(['domain/rows/locks.ts'])
+  expect(lockers.map(({ file }) => file)).toEqual(['domain/repositories/locks.ts'])
 })
 
 test('every file says what it is for before it does anything', () => {

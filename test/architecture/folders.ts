@@ -8,11 +8,12 @@
  */
 export type Row = readonly [folders: string, imports: string]
 
+/** Folders without knowledge of deployments: errors, parsing, paging, encryption, SQL. */
+const BASE = 'domain/errors domain/crypto domain/sql domain/parsing domain/paging'
 /** What every verb of the domain stands on. */
-const GROUND =
-  'domain/core domain/model domain/ports domain/outbox domain/context domain/rows domain/shown domain/selection platform/async platform/log'
+const GROUND = `${BASE} domain/values domain/ports domain/outbox domain/concurrency domain/transaction domain/repositories domain/cache-version domain/query-engine platform/async platform/log`
 /** All that a data plane knows of the control plane. */
-const CONTRACT = 'domain/protocol domain/core/errors.ts domain/model/health-path.ts domain/model/repository-url.ts'
+const CONTRACT = 'domain/protocol domain/errors/errors.ts domain/values/health-path.ts domain/values/repository-url.ts'
 /** The runtime whose agents are processes of this machine, in folders of their own. */
 const PROCESSES = `${CONTRACT} dataplane/build dataplane/build/plan dataplane/builder dataplane/output dataplane/runtimes dataplane/runtimes/process/* platform/async platform/files platform/programs platform/postgres/embedded platform/postgres/pg-client.ts`
 const SUPERVISOR = 'dataplane/runtimes/process/supervisor dataplane/runtimes/process/supervisor/*'
@@ -33,18 +34,21 @@ export const FOLDERS: readonly Row[] = [
   ],
 
   // the domain, from the ground up
-  ['domain/core', ''],
-  ['domain/model', 'domain/core'],
-  ['domain/ports domain/protocol', 'domain/core domain/model'],
-  ['domain/outbox', 'domain/core domain/model platform/async platform/log'],
-  ['domain/context', GROUND],
-  ['domain/rows domain/shown', GROUND],
+  ['domain/errors domain/crypto domain/sql', ''],
+  ['domain/parsing', 'domain/errors'],
+  ['domain/paging', 'domain/errors domain/parsing domain/sql'],
+  ['domain/values', BASE],
+  ['domain/ports domain/protocol', `${BASE} domain/values`],
+  ['domain/outbox', `${BASE} domain/values platform/async platform/log`],
+  ['domain/concurrency', BASE],
+  ['domain/transaction', GROUND],
+  ['domain/repositories domain/cache-version', GROUND],
   // statements that are selected once and planned once
-  ['domain/selection', 'domain/core domain/context domain/shown'],
+  ['domain/query-engine', `${BASE} domain/concurrency domain/transaction domain/cache-version`],
   // its rooms know the ground, and each other only where an arrow says so
   ['domain/keys domain/revisions domain/secrets domain/deployment-status domain/tags domain/events', GROUND],
-  ['domain/changes', `${GROUND} domain/deployment-status`],
-  ['domain/comparison', `${GROUND} domain/revisions domain/secrets`],
+  ['domain/change-feed', `${GROUND} domain/deployment-status`],
+  ['domain/revision-diff', `${GROUND} domain/revisions domain/secrets`],
   ['domain/idempotency', `${GROUND} domain/secrets`],
   ['domain/sessions', `${GROUND} domain/keys`],
   ['domain/sessions/login', `${GROUND} domain/keys domain/sessions`],
@@ -77,7 +81,7 @@ export const FOLDERS: readonly Row[] = [
   // the outside world, behind the domain's ports
   [
     'adapters/git-provider adapters/oauth adapters/registry adapters/storage',
-    'domain/ports domain/core domain/model domain/sources/uploads platform/*',
+    `domain/ports ${BASE} domain/values domain/sources/uploads platform/*`,
   ],
 
   // the data plane: of the control plane it knows the protocol alone
@@ -87,13 +91,13 @@ export const FOLDERS: readonly Row[] = [
   ['dataplane/build/plan', `${CONTRACT} dataplane/output`],
   ['dataplane/build', `${CONTRACT} dataplane/output dataplane/build/plan platform/http/outbound-address.ts`],
   ['dataplane/worker', `${CONTRACT} dataplane/runtimes dataplane/output platform/async`],
-  ['dataplane/runtimes/process/os', PROCESSES],
+  ['dataplane/runtimes/process/processes', PROCESSES],
   ['dataplane/runtimes/process/accounts', PROCESSES],
   ['dataplane/runtimes/process/engine', PROCESSES],
   // images, by a container engine of this machine: for both runtimes
   ['dataplane/builder/dockerfile', 'dataplane/build/plan dataplane/output'],
   ['dataplane/builder', `${PROCESSES} dataplane/builder/dockerfile`],
-  ['dataplane/runtimes/process/host', PROCESSES],
+  ['dataplane/runtimes/process/machine', PROCESSES],
   ['dataplane/runtimes/process/environments', PROCESSES],
   // a program of its own, in one file: what agents need when no server is there
   ['dataplane/runtimes/process/supervisor', PROCESSES],
@@ -104,7 +108,7 @@ export const FOLDERS: readonly Row[] = [
   ['dataplane/runtimes/process/supervisor/agent', `${PROCESSES} ${SUPERVISOR}`],
   ['dataplane/runtimes/process/supervisor/keeper', `${PROCESSES} ${SUPERVISOR}`],
   ['dataplane/runtimes/process/output', `${PROCESSES} dataplane/runtimes/process/supervisor/output`],
-  ['dataplane/runtimes/process/agents', PROCESSES],
+  ['dataplane/runtimes/process/supervisor-client', PROCESSES],
   ['dataplane/runtimes/process', PROCESSES],
   ['dataplane/runtimes/kubernetes/objects', CLUSTERS],
   ['dataplane/runtimes/kubernetes/api-server dataplane/runtimes/kubernetes/render', CLUSTERS],
@@ -117,60 +121,63 @@ export const FOLDERS: readonly Row[] = [
   // the same worker in another cluster
   [
     'listener',
-    `${CONTRACT} domain/core/codec.ts dataplane/worker dataplane/output dataplane/runtimes dataplane/runtimes/kubernetes/** platform/*`,
+    `${CONTRACT} domain/parsing/codec.ts dataplane/worker dataplane/output dataplane/runtimes dataplane/runtimes/kubernetes/** platform/*`,
   ],
   // the same worker, for builds alone
   [
     'builder',
-    `${CONTRACT} domain/model/reasons.ts domain/core/codec.ts dataplane/worker dataplane/output dataplane/runtimes dataplane/build dataplane/builder listener platform/*`,
+    `${CONTRACT} domain/values/reasons.ts domain/parsing/codec.ts dataplane/worker dataplane/output dataplane/runtimes dataplane/build dataplane/builder listener platform/*`,
   ],
 
   // the transports: they know the domain, not each other, and nothing of adapters and data planes
-  ['api/limits', 'domain/core domain/context domain/keys platform/async'],
-  ['api/auth', 'domain/core domain/model domain/context domain/keys domain/sessions api/limits platform/log'],
+  ['api/limits', `${BASE} domain/concurrency domain/transaction domain/keys platform/async`],
+  [
+    'api/auth',
+    `${BASE} domain/values domain/concurrency domain/transaction domain/keys domain/sessions api/limits platform/log`,
+  ],
   [
     'api/realtime',
-    'domain/core domain/model domain/outbox domain/context domain/changes domain/events domain/logs platform/async platform/log platform/postgres',
+    `${BASE} domain/values domain/outbox domain/concurrency domain/transaction domain/change-feed domain/events domain/logs platform/async platform/log platform/postgres`,
   ],
-  ['api/sse', 'domain/context api/realtime'],
-  ['api/reuse', 'domain/context domain/shown'],
+  ['api/sse', 'domain/concurrency domain/transaction api/realtime'],
+  ['api/response-cache', 'domain/concurrency domain/transaction domain/cache-version'],
   ['api/graphql/builder', 'domain/** api/realtime platform/async platform/log'],
   ['api/graphql/types', 'domain/** api/realtime api/graphql/builder platform/async'],
-  ['api/graphql/hot', 'domain/** api/graphql/builder'],
+  ['api/graphql/compiled-queries', 'domain/** api/graphql/builder'],
   [
-    'api/graphql/entry',
-    'domain/core domain/context api/auth api/limits api/realtime api/reuse api/graphql/builder api/graphql/hot',
+    'api/graphql/fast-path',
+    `${BASE} domain/concurrency domain/transaction api/auth api/limits api/realtime api/response-cache api/graphql/builder api/graphql/compiled-queries`,
   ],
   [
     'api/graphql/subscriptions',
-    'domain/core domain/context api/limits api/realtime api/sse api/graphql/builder platform/async platform/log',
+    `${BASE} domain/concurrency domain/transaction api/limits api/realtime api/sse api/graphql/builder platform/async platform/log`,
   ],
-  ['api/graphql/websocket', 'domain/core domain/context api/auth api/limits api/realtime platform/log'],
+  [
+    'api/graphql/websocket',
+    `${BASE} domain/concurrency domain/transaction api/auth api/limits api/realtime platform/log`,
+  ],
   [
     'api/graphql',
-    'domain/core domain/context domain/idempotency api/auth api/limits api/realtime api/reuse api/sse api/graphql/* platform/files platform/log',
+    `${BASE} domain/concurrency domain/transaction domain/idempotency api/auth api/limits api/realtime api/response-cache api/sse api/graphql/* platform/files platform/log`,
   ],
-  ['api/rest/answers', 'domain/**'],
-  ['api/rest/examples', 'domain/core'],
+  ['api/rest/responses', 'domain/**'],
+  ['api/rest/examples', `${BASE}`],
   [
-    'api/rest/operation',
-    'domain/core domain/context domain/shown domain/idempotency api/auth api/limits api/realtime api/reuse api/sse api/rest/answers platform/log',
+    'api/rest/framework',
+    `${BASE} domain/concurrency domain/transaction domain/cache-version domain/idempotency api/auth api/limits api/realtime api/response-cache api/sse api/rest/responses platform/log`,
   ],
   [
     'api/rest/v1 api/rest/v2',
-    'domain/** api/auth api/limits api/realtime api/rest/answers api/rest/operation platform/log',
+    'domain/** api/auth api/limits api/realtime api/rest/responses api/rest/framework platform/log',
   ],
   [
     'api/rest',
-    'domain/core domain/context domain/sessions domain/sessions/login api/auth api/limits api/realtime api/reuse api/sse api/rest/* platform/files',
+    `${BASE} domain/concurrency domain/transaction domain/sessions domain/sessions/login api/auth api/limits api/realtime api/response-cache api/sse api/rest/* platform/files`,
   ],
-  [
-    'api/server',
-    'domain/core api/rest api/rest/operation platform/async platform/files platform/http platform/postgres',
-  ],
+  ['api/server', `${BASE} api/rest api/rest/framework platform/async platform/files platform/http platform/postgres`],
   [
     'api/server/metrics',
-    'domain/core domain/context domain/model domain/outbox domain/claims platform/async platform/postgres',
+    `${BASE} domain/concurrency domain/transaction domain/values domain/outbox domain/claims platform/async platform/postgres`,
   ],
 
   // what others start from: it knows the OpenAPI document, by types that are made from it
@@ -186,7 +193,7 @@ export const FOLDERS: readonly Row[] = [
   // what puts everything together, and what people start
   [
     'app/backup',
-    'platform/** domain/context domain/sessions dataplane/runtimes/process/host dataplane/runtimes/process/os',
+    'platform/** domain/concurrency domain/transaction domain/sessions dataplane/runtimes/process/machine dataplane/runtimes/process/processes',
   ],
   ['app', 'app/backup platform/** domain/** adapters/* dataplane/** listener api/**'],
   ['cli/terminal', ''],
@@ -195,18 +202,18 @@ export const FOLDERS: readonly Row[] = [
   ['cli', 'cli/terminal cli/remote client platform/** domain/** listener builder app app/backup'],
   ['.', 'platform/config app'],
   // what makes one program of them
-  ['start', 'platform/files dataplane/runtimes/process/host'],
+  ['start', 'platform/files dataplane/runtimes/process/machine'],
 ]
 
 /** SQL: the domain and the platform, and the process runtime, which makes databases for agents. */
-export const SQL = 'domain/** platform/postgres/** dataplane/runtimes/process/host'
+export const SQL = 'domain/** platform/postgres/** dataplane/runtimes/process/machine'
 /** What is generated from prisma/schema.prisma: the same, and GraphQL's builder, to whom Pothos' types belong. */
 export const GENERATED = 'domain/** platform/postgres api/graphql/builder'
 
 /** Packages that belong to one part of the house, and where: whoever else needs one asks that part. */
 export const PACKAGES: readonly (readonly [packages: string, folders: string])[] = [
   ['@prisma/* prisma', 'platform/postgres'],
-  ['pg', 'platform/postgres/** dataplane/runtimes/process/host'],
+  ['pg', 'platform/postgres/** dataplane/runtimes/process/machine'],
   ['graphql graphql-yoga @pothos/*', 'api/graphql/**'],
   ['ws', 'api/graphql/websocket'],
   ['graphql-ws', 'api/graphql/websocket dashboard/api'],
@@ -222,7 +229,7 @@ export const PACKAGES: readonly (readonly [packages: string, folders: string])[]
   ['oauth4webapi openid-client', 'adapters/oauth'],
   ['@aws-sdk/*', 'adapters/storage'],
   ['undici', 'platform/http adapters/oauth'],
-  ['esbuild', 'dataplane/runtimes/process/host start'],
+  ['esbuild', 'dataplane/runtimes/process/machine start'],
   ['openapi-typescript', 'api/rest'],
   ['openapi-fetch eventsource-parser', 'client'],
 ]

@@ -1,12 +1,12 @@
 /** Managing API keys: create, list, revoke, and how soon a revocation counts. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { RequestContext } from '../../src/domain/context/context.ts'
-import { newestCursor } from '../../src/domain/core/newest-first.ts'
 import { createKey as create } from '../../src/domain/keys/create.ts'
 import { hashKey } from '../../src/domain/keys/key.ts'
 import { countKeys, windowKeys } from '../../src/domain/keys/list.ts'
 import { revokeKey } from '../../src/domain/keys/revoke.ts'
+import { newestCursor } from '../../src/domain/paging/newest-first.ts'
+import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import { newKey, type TestApp, testApp } from '../support/app.ts'
 import { listener } from '../support/factories.ts'
 

@@ -24,9 +24,9 @@ import {
   withoutDone,
   withSecret,
 } from '../../src/dashboard/pages/settings/staged.ts'
-import { camel } from '../../src/domain/core/naming.ts'
-import { resourceSpec } from '../../src/domain/model/resource-spec.ts'
-import { sourceConfig, sourceRevisionConfig } from '../../src/domain/model/shapes.ts'
+import { camel } from '../../src/domain/parsing/naming.ts'
+import { resourceSpec } from '../../src/domain/values/resource-spec.ts'
+import { sourceConfig, sourceRevisionConfig } from '../../src/domain/values/shapes.ts'
 
 const stored = (more: object = {}) => ({
   source: 'gitprovider' as const,

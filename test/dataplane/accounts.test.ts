@@ -9,7 +9,7 @@ import { type Accounts, createAccounts } from '../../src/dataplane/runtimes/proc
 import { chooseAccounts } from '../../src/dataplane/runtimes/process/accounts/choice.ts'
 import { isInside, missingCapabilities } from '../../src/dataplane/runtimes/process/accounts/range.ts'
 import { closeRepositories } from '../../src/dataplane/runtimes/process/accounts/repositories.ts'
-import { createLayout, ensureFolders } from '../../src/dataplane/runtimes/process/os/layout.ts'
+import { createLayout, ensureFolders } from '../../src/dataplane/runtimes/process/processes/layout.ts'
 import { needsRoot } from '../support/root.ts'
 
 /** Nobody else's: tests of several checkouts run on one machine. */

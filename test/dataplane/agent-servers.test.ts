@@ -10,7 +10,7 @@ import {
   agentServerFolder,
   pruneAgentServers,
 } from '../../src/dataplane/runtimes/process/environments/agent-servers.ts'
-import { createLayout } from '../../src/dataplane/runtimes/process/os/layout.ts'
+import { createLayout } from '../../src/dataplane/runtimes/process/processes/layout.ts'
 
 const hasFlock = (process.env.PATH ?? '').split(':').some((folder) => fs.existsSync(path.join(folder, 'flock')))
 

@@ -3,7 +3,7 @@
  * and remembers what it is told.
  */
 
-import { ClaimLostError } from '../../src/domain/core/errors.ts'
+import { ClaimLostError } from '../../src/domain/errors/errors.ts'
 import type {
   Assignment,
   Claim,

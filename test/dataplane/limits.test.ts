@@ -5,9 +5,8 @@ import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { boundsOf } from '../../src/dataplane/runtimes/process/agents/bounds.ts'
-import { type Bounds, NO_BOUNDS as NONE } from '../../src/dataplane/runtimes/process/os/bounds.ts'
-import { signalProcesses } from '../../src/dataplane/runtimes/process/os/process-tags.mjs'
+import { type Bounds, NO_BOUNDS as NONE } from '../../src/dataplane/runtimes/process/processes/bounds.ts'
+import { signalProcesses } from '../../src/dataplane/runtimes/process/processes/process-tags.mjs'
 import { ControlGroup } from '../../src/dataplane/runtimes/process/supervisor/limits/control-group.ts'
 import { findControllers } from '../../src/dataplane/runtimes/process/supervisor/limits/controllers.ts'
 import {
@@ -17,6 +16,7 @@ import {
   type LimitsOptions,
 } from '../../src/dataplane/runtimes/process/supervisor/limits/limits.ts'
 import { groupsOf } from '../../src/dataplane/runtimes/process/supervisor/limits/record.ts'
+import { boundsOf } from '../../src/dataplane/runtimes/process/supervisor-client/bounds.ts'
 
 /** an account that nothing else on this machine has */
 const ACCOUNT = { uid: 61_917, gid: 61_917 }

@@ -8,7 +8,7 @@ import pino from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createFolderStorage } from '../../src/adapters/storage/folder.ts'
 import { startWorker } from '../../src/dataplane/worker/worker.ts'
-import { KeyRing } from '../../src/domain/core/keyring.ts'
+import { KeyRing } from '../../src/domain/crypto/keyring.ts'
 import { scriptedControlPlane } from './control-plane.ts'
 import { claimOf, memoryLog, never, openPlace, type Place, revisionOf, stepOf } from './support.ts'
 

@@ -7,9 +7,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { createMask, HIDES_NOTHING } from '../../src/dataplane/output/mask.ts'
 import { OutputShipper, type ShipperOptions } from '../../src/dataplane/runtimes/process/output/shipper.ts'
 import { createOutput } from '../../src/dataplane/runtimes/process/supervisor/output/output.ts'
-import type { RequestContext } from '../../src/domain/context/context.ts'
 import { readLogs } from '../../src/domain/logs/read.ts'
 import type { Claim, OutputRequest } from '../../src/domain/protocol/protocol.ts'
+import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import { gitDeployment, type TestDomain, testDomain } from '../support/domain.ts'
 import { claimOne, workOff } from '../support/holder.ts'
 

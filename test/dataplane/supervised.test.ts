@@ -4,8 +4,11 @@ import net from 'node:net'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { makeSupervisorFolder, supervisorFiles } from '../../src/dataplane/runtimes/process/agents/supervisor-files.ts'
 import { createProcessRuntime } from '../../src/dataplane/runtimes/process/runtime.ts'
+import {
+  makeSupervisorFolder,
+  supervisorFiles,
+} from '../../src/dataplane/runtimes/process/supervisor-client/supervisor-files.ts'
 import type { LeasedClaim } from '../../src/dataplane/runtimes/runtime.ts'
 import type { RevisionWork } from '../../src/domain/protocol/protocol.ts'
 import {

@@ -2,9 +2,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import type { RequestContext } from '../../src/domain/context/context.ts'
-import { KeyRing } from '../../src/domain/core/keyring.ts'
+import { KeyRing } from '../../src/domain/crypto/keyring.ts'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
+import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import { gitBody, type TestDomain, testDomain } from '../support/domain.ts'
 import { eventually, openPlace, type Place } from './support.ts'
 

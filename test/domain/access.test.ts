@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { RequestContext } from '../../src/domain/context/context.ts'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
 import { deleteDeployment, deleteDeployments } from '../../src/domain/deployments/delete.ts'
 import { getDeployment, listDeployments } from '../../src/domain/deployments/read.ts'
@@ -7,6 +6,7 @@ import { createRevision, updateDeployment } from '../../src/domain/deployments/u
 import { getRevision, listRevisions } from '../../src/domain/revisions/read.ts'
 import { interruptRevision } from '../../src/domain/rollouts/interrupt.ts'
 import { redeployRevision } from '../../src/domain/rollouts/redeploy.ts'
+import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import { as, gitBody, gitDeployment, type TestDomain, testDomain } from '../support/domain.ts'
 
 let domain: TestDomain

@@ -1,11 +1,11 @@
 // What a change of a deployment starts from (docs/deployments.md#deployments): other secrets alone change no code and undo no rollback.
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { RequestContext } from '../../src/domain/context/context.ts'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
 import { createRevision, updateDeployment } from '../../src/domain/deployments/update.ts'
 import type { Claim, Step } from '../../src/domain/protocol/protocol.ts'
 import { redeployRevision } from '../../src/domain/rollouts/redeploy.ts'
 import { openSecrets } from '../../src/domain/secrets/secret-set.ts'
+import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import { gitBody, gitDeployment, type TestDomain, testDomain } from '../support/domain.ts'
 import { claimOne, settle, succeed, workOff } from '../support/holder.ts'
 

@@ -1,9 +1,9 @@
 // A revision pins the commit that its build has found, however that build ended (docs/deployments.md#revisions-and-rollouts).
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { RequestContext } from '../../src/domain/context/context.ts'
 import type { CompleteRequest } from '../../src/domain/protocol/protocol.ts'
 import { interruptRevision } from '../../src/domain/rollouts/interrupt.ts'
 import { redeployRevision } from '../../src/domain/rollouts/redeploy.ts'
+import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import { countStatements } from '../support/database.ts'
 import { gitDeployment, type TestDomain, testDomain } from '../support/domain.ts'
 import { claimOne, succeed } from '../support/holder.ts'

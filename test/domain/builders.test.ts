@@ -10,7 +10,6 @@ import {
   releaseForBuilder,
   tarballForBuilder,
 } from '../../src/domain/builders/calls.ts'
-import type { RequestContext } from '../../src/domain/context/context.ts'
 import { WHY_NOT_LIVE_FIELDS, whyNotLive } from '../../src/domain/deployment-status/why-not-live.ts'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
 import { deleteDeployment } from '../../src/domain/deployments/delete.ts'
@@ -20,6 +19,7 @@ import type { Claim } from '../../src/domain/protocol/protocol.ts'
 import { readQueuePositions } from '../../src/domain/revisions/queue-position.ts'
 import { interruptRevision } from '../../src/domain/rollouts/interrupt.ts'
 import { sweep } from '../../src/domain/rollouts/sweep.ts'
+import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import { createNotifier } from '../../src/platform/async/notifier.ts'
 import { about, beatBuilds, builderOf, COMMIT, imageOf, successOfBuild, takeBuilds } from '../support/builders.ts'
 import { as, gitBody, type TestDomain, testDomain } from '../support/domain.ts'

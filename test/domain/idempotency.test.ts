@@ -1,14 +1,14 @@
 /** What outcomes are kept as, and what keys and requests are known by (docs/api-rules.md#retries); and how long they are kept. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type RequestContext, transaction } from '../../src/domain/context/context.ts'
-import { once } from '../../src/domain/context/once.ts'
-import { KeyRing } from '../../src/domain/core/keyring.ts'
-import { seal } from '../../src/domain/core/sealed.ts'
+import { seal } from '../../src/domain/crypto/encrypted-value.ts'
+import { KeyRing } from '../../src/domain/crypto/keyring.ts'
 import { canonical, fingerprint, isOf } from '../../src/domain/idempotency/fingerprint.ts'
 import { KeyedRequest } from '../../src/domain/idempotency/keyed-request.ts'
 import { decodeRows, encodeRows } from '../../src/domain/idempotency/rows.ts'
 import { createRetention } from '../../src/domain/retention/retain.ts'
+import { type RequestContext, transaction } from '../../src/domain/transaction/context.ts'
+import { once } from '../../src/domain/transaction/once.ts'
 import { crossedWrites } from '../support/deadlock.ts'
 import { gitDeployment, type TestDomain, testDomain } from '../support/domain.ts'
 

@@ -1,7 +1,7 @@
 /** The grammar of image references: what is taken apart how, and what is refused with which words. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type ImageReference, parseImageReference } from '../../src/domain/model/image-reference.ts'
+import { type ImageReference, parseImageReference } from '../../src/domain/values/image-reference.ts'
 
 /** The reference as text. */
 function formatImageReference({ host, path, tag, digest }: ImageReference): string {

@@ -1,12 +1,12 @@
 /** How a deployment's latest revision ended, as the filter by it finds it: always what the revision itself says. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { RequestContext } from '../../src/domain/context/context.ts'
 import { getDeployment } from '../../src/domain/deployments/read.ts'
 import { countDeployments } from '../../src/domain/deployments/total.ts'
 import { updateDeployment } from '../../src/domain/deployments/update.ts'
 import { interruptRevision } from '../../src/domain/rollouts/interrupt.ts'
 import { redeployRevision } from '../../src/domain/rollouts/redeploy.ts'
+import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import type { Prisma } from '../../src/generated/prisma/client.ts'
 import { RevisionStatus } from '../../src/generated/prisma/enums.ts'
 import { gitDeployment, type TestDomain, testDomain } from '../support/domain.ts'

@@ -2,8 +2,8 @@
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { heartbeat } from '../../src/domain/claims/heartbeat.ts'
-import type { RequestContext } from '../../src/domain/context/context.ts'
 import type { Claim } from '../../src/domain/protocol/protocol.ts'
+import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import { asAdmin } from '../support/database.ts'
 import { gitDeployment, type TestDomain, testDomain } from '../support/domain.ts'
 

@@ -1,7 +1,7 @@
 /** Pages by offset are right at any depth: after pages before them were read, and after something has changed since. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { RequestContext } from '../../src/domain/context/context.ts'
 import { listDeployments } from '../../src/domain/deployments/read.ts'
+import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import { countStatements } from '../support/database.ts'
 import { type TestDomain, testDomain } from '../support/domain.ts'
 import { manyDeployments } from '../support/many.ts'

@@ -1,8 +1,5 @@
 /** The orders of deployments and the keysets of their pages, as Prisma is asked for them and as SQL. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { RequestContext } from '../../src/domain/context/context.ts'
-import { ValidationError } from '../../src/domain/core/errors.ts'
-import type { Window } from '../../src/domain/core/paging.ts'
 import {
   type DeploymentOrder,
   deploymentCursor,
@@ -11,6 +8,9 @@ import {
   orderOf,
   orderSql,
 } from '../../src/domain/deployments/order.ts'
+import { ValidationError } from '../../src/domain/errors/errors.ts'
+import type { Window } from '../../src/domain/paging/paging.ts'
+import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import { Prisma } from '../../src/generated/prisma/client.ts'
 import { type TestDomain, testDomain } from '../support/domain.ts'
 

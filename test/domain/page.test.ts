@@ -1,11 +1,11 @@
 /** A page of deployments by SQL is the page that Prisma reads: with each filter, in each order, from the start and from rows further on. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { RequestContext } from '../../src/domain/context/context.ts'
-import type { Window } from '../../src/domain/core/paging.ts'
 import type { DeploymentFilter } from '../../src/domain/deployments/filter.ts'
 import { type DeploymentOrder, deploymentCursor, orderSql } from '../../src/domain/deployments/order.ts'
 import { pageSql } from '../../src/domain/deployments/page.ts'
 import { windowDeployments } from '../../src/domain/deployments/read.ts'
+import type { Window } from '../../src/domain/paging/paging.ts'
+import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import { Prisma } from '../../src/generated/prisma/client.ts'
 import { asAdmin } from '../support/database.ts'
 import { type TestDomain, testDomain } from '../support/domain.ts'

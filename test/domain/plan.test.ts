@@ -5,8 +5,6 @@
  */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { explain } from '../../src/domain/model/explanation.ts'
-import { canMove, isInTurn, isTerminal, missingContent } from '../../src/domain/model/lifecycle.ts'
 import {
   type Action,
   after,
@@ -24,6 +22,8 @@ import {
   whenTaken,
 } from '../../src/domain/rollouts/plan.ts'
 import { waits } from '../../src/domain/rollouts/waits.ts'
+import { explain } from '../../src/domain/values/explanation.ts'
+import { canMove, isInTurn, isTerminal, missingContent } from '../../src/domain/values/lifecycle.ts'
 
 type Status = OpenRevision['status']
 interface Revision extends OpenRevision {

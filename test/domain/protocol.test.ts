@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { DATA_PLANE_EXAMPLES } from '../../src/api/rest/examples/data-plane.ts'
-import { fromWire, toWire, type WireObject, wireObject } from '../../src/domain/core/codec.ts'
+import { fromWire, toWire, type WireObject, wireObject } from '../../src/domain/parsing/codec.ts'
 import { assignment, claimAnswer, completeAnswer, heartbeatAnswer } from '../../src/domain/protocol/answers.ts'
 import * as builders from '../../src/domain/protocol/builders.ts'
 import {

@@ -1,7 +1,6 @@
 /** What follows from a delivery of the git provider: leases on deliveries, one look for many, and what is written. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import type { RequestContext } from '../../src/domain/context/context.ts'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
 import { updateDeployment } from '../../src/domain/deployments/update.ts'
 import { type GitProvider, ProviderUnavailableError } from '../../src/domain/ports/git-provider.ts'
@@ -9,6 +8,7 @@ import { redeployRevision } from '../../src/domain/rollouts/redeploy.ts'
 import { handleDeliveries } from '../../src/domain/sources/webhooks/handle.ts'
 import { purgeDeliveries, startOfRound, takeGroup } from '../../src/domain/sources/webhooks/lease.ts'
 import { receiveDelivery } from '../../src/domain/sources/webhooks/receive.ts'
+import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import { type TestDomain, testDomain } from '../support/domain.ts'
 import { settle } from '../support/holder.ts'
 

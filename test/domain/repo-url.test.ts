@@ -1,6 +1,6 @@
 /** Which repository URLs a deployment may name, what git is given for them, and what is refused with which words. */
 import { describe, expect, test } from 'vitest'
-import { parseRepoUrl } from '../../src/domain/model/repository-url.ts'
+import { parseRepoUrl } from '../../src/domain/values/repository-url.ts'
 
 test.each<[string, object]>([
   ['https://git.example.com/acme/agent.git', { protocol: 'https', url: 'https://git.example.com/acme/agent.git' }],

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { parse } from '../../src/domain/core/parse.ts'
-import { effectiveSpec, resourceSpec, resourceSpecViolations } from '../../src/domain/model/resource-spec.ts'
+import { parse } from '../../src/domain/parsing/parse.ts'
+import { effectiveSpec, resourceSpec, resourceSpecViolations } from '../../src/domain/values/resource-spec.ts'
 
 const read = (spec: unknown) => parse(z.object({ body: z.object({ s: resourceSpec }) }), { body: { s: spec } }).body.s
 const refusal = (spec: unknown) => {

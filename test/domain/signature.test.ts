@@ -1,6 +1,6 @@
 /** Signatures made with the key ring: what they hold for, and what they outlive. */
 import { expect, test } from 'vitest'
-import { KeyRing } from '../../src/domain/core/keyring.ts'
+import { KeyRing } from '../../src/domain/crypto/keyring.ts'
 
 const old = ['old', Buffer.alloc(32, 1)] as const
 const young = ['young', Buffer.alloc(32, 2)] as const

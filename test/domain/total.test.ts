@@ -1,11 +1,11 @@
 /** How many there are in all: exact where that is cheap, and reckoned where it is not. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { RequestContext } from '../../src/domain/context/context.ts'
-import { EXACT_UP_TO } from '../../src/domain/core/total.ts'
 import { countByStatus } from '../../src/domain/deployments/count.ts'
 import { countDeployments } from '../../src/domain/deployments/total.ts'
 import { countEvents, countWorkspaceEvents } from '../../src/domain/events/list.ts'
 import { countDeploymentsOf } from '../../src/domain/listeners/used-by.ts'
+import { EXACT_UP_TO } from '../../src/domain/paging/total.ts'
+import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import { asAdmin } from '../support/database.ts'
 import { type TestDomain, testDomain } from '../support/domain.ts'
 import { manyDeployments } from '../support/many.ts'

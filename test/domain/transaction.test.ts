@@ -1,6 +1,6 @@
 // transaction(): what two writes that are in each other's way come to.
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type RequestContext, transaction } from '../../src/domain/context/context.ts'
+import { type RequestContext, transaction } from '../../src/domain/transaction/context.ts'
 import { crossedWrites } from '../support/deadlock.ts'
 import { gitDeployment, type TestDomain, testDomain } from '../support/domain.ts'
 

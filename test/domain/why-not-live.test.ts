@@ -1,14 +1,14 @@
 /** The one sentence that says why what was asked for last is not live, and what somebody did to a deployment last. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { RequestContext } from '../../src/domain/context/context.ts'
 import { WHY_NOT_LIVE_FIELDS, whyNotLive } from '../../src/domain/deployment-status/why-not-live.ts'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
 import { deleteDeployment } from '../../src/domain/deployments/delete.ts'
 import { createRevision, updateDeployment } from '../../src/domain/deployments/update.ts'
-import { lastChangeOf } from '../../src/domain/model/deployment-change.ts'
 import { redeployRevision } from '../../src/domain/rollouts/redeploy.ts'
 import { setDeploymentTags } from '../../src/domain/tags/tags.ts'
+import type { RequestContext } from '../../src/domain/transaction/context.ts'
+import { lastChangeOf } from '../../src/domain/values/deployment-change.ts'
 import type { Prisma } from '../../src/generated/prisma/client.ts'
 import { gitBody, type TestDomain, testDomain } from '../support/domain.ts'
 

@@ -9,8 +9,8 @@ import { createGitProvider as openClient } from '../../src/adapters/git-provider
 import { gitCredentials } from '../../src/app/git-credentials.ts'
 import { createSourceAccess } from '../../src/app/source-access.ts'
 import type { SourceAccess } from '../../src/dataplane/build/source-access.ts'
-import type { RequestContext } from '../../src/domain/context/context.ts'
 import type { RevisionWork } from '../../src/domain/protocol/protocol.ts'
+import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import { readConfig } from '../../src/platform/config/config.ts'
 import {
   claimOf,

@@ -1,7 +1,7 @@
 /** A server, a stand-in of the git provider, and people who push: for the tests of webhooks. */
 import { randomUUID } from 'node:crypto'
-import type { Core } from '../../src/domain/context/context.ts'
 import { GITPROVIDER_CHANNEL } from '../../src/domain/sources/webhooks/receive.ts'
+import type { Core } from '../../src/domain/transaction/context.ts'
 import { type TestApp, type TestTenant, testApp } from '../support/app.ts'
 import {
   type FakeGitProvider,

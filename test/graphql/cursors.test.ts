@@ -1,6 +1,6 @@
 /** A cursor that nobody gave is said to be none, whatever is in it: it never reaches the database. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { encodeCursor } from '../../src/domain/core/paging.ts'
+import { encodeCursor } from '../../src/domain/paging/paging.ts'
 import { type TestApp, testApp } from '../support/app.ts'
 import { imageDeployment } from '../support/factories.ts'
 

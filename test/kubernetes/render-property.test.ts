@@ -2,8 +2,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { renderApplication, renderInfrastructure } from '../../src/dataplane/runtimes/kubernetes/render/manifests.ts'
-import { printableName } from '../../src/domain/core/fields.ts'
-import { type ResourceSpec, resourceSpec, resourceSpecViolations } from '../../src/domain/model/resource-spec.ts'
+import { printableName } from '../../src/domain/parsing/fields.ts'
+import { type ResourceSpec, resourceSpec, resourceSpecViolations } from '../../src/domain/values/resource-spec.ts'
 import { application, options, owner, PASSWORD, schemaErrors } from './render-support.ts'
 
 const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { freq: 3 })

@@ -1,6 +1,6 @@
 /** Each field of docs/deployments.md#resource-spec by itself and all together: where its value is found, and that nothing else changes. */
 import { describe, expect, test } from 'vitest'
-import { type ResourceSpec, resourceSpec } from '../../src/domain/model/resource-spec.ts'
+import { type ResourceSpec, resourceSpec } from '../../src/domain/values/resource-spec.ts'
 import { changes, owner, type Paths, pathsOf, render, schemaErrors } from './render-support.ts'
 
 const S = 'Deployment/server:spec'

@@ -21,7 +21,7 @@ import {
   type ResourceSpec,
   resourceSpec,
   resourceSpecViolations,
-} from '../../src/domain/model/resource-spec.ts'
+} from '../../src/domain/values/resource-spec.ts'
 import { imageRevision } from '../support/revision-work.ts'
 
 export const owner: Owner = {

@@ -22,8 +22,8 @@ import type {
   Runtime,
   TimedStep,
 } from '../../src/dataplane/runtimes/runtime.ts'
-import { effectiveSpec, type ResourceSpec } from '../../src/domain/model/resource-spec.ts'
 import type { RevisionWork, Run, SecretReference } from '../../src/domain/protocol/protocol.ts'
+import { effectiveSpec, type ResourceSpec } from '../../src/domain/values/resource-spec.ts'
 import type { StepKind } from '../../src/generated/prisma/enums.ts'
 import { claimOf, eventually, memoryLog, never } from '../dataplane/support.ts'
 import { openTestCluster, type TestCluster } from '../support/kubernetes/cluster.ts'

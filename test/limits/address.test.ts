@@ -1,7 +1,7 @@
 /** Whom an address stands for, and which are proxies. */
 import { expect, test } from 'vitest'
 import { addressKey, matcher } from '../../src/api/limits/address.ts'
-import { createSlotPool } from '../../src/domain/context/slots.ts'
+import { createSlotPool } from '../../src/domain/concurrency/concurrency-limit.ts'
 
 test.each([
   ['203.0.113.7', '203.0.113.7'],

@@ -1,9 +1,9 @@
 /** An agent with a key of its own, connected to a real token of the tests' OAuth server, without the flow through our own API. */
 import { randomUUID } from 'node:crypto'
-import { transaction } from '../../src/domain/context/context.ts'
 import { connectAgent } from '../../src/domain/oauth/connections/connection.ts'
 import { accessOf, redirectUriOf } from '../../src/domain/oauth/provider-access/access.ts'
 import { openToken, sealToken, type TokenContent } from '../../src/domain/oauth/tokens/token.ts'
+import { transaction } from '../../src/domain/transaction/context.ts'
 import type { Prisma } from '../../src/generated/prisma/client.ts'
 import { type Answer, newKey, type TestApp, type TestTenant } from '../support/app.ts'
 import type { OAuthServer } from '../support/oauth-server.ts'

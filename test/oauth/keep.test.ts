@@ -1,10 +1,10 @@
 /** Which row a new token set becomes, and which refresh token it ends up with. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { type RequestContext, transaction } from '../../src/domain/context/context.ts'
 import { saveToken } from '../../src/domain/oauth/tokens/save.ts'
 import { openToken } from '../../src/domain/oauth/tokens/token.ts'
 import { expiryOf, grantedScopes } from '../../src/domain/oauth/tokens/token-response.ts'
 import type { Account } from '../../src/domain/ports/oauth-client.ts'
+import { type RequestContext, transaction } from '../../src/domain/transaction/context.ts'
 import { countStatements } from '../support/database.ts'
 import { type TestDomain, testDomain } from '../support/domain.ts'
 

@@ -2,8 +2,8 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createOAuthClient } from '../../src/adapters/oauth/client.ts'
 import { scopeParameters, standardAnswer } from '../../src/adapters/oauth/provider-types.ts'
-import type { ProviderType } from '../../src/domain/model/oauth-provider.ts'
 import type { ProviderAccess } from '../../src/domain/ports/oauth-client.ts'
+import type { ProviderType } from '../../src/domain/values/oauth-provider.ts'
 import { startTokenEndpoint } from '../support/token-endpoint.ts'
 
 const oauth = createOAuthClient({ allow: ['127.0.0.1'] })

@@ -1,9 +1,9 @@
 /** The event log as GraphQL lists it: windows of the events of a deployment or a revision. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { RequestContext } from '../../src/domain/context/context.ts'
-import type { Window } from '../../src/domain/core/paging.ts'
 import { eventCursor } from '../../src/domain/events/cursor.ts'
 import { countEvents, type EventSubjects, listEvents } from '../../src/domain/events/list.ts'
+import type { Window } from '../../src/domain/paging/paging.ts'
+import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import { countStatements } from '../support/database.ts'
 import { as, type TestDomain, testDomain } from '../support/domain.ts'
 import { imageDeployment, move, ROLLOUT } from './support.ts'

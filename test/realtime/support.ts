@@ -1,11 +1,11 @@
 /** Helpers for tests of streams: reading from them, and writing the changes that they carry. */
 import { randomUUID } from 'node:crypto'
-import type { Core, RequestContext } from '../../src/domain/context/context.ts'
-import { transaction } from '../../src/domain/context/context.ts'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
 import { eventCursor } from '../../src/domain/events/cursor.ts'
+import { lockDeployment } from '../../src/domain/repositories/locks.ts'
 import { transition } from '../../src/domain/revisions/transition.ts'
-import { lockDeployment } from '../../src/domain/rows/locks.ts'
+import type { Core, RequestContext } from '../../src/domain/transaction/context.ts'
+import { transaction } from '../../src/domain/transaction/context.ts'
 import type { RevisionStatus } from '../../src/generated/prisma/enums.ts'
 
 /** Reads the next `count` elements, or fewer if the stream ends before. */

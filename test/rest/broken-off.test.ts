@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import net, { type AddressInfo } from 'node:net'
 import Fastify from 'fastify'
 import { expect, test } from 'vitest'
-import { errorHandler } from '../../src/api/rest/operation/errors.ts'
+import { errorHandler } from '../../src/api/rest/framework/errors.ts'
 import { createLogger } from '../../src/app/logger.ts'
 
 test('a caller that goes away in the middle of its body is no error of the server', async () => {

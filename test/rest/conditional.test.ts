@@ -1,7 +1,7 @@
 /** docs/api-rules.md#conditional-requests: tags, If-None-Match, If-Match, and what is refused of the rest. */
 import { createHash, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { parseTags } from '../../src/api/rest/operation/entity-tags.ts'
+import { parseTags } from '../../src/api/rest/framework/entity-tags.ts'
 import { operations } from '../../src/api/rest/operations.ts'
 import { localControlPlane } from '../../src/domain/claims/control-plane.ts'
 import type { ControlPlane } from '../../src/domain/protocol/protocol.ts'

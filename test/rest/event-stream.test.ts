@@ -1,7 +1,7 @@
 /** Events over REST as they happen: server-sent events on the addresses of the pages. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { prefersStream } from '../../src/api/rest/operation/accept.ts'
+import { prefersStream } from '../../src/api/rest/framework/accept.ts'
 import { move, ROLLOUT } from '../realtime/support.ts'
 import { testApp } from '../support/app.ts'
 import { openEvents, type SseClient } from '../support/sse.ts'

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { z } from 'zod'
 import { operations } from '../../src/api/rest/operations.ts'
-import { CATALOGUE, type ErrorCode } from '../../src/domain/core/errors.ts'
+import { CATALOGUE, type ErrorCode } from '../../src/domain/errors/errors.ts'
 import { type RestApp, restApp } from './support.ts'
 
 let app: RestApp

@@ -1,6 +1,6 @@
 /** docs/api-rules.md#errors: a query parameter that a call doesn't know is refused, never ignored: it may be a filter. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Operation } from '../../src/api/rest/operation/operation.ts'
+import type { Operation } from '../../src/api/rest/framework/operation.ts'
 import { operations } from '../../src/api/rest/operations.ts'
 import type { Role } from '../../src/generated/prisma/enums.ts'
 import { bodies, type RestApp, restApp, violations } from './support.ts'

@@ -4,9 +4,9 @@
  */
 import { randomUUID } from 'node:crypto'
 import { expect } from 'vitest'
-import { errorBody, validationErrorBody } from '../../src/api/rest/answers/errors.ts'
 import { operations } from '../../src/api/rest/operations.ts'
-import type { Core } from '../../src/domain/context/context.ts'
+import { errorBody, validationErrorBody } from '../../src/api/rest/responses/errors.ts'
+import type { Core } from '../../src/domain/transaction/context.ts'
 import { type Answer, type TestApp, type TestAppOptions, testApp } from '../support/app.ts'
 
 export interface CallOptions {

@@ -1,8 +1,8 @@
 /** `?wait=`: a call that is answered when what it asks about has happened, and costs the database nothing until then. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { localControlPlane } from '../../src/domain/claims/control-plane.ts'
-import { hasEnded, waitUntil } from '../../src/domain/context/wait.ts'
-import { isTerminal } from '../../src/domain/model/lifecycle.ts'
+import { hasEnded, waitUntil } from '../../src/domain/transaction/wait.ts'
+import { isTerminal } from '../../src/domain/values/lifecycle.ts'
 import { newKey, type TestApp, testApp } from '../support/app.ts'
 import { imageDeployment } from '../support/factories.ts'
 import { claimOne, settle } from '../support/holder.ts'

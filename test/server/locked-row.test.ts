@@ -2,8 +2,8 @@
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { localControlPlane } from '../../src/domain/claims/control-plane.ts'
-import type { Core } from '../../src/domain/context/context.ts'
 import type { Claim, ControlPlane } from '../../src/domain/protocol/protocol.ts'
+import type { Core } from '../../src/domain/transaction/context.ts'
 import { type Answer, type TestApp, testApp } from '../support/app.ts'
 
 /** longer than a busy machine takes for the few calls between two renewals */

@@ -5,7 +5,7 @@ import path from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createFolderStorage } from '../../src/adapters/storage/folder.ts'
-import { KeyRing } from '../../src/domain/core/keyring.ts'
+import { KeyRing } from '../../src/domain/crypto/keyring.ts'
 import { ObjectChangedError, type TarballStorage } from '../../src/domain/ports/tarball-storage.ts'
 
 const OBJECT = 'sources/a/b/c.tar.gz'

@@ -6,7 +6,7 @@ import { buffer } from 'node:stream/consumers'
 import S3rver from 's3rver'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createStorage } from '../../src/adapters/storage/create-storage.ts'
-import { KeyRing } from '../../src/domain/core/keyring.ts'
+import { KeyRing } from '../../src/domain/crypto/keyring.ts'
 import { ObjectChangedError, type TarballStorage } from '../../src/domain/ports/tarball-storage.ts'
 import { readConfig } from '../../src/platform/config/config.ts'
 

@@ -1,9 +1,9 @@
 /** A scripted builder: claims and completes builds through the real calls, exactly when the test says so. */
 import { randomUUID } from 'node:crypto'
 import { claimForBuilder, heartbeatOfBuilder } from '../../src/domain/builders/calls.ts'
-import type { RequestContext } from '../../src/domain/context/context.ts'
 import { repositoryOf } from '../../src/domain/ports/registry.ts'
 import type { BuilderClaim } from '../../src/domain/protocol/builders.ts'
+import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import { as } from './domain.ts'
 
 export const COMMIT = 'c0ffee'.padEnd(40, '0')

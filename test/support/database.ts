@@ -40,7 +40,7 @@ export function overTcp(url: string): string {
 
 /** Transactions, not what is done in them. */
 const CONTROL = /^\s*(BEGIN|COMMIT|ROLLBACK|SAVEPOINT|RELEASE|SET TRANSACTION)\b/i
-/** What every server looks for at any time, whatever it is asked (domain/changes). */
+/** What every server looks for at any time, whatever it is asked (domain/change-feed). */
 const BY_ITSELF = /^\s*WITH (turn|told) AS MATERIALIZED/
 
 /**

@@ -1,5 +1,5 @@
 /** Two writes that can't both be let through as they are: each has a row that the other waits for. */
-import type { Sql } from '../../src/domain/context/context.ts'
+import type { Sql } from '../../src/domain/transaction/context.ts'
 
 export interface CrossedWrites {
   /** how often either was begun */

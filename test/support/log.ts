@@ -1,6 +1,7 @@
 /** Puts lines into the log of a revision, as a holder's call would, without a claim. */
-import type { Core } from '../../src/domain/context/context.ts'
+
 import { appendLinesSql, type LogLineOf } from '../../src/domain/logs/append.ts'
+import type { Core } from '../../src/domain/transaction/context.ts'
 import { Prisma } from '../../src/generated/prisma/client.ts'
 
 /** `lines`: of revisions of one deployment. */

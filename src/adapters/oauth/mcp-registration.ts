@@ -1,7 +1,7 @@
 /** Registers a client of ours at the authorization server of an MCP server (RFC 7591). */
 import * as oauth from 'oauth4webapi'
-import { AUTH_METHODS, type AuthMethod } from '../../domain/model/oauth-provider.ts'
 import { McpDiscoveryError } from '../../domain/ports/oauth-client.ts'
+import { AUTH_METHODS, type AuthMethod } from '../../domain/values/oauth-provider.ts'
 import { translated } from './failure.ts'
 import { type Asking, requireUp, unavailable } from './mcp-asking.ts'
 import type { UsableServer } from './mcp-authorization-server.ts'

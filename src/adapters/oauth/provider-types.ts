@@ -3,8 +3,8 @@
  * form (RFC 6749, 5.1 and 5.2) before the library sees them.
  */
 
-import type { ProviderType } from '../../domain/model/oauth-provider.ts'
 import type { Account } from '../../domain/ports/oauth-client.ts'
+import type { ProviderType } from '../../domain/values/oauth-provider.ts'
 import { accountOf } from './account.ts'
 
 type Json = Record<string, unknown>

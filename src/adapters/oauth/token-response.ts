@@ -1,9 +1,9 @@
 /** Reads a token endpoint's answer. */
 import { decodeJwt } from 'jose'
 import { type AuthorizationServer, type Client, processGenericTokenEndpointResponse } from 'oauth4webapi'
-import type { ProviderType } from '../../domain/model/oauth-provider.ts'
-import { scope } from '../../domain/model/oauth-token.ts'
 import { type Account, OAuthFailure, type TokenSet } from '../../domain/ports/oauth-client.ts'
+import type { ProviderType } from '../../domain/values/oauth-provider.ts'
+import { scope } from '../../domain/values/oauth-token.ts'
 import { accountOfClaims } from './account.ts'
 import { jsonOf, translated } from './failure.ts'
 import { accountOfAnswer, standardAnswer } from './provider-types.ts'

@@ -1,6 +1,6 @@
 /** Opens the storage of uploaded source tarballs that the settings name: a folder, or an S3 bucket. */
 import path from 'node:path'
-import type { KeyRing } from '../../domain/core/keyring.ts'
+import type { KeyRing } from '../../domain/crypto/keyring.ts'
 import type { TarballStorage } from '../../domain/ports/tarball-storage.ts'
 import type { Config } from '../../platform/config/config.ts'
 import { createFolderStorage } from './folder.ts'

@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import { mkdir, open, readFile, rename, rm, rmdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import type { KeyRing } from '../../domain/core/keyring.ts'
+import type { KeyRing } from '../../domain/crypto/keyring.ts'
 import { ObjectChangedError, type StoredObject, type TarballStorage } from '../../domain/ports/tarball-storage.ts'
 import { signUpload } from '../../domain/sources/uploads/signature.ts'
 import { incoming } from './incoming.ts'

@@ -2,7 +2,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { mkdir, open, readdir, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
-import { DomainError } from '../../domain/core/errors.ts'
+import { DomainError } from '../../domain/errors/errors.ts'
 import type { StoredObject } from '../../domain/ports/tarball-storage.ts'
 
 /** ms without a byte after which a file was left by a server that has died; an upload takes less (rest/v1/uploads.ts) */

@@ -3,11 +3,12 @@
  * some seconds. A revocation is known on its server at once and on every other one as soon as the NOTIFY is there;
  * should that get lost, the cache's time is the longest that a revoked key still works elsewhere.
  */
-import type { Actor } from '../../domain/context/access.ts'
-import type { Core, Tenant } from '../../domain/context/context.ts'
-import type { Credential } from '../../domain/context/credential.ts'
+
 import { identifyKey } from '../../domain/keys/identity.ts'
 import { identifySession } from '../../domain/sessions/identity.ts'
+import type { Actor } from '../../domain/transaction/access.ts'
+import type { Core, Tenant } from '../../domain/transaction/context.ts'
+import type { Credential } from '../../domain/transaction/credential.ts'
 import { type Found, LookupCache } from './lookup.ts'
 
 /** Who calls, and the workspace that was asked for: null if there is none or it is not of the caller's organization. */

@@ -1,10 +1,10 @@
 /** JWT → who calls: the signature against the issuer's published keys, then what the claims say (docs/api-rules.md#who-is-calling). */
 import { createRemoteJWKSet, errors, type JWTPayload, jwtVerify } from 'jose'
-import type { Actor } from '../../domain/context/access.ts'
-import type { Core } from '../../domain/context/context.ts'
-import { DomainError, UnauthenticatedError } from '../../domain/core/errors.ts'
+import { DomainError, UnauthenticatedError } from '../../domain/errors/errors.ts'
 import { findTenancy, type Tenancy } from '../../domain/keys/identity.ts'
 import { readPerson } from '../../domain/keys/person.ts'
+import type { Actor } from '../../domain/transaction/access.ts'
+import type { Core } from '../../domain/transaction/context.ts'
 import type { Identity } from './api-key.ts'
 import { type Found, LookupCache } from './lookup.ts'
 

@@ -4,7 +4,7 @@
  * so one half alone is none, and both from elsewhere are refused.
  */
 import type { IncomingHttpHeaders } from 'node:http'
-import { ForbiddenError, UnauthenticatedError } from '../../domain/core/errors.ts'
+import { ForbiddenError, UnauthenticatedError } from '../../domain/errors/errors.ts'
 import { anyOfHalves } from '../../domain/sessions/halves.ts'
 
 /** How the names of our cookies begin, of all installations; the process runtime's proxy keeps these from agents. */

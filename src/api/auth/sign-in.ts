@@ -3,15 +3,15 @@
  * route is rest/sign-in.ts.
  */
 import type { IncomingHttpHeaders } from 'node:http'
-import { RANKED_ROLES } from '../../domain/context/access.ts'
-import type { Core } from '../../domain/context/context.ts'
-import { ForbiddenError, UnauthenticatedError } from '../../domain/core/errors.ts'
-import type { RawInput } from '../../domain/core/parse.ts'
+import { ForbiddenError, UnauthenticatedError } from '../../domain/errors/errors.ts'
 import { hashKey } from '../../domain/keys/key.ts'
+import type { RawInput } from '../../domain/parsing/parse.ts'
 import { hashOf } from '../../domain/sessions/halves.ts'
 import { type OpenedSession, openWithCode, openWithKey, type Proof, readProof } from '../../domain/sessions/open.ts'
+import { RANKED_ROLES } from '../../domain/transaction/access.ts'
+import type { Core } from '../../domain/transaction/context.ts'
 import type { Admission } from '../limits/admission.ts'
-import type { Visit } from '../limits/visit.ts'
+import type { Visit } from '../limits/request-scope.ts'
 import type { Identities, Identity } from './api-key.ts'
 import { cookieHeader, cookieNameOf, isSecure, readOwnCookies, refuseForeignPage } from './session-halves.ts'
 

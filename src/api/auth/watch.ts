@@ -3,9 +3,10 @@
  * statement every 2 s asks about all of them, and a NOTIFY of a revocation ends them at once. While the database is away
  * nobody is ended, and it is tried on. A JWT is asked of nobody: it ends at its `exp`.
  */
-import type { Caller, CredentialWatch } from '../../domain/context/credential.ts'
-import { UnauthenticatedError } from '../../domain/core/errors.ts'
+
+import { UnauthenticatedError } from '../../domain/errors/errors.ts'
 import { type HoldingCredential, holdingCredentials, type Queries } from '../../domain/keys/holding.ts'
+import type { Caller, CredentialWatch } from '../../domain/transaction/credential.ts'
 import type { Log } from '../../platform/log/log.ts'
 
 export interface WatchOptions {

@@ -1,5 +1,5 @@
 /** Refuses the conditions of HTTP: what a document reads and writes is many things, and each write says its own (`ifVersion`). */
-import { rejectIfAny } from '../../domain/core/errors.ts'
+import { rejectIfAny } from '../../domain/errors/errors.ts'
 
 const CONDITIONS = ['If-Match', 'If-None-Match', 'If-Unmodified-Since']
 

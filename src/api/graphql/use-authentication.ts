@@ -4,14 +4,14 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { Plugin } from 'graphql-yoga'
-import type { RequestContext } from '../../domain/context/context.ts'
-import { ForbiddenError } from '../../domain/core/errors.ts'
+import { ForbiddenError } from '../../domain/errors/errors.ts'
+import type { RequestContext } from '../../domain/transaction/context.ts'
 import type { Log } from '../../platform/log/log.ts'
 import { type Authenticate, CHALLENGE } from '../auth/authenticate.ts'
 import type { Relay } from '../realtime/relay.ts'
 import type { GraphQLContext } from './builder/context.ts'
 import { presentError } from './builder/errors.ts'
-import type { Begun } from './entry/entry.ts'
+import type { Begun } from './fast-path/fast-path.ts'
 import { refuseConditions } from './refuse-conditions.ts'
 import type { StreamContext } from './subscriptions/use-streams.ts'
 

@@ -9,7 +9,7 @@ import { type DocumentNode, GraphQLError, validate } from 'graphql'
 import type { Plugin } from 'graphql-yoga'
 import type { GraphQLContext } from './builder/context.ts'
 import { costOf } from './builder/cost.ts'
-import { HEAVY_COST, HEAVY_TEXT, type HeavyTurns } from './entry/heavy.ts'
+import { HEAVY_COST, HEAVY_TEXT, type HeavyTurns } from './fast-path/heavy-query-semaphore.ts'
 import { type Measured, measure } from './measure.ts'
 import type { ServerContext } from './use-authentication.ts'
 

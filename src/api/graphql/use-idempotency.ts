@@ -5,7 +5,7 @@
  */
 import type { GraphQLSchema } from 'graphql'
 import type { Plugin } from 'graphql-yoga'
-import { ValidationError } from '../../domain/core/errors.ts'
+import { ValidationError } from '../../domain/errors/errors.ts'
 import { canonical } from '../../domain/idempotency/fingerprint.ts'
 import { type Keeping, KeyedRequest } from '../../domain/idempotency/keyed-request.ts'
 import { decodeRows, encodeRows } from '../../domain/idempotency/rows.ts'

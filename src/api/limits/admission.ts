@@ -2,13 +2,14 @@
  * Rate limits: each key has so many calls a second and so many at once, over all transports. A call whose key is not yet
  * known is counted by its address, before the key is looked up. In memory, for this server alone.
  */
-import type { Actor } from '../../domain/context/access.ts'
-import { DomainError, UnauthenticatedError } from '../../domain/core/errors.ts'
+
+import { DomainError, UnauthenticatedError } from '../../domain/errors/errors.ts'
+import type { Actor } from '../../domain/transaction/access.ts'
 import { sleep } from '../../platform/async/retry.ts'
-import { Gate, type Leave } from './gate.ts'
-import type { Pressure } from './pressure.ts'
+import { Gate, type Leave } from './keyed-semaphore.ts'
+import type { Pressure } from './load-shedding.ts'
+import type { Visit } from './request-scope.ts'
 import { type Standing, TokenBuckets } from './token-buckets.ts'
-import type { Visit } from './visit.ts'
 
 export interface AdmissionOptions {
   /** calls a second of one key, and how many after a rest; 0 a second: no limit */

@@ -1,6 +1,7 @@
 /** How each stream begins: counted, and with its log held, before anything is read. */
-import type { RequestContext } from '../../domain/context/context.ts'
-import { takeSlot } from '../../domain/context/slots.ts'
+
+import { takeSlot } from '../../domain/concurrency/concurrency-limit.ts'
+import type { RequestContext } from '../../domain/transaction/context.ts'
 import type { Feed, Hold } from './feed.ts'
 import type { Stream } from './stream.ts'
 

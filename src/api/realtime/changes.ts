@@ -1,10 +1,10 @@
 /**
- * What calls that wait hear of changes (domain/context/wait.ts): the events that the relay reads anyway, and hints of changes
+ * What calls that wait hear of changes (domain/transaction/wait.ts): the events that the relay reads anyway, and hints of changes
  * that write no event. A thousand who wait cost no statement; what they read when they are woken they read together.
  */
-import type { Change, Changes, ChangeWatch, ChangeWatcher } from '../../domain/context/changes.ts'
+import type { Change, Changes, ChangeWatch, ChangeWatcher } from '../../domain/concurrency/change-watch.ts'
 import { inScope, type StoredEvent } from '../../domain/events/read.ts'
-import { SharedReads } from '../../platform/async/shared-reads.ts'
+import { SharedReads } from '../../platform/async/singleflight.ts'
 import type { Relay } from './relay.ts'
 
 export interface ControlledChanges extends Changes {

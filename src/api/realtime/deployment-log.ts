@@ -1,5 +1,5 @@
 /** The logs of what shows of deployments, one for each workspace, as the relay follows them. */
-import { DEPLOYMENTS_CHANNEL } from '../../domain/changes/announce.ts'
+import { DEPLOYMENTS_CHANNEL } from '../../domain/change-feed/announce.ts'
 import {
   type ChangeScope,
   changeCursor,
@@ -8,8 +8,8 @@ import {
   missingUntil,
   readDeploymentChanges,
   refuseMissing,
-} from '../../domain/changes/log.ts'
-import type { Db } from '../../domain/context/context.ts'
+} from '../../domain/change-feed/log.ts'
+import type { Db } from '../../domain/transaction/context.ts'
 import type { LogKind } from './log-kind.ts'
 
 /** Logs have the ids of their workspaces. An item is a part of the log: what changes again moves behind it. */

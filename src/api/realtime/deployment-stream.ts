@@ -8,12 +8,12 @@ import {
   readChangeCursor,
   readChangesSnapshot,
   refuseMissing,
-} from '../../domain/changes/log.ts'
-import { changesInput, type DeploymentsChange } from '../../domain/changes/page.ts'
-import { requireRole } from '../../domain/context/access.ts'
-import type { RequestContext } from '../../domain/context/context.ts'
-import { NotFoundError } from '../../domain/core/errors.ts'
-import { parse, type RawInput } from '../../domain/core/parse.ts'
+} from '../../domain/change-feed/log.ts'
+import { changesInput, type DeploymentsChange } from '../../domain/change-feed/page.ts'
+import { NotFoundError } from '../../domain/errors/errors.ts'
+import { parse, type RawInput } from '../../domain/parsing/parse.ts'
+import { requireRole } from '../../domain/transaction/access.ts'
+import type { RequestContext } from '../../domain/transaction/context.ts'
 import { beginStream } from './begin.ts'
 import type { Relay } from './relay.ts'
 import type { Selection, Stream } from './stream.ts'

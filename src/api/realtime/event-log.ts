@@ -1,5 +1,5 @@
 /** The event logs of the workspaces, as the relay follows them. */
-import type { Db } from '../../domain/context/context.ts'
+
 import { eventCursor, refuseExpired } from '../../domain/events/cursor.ts'
 import {
   currentSequences,
@@ -9,6 +9,7 @@ import {
   type StoredEvent,
 } from '../../domain/events/read.ts'
 import { EVENT_CHANNEL } from '../../domain/outbox/append.ts'
+import type { Db } from '../../domain/transaction/context.ts'
 import type { LogKind } from './log-kind.ts'
 
 /** Logs have the ids of their workspaces, positions are sequence numbers. */

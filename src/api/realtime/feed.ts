@@ -3,7 +3,7 @@
  * where the last read ended, when a NOTIFY or the poll says that there may be more.
  */
 
-import { SharedReads } from '../../platform/async/shared-reads.ts'
+import { SharedReads } from '../../platform/async/singleflight.ts'
 import type { Log } from '../../platform/log/log.ts'
 import type { Outlet, Rendering } from './frames.ts'
 import { Group } from './group.ts'

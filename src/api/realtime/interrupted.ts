@@ -1,5 +1,5 @@
 /** How a stream ends that is not over: its subscriber reads too slowly, or its server stops. */
-import { DomainError } from '../../domain/core/errors.ts'
+import { DomainError } from '../../domain/errors/errors.ts'
 
 export class StreamInterruptedError extends DomainError {
   /** everything up to it was delivered: the `after` to subscribe with again; null: nothing was, so as the first time */

@@ -1,9 +1,10 @@
 /** The logs of deployments, as the relay follows them: the lines of all revisions, of one type. */
-import type { Db } from '../../domain/context/context.ts'
+
 import { readLogStates } from '../../domain/logs/follow.ts'
 import { LOG_CHANNEL } from '../../domain/logs/followed.ts'
 import { type Line, type LogFilter, type LogOf, logOffset, readLines } from '../../domain/logs/lines.ts'
-import type { LogType } from '../../domain/model/rows.ts'
+import type { Db } from '../../domain/transaction/context.ts'
+import type { LogType } from '../../domain/values/row-types.ts'
 import type { LogKind } from './log-kind.ts'
 
 /** What is read of the past for those who want no more. */

@@ -2,9 +2,10 @@
  * When the logs are over that are followed on this server: a build has ended, a deployment is gone. An event of theirs wakes;
  * for what has none (a worker has stopped, an event was missed) a slow poll looks at all of them, in one statement.
  */
-import type { Db } from '../../domain/context/context.ts'
+
 import type { EventScope, StoredEvent } from '../../domain/events/read.ts'
 import { type LogName, readLogStates } from '../../domain/logs/follow.ts'
+import type { Db } from '../../domain/transaction/context.ts'
 import type { Feed } from './feed.ts'
 import type { Reader } from './reader.ts'
 

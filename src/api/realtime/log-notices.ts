@@ -2,8 +2,9 @@
  * Asks the writers of the logs that are followed on this server to notify, again and again, in one statement for all. While
  * that can't be said (the database is away) the relay's poll finds what they write.
  */
-import type { Core } from '../../domain/context/context.ts'
+
 import { sayFollowed } from '../../domain/logs/followed.ts'
+import type { Core } from '../../domain/transaction/context.ts'
 
 /** ms; a third of the time for which it is good */
 const EVERY = 20_000

@@ -3,9 +3,10 @@
  * and on as they come; each once, in order, whatever happens in between. The log is held before its end is read, so nothing is
  * missed from there on.
  */
-import type { RequestContext } from '../../domain/context/context.ts'
+
 import { beginningOf, type FollowedLog, logOf, readLogStates } from '../../domain/logs/follow.ts'
 import { type Line, matches } from '../../domain/logs/lines.ts'
+import type { RequestContext } from '../../domain/transaction/context.ts'
 import { beginStream } from './begin.ts'
 import type { LineScope } from './line-log.ts'
 import type { Relay } from './relay.ts'

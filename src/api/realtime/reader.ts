@@ -2,7 +2,7 @@
  * Reads of logs that outlast the database's absence: tried again with back-off for as long as the server runs. Reads of what is
  * past have a budget of their own, so that a storm of those who come back neither takes all connections nor delays news.
  */
-import { ValidationError } from '../../domain/core/errors.ts'
+import { ValidationError } from '../../domain/errors/errors.ts'
 import { Limit } from '../../platform/async/limit.ts'
 import { backoff, retry } from '../../platform/async/retry.ts'
 import type { Log } from '../../platform/log/log.ts'

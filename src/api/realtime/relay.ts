@@ -15,11 +15,11 @@
  * - **Another kind of log** (lines) is a `LogKind` (log-kind.ts), followed by a feed of its own beside `events`.
  */
 import { setMaxListeners } from 'node:events'
-import type { ChangeScope, DeploymentChanges } from '../../domain/changes/log.ts'
-import type { Core } from '../../domain/context/context.ts'
+import type { ChangeScope, DeploymentChanges } from '../../domain/change-feed/log.ts'
 import type { EventScope, StoredEvent } from '../../domain/events/read.ts'
 import type { Line } from '../../domain/logs/lines.ts'
-import { LogType } from '../../domain/model/rows.ts'
+import type { Core } from '../../domain/transaction/context.ts'
+import { LogType } from '../../domain/values/row-types.ts'
 import { Limit } from '../../platform/async/limit.ts'
 import { type Listening, listen } from '../../platform/postgres/listen.ts'
 import { deploymentLog } from './deployment-log.ts'

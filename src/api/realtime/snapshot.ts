@@ -1,7 +1,8 @@
 /** The state with which a stream of events begins: read once for many who come at the same time, or not at all. */
-import type { RequestContext } from '../../domain/context/context.ts'
+
 import { readEventCursor } from '../../domain/events/cursor.ts'
 import { type EventScope, type LogSnapshot, readSnapshot, type StoredEvent } from '../../domain/events/read.ts'
+import type { RequestContext } from '../../domain/transaction/context.ts'
 import type { Hold } from './feed.ts'
 import type { Relay } from './relay.ts'
 

@@ -1,8 +1,8 @@
 /** The event that a subscriber gets for a change of status, and the one for the status that a stream begins with. */
 import { eventCursor } from '../../domain/events/cursor.ts'
 import type { LogSnapshot, StoredEvent } from '../../domain/events/read.ts'
-import { knownReason, type Reason } from '../../domain/model/reasons.ts'
-import type { RevisionStatus } from '../../domain/model/rows.ts'
+import { knownReason, type Reason } from '../../domain/values/reasons.ts'
+import type { RevisionStatus } from '../../domain/values/row-types.ts'
 
 export interface RevisionStatusEvent {
   /** where it is in the log: an `after` that continues behind it */

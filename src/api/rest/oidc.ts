@@ -4,13 +4,13 @@
  * a code in its fragment, or with the word of an error.
  */
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
-import type { Core } from '../../domain/context/context.ts'
-import { DomainError } from '../../domain/core/errors.ts'
+import { DomainError } from '../../domain/errors/errors.ts'
 import { randomToken } from '../../domain/sessions/halves.ts'
 import { beginLogin, CALLBACK_PATH } from '../../domain/sessions/login/begin.ts'
 import { LoginError, type LoginErrorCode } from '../../domain/sessions/login/error.ts'
 import { CODE_SECONDS, finishLogin } from '../../domain/sessions/login/finish.ts'
 import { LOGIN_SECONDS } from '../../domain/sessions/login/state.ts'
+import type { Core } from '../../domain/transaction/context.ts'
 import { cookieHeader, isSecure, ownCookieNames, readOwnCookies } from '../auth/session-halves.ts'
 import { bindingCookieOf } from '../auth/sign-in.ts'
 

@@ -1,5 +1,5 @@
 /** Every operation of the REST API: a new resource's file is added here. */
-import type { Operation } from './operation/operation.ts'
+import type { Operation } from './framework/operation.ts'
 import { integrations } from './v1/integrations.ts'
 import { authorizations } from './v2/authorizations.ts'
 import { builders } from './v2/builders.ts'

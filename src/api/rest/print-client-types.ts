@@ -4,10 +4,10 @@
  */
 import Fastify from 'fastify'
 import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript'
-import { CATALOGUE } from '../../domain/core/errors.ts'
+import { CATALOGUE } from '../../domain/errors/errors.ts'
 import { writeOrCheck } from '../../platform/files/printed-file.ts'
 import { documentation } from './document.ts'
-import { toRoute } from './operation/operation.ts'
+import { toRoute } from './framework/operation.ts'
 import { operations } from './operations.ts'
 
 const HEAD = `/**

@@ -3,14 +3,14 @@
  * caller: the key or the code in the body is one.
  */
 import type { FastifyInstance } from 'fastify'
-import type { RequestContext } from '../../domain/context/context.ts'
 import { openInput } from '../../domain/sessions/open.ts'
+import type { RequestContext } from '../../domain/transaction/context.ts'
 import type { SignIn } from '../auth/sign-in.ts'
 import type { Connections } from '../limits/connections.ts'
-import { visitOf } from '../limits/visit.ts'
-import { encode } from './answers/answer.ts'
-import { errorAnswer, errorBody, validationErrorBody } from './answers/errors.ts'
-import { openedSession, signInMethods } from './answers/session.ts'
+import { visitOf } from '../limits/request-scope.ts'
+import { encode } from './responses/answer.ts'
+import { errorAnswer, errorBody, validationErrorBody } from './responses/errors.ts'
+import { openedSession, signInMethods } from './responses/session.ts'
 
 export interface SignInOptions {
   signIn: SignIn

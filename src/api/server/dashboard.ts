@@ -8,7 +8,7 @@ import path from 'node:path'
 import helmet from '@fastify/helmet'
 import files from '@fastify/static'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { DomainError } from '../../domain/core/errors.ts'
+import { DomainError } from '../../domain/errors/errors.ts'
 import { CHECKOUT } from '../../platform/files/checkout.ts'
 import { mountHome } from './home.ts'
 

@@ -10,9 +10,9 @@ import Fastify, {
   LogController,
 } from 'fastify'
 import type { Logger } from 'pino'
-import { DomainError } from '../../domain/core/errors.ts'
+import { DomainError } from '../../domain/errors/errors.ts'
 import type { Overload } from '../../platform/async/overload.ts'
-import { errorHandler } from '../rest/operation/errors.ts'
+import { errorHandler } from '../rest/framework/errors.ts'
 import type { CrossOrigin } from './cross-origin.ts'
 import { refuseUnreadable, refuseUnroutable } from './unreadable.ts'
 import { knownRoutes } from './unrouted.ts'

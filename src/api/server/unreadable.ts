@@ -5,8 +5,8 @@
 import { randomUUID } from 'node:crypto'
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { DomainError } from '../../domain/core/errors.ts'
-import { errorText } from '../rest/operation/errors.ts'
+import { DomainError } from '../../domain/errors/errors.ts'
+import { errorText } from '../rest/framework/errors.ts'
 import type { KnownRoutes, Unrouted } from './unrouted.ts'
 
 /** An error of Node's HTTP parser or server. */

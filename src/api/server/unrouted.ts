@@ -3,7 +3,7 @@
  * 405 with `Allow` (docs/api-rules.md#errors), be that method known to anybody or not. The routes themselves say what there is.
  */
 import type { FastifyInstance, RouteOptions } from 'fastify'
-import { DomainError } from '../../domain/core/errors.ts'
+import { DomainError } from '../../domain/errors/errors.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -1,6 +1,6 @@
 /** A stream as the answer of a request: it ends with what it tells, with its client, or with the credential of who asked. */
 import type { ServerResponse } from 'node:http'
-import type { Caller, CredentialWatch } from '../../domain/context/credential.ts'
+import type { Caller, CredentialWatch } from '../../domain/transaction/credential.ts'
 import type { Rendering } from '../realtime/frames.ts'
 import type { Stream } from '../realtime/stream.ts'
 import type { SseForm } from './form.ts'

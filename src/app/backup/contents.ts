@@ -11,7 +11,7 @@ import fs from 'node:fs'
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { z } from 'zod'
-import { createLayout, type Layout } from '../../dataplane/runtimes/process/os/layout.ts'
+import { createLayout, type Layout } from '../../dataplane/runtimes/process/processes/layout.ts'
 import type { Config } from '../../platform/config/config.ts'
 import { copyTree } from '../../platform/files/copy-tree.ts'
 

@@ -32,7 +32,7 @@ export const REVISION_STATES: Record<RevisionStatus, State> = {
 
 const WAITING: State = { word: 'Waiting', tone: 'waiting' }
 
-/** With these reasons nobody works on an open revision, whatever its status. The server's list: domain/model/reasons.ts. */
+/** With these reasons nobody works on an open revision, whatever its status. The server's list: domain/values/reasons.ts. */
 const WAITS: Partial<Record<ReasonCode, State>> = {
   WAITING_FOR_WORKER: WAITING,
   WAITING_FOR_LISTENER: WAITING,

@@ -1,7 +1,7 @@
 /** The plan of a source that was brought: made before any of its own code has run. */
 
-import { HEALTH_PATH_SECRET, healthPathOf } from '../../domain/model/health-path.ts'
 import type { LogLevel, RevisionWork } from '../../domain/protocol/protocol.ts'
+import { HEALTH_PATH_SECRET, healthPathOf } from '../../domain/values/health-path.ts'
 import { StepFailure } from '../output/failure.ts'
 import type { BuildPlan } from './plan/build-plan.ts'
 import { planBuild, type SuppliedServers } from './plan/plan-build.ts'

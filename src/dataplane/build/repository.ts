@@ -4,7 +4,7 @@
  */
 import fs from 'node:fs'
 import path from 'node:path'
-import { parseRepoUrl } from '../../domain/model/repository-url.ts'
+import { parseRepoUrl } from '../../domain/values/repository-url.ts'
 import { StepFailure } from '../output/failure.ts'
 
 export interface Remote {

@@ -7,7 +7,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { limited } from '../../platform/async/time-limit.ts'
 import { type Engine, linesOf } from '../runtimes/process/engine/engine.ts'
-import { signalProcesses } from '../runtimes/process/os/process-tags.mjs'
+import { signalProcesses } from '../runtimes/process/processes/process-tags.mjs'
 
 const REMOVE_MS = 30_000
 const never = new AbortController().signal

@@ -2,7 +2,7 @@
  * Hides the values of secrets in whatever a build or an agent prints, before it is cut, stored or shown. What is to
  * hold only hidden text takes `Masked`, so that nothing can be cut first by mistake.
  */
-import { HEALTH_PATH_SECRET } from '../../domain/model/health-path.ts'
+import { HEALTH_PATH_SECRET } from '../../domain/values/health-path.ts'
 import { type Form, formsOf, SHORTEST } from './mask-forms.ts'
 import { alike, type Open, Scanner, type Span, spanOf } from './mask-scan.ts'
 

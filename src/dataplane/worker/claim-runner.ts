@@ -4,7 +4,7 @@
  * only when everything it had started is over. The lease guards steps alone: whatever becomes of it, what serves goes on.
  */
 import type { Logger } from 'pino'
-import { ClaimLostError } from '../../domain/core/errors.ts'
+import { ClaimLostError } from '../../domain/errors/errors.ts'
 import type { Assignment, Claim, ControlPlane, HeartbeatItem, Progress, Step } from '../../domain/protocol/protocol.ts'
 import { backoff, retry } from '../../platform/async/retry.ts'
 import { within } from '../../platform/async/time-limit.ts'

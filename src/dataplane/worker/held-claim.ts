@@ -2,7 +2,7 @@
  * A claim and its fencing token, which is raised when a newer one was seen where the agents are. Calls that were on their way
  * meanwhile named the old one: that they are refused does not mean that the claim is lost.
  */
-import { ClaimLostError } from '../../domain/core/errors.ts'
+import { ClaimLostError } from '../../domain/errors/errors.ts'
 import type { Claim, CompleteRequest, ControlPlane } from '../../domain/protocol/protocol.ts'
 
 /** How a call names the claim. */

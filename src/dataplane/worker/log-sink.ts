@@ -2,7 +2,7 @@
  * Carries log lines of one claim to the control plane: in batches, in order, with bounded memory. A control
  * plane that is away costs lines, never the agent that prints them.
  */
-import { ClaimLostError } from '../../domain/core/errors.ts'
+import { ClaimLostError } from '../../domain/errors/errors.ts'
 import type { ControlPlane, LogEntry } from '../../domain/protocol/protocol.ts'
 import { within } from '../../platform/async/time-limit.ts'
 import { levelOf } from '../output/level.ts'

@@ -1,11 +1,11 @@
 /** What a build takes beside its claim, asked for when it begins since all of it is short-lived: where it pushes to, and how it gets its source. */
 import type { Readable } from 'node:stream'
-import type { Core } from '../context/context.ts'
-import { ClaimLostError, NotFoundError } from '../core/errors.ts'
-import type { Explanation } from '../model/explanation.ts'
+import { ClaimLostError, NotFoundError } from '../errors/errors.ts'
 import { repositoryOf } from '../ports/registry.ts'
 import type { BuilderAccess } from '../protocol/builders.ts'
-import type { HeldClaim } from '../rows/lease.ts'
+import type { HeldClaim } from '../repositories/lease.ts'
+import type { Core } from '../transaction/context.ts'
+import type { Explanation } from '../values/explanation.ts'
 import { isBuildingUnder, withBuildersTryBack } from './lease.ts'
 import type { BuilderScope } from './scope.ts'
 

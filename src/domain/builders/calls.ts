@@ -5,13 +5,11 @@
 import type { Readable } from 'node:stream'
 import { z } from 'zod'
 import { Scope } from '../../platform/async/time-limit.ts'
-import type { RequestContext } from '../context/context.ts'
-import { takeSlot, tryTakeSlot } from '../context/slots.ts'
-import { whileValid } from '../context/while-valid.ts'
-import { fromWire, type WireObject } from '../core/codec.ts'
-import { uuid } from '../core/fields.ts'
-import { parse, type RawInput } from '../core/parse.ts'
+import { takeSlot, tryTakeSlot } from '../concurrency/concurrency-limit.ts'
 import { refuseRevoked } from '../keys/revoke.ts'
+import { fromWire, type WireObject } from '../parsing/codec.ts'
+import { uuid } from '../parsing/fields.ts'
+import { parse, type RawInput } from '../parsing/parse.ts'
 import {
   type BuilderAccess,
   type BuilderClaim,
@@ -23,6 +21,8 @@ import {
   builderLogsRequest,
 } from '../protocol/builders.ts'
 import { releaseRequest, token } from '../protocol/requests.ts'
+import type { RequestContext } from '../transaction/context.ts'
+import { whileValid } from '../transaction/while-valid.ts'
 import { accessOfBuild, tarballOfBuild } from './access.ts'
 import { claimBuilds, giveBuildsBack } from './claim.ts'
 import { completeBuild } from './complete.ts'

@@ -4,13 +4,13 @@
  */
 import { recordReport } from '../claims/complete.ts'
 import { knownOf } from '../claims/held.ts'
-import { type Core, transaction } from '../context/context.ts'
-import { rejectIfAny, type Violation } from '../core/errors.ts'
-import { violation } from '../core/parse.ts'
+import { rejectIfAny, type Violation } from '../errors/errors.ts'
+import { violation } from '../parsing/parse.ts'
 import { repositoryOf } from '../ports/registry.ts'
 import type { BuilderCompleteRequest } from '../protocol/builders.ts'
+import type { LockedDeployment } from '../repositories/locks.ts'
 import { offer } from '../rollouts/offer.ts'
-import type { LockedDeployment } from '../rows/locks.ts'
+import { type Core, transaction } from '../transaction/context.ts'
 import { lockBuild, withBuildersTryBack } from './lease.ts'
 import type { BuilderScope } from './scope.ts'
 

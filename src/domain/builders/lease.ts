@@ -2,10 +2,10 @@
 import { Prisma } from '../../generated/prisma/client.ts'
 import { type Held, readHeld } from '../claims/held.ts'
 import { giveBackTaken } from '../claims/liveness.ts'
-import type { Core, Tx } from '../context/context.ts'
-import { ClaimLostError } from '../core/errors.ts'
-import type { HeldClaim } from '../rows/lease.ts'
-import { lockById } from '../rows/locks.ts'
+import { ClaimLostError } from '../errors/errors.ts'
+import type { HeldClaim } from '../repositories/lease.ts'
+import { lockById } from '../repositories/locks.ts'
+import type { Core, Tx } from '../transaction/context.ts'
 import { type BuilderScope, ofBuilder } from './scope.ts'
 
 /** A condition on steps `s` of deployments `d`: the lease of this claim holds, and the build is still wanted. */

@@ -1,9 +1,9 @@
 /** A builder hands on what its build printed. */
 import { Prisma } from '../../generated/prisma/client.ts'
-import type { Core } from '../context/context.ts'
-import { ClaimLostError } from '../core/errors.ts'
+import { ClaimLostError } from '../errors/errors.ts'
 import { appendLinesSql } from '../logs/append.ts'
 import type { BuilderLogsRequest } from '../protocol/builders.ts'
+import type { Core } from '../transaction/context.ts'
 import { isBuildingUnder, withBuildersTryBack } from './lease.ts'
 import type { BuilderScope } from './scope.ts'
 

@@ -1,8 +1,9 @@
 /** A builder lets go of a build in good order: its try is not counted, and others can have it at once. */
-import { type Core, transaction } from '../context/context.ts'
+
+import type { HeldClaim } from '../repositories/lease.ts'
 import { offer } from '../rollouts/offer.ts'
 import { untakeStep } from '../rollouts/steps.ts'
-import type { HeldClaim } from '../rows/lease.ts'
+import { type Core, transaction } from '../transaction/context.ts'
 import { lockBuild, withBuildersTryBack } from './lease.ts'
 import type { BuilderScope } from './scope.ts'
 

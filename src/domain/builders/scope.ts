@@ -1,8 +1,8 @@
 /** Whose builds a builder may have: those of its key's workspace, or of all workspaces of the organization. */
 import { Prisma } from '../../generated/prisma/client.ts'
-import { requireBuilder } from '../context/access.ts'
-import { buildersOf, type RequestContext } from '../context/context.ts'
-import { toChangeOrSkip } from '../rows/locks.ts'
+import { toChangeOrSkip } from '../repositories/locks.ts'
+import { requireBuilder } from '../transaction/access.ts'
+import { buildersOf, type RequestContext } from '../transaction/context.ts'
 
 export interface BuilderScope {
   /** of the API key */

@@ -3,7 +3,7 @@
  * of the last five revisions deployed, of the active one, and of what is in progress. All of it is known (held.ts), and what
  * changes is recorded.
  */
-import type { Tx } from '../context/context.ts'
+import type { Tx } from '../transaction/context.ts'
 import { type Held, KEPT_BESIDE, knownOf } from './held.ts'
 
 /** What the holder has to keep. `gone`: what this call has forgotten or lost. */

@@ -3,12 +3,12 @@
  * a step to take. Several claim at once without waiting for each other (SKIP LOCKED).
  */
 
-import { lookUntil } from '../../platform/async/look-until.ts'
-import type { Core } from '../context/context.ts'
-import { databaseFailure } from '../core/database-failure.ts'
-import { ClaimLostError, ConflictError, DomainError } from '../core/errors.ts'
+import { lookUntil } from '../../platform/async/long-poll.ts'
+import { databaseFailure } from '../errors/database-error.ts'
+import { ClaimLostError, ConflictError, DomainError } from '../errors/errors.ts'
 import type { Assignment, Claim, ClaimRequest } from '../protocol/protocol.ts'
-import type { HeldClaim, Scope } from '../rows/lease.ts'
+import type { HeldClaim, Scope } from '../repositories/lease.ts'
+import type { Core } from '../transaction/context.ts'
 import { assign } from './assignment.ts'
 import { forHeld, type HeldWork } from './for-held.ts'
 import { stepOfLost } from './liveness.ts'

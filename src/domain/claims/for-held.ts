@@ -3,10 +3,11 @@
  * are. Whatever stands in the way of one of them (somebody has locked its row, a fault of its own) keeps no other from
  * what is due to it: it is done by itself, and only then it has failed.
  */
-import { type Core, isBuilders, type Tx, transaction } from '../context/context.ts'
-import { databaseFailure } from '../core/database-failure.ts'
-import type { HeldClaim, Scope } from '../rows/lease.ts'
-import { type LockedDeployment, lockClaimed, lockFreeOfClaims } from '../rows/locks.ts'
+
+import { databaseFailure } from '../errors/database-error.ts'
+import type { HeldClaim, Scope } from '../repositories/lease.ts'
+import { type LockedDeployment, lockClaimed, lockFreeOfClaims } from '../repositories/locks.ts'
+import { type Core, isBuilders, type Tx, transaction } from '../transaction/context.ts'
 import { type Asked, type Held, readHeld } from './held.ts'
 
 /** What is done with each. */

@@ -2,15 +2,16 @@
  * What a holder's call needs to know of the deployments that it is about, read at once under their locks: all that the rules
  * look at (it goes into the unit of work, so nobody reads it again), secrets in clear, and what builds have made.
  */
-import type { Tx } from '../context/context.ts'
-import { fromJson, type Rows } from '../context/tables.ts'
-import type { Facts, ListenerFacts } from '../context/unit.ts'
-import type { KeyRing } from '../core/keyring.ts'
-import { inSql, OPEN } from '../model/lifecycle.ts'
-import type { Secret } from '../model/shapes.ts'
-import { LISTENER_FACTS, listenerOf, type Times, timeOf } from '../rows/facts.ts'
-import { type LockedDeployment, toChange } from '../rows/locks.ts'
+
+import type { KeyRing } from '../crypto/keyring.ts'
+import { LISTENER_FACTS, listenerOf, type Times, timeOf } from '../repositories/locked-aggregate.ts'
+import { type LockedDeployment, toChange } from '../repositories/locks.ts'
 import { openSecrets } from '../secrets/secret-set.ts'
+import type { Tx } from '../transaction/context.ts'
+import { fromJson, type Rows } from '../transaction/tables.ts'
+import type { Facts, ListenerFacts } from '../transaction/unit-of-work.ts'
+import { inSql, OPEN } from '../values/lifecycle.ts'
+import type { Secret } from '../values/shapes.ts'
 
 /** What a build has made, as it is found before the call. */
 interface Artifact {
@@ -70,7 +71,7 @@ export const KEPT_BESIDE = 4
 
 /**
  * $1: deployments · $2: for each the step that is asked for, or null · $3: whether its artifact is lost. Open steps are
- * locked: tries are given back under their locks alone (liveness.ts). How many they are is not to be seen (core/unseen.ts).
+ * locked: tries are given back under their locks alone (liveness.ts). How many they are is not to be seen (sql/hide-from-planner.ts).
  */
 const READ = {
   name: 'what is held',

@@ -4,13 +4,13 @@
  * tries. The deadline still bounds the step (docs/protocol.md).
  */
 import { Prisma } from '../../generated/prisma/client.ts'
-import type { Core, Tx } from '../context/context.ts'
-import { ClaimLostError } from '../core/errors.ts'
+import { ClaimLostError } from '../errors/errors.ts'
 import type { ClaimRequest } from '../protocol/protocol.ts'
+import { type HeldClaim, LEASE_HOLDS, ofScope, type Scope } from '../repositories/lease.ts'
+import { type LockedDeployment, toChange, toChangeOrSkip } from '../repositories/locks.ts'
 import { COUNTED, countsLosses } from '../rollouts/plan.ts'
 import { loseStep } from '../rollouts/steps.ts'
-import { type HeldClaim, LEASE_HOLDS, ofScope, type Scope } from '../rows/lease.ts'
-import { type LockedDeployment, toChange, toChangeOrSkip } from '../rows/locks.ts'
+import type { Core, Tx } from '../transaction/context.ts'
 
 /** Does what a holder asks with its claim; where that is refused because the claim is lost, its try is given back. */
 export async function withTriesBack<T>(core: Core, scope: Scope, claim: HeldClaim, work: () => Promise<T>): Promise<T> {

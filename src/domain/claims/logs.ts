@@ -1,10 +1,10 @@
 /** A holder hands on what its build or its agent printed. */
 import { Prisma } from '../../generated/prisma/client.ts'
-import type { Core } from '../context/context.ts'
-import { ClaimLostError, NotFoundError } from '../core/errors.ts'
+import { ClaimLostError, NotFoundError } from '../errors/errors.ts'
 import { appendLinesSql } from '../logs/append.ts'
 import type { LogsRequest } from '../protocol/protocol.ts'
-import { isHeldUnder, type Scope } from '../rows/lease.ts'
+import { isHeldUnder, type Scope } from '../repositories/lease.ts'
+import type { Core } from '../transaction/context.ts'
 import { withTriesBack } from './liveness.ts'
 
 /**

@@ -3,11 +3,11 @@
  * ended. Where that was is stored with the lines, in one statement, so that none comes twice and none is lost.
  */
 import { Prisma } from '../../generated/prisma/client.ts'
-import type { Core } from '../context/context.ts'
-import { ClaimLostError } from '../core/errors.ts'
+import { ClaimLostError } from '../errors/errors.ts'
 import { appendLinesSql } from '../logs/append.ts'
 import type { OutputRequest } from '../protocol/protocol.ts'
-import { isHeldUnder, type Scope } from '../rows/lease.ts'
+import { isHeldUnder, type Scope } from '../repositories/lease.ts'
+import type { Core } from '../transaction/context.ts'
 import { withTriesBack } from './liveness.ts'
 
 /**

@@ -1,5 +1,5 @@
 /** How the work of the whole installation stands, for whoever watches it. */
-import { inSql, OPEN } from '../model/lifecycle.ts'
+import { inSql, OPEN } from '../values/lifecycle.ts'
 
 /** What can run a statement: a pool of its own, so that a slow count takes no connection from anybody else. */
 interface Queries {

@@ -1,8 +1,9 @@
 /** Gives leases back, so that somebody else can take them at once. */
-import { type Core, transaction } from '../context/context.ts'
+
+import { released, releasedAll } from '../repositories/deployment.ts'
+import type { HeldClaim, Scope } from '../repositories/lease.ts'
 import { untakeStep } from '../rollouts/steps.ts'
-import { released, releasedAll } from '../rows/deployment.ts'
-import type { HeldClaim, Scope } from '../rows/lease.ts'
+import { type Core, transaction } from '../transaction/context.ts'
 import { alone, answerOf, type HeldWork } from './for-held.ts'
 import { knownOf } from './held.ts'
 import { stepsOfDead, withTriesBack } from './liveness.ts'

@@ -1,5 +1,5 @@
 /** Deployments of which nothing may serve any more, now and for ever: an id never comes back, and a teardown is the end. */
-import type { Core } from '../context/context.ts'
+import type { Core } from '../transaction/context.ts'
 
 /** Of these deployments those that are torn down or not there (any more). */
 export async function withoutDeployment(core: Core, ids: readonly string[]): Promise<string[]> {

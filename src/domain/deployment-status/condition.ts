@@ -1,6 +1,6 @@
 /** The `status_message` and `reason` of a deployment: derived, for people and for machines. */
 import type { Prisma } from '../../generated/prisma/client.ts'
-import { knownReason } from '../model/reasons.ts'
+import { knownReason } from '../values/reasons.ts'
 import { type Condition, SERVING_FIELDS, whyNotServing } from './serving.ts'
 
 const DELETING = 'Deleting: its agent ends, then its data are removed.'

@@ -2,7 +2,7 @@
  * The fields of a deployment that are derived from its row and what stands around it: from which columns, and how. GraphQL's
  * type and its hot reads both have them from here.
  */
-import { CHANGE_FIELDS, lastChangeOf } from '../model/deployment-change.ts'
+import { CHANGE_FIELDS, lastChangeOf } from '../values/deployment-change.ts'
 import { CONDITION_FIELDS, conditionOf } from './condition.ts'
 import { healthOf, isServing, SERVING_FIELDS } from './serving.ts'
 import { deploymentStatus, STATUS_FIELDS } from './status.ts'

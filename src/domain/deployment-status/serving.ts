@@ -6,11 +6,11 @@
  * it may still serve; then the message says what was last reported.
  */
 import { Prisma } from '../../generated/prisma/client.ts'
-import type { Explanation } from '../model/explanation.ts'
-import { isTerminal } from '../model/lifecycle.ts'
-import { knownReason, type Reason } from '../model/reasons.ts'
-import { effectiveSpec, type ResourceSpec } from '../model/resource-spec.ts'
-import { STATUS_WORDS } from '../model/status-words.ts'
+import type { Explanation } from '../values/explanation.ts'
+import { isTerminal } from '../values/lifecycle.ts'
+import { knownReason, type Reason } from '../values/reasons.ts'
+import { effectiveSpec, type ResourceSpec } from '../values/resource-spec.ts'
+import { STATUS_WORDS } from '../values/status-words.ts'
 import { isSilent, lastSeen, silentBefore } from './status.ts'
 
 /** The columns that all of this is derived from. */

@@ -3,7 +3,7 @@
  * where-clause, and as SQL; a test checks that the three agree.
  */
 import { Prisma } from '../../generated/prisma/client.ts'
-import type { DeploymentStatus } from '../model/shapes.ts'
+import type { DeploymentStatus } from '../values/shapes.ts'
 
 /** ms without a call, after which a listener's reports do not count any more */
 export const LISTENER_SILENT_MS = 90_000

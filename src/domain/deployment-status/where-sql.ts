@@ -3,7 +3,7 @@
  * what is derived. On deployments `d` and their listeners `l`; a test checks that they say the same as status.ts and serving.ts.
  */
 import { Prisma } from '../../generated/prisma/client.ts'
-import type { DeploymentStatus } from '../model/shapes.ts'
+import type { DeploymentStatus } from '../values/shapes.ts'
 import { servingSql } from './serving.ts'
 import { silentBefore } from './status.ts'
 

@@ -3,8 +3,8 @@
  * `status_message` (condition.ts) is set only while nothing serves; this line is also set while an older revision serves.
  */
 import type { Prisma } from '../../generated/prisma/client.ts'
-import { CHANGE_FIELDS, lastChangeOf } from '../model/deployment-change.ts'
-import { STATUS_WORDS } from '../model/status-words.ts'
+import { CHANGE_FIELDS, lastChangeOf } from '../values/deployment-change.ts'
+import { STATUS_WORDS } from '../values/status-words.ts'
 import { causeOf, firstLine, isServing, SERVING_FIELDS, whyNotServing } from './serving.ts'
 
 export const WHY_NOT_LIVE_FIELDS = {

@@ -1,12 +1,12 @@
 /** Which deployments a hot read is of: one, a window by cursor or a page by offset, of the caller's workspace. */
 import { Prisma } from '../../generated/prisma/client.ts'
-import type { RequestContext } from '../context/context.ts'
-import { type Window, windowSize } from '../core/paging.ts'
-import { unseen } from '../core/unseen.ts'
-import type { Call } from '../selection/rows.ts'
-import { changedSince } from '../shown/version.ts'
+import { changedSince } from '../cache-version/version.ts'
+import { type Window, windowSize } from '../paging/paging.ts'
+import type { Call } from '../query-engine/rows.ts'
+import { unseen } from '../sql/hide-from-planner.ts'
+import type { RequestContext } from '../transaction/context.ts'
 import { type DeploymentFilter, filterSql, filterTables } from './filter.ts'
-import { markBefore } from './marks.ts'
+import { markBefore } from './offset-cursor-cache.ts'
 import { type DeploymentOrder, orderSql } from './order.ts'
 import { isLookedFor, pageSql } from './page.ts'
 

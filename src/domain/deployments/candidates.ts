@@ -1,8 +1,8 @@
 /** What is found by indexes other than those of the lists' orders: ids among which are all that match, and often few others. */
 import { Prisma } from '../../generated/prisma/client.ts'
-import type { RequestContext } from '../context/context.ts'
-import { unseen } from '../core/unseen.ts'
 import { silentBefore } from '../deployment-status/status.ts'
+import { unseen } from '../sql/hide-from-planner.ts'
+import type { RequestContext } from '../transaction/context.ts'
 import { type DeploymentFilter, isShort } from './filter.ts'
 
 /**

@@ -3,22 +3,22 @@
  * when it is done. Nobody sends values that he has not changed, so people who change different ones at once lose none.
  */
 import { z } from 'zod'
-import { actorOf, requireRole } from '../context/access.ts'
-import type { RequestContext, Tx } from '../context/context.ts'
-import { type Written, writeVerb } from '../context/read-back.ts'
-import { rejectIfAny } from '../core/errors.ts'
-import { optional } from '../core/fields.ts'
-import { parse } from '../core/parse.ts'
-import { requireMatch } from '../core/precondition.ts'
-import { deploymentPath, type SecretReference, secret } from '../model/shapes.ts'
+import { rejectIfAny } from '../errors/errors.ts'
+import { requireVersion } from '../errors/precondition.ts'
+import { optional } from '../parsing/fields.ts'
+import { parse } from '../parsing/parse.ts'
+import { edit } from '../repositories/deployment.ts'
+import { factsOf } from '../repositories/locked-aggregate.ts'
+import { type LockedDeployment, lockDeployment, refuseDeleted } from '../repositories/locks.ts'
 import { baseOf, sourceAfter } from '../rollouts/base.ts'
 import { rollOut } from '../rollouts/rollout.ts'
-import { edit } from '../rows/deployment.ts'
-import { factsOf } from '../rows/facts.ts'
-import { type LockedDeployment, lockDeployment, refuseDeleted } from '../rows/locks.ts'
 import { changeViolations, differ, merged } from '../secrets/change.ts'
 import { originsAfter } from '../secrets/origins.ts'
 import { openSecrets, storeSecrets } from '../secrets/secret-set.ts'
+import { actorOf, requireRole } from '../transaction/access.ts'
+import type { RequestContext, Tx } from '../transaction/context.ts'
+import { type Written, writeVerb } from '../transaction/read-back.ts'
+import { deploymentPath, type SecretReference, secret } from '../values/shapes.ts'
 
 const unset = z.array(z.string()).max(1000)
 
@@ -51,7 +51,7 @@ export const changeSecrets = writeVerb<Written>(async (ctx, raw, read) => {
   const id = path.deployment_id
   const change = { set: body.set ?? [], unset: body.unset ?? [] }
   const work = async (tx: Tx, deployment: LockedDeployment) => {
-    requireMatch(raw.ifMatch, 'Deployment', id, deployment)
+    requireVersion(raw.ifMatch, 'Deployment', id, deployment)
     return read(tx, { deploymentId: id, revisionId: await apply(ctx, tx, deployment, change) })
   }
   return lockDeployment(ctx, id, work, FACTS)

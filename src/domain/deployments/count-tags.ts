@@ -1,7 +1,7 @@
 /** Counts deployments by their tags: beside the counts by what stands in their own rows (count.ts), since one has many. */
 import type { Tag } from '../../generated/prisma/client.ts'
-import { requireRole } from '../context/access.ts'
-import type { RequestContext } from '../context/context.ts'
+import { requireRole } from '../transaction/access.ts'
+import type { RequestContext } from '../transaction/context.ts'
 import type { Count } from './count.ts'
 import { type DeploymentFilter, filterSql, filterTables } from './filter.ts'
 

@@ -1,12 +1,12 @@
 /** Counts deployments for an overview: grouped, and exactly. */
 import { Prisma } from '../../generated/prisma/client.ts'
 import type { RevisionStatus, Source } from '../../generated/prisma/enums.ts'
-import { requireRole } from '../context/access.ts'
-import type { RequestContext } from '../context/context.ts'
 import { servingSql } from '../deployment-status/serving.ts'
 import { statusSql } from '../deployment-status/status.ts'
-import { FAILED, OPEN } from '../model/lifecycle.ts'
-import type { DeploymentStatus } from '../model/shapes.ts'
+import { requireRole } from '../transaction/access.ts'
+import type { RequestContext } from '../transaction/context.ts'
+import { FAILED, OPEN } from '../values/lifecycle.ts'
+import type { DeploymentStatus } from '../values/shapes.ts'
 import { type DeploymentFilter, filterSql, filterTables, waitsSql } from './filter.ts'
 
 /** Looked up for the few that have not ended. */

@@ -3,19 +3,19 @@
  * its holder, and only then do reads answer 404.
  */
 import { z } from 'zod'
-import { actorOf, requireRole } from '../context/access.ts'
-import type { RequestContext, Tx } from '../context/context.ts'
-import { forItems, once, onceForItem } from '../context/once.ts'
-import { DomainError, ForbiddenError } from '../core/errors.ts'
-import { queryBool, uuid } from '../core/fields.ts'
-import { parse, type RawInput } from '../core/parse.ts'
-import { type IfMatch, requireMatch } from '../core/precondition.ts'
-import { explain } from '../model/explanation.ts'
-import { deploymentPath } from '../model/shapes.ts'
+import { DomainError, ForbiddenError } from '../errors/errors.ts'
+import { type IfMatch, requireVersion } from '../errors/precondition.ts'
+import { queryBool, uuid } from '../parsing/fields.ts'
+import { parse, type RawInput } from '../parsing/parse.ts'
+import { deleted, notifyHolder } from '../repositories/deployment.ts'
+import { type LockedDeployment, lockEvenTornDown } from '../repositories/locks.ts'
 import { interrupt } from '../rollouts/plan.ts'
 import { apply, look, reconcile, settle } from '../rollouts/reconcile.ts'
-import { deleted, notifyHolder } from '../rows/deployment.ts'
-import { type LockedDeployment, lockEvenTornDown } from '../rows/locks.ts'
+import { actorOf, requireRole } from '../transaction/access.ts'
+import type { RequestContext, Tx } from '../transaction/context.ts'
+import { forItems, once, onceForItem } from '../transaction/once.ts'
+import { explain } from '../values/explanation.ts'
+import { deploymentPath } from '../values/shapes.ts'
 import { deleteTracingProject } from '../workspaces/tracing-project.ts'
 
 const options = {
@@ -89,7 +89,7 @@ async function deleteOne(ctx: RequestContext, id: string, how: HowToDelete): Pro
     if (deployment.tornDownAt) return
     const alsoProject = how.deleteProject && deployment.tracingProjectId
     // what a repeat asks for is so already: the first answer may have got lost
-    if (!deployment.deletedAt || how.force || alsoProject) requireMatch(how.ifMatch, 'Deployment', id, deployment)
+    if (!deployment.deletedAt || how.force || alsoProject) requireVersion(how.ifMatch, 'Deployment', id, deployment)
     if (alsoProject) await deleteTracingProject(ctx, tx, alsoProject)
     const going = deployment.deletedAt ? deployment : await askForDeletion(ctx, tx, deployment)
     if (how.force) await drop(ctx, tx, going)

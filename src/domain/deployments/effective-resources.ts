@@ -1,8 +1,8 @@
 /** What a deployment would get with a resource spec, before that is stored: for who edits one. */
 import { z } from 'zod'
-import { rejectIfAny } from '../core/errors.ts'
-import { parse, type RawInput } from '../core/parse.ts'
-import { type EffectiveSpec, effectiveSpec, resourceSpec, resourceSpecViolations } from '../model/resource-spec.ts'
+import { rejectIfAny } from '../errors/errors.ts'
+import { parse, type RawInput } from '../parsing/parse.ts'
+import { type EffectiveSpec, effectiveSpec, resourceSpec, resourceSpecViolations } from '../values/resource-spec.ts'
 
 const effectiveInput = z.object({ query: z.object({ resource_spec: resourceSpec }) })
 

@@ -5,18 +5,18 @@
  */
 import { z } from 'zod'
 import { Prisma } from '../../generated/prisma/client.ts'
-import { liveDeployment } from '../context/access.ts'
-import type { RequestContext } from '../context/context.ts'
-import { escapeLike } from '../core/like-pattern.ts'
-import { parse } from '../core/parse.ts'
-import { unseen } from '../core/unseen.ts'
 import { whereServing } from '../deployment-status/serving.ts'
 import { whereStatus } from '../deployment-status/status.ts'
 import { whereServingSql, whereStatusSql } from '../deployment-status/where-sql.ts'
-import { BETWEEN_STEPS, OPEN } from '../model/lifecycle.ts'
-import { WAITING_REASONS } from '../model/reasons.ts'
-import type { RevisionStatus } from '../model/rows.ts'
-import { deploymentFilter } from '../model/shapes.ts'
+import { parse } from '../parsing/parse.ts'
+import { unseen } from '../sql/hide-from-planner.ts'
+import { escapeLike } from '../sql/like-pattern.ts'
+import { liveDeployment } from '../transaction/access.ts'
+import type { RequestContext } from '../transaction/context.ts'
+import { BETWEEN_STEPS, OPEN } from '../values/lifecycle.ts'
+import { WAITING_REASONS } from '../values/reasons.ts'
+import type { RevisionStatus } from '../values/row-types.ts'
+import { deploymentFilter } from '../values/shapes.ts'
 
 const filterSchema = z.object(deploymentFilter)
 const filterInput = z.object({ query: filterSchema })

@@ -4,9 +4,9 @@
  */
 import { z } from 'zod'
 import { type Deployment, Prisma } from '../../generated/prisma/client.ts'
-import { printableName, time, uuid } from '../core/fields.ts'
-import { decodeCursor, encodeCursor, type Window } from '../core/paging.ts'
-import { unseen } from '../core/unseen.ts'
+import { decodeCursor, encodeCursor, type Window } from '../paging/paging.ts'
+import { printableName, time, uuid } from '../parsing/fields.ts'
+import { unseen } from '../sql/hide-from-planner.ts'
 
 /** `ATTENTION` descending: what fails or is down, then what is under way, then the rest; in each the newest change first. */
 export interface DeploymentOrder {

@@ -3,9 +3,9 @@
  * not leave that to estimates, since a statement that was planned once is planned for no value in particular.
  */
 import { Prisma } from '../../generated/prisma/client.ts'
-import type { RequestContext } from '../context/context.ts'
-import type { Window } from '../core/paging.ts'
-import { unseen } from '../core/unseen.ts'
+import type { Window } from '../paging/paging.ts'
+import { unseen } from '../sql/hide-from-planner.ts'
+import type { RequestContext } from '../transaction/context.ts'
 import { byLetters, candidates, oneOf } from './candidates.ts'
 import { type DeploymentFilter, filterSql, filterTables } from './filter.ts'
 import { type DeploymentOrder, keysetSql, orderSql } from './order.ts'

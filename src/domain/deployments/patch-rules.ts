@@ -3,10 +3,10 @@
  * can't be changed the stored value is accepted; any other is a violation.
  */
 import type { Deployment, Revision } from '../../generated/prisma/client.ts'
-import type { Violation } from '../core/errors.ts'
-import { violation } from '../core/parse.ts'
-import type { SecretReference, UpdateBody } from '../model/shapes.ts'
+import type { Violation } from '../errors/errors.ts'
+import { violation } from '../parsing/parse.ts'
 import { secretViolations } from '../secrets/rules.ts'
+import type { SecretReference, UpdateBody } from '../values/shapes.ts'
 import {
   contentViolations,
   onlyForViolation,

@@ -1,16 +1,16 @@
 /** Reads deployments: one, a page by offset (REST) or a window by cursor (GraphQL). */
 import { z } from 'zod'
 import type { Deployment } from '../../generated/prisma/client.ts'
-import { liveDeployment, requireRole, seesValues } from '../context/access.ts'
-import type { RequestContext } from '../context/context.ts'
-import { type Selection, writtenRow } from '../context/read-back.ts'
-import { hasEnded, waitUntil } from '../context/wait.ts'
-import { NotFoundError } from '../core/errors.ts'
-import { waitSeconds } from '../core/fields.ts'
-import { cut, type OffsetPage, type Slice, type Window, windowSize } from '../core/paging.ts'
-import { parse, type RawInput } from '../core/parse.ts'
-import { isTerminal } from '../model/lifecycle.ts'
-import { deploymentFilter, deploymentPath, offsetQuery } from '../model/shapes.ts'
+import { NotFoundError } from '../errors/errors.ts'
+import { cut, type OffsetPage, type Slice, type Window, windowSize } from '../paging/paging.ts'
+import { waitSeconds } from '../parsing/fields.ts'
+import { parse, type RawInput } from '../parsing/parse.ts'
+import { liveDeployment, requireRole, seesValues } from '../transaction/access.ts'
+import type { RequestContext } from '../transaction/context.ts'
+import { type Selection, writtenRow } from '../transaction/read-back.ts'
+import { hasEnded, waitUntil } from '../transaction/wait.ts'
+import { isTerminal } from '../values/lifecycle.ts'
+import { deploymentFilter, deploymentPath, offsetQuery } from '../values/shapes.ts'
 import { type DeploymentFilter, whereFilter } from './filter.ts'
 import { type DeploymentOrder, keysetOf, orderOf } from './order.ts'
 import { type DeploymentView, readView, readViews, readWaitingView, type WaitingView } from './view.ts'
@@ -24,7 +24,7 @@ export const getInput = z.object({
 
 /**
  * One deployment; with `wait` when its newest rollout has ended, or it is news, or as it is when the time is up. Role:
- * viewer. Throws NotFoundError, and what a wait throws (context/wait.ts).
+ * viewer. Throws NotFoundError, and what a wait throws (transaction/wait.ts).
  */
 export async function getDeployment(ctx: RequestContext, raw: RawInput): Promise<DeploymentView> {
   requireRole(ctx, 'viewer')

@@ -3,12 +3,12 @@
  * before the value is answered; the value itself stands nowhere but in the answer.
  */
 import { z } from 'zod'
-import { actorOf, liveDeployment, requireRole, requireSecretsRead } from '../context/access.ts'
-import { type RequestContext, transaction } from '../context/context.ts'
-import { DomainError, NotFoundError } from '../core/errors.ts'
-import { parse, type RawInput } from '../core/parse.ts'
-import { deploymentPath, type Secret } from '../model/shapes.ts'
+import { DomainError, NotFoundError } from '../errors/errors.ts'
+import { parse, type RawInput } from '../parsing/parse.ts'
 import { openSecrets } from '../secrets/secret-set.ts'
+import { actorOf, liveDeployment, requireRole, requireSecretsRead } from '../transaction/access.ts'
+import { type RequestContext, transaction } from '../transaction/context.ts'
+import { deploymentPath, type Secret } from '../values/shapes.ts'
 
 export const revealSecretInput = z.object({
   path: deploymentPath.extend({ name: z.string().describe('Of the secret.') }),

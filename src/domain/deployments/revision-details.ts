@@ -2,19 +2,19 @@
 
 import { z } from 'zod'
 import type { Prisma } from '../../generated/prisma/client.ts'
-import { liveDeployment, requireRole } from '../context/access.ts'
-import type { RequestContext } from '../context/context.ts'
-import { NotFoundError } from '../core/errors.ts'
-import { parse, type RawInput } from '../core/parse.ts'
-import { type BuildPlanReport, knownBuildPlan } from '../model/build-plan.ts'
-import type { EffectiveSpec } from '../model/resource-spec.ts'
-import { revisionPath, type SecretReference } from '../model/shapes.ts'
+import { NotFoundError } from '../errors/errors.ts'
+import { parse, type RawInput } from '../parsing/parse.ts'
 import { readQueuePositions } from '../revisions/queue-position.ts'
 import { requireDeployment } from '../revisions/read.ts'
 import { knownRunsWith } from '../revisions/runs-with.ts'
 import { durationsOf, type RevisionDurations, type RevisionStep, readSteps } from '../revisions/steps.ts'
 import { readWhyNotRedeployable } from '../rollouts/redeployable.ts'
 import { fingerprintsOf, type SecretFingerprint } from '../secrets/fingerprints.ts'
+import { liveDeployment, requireRole } from '../transaction/access.ts'
+import type { RequestContext } from '../transaction/context.ts'
+import { type BuildPlanReport, knownBuildPlan } from '../values/build-plan.ts'
+import type { EffectiveSpec } from '../values/resource-spec.ts'
+import { revisionPath, type SecretReference } from '../values/shapes.ts'
 
 export const revisionDetailsInput = z.object({ path: revisionPath })
 

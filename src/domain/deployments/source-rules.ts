@@ -1,13 +1,13 @@
 /** The field rules by source (docs/deployments.md#deployments). Pure: each returns a list of violations. */
 import type { Source } from '../../generated/prisma/enums.ts'
-import type { DomainSettings } from '../context/context.ts'
-import type { Violation } from '../core/errors.ts'
-import { violation } from '../core/parse.ts'
-import { parseImageReference } from '../model/image-reference.ts'
-import { parseRepoUrl } from '../model/repository-url.ts'
-import { resourceSpecViolations } from '../model/resource-spec.ts'
-import type { SecretReference, SourceConfig, SourceRevisionConfig } from '../model/shapes.ts'
+import type { Violation } from '../errors/errors.ts'
+import { violation } from '../parsing/parse.ts'
 import { RESERVED_NAMES } from '../secrets/rules.ts'
+import type { DomainSettings } from '../transaction/context.ts'
+import { parseImageReference } from '../values/image-reference.ts'
+import { parseRepoUrl } from '../values/repository-url.ts'
+import { resourceSpecViolations } from '../values/resource-spec.ts'
+import type { SecretReference, SourceConfig, SourceRevisionConfig } from '../values/shapes.ts'
 
 const AND = new Intl.ListFormat('en-GB')
 

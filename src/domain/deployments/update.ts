@@ -4,27 +4,27 @@
  */
 import { z } from 'zod'
 import type { Prisma, SecretSet } from '../../generated/prisma/client.ts'
-import { actorOf, requireRole } from '../context/access.ts'
-import type { RequestContext, Tx } from '../context/context.ts'
-import { type ReadBack, type Written, writeVerb } from '../context/read-back.ts'
-import { changedFields } from '../core/changes.ts'
-import { rejectIfAny, type Violation } from '../core/errors.ts'
-import { parse } from '../core/parse.ts'
-import { type IfMatch, requireMatch } from '../core/precondition.ts'
-import { buildColumns, revisionColumns, saysRevision } from '../model/revision-source.ts'
-import { deploymentPath, type UpdateBody, updateBody } from '../model/shapes.ts'
-import type { Trigger } from '../model/trigger.ts'
+import { rejectIfAny, type Violation } from '../errors/errors.ts'
+import { type IfMatch, requireVersion } from '../errors/precondition.ts'
+import { changedFields } from '../parsing/changed-fields.ts'
+import { parse } from '../parsing/parse.ts'
+import { type Edit, edit, notifyHolder } from '../repositories/deployment.ts'
+import { factsOf } from '../repositories/locked-aggregate.ts'
+import { type LockedDeployment, lockDeployment, refuseDeleted } from '../repositories/locks.ts'
 import { noteRunsWith } from '../revisions/runs-with.ts'
 import { baseOf, sourceAfter } from '../rollouts/base.ts'
 import { rollOut } from '../rollouts/rollout.ts'
-import { type Edit, edit, notifyHolder } from '../rows/deployment.ts'
-import { factsOf } from '../rows/facts.ts'
-import { type LockedDeployment, lockDeployment, refuseDeleted } from '../rows/locks.ts'
 import { differ } from '../secrets/change.ts'
 import { originsAfter } from '../secrets/origins.ts'
 import { unmask } from '../secrets/rules.ts'
 import { openSecrets, storeSecrets } from '../secrets/secret-set.ts'
 import { inspectTarball, type Tarball, tarballViolations, useTarball } from '../sources/uploads/accept.ts'
+import { actorOf, requireRole } from '../transaction/access.ts'
+import type { RequestContext, Tx } from '../transaction/context.ts'
+import { type ReadBack, type Written, writeVerb } from '../transaction/read-back.ts'
+import { buildColumns, revisionColumns, saysRevision } from '../values/revision-source.ts'
+import { deploymentPath, type UpdateBody, updateBody } from '../values/shapes.ts'
+import type { Trigger } from '../values/trigger.ts'
 import { patchViolations } from './patch-rules.ts'
 import { classViolations } from './source-rules.ts'
 
@@ -62,7 +62,7 @@ async function change<T>(
 ): Promise<T> {
   const tarball = await inspectTarball(ctx, deploymentId, body.source_revision_config?.source_tarball_path)
   const work = async (tx: Tx, deployment: LockedDeployment) => {
-    requireMatch(ifMatch, 'Deployment', deploymentId, deployment)
+    requireVersion(ifMatch, 'Deployment', deploymentId, deployment)
     const revisionId = await merge(ctx, tx, deployment, body, tarball, revise)
     return read(tx, { deploymentId, revisionId })
   }

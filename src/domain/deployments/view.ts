@@ -1,18 +1,18 @@
 /** Deployments as REST shows them, each read as one statement that was planned once. */
 import type { Prisma } from '../../generated/prisma/client.ts'
-import { seesValues } from '../context/access.ts'
-import type { RequestContext } from '../context/context.ts'
-import { NotFoundError } from '../core/errors.ts'
+import { readAt } from '../cache-version/read-at.ts'
 import { CONDITION_FIELDS } from '../deployment-status/condition.ts'
 import { WHY_NOT_LIVE_FIELDS } from '../deployment-status/why-not-live.ts'
-import type { RevisionStatus } from '../model/rows.ts'
+import { NotFoundError } from '../errors/errors.ts'
+import { type Key, type Raw, Rows } from '../query-engine/rows.ts'
+import { PlannedRead, versionOf } from '../query-engine/statement.ts'
 import { setWithoutValues } from '../secrets/secret-set.ts'
-import { type Key, type Raw, Rows } from '../selection/rows.ts'
-import { PlannedRead, versionOf } from '../selection/statement.ts'
-import { readAt } from '../shown/read-at.ts'
+import { seesValues } from '../transaction/access.ts'
+import type { RequestContext } from '../transaction/context.ts'
+import type { RevisionStatus } from '../values/row-types.ts'
 import { oneOf, pageOf } from './calls.ts'
 import type { DeploymentFilter } from './filter.ts'
-import { keepMark } from './marks.ts'
+import { keepMark } from './offset-cursor-cache.ts'
 
 /** What REST shows of a deployment, or derives what it shows from. */
 export const SHOWN = {

@@ -1,10 +1,10 @@
 /** What is shown of a deployment and its revision after a write (docs/api-rules.md#errors). */
 import type { Deployment, Revision } from '../../generated/prisma/client.ts'
-import type { Tx } from '../context/context.ts'
-import type { Selection, Written } from '../context/read-back.ts'
-import type { Stored } from '../context/unit.ts'
+import { filled, type Known, simple } from '../query-engine/one-row.ts'
 import { selectWrittenRevision } from '../revisions/read.ts'
-import { filled, type Known, simple } from '../selection/one-row.ts'
+import type { Tx } from '../transaction/context.ts'
+import type { Selection, Written } from '../transaction/read-back.ts'
+import type { Stored } from '../transaction/unit-of-work.ts'
 import { selectWritten } from './read.ts'
 import { type DeploymentView, SHOWN } from './view.ts'
 

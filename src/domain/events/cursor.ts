@@ -3,9 +3,9 @@
  * and lists of events use the same cursors.
  */
 import { z } from 'zod'
-import type { RequestContext } from '../context/context.ts'
-import { ValidationError } from '../core/errors.ts'
-import { decodeCursor, encodeCursor } from '../core/paging.ts'
+import { ValidationError } from '../errors/errors.ts'
+import { decodeCursor, encodeCursor } from '../paging/paging.ts'
+import type { RequestContext } from '../transaction/context.ts'
 
 /** workspace and sequence number, as text, since it may exceed JSON's numbers */
 const POSITION = z.tuple([z.string(), z.string().regex(/^\d{1,18}$/)])

@@ -1,6 +1,6 @@
 /** Reads a part of a workspace's log from either end, with what there is to know of the log itself, in one statement. */
 import { Prisma } from '../../generated/prisma/client.ts'
-import type { Db } from '../context/context.ts'
+import type { Db } from '../transaction/context.ts'
 import { type EventScope, eventsOf, REMOVED } from './read.ts'
 import { EVENT_COLUMNS, type EventRow, type StoredEvent, toEvent } from './row.ts'
 

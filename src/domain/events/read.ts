@@ -1,8 +1,8 @@
 /** Reads the event log: forward from a sequence number, for the relay and for streams, and its counters. */
 import { Prisma } from '../../generated/prisma/client.ts'
 import type { RevisionStatus } from '../../generated/prisma/enums.ts'
-import type { Db } from '../context/context.ts'
-import { type ActorKind, DECIDING_KINDS } from '../model/event-actor.ts'
+import type { Db } from '../transaction/context.ts'
+import { type ActorKind, DECIDING_KINDS } from '../values/event-actor.ts'
 import { EVENT_COLUMNS, type EventRow, type StoredEvent, toEvent } from './row.ts'
 
 export type { StoredEvent } from './row.ts'

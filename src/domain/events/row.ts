@@ -1,7 +1,7 @@
 /** A row of the event log as it is read: one list of columns for everybody who reads events, in SQL. */
 import { Prisma } from '../../generated/prisma/client.ts'
 import type { RevisionStatus } from '../../generated/prisma/enums.ts'
-import type { ActorKind, EventActor } from '../model/event-actor.ts'
+import type { ActorKind, EventActor } from '../values/event-actor.ts'
 
 /** `sequence` is gap-free within the workspace, in commit order (docs/architecture.md#rules). */
 export interface StoredEvent {

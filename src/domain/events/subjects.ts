@@ -1,7 +1,8 @@
 /** What events are about, by name: of a whole list in one statement. */
-import { requireRole } from '../context/access.ts'
-import type { RequestContext } from '../context/context.ts'
-import { uuid } from '../core/fields.ts'
+
+import { uuid } from '../parsing/fields.ts'
+import { requireRole } from '../transaction/access.ts'
+import type { RequestContext } from '../transaction/context.ts'
 import type { StoredEvent } from './row.ts'
 
 /** The resource of an event's type and the id there, as `listener <id>`; null: it has nothing that has a name. */

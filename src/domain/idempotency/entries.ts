@@ -4,10 +4,10 @@
  */
 import { createHash } from 'node:crypto'
 import { Prisma } from '../../generated/prisma/client.ts'
-import type { Db } from '../context/context.ts'
-import type { Entry } from '../context/idempotency.ts'
-import type { Query } from '../core/statement.ts'
-import { toDeleteOrSkip } from '../rows/locks.ts'
+import { toDeleteOrSkip } from '../repositories/locks.ts'
+import type { Query } from '../sql/prepared-statement.ts'
+import type { Db } from '../transaction/context.ts'
+import type { Entry } from '../transaction/idempotency.ts'
 
 /** Hours for which a repeat is answered. */
 const HOURS = 24

@@ -2,7 +2,7 @@
  * What tells whether a repeat is one: a signature over all that was asked for. Not a bare hash: secrets that were sent
  * could be guessed from one by whoever reads the database.
  */
-import type { KeyRing } from '../core/keyring.ts'
+import type { KeyRing } from '../crypto/keyring.ts'
 
 const PURPOSE = 'idempotency'
 

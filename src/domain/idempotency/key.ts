@@ -1,5 +1,5 @@
 /** Reads the header Idempotency-Key. */
-import type { Violation } from '../core/errors.ts'
+import type { Violation } from '../errors/errors.ts'
 
 const LONGEST = 255
 

@@ -3,11 +3,12 @@
  * before any verb runs, so that a repeat is answered also where the verb would refuse it by now (the name is taken, the
  * revision has ended); what is being done on this server is known at once; and in the write's own transaction the lock decides.
  */
-import type { RequestContext } from '../context/context.ts'
-import { type Entry, type Guard, type Idempotency, Repeated } from '../context/idempotency.ts'
-import { DomainError, ValidationError, type Violation } from '../core/errors.ts'
-import type { KeyRing } from '../core/keyring.ts'
-import type { RawInput } from '../core/parse.ts'
+
+import type { KeyRing } from '../crypto/keyring.ts'
+import { DomainError, ValidationError, type Violation } from '../errors/errors.ts'
+import type { RawInput } from '../parsing/parse.ts'
+import type { RequestContext } from '../transaction/context.ts'
+import { type Entry, type Guard, type Idempotency, Repeated } from '../transaction/idempotency.ts'
 import { entriesOf, insertEntry, type KeyOfCaller, lockEntries, nameOf, type StoredEntry } from './entries.ts'
 import { fingerprint, isOf } from './fingerprint.ts'
 import { readKey } from './key.ts'

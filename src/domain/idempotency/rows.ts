@@ -3,9 +3,9 @@
  * secrets. Of a set of secrets its id and names are kept; a value that is sealed is nobody's to keep.
  */
 import type { SecretSet } from '../../generated/prisma/client.ts'
-import type { RequestContext } from '../context/context.ts'
-import type { KeyRing } from '../core/keyring.ts'
+import type { KeyRing } from '../crypto/keyring.ts'
 import { setWithoutValues } from '../secrets/secret-set.ts'
+import type { RequestContext } from '../transaction/context.ts'
 import { readSets } from './secrets.ts'
 
 /** The member that marks what JSON lacks. An object that has a member of this name itself is written as its entries. */
@@ -55,7 +55,7 @@ function decode(json: Json, sets: ReadonlyMap<string, SecretSet>): unknown {
 
 const isSecretSet = (value: object): value is SecretSet => 'wrappedKey' in value && 'ciphertext' in value
 
-/** As core/sealed.ts writes it. */
+/** As crypto/encrypted-value.ts writes it. */
 function isSealed(keyring: KeyRing, text: string): boolean {
   const parts = text.split('.')
   return parts.length === 3 && keyring.has(parts[0]!) && parts.slice(1).every((part) => /^[\w-]{40,}$/.test(part))

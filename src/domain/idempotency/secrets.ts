@@ -1,9 +1,9 @@
 /** The secrets of stored answers: an answer names the set that they are in, and never has a value (docs/deployments.md#secrets). */
 import type { SecretSet } from '../../generated/prisma/client.ts'
-import { seesValues } from '../context/access.ts'
-import type { RequestContext } from '../context/context.ts'
-import type { Secret } from '../model/shapes.ts'
 import { presentSecrets } from '../secrets/secret-set.ts'
+import { seesValues } from '../transaction/access.ts'
+import type { RequestContext } from '../transaction/context.ts'
+import type { Secret } from '../values/shapes.ts'
 
 /** Those sets of the caller's workspace that are still there, by their ids: nothing for who may not read values. */
 export async function readSets(ctx: RequestContext, ids: readonly string[]): Promise<Map<string, SecretSet>> {

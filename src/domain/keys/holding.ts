@@ -1,5 +1,5 @@
 /** Which API keys and sessions still hold: asked again and again about those that have streams or waits open (api/auth/watch.ts). */
-import type { Actor } from '../context/access.ts'
+import type { Actor } from '../transaction/access.ts'
 
 /** An API key or a session, and the workspace that it acts in. */
 export interface CredentialInWorkspace {

@@ -1,7 +1,7 @@
 /** Who calls, as the database knows it: what an API key stands for, and the workspace of a token's organization. */
 import type { Plan } from '../../generated/prisma/enums.ts'
-import type { Actor } from '../context/access.ts'
-import type { Core, Statement, Tenant } from '../context/context.ts'
+import type { Actor } from '../transaction/access.ts'
+import type { Core, Statement, Tenant } from '../transaction/context.ts'
 
 export interface KeyIdentity {
   /** of the key */

@@ -2,9 +2,9 @@
 
 import type { ApiKey } from '../../generated/prisma/client.ts'
 import type { Role } from '../../generated/prisma/enums.ts'
-import { RANKED_ROLES } from '../context/access.ts'
-import type { Tx } from '../context/context.ts'
-import type { ActorRef } from '../model/event-actor.ts'
+import { RANKED_ROLES } from '../transaction/access.ts'
+import type { Tx } from '../transaction/context.ts'
+import type { ActorRef } from '../values/event-actor.ts'
 import { generateKey, hashKey, prefixOf } from './key.ts'
 
 /** A key as it may be shown: never its hash. */

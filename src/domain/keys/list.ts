@@ -1,9 +1,9 @@
 /** Lists API keys that are valid in the workspace: its own and the organization-wide ones. Newest first. */
 import type { Prisma } from '../../generated/prisma/client.ts'
-import { requireRole } from '../context/access.ts'
-import type { RequestContext } from '../context/context.ts'
-import { newestFirst } from '../core/newest-first.ts'
-import { cut, type Slice, type Window } from '../core/paging.ts'
+import { newestFirst } from '../paging/newest-first.ts'
+import { cut, type Slice, type Window } from '../paging/paging.ts'
+import { requireRole } from '../transaction/access.ts'
+import type { RequestContext } from '../transaction/context.ts'
 import { type KeyView, WITHOUT_HASH } from './issue.ts'
 
 /** The keys that can act in the caller's workspace. */

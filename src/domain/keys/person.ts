@@ -3,8 +3,8 @@
  * (docs/api-rules.md#who-is-calling).
  */
 import { z } from 'zod'
-import { RANKED_ROLES } from '../context/access.ts'
-import { COMMAND_LINE_SUBJECT } from '../model/event-actor.ts'
+import { RANKED_ROLES } from '../transaction/access.ts'
+import { COMMAND_LINE_SUBJECT } from '../values/event-actor.ts'
 
 /** The names of the claims. `sub` is the person. */
 const CLAIMS = {

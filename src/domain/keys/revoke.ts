@@ -1,13 +1,13 @@
 /** Revokes an API key: this server refuses it from the commit on, the others once they are notified (api/auth/api-key.ts). */
 
 import { z } from 'zod'
-import { actorOf, requireRole } from '../context/access.ts'
-import { type RequestContext, type Tx, transaction } from '../context/context.ts'
-import { writeVerb } from '../context/read-back.ts'
-import { ForbiddenError, NotFoundError, UnauthenticatedError } from '../core/errors.ts'
-import { uuid } from '../core/fields.ts'
-import { parse } from '../core/parse.ts'
-import type { ActorRef } from '../model/event-actor.ts'
+import { ForbiddenError, NotFoundError, UnauthenticatedError } from '../errors/errors.ts'
+import { uuid } from '../parsing/fields.ts'
+import { parse } from '../parsing/parse.ts'
+import { actorOf, requireRole } from '../transaction/access.ts'
+import { type RequestContext, type Tx, transaction } from '../transaction/context.ts'
+import { writeVerb } from '../transaction/read-back.ts'
+import type { ActorRef } from '../values/event-actor.ts'
 import { type KeyView, WITHOUT_HASH } from './issue.ts'
 import { visibleKeys } from './list.ts'
 

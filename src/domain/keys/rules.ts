@@ -1,7 +1,7 @@
 /** The rules between the fields of a new API key (docs/api-rules.md#who-is-calling). Pure. */
 import type { Role } from '../../generated/prisma/enums.ts'
-import type { Violation } from '../core/errors.ts'
-import { violation } from '../core/parse.ts'
+import type { Violation } from '../errors/errors.ts'
+import { violation } from '../parsing/parse.ts'
 
 /** The fields that the rules are about. */
 export interface KeyFields {

@@ -1,11 +1,11 @@
 /** Changes the owner of an API key, which events show as the author of its calls. */
 import { z } from 'zod'
-import { actorOf, requireRole } from '../context/access.ts'
-import { type RequestContext, type Tx, transaction } from '../context/context.ts'
-import { writeVerb } from '../context/read-back.ts'
-import { ForbiddenError, NotFoundError } from '../core/errors.ts'
-import { printableName, uuid } from '../core/fields.ts'
-import { parse } from '../core/parse.ts'
+import { ForbiddenError, NotFoundError } from '../errors/errors.ts'
+import { printableName, uuid } from '../parsing/fields.ts'
+import { parse } from '../parsing/parse.ts'
+import { actorOf, requireRole } from '../transaction/access.ts'
+import { type RequestContext, type Tx, transaction } from '../transaction/context.ts'
+import { writeVerb } from '../transaction/read-back.ts'
 import { type KeyView, WITHOUT_HASH } from './issue.ts'
 import { visibleKeys } from './list.ts'
 

@@ -1,13 +1,13 @@
 /** Deletes a listener that no deployment uses any more, and revokes its keys. */
 import { z } from 'zod'
-import { actorOf, requireRole } from '../context/access.ts'
-import { type RequestContext, transaction } from '../context/context.ts'
-import { once } from '../context/once.ts'
-import { parse, type RawInput } from '../core/parse.ts'
-import { requireMatch } from '../core/precondition.ts'
+import { requireVersion } from '../errors/precondition.ts'
 import { markRevoked } from '../keys/revoke.ts'
-import { forgetListener } from '../rows/deployment.ts'
-import { lockListener } from '../rows/locks.ts'
+import { parse, type RawInput } from '../parsing/parse.ts'
+import { forgetListener } from '../repositories/deployment.ts'
+import { lockListener } from '../repositories/locks.ts'
+import { actorOf, requireRole } from '../transaction/access.ts'
+import { type RequestContext, transaction } from '../transaction/context.ts'
+import { once } from '../transaction/once.ts'
 import { requireListenerPlan } from './plan.ts'
 import { listenerPath } from './schemas.ts'
 import { refuseIfUsed } from './used-by.ts'
@@ -25,7 +25,7 @@ async function remove(ctx: RequestContext, raw: RawInput): Promise<void> {
   const revoked = await transaction(ctx, async (tx) => {
     const listener = await lockListener(tx, ctx, path.listener_id)
     const { id } = listener
-    requireMatch(raw.ifMatch, 'Listener', id, listener)
+    requireVersion(raw.ifMatch, 'Listener', id, listener)
     await refuseIfUsed(tx, id, `listener ID ${id}`)
     const keys = await tx.sql.apiKey.findMany({ where: { listenerId: id, revokedAt: null }, select: { id: true } })
     for (const key of keys) await markRevoked(tx, key, log)

@@ -1,14 +1,14 @@
 /** Hot reads of listeners: one, a window of the list, and windows of the deployments that use them. */
 import { Prisma } from '../../generated/prisma/client.ts'
-import { requireRole } from '../context/access.ts'
-import type { RequestContext } from '../context/context.ts'
-import { NotFoundError } from '../core/errors.ts'
-import { newestFirstSql } from '../core/newest-first.ts'
-import type { Window } from '../core/paging.ts'
-import { parse, type RawInput } from '../core/parse.ts'
-import { EXACT_UP_TO } from '../core/total.ts'
-import { type CountedSlice, type Reading, readNewest } from '../selection/reading.ts'
-import type { Call, Key, Part, Raw, Rows } from '../selection/rows.ts'
+import { NotFoundError } from '../errors/errors.ts'
+import { newestFirstSql } from '../paging/newest-first.ts'
+import type { Window } from '../paging/paging.ts'
+import { EXACT_UP_TO } from '../paging/total.ts'
+import { parse, type RawInput } from '../parsing/parse.ts'
+import { type CountedSlice, type Reading, readNewest } from '../query-engine/reading.ts'
+import type { Call, Key, Part, Raw, Rows } from '../query-engine/rows.ts'
+import { requireRole } from '../transaction/access.ts'
+import type { RequestContext } from '../transaction/context.ts'
 import { requireListenerPlan } from './plan.ts'
 import { getInput } from './read.ts'
 
@@ -60,6 +60,6 @@ export function deploymentsOf(listener: Part, of: (variables: Call['variables'])
   )
 }
 
-/** How many each listener has, or the first number beyond what is counted (core/total.ts). */
+/** How many each listener has, or the first number beyond what is counted (paging/total.ts). */
 export const deploymentCountOf = (listener: Part): Key =>
   listener.count('Deployment', (own, above) => [`${used(own, above)} LIMIT ${EXACT_UP_TO + 1}`])

@@ -1,7 +1,7 @@
 /** Listeners are only for organizations with the self-hosted enterprise plan (docs/api-rules.md#who-is-calling, docs/api-rules.md#errors). */
 import type { Plan } from '../../generated/prisma/enums.ts'
-import type { RequestContext } from '../context/context.ts'
-import { ForbiddenError } from '../core/errors.ts'
+import { ForbiddenError } from '../errors/errors.ts'
+import type { RequestContext } from '../transaction/context.ts'
 
 export const hasListeners = (plan: Plan): boolean => plan === 'self_hosted_enterprise'
 

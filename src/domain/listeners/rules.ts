@@ -1,7 +1,7 @@
 /** The field rules of listeners (docs/deployments.md#listeners). Pure: each returns a list of violations. */
 import type { Listener } from '../../generated/prisma/client.ts'
-import type { Violation } from '../core/errors.ts'
-import { violation } from '../core/parse.ts'
+import type { Violation } from '../errors/errors.ts'
+import { violation } from '../parsing/parse.ts'
 import type { ComputeConfig, ComputeType, UpdateBody } from './schemas.ts'
 
 /** What Kubernetes takes as the name of a namespace. */

@@ -1,6 +1,6 @@
 /** The shapes of listeners (docs/deployments.md#listeners): verbs parse with them, and both transports derive their inputs. */
 import { z } from 'zod'
-import { optional, printable, uuid } from '../core/fields.ts'
+import { optional, printable, uuid } from '../parsing/fields.ts'
 
 /** The kinds of compute infrastructure. */
 export const COMPUTE_TYPES = ['k8s'] as const

@@ -1,14 +1,14 @@
 /** PATCH of a listener: its version and its compute_config; an absent or null member keeps what is stored (docs/deployments.md#deployments). */
 import { z } from 'zod'
 import type { Listener } from '../../generated/prisma/client.ts'
-import { actorOf, requireRole } from '../context/access.ts'
-import { type Tx, transaction } from '../context/context.ts'
-import { writeVerb } from '../context/read-back.ts'
-import { changedFields } from '../core/changes.ts'
-import { rejectIfAny } from '../core/errors.ts'
-import { parse } from '../core/parse.ts'
-import { requireMatch } from '../core/precondition.ts'
-import { lockListener } from '../rows/locks.ts'
+import { rejectIfAny } from '../errors/errors.ts'
+import { requireVersion } from '../errors/precondition.ts'
+import { changedFields } from '../parsing/changed-fields.ts'
+import { parse } from '../parsing/parse.ts'
+import { lockListener } from '../repositories/locks.ts'
+import { actorOf, requireRole } from '../transaction/access.ts'
+import { type Tx, transaction } from '../transaction/context.ts'
+import { writeVerb } from '../transaction/read-back.ts'
 import { requireListenerPlan } from './plan.ts'
 import { configViolations, immutableViolations } from './rules.ts'
 import { listenerPath, updateBody } from './schemas.ts'
@@ -27,7 +27,7 @@ export const updateListener = writeVerb<Listener>(async (ctx, raw, read) => {
   const { path, body } = parse(updateInput, raw)
   return transaction(ctx, async (tx) => {
     const listener = await lockListener(tx, ctx, path.listener_id)
-    requireMatch(raw.ifMatch, 'Listener', listener.id, listener)
+    requireVersion(raw.ifMatch, 'Listener', listener.id, listener)
     rejectIfAny([
       ...immutableViolations(listener, body),
       ...configViolations(listener.computeType, body.compute_config),

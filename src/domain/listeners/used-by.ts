@@ -1,11 +1,11 @@
 /** The deployments that use a listener: all that are not torn down yet, also those being deleted (docs/protocol.md). */
 import { Prisma } from '../../generated/prisma/client.ts'
-import { requireRole, tenant } from '../context/access.ts'
-import type { RequestContext, Tx } from '../context/context.ts'
-import { ConflictError } from '../core/errors.ts'
-import { newestFirst } from '../core/newest-first.ts'
-import type { Window } from '../core/paging.ts'
-import { type Total, totalsOf } from '../core/total.ts'
+import { ConflictError } from '../errors/errors.ts'
+import { newestFirst } from '../paging/newest-first.ts'
+import type { Window } from '../paging/paging.ts'
+import { type Total, totalsOf } from '../paging/total.ts'
+import { requireRole, tenant } from '../transaction/access.ts'
+import type { RequestContext, Tx } from '../transaction/context.ts'
 
 /** deployments that the message names */
 const NAMED = 5

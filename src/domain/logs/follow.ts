@@ -4,12 +4,12 @@
  */
 import { Prisma } from '../../generated/prisma/client.ts'
 import type { LogType } from '../../generated/prisma/enums.ts'
-import { requireRole } from '../context/access.ts'
-import type { Db, RequestContext } from '../context/context.ts'
-import { ValidationError } from '../core/errors.ts'
-import { parse, type RawInput } from '../core/parse.ts'
-import { BUILD_AHEAD } from '../model/lifecycle.ts'
+import { ValidationError } from '../errors/errors.ts'
+import { parse, type RawInput } from '../parsing/parse.ts'
 import { readRevision, requireDeployment, selectRevision } from '../revisions/read.ts'
+import { requireRole } from '../transaction/access.ts'
+import type { Db, RequestContext } from '../transaction/context.ts'
+import { BUILD_AHEAD } from '../values/lifecycle.ts'
 import { type LogFilter, type LogOf, readLines } from './lines.ts'
 import { type Beginning, followOf, readDeploymentLogsInput, readLogsInput, readLogsOfRevisionInput } from './query.ts'
 

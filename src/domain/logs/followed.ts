@@ -3,7 +3,7 @@
  * server: so the many calls that append lines do it only while somebody listens.
  */
 import { Prisma } from '../../generated/prisma/client.ts'
-import type { Db } from '../context/context.ts'
+import type { Db } from '../transaction/context.ts'
 
 /** NOTIFY channel of who follows logs; the payload is the deployment's id. A hint only: the log is the truth. */
 export const LOG_CHANNEL = 'pilothouse_logs'

@@ -6,10 +6,10 @@
 import { z } from 'zod'
 import { type LogLine, Prisma } from '../../generated/prisma/client.ts'
 import { LogLevel, type LogType } from '../../generated/prisma/enums.ts'
-import type { Db } from '../context/context.ts'
-import { escapeLike } from '../core/like-pattern.ts'
-import { decodeCursor, encodeCursor } from '../core/paging.ts'
+import { decodeCursor, encodeCursor } from '../paging/paging.ts'
 import { inColours } from '../protocol/line-styles.ts'
+import { escapeLike } from '../sql/like-pattern.ts'
+import type { Db } from '../transaction/context.ts'
 
 /** A line of a log. */
 export interface Line extends LogLine {

@@ -4,9 +4,9 @@
  */
 import { z } from 'zod'
 import { LogType } from '../../generated/prisma/enums.ts'
-import { rejectIfAny, type Violation } from '../core/errors.ts'
-import { queryBool, queryEnum, queryIntOrNone, queryText, queryTime, queryWord, uuid } from '../core/fields.ts'
-import { deploymentPath, revisionPath } from '../model/shapes.ts'
+import { rejectIfAny, type Violation } from '../errors/errors.ts'
+import { queryBool, queryEnum, queryIntOrNone, queryText, queryTime, queryWord, uuid } from '../parsing/fields.ts'
+import { deploymentPath, revisionPath } from '../values/shapes.ts'
 import { type LogFilter, type LogWindow, readLogOffset } from './lines.ts'
 
 const LIMIT = 50

@@ -2,10 +2,11 @@
  * Reads pages of log lines (docs/deployments.md#logs), of one revision or of a deployment. The logs of builds and of running
  * agents are separate; each has the lines of all attempts.
  */
-import { requireRole } from '../context/access.ts'
-import type { RequestContext } from '../context/context.ts'
-import { parse, type RawInput } from '../core/parse.ts'
+
+import { parse, type RawInput } from '../parsing/parse.ts'
 import { readRevision, requireDeployment } from '../revisions/read.ts'
+import { requireRole } from '../transaction/access.ts'
+import type { RequestContext } from '../transaction/context.ts'
 import { type Line, type LogOf, logOffset, readLines } from './lines.ts'
 import { type Page, pageOf, readDeploymentLogsInput, readLogsInput } from './query.ts'
 

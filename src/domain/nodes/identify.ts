@@ -1,8 +1,9 @@
 /** Finds out which type of resource an id belongs to: ids are UUIDs, unique across tables, so one query over all will do. */
-import { requireRole } from '../context/access.ts'
-import type { RequestContext } from '../context/context.ts'
-import { uuid } from '../core/fields.ts'
+
 import { hasListeners } from '../listeners/plan.ts'
+import { uuid } from '../parsing/fields.ts'
+import { requireRole } from '../transaction/access.ts'
+import type { RequestContext } from '../transaction/context.ts'
 
 export type NodeType =
   | 'Organization'

@@ -1,6 +1,5 @@
 /** Reads resources of one type by their ids, tenant-scoped, with what the caller selects of them. */
-import { liveDeployment, tenant } from '../context/access.ts'
-import type { RequestContext } from '../context/context.ts'
+
 import { WITHOUT_HASH } from '../keys/issue.ts'
 import { visibleKeys } from '../keys/list.ts'
 import { ownConnections } from '../oauth/connections/connection.ts'
@@ -9,6 +8,8 @@ import { ownTokens } from '../oauth/tokens/token.ts'
 import { visibleSessions } from '../sessions/read.ts'
 import { SHOWN } from '../sessions/session.ts'
 import { liveIntegration } from '../sources/integrations/find.ts'
+import { liveDeployment, tenant } from '../transaction/access.ts'
+import type { RequestContext } from '../transaction/context.ts'
 import { ownWorkspaces } from '../workspaces/read.ts'
 import type { NodeType } from './identify.ts'
 

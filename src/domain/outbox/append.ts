@@ -4,11 +4,11 @@
  */
 
 import type { RevisionStatus } from '../../generated/prisma/enums.ts'
-import type { Query } from '../core/statement.ts'
-import { type ActorRef, COMMAND_LINE_SUBJECT, SYSTEM } from '../model/event-actor.ts'
-import type { EventType } from '../model/event-types.ts'
-import { inSql, TERMINAL } from '../model/lifecycle.ts'
-import type { Reason } from '../model/reasons.ts'
+import type { Query } from '../sql/prepared-statement.ts'
+import { type ActorRef, COMMAND_LINE_SUBJECT, SYSTEM } from '../values/event-actor.ts'
+import type { EventType } from '../values/event-types.ts'
+import { inSql, TERMINAL } from '../values/lifecycle.ts'
+import type { Reason } from '../values/reasons.ts'
 import type { AppendedEvent } from './event-lines.ts'
 
 /** NOTIFY channel of the relay; the payload is the workspace's id. A hint only, sent after the commit: the log is the truth. */

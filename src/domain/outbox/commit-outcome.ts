@@ -4,7 +4,7 @@
  */
 import type { PrismaClient } from '../../generated/prisma/client.ts'
 import { retry } from '../../platform/async/retry.ts'
-import { databaseFailure } from '../core/database-failure.ts'
+import { databaseFailure } from '../errors/database-error.ts'
 import type { TransactionIdentity } from './append.ts'
 
 /** ms to wait for the database, while the caller waits for the answer */

@@ -1,6 +1,6 @@
 /** Port: what builders elsewhere fetch the source of a revision with. Implemented by the server (app/source-access.ts). */
 import type { Readable } from 'node:stream'
-import type { Explanation } from '../model/explanation.ts'
+import type { Explanation } from '../values/explanation.ts'
 
 /** What can't be had, and what people can do about it. */
 export interface Unavailable {

@@ -2,7 +2,7 @@
  * Port: the git hosting provider, where an app of this server is installed. Implemented in `src/adapters/git-provider/`.
  * Every call may throw ProviderUnavailableError, and none may be made in a transaction.
  */
-import { DomainError } from '../core/errors.ts'
+import { DomainError } from '../errors/errors.ts'
 
 /** The provider did not answer, answered with 5xx, asks to wait too long, or rejects the app. */
 export class ProviderUnavailableError extends DomainError {

@@ -2,8 +2,8 @@
  * Port: calls to OAuth providers and MCP servers. Implemented in `src/adapters/oauth/`. Every call may throw
  * OAuthFailure, and none may be made in a transaction.
  */
-import { DomainError } from '../core/errors.ts'
-import type { AuthMethod, ProviderType } from '../model/oauth-provider.ts'
+import { DomainError } from '../errors/errors.ts'
+import type { AuthMethod, ProviderType } from '../values/oauth-provider.ts'
 
 /** How a call failed, which decides whether it may be repeated. */
 export type FailureKind =

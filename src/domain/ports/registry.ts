@@ -1,5 +1,5 @@
 /** Port: signs and verifies tokens for the configured container registry (Docker registry token protocol). Implemented in `src/adapters/registry/`. */
-import { isRepositoryPath } from '../model/image-reference.ts'
+import { isRepositoryPath } from '../values/image-reference.ts'
 
 type RegistryAction = 'pull' | 'push' | 'delete'
 

@@ -4,11 +4,11 @@
  */
 import { z } from 'zod'
 import { Source, StepKind } from '../../generated/prisma/enums.ts'
-import { wireObject } from '../core/codec.ts'
-import { uuid } from '../core/fields.ts'
-import { type EffectiveSpec, resourceSpec } from '../model/resource-spec.ts'
-import type { CommitWords, RevisionSource } from '../model/revision-source.ts'
-import { secret, secretReference } from '../model/shapes.ts'
+import { wireObject } from '../parsing/codec.ts'
+import { uuid } from '../parsing/fields.ts'
+import { type EffectiveSpec, resourceSpec } from '../values/resource-spec.ts'
+import type { CommitWords, RevisionSource } from '../values/revision-source.ts'
+import { secret, secretReference } from '../values/shapes.ts'
 
 /** Of a revision's columns those that are needed to build or run it. */
 const workColumns = {

@@ -4,8 +4,8 @@
  * description is the one of the OpenAPI document.
  */
 import { z } from 'zod'
-import { wireObject } from '../core/codec.ts'
-import { uuid } from '../core/fields.ts'
+import { wireObject } from '../parsing/codec.ts'
+import { uuid } from '../parsing/fields.ts'
 import { revisionWork } from './answers.ts'
 import {
   buildFields,

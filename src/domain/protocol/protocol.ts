@@ -8,10 +8,10 @@
  */
 import type { z } from 'zod'
 import type { LogLevel, LogType } from '../../generated/prisma/enums.ts'
-import type { BuildPlanReport } from '../model/build-plan.ts'
-import type { Reason } from '../model/reasons.ts'
-import type { EffectiveSpec } from '../model/resource-spec.ts'
-import type { SecretReference } from '../model/shapes.ts'
+import type { BuildPlanReport } from '../values/build-plan.ts'
+import type { Reason } from '../values/reasons.ts'
+import type { EffectiveSpec } from '../values/resource-spec.ts'
+import type { SecretReference } from '../values/shapes.ts'
 import type { assignment, claim, completeAnswer, heartbeatItemAnswer, revisionWork, run, Step } from './answers.ts'
 import type {
   claimRequest,

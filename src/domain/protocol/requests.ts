@@ -4,10 +4,10 @@
  */
 import { z } from 'zod'
 import { LogLevel, LogType } from '../../generated/prisma/enums.ts'
-import { wireObject } from '../core/codec.ts'
-import { count, optional, time, uuid } from '../core/fields.ts'
-import { buildPlanMembers, LONGEST_PLAN } from '../model/build-plan.ts'
-import { knownReason, type Reason } from '../model/reasons.ts'
+import { wireObject } from '../parsing/codec.ts'
+import { count, optional, time, uuid } from '../parsing/fields.ts'
+import { buildPlanMembers, LONGEST_PLAN } from '../values/build-plan.ts'
+import { knownReason, type Reason } from '../values/reasons.ts'
 import { LINE_STYLES, MOST_STYLES } from './line-styles.ts'
 
 /** Bounds of the texts that a holder gives, in characters; more of a body than this is refused. */

@@ -4,9 +4,9 @@
  * back to.
  */
 import { Prisma } from '../../generated/prisma/client.ts'
-import type { Core } from '../context/context.ts'
-import { TERMINAL } from '../model/lifecycle.ts'
-import { toChangeOrSkip, toDeleteOrSkip } from '../rows/locks.ts'
+import { toChangeOrSkip, toDeleteOrSkip } from '../repositories/locks.ts'
+import type { Core } from '../transaction/context.ts'
+import { TERMINAL } from '../values/lifecycle.ts'
 import { ago, type GoOn, untilDone } from './batches.ts'
 
 /** In one statement. */

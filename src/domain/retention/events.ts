@@ -3,7 +3,7 @@
  * where it begins says which cursors are too old (domain/events/cursor.ts).
  */
 import { Prisma } from '../../generated/prisma/client.ts'
-import type { Core } from '../context/context.ts'
+import type { Core } from '../transaction/context.ts'
 import { ago, type GoOn, untilDone } from './batches.ts'
 
 /** In one statement: some 50 ms. */

@@ -8,8 +8,8 @@
  */
 import { Prisma } from '../../generated/prisma/client.ts'
 import type { LogType } from '../../generated/prisma/enums.ts'
-import type { Core } from '../context/context.ts'
-import { toDeleteOrSkip } from '../rows/locks.ts'
+import { toDeleteOrSkip } from '../repositories/locks.ts'
+import type { Core } from '../transaction/context.ts'
 import { ago, type GoOn, untilDone } from './batches.ts'
 
 /** In one statement: some 50 ms. */

@@ -3,9 +3,10 @@
  * details of old failures, outcomes that no repeat is answered with any more, sessions that have ended. In small statements, a round for a bounded time; on several servers at once, who comes second
  * finds less.
  */
-import type { Core } from '../context/context.ts'
+
 import { EXPIRED_ENTRIES, removeExpired } from '../idempotency/entries.ts'
 import { ENDED_SESSIONS, removeSessions } from '../sessions/remove.ts'
+import type { Core } from '../transaction/context.ts'
 import { untilDone } from './batches.ts'
 import { OLD_DETAILS, OLD_STEPS, removeDetails, removeSteps } from './details.ts'
 import { OLD_EVENTS, removeEvents } from './events.ts'

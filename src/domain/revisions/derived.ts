@@ -1,7 +1,7 @@
 /** The fields of a revision that are derived from its row: from which columns, and how. */
-import type { EventActor } from '../model/event-actor.ts'
-import { saidOf } from '../model/status-words.ts'
-import { triggerOf } from '../model/trigger.ts'
+import type { EventActor } from '../values/event-actor.ts'
+import { saidOf } from '../values/status-words.ts'
+import { triggerOf } from '../values/trigger.ts'
 import { rolloutAtOf, type Timed } from './steps.ts'
 
 /** Whoever did something, as it is stored with a revision. */

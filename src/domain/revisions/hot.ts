@@ -1,15 +1,15 @@
 /** Hot reads of revisions: one, and windows of those of deployments. Who asks has selected what they return. */
 import { z } from 'zod'
 import { Prisma } from '../../generated/prisma/client.ts'
-import { requireRole } from '../context/access.ts'
-import type { RequestContext } from '../context/context.ts'
-import { NotFoundError } from '../core/errors.ts'
-import { uuid } from '../core/fields.ts'
-import { type Window, windowSize } from '../core/paging.ts'
-import { parse, type RawInput } from '../core/parse.ts'
-import { EXACT_UP_TO } from '../core/total.ts'
-import type { Call, Key, Part, Raw, Rows } from '../selection/rows.ts'
-import type { PlannedRead } from '../selection/statement.ts'
+import { NotFoundError } from '../errors/errors.ts'
+import { type Window, windowSize } from '../paging/paging.ts'
+import { EXACT_UP_TO } from '../paging/total.ts'
+import { uuid } from '../parsing/fields.ts'
+import { parse, type RawInput } from '../parsing/parse.ts'
+import type { Call, Key, Part, Raw, Rows } from '../query-engine/rows.ts'
+import type { PlannedRead } from '../query-engine/statement.ts'
+import { requireRole } from '../transaction/access.ts'
+import type { RequestContext } from '../transaction/context.ts'
 import { liveOwner, WITH_OWNER } from './owner.ts'
 import { type RevisionFilter, revisionSides } from './read.ts'
 
@@ -30,7 +30,7 @@ export async function readOneRevision(
   return found
 }
 
-/** How many revisions of each deployment match, or the first number beyond what is counted (core/total.ts). */
+/** How many revisions of each deployment match, or the first number beyond what is counted (paging/total.ts). */
 export function revisionCountOf(deployment: Part, of: (variables: Call['variables']) => RevisionFilter): Key {
   return deployment.count('Revision', (own, above) => [
     `${own}.deployment_id = ${above}.id`,

@@ -1,7 +1,7 @@
 /** What those who work on revisions say that they wait for, as a part of the statement that renews their leases. */
 import { Prisma } from '../../generated/prisma/client.ts'
-import { CHANGE_CHANNEL } from '../context/changes.ts'
-import { toChangeOrSkip } from '../rows/locks.ts'
+import { CHANGE_CHANNEL } from '../concurrency/change-watch.ts'
+import { toChangeOrSkip } from '../repositories/locks.ts'
 
 /**
  * Parts of a WITH clause that has `progress` (id of a revision, reason, message) before them. A revision that is locked or has

@@ -1,12 +1,12 @@
 /** The place of revisions in the line for a worker. */
-import { requireRole } from '../context/access.ts'
-import type { RequestContext } from '../context/context.ts'
+import { requireRole } from '../transaction/access.ts'
+import type { RequestContext } from '../transaction/context.ts'
 import { liveOwner, WITH_OWNER } from './owner.ts'
 
 /**
  * Of each of these revisions that waits for somebody to take its step: 1 is who has waited longest of all who wait for the same listener,
  * or for a built-in worker; those serve all workspaces. Whoever takes work may take it out of this order: who was served least comes
- * first (rows/deployment.ts). Those that wait for nobody are not in the map, nor those that wait for builders. One statement. Role: viewer.
+ * first (repositories/deployment.ts). Those that wait for nobody are not in the map, nor those that wait for builders. One statement. Role: viewer.
  */
 export async function readQueuePositions(ctx: RequestContext, ids: readonly string[]): Promise<Map<string, number>> {
   requireRole(ctx, 'viewer')

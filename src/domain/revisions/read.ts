@@ -1,22 +1,22 @@
 /** Reads revisions: one, a page by offset, a window by cursor. Newest first, by number. */
 import { z } from 'zod'
 import { Prisma, type Revision } from '../../generated/prisma/client.ts'
-import { SameMoment } from '../../platform/async/same-moment.ts'
-import { liveDeployment, requireRole } from '../context/access.ts'
-import type { RequestContext, Tx } from '../context/context.ts'
-import { type Selection, type Written, writtenRow } from '../context/read-back.ts'
-import { hasEnded, waitUntil } from '../context/wait.ts'
-import { NotFoundError } from '../core/errors.ts'
-import { count, uuid, waitSeconds } from '../core/fields.ts'
-import { decodeCursor, encodeCursor, type OffsetPage, type Window, windowSize } from '../core/paging.ts'
-import { parse, type RawInput } from '../core/parse.ts'
-import { type Total, totalsOf } from '../core/total.ts'
-import { unseen } from '../core/unseen.ts'
-import { isTerminal } from '../model/lifecycle.ts'
-import { deploymentPath, offsetQuery, revisionFilter, revisionPath } from '../model/shapes.ts'
-import { type Raw, Rows } from '../selection/rows.ts'
-import { PlannedRead, versionOf } from '../selection/statement.ts'
-import { readAt } from '../shown/read-at.ts'
+import { SameMoment } from '../../platform/async/coalescing.ts'
+import { readAt } from '../cache-version/read-at.ts'
+import { NotFoundError } from '../errors/errors.ts'
+import { decodeCursor, encodeCursor, type OffsetPage, type Window, windowSize } from '../paging/paging.ts'
+import { type Total, totalsOf } from '../paging/total.ts'
+import { count, uuid, waitSeconds } from '../parsing/fields.ts'
+import { parse, type RawInput } from '../parsing/parse.ts'
+import { type Raw, Rows } from '../query-engine/rows.ts'
+import { PlannedRead, versionOf } from '../query-engine/statement.ts'
+import { unseen } from '../sql/hide-from-planner.ts'
+import { liveDeployment, requireRole } from '../transaction/access.ts'
+import type { RequestContext, Tx } from '../transaction/context.ts'
+import { type Selection, type Written, writtenRow } from '../transaction/read-back.ts'
+import { hasEnded, waitUntil } from '../transaction/wait.ts'
+import { isTerminal } from '../values/lifecycle.ts'
+import { deploymentPath, offsetQuery, revisionFilter, revisionPath } from '../values/shapes.ts'
 import { liveOwner, WITH_OWNER } from './owner.ts'
 
 export const getRevisionInput = z.object({
@@ -26,7 +26,7 @@ export const getRevisionInput = z.object({
 
 /**
  * One revision of a deployment; with `wait` when its work has ended, or it is news, or as it is when the time is up.
- * Role: viewer. Throws NotFoundError for either id, and what a wait throws (context/wait.ts).
+ * Role: viewer. Throws NotFoundError for either id, and what a wait throws (transaction/wait.ts).
  */
 export async function getRevision(ctx: RequestContext, raw: RawInput): Promise<Revision> {
   requireRole(ctx, 'viewer')

@@ -4,10 +4,10 @@
  * a rollout of it begins, and again when that is changed while it runs or is about to. Of one that ran before there is no other record.
  */
 import type { Deployment, Revision } from '../../generated/prisma/client.ts'
-import type { Tx } from '../context/context.ts'
-import { isOpen } from '../model/lifecycle.ts'
-import { type EffectiveSpec, effectiveSpec, type ResourceSpec } from '../model/resource-spec.ts'
-import type { SecretReference } from '../model/shapes.ts'
+import type { Tx } from '../transaction/context.ts'
+import { isOpen } from '../values/lifecycle.ts'
+import { type EffectiveSpec, effectiveSpec, type ResourceSpec } from '../values/resource-spec.ts'
+import type { SecretReference } from '../values/shapes.ts'
 
 /** As it is noted: null is for those of whom nobody has noted it. */
 export type RunsWith = Pick<Revision, 'resourceSpec' | 'secretReferences'>

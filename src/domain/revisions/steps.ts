@@ -1,10 +1,10 @@
 /** The work on revisions, piece by piece, and how long it took. Finished steps are kept as long as logs are (retention/details.ts). */
 import { Prisma } from '../../generated/prisma/client.ts'
-import { requireRole } from '../context/access.ts'
-import type { RequestContext } from '../context/context.ts'
-import { isTerminal } from '../model/lifecycle.ts'
-import { knownReason, type Reason } from '../model/reasons.ts'
-import type { RevisionStatus } from '../model/rows.ts'
+import { requireRole } from '../transaction/access.ts'
+import type { RequestContext } from '../transaction/context.ts'
+import { isTerminal } from '../values/lifecycle.ts'
+import { knownReason, type Reason } from '../values/reasons.ts'
+import type { RevisionStatus } from '../values/row-types.ts'
 import { liveOwner, WITH_OWNER } from './owner.ts'
 
 /** A piece of work of a revision, oldest first. A PROVISION is that of its deployment, for which it waited. */

@@ -3,11 +3,11 @@
  * on the condition that the status is still what the caller saw, and hands the event to the transaction.
  */
 import type { RevisionStatus } from '../../generated/prisma/enums.ts'
-import type { Tx } from '../context/context.ts'
-import { ConflictError } from '../core/errors.ts'
-import type { ActorRef } from '../model/event-actor.ts'
-import type { Explanation } from '../model/explanation.ts'
-import { canMove } from '../model/lifecycle.ts'
+import { ConflictError } from '../errors/errors.ts'
+import type { Tx } from '../transaction/context.ts'
+import type { ActorRef } from '../values/event-actor.ts'
+import type { Explanation } from '../values/explanation.ts'
+import { canMove } from '../values/lifecycle.ts'
 import type { RunsWith } from './runs-with.ts'
 
 const NOTHING_TO_SAY = { reason: null, message: null }

@@ -4,9 +4,9 @@
  * key must neither change code nor undo a rollback, and needs no build.
  */
 import type { Deployment, Revision } from '../../generated/prisma/client.ts'
-import { isOpen } from '../model/lifecycle.ts'
-import { buildColumns, NO_WORDS, type RevisionSource, revisionColumns, saysSource } from '../model/revision-source.ts'
-import type { UpdateBody } from '../model/shapes.ts'
+import { isOpen } from '../values/lifecycle.ts'
+import { buildColumns, NO_WORDS, type RevisionSource, revisionColumns, saysSource } from '../values/revision-source.ts'
+import type { UpdateBody } from '../values/shapes.ts'
 
 /** The revision that `body` changes: the latest; or the newest rollout that is open, else the active one, else the latest. `revisions`: of the facts. */
 export function baseOf(deployment: Deployment, revisions: readonly Revision[], body: UpdateBody): Revision {

@@ -1,6 +1,6 @@
 /** Who may build what is left to builders (docs/protocol.md#builders), and whether any of them was heard of lately. */
-import type { Tx } from '../context/context.ts'
-import type { BuilderFacts } from '../model/explanation.ts'
+import type { Tx } from '../transaction/context.ts'
+import type { BuilderFacts } from '../values/explanation.ts'
 
 /** A builder that was not heard from for so long is none that anything is left to, in seconds. */
 const SILENT_SECONDS = 90

@@ -3,10 +3,11 @@
  * lasts, also after that: so each repository is emptied once more when no token for it is good any more. That can be done any number of
  * times, by any server; where the registry does not answer it is done later.
  */
-import type { Core, Tx } from '../context/context.ts'
+
 import { repositoryOf } from '../ports/registry.ts'
-import type { LockedDeployment } from '../rows/locks.ts'
-import { toDeleteOrSkip } from '../rows/locks.ts'
+import type { LockedDeployment } from '../repositories/locks.ts'
+import { toDeleteOrSkip } from '../repositories/locks.ts'
+import type { Core, Tx } from '../transaction/context.ts'
 
 /** In one round. */
 const BATCH = 20

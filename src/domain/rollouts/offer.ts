@@ -3,13 +3,13 @@
  * builders take it under leases of its own. Each try of a builder counts as one of a holder does.
  */
 import type { Step } from '../../generated/prisma/client.ts'
-import type { Core, Tx } from '../context/context.ts'
-import { type BuilderFacts, type Explanation, explain } from '../model/explanation.ts'
-import { isOpen } from '../model/lifecycle.ts'
+import { notifyHolder } from '../repositories/deployment.ts'
+import { factsOf } from '../repositories/locked-aggregate.ts'
+import type { LockedDeployment } from '../repositories/locks.ts'
 import { explainWait } from '../revisions/transition.ts'
-import { notifyHolder } from '../rows/deployment.ts'
-import { factsOf } from '../rows/facts.ts'
-import type { LockedDeployment } from '../rows/locks.ts'
+import type { Core, Tx } from '../transaction/context.ts'
+import { type BuilderFacts, type Explanation, explain } from '../values/explanation.ts'
+import { isOpen } from '../values/lifecycle.ts'
 import { type Builders, buildersFor } from './builders.ts'
 import { wakeBuilders } from './steps.ts'
 

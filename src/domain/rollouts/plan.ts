@@ -9,7 +9,7 @@
  */
 import type { Revision, Step } from '../../generated/prisma/client.ts'
 import type { RevisionStatus, StepKind, StepOutcome } from '../../generated/prisma/enums.ts'
-import { type Explanation, explain } from '../model/explanation.ts'
+import { type Explanation, explain } from '../values/explanation.ts'
 import {
   type Content,
   FAILED_AS,
@@ -18,8 +18,8 @@ import {
   isWaiting,
   missingContent,
   needsBuild,
-} from '../model/lifecycle.ts'
-import type { Reason } from '../model/reasons.ts'
+} from '../values/lifecycle.ts'
+import type { Reason } from '../values/reasons.ts'
 
 /** A revision that has not ended. */
 export type OpenRevision = Readonly<Pick<Revision, 'id' | 'number' | 'status'> & Content>

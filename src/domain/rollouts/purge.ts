@@ -1,6 +1,7 @@
 /** Thirty days after a teardown the deployment's row goes, with its revisions (docs/operations.md#what-is-kept-and-for-how-long). */
-import type { Core } from '../context/context.ts'
-import { removePurged } from '../rows/deployment.ts'
+
+import { removePurged } from '../repositories/deployment.ts'
+import type { Core } from '../transaction/context.ts'
 
 /** At most this many at a time, so that a sweep stays short. */
 const BATCH = 20

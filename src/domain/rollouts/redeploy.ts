@@ -1,18 +1,18 @@
 /** Runs a given revision again and makes it active when it succeeds: this is the rollback (docs/deployments.md#revisions-and-rollouts). */
 import { z } from 'zod'
-import { actorOf, requireRole } from '../context/access.ts'
-import type { Tx } from '../context/context.ts'
-import { type Written, writeVerb } from '../context/read-back.ts'
-import { NotFoundError, NotRedeployableError } from '../core/errors.ts'
-import { parse } from '../core/parse.ts'
-import { requireMatch } from '../core/precondition.ts'
-import { revisionPath } from '../model/shapes.ts'
+import { NotFoundError, NotRedeployableError } from '../errors/errors.ts'
+import { requireVersion } from '../errors/precondition.ts'
+import { parse } from '../parsing/parse.ts'
+import { moved, nextRollout } from '../repositories/deployment.ts'
+import { factsOf } from '../repositories/locked-aggregate.ts'
+import { type LockedDeployment, lockDeployment } from '../repositories/locks.ts'
 import { runsWith } from '../revisions/runs-with.ts'
 import { transition } from '../revisions/transition.ts'
-import { moved, nextRollout } from '../rows/deployment.ts'
-import { factsOf } from '../rows/facts.ts'
-import { type LockedDeployment, lockDeployment } from '../rows/locks.ts'
 import { reuseTarball } from '../sources/uploads/accept.ts'
+import { actorOf, requireRole } from '../transaction/access.ts'
+import type { Tx } from '../transaction/context.ts'
+import { type Written, writeVerb } from '../transaction/read-back.ts'
+import { revisionPath } from '../values/shapes.ts'
 import { supersede } from './plan.ts'
 import { apply, look, settle } from './reconcile.ts'
 import { neededTarball, TARBALL_REMOVED, whyNotRedeployable } from './redeployable.ts'
@@ -28,7 +28,7 @@ export const redeployRevision = writeVerb<Written>(async (ctx, raw, read) => {
     const { revisions } = await factsOf(tx, deployment, asked)
     const revision = revisions.find(({ id }) => id === path.revision_id)
     if (!revision) throw new NotFoundError('Revision', path.revision_id)
-    requireMatch(raw.ifMatch, 'Deployment', deployment.id, deployment)
+    requireVersion(raw.ifMatch, 'Deployment', deployment.id, deployment)
     const refuse = (why: string) => new NotRedeployableError(`Revision ID ${revision.id} can't be redeployed: ${why}.`)
     const why = whyNotRedeployable(revision, deployment)
     if (why) throw refuse(why)

@@ -1,10 +1,10 @@
 /** Whether a revision can be redeployed, and why not: as the verb says it, and for many at once before anybody asks for it. */
-import { liveDeployment, requireRole } from '../context/access.ts'
-import type { RequestContext } from '../context/context.ts'
-import { lacks } from '../model/explanation.ts'
-import { type Content, isTerminal, missingContent, needsBuild } from '../model/lifecycle.ts'
-import type { RevisionStatus } from '../model/rows.ts'
-import { STATUS_WORDS } from '../model/status-words.ts'
+import { liveDeployment, requireRole } from '../transaction/access.ts'
+import type { RequestContext } from '../transaction/context.ts'
+import { lacks } from '../values/explanation.ts'
+import { type Content, isTerminal, missingContent, needsBuild } from '../values/lifecycle.ts'
+import type { RevisionStatus } from '../values/row-types.ts'
+import { STATUS_WORDS } from '../values/status-words.ts'
 
 type Asked = Content & { status: RevisionStatus }
 

@@ -2,8 +2,8 @@
 import { randomUUID } from 'node:crypto'
 import type { Step } from '../../generated/prisma/client.ts'
 import type { StepKind, StepOutcome } from '../../generated/prisma/enums.ts'
-import { buildersOf, type Core, type Tx } from '../context/context.ts'
-import type { Reason } from '../model/reasons.ts'
+import { buildersOf, type Core, type Tx } from '../transaction/context.ts'
+import type { Reason } from '../values/reasons.ts'
 import type { OpenStep } from './plan.ts'
 
 /** Seconds before a failed teardown is tried again: 5, 10, 20 … 600. */

@@ -1,7 +1,7 @@
 /** What waits, and for what: the sentence that a revision shows while nobody works on it. Pure, like the plan whose state it reads. */
 import type { StepKind } from '../../generated/prisma/enums.ts'
-import { type Explanation, explain } from '../model/explanation.ts'
-import { isInTurn, isWaiting, missingContent } from '../model/lifecycle.ts'
+import { type Explanation, explain } from '../values/explanation.ts'
+import { isInTurn, isWaiting, missingContent } from '../values/lifecycle.ts'
 import { kindOf, type Rule, type State } from './plan.ts'
 
 /** What waits for whom. `step`: for whoever should take a step of this kind. */

@@ -1,7 +1,7 @@
 /** The rules for a change of secrets by their names, and what comes of one. Pure. */
-import type { Violation } from '../core/errors.ts'
-import { violation } from '../core/parse.ts'
-import type { Secret, SecretReference } from '../model/shapes.ts'
+import type { Violation } from '../errors/errors.ts'
+import { violation } from '../parsing/parse.ts'
+import type { Secret, SecretReference } from '../values/shapes.ts'
 import { secretViolations } from './rules.ts'
 import { MASK } from './secret-set.ts'
 

@@ -7,7 +7,7 @@
  * of them are other ones at once, and whoever compares does so within one answer.
  */
 import type { SecretSet } from '../../generated/prisma/client.ts'
-import type { KeyRing } from '../core/keyring.ts'
+import type { KeyRing } from '../crypto/keyring.ts'
 import { openSecrets } from './secret-set.ts'
 
 export interface SecretFingerprint {

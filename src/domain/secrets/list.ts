@@ -1,10 +1,10 @@
 /** The secrets of a deployment by their names, when each was set, and by whom: what everybody may see of them. */
 import { z } from 'zod'
-import { liveDeployment, requireRole } from '../context/access.ts'
-import type { RequestContext } from '../context/context.ts'
-import { NotFoundError } from '../core/errors.ts'
-import { parse, type RawInput } from '../core/parse.ts'
-import { deploymentPath } from '../model/shapes.ts'
+import { NotFoundError } from '../errors/errors.ts'
+import { parse, type RawInput } from '../parsing/parse.ts'
+import { liveDeployment, requireRole } from '../transaction/access.ts'
+import type { RequestContext } from '../transaction/context.ts'
+import { deploymentPath } from '../values/shapes.ts'
 import { type Origin, originsOf } from './origins.ts'
 
 export const listSecretsInput = z.object({ path: deploymentPath })

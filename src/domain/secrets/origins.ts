@@ -3,8 +3,8 @@
  * it knows of values that stay. Pure.
  */
 import type { SecretSet } from '../../generated/prisma/client.ts'
-import type { EventActor } from '../model/event-actor.ts'
-import type { Secret } from '../model/shapes.ts'
+import type { EventActor } from '../values/event-actor.ts'
+import type { Secret } from '../values/shapes.ts'
 
 export interface Origin {
   at: Date

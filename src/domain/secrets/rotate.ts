@@ -3,9 +3,9 @@
  * servers are running. It may be interrupted at any time, and run again.
  */
 import { Prisma } from '../../generated/prisma/client.ts'
-import type { Core, Db } from '../context/context.ts'
-import type { KeyRing } from '../core/keyring.ts'
-import { reseal } from '../core/sealed.ts'
+import { reseal } from '../crypto/encrypted-value.ts'
+import type { KeyRing } from '../crypto/keyring.ts'
+import type { Core, Db } from '../transaction/context.ts'
 import { allSealed, SEALED_COLUMNS, type SealedColumn, sealContext } from './sealed-columns.ts'
 
 /** rows of one statement */

@@ -1,9 +1,9 @@
 /** The rules for secrets (docs/deployments.md#secrets): their names, sizes, and what the mask means when it is sent back. */
 
-import type { Violation } from '../core/errors.ts'
-import { violation } from '../core/parse.ts'
-import { HEALTH_PATH_RULE, HEALTH_PATH_SECRET, isHealthPath } from '../model/health-path.ts'
-import type { Secret } from '../model/shapes.ts'
+import type { Violation } from '../errors/errors.ts'
+import { violation } from '../parsing/parse.ts'
+import { HEALTH_PATH_RULE, HEALTH_PATH_SECRET, isHealthPath } from '../values/health-path.ts'
+import type { Secret } from '../values/shapes.ts'
 import { MASK } from './secret-set.ts'
 
 /** Environment variables that the server sets for every agent, so that no secret may have their names. */

@@ -1,8 +1,8 @@
-/** All columns with sealed values (core/sealed.ts), for the check at the start and for the rotation of keys. */
+/** All columns with sealed values (crypto/encrypted-value.ts), for the check at the start and for the rotation of keys. */
 import { Prisma } from '../../generated/prisma/client.ts'
-import type { Db } from '../context/context.ts'
-import type { KeyRing } from '../core/keyring.ts'
-import { unseal } from '../core/sealed.ts'
+import { unseal } from '../crypto/encrypted-value.ts'
+import type { KeyRing } from '../crypto/keyring.ts'
+import type { Db } from '../transaction/context.ts'
 
 /** Each table has an `id`. `of`: the condition for rows with a value that is still needed. */
 export const SEALED_COLUMNS = [

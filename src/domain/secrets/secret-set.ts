@@ -4,10 +4,10 @@
  */
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { Prisma, SecretSet } from '../../generated/prisma/client.ts'
-import { seesValues } from '../context/access.ts'
-import type { RequestContext, Tx } from '../context/context.ts'
-import { decrypt, encrypt, type KeyRing } from '../core/keyring.ts'
-import type { Secret } from '../model/shapes.ts'
+import { decrypt, encrypt, type KeyRing } from '../crypto/keyring.ts'
+import { seesValues } from '../transaction/access.ts'
+import type { RequestContext, Tx } from '../transaction/context.ts'
+import type { Secret } from '../values/shapes.ts'
 import { type Origin, originsOf, storedOrigins } from './origins.ts'
 
 /** What callers without `secrets:read` see instead of a value. */

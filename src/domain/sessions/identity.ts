@@ -1,7 +1,7 @@
 /** Both halves of a session → who calls, in one statement, as for a key (keys/identity.ts). */
 import type { Plan, Role } from '../../generated/prisma/enums.ts'
-import type { Actor } from '../context/access.ts'
-import type { Core, Statement, Tenant } from '../context/context.ts'
+import type { Actor } from '../transaction/access.ts'
+import type { Core, Statement, Tenant } from '../transaction/context.ts'
 
 export interface SessionIdentity {
   /** of the session */

@@ -3,9 +3,9 @@
  * organization's login has named (docs/api-rules.md#sessions). No code is ever logged, or part of an address but in its fragment.
  */
 import { randomUUID } from 'node:crypto'
-import type { RANKED_ROLES } from '../context/access.ts'
-import type { Core, Statement } from '../context/context.ts'
-import { COMMAND_LINE_SUBJECT } from '../model/event-actor.ts'
+import type { RANKED_ROLES } from '../transaction/access.ts'
+import type { Core, Statement } from '../transaction/context.ts'
+import { COMMAND_LINE_SUBJECT } from '../values/event-actor.ts'
 import { hashOf, randomToken } from './halves.ts'
 
 /** For whom it is, and what they may do. */

@@ -4,11 +4,11 @@
  */
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
-import type { Sql } from '../context/context.ts'
-import { type Core, type Statement, type Tx, transaction } from '../context/context.ts'
-import { rejectIfAny, UnauthenticatedError } from '../core/errors.ts'
-import { parse, type RawInput, violation } from '../core/parse.ts'
+import { rejectIfAny, UnauthenticatedError } from '../errors/errors.ts'
 import { KEY_CHANNEL } from '../keys/revoke.ts'
+import { parse, type RawInput, violation } from '../parsing/parse.ts'
+import type { Sql } from '../transaction/context.ts'
+import { type Core, type Statement, type Tx, transaction } from '../transaction/context.ts'
 import { hashOf, hashOfHalves, randomToken } from './halves.ts'
 import { LOG_OF, type SessionView, SHOWN, sessionActor } from './session.ts'
 

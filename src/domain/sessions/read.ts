@@ -4,12 +4,12 @@
  */
 import { z } from 'zod'
 import type { Prisma } from '../../generated/prisma/client.ts'
-import { requireRole } from '../context/access.ts'
-import type { RequestContext } from '../context/context.ts'
-import { newestFirst } from '../core/newest-first.ts'
-import { cut, type OffsetPage, type Slice, type Window } from '../core/paging.ts'
-import { parse, type RawInput } from '../core/parse.ts'
-import { offsetQuery } from '../model/shapes.ts'
+import { newestFirst } from '../paging/newest-first.ts'
+import { cut, type OffsetPage, type Slice, type Window } from '../paging/paging.ts'
+import { parse, type RawInput } from '../parsing/parse.ts'
+import { requireRole } from '../transaction/access.ts'
+import type { RequestContext } from '../transaction/context.ts'
+import { offsetQuery } from '../values/shapes.ts'
 import { type SessionView, SHOWN } from './session.ts'
 
 /** Those that the caller may see and end. */

@@ -1,7 +1,7 @@
 /** Removes sessions and codes that have ended (docs/operations.md#what-is-kept-and-for-how-long). The log of events still tells of them. */
 import { Prisma } from '../../generated/prisma/client.ts'
-import type { Db } from '../context/context.ts'
-import { toDeleteOrSkip } from '../rows/locks.ts'
+import { toDeleteOrSkip } from '../repositories/locks.ts'
+import type { Db } from '../transaction/context.ts'
 
 /** An open one is still shown for a day. */
 export const ENDED_SESSIONS = Prisma.sql`

@@ -1,9 +1,9 @@
 /** A session as it may be shown: whose it is, what it may do and how long; of a key's session that is the key's. */
 import type { ApiKey, Prisma, Session } from '../../generated/prisma/client.ts'
 import type { Role } from '../../generated/prisma/enums.ts'
-import { actorOf } from '../context/access.ts'
-import type { RequestContext, Statement } from '../context/context.ts'
-import type { EventActor } from '../model/event-actor.ts'
+import { actorOf } from '../transaction/access.ts'
+import type { RequestContext, Statement } from '../transaction/context.ts'
+import type { EventActor } from '../values/event-actor.ts'
 
 /** Never a hash. */
 export type SessionView = Omit<Session, 'hash' | 'codeHash' | 'boundHash'> & {

@@ -1,8 +1,9 @@
 /** Hot reads of tags. */
-import { requireRole } from '../context/access.ts'
-import type { RequestContext } from '../context/context.ts'
-import type { Window } from '../core/paging.ts'
-import { type CountedSlice, type Reading, readNewest } from '../selection/reading.ts'
+
+import type { Window } from '../paging/paging.ts'
+import { type CountedSlice, type Reading, readNewest } from '../query-engine/reading.ts'
+import { requireRole } from '../transaction/access.ts'
+import type { RequestContext } from '../transaction/context.ts'
 
 /** `windowTags` as a hot read, with `countTags` where `counts`. Role: viewer. Throws what readNewest() does. */
 export async function readTags(

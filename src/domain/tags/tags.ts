@@ -1,17 +1,17 @@
 /** The tags of a workspace, and of a deployment: setting them replaces the previous set and creates missing tags. */
 import { z } from 'zod'
 import type { Tag } from '../../generated/prisma/client.ts'
-import { actorOf, requireRole, tenant } from '../context/access.ts'
-import type { RequestContext, Tx } from '../context/context.ts'
-import { type Written, writeVerb } from '../context/read-back.ts'
-import { printableName } from '../core/fields.ts'
-import { newestFirst } from '../core/newest-first.ts'
-import { cut, type Slice, type Window } from '../core/paging.ts'
-import { parse } from '../core/parse.ts'
-import { requireMatch } from '../core/precondition.ts'
-import { deploymentPath } from '../model/shapes.ts'
-import { edit } from '../rows/deployment.ts'
-import { type LockedDeployment, lockDeployment, refuseDeleted } from '../rows/locks.ts'
+import { requireVersion } from '../errors/precondition.ts'
+import { newestFirst } from '../paging/newest-first.ts'
+import { cut, type Slice, type Window } from '../paging/paging.ts'
+import { printableName } from '../parsing/fields.ts'
+import { parse } from '../parsing/parse.ts'
+import { edit } from '../repositories/deployment.ts'
+import { type LockedDeployment, lockDeployment, refuseDeleted } from '../repositories/locks.ts'
+import { actorOf, requireRole, tenant } from '../transaction/access.ts'
+import type { RequestContext, Tx } from '../transaction/context.ts'
+import { type Written, writeVerb } from '../transaction/read-back.ts'
+import { deploymentPath } from '../values/shapes.ts'
 
 const tag = z.object({ key: printableName, value: printableName }).meta({ id: 'DeploymentTag' })
 
@@ -27,7 +27,7 @@ export const setDeploymentTags = writeVerb<Written>(async (ctx, raw, read) => {
   requireRole(ctx, 'deployer')
   const { path, body } = parse(setTagsInput, raw)
   return lockDeployment(ctx, path.deployment_id, async (tx, deployment) => {
-    requireMatch(raw.ifMatch, 'Deployment', deployment.id, deployment)
+    requireVersion(raw.ifMatch, 'Deployment', deployment.id, deployment)
     await putTags(ctx, tx, deployment, body.tags)
     return read(tx, { deploymentId: deployment.id, revisionId: null })
   })

@@ -2,9 +2,10 @@
  * The first start on an empty database (docs/api-rules.md#who-is-calling): one organization, one workspace with a git integration, one
  * admin key. Several servers that start at once on one database make them once.
  */
-import { type Core, type Sql, type Tx, transaction } from '../context/context.ts'
+
 import { issueKey } from '../keys/issue.ts'
 import { hashKey } from '../keys/key.ts'
+import { type Core, type Sql, type Tx, transaction } from '../transaction/context.ts'
 import { makeWorkspace } from './make.ts'
 
 /** Advisory lock of the bootstrap; an arbitrary number. */

@@ -1,12 +1,12 @@
 /** Creates a workspace in the caller's organization. */
 import { z } from 'zod'
 import type { Workspace } from '../../generated/prisma/client.ts'
-import { actorOf, requireRole } from '../context/access.ts'
-import { transaction } from '../context/context.ts'
-import { writeVerb } from '../context/read-back.ts'
-import { ForbiddenError } from '../core/errors.ts'
-import { printableName } from '../core/fields.ts'
-import { parse } from '../core/parse.ts'
+import { ForbiddenError } from '../errors/errors.ts'
+import { printableName } from '../parsing/fields.ts'
+import { parse } from '../parsing/parse.ts'
+import { actorOf, requireRole } from '../transaction/access.ts'
+import { transaction } from '../transaction/context.ts'
+import { writeVerb } from '../transaction/read-back.ts'
 import { makeWorkspace } from './make.ts'
 
 export const createInput = z.object({

@@ -1,10 +1,10 @@
 /** Stores a new workspace, whoever makes it: an administrator of its organization, the bootstrap or the command line. */
 
 import type { Workspace } from '../../generated/prisma/client.ts'
-import type { Tx } from '../context/context.ts'
-import { ConflictError } from '../core/errors.ts'
-import type { ActorRef } from '../model/event-actor.ts'
-import { toChange } from '../rows/locks.ts'
+import { ConflictError } from '../errors/errors.ts'
+import { toChange } from '../repositories/locks.ts'
+import type { Tx } from '../transaction/context.ts'
+import type { ActorRef } from '../values/event-actor.ts'
 
 export interface NewWorkspace {
   organizationId: string

@@ -1,15 +1,15 @@
 /** Reads workspaces: those that the caller's credential is good for, so that one who may act in several can choose. */
 import { z } from 'zod'
 import type { Prisma, Workspace } from '../../generated/prisma/client.ts'
-import { requireRole } from '../context/access.ts'
-import type { RequestContext } from '../context/context.ts'
-import { type Selection, writtenRow } from '../context/read-back.ts'
-import { NotFoundError } from '../core/errors.ts'
-import { queryText, uuid } from '../core/fields.ts'
-import { escapeLike } from '../core/like-pattern.ts'
-import { newestFirst } from '../core/newest-first.ts'
-import { cut, type Slice, type Window } from '../core/paging.ts'
-import { parse } from '../core/parse.ts'
+import { NotFoundError } from '../errors/errors.ts'
+import { newestFirst } from '../paging/newest-first.ts'
+import { cut, type Slice, type Window } from '../paging/paging.ts'
+import { queryText, uuid } from '../parsing/fields.ts'
+import { parse } from '../parsing/parse.ts'
+import { escapeLike } from '../sql/like-pattern.ts'
+import { requireRole } from '../transaction/access.ts'
+import type { RequestContext } from '../transaction/context.ts'
+import { type Selection, writtenRow } from '../transaction/read-back.ts'
 
 /** The workspaces that the caller can act in: the credential's own, or all of the organization. */
 export function ownWorkspaces({ actor }: Pick<RequestContext, 'actor'>): Prisma.WorkspaceWhereInput {

@@ -1,7 +1,7 @@
 /** Tracing projects: each deployment has the one of its name, which a deleted deployment may have left behind. */
 import { randomUUID } from 'node:crypto'
-import { actorOf } from '../context/access.ts'
-import type { RequestContext, Tx } from '../context/context.ts'
+import { actorOf } from '../transaction/access.ts'
+import type { RequestContext, Tx } from '../transaction/context.ts'
 
 /**
  * Sees to it that the workspace has a tracing project of that name, for a deployment that is made in this transaction. Returns

@@ -13,7 +13,7 @@ export interface Statement {
   text: string
 }
 
-/** Runs a statement past Prisma and answers its rows as `pg` reads them. Throws what `pg` throws (core/database-failure.ts). */
+/** Runs a statement past Prisma and answers its rows as `pg` reads them. Throws what `pg` throws (errors/database-error.ts). */
 export type Query = <Row>(statement: Statement, values: readonly unknown[]) => Promise<Row[]>
 
 /** A transaction that is open, on a connection of its own. Statements are carried out in the order in which they are sent. */

@@ -2,7 +2,7 @@
  * Wakes who listens, on any server, to what has been committed: many at once, in a statement of their own. A transaction that writes
  * and notifies is let through by Postgres one at a time, in all databases of a cluster, with its wait for the disk; one that only
  * notifies waits for no disk. A wake-up is a hint: where it gets lost with its process, who listens finds out by looking, soon
- * (api/realtime/relay.ts, platform/async/look-until.ts). What nobody looks for by himself is notified in its transaction.
+ * (api/realtime/relay.ts, platform/async/long-poll.ts). What nobody looks for by himself is notified in its transaction.
  */
 import { backoff, retry, sleep } from '../async/retry.ts'
 import type { Log } from '../log/log.ts'

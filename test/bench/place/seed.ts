@@ -4,7 +4,7 @@
  */
 import { createHash, randomBytes } from 'node:crypto'
 import type pg from 'pg'
-import { encrypt, type KeyRing } from '../../../src/domain/core/keyring.ts'
+import { encrypt, type KeyRing } from '../../../src/domain/crypto/keyring.ts'
 
 const REVISIONS = 12
 const EVENTS = 60

@@ -3,7 +3,7 @@
  * at once, most steps with success. What is not answered is said again.
  */
 import { pino } from 'pino'
-import { ClaimLostError } from '../../../src/domain/core/errors.ts'
+import { ClaimLostError } from '../../../src/domain/errors/errors.ts'
 import type { Claim, Step } from '../../../src/domain/protocol/protocol.ts'
 import { type RemoteControlPlane, remoteControlPlane } from '../../../src/listener/control-plane.ts'
 import type { Place } from './place.ts'

@@ -1,6 +1,6 @@
 /** Cursor connections from the slices that the domain reads: edges, page info, and a total that is counted on demand. */
-import type { Slice, Window } from '../../../domain/core/paging.ts'
-import { exactly, type Total } from '../../../domain/core/total.ts'
+import type { Slice, Window } from '../../../domain/paging/paging.ts'
+import { exactly, type Total } from '../../../domain/paging/total.ts'
 
 /** Where a connection's nodes are selected: what is asked of them has to be planned from both. */
 export const NODE_PATHS = [[{ name: 'nodes' }], [{ name: 'edges' }, { name: 'node' }]]

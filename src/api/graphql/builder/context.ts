@@ -1,5 +1,5 @@
 /** What every resolver is given: the caller's RequestContext, as in REST, and what only GraphQL needs. */
-import type { RequestContext } from '../../../domain/context/context.ts'
+import type { RequestContext } from '../../../domain/transaction/context.ts'
 import type { Relay } from '../../realtime/relay.ts'
 
 export interface GraphQLContext extends RequestContext {

@@ -3,8 +3,14 @@
  * the caller's document or variables counts as shape, and anything else is INTERNAL: masked, and logged with its cause.
  */
 import { type FieldNode, GraphQLError } from 'graphql'
-import { asUnavailable } from '../../../domain/core/database-failure.ts'
-import { CATALOGUE, DomainError, type ErrorCode, ValidationError, type Violation } from '../../../domain/core/errors.ts'
+import { asUnavailable } from '../../../domain/errors/database-error.ts'
+import {
+  CATALOGUE,
+  DomainError,
+  type ErrorCode,
+  ValidationError,
+  type Violation,
+} from '../../../domain/errors/errors.ts'
 import type { Log } from '../../../platform/log/log.ts'
 import { StreamInterruptedError } from '../../realtime/interrupted.ts'
 import { toCamelPath } from './naming.ts'

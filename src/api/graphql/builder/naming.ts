@@ -1,5 +1,5 @@
 /** Between GraphQL's camelCase and the snake_case of the verbs. */
-import { camel, snake } from '../../../domain/core/naming.ts'
+import { camel, snake } from '../../../domain/parsing/naming.ts'
 
 /** Members that are open maps, as the verbs' schemas say (shapes.ts): their keys belong to the user, as those of labels. */
 export const openMaps = new Set<string>()

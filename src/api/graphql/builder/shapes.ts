@@ -3,7 +3,7 @@
  * The way leads over JSON Schema, zod's public description of itself. What is an open map there is a JSONObject here.
  */
 import { z } from 'zod'
-import { camel } from '../../../domain/core/naming.ts'
+import { camel } from '../../../domain/parsing/naming.ts'
 import { builder } from './builder.ts'
 import { type EnumType, enumNamed, isEnumValue } from './enums.ts'
 import { openMaps } from './naming.ts'

@@ -4,7 +4,7 @@
  * one version alone has `ifVersion`, too, which is `If-Match` in REST.
  */
 import type { z } from 'zod'
-import type { RawInput } from '../../../domain/core/parse.ts'
+import type { RawInput } from '../../../domain/parsing/parse.ts'
 import { inputType, rawOf, shapeOf } from './shapes.ts'
 
 type Part = 'path' | 'query' | 'body'

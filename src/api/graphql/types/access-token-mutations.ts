@@ -1,5 +1,5 @@
 /** What an agent gets its access tokens by. */
-import { ConflictError, NotFoundError } from '../../../domain/core/errors.ts'
+import { ConflictError, NotFoundError } from '../../../domain/errors/errors.ts'
 import { type IssuedToken, issueAccessToken, issueInput } from '../../../domain/oauth/tokens/issue.ts'
 import { OAuthUnavailableError } from '../../../domain/ports/oauth-client.ts'
 import { builder } from '../builder/builder.ts'

@@ -1,6 +1,6 @@
 /** The writes of connections: create and delete. */
 
-import { ConflictError, NotFoundError } from '../../../domain/core/errors.ts'
+import { ConflictError, NotFoundError } from '../../../domain/errors/errors.ts'
 import { createConnection, createInput } from '../../../domain/oauth/connections/create.ts'
 import { deleteConnection, deleteInput } from '../../../domain/oauth/connections/delete.ts'
 import { selectWritten } from '../../../domain/oauth/connections/list.ts'

@@ -1,8 +1,8 @@
 /** Connections of agents to tokens (docs/oauth.md#rules, docs/api-rules.md#graphql). Their writes are next door. */
 import { queryFromInfo } from '@pothos/plugin-prisma'
-import { newestCursor } from '../../../domain/core/newest-first.ts'
 import { countConnections, windowConnections } from '../../../domain/oauth/connections/list.ts'
 import { accountLabelOf } from '../../../domain/oauth/tokens/token.ts'
+import { newestCursor } from '../../../domain/paging/newest-first.ts'
 import { builder } from '../builder/builder.ts'
 import { connectionOf, NODE_PATHS } from '../builder/connection.ts'
 import { pageCost } from '../builder/cost.ts'

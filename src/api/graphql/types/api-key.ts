@@ -1,12 +1,12 @@
 /** API keys: listed, created and revoked by admins. */
 
-import { DomainError, NotFoundError } from '../../../domain/core/errors.ts'
-import { newestCursor } from '../../../domain/core/newest-first.ts'
+import { DomainError, NotFoundError } from '../../../domain/errors/errors.ts'
 import { type CreatedKey, createInput, createKey } from '../../../domain/keys/create.ts'
 import type { KeyView } from '../../../domain/keys/issue.ts'
 import { countKeys, windowKeys } from '../../../domain/keys/list.ts'
 import { revokeInput, revokeKey } from '../../../domain/keys/revoke.ts'
 import { updateInput, updateKey } from '../../../domain/keys/update.ts'
+import { newestCursor } from '../../../domain/paging/newest-first.ts'
 import { builder } from '../builder/builder.ts'
 import { connectionOf } from '../builder/connection.ts'
 import { pageCost } from '../builder/cost.ts'

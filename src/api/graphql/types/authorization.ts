@@ -1,6 +1,6 @@
 /** authenticate, and the wait for it: the way in which a person's token comes to an agent (docs/oauth.md#rules). */
 import { queryFromInfo } from '@pothos/plugin-prisma'
-import { ConflictError, NotFoundError } from '../../../domain/core/errors.ts'
+import { ConflictError, NotFoundError } from '../../../domain/errors/errors.ts'
 import { authenticate } from '../../../domain/oauth/authorizations/authenticate.ts'
 import { type AuthorizationView, authenticateInput } from '../../../domain/oauth/authorizations/schemas.ts'
 import { waitForAuthorization } from '../../../domain/oauth/authorizations/wait.ts'

@@ -1,6 +1,6 @@
 /** What somebody did to a deployment last. */
-import { camel } from '../../../domain/core/naming.ts'
-import type { DeploymentChange as Change } from '../../../domain/model/deployment-change.ts'
+import { camel } from '../../../domain/parsing/naming.ts'
+import type { DeploymentChange as Change } from '../../../domain/values/deployment-change.ts'
 import { builder } from '../builder/builder.ts'
 import { DeploymentChangeKind } from '../builder/enums.ts'
 import { Actor } from './event.ts'

@@ -1,6 +1,5 @@
 /** The writes of deployments: create, update, delete (one or many), tags; and where their sources are sent. */
 
-import { ConflictError, NotFoundError, PreconditionFailedError } from '../../../domain/core/errors.ts'
 import { createDeployment, createInput } from '../../../domain/deployments/create.ts'
 import {
   type BulkResult,
@@ -9,6 +8,7 @@ import {
   deleteInput,
 } from '../../../domain/deployments/delete.ts'
 import { updateDeployment, updateInput } from '../../../domain/deployments/update.ts'
+import { ConflictError, NotFoundError, PreconditionFailedError } from '../../../domain/errors/errors.ts'
 import { createPushToken, type PushToken, pushTokenInput } from '../../../domain/sources/registry/push-token.ts'
 import { createUploadUrl, type UploadUrl, uploadUrlInput } from '../../../domain/sources/uploads/create-url.ts'
 import { setDeploymentTags, setTagsInput } from '../../../domain/tags/tags.ts'

@@ -1,9 +1,9 @@
 /** `deploymentsChanged`: what shows of deployments, as it changes (docs/api-rules.md#what-changes-of-deployments). */
 import { queryFromInfo } from '@pothos/plugin-prisma'
-import { AT_ONE_PLACE } from '../../../domain/changes/announce.ts'
-import type { DeploymentsChange as Change } from '../../../domain/changes/page.ts'
-import type { Deployment as DeploymentRow } from '../../../domain/model/rows.ts'
+import { AT_ONE_PLACE } from '../../../domain/change-feed/announce.ts'
+import type { DeploymentsChange as Change } from '../../../domain/change-feed/page.ts'
 import { readNodes } from '../../../domain/nodes/read.ts'
+import type { Deployment as DeploymentRow } from '../../../domain/values/row-types.ts'
 import { streamDeploymentChanges } from '../../realtime/deployment-stream.ts'
 import { builder } from '../builder/builder.ts'
 import { refuseExpensive } from '../builder/cost.ts'

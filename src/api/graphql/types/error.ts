@@ -7,7 +7,7 @@ import {
   NotRedeployableError,
   PreconditionFailedError,
   ValidationError,
-} from '../../../domain/core/errors.ts'
+} from '../../../domain/errors/errors.ts'
 import { OAuthUnavailableError } from '../../../domain/ports/oauth-client.ts'
 import { builder } from '../builder/builder.ts'
 import { ErrorCodeEnum } from '../builder/enums.ts'

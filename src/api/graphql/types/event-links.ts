@@ -1,7 +1,7 @@
 /** What an event is about: the deployment and the revision as they are now, and what everything else is called. Read for a whole list at once. */
 import { nameSubjects, subjectOf } from '../../../domain/events/subjects.ts'
-import type { Deployment as DeploymentRow, Revision as RevisionRow } from '../../../domain/model/rows.ts'
 import { readNodes } from '../../../domain/nodes/read.ts'
+import type { Deployment as DeploymentRow, Revision as RevisionRow } from '../../../domain/values/row-types.ts'
 import { batched } from '../builder/batch.ts'
 import { builder } from '../builder/builder.ts'
 import type { GraphQLContext } from '../builder/context.ts'

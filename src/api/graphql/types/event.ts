@@ -1,7 +1,5 @@
 /** Events: what happened to a deployment or a revision, in the order of the workspace's log. */
 
-import { camel } from '../../../domain/core/naming.ts'
-import type { Window } from '../../../domain/core/paging.ts'
 import { eventCursor } from '../../../domain/events/cursor.ts'
 import {
   countEvents,
@@ -11,8 +9,10 @@ import {
   windowEvents,
 } from '../../../domain/events/list.ts'
 import type { StoredEvent } from '../../../domain/events/read.ts'
-import { DECIDING_KINDS, type EventActor } from '../../../domain/model/event-actor.ts'
-import { knownReason } from '../../../domain/model/reasons.ts'
+import type { Window } from '../../../domain/paging/paging.ts'
+import { camel } from '../../../domain/parsing/naming.ts'
+import { DECIDING_KINDS, type EventActor } from '../../../domain/values/event-actor.ts'
+import { knownReason } from '../../../domain/values/reasons.ts'
 import { streamEvents } from '../../realtime/event-stream.ts'
 import { batched } from '../builder/batch.ts'
 import { builder } from '../builder/builder.ts'

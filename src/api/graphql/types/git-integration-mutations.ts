@@ -1,5 +1,5 @@
 /** The writes of git integrations: begin an installation at the git provider, and remove one. For admins. */
-import { ConflictError, NotFoundError } from '../../../domain/core/errors.ts'
+import { ConflictError, NotFoundError } from '../../../domain/errors/errors.ts'
 import { removeInput, removeIntegration } from '../../../domain/sources/integrations/remove.ts'
 import { startInstall } from '../../../domain/sources/integrations/start-install.ts'
 import { builder } from '../builder/builder.ts'

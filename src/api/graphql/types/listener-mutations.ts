@@ -1,5 +1,5 @@
 /** The writes of listeners: create, update, delete. For admins, where the plan has listeners. */
-import { ConflictError, NotFoundError, PreconditionFailedError } from '../../../domain/core/errors.ts'
+import { ConflictError, NotFoundError, PreconditionFailedError } from '../../../domain/errors/errors.ts'
 import { createInput, createListener } from '../../../domain/listeners/create.ts'
 import { deleteInput, deleteListener } from '../../../domain/listeners/delete.ts'
 import { selectWritten } from '../../../domain/listeners/read.ts'

@@ -1,9 +1,9 @@
 /** Log lines of a revision or a deployment: what builds printed, and what the running agent prints. */
-import { rejectIfAny } from '../../../domain/core/errors.ts'
-import type { Window } from '../../../domain/core/paging.ts'
+import { rejectIfAny } from '../../../domain/errors/errors.ts'
 import { colouredLine, logLineId, logOffset } from '../../../domain/logs/lines.ts'
 import { type LogPage as Lines, readDeploymentLogs, readLogs } from '../../../domain/logs/read.ts'
-import type { LogLine } from '../../../domain/model/rows.ts'
+import type { Window } from '../../../domain/paging/paging.ts'
+import type { LogLine } from '../../../domain/values/row-types.ts'
 import { builder } from '../builder/builder.ts'
 import { LogLevel, LogType } from '../builder/enums.ts'
 import { renaming } from '../builder/errors.ts'

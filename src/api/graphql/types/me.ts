@@ -1,10 +1,11 @@
 /** `me`: who calls, with which rights, in which workspace of which organization; and `viewer`, which is older. */
-import { actorOf, requireRole } from '../../../domain/context/access.ts'
-import type { RequestContext } from '../../../domain/context/context.ts'
+
 import { ownKey } from '../../../domain/keys/list.ts'
-import type { Organization as OrganizationRow, Workspace as WorkspaceRow } from '../../../domain/model/rows.ts'
 import { readNodes } from '../../../domain/nodes/read.ts'
 import { currentSession } from '../../../domain/sessions/read.ts'
+import { actorOf, requireRole } from '../../../domain/transaction/access.ts'
+import type { RequestContext } from '../../../domain/transaction/context.ts'
+import type { Organization as OrganizationRow, Workspace as WorkspaceRow } from '../../../domain/values/row-types.ts'
 import { builder } from '../builder/builder.ts'
 import { Role } from '../builder/enums.ts'
 import { ApiKey } from './api-key.ts'

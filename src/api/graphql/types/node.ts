@@ -1,7 +1,7 @@
 /** `node` and `nodes`: anything by its id alone. What is unknown or another tenant's is null, without an error. */
 import { queryFromInfo } from '@pothos/plugin-prisma'
 import type { GraphQLResolveInfo } from 'graphql'
-import { ValidationError } from '../../../domain/core/errors.ts'
+import { ValidationError } from '../../../domain/errors/errors.ts'
 import { identifyNodes, type NodeType } from '../../../domain/nodes/identify.ts'
 import { readNodes } from '../../../domain/nodes/read.ts'
 import { builder } from '../builder/builder.ts'

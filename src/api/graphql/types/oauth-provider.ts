@@ -1,12 +1,12 @@
 /** OAuth providers: where agents get tokens of people's accounts from (docs/oauth.md#rules). Their writes are next door. */
 import { queryFromInfo } from '@pothos/plugin-prisma'
-import { newestCursor } from '../../../domain/core/newest-first.ts'
+import { countProviders, selectProvider, windowProviders } from '../../../domain/oauth/providers/read.ts'
+import { newestCursor } from '../../../domain/paging/newest-first.ts'
 import type {
   AuthMethod,
   CODE_CHALLENGE_METHODS,
   ProviderType as ProviderTypeValue,
-} from '../../../domain/model/oauth-provider.ts'
-import { countProviders, selectProvider, windowProviders } from '../../../domain/oauth/providers/read.ts'
+} from '../../../domain/values/oauth-provider.ts'
 import { builder } from '../builder/builder.ts'
 import { connectionOf, NODE_PATHS } from '../builder/connection.ts'
 import { pageCost } from '../builder/cost.ts'

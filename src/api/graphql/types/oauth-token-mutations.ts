@@ -1,5 +1,5 @@
 /** The writes of a person's OAuth tokens: their metadata, and their end. */
-import { NotFoundError } from '../../../domain/core/errors.ts'
+import { NotFoundError } from '../../../domain/errors/errors.ts'
 import { deleteInput, deleteOfUserInput, deleteToken, deleteTokensOfUser } from '../../../domain/oauth/tokens/delete.ts'
 import { selectWritten } from '../../../domain/oauth/tokens/list.ts'
 import { updateInput, updateToken } from '../../../domain/oauth/tokens/update.ts'

@@ -1,8 +1,8 @@
 /** OAuth tokens: each person sees their own (docs/oauth.md#rules, docs/api-rules.md#graphql). Their writes are next door. */
 import { queryFromInfo } from '@pothos/plugin-prisma'
-import { newestCursor } from '../../../domain/core/newest-first.ts'
 import { countTokens, windowTokens } from '../../../domain/oauth/tokens/list.ts'
 import { accountLabelOf, statusMessageOf, tokenStatus } from '../../../domain/oauth/tokens/token.ts'
+import { newestCursor } from '../../../domain/paging/newest-first.ts'
 import { builder } from '../builder/builder.ts'
 import { connectionOf, NODE_PATHS } from '../builder/connection.ts'
 import { pageCost } from '../builder/cost.ts'

@@ -1,8 +1,8 @@
 /** `compareRevisions`: what differs between two revisions of a deployment. */
 
-import type { Difference, NameDifferences } from '../../../domain/comparison/compare.ts'
-import { compareAnyRevisions, type RevisionComparison } from '../../../domain/comparison/compare-revisions.ts'
-import { camel } from '../../../domain/core/naming.ts'
+import { camel } from '../../../domain/parsing/naming.ts'
+import type { Difference, NameDifferences } from '../../../domain/revision-diff/compare.ts'
+import { compareAnyRevisions, type RevisionComparison } from '../../../domain/revision-diff/compare-revisions.ts'
 import { builder } from '../builder/builder.ts'
 import { RevisionPart } from '../builder/enums.ts'
 import { Revision } from './revision.ts'

@@ -1,11 +1,12 @@
 /** What is told of a revision beside its own row: each is read for all revisions of a list together. */
-import { type BuildPlanReport, knownBuildPlan } from '../../../domain/model/build-plan.ts'
+
 import { readQueuePositions } from '../../../domain/revisions/queue-position.ts'
 import { readRevisions } from '../../../domain/revisions/read.ts'
 import { knownRunsWith, RUNS_WITH_FIELDS } from '../../../domain/revisions/runs-with.ts'
 import { durationsOf, type RevisionDurations, type RevisionStep, readSteps } from '../../../domain/revisions/steps.ts'
 import { readWhyNotRedeployable } from '../../../domain/rollouts/redeployable.ts'
 import { fingerprintsOf, type SecretFingerprint } from '../../../domain/secrets/fingerprints.ts'
+import { type BuildPlanReport, knownBuildPlan } from '../../../domain/values/build-plan.ts'
 import { batched } from '../builder/batch.ts'
 import { builder } from '../builder/builder.ts'
 import type { GraphQLContext } from '../builder/context.ts'

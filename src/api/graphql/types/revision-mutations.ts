@@ -1,12 +1,12 @@
 /** What is done with revisions: make one, run one again, stop one. */
 
+import { createRevision, updateInput } from '../../../domain/deployments/update.ts'
 import {
   ConflictError,
   NotFoundError,
   NotRedeployableError,
   PreconditionFailedError,
-} from '../../../domain/core/errors.ts'
-import { createRevision, updateInput } from '../../../domain/deployments/update.ts'
+} from '../../../domain/errors/errors.ts'
 import { interruptInput, interruptRevision } from '../../../domain/rollouts/interrupt.ts'
 import { redeployInput, redeployRevision } from '../../../domain/rollouts/redeploy.ts'
 import { builder } from '../builder/builder.ts'

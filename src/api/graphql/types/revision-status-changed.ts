@@ -1,6 +1,6 @@
 /** `revisionStatusChanged`: the status of revisions as it changes, none lost, none twice, in order (docs/api-rules.md#graphql). */
 
-import { NotFoundError } from '../../../domain/core/errors.ts'
+import { NotFoundError } from '../../../domain/errors/errors.ts'
 import { selectRevision } from '../../../domain/revisions/read.ts'
 import type { RevisionStatusEvent } from '../../realtime/status-event.ts'
 import { streamRevisionStatus } from '../../realtime/status-stream.ts'

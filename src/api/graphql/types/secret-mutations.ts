@@ -1,8 +1,9 @@
 /** The writes of secrets by their names, and the look at one value. */
-import { ConflictError, NotFoundError, PreconditionFailedError } from '../../../domain/core/errors.ts'
+
 import { changeSecrets, changeSecretsInput, unsetSecretsInput } from '../../../domain/deployments/change-secrets.ts'
 import { revealSecret, revealSecretInput } from '../../../domain/deployments/reveal-secret.ts'
-import type { Secret } from '../../../domain/model/shapes.ts'
+import { ConflictError, NotFoundError, PreconditionFailedError } from '../../../domain/errors/errors.ts'
+import type { Secret } from '../../../domain/values/shapes.ts'
 import { builder } from '../builder/builder.ts'
 import { verbInput } from '../builder/verb-input.ts'
 import { perhapsWithRevision, readBack } from './written-deployment.ts'

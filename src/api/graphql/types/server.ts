@@ -1,6 +1,6 @@
 /** `server`: how the server does that answers. */
-import { requireRole } from '../../../domain/context/access.ts'
-import type { RequestContext } from '../../../domain/context/context.ts'
+import { requireRole } from '../../../domain/transaction/access.ts'
+import type { RequestContext } from '../../../domain/transaction/context.ts'
 import { describeOverload, type Overloaded } from '../../../platform/async/overload.ts'
 import { builder } from '../builder/builder.ts'
 import { OverloadCause } from '../builder/enums.ts'

@@ -1,6 +1,6 @@
 /** Sessions: who is signed in, and how they are ended. Signing in is REST's alone, since it sets a cookie. */
-import { NotFoundError } from '../../../domain/core/errors.ts'
-import { newestCursor } from '../../../domain/core/newest-first.ts'
+import { NotFoundError } from '../../../domain/errors/errors.ts'
+import { newestCursor } from '../../../domain/paging/newest-first.ts'
 import { countSessions, windowSessions } from '../../../domain/sessions/read.ts'
 import { revokeInput, revokeSession } from '../../../domain/sessions/revoke.ts'
 import {

@@ -1,7 +1,7 @@
 /** What a deployment and its revisions are made from, as the verbs' own schemas say it (docs/deployments.md#deployments). */
-import { resourceSpec } from '../../../domain/model/resource-spec.ts'
-import type { Deployment } from '../../../domain/model/rows.ts'
-import { listenerConfig, secretReference, sourceConfig, sourceRevisionConfig } from '../../../domain/model/shapes.ts'
+import { resourceSpec } from '../../../domain/values/resource-spec.ts'
+import type { Deployment } from '../../../domain/values/row-types.ts'
+import { listenerConfig, secretReference, sourceConfig, sourceRevisionConfig } from '../../../domain/values/shapes.ts'
 import { column, inputType, outputType, rawOf, shapeOf } from '../builder/shapes.ts'
 
 const resources = shapeOf('ResourceSpec', resourceSpec)

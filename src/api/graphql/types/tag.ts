@@ -1,5 +1,5 @@
 /** Tags: key/value pairs of a workspace, put on deployments. Their ids are what the filter `tagValueIds` names. */
-import { newestCursor } from '../../../domain/core/newest-first.ts'
+import { newestCursor } from '../../../domain/paging/newest-first.ts'
 import { countTags, windowTags } from '../../../domain/tags/tags.ts'
 import { builder } from '../builder/builder.ts'
 import { connectionOf } from '../builder/connection.ts'

@@ -1,5 +1,5 @@
 /** The write of workspaces: to make one. For organization-wide admins. */
-import { ConflictError } from '../../../domain/core/errors.ts'
+import { ConflictError } from '../../../domain/errors/errors.ts'
 import { createInput, createWorkspace } from '../../../domain/workspaces/create.ts'
 import { selectWritten } from '../../../domain/workspaces/read.ts'
 import { builder } from '../builder/builder.ts'

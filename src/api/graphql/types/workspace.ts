@@ -1,6 +1,6 @@
 /** Workspaces and their organization: the types, and the look-ups of those that the caller can act in. */
 import { queryFromInfo } from '@pothos/plugin-prisma'
-import { newestCursor } from '../../../domain/core/newest-first.ts'
+import { newestCursor } from '../../../domain/paging/newest-first.ts'
 import { countWorkspaces, getWorkspace, windowWorkspaces } from '../../../domain/workspaces/read.ts'
 import { builder } from '../builder/builder.ts'
 import { connectionOf, NODE_PATHS } from '../builder/connection.ts'

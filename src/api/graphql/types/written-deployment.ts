@@ -1,8 +1,8 @@
 /** The successes of mutations that write to a deployment: it and its revision, as the call left them (docs/api-rules.md#errors). */
 import type { GraphQLResolveInfo } from 'graphql'
-import type { ReadBack, Written } from '../../../domain/context/read-back.ts'
 import { readSelected } from '../../../domain/deployments/written.ts'
-import type { Deployment as DeploymentRow, Revision as RevisionRow } from '../../../domain/model/rows.ts'
+import type { ReadBack, Written } from '../../../domain/transaction/read-back.ts'
+import type { Deployment as DeploymentRow, Revision as RevisionRow } from '../../../domain/values/row-types.ts'
 import { builder } from '../builder/builder.ts'
 import type { GraphQLContext } from '../builder/context.ts'
 import { selectionOf } from '../builder/read-back.ts'

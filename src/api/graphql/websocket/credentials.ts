@@ -4,7 +4,7 @@
  * half that the page keeps; the cookie, and which page it is, say the headers alone.
  */
 import type { IncomingHttpHeaders } from 'node:http'
-import { UnauthenticatedError } from '../../../domain/core/errors.ts'
+import { UnauthenticatedError } from '../../../domain/errors/errors.ts'
 
 /** Those that say who calls, and the one that selects. */
 const CREDENTIALS = ['x-api-key', 'authorization', 'x-session'] as const

@@ -5,7 +5,7 @@
  */
 import type { FormattedExecutionResult, GraphQLFormattedError } from 'graphql'
 import type { SubscribePayload } from 'graphql-ws'
-import type { Visit } from '../../limits/visit.ts'
+import type { Visit } from '../../limits/request-scope.ts'
 import type { Batch, Ending, Outlet, Rendering } from '../../realtime/frames.ts'
 import type { Stream } from '../../realtime/stream.ts'
 import type { CredentialHeaders } from './credentials.ts'

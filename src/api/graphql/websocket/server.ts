@@ -7,7 +7,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { GRAPHQL_TRANSPORT_WS_PROTOCOL } from 'graphql-ws'
 import { WebSocketServer } from 'ws'
-import type { Core } from '../../../domain/context/context.ts'
+import type { Core } from '../../../domain/transaction/context.ts'
 import type { Authenticate } from '../../auth/authenticate.ts'
 import { addressKey } from '../../limits/address.ts'
 import type { Connections } from '../../limits/connections.ts'

@@ -1,5 +1,5 @@
 /** A message of a WebSocket as the limits see it: it is counted like a request, and there are no headers to tell in. */
-import type { Visit } from '../../limits/visit.ts'
+import type { Visit } from '../../limits/request-scope.ts'
 
 /** Bytes of a message that cost about as much as another call. */
 const CALL = 16 * 1024

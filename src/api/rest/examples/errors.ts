@@ -1,5 +1,5 @@
 /** Examples of the two shapes of an error, by the id of the schema they are of; and of an Error by its status. */
-import type { ErrorCode } from '../../../domain/core/errors.ts'
+import type { ErrorCode } from '../../../domain/errors/errors.ts'
 import { ID } from './ids.ts'
 
 const request_id = 'c1f1d9b2-6f0c-4c40-8e0e-0f6f5f3f9a11'

@@ -4,8 +4,8 @@ import { listInput, listIntegrations } from '../../../domain/sources/integration
 import { removeInput, removeIntegration } from '../../../domain/sources/integrations/remove.ts'
 import { listRepositories, listRepositoriesInput } from '../../../domain/sources/integrations/repositories.ts'
 import { startInput, startInstall } from '../../../domain/sources/integrations/start-install.ts'
-import { installation, integration, repository } from '../answers/integration.ts'
-import { answering, noContent, type Operation, operation } from '../operation/operation.ts'
+import { answering, noContent, type Operation, operation } from '../framework/operation.ts'
+import { installation, integration, repository } from '../responses/integration.ts'
 
 const tag = 'Git integrations'
 

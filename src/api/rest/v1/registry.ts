@@ -4,11 +4,11 @@
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import type { Core } from '../../../domain/context/context.ts'
-import { UnauthenticatedError } from '../../../domain/core/errors.ts'
+import { UnauthenticatedError } from '../../../domain/errors/errors.ts'
 import { exchangeInput, exchangeToken } from '../../../domain/sources/registry/exchange.ts'
-import { errorAnswer, errorBody, validationErrorBody } from '../answers/errors.ts'
-import { errorText } from '../operation/errors.ts'
+import type { Core } from '../../../domain/transaction/context.ts'
+import { errorText } from '../framework/errors.ts'
+import { errorAnswer, errorBody, validationErrorBody } from '../responses/errors.ts'
 
 const answer = z
   .object({

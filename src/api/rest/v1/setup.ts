@@ -3,11 +3,11 @@
  * too). A person's browser comes here, without a key: the state that it brings is the credential, once.
  */
 import type { FastifyInstance } from 'fastify'
-import type { Core } from '../../../domain/context/context.ts'
-import { DomainError, ValidationError } from '../../../domain/core/errors.ts'
+import { DomainError, ValidationError } from '../../../domain/errors/errors.ts'
 import { finishInstall } from '../../../domain/sources/integrations/finish-install.ts'
+import type { Core } from '../../../domain/transaction/context.ts'
 import type { Log } from '../../../platform/log/log.ts'
-import { PAGE_HEADERS, page } from '../operation/page.ts'
+import { PAGE_HEADERS, page } from '../framework/page.ts'
 
 interface Shown {
   status: number

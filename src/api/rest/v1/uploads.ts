@@ -4,9 +4,9 @@
  */
 import type { IncomingMessage } from 'node:http'
 import type { FastifyPluginAsync } from 'fastify'
-import type { Core } from '../../../domain/context/context.ts'
-import { DomainError } from '../../../domain/core/errors.ts'
+import { DomainError } from '../../../domain/errors/errors.ts'
 import { receiveUpload } from '../../../domain/sources/uploads/receive.ts'
+import type { Core } from '../../../domain/transaction/context.ts'
 
 /** ms without a byte from the client */
 const SILENCE = 60_000

@@ -4,11 +4,11 @@
  * later. The headers are those of the provider's protocol.
  */
 import type { FastifyError, FastifyPluginAsync } from 'fastify'
-import type { Core } from '../../../domain/context/context.ts'
-import { DomainError, UnauthenticatedError } from '../../../domain/core/errors.ts'
+import { DomainError, UnauthenticatedError } from '../../../domain/errors/errors.ts'
 import { receiveDelivery } from '../../../domain/sources/webhooks/receive.ts'
-import { parseJson } from '../operation/body.ts'
-import { notJson } from '../operation/errors.ts'
+import type { Core } from '../../../domain/transaction/context.ts'
+import { parseJson } from '../framework/body.ts'
+import { notJson } from '../framework/errors.ts'
 
 /** The provider sends none that is larger. */
 const LARGEST = 25 * 1024 * 1024

@@ -3,8 +3,8 @@
 import { authenticate } from '../../../domain/oauth/authorizations/authenticate.ts'
 import { authenticateInput, waitInput } from '../../../domain/oauth/authorizations/schemas.ts'
 import { waitForAuthorization } from '../../../domain/oauth/authorizations/wait.ts'
-import { authorization } from '../answers/oauth-token.ts'
-import { answering, type Operation, operation } from '../operation/operation.ts'
+import { answering, type Operation, operation } from '../framework/operation.ts'
+import { authorization } from '../responses/oauth-token.ts'
 
 const tag = 'OAuth tokens'
 

@@ -4,8 +4,8 @@ import { z } from 'zod'
 import { tarballForBuilder, tarballInput } from '../../../domain/builders/calls.ts'
 import type { Authenticate } from '../../auth/authenticate.ts'
 import type { Connections } from '../../limits/connections.ts'
-import { errorAnswer, errorBody, validationErrorBody } from '../answers/errors.ts'
-import { recognizing } from '../operation/operation.ts'
+import { recognizing } from '../framework/operation.ts'
+import { errorAnswer, errorBody, validationErrorBody } from '../responses/errors.ts'
 
 const bytes = z.string().meta({ format: 'binary' })
 

@@ -8,14 +8,14 @@ import {
   logsOfBuilder,
   releaseForBuilder,
 } from '../../../domain/builders/calls.ts'
-import { toWire } from '../../../domain/core/codec.ts'
+import { toWire } from '../../../domain/parsing/codec.ts'
 import {
   builderAccessAnswer,
   builderClaimAnswer,
   builderCompleteAnswer,
   builderHeartbeatAnswer,
 } from '../../../domain/protocol/builders.ts'
-import { noContent, type Operation, operation } from '../operation/operation.ts'
+import { noContent, type Operation, operation } from '../framework/operation.ts'
 
 const tag = 'Builders'
 

@@ -7,9 +7,9 @@ import {
   logsOfListener,
   releaseForListener,
 } from '../../../domain/claims/control-plane.ts'
-import { toWire } from '../../../domain/core/codec.ts'
+import { toWire } from '../../../domain/parsing/codec.ts'
 import { claimAnswer, completeAnswer, heartbeatAnswer } from '../../../domain/protocol/answers.ts'
-import { noContent, type Operation, operation } from '../operation/operation.ts'
+import { noContent, type Operation, operation } from '../framework/operation.ts'
 
 const tag = 'Data plane'
 

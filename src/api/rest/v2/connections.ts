@@ -3,8 +3,8 @@ import { createConnection, createInput } from '../../../domain/oauth/connections
 import { deleteConnection, deleteInput } from '../../../domain/oauth/connections/delete.ts'
 import { listConnections, listInput } from '../../../domain/oauth/connections/list.ts'
 import { issueAccessToken, issueInput } from '../../../domain/oauth/tokens/issue.ts'
-import { accessToken, connection, connectionList } from '../answers/oauth-token.ts'
-import { answering, noContent, type Operation, operation } from '../operation/operation.ts'
+import { answering, noContent, type Operation, operation } from '../framework/operation.ts'
+import { accessToken, connection, connectionList } from '../responses/oauth-token.ts'
 
 const tag = 'OAuth tokens'
 

@@ -1,9 +1,9 @@
 /** Which deployments show something new, asked for or followed (docs/api-rules.md#what-changes-of-deployments). */
-import { changesInput, type DeploymentsChange, listDeploymentChanges } from '../../../domain/changes/page.ts'
+import { changesInput, type DeploymentsChange, listDeploymentChanges } from '../../../domain/change-feed/page.ts'
 import { streamDeploymentChanges } from '../../realtime/deployment-stream.ts'
-import { deploymentsChange } from '../answers/deployment-changes.ts'
-import { answering, type Operation, operation } from '../operation/operation.ts'
-import type { Streamed } from '../operation/stream.ts'
+import { answering, type Operation, operation } from '../framework/operation.ts'
+import type { Streamed } from '../framework/stream.ts'
+import { deploymentsChange } from '../responses/deployment-changes.ts'
 
 const stream: Streamed<DeploymentsChange> = {
   name: 'deployments change',

@@ -1,7 +1,6 @@
 /** Deployments over REST (docs/api-rules.md#paging, docs/deployments.md#deployments). */
-import { seesValues } from '../../../domain/context/access.ts'
-import type { RequestContext } from '../../../domain/context/context.ts'
-import { deploymentHolds, earliest } from '../../../domain/deployment-status/holds.ts'
+
+import { deploymentHolds, earliest } from '../../../domain/deployment-status/expiry.ts'
 import { createDeployment, createInput } from '../../../domain/deployments/create.ts'
 import {
   bulkDeleteInput,
@@ -18,10 +17,12 @@ import {
 } from '../../../domain/deployments/read.ts'
 import { updateDeployment, updateInput } from '../../../domain/deployments/update.ts'
 import { readWritten } from '../../../domain/deployments/written.ts'
-import { bulkDeletion, deployment, deploymentList } from '../answers/deployment.ts'
-import { REVISION_MADE, revisionHeader } from '../answers/revision.ts'
-import { answering, handling, noContent, type Operation, operation } from '../operation/operation.ts'
-import { reusable } from '../operation/reused.ts'
+import { seesValues } from '../../../domain/transaction/access.ts'
+import type { RequestContext } from '../../../domain/transaction/context.ts'
+import { reusable } from '../framework/cached.ts'
+import { answering, handling, noContent, type Operation, operation } from '../framework/operation.ts'
+import { bulkDeletion, deployment, deploymentList } from '../responses/deployment.ts'
+import { REVISION_MADE, revisionHeader } from '../responses/revision.ts'
 
 const tag = 'Deployments'
 

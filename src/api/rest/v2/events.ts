@@ -13,9 +13,9 @@ import {
   streamRevisionEvents,
   streamWorkspaceEvents,
 } from '../../realtime/event-stream.ts'
-import { event, eventPage } from '../answers/event.ts'
-import { answering, type Operation, operation } from '../operation/operation.ts'
-import type { Streamed } from '../operation/stream.ts'
+import { answering, type Operation, operation } from '../framework/operation.ts'
+import type { Streamed } from '../framework/stream.ts'
+import { event, eventPage } from '../responses/event.ts'
 
 const tag = 'Events'
 

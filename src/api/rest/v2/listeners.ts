@@ -1,12 +1,12 @@
 /** Listeners over REST (docs/api-rules.md#paging, docs/protocol.md). What a listener itself calls is in claims.ts. */
-import { earliest, listenerHolds } from '../../../domain/deployment-status/holds.ts'
+import { earliest, listenerHolds } from '../../../domain/deployment-status/expiry.ts'
 import { createInput, createListener } from '../../../domain/listeners/create.ts'
 import { deleteInput, deleteListener } from '../../../domain/listeners/delete.ts'
 import { getInput, getListener, listInput, listListeners } from '../../../domain/listeners/read.ts'
 import { updateInput, updateListener } from '../../../domain/listeners/update.ts'
-import { listener, listenerList } from '../answers/listener.ts'
-import { answering, noContent, type Operation, operation } from '../operation/operation.ts'
-import { reusable } from '../operation/reused.ts'
+import { reusable } from '../framework/cached.ts'
+import { answering, noContent, type Operation, operation } from '../framework/operation.ts'
+import { listener, listenerList } from '../responses/listener.ts'
 
 const tag = 'Listeners'
 

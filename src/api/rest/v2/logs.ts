@@ -1,14 +1,14 @@
 /** Logs of revisions and deployments over REST, read by pages or followed (docs/deployments.md#logs). */
 
-import type { RequestContext } from '../../../domain/context/context.ts'
 import { type FollowCall, type FollowedLog, followDeploymentLogs, followLogs } from '../../../domain/logs/follow.ts'
 import type { Line } from '../../../domain/logs/lines.ts'
 import { asksToFollow, readDeploymentLogsInput, readLogsInput } from '../../../domain/logs/query.ts'
 import { readDeploymentLogs, readLogs } from '../../../domain/logs/read.ts'
+import type { RequestContext } from '../../../domain/transaction/context.ts'
 import { streamLog } from '../../realtime/log-stream.ts'
-import { logLine, logPage } from '../answers/revision.ts'
-import { answering, type Operation, operation } from '../operation/operation.ts'
-import type { Streamed } from '../operation/stream.ts'
+import { answering, type Operation, operation } from '../framework/operation.ts'
+import type { Streamed } from '../framework/stream.ts'
+import { logLine, logPage } from '../responses/revision.ts'
 
 const tag = 'Revisions'
 

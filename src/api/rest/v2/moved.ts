@@ -1,6 +1,6 @@
 /** Paths that moved: a call of the old one is a 410 that names the new one. */
 import type { FastifyInstance } from 'fastify'
-import { DomainError } from '../../../domain/core/errors.ts'
+import { DomainError } from '../../../domain/errors/errors.ts'
 
 export function movedPaths(fastify: FastifyInstance): void {
   fastify.post(

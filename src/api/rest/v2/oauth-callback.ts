@@ -4,13 +4,13 @@
  * once. It answers a page.
  */
 import type { FastifyError, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
-import type { Core } from '../../../domain/context/context.ts'
-import { CATALOGUE, DomainError, ValidationError } from '../../../domain/core/errors.ts'
+import { CATALOGUE, DomainError, ValidationError } from '../../../domain/errors/errors.ts'
 import { type LinkOutcome, UsedLinkError } from '../../../domain/oauth/authorizations/consume-state.ts'
 import { type Finished, finishAuthorization } from '../../../domain/oauth/authorizations/finish.ts'
 import { IncompleteGrantError } from '../../../domain/oauth/authorizations/outcome.ts'
+import type { Core } from '../../../domain/transaction/context.ts'
 import type { Log } from '../../../platform/log/log.ts'
-import { PAGE_HEADERS, page } from '../operation/page.ts'
+import { PAGE_HEADERS, page } from '../framework/page.ts'
 
 const URL_PATH = '/v2/auth/callback/:provider_id'
 const LARGEST = 64 * 1024

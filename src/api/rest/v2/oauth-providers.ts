@@ -5,9 +5,9 @@ import { deleteInput, deleteProvider } from '../../../domain/oauth/providers/del
 import { discoverInput, discoverMcpProvider } from '../../../domain/oauth/providers/discover.ts'
 import { getInput, getProvider, listInput, listProviders } from '../../../domain/oauth/providers/read.ts'
 import { updateInput, updateProvider } from '../../../domain/oauth/providers/update.ts'
-import { oauthProvider } from '../answers/oauth-provider.ts'
-import { answering, type Operation, operation } from '../operation/operation.ts'
-import { reusable } from '../operation/reused.ts'
+import { reusable } from '../framework/cached.ts'
+import { answering, type Operation, operation } from '../framework/operation.ts'
+import { oauthProvider } from '../responses/oauth-provider.ts'
 
 const tag = 'OAuth providers'
 

@@ -3,8 +3,8 @@ import { z } from 'zod'
 import { deleteInput, deleteOfUserInput, deleteToken, deleteTokensOfUser } from '../../../domain/oauth/tokens/delete.ts'
 import { listInput, listTokens } from '../../../domain/oauth/tokens/list.ts'
 import { updateInput, updateToken } from '../../../domain/oauth/tokens/update.ts'
-import { deletedTokens, oauthToken } from '../answers/oauth-token.ts'
-import { answering, noContent, type Operation, operation } from '../operation/operation.ts'
+import { answering, noContent, type Operation, operation } from '../framework/operation.ts'
+import { deletedTokens, oauthToken } from '../responses/oauth-token.ts'
 
 const tag = 'OAuth tokens'
 

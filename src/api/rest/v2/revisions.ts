@@ -1,9 +1,9 @@
 /** Revisions over REST (docs/api-rules.md#paging, docs/deployments.md#deployments, docs/deployments.md#revisions-and-rollouts). */
 
-import { compareInput, compareRevisions } from '../../../domain/comparison/compare-revisions.ts'
 import { getRevisionDetails, revisionDetailsInput } from '../../../domain/deployments/revision-details.ts'
 import { createRevision, updateInput } from '../../../domain/deployments/update.ts'
 import { readWritten } from '../../../domain/deployments/written.ts'
+import { compareInput, compareRevisions } from '../../../domain/revision-diff/compare-revisions.ts'
 import {
   getRevision,
   getRevisionInput,
@@ -13,11 +13,11 @@ import {
 } from '../../../domain/revisions/read.ts'
 import { interruptInput, interruptRevision } from '../../../domain/rollouts/interrupt.ts'
 import { redeployInput, redeployRevision } from '../../../domain/rollouts/redeploy.ts'
-import { deployment } from '../answers/deployment.ts'
-import { REVISION_MADE, revision, revisionHeader, revisionList } from '../answers/revision.ts'
-import { revisionComparison, revisionDetails } from '../answers/revision-details.ts'
-import { answering, handling, type Operation, operation } from '../operation/operation.ts'
-import { reusable } from '../operation/reused.ts'
+import { reusable } from '../framework/cached.ts'
+import { answering, handling, type Operation, operation } from '../framework/operation.ts'
+import { deployment } from '../responses/deployment.ts'
+import { REVISION_MADE, revision, revisionHeader, revisionList } from '../responses/revision.ts'
+import { revisionComparison, revisionDetails } from '../responses/revision-details.ts'
 
 const tag = 'Revisions'
 

@@ -3,10 +3,10 @@ import { changeSecrets, changeSecretsInput } from '../../../domain/deployments/c
 import { revealSecret, revealSecretInput } from '../../../domain/deployments/reveal-secret.ts'
 import { readWritten } from '../../../domain/deployments/written.ts'
 import { listSecrets, listSecretsInput } from '../../../domain/secrets/list.ts'
-import { deployment } from '../answers/deployment.ts'
-import { REVISION_MADE, revisionHeader } from '../answers/revision.ts'
-import { namedSecrets, revealedSecret } from '../answers/secret.ts'
-import { answering, handling, type Operation, operation } from '../operation/operation.ts'
+import { answering, handling, type Operation, operation } from '../framework/operation.ts'
+import { deployment } from '../responses/deployment.ts'
+import { REVISION_MADE, revisionHeader } from '../responses/revision.ts'
+import { namedSecrets, revealedSecret } from '../responses/secret.ts'
 
 const tag = 'Deployments'
 

@@ -1,8 +1,8 @@
 /** Sessions over REST (docs/api-rules.md#sessions): who is signed in. How somebody signs in is in ../sign-in.ts. */
 import { listInput, listSessions } from '../../../domain/sessions/read.ts'
 import { revokeInput, revokeSession } from '../../../domain/sessions/revoke.ts'
-import { sessionList } from '../answers/session.ts'
-import { answering, noContent, type Operation, operation } from '../operation/operation.ts'
+import { answering, noContent, type Operation, operation } from '../framework/operation.ts'
+import { sessionList } from '../responses/session.ts'
 
 const tag = 'Sessions'
 

@@ -1,8 +1,8 @@
 /** Where clients send what is deployed: tarballs to an upload URL, images to the registry with a push token (docs/deployments.md#deployments). */
 import { createPushToken, pushTokenInput } from '../../../domain/sources/registry/push-token.ts'
 import { createUploadUrl, uploadUrlInput } from '../../../domain/sources/uploads/create-url.ts'
-import { pushToken, uploadUrl } from '../answers/deployment.ts'
-import { answering, type Operation, operation } from '../operation/operation.ts'
+import { answering, type Operation, operation } from '../framework/operation.ts'
+import { pushToken, uploadUrl } from '../responses/deployment.ts'
 
 const tag = 'Deployments'
 

@@ -1,7 +1,7 @@
 /** Workspaces over REST (docs/api-rules.md#who-is-calling). */
 import { createInput, createWorkspace } from '../../../domain/workspaces/create.ts'
-import { workspace } from '../answers/workspace.ts'
-import { answering, type Operation, operation } from '../operation/operation.ts'
+import { answering, type Operation, operation } from '../framework/operation.ts'
+import { workspace } from '../responses/workspace.ts'
 
 export const workspaces: Operation[] = [
   operation({

@@ -3,7 +3,7 @@
  * tree is built and started.
  */
 import path from 'node:path'
-import { HEALTH_PATH_RULE, isHealthPath } from '../../../domain/model/health-path.ts'
+import { HEALTH_PATH_RULE, isHealthPath } from '../../../domain/values/health-path.ts'
 import { StepFailure } from '../../output/failure.ts'
 import { isObject, PYTHON_FILES, readJson, type SourceTree, webOf } from './source-tree.ts'
 

@@ -1,7 +1,7 @@
 /** Identifies the account that a provider has just issued a token for. */
 import type { OAuthProvider } from '../../../generated/prisma/client.ts'
-import type { Core } from '../../context/context.ts'
 import { type Account, clauseOf, type ProviderAccess, type TokenSet } from '../../ports/oauth-client.ts'
+import type { Core } from '../../transaction/context.ts'
 import { publishedBy } from '../provider-access/access.ts'
 
 /**

@@ -1,8 +1,8 @@
 /** Consumes the state that a callback brings: it is valid once, for one provider, until it expires. */
 import { Prisma } from '../../../generated/prisma/client.ts'
-import type { Core } from '../../context/context.ts'
-import { ForbiddenError } from '../../core/errors.ts'
-import { hashState } from '../../core/oauth-state.ts'
+import { hashState } from '../../crypto/oauth-state.ts'
+import { ForbiddenError } from '../../errors/errors.ts'
+import type { Core } from '../../transaction/context.ts'
 import { EXCHANGE_SECONDS, STOPPED } from './schemas.ts'
 
 /** The authorization, which only this call may finish now. `takenAt`: by the database's clock. */

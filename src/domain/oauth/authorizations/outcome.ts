@@ -1,7 +1,8 @@
 /** The messages for people of an authorization's outcome, and how a failed one is stored for the caller that waits for it. */
-import { type Core, OAUTH_CHANNEL } from '../../context/context.ts'
-import { ConflictError, DomainError } from '../../core/errors.ts'
+
+import { ConflictError, DomainError } from '../../errors/errors.ts'
 import { OAuthFailure } from '../../ports/oauth-client.ts'
+import { type Core, OAUTH_CHANNEL } from '../../transaction/context.ts'
 import { hintOf } from '../provider-access/access.ts'
 import type { SavedToken } from '../tokens/save.ts'
 

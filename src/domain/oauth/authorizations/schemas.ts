@@ -1,7 +1,7 @@
 /** The shapes of authenticate and wait (docs/oauth.md#rules). */
 import { z } from 'zod'
-import { optional, printable, queryInt, uuid } from '../../core/fields.ts'
-import { agentId, scopes } from '../../model/oauth-token.ts'
+import { optional, printable, queryInt, uuid } from '../../parsing/fields.ts'
+import { agentId, scopes } from '../../values/oauth-token.ts'
 
 export const AUTHORIZATION_STATUSES = ['completed', 'pending', 'connection_required', 'token_expired'] as const
 export type AuthorizationStatus = (typeof AUTHORIZATION_STATUSES)[number]
@@ -26,7 +26,7 @@ export const EXCHANGE_SECONDS = 120
 /** Why an authorization has failed whose exchange took longer, for people. */
 export const STOPPED = 'The server stopped while it was finishing it.'
 
-/** Of the PKCE code verifier at rest (core/sealed.ts): together with the code it gets a token, so it is sealed like one. */
+/** Of the PKCE code verifier at rest (crypto/encrypted-value.ts): together with the code it gets a token, so it is sealed like one. */
 export const verifierContext = (id: string) => `oauth_authorizations.code_verifier:${id}`
 
 export const authenticateInput = z.object({

@@ -1,12 +1,12 @@
 /** Waits for the end of an authorization (long polling). */
 
-import { lookUntil } from '../../../platform/async/look-until.ts'
-import { requireRole } from '../../context/access.ts'
-import type { RequestContext } from '../../context/context.ts'
-import { takeSlot } from '../../context/slots.ts'
-import { whileValid } from '../../context/while-valid.ts'
-import { ConflictError, NotFoundError } from '../../core/errors.ts'
-import { parse, type RawInput } from '../../core/parse.ts'
+import { lookUntil } from '../../../platform/async/long-poll.ts'
+import { takeSlot } from '../../concurrency/concurrency-limit.ts'
+import { ConflictError, NotFoundError } from '../../errors/errors.ts'
+import { parse, type RawInput } from '../../parsing/parse.ts'
+import { requireRole } from '../../transaction/access.ts'
+import type { RequestContext } from '../../transaction/context.ts'
+import { whileValid } from '../../transaction/while-valid.ts'
 import { type AuthorizationView, STOPPED, VALID_MINUTES, waitInput } from './schemas.ts'
 
 interface Row {

@@ -1,9 +1,9 @@
 /** A connection of an agent to a token: its boundary, what is shown of it, and how one is made in an open transaction. */
 import { z } from 'zod'
 import type { AgentConnection, Prisma } from '../../../generated/prisma/client.ts'
-import { tenant } from '../../context/access.ts'
-import type { RequestContext, Tx } from '../../context/context.ts'
-import { agentId } from '../../model/oauth-token.ts'
+import { tenant } from '../../transaction/access.ts'
+import type { RequestContext, Tx } from '../../transaction/context.ts'
+import { agentId } from '../../values/oauth-token.ts'
 import { ownTokens } from '../tokens/token.ts'
 
 export const agentPath = z.object({ agent_id: agentId })

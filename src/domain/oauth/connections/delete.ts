@@ -1,12 +1,12 @@
 /** Deletes a connection: the agent can't get this token any more. The token stays. */
 import { z } from 'zod'
-import { actorOf, requireRole } from '../../context/access.ts'
-import { type RequestContext, transaction } from '../../context/context.ts'
-import { once } from '../../context/once.ts'
-import { NotFoundError } from '../../core/errors.ts'
-import { uuid } from '../../core/fields.ts'
-import { parse, type RawInput } from '../../core/parse.ts'
-import { toChange } from '../../rows/locks.ts'
+import { NotFoundError } from '../../errors/errors.ts'
+import { uuid } from '../../parsing/fields.ts'
+import { parse, type RawInput } from '../../parsing/parse.ts'
+import { toChange } from '../../repositories/locks.ts'
+import { actorOf, requireRole } from '../../transaction/access.ts'
+import { type RequestContext, transaction } from '../../transaction/context.ts'
+import { once } from '../../transaction/once.ts'
 import { agentPath } from './connection.ts'
 
 export const deleteInput = z.object({ path: agentPath.extend({ connection_id: uuid }) })

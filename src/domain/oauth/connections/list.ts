@@ -1,13 +1,13 @@
 /** Lists the connections of an agent, or of all agents, to the caller's own tokens: all (REST) or a window by cursor (GraphQL), newest first. */
 import { z } from 'zod'
 import type { AgentConnection } from '../../../generated/prisma/client.ts'
-import { requireRole } from '../../context/access.ts'
-import type { RequestContext } from '../../context/context.ts'
-import { type Selection, writtenRow } from '../../context/read-back.ts'
-import { newestFirst } from '../../core/newest-first.ts'
-import { cut, type Slice, type Window } from '../../core/paging.ts'
-import { parse, type RawInput } from '../../core/parse.ts'
-import { agentId } from '../../model/oauth-token.ts'
+import { newestFirst } from '../../paging/newest-first.ts'
+import { cut, type Slice, type Window } from '../../paging/paging.ts'
+import { parse, type RawInput } from '../../parsing/parse.ts'
+import { requireRole } from '../../transaction/access.ts'
+import type { RequestContext } from '../../transaction/context.ts'
+import { type Selection, writtenRow } from '../../transaction/read-back.ts'
+import { agentId } from '../../values/oauth-token.ts'
 import { agentPath, type ConnectionView, ownConnections, WITH_TOKEN } from './connection.ts'
 
 export const listInput = z.object({ path: agentPath })

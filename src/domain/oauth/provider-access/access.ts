@@ -3,11 +3,11 @@
  * publishes of itself; and what an admin can do about an error of it.
  */
 import type { OAuthProvider } from '../../../generated/prisma/client.ts'
-import type { Core, RequestContext } from '../../context/context.ts'
-import type { KeyRing } from '../../core/keyring.ts'
-import { seal, unseal } from '../../core/sealed.ts'
-import type { AuthMethod, ProviderType } from '../../model/oauth-provider.ts'
+import { seal, unseal } from '../../crypto/encrypted-value.ts'
+import type { KeyRing } from '../../crypto/keyring.ts'
 import type { ProviderAccess, PublishedEndpoints } from '../../ports/oauth-client.ts'
+import type { Core, RequestContext } from '../../transaction/context.ts'
+import type { AuthMethod, ProviderType } from '../../values/oauth-provider.ts'
 
 const sealContext = (id: string) => `oauth_providers.client_secret:${id}`
 

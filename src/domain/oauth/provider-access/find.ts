@@ -1,9 +1,9 @@
 /** Finds the OAuth providers of an organization: the boundary, one by its name, one locked. */
 import type { OAuthProvider } from '../../../generated/prisma/client.ts'
-import type { RequestContext, Sql, Tx } from '../../context/context.ts'
-import { NotFoundError } from '../../core/errors.ts'
-import { uuid } from '../../core/fields.ts'
-import { toDelete } from '../../rows/locks.ts'
+import { NotFoundError } from '../../errors/errors.ts'
+import { uuid } from '../../parsing/fields.ts'
+import { toDelete } from '../../repositories/locks.ts'
+import type { RequestContext, Sql, Tx } from '../../transaction/context.ts'
 
 /** The boundary of providers: every look-up spreads this into its where-clause (docs/api-rules.md#who-is-calling). */
 export function ownProviders({ workspace }: Pick<RequestContext, 'workspace'>): { organizationId: string } {

@@ -1,14 +1,14 @@
 /** Deletes an OAuth provider with its unfinished authorizations; with `force` also its tokens, otherwise it must have none. */
 import { z } from 'zod'
 import { type OAuthProvider, Prisma } from '../../../generated/prisma/client.ts'
-import { requireRole } from '../../context/access.ts'
-import { OAUTH_CHANNEL, type RequestContext, transaction } from '../../context/context.ts'
-import { writeVerb } from '../../context/read-back.ts'
-import { ConflictError, rejectIfAny } from '../../core/errors.ts'
-import { queryBool } from '../../core/fields.ts'
-import { parse } from '../../core/parse.ts'
-import { requireMatch } from '../../core/precondition.ts'
-import { providerPath } from '../../model/oauth-provider.ts'
+import { ConflictError, rejectIfAny } from '../../errors/errors.ts'
+import { requireVersion } from '../../errors/precondition.ts'
+import { queryBool } from '../../parsing/fields.ts'
+import { parse } from '../../parsing/parse.ts'
+import { requireRole } from '../../transaction/access.ts'
+import { OAUTH_CHANNEL, type RequestContext, transaction } from '../../transaction/context.ts'
+import { writeVerb } from '../../transaction/read-back.ts'
+import { providerPath } from '../../values/oauth-provider.ts'
 import { lockProvider, requireProvider } from '../provider-access/find.ts'
 import { deleteTokens } from '../tokens/delete.ts'
 import { emitToUsers, type ProviderUser, requireNoOthers, usersOf } from './used-by.ts'
@@ -37,7 +37,7 @@ export const deleteProvider = writeVerb<OAuthProvider>(async (ctx, raw, read) =>
     const { id } = provider
     const users = await usersOf(tx.sql, id)
     requireNoOthers(ctx, provider, users)
-    requireMatch(raw.ifMatch, 'OAuth provider', path.provider_id, provider)
+    requireVersion(raw.ifMatch, 'OAuth provider', path.provider_id, provider)
     const tokens = users.reduce((sum, user) => sum + user.tokens, 0)
     if (tokens > 0)
       throw new ConflictError(

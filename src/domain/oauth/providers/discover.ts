@@ -5,18 +5,18 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import type { OAuthProvider } from '../../../generated/prisma/client.ts'
-import { requireRole } from '../../context/access.ts'
-import type { RequestContext } from '../../context/context.ts'
-import { writeVerb } from '../../context/read-back.ts'
-import { rejectIfAny, ValidationError } from '../../core/errors.ts'
-import { parse, violation } from '../../core/parse.ts'
-import { providerId, providerName, url } from '../../model/oauth-provider.ts'
+import { rejectIfAny, ValidationError } from '../../errors/errors.ts'
+import { parse, violation } from '../../parsing/parse.ts'
 import {
   McpDiscoveryError,
   McpUnavailableError,
   OAuthUnavailableError,
   type RegisteredClient,
 } from '../../ports/oauth-client.ts'
+import { requireRole } from '../../transaction/access.ts'
+import type { RequestContext } from '../../transaction/context.ts'
+import { writeVerb } from '../../transaction/read-back.ts'
+import { providerId, providerName, url } from '../../values/oauth-provider.ts'
 import { redirectUriOf } from '../provider-access/access.ts'
 import { insertProvider, requireUnused } from './create.ts'
 import { asSentence } from './rules.ts'

@@ -1,14 +1,14 @@
 /** Reads the organization's OAuth providers: one, all (REST) or a window by cursor (GraphQL), newest first. */
 import { z } from 'zod'
 import type { OAuthProvider } from '../../../generated/prisma/client.ts'
-import { requireRole } from '../../context/access.ts'
-import type { RequestContext } from '../../context/context.ts'
-import { type Selection, writtenRow } from '../../context/read-back.ts'
-import { NotFoundError } from '../../core/errors.ts'
-import { newestFirst } from '../../core/newest-first.ts'
-import { cut, type Slice, type Window } from '../../core/paging.ts'
-import { parse, type RawInput } from '../../core/parse.ts'
-import { providerPath } from '../../model/oauth-provider.ts'
+import { NotFoundError } from '../../errors/errors.ts'
+import { newestFirst } from '../../paging/newest-first.ts'
+import { cut, type Slice, type Window } from '../../paging/paging.ts'
+import { parse, type RawInput } from '../../parsing/parse.ts'
+import { requireRole } from '../../transaction/access.ts'
+import type { RequestContext } from '../../transaction/context.ts'
+import { type Selection, writtenRow } from '../../transaction/read-back.ts'
+import { providerPath } from '../../values/oauth-provider.ts'
 import { namedProvider, ownProviders } from '../provider-access/find.ts'
 
 /** A provider as it may be shown. */

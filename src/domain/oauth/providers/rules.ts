@@ -1,9 +1,9 @@
 /** The rules of OAuth providers (docs/oauth.md#rules). Pure: each returns a list of violations. */
 import type { OAuthProvider } from '../../../generated/prisma/client.ts'
-import type { Violation } from '../../core/errors.ts'
-import { violation } from '../../core/parse.ts'
-import type { CreateBody, UpdateBody } from '../../model/oauth-provider.ts'
+import type { Violation } from '../../errors/errors.ts'
+import { violation } from '../../parsing/parse.ts'
 import type { OAuthClient } from '../../ports/oauth-client.ts'
+import type { CreateBody, UpdateBody } from '../../values/oauth-provider.ts'
 import { sameOrigin } from '../provider-access/access.ts'
 
 /** Knows which addresses the server may call. */

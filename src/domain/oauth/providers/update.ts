@@ -1,14 +1,14 @@
 /** PATCH of an OAuth provider: an absent or null member keeps what is stored (docs/deployments.md#deployments). */
 import { z } from 'zod'
 import type { OAuthProvider, Prisma } from '../../../generated/prisma/client.ts'
-import { requireRole } from '../../context/access.ts'
-import { type RequestContext, transaction } from '../../context/context.ts'
-import { writeVerb } from '../../context/read-back.ts'
-import { changedFields } from '../../core/changes.ts'
-import { rejectIfAny } from '../../core/errors.ts'
-import { parse } from '../../core/parse.ts'
-import { requireMatch } from '../../core/precondition.ts'
-import { providerPath, type UpdateBody, updateBody } from '../../model/oauth-provider.ts'
+import { rejectIfAny } from '../../errors/errors.ts'
+import { requireVersion } from '../../errors/precondition.ts'
+import { changedFields } from '../../parsing/changed-fields.ts'
+import { parse } from '../../parsing/parse.ts'
+import { requireRole } from '../../transaction/access.ts'
+import { type RequestContext, transaction } from '../../transaction/context.ts'
+import { writeVerb } from '../../transaction/read-back.ts'
+import { providerPath, type UpdateBody, updateBody } from '../../values/oauth-provider.ts'
 import { sealClientSecret } from '../provider-access/access.ts'
 import { lockProvider } from '../provider-access/find.ts'
 import { updateViolations } from './rules.ts'
@@ -28,7 +28,7 @@ export const updateProvider = writeVerb<OAuthProvider>(async (ctx, raw, read) =>
     const stored = await lockProvider(tx, ctx, path.provider_id)
     const users = await usersOf(tx.sql, stored.id)
     requireNoOthers(ctx, stored, users)
-    requireMatch(raw.ifMatch, 'OAuth provider', path.provider_id, stored)
+    requireVersion(raw.ifMatch, 'OAuth provider', path.provider_id, stored)
     rejectIfAny(updateViolations(ctx.oauth, stored, body))
     const asked = { ...columns(body), ...secretColumn(ctx, stored, body) }
     // a secret that is sent is always a change: it is sealed with a new key, and no caller can send the stored one back

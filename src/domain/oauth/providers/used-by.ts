@@ -3,10 +3,10 @@
  * it only if it was created there and no other workspace has tokens of it. Every workspace that uses it gets an event.
  */
 import type { OAuthProvider } from '../../../generated/prisma/client.ts'
-import { actorOf } from '../../context/access.ts'
-import type { RequestContext, Sql, Tx } from '../../context/context.ts'
-import { ForbiddenError } from '../../core/errors.ts'
+import { ForbiddenError } from '../../errors/errors.ts'
 import type { NewEvent } from '../../outbox/append.ts'
+import { actorOf } from '../../transaction/access.ts'
+import type { RequestContext, Sql, Tx } from '../../transaction/context.ts'
 
 /** A workspace that has tokens of the provider, or authorizations in progress. */
 export interface ProviderUser {

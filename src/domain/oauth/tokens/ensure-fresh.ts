@@ -1,7 +1,8 @@
 /** Refreshes an access token that has expired, or is about to, before it is handed out. */
-import type { RequestContext } from '../../context/context.ts'
-import { DomainError } from '../../core/errors.ts'
+
+import { DomainError } from '../../errors/errors.ts'
 import { OAuthFailure, OAuthProviderUnavailableError } from '../../ports/oauth-client.ts'
+import type { RequestContext } from '../../transaction/context.ts'
 import { type Outcome, refreshToken } from './refresh.ts'
 import type { TokenSnapshot } from './snapshot.ts'
 import { notRefreshed } from './token.ts'

@@ -5,8 +5,8 @@
 import { randomUUID } from 'node:crypto'
 import type { OAuthProvider } from '../../../generated/prisma/client.ts'
 import { backoff, retry } from '../../../platform/async/retry.ts'
-import { type Core, transaction } from '../../context/context.ts'
 import { OAuthFailure, type ProviderAccess, type TokenSet } from '../../ports/oauth-client.ts'
+import { type Core, transaction } from '../../transaction/context.ts'
 import { accessOf, hintOf, sameOrigin } from '../provider-access/access.ts'
 import {
   endToken,

@@ -1,6 +1,6 @@
 /** Refreshes the tokens that agents use before they expire, so that no agent has to wait. */
 import { overOrAborted } from '../../../platform/async/in-flight.ts'
-import type { Core } from '../../context/context.ts'
+import type { Core } from '../../transaction/context.ts'
 import { beginRefresh } from './refresh-attempt.ts'
 import { expiresWithin } from './snapshot.ts'
 

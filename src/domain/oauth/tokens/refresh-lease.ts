@@ -3,7 +3,7 @@
  * only one server asks. Releasing it stores the outcome, once, and notifies those who wait for it.
  */
 import { Prisma } from '../../../generated/prisma/client.ts'
-import { type Core, OAUTH_CHANNEL, type Sql, transaction } from '../../context/context.ts'
+import { type Core, OAUTH_CHANNEL, type Sql, transaction } from '../../transaction/context.ts'
 import { SNAPSHOT_COLUMNS, type TokenSnapshot } from './snapshot.ts'
 import { sealToken, type TokenContent } from './token.ts'
 

@@ -4,9 +4,9 @@
  * failure, from the row.
  */
 import { overOrAborted } from '../../../platform/async/in-flight.ts'
-import { lookUntil } from '../../../platform/async/look-until.ts'
+import { lookUntil } from '../../../platform/async/long-poll.ts'
 import { limited } from '../../../platform/async/time-limit.ts'
-import type { Core } from '../../context/context.ts'
+import type { Core } from '../../transaction/context.ts'
 import { beginRefresh } from './refresh-attempt.ts'
 import { endAbandoned } from './refresh-lease.ts'
 import { readSnapshot, type TokenSnapshot } from './snapshot.ts'

@@ -5,10 +5,10 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { OAuthProvider } from '../../../generated/prisma/client.ts'
-import type { Tx } from '../../context/context.ts'
-import type { KeyRing } from '../../core/keyring.ts'
-import { seal, unseal } from '../../core/sealed.ts'
+import { seal, unseal } from '../../crypto/encrypted-value.ts'
+import type { KeyRing } from '../../crypto/keyring.ts'
 import type { ProviderAccess } from '../../ports/oauth-client.ts'
+import type { Tx } from '../../transaction/context.ts'
 import { accessOf, sameOrigin } from '../provider-access/access.ts'
 import type { TokenContent } from './token.ts'
 

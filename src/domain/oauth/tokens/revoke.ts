@@ -3,9 +3,9 @@
  * any server, with a back-off, for a day. A token may be revoked twice, which is harmless.
  */
 import { within } from '../../../platform/async/time-limit.ts'
-import type { Core } from '../../context/context.ts'
 import { clauseOf } from '../../ports/oauth-client.ts'
-import { toDeleteOrSkip } from '../../rows/locks.ts'
+import { toDeleteOrSkip } from '../../repositories/locks.ts'
+import type { Core } from '../../transaction/context.ts'
 import { LEASE_SECONDS, openContent, type Revocation, type RevocationContent } from './revocation-queue.ts'
 
 /** ms that a caller waits for the provider */

@@ -1,10 +1,10 @@
 /** Stores the token set of a finished authorization: as a new token, or in the row of the token that it renews. */
 import { randomUUID } from 'node:crypto'
 import type { OAuthToken } from '../../../generated/prisma/client.ts'
-import type { Sql } from '../../context/context.ts'
-import type { KeyRing } from '../../core/keyring.ts'
+import type { KeyRing } from '../../crypto/keyring.ts'
 import type { Account, TokenSet } from '../../ports/oauth-client.ts'
-import { toDelete } from '../../rows/locks.ts'
+import { toDelete } from '../../repositories/locks.ts'
+import type { Sql } from '../../transaction/context.ts'
 import { sameOrigin } from '../provider-access/access.ts'
 import { openToken, sealToken, type TokenContent } from './token.ts'
 

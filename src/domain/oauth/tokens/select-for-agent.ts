@@ -1,5 +1,5 @@
 /** Selects one of the tokens that an agent is connected to. Pure. */
-import { ConflictError } from '../../core/errors.ts'
+import { ConflictError } from '../../errors/errors.ts'
 import type { TokenSnapshot } from './snapshot.ts'
 import { covers, NOT_REFRESHABLE } from './token.ts'
 

@@ -3,7 +3,7 @@
  * refreshed or waited for.
  */
 import { Prisma } from '../../../generated/prisma/client.ts'
-import type { Core } from '../../context/context.ts'
+import type { Core } from '../../transaction/context.ts'
 
 export interface TokenSnapshot {
   id: string

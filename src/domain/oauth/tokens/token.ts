@@ -1,8 +1,8 @@
 /** What a stored token is: whose it is, its sealed content, its status, its names. */
 import type { OAuthToken } from '../../../generated/prisma/client.ts'
-import type { RequestContext } from '../../context/context.ts'
-import type { KeyRing } from '../../core/keyring.ts'
-import { seal, unseal } from '../../core/sealed.ts'
+import { seal, unseal } from '../../crypto/encrypted-value.ts'
+import type { KeyRing } from '../../crypto/keyring.ts'
+import type { RequestContext } from '../../transaction/context.ts'
 
 /**
  * The boundary of tokens: one person's in one workspace (docs/api-rules.md#who-is-calling). Every look-up of tokens for a

@@ -1,5 +1,5 @@
 /** Begins a login at the organization's own provider: where to send the person, and what their browser keeps meanwhile. */
-import type { Core } from '../../context/context.ts'
+import type { Core } from '../../transaction/context.ts'
 import { LoginError, loginFailed } from './error.ts'
 import { newLogin, sealLogin } from './state.ts'
 

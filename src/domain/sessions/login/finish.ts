@@ -1,7 +1,8 @@
 /** Finishes a login: who has come back from the provider, and what they may do here. Answers the code that opens their session. */
-import type { Core } from '../../context/context.ts'
+
 import { findTenancy } from '../../keys/identity.ts'
 import { nameOfPerson, readPerson } from '../../keys/person.ts'
+import type { Core } from '../../transaction/context.ts'
 import { issueSessionCode } from '../issue-code.ts'
 import { CALLBACK_PATH } from './begin.ts'
 import { LoginError, loginFailed } from './error.ts'

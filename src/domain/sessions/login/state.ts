@@ -4,9 +4,9 @@
  * and nobody else's browser.
  */
 import { randomBytes } from 'node:crypto'
-import type { Core } from '../../context/context.ts'
-import { seal, unseal } from '../../core/sealed.ts'
+import { seal, unseal } from '../../crypto/encrypted-value.ts'
 import type { LoginSecrets } from '../../ports/login.ts'
+import type { Core } from '../../transaction/context.ts'
 import { LoginError } from './error.ts'
 
 /** For so long a person may be at the provider. */

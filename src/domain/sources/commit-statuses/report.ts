@@ -3,9 +3,9 @@
  * so a provider that can't be reached delays reports, but never a deployment.
  */
 import { Prisma } from '../../../generated/prisma/client.ts'
-import type { Core } from '../../context/context.ts'
 import { type GitProvider, ProviderUnavailableError } from '../../ports/git-provider.ts'
-import { toDeleteOrSkip } from '../../rows/locks.ts'
+import { toDeleteOrSkip } from '../../repositories/locks.ts'
+import type { Core } from '../../transaction/context.ts'
 import { commitStatus } from './commit-status.ts'
 
 /** reports at the same time */

@@ -1,9 +1,9 @@
 /** Finds git integrations: a removed one is gone for every reader, although its deployments still refer to it. */
 import type { Integration } from '../../../generated/prisma/client.ts'
-import { tenant } from '../../context/access.ts'
-import type { RequestContext } from '../../context/context.ts'
-import { ConflictError, NotFoundError } from '../../core/errors.ts'
+import { ConflictError, NotFoundError } from '../../errors/errors.ts'
 import type { GitProvider } from '../../ports/git-provider.ts'
+import { tenant } from '../../transaction/access.ts'
+import type { RequestContext } from '../../transaction/context.ts'
 
 /** The tenant boundary of integrations. */
 export function liveIntegration(ctx: RequestContext): { workspaceId: string; removedAt: null } {

@@ -5,12 +5,12 @@
  */
 import { z } from 'zod'
 import type { Integration } from '../../../generated/prisma/client.ts'
-import { type Core, type Tx, transaction } from '../../context/context.ts'
-import { changedFields } from '../../core/changes.ts'
-import { ConflictError, ForbiddenError, NotFoundError } from '../../core/errors.ts'
-import { hashState } from '../../core/oauth-state.ts'
-import { parse, type RawInput } from '../../core/parse.ts'
+import { hashState } from '../../crypto/oauth-state.ts'
+import { ConflictError, ForbiddenError, NotFoundError } from '../../errors/errors.ts'
+import { changedFields } from '../../parsing/changed-fields.ts'
+import { parse, type RawInput } from '../../parsing/parse.ts'
 import type { GitProvider, ProviderInstallation } from '../../ports/git-provider.ts'
+import { type Core, type Tx, transaction } from '../../transaction/context.ts'
 import { requireGitProvider } from './find.ts'
 
 /** ms by which the provider's clock may be behind */

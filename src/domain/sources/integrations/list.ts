@@ -1,9 +1,9 @@
 /** Lists a workspace's git integrations: where `integration_id` of a deployment comes from (docs/sources.md#git-providers). */
 import { z } from 'zod'
 import type { Integration } from '../../../generated/prisma/client.ts'
-import { requireRole } from '../../context/access.ts'
-import type { RequestContext } from '../../context/context.ts'
-import { parse, type RawInput } from '../../core/parse.ts'
+import { parse, type RawInput } from '../../parsing/parse.ts'
+import { requireRole } from '../../transaction/access.ts'
+import type { RequestContext } from '../../transaction/context.ts'
 import { liveIntegration } from './find.ts'
 
 export const listInput = z.object({})

@@ -1,11 +1,11 @@
 /** Removes a git integration of kind `app` from its workspace. At the git provider the app stays installed. */
 import { z } from 'zod'
-import { actorOf, requireRole } from '../../context/access.ts'
-import { type RequestContext, transaction } from '../../context/context.ts'
-import { once } from '../../context/once.ts'
-import { ConflictError, NotFoundError } from '../../core/errors.ts'
-import { uuid } from '../../core/fields.ts'
-import { parse, type RawInput } from '../../core/parse.ts'
+import { ConflictError, NotFoundError } from '../../errors/errors.ts'
+import { uuid } from '../../parsing/fields.ts'
+import { parse, type RawInput } from '../../parsing/parse.ts'
+import { actorOf, requireRole } from '../../transaction/access.ts'
+import { type RequestContext, transaction } from '../../transaction/context.ts'
+import { once } from '../../transaction/once.ts'
 import { liveIntegration } from './find.ts'
 
 export const removeInput = z.object({ path: z.object({ integration_id: uuid }) })

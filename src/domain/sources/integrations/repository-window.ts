@@ -1,6 +1,6 @@
 /** A window of an integration's repositories, filtered and sorted in memory: the provider returns them all. */
 import { z } from 'zod'
-import { cut, decodeCursor, encodeCursor, type Slice, type Window, windowSize } from '../../core/paging.ts'
+import { cut, decodeCursor, encodeCursor, type Slice, type Window, windowSize } from '../../paging/paging.ts'
 import type { Repository } from './repositories.ts'
 
 type Key = [owner: string, name: string, url: string]

@@ -1,9 +1,9 @@
 /** Starts the installation of the app at the git provider: returns the address where a person installs it. */
 import { z } from 'zod'
-import { requireRole } from '../../context/access.ts'
-import type { RequestContext } from '../../context/context.ts'
-import { hashState, newState } from '../../core/oauth-state.ts'
-import { parse, type RawInput } from '../../core/parse.ts'
+import { hashState, newState } from '../../crypto/oauth-state.ts'
+import { parse, type RawInput } from '../../parsing/parse.ts'
+import { requireRole } from '../../transaction/access.ts'
+import type { RequestContext } from '../../transaction/context.ts'
 import { requireGitProvider } from './find.ts'
 
 /** Minutes that a person has to come back. */

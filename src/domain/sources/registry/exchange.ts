@@ -3,10 +3,10 @@
  * the scopes of one request. They get the intersection of both, for no longer than the push token is valid.
  */
 import { z } from 'zod'
-import type { Core } from '../../context/context.ts'
-import { DomainError, UnauthenticatedError } from '../../core/errors.ts'
-import { parse, type RawInput } from '../../core/parse.ts'
+import { DomainError, UnauthenticatedError } from '../../errors/errors.ts'
+import { parse, type RawInput } from '../../parsing/parse.ts'
 import { coversRepository, type RegistryAccess, type VerifiedToken } from '../../ports/registry.ts'
+import type { Core } from '../../transaction/context.ts'
 
 const oneOrMore = z.preprocess((raw) => (typeof raw === 'string' ? [raw] : raw), z.array(z.string()).optional())
 

@@ -1,12 +1,12 @@
 /** A short-lived token for pushing images to the repository of a deployment and those below it (docs/deployments.md#deployments). */
 import { z } from 'zod'
-import { liveDeployment, requireRole } from '../../context/access.ts'
-import type { RequestContext } from '../../context/context.ts'
-import { ConflictError, NotFoundError } from '../../core/errors.ts'
-import { parse, type RawInput } from '../../core/parse.ts'
-import { deploymentPath } from '../../model/shapes.ts'
+import { ConflictError, NotFoundError } from '../../errors/errors.ts'
+import { parse, type RawInput } from '../../parsing/parse.ts'
 import { repositoryOf } from '../../ports/registry.ts'
-import { refuseDeleted } from '../../rows/locks.ts'
+import { refuseDeleted } from '../../repositories/locks.ts'
+import { liveDeployment, requireRole } from '../../transaction/access.ts'
+import type { RequestContext } from '../../transaction/context.ts'
+import { deploymentPath } from '../../values/shapes.ts'
 
 export const pushTokenInput = z.object({ path: deploymentPath })
 

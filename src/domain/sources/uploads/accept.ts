@@ -2,12 +2,13 @@
  * Checks and reserves the tarball of a new revision: its path must have been issued for the deployment, and it must be
  * uploaded and not too large. The storage is asked before the transaction; the row is checked again in it.
  */
-import { tenant } from '../../context/access.ts'
-import type { RequestContext, Tx } from '../../context/context.ts'
-import { DomainError, type Violation } from '../../core/errors.ts'
-import { violation } from '../../core/parse.ts'
+
+import { DomainError, type Violation } from '../../errors/errors.ts'
+import { violation } from '../../parsing/parse.ts'
 import { MAX_TARBALL_BYTES, type StoredObject } from '../../ports/tarball-storage.ts'
-import { toDelete } from '../../rows/locks.ts'
+import { toDelete } from '../../repositories/locks.ts'
+import { tenant } from '../../transaction/access.ts'
+import type { RequestContext, Tx } from '../../transaction/context.ts'
 
 const FIELD = 'source_revision_config.source_tarball_path'
 

@@ -1,12 +1,12 @@
 /** Issues an address for uploading one source tarball (docs/deployments.md#deployments). */
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
-import { requireRole } from '../../context/access.ts'
-import type { RequestContext, Tx } from '../../context/context.ts'
-import { ConflictError, DomainError } from '../../core/errors.ts'
-import { parse, type RawInput } from '../../core/parse.ts'
-import { deploymentPath } from '../../model/shapes.ts'
-import { lockDeployment, refuseDeleted } from '../../rows/locks.ts'
+import { ConflictError, DomainError } from '../../errors/errors.ts'
+import { parse, type RawInput } from '../../parsing/parse.ts'
+import { lockDeployment, refuseDeleted } from '../../repositories/locks.ts'
+import { requireRole } from '../../transaction/access.ts'
+import type { RequestContext, Tx } from '../../transaction/context.ts'
+import { deploymentPath } from '../../values/shapes.ts'
 
 /** s that an address is valid */
 const VALID = 60 * 60

@@ -1,8 +1,9 @@
 /** Receives an upload, if the storage is this server's own. The signature in the address is the credential. */
-import type { Core } from '../../context/context.ts'
-import { ConflictError, DomainError, ForbiddenError, ValidationError } from '../../core/errors.ts'
+
+import { ConflictError, DomainError, ForbiddenError, ValidationError } from '../../errors/errors.ts'
 import { MAX_TARBALL_BYTES, type Received, type StoredObject } from '../../ports/tarball-storage.ts'
-import { toDelete } from '../../rows/locks.ts'
+import { toDelete } from '../../repositories/locks.ts'
+import type { Core } from '../../transaction/context.ts'
 import { isSigned } from './signature.ts'
 
 export interface UploadRequest {

@@ -2,8 +2,9 @@
  * Removes tarballs that no revision needs any more. Setting `removed_at` reserves a row for removal, so that no revision
  * can use it; it is deleted once the object is. A removal that failed is tried again.
  */
-import type { Core } from '../../context/context.ts'
-import { toDeleteOrSkip } from '../../rows/locks.ts'
+
+import { toDeleteOrSkip } from '../../repositories/locks.ts'
+import type { Core } from '../../transaction/context.ts'
 
 /** rows of one round, so that it is short */
 const BATCH = 100

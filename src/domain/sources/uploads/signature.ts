@@ -1,5 +1,5 @@
 /** The signature in the address of an upload: it allows a PUT of one object until the address expires. */
-import type { KeyRing } from '../../core/keyring.ts'
+import type { KeyRing } from '../../crypto/keyring.ts'
 
 const PURPOSE = 'upload'
 const text = (objectPath: string, expires: number) => `PUT\n${objectPath}\n${expires}`

@@ -2,8 +2,9 @@
  * Handles webhook deliveries. A delivery is only a hint: the provider is asked once for all deliveries about the same
  * branch or installation, and its answer decides. While it is unavailable they wait, for a day at most.
  */
-import type { Core } from '../../context/context.ts'
+
 import { type GitProvider, ProviderUnavailableError } from '../../ports/git-provider.ts'
+import type { Core } from '../../transaction/context.ts'
 import { syncInstallation } from './installation.ts'
 import { type Delivery, finish, type Group, postpone, release, startOfRound, takeGroup } from './lease.ts'
 import { rollOutPush } from './push.ts'

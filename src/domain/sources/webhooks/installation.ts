@@ -1,7 +1,8 @@
 /** Handles events of an installation: brings its integrations, in every workspace, in line with what the provider says. */
-import { type Core, transaction } from '../../context/context.ts'
-import { GIT_PROVIDER } from '../../model/event-actor.ts'
+
 import type { GitProvider } from '../../ports/git-provider.ts'
+import { type Core, transaction } from '../../transaction/context.ts'
+import { GIT_PROVIDER } from '../../values/event-actor.ts'
 import { type Delivery, type Group, lockLease } from './lease.ts'
 
 /** The state that an action leads to; other actions change nothing that is stored. */

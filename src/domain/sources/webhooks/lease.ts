@@ -4,9 +4,9 @@
  * acted on a newer answer since: therefore every write checks the lease in its transaction.
  */
 import { Prisma } from '../../../generated/prisma/client.ts'
-import type { Core, Sql } from '../../context/context.ts'
-import type { CommitWords } from '../../model/revision-source.ts'
-import { toChange, toDeleteOrSkip } from '../../rows/locks.ts'
+import { toChange, toDeleteOrSkip } from '../../repositories/locks.ts'
+import type { Core, Sql } from '../../transaction/context.ts'
+import type { CommitWords } from '../../values/revision-source.ts'
 
 /** longer than the time limit of a call to the provider */
 const LEASE_SECONDS = 60

@@ -1,11 +1,11 @@
 /** Handles pushes: deployments that build on push get a revision of the commit that the branch points to now. */
 import type { Prisma } from '../../../generated/prisma/client.ts'
-import { type Core, type Tx, transaction } from '../../context/context.ts'
-import { revisionColumns } from '../../model/revision-source.ts'
 import type { GitProvider } from '../../ports/git-provider.ts'
+import { lockThenRead } from '../../repositories/locks.ts'
 import { toBuild } from '../../rollouts/base.ts'
 import { rollOut } from '../../rollouts/rollout.ts'
-import { lockThenRead } from '../../rows/locks.ts'
+import { type Core, type Tx, transaction } from '../../transaction/context.ts'
+import { revisionColumns } from '../../values/revision-source.ts'
 import { type Delivery, type Group, lockLease } from './lease.ts'
 
 /** Returns whether the provider's answer agrees with a delivery. Throws ProviderUnavailableError. */

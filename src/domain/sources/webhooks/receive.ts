@@ -1,8 +1,8 @@
 /** Receives deliveries of the git provider's webhook: stores what handle.ts needs, once for each delivery id. */
 import { z } from 'zod'
-import type { Core } from '../../context/context.ts'
-import { parse } from '../../core/parse.ts'
-import { type CommitWords, commitWords, NO_WORDS } from '../../model/revision-source.ts'
+import { parse } from '../../parsing/parse.ts'
+import type { Core } from '../../transaction/context.ts'
+import { type CommitWords, commitWords, NO_WORDS } from '../../values/revision-source.ts'
 
 /** NOTIFY channel: there may be work for the jobs of the git provider. */
 export const GITPROVIDER_CHANNEL = 'pilothouse_gitprovider'

@@ -2,7 +2,7 @@
  * The Deployments of server and queue: the same image, told apart by AGENT_SERVER_ROLE. What would hold a rollout back
  * is set although it is the default: so it is ours, and is repaired when somebody changes it (`kubectl rollout pause`).
  */
-import { healthPathOf } from '../../../../domain/model/health-path.ts'
+import { healthPathOf } from '../../../../domain/values/health-path.ts'
 import { StepFailure } from '../../../output/failure.ts'
 import { imageOf } from '../../artifact.ts'
 import { AGENT_CONTAINER, AGENT_PORT, selectorOf } from '../objects/names.ts'

@@ -5,8 +5,8 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { sleep } from '../../../../platform/async/retry.ts'
 import type { Account } from '../../../../platform/postgres/embedded/account.ts'
-import { processesByUser } from '../os/proc.ts'
-import { signalProcesses } from '../os/process-tags.mjs'
+import { processesByUser } from '../processes/proc.ts'
+import { signalProcesses } from '../processes/process-tags.mjs'
 import { isReserved } from './reservations.ts'
 
 /** what waits for a disk does not end at once */

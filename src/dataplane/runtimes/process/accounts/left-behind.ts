@@ -7,7 +7,7 @@ import { execFile } from 'node:child_process'
 import fs from 'node:fs'
 import { promisify } from 'node:util'
 import { Scope } from '../../../../platform/async/time-limit.ts'
-import { publicFolders } from '../os/confinement.ts'
+import { publicFolders } from '../processes/confinement.ts'
 import { releaseUsedIds, usedIds, whileLooking } from './reservations.ts'
 
 const exec = promisify(execFile)

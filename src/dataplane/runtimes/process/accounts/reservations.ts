@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { StepFailure } from '../../../output/failure.ts'
-import { processesByUser } from '../os/proc.ts'
+import { processesByUser } from '../processes/proc.ts'
 import { locked } from './machine-lock.ts'
 import type { UidRange } from './range.ts'
 

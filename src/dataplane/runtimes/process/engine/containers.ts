@@ -8,7 +8,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { limited } from '../../../../platform/async/time-limit.ts'
 import { StepFailure } from '../../../output/failure.ts'
-import type { AppLayout } from '../os/layout.ts'
+import type { AppLayout } from '../processes/layout.ts'
 import { type Engine, type EngineOptions, engineFinder, type FindEngine, linesOf } from './engine.ts'
 
 const REMOVE_MS = 30_000

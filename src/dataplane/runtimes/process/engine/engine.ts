@@ -6,8 +6,8 @@ import { limited } from '../../../../platform/async/time-limit.ts'
 import { StepFailure } from '../../../output/failure.ts'
 import type { OnLine } from '../../../output/lines.ts'
 import { HIDES_NOTHING, type Mask } from '../../../output/mask.ts'
-import { type Exit, runGroup } from '../os/group.ts'
-import type { Reaper } from '../os/reaper.ts'
+import { type Exit, runGroup } from '../processes/group.ts'
+import type { Reaper } from '../processes/reaper.ts'
 
 export type EngineName = 'podman' | 'docker'
 

@@ -7,9 +7,9 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import type { Account } from '../../../../platform/postgres/embedded/account.ts'
-import type { AppLayout } from '../os/layout.ts'
-import { removeAll } from '../os/remove.ts'
-import { sealTree, unlinkFromStores } from '../os/seal.ts'
+import type { AppLayout } from '../processes/layout.ts'
+import { removeAll } from '../processes/remove.ts'
+import { sealTree, unlinkFromStores } from '../processes/seal.ts'
 
 const exec = promisify(execFile)
 

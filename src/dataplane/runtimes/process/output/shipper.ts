@@ -2,7 +2,7 @@
  * Brings what agents print from the files of their supervisors into the deploy logs, for as long as this server holds their
  * deployments. Begins where the last one ended, whichever server that was; does nothing while nothing is printed.
  */
-import { ClaimLostError } from '../../../../domain/core/errors.ts'
+import { ClaimLostError } from '../../../../domain/errors/errors.ts'
 import type { OutputRequest } from '../../../../domain/protocol/protocol.ts'
 import { Limit } from '../../../../platform/async/limit.ts'
 import { backoff, sleep } from '../../../../platform/async/retry.ts'

@@ -3,8 +3,8 @@ import fs from 'node:fs'
 import { sleep } from '../../../../../platform/async/retry.ts'
 import type { Account } from '../../../../../platform/postgres/embedded/account.ts'
 import { isReserved } from '../../accounts/reservations.ts'
-import { processesByUser } from '../../os/proc.ts'
-import { SUPERVISOR_VARIABLE, signalProcesses, TAG_VARIABLE, taggedProcesses } from '../../os/process-tags.mjs'
+import { processesByUser } from '../../processes/proc.ts'
+import { SUPERVISOR_VARIABLE, signalProcesses, TAG_VARIABLE, taggedProcesses } from '../../processes/process-tags.mjs'
 
 /** how long what was killed may take to go */
 const GOES_MS = 5000

@@ -1,0 +1,90 @@
+/**
+ * The one place that says which fields are hot, and how each is read. What is not here (events, secrets …) makes the document run on Pothos.
+ */
+import { BY_THE_CLOCK, DERIVED } from '../../../domain/deployment-status/derived.ts'
+import { deploymentHolds, HOLDS_FIELDS, listenerHolds } from '../../../domain/deployment-status/expiry.ts'
+import { LISTENER_DERIVED } from '../../../domain/listeners/derived.ts'
+import type { Select } from '../../../domain/query-engine/rows.ts'
+import { REVISION_DERIVED } from '../../../domain/revisions/derived.ts'
+
+/** From the row and what stands around it, in Prisma's shape. */
+export interface Derived {
+  select: Select
+  of(row: never, now: Date): unknown
+  /** of what changes with the clock: until when it holds (deployment-status/expiry.ts) */
+  holds?: { select: Select; of(row: never, now: Date): Date | null }
+}
+
+export type HotField =
+  /** a column of the row. `isHeard`: it moves whenever a listener calls (domain/cache-version/version.ts) */
+  | { column: string; isHeard?: true }
+  | { derived: Derived }
+  /** the row that a relation leads to; null where there is none */
+  | { one: string }
+  /** an object of columns: of this row, or of the one that a relation leads to. Null where the column `unless` is */
+  | { members: { of?: string; unless?: string } }
+  /** a list, or a page, of what belongs to it */
+  | { list: 'revisions' | 'tags' | 'deployments' }
+
+interface HotType {
+  fields: Readonly<Record<string, HotField>>
+  /** every other field is the column of its name */
+  columns?: true
+}
+
+const column = (name: string): HotField => ({ column: name })
+const one = (relation: string): HotField => ({ one: relation })
+
+/** Of the fields' own names. */
+const columns = (...names: string[]) => Object.fromEntries(names.map((name) => [name, column(name)]))
+const derived = (all: Record<string, Derived>, holds?: Derived['holds']) =>
+  Object.fromEntries(Object.entries(all).map(([name, field]) => [name, { derived: { holds, ...field } }]))
+
+const DEPLOYMENT_HOLDS = { select: HOLDS_FIELDS, of: deploymentHolds }
+const LISTENER_HOLDS = { select: LISTENER_DERIVED.status.select, of: listenerHolds }
+
+export const HOT: Readonly<Record<string, HotType>> = {
+  Deployment: {
+    fields: {
+      ...columns('id', 'name', 'source', 'secretReferences', 'imageVersion', 'createdBy', 'createdAt', 'updatedAt'),
+      tenantId: column('workspaceId'),
+      version: column('edit'),
+      ...derived(DERIVED),
+      ...derived(BY_THE_CLOCK, DEPLOYMENT_HOLDS),
+      sourceConfig: { members: {} },
+      sourceRevisionConfig: { members: { of: 'latestRevision' } },
+      latestRevision: one('latestRevision'),
+      activeRevision: one('activeRevision'),
+      listener: one('listener'),
+      tracingProject: one('tracingProject'),
+      revisions: { list: 'revisions' },
+      tags: { list: 'tags' },
+    },
+  },
+  SourceConfig: { columns: true, fields: { listenerConfig: { members: { unless: 'k8sNamespace' } } } },
+  ListenerConfig: { columns: true, fields: {} },
+  Revision: {
+    fields: {
+      ...columns('id', 'number', 'status', 'statusSince', 'source', 'attempt'),
+      ...columns('createdBy', 'createdAt', 'updatedAt', 'deployedAt'),
+      ...columns('commitMessage', 'commitAuthor', 'installCommand', 'buildCommand'),
+      ...derived(REVISION_DERIVED),
+      sourceRevisionConfig: { members: {} },
+      deployment: one('deployment'),
+    },
+  },
+  SourceRevisionConfig: { columns: true, fields: {} },
+  Listener: {
+    fields: {
+      ...columns('id', 'computeType', 'computeId', 'version', 'podClasses', 'createdBy', 'createdAt', 'updatedAt'),
+      lastSeenAt: { column: 'lastSeenAt', isHeard: true },
+      editVersion: column('edit'),
+      ...derived(LISTENER_DERIVED, LISTENER_HOLDS),
+      computeConfig: { members: {} },
+      deployments: { list: 'deployments' },
+    },
+  },
+  ListenerComputeConfig: { columns: true, fields: {} },
+  TracingProject: { fields: columns('id', 'name', 'createdAt') },
+  Tag: { fields: columns('id', 'key', 'value', 'createdAt') },
+}

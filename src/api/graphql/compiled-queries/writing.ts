@@ -1,0 +1,109 @@
+/** How an answer becomes text: each field that is selected is a function from a row to its JSON. */
+import {
+  type GraphQLOutputType,
+  isEnumType,
+  isLeafType,
+  isListType,
+  isNonNullType,
+  isObjectType,
+  type SelectionSetNode,
+} from 'graphql'
+import type { Key, Raw } from '../../../domain/query-engine/rows.ts'
+import { isoOf } from '../../../domain/query-engine/values.ts'
+import type { ColumnType } from '../../../domain/sql/columns.ts'
+import type { GraphQLContext } from '../builder/context.ts'
+import { NotHot, type Scope, type Variables } from './scope.ts'
+
+/** One answer while it is made. */
+export interface Answering {
+  ctx: GraphQLContext
+  variables: Variables
+  now: Date
+  /** ms since 1970: when the passing of time alone may change the answer */
+  until: number
+  /** of the workspace, in the snapshots of the statements: those that had a row to tell it with */
+  versions: (string | null)[]
+}
+
+/** JSON of something that is found in a row. */
+export type Write = (row: Raw, answer: Answering) => string
+/** JSON of a value that is there already. */
+type WriteValue = (value: unknown, answer: Answering) => string
+
+/** An object, of its members' names and values. */
+export function objectOf<Args extends unknown[]>(
+  members: readonly { key: string; write: (...args: Args) => string }[],
+): (...args: Args) => string {
+  const parts = members.map(({ key, write }, i) => ({ text: `${i === 0 ? '' : ','}${JSON.stringify(key)}:`, write }))
+  return (...args) => {
+    let json = '{'
+    for (const { text, write } of parts) json += text + write(...args)
+    return `${json}}`
+  }
+}
+
+export const constant = (value: unknown) => {
+  const json = JSON.stringify(value)
+  return () => json
+}
+
+/** Where the schema says that there is always something, nothing is an error: Pothos tells it. */
+function orNull(type: GraphQLOutputType, write: WriteValue): WriteValue {
+  if (!isNonNullType(type)) return (value, answer) => (value == null ? 'null' : write(value, answer))
+  return (value, answer) => {
+    if (value == null) throw new NotHot()
+    return write(value, answer)
+  }
+}
+
+/** A column that holds `kind`. */
+export function columnWriter(
+  scope: Scope,
+  type: GraphQLOutputType,
+  kind: ColumnType,
+  key: Key,
+  below: SelectionSetNode[],
+): Write {
+  const write =
+    kind === 'json' || kind === 'texts' ? valueWriter(scope, type, below) : orNull(type, scalarWriter(type, kind))
+  return (row, answer) => write(row[key], answer)
+}
+
+function scalarWriter(type: GraphQLOutputType, kind: ColumnType): WriteValue {
+  const inner = isNonNullType(type) ? type.ofType : type
+  if (isEnumType(inner)) {
+    const names = new Map(inner.getValues().map(({ name, value }) => [value, JSON.stringify(name)]))
+    return (value) => {
+      const name = names.get(value)
+      if (name === undefined) throw new NotHot()
+      return name
+    }
+  }
+  if (!isLeafType(inner)) throw new NotHot()
+  if (kind === 'time') return (value) => `"${isoOf(value as string)}"`
+  if (kind === 'text') return (value) => JSON.stringify(value)
+  if (kind === 'int' || kind === 'bool') return (value) => String(value)
+  throw new NotHot()
+}
+
+/** A value in the code's own form. Objects are read by the schema's resolvers, which here need nothing but the object. */
+export function valueWriter(scope: Scope, type: GraphQLOutputType, below: SelectionSetNode[]): WriteValue {
+  if (isNonNullType(type)) return orNull(type, valueWriter(scope, type.ofType, below))
+  if (isListType(type)) {
+    const item = valueWriter(scope, type.ofType, below)
+    return orNull(type, (list, answer) => `[${(list as unknown[]).map((one) => item(one, answer)).join(',')}]`)
+  }
+  if (isLeafType(type)) return orNull(type, (value) => JSON.stringify(type.serialize(value)))
+  if (!isObjectType(type)) throw new NotHot()
+  const members = scope.fields(type, below).map(({ key, name, field, below }) => {
+    if (!field) return { key, write: constant(type.name) }
+    if (field.args.length > 0) throw new NotHot()
+    const write = valueWriter(scope, field.type, below)
+    const { resolve } = field
+    if (!resolve)
+      return { key, write: (value: Record<string, unknown>, answer: Answering) => write(value[name], answer) }
+    const get = resolve as (value: unknown, args: object, ctx: GraphQLContext) => unknown
+    return { key, write: (value: object, answer: Answering) => write(get(value, {}, answer.ctx), answer) }
+  })
+  return orNull(type, objectOf(members) as WriteValue)
+}

@@ -1,0 +1,36 @@
+/**
+ * Counts by address what is called without a key, where that costs something: pages, metrics, and calls whose credential
+ * is another (a signature, a state). A call of the latter that was good costs nothing.
+ */
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Admission } from './admission.ts'
+import { visitOf } from './request-scope.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /**
+     * the route takes no key; `unlessGood`: it costs its address nothing when it is answered with 2xx; `toBrowsers`: it
+     * takes one, but shows a page to browsers without
+     */
+    keyless?: 'always' | 'unlessGood' | 'toBrowsers'
+  }
+}
+
+/** To be called before the routes are registered. */
+export function limitStrangers(fastify: FastifyInstance, admission: Admission): void {
+  fastify.addHook('onRequest', (request, reply, done) => {
+    const { keyless } = request.routeOptions.config
+    if (!keyless || (keyless === 'toBrowsers' && !asksForPage(request))) return done()
+    const visit = visitOf(request, reply)
+    admission.charge(visit)
+    if (keyless === 'unlessGood')
+      visit.onEnd(() => {
+        if (reply.raw.statusCode < 300) admission.refund(visit)
+      })
+    done()
+  })
+}
+
+function asksForPage({ method, headers }: FastifyRequest): boolean {
+  return method === 'GET' && (headers.accept ?? '').includes('text/html')
+}

@@ -1,0 +1,35 @@
+/**
+ * Reads request bodies. Malformed JSON is not refused here but handed on, so that the verb reports it after 401 and
+ * 403, together with what is wrong in path and query (docs/api-rules.md#errors). An empty body is none, whatever its content type.
+ */
+import type { FastifyInstance } from 'fastify'
+import { MalformedJson } from '../../../domain/parsing/parse.ts'
+import { notJson } from './errors.ts'
+
+const MAX_BODY_BYTES = 1024 * 1024
+
+export function readBodies(fastify: FastifyInstance): void {
+  const options = { parseAs: 'buffer', bodyLimit: MAX_BODY_BYTES } as const
+  fastify.removeAllContentTypeParsers()
+  fastify.addContentTypeParser(
+    /^application\/([\w.-]+\+)?json(;|$)/i,
+    options,
+    async (_request: unknown, body: Buffer) => (body.length === 0 ? undefined : parseJson(body)),
+  )
+  fastify.addContentTypeParser('*', options, async (_request: unknown, body: Buffer) => {
+    if (body.length > 0) throw notJson()
+  })
+}
+
+/** MalformedJson instead of an error: the verb reports it. */
+export function parseJson(body: Buffer): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body))
+  } catch (error) {
+    // a SyntaxError of V8 quotes the text around the mistake, which may be a secret: only its position is reported
+    const at = /position \d+( \(line \d+ column \d+\))?/.exec((error as Error).message)?.[0]
+    return new MalformedJson(
+      error instanceof TypeError ? 'it is not UTF-8' : at ? `unexpected text at ${at}` : 'unexpected end or text',
+    )
+  }
+}

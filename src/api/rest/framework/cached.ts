@@ -1,0 +1,85 @@
+/**
+ * GETs whose answers are given again while nothing has changed (api/response-cache): the bytes that were sent, with their tag; so for
+ * who has them already it is a comparison. An answer with values of secrets is made anew each time: of it only the tag is kept.
+ */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { z } from 'zod'
+import { versionReadAt } from '../../../domain/cache-version/read-at.ts'
+import type { RequestContext } from '../../../domain/transaction/context.ts'
+import type { Made, Reuse } from '../../response-cache/response-cache.ts'
+import { type Conditions, noneMatch, representOnce, sendTagged } from './conditional.ts'
+
+/** What there is to know of an operation whose answers may be given again: all that they show raises the version (domain/cache-version). */
+export interface Reusable {
+  /** of its query: with one of them, a wait among them, each answer is made anew */
+  unless?: readonly string[]
+  /** Until when an answer with this body holds, by the clock (deployment-status/expiry.ts). */
+  holds?(body: unknown, now: Date): Date | null
+  /** Whether the answer shows this caller values of secrets. */
+  hasSecrets?(body: unknown, ctx: RequestContext): boolean
+  /** it shows when a listener was last heard */
+  showsHeard?: boolean
+}
+
+/** The part of an operation that this is about. */
+interface Reused {
+  operationId: string
+  answers: Record<number, { schema: z.ZodType | null }>
+  reusable?: Reusable
+}
+
+/** Keeps the types of the bodies together. */
+export const reusable = <B>(declared: {
+  unless?: readonly string[]
+  holds?(body: B, now: Date): Date | null
+  hasSecrets?(body: B, ctx: RequestContext): boolean
+  showsHeard?: boolean
+}): { reusable: Reusable } => ({ reusable: declared as Reusable })
+
+/** Whether this request is one whose answer may be given again. */
+export function isReusable({ reusable }: Pick<Reused, 'reusable'>, query: unknown, { raw }: Conditions): boolean {
+  if (!reusable || raw.refused) return false
+  const sent = query as Record<string, unknown>
+  return !reusable.unless?.some((name) => sent[name] !== undefined)
+}
+
+/** `body` null: it is known by its tag alone. A text is one that was made just now. */
+type Kept = { body: string | Buffer | null; tag: string }
+
+/** Answers a GET, which is a 200 whenever it throws nothing. */
+export async function answerReusing(
+  reuse: Reuse,
+  { url, caller }: FastifyRequest,
+  reply: FastifyReply,
+  { operationId, answers, reusable }: Reused,
+  { ifNoneMatch }: Conditions,
+  handle: (ctx: RequestContext) => Promise<{ body: unknown }>,
+): Promise<FastifyReply> {
+  const ctx = caller!
+  const { holds, hasSecrets, showsHeard = false } = reusable!
+  const make = async (): Promise<Made<Kept>> => {
+    const { body } = await handle(ctx)
+    const now = ctx.clock()
+    const value = representOnce(answers[200]!.schema!, body, ctx)
+    const keep = () => {
+      const bytes = hasSecrets?.(body, ctx) ? null : bytesOf(value.body)
+      return { value: { body: bytes, tag: value.tag }, bytes: BESIDE + (bytes?.length ?? 0) }
+    }
+    return { value, keep, version: versionReadAt(firstOf(body)), showsHeard, holdsUntil: holds?.(body, now) ?? null }
+  }
+  const fits = ({ body, tag }: Kept) => body !== null || !noneMatch(ifNoneMatch, tag)
+  return sendTagged(reply, await reuse.answer(ctx, `${operationId} ${url}`, make, fits), ifNoneMatch)
+}
+
+/** Of a page its first row knows what it was read at. */
+const firstOf = (body: unknown): object => (body as { resources?: object[] }).resources?.[0] ?? (body as object)
+
+/** In memory of its own: small ones share theirs with others, all of which would be kept with them. */
+function bytesOf(text: string): Buffer {
+  const own = Buffer.allocUnsafeSlow(Buffer.byteLength(text))
+  own.write(text)
+  return own
+}
+
+/** Bytes of what is kept with a body. */
+const BESIDE = 200

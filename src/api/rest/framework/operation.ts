@@ -1,0 +1,227 @@
+/**
+ * One operation of the REST API, declared once: where it is, which domain verb it calls, what it answers. The
+ * route and the OpenAPI document are both made from this declaration. No validation happens here: the verb is
+ * handed the raw parts and parses them, after it has checked the role (docs/api-rules.md#errors).
+ */
+import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import { z } from 'zod'
+import type { RawInput } from '../../../domain/parsing/parse.ts'
+import type { RequestContext } from '../../../domain/transaction/context.ts'
+import type { Authenticate } from '../../auth/authenticate.ts'
+import { CACHING } from '../../auth/caching.ts'
+import type { Connections } from '../../limits/connections.ts'
+import { type Visit, visitOf } from '../../limits/request-scope.ts'
+import type { Reuse } from '../../response-cache/response-cache.ts'
+import type { SourceOf } from '../responses/answer.ts'
+import { errorAnswer, errorBody, validationErrorBody } from '../responses/errors.ts'
+import type { ResponseHeaders } from '../responses/response-headers.ts'
+import { answerReusing, isReusable, type Reusable } from './cached.ts'
+import { answerWith, conditionParameters, conditionStatuses, conditionsOf, newsFor, tagHeader } from './conditional.ts'
+import { answerAgain, handleOnce, keyParameter, REPLAYED_HEADER, type Repeatable, takesKey } from './idempotent.ts'
+import {
+  STREAM_VARY,
+  type Streamed,
+  type Streaming,
+  sendStream,
+  streamContent,
+  streamDescription,
+  streamParameter,
+  wantsStream,
+} from './stream.ts'
+
+type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
+
+/** status → what it means and the body's schema; null: no body. `headers`: those that not every answer has. */
+export type Answers = Record<number, { means: string; schema: z.ZodType | null; headers?: ResponseHeaders }>
+
+/** What a handler returns: one of the declared statuses with what its schema encodes; of the declared headers any. */
+type Answer<A extends Answers> = {
+  [S in keyof A & number]: { status: S; body: BodyOf<A[S]>; headers?: HeadersOf<A[S]> }
+}[keyof A & number]
+
+type HeadersOf<D extends Answers[number]> = { [N in keyof D['headers']]?: string }
+
+type BodyOf<D extends Answers[number]> = D['schema'] extends z.ZodType ? SourceOf<D['schema']> : null
+
+/** Errors that only some operations give. All of them give 401, 403, 422, 429, 500 and 503. */
+type SpecialError = 400 | 404 | 409 | 502
+
+export interface Operation<A extends Answers = Answers> {
+  method: Method
+  /** parameters in braces, as in the document */
+  path: `/${string}`
+  operationId: string
+  summary: string
+  description?: string
+  tag: string
+  /** the verb's own schema: its members are `path`, `query`, `body` */
+  input: z.ZodObject
+  answers: A
+  errors: readonly SpecialError[]
+  /** it takes If-Match, hands it to the verb, and answers 412 */
+  ifMatch?: boolean
+  /** it keeps a lease or ends it: such calls wait for their turn, and are never a 429 */
+  keepsLease?: boolean
+  /** what an Idempotency-Key does (idempotent.ts) */
+  repeats?: Repeatable['repeats']
+  /** it can be followed: asked for with `Accept: text/event-stream` */
+  stream?: Streamed
+  /** its answers may be given again while nothing has changed (cached.ts); absent: each is made anew */
+  reusable?: Reusable
+  /** that every answer has */
+  headers?: Record<string, string>
+  handle(ctx: RequestContext, raw: RawInput): Promise<Answer<NoInfer<A>>>
+  /** How `handle` makes an answer of its verb's result. Of a write that is done once. */
+  present?(result: never): Answer<NoInfer<A>>
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** who calls, in which workspace; set before the body is read, so that 401 comes first */
+    caller: RequestContext | null
+    /** as the limits see it */
+    visit: Visit | null
+  }
+}
+
+/** Keeps the types of `answers` and `handle` together. */
+export function operation<const A extends Answers>(declared: Operation<A>): Operation {
+  return declared as unknown as Operation
+}
+
+/** Of an operation that always answers alike: with what `verb` returns, encoded as `schema`. */
+export function answering<const S extends number, B extends z.ZodType>(
+  status: S,
+  means: string,
+  schema: B,
+  verb: (ctx: RequestContext, raw: RawInput) => Promise<SourceOf<B>>,
+) {
+  const present = (body: SourceOf<B>) => ({ status, body })
+  return {
+    answers: { [status]: { means, schema } } as Record<S, { means: string; schema: B }>,
+    ...handling(verb, present),
+  }
+}
+
+/** Of one that answers 204. */
+export function noContent(means: string, verb: (ctx: RequestContext, raw: RawInput) => Promise<unknown>) {
+  const present = () => ({ status: 204, body: null }) as const
+  return { answers: { 204: { means, schema: null } }, ...handling(verb, present) }
+}
+
+/** Of one that answers what `present` makes of what `verb` returns. */
+export function handling<R, const A extends { status: number }>(
+  verb: (ctx: RequestContext, raw: RawInput) => Promise<R>,
+  present: (result: R) => A,
+) {
+  return { handle: async (ctx: RequestContext, raw: RawInput) => present(await verb(ctx, raw)), present }
+}
+
+/** `/v2/deployments/{deployment_id}` → `/v2/deployments/:deployment_id` */
+function routePath(path: string): string {
+  return path.replace(/\{(\w+)\}/g, ':$1')
+}
+
+/** The operation as a route of Fastify. Its `schema` only serves the document. */
+export function toRoute(
+  declared: Operation,
+  authenticate: Authenticate,
+  { connections, streaming, reuse }: { connections?: Connections | undefined; streaming: Streaming; reuse: Reuse },
+): RouteOptions {
+  const { keepsLease, stream } = declared
+  const { path, query, body } = declared.input.shape
+  const headers = requestHeaders(declared)
+  const caching = stream ? { ...CACHING, vary: STREAM_VARY } : CACHING
+  const visiting = { keepsLease, connections }
+  return {
+    method: declared.method,
+    url: routePath(declared.path),
+    schema: {
+      operationId: declared.operationId,
+      summary: declared.summary,
+      ...streamDescription(declared),
+      tags: [declared.tag],
+      ...(path ? { params: path } : {}),
+      ...(query ? { querystring: query } : {}),
+      ...(body ? { body } : {}),
+      ...(headers ? { headers } : {}),
+      response: responses(declared, body !== undefined),
+    },
+    onRequest: recognizing(authenticate, visiting, caching),
+    handler: async (request, reply) => {
+      if (wantsStream(stream, request)) return sendStream(stream, declared, request, reply, streaming)
+      const conditions = conditionsOf(declared, request.headers)
+      const { params, query, body } = request
+      const asked: RawInput = { path: params, query, body: body ?? undefined, ...conditions.raw }
+      if (declared.headers) reply.headers(declared.headers)
+      if (isReusable(declared, query, conditions))
+        return answerReusing(reuse, request, reply, declared, conditions, (ctx) => declared.handle(ctx, asked))
+      const raw = { ...asked, ...newsFor(declared.answers[200]?.schema, conditions, request.caller!) }
+      const outcome = await handleOnce(declared, request, reply, (ctx) => declared.handle(ctx, raw))
+      if ('entry' in outcome) return answerAgain(reply, declared, request.caller!, outcome.entry)
+      const { answer, ctx } = outcome
+      reply.code(answer.status).headers(answer.headers ?? {})
+      const { schema } = declared.answers[answer.status]!
+      if (!schema) return reply.send()
+      return answerWith(reply, declared, conditions, schema, answer.body, ctx)
+    },
+  }
+}
+
+/** Before the body is read: who calls, counted as a visit. */
+export function recognizing(
+  authenticate: Authenticate,
+  visiting: Parameters<typeof visitOf>[2],
+  headers: Record<string, string> = CACHING,
+) {
+  return (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void => {
+    reply.headers(headers)
+    const visit = visitOf(request, reply, visiting)
+    request.visit = visit
+    const recognized = (caller: RequestContext) => {
+      caller.client = visit
+      request.caller = caller
+      request.subject = caller.actor.subject
+      done()
+    }
+    const caller = authenticate(request.raw.headers, request.id, visit)
+    if (caller instanceof Promise) caller.then(recognized, done)
+    else recognized(caller)
+  }
+}
+
+/** In the document: what of its headers a request to it may have. Null: none. */
+function requestHeaders(declared: Operation): z.ZodObject | null {
+  const shapes = [conditionParameters(declared), keyParameter(declared), streamParameter(declared)].flatMap((object) =>
+    object ? [object.shape] : [],
+  )
+  return shapes.length > 0 ? z.object(Object.assign({}, ...shapes)) : null
+}
+
+function responses(declared: Operation, hasBody: boolean): Record<number, unknown> {
+  const { notModified, preconditionFailed } = conditionStatuses(declared)
+  const keyed = takesKey(declared)
+  const success: [string, unknown][] = Object.entries(declared.answers).map(([status, { means, schema, headers }]) => {
+    if (!schema) return [status, z.null().describe(means)]
+    const said = { ...headers, ...tagHeader(declared, schema), ...(keyed ? REPLAYED_HEADER : {}) }
+    const { description, content } = json(means, schema)
+    const both = { ...content, ...streamContent(declared) }
+    return [status, { description, content: both, ...(Object.keys(said).length > 0 ? { headers: said } : {}) }]
+  })
+  if (notModified) success.push(['304', z.null().describe(NOT_MODIFIED)])
+  const limit = declared.keepsLease ? [] : [429]
+  const conflicts = [...(keyed ? [409] : []), ...(preconditionFailed ? [412] : [])]
+  const special = new Set([...declared.errors, ...conflicts, ...(hasBody ? [413, 415] : [])])
+  const statuses = [401, 403, ...special, 422, ...limit, 500, 503].sort()
+  const errors = statuses.map((status) => [
+    status,
+    status === 422 ? json(NOT_VALID, validationErrorBody) : json(errorAnswer[status]!, errorBody),
+  ])
+  return Object.fromEntries([...success, ...errors])
+}
+
+const NOT_VALID = `${errorAnswer[422]} A query parameter that is not listed here is one of these things.`
+
+const NOT_MODIFIED = 'It is what the caller has (`If-None-Match`): no body, the headers of a 200.'
+
+const json = (description: string, schema: z.ZodType) => ({ description, content: { 'application/json': { schema } } })

@@ -1,0 +1,34 @@
+/** A listener as REST shows it (docs/deployments.md#listeners, docs/protocol.md). */
+import { z } from 'zod'
+import { COMPUTE_TYPES, type ComputeType, computeConfig } from '../../../domain/listeners/schemas.ts'
+import { LISTENER_STATUSES, listenerStatus } from '../../../domain/listeners/status.ts'
+import { uuid } from '../../../domain/parsing/fields.ts'
+import type { Listener } from '../../../domain/values/row-types.ts'
+import { answer, columns, pageOf, time } from './answer.ts'
+
+const configOf = columns(computeConfig.shape)
+
+export const listener = answer(
+  { id: 'Listener' },
+  {
+    id: uuid.describe('Use it as `source_config.listener_id`.'),
+    compute_type: z.enum(COMPUTE_TYPES),
+    compute_id: z.string(),
+    compute_config: computeConfig,
+    version: z.string().nullable().describe('Of the listener program, as it last reported it.'),
+    pod_classes: z
+      .array(z.string())
+      .describe('What `resource_spec.class` of its deployments may name, as its program last reported.'),
+    status: z.enum(LISTENER_STATUSES).describe('OFFLINE: it has never called, or was not heard from for 90 seconds.'),
+    last_seen_at: time.nullable().describe('null: it never called.'),
+    created_at: time,
+    updated_at: time,
+  },
+  (row: Listener, ctx) => ({
+    computeType: row.computeType as ComputeType,
+    computeConfig: configOf(row, ctx),
+    status: listenerStatus(row, ctx.clock()),
+  }),
+)
+
+export const listenerList = pageOf('ListenerList', listener)

@@ -1,0 +1,38 @@
+/** An OAuth provider as REST shows it (docs/oauth.md#rules). */
+import { z } from 'zod'
+import type { ReadableProvider } from '../../../domain/oauth/providers/read.ts'
+import { uuid } from '../../../domain/parsing/fields.ts'
+import {
+  AUTH_METHODS,
+  type AuthMethod,
+  CODE_CHALLENGE_METHODS,
+  PROVIDER_TYPES,
+  type ProviderType,
+} from '../../../domain/values/oauth-provider.ts'
+import { answer, time } from './answer.ts'
+
+export const oauthProvider = answer(
+  { id: 'OAuthProvider', description: 'Its client secret is in no answer.' },
+  {
+    id: uuid,
+    organization_id: uuid,
+    provider_id: z.string().describe('Given by you; unique in the organization. What every other call names it by.'),
+    name: z.string(),
+    client_id: z.string(),
+    auth_url: z.string(),
+    token_url: z.string(),
+    uses_pkce: z.boolean(),
+    code_challenge_method: z.enum(CODE_CHALLENGE_METHODS).nullable(),
+    provider_type: z.enum(PROVIDER_TYPES).nullable(),
+    mcp_server_url: z.string().nullable(),
+    token_endpoint_auth_method: z.enum(AUTH_METHODS),
+    is_dynamic_client: z.boolean().describe('Its client was registered by this server.'),
+    created_at: time,
+    updated_at: time,
+  },
+  (row: ReadableProvider) => ({
+    codeChallengeMethod: row.codeChallengeMethod as (typeof CODE_CHALLENGE_METHODS)[number] | null,
+    providerType: row.providerType as ProviderType | null,
+    tokenEndpointAuthMethod: row.tokenEndpointAuthMethod as AuthMethod,
+  }),
+)

@@ -1,0 +1,14 @@
+/** A workspace as REST shows it. */
+import { z } from 'zod'
+import { uuid } from '../../../domain/parsing/fields.ts'
+import { answer, time } from './answer.ts'
+
+export const workspace = answer(
+  { id: 'Workspace' },
+  {
+    id: uuid.describe('The `tenant_id` of what is in it, and what `X-Tenant-Id` takes.'),
+    organization_id: uuid,
+    name: z.string(),
+    created_at: time,
+  },
+)

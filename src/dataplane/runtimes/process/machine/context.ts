@@ -1,0 +1,66 @@
+/**
+ * What the code of a deployment runs with: its folders, its database, the environment, and the mask for its output.
+ */
+import fs from 'node:fs'
+import type { RevisionWork } from '../../../../domain/protocol/protocol.ts'
+import { createMask, hiddenValues, type Mask } from '../../../output/mask.ts'
+import type { DeploymentAccounts } from '../accounts/accounts.ts'
+import { type AppLayout, ensureFolders } from '../processes/layout.ts'
+import { createDatabase, databaseUri, readPassword } from './database.ts'
+import type { Host } from './machine.ts'
+
+export interface AppContext {
+  app: AppLayout
+  accounts: DeploymentAccounts
+  env: Record<string, string>
+  /** texts that are never shown */
+  hidden: string[]
+  /** hides them */
+  mask: Mask
+}
+
+/** A deployment's folders, and the accounts that may use them. Throws StepFailure when there are no more accounts. */
+export async function prepareFolders(
+  host: Host,
+  deploymentId: string,
+  signal?: AbortSignal,
+): Promise<{ app: AppLayout; accounts: DeploymentAccounts }> {
+  const app = host.layout.app(deploymentId)
+  // accounts are for deployments that have a folder
+  fs.mkdirSync(app.root, { recursive: true, mode: 0o700 })
+  const accounts = await host.accounts.of(deploymentId, signal)
+  await ensureFolders(app, accounts.code)
+  return { app, accounts }
+}
+
+/** Folders, environment and mask for the code of a revision; its database is there afterwards. `alsoHidden`: what else is never shown. */
+export async function prepareContext(
+  host: Host,
+  deploymentId: string,
+  revision: RevisionWork,
+  signal: AbortSignal,
+  alsoHidden: string[] = [],
+): Promise<AppContext> {
+  const { app, accounts } = await prepareFolders(host, deploymentId, signal)
+  if (!readPassword(app.database)) await createDatabase(host.admin, deploymentId, app.database, signal)
+  const uri = databaseUri(host.admin, deploymentId, app.database) ?? ''
+  const hidden = [...hiddenValues(revision.secrets), readPassword(app.database) ?? '', ...alsoHidden]
+  return {
+    app,
+    accounts,
+    // made from nothing, so that nothing of the server's can be in it; fixed names win over secrets of the same name
+    env: {
+      ...Object.fromEntries(revision.secrets.map(({ name, value }) => [name, value])),
+      PATH: host.searchPath,
+      HOME: app.home,
+      USER: accounts.name,
+      LOGNAME: accounts.name,
+      DATABASE_URI: uri,
+      POSTGRES_URI: uri,
+      PILOTHOUSE_DEPLOYMENT_ID: deploymentId,
+      PILOTHOUSE_REVISION_ID: revision.id,
+    },
+    hidden,
+    mask: createMask(hidden),
+  }
+}

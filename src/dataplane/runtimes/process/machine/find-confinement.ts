@@ -1,0 +1,54 @@
+/** Finds out, when the server starts, how builds and agents can be confined on this machine. */
+import { execFileSync } from 'node:child_process'
+import fs from 'node:fs'
+import path from 'node:path'
+import type { Account } from '../../../../platform/postgres/embedded/account.ts'
+import {
+  type Confinement,
+  isBelow,
+  makePublicFolders,
+  NO_CONFINEMENT,
+  publicFolders,
+} from '../processes/confinement.ts'
+import { CLEAN, launcher } from '../processes/launcher.ts'
+
+interface Wishes {
+  /** one of the accounts of builds and agents; null: they have ours, and nothing is done */
+  typical: Account | null
+  /** absolute: has the folders of builds and agents */
+  shared: string
+  /** absolute: the folder of their Node.js */
+  node: string
+  ports: Confinement['ports']
+  note: (line: string) => void
+}
+
+/** Tries what this machine lets us do. `note` gets a line for each thing that it doesn't. */
+export function findConfinement({ typical, shared, node, ports, note }: Wishes): Confinement {
+  if (!typical || process.platform !== 'linux') return NO_CONFINEMENT
+  const folders = publicFolders()
+  const real = [shared, node].map((folder) => fs.realpathSync(folder))
+  const visible = real.filter((file) => folders.some((folder) => isBelow(file, folder)))
+  const found = { ...NO_CONFINEMENT }
+  if (!real.some((file) => folders.includes(file)) && works(shared, typical, { folders, visible, ports: [] }))
+    Object.assign(found, { folders, visible })
+  else note(`Deployments share ${folders.join(', ')}: this root may not make mount namespaces (docs/operations.md)`)
+  if (works(shared, typical, { ...NO_CONFINEMENT, ports })) found.ports = ports
+  else note('Agents may bind any TCP port: perl, or Landlock with Linux 6.7, is missing (docs/operations.md)')
+  return found
+}
+
+function works(place: string, account: Account, confinement: Confinement): boolean {
+  const folder = fs.mkdtempSync(path.join(place, '.confinement-'))
+  try {
+    makePublicFolders(folder, account, confinement)
+    const { programs, asRoot } = launcher('build', { account, confinement, folder })
+    const [program, ...args] = [...programs, '/bin/true']
+    if (asRoot) execFileSync(program!, args, { stdio: 'ignore', env: CLEAN, cwd: '/' })
+    return asRoot
+  } catch {
+    return false
+  } finally {
+    fs.rmSync(folder, { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,84 @@
+/**
+ * The registry of the workers on this machine: `workers/<holder>.json` for each, named as in its claims. When one was
+ * killed, the next one sees that its process is gone and releases its claims, instead of waiting for the leases to end.
+ */
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { writeWhole } from '../../../../platform/files/whole-file.ts'
+import { processStat } from '../processes/proc.ts'
+
+interface Entry {
+  holder: string
+  machine: string
+  pid: number
+  /** when the process started, as the kernel counts; a number can be given to another process later */
+  started: string
+}
+
+/** Registers this process as `holder`; returns how to take that back. */
+export async function registerWorker(folder: string, holder: string): Promise<() => Promise<void>> {
+  const file = path.join(folder, `${encodeURIComponent(holder)}.json`)
+  const entry: Entry = { holder, machine: machine(), pid: process.pid, started: startOf(process.pid) }
+  writeWhole(file, JSON.stringify(entry))
+  return async () => fs.rmSync(file, { force: true })
+}
+
+/** Calls `release` for each worker whose process is gone, then forgets it. */
+export async function releaseDeadWorkers(folder: string, release: (holder: string) => Promise<void>): Promise<void> {
+  for (const { file, entry } of ofThisMachine(folder)) {
+    if (isAlive(entry)) continue
+    await release(entry.holder)
+    fs.rmSync(file, { force: true })
+  }
+}
+
+/** Process ids of the workers of this machine that are alive, but for one of this name. */
+export function livingWorkers(folder: string, but: string | null = null): number[] {
+  const others = ofThisMachine(folder).filter(({ entry }) => entry.holder !== but && isAlive(entry))
+  return others.map(({ entry }) => entry.pid)
+}
+
+/** Without the folder nobody is known: leases run out by themselves. */
+function ofThisMachine(folder: string): { file: string; entry: Entry }[] {
+  const names = fs.existsSync(folder) ? fs.readdirSync(folder).filter((name) => name.endsWith('.json')) : []
+  return names.flatMap((name) => {
+    const file = path.join(folder, name)
+    const entry = readEntry(file)
+    return entry?.machine === machine() ? [{ file, entry }] : []
+  })
+}
+
+function readEntry(file: string): Entry | null {
+  try {
+    return JSON.parse(fs.readFileSync(file, 'utf8')) as Entry
+  } catch {
+    return null // another worker has just removed it
+  }
+}
+
+function isAlive({ pid, started }: Entry): boolean {
+  try {
+    process.kill(pid, 0)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false
+  }
+  return startOf(pid) === started
+}
+
+/** Process numbers mean something only within one boot and one container: elsewhere the lease has to run out. */
+function machine(): string {
+  const read = (of: () => string) => {
+    try {
+      return of().trim()
+    } catch {
+      return ''
+    }
+  }
+  const boot = read(() => fs.readFileSync('/proc/sys/kernel/random/boot_id', 'utf8'))
+  const namespace = read(() => fs.readlinkSync('/proc/self/ns/pid'))
+  return [os.hostname(), boot, namespace].join(' ')
+}
+
+/** Empty where there is no /proc: then the number of the process has to do. */
+const startOf = (pid: number): string => processStat(pid)?.started ?? ''

@@ -1,0 +1,80 @@
+/**
+ * Artifacts of a deployment on disk: `artifacts/<name>/tree` with what was built, and `artifact.json` beside
+ * it with what a start has to know.
+ */
+import fs from 'node:fs'
+import path from 'node:path'
+import type { Account } from '../../../../platform/postgres/embedded/account.ts'
+import type { ArtifactManifest } from '../../../build/build.ts'
+import { StepFailure } from '../../../output/failure.ts'
+import { isNoSpace, noSpace } from '../../../output/no-space.ts'
+import { parseArtifact } from '../../artifact.ts'
+import { environmentOf } from '../environments/virtual-environment.ts'
+import type { AppLayout } from '../processes/layout.ts'
+import { removeAll } from '../processes/remove.ts'
+import { sealTree, unlinkFromStores } from '../processes/seal.ts'
+import { makeSpare } from '../processes/spare.ts'
+
+export interface Artifact extends ArtifactManifest {
+  /** absolute path of what was built */
+  tree: string
+  /** absolute: its virtual environment; null: it is not in Python */
+  environment: string | null
+}
+
+/** Throws StepFailure (`artifactLost`) when it is not on this machine. */
+export function readArtifact(app: AppLayout, artifact: string | null): Artifact {
+  const name = artifact && parseArtifact(artifact).name
+  // a name is one of ours, but it has been in a database since
+  const folder = name && path.basename(name) === name ? path.join(app.artifacts, name) : null
+  const file = folder && path.join(folder, 'artifact.json')
+  if (!name || !folder || !file || !fs.existsSync(file)) throw artifactLost()
+  const manifest = JSON.parse(fs.readFileSync(file, 'utf8')) as ArtifactManifest
+  const environment = manifest.kind === 'python' ? environmentOf(app, name) : null
+  if (environment && !fs.existsSync(environment)) throw artifactLost()
+  return { ...manifest, tree: path.join(folder, 'tree'), environment }
+}
+
+export const artifactLost = (): StepFailure =>
+  new StepFailure(
+    'ARTIFACT_LOST',
+    'The build of this revision is not on this machine any more: redeploy builds it again.',
+    { artifactLost: true },
+  )
+
+/**
+ * Makes a finished build of `account` (null: ours) an artifact, which nobody can change from then on, with a copy for its
+ * first start. One of that name can only be from a try whose result was never recorded.
+ */
+export async function keepArtifact(
+  app: AppLayout,
+  build: string,
+  name: string,
+  account: Account | null,
+  signal: AbortSignal,
+): Promise<void> {
+  await unlinkFromStores(path.join(build, 'tree'), account).catch((error) => {
+    throw isNoSpace(error) ? noSpace() : error
+  })
+  const target = path.join(app.artifacts, name)
+  await removeAll(target)
+  await fs.promises.rename(build, target)
+  const tree = path.join(target, 'tree')
+  await sealTree(tree, account)
+  // without it the start makes one itself
+  await makeSpare(tree, { account, signal }).catch(() => signal.throwIfAborted())
+}
+
+/** Removes all artifacts but these, and what tries of builds have left. */
+export async function pruneArtifacts(app: AppLayout, artifacts: readonly string[]): Promise<void> {
+  const keep = new Set(artifacts.map((artifact) => parseArtifact(artifact).name))
+  const below = (folder: string) => (fs.existsSync(folder) ? fs.readdirSync(folder) : [])
+  await removeAll(
+    ...below(app.builds).map((name) => path.join(app.builds, name)),
+    ...[app.artifacts, app.environments].flatMap((folder) =>
+      below(folder)
+        .filter((name) => !keep.has(name))
+        .map((name) => path.join(folder, name)),
+    ),
+  )
+}

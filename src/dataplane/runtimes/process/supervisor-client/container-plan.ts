@@ -1,0 +1,139 @@
+/**
+ * How the agent of a revision that is an image is started: as a container in the foreground, so that the engine's
+ * client stands for it among the processes of its supervisor.
+ */
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import type { RevisionWork } from '../../../../domain/protocol/protocol.ts'
+import { StepFailure } from '../../../output/failure.ts'
+import { imageOf, localImageId, namesImage } from '../../artifact.ts'
+import type { RevisionLog } from '../../runtime.ts'
+import type { Engine } from '../engine/engine.ts'
+import { containerEnvironment } from '../engine/environment.ts'
+import { referenceOf } from '../engine/reference.ts'
+import type { Host } from '../machine/machine.ts'
+import type { Bounds } from '../processes/bounds.ts'
+import type { ImageProgram } from '../supervisor/protocol.ts'
+import { findImage, type Image, ImageGone, pullImage } from './pull.ts'
+
+/** an image that is asked to end, and does not, is killed after so many seconds when it is removed */
+const STOP_SECONDS = 1
+
+/** Gets the image of a revision for its deploy; starts use exactly this one from then on. Throws StepFailure. */
+export async function prepareImage(
+  host: Host,
+  deploymentId: string,
+  revision: RevisionWork,
+  log: RevisionLog,
+  signal: AbortSignal,
+): Promise<Image> {
+  const engine = await host.containers.engine(signal)
+  const image = await getImage(host, engine, deploymentId, revision, log, signal)
+  const file = recordOf(host, deploymentId, revision.id)
+  fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 })
+  fs.writeFileSync(file, JSON.stringify(image), { mode: 0o600 })
+  return image
+}
+
+/** Pulls it, unless it was built here and pushed nowhere. What was built and is gone is built again by the next redeploy. */
+async function getImage(
+  host: Host,
+  engine: Engine,
+  deploymentId: string,
+  revision: RevisionWork,
+  log: RevisionLog,
+  signal: AbortSignal,
+): Promise<Image> {
+  const wanted = imageOf(revision)
+  const local = wanted === null ? null : localImageId(wanted)
+  if (local !== null && namesImage(revision))
+    throw new StepFailure(
+      'CONFIG_INVALID',
+      `${wanted} can't be named: images below localhost/pilothouse/ are those that builds have made for their deployments.`,
+    )
+  try {
+    if (local === null) return await pullImage(host, engine, deploymentId, referenceOf(wanted), log, signal)
+    const found = await findImage(engine, local, signal)
+    if (found) return found
+  } catch (error) {
+    if (!(error instanceof ImageGone) || revision.artifact === null) throw error
+  }
+  throw new StepFailure(
+    'ARTIFACT_LOST',
+    'The image that was built of this revision is gone: redeploy builds it again.',
+    { artifactLost: true },
+  )
+}
+
+/** The program that runs the image, and what its client has to have in its environment for that. Throws StepFailure. */
+export async function containerProgram(
+  host: Host,
+  deploymentId: string,
+  revision: RevisionWork,
+  bounds: Bounds,
+  env: Record<string, string>,
+  log: RevisionLog,
+  signal: AbortSignal,
+): Promise<{ program: ImageProgram; variables: Record<string, string> }> {
+  const engine = await host.containers.engine(signal)
+  // the image brings its own
+  const { PATH, HOME, USER, LOGNAME, ...others } = env
+  const environment = containerEnvironment(others)
+  const image =
+    (await recordedImage(host, engine, deploymentId, revision.id, signal)) ??
+    (await prepareImage(host, deploymentId, revision, log, signal))
+  const { name, labels, envFile } = host.containers.note(deploymentId, revision)
+  const copied = ['PORT', ...Object.keys(environment.client)].flatMap((variable) => ['--env', variable])
+  const program: ImageProgram = {
+    kind: 'image',
+    engine: engine.name,
+    clientEnv: engine.env,
+    container: name,
+    envFile: { path: envFile, text: environment.file },
+    args: [
+      '--rm',
+      ...['--name', name],
+      ...labels.flatMap((label) => ['--label', label]),
+      ...['--pull', 'never'],
+      ...['--network', 'host'],
+      ...['--log-driver', 'none'],
+      ...['--stop-timeout', String(STOP_SECONDS)],
+      ...['--security-opt', 'no-new-privileges'],
+      // podman would hand the server's own proxies on
+      ...(engine.name === 'podman' ? ['--http-proxy=false'] : []),
+      ...limitsOf(engine, bounds),
+      ...['--env-file', envFile],
+      ...copied,
+      image.id,
+    ],
+  }
+  return { program, variables: environment.client }
+}
+
+function limitsOf({ limits }: Engine, { memoryMb, cpus, processes }: Bounds): string[] {
+  return [
+    // engines refuse more than there is
+    ...(limits.cpu && cpus ? ['--cpus', String(Math.min(cpus, os.cpus().length))] : []),
+    ...(limits.memory && memoryMb ? ['--memory', `${Math.round(memoryMb * 1e6)}b`] : []),
+    ...(limits.processes && processes ? ['--pids-limit', String(processes)] : []),
+  ]
+}
+
+function recordOf(host: Host, deploymentId: string, revisionId: string): string {
+  return path.join(host.layout.app(deploymentId).root, 'images', `${revisionId}.json`)
+}
+
+/** What the last deploy of the revision has pulled, while it is on this machine. */
+async function recordedImage(
+  host: Host,
+  engine: Engine,
+  deploymentId: string,
+  revisionId: string,
+  signal: AbortSignal,
+): Promise<Image | null> {
+  const file = recordOf(host, deploymentId, revisionId)
+  if (!fs.existsSync(file)) return null
+  const { id } = JSON.parse(fs.readFileSync(file, 'utf8')) as Image
+  return findImage(engine, id, signal)
+}

@@ -1,0 +1,156 @@
+/**
+ * The link of this server to the supervisor of one deployment: found or started, under the token of the claim. A token
+ * that is too low although the claim is held is raised (the database was restored from a backup).
+ */
+import fs from 'node:fs'
+import { sleep } from '../../../../platform/async/retry.ts'
+import type { LeasedClaim } from '../../runtime.ts'
+import { prepareFolders } from '../machine/context.ts'
+import type { Host } from '../machine/machine.ts'
+import { type AgentPlan, PROTOCOL, type SupervisorConfig } from '../supervisor/protocol.ts'
+import { Connection, type Heard, StaleToken, SupervisorAway, SupervisorSilent } from './connection.ts'
+import { startSupervisor } from './program.ts'
+import { isNewestSeen, makeSupervisorFolder, readAbout, secretOf, supervisorFiles } from './supervisor-files.ts'
+
+/** ms from the start of a supervisor until it has to listen */
+const START_MS = 20_000
+/** so many raises of the token in a row are enough: each is above all that was seen */
+const RAISES = 3
+
+/** Whether this server can speak with it; `hello` and `end` are understood by all. */
+export const isForeign = ({ welcome }: Connection): boolean => ![PROTOCOL, PROTOCOL - 1].includes(welcome.protocol)
+
+/** Protocol 1 requests /ok only. */
+export const understands = ({ welcome }: Connection, plan: AgentPlan): boolean =>
+  plan.healthPath === undefined || welcome.protocol > 1
+
+export interface LinkHeard extends Heard {
+  onBroken?: () => void
+}
+
+export class Link {
+  readonly #host: Host
+  readonly #deploymentId: string
+  readonly #heard: LinkHeard
+  #connection: Connection | null = null
+  #token: string | null = null
+  #connecting: Promise<Connection | null> = Promise.resolve(null)
+
+  constructor(host: Host, deploymentId: string, heard: LinkHeard) {
+    this.#host = host
+    this.#deploymentId = deploymentId
+    this.#heard = heard
+  }
+
+  /** Null while there is none. */
+  get connection(): Connection | null {
+    return this.#connection
+  }
+
+  /**
+   * The connection under the token of `claim`. Null: no supervisor is there, and none is to be started. Throws
+   * SupervisorAway; StaleToken when the claim is not held any more; and what keeps a supervisor from being started.
+   */
+  connect(claim: LeasedClaim, start: boolean): Promise<Connection | null> {
+    const before = this.#connecting.catch(() => null)
+    this.#connecting = before.then(() => this.#connect(claim, start))
+    return this.#connecting
+  }
+
+  close(): void {
+    this.#connection?.close()
+    this.#connection = null
+  }
+
+  async #connect(claim: LeasedClaim, start: boolean): Promise<Connection | null> {
+    if (this.#connection && this.#token === claim.token) return this.#connection
+    this.close()
+    for (let raises = 0; ; raises++) {
+      const { token } = claim
+      try {
+        const connection = await this.#reach(claim, start)
+        if (connection) this.#keep(connection, token)
+        return connection
+      } catch (error) {
+        if (!(error instanceof StaleToken) || raises === RAISES || !claim.leaseValid()) throw error
+        await claim.raiseToken(error.newest)
+      }
+    }
+  }
+
+  #keep(connection: Connection, token: string): void {
+    this.#connection = connection
+    this.#token = token
+    void connection.closed.then(() => {
+      if (this.#connection !== connection) return
+      this.#connection = null
+      this.#heard.onBroken?.()
+    })
+  }
+
+  async #reach(claim: LeasedClaim, start: boolean): Promise<Connection | null> {
+    const files = supervisorFiles(this.#host.options.dataDir, this.#deploymentId)
+    try {
+      const about = readAbout(files)
+      if (about) return await this.#open(about.socket, claim.token)
+    } catch (error) {
+      if (!(error instanceof SupervisorAway) || error instanceof SupervisorSilent) throw error
+    }
+    if (!start) return null
+    // without its lease a server only starts again what nobody else has taken over
+    if (!claim.leaseValid() && !isNewestSeen(files, claim.token)) throw new StaleToken(claim.token)
+    return this.#start(claim.token)
+  }
+
+  async #start(token: string): Promise<Connection> {
+    const { options } = this.#host
+    const { dataDir } = options
+    const { installation, orphanHours, drainSeconds, output } = options.supervisors
+    const files = supervisorFiles(dataDir, this.#deploymentId)
+    const { accounts } = await prepareFolders(this.#host, this.#deploymentId)
+    const { socket } = makeSupervisorFolder(dataDir, this.#deploymentId, installation)
+    const config: SupervisorConfig = {
+      deploymentId: this.#deploymentId,
+      installation,
+      folder: files.folder,
+      socket,
+      secret: secretOf(dataDir),
+      outputFolder: files.output,
+      output,
+      networkAccount: accounts.network,
+      appPorts: options.appPorts,
+      orphanHours,
+      drainSeconds,
+    }
+    await startSupervisor(dataDir, config, files.errors, this.#host)
+    const until = performance.now() + START_MS
+    for (let wait = 10; ; wait = Math.min(200, wait * 1.5)) {
+      try {
+        return await this.#open(socket, token)
+      } catch (error) {
+        if (!(error instanceof SupervisorAway)) throw error
+        if (performance.now() > until) throw notStarted(files.errors)
+      }
+      await sleep(wait)
+    }
+  }
+
+  #open(socket: string, token: string): Promise<Connection> {
+    const { dataDir, supervisors } = this.#host.options
+    const hello = {
+      protocol: PROTOCOL,
+      secret: secretOf(dataDir),
+      installation: supervisors.installation,
+      deploymentId: this.#deploymentId,
+      token,
+    }
+    return Connection.open(socket, hello, this.#heard)
+  }
+}
+
+function notStarted(errors: string): Error {
+  const printed = fs.readFileSync(errors, 'utf8').trim().split('\n').at(-1)
+  return new SupervisorAway(
+    `The supervisor of this deployment could not be started: ${printed || 'it does not listen'}`,
+  )
+}

@@ -1,0 +1,61 @@
+/**
+ * What a supervisor has to know to start the agent of a revision, again and again and without a server.
+ */
+
+import type { EffectiveSpec, RevisionWork } from '../../../../domain/protocol/protocol.ts'
+import { DEFAULT_HEALTH_PATH, healthPathOf } from '../../../../domain/values/health-path.ts'
+import { imageOf, namesImage } from '../../artifact.ts'
+import type { RevisionLog } from '../../runtime.ts'
+import { openEnvironment } from '../environments/virtual-environment.ts'
+import { prepareContext } from '../machine/context.ts'
+import type { Host } from '../machine/machine.ts'
+import type { AgentPlan, BuiltProgram } from '../supervisor/protocol.ts'
+import { readArtifact } from './artifacts.ts'
+import { boundsOf } from './bounds.ts'
+import { containerProgram } from './container-plan.ts'
+import { startScript } from './start-script.ts'
+
+/** Tells one deploy from another, also of the same revision. */
+export const keyOf = ({ id, attempt }: RevisionWork): string => `${id}.${attempt}`
+
+/** Images are run in containers, all else as processes. A container source has its image by the time it is run. */
+export const isContainer = (revision: RevisionWork): boolean => imageOf(revision) !== null || namesImage(revision)
+
+/** Looks for artifact or image and database anew: all may have moved since the last plan. May throw StepFailure. */
+export async function agentPlan(
+  host: Host,
+  deploymentId: string,
+  revision: RevisionWork,
+  spec: EffectiveSpec,
+  log: RevisionLog,
+  signal: AbortSignal,
+): Promise<AgentPlan> {
+  const { app, accounts, env, hidden } = await prepareContext(host, deploymentId, revision, signal)
+  const bounds = boundsOf(spec, host.bounds)
+  const common = {
+    key: keyOf(revision),
+    revisionId: revision.id,
+    attempt: revision.attempt,
+    artifact: revision.artifact ?? '',
+    account: accounts.code,
+    hidden,
+    bounds,
+  }
+  if (isContainer(revision)) {
+    const { program, variables } = await containerProgram(host, deploymentId, revision, bounds, env, log, signal)
+    return { ...common, ...checked(revision), program, env: variables }
+  }
+  const artifact = readArtifact(app, revision.artifact)
+  if (artifact.environment) openEnvironment(artifact.environment, accounts.code)
+  const { env: variables, ...script } = startScript(host.layout, artifact, env)
+  const { tree } = artifact
+  const { runs, temporary } = app
+  const program: BuiltProgram = { kind: 'built', tree, runs, temporary, confinement: host.confinement, ...script }
+  return { ...common, ...checked(revision, artifact.healthPath), program, env: variables }
+}
+
+/** Absent by default, so that plans stay equal to those of earlier versions. `built`: images carry none. */
+function checked({ secrets }: RevisionWork, built?: string): Pick<AgentPlan, 'healthPath'> {
+  const healthPath = healthPathOf(secrets, built)
+  return healthPath === DEFAULT_HEALTH_PATH ? {} : { healthPath }
+}

@@ -1,0 +1,115 @@
+/**
+ * Pulls an image onto this machine; when that fails, its own message says why.
+ */
+import { StepFailure } from '../../../output/failure.ts'
+import { type OnLine, Tail } from '../../../output/lines.ts'
+import { createMask } from '../../../output/mask.ts'
+import { SAYS_NO_SPACE } from '../../../output/no-space.ts'
+import type { RevisionLog } from '../../runtime.ts'
+import { withCredentials } from '../engine/credentials.ts'
+import { type Engine, linesOf } from '../engine/engine.ts'
+import type { Reference } from '../engine/reference.ts'
+import type { Host } from '../machine/machine.ts'
+
+export interface Image {
+  /** the engine's own id: exactly this image, whatever its tag becomes */
+  id: string
+  /** `sha256:…` of its manifest, where the engine knows it */
+  digest: string | null
+}
+
+/** Pulls the image. One of this machine's own is only looked for. Throws StepFailure when it can't be had. */
+export async function pullImage(
+  host: Host,
+  engine: Engine,
+  deploymentId: string,
+  { full, registry, local }: Reference,
+  log: RevisionLog,
+  signal: AbortSignal,
+): Promise<Image> {
+  if (!local) {
+    const credentials = await host.options.sources.imageCredentials(deploymentId, full, signal)
+    const mask = createMask(credentials ? [credentials.password] : [])
+    // docker reads that in its own settings
+    const plain = credentials?.insecure && engine.name === 'podman' ? ['--tls-verify=false'] : []
+    const tail = new Tail()
+    log.write('deploy', `Pulling ${full}`)
+    const onLine: OnLine = (shown, _line, styles) => {
+      tail.add(shown)
+      log.print('deploy', shown, styles)
+    }
+    try {
+      const { code } = await withCredentials(host.containers.folder, engine, registry, credentials, (before, after) =>
+        engine.run([...before, 'pull', ...after, ...plain, full], onLine, signal, mask),
+      )
+      if (code !== 0) {
+        const printed = tail.under('')
+        if (SAYS_NO_SPACE.test(printed)) throw new StepFailure('NO_SPACE', tail.under(explain(full, registry, printed)))
+        throw new (isGone(full, printed) ? ImageGone : StepFailure)(
+          'IMAGE_PULL_FAILED',
+          tail.under(explain(full, registry, printed)),
+        )
+      }
+    } catch (error) {
+      if (!signal.aborted || (signal.reason as Error).name !== 'TimeoutError') throw error
+      throw new StepFailure('IMAGE_PULL_FAILED', tail.under(`${full} was not pulled in time.`))
+    }
+  }
+  const image = await findImage(engine, full, signal)
+  if (image) return image
+  throw new StepFailure(
+    'IMAGE_PULL_FAILED',
+    `There is no image ${full} on this machine: names below localhost/ are of images made there. Name the registry that it is in.`,
+  )
+}
+
+/** An image of this machine by name or id; null: there is none. */
+export async function findImage(engine: Engine, name: string, signal: AbortSignal): Promise<Image | null> {
+  const { ok, lines } = await linesOf(
+    engine,
+    ['image', 'inspect', '--format', 'image {{.Id}} {{json .RepoDigests}}', name],
+    signal,
+  )
+  const found = ok ? lines.map((line) => /^image (\S+) (.*)$/.exec(line)).find(Boolean) : null
+  return found ? { id: found[1]!, digest: /@(sha256:[0-9a-f]{64})/.exec(found[2]!)?.[1] ?? null } : null
+}
+
+const NOT_THERE = /manifest unknown|name unknown|not found|no such image/i
+
+/** The one place that reads what engines print when a pull fails: they have no codes, and pass on what network and registry said. */
+const REASONS: [RegExp, (image: string, registry: string) => string][] = [
+  [
+    /no such host|connection refused|timeout|timed out|unreachable|name resolution|server misbehaving|x509|tls:|HTTP response to HTTPS|connection reset/i,
+    (image, registry) => `${image} could not be pulled: the registry ${registry} can't be reached from this machine.`,
+  ],
+  [
+    /unauthorized|denied|authentication required|forbidden|invalid username/i,
+    (image, registry) =>
+      `${image} could not be pulled: the registry ${registry} does not give it to us. It is private, or does not exist.`,
+  ],
+  [
+    NOT_THERE,
+    (image, registry) => `There is no image ${image} in the registry ${registry}: check its name and its tag.`,
+  ],
+  [
+    /no matching manifest|no image found in (manifest list|image index)/i,
+    (image) => `${image} was not built for this kind of machine (${process.platform}, ${process.arch}).`,
+  ],
+  [SAYS_NO_SPACE, () => 'The image could not be pulled: there is no space left on this machine.'],
+]
+
+/** The registry has no such image (any more). */
+export class ImageGone extends StepFailure {}
+
+const isGone = (image: string, output: string): boolean => reasonOf(image, output)?.[0] === NOT_THERE
+
+function reasonOf(image: string, output: string) {
+  // a name can hold any of these words
+  const text = output.replaceAll(image, '').replaceAll(image.replace(/[:@][^/]*$/, ''), '')
+  return REASONS.find(([pattern]) => pattern.test(text))
+}
+
+function explain(image: string, registry: string, output: string): string {
+  const reason = reasonOf(image, output)
+  return reason ? reason[1](image, registry) : `${image} could not be pulled.`
+}

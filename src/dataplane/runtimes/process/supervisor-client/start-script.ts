@@ -1,0 +1,40 @@
+/** How the agent of an artifact is started: its script, and what it finds in its environment. */
+import path from 'node:path'
+import { agentServerFolder } from '../environments/agent-servers.ts'
+import { followsSource, SOURCE_VARIABLE } from '../environments/editable-installs.ts'
+import { variablesOf } from '../environments/virtual-environment.ts'
+import type { Layout } from '../processes/layout.ts'
+import { type Artifact, artifactLost } from './artifacts.ts'
+
+export interface StartScript {
+  /** below the tree: where it runs */
+  folder: string
+  prestart: string | null
+  start: string
+  env: Record<string, string>
+}
+
+/** `env`: of the agent, with its PATH. Throws StepFailure (`artifactLost`) when what serves it is not there any more. */
+export function startScript(layout: Layout, artifact: Artifact, env: Record<string, string>): StartScript {
+  const { folder, prestart, start, environment, agentServer = null, graphConfig = null, importable = [] } = artifact
+  const server = agentServer === null ? null : agentServerFolder(layout, agentServer)
+  if (agentServer !== null && !server) throw artifactLost()
+  const programs = server && !environment ? `${env.PATH}:${path.join(server, 'node_modules/.bin')}` : (env.PATH ?? '')
+  // what is printed is shown as it comes
+  const python = environment ? { PYTHONUNBUFFERED: '1', ...variablesOf(environment, programs) } : {}
+  const here = (at: string) => `"$PWD"/${quoted(path.posix.relative(folder, at) || '.')}`
+  // where it runs is not known before it does
+  const exported = [
+    ...(environment && followsSource(environment) ? [`${SOURCE_VARIABLE}=${here('.')}`] : []),
+    ...(server && graphConfig ? [`GRAPH_CONFIG=${here(graphConfig)}`] : []),
+    ...(importable.length > 0 ? [`PYTHONPATH=${importable.map(here).join(':')}\${PYTHONPATH:+:$PYTHONPATH}`] : []),
+  ]
+  return {
+    folder,
+    prestart,
+    start: exported.length > 0 ? `export ${exported.join(' ')}; ${start}` : start,
+    env: { ...env, PATH: programs, ...python },
+  }
+}
+
+const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`

@@ -1,0 +1,299 @@
+/**
+ * What serves one deployment here, as this server sees it: what is to serve, the supervisor that does it, and the hand-over
+ * from one agent to the next. Level-based: whatever breaks, it is connected, started and told again.
+ */
+import fs from 'node:fs'
+import type { Health, Progress } from '../../../../domain/protocol/protocol.ts'
+import { StepFailure } from '../../../output/failure.ts'
+import type { LeasedClaim, OnProgress } from '../../runtime.ts'
+import type { Host } from '../machine/machine.ts'
+import { reservePort } from '../machine/ports.ts'
+import type { Turn } from '../machine/start-turns.ts'
+import type { AgentPlan } from '../supervisor/protocol.ts'
+import { CandidateGone, type Connection, StaleToken, SupervisorSilent } from './connection.ts'
+import { isForeign, Link, understands } from './link.ts'
+import { down, foreign, inLine, isStarting, problemOf } from './shown-health.ts'
+import { killSupervisor, lastServedAt, type SupervisorFiles, supervisorFiles } from './supervisor-files.ts'
+import { unlessAborted } from './waiting.ts'
+import { hashOf, isOtherAttempt, type Prepared, usedIn, type Wanted } from './wanted.ts'
+import { WorkLoop } from './work-loop.ts'
+
+/** ms that the supervisor has to open the address: it waits for another program to free the port */
+const OPEN_MS = 40_000
+/** ms that the supervisor has to end a candidate */
+const DISCARD_MS = 15_000
+/** ms that it has to give up a deploy, after its own time for it */
+const LATE_MS = 10_000
+/** ms that it has to end all it has, after requests in flight had theirs */
+const END_MS = 30_000
+/** ms for requests in flight at a supervisor that is replaced */
+const REPLACED_MS = 2000
+
+export class Supervised {
+  readonly #host: Host
+  readonly #deploymentId: string
+  readonly #files: SupervisorFiles
+  readonly #link: Link
+  readonly #loop = new WorkLoop(
+    () => this.#reconcile(),
+    (error) => (error instanceof StaleToken ? this.close() : this.#fail(error)),
+  )
+  readonly #onClosed: () => void
+  #claim!: LeasedClaim
+  /** undefined: not known yet */
+  #wanted: Wanted | null | undefined
+  /** hash of the plan that was last told on this connection */
+  #told: { connection: Connection; plan: string } | null = null
+  #deploying = false
+  /** of the plan that was made last; it may be about to run */
+  #container: string | null = null
+  /** why what is wanted can't be told */
+  #problem: Progress | null = null
+  #telling: Promise<void> = Promise.resolve()
+  /** of a start that found no supervisor */
+  #turn: Turn | null = null
+
+  /** `onClosed`: called when there is no use of this any more, since another server holds the deployment. */
+  constructor(host: Host, claim: LeasedClaim, onClosed: () => void) {
+    this.#host = host
+    this.#deploymentId = claim.deployment.id
+    this.#files = supervisorFiles(host.options.dataDir, claim.deployment.id)
+    this.#hold(claim)
+    this.#onClosed = onClosed
+    this.#link = new Link(host, this.#deploymentId, {
+      onOutput: () => host.options.output?.printed(this.#deploymentId),
+      onStale: () => this.close(),
+      onState: () => this.#watchStart(),
+      onBroken: () => this.#loop.wake(),
+    })
+  }
+
+  /** undefined: nothing is supposed to run, or it is not known yet. */
+  get health(): Health | undefined {
+    if (!this.#wanted) return undefined
+    const { connection } = this.#link
+    if (connection && isForeign(connection)) return foreign(connection)
+    const serves = connection?.state.serving?.revisionId === this.#wanted.revisionId ? connection.state.health : null
+    if (serves) return serves
+    if (this.#turn?.waits()) return down(inLine(this.#turn))
+    return this.#problem || this.#told ? down(this.#problem) : undefined
+  }
+
+  /** What must not be removed: names of artifacts and containers. Null: not known. */
+  async inUse(): Promise<{ artifacts: string[]; containers: string[] } | null> {
+    const connection = await this.#link.connect(this.#claim, false)
+    if (!connection) return { artifacts: [], containers: [] }
+    if (isForeign(connection)) return null
+    const { artifacts, containers } = usedIn(connection.state)
+    return { artifacts, containers: [...containers, ...(this.#container === null ? [] : [this.#container])] }
+  }
+
+  /** Makes this what serves, in the background and for as long as it is wanted; null: nothing. */
+  ensure(claim: LeasedClaim, wanted: Wanted | null): void {
+    this.#hold(claim)
+    this.#wanted = wanted
+    this.#loop.wake()
+  }
+
+  /** Opens the stable address; returns its port. Throws StepFailure when another program has it and keeps it. */
+  async open(claim: LeasedClaim, signal: AbortSignal): Promise<number> {
+    this.#hold(claim)
+    const connection = (await this.#link.connect(claim, true))!
+    const port = await this.#port()
+    // one that we can't speak with is replaced when the candidate is there to be started
+    if (!isForeign(connection)) await unlessAborted(signal, this.#open(connection))
+    return port
+  }
+
+  /** Starts a candidate; resolves when it is ready, at the latest after `ms`. */
+  async prepare(
+    claim: LeasedClaim,
+    plan: AgentPlan,
+    ms: number,
+    signal: AbortSignal,
+    onProgress: OnProgress,
+  ): Promise<Prepared> {
+    signal.throwIfAborted()
+    this.#deploying = true
+    try {
+      const connection = await this.#ready(claim, plan)
+      const { key } = plan
+      const ready = connection.ask({ verb: 'prepare', plan, ms }, { ms: ms + LATE_MS, onProgress })
+      await unlessAborted(signal, ready, () => connection.ask({ verb: 'discard', key }, { ms: DISCARD_MS }))
+      return {
+        commit: (record) => this.#commit(claim, connection, plan, record),
+        discard: () => this.#discard(connection, plan.key),
+      }
+    } catch (error) {
+      this.#deployed()
+      signal.throwIfAborted()
+      throw error
+    }
+  }
+
+  /** Ends everything of the deployment here, under this claim. Throws when something can't be ended. */
+  async end(claim: LeasedClaim, drainMs: number): Promise<void> {
+    this.#wanted = null
+    try {
+      // one that was killed has left its lock, and maybe its agent, which the next one ends first
+      await this.#endAll(claim, fs.existsSync(this.#files.lock), drainMs)
+    } catch (error) {
+      if (!(error instanceof SupervisorSilent) || !claim.leaseValid()) throw error
+      killSupervisor(this.#files)
+      this.#link.close()
+      await this.#endAll(claim, true, 0)
+    }
+    this.close()
+  }
+
+  /** The same under the claim that it was last held by, also when that is over: a newer holder is not disturbed. */
+  endOwn = (drainMs: number): Promise<void> => this.end(this.#claim, drainMs)
+
+  /** Lets go: what serves goes on. */
+  close(): void {
+    if (this.#loop.signal.aborted) return
+    this.#loop.end()
+    this.#link.close()
+    this.#turn?.end()
+    this.#onClosed()
+  }
+
+  #hold(claim: LeasedClaim): void {
+    if (this.#claim === claim) return
+    this.#claim = claim
+    this.#host.options.output?.held(claim, this.#files.output)
+  }
+
+  async #commit(
+    claim: LeasedClaim,
+    connection: Connection,
+    plan: AgentPlan,
+    record: () => Promise<boolean>,
+  ): Promise<void> {
+    const { key, revisionId } = plan
+    let recorded = false
+    try {
+      await connection.ask({ verb: 'hold', key })
+      recorded = await record()
+    } finally {
+      // without the claim nobody here knows whether it was recorded: the next holder decides
+      if (!recorded && claim.leaseValid()) await this.#discard(connection, key)
+      else if (!recorded) this.#deployed()
+    }
+    if (!recorded) return
+    this.#wanted = { key, revisionId, redeploying: false, plan: async () => plan }
+    try {
+      await connection.ask({ verb: 'switch', key })
+      this.#told = { connection, plan: hashOf(plan) }
+    } catch {
+      // it serves by the record: what is told next makes it so
+      this.#told = null
+    }
+    this.#deployed()
+  }
+
+  async #discard(connection: Connection, key: string): Promise<void> {
+    await connection.ask({ verb: 'discard', key }, { ms: DISCARD_MS }).catch(() => undefined)
+    this.#deployed()
+  }
+
+  #deployed(): void {
+    this.#deploying = false
+    this.#loop.wake()
+  }
+
+  /** Replaces a supervisor that does not understand our protocol or this plan. */
+  async #ready(claim: LeasedClaim, plan: AgentPlan): Promise<Connection> {
+    const found = (await this.#link.connect(claim, true))!
+    if (!isForeign(found) && understands(found, plan)) return this.#tell(found).then(() => found)
+    await found.ask({ verb: 'end', drainMs: REPLACED_MS }, { ms: REPLACED_MS + END_MS })
+    this.#link.close()
+    const connection = (await this.#link.connect(claim, true))!
+    if (isForeign(connection)) throw new Error('The supervisor of another version does not end')
+    await this.#open(connection)
+    await this.#tell(connection)
+    return connection
+  }
+
+  async #reconcile(): Promise<void> {
+    if (this.#wanted === undefined) return
+    const found = await this.#link.connect(this.#claim, false)
+    if (found || !this.#wanted) return this.#serve(found)
+    this.#turn?.end()
+    this.#turn = this.#host.starts.take(lastServedAt(this.#files))
+    try {
+      await unlessAborted(this.#loop.signal, this.#turn.begun)
+      await this.#serve(await this.#link.connect(this.#claim, !!this.#wanted))
+    } catch (error) {
+      this.#turn.end()
+      throw error
+    }
+    this.#watchStart()
+  }
+
+  /** Its turn is over when its agent does not start any more, or can't be started. */
+  #watchStart(): void {
+    if (!this.#turn?.waits() && !isStarting(this.#link.connection)) this.#turn?.end()
+  }
+
+  async #serve(connection: Connection | null): Promise<void> {
+    if (!connection || isForeign(connection)) return
+    if (!this.#wanted) {
+      if (this.#deploying) return
+      await connection.ask({ verb: 'run', plan: null })
+      return
+    }
+    // meanwhile its agent starts; why the address can't be opened is in the health
+    void this.#open(connection).catch(() => undefined)
+    await this.#tell(connection)
+  }
+
+  /** Tells what is to serve, unless that was told, or a candidate is under way that it would end. */
+  #tell(connection: Connection): Promise<void> {
+    const told = this.#telling.then(() => this.#tellNow(connection))
+    this.#telling = told.catch(() => undefined)
+    return told
+  }
+
+  async #tellNow(connection: Connection): Promise<void> {
+    const wanted = this.#wanted
+    const knows = this.#told?.connection === connection
+    if (!wanted || (this.#deploying && knows)) return
+    if (isOtherAttempt(wanted, connection.state)) {
+      this.#told = { connection, plan: '' }
+      return
+    }
+    try {
+      const plan = await wanted.plan(this.#loop.signal)
+      this.#container = plan.program.kind === 'image' ? plan.program.container : null
+      if (wanted !== this.#wanted || (this.#deploying && knows)) return
+      if (!knows || this.#told?.plan !== hashOf(plan)) await connection.ask({ verb: 'run', plan })
+      this.#told = { connection, plan: hashOf(plan) }
+      this.#problem = null
+    } catch (error) {
+      // a candidate can be had without it
+      if (!(error instanceof StepFailure) || !this.#deploying) throw error
+      this.#fail(error)
+    }
+  }
+
+  async #endAll(claim: LeasedClaim, start: boolean, drainMs: number): Promise<void> {
+    const connection = await this.#link.connect(claim, start)
+    await connection?.ask({ verb: 'end', drainMs }, { ms: drainMs + END_MS })
+  }
+
+  #port(): Promise<number> {
+    return reservePort(this.#host.ports, this.#deploymentId)
+  }
+
+  async #open(connection: Connection): Promise<void> {
+    const { node, ports } = this.#host
+    const { bindAddress } = ports
+    await connection.ask({ verb: 'open', port: await this.#port(), bindAddress, node }, { ms: OPEN_MS })
+  }
+
+  #fail(error: unknown): void {
+    if (error instanceof CandidateGone) return
+    this.#problem = problemOf(error)
+  }
+}

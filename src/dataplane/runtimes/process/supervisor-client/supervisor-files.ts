@@ -1,0 +1,137 @@
+/**
+ * Where the supervisors of a DATA_DIR are found: `run/`, for the server's account only, has the `secret` that whoever
+ * connects must know, and a folder for each supervisor with
+ *   about.json      whose it is, and where its socket is
+ *   lock, fence     the supervisor's own: its process, the newest token that it has seen
+ *   output/         what its agent printed
+ *   error.log       what the supervisor printed, if it ever does
+ */
+import { createHash, randomBytes } from 'node:crypto'
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { readOrMake, writeWhole } from '../../../../platform/files/whole-file.ts'
+import { startOf } from '../processes/started.ts'
+
+export interface SupervisorFiles {
+  /** absolute */
+  folder: string
+  lock: string
+  fence: string
+  /** changed when the deployment has requests, once a minute at most */
+  served: string
+  output: string
+  errors: string
+}
+
+/** Whose supervisor it is. */
+export interface About {
+  deploymentId: string
+  installation: string
+  /** absolute path of the socket */
+  socket: string
+}
+
+/** bytes; a socket's address has room for 103 on macOS, 107 on Linux */
+const LONGEST_SOCKET = 100
+
+const hash = (text: string, digits: number) => createHash('sha256').update(text).digest('hex').slice(0, digits)
+
+/** `dataDir`: an existing folder. */
+const runFolder = (dataDir: string) => path.join(fs.realpathSync(dataDir), 'run')
+
+export function supervisorFiles(dataDir: string, deploymentId: string): SupervisorFiles {
+  return filesIn(path.join(runFolder(dataDir), hash(deploymentId, 12)))
+}
+
+function filesIn(folder: string): SupervisorFiles {
+  const file = (name: string) => path.join(folder, name)
+  return {
+    folder,
+    lock: file('lock'),
+    fence: file('fence'),
+    served: file('served'),
+    output: file('output'),
+    errors: file('error.log'),
+  }
+}
+
+/** All supervisors that the DATA_DIR has a folder of, whether they live or not. */
+export function knownSupervisors(dataDir: string): { about: About; files: SupervisorFiles }[] {
+  if (!fs.existsSync(dataDir)) return []
+  const run = runFolder(dataDir)
+  const names = fs.existsSync(run) ? fs.readdirSync(run) : []
+  return names.flatMap((name) => {
+    const files = filesIn(path.join(run, name))
+    const about = readAbout(files)
+    return about ? [{ about, files }] : []
+  })
+}
+
+/** Null: there is none. */
+export function readAbout({ folder }: SupervisorFiles): About | null {
+  try {
+    return JSON.parse(fs.readFileSync(path.join(folder, 'about.json'), 'utf8')) as About
+  } catch {
+    return null // none, or another server is just removing it
+  }
+}
+
+/** Makes the folder of a deployment's supervisor, and says whose it is. */
+export function makeSupervisorFolder(dataDir: string, deploymentId: string, installation: string): About {
+  const { folder } = supervisorFiles(dataDir, deploymentId)
+  fs.mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const about: About = { deploymentId, installation, socket: socketFor(dataDir, folder) }
+  writeWhole(path.join(folder, 'about.json'), JSON.stringify(about))
+  return about
+}
+
+/** In a folder of the temporary ones where the path would be too long. Throws when that is somebody else's. */
+function socketFor(dataDir: string, folder: string): string {
+  const own = path.join(folder, 'sock')
+  if (Buffer.byteLength(own) <= LONGEST_SOCKET) return own
+  const short = path.join(os.tmpdir(), `pilothouse-${hash(runFolder(dataDir), 16)}`)
+  fs.mkdirSync(short, { recursive: true, mode: 0o700 })
+  const { uid, mode } = fs.lstatSync(short)
+  if (uid !== (process.getuid?.() ?? uid) || mode & 0o077)
+    throw new Error(`${short} must belong to this server's account, and be closed to all others.`)
+  return path.join(short, path.basename(folder))
+}
+
+/** The secret of the DATA_DIR, made when there is none. */
+export function secretOf(dataDir: string): string {
+  const folder = runFolder(dataDir)
+  fs.mkdirSync(folder, { recursive: true, mode: 0o700 })
+  return readOrMake(path.join(folder, 'secret'), () => randomBytes(32).toString('hex'))
+}
+
+/** Null: there is none, so nobody can have been started. */
+export function readSecret(dataDir: string): string | null {
+  try {
+    return fs.readFileSync(path.join(runFolder(dataDir), 'secret'), 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw error
+  }
+}
+
+/** Kills a supervisor that does not answer; the next one ends what it has left. */
+export function killSupervisor({ lock }: SupervisorFiles): void {
+  const [, pid, started] = /^(\d+) (\S+)\n/.exec(fs.readFileSync(lock, 'utf8')) ?? []
+  // the number may be another process's by now
+  if (pid !== undefined && startOf(Number(pid)) === started) process.kill(Number(pid), 'SIGKILL')
+}
+
+/** When the deployment last had a request, to a minute, in ms of Date.now(); 0: not known. */
+export function lastServedAt({ served }: SupervisorFiles): number {
+  return fs.statSync(served, { throwIfNoEntry: false })?.mtimeMs ?? 0
+}
+
+/** Whether `token` is the newest that the supervisor of this folder has seen, in whichever of its lives. */
+export function isNewestSeen({ fence }: SupervisorFiles, token: string): boolean {
+  try {
+    return BigInt(fs.readFileSync(fence, 'utf8').trim()) === BigInt(token)
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,63 @@
+/**
+ * Gives what is news of deployments its place in the log of changes (docs/decisions/0034-one-entry-for-each-deployment.md). Triggers
+ * leave a note in each transaction that changes what a deployment shows; here the notes are taken, at most one server at a time,
+ * and each deployment's entry moves to the end of its workspace's log. So the log has as many entries as there are deployments,
+ * however often they change, and its places grow in the order of the commits.
+ */
+import type { Core, Statement } from '../transaction/context.ts'
+
+/** NOTIFY channel of the log's readers; the payload is the workspace's id. A hint only, sent after the commit. */
+export const DEPLOYMENTS_CHANNEL = 'pilothouse_deployments'
+
+/** Deployments of one place at most: what one message of a stream has. */
+export const AT_ONE_PLACE = 100
+
+/** Notes of one statement. */
+const MOST = 5_000
+
+/** Of the advisory lock that is a server's turn. Any number that nobody else uses. */
+const TURN = 7_215_031
+
+/**
+ * Without a turn nothing is taken: whoever has it looks again. One that has waited for none sees notes that are gone already,
+ * which are left out; its numbers are greater all the same.
+ */
+const ANNOUNCE: Statement = {
+  name: 'announce changes',
+  text: `
+    WITH turn AS MATERIALIZED (SELECT pg_try_advisory_xact_lock(${TURN}) AS mine),
+    taken AS (
+      DELETE FROM deployment_news n USING (SELECT id FROM deployment_news, turn WHERE mine ORDER BY id LIMIT ${MOST}) AS first
+      WHERE n.id = first.id RETURNING n.workspace_id, n.deployment_id
+    ), subjects AS MATERIALIZED (
+      SELECT DISTINCT t.workspace_id, t.deployment_id, EXISTS (SELECT FROM deployments d WHERE d.id = t.deployment_id) AS there
+      FROM taken t
+    ), placed AS MATERIALIZED (
+      SELECT workspace_id, deployment_id, (row_number() OVER (PARTITION BY workspace_id ORDER BY deployment_id) - 1) / ${AT_ONE_PLACE} AS part
+      FROM subjects WHERE there
+    ), places AS MATERIALIZED (
+      SELECT workspace_id, part, nextval('deployment_changes_sequence') AS sequence
+      FROM (SELECT DISTINCT workspace_id, part FROM placed ORDER BY workspace_id, part) AS parts
+    ), written AS (
+      INSERT INTO deployment_changes (deployment_id, workspace_id, sequence)
+      SELECT p.deployment_id, p.workspace_id, places.sequence FROM placed p JOIN places USING (workspace_id, part)
+      ON CONFLICT (deployment_id) DO UPDATE SET sequence = excluded.sequence
+    ), removed AS (
+      DELETE FROM deployment_changes c USING subjects s WHERE c.deployment_id = s.deployment_id AND NOT s.there
+      RETURNING c.workspace_id, c.sequence
+    ), floors AS (
+      INSERT INTO deployment_change_floors (workspace_id, removed)
+      SELECT workspace_id, max(sequence) FROM removed GROUP BY workspace_id
+      ON CONFLICT (workspace_id) DO UPDATE SET removed = greatest(deployment_change_floors.removed, excluded.removed)
+    )
+    SELECT workspace_id AS "workspaceId", (SELECT count(*)::int FROM taken) AS taken FROM places`,
+}
+
+/** Places all notes that were committed before. One statement for some thousands; one where there are none. */
+export async function announceChanges(core: Pick<Core, 'query' | 'wake'>): Promise<void> {
+  for (;;) {
+    const places = await core.query<{ workspaceId: string; taken: number }>(ANNOUNCE, [])
+    core.wake(new Set(places.map(({ workspaceId }) => `${DEPLOYMENTS_CHANNEL} ${workspaceId}`)))
+    if ((places[0]?.taken ?? 0) < MOST) return
+  }
+}

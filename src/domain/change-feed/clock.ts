@@ -1,0 +1,93 @@
+/**
+ * What shows of deployments by the clock alone: a lease has ended that nobody renewed, a listener was not heard of for 90 s, or is
+ * heard again. No statement of anybody else says so, so it is looked for. An ended lease
+ * is news of its deployment, told once, whichever server looks; a listener's silence is an event, and news of all its deployments (by a trigger).
+ */
+import { Prisma } from '../../generated/prisma/client.ts'
+import { silentBefore } from '../deployment-status/status.ts'
+import { toChangeOrSkip } from '../repositories/locks.ts'
+import { type Core, type Statement, transaction } from '../transaction/context.ts'
+import { holderOf } from '../values/event-actor.ts'
+
+/** s: a lease is not longer (domain/protocol), and never due later than it ends (`lease_due_at`). */
+const LONGEST_LEASE = 600
+
+/** s: whoever has locked a row lets go of it within this time, by the limits of statements and transactions (platform/postgres/client.ts). */
+const LONGEST_LOCK = 60
+
+/** s between two moves of the mark when nothing has ended: what is looked through does not become more and more. */
+const MARK = 60
+
+/** Listeners of one round. */
+const MOST = 100
+
+/** One round. At rest it is one statement, which writes nothing. */
+export async function tellOfTheClock(core: Core): Promise<void> {
+  const found = await core.query<{ id: string | null; since: string | null }>(LOOK, [silentBefore(core.clock())])
+  for (const { id, since } of found)
+    if (since !== null) await core.query(TELL, [since])
+    else await tellOf(core, id!)
+}
+
+/** Leases of what serves that have ended since `since`, by now. Postgres keeps milliseconds, and would round a later time down. */
+const ended = (since: string) => `
+  d.torn_down_at IS NULL AND d.active_revision_id IS NOT NULL
+  AND d.lease_due_at > ${since} - make_interval(secs => ${LONGEST_LEASE}) AND d.lease_due_at <= now()
+  AND d.lease_expires_at > ${since} AND d.lease_expires_at <= date_trunc('milliseconds', now())`
+
+/** `since`: up to which leases are told of, if there is more to tell. `id`: of a listener that has fallen silent, or is heard again. $1: who was heard last before this moment is silent. */
+const LOOK: Statement = {
+  name: 'look at the clock',
+  text: `
+    WITH told AS MATERIALIZED (SELECT until FROM lapses_told WHERE one)
+    (SELECT NULL AS id, told.until::text AS since FROM told
+     WHERE told.until < now() - interval '${MARK} s' OR EXISTS (SELECT FROM deployments d WHERE ${ended('told.until')}))
+    UNION ALL
+    (SELECT l.id::text, NULL FROM listeners l
+     WHERE NOT l.told_silent AND coalesce(l.last_seen_at, l.created_at) < $1::timestamptz LIMIT ${MOST})
+    UNION ALL
+    (SELECT l.id::text, NULL FROM listeners l
+     WHERE l.told_silent AND coalesce(l.last_seen_at, l.created_at) >= $1::timestamptz LIMIT ${MOST})`,
+}
+
+/**
+ * Notes what has ended since $1, and moves the mark. Of servers that look at once, one finds the mark where it was; the others tell nothing.
+ * A row that somebody has locked may be one whose renewal is about to be committed: the mark stays before the end of its lease, so that the
+ * next round says what has become of it. So does one that was renewed between the look and the lock.
+ */
+const TELL: Statement = {
+  name: 'tell of ended leases',
+  text: `
+    WITH lapsed AS MATERIALIZED (SELECT d.id, d.lease_expires_at FROM deployments d WHERE ${ended('$1::timestamptz')}),
+    free AS MATERIALIZED (
+      SELECT d.id, d.workspace_id, d.lease_expires_at FROM deployments d
+      WHERE d.id IN (SELECT id FROM lapsed) AND ${ended('$1::timestamptz')} ${toChangeOrSkip('d').sql}
+    ), told AS (
+      UPDATE lapses_told SET until = coalesce(
+        (SELECT min(lease_expires_at) - interval '1 ms' FROM lapsed
+         WHERE id NOT IN (SELECT id FROM free) AND lease_expires_at > now() - interval '${LONGEST_LOCK} s'),
+        date_trunc('milliseconds', now()))
+      WHERE one AND until = $1::timestamptz RETURNING until
+    )
+    INSERT INTO deployment_news (workspace_id, deployment_id)
+    SELECT free.workspace_id, free.id FROM told, free WHERE free.lease_expires_at <= told.until`,
+}
+
+const isSilent = (core: Core) => Prisma.sql`(coalesce(l.last_seen_at, l.created_at) < ${silentBefore(core.clock())})`
+
+/** Looks again: another server may have told of it, or it was heard. One that somebody has locked is for the next round. */
+function tellOf(core: Core, id: string): Promise<void> {
+  return transaction(core, async (tx) => {
+    const [told] = await tx.sql.$queryRaw<{ workspaceId: string; silent: boolean }[]>`
+      UPDATE listeners SET told_silent = now_is.silent
+      FROM (
+        SELECT l.id, ${isSilent(core)} AS silent FROM listeners l
+        WHERE l.id = ${id}::uuid AND l.told_silent <> ${isSilent(core)} ${toChangeOrSkip('l')}
+      ) AS now_is
+      WHERE listeners.id = now_is.id RETURNING listeners.workspace_id::text AS "workspaceId", now_is.silent`
+    if (!told) return
+    const { workspaceId, silent } = told
+    if (silent) tx.emit({ workspaceId, type: 'listener.silent', subjectId: id })
+    else tx.emit({ workspaceId, type: 'listener.heard', subjectId: id, actor: holderOf(id) })
+  })
+}

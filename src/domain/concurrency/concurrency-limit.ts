@@ -1,0 +1,113 @@
+/** Limits how many streams, long polls and downloads a workspace or organization may have at once on this server: each takes a slot while it lasts. */
+import { DomainError } from '../errors/errors.ts'
+
+/** The slots of one kind, first come, first served. */
+export interface SlotPool {
+  /** slots of one workspace, or organization; 0: no limit */
+  readonly limit: number
+  /** slots of it that one holder may have: the rest is there for others */
+  readonly share: number
+  /** slots in use now, by all workspaces */
+  readonly inUse: number
+  /**
+   * Returns a function that releases the slot (idempotent); or why there is none: all of the server's are taken, the workspace has
+   * all of its own, or the holder (a key, a person) all of its share.
+   */
+  take(workspaceId: string, holder: string): (() => void) | 'server' | 'workspace' | 'holder'
+}
+
+export interface SlotPools {
+  streams: SlotPool
+  waits: SlotPool
+  /** of listeners, counted apart, so that the keys of people can't keep them from waiting */
+  listenerWaits: SlotPool
+  /** of builders, by organization: each is bytes that are held until somebody reads them */
+  downloads: SlotPool
+}
+
+/** `sharePercent`: of the slots of a workspace, that one holder may have; at least one. `most`: of all together. */
+export function createSlotPool(limit: number, sharePercent = 100, most = Number.POSITIVE_INFINITY): SlotPool {
+  const share = Math.ceil((limit * sharePercent) / 100)
+  const perWorkspace = new Map<string, number>()
+  const perHolder = new Map<string, number>()
+  let inUse = 0
+  return {
+    limit,
+    share,
+    get inUse() {
+      return inUse
+    },
+    take(workspaceId, holder) {
+      const held = `${workspaceId} ${holder}`
+      if (inUse >= most) return 'server'
+      if (limit > 0 && (perWorkspace.get(workspaceId) ?? 0) >= limit) return 'workspace'
+      if (limit > 0 && (perHolder.get(held) ?? 0) >= share) return 'holder'
+      count(perWorkspace, workspaceId, 1)
+      count(perHolder, held, 1)
+      inUse++
+      let released = false
+      return () => {
+        if (released) return
+        released = true
+        inUse--
+        count(perWorkspace, workspaceId, -1)
+        count(perHolder, held, -1)
+      }
+    },
+  }
+}
+
+function count(of: Map<string, number>, name: string, change: 1 | -1): void {
+  const now = (of.get(name) ?? 0) + change
+  if (now > 0) of.set(name, now)
+  else of.delete(name)
+}
+
+/** The part of a RequestContext that is needed here. */
+interface WaitingCall {
+  slots?: SlotPools
+  workspace: { id: string; organizationId: string }
+  actor: { subject: string }
+  yieldTurn?: () => void
+}
+
+/** seconds: slots become free one by one */
+const RETRY_AFTER = 5
+
+const NAMES: Record<keyof SlotPools, string> = {
+  streams: 'streams',
+  waits: 'waits',
+  listenerWaits: 'waits of listeners',
+  downloads: 'downloads of builders',
+}
+
+/** Whose slots they are. */
+const whoseOf = (kind: keyof SlotPools) => (kind === 'downloads' ? 'organization' : 'workspace')
+
+/** For a call that is about to wait; null: no slot is free. In any case the key's next call may be worked on now. */
+export function tryTakeSlot(ctx: WaitingCall, kind: keyof SlotPools): (() => void) | null {
+  const taken = take(ctx, kind)
+  return typeof taken === 'function' ? taken : null
+}
+
+/** The same; throws DomainError (RATE_LIMITED) if no slot is free. */
+export function takeSlot(ctx: WaitingCall, kind: keyof SlotPools): () => void {
+  const taken = take(ctx, kind)
+  if (typeof taken === 'function') return taken
+  const { limit, share } = ctx.slots![kind]
+  const why = {
+    server: `This server has all the ${NAMES[kind]} that it may have at once.`,
+    workspace: `This ${whoseOf(kind)} has all the ${NAMES[kind]} that it may have on this server at once (${limit}).`,
+    holder: `This key has all of the ${whoseOf(kind)}'s ${NAMES[kind]} that one may have on this server at once (${share}).`,
+  }[taken]
+  throw new DomainError('RATE_LIMITED', `${why} End some of them, or try again later.`, {
+    retryAfterSeconds: RETRY_AFTER,
+  })
+}
+
+function take(ctx: WaitingCall, kind: keyof SlotPools): ReturnType<SlotPool['take']> {
+  ctx.yieldTurn?.()
+  const { id, organizationId } = ctx.workspace
+  const whose = whoseOf(kind) === 'organization' ? organizationId : id
+  return ctx.slots ? ctx.slots[kind].take(whose, ctx.actor.subject) : () => {}
+}

@@ -1,0 +1,72 @@
+/**
+ * Paging: REST has offset pages (docs/api-rules.md#paging), GraphQL keyset cursors. A cursor is opaque to callers; it
+ * contains the sort values of the row after which a page starts.
+ */
+import type { z } from 'zod'
+import { ValidationError } from '../errors/errors.ts'
+
+/** An offset page. `offset` is the value that fetches the next page. */
+export interface OffsetPage<T> {
+  resources: T[]
+  offset: number
+}
+
+export function encodeCursor(values: readonly (string | number)[]): string {
+  return Buffer.from(JSON.stringify(values)).toString('base64url')
+}
+
+/** Decodes a cursor and validates its values, so that the database can take them. Throws ValidationError at `loc`. */
+export function decodeCursor<S extends z.ZodType>(cursor: string, shape: S, loc: string[]): z.output<S> {
+  const values = shape.safeParse(valuesOf(cursor))
+  if (values.success) return values.data
+  throw new ValidationError([{ loc, msg: 'Not a cursor of this list.', type: 'cursor_invalid' }])
+}
+
+function valuesOf(cursor: string): unknown {
+  try {
+    return JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8'))
+  } catch {
+    return undefined
+  }
+}
+
+/** The paging arguments of GraphQL. */
+export interface Window {
+  first?: number | null
+  after?: string | null
+  last?: number | null
+  before?: string | null
+}
+
+/** A part of a sorted list, and whether there are more rows in the direction of paging. */
+export interface Slice<T> {
+  rows: T[]
+  hasMore: boolean
+  /** paged from the end; `rows` are in list order nevertheless */
+  backward: boolean
+}
+
+/** Makes a slice of what was read, which may have one extra row and be in reverse order. */
+export function cut<T>(window: Window, found: readonly T[]): Slice<T> {
+  const { take, backward } = windowSize(window)
+  const rows = found.slice(0, take)
+  return { rows: backward ? rows.reverse() : rows, hasMore: found.length > take, backward }
+}
+
+/** The window's size (default 20, 1 to 100) and direction; both `first` and `last`, or a bad size, is a ValidationError. */
+export function windowSize(window: Window): { take: number; backward: boolean } {
+  const backward = window.last != null
+  const take = window.last ?? window.first ?? 20
+  const field = backward ? 'last' : 'first'
+  if (backward && window.first != null)
+    throw new ValidationError([{ loc: ['query', 'last'], msg: 'Use first or last, not both.', type: 'value_error' }])
+  if (take < 0 || take > 100)
+    throw new ValidationError([
+      {
+        loc: ['query', field],
+        msg: 'Must be from 0 to 100.',
+        type: take < 0 ? 'greater_than_equal' : 'less_than_equal',
+      },
+    ])
+  return { take, backward }
+}

@@ -1,0 +1,102 @@
+/** Selections of one row that need no statement of Prisma's: taken from what is known of it, or read as one that was planned once. */
+import { LRUCache } from 'lru-cache'
+import { Prisma } from '../../generated/prisma/client.ts'
+import type { Query } from '../sql/prepared-statement.ts'
+import type { Selection } from '../transaction/read-back.ts'
+import { type Raw, Rows, type Select } from './rows.ts'
+import { PlannedRead } from './statement.ts'
+import { TABLES, type TableName } from './tables.ts'
+
+/** A row in Prisma's shape; of relations those that are known. */
+export interface Known {
+  readonly [field: string]: unknown
+}
+
+/** Prisma's selection with each column named; null: there is more in it than columns and relations that lead to one row. */
+export function simple(table: TableName, { select, include, omit }: Selection): Select | null {
+  if (omit) return null
+  const { columns, relations } = TABLES[table]
+  const named: Select = {}
+  for (const [name, what] of Object.entries(select ?? { ...columns, ...include })) {
+    if (!what) continue
+    const [related] = relations[name] ?? []
+    if (related) {
+      const { select, include, ...rest }: Selection = what === true ? {} : what
+      const below = Object.keys(rest).length === 0 ? simple(related, { select, include }) : null
+      if (!below) return null
+      named[name] = { select: below }
+    } else if (name in columns) named[name] = true
+    else return null
+  }
+  return named
+}
+
+interface Place {
+  table: TableName
+  id: string
+  workspaceId: string
+}
+
+/**
+ * What is selected of a row: of it, and of each row that a relation leads to, from what is known, or else read as a statement each.
+ * `select`: a `simple` one. Null: there is no such row.
+ */
+export async function filled(
+  db: Db,
+  { table, id, workspaceId }: Place,
+  select: Select,
+  known: Known | null,
+): Promise<Known | null> {
+  const { columns, relations } = TABLES[table]
+  const own = Object.keys(select).filter((name) => name in columns)
+  const hasAll = known !== null && own.every((name) => known[name] !== undefined)
+  const row = hasAll ? known : await readById(db, { table, id, workspaceId }, select)
+  if (!row) return null
+  const found: Record<string, unknown> = {}
+  for (const name of own) found[name] = row[name]
+  for (const [name, [related, column]] of Object.entries(relations)) {
+    const what = select[name]
+    if (typeof what !== 'object') continue
+    const to = row[column] as string | null
+    const value = known?.[name] as Known | null | undefined
+    found[name] = to && (await filled(db, { table: related, id: to, workspaceId }, what.select, value ?? null))
+  }
+  return found
+}
+
+interface Db {
+  query: Query
+}
+
+interface One {
+  selection: PlannedRead
+  read(row: Raw): Known
+}
+
+/** By table and selection. */
+const selections = new LRUCache<string, One>({ max: 200 })
+
+/** The columns of `select`, and those by which its relations are found. */
+function oneOf(table: TableName, select: Select): One {
+  const { columns, relations } = TABLES[table]
+  const names = Object.keys(select).map((name) => relations[name]?.[1] ?? name)
+  const key = `${table} ${names}`
+  let one = selections.get(key)
+  if (!one) {
+    const rows = new Rows(table)
+    const read = rows.root.reader(
+      Object.fromEntries(names.filter((name) => name in columns).map((name) => [name, true])),
+    )
+    one = { selection: new PlannedRead(rows), read }
+    selections.set(key, one)
+  }
+  return one
+}
+
+async function readById(db: Db, { table, id, workspaceId }: Place, select: Select): Promise<Known | null> {
+  const { selection, read } = oneOf(table, select)
+  const from = Prisma.raw(`${TABLES[table].name} d`)
+  const tail = Prisma.sql`WHERE d.id = ${id}::uuid`
+  const [row] = await selection.read(db, { from, tail, workspaceId, variables: {} })
+  return row ? read(row) : null
+}

@@ -1,0 +1,50 @@
+/** Hot reads of windows. */
+import { Prisma } from '../../generated/prisma/client.ts'
+import { newestFirstSql } from '../paging/newest-first.ts'
+import { cut, type Slice, type Window } from '../paging/paging.ts'
+import { countedSql, EXACT_UP_TO, exactly, type Total } from '../paging/total.ts'
+import type { RequestContext } from '../transaction/context.ts'
+import type { Raw } from './rows.ts'
+import { furtherOf, type PlannedRead } from './statement.ts'
+import { TABLES } from './tables.ts'
+
+/** What a hot read runs with: its selection, and the caller's variables for the lists in it. */
+export interface Reading {
+  selection: PlannedRead
+  variables: Readonly<Record<string, unknown>>
+}
+
+/** A window, and how many match in all; null: that was not asked for, or this can't tell. */
+export interface CountedSlice extends Slice<Raw> {
+  total: Total | null
+}
+
+/**
+ * A window of the workspace's rows of `table`, newest first, and with `counts` how many there are: null if they are too many, or
+ * if the window is empty and there may be others. Throws ValidationError for a wrong window or cursor.
+ */
+export async function readNewest(
+  ctx: RequestContext,
+  { selection, variables }: Reading,
+  table: 'Listener' | 'Tag',
+  window: Window,
+  counts: boolean,
+): Promise<CountedSlice> {
+  const workspaceId = ctx.workspace.id
+  const all = Prisma.sql`${Prisma.raw(TABLES[table].name)} d WHERE d.workspace_id = ${workspaceId}::uuid`
+  const { where, order, limit } = newestFirstSql(window, 'd')
+  const rows = await selection.read(ctx, {
+    from: Prisma.sql`(SELECT d.* FROM ${all}${where} ORDER BY ${order} ${limit}) d`,
+    tail: Prisma.sql`ORDER BY ${order}`,
+    workspaceId,
+    variables,
+    further: counts ? countedSql(Prisma.sql`SELECT FROM ${all}`) : undefined,
+  })
+  return { ...cut(window, rows), total: counts ? totalOf(rows, window) : null }
+}
+
+function totalOf(rows: readonly Raw[], { after, before }: Window): Total | null {
+  if (!rows[0]) return after || before ? null : exactly(0)
+  const count = furtherOf(rows[0]) as number
+  return count > EXACT_UP_TO ? null : exactly(count)
+}

@@ -1,0 +1,71 @@
+/**
+ * Statements that are planned once: their text depends on what is selected and on which conditions there are, never on
+ * values, and has a name of its own.
+ */
+import { createHash } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
+import { Prisma } from '../../generated/prisma/client.ts'
+import { shownVersionSql } from '../cache-version/version.ts'
+import type { Core, Statement } from '../transaction/context.ts'
+import type { Call, Chunk, Hole, Raw, Rows } from './rows.ts'
+
+/** Texts that one selection is kept in: with this condition or that, this page's size or that. */
+const MOST_TEXTS = 100
+
+/** The workspace's version in the statement's own snapshot. */
+const version: Hole = ({ workspaceId }) => shownVersionSql(workspaceId)
+
+/** The version that rows of a `PlannedRead` were read at; null: there is none, or no row. It stands behind their columns. */
+export const versionOf = (rows: readonly Raw[]): string | null => (rows[0]?.at(-1) as string | undefined) ?? null
+
+/** What a call has asked for further: `Call.further`, of each row. */
+export const furtherOf = (row: Raw): unknown => row.at(-2)
+
+export class PlannedRead {
+  /** what stands before, between and behind the holes */
+  readonly #texts: string[] = ['']
+  readonly #holes: Hole[] = []
+  readonly #known = new LRUCache<string, Statement>({ max: MOST_TEXTS })
+
+  /** Nothing may be selected of `rows` afterwards. */
+  constructor(rows: Rows) {
+    this.#add('SELECT json_build_array(', rows.columns.map((column) => `${column}, `).join(''))
+    this.#add(({ further }) => (further ? Prisma.sql`${further}, ` : Prisma.empty), version)
+    this.#add(') AS row FROM ', ({ from }) => from)
+    this.#add(...rows.joined(), ' ', ({ tail }) => tail)
+  }
+
+  /** The rows, as they come. Throws what `query` throws. */
+  async read(core: Pick<Core, 'query'>, call: Call): Promise<Raw[]> {
+    const parts = this.#holes.map((hole) => hole(call))
+    const values: unknown[] = []
+    let key = ''
+    for (const part of parts) {
+      values.push(...part.values)
+      // where a value stands between two strings a parameter will
+      key += `${part.strings.join('?')}\n`
+    }
+    let statement = this.#known.get(key)
+    if (!statement) {
+      statement = named(Prisma.sql(this.#texts, ...parts).text)
+      this.#known.set(key, statement)
+    }
+    const rows = await core.query<{ row: Raw }>(statement, values)
+    return rows.map(({ row }) => row)
+  }
+
+  #add(...chunks: Chunk[]): void {
+    for (const chunk of chunks) {
+      if (typeof chunk === 'string') this.#texts.push(this.#texts.pop() + chunk)
+      else {
+        this.#holes.push(chunk)
+        this.#texts.push('')
+      }
+    }
+  }
+}
+
+/** The statement of a text, named after it. */
+export function named(text: string): Statement {
+  return { name: `hot ${createHash('sha256').update(text).digest('hex').slice(0, 24)}`, text }
+}

@@ -1,0 +1,51 @@
+/** The tables that hot reads select from: each column with what it holds, and the relations that lead to one row. */
+
+import { snake } from '../parsing/naming.ts'
+import {
+  type Column,
+  type ColumnType,
+  DEPLOYMENT,
+  heldBy,
+  INTEGRATION,
+  LISTENER,
+  REVISION,
+  SECRET_SET,
+  TAG,
+  TRACING_PROJECT,
+} from '../sql/columns.ts'
+
+interface Table {
+  /** in Postgres */
+  name: string
+  columns: Readonly<Record<string, ColumnType>>
+  /** by name: the table that it leads to, and the column that has the id there */
+  relations: Readonly<Record<string, readonly [table: TableName, column: string]>>
+}
+export type TableName = 'Deployment' | 'Revision' | 'Listener' | 'Integration' | 'SecretSet' | 'TracingProject' | 'Tag'
+
+const held = (columns: Record<string, Column>): Record<string, ColumnType> =>
+  Object.fromEntries(Object.entries(columns).map(([name, column]) => [name, heldBy(column)]))
+
+export const TABLES: Readonly<Record<TableName, Table>> = {
+  Deployment: {
+    name: 'deployments',
+    columns: held(DEPLOYMENT),
+    relations: {
+      latestRevision: ['Revision', 'latestRevisionId'],
+      activeRevision: ['Revision', 'activeRevisionId'],
+      listener: ['Listener', 'listenerId'],
+      integration: ['Integration', 'integrationId'],
+      secretSet: ['SecretSet', 'secretSetId'],
+      tracingProject: ['TracingProject', 'tracingProjectId'],
+    },
+  },
+  Revision: { name: 'revisions', columns: held(REVISION), relations: { deployment: ['Deployment', 'deploymentId'] } },
+  Listener: { name: 'listeners', columns: held(LISTENER), relations: {} },
+  Integration: { name: 'integrations', columns: held(INTEGRATION), relations: {} },
+  SecretSet: { name: 'secret_sets', columns: held(SECRET_SET), relations: {} },
+  TracingProject: { name: 'tracing_projects', columns: held(TRACING_PROJECT), relations: {} },
+  Tag: { name: 'tags', columns: held(TAG), relations: {} },
+}
+
+/** The column of a field, as SQL. All columns are named alike. */
+export const columnOf = (field: string): string => `"${snake(field)}"`

@@ -1,0 +1,292 @@
+/**
+ * The only writer of the `deployments` table: each way a row changes is a function here, which takes the locked row and
+ * answers with the next one. Nothing else: the events, the revisions and the rules are of whoever calls.
+ *
+ * `edit` grows when somebody changes the deployment; `updated_at` says when, and `last_change` what it was and who. What work does to it
+ * leaves all three alone.
+ */
+import { type Deployment, Prisma } from '../../generated/prisma/client.ts'
+import type { RevisionStatus, StepKind } from '../../generated/prisma/enums.ts'
+import { CHANGE_CHANNEL } from '../concurrency/change-watch.ts'
+import type { Core, Tx } from '../transaction/context.ts'
+import type { ListenerFacts } from '../transaction/unit-of-work.ts'
+import { type Change, storedChange } from '../values/deployment-change.ts'
+import type { EventActor } from '../values/event-actor.ts'
+import type { Explanation } from '../values/explanation.ts'
+import { isTerminal } from '../values/lifecycle.ts'
+import { effectiveSpec, type ResourceSpec } from '../values/resource-spec.ts'
+import type { BuildColumns } from '../values/revision-source.ts'
+import { type HeldClaim, isHeldUnder, LEASE_HOLDS, ofScope, type Scope, stepIsDue } from './lease.ts'
+import { type LockedDeployment, toChangeOrSkip } from './locks.ts'
+
+/** Of a revision or a deployment that waits for nobody. */
+export const NOTHING_WAITS = { reason: null, reasonSince: null, statusMessage: null } as const
+
+/** Gives the lease up, whoever has it. The fencing token stays: it only grows. */
+const NO_LEASE = { claimId: null, leaseHolder: null, leaseExpiresAt: null, busyStepId: null } as const
+
+/** Somebody changes it. Nothing else raises `edit`, so that no verb forgets to say what it does; of several in a transaction the last one is noted. */
+function changed(tx: Tx, { edit }: LockedDeployment, change: Change) {
+  const now = tx.now()
+  return { edit: edit + 1, updatedAt: now, lastChange: storedChange(change, now) as Prisma.JsonObject }
+}
+
+type Columns = Partial<Deployment>
+
+function write(tx: Tx, deployment: LockedDeployment, changes: Columns): LockedDeployment {
+  tx.unit.update('deployment', deployment.id, changes)
+  return { ...deployment, ...changes }
+}
+
+/** What a new deployment has, beside what is the same for all. */
+type NewDeployment = Pick<
+  Deployment,
+  | 'id'
+  | 'workspaceId'
+  | 'name'
+  | 'source'
+  | 'integrationId'
+  | 'repoUrl'
+  | 'deploymentType'
+  | 'listenerId'
+  | 'k8sNamespace'
+  | 'createdBy'
+  | 'tracingProjectId'
+  | keyof Edit
+>
+
+/** A new row, which nobody else sees before the commit. `listener`: its own. `nameTaken`: what is thrown where the workspace has a live deployment of this name. */
+export function insert(
+  tx: Tx,
+  made: NewDeployment,
+  { listener, nameTaken }: { listener: ListenerFacts | null; nameTaken: () => Error },
+): LockedDeployment {
+  const now = tx.now()
+  const row: Deployment = {
+    ...made,
+    ...NOTHING_WAITS,
+    ...NO_LEASE,
+    // its first rollout makes it 1
+    edit: 0,
+    lastChange: null,
+    createdAt: now,
+    updatedAt: now,
+    deletedAt: null,
+    tornDownAt: null,
+    provisionedAt: null,
+    idle: false,
+    repositoryId: null,
+    url: null,
+    imageVersion: null,
+    health: null,
+    latestRevisionId: null,
+    latestOutcome: null,
+    attention: 0,
+    leaseDueAt: null,
+    activeRevisionId: null,
+    revisionCount: 0,
+    rollout: 0,
+    generation: 0,
+    leaseToken: 0n,
+  }
+  tx.unit.make(row, { listener, nameTaken })
+  return row as LockedDeployment
+}
+
+/** What callers may change. */
+export type Edit = Partial<
+  Pick<
+    Deployment,
+    'buildOnPush' | 'customUrl' | 'resourceSpec' | keyof BuildColumns | 'secretReferences' | 'secretSetId'
+  >
+>
+
+/** Somebody has changed it: these fields, or (none) something that is stored elsewhere. */
+export function edit(tx: Tx, deployment: LockedDeployment, change: Change, fields: Edit = {}): LockedDeployment {
+  return write(tx, deployment, { ...fields, ...changed(tx, deployment, change) })
+}
+
+/** The next rollout begins, of a revision that has just been made or (null) of one that was there. */
+export function nextRollout(
+  tx: Tx,
+  deployment: LockedDeployment,
+  change: Change,
+  made: string | null,
+): LockedDeployment {
+  const next = { rollout: deployment.rollout + 1, ...changed(tx, deployment, change) }
+  return write(
+    tx,
+    deployment,
+    made === null
+      ? next
+      : { ...next, revisionCount: deployment.revisionCount + 1, latestRevisionId: made, latestOutcome: null },
+  )
+}
+
+/** Its holder has a new assignment: the generation grows and whoever waits for work is woken. */
+export function notifyHolder(tx: Tx, deployment: LockedDeployment): LockedDeployment {
+  tx.wakeWorkers(deployment.listenerId)
+  return write(tx, deployment, { generation: deployment.generation + 1 })
+}
+
+/** Its holder has taken this step. One whose answer got lost names an older generation, and is answered again. */
+export function busyWith(tx: Tx, deployment: LockedDeployment, stepId: string): LockedDeployment {
+  return write(tx, deployment, { busyStepId: stepId, generation: deployment.generation + 1 })
+}
+
+/** Nobody works on a step of it any more. */
+export function noLongerBusy(tx: Tx, deployment: LockedDeployment): LockedDeployment {
+  return deployment.busyStepId === null ? deployment : write(tx, deployment, { busyStepId: null })
+}
+
+export function provisioned(tx: Tx, deployment: LockedDeployment): LockedDeployment {
+  return write(tx, deployment, { provisionedAt: tx.now() })
+}
+
+/**
+ * A revision became the active one. `url`, `imageVersion`: as its holder reported them, if it did. It is ready, since it has
+ * been deployed: the answer that says DEPLOYED must not say that nothing serves.
+ */
+export function deployed(
+  tx: Tx,
+  deployment: LockedDeployment,
+  activeRevisionId: string,
+  { url, imageVersion }: { url?: string | undefined; imageVersion?: string | undefined },
+): LockedDeployment {
+  const { source, health, resourceSpec } = deployment
+  const ready = effectiveSpec(resourceSpec as ResourceSpec | null).min_scale
+  const isReady = { ready, desired: ready, message: null, reason: null, observedAt: tx.now().toISOString() }
+  return write(tx, deployment, {
+    activeRevisionId,
+    idle: false,
+    // external_container: its custom_url is the user's own
+    ...(url ? { url, ...(source === 'external_container' ? {} : { customUrl: url }) } : {}),
+    ...(imageVersion ? { imageVersion } : {}),
+    ...((health as { ready: number } | null)?.ready ? {} : { health: isReady }),
+  })
+}
+
+/** A revision of it has this status now: if it is the latest one, how that ended is noted. A trigger sees to it where nobody says so. */
+export function moved(
+  tx: Tx,
+  deployment: LockedDeployment,
+  revisionId: string,
+  status: RevisionStatus,
+): LockedDeployment {
+  const latestOutcome = isTerminal(status) ? status : null
+  const isNoted = revisionId !== deployment.latestRevisionId || latestOutcome === deployment.latestOutcome
+  return isNoted ? deployment : write(tx, deployment, { latestOutcome })
+}
+
+/** Somebody asked for its deletion: its name is free, and nothing of it is to run any more. */
+export function deleted(tx: Tx, deployment: LockedDeployment, actor: EventActor): LockedDeployment {
+  const change = changed(tx, deployment, { what: 'DELETED', actor })
+  return write(tx, deployment, { ...change, deletedAt: tx.now(), activeRevisionId: null })
+}
+
+/** Says what its teardown waits for, or (null) that it waits for nobody. Writes only what is new; `reason_since` stays with its reason. */
+export function explainTeardown(
+  tx: Tx,
+  deployment: LockedDeployment,
+  explanation: Explanation | null,
+): LockedDeployment {
+  const { reason, message: statusMessage } = explanation ?? { reason: null, message: null }
+  if (reason === deployment.reason && statusMessage === deployment.statusMessage) return deployment
+  const since = reason === deployment.reason ? {} : { reasonSince: reason && tx.now() }
+  tx.hint(deployment.id)
+  return write(tx, deployment, { reason, statusMessage, ...since })
+}
+
+/** A try of its teardown failed: since now. */
+export function teardownFailed(tx: Tx, deployment: LockedDeployment, explanation: Explanation): LockedDeployment {
+  tx.hint(deployment.id)
+  return write(tx, deployment, {
+    reason: explanation.reason,
+    reasonSince: tx.now(),
+    statusMessage: explanation.message,
+  })
+}
+
+/** Nothing of it is left, or nobody looks after what is: its lease is over with it. */
+export function tornDown(tx: Tx, deployment: LockedDeployment): LockedDeployment {
+  tx.wakeWorkers(deployment.listenerId)
+  tx.hint(deployment.id)
+  return write(tx, deployment, { tornDownAt: tx.now(), ...NOTHING_WAITS, ...NO_LEASE })
+}
+
+/** It has a holder from now on, under a newer token. */
+export function leased(
+  tx: Tx,
+  deployment: LockedDeployment,
+  { claimId, holder, until }: { claimId: string; holder: string; until: Date },
+): LockedDeployment {
+  const leaseToken = deployment.leaseToken + 1n
+  return write(tx, deployment, { claimId, leaseHolder: holder, leaseToken, leaseExpiresAt: until, busyStepId: null })
+}
+
+/** Its holder lets go. */
+export function released(tx: Tx, deployment: LockedDeployment): LockedDeployment {
+  tx.wakeWorkers(deployment.listenerId)
+  return write(tx, deployment, NO_LEASE)
+}
+
+/** A holder lets go of all it has. Returns of how many. */
+export function releasedAll(tx: Tx, scope: Scope, holder: string): Promise<number> {
+  return tx.sql.$executeRaw`
+    UPDATE deployments d SET claim_id = NULL, lease_holder = NULL, lease_expires_at = NULL, busy_step_id = NULL
+    WHERE lease_holder = ${holder} AND ${ofScope(scope)}`
+}
+
+/** The listener goes: of deployments that are torn down only the rows are left, for a while. */
+export async function forgetListener(tx: Tx, listenerId: string): Promise<void> {
+  await tx.sql.$executeRaw`UPDATE deployments SET listener_id = NULL WHERE listener_id = ${listenerId}::uuid`
+}
+
+/** Records the git provider's id of the repository. The row stays unlocked: no rule depends on its other columns. */
+export async function recordRepositoryId(core: Core, id: string, repositoryId: number): Promise<void> {
+  await core.db.$executeRaw`
+    UPDATE deployments SET repository_id = ${repositoryId}::bigint
+    WHERE id = ${id}::uuid AND repository_id IS DISTINCT FROM ${repositoryId}::bigint`
+}
+
+/** The row goes, unless log lines or events are left of it. */
+export async function removePurged(core: Core, id: string): Promise<void> {
+  await core.db.$executeRaw`
+    DELETE FROM deployments WHERE id = ${id}::uuid
+      AND NOT EXISTS (SELECT 1 FROM log_lines WHERE deployment_id = ${id}::uuid)`
+}
+
+/** So many seconds from now, for a lease to end. */
+export const leaseEnd = (seconds: number) => Prisma.sql`now() + make_interval(secs => ${seconds}::float8)`
+
+/**
+ * A part of a WITH clause, `free`: at most `max` deployments that need a holder and have none, locked. Those that had the
+ * fewest leases come first, then the oldest: one that is leased again and again keeps nobody waiting. `refused`:
+ * kinds of steps that may not begin now.
+ */
+export const freeToLease = (scope: Scope, max: number, refused: readonly StepKind[]) => Prisma.sql`
+  free AS MATERIALIZED (
+    SELECT d.* FROM deployments d
+    WHERE d.torn_down_at IS NULL AND ${ofScope(scope)} AND (d.lease_due_at IS NULL OR d.lease_due_at < now())
+      AND (d.lease_expires_at IS NULL OR d.lease_expires_at < now()) AND NOT coalesce(${LEASE_HOLDS}, false) AND (d.active_revision_id IS NOT NULL OR ${stepIsDue(refused)})
+    ORDER BY d.lease_token, d.created_at, d.id LIMIT ${max} ${toChangeOrSkip('d')}
+  )`
+
+/** The UPDATE that renews the leases of `free` (with `idle` and `health`) and notes what its holder says of them in `asked`, without what it returns. */
+export const renewHeld = (seconds: number) => Prisma.sql`
+  UPDATE deployments d
+  SET lease_expires_at = ${leaseEnd(seconds)},
+      idle = coalesce(a.idle, d.idle),
+      health = CASE WHEN a.health IS NULL OR a.health = 'null'::jsonb THEN d.health
+                    WHEN d.health - 'observedAt' = a.health THEN d.health
+                    ELSE a.health || jsonb_build_object('observedAt', to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) END
+  FROM asked a, free WHERE d.id = free.id AND a."claimId" = free.claim_id`
+
+/** What of a renewal shows: to be returned by it, which notifies those who wait for a change. */
+export const hintOfRenewal = Prisma.sql`
+  CASE WHEN (d.idle, d.health) IS DISTINCT FROM (free.idle, free.health)
+       THEN pg_notify(${CHANGE_CHANNEL}, d.id::text)::text END AS hint`
+
+/** The UPDATE that raises the fencing token of a claim above `seen`, while it is held, without what it returns. */
+export const raiseHeld = (scope: Scope, claim: HeldClaim, seen: string) => Prisma.sql`
+  UPDATE deployments d SET lease_token = greatest(d.lease_token, ${seen}::bigint + 1) WHERE ${isHeldUnder(scope, claim)}`

@@ -1,0 +1,96 @@
+/**
+ * What the rules look at of a deployment that is locked, in one statement: to be read after the lock is held, since a statement
+ * does not see what was committed while it waited. Everything of it changes only under that lock, so it is read once.
+ */
+import type { Tx } from '../transaction/context.ts'
+import { fromJson } from '../transaction/tables.ts'
+import type { Facts, IntegrationFacts, ListenerFacts } from '../transaction/unit-of-work.ts'
+import { inSql, OPEN } from '../values/lifecycle.ts'
+
+export interface Asked {
+  /** a revision of it that is to be among them, if there is one */
+  revisionId?: string
+  /** also the steps that are over, if somebody has taken them */
+  begun?: boolean
+  /** also what else an answer shows of it: the set of its secrets, with its values as they are sealed, and its integration */
+  shown?: boolean
+}
+
+/** A value of a statement: what listenerOf() reads, of the listener of deployments `d`. */
+export const LISTENER_FACTS = `(
+  SELECT json_build_object('id', l.id, 'computeId', l.compute_id, 'lastSeenAt', l.last_seen_at, 'createdAt', l.created_at)
+  FROM listeners l WHERE l.id = d.listener_id)`
+
+interface Row {
+  revisions: Record<string, unknown>[] | null
+  steps: Record<string, unknown>[] | null
+  set: Record<string, unknown> | null
+  listener: Times<ListenerFacts> | null
+  integration: Times<IntegrationFacts> | null
+}
+
+/**
+ * $1: the deployment · $2: a revision, or null · $3: whether the steps that are over are read · $4: whether what else is shown is.
+ * The last two are not to be seen (sql/hide-from-planner.ts): a plan for each would be made for each call.
+ */
+const FACTS = {
+  name: 'facts of a deployment',
+  text: `
+    SELECT (SELECT json_agg(r) FROM revisions r WHERE r.id = ANY (ARRAY(
+              SELECT o.id FROM revisions o WHERE o.deployment_id = d.id AND o.status IN (${inSql(OPEN)}))
+              || ARRAY[d.latest_revision_id, d.active_revision_id, $2::uuid]) AND r.deployment_id = d.id) AS revisions,
+           (SELECT json_agg(s) FROM (
+              SELECT * FROM steps o WHERE o.deployment_id = d.id AND o.finished_at IS NULL
+              UNION ALL
+              SELECT * FROM steps b WHERE (SELECT $3::boolean) AND b.deployment_id = d.id
+                AND b.finished_at IS NOT NULL AND b.first_taken_at IS NOT NULL) s) AS steps,
+           (SELECT row_to_json(x) FROM secret_sets x WHERE (SELECT $4::boolean) AND x.id = d.secret_set_id) AS set,
+           (SELECT json_build_object('name', i.name, 'removedAt', i.removed_at, 'suspendedAt', i.suspended_at)
+            FROM integrations i WHERE (SELECT $4::boolean) AND i.id = d.integration_id) AS integration,
+           ${LISTENER_FACTS} AS listener
+    FROM deployments d WHERE d.id = $1::uuid`,
+}
+
+/** One statement, or none where this transaction knows it. */
+export async function factsOf(tx: Tx, { id }: { id: string }, asked: Asked = {}): Promise<Facts> {
+  const known = tx.unit.known.get(id)
+  return known && has(known, asked) ? known : readFacts(tx, id, asked)
+}
+
+/** Reads them, for factsOf() to know. To be sent behind the statement that locks the deployment. */
+export async function readFacts(tx: Tx, id: string, asked: Asked): Promise<Facts> {
+  const { revisionId = null, begun = false, shown = false } = asked
+  const [row] = await tx.query<Row>(FACTS, [id, revisionId, begun, shown])
+  const facts: Facts = {
+    revisions: (row?.revisions ?? []).map((json) => fromJson('revision', json)),
+    steps: (row?.steps ?? []).map((json) => fromJson('step', json)),
+    secretSet: row?.set ? fromJson('secretSet', row.set) : null,
+    listener: listenerOf(row?.listener),
+    integration: row?.integration ? integrationOf(row.integration) : null,
+    begun,
+    shown,
+    asked: revisionId,
+  }
+  tx.unit.known.set(id, facts)
+  return facts
+}
+
+const has = (known: Facts, { revisionId, begun, shown }: Asked): boolean =>
+  (!begun || known.begun) &&
+  (!shown || known.shown) &&
+  (revisionId === undefined || known.asked === revisionId || known.revisions.some(({ id }) => id === revisionId))
+
+/** In JSON times are text. */
+export type Times<T> = { [K in keyof T]: T[K] extends Date ? string : T[K] extends Date | null ? string | null : T[K] }
+
+export const timeOf = (text: string | null) => (text === null ? null : new Date(text))
+
+/** Null: it has none. */
+export const listenerOf = (json: Times<ListenerFacts> | null | undefined): ListenerFacts | null =>
+  json ? { ...json, lastSeenAt: timeOf(json.lastSeenAt), createdAt: new Date(json.createdAt) } : null
+
+const integrationOf = (json: Times<IntegrationFacts>): IntegrationFacts => ({
+  ...json,
+  removedAt: timeOf(json.removedAt),
+  suspendedAt: timeOf(json.suspendedAt),
+})

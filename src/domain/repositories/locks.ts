@@ -1,0 +1,188 @@
+/**
+ * Every row lock of the domain. A transaction takes them in one order, so that no two wait for each other:
+ *
+ * 1. what others name: an organization, an OAuth provider, a listener;
+ * 2. the deployment (one; who works on many skips those that somebody else has locked);
+ * 3. what belongs to it or hangs on it: uploads, revisions, steps, OAuth tokens, webhook deliveries; of one kind, by id;
+ * (A slot of the workspace's version of what is shown, taken by triggers at any time: nobody ever waits for one.)
+ * 4. the workspace's event counter, last of all, as the transaction's last statement before the commit (context.ts).
+ */
+import { type Deployment, type Listener, Prisma } from '../../generated/prisma/client.ts'
+import { ClaimLostError, ConflictError, NotFoundError } from '../errors/errors.ts'
+import { tenant } from '../transaction/access.ts'
+import { type RequestContext, type Tx, transaction } from '../transaction/context.ts'
+import { DEPLOYMENT_COLUMNS, deploymentFrom } from '../transaction/tables.ts'
+import type { ListenerFacts } from '../transaction/unit-of-work.ts'
+import { type HeldClaim, isHeldText, type Scope } from './lease.ts'
+import { type Asked, readFacts } from './locked-aggregate.ts'
+
+declare const locked: unique symbol
+
+/**
+ * A deployment's row that this transaction has locked, as it is now. Never changed in place: whoever writes it
+ * (repositories/deployment.ts) takes it and answers with the next one.
+ */
+export type LockedDeployment = Readonly<Deployment> & { readonly [locked]: true }
+
+/** Of a statement that locks deployments `d` and selects DEPLOYMENT_COLUMNS of them. */
+export const lockedFrom = (row: Deployment) => deploymentFrom(row) as LockedDeployment
+
+/** A lock as the last words of a SELECT, or of a part of a bigger statement. `of`: the table, or what it is called there. */
+export type LockClause = (of: string) => Prisma.Sql
+
+const clause =
+  (strength: string, otherwise = ''): LockClause =>
+  (of) =>
+    Prisma.raw(`FOR ${strength} OF ${of}${otherwise}`)
+
+/** The row will be changed. Who only makes something that refers to it does not wait. */
+export const toChange = clause('NO KEY UPDATE')
+/** The same; rows that somebody else has locked are left out, nobody waits. */
+export const toChangeOrSkip = clause('NO KEY UPDATE', ' SKIP LOCKED')
+/** The row may be deleted, or replaced: who wants to refer to it waits. */
+export const toDelete = clause('UPDATE')
+/** The same; rows that somebody else has locked are left out, nobody waits. */
+export const toDeleteOrSkip = clause('UPDATE', ' SKIP LOCKED')
+/** The row must not go away before the commit; it may be changed. */
+export const toKeep = clause('KEY SHARE')
+
+/**
+ * Locks the deployment's row (`where`: of deployments `d`) and answers with it, as it is under the lock: Postgres looks at a
+ * locked row again once it has it. Null: there is none. Whatever else may have changed before the lock is to be read after it.
+ */
+async function lock(tx: Tx, { name, where }: LockBy, values: readonly unknown[]): Promise<LockedDeployment | null> {
+  const text = `SELECT ${DEPLOYMENT_COLUMNS} FROM deployments d WHERE ${where} ${toChange('d').sql}`
+  const [row] = await tx.query<Deployment>({ name, text }, values)
+  return row ? lockedFrom(row) : null
+}
+
+interface LockBy {
+  name: string
+  where: string
+}
+
+const OWN: LockBy = { name: 'lock own deployment', where: 'd.id = $1::uuid AND d.workspace_id = $2::uuid' }
+const BY_ID: LockBy = { name: 'lock deployment', where: 'd.id = $1::uuid' }
+
+type LockedWork<T> = (tx: Tx, deployment: LockedDeployment) => Promise<T>
+
+/**
+ * Runs `work` in a transaction that begins with the lock of a deployment of the caller's workspace; its writers queue
+ * before they take a connection. `asked`: these facts are read with it (locked-aggregate.ts). Throws NotFoundError; torn-down ones are gone.
+ */
+export function lockDeployment<T>(ctx: RequestContext, id: string, work: LockedWork<T>, asked?: Asked): Promise<T> {
+  const living: LockedWork<T> = async (tx, deployment) => {
+    if (deployment.tornDownAt) throw new NotFoundError('Deployment', id)
+    return work(tx, deployment)
+  }
+  return lockEvenTornDown(ctx, id, living, asked)
+}
+
+/** The same, also when it is torn down. */
+export function lockEvenTornDown<T>(ctx: RequestContext, id: string, work: LockedWork<T>, asked?: Asked): Promise<T> {
+  const lockThenWork = async (tx: Tx) => {
+    const locking = lock(tx, OWN, [id, ctx.workspace.id])
+    // sent with the lock, and carried out when it is held
+    const [deployment] = await Promise.all([locking, asked && readFacts(tx, id, asked)])
+    if (!deployment) throw new NotFoundError('Deployment', id)
+    return work(tx, deployment)
+  }
+  return transaction(ctx, lockThenWork, { deployment: id })
+}
+
+/** For the system itself, whosever it is. Null: there is none, or it is torn down. */
+export async function lockById(tx: Tx, id: string): Promise<LockedDeployment | null> {
+  const deployment = await lock(tx, BY_ID, [id])
+  return deployment?.tornDownAt === null ? deployment : null
+}
+
+/** The same, as `read` answers it, with what that includes; null also where it finds nothing. */
+export async function lockThenRead<T extends Deployment>(
+  tx: Tx,
+  id: string,
+  read: (id: string) => Promise<T | null>,
+): Promise<(Omit<T, keyof Deployment> & LockedDeployment) | null> {
+  if (!(await lock(tx, BY_ID, [id]))) return null
+  return (await read(id)) as (Omit<T, keyof Deployment> & LockedDeployment) | null
+}
+
+const CLAIMED: LockBy = {
+  name: 'lock claimed deployment',
+  where: isHeldText('$1::uuid', '$2::numeric', '$3::uuid'),
+}
+
+/** Locks the claim's deployment. Throws ClaimLostError when the lease is over, the token is old or it is not of this scope. */
+export async function lockClaimed(
+  tx: Tx,
+  { listenerId }: Scope,
+  { claimId, token }: HeldClaim,
+): Promise<LockedDeployment> {
+  const deployment = await lock(tx, CLAIMED, [claimId, token, listenerId])
+  if (!deployment) throw new ClaimLostError()
+  return deployment
+}
+
+/** ms that a transaction about many deployments waits for any lock, so that none of them waits for long for what is another's */
+export const WAIT_OF_MANY = 500
+
+/** $1: claims · $2: tokens · $3: the listener, or null for the built-in worker · $4: ms. Their number is not to be seen (sql/hide-from-planner.ts): it would be planned for it each time. */
+const LOCK_CLAIMED = {
+  name: 'lock claimed deployments',
+  text: `
+    SELECT ${DEPLOYMENT_COLUMNS} FROM set_config('lock_timeout', $4, true) AS limited,
+      unnest((SELECT $1::uuid[]), (SELECT $2::numeric[])) AS a (claim_id, token)
+      JOIN deployments d ON ${isHeldText('a.claim_id', 'a.token', '(SELECT $3::uuid)')}
+    ORDER BY d.id ${toChangeOrSkip('d').sql}`,
+}
+
+/**
+ * Locks those deployments of these claims that nobody else has locked, in order; answers by claim. What is not among them is
+ * either locked or lost. From then on the transaction waits for no lock for long.
+ */
+export async function lockFreeOfClaims(
+  tx: Tx,
+  { listenerId }: Scope,
+  claims: readonly HeldClaim[],
+): Promise<Map<string, LockedDeployment>> {
+  const values = [
+    claims.map(({ claimId }) => claimId),
+    claims.map(({ token }) => token),
+    listenerId,
+    String(WAIT_OF_MANY),
+  ]
+  const rows = await tx.query<Deployment>(LOCK_CLAIMED, values)
+  return new Map(rows.map((row) => [row.claimId!, lockedFrom(row)]))
+}
+
+/** Throws ConflictError for a deployment that is being deleted: nothing may be written to it any more. */
+export function refuseDeleted({ id, deletedAt }: Pick<Deployment, 'id' | 'deletedAt'>): void {
+  if (deletedAt) throw new ConflictError(`Deployment ID ${id} is being deleted.`)
+}
+
+/** What is known of a listener whose row is shared. */
+export type SharedListener = ListenerFacts & Pick<Listener, 'k8sNamespaces' | 'podClasses'>
+
+const SHARE_LISTENER = {
+  name: 'share listener',
+  text: `
+    SELECT l.id, l.k8s_namespaces AS "k8sNamespaces", l.pod_classes AS "podClasses", l.compute_id AS "computeId", l.last_seen_at AS "lastSeenAt", l.created_at AS "createdAt"
+    FROM listeners l WHERE l.id = $1::uuid AND l.workspace_id = $2::uuid ${toKeep('l').sql}`,
+}
+
+/**
+ * Keeps a listener of the workspace as it is until the commit: it neither goes away nor loses a namespace. The data
+ * plane, which notes when it last called, does not wait. Throws NotFoundError.
+ */
+export async function shareListener(tx: Tx, workspaceId: string, id: string): Promise<SharedListener> {
+  const [listener] = await tx.query<SharedListener>(SHARE_LISTENER, [id, workspaceId])
+  if (!listener) throw new NotFoundError('Listener', id)
+  return listener
+}
+
+/** Locks a listener of the caller's workspace and reads it: whoever shares it waits, and is waited for. Throws NotFoundError. */
+export async function lockListener(tx: Tx, ctx: RequestContext, id: string): Promise<Listener> {
+  const found = await tx.sql.$queryRaw<unknown[]>`
+    SELECT 1 FROM listeners WHERE id = ${id}::uuid AND workspace_id = ${ctx.workspace.id}::uuid ${toDelete('listeners')}`
+  if (found.length === 0) throw new NotFoundError('Listener', id)
+  return tx.sql.listener.findUniqueOrThrow({ where: { id, ...tenant(ctx) } })
+}

@@ -1,0 +1,79 @@
+/** Compares two revisions of one deployment, as they ran or as one would run now. */
+import { z } from 'zod'
+import type { Prisma, Revision } from '../../generated/prisma/client.ts'
+import { NotFoundError } from '../errors/errors.ts'
+import { queryBool, uuid } from '../parsing/fields.ts'
+import { parse, type RawInput } from '../parsing/parse.ts'
+import { requireDeployment } from '../revisions/read.ts'
+import { knownRunsWith } from '../revisions/runs-with.ts'
+import { fingerprintsOf } from '../secrets/fingerprints.ts'
+import { liveDeployment, requireRole } from '../transaction/access.ts'
+import type { RequestContext } from '../transaction/context.ts'
+import { effectiveSpec, type ResourceSpec } from '../values/resource-spec.ts'
+import { deploymentPath, type SecretReference } from '../values/shapes.ts'
+import { compare, type Differences, isSame, type Side } from './compare.ts'
+
+const query = z.object({
+  from: uuid.describe('A revision.'),
+  to: uuid.describe('Another one of the same deployment.'),
+  redeployed: queryBool.describe(
+    'true: `to` as it would run if it was redeployed now, with the resources and the references to secrets that its deployment has now.',
+  ),
+})
+export const compareInput = z.object({ path: deploymentPath, query })
+const withoutDeployment = z.object({ query })
+
+export interface RevisionComparison extends Differences {
+  from: Revision
+  to: Revision
+  isSame: boolean
+}
+
+const WITH = { secretSet: true, deployment: true } as const satisfies Prisma.RevisionInclude
+type Row = Prisma.RevisionGetPayload<{ include: typeof WITH }>
+
+/** Role: viewer: of secrets it tells no more than the names of those that differ. Throws NotFoundError for each of the ids. */
+export async function compareRevisions(ctx: RequestContext, raw: RawInput): Promise<RevisionComparison> {
+  requireRole(ctx, 'viewer')
+  const { path, query } = parse(compareInput, raw)
+  return compareIn(ctx, query, path.deployment_id)
+}
+
+/** The same for two revisions of whichever deployment the first one is of. */
+export async function compareAnyRevisions(ctx: RequestContext, raw: RawInput): Promise<RevisionComparison> {
+  requireRole(ctx, 'viewer')
+  return compareIn(ctx, parse(withoutDeployment, raw).query, null)
+}
+
+async function compareIn(
+  ctx: RequestContext,
+  { from: fromId, to: toId, redeployed = false }: z.output<typeof query>,
+  deploymentId: string | null,
+): Promise<RevisionComparison> {
+  const where = { id: { in: [fromId, toId] }, deployment: liveDeployment(ctx) }
+  const rows = await ctx.db.revision.findMany({ where, include: WITH })
+  const of = deploymentId ?? rows.find(({ id }) => id === fromId)?.deploymentId
+  const [from, to] = [fromId, toId].map((id) => rows.find((row) => row.id === id && row.deploymentId === of))
+  if (!from || !to) {
+    if (deploymentId !== null) await requireDeployment(ctx, deploymentId)
+    throw new NotFoundError('Revision', from ? toId : fromId)
+  }
+  const differences = compare(sideOf(ctx, from, false), sideOf(ctx, to, redeployed))
+  return { from, to, ...differences, isSame: isSame(differences) }
+}
+
+function sideOf({ keyring }: RequestContext, row: Row, redeployed: boolean): Side {
+  const { deployment } = row
+  const known = redeployed
+    ? {
+        resources: effectiveSpec(deployment.resourceSpec as ResourceSpec | null),
+        references: (deployment.secretReferences ?? []) as unknown as SecretReference[],
+      }
+    : knownRunsWith(row)
+  return {
+    revision: row,
+    secrets: fingerprintsOf(keyring, row.secretSet),
+    resources: known?.resources ?? null,
+    references: known?.references ?? null,
+  }
+}

@@ -1,0 +1,142 @@
+/**
+ * The one statement that writes a unit of work. It has a part for each kind of change, so that few texts come of it, each planned
+ * once; foreign keys between its rows are checked at its end.
+ */
+import type { RevisionStatus } from '../../generated/prisma/enums.ts'
+import type { Statement } from '../sql/prepared-statement.ts'
+import { TABLES, type Table, toJson } from './tables.ts'
+
+/** A row that is recorded: a new one whole, or what changes of one that is stored. */
+export interface Recorded {
+  readonly id: string
+  readonly columns: Record<string, unknown>
+  readonly isNew: boolean
+  /** of a revision: what its status must still be */
+  seen?: RevisionStatus
+}
+
+/** A tracing project that is made, or found by its name; then with another id. */
+export interface Project {
+  readonly id: string
+  readonly workspaceId: string
+  readonly name: string
+  /** called when it is made */
+  made(): void
+}
+
+export interface Pending {
+  readonly rows: Readonly<Record<Table, readonly Recorded[]>>
+  readonly project: Project | null
+}
+
+/** What the statement answers of each row that it has written. */
+export interface WrittenRow {
+  id: string
+  of: Table | null
+  /** of deployments and revisions, where that was asked for */
+  row: Record<string, unknown> | null
+}
+
+/** The statement and its values. `answers`: it answers rows as they are stored. Null: there is nothing to write. */
+export function flushStatement(
+  { rows, project }: Pending,
+  answers: boolean,
+): { statement: Statement; values: unknown[] } | null {
+  const name: string[] = []
+  const values: unknown[] = []
+  const parts: Part[] = []
+  if (project) {
+    name.push('p')
+    parts.push({ kind: 'project', first: values.length + 1, one: true })
+    values.push(project.id, project.workspaceId, project.name)
+  }
+  for (const table of ORDER) {
+    const made = rows[table].filter(({ isNew }) => isNew)
+    const changed = rows[table].filter(({ isNew }) => !isNew)
+    // first: what makes room for a new one, as the open step that is closed
+    if (changed.length > 0) {
+      const one = changed.length === 1
+      name.push(`${SHORT[table]}~${one ? '' : '*'}`)
+      parts.push({ kind: 'changed', table, first: values.length + 1, one })
+      const documents = changed.map(documentOf)
+      const ids = changed.map(({ id }) => id)
+      values.push(JSON.stringify(one ? documents[0] : documents), one ? ids[0] : ids)
+    }
+    if (made.length > 0) {
+      const one = made.length === 1
+      name.push(`${SHORT[table]}+${one ? '' : '*'}`)
+      parts.push({ kind: 'made', table, first: values.length + 1, one })
+      const documents = made.map(({ columns }) => toJson(columns))
+      values.push(JSON.stringify(one ? documents[0] : documents))
+    }
+  }
+  if (parts.length === 0) return null
+  return { statement: textOf(`unit ${name.join(' ')}${answers ? ' =' : ''}`, parts, answers), values }
+}
+
+const ORDER = ['deployment', 'revision', 'step', 'secretSet'] as const satisfies Table[]
+const SHORT: Record<Table, string> = { deployment: 'd', revision: 'r', step: 's', secretSet: 'x' }
+
+interface Part {
+  kind: 'project' | 'made' | 'changed'
+  table?: Table
+  /** number of its first value */
+  first: number
+  /** it is of one row, as mostly: then a plan does not depend on the values, and is made once */
+  one: boolean
+}
+
+const documentOf = ({ id, columns, seen }: Recorded) => ({ ...toJson(columns), id, ...(seen ? { seen } : {}) })
+
+/** By their names: there are as many as there are combinations of parts in use. */
+const statements = new Map<string, Statement>()
+
+function textOf(name: string, parts: readonly Part[], answers: boolean): Statement {
+  const known = statements.get(name)
+  if (known) return known
+  const hasProject = parts.some(({ kind }) => kind === 'project')
+  const clauses = parts.map((part) => `${nameOf(part)} AS (${clauseOf(part, hasProject, parts, answers)})`)
+  const ids = parts.map(
+    (part) => `SELECT id, ${part.table ? `'${part.table}'` : 'NULL'} AS of, row FROM ${nameOf(part)}`,
+  )
+  const statement = { name, text: `WITH ${clauses.join(',\n')}\n${ids.join(' UNION ALL ')}` }
+  statements.set(name, statement)
+  return statement
+}
+
+const nameOf = ({ kind, table }: Part) => (table ? `${SHORT[table]}_${kind}` : 'project')
+
+function clauseOf(part: Part, hasProject: boolean, parts: readonly Part[], answers: boolean): string {
+  const { kind, table, first, one } = part
+  if (!table)
+    return `
+      INSERT INTO tracing_projects (id, workspace_id, name) VALUES ($${first}::uuid, $${first + 1}::uuid, $${first + 2})
+      ON CONFLICT (workspace_id, name) DO UPDATE SET name = excluded.name RETURNING id, NULL::json AS row`
+  const { name, columns, changing } = TABLES[table]
+  const isAnswered = answers && (table === 'deployment' || table === 'revision')
+  const returning = (of: string) => `RETURNING ${of}.id, ${isAnswered ? `row_to_json(${of})` : 'NULL::json'} AS row`
+  if (kind === 'made') {
+    const from = columns.map((column) =>
+      hasProject && column === 'tracing_project_id' ? '(SELECT id FROM project)' : `n.${column}`,
+    )
+    const before = parts.find((other) => other.kind === 'changed' && other.table === table)
+    // a new open step comes after the one before it was closed: only one may be open
+    const after = before ? ` WHERE (SELECT count(*) FROM ${nameOf(before)}) >= 0` : ''
+    return `
+      INSERT INTO ${name} (${columns.join(', ')})
+      SELECT ${from.join(', ')} FROM ${one ? 'jsonb_populate_record' : 'jsonb_populate_recordset'}(NULL::${name}, $${first}::jsonb) AS n${after} ${returning(name)}`
+  }
+  const document = one ? `$${first}::jsonb` : 'c.doc'
+  // how many they are is not to be seen (sql/hide-from-planner.ts): it would be planned for their number each time
+  const rows = one
+    ? `WHERE t.id = $${first + 1}::uuid`
+    : `FROM jsonb_array_elements($${first}::jsonb) AS c (doc)
+    WHERE t.id = (c.doc ->> 'id')::uuid AND t.id = ANY ((SELECT $${first + 1}::uuid[])::uuid[])`
+  const guard =
+    table === 'revision' ? ` AND (${document} ->> 'seen' IS NULL OR t.status::text = ${document} ->> 'seen')` : ''
+  // what a document does not name stays as it is in the row
+  return `
+    UPDATE ${name} t SET (${changing.join(', ')}) =
+      (SELECT ${changing.map((column) => `n.${column}`).join(', ')} FROM jsonb_populate_record(t, ${document}) AS n)
+    ${rows}${guard} ${returning('t')}`
+}

@@ -1,0 +1,89 @@
+/**
+ * The tables that a unit of work writes (unit-of-work.ts): which of their columns change, and how a row gets to Postgres and back as JSON.
+ */
+import type { Deployment, Revision, SecretSet, Step } from '../../generated/prisma/client.ts'
+import { snake } from '../parsing/naming.ts'
+import { type Column, type ColumnType, DEPLOYMENT, heldBy, REVISION, SECRET_SET, STEP } from '../sql/columns.ts'
+
+/** What is written of each table. */
+export interface Rows {
+  deployment: Deployment
+  revision: Revision
+  step: Step
+  secretSet: SecretSet
+}
+export type Table = keyof Rows
+
+interface TableSpec {
+  /** in SQL */
+  name: string
+  /** those of a new row, in SQL: one order */
+  columns: readonly string[]
+  /** those that change */
+  changing: readonly string[]
+  decode: ReadonlyMap<string, readonly [name: string, decode: ((text: string) => unknown) | null]>
+}
+
+const spec = (name: string, kinds: Record<string, Column>): TableSpec => {
+  const entries = Object.entries(kinds)
+  return {
+    name,
+    columns: entries.filter(([, kind]) => !kind.startsWith('derived')).map(([column]) => snake(column)),
+    changing: entries.filter(([, kind]) => !/^(fixed|derived)/.test(kind)).map(([column]) => snake(column)),
+    decode: new Map(entries.map(([column, kind]) => [snake(column), [column, DECODERS[heldBy(kind)] ?? null]])),
+  }
+}
+
+/** A time, a large number and bytes are text in JSON. */
+const DECODERS: Partial<Record<ColumnType, (text: string) => unknown>> = {
+  time: (text) => new Date(text),
+  bigint: BigInt,
+  bytes: (text) => new Uint8Array(Buffer.from(text.slice(2), 'hex')),
+}
+
+export const TABLES: Readonly<Record<Table, TableSpec>> = {
+  deployment: spec('deployments', DEPLOYMENT),
+  revision: spec('revisions', REVISION),
+  step: spec('steps', STEP),
+  secretSet: spec('secret_sets', SECRET_SET),
+}
+
+/** The columns of deployments `d` for a SELECT, as the code names them. */
+export const DEPLOYMENT_COLUMNS = [...TABLES.deployment.decode]
+  .map(([column, [name]]) => `d.${column} AS "${name}"`)
+  .join(', ')
+
+/** A deployment as `pg` reads DEPLOYMENT_COLUMNS, with large numbers as they are. */
+export function deploymentFrom(row: Deployment): Deployment {
+  const read: Record<string, unknown> = { ...row }
+  for (const [name, decode] of TABLES.deployment.decode.values())
+    if (decode === BigInt && typeof read[name] === 'string') read[name] = BigInt(read[name])
+  return read as unknown as Deployment
+}
+
+/** A row as `row_to_json` gives it, by the columns' names in SQL. */
+export function fromJson<T extends Table>(table: T, json: Record<string, unknown>): Rows[T] {
+  const row: Record<string, unknown> = {}
+  for (const [column, [name, decode]] of TABLES[table].decode) {
+    const value = json[column]
+    row[name] = decode && value != null ? decode(String(value)) : value
+  }
+  return row as Rows[T]
+}
+
+/** Columns for `jsonb_populate_record`, by their names in SQL. What is undefined is left out. */
+export function toJson(columns: object): Record<string, unknown> {
+  const json: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(columns)) if (value !== undefined) json[snakeOf(name)] = encode(value)
+  return json
+}
+
+function encode(value: unknown): unknown {
+  if (typeof value === 'bigint') return String(value)
+  return value instanceof Uint8Array ? `\\x${Buffer.from(value).toString('hex')}` : value
+}
+
+const names = new Map(
+  Object.values(TABLES).flatMap(({ decode }) => [...decode].map(([column, [name]]) => [name, column])),
+)
+const snakeOf = (name: string) => names.get(name) ?? snake(name)

@@ -1,0 +1,176 @@
+/**
+ * The unit of work of a transaction: what it writes of deployments, revisions, steps and sets of secrets is recorded here, merged
+ * for each row, and goes to Postgres in one statement (flush.ts). How to use it:
+ *
+ * - Take the row under the deployment's lock (repositories/locks.ts, repositories/locked-aggregate.ts), record with `insert` and `update`, and go on with
+ *   the next value: `{ ...row, ...changes }`. Only the one writer of a table does (repositories/deployment.ts, transition.ts, …).
+ * - To read by SQL, use `tx.query` or `tx.sql`: both write first what is recorded, so that nobody reads what was before.
+ * - `known` holds what was read of a deployment under its lock (repositories/locked-aggregate.ts), and what is recorded shows in it. `tx.sql` can write
+ *   past it, so whoever uses that makes all of it forgotten: it is read anew.
+ * - At the end transaction() writes the rest, before the events. What a retry begins, begins with a new unit.
+ */
+import type { Integration, Listener } from '../../generated/prisma/client.ts'
+import type { RevisionStatus } from '../../generated/prisma/enums.ts'
+import { ConflictError } from '../errors/errors.ts'
+import type { Query } from '../sql/prepared-statement.ts'
+import { flushStatement, type Project, type Recorded, type WrittenRow } from './flush.ts'
+import { fromJson, type Rows, type Table } from './tables.ts'
+
+/** What a transaction knows of a deployment that it has locked, as it is after what it has recorded. */
+export interface Facts {
+  /** all that have not ended, the latest, the active one, and one that was asked for */
+  revisions: Rows['revision'][]
+  asked: string | null
+  /** the open one; `begun`: and all that somebody has taken */
+  steps: Rows['step'][]
+  begun: boolean
+  /** `shown`: what else an answer shows was read, too */
+  shown: boolean
+  secretSet: Rows['secretSet'] | null
+  integration: IntegrationFacts | null
+  listener: ListenerFacts | null
+}
+
+export type IntegrationFacts = Pick<Integration, 'name' | 'removedAt' | 'suspendedAt'>
+export type ListenerFacts = Pick<Listener, 'id' | 'computeId' | 'lastSeenAt' | 'createdAt'>
+
+export class Unit {
+  readonly known = new Map<string, Facts>()
+  readonly #query: Query
+  readonly #recorded: Record<Table, Map<string, Recorded>> = {
+    deployment: new Map(),
+    revision: new Map(),
+    step: new Map(),
+    secretSet: new Map(),
+  }
+  #project: Project | null = null
+  #nameTaken: (() => Error) | null = null
+  #flushing: Promise<void> = Promise.resolve()
+
+  constructor(query: Query) {
+    this.#query = query
+  }
+
+  /** A new deployment. `nameTaken`: the error where a live one of the workspace has its name. */
+  make(
+    row: Rows['deployment'],
+    { listener, nameTaken }: { listener: ListenerFacts | null; nameTaken: () => Error },
+  ): void {
+    this.#record('deployment', row)
+    this.#nameTaken = nameTaken
+    const nothing = { asked: null, begun: true, secretSet: null, integration: null, shown: row.integrationId === null }
+    this.known.set(row.id, { ...nothing, revisions: [], steps: [], listener })
+  }
+
+  /** A new row of a deployment. */
+  insert<T extends Exclude<Table, 'deployment'>>(table: T, row: Rows[T]): void {
+    this.#record(table, row)
+    const facts = this.known.get(row.deploymentId)
+    if (!facts) return
+    if (table === 'revision') facts.revisions = [...facts.revisions, row as Rows['revision']]
+    if (table === 'step') facts.steps = [...facts.steps, row as Rows['step']]
+    if (table === 'secretSet') facts.secretSet = row as Rows['secretSet']
+  }
+
+  /**
+   * Columns of a row that is stored or recorded; what came before and is not named here stays. `seen`: of a revision, what its
+   * status must still be. Throws ConflictError, here or when it is written, where that is another one.
+   */
+  update<T extends 'deployment' | 'revision' | 'step'>(
+    table: T,
+    id: string,
+    changes: Partial<Rows[T]>,
+    seen?: RevisionStatus,
+  ): void {
+    const before = this.#recorded[table].get(id)
+    const status = before?.columns.status
+    if (seen && status !== undefined && status !== seen) throw noLonger(seen)
+    const recorded: Recorded = before ?? { id, columns: {}, isNew: false }
+    if (seen && !recorded.isNew) recorded.seen ??= seen
+    Object.assign(recorded.columns, changes)
+    this.#recorded[table].set(id, recorded)
+    for (const facts of this.known.values()) {
+      if (table === 'revision') facts.revisions = changed(facts.revisions, id, changes)
+      if (table === 'step') facts.steps = changed(facts.steps, id, changes)
+    }
+  }
+
+  /** The workspace's tracing project of this name is made, or found; the deployment, which is new, gets it. `made`: called if it is made. */
+  project(project: Project): void {
+    this.#project = project
+  }
+
+  /** Writes what is recorded: one statement, or none. Throws ConflictError. */
+  flush(): Promise<void> {
+    // one that failed fails for all who come after it: the transaction is over
+    this.#flushing = this.#flushing.then(async () => {
+      await this.#write(false)
+    })
+    return this.#flushing
+  }
+
+  /** The same, and the rows that this has written, as they are stored. */
+  async stored(): Promise<Stored> {
+    let stored = NOTHING_STORED
+    this.#flushing = this.#flushing.then(async () => {
+      stored = await this.#write(true)
+    })
+    await this.#flushing
+    return stored
+  }
+
+  /** What was read is not known any more. */
+  forget(): void {
+    this.known.clear()
+  }
+
+  #record(table: Table, row: { id: string }): void {
+    this.#recorded[table].set(row.id, { id: row.id, columns: { ...row }, isNew: true })
+  }
+
+  async #write(answers: boolean): Promise<Stored> {
+    const take = (table: Table) => [...this.#recorded[table].values()]
+    const rows = {
+      deployment: take('deployment'),
+      revision: take('revision'),
+      step: take('step'),
+      secretSet: take('secretSet'),
+    }
+    const project = this.#project
+    const flush = flushStatement({ rows, project }, answers)
+    if (!flush) return NOTHING_STORED
+    for (const recorded of Object.values(this.#recorded)) recorded.clear()
+    this.#project = null
+    const written = await this.#query<WrittenRow>(flush.statement, flush.values).catch((error) => {
+      throw (isNameTaken(error) && this.#nameTaken?.()) || error
+    })
+    const ids = new Set(written.map(({ id }) => id))
+    for (const { id, seen } of rows.revision) if (seen && !ids.has(id)) throw noLonger(seen)
+    if (project && ids.has(project.id)) project.made()
+    return answers ? storedOf(written) : NOTHING_STORED
+  }
+}
+
+/** Rows as they are stored, by their ids. */
+export interface Stored {
+  deployment: ReadonlyMap<string, Rows['deployment']>
+  revision: ReadonlyMap<string, Rows['revision']>
+}
+
+const NOTHING_STORED: Stored = { deployment: new Map(), revision: new Map() }
+
+function storedOf(written: readonly WrittenRow[]): Stored {
+  const of = <T extends 'deployment' | 'revision'>(table: T) =>
+    new Map(written.flatMap(({ id, of, row }) => (of === table && row ? [[id, fromJson(table, row)] as const] : [])))
+  return { deployment: of('deployment'), revision: of('revision') }
+}
+
+/** A partial unique index holds the names of live deployments. */
+const isNameTaken = (error: { code?: unknown; constraint?: unknown }) =>
+  error.code === '23505' && error.constraint === 'deployments_live_name'
+
+const noLonger = (status: RevisionStatus) => new ConflictError(`The revision is no longer ${status}.`)
+
+function changed<R extends { id: string }>(rows: R[], id: string, changes: object): R[] {
+  return rows.map((row) => (row.id === id ? { ...row, ...changes } : row))
+}

@@ -1,0 +1,145 @@
+/**
+ * Calls that wait for something to happen to a resource (docs/api-rules.md#waiting). They hang on what the server hears anyway
+ * of the event log, not on the database: it is read once when a call comes, and once for all who wait for the same when
+ * that has happened.
+ */
+import { backoff, sleep } from '../../platform/async/retry.ts'
+import type { Change, ChangeScope, Changes, ChangeWatch } from '../concurrency/change-watch.ts'
+import { takeSlot } from '../concurrency/concurrency-limit.ts'
+import { databaseFailure } from '../errors/database-error.ts'
+import { isTerminal } from '../values/lifecycle.ts'
+import type { RequestContext } from './context.ts'
+
+/** Whether a revision's work has ended by it. */
+export const hasEnded = ({ toStatus }: Change): boolean => toStatus !== null && isTerminal(toStatus)
+
+export interface Wait<T> {
+  /** 0 to 60 */
+  seconds: number
+  scope: ChangeScope
+  /** names what `read` reads, whoever asks within the workspace */
+  key: string
+  read(): Promise<T>
+  /** whether a look is worth while; rather too often than not */
+  wakes(change: Change): boolean
+  /** whether that is what is waited for */
+  done(found: T): boolean
+}
+
+const SHORTEST_PAUSE = 50
+const LONGEST_PAUSE = 2_000
+
+/**
+ * Reads until it is `done`; as it is when the time is up or the server stops. While the database is away it waits on, and throws
+ * what that says when the time is up. Throws what `read` throws; RATE_LIMITED when too many calls wait already, and
+ * UnauthenticatedError when the caller's credential ends meanwhile.
+ */
+export async function waitUntil<T>(ctx: RequestContext, wait: Wait<T>): Promise<T> {
+  const { changes } = ctx
+  if (wait.seconds === 0 || !changes) return wait.read()
+  const waiting = new Waiting(ctx, changes, wait)
+  try {
+    return await waiting.run()
+  } finally {
+    waiting.end()
+  }
+}
+
+/** One call, from its beginning to its end. */
+class Waiting<T> {
+  readonly #ctx: RequestContext
+  readonly #changes: Changes
+  readonly #wait: Wait<T>
+  readonly #watch: ChangeWatch
+  readonly #timer: NodeJS.Timeout
+  readonly #held: (() => void)[] = []
+  /** aborts when there is nothing more to wait for: the time is up, the server stops, the client or its credential is gone */
+  readonly #over = new AbortController()
+  #due = false
+  #refused: Error | null = null
+  #wake: (() => void) | null = null
+
+  constructor(ctx: RequestContext, changes: Changes, wait: Wait<T>) {
+    this.#ctx = ctx
+    this.#changes = changes
+    this.#wait = wait
+    this.#timer = setTimeout(this.#finish, wait.seconds * 1000)
+    // before anything is read, so that nothing is missed
+    this.#watch = changes.watch(ctx.workspace.id, wait.scope, {
+      onChange: (change) => {
+        if (!wait.wakes(change)) return
+        this.#due = true
+        this.#wake?.()
+      },
+      onStop: this.#finish,
+    })
+    ctx.client?.gone.addEventListener('abort', this.#finish)
+    if (ctx.client?.gone.aborted) this.#finish()
+  }
+
+  async run(): Promise<T> {
+    await this.#ready()
+    let found = await this.#look()
+    if (this.#isDone(found)) return found
+    this.#held.push(takeSlot(this.#ctx, 'waits'))
+    const unwatch = this.#ctx.credentials?.watch(this.#ctx, (error) => {
+      this.#refused = error
+      this.#finish()
+    })
+    if (unwatch) this.#held.push(unwatch)
+    for (let failures = 0; ; ) {
+      await this.#woken()
+      // nobody is there to read what would be found
+      if (this.#ctx.client?.gone.aborted) return found
+      try {
+        found = await this.#look()
+        if (this.#isDone(found)) return found
+        failures = 0
+      } catch (error) {
+        if (this.#over.signal.aborted || databaseFailure(error) === null) throw error
+        this.#due = true
+        await sleep(backoff(failures++, SHORTEST_PAUSE, LONGEST_PAUSE, 0.5), this.#over.signal)
+      }
+    }
+  }
+
+  end(): void {
+    clearTimeout(this.#timer)
+    this.#watch.close()
+    this.#ctx.client?.gone.removeEventListener('abort', this.#finish)
+    for (const release of this.#held.splice(0)) release()
+  }
+
+  readonly #finish = (): void => {
+    this.#over.abort()
+    this.#wake?.()
+  }
+
+  #isDone(found: T): boolean {
+    return this.#over.signal.aborted || this.#wait.done(found)
+  }
+
+  async #look(): Promise<T> {
+    if (this.#refused) throw this.#refused
+    this.#due = false
+    const found = await this.#changes.shared(`${this.#ctx.workspace.id} ${this.#wait.key}`, this.#wait.read)
+    if (this.#refused) throw this.#refused
+    return found
+  }
+
+  /** Resolves when nothing is missed any more, or nothing is to be waited for. */
+  async #ready(): Promise<void> {
+    const over = this.#woken()
+    await Promise.race([this.#watch.ready, over])
+    this.#wake?.()
+  }
+
+  /** Resolves when a look is due, or when there is nothing more to wait for. */
+  async #woken(): Promise<void> {
+    if (this.#due || this.#over.signal.aborted) return
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve
+    })
+    this.#wake = null
+  }
+}

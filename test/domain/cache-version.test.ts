@@ -1,0 +1,353 @@
+/** The version of what reads can show (docs/decisions/0029-answers-reused.md): what raises it, and that nobody waits for it. */
+import { randomUUID } from 'node:crypto'
+import type pg from 'pg'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { isSameVersion, readShownVersion, withoutHeard } from '../../src/domain/cache-version/version.ts'
+import { createDeployment } from '../../src/domain/deployments/create.ts'
+import type { RequestContext } from '../../src/domain/transaction/context.ts'
+import { asAdmin, countStatements } from '../support/database.ts'
+import { gitBody, type TestDomain, testDomain } from '../support/domain.ts'
+
+let domain: TestDomain
+beforeAll(async () => {
+  domain = await testDomain()
+})
+afterAll(() => domain.close())
+
+/** Columns that no read shows: whoever adds one decides, here and in the triggers. */
+const UNSEEN: Record<string, readonly string[]> = {
+  // latest_outcome is a copy of the latest revision's status, which changes in the same transaction; last_change goes with edit
+  deployments: [
+    'repository_id',
+    'latest_outcome',
+    'last_change',
+    'revision_count',
+    'rollout',
+    'generation',
+    'claim_id',
+    'lease_holder',
+    'lease_token',
+    'lease_due_at',
+    'busy_step_id',
+  ],
+  revisions: ['rollout', 'secret_set_id', 'based_on_id', 'artifact'],
+  secret_sets: ['id', 'deployment_id', 'key_id', 'wrapped_key', 'ciphertext', 'created_at'],
+  deployment_tags: [],
+  // what it is told of it is an event
+  listeners: ['told_silent'],
+  tags: [],
+  tracing_projects: [],
+  integrations: [],
+  oauth_providers: [],
+  // of another id it is another one
+  organizations: ['id'],
+  workspaces: ['id'],
+}
+
+/** Tables that nothing of is in an answer that is reused. */
+const NOT_READ = [
+  '_prisma_migrations agent_connections api_keys commit_statuses deployment_change_floors deployment_changes deployment_news event_counters events followed_logs idempotency_entries image_removals',
+  'install_states installation lapses_told lease_renewals log_lines log_removals oauth_authorizations oauth_tokens output_positions',
+  'sessions shown_versions steps token_revocations uploads webhook_deliveries',
+].flatMap((names) => names.split(' '))
+
+/** Another value of a column, by its type. */
+function other(column: string, type: string): string {
+  if (type.endsWith('[]')) return `ARRAY['${randomUUID()}']::${type}`
+  if (type.startsWith('timestamp')) return `coalesce(${column}, now()) - interval '3 hours'`
+  if (type === 'uuid') return 'gen_random_uuid()'
+  if (type === 'text') return `coalesce(${column}, '') || '${randomUUID()}'`
+  if (type === 'integer' || type === 'bigint') return `coalesce(${column}, 0) + 1`
+  if (type === 'boolean') return `NOT coalesce(${column}, false)`
+  if (type === 'jsonb') return `'{"ready": ${Date.now() % 1000}}'`
+  if (type === 'bytea') return `'\\x01'`
+  // an enum
+  return `(SELECT e FROM unnest(enum_range(NULL::${type})) AS e WHERE e IS DISTINCT FROM ${column} LIMIT 1)`
+}
+
+/** A deployment with everything that is shown with one. */
+async function furnish(ctx: RequestContext): Promise<string> {
+  const { db, workspace } = ctx
+  const { deploymentId: id } = await createDeployment(ctx, {
+    body: { ...(await gitBody(ctx)), secrets: [{ name: 'A', value: 'b' }] },
+  })
+  const workspaceId = workspace.id
+  const listener = await db.listener.create({
+    data: { workspaceId, computeType: 'k8s', computeId: randomUUID(), k8sNamespaces: [], lastSeenAt: new Date() },
+  })
+  const tag = await db.tag.create({ data: { workspaceId, key: 'a', value: randomUUID() } })
+  await db.deploymentTag.create({ data: { deploymentId: id, tagId: tag.id } })
+  const { id: tracingProjectId } = await db.tracingProject.create({ data: { workspaceId, name: randomUUID() } })
+  const { latestRevisionId } = await db.deployment.findUniqueOrThrow({ where: { id } })
+  const leaseExpiresAt = new Date(Date.now() + 60_000)
+  await db.deployment.update({
+    where: { id },
+    data: {
+      tracingProjectId,
+      listenerId: listener.id,
+      activeRevisionId: latestRevisionId,
+      ...{ claimId: randomUUID(), leaseHolder: 'test', leaseExpiresAt },
+    },
+  })
+  await db.oAuthProvider.create({
+    data: {
+      organizationId: workspace.organizationId,
+      ...{ providerId: randomUUID(), name: 'P', clientId: 'c', authUrl: 'https://a.test', tokenUrl: 'https://t.test' },
+    },
+  })
+  return id
+}
+
+const versionIn = async (client: pg.Client, workspaceId: string): Promise<string> =>
+  (
+    await client.query(`SELECT sum(n) || ':' || sum(heard) AS v FROM shown_versions WHERE workspace_id = $1`, [
+      workspaceId,
+    ])
+  ).rows[0].v
+
+/** Whether the workspace's version, without when listeners were heard, moves by a statement that is taken back again. */
+async function moves(client: pg.Client, workspaceId: string, sql: string): Promise<boolean> {
+  await client.query('BEGIN')
+  const before = withoutHeard(await versionIn(client, workspaceId))
+  const { rowCount } = await client.query(sql)
+  const after = withoutHeard(await versionIn(client, workspaceId))
+  await client.query('ROLLBACK')
+  if (!rowCount) throw new Error(`nothing was changed by ${sql}`)
+  return before !== after
+}
+
+test('every column that a read can show moves the version when it is changed, whoever changes it; the others don’t', async () => {
+  const ctx = await domain.tenant()
+  const id = await furnish(ctx)
+  const { rows: columns } = await asAdmin(domain.url, (client) =>
+    client.query<{ table: string; column: string; type: string }>(`
+      SELECT c.relname AS table, quote_ident(a.attname) AS column, format_type(a.atttypid, NULL) AS type
+      FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
+      WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace AND a.attnum > 0 AND NOT a.attisdropped
+        AND a.attgenerated = ''`),
+  )
+  expect([...new Set(columns.map(({ table }) => table))].sort()).toEqual([...Object.keys(UNSEEN), ...NOT_READ].sort())
+  await asAdmin(domain.url, async (client) => {
+    await client.query('BEGIN')
+    // so that every column takes any value; taken back with everything else
+    const { rows } = await client.query(`
+      SELECT format('ALTER TABLE %s DROP CONSTRAINT %I CASCADE', conrelid::regclass, conname) AS drop
+      FROM pg_constraint WHERE contype IN ('f', 'c') AND connamespace = 'public'::regnamespace`)
+    for (const { drop } of rows) await client.query(drop)
+    const wrong: string[] = []
+    for (const { table, column, type } of columns) {
+      const unseen = UNSEEN[table]
+      if (!unseen) continue
+      await client.query('SAVEPOINT s')
+      const before = withoutHeard(await versionIn(client, ctx.workspace.id))
+      const { rowCount } = await client.query(
+        `UPDATE ${table} SET ${column} = ${other(column, type)} ${of(table, ctx, id)}`,
+      )
+      const after = withoutHeard(await versionIn(client, ctx.workspace.id))
+      await client.query('ROLLBACK TO s')
+      if (!rowCount || (before !== after) === unseen.includes(column))
+        wrong.push(`${table}.${column} (${rowCount} rows)`)
+    }
+    await client.query('ROLLBACK')
+    expect(wrong).toEqual([])
+  })
+})
+
+/** What of a table is shown in this workspace. */
+function of(table: string, ctx: RequestContext, deploymentId: string): string {
+  if (table === 'organizations') return `WHERE id = '${ctx.workspace.organizationId}'`
+  if (table === 'workspaces') return `WHERE id = '${ctx.workspace.id}'`
+  if (table === 'oauth_providers') return `WHERE organization_id = '${ctx.workspace.organizationId}'`
+  if (table === 'deployments') return `WHERE id = '${deploymentId}'`
+  const byDeployment = ['revisions', 'secret_sets', 'deployment_tags'].includes(table)
+  return byDeployment ? `WHERE deployment_id = '${deploymentId}'` : `WHERE workspace_id = '${ctx.workspace.id}'`
+}
+
+test('what comes and what goes moves it, in no workspace but its own', async () => {
+  const [ctx, stranger] = [await domain.tenant(), await domain.tenant()]
+  const id = await furnish(ctx)
+  await furnish(stranger)
+  const ws = ctx.workspace.id
+  const strangers = await readShownVersion(ctx, stranger.workspace.id)
+  await asAdmin(domain.url, async (client) => {
+    const changes = [
+      `INSERT INTO deployments (id, workspace_id, name, source) VALUES (gen_random_uuid(), '${ws}', 'x', 'gitprovider')`,
+      `INSERT INTO revisions (id, deployment_id, number, rollout, source) VALUES (gen_random_uuid(), '${id}', 9, 9, 'gitprovider')`,
+      `INSERT INTO tags (id, workspace_id, key, value) VALUES (gen_random_uuid(), '${ws}', 'k', 'v')`,
+      `DELETE FROM deployment_tags WHERE deployment_id = '${id}'`,
+      `DELETE FROM tags WHERE workspace_id = '${ws}'`,
+      `DELETE FROM tracing_projects WHERE workspace_id = '${ws}'`,
+      `DELETE FROM revisions WHERE deployment_id = '${id}'`,
+      `DELETE FROM deployments WHERE id = '${id}'`,
+      `DELETE FROM oauth_providers WHERE organization_id = '${ctx.workspace.organizationId}'`,
+    ]
+    for (const change of changes) expect([change, await moves(client, ws, change)]).toEqual([change, true])
+  })
+  expect(await readShownVersion(ctx, stranger.workspace.id)).toBe(strangers)
+})
+
+test('a lease that is renewed in time does not move it; one that is taken, over, given up or cut short does', async () => {
+  const ctx = await domain.tenant()
+  const id = await furnish(ctx)
+  const ws = ctx.workspace.id
+  const renewed = (when: string) => `UPDATE deployments SET lease_expires_at = ${when} WHERE id = '${id}'`
+  await asAdmin(domain.url, async (client) => {
+    expect(await moves(client, ws, renewed(`now() + interval '90 seconds'`))).toBe(false)
+    expect(await moves(client, ws, renewed(`now() + interval '20 seconds'`))).toBe(true)
+    expect(
+      await moves(
+        client,
+        ws,
+        `UPDATE deployments SET claim_id = NULL, lease_holder = NULL, lease_expires_at = NULL WHERE id = '${id}'`,
+      ),
+    ).toBe(true)
+    await client.query(renewed(`now() - interval '1 second'`))
+    expect(await moves(client, ws, renewed(`now() + interval '90 seconds'`))).toBe(true)
+    // nothing serves, so nobody is shown whether somebody reports on it
+    await client.query(`UPDATE deployments SET active_revision_id = NULL WHERE id = '${id}'`)
+    expect(await moves(client, ws, renewed(`now() + interval '90 seconds'`))).toBe(false)
+  })
+})
+
+test('a listener that calls again and again moves only what says when it was heard; one that was silent moves all', async () => {
+  const ctx = await domain.tenant()
+  await furnish(ctx)
+  const seen = (when: string) =>
+    `UPDATE listeners SET last_seen_at = ${when} WHERE workspace_id = '${ctx.workspace.id}'`
+  const called = async (when: string) => {
+    const before = (await readShownVersion(ctx, ctx.workspace.id))!
+    await asAdmin(domain.url, (client) => client.query(seen(when)))
+    const after = await readShownVersion(ctx, ctx.workspace.id)
+    return { all: isSameVersion(before, after), others: isSameVersion(withoutHeard(before), after) }
+  }
+  expect(await called(`clock_timestamp() + interval '1 second'`)).toEqual({ all: false, others: true })
+  expect(await called(`clock_timestamp() - interval '2 minutes'`)).toEqual({ all: false, others: false })
+  expect(await called('clock_timestamp()')).toEqual({ all: false, others: false })
+})
+
+test('who holds a transaction open keeps nobody waiting, and what it has changed shows right at its commit', async () => {
+  const ctx = await domain.tenant()
+  const [mine, yours] = [await furnish(ctx), await furnish(ctx)]
+  const rename = (id: string) => `UPDATE deployments SET name = '${randomUUID()}' WHERE id = '${id}'`
+  await asAdmin(domain.url, (slow) =>
+    asAdmin(domain.url, async (quick) => {
+      const version = () => readShownVersion(ctx, ctx.workspace.id)
+      const versions = [await version()]
+      await slow.query('BEGIN')
+      await slow.query(rename(mine))
+      expect(await version()).toBe(versions[0])
+      await quick.query(`SET lock_timeout = 1`)
+      await quick.query(rename(yours))
+      versions.push(await version())
+      await quick.query(rename(yours))
+      versions.push(await version())
+      await slow.query('COMMIT')
+      versions.push(await version())
+      expect(new Set(versions).size).toBe(4)
+      // one slot for each of those who wrote at once
+      expect(await ctx.db.shownVersion.count({ where: { workspaceId: ctx.workspace.id } })).toBe(2)
+    }),
+  )
+})
+
+test('a transaction raises it once, and again where it has gone back to a savepoint', async () => {
+  const ctx = await domain.tenant()
+  const id = await furnish(ctx)
+  await asAdmin(domain.url, async (client) => {
+    const version = () => versionIn(client, ctx.workspace.id)
+    const rename = () => client.query(`UPDATE deployments SET name = '${randomUUID()}' WHERE id = '${id}'`)
+    const before = await version()
+    await client.query('BEGIN; SAVEPOINT s')
+    await rename()
+    await client.query('ROLLBACK TO s')
+    expect(await version()).toBe(before)
+    await rename()
+    const raised = await version()
+    expect(raised).not.toBe(before)
+    await rename()
+    await client.query(`UPDATE revisions SET status_message = 'x' WHERE deployment_id = '${id}'`)
+    expect(await version()).toBe(raised)
+    await client.query('COMMIT')
+    expect(await version()).toBe(raised)
+    await rename()
+    expect(await version()).not.toBe(raised)
+  })
+})
+
+test('after going back to an earlier state it never has a version of before again, whatever is written then', async () => {
+  const ctx = await domain.tenant()
+  const id = await furnish(ctx)
+  await asAdmin(domain.url, async (client) => {
+    const versions = new Set<string>()
+    for (let n = 0; n < 20; n++) {
+      await client.query('BEGIN')
+      await client.query(`UPDATE deployments SET name = '${n}' WHERE id = '${id}'`)
+      versions.add(await versionIn(client, ctx.workspace.id))
+      await client.query('ROLLBACK')
+    }
+    expect(versions.size).toBe(20)
+  })
+})
+
+test('every one of many commits at once moves it, and no more slots are left than there were writers', async () => {
+  const ctx = await domain.tenant()
+  const ids = await Promise.all(Array.from({ length: 8 }, () => furnish(ctx)))
+  const seen = new Set<string>()
+  let writing = true
+  const writers = ids.map((id) =>
+    asAdmin(domain.url, async (client) => {
+      for (let n = 0; n < 40; n++) {
+        const before = await versionIn(client, ctx.workspace.id)
+        await client.query(`UPDATE deployments SET status_message = '${n}' WHERE id = '${id}'`)
+        expect(BigInt(withoutHeard(await versionIn(client, ctx.workspace.id)))).toBeGreaterThan(
+          BigInt(withoutHeard(before)),
+        )
+      }
+    }),
+  )
+  // what is read at one version is the same each time: the version and the rows are of one snapshot
+  const reader = asAdmin(domain.url, async (client) => {
+    const rows = new Map<string, string>()
+    while (writing) {
+      const { version, state } = (
+        await client.query(
+          `SELECT (SELECT sum(n)::text FROM shown_versions WHERE workspace_id = $1) AS version,
+                  (SELECT string_agg(id || coalesce(status_message, '-'), ' ' ORDER BY id) FROM deployments WHERE workspace_id = $1) AS state`,
+          [ctx.workspace.id],
+        )
+      ).rows[0]
+      expect(rows.get(version) ?? state).toBe(state)
+      rows.set(version, state)
+      seen.add(version)
+    }
+  })
+  await Promise.all(writers).finally(() => {
+    writing = false
+  })
+  await reader
+  expect(seen.size).toBeGreaterThan(1)
+  expect(await ctx.db.shownVersion.count({ where: { workspaceId: ctx.workspace.id } })).toBeLessThanOrEqual(18)
+})
+
+test('who asks for it at once shares a look, which begins after they have asked', async () => {
+  const ctx = await domain.tenant()
+  const ask = () => readShownVersion(ctx, ctx.workspace.id)
+  const statements = await countStatements(domain.database, () => Promise.all(Array.from({ length: 50 }, ask)))
+  expect(statements).toHaveLength(2)
+})
+
+test('a hundred workspaces that are asked for at once are looked at in three statements, and each gets its own', async () => {
+  const all: RequestContext[] = []
+  while (all.length < 100) all.push(await domain.tenant())
+  for (const ctx of all.slice(0, 10)) await createDeployment(ctx, { body: await gitBody(ctx) })
+  const alone: (string | null)[] = []
+  for (const ctx of all) alone.push(await readShownVersion(ctx, ctx.workspace.id))
+  let together: (string | null)[] = []
+  const statements = await countStatements(domain.database, async () => {
+    together = await Promise.all(all.map((ctx) => readShownVersion(ctx, ctx.workspace.id)))
+  })
+  expect(together).toEqual(alone)
+  expect(new Set(together).size).toBeGreaterThan(1)
+  expect(statements).toHaveLength(3)
+  expect(await readShownVersion(all[0]!, randomUUID())).toBeNull()
+})

@@ -1,0 +1,382 @@
+/**
+ * Queries that are known go a shorter way than Yoga's. Two servers on one database: of one each request is answered by Yoga alone,
+ * of the other those that it knows are not; whatever is asked, both answer alike.
+ */
+import { once } from 'node:events'
+import http from 'node:http'
+import net from 'node:net'
+import type { FastifyInstance } from 'fastify'
+import { pino } from 'pino'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { createAuthenticator } from '../../src/api/auth/authenticate.ts'
+import { mountGraphql } from '../../src/api/graphql/mount.ts'
+import { createGraphql } from '../../src/api/graphql/yoga.ts'
+import { Admission } from '../../src/api/limits/admission.ts'
+import { limitConnections } from '../../src/api/limits/connections.ts'
+import { Reuse } from '../../src/api/response-cache/response-cache.ts'
+import { createHttp } from '../../src/api/server/http.ts'
+import { Heartbeat } from '../../src/api/sse/heartbeat.ts'
+import { type TestApp, testApp } from '../support/app.ts'
+import { agentKey, gitDeployment, listener, listenerKey } from '../support/factories.ts'
+
+const LIST = `query List($first: Int) { deployments(first: $first) { nodes { id name status latestRevision { number status } } } }`
+const TWO = `query A { deployments(first: 1) { nodes { id } } } query B { deployments(first: 1) { nodes { name } } }`
+const TYPE = { 'content-type': 'application/json' }
+
+let app: TestApp
+let keys: Record<'listener' | 'agent', string>
+/** log lines of requests, of both servers */
+const logged: { requestId: string; status: number; subject: string | null; route: string }[] = []
+/** `yoga`: how many requests it was given */
+let quick: Server
+let plain: Server
+
+interface Server {
+  fastify: FastifyInstance
+  port: number
+  yoga: number
+}
+
+interface Sent {
+  /** default: a viewer's */
+  key?: 'viewer' | 'admin'
+  method?: string
+  path?: string
+  headers?: Record<string, string>
+  body?: string | Buffer
+}
+
+interface Got {
+  status: number
+  /** those that do not differ from request to request, in their order */
+  headers: string[]
+  all: http.IncomingHttpHeaders
+  body: Buffer
+}
+
+async function server(options: {
+  past: boolean
+  introspection?: boolean
+  atOnce?: number
+  bodyTime?: number
+}): Promise<Server> {
+  const { core, relay } = app.app
+  const log = pino({ level: 'debug' }, { write: (line: string) => logged.push(JSON.parse(line)) })
+  const admission = new Admission({
+    // nothing comes back in the time of a test
+    key: { perSecond: 0.001, burst: 100_000 },
+    address: { perSecond: 1000, burst: 1000 },
+    atOnce: options.atOnce ?? 0,
+  })
+  const authenticate = createAuthenticator(core, { jwt: null, admission })
+  const fastify = createHttp({ log, notReady: async () => null, bodyTime: options.bodyTime ?? 60_000 })
+  const { yoga, entry } = createGraphql({
+    core,
+    authenticate,
+    relay,
+    heartbeat: new Heartbeat(),
+    reuse: new Reuse(1024 * 1024),
+    graphiql: false,
+    introspection: options.introspection ?? true,
+  })
+  const made: Server = { fastify, port: 0, yoga: 0 }
+  const counted = new Proxy(yoga, {
+    get(target, name) {
+      if (name === 'handle') made.yoga++
+      return Reflect.get(target, name)
+    },
+  })
+  mountGraphql(fastify, {
+    core,
+    authenticate,
+    yoga: counted,
+    entry: options.past ? entry : { answer: async () => false },
+    connections: limitConnections(fastify.server, { most: 0, trusted: () => false }),
+    stopping: new AbortController().signal,
+  })
+  made.port = Number(new URL(await fastify.listen({ host: '127.0.0.1', port: 0 })).port)
+  return made
+}
+
+async function send(
+  { port }: Server,
+  { key = 'viewer', method = 'POST', path = '/graphql', headers, body }: Sent,
+): Promise<Got> {
+  const length =
+    body === undefined || headers?.['transfer-encoding'] ? {} : { 'content-length': Buffer.byteLength(body) }
+  const request = http.request({ port, method, path, headers: { 'x-api-key': app.keys[key], ...length, ...headers } })
+  request.end(body)
+  const [answer] = (await once(request, 'response')) as [http.IncomingMessage]
+  const chunks: Buffer[] = []
+  for await (const chunk of answer) chunks.push(chunk)
+  const raw = answer.rawHeaders.map((text, i) =>
+    i % 2 === 0 ? `${text.toLowerCase()}: ${answer.rawHeaders[i + 1]}` : '',
+  )
+  const same = raw.filter((text) => text !== '' && !/^(date|x-request-id|ratelimit):/.test(text))
+  return { status: answer.statusCode!, headers: same, all: answer.headers, body: Buffer.concat(chunks) }
+}
+
+const ask = (query: string, more: object = {}, headers: Record<string, string> = {}): Sent => ({
+  headers: { ...TYPE, ...headers },
+  body: JSON.stringify({ query, ...more }),
+})
+
+/** What both servers answer, which has to be the same but for ids of requests. */
+async function both(sent: Sent): Promise<Got> {
+  const masked = ({ status, headers, body }: Got) => ({
+    status,
+    headers,
+    body: body.toString('latin1').replace(/"requestId":"[^"]+"/, ''),
+  })
+  const expected = await send(plain, sent)
+  const got = await send(quick, sent)
+  expect(masked(got)).toEqual(masked(expected))
+  return got
+}
+
+beforeAll(async () => {
+  app = await testApp()
+  for (const name of ['one', 'two', 'three']) await gitDeployment(app, { name })
+  keys = { listener: await listenerKey(app, await listener(app)), agent: await agentKey(app, 'bot') }
+  quick = await server({ past: true })
+  plain = await server({ past: false })
+  for (let i = 0; i < 2; i++) {
+    await send(quick, ask(LIST))
+    for (const operationName of ['A', 'B']) await send(quick, ask(TWO, { operationName }))
+  }
+})
+afterAll(async () => {
+  await quick?.fastify.close()
+  await plain?.fastify.close()
+  await app.close()
+})
+beforeEach(() => {
+  quick.yoga = 0
+  plain.yoga = 0
+})
+
+describe('a query that was answered before', () => {
+  test.each<[string, Sent]>([
+    ['its text again', ask(LIST)],
+    ['other variables', ask(LIST, { variables: { first: 2 } })],
+    ['variables that are null', ask(LIST, { variables: null, operationName: 'List', extensions: null })],
+    ['extensions without anything', ask(LIST, { extensions: {} })],
+    ['one of two operations', ask(TWO, { operationName: 'B' })],
+    ['a charset', ask(LIST, {}, { 'content-type': 'application/json; charset=utf-8' })],
+    ['another key', { ...ask(LIST), key: 'admin' }],
+    [
+      'spaces and other members first',
+      { headers: TYPE, body: ` { "variables": {"first":1}, "query": ${JSON.stringify(LIST)} } ` },
+    ],
+    [
+      'a member twice, of which the last counts',
+      { headers: TYPE, body: `{"query":"{nonsense}","query":${JSON.stringify(LIST)}}` },
+    ],
+  ])('goes past Yoga and is answered byte by byte the same: %s', async (_what, sent) => {
+    const { status, body } = await both(sent)
+    expect(status).toBe(200)
+    expect(JSON.parse(body.toString()).data.deployments.nodes.length).toBeGreaterThan(0)
+    expect(quick.yoga).toBe(0)
+    expect(plain.yoga).toBe(1)
+  })
+
+  test('is answered in the type that was asked for, which Yoga has to have said once', async () => {
+    for (const accept of ['application/graphql-response+json', 'application/json, */*;q=0.1', '*/*'])
+      for (let i = 0; i < 2; i++) {
+        quick.yoga = 0
+        const { all } = await both(ask(LIST, {}, { accept }))
+        expect(all['content-type']).toMatch(accept.startsWith('application/g') ? /^application\/graphql-r/ : /json/)
+        if (i === 1) expect(quick.yoga).toBe(0)
+      }
+  })
+
+  test('has its request id, its line in the log and what is left of its key, as any other', async () => {
+    const remaining = ({ all }: Got) => Number(/r=(\d+)/.exec(String(all.ratelimit))![1])
+    logged.length = 0
+    const headers = { ...TYPE, 'x-api-key': app.keys.deployer, 'x-request-id': 'mine' }
+    const sent = { ...ask(LIST), headers }
+    const first = await send(quick, sent)
+    const second = await send(quick, sent)
+    expect(quick.yoga).toBe(0)
+    expect(first.all['x-request-id']).toBe('mine')
+    expect(first.all['ratelimit-policy']).toMatch(/^"key";q=/)
+    expect(remaining(first) - remaining(second)).toBe(1)
+    await expect.poll(() => logged.length).toBe(2)
+    const subject = (await app.context(app.keys.deployer)).actor.subject
+    expect(logged[0]).toMatchObject({ requestId: 'mine', status: 200, route: '/graphql', subject })
+  })
+
+  test('is counted once where Yoga has to answer after all', async () => {
+    const remaining = ({ all }: Got) => Number(/r=(\d+)/.exec(String(all.ratelimit))![1])
+    const sent = ask('{ viewer { role nonsense } }', {}, { 'x-api-key': app.keys.secretsReader })
+    const first = await send(quick, sent)
+    const second = await send(quick, sent)
+    expect(quick.yoga).toBe(2)
+    expect(remaining(first) - remaining(second)).toBe(1)
+  })
+})
+
+describe('whatever else is asked is answered as ever', () => {
+  const text = JSON.stringify(LIST)
+  const long = LIST.padEnd(3000)
+  test.each<[string, Sent]>([
+    ['by GET', { method: 'GET', path: `/graphql?query=${encodeURIComponent(LIST)}` }],
+    ['with a query in the address, too', { ...ask(LIST), path: '/graphql?query={viewer{role}}' }],
+    ['by PUT', { ...ask(LIST), method: 'PUT' }],
+    ['as text', ask(LIST, {}, { 'content-type': 'text/plain' })],
+    ['as a document of its own', { headers: { 'content-type': 'application/graphql' }, body: LIST }],
+    ['with capitals in its type', ask(LIST, {}, { 'content-type': 'Application/JSON' })],
+    ['in another charset', ask(LIST, {}, { 'content-type': 'application/json; charset=latin1' })],
+    ['without a type', { body: JSON.stringify({ query: LIST }) }],
+    ['without a body', { headers: TYPE }],
+    ['with an empty body', { headers: TYPE, body: '' }],
+    ['in chunks', ask(LIST, {}, { 'transfer-encoding': 'chunked' })],
+    ['with a byte order mark', { headers: TYPE, body: `\ufeff{"query":${text}}` }],
+    [
+      'with bytes that are no UTF-8',
+      { headers: TYPE, body: Buffer.from(`{"query":${text},"operationName":"\xff"}`, 'latin1') },
+    ],
+    ['with what is no JSON', { headers: TYPE, body: `{"query":${text}` }],
+    ['with text behind it', { headers: TYPE, body: `{"query":${text}} x` }],
+    ['as a list', { headers: TYPE, body: `[{"query":${text}}]` }],
+    ['as null', { headers: TYPE, body: 'null' }],
+    ['with a member that is unknown', ask(LIST, { nonsense: 1 })],
+    ['with a member that is unknown and null', ask(LIST, { nonsense: null })],
+    ['with a prototype', { headers: TYPE, body: `{"query":${text},"__proto__":{"variables":{"first":1}}}` }],
+    ['with extensions', ask(LIST, { extensions: { persistedQuery: { version: 1 } } })],
+    ['with extensions that are a list', ask(LIST, { extensions: [] })],
+    ['with variables that are a list', ask(LIST, { variables: [] })],
+    ['with variables that are a text', ask(LIST, { variables: '{}' })],
+    ['with a variable of another type', ask(LIST, { variables: { first: 'x' } })],
+    ['with a variable too many', ask(LIST, { variables: { first: 1, last: 2 } })],
+    ['with a page that is too large', ask(LIST, { variables: { first: 1000 } })],
+    ['with a page below zero', ask(LIST, { variables: { first: -1 } })],
+    ['with an operation that is not there', ask(LIST, { operationName: 'Other' })],
+    ['with an operation without a name', ask(LIST, { operationName: '' })],
+    ['with an operation that is a number', ask(LIST, { operationName: 1 })],
+    ['with two operations and no name', ask(TWO)],
+    ['with a query that is a number', ask(1 as never)],
+    ['without a credential', ask(LIST, {}, { 'x-api-key': '' })],
+    ['with a wrong key', ask(LIST, {}, { 'x-api-key': 'cpk_wrong' })],
+    ['for a workspace that is no UUID', ask(LIST, {}, { 'x-tenant-id': 'x' })],
+    ['for a workspace of others', ask(LIST, {}, { 'x-tenant-id': '00000000-0000-4000-8000-000000000000' })],
+    ['with a condition', ask(LIST, {}, { 'if-match': '"1"' })],
+    ['with a condition to be told nothing', ask(LIST, {}, { 'if-none-match': '"1"' })],
+    ['with a key for retries', ask(LIST, {}, { 'idempotency-key': 'abc' })],
+    ['as a page', ask(LIST, {}, { accept: 'text/html' })],
+    ['as a stream', ask(LIST, {}, { accept: 'text/event-stream' })],
+    ['in parts', ask(LIST, {}, { accept: 'multipart/mixed' })],
+    ['in a type nobody knows', ask(LIST, {}, { accept: 'image/png' })],
+    ['in a charset nobody speaks', ask(LIST, {}, { accept: 'application/json;charset=latin1' })],
+    ['with a long document', ask(long)],
+    ['with a body of 100 KiB', ask(LIST, { variables: { nonsense: 'x'.repeat(100 * 1024) } })],
+    ['with a body that is too large', ask(LIST, { variables: { nonsense: 'x'.repeat(2 * 1024 * 1024) } })],
+    [
+      'with what costs too much',
+      ask('{ deployments(first: 100) { nodes { revisions(first: 100) { nodes { id number status } } } } }'),
+    ],
+    ['with fields that do not exist', ask('{ nonsense }')],
+    ['of what does not exist', ask('{ deployment(id: "00000000-0000-4000-8000-000000000000") { id } }')],
+    ['a mutation', ask('mutation { deleteDeployments(input: { ids: [] }) { __typename } }')],
+    [
+      'a subscription that is not to be streamed',
+      ask('subscription { events { id } }', {}, { accept: 'application/json' }),
+    ],
+  ])('%s', async (_how, sent) => {
+    for (let i = 0; i < 2; i++) await both(sent)
+  })
+
+  test('of keys that may do little, and of those who hold them', async () => {
+    for (const key of Object.values(keys))
+      for (const sent of [ask(LIST), ask(long), ask(TWO, { operationName: 'A' })])
+        await both({ ...sent, headers: { ...sent.headers!, 'x-api-key': key } })
+  })
+
+  test('where introspection is off, also the second time', async () => {
+    const closed = await server({ past: true, introspection: false })
+    try {
+      const sent = ask('{ __schema { queryType { name } } }')
+      expect((await send(quick, sent)).status).toBe(200)
+      for (let i = 0; i < 2; i++) {
+        const { body } = await send(closed, sent)
+        expect(JSON.parse(body.toString())).not.toHaveProperty('data')
+      }
+    } finally {
+      await closed.fastify.close()
+    }
+  })
+})
+
+describe('a body that comes slowly', () => {
+  const body = JSON.stringify({ query: LIST })
+  const head = (length: number) =>
+    `POST /graphql HTTP/1.1\r\nHost: x\r\nX-Api-Key: ${app.keys.viewer}\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`
+
+  /** Sends the parts, each as a packet of its own, and answers what came back until the other side was done. */
+  async function pieces(parts: string[], until: RegExp, { port } = quick): Promise<string> {
+    const socket = net.connect(port, '127.0.0.1').setNoDelay(true)
+    let got = ''
+    try {
+      await once(socket, 'connect')
+      const answered = new Promise<void>((resolve, reject) => {
+        socket.on('data', (data) => {
+          got += data
+          if (until.test(got)) resolve()
+        })
+        socket.once('close', resolve).once('error', reject)
+      })
+      for (const part of parts) {
+        socket.write(part)
+        await new Promise((resolve) => setImmediate(resolve))
+      }
+      await answered
+      return got
+    } finally {
+      socket.destroy()
+    }
+  }
+
+  test('is answered all the same, be its query known or not', async () => {
+    expect(await pieces([head(body.length), ...body], /"deployments"/)).toMatch(/^HTTP\/1.1 200/)
+    expect(quick.yoga).toBe(0)
+    const unknown = JSON.stringify({ query: `{ viewer { role } } # ${Math.random()}` })
+    expect(await pieces([head(unknown.length), ...unknown], /"viewer"/)).toMatch(/^HTTP\/1.1 200/)
+    expect(quick.yoga).toBe(1)
+  })
+
+  test('and never to its end is 408', async () => {
+    const hasty = await server({ past: true, bodyTime: 200 })
+    try {
+      const got = await pieces([head(body.length), body.slice(0, 20)], /REQUEST_TIMEOUT/, hasty)
+      expect(got).toMatch(/^HTTP\/1.1 408/)
+    } finally {
+      await hasty.fastify.close()
+    }
+  })
+
+  test('several requests on one connection are answered in their order, whoever answers them', async () => {
+    const unknown = JSON.stringify({ query: `{ viewer { role } } # ${Math.random()}` })
+    const mixed = [body, unknown, body, unknown, body].map((one) => head(one.length) + one).join('')
+    const got = await pieces([mixed], /(?:"data"[\s\S]*){5}/)
+    expect(got.match(/"data":\{"(\w+)/g)).toEqual(
+      ['deployments', 'viewer', 'deployments', 'viewer', 'deployments'].map((name) => `"data":{"${name}`),
+    )
+  })
+
+  test('of a client that goes away leaves its turn to the next', async () => {
+    const narrow = await server({ past: true, atOnce: 1 })
+    try {
+      await send(narrow, ask(LIST))
+      const socket = net.connect(narrow.port, '127.0.0.1')
+      await once(socket, 'connect')
+      const arrived = once(narrow.fastify.server, 'request')
+      socket.write(head(body.length) + body.slice(0, 20))
+      await arrived
+      const next = send(narrow, ask(LIST))
+      socket.destroy()
+      expect((await next).status).toBe(200)
+    } finally {
+      await narrow.fastify.close()
+    }
+  })
+})

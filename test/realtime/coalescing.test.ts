@@ -1,0 +1,57 @@
+// Reads by id that are asked for at the same moment are one read.
+import { expect, test } from 'vitest'
+import { SameMoment } from '../../src/platform/async/coalescing.ts'
+
+/** Reads that are noted, and answered when it is said. */
+function reading() {
+  const begun: { ids: readonly string[]; end: (error?: Error) => void }[] = []
+  const read = (ids: readonly string[]) =>
+    new Promise<Map<string, string>>((resolve, reject) => {
+      const found = new Map(ids.filter((id) => id !== 'nowhere').map((id) => [id, `the ${id}`]))
+      begun.push({ ids, end: (error) => (error ? reject(error) : resolve(found)) })
+    })
+  return { begun, read }
+}
+const turn = () => new Promise((resolve) => setImmediate(resolve))
+
+test('who asks at the same moment shares a read, and each gets their own; another line has its own', async () => {
+  const moment = new SameMoment<string>()
+  const { begun, read } = reading()
+  const answers = Promise.all([
+    moment.load('one', 'a', read),
+    moment.load('one', 'nowhere', read),
+    moment.load('two', 'b', read),
+    moment.load('one', 'a', read),
+  ])
+  await turn()
+  expect(begun.map(({ ids }) => ids)).toEqual([['a', 'nowhere', 'a'], ['b']])
+  for (const { end } of begun) end()
+  expect(await answers).toEqual(['the a', null, 'the b', 'the a'])
+})
+
+test('who comes while a read is under way shares the next one, which begins when that has ended', async () => {
+  const moment = new SameMoment<string>()
+  const { begun, read } = reading()
+  const first = moment.load('one', 'a', read)
+  await turn()
+  const next = Promise.all([moment.load('one', 'b', read), moment.load('one', 'c', read)])
+  begun[0]!.end()
+  await first
+  await turn()
+  expect(begun.map(({ ids }) => ids)).toEqual([['a'], ['b', 'c']])
+  begun[1]!.end()
+  expect(await next).toEqual(['the b', 'the c'])
+})
+
+test('one that is slow, or fails, is nobody else’s', async () => {
+  const moment = new SameMoment<string>()
+  const { begun, read } = reading()
+  const slow = moment.load('one', 'a', read)
+  await turn()
+  const next = moment.load('one', 'b', read)
+  await expect.poll(() => begun.length).toBe(2)
+  begun[1]!.end()
+  expect(await next).toBe('the b')
+  begun[0]!.end(new Error('too slow'))
+  await expect(slow).rejects.toThrow('too slow')
+})

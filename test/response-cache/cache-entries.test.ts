@@ -1,0 +1,48 @@
+// What is kept of answers is bounded in bytes, for all of them and for each who asks.
+import { expect, test } from 'vitest'
+import { KeptAnswers } from '../../src/api/response-cache/cache-entries.ts'
+
+const MB = 1024 * 1024
+const found = (kept: KeptAnswers<object>, keys: readonly string[]) => keys.filter((key) => kept.get(key)).length
+const keysOf = (owner: string, count: number) => Array.from({ length: count }, (_, n) => `${owner} ${n}`)
+
+function fill(kept: KeptAnswers<object>, owner: string, count: number, bytes: number): string[] {
+  const keys = keysOf(owner, count)
+  for (const key of keys) kept.set(key, owner, {}, bytes)
+  return keys
+}
+
+test('one who asks for ever more drives out nothing of others, and keeps what was asked for last', () => {
+  const kept = new KeptAnswers<object>(MB)
+  const mine = fill(kept, 'me', 5, 10_000)
+  const theirs = fill(kept, 'greedy', 1000, 10_000)
+  expect(found(kept, mine)).toBe(5)
+  expect(found(kept, theirs)).toBeGreaterThan(20)
+  expect(found(kept, theirs.slice(-20))).toBe(20)
+  expect(kept.size).toBeLessThanOrEqual(MB)
+})
+
+test('with very many who ask it stays within its bound, and forgets those of long ago', () => {
+  const kept = new KeptAnswers<object>(MB)
+  const all = Array.from({ length: 500 }, (_, n) => fill(kept, `owner ${n}`, 3, 5_000))
+  expect(kept.size).toBeLessThanOrEqual(MB)
+  expect(found(kept, all[0]!)).toBe(0)
+  expect(found(kept, all.at(-1)!)).toBe(3)
+})
+
+test('what is asked for again stays, though it came first', () => {
+  const kept = new KeptAnswers<object>(MB)
+  const [first] = fill(kept, 'me', 1, 10_000)
+  for (let n = 0; n < 200; n++) {
+    kept.set(`other ${n}`, 'me', {}, 10_000)
+    expect(kept.get(first!)).toBeDefined()
+  }
+})
+
+test('an answer that is too large is not kept, nor the one that was there before it', () => {
+  const kept = new KeptAnswers<object>(MB)
+  kept.set('a', 'me', {}, 10)
+  kept.set('a', 'me', {}, MB)
+  expect(kept.get('a')).toBeUndefined()
+  expect(kept.size).toBe(0)
+})
