@@ -1,4 +1,4 @@
-/** The version of what reads can show (docs/decisions/0029-answers-reused.md): what raises it, and that nobody waits for it. */
+/** The version of what reads can show (docs/decisions/0029-response-cache.md): what raises it, and that nobody waits for it. */
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'

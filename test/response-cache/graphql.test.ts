@@ -1,4 +1,4 @@
-// Queries of GraphQL that are answered as before while nothing has changed (docs/decisions/0029-answers-reused.md).
+// Queries of GraphQL that are answered as before while nothing has changed (docs/decisions/0029-response-cache.md).
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'

@@ -1,4 +1,4 @@
-// Answers of REST that are given again while nothing has changed (docs/decisions/0029-answers-reused.md): what they cost, and that
+// Answers of REST that are given again while nothing has changed (docs/decisions/0029-response-cache.md): what they cost, and that
 // they are never another answer than one that is made anew.
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'

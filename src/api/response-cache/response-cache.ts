@@ -1,5 +1,5 @@
 /**
- * Answers that are given again while nothing has changed (docs/decisions/0029-answers-reused.md). An answer is kept when the same is
+ * Answers that are given again while nothing has changed (docs/decisions/0029-response-cache.md). An answer is kept when the same is
  * asked for a second time, with the version of the workspace that it was read at, or one that was read before it. Asked for again, a
  * look at the version tells whether it is still right; so nobody is ever shown what was so before a write that he knows of.
  */

@@ -1,6 +1,6 @@
 /**
  * All subscriptions of this tab over one WebSocket: browsers allow six connections of HTTP/1.1 to a host, so that streams of
- * their own would keep the seventh tab waiting for ever (docs/decisions/0032-one-websocket-a-tab.md). Whatever ends one before
+ * their own would keep the seventh tab waiting for ever (docs/decisions/0032-one-websocket-per-tab.md). Whatever ends one before
  * its time, it goes on behind the last `cursor` that came: a document that can be resumed has a variable `$after` and selects
  * `cursor` at its field.
  */

@@ -1,5 +1,5 @@
 /**
- * The version of what reads of a workspace can show (docs/decisions/0029-answers-reused.md). Every transaction that changes
+ * The version of what reads of a workspace can show (docs/decisions/0029-response-cache.md). Every transaction that changes
  * something of it raises it, by triggers of the database; so an answer that was read at a version is right for as long as the
  * workspace has it, but for what the clock changes in it (holds.ts).
  *

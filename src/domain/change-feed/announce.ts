@@ -1,5 +1,5 @@
 /**
- * Gives what is news of deployments its place in the log of changes (docs/decisions/0034-one-entry-for-each-deployment.md). Triggers
+ * Gives what is news of deployments its place in the log of changes (docs/decisions/0034-change-feed.md). Triggers
  * leave a note in each transaction that changes what a deployment shows; here the notes are taken, at most one server at a time,
  * and each deployment's entry moves to the end of its workspace's log. So the log has as many entries as there are deployments,
  * however often they change, and its places grow in the order of the commits.
