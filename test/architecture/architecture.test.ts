@@ -1,6 +1,7 @@
-/** The rules about imports (folders.ts) and references hold, and their checkers see what is against them; and rules of other kinds. */
+/** The rules about imports, writers, pages and prose hold, and their checkers find violations. */
 import { expect, test } from 'vitest'
-import { deadCitations, deadLinks, headings, numbered, referenceFindings } from './documents.ts'
+import { deadCitations, deadLinks, documentFindings, headings, numbered } from './documents.ts'
+import { proseFindings, subjectFindings } from './prose.ts'
 import { circles, database, environment, findings, folders, packages } from './rules.ts'
 import { readSource, withoutComments } from './source.ts'
 
@@ -59,7 +60,7 @@ test('the checker sees SQL and Prisma outside of the domain', () => {
 })
 
 test('every page and heading that is linked or cited is there', () => {
-  expect(referenceFindings()).toEqual([])
+  expect(documentFindings()).toEqual([])
 })
 
 test('the checker sees dead links, dead citations and references by number', () => {
@@ -82,6 +83,26 @@ test('the checker sees dead links, dead citations and references by number', () 
   ])
   expect(numbered(citing)).toHaveLength(2)
   expect([...headings('# A `b` & C\n## A `b` & C\n### x_y-z!')]).toEqual(['a-b--c', 'a-b--c-1', 'x_y-z'])
+})
+
+test('the checker names files that need rewriting, and skips quoted code', () => {
+  const texts = new Map([
+    ['src/a.ts', "/** Runs as `nobody`. */\nconst x = 'nobody' // waits in\n// vain, meanwhile"],
+    ['docs/b.md', 'Plain words.\n```sh\necho whoever\n```\nAsks at\nonce.'],
+    ['docs/c.md', `Nobody ${'word '.repeat(2_000)}`],
+    ['src/d.ts', '/**\n * Waits in\n * vain.\n */'],
+  ])
+  expect(proseFindings(texts)).toEqual([
+    'src/a.ts: rewrite the sentences with "in vain", "meanwhile"',
+    'docs/b.md: rewrite the sentences with "at once"',
+    'src/d.ts: rewrite the sentences with "in vain"',
+  ])
+})
+
+test('a commit subject names an area, begins with a verb and has at most 72 characters', () => {
+  const good = 'limits: charge a rejected body like any request'
+  const bad = ['A body costs what it costs', 'limits: the body is charged', `limits: ${'x'.repeat(70)}`]
+  expect(subjectFindings([good, ...bad])).toEqual(bad.map((subject) => expect.stringContaining(`"${subject}"`)))
 })
 
 test('only transition.ts writes the status of a revision', () => {

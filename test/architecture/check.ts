@@ -1,13 +1,14 @@
-/** `npm run check`: every gate but the tests, side by side. Prints what each that fails has to say, and fails with it. */
+/** `npm run check`: runs every check except the tests, concurrently. Prints the output of each failed check and exits 1. */
 import { spawn } from 'node:child_process'
 import { text } from 'node:stream/consumers'
-import { referenceFindings } from './documents.ts'
+import { documentFindings } from './documents.ts'
+import { recentSubjects, subjectFindings } from './prose.ts'
 import { findings } from './rules.ts'
 
-/** The longest first. */
+/** The slowest first. */
 const COMMANDS = [
-  // TypeScript's own checker and the rules about promises, in one pass
-  // (test/browser has packages of its own, and is checked where they are installed: npm run test:browser)
+  // types and the rules about promises, in one pass
+  // (npm run test:browser checks test/browser, because it installs that folder's packages)
   'oxlint --type-aware --type-check --ignore-pattern test/browser',
   'biome ci .',
   // the dashboard's documents against schema.graphql
@@ -18,7 +19,7 @@ const COMMANDS = [
   'node --import tsx src/api/rest/print-client-types.ts --check',
 ]
 
-/** Answers null, or what is wrong. npm has put the programs of node_modules into PATH. */
+/** Returns the output of a command that failed, or null. npm adds the programs of node_modules to PATH. */
 async function run(command: string): Promise<string | null> {
   const child = spawn(command, { shell: true, stdio: ['ignore', 'pipe', 'pipe'] })
   const [out, err, code] = await Promise.all([
@@ -31,11 +32,16 @@ async function run(command: string): Promise<string | null> {
 
 const gates = [
   ...COMMANDS.map((name) => ({ name, outcome: run(name) })),
-  { name: 'test/architecture', outcome: Promise.resolve([...findings(), ...referenceFindings()].join('\n') || null) },
+  {
+    name: 'test/architecture',
+    outcome: Promise.resolve(
+      [...findings(), ...documentFindings(), ...subjectFindings(recentSubjects())].join('\n') || null,
+    ),
+  },
 ]
 for (const { name, outcome } of gates) {
-  const wrong = await outcome
-  if (wrong === null) continue
-  console.error(`\n✗ ${name}\n${wrong.trim()}`)
+  const output = await outcome
+  if (output === null) continue
+  console.error(`\n✗ ${name}\n${output.trim()}`)
   process.exitCode = 1
 }

@@ -2,24 +2,22 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { Texts } from './prose.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
-/** Texts by their paths below the project's folder. */
-export type Texts = ReadonlyMap<string, string>
+/** README, all pages of docs, and the READMEs of folders. */
+const readPages = (): Texts => read(['README.md', ...['docs', 'src', 'test'].flatMap(below)], /\.md$/)
 
-/** README and all pages of docs. */
-const readPages = (): Texts => read(['README.md', ...below('docs')], /\.md$/)
-
-/** What may cite a page; the tests of this very rule have made-up pages. */
+/** Sources with comments. The tests of these rules are left out: their pages are made up. */
 const readCiting = (): Texts =>
   read(
     ['prisma/schema.prisma', ...['src', 'test'].flatMap(below)],
-    /^(?!src\/generated\/|test\/architecture\/).*\.(ts|mts|mjs|prisma)$/,
+    /^(?!src\/generated\/|test\/architecture\/).*\.(tsx?|mts|mjs|prisma)$/,
   )
 
-/** All rules about references, over the whole project. */
-export function referenceFindings(): string[] {
+/** All rules about pages and comments, over the whole project. */
+export function documentFindings(): string[] {
   const pages = readPages()
   const citing = readCiting()
   return [...deadLinks(pages), ...deadCitations(citing, pages), ...numbered(new Map([...citing, ...pages]))]
