@@ -5,8 +5,8 @@
 import { execute, getOperationAST, getVariableValues, parse, validate } from 'graphql'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { GraphQLContext } from '../../src/api/graphql/builder/context.ts'
-import { planHot } from '../../src/api/graphql/compiled-queries/plan.ts'
-import { NotHot } from '../../src/api/graphql/compiled-queries/scope.ts'
+import { planHot } from '../../src/api/graphql/compiled-queries/compile.ts'
+import { NotHot } from '../../src/api/graphql/compiled-queries/compilation.ts'
 import { schema } from '../../src/api/graphql/schema.ts'
 import { encode } from '../../src/api/rest/responses/answer.ts'
 import { deployment as deploymentAnswer } from '../../src/api/rest/responses/deployment.ts'
@@ -21,9 +21,9 @@ import { DEPLOYMENT_STATUSES } from '../../src/domain/values/shapes.ts'
 import { RevisionStatus } from '../../src/generated/prisma/enums.ts'
 import { countStatements } from '../support/database.ts'
 import { as, type TestDomain, testDomain } from '../support/domain.ts'
-import { Chance } from './chance.ts'
-import { randomDocument } from './documents.ts'
-import { type Seeded, seed } from './rows.ts'
+import { Chance } from './random.ts'
+import { randomDocument } from './random-documents.ts'
+import { type Seeded, seed } from './random-rows.ts'
 
 const SEED = Number(process.env.HOT_SEED ?? 1)
 const ROUNDS = Number(process.env.HOT_ROUNDS ?? 40)

@@ -8,8 +8,8 @@ import type { Core, RequestContext, Tenant } from '../../domain/transaction/cont
 import type { Admission } from '../limits/admission.ts'
 import type { Leave } from '../limits/keyed-semaphore.ts'
 import type { Visit } from '../limits/request-scope.ts'
-import { createApiKeys, createSessions, type Identities, type Identity } from './api-key.ts'
-import { createJwts, type JwtOptions } from './bearer.ts'
+import { createApiKeys, createSessions, type Identities, type Identity } from './credential-cache.ts'
+import { createJwts, type JwtOptions } from './jwt.ts'
 import { shownSession } from './session-halves.ts'
 
 /**

@@ -12,7 +12,7 @@ import { RANKED_ROLES } from '../../domain/transaction/access.ts'
 import type { Core } from '../../domain/transaction/context.ts'
 import type { Admission } from '../limits/admission.ts'
 import type { Visit } from '../limits/request-scope.ts'
-import type { Identities, Identity } from './api-key.ts'
+import type { Identities, Identity } from './credential-cache.ts'
 import { cookieHeader, cookieNameOf, isSecure, readOwnCookies, refuseForeignPage } from './session-halves.ts'
 
 /** What a request has come with. */

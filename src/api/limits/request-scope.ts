@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { addressKey } from './address.ts'
-import type { Connections } from './connections.ts'
+import type { Connections } from './connection-limit.ts'
 import type { Standing } from './token-buckets.ts'
 
 export interface Visit {

@@ -1,4 +1,4 @@
-/** Which API keys and sessions still hold: asked again and again about those that have streams or waits open (api/auth/watch.ts). */
+/** Which API keys and sessions still hold: asked again and again about those that have streams or waits open (api/auth/credential-watch.ts). */
 import type { Actor } from '../transaction/access.ts'
 
 /** An API key or a session, and the workspace that it acts in. */

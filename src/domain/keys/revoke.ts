@@ -1,4 +1,4 @@
-/** Revokes an API key: this server refuses it from the commit on, the others once they are notified (api/auth/api-key.ts). */
+/** Revokes an API key: this server refuses it from the commit on, the others once they are notified (api/auth/credential-cache.ts). */
 
 import { z } from 'zod'
 import { ForbiddenError, NotFoundError, UnauthenticatedError } from '../errors/errors.ts'

@@ -2,7 +2,7 @@
 import { type ExecutionResult, execute, type GraphQLSchema } from 'graphql'
 import type { Made, Reuse } from '../../response-cache/response-cache.ts'
 import type { GraphQLContext } from '../builder/context.ts'
-import type { HotPlan } from '../compiled-queries/plan.ts'
+import type { HotPlan } from '../compiled-queries/compile.ts'
 import type { LearnedQuery } from './document-cache.ts'
 
 /** What a query is asked with. */

@@ -11,8 +11,8 @@ import {
   type OperationDefinitionNode,
   OperationTypeNode,
 } from 'graphql'
-import { type HotPlan, planHot } from '../compiled-queries/plan.ts'
-import { Remembered } from './lru-cache.ts'
+import { type HotPlan, planHot } from '../compiled-queries/compile.ts'
+import { Remembered } from './segmented-lru.ts'
 
 const DOCUMENTS = { most: 500, text: 512 * 1024, longest: 32 * 1024 }
 /** Values of Accept. */

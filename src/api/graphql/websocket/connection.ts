@@ -15,7 +15,7 @@ import type { Authenticate } from '../../auth/authenticate.ts'
 import { type CredentialHeaders, credentialsOf } from './credentials.ts'
 import { type Engine, Operation, OperationError } from './operation.ts'
 import { Peer } from './peer.ts'
-import { visitOf } from './visit.ts'
+import { visitOf } from './message-scope.ts'
 
 export interface ConnectionOptions {
   socket: WebSocket

@@ -10,7 +10,7 @@ import type { Batch, Ending, Outlet, Rendering } from '../../realtime/frames.ts'
 import type { Stream } from '../../realtime/stream.ts'
 import type { CredentialHeaders } from './credentials.ts'
 import type { Peer } from './peer.ts'
-import { visitOf } from './visit.ts'
+import { visitOf } from './message-scope.ts'
 
 /** What goes with the request of an operation. */
 interface OperationContext {

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { tarballForBuilder, tarballInput } from '../../../domain/builders/calls.ts'
 import type { Authenticate } from '../../auth/authenticate.ts'
-import type { Connections } from '../../limits/connections.ts'
+import type { Connections } from '../../limits/connection-limit.ts'
 import { recognizing } from '../framework/operation.ts'
 import { errorAnswer, errorBody, validationErrorBody } from '../responses/errors.ts'
 

@@ -1,5 +1,5 @@
 /**
- * Hot reads: a query of which every field stands in the table (table.ts) is compiled once into statements that return just
+ * Hot reads: a query of which every field stands in the table (field-table.ts) is compiled once into statements that return just
  * what was asked for, and a writer that makes the text of the answer from their rows. A plan knows the good cases alone: for
  * whatever goes wrong it throws, and the caller lets Pothos answer. A test compares the two, byte by byte.
  */
@@ -12,9 +12,9 @@ import {
 } from 'graphql'
 import { withoutHeard } from '../../../domain/cache-version/version.ts'
 import type { GraphQLContext } from '../builder/context.ts'
-import { ROOTS } from './roots.ts'
-import { conditionsOf, NotHot, Scope, type Variables } from './scope.ts'
-import { type Answering, constant } from './writing.ts'
+import { ROOTS } from './root-fields.ts'
+import { conditionsOf, NotHot, Scope, type Variables } from './compilation.ts'
+import { type Answering, constant } from './value-writers.ts'
 
 export interface HotAnswer {
   /** JSON of `data` */

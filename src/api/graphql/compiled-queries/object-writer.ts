@@ -8,10 +8,10 @@ import { EXACT_UP_TO, exactly } from '../../../domain/paging/total.ts'
 import type { Key, Part, Raw, Rows, Select } from '../../../domain/query-engine/rows.ts'
 import { revisionCountOf, revisionsOf } from '../../../domain/revisions/hot.ts'
 import { parseRevisionFilter, revisionCursor } from '../../../domain/revisions/read.ts'
-import { connection } from './connection.ts'
-import { argumentsOf, NotHot, objectType, type Scope, type Selected } from './scope.ts'
-import { type Derived, HOT, type HotField } from './table.ts'
-import { type Answering, columnWriter, constant, objectOf, valueWriter, type Write } from './writing.ts'
+import { connection } from './connection-writer.ts'
+import { argumentsOf, NotHot, objectType, type Scope, type Selected } from './compilation.ts'
+import { type Derived, HOT, type HotField } from './field-table.ts'
+import { type Answering, columnWriter, constant, objectOf, valueWriter, type Write } from './value-writers.ts'
 
 /** The row in Prisma's shape, for what is derived from it. */
 type View = Readonly<Record<string, unknown>>

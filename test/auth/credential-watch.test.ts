@@ -1,7 +1,7 @@
 /** The watch of keys: whatever a credential has open ends with it, and the database is asked once for all of them. */
 import { once } from 'node:events'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { type ControlledWatch, createCredentialWatch, type WatchOptions } from '../../src/api/auth/watch.ts'
+import { type ControlledWatch, createCredentialWatch, type WatchOptions } from '../../src/api/auth/credential-watch.ts'
 import type { UnauthenticatedError } from '../../src/domain/errors/errors.ts'
 import { revokeKey } from '../../src/domain/keys/revoke.ts'
 import type { RequestContext } from '../../src/domain/transaction/context.ts'

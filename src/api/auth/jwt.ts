@@ -5,8 +5,8 @@ import { findTenancy, type Tenancy } from '../../domain/keys/identity.ts'
 import { readPerson } from '../../domain/keys/person.ts'
 import type { Actor } from '../../domain/transaction/access.ts'
 import type { Core } from '../../domain/transaction/context.ts'
-import type { Identity } from './api-key.ts'
-import { type Found, LookupCache } from './lookup.ts'
+import type { Identity } from './credential-cache.ts'
+import { type Found, LookupCache } from './lookup-cache.ts'
 
 /** Public-key signatures only: a shared secret could sign for anybody, and `none` for everybody. */
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']

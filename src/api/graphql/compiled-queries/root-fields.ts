@@ -12,10 +12,10 @@ import type { TableName } from '../../../domain/query-engine/tables.ts'
 import { readOneRevision } from '../../../domain/revisions/hot.ts'
 import { readTags } from '../../../domain/tags/hot.ts'
 import { toSnake } from '../builder/naming.ts'
-import { connection } from './connection.ts'
-import { nodeWriter, object } from './objects.ts'
-import { argumentsOf, NotHot, objectType, type Scope, type Selected } from './scope.ts'
-import type { Answering } from './writing.ts'
+import { connection } from './connection-writer.ts'
+import { nodeWriter, object } from './object-writer.ts'
+import { argumentsOf, NotHot, objectType, type Scope, type Selected } from './compilation.ts'
+import type { Answering } from './value-writers.ts'
 
 /** The JSON of one field. Throws whatever Pothos is to present. */
 export type Root = (answer: Answering) => Promise<string>

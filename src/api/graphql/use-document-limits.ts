@@ -10,7 +10,7 @@ import type { Plugin } from 'graphql-yoga'
 import type { GraphQLContext } from './builder/context.ts'
 import { costOf } from './builder/cost.ts'
 import { HEAVY_COST, HEAVY_TEXT, type HeavyTurns } from './fast-path/heavy-query-semaphore.ts'
-import { type Measured, measure } from './measure.ts'
+import { type Measured, measure } from './measure-document.ts'
 import type { ServerContext } from './use-authentication.ts'
 
 /** A dashboard's query is some 8 levels deep; Relay's fragments and edges add a few. */

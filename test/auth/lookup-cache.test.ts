@@ -1,6 +1,6 @@
 /** The cache in front of key look-ups: small, and never the reason why a revoked key works. */
 import { expect, test } from 'vitest'
-import { type Found, LookupCache } from '../../src/api/auth/lookup.ts'
+import { type Found, LookupCache } from '../../src/api/auth/lookup-cache.ts'
 
 const found = (value: string, holdsFor: number | null = null): Found<string> => ({
   value,

@@ -3,8 +3,8 @@ import type { Slice, Window } from '../../../domain/paging/paging.ts'
 import type { Total } from '../../../domain/paging/total.ts'
 import type { Raw } from '../../../domain/query-engine/rows.ts'
 import { pageInfoOf } from '../builder/connection.ts'
-import { NotHot, objectType, type Scope, type Selected } from './scope.ts'
-import { type Answering, constant, objectOf, valueWriter } from './writing.ts'
+import { NotHot, objectType, type Scope, type Selected } from './compilation.ts'
+import { type Answering, constant, objectOf, valueWriter } from './value-writers.ts'
 
 /** One page. */
 interface Page {

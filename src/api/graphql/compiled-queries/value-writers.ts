@@ -12,7 +12,7 @@ import type { Key, Raw } from '../../../domain/query-engine/rows.ts'
 import { isoOf } from '../../../domain/query-engine/values.ts'
 import type { ColumnType } from '../../../domain/sql/columns.ts'
 import type { GraphQLContext } from '../builder/context.ts'
-import { NotHot, type Scope, type Variables } from './scope.ts'
+import { NotHot, type Scope, type Variables } from './compilation.ts'
 
 /** One answer while it is made. */
 export interface Answering {

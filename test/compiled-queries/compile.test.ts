@@ -2,7 +2,7 @@
 import { getOperationAST, getVariableValues, graphql, parse, validate } from 'graphql'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { GraphQLContext } from '../../src/api/graphql/builder/context.ts'
-import { type HotAnswer, type HotPlan, planHot } from '../../src/api/graphql/compiled-queries/plan.ts'
+import { type HotAnswer, type HotPlan, planHot } from '../../src/api/graphql/compiled-queries/compile.ts'
 import { schema } from '../../src/api/graphql/schema.ts'
 import { createRevision } from '../../src/domain/deployments/update.ts'
 import { type TestApp, testApp } from '../support/app.ts'

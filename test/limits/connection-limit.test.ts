@@ -5,7 +5,7 @@ import net from 'node:net'
 import { pino } from 'pino'
 import { afterEach, expect, test } from 'vitest'
 import { matcher } from '../../src/api/limits/address.ts'
-import { type Connections, limitConnections } from '../../src/api/limits/connections.ts'
+import { type Connections, limitConnections } from '../../src/api/limits/connection-limit.ts'
 import { closeHttp, createHttp } from '../../src/api/server/http.ts'
 
 const closing: (() => Promise<void> | void)[] = []

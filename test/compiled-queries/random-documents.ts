@@ -1,13 +1,13 @@
 /** Random documents of hot fields alone: with aliases, fragments, conditions, and arguments as texts or variables. */
 import { type GraphQLObjectType, type GraphQLSchema, getNamedType, isObjectType } from 'graphql'
-import { HOT } from '../../src/api/graphql/compiled-queries/table.ts'
+import { HOT } from '../../src/api/graphql/compiled-queries/field-table.ts'
 import { type DeploymentOrder, deploymentCursor } from '../../src/domain/deployments/order.ts'
 import { newestCursor } from '../../src/domain/paging/newest-first.ts'
 import { encodeCursor } from '../../src/domain/paging/paging.ts'
 import { DEPLOYMENT_STATUSES } from '../../src/domain/values/shapes.ts'
 import { DeploymentType, RevisionStatus, Source } from '../../src/generated/prisma/enums.ts'
-import type { Chance } from './chance.ts'
-import type { Seeded } from './rows.ts'
+import type { Chance } from './random.ts'
+import type { Seeded } from './random-rows.ts'
 
 export interface RandomDocument {
   source: string

@@ -4,7 +4,7 @@ import { sealSecrets } from '../../src/domain/secrets/secret-set.ts'
 import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import type { Prisma } from '../../src/generated/prisma/client.ts'
 import { DeploymentType, RevisionStatus, Source } from '../../src/generated/prisma/enums.ts'
-import type { Chance } from './chance.ts'
+import type { Chance } from './random.ts'
 
 const DEPLOYMENTS = 40
 const NAMES = ['app', 'App "quoted"', 'back\\slash', '100 %_', 'größer 漢字 😀', "it's", 'tab\there', '</script>\u2028']

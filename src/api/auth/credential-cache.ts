@@ -9,7 +9,7 @@ import { identifySession } from '../../domain/sessions/identity.ts'
 import type { Actor } from '../../domain/transaction/access.ts'
 import type { Core, Tenant } from '../../domain/transaction/context.ts'
 import type { Credential } from '../../domain/transaction/credential.ts'
-import { type Found, LookupCache } from './lookup.ts'
+import { type Found, LookupCache } from './lookup-cache.ts'
 
 /** Who calls, and the workspace that was asked for: null if there is none or it is not of the caller's organization. */
 export interface Identity {
